@@ -1,0 +1,182 @@
+"""The API server, and the objects that are sent to it."""
+
+import base64
+import json
+import re
+import ssl
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import NamedTuple
+
+from expect import DEADLINE_SECONDS, Failure, expect, expect_in, expect_same
+
+ENABLED = {"linkerd.io/inject": "enabled"}
+
+
+class Answer(NamedTuple):
+    status: int
+    body: dict
+    warnings: list
+    audit_id: str
+
+    def created(self):
+        if self.status != 201:
+            raise Failure(f"expected 201 Created, found {self.status}: {self.body.get('message')}")
+        return self.body
+
+
+class Api:
+    """A client by the kubeconfig of one cluster and one user."""
+
+    def __init__(self, kubeconfig, folder):
+        fields = Path(kubeconfig).read_text()
+
+        def field(name):
+            found = re.findall(rf"^[ -]*{name}: *(\S+)", fields, re.MULTILINE)
+            if len(found) > 1:
+                raise Failure(
+                    f"{kubeconfig}: expected one {name}, found {len(found)}; cut it down with "
+                    "`kubectl config view --raw --minify --flatten`"
+                )
+            return found[0].strip("\"'") if found else None
+
+        def decoded(name):
+            return base64.b64decode(field(name) or "").decode()
+
+        self.server = field("server")
+        context = ssl.create_default_context(cadata=decoded("certificate-authority-data") or None)
+        if pem := decoded("client-key-data") + decoded("client-certificate-data"):
+            client = folder / "client.pem"
+            client.touch(mode=0o600)
+            client.write_text(pem)
+            context.load_cert_chain(client)
+        token = field("token")
+        self.headers = {"Authorization": f"Bearer {token}"} if token else {}
+        https = urllib.request.HTTPSHandler(context=context)
+        self.opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), https)
+
+    def call(self, method, path, body=None):
+        headers = {"Accept": "application/json", **self.headers}
+        if body is not None:
+            body = body.encode()
+            syntax = "json" if body.startswith(b"{") else "yaml"
+            headers["Content-Type"] = f"application/{syntax}"
+        request = urllib.request.Request(self.server + path, body, headers, method=method)
+        try:
+            response = self.opener.open(request, timeout=DEADLINE_SECONDS)
+        except urllib.error.HTTPError as error:
+            response = error
+        except OSError as error:
+            raise Failure(f"{method} {path}: {error}") from None
+        with response:
+            text = response.read().decode()
+            body = json.loads(text) if text.startswith("{") else {"message": text}
+            warnings = response.headers.get_all("Warning") or []
+            return Answer(response.status, body, warnings, response.headers["Audit-Id"])
+
+    def create(self, manifest, namespace=None, dry_run=False):
+        """Creates an object from a dict or from YAML."""
+        text = manifest if isinstance(manifest, str) else json.dumps(manifest, indent=0)
+        version, kind = (
+            re.search(rf'^"?{key}"?: *"?([\w./]+)', text, re.MULTILINE)[1]
+            for key in ("apiVersion", "kind")
+        )
+        query = "?fieldValidation=Strict" + "&dryRun=All" * dry_run
+        return self.call("POST", collection(version, kind, namespace) + query, text)
+
+
+def collection(version, kind, namespace=None):
+    scope = f"/namespaces/{namespace}" if namespace else ""
+    return f"/{'apis' if '/' in version else 'api'}/{version}{scope}/{kind.lower()}s"
+
+
+# --- objects ---
+
+
+def pod(name, annotations=None, **spec):
+    container = {"name": "main", "image": "example.com/main:1", "ports": [{"containerPort": 8080}]}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "annotations": annotations or {}},
+        "spec": {"containers": [container], **spec},
+    }
+
+
+def deployment(name, replicas):
+    labels = {"app": name}
+    spec = {
+        "replicas": replicas,
+        "selector": {"matchLabels": labels},
+        "template": {
+            "metadata": {"labels": labels, "annotations": ENABLED},
+            "spec": pod(name)["spec"],
+        },
+    }
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}
+
+
+def service(name, spec):
+    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": spec}
+
+
+def objects(text):
+    """The objects of a YAML text, each as YAML; a List's items are found by their dash."""
+    for document in filter(None, map(str.strip, re.split(r"^---$", text, flags=re.MULTILINE))):
+        if re.search(r"^kind: List$", document, re.MULTILINE):
+            items = re.split(r"^- ", document, flags=re.MULTILINE)[1:]
+            yield from (re.sub(r"^  ", "", item, flags=re.MULTILINE) for item in items)
+        else:
+            yield document
+
+
+def pod_of(body):
+    """The pod or pod template of an object; None if it has none."""
+    if body["kind"] == "Pod":
+        return body
+    spec = body.get("spec", {})
+    return spec.get("jobTemplate", {}).get("spec", spec).get("template")
+
+
+def names(body, field):
+    return [entry["name"] for entry in pod_of(body)["spec"].get(field, [])]
+
+
+def without_sidecar(body):
+    """The object less what a sidecar brings and what differs from one creation to the next."""
+    text = json.dumps(body).replace(body["metadata"].get("uid", "no uid"), "UID")
+    body = json.loads(re.sub(r"kube-api-access-\w+", "kube-api-access", text))
+    body.pop("status", None)
+    for key in ("creationTimestamp", "generation", "managedFields", "namespace", "resourceVersion"):
+        body["metadata"].pop(key, None)
+    for part in filter(None, (body, pod_of(body))):
+        metadata, spec = part.setdefault("metadata", {}), part.get("spec", {})
+        for field in ("annotations", "labels"):
+            kept = {k: v for k, v in metadata.pop(field, {}).items() if "linkerd.io/" not in k}
+            metadata.update({field: kept} if kept else {})
+        for field in ("containers", "initContainers", "volumes"):
+            kept = [e for e in spec.pop(field, []) if not e["name"].startswith("linkerd-")]
+            spec.update({field: kept} if kept else {})
+    return body
+
+
+def expect_sidecar(body, plain):
+    """Fails unless the object is the plain one with a sidecar, and nothing else changed."""
+    metadata = pod_of(body)["metadata"]
+    own = metadata.get("annotations", {})
+    is_native = own.get("config.linkerd.io/proxy-enable-native-sidecar") != "false"
+    expect("the first init containers", ["linkerd-init", "linkerd-proxy"][: 1 + is_native],
+           names(body, "initContainers")[: 1 + is_native])
+    if not is_native:
+        expect_in("the containers", "linkerd-proxy", names(body, "containers"))
+    for volume in ("linkerd-proxy-init-xtables-lock", "linkerd-identity-end-entity",
+                   "linkerd-identity-token"):
+        expect_in("the volumes", volume, names(body, "volumes"))
+    expect("the control plane's label", "linkerd",
+           metadata.get("labels", {}).get("linkerd.io/control-plane-ns"))
+    expect_in("the annotations", "linkerd.io/proxy-version", own)
+    expect_in("the annotations", "linkerd.io/trust-root-sha256", own)
+    before = pod_of(plain).get("metadata", {}).get("annotations", {})
+    expect_same("the annotations there were", before, {key: own.get(key) for key in before})
+    expect_same("what is not the sidecar's", without_sidecar(plain), without_sidecar(body))

@@ -1,0 +1,54 @@
+# The recipes; `just` lists them. Each is a cargo command or a script that runs without `just` too.
+
+# Where recorded answers of real injectors are; tests pass over without them.
+corpus := env("INJECTD_CORPUS", "")
+
+[private]
+default:
+    @just --list --unsorted
+
+# Everything a change has to pass, but for what needs a cluster.
+ci: lint test parity deny
+
+# Formatting and clippy, warnings denied.
+lint:
+    cargo fmt --all --check
+    cargo clippy --all-targets --locked -- -D warnings
+
+# All tests that need nothing outside of the project.
+test:
+    cargo test --locked
+
+# Our answers against those recorded from real injectors ($INJECTD_CORPUS); prints the counts.
+parity:
+    INJECTD_CORPUS={{ corpus }} cargo test --locked --release --test parity core_answers_as_recorded
+
+# The fast renderer against the slow one on a million random reviews.
+agreement cases="1000000":
+    INJECTD_AGREEMENT_CASES={{ cases }} cargo test --locked --release --test agreement -- --nocapture
+
+# Rewrite the golden cases; read the diff.
+bless:
+    BLESS=1 cargo test --locked --test golden
+
+# Licences, sources, banned crates (cargo-deny).
+deny:
+    cargo deny check bans licenses sources
+
+# Criterion benches of decode, template hit and miss, whole review.
+bench *args:
+    cargo bench --locked --bench review -- {{ args }}
+
+# Load on the webhook door and on the echo in turn (h2load).
+load *args:
+    loadtest/run.sh {{ args }}
+
+# Any bytes into the core (cargo-fuzz).
+fuzz seconds="60":
+    mkdir -p fuzz/corpus/raw_body
+    RUSTC_BOOTSTRAP=1 cargo fuzz run raw_body fuzz/corpus/raw_body fuzz/seeds/raw_body -- \
+        -dict=fuzz/raw_body.dict -max_total_time={{ seconds }}
+
+# A real API server calls the webhook ($KUBECONFIG, else a local control plane).
+e2e:
+    e2e/run.sh

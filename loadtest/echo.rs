@@ -1,0 +1,82 @@
+//! The echo of the load test: a server with the connections and the TLS of `injectd serve` that
+//! reads the whole body and sends back as many bytes as injectd would answer.
+//!
+//! What it costs is the price of the network; what injectd costs beyond it is the review.
+
+use std::{
+    fs,
+    io::{self, Write as _},
+    path::PathBuf,
+};
+
+use bytes::Bytes;
+use clap::Parser;
+use futures_util::FutureExt as _;
+use http_body_util::{BodyExt as _, Full};
+use hyper::{
+    Request, Response,
+    body::Incoming,
+    header::{CONTENT_TYPE, HeaderValue},
+    service::service_fn,
+};
+use injectd::{
+    server::{self, Bound},
+    tls::{self, Identity},
+};
+
+mod standalone;
+
+/// The binary's allocator, so that both allocate at the same price.
+#[cfg(feature = "mimalloc")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Answer every request with as many bytes as injectd answers a review with
+#[derive(Debug, Parser)]
+struct Args {
+    /// File of one `AdmissionReview`
+    #[arg(value_name = "FILE")]
+    review: PathBuf,
+    /// Address to listen on
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
+    addr: String,
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let args = Args::parse();
+    let answer = Bytes::from(vec![b' '; answer_len(fs::read(&args.review)?)?]);
+    let tls = tls::server_config(Identity::self_signed()?)?;
+    let bound = Bound::bind(&args.addr).await?;
+    writeln!(
+        io::stdout().lock(),
+        "echo door: {} (answers of {} bytes)",
+        bound.local_addr(),
+        answer.len()
+    )?;
+    let service = service_fn(move |request| echo(request, answer.clone()));
+    bound.serve(tls, service, server::shutdown_signal()).await;
+    Ok(())
+}
+
+/// Length of injectd's answer in bytes.
+fn answer_len(mut review: Vec<u8>) -> Result<usize, Box<dyn std::error::Error>> {
+    let injector = standalone::injector();
+    let answer = injector.review(&mut review).now_or_never();
+    let answer = answer.expect("a review without a cluster must not wait")?;
+    Ok(answer.body.len())
+}
+
+async fn echo(
+    request: Request<Incoming>,
+    answer: Bytes,
+) -> Result<Response<Full<Bytes>>, hyper::Error> {
+    let mut body = request.into_body();
+    while let Some(frame) = body.frame().await {
+        frame?;
+    }
+    let mut response = Response::new(Full::new(answer));
+    let json = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(CONTENT_TYPE, json);
+    Ok(response)
+}

@@ -1,0 +1,174 @@
+#!/bin/sh
+# The load test: injectd against an echo with the same connections and TLS, on this machine alone.
+#
+# Both answer in turn under the same load. The figure that counts is CPU per request, injectd's
+# divided by the echo's: rates and times move with the machine, the ratio hardly does.
+set -eu
+
+usage() {
+    cat <<'TEXT'
+usage: loadtest/run.sh [--rounds N] [--seconds N | --requests N] [--connections N] [--smoke]
+                       [--review FILE]
+
+  --rounds N        rounds, each a run of the echo and one of injectd   (3)
+  --seconds N       length of a run                                     (5)
+  --requests N      requests of a run, in place of its length
+  --connections N   kept-alive HTTP/1.1 connections                     (16)
+  --review FILE     the AdmissionReview to send                         (loadtest/review-12k.json)
+  --smoke           one round of one second; fails if a request fails or the ratio is above 4
+
+Needs cargo, and h2load from the Debian package nghttp2-client.
+TEXT
+}
+
+die() {
+    echo "loadtest: $*" >&2
+    exit 1
+}
+
+rounds=3
+seconds=5
+requests=
+connections=16
+smoke=false
+most_absurd=4
+budget=1.6
+
+cd "$(dirname "$0")/.."
+review=loadtest/review-12k.json
+
+while [ $# -gt 0 ]; do
+    case $1 in
+        --smoke) smoke=true rounds=1 seconds=1 requests= ;;
+        --help | -h) usage && exit 0 ;;
+        --rounds | --seconds | --requests | --connections | --review)
+            [ $# -ge 2 ] || die "$1 needs a value"
+            case $1 in
+                --rounds) rounds=$2 ;;
+                --seconds) seconds=$2 ;;
+                --requests) requests=$2 ;;
+                --connections) connections=$2 ;;
+                --review) review=$2 ;;
+            esac
+            shift
+            ;;
+        *) usage >&2 && exit 64 ;;
+    esac
+    shift
+done
+
+command -v h2load >/dev/null || die "h2load is missing: apt-get install nghttp2-client"
+
+work=$(mktemp -d)
+pids=
+clean_up() {
+    for pid in $pids; do
+        kill "$pid" 2>/dev/null || true
+        wait "$pid" 2>/dev/null || true
+    done
+    rm -rf "$work"
+}
+trap clean_up EXIT
+trap 'exit 130' INT TERM
+
+# start NAME COMMAND...: starts a server and leaves its pid in NAME_pid and its address in NAME_addr.
+start() {
+    name=$1
+    shift
+    # Nobody reads the log, but it is written, at its default level.
+    "$@" >"$work/$name.out" 2>/dev/null &
+    pid=$!
+    pids="$pids $pid"
+    addr=
+    tries=0
+    while [ -z "$addr" ]; do
+        kill -0 "$pid" 2>/dev/null || die "$name ended at its start"
+        [ $tries -lt 200 ] || die "$name printed no address"
+        tries=$((tries + 1))
+        sleep 0.05
+        addr=$(sed -n 's/^[a-z]* door: \([^ ]*\).*/\1/p' "$work/$name.out")
+    done
+    eval "${name}_pid=$pid ${name}_addr=$addr"
+}
+
+# cpu_ticks PID: user and system time so far.
+cpu_ticks() {
+    sed 's/.*) //' "/proc/$1/stat" | awk '{ print $12 + $13 }'
+}
+
+# load PID ADDR EXTENT...: runs h2load once and prints "requests/s CPU-µs/request".
+load() {
+    pid=$1
+    addr=$2
+    shift 2
+    before=$(cpu_ticks "$pid")
+    timeout 600 h2load --h1 -t 1 -c "$connections" "$@" -d "$review" \
+        -H 'content-type: application/json' "https://$addr/?timeout=10s" >"$work/h2load" ||
+        die "h2load failed: $(tail -n 3 "$work/h2load")"
+    ticks=$(($(cpu_ticks "$pid") - before))
+    [ "$ticks" -gt 0 ] || die "too few requests to measure"
+    awk -v ticks="$ticks" -v per_second="$(getconf CLK_TCK)" '
+        { gsub(",", "") }
+        /^finished in/ { rate = $4 }
+        /^requests:/ { done = $6; bad = $10 + $12 + $14 }
+        /^status codes:/ { good = $3 }
+        END {
+            if (done == 0 || bad > 0 || good < done) exit 1
+            printf "%.0f %.2f\n", rate, ticks / per_second * 1000000 / done
+        }' "$work/h2load" || die "requests failed: $(grep -E '^(requests|status)' "$work/h2load")"
+}
+
+# median COLUMN FILE
+median() {
+    awk -v column="$1" '{ print $column }' "$2" | sort -n |
+        awk '{ line[NR] = $1 } END { print line[int((NR + 1) / 2)] }'
+}
+
+target=${CARGO_TARGET_DIR:-target}/release
+cargo build --quiet --release --bin injectd --example echo
+"$target/injectd" review "$review" | grep -q '"patch":' ||
+    die "injectd does not inject the pod of $review"
+
+load_average=$(cut -d ' ' -f 1 /proc/loadavg)
+start echo "$target/examples/echo" "$review" --addr 127.0.0.1:0
+start injectd "$target/injectd" serve --standalone --addr 127.0.0.1:0
+# shellcheck disable=SC2154 # start sets them
+echo_at="$echo_pid $echo_addr" injectd_at="$injectd_pid $injectd_addr"
+
+if [ -n "$requests" ]; then
+    extent="-n $requests"
+else
+    extent="-D $seconds"
+fi
+
+# shellcheck disable=SC2086 # pairs of words
+{
+    load $echo_at -n 2000 >/dev/null
+    load $injectd_at -n 2000 >/dev/null
+    round=0
+    while [ "$round" -lt "$rounds" ]; do
+        round=$((round + 1))
+        load $echo_at $extent >>"$work/echo.runs"
+        load $injectd_at $extent >>"$work/injectd.runs"
+        paste -d ' ' "$work/echo.runs" "$work/injectd.runs" | tail -n 1 |
+            awk -v round="$round" '{ printf "round %d: echo %d requests/s, %.1f µs; ", round, $1, $2
+                printf "injectd %d requests/s, %.1f µs; ratio %.2f\n", $3, $4, $4 / $2 }'
+    done
+}
+
+model=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)
+echo "machine: $(nproc) cores, ${model:-unknown}; client on the same cores;" \
+    "load average $load_average before"
+echo "load: POST of $(wc -c <"$review") bytes, TLS 1.3, HTTP/1.1, $connections connections, $rounds × $extent"
+printf '%-16s %12s %s\n' "median" "requests/s" "   CPU µs/request"
+printf '%-16s %12s %17s\n' \
+    "echo (baseline)" "$(median 1 "$work/echo.runs")" "$(median 2 "$work/echo.runs")" \
+    "injectd" "$(median 1 "$work/injectd.runs")" "$(median 2 "$work/injectd.runs")"
+paste -d ' ' "$work/echo.runs" "$work/injectd.runs" |
+    awk '{ printf "%.2f\n", $4 / $2 }' >"$work/ratios"
+ratio=$(median 1 "$work/ratios")
+echo "CPU of injectd ÷ echo: $ratio (median of rounds; budget $budget)"
+
+if $smoke && awk -v ratio="$ratio" -v most="$most_absurd" 'BEGIN { exit !(ratio > most) }'; then
+    die "the ratio is above $most_absurd"
+fi

@@ -1,0 +1,132 @@
+//! The command line: what was typed, and which command runs.
+//!
+//! Not for the commands themselves: each has its own file.
+
+use std::{
+    error::Error,
+    fmt::Write as _,
+    io::{self, Write as _},
+    process::ExitCode,
+};
+
+use clap::{Parser, Subcommand, error::ErrorKind};
+
+mod compare;
+mod config;
+mod inject;
+mod input;
+mod review;
+mod serve;
+mod stream;
+
+/// Wrong usage (`sysexits.h`, `EX_USAGE`).
+const EXIT_USAGE: u8 = 64;
+/// Differences were found.
+const EXIT_FINDINGS: u8 = 3;
+
+/// A sidecar injector for large Kubernetes clusters.
+#[derive(Debug, Parser)]
+#[command(version, propagate_version = true)]
+struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Serve(serve::Args),
+    Review(review::Args),
+    Inject(inject::Args),
+    Compare(compare::Args),
+}
+
+/// Why a command ended without success; both print and tell the exit code.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CommandError {
+    /// Flags that do not go together.
+    #[error("{0}")]
+    Usage(String),
+    /// Anything else.
+    #[error("{message}")]
+    Failed {
+        message: String,
+        #[source]
+        cause: Box<dyn Error + Send + Sync>,
+    },
+    /// Some of the input could not be used; each piece was told already.
+    #[error("{0}")]
+    Incomplete(String),
+    /// What was looked for was found.
+    #[error("{0}")]
+    Findings(String),
+    /// Whoever read the output went away.
+    #[error("the output was closed")]
+    OutputClosed,
+}
+
+/// Runs the command that the process was started with.
+#[must_use]
+pub fn main() -> ExitCode {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return usage(&error),
+    };
+    let result = match args.command {
+        Command::Serve(args) => serve::run(&args),
+        Command::Review(args) => review::run(&args),
+        Command::Inject(args) => inject::run(&args),
+        Command::Compare(args) => compare::run(&args),
+    };
+    match result {
+        // A closed output is what `head` leaves whoever feeds it with.
+        Ok(()) | Err(CommandError::OutputClosed) => ExitCode::SUCCESS,
+        Err(error) => {
+            let code = match error {
+                CommandError::Usage(_) => EXIT_USAGE,
+                CommandError::Findings(_) => EXIT_FINDINGS,
+                _ => 1,
+            };
+            complain(&error);
+            ExitCode::from(code)
+        }
+    }
+}
+
+fn usage(error: &clap::Error) -> ExitCode {
+    // Nothing can be done about a closed stream here.
+    drop(error.print());
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => ExitCode::SUCCESS,
+        _ => ExitCode::from(EXIT_USAGE),
+    }
+}
+
+/// Prints an error and the chain of its causes.
+fn complain(error: &dyn Error) {
+    let mut text = format!("error: {error}");
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        write!(text, ": {error}").expect("a string must take text");
+        cause = error.source();
+    }
+    note(&text);
+}
+
+/// Prints a line for the person at the terminal.
+fn note(line: &str) {
+    // Nothing can be done about a closed stream here.
+    drop(writeln!(io::stderr(), "{line}"));
+}
+
+impl CommandError {
+    fn failed(message: impl Into<String>, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::Failed { message: message.into(), cause: cause.into() }
+    }
+
+    fn output(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return Self::OutputClosed;
+        }
+        Self::failed("cannot write to stdout", error)
+    }
+}

@@ -1,0 +1,227 @@
+//! What an answer means to an API server, and where two answers differ in that.
+
+#![expect(clippy::disallowed_types, reason = "compares answers after the fact")]
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use serde_json::Value;
+
+use crate::{injector::UNREADABLE_OBJECT, linkerd::differences};
+
+/// What an API server makes of an answer.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Meaning {
+    /// Allowed, with these operations, possibly none.
+    Allowed(Vec<Value>),
+    /// Refused, with a text for people.
+    Denied(String),
+    /// Allowed, with a patch that is not JSON.
+    BrokenPatch,
+    /// No `AdmissionReview`: the failure policy decides.
+    NoAnswer,
+}
+
+/// A place where two answers differ.
+#[derive(Debug, Clone)]
+pub(super) struct Difference {
+    /// Where, so that the same cause has the same place in every review.
+    pub(super) place: String,
+    /// The other injector's, as JSON.
+    pub(super) theirs: String,
+    /// Ours, as JSON.
+    pub(super) ours: String,
+    /// The row of `docs/differences.md` that says why.
+    pub(super) row: Option<&'static str>,
+}
+
+impl Meaning {
+    /// Reads an `AdmissionReview` of version v1 or v1beta1.
+    pub(super) fn of(answer: &[u8]) -> Self {
+        let Ok(answer) = serde_json::from_slice::<Value>(answer) else { return Self::NoAnswer };
+        let response = &answer["response"];
+        match (response["allowed"].as_bool(), response["patch"].as_str()) {
+            (None, _) => Self::NoAnswer,
+            (Some(false), _) => {
+                let message = response["status"]["message"].as_str().unwrap_or_default();
+                Self::Denied(message.to_owned())
+            }
+            (Some(true), None | Some("")) => Self::Allowed(Vec::new()),
+            (Some(true), Some(patch)) => {
+                let json = STANDARD.decode(patch).unwrap_or_default();
+                serde_json::from_slice(&json).map_or(Self::BrokenPatch, Self::Allowed)
+            }
+        }
+    }
+
+    fn word(&self) -> String {
+        match self {
+            Self::Allowed(patch) if patch.is_empty() => "allowed".to_owned(),
+            Self::Allowed(patch) => format!("allowed with {} operations", patch.len()),
+            Self::Denied(message) => format!("denied: {message}"),
+            Self::BrokenPatch => "allowed with a patch that is not JSON".to_owned(),
+            Self::NoAnswer => "no answer".to_owned(),
+        }
+    }
+}
+
+/// Where `ours` differs from `theirs`; nothing if they mean the same.
+pub(super) fn differences(theirs: &Meaning, ours: &Meaning, has_object: bool) -> Vec<Difference> {
+    let mut found = Vec::new();
+    match (theirs, ours) {
+        (Meaning::Allowed(theirs), Meaning::Allowed(ours)) if has_object || ours == theirs => {
+            compare_patches(theirs, ours, &mut found);
+        }
+        (Meaning::Denied(_), Meaning::Denied(_)) => {}
+        (theirs, ours) if theirs == ours => {}
+        (theirs, ours) => found.push(Difference {
+            place: "answer".to_owned(),
+            theirs: theirs.word(),
+            ours: ours.word(),
+            row: if has_object { row_of_answers(theirs, ours) } else { Some("no-object") },
+        }),
+    }
+    found
+}
+
+/// The row that explains two answers of different kinds.
+fn row_of_answers(theirs: &Meaning, ours: &Meaning) -> Option<&'static str> {
+    match (theirs, ours) {
+        (Meaning::BrokenPatch, _) => Some("invalid-patch"),
+        (Meaning::NoAnswer, _) => Some("panic"),
+        (_, Meaning::Denied(why)) if why.starts_with(UNREADABLE_OBJECT) => Some("exact-types"),
+        (Meaning::Denied(why), _) if why.starts_with("error unmarshaling JSON") => {
+            Some("unread-fields")
+        }
+        _ => None,
+    }
+}
+
+fn compare_patches(theirs: &[Value], ours: &[Value], found: &mut Vec<Difference>) {
+    let paths = |patch: &[Value]| -> Vec<String> {
+        patch.iter().map(|operation| operation["path"].to_string()).collect()
+    };
+    let (their_paths, our_paths) = (paths(theirs), paths(ours));
+    if their_paths != our_paths {
+        let extra = |from: &[String], others: &[String]| -> String {
+            from.iter().filter(|path| !others.contains(path)).cloned().collect::<Vec<_>>().join(" ")
+        };
+        let (only_theirs, only_ours) =
+            (extra(&their_paths, &our_paths), extra(&our_paths, &their_paths));
+        let place = match (only_theirs.is_empty(), only_ours.is_empty()) {
+            (true, true) => "order of operations".to_owned(),
+            _ => format!("operations: -{only_theirs} +{only_ours}"),
+        };
+        found.push(Difference { place, theirs: only_theirs, ours: only_ours, row: None });
+        return;
+    }
+    for (theirs, ours) in theirs.iter().zip(ours) {
+        let place = ours["value"]["name"].as_str().or(ours["path"].as_str()).unwrap_or_default();
+        walk(place, &theirs["value"], &ours["value"], found);
+    }
+}
+
+fn walk(place: &str, theirs: &Value, ours: &Value, found: &mut Vec<Difference>) {
+    if theirs == ours {
+        return;
+    }
+    let mut tell = |row| {
+        let (place, theirs, ours) = (place.to_owned(), theirs.to_string(), ours.to_string());
+        found.push(Difference { place, theirs, ours, row });
+    };
+    match (theirs, ours) {
+        (Value::Object(left), Value::Object(_))
+            if left.len() == 1 && left.contains_key("Error") =>
+        {
+            tell(Some("invalid-container"));
+        }
+        (Value::Object(left), Value::Object(right)) => {
+            let keys = left.keys().chain(right.keys().filter(|key| !left.contains_key(*key)));
+            for key in keys {
+                walk(&format!("{place}/{key}"), &theirs[key], &ours[key], found);
+            }
+        }
+        (Value::Array(left), Value::Array(right)) if left.len() == right.len() => {
+            for (at, (theirs, item)) in left.iter().zip(right).enumerate() {
+                walk(&format!("{place}/{}", step(right, at)), theirs, item, found);
+            }
+        }
+        _ => tell(differences::explain(place, theirs, ours)),
+    }
+}
+
+/// A list item is called by its name, by the option before it, or by its number.
+fn step(list: &[Value], at: usize) -> String {
+    let before = at.checked_sub(1).and_then(|before| list[before].as_str());
+    match (list[at]["name"].as_str(), before) {
+        (Some(name), _) => name.to_owned(),
+        (None, Some(option)) if option.starts_with("--") => option.to_owned(),
+        (None, _) => at.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn answer(patch: &Value) -> Meaning {
+        let patch = STANDARD.encode(patch.to_string());
+        Meaning::of(json!({"response": {"allowed": true, "patch": patch}}).to_string().as_bytes())
+    }
+
+    fn places(theirs: &Meaning, ours: &Meaning) -> Vec<(String, Option<&'static str>)> {
+        let found = differences(theirs, ours, true);
+        found.into_iter().map(|found| (found.place, found.row)).collect()
+    }
+
+    #[test]
+    fn answers_are_compared_by_meaning() {
+        let theirs = json!([{"op": "add", "path": "/a", "value": {"x": 1, "y": 2}}]);
+        let ours = json!([{"value": {"y": 2, "x": 1}, "path": "/a", "op": "add"}]);
+        assert!(places(&answer(&theirs), &answer(&ours)).is_empty());
+        assert_eq!(Meaning::of(b"closed"), Meaning::NoAnswer);
+        assert_eq!(Meaning::of(br#"{"response":{"allowed":true}}"#), Meaning::Allowed(Vec::new()));
+        let broken = json!({"response": {"allowed": true, "patch": STANDARD.encode("[")}});
+        assert_eq!(Meaning::of(broken.to_string().as_bytes()), Meaning::BrokenPatch);
+    }
+
+    #[test]
+    fn a_difference_has_the_same_place_whatever_the_order_of_items() {
+        let container = |uid: &str, log: &str| {
+            answer(&json!([{"path": "/spec/initContainers/0", "value": {"name": "linkerd-init",
+                "args": ["--proxy-uid", uid], "env": [{"name": "LOG", "value": log}]}}]))
+        };
+        assert_eq!(
+            places(&container("1e+06", "a"), &container("1000000", "b")),
+            [
+                ("linkerd-init/args/--proxy-uid".to_owned(), Some("scientific-numbers")),
+                ("linkerd-init/env/LOG/value".to_owned(), None),
+            ]
+        );
+    }
+
+    #[test]
+    fn missing_and_added_operations_are_named() {
+        let patch = |paths: &[&str]| {
+            answer(&paths.iter().map(|path| json!({"path": path, "value": {}})).collect())
+        };
+        let found = places(&patch(&["/a", "/b"]), &patch(&["/a", "/c"]));
+        assert_eq!(found[0].0, r#"operations: -"/b" +"/c""#);
+        assert_eq!(
+            places(&patch(&["/a", "/b"]), &patch(&["/b", "/a"]))[0].0,
+            "order of operations"
+        );
+    }
+
+    #[test]
+    fn verdicts_differ_unless_a_row_says_why() {
+        let injected = answer(&json!([{"path": "/a", "value": 1}]));
+        assert_eq!(
+            places(&Meaning::Denied("x".to_owned()), &injected),
+            [("answer".to_owned(), None)]
+        );
+        assert_eq!(places(&Meaning::NoAnswer, &injected), [("answer".to_owned(), Some("panic"))]);
+        let found = differences(&injected, &Meaning::Allowed(Vec::new()), false);
+        assert_eq!(found[0].row, Some("no-object"));
+    }
+}

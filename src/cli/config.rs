@@ -1,0 +1,111 @@
+//! The flags that commands share: which values, trust roots and cluster objects to work on.
+
+use std::{env, path::PathBuf, sync::Arc};
+
+use super::{CommandError, input, note};
+use crate::{
+    injector::Injector,
+    linkerd::{
+        release::Release,
+        snapshot::{Config, Snapshot},
+        values::DEFAULT_VALUES,
+    },
+    namespaces::Namespaces,
+    objects::Objects,
+    workloads::Workloads,
+};
+
+/// Stands in for the trust roots of a mesh that is not there.
+const EXAMPLE_TRUST_ROOTS: &[u8] = include_bytes!("../linkerd/example-root.crt");
+
+/// The release to assume for values that do not tell theirs.
+const LINKERD_VERSION_VARIABLE: &str = "INJECTD_LINKERD_VERSION";
+
+/// What to work on without a cluster.
+#[derive(Debug, clap::Args)]
+pub(super) struct ConfigArgs {
+    /// Values of the Linkerd installation: key `values` of the `ConfigMap` linkerd-config, as YAML
+    /// [default: what the newest release installs]
+    #[arg(long, value_name = "FILE")]
+    values: Option<PathBuf>,
+    /// Trust roots of the mesh, PEM [default: an example nobody has the key of]
+    #[arg(long, value_name = "FILE")]
+    trust_roots: Option<PathBuf>,
+    /// Namespace of Linkerd's control plane
+    #[arg(long, value_name = "NAMESPACE", default_value = "linkerd")]
+    linkerd_namespace: String,
+    /// Cluster objects (Namespaces, `ReplicaSets`, Jobs …) as YAML or JSON; a namespace that is not
+    /// in it does not exist [default: every namespace exists]
+    #[arg(long, value_name = "FILE")]
+    objects: Option<PathBuf>,
+}
+
+impl ConfigArgs {
+    /// An injector that works on this configuration alone.
+    ///
+    /// `annotations` are those of every namespace as long as no objects are given.
+    pub(super) fn standalone_injector(
+        &self,
+        annotations: &[(&str, &str)],
+    ) -> Result<Injector, CommandError> {
+        let owned = |&(key, value): &(&str, &str)| (key.to_owned(), value.to_owned());
+        let (namespaces, workloads) = match &self.objects {
+            None => {
+                (Namespaces::Every(annotations.iter().map(owned).collect()), Workloads::Unknown)
+            }
+            Some(path) => {
+                let objects = Objects::parse(&input::read_text(path)?).map_err(|error| {
+                    CommandError::failed(format!("--objects {}", path.display()), error)
+                })?;
+                let objects = Arc::new(objects);
+                (Namespaces::Listed(Arc::clone(&objects)), Workloads::Listed(objects))
+            }
+        };
+        Ok(Injector::new(self.snapshot()?, namespaces, workloads))
+    }
+
+    /// Tells when output is going to hold the example in place of trust roots.
+    pub(super) fn warn_of_example_trust_roots(&self) {
+        if self.trust_roots.is_none() {
+            note("note: no --trust-roots: the proxies get an example and cannot join a mesh");
+        }
+    }
+
+    fn snapshot(&self) -> Result<Snapshot, CommandError> {
+        let values = match &self.values {
+            Some(path) => input::read_text(path)?,
+            None => DEFAULT_VALUES.to_owned(),
+        };
+        let trust_roots = match &self.trust_roots {
+            Some(path) => input::read(path)?,
+            None => EXAMPLE_TRUST_ROOTS.to_vec(),
+        };
+        let config = Config {
+            values: &values,
+            trust_roots: &trust_roots,
+            control_plane_namespace: &self.linkerd_namespace,
+            fallback_release: fallback_release()?,
+        };
+        Snapshot::new(config, 1).map_err(|error| {
+            let file = self
+                .values
+                .as_deref()
+                .map_or("built-in values".into(), |p| p.display().to_string());
+            CommandError::failed(format!("--values {file}"), error)
+        })
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is configuration")]
+fn fallback_release() -> Result<Option<Release>, CommandError> {
+    let Ok(version) = env::var(LINKERD_VERSION_VARIABLE) else {
+        return Ok(None);
+    };
+    let release = Release::parse(&version);
+    let usage = || {
+        CommandError::Usage(format!(
+            "{LINKERD_VERSION_VARIABLE}={version}: expected a release such as edge-26.6.3 or stable-2.14.10"
+        ))
+    };
+    release.map(Some).ok_or_else(usage)
+}

@@ -1,0 +1,177 @@
+//! Quantities (`100Mi`, `1500m`, `1e3`) as Kubernetes reads and prints them.
+//!
+//! The rules are those of `k8s.io/apimachinery/pkg/api/resource`, which keeps a quantity in one of
+//! two ways: as a small integer with a decimal scale where the text is short enough, else as a big
+//! decimal. Callers can tell the two apart, so this module makes the same choice by the same rules.
+
+mod decimal;
+mod scan;
+
+#[cfg(test)]
+mod tests;
+
+use decimal::Decimal;
+use scan::{Parts, Suffix};
+
+/// The most digits that are read as a small amount.
+const SMALL_DIGITS: usize = 18;
+
+/// The same with a binary suffix, before its power takes its part.
+const SMALL_BINARY_DIGITS: usize = 14;
+
+/// The power of ten below which nothing is kept.
+const NANO: i32 = -9;
+
+/// A quantity that was read, with its value and the form it was written in.
+///
+/// Kubernetes: `resource.Quantity`.
+#[derive(Clone, Debug)]
+pub struct Quantity {
+    amount: Amount,
+    suffix: Suffix,
+    /// The text itself, where Kubernetes takes it for canonical and prints it again as it was.
+    text: Option<Box<str>>,
+}
+
+#[derive(Clone, Debug)]
+enum Amount {
+    /// `value * 10^scale`.
+    Small {
+        value: i64,
+        scale: i32,
+    },
+    Large(Decimal),
+}
+
+/// Reads a quantity: a sign, digits with a point, and a suffix.
+///
+/// Kubernetes: `resource.ParseQuantity` (`quantity.go`). Suffixes are `n u m k M G T P E`,
+/// `Ki Mi Gi Ti Pi Ei`, or a decimal exponent such as `e3` or `E-3`. Most texts without a digit
+/// (`.`, `+`, `k`) are zero, but not the empty one. What is below a billionth is rounded up to
+/// it, and what has a binary suffix is cut to `2^63 - 1`. Blanks are refused: Kubernetes trims them
+/// from JSON before it gets here.
+#[must_use]
+pub fn parse(text: &str) -> Option<Quantity> {
+    if text.is_empty() {
+        return None;
+    }
+    let parts = Parts::split(text);
+    let suffix = Suffix::read(parts.suffix)?;
+    if let Some((value, scale)) = small_amount(&parts, suffix) {
+        let signed = if parts.negative { -value } else { value };
+        return Some(Quantity {
+            amount: Amount::Small { value: signed * suffix.factor(), scale },
+            suffix,
+            text: is_kept(&parts, suffix, value, scale).then(|| text.into()),
+        });
+    }
+    // Kubernetes reads the digits anew here, and this time it wants one.
+    if !parts.has_digit {
+        return None;
+    }
+    Some(Quantity { amount: Amount::Large(large_amount(&parts, suffix)), suffix, text: None })
+}
+
+/// The digits as they stand, unsigned, and their scale; none where they need a big decimal.
+fn small_amount(parts: &Parts, suffix: Suffix) -> Option<(i64, i32)> {
+    let digits = parts.digits().count();
+    let scale = suffix.power_of_ten().wrapping_sub(parts.places());
+    let fits = match suffix {
+        // Each power of 1024 takes three digits away.
+        Suffix::Binary(power) => scale == 0 && digits + 3 * power <= SMALL_BINARY_DIGITS,
+        Suffix::Decimal(_) | Suffix::Exponent(_) => digits <= SMALL_DIGITS && scale >= NANO,
+    };
+    let number = |value, digit| value * 10 + i64::from(digit);
+    fits.then(|| (parts.digits().fold(0, number), scale))
+}
+
+/// Whether Kubernetes takes a small amount's text for canonical. It does for some that are not:
+/// `+5`, `007` and `1.500` print as they are.
+fn is_kept(parts: &Parts, suffix: Suffix, value: i64, scale: i32) -> bool {
+    if let Suffix::Binary(_) = suffix {
+        return value % 8 != 0;
+    }
+    let starts_with_zero = parts.digits().next() == Some(0);
+    let ends_with_zeros = parts.digits().count() >= 3 && value % 1000 == 0;
+    scale % 3 == 0 && !starts_with_zero && !ends_with_zeros
+}
+
+fn large_amount(parts: &Parts, suffix: Suffix) -> Decimal {
+    let exponent = suffix.power_of_ten().wrapping_sub(parts.places());
+    let mut amount = Decimal::new(parts.negative, parts.digits().collect(), exponent);
+    amount.multiply(suffix.factor().unsigned_abs());
+    amount.round_up(NANO);
+    if let Suffix::Binary(_) = suffix {
+        amount.cap();
+    }
+    amount
+}
+
+impl Quantity {
+    /// Whole units, a part of one counted as one, away from zero: `1001m` is 2 and `-1m` is -1.
+    ///
+    /// Linkerd: `inject.ToWholeCPUCores`, which is `RoundUp(0)` and then `AsInt64()`
+    /// (`quantity.go`, `amount.go`). None where the result is not a 64-bit integer, and also where
+    /// Kubernetes has made a big decimal of the text: `1.5Gi`, `1Pi`, more than 18 digits or
+    /// places below a billionth.
+    #[must_use]
+    pub fn whole_cores(&self) -> Option<i64> {
+        let Amount::Small { value, scale } = self.amount else {
+            return None;
+        };
+        let Some(divisor) = 10_i64.checked_pow(scale.unsigned_abs()) else {
+            return (value == 0).then_some(0);
+        };
+        if scale >= 0 {
+            return value.checked_mul(divisor);
+        }
+        let rest = value % divisor;
+        Some(value / divisor + rest.signum())
+    }
+
+    /// The quantity as Kubernetes writes it into JSON, without the quotes: `1000m` is `1`,
+    /// `1.5Gi` is `1536Mi`, `1e3` is `1e3`.
+    ///
+    /// Kubernetes: `Quantity.MarshalJSON` and `CanonicalizeBytes` (`quantity.go`, `suffix.go`).
+    /// Values that `n` to `E` cannot express lose their suffix: `1000E` is `1`.
+    #[must_use]
+    pub fn canonical(&self) -> String {
+        if let Some(text) = &self.text {
+            return text.to_string();
+        }
+        let amount = match &self.amount {
+            Amount::Small { value, scale } => Decimal::from_integer(*value, *scale),
+            Amount::Large(amount) => amount.clone(),
+        };
+        if amount.is_zero() {
+            return "0".to_owned();
+        }
+        match self.suffix {
+            Suffix::Binary(_) => {
+                let whole = amount.whole().filter(|whole| *whole >= 1024);
+                whole.map_or_else(
+                    || decimal_text(&amount, Suffix::Decimal),
+                    |whole| binary_text(amount.negative, whole),
+                )
+            }
+            Suffix::Decimal(_) => decimal_text(&amount, Suffix::Decimal),
+            Suffix::Exponent(_) => decimal_text(&amount, Suffix::Exponent),
+        }
+    }
+}
+
+fn decimal_text(amount: &Decimal, suffix: fn(i32) -> Suffix) -> String {
+    let (digits, exponent) = amount.in_thousands();
+    let sign = if amount.negative { "-" } else { "" };
+    format!("{sign}{digits}{}", suffix(exponent))
+}
+
+fn binary_text(negative: bool, mut whole: u64) -> String {
+    let mut power = 0;
+    while whole >= 1024 && whole.is_multiple_of(1024) {
+        whole /= 1024;
+        power += 1;
+    }
+    let sign = if negative { "-" } else { "" };
+    format!("{sign}{whole}{}", Suffix::Binary(power))
+}

@@ -1,0 +1,301 @@
+//! The way of a review, in order. The file to read first.
+//!
+//! Decode, namespace, decide, workload, template, render, encode. Only the two lookups may wait;
+//! everything else is synchronous and pure.
+
+use std::{borrow::Cow, sync::Arc};
+
+use arc_swap::ArcSwap;
+
+use crate::{
+    linkerd::{
+        annotations::Annotation,
+        events,
+        overrides::Overrides,
+        render::{Injection, OpaquePorts},
+        snapshot::Snapshot,
+    },
+    namespaces::Namespaces,
+    outcome::{Event, Outcome, Regarding, SkipReasons, Verdict, Workload},
+    patch::{Base64Sink, Segment, Sink, write_add, write_add_string},
+    pod::{Kind, Metadata, Object, POD_TEMPLATE_HASH, Spec, Text},
+    review::{self, DecodeError, Request, Subject},
+    workloads::Workloads,
+};
+
+/// How a denial begins for an object with a wrong type in a field that is read.
+pub const UNREADABLE_OBJECT: &str = "the object cannot be understood";
+
+/// The injection core: what every door calls.
+#[derive(Debug)]
+pub struct Injector {
+    snapshot: ArcSwap<Snapshot>,
+    namespaces: Namespaces,
+    workloads: Workloads,
+}
+
+/// The object that an event is sent to, in the event's namespace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InvolvedObject<'a> {
+    /// API version.
+    pub api_version: &'static str,
+    /// Kind.
+    pub kind: &'static str,
+    /// Name.
+    pub name: Cow<'a, str>,
+}
+
+/// An answer, and what became of the review.
+#[derive(Debug)]
+pub struct Answer<'a> {
+    /// The `AdmissionReview` to send back, as JSON.
+    pub body: Vec<u8>,
+    /// For metrics, the log line and the event.
+    pub outcome: Outcome<'a>,
+}
+
+impl Injector {
+    /// An injector that serves with this configuration.
+    #[must_use]
+    pub fn new(snapshot: Snapshot, namespaces: Namespaces, workloads: Workloads) -> Self {
+        Self { snapshot: ArcSwap::from_pointee(snapshot), namespaces, workloads }
+    }
+
+    /// The configuration in force.
+    #[must_use]
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        self.snapshot.load_full()
+    }
+
+    /// Swaps the configuration; reviews under way keep the one they began with.
+    pub fn replace_snapshot(&self, snapshot: Snapshot) {
+        self.snapshot.store(Arc::new(snapshot));
+    }
+
+    /// The object that an event is sent to: the root owner, if it is of a kind that gets events and
+    /// is there.
+    pub async fn involved_object<'a>(&'a self, event: &Event<'a>) -> Option<InvolvedObject<'a>> {
+        let workload = match &event.regarding {
+            Regarding::Workload(workload) => workload.clone(),
+            Regarding::Owner { owner, pod_template_hash } => {
+                self.workloads.resolve(&event.namespace, owner, pod_template_hash.as_deref()).await
+            }
+        };
+        let (api_version, kind) = events::involved_kind(&workload.kind)?;
+        let is_there = self.workloads.has(&event.namespace, kind, &workload.name);
+        (is_there && !workload.name.is_empty()).then_some(InvolvedObject {
+            api_version,
+            kind,
+            name: workload.name,
+        })
+    }
+
+    /// Answers a review. The body is cut to what is read before it is decoded.
+    ///
+    /// # Errors
+    /// When the body is no review: there is nobody to answer.
+    pub async fn review<'a>(&'a self, body: &'a mut Vec<u8>) -> Result<Answer<'a>, DecodeError> {
+        review::cut_managed_fields(body);
+        let request = review::decode(body)?;
+        let snapshot = self.snapshot.load_full();
+        let mut outcome = Outcome::of(&request, snapshot.generation);
+        let mut body = match &request.subject {
+            Subject::Absent => allow(&request),
+            Subject::Unreadable(error) => {
+                let reason = format!("{UNREADABLE_OBJECT}: {error}");
+                deny(&request, &mut outcome, reason.into())
+            }
+            Subject::Object(object) => {
+                self.review_object(&request, object, &snapshot, &mut outcome).await
+            }
+        };
+        review::end_response(&mut body, &outcome);
+        Ok(Answer { body, outcome })
+    }
+
+    async fn review_object<'a>(
+        &'a self,
+        request: &Request<'a>,
+        object: &Object<'a>,
+        snapshot: &Snapshot,
+        outcome: &mut Outcome<'a>,
+    ) -> Vec<u8> {
+        let namespace = match self.namespaces.lookup(&request.namespace).await {
+            Ok(annotations) => {
+                annotations.iter().map(|(key, value)| (key.as_str(), value.as_str()))
+            }
+            Err(error) => return deny(request, outcome, error.to_string().into()),
+        };
+        let pod = object.pod(request.kind);
+        let annotations = pod.map_or(&object.metadata.annotations, |(pod, _)| &pod.annotations);
+        let workload = (request.kind != Kind::Pod).then_some(&object.metadata.annotations);
+        let overrides = snapshot.overrides(annotations, workload, namespace);
+        outcome.reasons = snapshot.decider.decide(pod.map(|(_, spec)| spec), &overrides);
+        match pod {
+            Some(pod) if outcome.reasons.is_empty() => {
+                let workload = self.workload_of(request, object).await;
+                let review = Review { request, object, snapshot, overrides: &overrides };
+                review.inject(pod, workload, outcome)
+            }
+            _ => Review { request, object, snapshot, overrides: &overrides }.leave_alone(outcome),
+        }
+    }
+
+    /// The workload that an injected pod is labelled after.
+    async fn workload_of<'a>(
+        &'a self,
+        request: &Request<'a>,
+        object: &Object<'a>,
+    ) -> Option<Workload<'a>> {
+        if request.kind != Kind::Pod {
+            let kind = Cow::Borrowed(request.kind.as_str());
+            return Some(Workload { kind, name: object.metadata.name.0.clone() });
+        }
+        let owner = object.metadata.owner()?;
+        let hash = object.metadata.labels.get(POD_TEMPLATE_HASH);
+        Some(self.workloads.resolve(&request.namespace, owner, hash).await)
+    }
+}
+
+/// A review with everything known that it depends on.
+struct Review<'r, 'a> {
+    request: &'r Request<'a>,
+    object: &'r Object<'a>,
+    snapshot: &'r Snapshot,
+    overrides: &'r Overrides<'r>,
+}
+
+impl<'a> Review<'_, 'a> {
+    fn inject(
+        &self,
+        (metadata, spec): (&Metadata<'a>, &Spec<'a>),
+        workload: Option<Workload<'a>>,
+        outcome: &mut Outcome<'a>,
+    ) -> Vec<u8> {
+        let Self { request, object, snapshot, overrides } = *self;
+        let compiled = snapshot.template(overrides, request.kind.path_prefix());
+        outcome.warnings.clone_from(&compiled.warnings);
+        let template = match &compiled.template {
+            Ok(template) => template,
+            Err(denial) => return deny(request, outcome, denial.clone()),
+        };
+        let is_own = overrides.is_own(Annotation::OpaquePorts);
+        let injection = Injection {
+            snapshot,
+            kind: request.kind,
+            metadata,
+            spec,
+            overrides,
+            workload: workload.as_ref(),
+            namespace: match request.kind {
+                Kind::Pod => &request.namespace,
+                _ => &object.metadata.namespace,
+            },
+            opaque_ports: &OpaquePorts::of(snapshot, spec, overrides, is_own),
+        };
+        let mut out = review::begin_response(request, template.base64_len + 2048);
+        review::begin_patch(&mut out);
+        template.render(injection, &mut Base64Sink::new(&mut out), &mut outcome.warnings);
+        review::end_patch(&mut out);
+        outcome.verdict = Verdict::Injected;
+        let regarding = workload.map(Regarding::Workload);
+        outcome.event = regarding.and_then(|regarding| self.event(regarding, true));
+        out
+    }
+
+    /// Without a sidecar; at most with the opaque-ports annotation, which every mesh member heeds.
+    fn leave_alone(&self, outcome: &mut Outcome<'a>) -> Vec<u8> {
+        let request = self.request;
+        let metadata = &self.object.metadata;
+        let regarding = metadata.owner().cloned().map(|owner| {
+            let pod_template_hash = metadata.labels.get(POD_TEMPLATE_HASH).map(Text::owned);
+            Regarding::Owner { owner, pod_template_hash }
+        });
+        outcome.event = regarding.and_then(|regarding| self.event(regarding, false));
+        let Some(ports) = self.opaque_ports_to_add() else {
+            if request.kind == Kind::Pod {
+                outcome.verdict = Verdict::Skipped;
+            }
+            return allow(request);
+        };
+        outcome.verdict = Verdict::Annotated;
+        let patch = annotation_patch(self.object.metadata.annotations.is_empty(), &ports);
+        let mut out = review::begin_response(request, patch.base64_len());
+        review::begin_patch(&mut out);
+        Base64Sink::new(&mut out).segment(&patch);
+        review::end_patch(&mut out);
+        out
+    }
+
+    /// `inject.go`, `CreateOpaquePortsPatch`.
+    fn opaque_ports_to_add(&self) -> Option<Cow<'_, str>> {
+        let Self { request, object, snapshot, overrides } = *self;
+        if overrides.is_own(Annotation::OpaquePorts) {
+            return None;
+        }
+        if let Some(ports) = overrides.of_namespace(Annotation::OpaquePorts) {
+            return Some(Cow::Borrowed(ports));
+        }
+        let defaults = &snapshot.default_opaque_ports;
+        let ports = match request.kind {
+            Kind::Pod => defaults.of_pod(snapshot.port_rules, &object.spec),
+            Kind::Service => defaults.of_service(&object.spec.ports),
+            Kind::Workload(_) | Kind::CronJob | Kind::Other => return None,
+        };
+        (!ports.is_empty()).then_some(Cow::Owned(ports))
+    }
+
+    /// Events are for the owners of pods that are going to be stored.
+    fn event(&self, regarding: Regarding<'a>, injected: bool) -> Option<Event<'a>> {
+        let is_due = self.request.kind == Kind::Pod && !self.request.dry_run;
+        let namespace = self.request.namespace.clone();
+        is_due.then_some(Event { namespace, regarding, injected })
+    }
+}
+
+fn annotation_patch(is_first: bool, ports: &str) -> Segment {
+    let mut patch = b"[".to_vec();
+    if is_first {
+        write_add(&mut patch, "", "/metadata/annotations", b"{}");
+        patch.push(b',');
+    }
+    let key = Annotation::OpaquePorts.key();
+    write_add_string(&mut patch, "", "/metadata/annotations", key, ports);
+    patch.push(b']');
+    Segment::new(patch)
+}
+
+fn allow(request: &Request<'_>) -> Vec<u8> {
+    let mut out = review::begin_response(request, 0);
+    review::allow(&mut out);
+    out
+}
+
+fn deny(request: &Request<'_>, outcome: &mut Outcome<'_>, reason: Cow<'static, str>) -> Vec<u8> {
+    let mut out = review::begin_response(request, reason.len());
+    review::deny(&mut out, &reason);
+    outcome.verdict = Verdict::Denied;
+    outcome.denial = Some(reason);
+    out
+}
+
+impl<'a> Outcome<'a> {
+    fn of(request: &Request<'a>, generation: u64) -> Self {
+        let name = match &request.subject {
+            Subject::Object(object) => object.metadata.name_or_prefix().clone(),
+            Subject::Absent | Subject::Unreadable(_) => Text::default(),
+        };
+        Self {
+            uid: request.uid.clone(),
+            kind: request.kind,
+            namespace: request.namespace.clone(),
+            name,
+            verdict: Verdict::Allowed,
+            reasons: SkipReasons::default(),
+            denial: None,
+            warnings: Vec::new(),
+            event: None,
+            generation,
+        }
+    }
+}

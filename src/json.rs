@@ -1,0 +1,24 @@
+//! Writing JSON text into a byte buffer: tokens only.
+//!
+//! Not for structure: [`crate::patch::Writer`] knows about commas, and decoding is `serde_json`'s.
+
+/// Appends `text` as a JSON string token, quotes included.
+///
+/// # Panics
+/// Never: memory takes any string.
+pub fn write_string(out: &mut Vec<u8>, text: &str) {
+    serde_json::to_writer(out, text).expect("a string must serialise into memory");
+}
+
+/// Appends an integer token.
+pub fn write_integer(out: &mut Vec<u8>, number: i64) {
+    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+}
+
+/// Appends the inside of a JSON string token, without quotes.
+pub fn write_escaped(out: &mut Vec<u8>, text: &str) {
+    let start = out.len();
+    write_string(out, text);
+    out.pop();
+    out.remove(start);
+}

@@ -1,0 +1,29 @@
+//! injectd puts sidecars into pods: the library behind the command of the same name.
+//!
+//! The modules in the order a review meets them; each uses only what comes below it. A gRPC door
+//! will stand beside [`webhook`], cluster watches behind [`namespaces`] and [`workloads`], a second
+//! mesh beside [`linkerd`]. Life of a review: `ARCHITECTURE.md`.
+
+pub mod cli;
+
+pub mod server;
+pub mod tls;
+pub mod webhook;
+
+pub mod injector;
+
+pub mod review;
+
+pub mod namespaces;
+pub mod workloads;
+
+pub mod linkerd;
+
+pub mod objects;
+pub mod outcome;
+pub mod patch;
+pub mod pod;
+
+pub mod go;
+pub mod json;
+pub mod yaml;

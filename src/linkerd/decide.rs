@@ -1,0 +1,190 @@
+//! Whether a pod is injected, and if not, every reason (`pkg/inject/report.go`).
+//!
+//! Pure: annotations and spec in, reasons out.
+
+use super::{
+    annotations::Annotation,
+    overrides::Overrides,
+    release::{Delta, Release},
+};
+use crate::{
+    outcome::{SkipReason, SkipReasons},
+    pod::{Container, Spec},
+};
+
+/// What of the configuration the decision depends on.
+#[derive(Debug, Clone, Copy)]
+pub struct Decider {
+    sidecars_in_init_containers: bool,
+    needs_mounted_token: bool,
+}
+
+/// A container that marks a pod as injected already (`pkg/healthcheck/sidecar.go`).
+struct Mark {
+    names: [&'static str; 2],
+    image_prefixes: [&'static str; 2],
+}
+
+const PROXY: Mark = Mark {
+    names: ["linkerd-proxy", "istio-proxy"],
+    image_prefixes: ["cr.l5d.io/linkerd/proxy:", "gcr.io/istio-release/proxyv2:"],
+};
+
+const INIT: Mark = Mark {
+    names: ["linkerd-init", "istio-init"],
+    image_prefixes: ["cr.l5d.io/linkerd/proxy-init:", "gcr.io/istio-release/proxy_init:"],
+};
+
+impl Mark {
+    fn is_on(&self, container: &Container<'_>) -> bool {
+        self.names.contains(&&*container.name)
+            || self.image_prefixes.iter().any(|prefix| container.image.starts_with(prefix))
+    }
+}
+
+impl Decider {
+    /// `token_projection`: the sidecar brings a token of its own.
+    #[must_use]
+    pub fn new(release: Release, token_projection: bool) -> Self {
+        Self {
+            sidecars_in_init_containers: release.has(Delta::SidecarsInInitContainers),
+            needs_mounted_token: !token_projection,
+        }
+    }
+
+    /// Every reason not to inject; none means that the pod is injected. No spec: a kind without
+    /// pods.
+    #[must_use]
+    pub fn decide(self, spec: Option<&Spec<'_>>, overrides: &Overrides<'_>) -> SkipReasons {
+        let mut reasons = SkipReasons::default();
+        let Some(spec) = spec else {
+            reasons.insert(SkipReason::UnsupportedResource);
+            return reasons;
+        };
+        if spec.host_network == Some(true) {
+            reasons.insert(SkipReason::HostNetwork);
+        }
+        if self.has_sidecar(spec) {
+            reasons.insert(SkipReason::SidecarExists);
+        }
+        if let Some(reason) = disabled_by_annotation(overrides) {
+            reasons.insert(reason);
+        }
+        let token_is_mounted = spec.automount_service_account_token != Some(false)
+            && spec.service_account_mount().is_some();
+        if self.needs_mounted_token && !token_is_mounted {
+            reasons.insert(SkipReason::NoServiceAccountToken);
+        }
+        reasons
+    }
+
+    fn has_sidecar(self, spec: &Spec<'_>) -> bool {
+        let in_init = |container| {
+            INIT.is_on(container) || (self.sidecars_in_init_containers && PROXY.is_on(container))
+        };
+        spec.init_containers.iter().any(in_init)
+            || spec.containers.iter().any(|container| PROXY.is_on(container))
+    }
+}
+
+/// The namespace's annotation is looked at first: an invalid one disables even pods that opted in.
+fn disabled_by_annotation(overrides: &Overrides<'_>) -> Option<SkipReason> {
+    let is_valid = |value| matches!(value, "" | "enabled" | "disabled" | "ingress");
+    let enables = |value| matches!(value, "enabled" | "ingress");
+    let namespace = overrides.of_namespace(Annotation::Inject).unwrap_or_default();
+    let pod = overrides.of_pod(Annotation::Inject).unwrap_or_default();
+    if !is_valid(namespace) {
+        Some(SkipReason::InvalidNamespaceAnnotation)
+    } else if !is_valid(pod) {
+        Some(SkipReason::InvalidPodAnnotation)
+    } else if enables(namespace) {
+        (pod == "disabled").then_some(SkipReason::DisabledByPod)
+    } else {
+        (!enables(pod)).then_some(SkipReason::NotEnabled)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linkerd::overrides::Rules;
+
+    fn reasons(
+        spec: &str,
+        namespace: &str,
+        pod: &str,
+        token_projection: bool,
+    ) -> Vec<&'static str> {
+        let spec: Spec<'_> = serde_json::from_str(spec).expect("spec");
+        let json = format!(r#"{{"linkerd.io/inject":"{pod}"}}"#);
+        let pod = serde_json::from_str(&json).expect("annotations");
+        let rules = Rules::of(Release::NEWEST);
+        let namespace = [("linkerd.io/inject", namespace)].into_iter();
+        let overrides = Overrides::new(&rules, &pod, None, namespace);
+        let decider = Decider::new(Release::NEWEST, token_projection);
+        decider.decide(Some(&spec), &overrides).iter().map(SkipReason::as_str).collect()
+    }
+
+    #[test]
+    fn namespace_and_pod_decide_together() {
+        for (namespace, pod, expected) in [
+            ("enabled", "", None),
+            ("enabled", "enabled", None),
+            ("ingress", "", None),
+            ("enabled", "disabled", Some("injection_disable_annotation_present")),
+            ("disabled", "enabled", None),
+            ("", "ingress", None),
+            ("", "", Some("injection_enable_annotation_absent")),
+            ("disabled", "", Some("injection_enable_annotation_absent")),
+            ("", "disabled", Some("injection_enable_annotation_absent")),
+            ("true", "enabled", Some("invalid_inject_annotation_at_ns")),
+            ("enabled", "true", Some("invalid_inject_annotation_at_workload")),
+        ] {
+            let found = reasons("{}", namespace, pod, true);
+            assert_eq!(found, expected.into_iter().collect::<Vec<_>>(), "{namespace} {pod}");
+        }
+    }
+
+    #[test]
+    fn reasons_come_in_upstreams_order() {
+        let spec = r#"{"hostNetwork":true,"containers":[{"name":"istio-proxy"}]}"#;
+        assert_eq!(
+            reasons(spec, "", "", false),
+            [
+                "host_network_enabled",
+                "sidecar_already_exists",
+                "injection_enable_annotation_absent",
+                "disabled_automount_service_account_token_account",
+            ]
+        );
+    }
+
+    #[test]
+    fn existing_sidecars_are_known_by_name_and_image() {
+        for spec in [
+            r#"{"containers":[{"image":"cr.l5d.io/linkerd/proxy:edge-1"}]}"#,
+            r#"{"initContainers":[{"name":"linkerd-proxy"}]}"#,
+            r#"{"initContainers":[{"image":"gcr.io/istio-release/proxy_init:1"}]}"#,
+        ] {
+            assert_eq!(reasons(spec, "enabled", "", true), ["sidecar_already_exists"], "{spec}");
+        }
+        let other = r#"{"containers":[{"name":"linkerd-init","image":"me/linkerd/proxy:1"}]}"#;
+        assert!(reasons(other, "enabled", "", true).is_empty());
+    }
+
+    #[test]
+    fn without_projection_the_first_container_needs_the_mounted_token() {
+        let spec = |automount: &str, mount: &str| {
+            format!(
+                r#"{{"automountServiceAccountToken":{automount},
+                "containers":[{{"volumeMounts":[{{"mountPath":"{mount}"}}]}}]}}"#
+            )
+        };
+        let path = crate::pod::SERVICE_ACCOUNT_MOUNT_PATH;
+        assert!(reasons(&spec("null", path), "enabled", "", false).is_empty());
+        for (automount, mount) in [("false", path), ("true", "/elsewhere")] {
+            let found = reasons(&spec(automount, mount), "enabled", "", false);
+            assert_eq!(found, ["disabled_automount_service_account_token_account"]);
+        }
+    }
+}

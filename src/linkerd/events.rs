@@ -1,0 +1,65 @@
+//! The words of upstream's events (`webhook.go`, `pkg/inject/report.go`).
+
+use crate::outcome::{Event, SkipReason, SkipReasons};
+
+/// Who sends the events.
+pub const SOURCE_COMPONENT: &str = "linkerd-proxy-injector";
+
+/// An event's reason.
+#[must_use]
+pub fn reason(event: &Event<'_>) -> &'static str {
+    if event.injected { "Injected" } else { "InjectionSkipped" }
+}
+
+/// An event's message.
+#[must_use]
+pub fn message(event: &Event<'_>, reasons: SkipReasons) -> String {
+    if event.injected {
+        return "Linkerd sidecar proxy injected".to_owned();
+    }
+    format!("Linkerd sidecar proxy injection skipped: {}", in_words(reasons))
+}
+
+/// API version and kind of the objects that events are about, by their kind in lower case: those
+/// that upstream watches, but for pods.
+#[must_use]
+pub fn involved_kind(kind: &str) -> Option<(&'static str, &'static str)> {
+    match kind {
+        "deployment" => Some(("apps/v1", "Deployment")),
+        "replicaset" => Some(("apps/v1", "ReplicaSet")),
+        "daemonset" => Some(("apps/v1", "DaemonSet")),
+        "statefulset" => Some(("apps/v1", "StatefulSet")),
+        "job" => Some(("batch/v1", "Job")),
+        "cronjob" => Some(("batch/v1", "CronJob")),
+        "replicationcontroller" => Some(("v1", "ReplicationController")),
+        _ => None,
+    }
+}
+
+/// All reasons in words, joined as upstream joins them.
+#[must_use]
+pub fn in_words(reasons: SkipReasons) -> String {
+    reasons.iter().map(words).collect::<Vec<_>>().join(", ")
+}
+
+fn words(reason: SkipReason) -> &'static str {
+    match reason {
+        SkipReason::HostNetwork => "hostNetwork is enabled",
+        SkipReason::SidecarExists => "pod has a sidecar injected already",
+        SkipReason::UnsupportedResource => "this resource kind is unsupported",
+        SkipReason::InvalidNamespaceAnnotation => {
+            r#"invalid value for annotation "linkerd.io/inject" at namespace"#
+        }
+        SkipReason::InvalidPodAnnotation => {
+            r#"invalid value for annotation "linkerd.io/inject" at workload"#
+        }
+        SkipReason::DisabledByPod => r#"pod has the annotation "linkerd.io/inject:disabled""#,
+        SkipReason::NotEnabled => {
+            r#"neither the namespace nor the pod have the annotation "linkerd.io/inject:enabled""#
+        }
+        SkipReason::NoServiceAccountToken => concat!(
+            r#"automountServiceAccountToken set to "false", "#,
+            r#"with Values.identity.serviceAccountTokenProjection set to "false""#
+        ),
+    }
+}

@@ -1,0 +1,301 @@
+//! Which Linkerd release is spoken, and what each one changed in the output.
+//!
+//! A release is one edge number; every delta is one comparison with it. [`Delta::first_edge`] is the
+//! table: adding a release is adding rows. Not for what a delta does: that is where it is asked.
+
+/// An edge release `YY.M.N`, comparable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Edge(u32);
+
+/// A Linkerd release.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Release {
+    edge: Edge,
+    stable_2_14: bool,
+}
+
+/// A change of the output between releases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Delta {
+    /// `proxy.disable*ProtocolDetectTimeout` is known; back-ported to 2.14.
+    DetectTimeout,
+    /// The destination context names the pod; back-ported to 2.14.
+    ContextNamesPod,
+    /// The debug container has probes.
+    DebugProbes,
+    /// `proxy.nativeSidecar` is known.
+    NativeSidecar,
+    /// The three `CONTROL_STREAM` variables.
+    ControlStreams,
+    /// The policy workload is a JSON object.
+    PolicyWorkloadIsJson,
+    /// `proxy.experimentalEnv` is known.
+    ExperimentalEnv,
+    /// Probe delays and timeouts come from the values.
+    ProbesFromValues,
+    /// `proxy.additionalEnv` is known.
+    AdditionalEnv,
+    /// The init container is told about IPv6.
+    InitIpv6,
+    /// The computed port list wins over pod-inbound-ports.
+    InboundPortsComputed,
+    /// Of ports with one name the last wins, and a port without a name has none.
+    LastPortNameWins,
+    /// `proxy.inbound` and `proxy.outbound` are known.
+    Parameters,
+    /// The proxy listens on IPv6 as well.
+    DualStack,
+    /// The outbound addresses follow `disableIPv6`.
+    LoopbackFollowsIpv6,
+    /// An existing proxy is looked for in init containers too.
+    SidecarsInInitContainers,
+    /// Proxy, init container and validator have a group.
+    Gid,
+    /// The proxy can be shut down through its admin port.
+    ShutdownEndpoint,
+    /// HTTP headers are kept out of the log.
+    LogWithoutHeaders,
+    /// Init container and validator take the proxy's resources.
+    SharedResources,
+    /// An empty `proxy.logHTTPHeaders` is accepted.
+    EmptyLogHeaders,
+    /// The policy `audit` is known.
+    AuditPolicy,
+    /// The validator's connect address follows `disableIPv6`.
+    ValidatorConnectAddr,
+    /// Headers and requests are both kept out of the log.
+    LogWithoutRequests,
+    /// Addresses follow `disableIPv6`.
+    AddressesFollowIpv6,
+    /// The two `USER_TIMEOUT` variables.
+    UserTimeouts,
+    /// `_pod_uid` and `_pod_containerName`.
+    PodUid,
+    /// A close-wait timeout needs an init container that runs as root.
+    CloseWaitNeedsRoot,
+    /// `proxy.runtime.workers` is known.
+    Workers,
+    /// The debug-image annotations are honoured.
+    DebugImages,
+    /// `proxy.metrics.hostnameLabels` is known.
+    HostnameLabels,
+    /// `_pod_ip`.
+    PodIp,
+    /// Tracing, switched by `proxy.tracing.enable`.
+    Tracing,
+    /// Custom security contexts.
+    SecurityContexts,
+    /// `fileKeyRef` in additional variables.
+    FileKeyRef,
+    /// Tracing is switched by `proxy.tracing.enabled`; the collector has a namespace.
+    TracingEnabled,
+    /// Tracing labels.
+    TracingLabels,
+    /// The beta native-sidecar annotation is known, and inherited until it is stable.
+    BetaNativeSidecar,
+    /// The podinfo volume.
+    PodinfoVolume,
+    /// The init container runs the proxy's image.
+    InitUsesProxyImage,
+    /// Ports of init containers count.
+    InitContainerPorts,
+    /// The proxy-additional-env annotation.
+    AdditionalEnvAnnotation,
+    /// The stable native-sidecar annotation.
+    StableNativeSidecar,
+    /// A native sidecar may be asked to wait before it exits: it does not.
+    NativeSidecarMayWait,
+    /// The collector's name ends in the trust domain.
+    TraceTrustDomain,
+}
+
+// === impl Edge ===
+
+impl Edge {
+    /// The edge release `year.month.number`, such as 26.6.3.
+    #[must_use]
+    pub const fn new(year: u32, month: u32, number: u32) -> Self {
+        Self(year * 1_000_000 + month * 10_000 + number)
+    }
+}
+
+// === impl Delta ===
+
+impl Delta {
+    /// The first edge release that has the change: `linkerd.md` §1.1 and the source of the rules,
+    /// the chart and `pkg/inject` of that release.
+    #[must_use]
+    pub const fn first_edge(self) -> Edge {
+        match self {
+            Self::DetectTimeout => Edge::new(23, 11, 1),
+            Self::ContextNamesPod => Edge::new(23, 10, 4),
+            Self::DebugProbes => Edge::new(23, 11, 2),
+            Self::NativeSidecar => Edge::new(23, 11, 4),
+            Self::ControlStreams => Edge::new(23, 12, 4),
+            Self::PolicyWorkloadIsJson => Edge::new(24, 1, 1),
+            Self::ExperimentalEnv => Edge::new(24, 1, 2),
+            Self::ProbesFromValues => Edge::new(24, 2, 2),
+            Self::AdditionalEnv => Edge::new(24, 2, 3),
+            Self::InitIpv6 => Edge::new(24, 4, 1),
+            Self::InboundPortsComputed | Self::LastPortNameWins => Edge::new(24, 4, 2),
+            Self::Parameters => Edge::new(24, 4, 5),
+            Self::DualStack | Self::SidecarsInInitContainers => Edge::new(24, 5, 1),
+            Self::LoopbackFollowsIpv6 => Edge::new(24, 5, 2),
+            Self::Gid => Edge::new(24, 5, 4),
+            Self::ShutdownEndpoint | Self::LogWithoutHeaders => Edge::new(24, 6, 2),
+            Self::SharedResources | Self::EmptyLogHeaders => Edge::new(24, 6, 4),
+            Self::AuditPolicy => Edge::new(24, 7, 3),
+            Self::ValidatorConnectAddr => Edge::new(24, 7, 4),
+            Self::LogWithoutRequests => Edge::new(24, 8, 1),
+            Self::AddressesFollowIpv6 => Edge::new(24, 8, 2),
+            Self::UserTimeouts => Edge::new(24, 10, 1),
+            Self::PodUid | Self::CloseWaitNeedsRoot => Edge::new(25, 1, 1),
+            Self::Workers | Self::DebugImages => Edge::new(25, 3, 3),
+            Self::HostnameLabels => Edge::new(25, 3, 4),
+            Self::PodIp => Edge::new(25, 5, 5),
+            Self::Tracing => Edge::new(25, 6, 4),
+            Self::SecurityContexts => Edge::new(25, 8, 4),
+            Self::FileKeyRef => Edge::new(25, 9, 1),
+            Self::TracingEnabled => Edge::new(25, 10, 1),
+            Self::TracingLabels | Self::BetaNativeSidecar => Edge::new(25, 10, 2),
+            Self::PodinfoVolume => Edge::new(25, 11, 1),
+            Self::InitUsesProxyImage => Edge::new(25, 11, 3),
+            Self::InitContainerPorts => Edge::new(25, 12, 2),
+            Self::AdditionalEnvAnnotation => Edge::new(26, 4, 3),
+            Self::StableNativeSidecar | Self::NativeSidecarMayWait => Edge::new(26, 5, 2),
+            Self::TraceTrustDomain => Edge::new(26, 7, 1),
+        }
+    }
+}
+
+// === impl Release ===
+
+impl Release {
+    /// The newest release known.
+    pub const NEWEST: Self = Self::edge(26, 8, 3);
+
+    /// An edge release.
+    #[must_use]
+    pub const fn edge(year: u32, month: u32, number: u32) -> Self {
+        Self { edge: Edge::new(year, month, number), stable_2_14: false }
+    }
+
+    /// The last release with a stable branch of its own: an edge with back-ports.
+    #[must_use]
+    pub const fn stable_2_14() -> Self {
+        Self { edge: Edge::new(23, 9, 2), stable_2_14: true }
+    }
+
+    /// Whether the release has the change.
+    #[must_use]
+    pub fn has(self, delta: Delta) -> bool {
+        let back_ported = matches!(delta, Delta::DetectTimeout | Delta::ContextNamesPod);
+        self.edge >= delta.first_edge() || (self.stable_2_14 && back_ported)
+    }
+
+    /// Reads a version: `edge-26.6.3`, `stable-2.14.10`, `version-2.19`, `enterprise-2.18.4`.
+    ///
+    /// A `2.N` means the edge it was cut from. What does not parse is `None`: `dev-…`, `git-…`.
+    #[must_use]
+    pub fn parse(version: &str) -> Option<Self> {
+        let (channel, numbers) = version.split_once('-')?;
+        let mut numbers = numbers.split('.').map(leading_number);
+        let mut next = || numbers.next().flatten();
+        match channel {
+            "edge" => Some(Self::edge(next()?, next()?, next()?)),
+            "stable" | "version" | "enterprise" if next()? == 2 => Self::of_minor(next()?),
+            _ => None,
+        }
+    }
+
+    /// The release of Linkerd 2.`minor`.
+    fn of_minor(minor: u32) -> Option<Self> {
+        match minor {
+            14 => Some(Self::stable_2_14()),
+            15 => Some(Self::edge(24, 2, 4)),
+            16 => Some(Self::edge(24, 8, 2)),
+            17 => Some(Self::edge(24, 11, 8)),
+            18 => Some(Self::edge(25, 4, 4)),
+            19 => Some(Self::edge(25, 10, 7)),
+            20 => Some(Self::edge(26, 6, 3)),
+            21.. => Some(Self::NEWEST),
+            _ => None,
+        }
+    }
+
+    /// The release whose marker key is the newest among those that are there (`linkerd.md` §1.3).
+    ///
+    /// Only keys that are present tell something: files keep keys of older releases.
+    #[must_use]
+    pub fn of_markers(is_present: impl Fn(&[&str]) -> bool) -> Option<Self> {
+        const MARKERS: [(&[&str], Release); 10] = [
+            (&["podMonitor", "controller", "honorTimestamps"], Release::edge(26, 5, 2)),
+            (&["proxy", "securityContext"], Release::edge(25, 8, 4)),
+            (&["networkValidator", "securityContext"], Release::edge(25, 8, 4)),
+            (&["proxy", "tracing"], Release::edge(25, 6, 4)),
+            (&["proxy", "metrics"], Release::edge(25, 3, 4)),
+            (&["proxy", "runtime"], Release::edge(25, 3, 3)),
+            (&["proxyInjector", "podAnnotations"], Release::edge(25, 1, 1)),
+            (&["egress"], Release::edge(24, 11, 1)),
+            (&["proxy", "logHTTPHeaders"], Release::edge(24, 6, 2)),
+            (&["disableIPv6"], Release::edge(24, 4, 1)),
+        ];
+        let oldest = is_present(&["proxy", "control"]).then_some(Self::edge(23, 12, 4));
+        MARKERS.iter().find(|(key, _)| is_present(key)).map(|(_, release)| *release).or(oldest)
+    }
+}
+
+/// The digits that `text` begins with.
+fn leading_number(text: &str) -> Option<u32> {
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    text[..end].parse().ok().filter(|&number| number < 10_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_become_edges() {
+        for (version, release) in [
+            ("edge-26.6.3", Some(Release::edge(26, 6, 3))),
+            ("stable-2.14.10", Some(Release::stable_2_14())),
+            ("version-2.19", Some(Release::edge(25, 10, 7))),
+            ("enterprise-2.18.4", Some(Release::edge(25, 4, 4))),
+            ("enterprise-2.99.0", Some(Release::NEWEST)),
+            ("edge-26.6", None),
+            ("edge-99999999999.1.1", None),
+            ("dev-undefined", None),
+            ("stable-2.13.1", None),
+            ("", None),
+        ] {
+            assert_eq!(Release::parse(version), release, "{version}");
+        }
+    }
+
+    #[test]
+    fn edges_compare_by_year_month_and_number() {
+        assert!(Edge::new(24, 10, 1) > Edge::new(24, 9, 30));
+        assert!(Edge::new(25, 1, 1) > Edge::new(24, 12, 9));
+    }
+
+    #[test]
+    fn the_highest_marker_wins() {
+        let present = |keys: &'static [&'static [&'static str]]| {
+            Release::of_markers(move |key| keys.contains(&key))
+        };
+        assert_eq!(present(&[]), None);
+        assert_eq!(present(&[&["proxy", "control"]]), Some(Release::edge(23, 12, 4)));
+        assert_eq!(
+            present(&[&["disableIPv6"], &["proxy", "metrics"]]),
+            Some(Release::edge(25, 3, 4))
+        );
+    }
+
+    #[test]
+    fn back_ports_are_in_stable_2_14_alone() {
+        assert!(Release::stable_2_14().has(Delta::DetectTimeout));
+        assert!(!Release::edge(23, 9, 2).has(Delta::DetectTimeout));
+        assert!(!Release::stable_2_14().has(Delta::DebugProbes));
+    }
+}

@@ -1,0 +1,385 @@
+//! Fills the slots of a template for one pod.
+//!
+//! Pure and without a tree: what the pod says goes into the patch as bytes.
+
+use std::borrow::Cow;
+
+use super::{
+    annotations::{Annotation, RESOURCE_ATTRIBUTE_PREFIX},
+    env_var, no_value,
+    overrides::Overrides,
+    settings,
+    snapshot::Snapshot,
+    template::{Slot, SlotDefaults, Template},
+    values::{CapabilityLists, Mount},
+};
+use crate::{
+    json,
+    outcome::{Warning, Workload},
+    patch::{Part, Sink, write_add, write_add_string},
+    pod::{Capabilities, Kind, Metadata, Spec},
+};
+
+const OPAQUE_PORTS_VARIABLE: &str = "LINKERD2_PROXY_INBOUND_PORTS_DISABLE_PROTOCOL_DETECTION";
+
+/// One pod, decided upon and with its workload known.
+#[derive(Debug, Clone, Copy)]
+pub struct Injection<'i, 'a> {
+    /// The configuration.
+    pub snapshot: &'i Snapshot,
+    /// Kind of the object under review.
+    pub kind: Kind,
+    /// Metadata of the pod or pod template.
+    pub metadata: &'i Metadata<'a>,
+    /// Spec of the pod or pod template.
+    pub spec: &'i Spec<'a>,
+    /// The pod's annotations in their layers.
+    pub overrides: &'i Overrides<'i>,
+    /// The workload that a label names; `None` for bare pods.
+    pub workload: Option<&'i Workload<'a>>,
+    /// Namespace of the workload.
+    pub namespace: &'i str,
+    /// The opaque ports of the pod.
+    pub opaque_ports: &'i OpaquePorts<'i>,
+}
+
+/// Where a pod's opaque ports come from.
+#[derive(Debug)]
+pub enum OpaquePorts<'a> {
+    /// An annotation of the pod or its namespace.
+    Annotation(&'a str),
+    /// Ports of the pod that are on the default list: they become an annotation.
+    OnDefaultList(String),
+    /// Nothing: the default list counts as it is.
+    Default,
+}
+
+impl<'a> OpaquePorts<'a> {
+    /// Finds out; `has_own` tells that the pod or the workload under review has the annotation.
+    #[must_use]
+    pub fn of(
+        snapshot: &Snapshot,
+        spec: &Spec<'_>,
+        overrides: &Overrides<'a>,
+        has_own: bool,
+    ) -> Self {
+        if let Some(value) = overrides.get(Annotation::OpaquePorts) {
+            return Self::Annotation(value);
+        }
+        if has_own {
+            return Self::Default;
+        }
+        match snapshot.default_opaque_ports.of_pod(snapshot.port_rules, spec) {
+            ports if ports.is_empty() => Self::Default,
+            ports => Self::OnDefaultList(ports),
+        }
+    }
+}
+
+impl Template {
+    /// Writes the patch of one pod; warnings tell what of its annotations was ignored.
+    pub fn render(
+        &self,
+        pod: Injection<'_, '_>,
+        sink: &mut impl Sink,
+        warnings: &mut Vec<Warning>,
+    ) {
+        let mut filler =
+            Filler { pod, defaults: &self.defaults, prefix: self.path_prefix, warnings };
+        for part in &self.parts {
+            match part {
+                Part::Segment(segment) => sink.segment(segment),
+                Part::Slot(slot) => filler.fill(*slot, sink.slot()),
+            }
+        }
+        sink.finish();
+    }
+}
+
+struct Filler<'f, 'a> {
+    pod: Injection<'f, 'a>,
+    defaults: &'f SlotDefaults,
+    prefix: &'static str,
+    warnings: &'f mut Vec<Warning>,
+}
+
+impl Filler<'_, '_> {
+    fn fill(&mut self, slot: Slot, out: &mut Vec<u8>) {
+        match slot {
+            Slot::Head => self.head(out),
+            Slot::InjectAnnotation => self.inject_annotation(out),
+            Slot::RootLabels => {
+                if self.pod.metadata.labels.is_empty() {
+                    out.push(b',');
+                    write_add(out, self.prefix, "/metadata/labels", b"{}");
+                }
+            }
+            Slot::WorkloadLabel => self.workload_label(out),
+            Slot::WorkloadNamespace => json::write_string(out, &no_value(self.pod.namespace)),
+            Slot::RootLists => self.root_lists(out),
+            Slot::InitCapabilities => self.init_capabilities(out),
+            Slot::ProxyCapabilities => self.proxy_capabilities(out),
+            Slot::ServiceAccountMount => self.service_account_mount(out),
+            Slot::InboundPorts => {
+                json::write_string(out, &self.pod.snapshot.port_rules.inbound_ports(self.pod.spec));
+            }
+            Slot::OpaquePorts => self.opaque_ports(out),
+            Slot::TracingLabels => self.tracing_labels(out),
+            Slot::AdditionalEnv => self.additional_env(out),
+        }
+    }
+
+    fn head(&self, out: &mut Vec<u8>) {
+        // A pod always has a namespace; the metadata of a template may be missing altogether.
+        if self.pod.kind != Kind::Pod && self.pod.metadata.is_zero() {
+            write_add(out, self.prefix, "/metadata", b"{}");
+            out.push(b',');
+        }
+        if self.pod.metadata.annotations.is_empty() {
+            write_add(out, self.prefix, "/metadata/annotations", b"{}");
+            out.push(b',');
+        }
+        let mut pending = match self.pod.opaque_ports {
+            OpaquePorts::OnDefaultList(ports) => Some(ports.as_str()),
+            _ => None,
+        };
+        for (annotation, value) in self.pod.overrides.taken_over() {
+            if annotation as u8 > Annotation::OpaquePorts as u8
+                && let Some(ports) = pending.take()
+            {
+                self.annotation(out, Annotation::OpaquePorts, ports);
+            }
+            if annotation != Annotation::Inject {
+                self.annotation(out, annotation, value);
+            }
+        }
+        if let Some(ports) = pending {
+            self.annotation(out, Annotation::OpaquePorts, ports);
+        }
+    }
+
+    /// An annotation in the head: followed by a comma.
+    fn annotation(&self, out: &mut Vec<u8>, annotation: Annotation, value: &str) {
+        let value = no_value(value);
+        write_add_string(out, self.prefix, "/metadata/annotations", annotation.key(), &value);
+        out.push(b',');
+    }
+
+    fn inject_annotation(&self, out: &mut Vec<u8>) {
+        let taken_over =
+            self.pod.overrides.taken_over().find(|(key, _)| *key == Annotation::Inject);
+        if let Some((annotation, value)) = taken_over {
+            out.push(b',');
+            write_add_string(out, self.prefix, "/metadata/annotations", annotation.key(), value);
+        }
+    }
+
+    /// Pods of other workloads, a `CronJob`'s among them, get no label (`inject.go`).
+    fn workload_label(&self, out: &mut Vec<u8>) {
+        let Some(Workload { kind, name }) = self.pod.workload else {
+            return;
+        };
+        if self.pod.kind != Kind::Pod || matches!(Kind::of(kind), Kind::Workload(_)) {
+            let key = format!("linkerd.io/proxy-{kind}");
+            out.push(b',');
+            write_add_string(out, self.prefix, "/metadata/labels", &key, &no_value(name));
+        }
+    }
+
+    fn root_lists(&self, out: &mut Vec<u8>) {
+        let spec = self.pod.spec;
+        for (is_empty, path) in [
+            (spec.volumes.0 == 0, "/spec/volumes"),
+            (spec.init_containers.is_empty(), "/spec/initContainers"),
+        ] {
+            if is_empty {
+                out.push(b',');
+                write_add(out, self.prefix, path, b"[]");
+            }
+        }
+    }
+
+    /// `linkerd-template.md` §3: the proxy's lists, else the init container's own.
+    fn init_capabilities(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(br#"{"add":["NET_ADMIN","NET_RAW""#);
+        let lists = match (self.pod.spec.capabilities(), &self.defaults.proxy_capabilities) {
+            (Some(pod), _) => Lists::Pod(pod),
+            (None, Some(lists)) => Lists::Values(lists),
+            (None, None) => {
+                let own = Lists::Values(&self.defaults.init_capabilities);
+                return own.write_init(out, |_| true);
+            }
+        };
+        lists.write_init(out, |dropped| !matches!(dropped, "NET_RAW" | "NET_ADMIN"));
+    }
+
+    /// `linkerd-template.md` §2.5.
+    fn proxy_capabilities(&self, out: &mut Vec<u8>) {
+        let lists = match (self.pod.spec.capabilities(), &self.defaults.proxy_capabilities) {
+            (Some(pod), _) => Lists::Pod(pod),
+            (None, Some(lists)) => Lists::Values(lists),
+            (None, None) => return,
+        };
+        out.extend_from_slice(br#","capabilities":"#);
+        lists.write(out);
+    }
+
+    fn service_account_mount(&self, out: &mut Vec<u8>) {
+        let (path, name, read_only): (&str, &str, bool) =
+            match (self.pod.spec.service_account_mount(), &self.defaults.service_account_mount) {
+                (Some(mount), _) => {
+                    (&mount.mount_path, &mount.name, mount.read_only.unwrap_or_default())
+                }
+                (None, Some(Mount { name, mount_path, read_only })) => {
+                    (mount_path, name, *read_only)
+                }
+                (None, None) => return,
+            };
+        out.extend_from_slice(br#",{"mountPath":"#);
+        write_string_or_null(out, path);
+        out.extend_from_slice(br#","name":"#);
+        write_string_or_null(out, name);
+        out.extend_from_slice(if read_only {
+            br#","readOnly":true}"#
+        } else {
+            br#","readOnly":false}"#
+        });
+    }
+
+    fn opaque_ports(&mut self, out: &mut Vec<u8>) {
+        let rules = self.pod.snapshot.port_rules;
+        let ports = match self.pod.opaque_ports {
+            OpaquePorts::Annotation(value) => {
+                Cow::Owned(rules.resolve(value, self.pod.spec, self.warnings))
+            }
+            OpaquePorts::OnDefaultList(value) => {
+                Cow::Owned(rules.resolve(value, self.pod.spec, self.warnings))
+            }
+            OpaquePorts::Default => Cow::Borrowed(self.defaults.opaque_ports.as_str()),
+        };
+        if !ports.is_empty() {
+            out.extend_from_slice(br#",{"name":""#);
+            out.extend_from_slice(OPAQUE_PORTS_VARIABLE.as_bytes());
+            out.extend_from_slice(br#"","value":"#);
+            json::write_string(out, &ports);
+            out.push(b'}');
+        }
+    }
+
+    /// `linkerd-template.md` §7: the values' labels, then the service's name, then annotations.
+    fn tracing_labels(&self, out: &mut Vec<u8>) {
+        let mut labels: Vec<(&str, &str)> =
+            self.defaults.tracing_labels.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+        let mut set = |key, value| match labels.iter_mut().find(|(known, _)| *known == key) {
+            Some(label) => label.1 = value,
+            None => labels.push((key, value)),
+        };
+        let pod_labels = &self.pod.metadata.labels;
+        let service = pod_labels
+            .get("app.kubernetes.io/instance")
+            .or_else(|| pod_labels.get("app.kubernetes.io/name"));
+        if let Some(service) = service {
+            set("service.name", service);
+        }
+        for (key, value) in self.pod.metadata.annotations.iter() {
+            if let Some(key) = key.strip_prefix(RESOURCE_ATTRIBUTE_PREFIX) {
+                set(key, value);
+            }
+        }
+        labels.sort_unstable();
+        let text: String = labels.iter().flat_map(|(key, value)| [key, "=", value, "\n"]).collect();
+        json::write_string(out, &text);
+    }
+
+    /// `linkerd.md` §2.8: values, namespace and pod, merged by name.
+    fn additional_env(&mut self, out: &mut Vec<u8>) {
+        let annotation = Annotation::AdditionalEnv;
+        let overrides = self.pod.overrides;
+        let layers = [overrides.of_namespace(annotation), overrides.of_pod(annotation)];
+        let known = self.pod.snapshot.reads(annotation);
+        let mut merged = Cow::Borrowed(&self.defaults.additional_env);
+        for value in layers.into_iter().flatten().filter(|_| known) {
+            match env_var::read_json(value, self.pod.snapshot.release) {
+                Ok(layer) => env_var::merge(merged.to_mut(), layer),
+                Err(problem) => {
+                    let problem = format!("{problem}; the whole list is left out");
+                    self.warnings.push(settings::warning(annotation, value, &problem));
+                }
+            }
+        }
+        for var in merged.iter() {
+            out.push(b',');
+            out.extend_from_slice(&var.json);
+        }
+    }
+}
+
+fn write_string_or_null(out: &mut Vec<u8>, text: &str) {
+    if text.is_empty() {
+        out.extend_from_slice(b"null");
+    } else {
+        json::write_string(out, text);
+    }
+}
+
+/// Capabilities of a pod or of the values.
+enum Lists<'l, 'a> {
+    Pod(&'l Capabilities<'a>),
+    Values(&'l CapabilityLists),
+}
+
+impl<'l> Lists<'l, '_> {
+    fn add(&self) -> Vec<&'l str> {
+        match *self {
+            Self::Pod(pod) => pod.add.iter().map(|text| &**text).collect(),
+            Self::Values(lists) => lists.add.iter().map(String::as_str).collect(),
+        }
+    }
+
+    fn drop(&self) -> Vec<&'l str> {
+        match *self {
+            Self::Pod(pod) => pod.drop.iter().map(|text| &**text).collect(),
+            Self::Values(lists) => lists.drop.iter().map(String::as_str).collect(),
+        }
+    }
+
+    /// `{add, drop}` without empty lists; `null` for two empty ones.
+    fn write(&self, out: &mut Vec<u8>) {
+        let lists = [("add", self.add()), ("drop", self.drop())];
+        let mut lists = lists.into_iter().filter(|(_, list)| !list.is_empty()).peekable();
+        if lists.peek().is_none() {
+            return out.extend_from_slice(b"null");
+        }
+        for (index, (key, list)) in lists.enumerate() {
+            out.push(if index == 0 { b'{' } else { b',' });
+            json::write_string(out, key);
+            out.push(b':');
+            write_strings(out, &list);
+        }
+        out.push(b'}');
+    }
+
+    /// The rest of an init container's capabilities, behind those it always has.
+    fn write_init(&self, out: &mut Vec<u8>, keep: impl Fn(&str) -> bool) {
+        for added in self.add() {
+            out.push(b',');
+            json::write_string(out, added);
+        }
+        out.push(b']');
+        let mut dropped = self.drop();
+        dropped.retain(|capability| keep(capability));
+        if !dropped.is_empty() {
+            out.extend_from_slice(br#","drop":"#);
+            write_strings(out, &dropped);
+        }
+        out.push(b'}');
+    }
+}
+
+fn write_strings(out: &mut Vec<u8>, list: &[&str]) {
+    for (index, item) in list.iter().enumerate() {
+        out.push(if index == 0 { b'[' } else { b',' });
+        json::write_string(out, item);
+    }
+    out.push(b']');
+}

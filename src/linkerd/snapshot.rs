@@ -1,0 +1,145 @@
+//! One configuration: values, trust roots, what follows from the release, and its templates.
+//!
+//! A change of values or trust roots makes a new snapshot, swapped whole; the templates go with it.
+
+use std::sync::Arc;
+
+use moka::sync::Cache;
+
+use super::{
+    annotations::Annotation,
+    decide::Decider,
+    overrides::{Overrides, Rules},
+    ports::{DefaultOpaquePorts, PortRules},
+    release::Release,
+    settings::Settings,
+    template::{Compiled, Source},
+    trust_roots::TrustRoots,
+    values::{self, Values, ValuesError},
+};
+use crate::pod::TextMap;
+
+/// Longest key that is kept: longer ones are compiled for their pod alone.
+const MAX_KEY_BYTES: usize = 4 << 10;
+/// Bytes of compiled templates that are kept, but for the one without overrides.
+const MAX_TEMPLATE_BYTES: u64 = 64 << 20;
+
+/// What a snapshot is made from.
+#[derive(Debug, Clone, Copy)]
+pub struct Config<'c> {
+    /// The YAML text of the values.
+    pub values: &'c str,
+    /// The bytes of the trust roots' bundle.
+    pub trust_roots: &'c [u8],
+    /// The namespace of Linkerd's control plane.
+    pub control_plane_namespace: &'c str,
+    /// The release to assume when the values do not tell theirs.
+    pub fallback_release: Option<Release>,
+}
+
+/// One configuration.
+#[derive(Debug)]
+pub struct Snapshot {
+    /// Counted from 1.
+    pub generation: u64,
+    /// Rules for the decision.
+    pub decider: Decider,
+    /// Rules for ports.
+    pub port_rules: PortRules,
+    /// `proxy.opaquePorts`.
+    pub default_opaque_ports: DefaultOpaquePorts,
+    /// The release spoken.
+    pub release: Release,
+    rules: Rules,
+    values: Values,
+    trust_roots: TrustRoots,
+    control_plane_namespace: String,
+    without_overrides: Arc<Compiled>,
+    templates: Cache<Box<[u8]>, Arc<Compiled>>,
+}
+
+impl Snapshot {
+    /// Reads a configuration and compiles the template that most pods use.
+    ///
+    /// # Errors
+    /// When the values cannot be read. Values that merely render to a refusal are no error.
+    pub fn new(config: Config<'_>, generation: u64) -> Result<Self, ValuesError> {
+        let tree = values::parse_tree(config.values)?;
+        let release = values::release_of(&tree, config.fallback_release);
+        let values = Values::from_tree(&tree, release)?;
+        let rules = Rules::of(release);
+        let trust_roots = TrustRoots::new(config.trust_roots);
+        let no_annotations = TextMap::default();
+        let overrides = Overrides::new(&rules, &no_annotations, None, [].into_iter());
+        let source = Source {
+            settings: &Settings::new(&values, &overrides, release),
+            release,
+            trust_roots: &trust_roots,
+            control_plane_namespace: config.control_plane_namespace,
+        };
+        Ok(Self {
+            generation,
+            decider: Decider::new(release, values.token_projection.unwrap_or(true)),
+            port_rules: PortRules::of(release),
+            default_opaque_ports: DefaultOpaquePorts::new(&values.proxy.opaque_ports),
+            release,
+            rules,
+            without_overrides: Arc::new(Compiled::new(source, "")),
+            values,
+            trust_roots,
+            control_plane_namespace: config.control_plane_namespace.to_owned(),
+            templates: Cache::builder().max_capacity(MAX_TEMPLATE_BYTES).weigher(weigh).build(),
+        })
+    }
+
+    /// Layers a pod's annotations as the release reads them.
+    #[must_use]
+    pub fn overrides<'a>(
+        &self,
+        pod: &'a TextMap<'_>,
+        workload: Option<&'a TextMap<'_>>,
+        namespace: impl Iterator<Item = (&'a str, &'a str)>,
+    ) -> Overrides<'a> {
+        Overrides::new(&self.rules, pod, workload, namespace)
+    }
+
+    /// Whether the release knows the annotation.
+    #[must_use]
+    pub fn reads(&self, annotation: Annotation) -> bool {
+        self.rules.know(annotation)
+    }
+
+    /// The template that the overrides lead to: looked up, or compiled on a miss.
+    #[must_use]
+    pub fn template(&self, overrides: &Overrides<'_>, path_prefix: &'static str) -> Arc<Compiled> {
+        let key = overrides.template_key(path_prefix);
+        if key.as_slice() == [0] {
+            return Arc::clone(&self.without_overrides);
+        }
+        if key.len() > MAX_KEY_BYTES {
+            return Arc::new(self.compile(overrides, path_prefix));
+        }
+        if let Some(compiled) = self.templates.get(key.as_slice()) {
+            return compiled;
+        }
+        let compiled = Arc::new(self.compile(overrides, path_prefix));
+        self.templates.insert(key.as_slice().into(), Arc::clone(&compiled));
+        compiled
+    }
+
+    fn compile(&self, overrides: &Overrides<'_>, path_prefix: &'static str) -> Compiled {
+        let settings = Settings::new(&self.values, overrides, self.release);
+        let source = Source {
+            settings: &settings,
+            release: self.release,
+            trust_roots: &self.trust_roots,
+            control_plane_namespace: &self.control_plane_namespace,
+        };
+        Compiled::new(source, path_prefix)
+    }
+}
+
+#[expect(clippy::borrowed_box, reason = "the cache weighs what it holds")]
+fn weigh(key: &Box<[u8]>, compiled: &Arc<Compiled>) -> u32 {
+    u32::try_from(key.len() + compiled.weight()).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,272 @@
+//! A compiled patch: everything that settings decide is a fixed segment, everything that a pod
+//! decides is a slot. One is compiled per set of overrides.
+//!
+//! The operations and their order are `linkerd-template.md` §1. Not for filling: [`super::render`].
+
+use super::{
+    annotations::{CREATED_BY_ANNOTATION, PROXY_VERSION_ANNOTATION, TRUST_ROOT_SHA256_ANNOTATION},
+    env_var::EnvVar,
+    no_value,
+    release::{Delta, Release},
+    settings::{Denial, Settings},
+    trust_roots::TrustRoots,
+    values::{CapabilityLists, Mount, Ports, Resources, if_set},
+};
+use crate::{
+    outcome::Warning,
+    patch::{Part, Writer, write_add_string},
+};
+
+mod checks;
+mod debug;
+mod env;
+mod init;
+mod proxy;
+mod validator;
+mod volumes;
+
+/// A hole of the template. All but the value tokens bring their own commas.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Slot {
+    /// Empty metadata and annotations to begin with, and annotations before `linkerd.io/…`, each
+    /// operation followed by a comma.
+    Head,
+    /// The inject annotation, if it is taken over.
+    InjectAnnotation,
+    /// Empty labels to begin with.
+    RootLabels,
+    /// The label that names the workload.
+    WorkloadLabel,
+    /// Value token: the namespace of the workload.
+    WorkloadNamespace,
+    /// Empty volumes and init containers to begin with.
+    RootLists,
+    /// Value token: capabilities of the init container.
+    InitCapabilities,
+    /// Member of the proxy's security context.
+    ProxyCapabilities,
+    /// Item: the mount of the service account's token.
+    ServiceAccountMount,
+    /// Value token: the pod's ports.
+    InboundPorts,
+    /// Item: the variable for opaque ports, if there are any.
+    OpaquePorts,
+    /// Value token: labels of traces.
+    TracingLabels,
+    /// Items: additional variables.
+    AdditionalEnv,
+}
+
+/// What slots fall back to where the pod says nothing.
+#[derive(Debug)]
+pub struct SlotDefaults {
+    /// `proxy.capabilities`.
+    pub proxy_capabilities: Option<CapabilityLists>,
+    /// `proxyInit.capabilities`.
+    pub init_capabilities: CapabilityLists,
+    /// `proxy.saMountPath`.
+    pub service_account_mount: Option<Mount>,
+    /// `proxy.opaquePorts`.
+    pub opaque_ports: String,
+    /// `proxy.tracing.labels`, sorted by key.
+    pub tracing_labels: Vec<(String, String)>,
+    /// `proxy.additionalEnv`.
+    pub additional_env: Vec<EnvVar>,
+}
+
+/// A compiled patch.
+#[derive(Debug)]
+pub struct Template {
+    /// Segments and slots in order.
+    pub parts: Vec<Part<Slot>>,
+    /// Where the pod's metadata and spec are in the object.
+    pub path_prefix: &'static str,
+    /// For slots the pod leaves open.
+    pub defaults: SlotDefaults,
+    /// Bytes of base64 in the fixed segments.
+    pub base64_len: usize,
+}
+
+/// What a set of overrides leads to.
+#[derive(Debug)]
+pub struct Compiled {
+    /// The template, or why every such pod is refused.
+    pub template: Result<Template, Denial>,
+    /// Overrides that were ignored.
+    pub warnings: Vec<Warning>,
+}
+
+/// What a template is compiled from.
+#[derive(Debug, Clone, Copy)]
+pub struct Source<'s> {
+    /// The settings.
+    pub settings: &'s Settings,
+    /// The release whose patch is written.
+    pub release: Release,
+    /// The trust roots.
+    pub trust_roots: &'s TrustRoots,
+    /// The namespace of Linkerd's control plane.
+    pub control_plane_namespace: &'s str,
+}
+
+type Out = Writer<Slot>;
+
+impl Compiled {
+    /// Compiles the template for pods at `path_prefix` of their objects.
+    #[must_use]
+    pub fn new(source: Source<'_>, path_prefix: &'static str) -> Self {
+        Self {
+            template: Template::compile(source, path_prefix),
+            warnings: source.settings.warnings.clone(),
+        }
+    }
+
+    /// Bytes that it occupies, roughly.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        // A segment is kept as JSON and as base64.
+        const FIXED: usize = 1024;
+        FIXED + self.template.as_ref().map_or(0, |template| template.base64_len * 7 / 4)
+    }
+}
+
+impl Template {
+    fn compile(source: Source<'_>, path_prefix: &'static str) -> Result<Self, Denial> {
+        let proxy_ports = checks::check(source)?;
+        let mut out = Out::default();
+        out.list(|out| {
+            write_metadata(out, source, path_prefix);
+            Operations { source, ports: proxy_ports, prefix: path_prefix }.write(out);
+        });
+        let parts = out.into_parts();
+        let segments = parts.iter().map(|part| match part {
+            Part::Segment(segment) => segment.base64_len(),
+            Part::Slot(_) => 0,
+        });
+        let values = &source.settings.values;
+        Ok(Self {
+            base64_len: segments.sum(),
+            parts,
+            path_prefix,
+            defaults: SlotDefaults {
+                proxy_capabilities: values.proxy.capabilities.clone(),
+                init_capabilities: values.proxy_init.capabilities.clone(),
+                service_account_mount: values.proxy.sa_mount_path.clone(),
+                opaque_ports: values.proxy.opaque_ports.clone(),
+                tracing_labels: values.proxy.tracing.labels.clone(),
+                additional_env: values.proxy.additional_env.clone(),
+            },
+        })
+    }
+}
+
+/// Operations 1 to 7: annotations and labels.
+fn write_metadata(out: &mut Out, source: Source<'_>, prefix: &str) {
+    let values = &source.settings.values;
+    let version = if_set(&values.proxy.image.version, &values.linkerd_version);
+    let created_by = format!("linkerd/proxy-injector {}", values.linkerd_version);
+    let annotation = |key, value: &str| add_string(prefix, "/metadata/annotations", key, value);
+    let label = |key, value: &str| add_string(prefix, "/metadata/labels", key, value);
+
+    out.slot(Slot::Head);
+    out.punctuation(b"");
+    out.raw(&annotation(CREATED_BY_ANNOTATION, &created_by));
+    out.slot(Slot::InjectAnnotation);
+    out.raw(&annotation(PROXY_VERSION_ANNOTATION, version));
+    out.raw(&annotation(TRUST_ROOT_SHA256_ANNOTATION, &source.trust_roots.sha256));
+    out.slot(Slot::RootLabels);
+    out.raw(&label("linkerd.io/control-plane-ns", source.control_plane_namespace));
+    out.slot(Slot::WorkloadLabel);
+    operation(out, prefix, "/metadata/labels/linkerd.io~1workload-ns", |out| {
+        out.slot(Slot::WorkloadNamespace);
+    });
+    out.slot(Slot::RootLists);
+}
+
+fn add_string(prefix: &str, parent: &str, key: &str, value: &str) -> Vec<u8> {
+    let mut operation = Vec::new();
+    write_add_string(&mut operation, prefix, parent, key, &no_value(value));
+    operation
+}
+
+fn operation(out: &mut Out, prefix: &str, path: &str, value: impl FnOnce(&mut Out)) {
+    out.object(|out| {
+        out.key("op").string("add");
+        out.key("path").string(&format!("{prefix}{path}"));
+        out.key("value");
+        value(out);
+    });
+}
+
+/// Operations 8 to 14: volumes and containers.
+struct Operations<'s> {
+    source: Source<'s>,
+    ports: Ports,
+    prefix: &'static str,
+}
+
+impl Operations<'_> {
+    fn write(&self, out: &mut Out) {
+        let Self { source, ports, .. } = *self;
+        let values = &source.settings.values;
+        let native = source.is_native();
+        let first = if native { "/spec/initContainers/0" } else { "/spec/initContainers/-" };
+        if values.cni_enabled {
+            self.add(out, first, |out| validator::write(out, source));
+        } else {
+            self.add(out, "/spec/volumes/-", volumes::write_xtables);
+            self.add(out, first, |out| init::write(out, source, ports));
+        }
+        if source.settings.debug_sidecar {
+            self.add(out, "/spec/containers/-", |out| debug::write(out, source));
+        }
+        self.add(out, "/spec/volumes/-", volumes::write_identity);
+        if source.has_podinfo() {
+            self.add(out, "/spec/volumes/-", volumes::write_podinfo);
+        }
+        if values.token_projection == Some(true) {
+            self.add(out, "/spec/volumes/-", volumes::write_token);
+        }
+        let last = match (native, values.proxy.r#await) {
+            (true, _) => "/spec/initContainers/1",
+            (false, true) => "/spec/containers/0",
+            (false, false) => "/spec/containers/-",
+        };
+        self.add(out, last, |out| proxy::write(out, source, ports));
+    }
+
+    fn add(&self, out: &mut Out, path: &str, value: impl FnOnce(&mut Out)) {
+        operation(out, self.prefix, path, value);
+    }
+}
+
+impl Source<'_> {
+    /// Whether the proxy runs as an init container that restarts.
+    fn is_native(self) -> bool {
+        self.settings.values.proxy.native_sidecar && self.release.has(Delta::NativeSidecar)
+    }
+
+    /// Whether the volume with the pod's labels is there. All of 2.19 forgot it.
+    fn has_podinfo(self) -> bool {
+        let forgotten =
+            self.release.has(Delta::TracingEnabled) && !self.release.has(Delta::PodinfoVolume);
+        self.settings.values.proxy.tracing.enabled && !forgotten
+    }
+
+    /// The image and pull policy of the proxy.
+    fn proxy_image(self) -> (String, String) {
+        let values = &self.settings.values;
+        let policy = if_set(&values.proxy.image.pull_policy, &values.image_pull_policy);
+        (values.proxy.image.reference(&values.linkerd_version), policy.to_owned())
+    }
+
+    /// The resources of init container and validator: the proxy's own since 24.6.4.
+    fn init_resources(&self) -> &Resources {
+        let values = &self.settings.values;
+        if self.release.has(Delta::SharedResources) {
+            &values.proxy.resources
+        } else {
+            &values.proxy_init.resources
+        }
+    }
+}

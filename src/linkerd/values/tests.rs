@@ -1,0 +1,110 @@
+use super::*;
+
+fn values(change: &str) -> Result<Values> {
+    let release = Release::NEWEST;
+    let mut tree = parse_tree(DEFAULT_VALUES).expect("built-in values");
+    merge(&mut tree, parse_tree(change)?);
+    Values::from_tree(&tree, release)
+}
+
+/// Maps are merged, everything else is replaced.
+fn merge(into: &mut Value, from: Value) {
+    match (into, from) {
+        (Value::Object(into), Value::Object(from)) => {
+            for (key, value) in from {
+                merge(into.entry(key).or_insert(Value::Null), value);
+            }
+        }
+        (into, from) => *into = from,
+    }
+}
+
+#[test]
+fn scalars_become_strings_where_a_string_is_wanted() {
+    for (yaml, text) in [
+        ("3306", "3306"),
+        ("1.10", "1.1"),
+        ("true", "true"),
+        ("off", "false"),
+        ("0777", "511"),
+        ("1_000", "1000"),
+        ("null", ""),
+        ("1e6", "1e+06"),
+        ("'0777'", "0777"),
+    ] {
+        let values = values(&format!("proxy: {{opaquePorts: {yaml}}}")).expect("values");
+        assert_eq!(values.proxy.opaque_ports, text, "{yaml}");
+    }
+}
+
+#[test]
+fn a_wrong_type_names_key_expectation_and_finding() {
+    for (change, message) in [
+        ("cniEnabled: 'false'", r#"cniEnabled: expected a boolean, found the string "false""#),
+        ("proxy: {uid: '7'}", r#"proxy.uid: expected an integer, found the string "7""#),
+        ("proxy: {uid: 7.5}", "proxy.uid: expected an integer, found the number 7.5"),
+        ("proxy: {opaquePorts: [1]}", "proxy.opaquePorts: expected a string, found a list"),
+        ("proxy: 7", "proxy: expected a map, found the number 7"),
+        ("proxy: null", "proxy: missing; an installation writes it"),
+        ("proxyInit: null", "proxyInit: missing; an installation writes it"),
+        (
+            "proxy: {additionalEnv: [{name: [x]}]}",
+            "proxy.additionalEnv: expected a list of environment variables, \
+             found one that is not: [0].name is not a string",
+        ),
+    ] {
+        assert_eq!(values(change).expect_err(change).to_string(), message);
+    }
+    assert!(values("proxy: {uid: 2102.0}").is_ok());
+}
+
+#[test]
+fn keys_match_in_any_case_and_of_two_the_last_counts() {
+    let tree = parse_tree(
+        "identityTrustDomain: x\nPROXY: {Image: {NAME: a}, logLevel: b, logLevel: c}\nproxyInit: {}",
+    );
+    let values = Values::from_tree(&tree.expect("YAML"), Release::NEWEST).expect("values");
+    assert_eq!(values.proxy.image.name, "a");
+    assert_eq!(values.proxy.log_level, "c");
+}
+
+#[test]
+fn missing_optional_sections_have_the_charts_values() {
+    let change = "proxy: {metrics: null, tracing: null, livenessProbe: null, resources: null}\n\
+                  debugContainer: null";
+    let values = values(change).expect("values");
+    assert_eq!(values.proxy.liveness_probe.initial_delay_seconds, 10);
+    assert_eq!(values.debug_image.name, "cr.l5d.io/linkerd/debug");
+    assert!(!values.proxy.tracing.enabled && !values.proxy.hostname_labels);
+}
+
+#[test]
+fn parameters_are_variables_in_order() {
+    let change = "proxy: {inbound: {server: {http2: {keepAliveTimeout: 1048576, a: true, b: null}}}, \
+                  outbound: null}";
+    let parameters = values(change).expect("values").proxy.parameters;
+    let expected = [
+        ("LINKERD2_PROXY_INBOUND_SERVER_HTTP2_A", Some("true")),
+        ("LINKERD2_PROXY_INBOUND_SERVER_HTTP2_B", None),
+        ("LINKERD2_PROXY_INBOUND_SERVER_HTTP2_KEEP_ALIVE_INTERVAL", Some("10s")),
+        ("LINKERD2_PROXY_INBOUND_SERVER_HTTP2_KEEP_ALIVE_TIMEOUT", Some("1048576")),
+    ];
+    let found: Vec<_> = parameters.iter().map(|(k, v)| (k.as_str(), v.as_deref())).collect();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn the_release_is_told_by_version_marker_or_fallback() {
+    let release = |yaml, fallback| release_of(&parse_tree(yaml).expect("YAML"), fallback);
+    let fallback = Some(Release::NEWEST);
+    assert_eq!(release("linkerdVersion: edge-25.4.4", fallback), Release::edge(25, 4, 4));
+    let marked = "linkerdVersion: dev-x\nproxy: {metrics: null}";
+    assert_eq!(release(marked, fallback), Release::edge(25, 3, 4));
+    assert_eq!(release("linkerdVersion: dev-x", fallback), Release::NEWEST);
+    assert_eq!(release("{}", None), Release::stable_2_14());
+}
+
+#[test]
+fn text_that_is_no_yaml_is_told() {
+    assert!(matches!(parse_tree("a: [b"), Err(ValuesError::Syntax(_))));
+}

@@ -1,0 +1,173 @@
+//! Cluster objects from a file, for running without a cluster: Namespaces and whatever owns pods.
+//!
+//! YAML or JSON, Lists, many documents. Only metadata is read.
+
+#![expect(clippy::disallowed_types, reason = "read once, at start")]
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use crate::yaml;
+
+/// The objects of a file.
+#[derive(Debug, Default)]
+pub struct Objects {
+    namespaces: HashMap<String, Vec<(String, String)>>,
+    owners: HashMap<ObjectKey, Owned>,
+}
+
+/// A reference from an object to its owner.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reference {
+    /// Kind of the owner, as written.
+    pub kind: String,
+    /// Name of the owner.
+    pub name: String,
+}
+
+/// An object that may own pods, and who owns it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Owned {
+    /// uid of the object; may be empty.
+    pub object_uid: String,
+    /// Its own owners.
+    pub owners: Vec<Reference>,
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct ObjectKey {
+    namespace: String,
+    kind: String,
+    name: String,
+}
+
+/// Why objects could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ObjectsError {
+    /// Not YAML.
+    #[error("not valid YAML: {0}")]
+    Syntax(String),
+    /// A document that is no object.
+    #[error("document {document}: expected an object with a kind and metadata.name, found {found}")]
+    NotAnObject {
+        /// Counted from 1.
+        document: usize,
+        /// What stands there.
+        found: String,
+    },
+}
+
+impl Objects {
+    /// Reads the text of a file.
+    ///
+    /// # Errors
+    /// When it is no YAML, or a document is no object.
+    pub fn parse(text: &str) -> Result<Self, ObjectsError> {
+        let mut objects = Self::default();
+        let documents = yaml::parse_all(text).map_err(ObjectsError::Syntax)?;
+        for (index, document) in documents.iter().enumerate() {
+            objects
+                .add(document)
+                .map_err(|found| ObjectsError::NotAnObject { document: index + 1, found })?;
+        }
+        Ok(objects)
+    }
+
+    /// Adds an object, or the items of a List.
+    ///
+    /// # Errors
+    /// What was found in place of an object.
+    pub fn add(&mut self, document: &Value) -> Result<(), String> {
+        let kind = text(document, &["kind"]);
+        if let Some(items) = document.get("items").and_then(Value::as_array)
+            && kind.ends_with("List")
+        {
+            return items.iter().try_for_each(|item| self.add(item));
+        }
+        let name = text(document, &["metadata", "name"]);
+        if kind.is_empty() || name.is_empty() {
+            return Err(document.to_string().chars().take(60).collect());
+        }
+        if kind == "Namespace" {
+            self.namespaces.insert(name.to_owned(), annotations(document));
+        } else {
+            let key = ObjectKey {
+                namespace: text(document, &["metadata", "namespace"]).to_owned(),
+                kind: kind.to_owned(),
+                name: name.to_owned(),
+            };
+            self.owners.insert(key, owned(document));
+        }
+        Ok(())
+    }
+
+    /// The annotations of a namespace; `None` if it does not exist.
+    #[must_use]
+    pub fn namespace(&self, name: &str) -> Option<&[(String, String)]> {
+        self.namespaces.get(name).map(Vec::as_slice)
+    }
+
+    /// An object that owns pods.
+    #[must_use]
+    pub fn owner(&self, namespace: &str, kind: &str, name: &str) -> Option<&Owned> {
+        self.owners.get(&ObjectKey {
+            namespace: namespace.to_owned(),
+            kind: kind.to_owned(),
+            name: name.to_owned(),
+        })
+    }
+}
+
+fn text<'v>(value: &'v Value, path: &[&str]) -> &'v str {
+    path.iter()
+        .try_fold(value, |value, key| value.get(key))
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+}
+
+fn annotations(document: &Value) -> Vec<(String, String)> {
+    let annotations = document.get("metadata").and_then(|metadata| metadata.get("annotations"));
+    annotations
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+        .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
+        .collect()
+}
+
+fn owned(document: &Value) -> Owned {
+    let references = document.get("metadata").and_then(|metadata| metadata.get("ownerReferences"));
+    let owners =
+        references.and_then(Value::as_array).into_iter().flatten().map(|reference| Reference {
+            kind: text(reference, &["kind"]).to_owned(),
+            name: text(reference, &["name"]).to_owned(),
+        });
+    Owned { object_uid: text(document, &["metadata", "uid"]).to_owned(), owners: owners.collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_and_many_documents_are_read() {
+        let objects = Objects::parse(
+            "kind: List\nitems:\n- {kind: Namespace, metadata: {name: a, annotations: {x: 'y'}}}\n\
+             ---\n---\nkind: ReplicaSet\nmetadata: {name: r, namespace: a, uid: u,\n  \
+             ownerReferences: [{kind: Deployment, name: d}]}\n",
+        )
+        .expect("objects");
+        assert_eq!(objects.namespace("a"), Some(&[("x".to_owned(), "y".to_owned())][..]));
+        assert_eq!(objects.namespace("b"), None);
+        let owned = objects.owner("a", "ReplicaSet", "r").expect("replica set");
+        assert_eq!((owned.object_uid.as_str(), owned.owners[0].name.as_str()), ("u", "d"));
+    }
+
+    #[test]
+    fn what_is_no_object_is_named() {
+        let error = Objects::parse("kind: Namespace\nmetadata: {name: a}\n---\njust text\n");
+        let text = error.expect_err("no object").to_string();
+        assert!(text.contains("document 2") && text.contains("just text"), "{text}");
+    }
+}

@@ -1,0 +1,389 @@
+//! A borrowed view of the object under review: just the fields that rules and slots read.
+//!
+//! One struct serves pods, workloads with a pod template and services, so that a review is decoded
+//! in one pass before its kind is known. `null` reads as absent, unknown fields are skipped, of a
+//! repeated key the last one counts.
+//!
+//! Not for typed Kubernetes objects: what is not read is not checked.
+
+use serde::de::IgnoredAny;
+use smallvec::SmallVec;
+
+mod collections;
+mod view;
+
+pub use collections::{Count, List, ServiceAccountMount, TextMap};
+pub(crate) use view::view;
+pub use view::{Integer, IntegerOrName, Presence, Text};
+
+/// Where the kubelet mounts a service account's token.
+pub const SERVICE_ACCOUNT_MOUNT_PATH: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
+
+/// The label that a Deployment puts on its pods; its `ReplicaSet`'s name ends in the same hash.
+pub const POD_TEMPLATE_HASH: &str = "pod-template-hash";
+
+/// The kinds that are told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A pod.
+    Pod,
+    /// A workload with a pod template at `/spec/template`.
+    Workload(&'static str),
+    /// A workload whose template is at `/spec/jobTemplate/spec/template`.
+    CronJob,
+    /// A service.
+    Service,
+    /// Any other kind.
+    Other,
+}
+
+view! {
+    /// The object of a review.
+    pub struct Object {
+        /// The object's own kind; may be empty.
+        kind: Text<'a> = "kind",
+        /// The object's own metadata.
+        metadata: Metadata<'a> = "metadata",
+        /// The spec of whatever kind it is.
+        spec: Spec<'a> = "spec",
+    }
+}
+
+view! {
+    /// What is read of an object of a kind that is not known.
+    pub struct Bare {
+        /// The object's own kind.
+        kind: Text<'a> = "kind",
+        /// The object's own metadata.
+        metadata: Metadata<'a> = "metadata",
+    }
+}
+
+view! {
+    /// `ObjectMeta`.
+    pub struct Metadata {
+        /// May be empty: then `generate_name` is set.
+        name: Text<'a> = "name",
+        /// The prefix of a name that is not chosen yet.
+        generate_name: Text<'a> = "generateName",
+        /// May be empty in a review; the request has it.
+        namespace: Text<'a> = "namespace",
+        /// Labels.
+        labels: TextMap<'a> = "labels",
+        /// Annotations.
+        annotations: TextMap<'a> = "annotations",
+        /// References to owners.
+        owner_references: List<OwnerReference<'a>, 1> = "ownerReferences",
+        creation_timestamp: Presence = "creationTimestamp",
+        deletion_grace_period: Option<IgnoredAny> = "deletionGracePeriodSeconds",
+        deletion_timestamp: Option<IgnoredAny> = "deletionTimestamp",
+        finalizers: Presence = "finalizers",
+        generation: Presence = "generation",
+        managed_fields: Presence = "managedFields",
+        resource_version: Presence = "resourceVersion",
+        self_link: Presence = "selfLink",
+        uid: Presence = "uid",
+    }
+}
+
+view! {
+    /// A reference from a pod to its owner, or from an owner to its own.
+    pub struct OwnerReference {
+        /// Kind of the owner, as written.
+        kind: Text<'a> = "kind",
+        /// Name of the owner.
+        name: Text<'a> = "name",
+        /// `uid` of the owner's object, not the admission request's.
+        owner_uid: Text<'a> = "uid",
+    }
+}
+
+view! {
+    /// The fields of a pod spec, of a workload spec and of a service spec.
+    pub struct Spec {
+        /// Pod: shares the network of its node.
+        host_network: Option<bool> = "hostNetwork",
+        /// Pod: whether the token of the service account is mounted.
+        automount_service_account_token: Option<bool> = "automountServiceAccountToken",
+        /// Pod: how many volumes there are.
+        volumes: Count = "volumes",
+        /// Pod: init containers.
+        init_containers: List<Container<'a>, 0> = "initContainers",
+        /// Pod: regular containers.
+        containers: List<Container<'a>, 0> = "containers",
+        /// Service: its ports.
+        ports: List<ServicePort<'a>, 0> = "ports",
+        /// Workload: its pod template.
+        template: Option<Box<Template<'a>>> = "template",
+        /// `CronJob`: its job template.
+        job_template: Option<Box<JobTemplate<'a>>> = "jobTemplate",
+    }
+}
+
+view! {
+    /// A pod template.
+    pub struct Template {
+        /// Metadata of the pods to come.
+        metadata: Metadata<'a> = "metadata",
+        /// Their spec.
+        spec: Spec<'a> = "spec",
+    }
+}
+
+view! {
+    /// The job template of a `CronJob`.
+    pub struct JobTemplate {
+        /// The spec of the jobs to come.
+        spec: Spec<'a> = "spec",
+    }
+}
+
+view! {
+    /// A container.
+    pub struct Container {
+        /// Its name.
+        name: Text<'a> = "name",
+        /// Its image.
+        image: Text<'a> = "image",
+        /// The ports it declares.
+        ports: List<ContainerPort<'a>, 2> = "ports",
+        /// Its liveness probe.
+        liveness_probe: Probe<'a> = "livenessProbe",
+        /// Its readiness probe.
+        readiness_probe: Probe<'a> = "readinessProbe",
+        /// Its first mount at [`SERVICE_ACCOUNT_MOUNT_PATH`].
+        service_account_mount: ServiceAccountMount<'a> = "volumeMounts",
+        /// Its security context.
+        security_context: SecurityContext<'a> = "securityContext",
+    }
+}
+
+view! {
+    /// A port of a container.
+    pub struct ContainerPort {
+        /// May be empty.
+        name: Text<'a> = "name",
+        /// The port's number.
+        number: Integer = "containerPort",
+    }
+}
+
+view! {
+    /// A probe.
+    pub struct Probe {
+        /// Set for probes over HTTP.
+        http_get: Option<HttpGet<'a>> = "httpGet",
+    }
+}
+
+view! {
+    /// An HTTP probe.
+    pub struct HttpGet {
+        /// Port number, or name of a port.
+        port: IntegerOrName<'a> = "port",
+    }
+}
+
+view! {
+    /// A mount of a volume.
+    pub struct VolumeMount {
+        /// Name of the volume.
+        name: Text<'a> = "name",
+        /// Path in the container.
+        mount_path: Text<'a> = "mountPath",
+        /// Mounted read-only.
+        read_only: Option<bool> = "readOnly",
+    }
+}
+
+view! {
+    /// A container's security context.
+    pub struct SecurityContext {
+        /// Capabilities; `{}` is present, `null` is absent.
+        capabilities: Option<Capabilities<'a>> = "capabilities",
+    }
+}
+
+view! {
+    /// Linux capabilities.
+    pub struct Capabilities {
+        /// Added.
+        add: List<Text<'a>, 0> = "add",
+        /// Dropped.
+        drop: List<Text<'a>, 0> = "drop",
+    }
+}
+
+view! {
+    /// A port of a service.
+    pub struct ServicePort {
+        /// The service's port.
+        port: Integer = "port",
+        /// Number or name of the pod's port; 0 when not set.
+        target_port: IntegerOrName<'a> = "targetPort",
+    }
+}
+
+// === impl Kind ===
+
+impl Kind {
+    /// Tells a kind by its name; upper and lower case are the same (`inject.go`).
+    #[must_use]
+    pub fn of(name: &str) -> Self {
+        const WORKLOADS: [&str; 6] = [
+            "deployment",
+            "replicationcontroller",
+            "replicaset",
+            "job",
+            "daemonset",
+            "statefulset",
+        ];
+        let is = |kind: &str| name.eq_ignore_ascii_case(kind);
+        match WORKLOADS.into_iter().find(|kind| is(kind)) {
+            Some(workload) => Self::Workload(workload),
+            None if is("pod") => Self::Pod,
+            None if is("cronjob") => Self::CronJob,
+            None if is("service") => Self::Service,
+            None => Self::Other,
+        }
+    }
+
+    /// Where the pod's metadata and spec are in the object, as a JSON pointer.
+    #[must_use]
+    pub fn path_prefix(self) -> &'static str {
+        match self {
+            Self::Workload(_) => "/spec/template",
+            Self::CronJob => "/spec/jobTemplate/spec/template",
+            Self::Pod | Self::Service | Self::Other => "",
+        }
+    }
+
+    /// The kind in lower case; a closed set.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pod => "pod",
+            Self::Workload(kind) => kind,
+            Self::CronJob => "cronjob",
+            Self::Service => "service",
+            Self::Other => "other",
+        }
+    }
+}
+
+// === impl Object ===
+
+impl<'a> Object<'a> {
+    /// Gives a workload without its template an empty one, as Go's decoder does.
+    pub(crate) fn complete_template(&mut self, kind: Kind) {
+        let spec = match kind {
+            Kind::Workload(_) => &mut self.spec,
+            Kind::CronJob => &mut self.spec.job_template.get_or_insert_default().spec,
+            Kind::Pod | Kind::Service | Kind::Other => return,
+        };
+        spec.template.get_or_insert_default();
+    }
+
+    /// The metadata and spec of the pod: the object's own, or its template's.
+    ///
+    /// `None` for kinds without pods.
+    #[must_use]
+    pub fn pod(&self, kind: Kind) -> Option<(&Metadata<'a>, &Spec<'a>)> {
+        let template = match kind {
+            Kind::Pod => return Some((&self.metadata, &self.spec)),
+            Kind::Workload(_) => self.spec.template.as_deref()?,
+            Kind::CronJob => self.spec.job_template.as_deref()?.spec.template.as_deref()?,
+            Kind::Service | Kind::Other => return None,
+        };
+        Some((&template.metadata, &template.spec))
+    }
+}
+
+impl<'a> From<Bare<'a>> for Object<'a> {
+    fn from(bare: Bare<'a>) -> Self {
+        Self { kind: bare.kind, metadata: bare.metadata, ..Self::default() }
+    }
+}
+
+// === impl Metadata ===
+
+impl<'a> Metadata<'a> {
+    /// Whether Go would call it the zero `ObjectMeta`: an empty list or map that is there is not
+    /// zero, but for annotations (`inject.go`, `injectPodAnnotations`).
+    #[must_use]
+    pub fn is_zero(&self) -> bool {
+        let texts = [&self.name, &self.generate_name, &self.namespace];
+        let others = [
+            self.creation_timestamp,
+            self.finalizers,
+            self.generation,
+            self.managed_fields,
+            self.resource_version,
+            self.self_link,
+            self.uid,
+        ];
+        texts.into_iter().all(|text| text.is_empty())
+            && !self.labels.is_present()
+            && self.annotations.is_empty()
+            && !self.owner_references.is_present()
+            && self.deletion_grace_period.is_none()
+            && self.deletion_timestamp.is_none()
+            && others.iter().all(|field| !field.0)
+    }
+
+    /// The name, or the prefix the API server will make it from.
+    #[must_use]
+    pub fn name_or_prefix(&self) -> &Text<'a> {
+        if self.name.is_empty() { &self.generate_name } else { &self.name }
+    }
+
+    /// The owner, if there is exactly one reference; more make a pod bare (`metadata_api.go`).
+    #[must_use]
+    pub fn owner(&self) -> Option<&OwnerReference<'a>> {
+        match self.owner_references.as_slice() {
+            [owner] => Some(owner),
+            _ => None,
+        }
+    }
+}
+
+// === impl Spec ===
+
+impl<'a> Spec<'a> {
+    /// The container whose mounts and capabilities the sidecar copies.
+    #[must_use]
+    pub fn first_container(&self) -> Option<&Container<'a>> {
+        self.containers.first()
+    }
+
+    /// The token mount of the first container.
+    #[must_use]
+    pub fn service_account_mount(&self) -> Option<&VolumeMount<'a>> {
+        self.first_container()?.service_account_mount.0.as_ref()
+    }
+
+    /// The capabilities of the first container.
+    #[must_use]
+    pub fn capabilities(&self) -> Option<&Capabilities<'a>> {
+        self.first_container()?.security_context.capabilities.as_ref()
+    }
+}
+
+// === impl Container ===
+
+impl Container<'_> {
+    /// The numbered ports of its HTTP liveness and readiness probes.
+    #[must_use]
+    pub fn probe_ports(&self) -> SmallVec<[i32; 2]> {
+        [&self.liveness_probe, &self.readiness_probe]
+            .into_iter()
+            .filter_map(|probe| match probe.http_get.as_ref()?.port {
+                IntegerOrName::Integer(port) => Some(port),
+                IntegerOrName::Name(_) => None,
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

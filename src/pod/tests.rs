@@ -1,0 +1,101 @@
+use super::*;
+
+fn object(json: &str) -> Object<'_> {
+    serde_json::from_str(json).expect("the object must decode")
+}
+
+#[test]
+fn null_reads_as_absent_everywhere() {
+    let pod = object(
+        r#"{"metadata":{"labels":null,"annotations":null,"ownerReferences":null},
+            "spec":{"containers":[null,{"ports":null,"livenessProbe":null,"volumeMounts":null,
+            "securityContext":{"capabilities":null}}],"volumes":null,"initContainers":null}}"#,
+    );
+    assert_eq!(pod.spec.containers.len(), 2);
+    assert!(pod.spec.containers[1].security_context.capabilities.is_none());
+    assert!(pod.metadata.is_zero());
+}
+
+#[test]
+fn of_a_repeated_key_the_last_one_counts() {
+    let pod = object(
+        r#"{"metadata":{"name":"a","name":"b","annotations":{
+        "linkerd.io/inject":"enabled","linkerd.io/inject":"disabled"}}}"#,
+    );
+    assert_eq!(&*pod.metadata.name, "b");
+    assert_eq!(pod.metadata.annotations.get("linkerd.io/inject"), Some("disabled"));
+}
+
+#[test]
+fn unread_fields_may_hold_anything() {
+    let pod = object(
+        r#"{"metadata":{"annotations":{"x":1}},"spec":{"nodeName":7,"containers":[
+        {"name":"a","env":"odd","resources":{"limits":{"cpu":[]}}}]},"status":3}"#,
+    );
+    assert_eq!(&*pod.spec.containers[0].name, "a");
+    assert!(!pod.metadata.annotations.is_empty());
+}
+
+#[test]
+fn a_wrong_type_in_a_read_field_is_an_error() {
+    for json in [
+        r#"{"metadata":{"name":1}}"#,
+        r#"{"metadata":{"annotations":{"linkerd.io/inject":true}}}"#,
+        r#"{"spec":{"containers":{}}}"#,
+        r#"{"spec":{"containers":[{"ports":[{"containerPort":"80"}]}]}}"#,
+        r#"{"spec":{"containers":[{"ports":[{"containerPort":80.5}]}]}}"#,
+        r#"{"spec":{"containers":[{"livenessProbe":{"httpGet":{"port":true}}}]}}"#,
+        r#"{"spec":{"containers":[{"livenessProbe":{"httpGet":{"port":4294967296}}}]}}"#,
+        r#"{"spec":{"hostNetwork":"yes"}}"#,
+    ] {
+        assert!(serde_json::from_str::<Object<'_>>(json).is_err(), "{json}");
+    }
+}
+
+#[test]
+fn the_first_token_mount_of_a_container_is_kept() {
+    let pod = object(
+        r#"{"spec":{"containers":[{"volumeMounts":[{"name":"x","mountPath":"/x"},
+            {"name":"t1","mountPath":"/var/run/secrets/kubernetes.io/serviceaccount"},
+            {"name":"t2","mountPath":"/var/run/secrets/kubernetes.io/serviceaccount","readOnly":true}]}]}}"#,
+    );
+    let mount = pod.spec.service_account_mount().expect("mount");
+    assert_eq!((&*mount.name, mount.read_only), ("t1", None));
+}
+
+#[test]
+fn only_numbered_http_probe_ports_count() {
+    let pod = object(
+        r#"{"spec":{"containers":[{"livenessProbe":{"httpGet":{"port":8080}},
+            "readinessProbe":{"httpGet":{"port":"8081"}}},
+            {"livenessProbe":{"tcpSocket":{"port":1}},"readinessProbe":{"httpGet":{}}}]}}"#,
+    );
+    assert_eq!(pod.spec.containers[0].probe_ports().as_slice(), [8080]);
+    assert_eq!(pod.spec.containers[1].probe_ports().as_slice(), [0]);
+}
+
+#[test]
+fn template_metadata_is_zero_as_go_sees_it() {
+    for (json, zero) in [
+        (r"{}", true),
+        (r#"{"creationTimestamp":null,"name":"","annotations":{}}"#, true),
+        (r#"{"labels":{}}"#, false),
+        (r#"{"finalizers":[]}"#, false),
+        (r#"{"deletionGracePeriodSeconds":0}"#, false),
+        (r#"{"generation":0}"#, true),
+        (r#"{"generateName":"x"}"#, false),
+        (r#"{"annotations":{"other":"x"}}"#, false),
+        (r#"{"unknown":1}"#, true),
+    ] {
+        let metadata: Metadata<'_> = serde_json::from_str(json).expect("metadata");
+        assert_eq!(metadata.is_zero(), zero, "{json}");
+    }
+}
+
+#[test]
+fn kinds_are_told_without_case() {
+    assert_eq!(Kind::of("POD"), Kind::Pod);
+    assert_eq!(Kind::of("deployment"), Kind::Workload("deployment"));
+    assert_eq!(Kind::of("CronJob").path_prefix(), "/spec/jobTemplate/spec/template");
+    assert_eq!(Kind::of("Widget"), Kind::Other);
+}

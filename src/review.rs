@@ -1,0 +1,232 @@
+//! The wire format of admission: `AdmissionReview` in, `AdmissionReview` out.
+//!
+//! Decoding borrows from the body after the body's `managedFields`, a third of a usual review, are
+//! cut. Encoding writes one buffer; a patch is appended to it as base64 by the template itself.
+//!
+//! Not for rules: what is answered is decided elsewhere.
+
+use serde_json::value::RawValue;
+
+use crate::{
+    json,
+    outcome::Outcome,
+    pod::{Bare, Kind, Object, Text, view},
+};
+
+mod managed_fields;
+
+pub use managed_fields::cut as cut_managed_fields;
+
+/// Why a body got no `AdmissionReview` for an answer.
+#[derive(Debug, thiserror::Error)]
+pub enum DecodeError {
+    /// Not UTF-8, so not JSON.
+    #[error("the body is not UTF-8")]
+    NotUtf8(#[source] std::str::Utf8Error),
+    /// Not JSON, or not of a review's shape.
+    #[error("the body is not an AdmissionReview")]
+    NotAReview(#[source] serde_json::Error),
+    /// A review whose request or `uid` is missing: it could not be answered.
+    #[error("the AdmissionReview has no request with a uid")]
+    NoRequest,
+}
+
+/// The object of a request.
+#[derive(Debug)]
+pub enum Subject<'a> {
+    /// None that is going to be stored: a deletion, a connection, a request to a part of an object.
+    Absent,
+    /// An object that could be read.
+    Object(Box<Object<'a>>),
+    /// An object with a wrong type in a field that is read, and where.
+    Unreadable(serde_json::Error),
+}
+
+/// An admission request and what its review says of itself.
+#[derive(Debug)]
+pub struct Request<'a> {
+    /// `kind` of the review, echoed.
+    pub review_kind: Text<'a>,
+    /// `apiVersion` of the review, echoed: `admission.k8s.io/v1` or `v1beta1`.
+    pub review_api_version: Text<'a>,
+    /// The admission request's uid, echoed.
+    pub uid: Text<'a>,
+    /// The object's own kind, else the request's.
+    pub kind: Kind,
+    /// Namespace of the request; empty for objects outside of namespaces.
+    pub namespace: Text<'a>,
+    /// Whether nothing is going to be stored.
+    pub dry_run: bool,
+    /// The object under review.
+    pub subject: Subject<'a>,
+}
+
+view! {
+    struct GroupVersionKind {
+        kind: Text<'a> = "kind",
+    }
+}
+
+/// The envelope of a review around an object that is read as `$object`.
+macro_rules! envelope {
+    ($review:ident, $request:ident, $object:ty) => {
+        view! {
+            struct $review {
+                kind: Text<'a> = "kind",
+                api_version: Text<'a> = "apiVersion",
+                request: Option<$request<'a>> = "request",
+            }
+        }
+
+        view! {
+            struct $request {
+                uid: Text<'a> = "uid",
+                kind: GroupVersionKind<'a> = "kind",
+                namespace: Text<'a> = "namespace",
+                operation: Text<'a> = "operation",
+                sub_resource: Text<'a> = "subResource",
+                dry_run: Option<bool> = "dryRun",
+                object: Option<$object> = "object",
+            }
+        }
+
+        impl<'a> $review<'a> {
+            /// `read` tells the kind from the object and from what the request says.
+            fn into_request(
+                self,
+                read: impl FnOnce($object, &str) -> (Kind, Subject<'a>),
+            ) -> Result<Request<'a>, DecodeError> {
+                let request = self.request.filter(|request| !request.uid.is_empty());
+                let request = request.ok_or(DecodeError::NoRequest)?;
+                let requested_kind = &request.kind.kind;
+                let is_whole = request.sub_resource.is_empty()
+                    && !matches!(&*request.operation, "DELETE" | "CONNECT");
+                let (kind, subject) = match request.object.filter(|_| is_whole) {
+                    None => (Kind::of(requested_kind), Subject::Absent),
+                    Some(object) => read(object, requested_kind),
+                };
+                Ok(Request {
+                    review_kind: self.kind,
+                    review_api_version: self.api_version,
+                    uid: request.uid,
+                    kind,
+                    namespace: request.namespace,
+                    dry_run: request.dry_run.unwrap_or_default(),
+                    subject,
+                })
+            }
+        }
+    };
+}
+
+envelope!(Review, ReviewRequest, Box<Object<'a>>);
+envelope!(Envelope, EnvelopeRequest, &'a RawValue);
+
+/// Reads a review.
+///
+/// # Errors
+/// When no answer can be addressed: not UTF-8, not JSON, not a review, no `uid`. An object that
+/// cannot be understood is no error: it is [`Subject::Unreadable`], so that the request is denied.
+pub fn decode(body: &[u8]) -> Result<Request<'_>, DecodeError> {
+    let body = std::str::from_utf8(body).map_err(DecodeError::NotUtf8)?;
+    match serde_json::from_str::<Review<'_>>(body) {
+        Ok(review) => review.into_request(|object, requested| {
+            let kind = kind_of(&object.kind, requested);
+            (kind, Subject::Object(completed(object, kind)))
+        }),
+        // The second look, at the envelope alone.
+        Err(_) => serde_json::from_str::<Envelope<'_>>(body)
+            .map_err(DecodeError::NotAReview)?
+            .into_request(|object, requested| read_object(object.get(), requested)),
+    }
+}
+
+/// Of a kind that is not known only the metadata is read, whatever its spec looks like.
+fn read_object<'a>(object: &'a str, requested_kind: &str) -> (Kind, Subject<'a>) {
+    let bare = match serde_json::from_str::<Bare<'a>>(object) {
+        Ok(bare) => bare,
+        Err(error) => return (Kind::of(requested_kind), Subject::Unreadable(error)),
+    };
+    let kind = kind_of(&bare.kind, requested_kind);
+    let subject = match (kind, serde_json::from_str::<Box<Object<'a>>>(object)) {
+        (Kind::Other, _) => Subject::Object(Box::new(bare.into())),
+        (_, Ok(object)) => Subject::Object(completed(object, kind)),
+        (_, Err(error)) => Subject::Unreadable(error),
+    };
+    (kind, subject)
+}
+
+fn completed(mut object: Box<Object<'_>>, kind: Kind) -> Box<Object<'_>> {
+    object.complete_template(kind);
+    object
+}
+
+fn kind_of(own: &str, requested: &str) -> Kind {
+    Kind::of(if own.is_empty() { requested } else { own })
+}
+
+/// Starts an answer up to and including `"uid"`; `capacity` bytes are expected to follow.
+#[must_use]
+pub fn begin_response(request: &Request<'_>, capacity: usize) -> Vec<u8> {
+    let mut out = Vec::with_capacity(capacity + 512);
+    out.push(b'{');
+    for (key, text) in [("kind", &request.review_kind), ("apiVersion", &request.review_api_version)]
+    {
+        if !text.is_empty() {
+            json::write_string(&mut out, key);
+            out.push(b':');
+            json::write_string(&mut out, text);
+            out.push(b',');
+        }
+    }
+    out.extend_from_slice(br#""response":{"uid":"#);
+    json::write_string(&mut out, &request.uid);
+    out
+}
+
+/// Says that the request is allowed, and opens the string that the patch is written into.
+pub fn begin_patch(out: &mut Vec<u8>) {
+    out.extend_from_slice(br#","allowed":true,"patchType":"JSONPatch","patch":""#);
+}
+
+/// Closes the patch.
+pub fn end_patch(out: &mut Vec<u8>) {
+    out.push(b'"');
+}
+
+/// Says that the request is allowed as it is.
+pub fn allow(out: &mut Vec<u8>) {
+    out.extend_from_slice(br#","allowed":true"#);
+}
+
+/// Says that the request is denied and why.
+pub fn deny(out: &mut Vec<u8>, reason: &str) {
+    out.extend_from_slice(br#","allowed":false,"status":{"metadata":{},"message":"#);
+    json::write_string(out, reason);
+    out.push(b'}');
+}
+
+/// Ends an answer: what the audit log is told, and warnings for whoever sent the object.
+pub fn end_response(out: &mut Vec<u8>, outcome: &Outcome<'_>) {
+    out.extend_from_slice(br#","auditAnnotations":{"verdict":"#);
+    json::write_string(out, outcome.verdict.as_str());
+    if !outcome.reasons.is_empty() {
+        out.extend_from_slice(br#","reasons":""#);
+        for (index, reason) in outcome.reasons.iter().enumerate() {
+            if index > 0 {
+                out.push(b',');
+            }
+            out.extend_from_slice(reason.as_str().as_bytes());
+        }
+        out.push(b'"');
+    }
+    out.push(b'}');
+    for (index, warning) in outcome.warnings.iter().enumerate() {
+        out.extend_from_slice(if index == 0 { br#","warnings":["# } else { b"," });
+        json::write_string(out, &warning.to_string());
+    }
+    out.extend_from_slice(if outcome.warnings.is_empty() { b"}}" } else { b"]}}" });
+}
+
+#[cfg(test)]
+mod tests;

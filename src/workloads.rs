@@ -1,0 +1,149 @@
+//! Lookup of the workload behind a pod's owner: the other place where a review may wait.
+
+use std::{borrow::Cow, sync::Arc};
+
+use crate::{
+    objects::{Objects, Owned, Reference},
+    outcome::Workload,
+    pod::OwnerReference,
+};
+
+/// Where owners are known from.
+#[derive(Debug, Clone, Default)]
+pub enum Workloads {
+    /// Standalone: nothing is known of any owner.
+    #[default]
+    Unknown,
+    /// Standalone: those of a file.
+    Listed(Arc<Objects>),
+}
+
+impl Workloads {
+    /// Resolves a pod's owner to its root (`metadata_api.go`, `GetOwnerKindAndName`).
+    ///
+    /// A `ReplicaSet` or `Job` whose owner is not known stands for itself. Where nothing can be
+    /// known, `pod_template_hash`, the pod's label of that name, tells a Deployment's `ReplicaSet`.
+    #[expect(clippy::unused_async, reason = "in a cluster a miss waits for the API server")]
+    pub async fn resolve<'a>(
+        &'a self,
+        namespace: &str,
+        owner: &OwnerReference<'a>,
+        pod_template_hash: Option<&str>,
+    ) -> Workload<'a> {
+        let root = match self {
+            Self::Unknown => derived(owner, pod_template_hash),
+            Self::Listed(objects) if may_have_owner(&owner.kind) => objects
+                .owner(namespace, &owner.kind, &owner.name)
+                .filter(|object| is_it(object, owner))
+                .and_then(|object| root_of(&owner.kind, object))
+                .map(|root| (Cow::Borrowed(root.kind.as_str()), Cow::Borrowed(root.name.as_str()))),
+            Self::Listed(_) => None,
+        };
+        let (kind, name) = root.unwrap_or_else(|| (owner.kind.0.clone(), owner.name.0.clone()));
+        Workload { kind: lower(kind), name }
+    }
+}
+
+impl Workloads {
+    /// Whether an object is there to send an event to; where nothing can be known, it is.
+    #[must_use]
+    pub fn has(&self, namespace: &str, kind: &str, name: &str) -> bool {
+        match self {
+            Self::Unknown => true,
+            Self::Listed(objects) => objects.owner(namespace, kind, name).is_some(),
+        }
+    }
+}
+
+/// The Deployment that names its `ReplicaSet` after itself and the hash of its pod template.
+fn derived<'a>(
+    owner: &OwnerReference<'a>,
+    pod_template_hash: Option<&str>,
+) -> Option<(Cow<'a, str>, Cow<'a, str>)> {
+    let stem =
+        owner.name.strip_suffix(pod_template_hash.filter(|_| *owner.kind == *"ReplicaSet")?)?;
+    let length = stem.strip_suffix('-').filter(|name| !name.is_empty())?.len();
+    let name = match &owner.name.0 {
+        Cow::Borrowed(name) => Cow::Borrowed(&name[..length]),
+        Cow::Owned(name) => Cow::Owned(name[..length].to_owned()),
+    };
+    Some((Cow::Borrowed("Deployment"), name))
+}
+
+/// The kinds whose objects are looked at; their spelling matters (`linkerd.md` §7-9).
+fn may_have_owner(kind: &str) -> bool {
+    matches!(kind, "ReplicaSet" | "Job")
+}
+
+/// A pod's author may write any uid: an object that has another one is not the owner.
+fn is_it(object: &Owned, owner: &OwnerReference<'_>) -> bool {
+    object.object_uid.is_empty() || object.object_uid == *owner.owner_uid
+}
+
+/// The only owner of an owner; of a `ReplicaSet` only if it is of a known kind.
+fn root_of<'o>(kind: &str, object: &'o Owned) -> Option<&'o Reference> {
+    const REPLICA_SET_OWNERS: [&str; 4] = ["Job", "StatefulSet", "DaemonSet", "Deployment"];
+    let [root] = object.owners.as_slice() else {
+        return None;
+    };
+    let is_known = |known: &&str| known.eq_ignore_ascii_case(&root.kind);
+    let counts = kind == "Job" || REPLICA_SET_OWNERS.iter().any(is_known);
+    counts.then_some(root)
+}
+
+fn lower(kind: Cow<'_, str>) -> Cow<'_, str> {
+    let has_capitals = kind.bytes().any(|byte| byte.is_ascii_uppercase());
+    if has_capitals { Cow::Owned(kind.to_ascii_lowercase()) } else { kind }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolved(workloads: &Workloads, owner: &str, hash: Option<&str>) -> (String, String) {
+        let owner: OwnerReference<'_> = serde_json::from_str(owner).expect("reference");
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("runtime");
+        let workload = runtime.block_on(workloads.resolve("a", &owner, hash));
+        (workload.kind.into_owned(), workload.name.into_owned())
+    }
+
+    fn listed(yaml: &str) -> Workloads {
+        Workloads::Listed(Arc::new(Objects::parse(yaml).expect("objects")))
+    }
+
+    #[test]
+    fn where_nothing_is_known_a_deployment_is_told_by_the_hash() {
+        let owner = r#"{"kind":"ReplicaSet","name":"web-5f4"}"#;
+        let of = |hash| resolved(&Workloads::Unknown, owner, hash);
+        assert_eq!(of(Some("5f4")), ("deployment".to_owned(), "web".to_owned()));
+        assert_eq!(of(Some("other")), ("replicaset".to_owned(), "web-5f4".to_owned()));
+        assert_eq!(of(None), ("replicaset".to_owned(), "web-5f4".to_owned()));
+        let job = r#"{"kind":"Job","name":"web-5f4"}"#;
+        assert_eq!(resolved(&Workloads::Unknown, job, Some("5f4")).0, "job");
+    }
+
+    #[test]
+    fn an_object_with_another_uid_is_not_the_owner() {
+        let workloads = listed(
+            "kind: ReplicaSet\nmetadata: {name: web-1, namespace: a, uid: right, \
+             ownerReferences: [{kind: Deployment, name: web}]}",
+        );
+        let owner = |uid| format!(r#"{{"kind":"ReplicaSet","name":"web-1","uid":"{uid}"}}"#);
+        assert_eq!(resolved(&workloads, &owner("right"), None).0, "deployment");
+        assert_eq!(resolved(&workloads, &owner("forged"), None).0, "replicaset");
+    }
+
+    #[test]
+    fn a_replica_set_has_roots_of_known_kinds_and_a_job_of_any() {
+        let workloads = listed(
+            "kind: ReplicaSet\nmetadata: {name: r, namespace: a, ownerReferences: [{kind: Rollout, name: x}]}\n\
+             ---\nkind: Job\nmetadata: {name: j, namespace: a, ownerReferences: [{kind: CronJob, name: c}]}\n",
+        );
+        let of = |kind, name| {
+            resolved(&workloads, &format!(r#"{{"kind":"{kind}","name":"{name}"}}"#), None)
+        };
+        assert_eq!(of("ReplicaSet", "r"), ("replicaset".to_owned(), "r".to_owned()));
+        assert_eq!(of("Job", "j"), ("cronjob".to_owned(), "c".to_owned()));
+        assert_eq!(of("job", "j"), ("job".to_owned(), "j".to_owned()));
+    }
+}

@@ -1,0 +1,132 @@
+//! Heap allocations of a hot review, counted and bounded: steady where times are not.
+
+use std::str;
+
+use allocation_counter::measure;
+use futures_util::FutureExt as _;
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo},
+    server::conn::auto,
+};
+use injectd::{outcome::Verdict, webhook::Webhook};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
+
+#[path = "../loadtest/standalone.rs"]
+mod standalone;
+
+const REVIEW: &str = include_str!("../loadtest/review-12k.json");
+/// Budget of the core (`design.md` §10).
+const MOST_IN_CORE: u64 = 15;
+/// Budget with HTTP around it.
+const MOST_WITH_HYPER: u64 = 40;
+/// Reviews to warm up with, so that caches know what is hot and buffers have grown.
+const WARM_UP: usize = 20;
+/// Reviews to count: the cache does its housekeeping in one of many.
+const COUNTED: usize = 200;
+
+/// The most and the usual number of allocations of one review, caches warm.
+struct Count {
+    most: u64,
+    median: u64,
+}
+
+impl Count {
+    fn of(mut review: impl FnMut() -> u64) -> Self {
+        for _ in 0..WARM_UP {
+            review();
+        }
+        let mut counts = [0; COUNTED];
+        counts.fill_with(review);
+        counts.sort_unstable();
+        Self { most: counts[COUNTED - 1], median: counts[COUNTED / 2] }
+    }
+}
+
+fn in_core(review: &str) -> Count {
+    let injector = standalone::injector();
+    Count::of(|| {
+        let mut body = review.as_bytes().to_vec();
+        let mut verdict = None;
+        let counted = measure(|| {
+            let answer = injector.review(&mut body).now_or_never();
+            let answer = answer.expect("a review without a cluster must not wait");
+            verdict = answer.ok().map(|answer| answer.outcome.verdict);
+        });
+        assert_eq!(verdict, Some(Verdict::Injected));
+        counted.count_total
+    })
+}
+
+fn assert_within(count: &Count, budget: u64) {
+    let Count { most, median } = count;
+    assert!(
+        *most <= budget,
+        "{most} allocations at most, {median} usually; the budget is {budget}"
+    );
+}
+
+#[test]
+fn a_hot_review_without_overrides_stays_within_its_allocations() {
+    assert_within(&in_core(REVIEW), MOST_IN_CORE);
+}
+
+#[test]
+fn a_hot_review_with_overrides_stays_within_its_allocations() {
+    let overrides = r#""config.linkerd.io/proxy-cpu-limit":"1500m",
+        "config.linkerd.io/proxy-memory-request":"48Mi",
+        "config.linkerd.io/skip-outbound-ports":"5432,6379","linkerd.io/inject":"#;
+    let review = REVIEW.replacen(r#""linkerd.io/inject":"#, overrides, 1);
+    assert_ne!(review, REVIEW, "the review must be annotated");
+    assert_within(&in_core(&review), MOST_IN_CORE);
+}
+
+/// One review over a kept-alive connection; the client's side allocates nothing.
+async fn send(client: &mut DuplexStream, request: &[u8], answer: &mut [u8]) {
+    client.write_all(request).await.expect("the door must read");
+    client.read_exact(answer).await.expect("an answer is due");
+    assert!(answer.starts_with(b"HTTP/1.1 200 "));
+    assert!(answer.ends_with(br#""auditAnnotations":{"verdict":"injected"}}}"#));
+}
+
+/// Length of a whole answer, header included, of which the first bytes are given.
+fn answer_len(begin: &[u8]) -> usize {
+    let begin = str::from_utf8(begin).expect("an answer must be text");
+    let (header, _) = begin.split_once("\r\n\r\n").expect("the header must be short");
+    let length = header.lines().find_map(|line| line.strip_prefix("content-length: "));
+    let length: usize =
+        length.and_then(|length| length.parse().ok()).expect("an answer must tell its length");
+    header.len() + "\r\n\r\n".len() + length
+}
+
+#[test]
+fn a_hot_review_over_http_stays_within_its_allocations() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .expect("a runtime without drivers must start");
+    let (mut client, door) = tokio::io::duplex(64 << 10);
+    let service = Webhook::new(standalone::injector().into());
+    let length = REVIEW.len();
+    let request = format!(
+        "POST /?timeout=10s HTTP/1.1\r\nHost: injector\r\nContent-Length: {length}\r\n\r\n{REVIEW}"
+    );
+    let mut answer = vec![0; 256];
+    runtime.block_on(async {
+        tokio::spawn(async move {
+            let http = auto::Builder::new(TokioExecutor::new());
+            http.serve_connection(TokioIo::new(door), service).await
+        });
+        let first = client.write_all(request.as_bytes()).await;
+        first.expect("the door must read");
+        let begin = client.read_exact(&mut answer).await;
+        begin.expect("an answer is due");
+        let rest = answer_len(&answer) - answer.len();
+        answer.resize(answer.len() + rest, 0);
+        let rest = client.read_exact(&mut answer[256..]).await;
+        rest.expect("an answer must be whole");
+    });
+    let count = Count::of(|| {
+        let send = || runtime.block_on(send(&mut client, request.as_bytes(), &mut answer));
+        measure(send).count_total
+    });
+    assert_within(&count, MOST_WITH_HYPER);
+}

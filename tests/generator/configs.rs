@@ -1,0 +1,104 @@
+//! A configuration with its cluster, and as many reviews under it as are wanted.
+
+use serde_json::{Map, Value};
+
+use super::json_text::Style;
+use super::random::Random;
+use super::yaml_text::Node;
+use super::{cluster, releases, reviews, values};
+use crate::reference::Release;
+
+/// All that an answer depends on but for the review.
+#[derive(Clone, Debug)]
+pub(crate) struct Config {
+    /// What it was made from.
+    pub(crate) seed: u64,
+    /// The release to assume where the values tell none.
+    pub(crate) fallback: Option<Release>,
+    /// The values.
+    pub(crate) values: Node,
+    /// Whether the values are written in block style.
+    pub(crate) block: bool,
+    /// The trust bundle.
+    pub(crate) trust_roots: Vec<u8>,
+    /// The flag `-linkerd-namespace`.
+    pub(crate) control_plane_namespace: String,
+    /// Namespaces: name and annotations.
+    pub(crate) namespaces: Map<String, Value>,
+    /// Objects that own pods.
+    pub(crate) owners: Vec<Value>,
+}
+
+/// Bundles of certificates, or what is taken for one.
+const TRUST_ROOTS: &[&[u8]] = &[
+    b"-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n",
+    b"-----BEGIN CERTIFICATE-----\r\nMIIB\r\n-----END CERTIFICATE-----\r\n",
+    b"# root\n\n-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",
+    b"  \n\tone\n\n two \r\n\r\n",
+    b"no PEM \"at\" all: \\ <>&",
+    b"\xff\xfe not UTF-8",
+    b" \n\r\n\t",
+    b"\xc2\xa0\xc2\x85x\xe2\x80\xa8",
+];
+
+impl Config {
+    /// The configuration of a seed.
+    pub(crate) fn of(seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let random = &mut random;
+        let release = releases::any(random);
+        let trust_roots = match random.below(40) {
+            0 => Vec::new(),
+            1..20 => TRUST_ROOTS[0].to_vec(),
+            _ => random.pick(TRUST_ROOTS).to_vec(),
+        };
+        let own = match random.below(10) {
+            0 => random.pick(&["", "123", "l5d \"x\"", "yes"]),
+            _ => "linkerd",
+        };
+        Self {
+            seed,
+            fallback: random.percent(70).then(|| releases::any(random)),
+            values: values::any(random, release),
+            block: random.percent(50),
+            trust_roots,
+            control_plane_namespace: own.to_owned(),
+            namespaces: cluster::namespaces(random),
+            owners: cluster::owners(random),
+        }
+    }
+
+    /// A sound configuration of a version, without anything in the cluster.
+    pub(crate) fn plain(version: &str) -> Self {
+        let mut values = values::base();
+        *values.place("linkerdVersion") = Node::Text(version.to_owned());
+        Self {
+            seed: 0,
+            fallback: None,
+            values,
+            block: true,
+            trust_roots: TRUST_ROOTS[0].to_vec(),
+            control_plane_namespace: "linkerd".to_owned(),
+            namespaces: Map::new(),
+            owners: Vec::new(),
+        }
+    }
+
+    /// One of its reviews, and how it is written.
+    pub(crate) fn review(&self, number: u64) -> (Value, Style) {
+        let mut random = Random::new(Random::new(!self.seed).next().wrapping_add(number));
+        let review = reviews::any(&mut random, &cluster::owner_names(&self.owners));
+        let style = match random.below(10) {
+            0 => Style::Spaced,
+            1 => Style::Escaped,
+            2 => Style::Repeated,
+            _ => Style::Compact,
+        };
+        (review, style)
+    }
+
+    /// The values as a file.
+    pub(crate) fn yaml(&self) -> String {
+        self.values.to_yaml(self.block)
+    }
+}

@@ -1,0 +1,32 @@
+//! Cases for the agreement suite: configurations, clusters and reviews in every dimension of the
+//! specification, each a function of a seed.
+//!
+//! `configs` is the entry: a configuration and its reviews. `subjects` asks the product and the
+//! reference, `agreement` compares them and counts, `minimise` makes a case small, `mutations` writes
+//! the same review otherwise. A test target that includes it needs `mod reference`, `mod yaml` and
+//! `use injectd::go;` at its root.
+
+pub(crate) mod agreement;
+pub(crate) mod annotations;
+mod cluster;
+pub(crate) mod configs;
+mod containers;
+mod env_lists;
+mod exclusions;
+mod fields;
+mod json_parts;
+pub(crate) mod json_text;
+pub(crate) mod minimise;
+pub(crate) mod mutations;
+mod parameters;
+pub(crate) mod patches;
+mod pods;
+pub(crate) mod random;
+pub(crate) mod releases;
+mod reviews;
+mod shapes;
+pub(crate) mod small;
+pub(crate) mod subjects;
+mod texts;
+mod values;
+pub(crate) mod yaml_text;

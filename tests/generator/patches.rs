@@ -1,0 +1,94 @@
+//! What a patch may do to an object: add a sidecar, and nothing else.
+
+use serde_json::Value;
+
+/// The object after the patch, by a library that is not ours; the error tells what is wrong.
+pub(crate) fn applied(object: &Value, patch: &[Value]) -> Result<Value, String> {
+    let patch: json_patch::Patch =
+        serde_json::from_value(patch.iter().cloned().collect()).map_err(|it| it.to_string())?;
+    let mut patched = object.clone();
+    json_patch::patch(&mut patched, &patch).map_err(|error| error.to_string())?;
+    Ok(patched)
+}
+
+/// Whether there is enough of an object for a patch to apply: metadata, or a template where the
+/// kind has one, and lists of containers.
+pub(crate) fn can_be_patched(object: &Value, kind: &str) -> bool {
+    let Some(pod) = object.pointer(prefix(kind)) else {
+        return false;
+    };
+    let metadata = pod["metadata"].is_object() || !prefix(kind).is_empty() && pod.is_object();
+    metadata && pod["spec"]["containers"].is_array()
+}
+
+/// Where the pod is inside of an object.
+pub(crate) fn prefix(kind: &str) -> &'static str {
+    match kind.to_lowercase().as_str() {
+        "deployment"
+        | "replicaset"
+        | "statefulset"
+        | "daemonset"
+        | "job"
+        | "replicationcontroller" => "/spec/template",
+        "cronjob" => "/spec/jobTemplate/spec/template",
+        _ => "",
+    }
+}
+
+/// What of the patched object is not as it was, though it had to stay. Metadata that Go takes for
+/// none is put there anew, so what it does not know in it is lost.
+pub(crate) fn changed_elsewhere(
+    before: &Value,
+    after: &Value,
+    kind: &str,
+    patch: &[Value],
+) -> Option<String> {
+    let anew = format!("{}/metadata", prefix(kind));
+    let is_anew = patch.first().is_some_and(|first| first["path"] == anew);
+    let (one, other) = (rest(before, kind, is_anew), rest(after, kind, is_anew));
+    if one != other {
+        return Some(format!("{one}\n!=\n{other}"));
+    }
+    let pod = |object: &Value| object.pointer(prefix(kind)).cloned().unwrap_or_default();
+    let (before, after) = (pod(before), pod(after));
+    let lists = ["volumes", "initContainers", "containers"];
+    let lost = lists.into_iter().find(|list| {
+        let had = before["spec"][list].as_array().cloned().unwrap_or_default();
+        let has = after["spec"][list].as_array().cloned().unwrap_or_default();
+        !is_within(&had, &has)
+    });
+    let maps = ["annotations", "labels"];
+    let lost = lost.or_else(|| {
+        maps.into_iter().find(|map| {
+            let entries = before["metadata"][map].as_object().into_iter().flatten();
+            let mut others = entries.filter(|(key, _)| !key.contains("linkerd.io/"));
+            others.any(|(key, value)| after["metadata"][map].get(key) != Some(value))
+        })
+    });
+    lost.map(|name| format!("{name}: {before}\n!=\n{after}"))
+}
+
+/// The object without all that a sidecar may change.
+fn rest(object: &Value, kind: &str, is_anew: bool) -> Value {
+    let mut object = object.clone();
+    let Some(pod) = object.pointer_mut(prefix(kind)) else {
+        return object;
+    };
+    if let Some(spec) = pod["spec"].as_object_mut() {
+        for list in ["volumes", "initContainers", "containers"] {
+            spec.remove(list);
+        }
+    }
+    let metadata = pod["metadata"].as_object().cloned().unwrap_or_default();
+    let others = metadata
+        .into_iter()
+        .filter(|(name, _)| !is_anew && !["annotations", "labels"].contains(&name.as_str()));
+    pod["metadata"] = Value::Object(others.collect());
+    object
+}
+
+/// Whether the items are still there in their order.
+fn is_within(items: &[Value], list: &[Value]) -> bool {
+    let mut list = list.iter();
+    items.iter().all(|item| list.any(|it| it == item))
+}

@@ -1,0 +1,114 @@
+//! Golden cases: a folder each with `object.yaml`, what it becomes (`expected.yaml`), and if they
+//! matter `values.yaml` (merged into the built-in values) and `namespace.yaml` (its annotations).
+//!
+//! The patch is applied by foreign code, and injecting the result again is a skip. `BLESS=1`
+//! rewrites what is expected; read the diff.
+
+#![expect(clippy::disallowed_types, reason = "objects of any shape")]
+
+use std::{fs, path::Path};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use injectd::{
+    injector::Injector,
+    linkerd::{
+        snapshot::{Config, Snapshot},
+        values::DEFAULT_VALUES,
+    },
+    namespaces::Namespaces,
+    workloads::Workloads,
+};
+use serde_json::{Value, json};
+
+const TRUST_ROOTS: &[u8] =
+    b"-----BEGIN CERTIFICATE-----\nnot a real one\n-----END CERTIFICATE-----\n";
+
+#[test]
+fn cases_become_what_is_expected() {
+    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden"));
+    let mut cases = 0;
+    for entry in fs::read_dir(folder).expect("tests/golden must be readable") {
+        check(&entry.expect("an entry must be readable").path());
+        cases += 1;
+    }
+    assert!(cases > 0, "no case in {}", folder.display());
+}
+
+fn check(case: &Path) {
+    let mut object = read(&case.join("object.yaml")).expect("a case must have an object");
+    let injector = injector_of(case);
+    let first = review(&injector, &object);
+    apply(&mut object, &first);
+    let expected = case.join("expected.yaml");
+    if std::env::var_os("BLESS").is_some() {
+        let yaml = serde_saphyr::to_string(&object).expect("a tree must become YAML");
+        fs::write(&expected, yaml).expect("expected.yaml must be writable");
+    }
+    let found = read(&expected).expect("a case must have an expectation: run with BLESS=1");
+    assert_eq!(object, found, "{}", case.display());
+    if first["auditAnnotations"]["verdict"] == "injected" {
+        let second = review(&injector, &object);
+        let reasons = second["auditAnnotations"]["reasons"].as_str().unwrap_or_default();
+        assert!(reasons.contains("sidecar_already_exists"), "{}: {second}", case.display());
+        assert!(second.get("patch").is_none(), "{}", case.display());
+    }
+}
+
+fn injector_of(case: &Path) -> Injector {
+    let mut values = yaml(DEFAULT_VALUES);
+    if let Some(change) = read(&case.join("values.yaml")) {
+        merge(&mut values, change);
+    }
+    let annotations = read(&case.join("namespace.yaml")).unwrap_or_else(|| json!({}));
+    let annotations = annotations.as_object().expect("annotations must be a map");
+    let annotations = annotations.iter().map(|(key, value)| {
+        (key.clone(), value.as_str().expect("an annotation must be a string").to_owned())
+    });
+    let config = Config {
+        values: &values.to_string(),
+        trust_roots: TRUST_ROOTS,
+        control_plane_namespace: "linkerd",
+        fallback_release: None,
+    };
+    let snapshot = Snapshot::new(config, 1).expect("the values must be readable");
+    Injector::new(snapshot, Namespaces::Every(annotations.collect()), Workloads::Unknown)
+}
+
+/// The `response` of the answer.
+fn review(injector: &Injector, object: &Value) -> Value {
+    let namespace = object["metadata"]["namespace"].as_str().unwrap_or("shop");
+    let request = json!({"uid": "u", "namespace": namespace, "object": object});
+    let mut body = json!({ "request": request }).to_string().into_bytes();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("must start");
+    let answer = runtime.block_on(injector.review(&mut body)).expect("a review must be answered");
+    let answer: Value = serde_json::from_slice(&answer.body).expect("an answer must be JSON");
+    answer["response"].clone()
+}
+
+fn apply(object: &mut Value, response: &Value) {
+    if let Some(patch) = response["patch"].as_str() {
+        let patch = STANDARD.decode(patch).expect("a patch must be base64");
+        let patch: json_patch::Patch = serde_json::from_slice(&patch).expect("must be a patch");
+        json_patch::patch(object, &patch).expect("the patch must apply");
+    }
+}
+
+fn read(path: &Path) -> Option<Value> {
+    fs::read_to_string(path).ok().map(|text| yaml(&text))
+}
+
+fn yaml(text: &str) -> Value {
+    serde_saphyr::from_str(text).expect("a case must be YAML")
+}
+
+/// Maps are merged, everything else is replaced.
+fn merge(into: &mut Value, from: Value) {
+    match (into, from) {
+        (Value::Object(into), Value::Object(from)) => {
+            for (key, value) in from {
+                merge(into.entry(key).or_insert(Value::Null), value);
+            }
+        }
+        (into, from) => *into = from,
+    }
+}

@@ -1,0 +1,67 @@
+//! Parity with the recorded answers of real injectors (`$INJECTD_CORPUS`).
+
+#![expect(
+    clippy::disallowed_types,
+    reason = "the reference and the recordings are trees, slow and obvious"
+)]
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use injectd::go;
+
+#[path = "parity/lib.rs"]
+mod parity;
+#[path = "reference/lib.rs"]
+mod reference;
+
+use parity::core_subject::CoreSubject;
+use parity::reference_subject::ReferenceSubject;
+use parity::subject::Subject;
+use parity::{corpus, differences, report, run};
+
+/// Prints a line past the test harness, which would keep it to itself.
+fn tell(line: &str) {
+    writeln!(std::io::stdout(), "{line}").expect("stdout must take text");
+}
+
+/// Puts all recorded cases to a subject, prints the counts and fails if one answer is not explained.
+/// Without a corpus it says so and passes over.
+fn must_answer_as_recorded(name: &str, subject: &mut dyn Subject) {
+    let Some(corpora) = std::env::var_os("INJECTD_CORPUS") else {
+        tell(&format!("{name}: passed over, $INJECTD_CORPUS is not set"));
+        return;
+    };
+    let directory = PathBuf::from(corpora).join("linkerd");
+    let releases = corpus::load_all(&directory).expect("the corpus must be readable");
+    let counts: Vec<_> = releases.iter().map(|release| run::run(release, subject)).collect();
+    let mut text = String::new();
+    report::write(&mut text, &counts, 20).expect("a string must take text");
+    tell(&format!("{name}\n{text}"));
+    assert_eq!(report::total(&counts).different, 0, "{name}: see the report above");
+}
+
+#[test]
+fn core_answers_as_recorded() {
+    must_answer_as_recorded("core", &mut CoreSubject::default());
+}
+
+#[test]
+fn reference_answers_as_recorded() {
+    must_answer_as_recorded("reference", &mut ReferenceSubject);
+}
+
+#[test]
+fn every_difference_is_documented_and_every_row_has_a_function() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/differences.md");
+    let text = std::fs::read_to_string(path).expect("docs/differences.md must be readable");
+    let table = text.split("\n## ").next().unwrap_or_default();
+    let documented: Vec<_> = table
+        .lines()
+        .filter_map(|line| line.strip_prefix("| ")?.split_once(" |"))
+        .map(|(name, _)| name)
+        .filter(|name| *name != "row")
+        .collect();
+    let rows: Vec<_> = differences::ROWS.iter().map(|(name, _)| *name).collect();
+    assert_eq!(documented, rows);
+}

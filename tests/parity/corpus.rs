@@ -1,0 +1,168 @@
+//! Reads recordings: one directory for each release, as the corpus' README describes them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use flate2::read::GzDecoder;
+use serde_json::{Map, Value};
+
+use super::yaml;
+use crate::reference::Release;
+
+/// What is mounted into the injector.
+pub(crate) struct ConfigSet {
+    /// Its name.
+    pub(crate) name: String,
+    /// The file `values`.
+    pub(crate) values_yaml: String,
+    /// The same as a tree typed by YAML 1.1, or why it is none.
+    pub(crate) values: Result<Value, String>,
+    /// The trust bundle.
+    pub(crate) trust_roots: Vec<u8>,
+}
+
+/// A recorded request and its answer; the fields are the README's.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Case {
+    /// A unique name.
+    pub(crate) id: String,
+    /// What the case is about.
+    pub(crate) family: String,
+    /// The name of its config set.
+    pub(crate) config: String,
+    /// Objects in the cluster.
+    pub(crate) objects: Vec<Value>,
+    /// Objects only a direct GET finds.
+    pub(crate) get_only: Vec<Value>,
+    /// The HTTP body.
+    pub(crate) body: Vec<u8>,
+    /// The HTTP status; none if the connection was closed.
+    pub(crate) status: Option<u16>,
+    /// The `AdmissionReview` that came back.
+    pub(crate) response: Option<Value>,
+    /// The body that came back, where it is not JSON.
+    pub(crate) response_text: Option<String>,
+    /// The patch.
+    pub(crate) patch: Option<Vec<Value>>,
+    /// The verdict.
+    pub(crate) verdict: String,
+    /// Why a pod was skipped, in words.
+    pub(crate) reasons: Option<String>,
+    /// The events.
+    pub(crate) events: Vec<Value>,
+}
+
+impl Case {
+    /// An object of the cluster by kind, namespace and name.
+    pub(crate) fn object(&self, kind: &str, namespace: &str, name: &str) -> Option<&Value> {
+        let mut objects = self.objects.iter().chain(&self.get_only);
+        objects.find(|object| is_object(object, kind, namespace, name))
+    }
+
+    /// The same among the objects that only a GET finds.
+    pub(crate) fn object_by_get(&self, kind: &str, namespace: &str, name: &str) -> Option<&Value> {
+        let mut objects = self.get_only.iter();
+        objects.find(|object| is_object(object, kind, namespace, name))
+    }
+
+    /// The annotations of a namespace, if there is one of that name.
+    pub(crate) fn namespace_annotations(&self, name: &str) -> Option<Map<String, Value>> {
+        let namespace = self.object("Namespace", "", name)?;
+        let annotations = namespace["metadata"]["annotations"].as_object();
+        Some(annotations.cloned().unwrap_or_default())
+    }
+}
+
+fn is_object(object: &Value, kind: &str, namespace: &str, name: &str) -> bool {
+    let meta = &object["metadata"];
+    object["kind"] == kind
+        && meta["name"] == name
+        && meta["namespace"].as_str().unwrap_or_default() == namespace
+}
+
+/// The recordings of one release.
+pub(crate) struct Corpus {
+    /// The name of the directory.
+    pub(crate) name: String,
+    /// The release it stands for.
+    pub(crate) release: Release,
+    /// Config sets by name.
+    pub(crate) configs: BTreeMap<String, ConfigSet>,
+    /// The cases in order.
+    pub(crate) cases: Vec<Case>,
+}
+
+/// Reads every release below `directory` (`$INJECTD_CORPUS/linkerd`), in the order of releases.
+pub(crate) fn load_all(directory: &Path) -> Result<Vec<Corpus>, String> {
+    let entries = fs::read_dir(directory).map_err(|error| error.to_string())?;
+    let mut all = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(|error| error.to_string())?.path();
+        if path.join("cases.jsonl.gz").exists() {
+            all.push(load(&path)?);
+        }
+    }
+    all.sort_by_key(|corpus: &Corpus| corpus.release.edge);
+    Ok(all)
+}
+
+/// Reads one release's directory.
+pub(crate) fn load(directory: &Path) -> Result<Corpus, String> {
+    let name = directory.file_name().unwrap_or_default();
+    let name = name.to_string_lossy().into_owned();
+    let release = Release::parse(&name).ok_or_else(|| format!("{name} is not a release"))?;
+    let read = |file: &str| {
+        fs::read(directory.join(file)).map_err(|error| format!("{name}/{file}: {error}"))
+    };
+    let sets: Value =
+        serde_json::from_slice(&read("configs.json")?).map_err(|error| error.to_string())?;
+    let mut configs = BTreeMap::new();
+    for (set, files) in sets.as_object().into_iter().flatten() {
+        let file = |key: &str| files[key].as_str().unwrap_or_default();
+        let values_yaml = String::from_utf8_lossy(&read(file("values"))?).into_owned();
+        let config = ConfigSet {
+            name: set.clone(),
+            values: yaml::tree(&values_yaml),
+            values_yaml,
+            trust_roots: read(file("trustAnchors"))?,
+        };
+        configs.insert(set.clone(), config);
+    }
+    let mut lines = String::new();
+    GzDecoder::new(read("cases.jsonl.gz")?.as_slice())
+        .read_to_string(&mut lines)
+        .map_err(|error| format!("{name}: {error}"))?;
+    let cases = lines.lines().map(case).collect::<Result<_, _>>()?;
+    Ok(Corpus { name, release, configs, cases })
+}
+
+fn case(line: &str) -> Result<Case, String> {
+    let fields: Value = serde_json::from_str(line).map_err(|error| error.to_string())?;
+    let text = |name: &str| fields[name].as_str().unwrap_or_default().to_owned();
+    let list = |name: &str| fields[name].as_array().cloned().unwrap_or_default();
+    let given = |name: &str| Some(&fields[name]).filter(|value| !value.is_null()).cloned();
+    let body = match fields["request_base64"].as_str() {
+        Some(encoded) => STANDARD.decode(encoded).map_err(|error| error.to_string())?,
+        None => text("request").into_bytes(),
+    };
+    let status = fields["http"]["status"].as_u64();
+    Ok(Case {
+        id: text("id"),
+        family: text("family"),
+        config: text("config"),
+        objects: list("objects"),
+        get_only: list("getOnly"),
+        body,
+        status: status.and_then(|status| u16::try_from(status).ok()),
+        response: given("response"),
+        response_text: fields["responseText"].as_str().map(str::to_owned),
+        patch: fields["patch"].as_array().cloned(),
+        verdict: text("verdict"),
+        reasons: fields["reasons"].as_str().map(str::to_owned),
+        events: list("events"),
+    })
+}

@@ -1,0 +1,122 @@
+//! L§2.9: the owner behind a pod, its label, and the event on it.
+
+use super::object::{OwnerReference, Workload};
+use super::{Lookup, sentence};
+
+/// An object of the cluster, as far as it says who owns it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OwnerReferences {
+    /// Its own uid, if it is known.
+    pub(crate) uid: String,
+    /// Kinds and names of its owners.
+    pub(crate) owners: Vec<(String, String)>,
+}
+
+impl FromIterator<(String, String)> for OwnerReferences {
+    fn from_iter<I: IntoIterator<Item = (String, String)>>(owners: I) -> Self {
+        Self { uid: String::new(), owners: owners.into_iter().collect() }
+    }
+}
+
+/// A Kubernetes event of type Normal from `linkerd-proxy-injector`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Event {
+    /// `Injected` or `InjectionSkipped`.
+    pub(crate) reason: &'static str,
+    /// The sentence.
+    pub(crate) message: String,
+    /// The object it is about.
+    pub(crate) regarding: Regarding,
+}
+
+/// The object an event is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Regarding {
+    /// Its API version.
+    pub(crate) api_version: &'static str,
+    /// Its kind.
+    pub(crate) kind: &'static str,
+    /// Its name.
+    pub(crate) name: String,
+    /// The namespace of the request.
+    pub(crate) namespace: String,
+}
+
+/// Lower-case kind and name of the workload behind a pod; `pod` and its own name for a bare one.
+pub(crate) fn of_pod(
+    workload: &Workload,
+    namespace: &str,
+    lookup: Lookup<'_>,
+) -> Option<(String, String)> {
+    if workload.kind != "pod" {
+        return None;
+    }
+    let [OwnerReference { kind, name, uid }] = workload.meta.owners.as_slice() else {
+        return Some(("pod".to_owned(), workload.meta.name.clone()));
+    };
+    let lower = |kind: &str, name: &str| Some((kind.to_lowercase(), name.to_owned()));
+    if kind != "Job" && kind != "ReplicaSet" || name.is_empty() {
+        return lower(kind, name);
+    }
+    // design §4: an object with another uid is not the owner
+    let found = lookup(kind, namespace, name).filter(|it| it.uid.is_empty() || it.uid == *uid);
+    let found = found.unwrap_or_default();
+    let [(parent_kind, parent)] = found.owners.as_slice() else {
+        return lower(kind, name);
+    };
+    let known = ["job", "statefulset", "daemonset", "deployment"];
+    if kind == "ReplicaSet" && !known.contains(&parent_kind.to_lowercase().as_str()) {
+        return lower(kind, name);
+    }
+    lower(parent_kind, parent)
+}
+
+/// The key of the label that names the owner, for the kinds that have one.
+pub(crate) fn label(kind: &str) -> Option<String> {
+    let known =
+        ["deployment", "replicationcontroller", "replicaset", "job", "daemonset", "statefulset"];
+    known.contains(&kind).then(|| format!("linkerd.io/proxy-{kind}"))
+}
+
+/// The event of an answer: on the owner, if its kind is known and the cluster has it. `reasons` is
+/// `None` for an injected pod.
+pub(crate) fn event(
+    (kind, name): &(String, String),
+    namespace: &str,
+    reasons: Option<&[&'static str]>,
+    lookup: Lookup<'_>,
+) -> Option<Event> {
+    let (api_version, kind) = match kind.as_str() {
+        "deployment" => ("apps/v1", "Deployment"),
+        "replicaset" => ("apps/v1", "ReplicaSet"),
+        "daemonset" => ("apps/v1", "DaemonSet"),
+        "statefulset" => ("apps/v1", "StatefulSet"),
+        "job" => ("batch/v1", "Job"),
+        "cronjob" => ("batch/v1", "CronJob"),
+        "replicationcontroller" => ("v1", "ReplicationController"),
+        _ => return None,
+    };
+    if name.is_empty() {
+        return None;
+    }
+    lookup(kind, namespace, name)?;
+    let (reason, message) = match reasons {
+        None => ("Injected", "Linkerd sidecar proxy injected".to_owned()),
+        Some(reasons) => {
+            let sentences: Vec<_> = reasons.iter().map(|reason| sentence(reason)).collect();
+            let why = sentences.join(", ");
+            let message = format!("Linkerd sidecar proxy injection skipped: {why}");
+            ("InjectionSkipped", message)
+        }
+    };
+    Some(Event {
+        reason,
+        message,
+        regarding: Regarding {
+            api_version,
+            kind,
+            name: name.clone(),
+            namespace: namespace.to_owned(),
+        },
+    })
+}

@@ -1,0 +1,93 @@
+//! L§1: which release behaves how.
+
+use serde_json::Value;
+
+/// An edge release: year, month, number.
+pub(crate) type Edge = (u32, u32, u32);
+
+/// A Linkerd release as the edge release it equals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Release {
+    /// The edge release with the same behaviour.
+    pub(crate) edge: Edge,
+    /// stable-2.14.x is edge 23.9.2 with some later changes.
+    pub(crate) stable_2_14: bool,
+}
+
+/// L§1.3: keys that came with a release.
+const MARKERS: &[(&str, Edge)] = &[
+    ("podMonitor.controller.honorTimestamps", (26, 5, 2)),
+    ("proxy.securityContext", (25, 8, 4)),
+    ("networkValidator.securityContext", (25, 8, 4)),
+    ("proxy.tracing", (25, 6, 4)),
+    ("proxy.metrics", (25, 3, 4)),
+    ("proxy.runtime", (25, 3, 3)),
+    ("proxyInjector.podAnnotations", (25, 1, 1)),
+    ("egress", (24, 11, 1)),
+    ("proxy.logHTTPHeaders", (24, 6, 2)),
+    ("disableIPv6", (24, 4, 1)),
+    ("proxy.control", (23, 12, 4)),
+];
+
+impl Release {
+    /// The oldest one that is spoken: stable-2.14.
+    pub(crate) const OLDEST: Self = Self { edge: (23, 9, 2), stable_2_14: true };
+
+    /// Whether the behaviour that came with `edge` is there.
+    pub(crate) fn since(self, edge: Edge) -> bool {
+        self.edge >= edge
+    }
+
+    /// The same for a change that stable-2.14.x also got.
+    pub(crate) fn since_or_stable(self, edge: Edge) -> bool {
+        self.stable_2_14 || self.since(edge)
+    }
+
+    /// L§1.3: reads `edge-26.6.3`, `stable-2.14.10`, `version-2.18`, `2.18`, `main`.
+    pub(crate) fn parse(version: &str) -> Option<Self> {
+        if version == "main" {
+            return Some(Self::at((26, 8, 3)));
+        }
+        if let Some(edge) = version.strip_prefix("edge-") {
+            let mut parts = edge.split('.').map(str::parse);
+            let mut next = || parts.next()?.ok();
+            return Some(Self::at((next()?, next()?, next()?)));
+        }
+        let number = ["stable-", "version-", "enterprise-"]
+            .iter()
+            .find_map(|prefix| version.strip_prefix(prefix))
+            .unwrap_or(version);
+        let mut parts = number.split('.');
+        let ("2", minor) = (parts.next()?, parts.next()?) else {
+            return None;
+        };
+        Some(match minor {
+            "14" => Self { edge: (23, 9, 2), stable_2_14: true },
+            "15" => Self::at((24, 2, 4)),
+            "16" => Self::at((24, 8, 2)),
+            "17" => Self::at((24, 11, 8)),
+            "18" => Self::at((25, 4, 4)),
+            "19" => Self::at((25, 10, 7)),
+            "20" => Self::at((26, 6, 3)),
+            _ => return None,
+        })
+    }
+
+    /// L§1.3: the release the values tell: by their version, else by the newest key that is there.
+    pub(crate) fn of_values(tree: &Value) -> Option<Self> {
+        let version = tree["linkerdVersion"].as_str().unwrap_or_default();
+        let told = version.contains('-').then(|| Self::parse(version)).flatten();
+        told.or_else(|| {
+            let there = |path: &str| {
+                let mut keys = path.split('.');
+                keys.try_fold(tree, |at, key| at.get(key)).is_some()
+            };
+            let known = MARKERS.iter().filter(|(path, _)| there(path));
+            known.map(|(_, edge)| *edge).max().map(Self::at)
+        })
+    }
+
+    fn at(edge: Edge) -> Self {
+        Self { edge, stable_2_14: false }
+    }
+}

@@ -1,0 +1,256 @@
+//! The webhook door: a real server on port 0 with TLS, spoken to by a real client.
+
+#![expect(clippy::disallowed_types, reason = "answers are looked into as trees")]
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full};
+use hyper::{Method, Request, StatusCode, Version, client::conn};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use injectd::{
+    injector::Injector,
+    linkerd::{
+        snapshot::{Config, Snapshot},
+        values::DEFAULT_VALUES,
+    },
+    namespaces::Namespaces,
+    server::Bound,
+    tls::{self, Identity},
+    webhook::{MAX_BODY_BYTES, Webhook},
+    workloads::Workloads,
+};
+use rustls::{
+    ClientConfig, RootCertStore,
+    pki_types::{CertificateDer, ServerName},
+};
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+    sync::oneshot,
+    task::JoinHandle,
+    time::timeout,
+};
+use tokio_rustls::{TlsConnector, client::TlsStream};
+
+/// Longer than anything here takes on a slow machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+struct Door {
+    addr: SocketAddr,
+    trusted: CertificateDer<'static>,
+    stop: oneshot::Sender<()>,
+    served: JoinHandle<()>,
+}
+
+impl Door {
+    async fn open() -> Self {
+        let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()])
+            .expect("a certificate must be made");
+        let key = made.signing_key.serialize_pem();
+        let identity = Identity::from_pem(made.cert.pem().as_bytes(), key.as_bytes());
+        let tls = tls::server_config(identity.expect("must be PEM")).expect("must be a pair");
+        let bound = Bound::bind("127.0.0.1:0").await.expect("a port must be free");
+        let (stop, stopped) = oneshot::channel();
+        let addr = bound.local_addr();
+        let shutdown = async move { drop(stopped.await) };
+        let served = tokio::spawn(bound.serve(tls, Webhook::new(injector()), shutdown));
+        Self { addr, trusted: made.cert.der().clone(), stop, served }
+    }
+
+    async fn connect(&self, protocol: &str) -> TlsStream<TcpStream> {
+        let mut roots = RootCertStore::empty();
+        roots.add(self.trusted.clone()).expect("the certificate must be usable");
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let mut config = ClientConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .expect("the provider must know TLS 1.3")
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        config.alpn_protocols = vec![protocol.as_bytes().to_vec()];
+        let stream = TcpStream::connect(self.addr).await.expect("the door must be open");
+        let name = ServerName::try_from("localhost").expect("must be a name");
+        let connected = TlsConnector::from(Arc::new(config)).connect(name, stream);
+        timeout(PATIENCE, connected).await.expect("must not hang").expect("TLS must be spoken")
+    }
+
+    /// Sends a request on a connection of its own.
+    async fn send(&self, version: Version, request: Request<Full<Bytes>>) -> (StatusCode, Bytes) {
+        let exchange = async {
+            let response = if version == Version::HTTP_2 {
+                let io = TokioIo::new(self.connect("h2").await);
+                let handshake = conn::http2::handshake(TokioExecutor::new(), io).await;
+                let (mut sender, connection) = handshake.expect("HTTP/2 must be spoken");
+                tokio::spawn(connection);
+                sender.send_request(request).await
+            } else {
+                let io = TokioIo::new(self.connect("http/1.1").await);
+                let handshake = conn::http1::handshake(io).await;
+                let (mut sender, connection) = handshake.expect("HTTP/1.1 must be spoken");
+                tokio::spawn(connection);
+                sender.send_request(request).await
+            };
+            let response = response.expect("a request must be answered");
+            assert_eq!(response.version(), version);
+            let status = response.status();
+            let body = response.into_body().collect().await.expect("a body must end");
+            (status, body.to_bytes())
+        };
+        timeout(PATIENCE, exchange).await.expect("must not hang")
+    }
+
+    async fn post(&self, body: impl Into<Bytes>) -> (StatusCode, String) {
+        let (status, body) = self.send(Version::HTTP_11, post(body)).await;
+        (status, String::from_utf8(body.to_vec()).expect("an answer must be text"))
+    }
+
+    async fn must_still_serve(&self) {
+        let (status, body) = self.post(example_review()).await;
+        assert_eq!(status, StatusCode::OK);
+        assert!(body.contains(r#""verdict":"injected""#), "{body}");
+    }
+
+    async fn close(self) {
+        drop(self.stop);
+        timeout(PATIENCE, self.served).await.expect("must stop").expect("must not panic");
+    }
+}
+
+fn injector() -> Arc<Injector> {
+    let config = Config {
+        values: DEFAULT_VALUES,
+        trust_roots: b"roots",
+        control_plane_namespace: "linkerd",
+        fallback_release: None,
+    };
+    let snapshot = Snapshot::new(config, 1).expect("built-in values must be readable");
+    let namespaces = Namespaces::Every([].into());
+    Arc::new(Injector::new(snapshot, namespaces, Workloads::Unknown))
+}
+
+fn post(body: impl Into<Bytes>) -> Request<Full<Bytes>> {
+    let request = Request::post("https://localhost/").header("host", "localhost");
+    request.body(Full::new(body.into())).expect("must be a request")
+}
+
+fn example_review() -> String {
+    let metadata = json!({"name": "web", "annotations": {"linkerd.io/inject": "enabled"}});
+    let object = json!({"kind": "Pod", "metadata": metadata,
+        "spec": {"containers": [{"name": "web", "image": "web"}]}});
+    let request = json!({"uid": "705ab4f5", "namespace": "shop", "object": object});
+    json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request})
+        .to_string()
+}
+
+#[tokio::test]
+async fn both_http_versions_give_the_same_answer() {
+    let door = Door::open().await;
+    let (status, over_1) = door.send(Version::HTTP_11, post(example_review())).await;
+    let (_, over_2) = door.send(Version::HTTP_2, post(example_review())).await;
+    assert_eq!(status, StatusCode::OK);
+    assert_eq!(over_1, over_2);
+    let answer: Value = serde_json::from_slice(&over_1).expect("must be JSON");
+    assert_eq!(answer["kind"], "AdmissionReview");
+    assert_eq!(answer["response"]["uid"], "705ab4f5");
+    assert_eq!(answer["response"]["allowed"], true);
+    door.close().await;
+}
+
+#[tokio::test]
+async fn what_is_no_review_gets_a_line_of_text() {
+    let door = Door::open().await;
+    for body in ["", " ", "{}", "null", "[]", "{\"request\":", "not JSON", "{\"request\":{}}"] {
+        let (status, text) = door.post(body).await;
+        assert_eq!(status, StatusCode::BAD_REQUEST, "{body:?}");
+        assert!(text.ends_with('\n') && text.trim_end().lines().count() == 1, "{text:?}");
+    }
+    let (status, _) = door.post(Bytes::from_static(b"{\"request\":{\"uid\":\"\xff\"}}")).await;
+    assert_eq!(status, StatusCode::BAD_REQUEST);
+    let deep = "[".repeat(1 << 20);
+    assert_eq!(door.post(deep).await.0, StatusCode::BAD_REQUEST);
+    door.must_still_serve().await;
+    door.close().await;
+}
+
+#[tokio::test]
+async fn an_object_that_cannot_be_understood_is_denied_with_its_uid() {
+    let door = Door::open().await;
+    let (status, text) = door
+        .post(r#"{"request":{"uid":"u1","object":{"kind":"Pod","spec":{"containers":"many"}}}}"#)
+        .await;
+    let answer: Value = serde_json::from_str(&text).expect("must be JSON");
+    assert_eq!(status, StatusCode::OK);
+    assert_eq!(answer["response"]["uid"], "u1");
+    assert_eq!(answer["response"]["allowed"], false);
+    assert_ne!(answer["response"]["status"]["message"], Value::Null);
+    door.close().await;
+}
+
+#[tokio::test]
+async fn other_methods_are_not_allowed() {
+    let door = Door::open().await;
+    for method in [Method::GET, Method::PUT, Method::DELETE] {
+        let mut request = post("");
+        *request.method_mut() = method;
+        let (status, _) = door.send(Version::HTTP_11, request).await;
+        assert_eq!(status, StatusCode::METHOD_NOT_ALLOWED);
+    }
+    door.close().await;
+}
+
+#[tokio::test]
+async fn a_body_of_10_mib_is_read_and_a_larger_one_is_not() {
+    let door = Door::open().await;
+    for version in [Version::HTTP_11, Version::HTTP_2] {
+        let mut body = example_review().into_bytes();
+        body.resize(MAX_BODY_BYTES, b' ');
+        assert_eq!(door.send(version, post(body.clone())).await.0, StatusCode::OK);
+        body.push(b' ');
+        assert_eq!(door.send(version, post(body)).await.0, StatusCode::PAYLOAD_TOO_LARGE);
+    }
+    door.close().await;
+}
+
+#[tokio::test]
+async fn one_connections_trouble_does_not_touch_another() {
+    let door = Door::open().await;
+    let silent = TcpStream::connect(door.addr).await.expect("the door must be open");
+    let mut plain = TcpStream::connect(door.addr).await.expect("the door must be open");
+    plain.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await.expect("must be sent");
+    let mut garbage = TcpStream::connect(door.addr).await.expect("the door must be open");
+    garbage.write_all(&[0x16, 3, 1, 0xff, 0xff, 0, 0, 0]).await.expect("must be sent");
+    let mut broken = door.connect("http/1.1").await;
+    let head = b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1000\r\n\r\n{\"request\"";
+    broken.write_all(head).await.expect("must be sent");
+    drop(broken);
+    let mut answer = Vec::new();
+    let end = timeout(PATIENCE, plain.read_to_end(&mut answer)).await.expect("must be closed");
+    assert!(end.is_err() || !answer.starts_with(b"HTTP/"), "plain HTTP must not be answered");
+    door.must_still_serve().await;
+    drop((silent, garbage));
+    door.close().await;
+}
+
+#[tokio::test]
+async fn shutdown_answers_what_was_accepted() {
+    let door = Door::open().await;
+    let mut stream = door.connect("http/1.1").await;
+    let review = example_review();
+    let head = format!(
+        "POST / HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: {}\r\n\r\n",
+        review.len()
+    );
+    stream.write_all(head.as_bytes()).await.expect("must be sent");
+    // The server asks for the body: the request has begun.
+    let mut asked = [0; b"HTTP/1.1 100 Continue\r\n\r\n".len()];
+    timeout(PATIENCE, stream.read_exact(&mut asked)).await.expect("must not hang").expect("read");
+    let Door { stop, served, .. } = door;
+    drop(stop);
+    stream.write_all(review.as_bytes()).await.expect("must be sent");
+    let mut answer = Vec::new();
+    timeout(PATIENCE, stream.read_to_end(&mut answer)).await.expect("must end").expect("read");
+    let answer = String::from_utf8_lossy(&answer);
+    assert!(answer.contains(r#""verdict":"injected""#), "{answer}");
+    timeout(PATIENCE, served).await.expect("must stop").expect("must not panic");
+}
