@@ -118,10 +118,11 @@ load() {
         }' "$work/h2load" || die "requests failed: $(grep -E '^(requests|status)' "$work/h2load")"
 }
 
-# median COLUMN FILE
+# median COLUMN FILE FORMAT
 median() {
-    awk -v column="$1" '{ print $column }' "$2" | sort -n |
-        awk '{ line[NR] = $1 } END { print line[int((NR + 1) / 2)] }'
+    awk -v column="$1" '{ print $column }' "$2" | sort -n | awk -v format="$3\n" '
+        { line[NR] = $1 }
+        END { printf format, (line[int((NR + 1) / 2)] + line[int(NR / 2) + 1]) / 2 }'
 }
 
 target=${CARGO_TARGET_DIR:-target}/release
@@ -162,11 +163,11 @@ echo "machine: $(nproc) cores, ${model:-unknown}; client on the same cores;" \
 echo "load: POST of $(wc -c <"$review") bytes, TLS 1.3, HTTP/1.1, $connections connections, $rounds × $extent"
 printf '%-16s %12s %s\n' "median" "requests/s" "   CPU µs/request"
 printf '%-16s %12s %17s\n' \
-    "echo (baseline)" "$(median 1 "$work/echo.runs")" "$(median 2 "$work/echo.runs")" \
-    "injectd" "$(median 1 "$work/injectd.runs")" "$(median 2 "$work/injectd.runs")"
+    "echo (baseline)" "$(median 1 "$work/echo.runs" %.0f)" "$(median 2 "$work/echo.runs" %.1f)" \
+    "injectd" "$(median 1 "$work/injectd.runs" %.0f)" "$(median 2 "$work/injectd.runs" %.1f)"
 paste -d ' ' "$work/echo.runs" "$work/injectd.runs" |
     awk '{ printf "%.2f\n", $4 / $2 }' >"$work/ratios"
-ratio=$(median 1 "$work/ratios")
+ratio=$(median 1 "$work/ratios" %.2f)
 echo "CPU of injectd ÷ echo: $ratio (median of rounds; budget $budget)"
 
 if $smoke && awk -v ratio="$ratio" -v most="$most_absurd" 'BEGIN { exit !(ratio > most) }'; then

@@ -112,3 +112,38 @@ fn merge(into: &mut Value, from: Value) {
         (into, from) => *into = from,
     }
 }
+
+#[test]
+fn twenty_containers_and_a_mebibyte_of_annotations_are_injected() {
+    let containers: Vec<_> = (0..20)
+        .map(|n| json!({"name": format!("c{n}"), "ports": [{"containerPort": 20_000 - n}]}))
+        .collect();
+    let mut object = json!({"kind": "Pod", "spec": {"containers": containers}, "metadata": {
+        "name": "large", "annotations": {"linkerd.io/inject": "enabled",
+        "example.com/notes": "\"\\ü\n".repeat(1 << 17)}}});
+    let injector = injector_of(Path::new("no case"));
+    let response = review(&injector, &object);
+    apply(&mut object, &response);
+    let proxy = &object["spec"]["initContainers"][1];
+    let ports = proxy["env"]
+        .as_array()
+        .expect("must be there")
+        .iter()
+        .find(|var| var["name"] == "LINKERD2_PROXY_INBOUND_PORTS");
+    let ports = ports.expect("must be there")["value"].as_str().expect("must be text");
+    assert_eq!(ports.split(',').count(), 20);
+    assert!(ports.starts_with("19981,") && ports.ends_with(",20000"), "{ports}");
+}
+
+#[test]
+fn a_review_of_the_old_version_is_answered_in_it() {
+    let injector = injector_of(Path::new("no case"));
+    let mut body = json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1beta1",
+        "request": {"uid": "u", "namespace": "shop", "object": {"kind": "Pod"}}})
+    .to_string()
+    .into_bytes();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("must start");
+    let answer = runtime.block_on(injector.review(&mut body)).expect("must be answered");
+    let answer: Value = serde_json::from_slice(&answer.body).expect("must be JSON");
+    assert_eq!(answer["apiVersion"], "admission.k8s.io/v1beta1");
+}

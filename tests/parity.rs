@@ -12,6 +12,7 @@ use injectd::go;
 
 #[path = "parity/lib.rs"]
 mod parity;
+#[expect(dead_code, reason = "the agreement suite uses the rest")]
 #[path = "reference/lib.rs"]
 mod reference;
 

@@ -65,6 +65,14 @@ pub(crate) const ANNOTATIONS: &[(&str, Shape)] = &[
     ("resource.opentelemetry.io/a/b", Shape::LogLevel),
 ];
 
+/// Annotations that lead to much else, and in how many of a hundred cases they are there at least.
+const OFTEN: &[(&str, Shape, usize)] = &[
+    ("config.linkerd.io/enable-debug-sidecar", Shape::Boolean, 8),
+    ("config.linkerd.io/debug-image", Shape::Name, 8),
+    ("config.linkerd.io/opaque-ports", Shape::OpaquePorts, 12),
+    ("config.linkerd.io/proxy-additional-env", Shape::EnvJson, 8),
+];
+
 /// Annotations that nobody reads, some by a letter.
 const OTHERS: &[&str] = &[
     "linkerd.io/created-by",
@@ -113,6 +121,11 @@ pub(crate) fn map(random: &mut Random, layer: Layer) -> Map<String, Value> {
     for _ in 0..random.below(most + 1) {
         let (key, shape) = random.pick(ANNOTATIONS);
         map.insert(key.to_owned(), shape.text(random).into());
+    }
+    for (key, shape, chance) in OFTEN {
+        if layer != Layer::Workload && random.percent(*chance) {
+            map.insert((*key).to_owned(), shape.text(random).into());
+        }
     }
     if random.percent(30) {
         let key = random.pick(OTHERS);

@@ -64,8 +64,8 @@ pub(crate) const NAMED: &[&str] = &[
 /// A release.
 pub(crate) fn any(random: &mut Random) -> Release {
     match random.below(10) {
-        0..3 => Release::parse(random.pick(NAMED)).expect("a named release must parse"),
-        3..8 => at(around(random.pick(CHANGES), random.below(3))),
+        0..2 => Release::parse(random.pick(NAMED)).expect("a named release must parse"),
+        2..9 => at(around(random.pick(CHANGES), random.pick(&[0, 0, 1, 1, 1, 2]))),
         _ => at((23 + number(random, 3), 1 + number(random, 12), 1 + number(random, 6))),
     }
 }

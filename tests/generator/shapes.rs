@@ -194,6 +194,8 @@ const OPAQUE_PORTS: &[&str] = &[
     "3306",
     "80, 8080 ,http",
     "http,db",
+    "http",
+    "db,admin",
     "8100-8102",
     "80-80",
     "80-70",

@@ -81,7 +81,7 @@ impl Subjects {
         let tree = yaml::tree(&text);
         let told = tree.as_ref().ok().and_then(Release::of_values);
         let release = told.or(config.fallback).unwrap_or(Release::OLDEST);
-        let left_out = tree.as_ref().is_ok_and(|tree| exclusions::config(tree));
+        let left_out = tree.as_ref().is_ok_and(exclusions::config);
         let values = tree.and_then(|tree| Values::read(&tree, release));
         Self {
             injector: injector.map_err(|error| error.to_string()),

@@ -129,10 +129,24 @@ fn switches(values: &mut Node, random: &mut Random, release: Release) {
         ("identity.serviceAccountTokenProjection", 80),
         ("proxy.tracing.enabled", 25),
         ("proxy.tracing.enable", 25),
+        ("proxy.disableOutboundProtocolDetectTimeout", 30),
+        ("proxy.disableInboundProtocolDetectTimeout", 30),
+        ("proxy.metrics.hostnameLabels", 30),
         ("proxyInit.runAsRoot", 20),
         ("networkValidator.enableSecurityContext", 50),
     ] {
         *values.place(path) = Node::plain(random.percent(chance).to_string());
+    }
+    for (path, holds, chance) in [
+        ("proxy.additionalEnv", Holds::Env, 35),
+        ("proxy.experimentalEnv", Holds::Env, 35),
+        ("proxy.logHTTPHeaders", Holds::Text(Shape::Headers), 30),
+        ("proxy.opaquePorts", Holds::Text(Shape::OpaquePorts), 30),
+        ("proxy.waitBeforeExitSeconds", Holds::Uint, 12),
+    ] {
+        if random.percent(chance) {
+            *values.place(path) = held(random, holds);
+        }
     }
 }
 
