@@ -282,9 +282,8 @@ class Scenarios:
         for item in poll("the controllers make pods", attempt):
             item["kind"] = "Pod"  # Lists leave it out.
             expect_in("the init containers", "linkerd-proxy", names(item, "initContainers"))
-            owner = item["metadata"]["ownerReferences"][0]["name"]
-            label = item["metadata"]["labels"].get("linkerd.io/proxy-replicaset")
-            expect("the label of the owner", owner, label)
+            label = item["metadata"]["labels"].get("linkerd.io/proxy-deployment")
+            expect("the label of the workload", name, label)
 
     def killed(self):
         expect("the exit code", -signal.SIGKILL, self.injectd.stop(signal.SIGKILL))

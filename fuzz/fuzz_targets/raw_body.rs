@@ -49,8 +49,8 @@ fn check_answer(body: &[u8]) {
     let patch: Value = serde_json::from_slice(&patch).expect("a patch must be JSON");
     for operation in patch.as_array().expect("a patch must be a list") {
         assert_eq!(operation["op"], "add");
-        let path = operation["path"].as_str().expect("a path must be a string");
-        assert!(path.starts_with('/'));
+        let pointer = operation["path"].as_str().expect("a path must be a string");
+        assert!(pointer.starts_with('/'));
         assert!(operation.get("value").is_some(), "a value must be added");
     }
 }
@@ -90,9 +90,8 @@ fn cut_byte_at_a_time(body: &[u8]) -> Vec<u8> {
                 token.clear();
                 At::String
             }
-            (At::Outside, _) => At::Outside,
+            (At::Outside, _) | (At::String, b'"') => At::Outside,
             (At::String, b'\\') => At::Escape,
-            (At::String, b'"') => At::Outside,
             (At::String | At::Escape, _) => At::String,
         };
         token.push(byte);
