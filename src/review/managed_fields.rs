@@ -3,7 +3,7 @@
 //! The bytes `"managedFields":[` cannot stand inside a JSON string, where the quotes would be
 //! escaped: in valid JSON a hit is always the key. Only our view is cut, not anybody's object.
 
-use memchr::memmem;
+use memchr::{memchr, memchr_iter, memmem};
 
 const KEY: &[u8] = br#""managedFields":["#;
 
@@ -28,9 +28,26 @@ pub fn cut(body: &mut Vec<u8>) {
 }
 
 /// The bytes up to the bracket that closes a list whose opening bracket is just behind.
-///
-/// Byte by byte: strings and brackets are so close together here that searching costs more.
 fn list_length(text: &[u8]) -> Option<usize> {
+    let first = memchr(b']', text)?;
+    if is_flat(&text[..first]) { Some(first) } else { nested_list_length(text) }
+}
+
+/// Whether no list is opened in `text`, and its end is outside of strings.
+fn is_flat(text: &[u8]) -> bool {
+    if memchr(b'[', text).is_some() {
+        return false;
+    }
+    let mut quotes = memchr_iter(b'"', text).count();
+    let mut at = 0;
+    while let Some(hit) = text.get(at..).and_then(|rest| memchr(b'\\', rest)) {
+        quotes -= usize::from(text.get(at + hit + 1) == Some(&b'"'));
+        at += hit + 2;
+    }
+    quotes.is_multiple_of(2)
+}
+
+fn nested_list_length(text: &[u8]) -> Option<usize> {
     let mut depth = 1_usize;
     let mut at = 0;
     loop {
@@ -74,6 +91,14 @@ mod tests {
             ),
             r#"{"a":1,"managedFields":[],"b":"\\","managedFields":[]}"#
         );
+    }
+
+    #[test]
+    fn a_bracket_in_a_string_does_not_end_a_list() {
+        for list in [r#"[{"k:]":1}]"#, r#"["\"]",{"a\\":"]"}]"#, r#"[{"a":"\"\\"}]"#, r#"[""]"#] {
+            let body = format!(r#"{{"managedFields":{list},"z":0}}"#);
+            assert_eq!(after_cut(&body), r#"{"managedFields":[],"z":0}"#, "{list}");
+        }
     }
 
     #[test]
