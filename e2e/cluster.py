@@ -12,6 +12,7 @@ from typing import NamedTuple
 from expect import DEADLINE_SECONDS, Failure, expect, expect_in, expect_same
 
 ENABLED = {"linkerd.io/inject": "enabled"}
+TIMEOUT_ANNOTATION = "config.linkerd.io/proxy-outbound-connect-timeout"
 
 
 class Answer(NamedTuple):

@@ -8,6 +8,8 @@ from expect import DEADLINE_SECONDS, Failure, expect, poll
 
 # An address of this machine, and in the range of cluster IPs: a Service leads here without proxy.
 WEBHOOK_IP = "127.100.0.9"
+# The name of Linkerd's: `injectd compare` looks for its patches in audit logs.
+WEBHOOK_NAME = "linkerd-proxy-injector.linkerd.io"
 
 
 class Injectd:

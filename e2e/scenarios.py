@@ -7,7 +7,6 @@ audit log to that file. Without, what needs a webhook is passed over.
 
 import argparse
 import base64
-import json
 import os
 import secrets
 import signal
@@ -17,16 +16,16 @@ import tempfile
 import time
 from pathlib import Path
 
+from audit_log import Comparison, events
 from cluster import (
-    ENABLED, Api, collection, deployment, expect_sidecar, names, objects, pod, pod_of, service,
-    without_sidecar,
+    ENABLED, TIMEOUT_ANNOTATION, Api, collection, deployment, expect_sidecar, names, objects, pod,
+    pod_of, service, without_sidecar,
 )
 from expect import Failure, expect, expect_in, expect_same, poll
-from injectd import WEBHOOK_IP, Injectd
+from injectd import WEBHOOK_IP, WEBHOOK_NAME, Injectd
 
 HERE = Path(__file__).parent
 TOTAL_SECONDS = 170
-WEBHOOK_NAME = "injectd.e2e.test"
 
 
 class Scenarios:
@@ -54,6 +53,7 @@ class Scenarios:
         return self.api.create(manifest, self.namespace, dry_run)
 
     def all(self):
+        comparison = Comparison(self.binary, self.api, self.namespace, self.folder, self.audit_log)
         self.run("a namespace with its service account", self.make_namespace)
         for path in sorted((HERE / "manifests").glob("*.yaml")):
             self.run(f"inject {path.name}", self.inject, path)
@@ -62,8 +62,11 @@ class Scenarios:
             "a pod that asks for it is injected": self.injected_pod,
             "a pod with a name yet to be generated is injected": self.generated_name,
             "a pod that does not ask is left alone": self.not_asking_pod,
+            "a pod that opts out is left alone": self.opted_out_pod,
             "a pod on its node's network is left alone": self.host_network_pod,
             "an injected pod is not injected again": self.resubmitted_pod,
+            "a pod's own settings are in its sidecar": self.own_settings,
+            "a pod may ask for the proxy among its containers": self.proxy_as_container,
             "a bad annotation is told in a warning": self.warning,
             "a pod that cannot be injected is refused with the reason": self.denial,
             "a dry run shows the sidecar and stores nothing": self.dry_run,
@@ -73,6 +76,9 @@ class Scenarios:
             "without the webhook pods are not injected": self.ask_no_more,
             "serve: the API server asks by URL, in HTTP/2": self.asked_by_url,
             "SIGTERM ends injectd with exit code 0": self.terminated,
+            "compare: the reviews of the audit log get the same answers": comparison.same,
+            "compare: the place of another value is named": comparison.other_values,
+            "compare: another annotation of the namespace is named": comparison.other_annotations,
         }.items():
             if not self.audit_log:
                 print(f"passed over, it needs an API server of this machine: {name}")
@@ -180,13 +186,10 @@ class Scenarios:
         """Fails unless the API server's audit log tells this of the review."""
 
         def attempt():
-            lines = self.audit_log.read_text().splitlines(keepends=True)
-            # The last line may still be under way.
-            lines = [line for line in lines if answer.audit_id in line and line.endswith("}\n")]
-            events = [json.loads(line) for line in lines]
-            if not events:
+            found = events(self.audit_log, answer.audit_id)
+            if not found:
                 raise Failure(f"no event {answer.audit_id}")
-            return events[-1].get("annotations", {})
+            return found[-1].get("annotations", {})
 
         found = poll("the audit log", attempt)
         expect("the verdict", verdict, found.get(f"{WEBHOOK_NAME}/verdict"))
@@ -221,6 +224,10 @@ class Scenarios:
     def not_asking_pod(self):
         self.expect_left_alone(pod("not-asking"), "injection_enable_annotation_absent")
 
+    def opted_out_pod(self):
+        manifest = pod("opted-out", {"linkerd.io/inject": "disabled"})
+        self.expect_left_alone(manifest, "injection_enable_annotation_absent")
+
     def host_network_pod(self):
         manifest = pod("host-network", ENABLED, hostNetwork=True)
         self.expect_left_alone(manifest, "host_network_enabled")
@@ -231,6 +238,28 @@ class Scenarios:
         kept = {key: before["metadata"][key] for key in ("annotations", "labels")}
         again["metadata"] = {"name": "resubmitted", **kept}
         self.expect_left_alone(again, "sidecar_already_exists")
+
+    def own_settings(self):
+        annotations = {
+            **ENABLED,
+            TIMEOUT_ANNOTATION: "7s",
+            "config.linkerd.io/enable-debug-sidecar": "true",
+            "config.linkerd.io/opaque-ports": "8080",
+            "config.linkerd.io/skip-outbound-ports": "25",
+        }
+        own = {"name": "migrate", "image": "example.com/migrate:1"}
+        manifest = pod("own-settings", annotations, initContainers=[own])
+        body = self.create(manifest).created()
+        expect_sidecar(body, self.plain(manifest))
+        expect_in("the containers", "linkerd-debug", names(body, "containers"))
+        env = {variable["name"]: variable.get("value")
+               for variable in body["spec"]["initContainers"][1]["env"]}
+        expect("the timeout", "7000ms", env.get("LINKERD2_PROXY_OUTBOUND_CONNECT_TIMEOUT"))
+
+    def proxy_as_container(self):
+        key = "config.linkerd.io/proxy-enable-native-sidecar"
+        manifest = pod("proxy-as-container", {**ENABLED, key: "false"})
+        expect_sidecar(self.create(manifest).created(), self.plain(manifest))
 
     def warning(self):
         key = "config.linkerd.io/proxy-cpu-request"
