@@ -45,7 +45,7 @@ struct Args {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let args = Args::parse();
-    let answer = Bytes::from(vec![b' '; answer_len(fs::read(&args.review)?)?]);
+    let answer = Bytes::from(vec![b' '; answer_len(&fs::read(&args.review)?)?]);
     let tls = tls::server_config(Identity::self_signed()?)?;
     let bound = Bound::bind(&args.addr).await?;
     writeln!(
@@ -60,9 +60,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 /// Length of injectd's answer in bytes.
-fn answer_len(mut review: Vec<u8>) -> Result<usize, Box<dyn std::error::Error>> {
+fn answer_len(review: &[u8]) -> Result<usize, Box<dyn std::error::Error>> {
     let injector = standalone::injector();
-    let answer = injector.review(&mut review).now_or_never();
+    let answer = injector.review(review).now_or_never();
     let answer = answer.expect("a review without a cluster must not wait")?;
     Ok(answer.body.len())
 }

@@ -90,12 +90,11 @@ impl Injector {
         })
     }
 
-    /// Answers a review. The body is cut to what is read before it is decoded.
+    /// Answers a review.
     ///
     /// # Errors
     /// When the body is no review: there is nobody to answer.
-    pub async fn review<'a>(&'a self, body: &'a mut Vec<u8>) -> Result<Answer<'a>, DecodeError> {
-        review::cut_managed_fields(body);
+    pub async fn review<'a>(&'a self, body: &'a [u8]) -> Result<Answer<'a>, DecodeError> {
         let request = review::decode(body)?;
         let snapshot = self.snapshot.load_full();
         let mut outcome = Outcome::of(&request, snapshot.generation);

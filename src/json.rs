@@ -1,6 +1,11 @@
-//! Writing JSON text into a byte buffer: tokens only.
+//! JSON as text: reading in place what is asked for, and writing tokens into a byte buffer.
 //!
-//! Not for structure: [`crate::patch::Writer`] knows about commas, and decoding is `serde_json`'s.
+//! Not for structure that is written: [`crate::patch::Writer`] knows about commas.
+
+mod reader;
+mod scan;
+
+pub use reader::{Read, ReadError, Reader, read};
 
 /// Appends `text` as a JSON string token, quotes included.
 ///

@@ -6,15 +6,14 @@
 //!
 //! Not for typed Kubernetes objects: what is not read is not checked.
 
-use serde::de::IgnoredAny;
 use smallvec::SmallVec;
 
 mod collections;
 mod view;
 
-pub use collections::{Count, List, ServiceAccountMount, TextMap};
+pub use collections::{List, ServiceAccountMount, TextMap};
 pub(crate) use view::view;
-pub use view::{Integer, IntegerOrName, Presence, Text};
+pub use view::{Anything, HasItems, Integer, IntegerOrName, Presence, Text};
 
 /// Where the kubelet mounts a service account's token.
 pub const SERVICE_ACCOUNT_MOUNT_PATH: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
@@ -75,8 +74,8 @@ view! {
         /// References to owners.
         owner_references: List<OwnerReference<'a>, 1> = "ownerReferences",
         creation_timestamp: Presence = "creationTimestamp",
-        deletion_grace_period: Option<IgnoredAny> = "deletionGracePeriodSeconds",
-        deletion_timestamp: Option<IgnoredAny> = "deletionTimestamp",
+        deletion_grace_period: Option<Anything> = "deletionGracePeriodSeconds",
+        deletion_timestamp: Option<Anything> = "deletionTimestamp",
         finalizers: Presence = "finalizers",
         generation: Presence = "generation",
         managed_fields: Presence = "managedFields",
@@ -88,6 +87,7 @@ view! {
 
 view! {
     /// A reference from a pod to its owner, or from an owner to its own.
+    #[derive(Clone)]
     pub struct OwnerReference {
         /// Kind of the owner, as written.
         kind: Text<'a> = "kind",
@@ -105,8 +105,8 @@ view! {
         host_network: Option<bool> = "hostNetwork",
         /// Pod: whether the token of the service account is mounted.
         automount_service_account_token: Option<bool> = "automountServiceAccountToken",
-        /// Pod: how many volumes there are.
-        volumes: Count = "volumes",
+        /// Pod: whether there are volumes.
+        volumes: HasItems = "volumes",
         /// Pod: init containers.
         init_containers: List<Container<'a>, 0> = "initContainers",
         /// Pod: regular containers.

@@ -1,21 +1,18 @@
 //! The wire format of admission: `AdmissionReview` in, `AdmissionReview` out.
 //!
-//! Decoding borrows from the body after the body's `managedFields`, a third of a usual review, are
-//! cut. Encoding writes one buffer; a patch is appended to it as base64 by the template itself.
+//! Decoding borrows from the body and skips what nobody asks for, `managedFields` among it, a third
+//! of a usual review. Encoding writes one buffer; a patch is appended to it as base64 by the
+//! template itself.
 //!
 //! Not for rules: what is answered is decided elsewhere.
 
-use serde_json::value::RawValue;
+use serde::de::IgnoredAny;
 
 use crate::{
-    json,
+    json::{self, Read, ReadError, Reader},
     outcome::Outcome,
     pod::{Bare, Kind, Object, Text, view},
 };
-
-mod managed_fields;
-
-pub use managed_fields::cut as cut_managed_fields;
 
 /// Why a body got no `AdmissionReview` for an answer.
 #[derive(Debug, thiserror::Error)]
@@ -23,9 +20,12 @@ pub enum DecodeError {
     /// Not UTF-8, so not JSON.
     #[error("the body is not UTF-8")]
     NotUtf8(#[source] std::str::Utf8Error),
-    /// Not JSON, or not of a review's shape.
+    /// Not JSON.
+    #[error("the body is not JSON")]
+    NotJson(#[source] serde_json::Error),
+    /// Not of a review's shape.
     #[error("the body is not an AdmissionReview")]
-    NotAReview(#[source] serde_json::Error),
+    NotAReview(#[source] ReadError),
     /// A review whose request or `uid` is missing: it could not be answered.
     #[error("the AdmissionReview has no request with a uid")]
     NoRequest,
@@ -39,7 +39,7 @@ pub enum Subject<'a> {
     /// An object that could be read.
     Object(Box<Object<'a>>),
     /// An object with a wrong type in a field that is read, and where.
-    Unreadable(serde_json::Error),
+    Unreadable(ReadError),
 }
 
 /// An admission request and what its review says of itself.
@@ -67,60 +67,51 @@ view! {
     }
 }
 
-/// The envelope of a review around an object that is read as `$object`.
-macro_rules! envelope {
-    ($review:ident, $request:ident, $object:ty) => {
-        view! {
-            struct $review {
-                kind: Text<'a> = "kind",
-                api_version: Text<'a> = "apiVersion",
-                request: Option<$request<'a>> = "request",
-            }
-        }
-
-        view! {
-            struct $request {
-                uid: Text<'a> = "uid",
-                kind: GroupVersionKind<'a> = "kind",
-                namespace: Text<'a> = "namespace",
-                operation: Text<'a> = "operation",
-                sub_resource: Text<'a> = "subResource",
-                dry_run: Option<bool> = "dryRun",
-                object: Option<$object> = "object",
-            }
-        }
-
-        impl<'a> $review<'a> {
-            /// `read` tells the kind from the object and from what the request says.
-            fn into_request(
-                self,
-                read: impl FnOnce($object, &str) -> (Kind, Subject<'a>),
-            ) -> Result<Request<'a>, DecodeError> {
-                let request = self.request.filter(|request| !request.uid.is_empty());
-                let request = request.ok_or(DecodeError::NoRequest)?;
-                let requested_kind = &request.kind.kind;
-                let is_whole = request.sub_resource.is_empty()
-                    && !matches!(&*request.operation, "DELETE" | "CONNECT");
-                let (kind, subject) = match request.object.filter(|_| is_whole) {
-                    None => (Kind::of(requested_kind), Subject::Absent),
-                    Some(object) => read(object, requested_kind),
-                };
-                Ok(Request {
-                    review_kind: self.kind,
-                    review_api_version: self.api_version,
-                    uid: request.uid,
-                    kind,
-                    namespace: request.namespace,
-                    dry_run: request.dry_run.unwrap_or_default(),
-                    subject,
-                })
-            }
-        }
-    };
+view! {
+    struct Review {
+        kind: Text<'a> = "kind",
+        api_version: Text<'a> = "apiVersion",
+        request: Option<ReviewRequest<'a>> = "request",
+    }
 }
 
-envelope!(Review, ReviewRequest, Box<Object<'a>>);
-envelope!(Envelope, EnvelopeRequest, &'a RawValue);
+view! {
+    struct ReviewRequest {
+        uid: Text<'a> = "uid",
+        kind: GroupVersionKind<'a> = "kind",
+        namespace: Text<'a> = "namespace",
+        operation: Text<'a> = "operation",
+        sub_resource: Text<'a> = "subResource",
+        dry_run: Option<bool> = "dryRun",
+        object: Found<'a> = "object",
+    }
+}
+
+/// What stands where the object should be.
+#[derive(Debug, Default)]
+enum Found<'a> {
+    #[default]
+    Nothing,
+    Object(Box<Object<'a>>),
+    /// A text that is read again once the kind is known.
+    Other(&'a str, ReadError),
+}
+
+impl<'a> Read<'a> for Found<'a> {
+    fn read(&mut self, reader: &mut Reader<'a>) -> Result<(), ReadError> {
+        let begin = reader.clone();
+        let mut object = None::<Box<Object<'a>>>;
+        *self = match object.read(reader) {
+            Ok(()) => object.map_or(Self::Nothing, Self::Object),
+            Err(error) => {
+                *reader = begin.clone();
+                reader.skip()?;
+                Self::Other(reader.since(&begin), error)
+            }
+        };
+        Ok(())
+    }
+}
 
 /// Reads a review.
 ///
@@ -129,31 +120,60 @@ envelope!(Envelope, EnvelopeRequest, &'a RawValue);
 /// cannot be understood is no error: it is [`Subject::Unreadable`], so that the request is denied.
 pub fn decode(body: &[u8]) -> Result<Request<'_>, DecodeError> {
     let body = std::str::from_utf8(body).map_err(DecodeError::NotUtf8)?;
-    match serde_json::from_str::<Review<'_>>(body) {
-        Ok(review) => review.into_request(|object, requested| {
-            let kind = kind_of(&object.kind, requested);
-            (kind, Subject::Object(completed(object, kind)))
-        }),
-        // The second look, at the envelope alone.
-        Err(_) => serde_json::from_str::<Envelope<'_>>(body)
-            .map_err(DecodeError::NotAReview)?
-            .into_request(|object, requested| read_object(object.get(), requested)),
+    let mut reader = Reader::new(body);
+    let mut review = Review::default();
+    let read = review.read(&mut reader).and_then(|()| reader.end());
+    let request = review.request.as_ref();
+    if read.is_err() || request.is_some_and(|it| matches!(it.object, Found::Other(..))) {
+        // The second look: what is no JSON at all is not worth a denial.
+        serde_json::from_str::<IgnoredAny>(body).map_err(DecodeError::NotJson)?;
+    }
+    read.map_err(DecodeError::NotAReview)?;
+    review.into_request()
+}
+
+impl<'a> Review<'a> {
+    fn into_request(self) -> Result<Request<'a>, DecodeError> {
+        let request = self.request.filter(|request| !request.uid.is_empty());
+        let request = request.ok_or(DecodeError::NoRequest)?;
+        let is_whole =
+            request.sub_resource.is_empty() && !matches!(&*request.operation, "DELETE" | "CONNECT");
+        let (kind, subject) = request.object.subject(is_whole, &request.kind.kind);
+        Ok(Request {
+            review_kind: self.kind,
+            review_api_version: self.api_version,
+            uid: request.uid,
+            kind,
+            namespace: request.namespace,
+            dry_run: request.dry_run.unwrap_or_default(),
+            subject,
+        })
+    }
+}
+
+impl<'a> Found<'a> {
+    /// The kind, which the object tells or else the request, and what is under review.
+    fn subject(self, is_whole: bool, requested_kind: &str) -> (Kind, Subject<'a>) {
+        match self {
+            Self::Object(object) if is_whole => {
+                let kind = kind_of(&object.kind, requested_kind);
+                (kind, Subject::Object(completed(object, kind)))
+            }
+            Self::Other(text, error) if is_whole => read_bare(text, error, requested_kind),
+            _ => (Kind::of(requested_kind), Subject::Absent),
+        }
     }
 }
 
 /// Of a kind that is not known only the metadata is read, whatever its spec looks like.
-fn read_object<'a>(object: &'a str, requested_kind: &str) -> (Kind, Subject<'a>) {
-    let bare = match serde_json::from_str::<Bare<'a>>(object) {
-        Ok(bare) => bare,
-        Err(error) => return (Kind::of(requested_kind), Subject::Unreadable(error)),
+fn read_bare<'a>(text: &'a str, error: ReadError, requested_kind: &str) -> (Kind, Subject<'a>) {
+    let Ok(bare) = json::read::<Bare<'a>>(text) else {
+        return (Kind::of(requested_kind), Subject::Unreadable(error));
     };
-    let kind = kind_of(&bare.kind, requested_kind);
-    let subject = match (kind, serde_json::from_str::<Box<Object<'a>>>(object)) {
-        (Kind::Other, _) => Subject::Object(Box::new(bare.into())),
-        (_, Ok(object)) => Subject::Object(completed(object, kind)),
-        (_, Err(error)) => Subject::Unreadable(error),
-    };
-    (kind, subject)
+    match kind_of(&bare.kind, requested_kind) {
+        Kind::Other => (Kind::Other, Subject::Object(Box::new(bare.into()))),
+        kind => (kind, Subject::Unreadable(error)),
+    }
 }
 
 fn completed(mut object: Box<Object<'_>>, kind: Kind) -> Box<Object<'_>> {

@@ -7,7 +7,7 @@ use std::{
     convert::Infallible, error::Error as _, panic::AssertUnwindSafe, sync::Arc, time::Duration,
 };
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use futures_util::{FutureExt as _, future::BoxFuture};
 use http_body_util::{BodyExt as _, Full};
 use hyper::{
@@ -60,8 +60,8 @@ impl Webhook {
         if request.method() != Method::POST {
             return Err(Refusal::Method);
         }
-        let mut body = read_body(request.into_body()).await?;
-        let answer = self.injector.review(&mut body).await.map_err(|error| {
+        let body = read_body(request.into_body()).await?;
+        let answer = self.injector.review(&body).await.map_err(|error| {
             let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
             Refusal::Unreadable(format!("{error}{cause}"))
         })?;
@@ -125,17 +125,24 @@ fn plain(status: StatusCode, mut text: String) -> Answered {
     response
 }
 
-async fn read_body(mut body: Incoming) -> Result<Vec<u8>, Refusal> {
+/// The whole body; not copied if it came in one piece.
+async fn read_body(mut body: Incoming) -> Result<Bytes, Refusal> {
     let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-    let mut bytes = Vec::with_capacity(announced.min(FIRST_BODY_BYTES));
+    let mut whole = Bytes::new();
+    let mut pieces = BytesMut::new();
     while let Some(data) = next_data(&mut body).await? {
-        if announced.max(bytes.len() + data.len()) > MAX_BODY_BYTES {
+        if announced.max(pieces.len() + data.len()) > MAX_BODY_BYTES {
             discard(body).await;
             return Err(Refusal::TooLarge);
         }
-        bytes.extend_from_slice(&data);
+        if data.len() == announced {
+            whole = data;
+        } else {
+            pieces.reserve((announced.min(FIRST_BODY_BYTES)).saturating_sub(pieces.len()));
+            pieces.extend_from_slice(&data);
+        }
     }
-    Ok(bytes)
+    Ok(if pieces.is_empty() { whole } else { pieces.freeze() })
 }
 
 /// Reads on for a while: a client that is still sending would not see the answer.

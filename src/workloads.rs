@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     fn resolved(workloads: &Workloads, owner: &str, hash: Option<&str>) -> (String, String) {
-        let owner: OwnerReference<'_> = serde_json::from_str(owner).expect("reference");
+        let owner: OwnerReference<'_> = crate::json::read(owner).expect("reference");
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("runtime");
         let workload = runtime.block_on(workloads.resolve("a", &owner, hash));
         (workload.kind.into_owned(), workload.name.into_owned())

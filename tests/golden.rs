@@ -78,9 +78,9 @@ fn injector_of(case: &Path) -> Injector {
 fn review(injector: &Injector, object: &Value) -> Value {
     let namespace = object["metadata"]["namespace"].as_str().unwrap_or("shop");
     let request = json!({"uid": "u", "namespace": namespace, "object": object});
-    let mut body = json!({ "request": request }).to_string().into_bytes();
+    let body = json!({ "request": request }).to_string().into_bytes();
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("must start");
-    let answer = runtime.block_on(injector.review(&mut body)).expect("a review must be answered");
+    let answer = runtime.block_on(injector.review(&body)).expect("a review must be answered");
     let answer: Value = serde_json::from_slice(&answer.body).expect("an answer must be JSON");
     answer["response"].clone()
 }
@@ -138,12 +138,12 @@ fn twenty_containers_and_a_mebibyte_of_annotations_are_injected() {
 #[test]
 fn a_review_of_the_old_version_is_answered_in_it() {
     let injector = injector_of(Path::new("no case"));
-    let mut body = json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1beta1",
+    let body = json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1beta1",
         "request": {"uid": "u", "namespace": "shop", "object": {"kind": "Pod"}}})
     .to_string()
     .into_bytes();
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("must start");
-    let answer = runtime.block_on(injector.review(&mut body)).expect("must be answered");
+    let answer = runtime.block_on(injector.review(&body)).expect("must be answered");
     let answer: Value = serde_json::from_slice(&answer.body).expect("must be JSON");
     assert_eq!(answer["apiVersion"], "admission.k8s.io/v1beta1");
 }

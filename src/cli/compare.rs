@@ -187,7 +187,7 @@ async fn compare_one(
             return Err(CommandError::Usage(text.to_owned()));
         }
     };
-    let (name, ours, has_object) = match injector.review(&mut review).await {
+    let (name, ours, has_object) = match injector.review(&review).await {
         Ok(answer) => {
             let outcome = &answer.outcome;
             let name =

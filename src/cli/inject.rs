@@ -85,8 +85,8 @@ impl Run<'_> {
             return items.iter_mut().try_for_each(|item| self.inject(item, &item_kind));
         }
         let kind = if kind.is_empty() { listed_kind.to_owned() } else { kind };
-        let mut review = self.review_of(object, &kind);
-        let answer = self.runtime.block_on(self.injector.review(&mut review));
+        let review = self.review_of(object, &kind);
+        let answer = self.runtime.block_on(self.injector.review(&review));
         let answer =
             answer.map_err(|error| CommandError::failed("cannot review an object", error))?;
         let patch = patch_of(&answer.body)

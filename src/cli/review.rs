@@ -38,7 +38,7 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
         let failed =
             |error| CommandError::failed(format!("cannot read {}", input::name(&path)), error);
         while let Some(line) = reviews.next().map_err(failed)? {
-            let answer = runtime.block_on(answer(&injector, &mut reviews.text, args.events));
+            let answer = runtime.block_on(answer(&injector, &reviews.text, args.events));
             let answer = answer.unwrap_or_else(|error| {
                 unreadable += 1;
                 serde_json::json!({ "error": error, "line": line }).to_string().into_bytes()
@@ -55,11 +55,7 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
     }
 }
 
-async fn answer(
-    injector: &Injector,
-    review: &mut Vec<u8>,
-    events: bool,
-) -> Result<Vec<u8>, String> {
+async fn answer(injector: &Injector, review: &[u8], events: bool) -> Result<Vec<u8>, String> {
     use std::error::Error as _;
     match injector.review(review).await {
         Ok(answer) if events => {

@@ -115,9 +115,9 @@ mod tests {
         pod: &str,
         token_projection: bool,
     ) -> Vec<&'static str> {
-        let spec: Spec<'_> = serde_json::from_str(spec).expect("spec");
+        let spec: Spec<'_> = crate::json::read(spec).expect("spec");
         let json = format!(r#"{{"linkerd.io/inject":"{pod}"}}"#);
-        let pod = serde_json::from_str(&json).expect("annotations");
+        let pod = crate::json::read(&json).expect("annotations");
         let rules = Rules::of(Release::NEWEST);
         let namespace = [("linkerd.io/inject", namespace)].into_iter();
         let overrides = Overrides::new(&rules, &pod, None, namespace);

@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     fn map(json: &str) -> TextMap<'_> {
-        serde_json::from_str(json).expect("map")
+        crate::json::read(json).expect("map")
     }
 
     const NAMESPACE: [(&str, &str); 3] = [

@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     fn spec(json: &str) -> Spec<'_> {
-        serde_json::from_str(json).expect("spec")
+        crate::json::read(json).expect("spec")
     }
 
     const PORTS: &str = r#"{"initContainers":[{"ports":[{"name":"db","containerPort":3306}]}],

@@ -189,7 +189,7 @@ impl Filler<'_, '_> {
     fn root_lists(&self, out: &mut Vec<u8>) {
         let spec = self.pod.spec;
         for (is_empty, path) in [
-            (spec.volumes.0 == 0, "/spec/volumes"),
+            (!spec.volumes.0, "/spec/volumes"),
             (spec.init_containers.is_empty(), "/spec/initContainers"),
         ] {
             if is_empty {

@@ -1,14 +1,11 @@
 //! Lists and maps of views, of which some keep only what is asked of them.
 
-use std::{fmt, marker::PhantomData, ops::Deref};
+use std::ops::Deref;
 
-use serde::{
-    Deserialize, Deserializer,
-    de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
-};
 use smallvec::SmallVec;
 
-use super::{POD_TEMPLATE_HASH, SERVICE_ACCOUNT_MOUNT_PATH, Text, VolumeMount, view::Make};
+use super::{POD_TEMPLATE_HASH, SERVICE_ACCOUNT_MOUNT_PATH, Text, VolumeMount};
+use crate::json::{Read, ReadError, Reader};
 
 /// Room made at once for a list that has none in place: most pods have fewer containers.
 const HEAP_ITEMS: usize = 4;
@@ -18,19 +15,15 @@ const HEAP_ITEMS: usize = 4;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct List<T, const N: usize>(Option<SmallVec<[T; N]>>);
 
-/// The number of items of a list.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Count(pub usize);
-
 /// Labels or annotations: the entries whose keys matter, and how many there are in all.
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Default)]
 pub struct TextMap<'a> {
     len: Option<usize>,
     entries: SmallVec<[(Text<'a>, Text<'a>); 2]>,
 }
 
 /// The first of a container's mounts at [`SERVICE_ACCOUNT_MOUNT_PATH`], if any.
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Default)]
 pub struct ServiceAccountMount<'a>(pub Option<VolumeMount<'a>>);
 
 // === impl List ===
@@ -65,60 +58,18 @@ impl<T, const N: usize> List<T, N> {
     }
 }
 
-impl<'de, T: Deserialize<'de>, const N: usize> Deserialize<'de> for List<T, N> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(Make(PhantomData::<List<T, N>>))
-    }
-}
-
-impl<'de, T: Deserialize<'de>, const N: usize> Visitor<'de> for Make<List<T, N>> {
-    type Value = List<T, N>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list")
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
-        Ok(List(None))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
-        let mut list = SmallVec::new();
-        while let Some(item) = items.next_element()? {
-            if list.len() == list.capacity() {
-                list.reserve(HEAP_ITEMS);
+impl<'a, T: Read<'a>, const N: usize> Read<'a> for List<T, N> {
+    fn read(&mut self, reader: &mut Reader<'a>) -> Result<(), ReadError> {
+        let mut items = SmallVec::<[T; N]>::new();
+        let is_there = reader.list(|reader| {
+            if items.len() == items.capacity() {
+                items.reserve(HEAP_ITEMS);
             }
-            list.push(item);
-        }
-        Ok(List(Some(list)))
-    }
-}
-
-// === impl Count ===
-
-impl<'de> Deserialize<'de> for Count {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(Make(PhantomData::<Count>))
-    }
-}
-
-impl<'de> Visitor<'de> for Make<Count> {
-    type Value = Count;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list")
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
-        Ok(Count(0))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
-        let mut count = 0;
-        while items.next_element::<IgnoredAny>()?.is_some() {
-            count += 1;
-        }
-        Ok(Count(count))
+            items.push(T::default());
+            items.last_mut().map_or(Ok(()), |item| item.read(reader))
+        })?;
+        self.0 = is_there.then_some(items);
+        Ok(())
     }
 }
 
@@ -162,63 +113,39 @@ impl<'a> TextMap<'a> {
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for TextMap<'a> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(Make(PhantomData::<TextMap<'a>>))
-    }
-}
-
-impl<'de: 'a, 'a> Visitor<'de> for Make<TextMap<'a>> {
-    type Value = TextMap<'a>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object of strings")
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
-        Ok(TextMap::default())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
-        let mut map = TextMap { len: Some(0), entries: SmallVec::new() };
-        while let Some(key) = members.next_key::<Text<'a>>()? {
-            map.len = map.len.map(|len| len + 1);
-            if TextMap::matters(&key) {
-                map.entries.push((key, members.next_value()?));
-            } else {
-                members.next_value::<IgnoredAny>()?;
+impl<'a> Read<'a> for TextMap<'a> {
+    fn read(&mut self, reader: &mut Reader<'a>) -> Result<(), ReadError> {
+        let mut len = 0;
+        let is_there = reader.object(|reader, key| {
+            len += 1;
+            if !TextMap::matters(&key) {
+                return reader.skip();
             }
-        }
-        Ok(map)
+            let mut value = Text::default();
+            reader.member(&mut value, &key)?;
+            self.entries.push((Text(key), value));
+            Ok(())
+        })?;
+        self.len = is_there.then_some(len);
+        Ok(())
     }
 }
 
 // === impl ServiceAccountMount ===
 
-impl<'de: 'a, 'a> Deserialize<'de> for ServiceAccountMount<'a> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(Make(PhantomData::<ServiceAccountMount<'a>>))
-    }
-}
-
-impl<'de: 'a, 'a> Visitor<'de> for Make<ServiceAccountMount<'a>> {
-    type Value = ServiceAccountMount<'a>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list")
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
-        Ok(ServiceAccountMount(None))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut mounts: A) -> Result<Self::Value, A::Error> {
-        let mut found = None;
-        while let Some(mount) = mounts.next_element::<VolumeMount<'a>>()? {
-            if found.is_none() && &*mount.mount_path == SERVICE_ACCOUNT_MOUNT_PATH {
-                found = Some(mount);
+impl<'a> Read<'a> for ServiceAccountMount<'a> {
+    fn read(&mut self, reader: &mut Reader<'a>) -> Result<(), ReadError> {
+        reader.list(|reader| {
+            if self.0.is_some() {
+                return reader.skip();
             }
-        }
-        Ok(ServiceAccountMount(found))
+            let mut mount = VolumeMount::default();
+            mount.read(reader)?;
+            if &*mount.mount_path == SERVICE_ACCOUNT_MOUNT_PATH {
+                self.0 = Some(mount);
+            }
+            Ok(())
+        })?;
+        Ok(())
     }
 }

@@ -1,7 +1,7 @@
 use super::*;
 
 fn object(json: &str) -> Object<'_> {
-    serde_json::from_str(json).expect("the object must decode")
+    crate::json::read(json).expect("the object must decode")
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn a_wrong_type_in_a_read_field_is_an_error() {
         r#"{"spec":{"containers":[{"livenessProbe":{"httpGet":{"port":4294967296}}}]}}"#,
         r#"{"spec":{"hostNetwork":"yes"}}"#,
     ] {
-        assert!(serde_json::from_str::<Object<'_>>(json).is_err(), "{json}");
+        assert!(crate::json::read::<Object<'_>>(json).is_err(), "{json}");
     }
 }
 
@@ -87,7 +87,7 @@ fn template_metadata_is_zero_as_go_sees_it() {
         (r#"{"annotations":{"other":"x"}}"#, false),
         (r#"{"unknown":1}"#, true),
     ] {
-        let metadata: Metadata<'_> = serde_json::from_str(json).expect("metadata");
+        let metadata: Metadata<'_> = crate::json::read(json).expect("metadata");
         assert_eq!(metadata.is_zero(), zero, "{json}");
     }
 }

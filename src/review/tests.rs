@@ -18,7 +18,11 @@ fn the_objects_own_kind_wins_over_the_requests() {
 
 #[test]
 fn what_is_not_a_review_is_told_from_an_object_that_cannot_be_understood() {
-    for body in ["", "{", "[]", "{}x", "\u{feff}{}", "{\"request\":7}", "nul"] {
+    for body in ["", "{", "{}x", "\u{feff}{}", "nul", r#"{"request":{"object":{"kind":"Pod" 1}}}"#]
+    {
+        assert!(matches!(decode(body.as_bytes()), Err(DecodeError::NotJson(_))), "{body}");
+    }
+    for body in ["[]", "{\"request\":7}", "1"] {
         assert!(matches!(decode(body.as_bytes()), Err(DecodeError::NotAReview(_))), "{body}");
     }
     for body in ["{}", "null", r#"{"request":null}"#, r#"{"request":{"uid":""}}"#] {

@@ -105,8 +105,7 @@ impl Subjects {
     /// The product's answer to a body; the error is a fault in its form.
     pub(crate) fn product(&self, body: &[u8], review: &Value) -> Result<Answered, String> {
         let injector = self.injector.as_ref().map_err(Clone::clone)?;
-        let mut body = body.to_vec();
-        let answer = injector.review(&mut body).now_or_never();
+        let answer = injector.review(body).now_or_never();
         match answer.expect("a review must not wait without a cluster") {
             Ok(answer) => self.answered(answer, review),
             Err(_) => {

@@ -58,9 +58,8 @@ impl Subject for CoreSubject {
         let objects = Arc::new(objects);
         let workloads = Workloads::Listed(Arc::clone(&objects));
         let injector = Injector::new(snapshot, Namespaces::Listed(objects), workloads);
-        let mut body = case.body.clone();
         self.runtime.block_on(async {
-            SubjectAnswer::Answered(Box::new(match injector.review(&mut body).await {
+            SubjectAnswer::Answered(Box::new(match injector.review(&case.body).await {
                 Ok(answer) => answered(&answer, &injector).await,
                 Err(_) => not_a_review(),
             }))

@@ -13,7 +13,7 @@ fn settings_in(release: Release, annotations: &[(&str, &str)]) -> Settings {
     let map: serde_json::Map<_, _> =
         annotations.iter().map(|&(key, value)| (key.to_owned(), value.into())).collect();
     let json = serde_json::to_string(&map).expect("JSON");
-    let pod: TextMap<'_> = serde_json::from_str(&json).expect("annotations");
+    let pod: TextMap<'_> = crate::json::read(&json).expect("annotations");
     let overrides = Overrides::new(&Rules::of(release), &pod, None, [].into_iter());
     Settings::new(&values, &overrides, release)
 }

@@ -1,0 +1,528 @@
+//! Reading JSON text in place: whoever reads says what it expects, and skips the rest.
+//!
+//! A value that is skipped is not checked: only its end is found.
+
+use std::{borrow::Cow, fmt};
+
+use super::scan;
+
+/// Deepest nesting of what is read; what is skipped may be as deep as it likes.
+const MAX_DEPTH: u8 = 128;
+
+/// A place in a JSON text.
+#[derive(Debug, Clone)]
+pub struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+    depth: u8,
+}
+
+/// A value that is read from JSON into what was empty before.
+pub trait Read<'a>: Default {
+    /// Reads one value. `null` leaves everything as it is: empty.
+    ///
+    /// # Errors
+    /// When the value is of another type, or the text is no JSON.
+    fn read(&mut self, reader: &mut Reader<'a>) -> Result<(), ReadError>;
+}
+
+/// What was expected, where, and what was found.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct ReadError(Box<Problem>);
+
+#[derive(Debug)]
+struct Problem {
+    /// The field, its innermost part last.
+    path: Vec<Step>,
+    expected: &'static str,
+    found: &'static str,
+}
+
+#[derive(Debug)]
+enum Step {
+    Member(String),
+    Item(usize),
+}
+
+type Result<T, E = ReadError> = std::result::Result<T, E>;
+
+/// Reads a text that holds one value.
+///
+/// # Errors
+/// When the value is of another type, or the text is no JSON.
+pub fn read<'a, T: Read<'a>>(text: &'a str) -> Result<T> {
+    let mut reader = Reader::new(text);
+    let mut value = T::default();
+    value.read(&mut reader)?;
+    reader.end()?;
+    Ok(value)
+}
+
+impl<'a> Reader<'a> {
+    /// Reads from the beginning of a text.
+    #[must_use]
+    pub fn new(text: &'a str) -> Self {
+        Self { text, at: 0, depth: 0 }
+    }
+
+    /// The text that was read since `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> &'a str {
+        &self.text[earlier.at..self.at]
+    }
+
+    /// Reads an object: `member` is called with each key and reads the value behind it. Tells
+    /// whether there is an object at all.
+    ///
+    /// # Errors
+    /// When there is another value than an object or `null`.
+    pub fn object(
+        &mut self,
+        mut member: impl FnMut(&mut Self, Cow<'a, str>) -> Result<()>,
+    ) -> Result<bool> {
+        if !self.open(b'{', "an object")? {
+            return Ok(false);
+        }
+        if self.peek() == Some(b'}') {
+            return Ok(self.close());
+        }
+        loop {
+            let key = match self.peek() {
+                Some(b'"') => self.string_token()?,
+                _ => return Err(self.mismatch("a key")),
+            };
+            self.token(b':', "a colon")?;
+            member(self, key)?;
+            match self.peek() {
+                Some(b',') => self.at += 1,
+                Some(b'}') => return Ok(self.close()),
+                _ => return Err(self.mismatch("a comma or the end of the object")),
+            }
+        }
+    }
+
+    /// Reads a list: `item` is called before each of its items, to read it. Tells whether there is
+    /// a list at all.
+    ///
+    /// # Errors
+    /// When there is another value than a list or `null`.
+    pub fn list(&mut self, mut item: impl FnMut(&mut Self) -> Result<()>) -> Result<bool> {
+        if !self.open(b'[', "a list")? {
+            return Ok(false);
+        }
+        if self.peek() == Some(b']') {
+            return Ok(self.close());
+        }
+        for index in 0.. {
+            item(self).map_err(|error| error.within(Step::Item(index)))?;
+            match self.peek() {
+                Some(b',') => self.at += 1,
+                Some(b']') => break,
+                _ => return Err(self.mismatch("a comma or the end of the list")),
+            }
+        }
+        Ok(self.close())
+    }
+
+    /// Reads the value of the member `key` in place of what `field` held: of a repeated key the
+    /// last one counts.
+    ///
+    /// # Errors
+    /// When the value is of another type.
+    pub fn member<T: Read<'a>>(&mut self, field: &mut T, key: &str) -> Result<()> {
+        *field = T::default();
+        field.read(self).map_err(|error| error.within(Step::Member(key.to_owned())))
+    }
+
+    /// Reads a string; `None` for `null`.
+    ///
+    /// # Errors
+    /// When there is another value.
+    pub fn string(&mut self) -> Result<Option<Cow<'a, str>>> {
+        match self.peek() {
+            Some(b'"') => self.string_token().map(Some),
+            Some(b'n') => self.null().map(|()| None),
+            _ => Err(self.mismatch("a string")),
+        }
+    }
+
+    /// Reads a boolean; `None` for `null`.
+    ///
+    /// # Errors
+    /// When there is another value.
+    pub fn boolean(&mut self) -> Result<Option<bool>> {
+        let mut ahead = self.clone();
+        let value = match ahead.scalar() {
+            "true" => Some(true),
+            "false" => Some(false),
+            "null" => None,
+            _ => return Err(self.mismatch("a boolean")),
+        };
+        *self = ahead;
+        Ok(value)
+    }
+
+    /// Reads an integer; `None` for `null`.
+    ///
+    /// # Errors
+    /// When there is another value, or one of more than 32 bits.
+    pub fn integer(&mut self) -> Result<Option<i32>> {
+        if self.is_null() {
+            return self.null().map(|()| None);
+        }
+        let mut ahead = self.clone();
+        let number = match ahead.peek() {
+            Some(b'-' | b'0'..=b'9') => ahead.scalar().parse().ok(),
+            _ => None,
+        };
+        let number = number.ok_or_else(|| self.mismatch("a 32-bit integer"))?;
+        *self = ahead;
+        Ok(Some(number))
+    }
+
+    /// Passes over a value and tells whether it is anything but Go's zero value of its type. Lists
+    /// and objects are, even empty ones.
+    ///
+    /// # Errors
+    /// When there is no value, or it does not end.
+    pub fn is_set(&mut self) -> Result<bool> {
+        self.peek();
+        let begin = self.clone();
+        self.skip()?;
+        Ok(!matches!(self.since(&begin), "null" | "false" | "0" | "-0" | r#""""#))
+    }
+
+    /// Whether the next value is `null`.
+    pub fn is_null(&mut self) -> bool {
+        self.peek() == Some(b'n')
+    }
+
+    /// Whether the next value is a string.
+    pub fn is_string(&mut self) -> bool {
+        self.peek() == Some(b'"')
+    }
+
+    /// Passes over a list and tells whether it has any items.
+    ///
+    /// # Errors
+    /// When there is another value than a list or `null`.
+    pub fn has_items(&mut self) -> Result<bool> {
+        if !self.open(b'[', "a list")? {
+            return Ok(false);
+        }
+        let is_filled = self.peek() != Some(b']');
+        self.skip_container()?;
+        self.depth -= 1;
+        Ok(is_filled)
+    }
+
+    /// Passes over a value of any type.
+    ///
+    /// # Errors
+    /// When there is no value, or it does not end.
+    pub fn skip(&mut self) -> Result<()> {
+        match self.peek() {
+            Some(b'"') => {
+                let end = self.string_end()?;
+                self.at = end.at + 1;
+            }
+            Some(b'{' | b'[') => {
+                self.at += 1;
+                self.skip_container()?;
+            }
+            _ if self.scalar().is_empty() => return Err(self.mismatch("a value")),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Makes sure that nothing follows.
+    ///
+    /// # Errors
+    /// When something does.
+    pub fn end(&mut self) -> Result<()> {
+        match self.peek() {
+            None => Ok(()),
+            Some(_) => Err(self.mismatch("the end of the text")),
+        }
+    }
+
+    /// Reads `null`.
+    fn null(&mut self) -> Result<()> {
+        let mut ahead = self.clone();
+        if ahead.scalar() != "null" {
+            return Err(self.mismatch("null"));
+        }
+        *self = ahead;
+        Ok(())
+    }
+
+    /// Goes on behind a bracket; `false` after `null`.
+    fn open(&mut self, bracket: u8, expected: &'static str) -> Result<bool> {
+        match self.peek() {
+            Some(found) if found == bracket && self.depth < MAX_DEPTH => {
+                self.at += 1;
+                self.depth += 1;
+                Ok(true)
+            }
+            Some(b'n') => self.null().map(|()| false),
+            _ => Err(self.mismatch(expected)),
+        }
+    }
+
+    /// Goes on behind the closing bracket that is next: something was there.
+    fn close(&mut self) -> bool {
+        self.at += 1;
+        self.depth -= 1;
+        true
+    }
+
+    fn token(&mut self, byte: u8, expected: &'static str) -> Result<()> {
+        if self.peek() != Some(byte) {
+            return Err(self.mismatch(expected));
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    /// The next byte that is no blank.
+    fn peek(&mut self) -> Option<u8> {
+        loop {
+            match *self.text.as_bytes().get(self.at)? {
+                b' ' | b'\n' | b'\r' | b'\t' => self.at += 1,
+                byte => return Some(byte),
+            }
+        }
+    }
+
+    /// Reads the string whose opening quote is next.
+    fn string_token(&mut self) -> Result<Cow<'a, str>> {
+        let begin = self.at;
+        let end = self.string_end()?;
+        self.at = end.at + 1;
+        if end.is_plain {
+            return Ok(Cow::Borrowed(&self.text[begin + 1..end.at]));
+        }
+        let text = serde_json::from_str(&self.text[begin..=end.at]);
+        text.map(Cow::Owned).map_err(|_| self.mismatch("a string that is well-formed"))
+    }
+
+    fn string_end(&self) -> Result<scan::StringEnd> {
+        let end = scan::string_end(self.text.as_bytes(), self.at + 1);
+        end.ok_or_else(|| self.mismatch("a string with an end"))
+    }
+
+    /// Goes on behind the bracket that closes what is open.
+    fn skip_container(&mut self) -> Result<()> {
+        let end = scan::container_end(self.text.as_bytes(), self.at);
+        self.at = end.ok_or_else(|| self.mismatch("a bracket that is closed"))? + 1;
+        Ok(())
+    }
+
+    /// Reads what stands up to the next delimiter; empty if there is nothing.
+    fn scalar(&mut self) -> &'a str {
+        self.peek();
+        let rest = &self.text[self.at..];
+        let is_delimiter =
+            |byte: &u8| matches!(byte, b',' | b'}' | b']' | b':' | b' ' | b'\n' | b'\r' | b'\t');
+        let length = rest.as_bytes().iter().position(is_delimiter).unwrap_or(rest.len());
+        self.at += length;
+        &rest[..length]
+    }
+
+    #[cold]
+    fn mismatch(&self, expected: &'static str) -> ReadError {
+        let found = match self.clone().peek() {
+            None => "the end of the text",
+            Some(b'"') => "a string",
+            Some(b'{') if self.depth == MAX_DEPTH => "an object that is nested too deep",
+            Some(b'{') => "an object",
+            Some(b'[') if self.depth == MAX_DEPTH => "a list that is nested too deep",
+            Some(b'[') => "a list",
+            Some(b't' | b'f') => "a boolean",
+            Some(b'n') => "null",
+            Some(b'-' | b'0'..=b'9') => "a number",
+            Some(_) => "other text",
+        };
+        ReadError(Box::new(Problem { path: Vec::new(), expected, found }))
+    }
+}
+
+impl<'a, T: Read<'a>> Read<'a> for Box<T> {
+    fn read(&mut self, reader: &mut Reader<'a>) -> Result<()> {
+        T::read(self, reader)
+    }
+}
+
+/// `None` for `null`.
+impl<'a, T: Read<'a>> Read<'a> for Option<T> {
+    fn read(&mut self, reader: &mut Reader<'a>) -> Result<()> {
+        if reader.is_null() {
+            return reader.null();
+        }
+        self.insert(T::default()).read(reader)
+    }
+}
+
+// === impl ReadError ===
+
+impl ReadError {
+    #[cold]
+    fn within(mut self, step: Step) -> Self {
+        self.0.path.push(step);
+        self
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, step) in self.path.iter().rev().enumerate() {
+            match step {
+                Step::Member(key) if index > 0 => write!(f, ".{key}")?,
+                Step::Member(key) => f.write_str(key)?,
+                Step::Item(index) => write!(f, "[{index}]")?,
+            }
+        }
+        let separator = if self.path.is_empty() { "" } else { ": " };
+        write!(f, "{separator}expected {}, found {}", self.expected, self.found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_value_is_skipped_to_its_end() {
+        for value in
+            ["null", "true", "-1.5e+3", r#""""#, r#""a\"b""#, "[]", "{}", r#"[1,"]",{"a":[]}]"#]
+        {
+            for after in ["", ",1", "}", "]", " \n,"] {
+                let text = format!(" \t{value}{after}");
+                let mut reader = Reader::new(&text);
+                reader.skip().expect("a value");
+                assert_eq!(text[reader.at..], *after, "{text}");
+            }
+        }
+        for text in ["", " ", ",", "]", "[", "{\"a\":", "\"a", "\"\\\""] {
+            assert!(Reader::new(text).skip().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn objects_and_lists_are_read_member_by_member() {
+        let text = r#" { "a" : [ 1 , null , -2 ] , "\u0062" : { } , "c":null } "#;
+        let mut seen = Vec::new();
+        let mut reader = Reader::new(text);
+        let read = reader.object(|reader, key| match &*key {
+            "a" => {
+                reader.list(|reader| reader.integer().map(|n| seen.push(format!("{n:?}"))))?;
+                Ok(())
+            }
+            _ => reader.skip().map(|()| seen.push(key.into_owned())),
+        });
+        read.and_then(|_| reader.end()).expect("an object");
+        assert_eq!(seen, ["Some(1)", "None", "Some(-2)", "b", "c"]);
+    }
+
+    #[test]
+    fn what_is_no_json_is_an_error() {
+        for text in [
+            "",
+            "{",
+            "{}}",
+            "{,}",
+            "{a:1}",
+            r#"{"a"}"#,
+            r#"{"a":}"#,
+            r#"{"a":1,}"#,
+            r#"{"a":1 "b":2}"#,
+            r#"{"a":1]"#,
+            "[]",
+            "nul",
+            "nullx",
+            "{\"a\":1}x",
+            "{\"\\x\":1}",
+            "{\"\u{1}\":1}",
+        ] {
+            let mut reader = Reader::new(text);
+            let read = reader.object(|reader, _| reader.skip()).and_then(|_| reader.end());
+            assert!(read.is_err(), "{text}");
+        }
+    }
+
+    #[derive(Debug, Default)]
+    struct Number;
+
+    impl<'a> Read<'a> for Number {
+        fn read(&mut self, reader: &mut Reader<'a>) -> Result<()> {
+            reader.integer().map(|_| ())
+        }
+    }
+
+    #[derive(Debug, Default)]
+    struct Nested;
+
+    impl<'a> Read<'a> for Nested {
+        fn read(&mut self, reader: &mut Reader<'a>) -> Result<()> {
+            match reader.peek() {
+                Some(b'[') => reader.list(|reader| Nested.read(reader)).map(|_| ()),
+                Some(b'{') => reader
+                    .object(|reader, key| match &*key {
+                        "number" => reader.member(&mut Number, &key),
+                        _ => reader.member(&mut Nested, &key),
+                    })
+                    .map(|_| ()),
+                _ => reader.skip(),
+            }
+        }
+    }
+
+    #[test]
+    fn an_error_tells_the_field() {
+        let error = read::<Nested>(r#"{"a":{"b":[1,{"number":"x"}]}}"#).expect_err("a string");
+        let told = "a.b[1].number: expected a 32-bit integer, found a string";
+        assert_eq!(error.to_string(), told);
+    }
+
+    #[test]
+    fn numbers_and_booleans_are_whole_tokens() {
+        for text in ["1.0", "1e3", "2147483648", "\"1\"", "1x", "true", "+1"] {
+            assert!(Reader::new(text).integer().is_err(), "{text}");
+        }
+        for text in ["truee", "\"true\"", "1", "[]"] {
+            assert!(Reader::new(text).boolean().is_err(), "{text}");
+        }
+        assert_eq!(Reader::new(" -2147483648,").integer().expect("a number"), Some(i32::MIN));
+        assert_eq!(Reader::new("false]").boolean().expect("a boolean"), Some(false));
+        assert_eq!(Reader::new("null").boolean().expect("null"), None);
+    }
+
+    #[test]
+    fn go_zero_values_are_not_set() {
+        for (text, is_set) in [
+            ("null", false),
+            (" false", false),
+            ("0", false),
+            (r#""""#, false),
+            ("true", true),
+            ("1", true),
+            (r#""0""#, true),
+            ("[]", true),
+            ("{}", true),
+        ] {
+            assert_eq!(Reader::new(text).is_set().expect("a value"), is_set, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_read_may_not_nest_without_end() {
+        let nested = |depth| "[".repeat(depth) + &"]".repeat(depth);
+        assert!(read::<Nested>(&nested(128)).is_ok());
+        let error = read::<Nested>(&nested(129)).expect_err("too deep");
+        assert!(
+            error.to_string().ends_with("expected a list, found a list that is nested too deep")
+        );
+    }
+}
