@@ -176,7 +176,7 @@ class Scenarios:
         poll("the webhook acts no more", attempt)
 
     def has_spoken_http2(self):
-        return "received frame=Headers" in self.injectd.log.read_text()
+        return 'msg=received frame="Headers' in self.injectd.log.read_text()
 
     def plain(self, manifest):
         """The object as it is in a namespace whose pods are not reviewed."""
@@ -337,7 +337,8 @@ class Scenarios:
         self.ask_by({"url": f"https://{WEBHOOK_IP}:{self.injectd.port}/"})
         manifest = pod("by-url", ENABLED)
         expect_sidecar(self.create(manifest).created(), self.plain(manifest))
-        expect("whether HTTP/2 was spoken", True, self.has_spoken_http2())
+        told = lambda: expect("whether HTTP/2 was spoken", True, self.has_spoken_http2())
+        poll("the log tells", told)
 
     def terminated(self):
         expect("the exit code", 0, self.injectd.stop(signal.SIGTERM))

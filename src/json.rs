@@ -6,13 +6,20 @@ mod reader;
 mod scan;
 
 pub use reader::{Read, ReadError, Reader, read};
+pub use scan::Nesting;
 
 /// Appends `text` as a JSON string token, quotes included.
 ///
 /// # Panics
 /// Never: memory takes any string.
 pub fn write_string(out: &mut Vec<u8>, text: &str) {
-    serde_json::to_writer(out, text).expect("a string must serialise into memory");
+    if scan::is_plain(text.as_bytes()) {
+        out.push(b'"');
+        out.extend_from_slice(text.as_bytes());
+        out.push(b'"');
+    } else {
+        serde_json::to_writer(out, text).expect("a string must serialise into memory");
+    }
 }
 
 /// Appends an integer token.
@@ -22,8 +29,12 @@ pub fn write_integer(out: &mut Vec<u8>, number: i64) {
 
 /// Appends the inside of a JSON string token, without quotes.
 pub fn write_escaped(out: &mut Vec<u8>, text: &str) {
-    let start = out.len();
-    write_string(out, text);
-    out.pop();
-    out.remove(start);
+    if scan::is_plain(text.as_bytes()) {
+        out.extend_from_slice(text.as_bytes());
+    } else {
+        let start = out.len();
+        write_string(out, text);
+        out.pop();
+        out.remove(start);
+    }
 }

@@ -26,4 +26,5 @@ pub mod pod;
 
 pub mod go;
 pub mod json;
+pub mod log;
 pub mod yaml;

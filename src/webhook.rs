@@ -178,13 +178,13 @@ fn log(outcome: &Outcome<'_>) {
     let reasons = outcome.reasons.iter().map(crate::outcome::SkipReason::as_str);
     let reasons = reasons.collect::<Vec<_>>().join(",");
     for warning in &outcome.warnings {
-        warn!(namespace, name, %warning, "ignored");
+        warn!(name, namespace, %warning, "ignored");
     }
     match &outcome.denial {
-        Some(reason) => warn!(verdict, kind, namespace, name, reason = &**reason, "reviewed"),
+        Some(reason) => warn!(kind, name, namespace, reason = &**reason, verdict, "reviewed"),
         None if outcome.verdict == Verdict::Injected => {
-            info!(verdict, kind, namespace, name, "reviewed");
+            info!(kind, name, namespace, verdict, "reviewed");
         }
-        None => info!(verdict, kind, namespace, name, reasons, "reviewed"),
+        None => info!(kind, name, namespace, reasons, verdict, "reviewed"),
     }
 }

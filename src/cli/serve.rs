@@ -1,7 +1,7 @@
 //! `injectd serve`: the doors, until told to stop.
 
 use std::{
-    io::{self, IsTerminal as _, Write as _},
+    io::{self, Write as _},
     net::SocketAddr,
     path::PathBuf,
     sync::Arc,
@@ -9,10 +9,14 @@ use std::{
 
 use super::{CommandError, config::ConfigArgs, input};
 use crate::{
+    log,
     server::{self, Bound},
     tls::{self, Identity},
     webhook::Webhook,
 };
+
+/// Filter of the log.
+const LOG_VARIABLE: &str = "INJECTD_LOG";
 
 /// Serve the admission webhook
 #[derive(Debug, clap::Args)]
@@ -38,7 +42,7 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
         let text = "serve: a cluster cannot be watched yet; add --standalone to serve on files";
         return Err(CommandError::Usage(text.to_owned()));
     }
-    start_logging();
+    let _log = start_log()?;
     let injector = Arc::new(args.config.standalone_injector(&[])?);
     let tls = tls::server_config(args.identity()?)
         .map_err(|error| CommandError::failed("--tls-cert and --tls-key", error))?;
@@ -74,15 +78,12 @@ impl Args {
     }
 }
 
-fn start_logging() {
-    let filter = tracing_subscriber::EnvFilter::try_from_env("INJECTD_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(io::stderr)
-        .with_ansi(io::stderr().is_terminal())
-        .with_target(false)
-        .init();
+/// The variable `INJECTD_LOG` holds a level, or levels by module.
+#[expect(clippy::disallowed_methods, reason = "this is configuration")]
+fn start_log() -> Result<log::Guard, CommandError> {
+    let filter = std::env::var(LOG_VARIABLE).unwrap_or_else(|_| "info".to_owned());
+    log::start(&filter, log::Format::Text)
+        .map_err(|error| CommandError::failed(format!("{LOG_VARIABLE}={filter}"), error))
 }
 
 /// Tells where the door is and how to try it.

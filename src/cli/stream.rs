@@ -2,6 +2,8 @@
 
 use std::io::{self, BufRead};
 
+use crate::json::Nesting;
+
 /// Cuts a stream into reviews.
 pub(super) struct Reviews<R> {
     reader: R,
@@ -21,7 +23,7 @@ impl<R: BufRead> Reviews<R> {
     /// It ends where its braces close; what is not closed ends where a line opens the next one.
     pub(super) fn next(&mut self) -> io::Result<Option<usize>> {
         self.text.clear();
-        let mut depth = Depth::default();
+        let mut nesting = Nesting::default();
         let mut begin = self.line;
         loop {
             if self.ahead.is_empty() && self.reader.read_until(b'\n', &mut self.ahead)? == 0 {
@@ -36,56 +38,14 @@ impl<R: BufRead> Reviews<R> {
                 begin = self.line;
             }
             self.line += 1;
-            depth.count(&self.ahead);
+            let is_closed = nesting.end_in(&self.ahead).is_some() || !nesting.is_open();
             self.text.append(&mut self.ahead);
             if self.text.trim_ascii().is_empty() {
                 self.text.clear();
-            } else if depth.is_closed() {
+            } else if is_closed {
                 return Ok(Some(begin + 1));
             }
         }
-    }
-}
-
-/// How deep in braces a text has come.
-#[derive(Default)]
-struct Depth {
-    open: usize,
-    in_string: bool,
-    escaped: bool,
-}
-
-impl Depth {
-    fn count(&mut self, mut text: &[u8]) {
-        while let Some(length) = self.next_mark(text) {
-            let mark = text[length];
-            text = &text[length + 1..];
-            match mark {
-                b'\\' => {
-                    self.escaped = text.is_empty();
-                    text = text.get(1..).unwrap_or_default();
-                }
-                b'"' => self.in_string = !self.in_string,
-                b'{' | b'[' => self.open += 1,
-                _ => self.open = self.open.saturating_sub(1),
-            }
-        }
-    }
-
-    /// Where the next byte is that counts. In a string only its end does, and escapes.
-    fn next_mark(&mut self, text: &[u8]) -> Option<usize> {
-        let skipped = usize::from(std::mem::take(&mut self.escaped));
-        let rest = text.get(skipped..)?;
-        let found = if self.in_string {
-            memchr::memchr2(b'"', b'\\', rest)
-        } else {
-            rest.iter().position(|byte| matches!(byte, b'"' | b'{' | b'}' | b'[' | b']'))
-        };
-        found.map(|at| at + skipped)
-    }
-
-    fn is_closed(&self) -> bool {
-        self.open == 0
     }
 }
 

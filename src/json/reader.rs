@@ -203,6 +203,16 @@ impl<'a> Reader<'a> {
         self.peek() == Some(b'"')
     }
 
+    /// Passes over whatever follows in the list or object that is being read.
+    ///
+    /// # Errors
+    /// When it does not end.
+    pub fn skip_rest(&mut self) -> Result<()> {
+        self.skip_container()?;
+        self.at -= 1;
+        Ok(())
+    }
+
     /// Passes over a list and tells whether it has any items.
     ///
     /// # Errors

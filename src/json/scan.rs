@@ -6,6 +6,7 @@ use wide::u8x16;
 
 const BLOCK: usize = 64;
 const LANE: usize = 16;
+const LAST_CONTROL: u8 = b' ' - 1;
 
 /// Where a string ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,11 +29,18 @@ pub(super) fn string_end(text: &[u8], mut at: usize) -> Option<StringEnd> {
                 at += 2;
             }
             byte => {
-                is_plain &= byte >= b' ';
+                is_plain &= byte > LAST_CONTROL;
                 at += 1;
             }
         }
     }
+}
+
+/// Whether a text can stand in a string as it is.
+pub(super) fn is_plain(text: &[u8]) -> bool {
+    let (plain, rest) = text.split_at(plain_bytes(text));
+    plain.len() + LANE > text.len()
+        && rest.iter().all(|&byte| byte > LAST_CONTROL && byte != b'"' && byte != b'\\')
 }
 
 /// Bytes up to the next that means something in a string, or up to the last few of the text.
@@ -40,8 +48,8 @@ fn plain_bytes(text: &[u8]) -> usize {
     let (lanes, _) = text.as_chunks::<LANE>();
     for (index, lane) in lanes.iter().enumerate() {
         let lane = u8x16::new(*lane);
-        let is_control = lane.max(u8x16::splat(b' ' - 1)).simd_eq(u8x16::splat(b' ' - 1));
-        let marks = is(lane, b'"') | is(lane, b'\\') | is_control.to_bitmask();
+        let is_control = is(lane.max(u8x16::splat(LAST_CONTROL)), LAST_CONTROL);
+        let marks = (is(lane, b'"') | is(lane, b'\\') | is_control).to_bitmask();
         if marks != 0 {
             return index * LANE + marks.trailing_zeros() as usize;
         }
@@ -49,26 +57,20 @@ fn plain_bytes(text: &[u8]) -> usize {
     lanes.len() * LANE
 }
 
-fn is(lane: u8x16, byte: u8) -> u32 {
-    lane.simd_eq(u8x16::splat(byte)).to_bitmask()
+/// All bits are set in the bytes of a lane that are `byte`.
+fn is(lane: u8x16, byte: u8) -> u8x16 {
+    lane.simd_eq(u8x16::splat(byte))
 }
 
 /// Index of the bracket that closes a list or an object whose opening bracket is just before `at`.
 pub(super) fn container_end(text: &[u8], at: usize) -> Option<usize> {
-    let mut nesting = Nesting { depth: 1, in_string: 0, is_escaped: 0 };
-    let (blocks, rest) = text.get(at..)?.as_chunks::<BLOCK>();
-    for (index, block) in blocks.iter().enumerate() {
-        if let Some(end) = nesting.end_in(block) {
-            return Some(at + index * BLOCK + end);
-        }
-    }
-    let mut last = [b' '; BLOCK];
-    last[..rest.len()].copy_from_slice(rest);
-    nesting.end_in(&last).map(|end| at + blocks.len() * BLOCK + end)
+    let mut nesting = Nesting { depth: 1, ..Nesting::default() };
+    nesting.end_in(text.get(at..)?).map(|end| at + end)
 }
 
-/// What a block has to know of the text before it.
-struct Nesting {
+/// How deep in brackets a text has come that is looked at piece by piece.
+#[derive(Debug, Default)]
+pub struct Nesting {
     depth: usize,
     /// All bits are set in a string.
     in_string: u64,
@@ -93,7 +95,7 @@ impl Marks {
             let lane = u8x16::new(*lane);
             // Folds [ into { and ] into }.
             let folded = lane | u8x16::splat(b'{' ^ b'[');
-            let at = |bits: u32| u64::from(bits) << (index * LANE);
+            let at = |found: u8x16| u64::from(found.to_bitmask()) << (index * LANE);
             marks.quotes |= at(is(lane, b'"'));
             marks.backslashes |= at(is(lane, b'\\'));
             marks.opening |= at(is(folded, b'{'));
@@ -104,8 +106,26 @@ impl Marks {
 }
 
 impl Nesting {
-    /// Where in the block the outermost bracket closes.
-    fn end_in(&mut self, block: &[u8; BLOCK]) -> Option<usize> {
+    /// Where in the next piece of text the outermost bracket closes, or one too many.
+    pub fn end_in(&mut self, text: &[u8]) -> Option<usize> {
+        let (blocks, rest) = text.as_chunks::<BLOCK>();
+        for (index, block) in blocks.iter().enumerate() {
+            if let Some(end) = self.end_in_block(block) {
+                return Some(index * BLOCK + end);
+            }
+        }
+        let mut last = [b' '; BLOCK];
+        last[..rest.len()].copy_from_slice(rest);
+        self.end_in_block(&last).map(|end| blocks.len() * BLOCK + end)
+    }
+
+    /// Whether a bracket is open.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.depth > 0
+    }
+
+    fn end_in_block(&mut self, block: &[u8; BLOCK]) -> Option<usize> {
         let marks = Marks::of(block);
         let quotes = marks.quotes & !self.escaped(marks.backslashes);
         let strings = between(quotes) ^ self.in_string;
@@ -119,7 +139,7 @@ impl Nesting {
                 }
                 let at = rest.trailing_zeros();
                 let opened = opening & ((1 << at) - 1);
-                if self.depth + opened.count_ones() as usize == closed {
+                if self.depth + opened.count_ones() as usize <= closed {
                     return Some(at as usize);
                 }
                 rest &= rest - 1;

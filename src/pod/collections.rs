@@ -102,9 +102,10 @@ impl<'a> TextMap<'a> {
 
     /// Whether a key is kept: the domains that meshes use, and what names a service or a workload.
     fn matters(key: &str) -> bool {
-        let Some((domain, name)) = key.split_once('/') else {
+        let Some(slash) = key.bytes().position(|byte| byte == b'/') else {
             return key == POD_TEMPLATE_HASH;
         };
+        let (domain, name) = (&key[..slash], &key[slash + 1..]);
         match domain {
             "app.kubernetes.io" => matches!(name, "instance" | "name"),
             "resource.opentelemetry.io" => true,
@@ -136,13 +137,11 @@ impl<'a> Read<'a> for TextMap<'a> {
 impl<'a> Read<'a> for ServiceAccountMount<'a> {
     fn read(&mut self, reader: &mut Reader<'a>) -> Result<(), ReadError> {
         reader.list(|reader| {
-            if self.0.is_some() {
-                return reader.skip();
-            }
             let mut mount = VolumeMount::default();
             mount.read(reader)?;
             if &*mount.mount_path == SERVICE_ACCOUNT_MOUNT_PATH {
                 self.0 = Some(mount);
+                return reader.skip_rest();
             }
             Ok(())
         })?;

@@ -1,0 +1,375 @@
+//! The log: a line per event on stderr, as logrus writes it, text or JSON.
+//!
+//! Lines are collected and written by a thread of their own, a hundred times a second at most: no
+//! review waits for whoever reads the log. What he does not read is dropped, and counted.
+//!
+//! Not for what is worth a line: that is said where it happens.
+
+use std::{
+    cell::RefCell,
+    fmt::{self, Write as _},
+    io::{self, Write as _},
+    mem,
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use tracing::{
+    Event, Level, Subscriber,
+    field::{Field, Visit},
+};
+use tracing_subscriber::{
+    Layer,
+    filter::{ParseError, Targets},
+    fmt::{
+        format::Writer,
+        time::{FormatTime, SystemTime},
+    },
+    layer::{Context, SubscriberExt as _},
+    util::{SubscriberInitExt as _, TryInitError},
+};
+
+use crate::json;
+
+/// How long lines may wait for more to come.
+const LINGER: Duration = Duration::from_millis(10);
+/// Room for lines that wait; a reader who is that far behind does not get the rest.
+const MAX_WAITING_BYTES: usize = 1 << 20;
+
+/// How a line is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// `time="…" level=info msg=… key=value`
+    Text,
+    /// `{"level":"info","msg":"…","time":"…"}`
+    Json,
+}
+
+/// Writes what still waits when it is dropped.
+#[derive(Debug)]
+#[must_use = "the log ends with it"]
+pub struct Guard {
+    waiting: Arc<Waiting>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Why there is no log.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The filter is none.
+    #[error("expected a level, or levels like info,hyper=debug")]
+    Filter(#[source] ParseError),
+    /// There is one already.
+    #[error("the log was started before")]
+    Twice(#[source] TryInitError),
+    /// No thread to write it.
+    #[error("cannot start a thread")]
+    Thread(#[source] io::Error),
+}
+
+/// Lines on their way to stderr.
+#[derive(Debug, Default)]
+struct Waiting {
+    lines: Mutex<Lines>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Lines {
+    text: Vec<u8>,
+    dropped: u64,
+    is_closed: bool,
+}
+
+/// Starts the log; `filter` is a level, or levels by module.
+///
+/// # Errors
+/// When the filter cannot be read, or the log was started before.
+pub fn start(filter: &str, format: Format) -> Result<Guard, StartError> {
+    let filter: Targets = filter.parse().map_err(StartError::Filter)?;
+    let waiting = Arc::new(Waiting::default());
+    let lines = LineLayer { waiting: Arc::clone(&waiting), format };
+    tracing_subscriber::registry()
+        .with(lines.with_filter(filter))
+        .try_init()
+        .map_err(StartError::Twice)?;
+    let thread = {
+        let waiting = Arc::clone(&waiting);
+        thread::Builder::new().name("log".to_owned()).spawn(move || waiting.write_to(io::stderr()))
+    };
+    Ok(Guard { waiting, thread: Some(thread.map_err(StartError::Thread)?) })
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.waiting.lock().is_closed = true;
+        self.waiting.changed.notify_one();
+        if let Some(thread) = self.thread.take() {
+            // A writer that panicked has nothing left to write.
+            drop(thread.join());
+        }
+    }
+}
+
+impl Waiting {
+    fn lock(&self) -> MutexGuard<'_, Lines> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn push(&self, line: &[u8]) {
+        let mut lines = self.lock();
+        if lines.text.len() + line.len() > MAX_WAITING_BYTES {
+            lines.dropped += 1;
+            return;
+        }
+        let was_empty = lines.text.is_empty();
+        lines.text.extend_from_slice(line);
+        drop(lines);
+        if was_empty {
+            self.changed.notify_one();
+        }
+    }
+
+    /// Writes until the log is closed and nothing waits.
+    fn write_to(&self, mut out: impl io::Write) {
+        let mut text = Vec::new();
+        loop {
+            let lines = self.lock();
+            let is_idle = |lines: &mut Lines| lines.text.is_empty() && !lines.is_closed;
+            let lines = self.changed.wait_while(lines, is_idle);
+            let lines = lines.unwrap_or_else(PoisonError::into_inner);
+            // Until it is closed, or for the time of lingering.
+            let lines = self.changed.wait_timeout_while(lines, LINGER, |lines| !lines.is_closed);
+            let (mut lines, _) = lines.unwrap_or_else(PoisonError::into_inner);
+            mem::swap(&mut lines.text, &mut text);
+            let dropped = mem::take(&mut lines.dropped);
+            let is_closed = lines.is_closed;
+            drop(lines);
+            // Nothing can be done about a closed stream here.
+            drop(out.write_all(&text));
+            if dropped > 0 {
+                drop(writeln!(out, "{dropped} lines of the log were dropped: nobody read them"));
+            }
+            text.clear();
+            if is_closed {
+                return;
+            }
+        }
+    }
+}
+
+/// Makes lines of events.
+struct LineLayer {
+    waiting: Arc<Waiting>,
+    format: Format,
+}
+
+thread_local! {
+    static LINE: RefCell<Line> = RefCell::default();
+}
+
+impl<S: Subscriber> Layer<S> for LineLayer {
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        LINE.with(|line| {
+            // Taken only if a value logs while it is written.
+            if let Ok(mut line) = line.try_borrow_mut() {
+                line.read(event, self.format);
+                self.waiting.push(line.finish(*event.metadata().level(), self.format));
+            }
+        });
+    }
+}
+
+/// One line in the making; its buffers are used again.
+#[derive(Debug, Default)]
+struct Line {
+    message: String,
+    /// Fields as they are going to be written, each with what separates it from what is before.
+    fields: Vec<u8>,
+    value: String,
+    time: String,
+    whole: Vec<u8>,
+}
+
+impl Line {
+    fn read(&mut self, event: &Event<'_>, format: Format) {
+        self.message.clear();
+        self.fields.clear();
+        event.record(&mut Fields { line: self, format });
+    }
+
+    fn finish(&mut self, level: Level, format: Format) -> &[u8] {
+        let Self { message, fields, time, whole, .. } = self;
+        time.clear();
+        let time = match SystemTime.format_time(&mut Writer::new(time)) {
+            // Seconds are enough, as for logrus.
+            Ok(()) => time.get(..19).unwrap_or_default(),
+            Err(fmt::Error) => "",
+        };
+        whole.clear();
+        match format {
+            Format::Text => {
+                whole.extend_from_slice(b"time=\"");
+                whole.extend_from_slice(time.as_bytes());
+                whole.extend_from_slice(b"Z\" level=");
+                whole.extend_from_slice(level_name(level).as_bytes());
+                whole.extend_from_slice(b" msg=");
+                write_text(whole, message);
+                whole.extend_from_slice(fields);
+            }
+            Format::Json => {
+                whole.extend_from_slice(b"{\"level\":\"");
+                whole.extend_from_slice(level_name(level).as_bytes());
+                whole.extend_from_slice(b"\",\"msg\":");
+                json::write_string(whole, message);
+                whole.extend_from_slice(fields);
+                whole.extend_from_slice(b",\"time\":\"");
+                whole.extend_from_slice(time.as_bytes());
+                whole.extend_from_slice(b"Z\"}");
+            }
+        }
+        whole.push(b'\n');
+        whole
+    }
+}
+
+/// Reads the fields of an event into a line.
+struct Fields<'l> {
+    line: &'l mut Line,
+    format: Format,
+}
+
+impl Fields<'_> {
+    /// Writes a field's name; its value has to follow.
+    fn name(&mut self, field: &Field) -> &mut Vec<u8> {
+        let out = &mut self.line.fields;
+        match self.format {
+            Format::Text => {
+                out.push(b' ');
+                out.extend_from_slice(field.name().as_bytes());
+                out.push(b'=');
+            }
+            Format::Json => {
+                out.push(b',');
+                json::write_string(out, field.name());
+                out.push(b':');
+            }
+        }
+        out
+    }
+
+    fn number(&mut self, field: &Field, value: impl fmt::Display) {
+        write!(self.name(field), "{value}").expect("memory must take text");
+    }
+}
+
+impl Visit for Fields<'_> {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        if field.name() == "message" {
+            self.line.message.push_str(value);
+            return;
+        }
+        let format = self.format;
+        let out = self.name(field);
+        match format {
+            Format::Text => write_text(out, value),
+            Format::Json => json::write_string(out, value),
+        }
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.number(field, value);
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.number(field, value);
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.number(field, value);
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        let mut text = mem::take(&mut self.line.value);
+        text.clear();
+        write!(text, "{value:?}").expect("a string must take text");
+        self.record_str(field, &text);
+        self.line.value = text;
+    }
+}
+
+fn level_name(level: Level) -> &'static str {
+    match level {
+        Level::ERROR => "error",
+        Level::WARN => "warning",
+        Level::INFO => "info",
+        Level::DEBUG => "debug",
+        Level::TRACE => "trace",
+    }
+}
+
+/// As logrus: in quotes unless every character is harmless.
+fn write_text(out: &mut Vec<u8>, text: &str) {
+    let is_harmless = |byte: u8| byte.is_ascii_alphanumeric() || b"-._/@^+".contains(&byte);
+    if !text.is_empty() && text.bytes().all(is_harmless) {
+        out.extend_from_slice(text.as_bytes());
+    } else {
+        write!(out, "{text:?}").expect("memory must take text");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The lines of what happens in `events`, without their times.
+    fn lines(format: Format, events: impl FnOnce()) -> String {
+        let waiting = Arc::new(Waiting::default());
+        let layer = LineLayer { waiting: Arc::clone(&waiting), format };
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), events);
+        let text = String::from_utf8(waiting.lock().text.clone()).expect("a log is text");
+        text.lines().map(without_time).collect::<Vec<_>>().join("\n")
+    }
+
+    fn without_time(line: &str) -> String {
+        let begin = line.find("time=\"").map(|at| at + 6);
+        let begin = begin.or_else(|| line.find("\"time\":\"").map(|at| at + 8)).expect("a time");
+        let time = &line[begin..begin + 20];
+        assert!(time.starts_with("20") && time.ends_with('Z'), "{time}");
+        line.replace(time, "T")
+    }
+
+    #[test]
+    fn lines_look_like_those_of_logrus() {
+        let events = || {
+            tracing::info!(name = "web-1", kind = "pod", "reviewed");
+            tracing::warn!(error = %"it said \"no\"", tries = 3, "cannot do it");
+        };
+        assert_eq!(
+            lines(Format::Text, events),
+            "time=\"T\" level=info msg=reviewed name=web-1 kind=pod\n\
+             time=\"T\" level=warning msg=\"cannot do it\" error=\"it said \\\"no\\\"\" tries=3"
+        );
+        assert_eq!(
+            lines(Format::Json, events),
+            "{\"level\":\"info\",\"msg\":\"reviewed\",\"name\":\"web-1\",\"kind\":\"pod\",\"time\":\"T\"}\n\
+             {\"level\":\"warning\",\"msg\":\"cannot do it\",\"error\":\"it said \\\"no\\\"\",\"tries\":3,\"time\":\"T\"}"
+        );
+    }
+
+    #[test]
+    fn whoever_reads_too_slowly_is_told_what_he_missed() {
+        let waiting = Waiting::default();
+        let line = [b'x'; 1 << 10];
+        for _ in 0..MAX_WAITING_BYTES / line.len() + 7 {
+            waiting.push(&line);
+        }
+        waiting.lock().is_closed = true;
+        let mut written = Vec::new();
+        waiting.write_to(&mut written);
+        let told = b"7 lines of the log were dropped: nobody read them\n";
+        assert_eq!(written.len(), MAX_WAITING_BYTES + told.len());
+        assert!(written.ends_with(told));
+    }
+}
