@@ -79,11 +79,19 @@ impl Objects {
     /// # Errors
     /// What was found in place of an object.
     pub fn add(&mut self, document: &Value) -> Result<(), String> {
-        let kind = text(document, &["kind"]);
+        self.add_listed(document, "")
+    }
+
+    /// Items of a `NamespaceList` may leave out their kind: then it is `listed_kind`.
+    fn add_listed(&mut self, document: &Value, listed_kind: &str) -> Result<(), String> {
+        let kind = match text(document, &["kind"]) {
+            "" => listed_kind,
+            kind => kind,
+        };
         if let Some(items) = document.get("items").and_then(Value::as_array)
-            && kind.ends_with("List")
+            && let Some(item_kind) = kind.strip_suffix("List")
         {
-            return items.iter().try_for_each(|item| self.add(item));
+            return items.iter().try_for_each(|item| self.add_listed(item, item_kind));
         }
         let name = text(document, &["metadata", "name"]);
         if kind.is_empty() || name.is_empty() {
@@ -162,6 +170,18 @@ mod tests {
         assert_eq!(objects.namespace("b"), None);
         let owned = objects.owner("a", "ReplicaSet", "r").expect("replica set");
         assert_eq!((owned.object_uid.as_str(), owned.owners[0].name.as_str()), ("u", "d"));
+    }
+
+    #[test]
+    fn items_of_a_typed_list_have_its_kind() {
+        let objects = Objects::parse(
+            "kind: NamespaceList\nitems:\n- {metadata: {name: a, annotations: {x: 'y'}}}\n---\n\
+             kind: List\nitems:\n- {kind: ReplicaSetList, items: [{metadata: {name: r, namespace: a, \
+             uid: u}}]}\n",
+        )
+        .expect("objects");
+        assert_eq!(objects.namespace("a"), Some(&[("x".to_owned(), "y".to_owned())][..]));
+        assert_eq!(objects.owner("a", "ReplicaSet", "r").expect("replica set").object_uid, "u");
     }
 
     #[test]
