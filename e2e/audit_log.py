@@ -10,10 +10,11 @@ from injectd import WEBHOOK_NAME
 
 # Tells that a webhook was called, whatever it answered.
 CALL_ANNOTATION = "mutation.webhook.admission.k8s.io/"
+FAILED_OPEN_ANNOTATION = "failed-open.mutation.webhook.admission.k8s.io/"
 VALUES = Path(__file__).parent.parent / "src/linkerd/values/default.yaml"
 
 
-def events(path, containing):
+def events(path, containing=""):
     """The events of an audit log that have this text in them."""
     # The last line may still be under way.
     lines = path.read_text().split("\n")[:-1]
@@ -25,6 +26,10 @@ def is_asked(event):
     annotations = event.get("annotations", {}).items()
     calls = (json.loads(call) for key, call in annotations if key.startswith(CALL_ANNOTATION))
     return any(call["webhook"] == WEBHOOK_NAME for call in calls)
+
+
+def has_failed_open(event):
+    return any(key.startswith(FAILED_OPEN_ANNOTATION) for key in event["annotations"])
 
 
 class Comparison:
@@ -42,6 +47,7 @@ class Comparison:
             expect_in("the verdicts", verdict, verdicts)
         expect("the differences", [], report["differences"])
         expect("the number of reviews with the same answer", report["compared"], report["same"])
+        expect("the number that failed open", 1, report["failedOpen"])
 
     def other_values(self):
         line = "outboundConnectTimeout: {}\n"
@@ -68,36 +74,38 @@ class Comparison:
 
     def compare(self, exit_code, objects, *flags):
         """The report, once it is on all that the webhook was asked; and the verdicts there were."""
-        asked = poll("the audit log", self.asked)
+        logged = poll("the audit log", self.logged)
+        asked = [event for event in logged if is_asked(event)]
         created = [event for event in asked if event["responseStatus"]["code"] == 201]
-        log, file = self.folder / "asked.log", self.folder / "objects.json"
-        log.write_text("".join(json.dumps(event) + "\n" for event in asked))
+        answered = [event for event in created if not has_failed_open(event)]
+        log, file = self.folder / "audit.log", self.folder / "objects.json"
+        log.write_text("".join(json.dumps(event) + "\n" for event in logged))
         file.write_text(json.dumps(objects))
         command = [self.binary, "compare", "--output", "json", "--objects", file, *flags, log]
         run = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_SECONDS)
         said = run.stderr + run.stdout
         expect(f"the exit code of compare, which said {said!r}", exit_code, run.returncode)
         report = json.loads(run.stdout)
-        expect("the number of reviews compared", len(created), report["compared"])
-        expect("the number passed over", len(asked) - len(created), report["passedOver"])
-        return report, [event["annotations"].get(f"{WEBHOOK_NAME}/verdict") for event in created]
+        expect("the number of reviews compared", len(answered), report["compared"])
+        expect("the number that failed open", len(created) - len(answered), report["failedOpen"])
+        expect("the number passed over", len(logged) - len(created), report["passedOver"])
+        return report, [event["annotations"].get(f"{WEBHOOK_NAME}/verdict") for event in answered]
 
-    def asked(self):
-        asked = [event for event in events(self.audit_log, WEBHOOK_NAME) if is_asked(event)]
-        told = [event.get("responseObject", {}).get("metadata", {}).get("uid") for event in asked]
-        for item in self.items("v1", "Pod"):
+    def logged(self):
+        logged = events(self.audit_log)
+        told = [event.get("responseObject", {}).get("metadata", {}).get("uid") for event in logged]
+        for item in self.list("v1", "Pod")["items"]:
             if item["metadata"]["uid"] not in told:
                 raise Failure(f"no event of the pod {item['metadata']['name']}")
-        return asked
+        return logged
 
     def objects(self, annotations=None):
         """What answers depend on; the namespace had no annotations when the webhook was asked."""
         path = f"{collection('v1', 'Namespace')}/{self.namespace}"
         namespace = self.api.call("GET", path).body
         namespace["metadata"]["annotations"] = annotations or {}
-        items = [namespace, *self.items("apps/v1", "ReplicaSet")]
+        items = [namespace, self.list("apps/v1", "ReplicaSet")]
         return {"apiVersion": "v1", "kind": "List", "items": items}
 
-    def items(self, version, kind):
-        items = self.api.call("GET", collection(version, kind, self.namespace)).body["items"]
-        return [{**item, "kind": kind} for item in items]  # Lists leave it out.
+    def list(self, version, kind):
+        return self.api.call("GET", collection(version, kind, self.namespace)).body

@@ -7,6 +7,7 @@ audit log to that file. Without, what needs a webhook is passed over.
 
 import argparse
 import base64
+import json
 import os
 import secrets
 import signal
@@ -76,6 +77,7 @@ class Scenarios:
             "without the webhook pods are not injected": self.ask_no_more,
             "serve: the API server asks by URL, in HTTP/2": self.asked_by_url,
             "SIGTERM ends injectd with exit code 0": self.terminated,
+            "a webhook that may fail lets a pod in without sidecar": self.failed_open,
             "compare: the reviews of the audit log get the same answers": comparison.same,
             "compare: the place of another value is named": comparison.other_values,
             "compare: another annotation of the namespace is named": comparison.other_annotations,
@@ -342,6 +344,17 @@ class Scenarios:
 
     def terminated(self):
         expect("the exit code", 0, self.injectd.stop(signal.SIGTERM))
+
+    def failed_open(self):
+        """injectd is gone: pods are refused until the API server has seen the new policy."""
+        kind = collection("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration")
+        path = f"{kind}/{self.namespace}"
+        configuration = self.api.call("GET", path).body
+        configuration["webhooks"][0]["failurePolicy"] = "Ignore"
+        expect("the update", 200, self.api.call("PUT", path, json.dumps(configuration)).status)
+        manifest = pod("failed-open", ENABLED)
+        body = poll("the API server", lambda: self.create(manifest).created())
+        expect("the init containers", [], names(body, "initContainers"))
 
     def clean_up(self):
         if self.injectd:

@@ -7,7 +7,7 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 fn injectd(args: &[&str], stdin: &str) -> Output {
     let mut child = Command::new(env!("CARGO_BIN_EXE_injectd"))
@@ -165,22 +165,22 @@ fn answer_with(from: &str, to: &str) -> String {
     answer.to_string()
 }
 
-fn compared_with(name: &str, answer: &str) -> Output {
+fn compared_with(name: &str, answer: &str, input: &str) -> Output {
     let file = format!("injectd-{name}-{}.json", std::process::id());
     let file = std::env::temp_dir().join(file);
     std::fs::write(&file, answer).expect("the temporary folder must be writable");
     let path = file.to_str().expect("must be UTF-8");
-    let output = injectd(&["compare", "--answers", path], REVIEW);
+    let output = injectd(&["compare", "--answers", path], input);
     std::fs::remove_file(&file).expect("must be there");
     output
 }
 
 #[test]
 fn compare_finds_a_planted_difference_and_names_its_place() {
-    let same = compared_with("same", &answer_with("4143", "4143"));
+    let same = compared_with("same", &answer_with("4143", "4143"), REVIEW);
     assert_eq!(same.status.code(), Some(0), "{}", text(&same.stderr));
     assert!(text(&same.stdout).contains("1 reviews compared, 1 the same"));
-    let planted = compared_with("planted", &answer_with("10000ms", "9000ms"));
+    let planted = compared_with("planted", &answer_with("10000ms", "9000ms"), REVIEW);
     assert_eq!(planted.status.code(), Some(3));
     let told = text(&planted.stdout);
     assert!(
@@ -191,35 +191,83 @@ fn compare_finds_a_planted_difference_and_names_its_place() {
 
 #[test]
 fn compare_names_the_row_of_a_difference_that_is_meant() {
-    let output = compared_with("meant", &answer_with("\"1000000\"", "\"1e+06\""));
+    let output = compared_with("meant", &answer_with("\"1000000\"", "\"1e+06\""), REVIEW);
     let told = text(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{told}");
     assert!(told.contains("differs as meant (scientific-numbers): linkerd-init/args/--proxy-uid"));
 }
 
-#[test]
-fn compare_reads_an_audit_log() {
-    let injected = injectd(&["review"], REVIEW);
-    let answer: Value = serde_json::from_slice(&injected.stdout).expect("must be JSON");
+/// The event of an audit log after our answer to [`REVIEW`], by a webhook of this name.
+fn event_of(webhook: &str) -> Value {
+    use base64::{Engine as _, engine::general_purpose::STANDARD};
+    let answer: Value =
+        serde_json::from_slice(&injectd(&["review"], REVIEW).stdout).expect("must be JSON");
     let review: Value = serde_json::from_str(REVIEW).expect("must be JSON");
-    let patch = {
-        use base64::{Engine as _, engine::general_purpose::STANDARD};
-        let patch = answer["response"]["patch"].as_str().expect("must be injected");
-        STANDARD.decode(patch).expect("base64")
-    };
+    let patch = answer["response"]["patch"].as_str().expect("must be injected");
+    let patch = STANDARD.decode(patch).expect("base64");
     let mut object = review["request"]["object"].clone();
-    object["spec"] = serde_json::json!({});
+    object["spec"] = json!({});
     let operations: json_patch::Patch = serde_json::from_slice(&patch).expect("must be a patch");
     json_patch::patch(&mut object, &operations).expect("must apply");
     let patch: Value = serde_json::from_slice(&patch).expect("must be JSON");
-    let annotation =
-        serde_json::json!({"webhook": "linkerd-proxy-injector.linkerd.io", "patch": patch});
-    let event = serde_json::json!({"kind": "Event", "apiVersion": "audit.k8s.io/v1", "auditID": "a",
+    let annotation = json!({"webhook": webhook, "patch": patch}).to_string();
+    json!({"kind": "Event", "apiVersion": "audit.k8s.io/v1", "auditID": "u1",
         "stage": "ResponseComplete", "verb": "create", "responseStatus": {"code": 201},
         "objectRef": {"resource": "pods", "namespace": "a"}, "responseObject": object,
-        "annotations": {"patch.webhook.admission.k8s.io/round_0_index_0": annotation.to_string()}});
+        "annotations": {"patch.webhook.admission.k8s.io/round_0_index_0": annotation}})
+}
+
+const WEBHOOK: &str = "linkerd-proxy-injector.linkerd.io";
+
+#[test]
+fn compare_reads_an_audit_log() {
+    let event = event_of(WEBHOOK);
     let other = event.to_string().replace("\"create\"", "\"update\"");
     let output = injectd(&["compare"], &format!("{event}\n{other}\n"));
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stdout));
     assert!(text(&output.stdout).contains("1 reviews compared, 1 the same, 1 passed over"));
+    let list = json!({"kind": "EventList", "apiVersion": "audit.k8s.io/v1",
+        "items": [event, event_of("another")]});
+    let output = injectd(&["compare"], &list.to_string());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("1 reviews compared, 1 the same, 1 passed over"));
+}
+
+#[test]
+fn compare_needs_the_name_of_the_webhook_in_an_audit_log() {
+    let event = event_of("injector.example.com").to_string();
+    let unnamed = injectd(&["compare"], &event);
+    assert_eq!(unnamed.status.code(), Some(1), "{}", text(&unnamed.stdout));
+    let told = text(&unnamed.stderr);
+    assert!(told.contains(&format!("no call of {WEBHOOK}")), "{told}");
+    assert!(told.contains("--webhook") && told.contains("injector.example.com"), "{told}");
+    let named = injectd(&["compare", "--webhook", "injector.example.com"], &event);
+    assert_eq!(named.status.code(), Some(0), "{}", text(&named.stderr));
+    assert!(text(&named.stdout).contains("1 reviews compared, 1 the same, 0 passed over"));
+    let mut uncalled = event_of(WEBHOOK);
+    uncalled["annotations"] = Value::Null;
+    let uncalled = injectd(&["compare"], &uncalled.to_string());
+    assert_eq!(uncalled.status.code(), Some(1));
+    assert!(text(&uncalled.stderr).contains("RequestResponse"), "{}", text(&uncalled.stderr));
+}
+
+#[test]
+fn compare_counts_what_was_let_in_while_the_webhook_failed() {
+    let mut event = event_of(WEBHOOK);
+    event["annotations"] =
+        json!({"failed-open.mutation.webhook.admission.k8s.io/round_0_index_0": WEBHOOK});
+    let output = injectd(&["compare"], &event.to_string());
+    let told = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{told}");
+    assert!(told.contains("0 reviews compared, 0 the same, 0 passed over"), "{told}");
+    assert!(told.contains("1 objects let in while the webhook failed"), "{told}");
+}
+
+#[test]
+fn compare_finds_recorded_answers_by_the_id_of_an_audit_event() {
+    let output =
+        compared_with("audited", &answer_with("10000ms", "9000ms"), &event_of(WEBHOOK).to_string());
+    let told = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    assert!(told.contains("1 reviews compared, 0 the same") && told.contains("9000ms"), "{told}");
 }

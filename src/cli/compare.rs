@@ -11,6 +11,7 @@ use std::{
 use serde_json::{Value, json};
 
 use self::{
+    audit::{AuditLog, Event, Recorded},
     meaning::{Difference, Meaning, differences},
     other::Other,
 };
@@ -24,7 +25,8 @@ mod other;
 /// Compare with another injector: its URL, its recorded answers, or an API server's audit log
 ///
 /// The input is a stream of admission reviews, or an audit log (level `RequestResponse` for pods),
-/// which holds the other injector's patches itself. Differences that are meant
+/// which holds the other injector's patches itself. A request that was denied leaves no object in
+/// an audit log, so that it shows no difference in denials. Differences that are meant
 /// (docs/differences.md) are named; any other ends with exit code 3.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -37,9 +39,13 @@ pub(super) struct Args {
     /// Certificates to trust at --url, PEM [default: any certificate will do]
     #[arg(long, value_name = "FILE", requires = "url")]
     ca: Option<PathBuf>,
-    /// The other injector's answers, one `AdmissionReview` per line; matched by uid
+    /// The other injector's answers, one `AdmissionReview` per line; matched by uid, in an audit
+    /// log the event's auditID
     #[arg(long, value_name = "FILE")]
     answers: Option<PathBuf>,
+    /// The other injector's webhook, by its name in the audit log
+    #[arg(long, value_name = "NAME", default_value = audit::DEFAULT_WEBHOOK)]
+    webhook: String,
     /// How to print what was found
     #[arg(short, long, value_enum, default_value = "table")]
     output: Format,
@@ -60,12 +66,21 @@ enum Theirs {
     AuditLog,
 }
 
+/// Two injectors, and what is compared.
+struct Comparison {
+    injector: Injector,
+    theirs: Theirs,
+    audit_log: AuditLog,
+    report: Report,
+}
+
 /// What was found so far.
 #[derive(Default)]
 struct Report {
     compared: usize,
     same: usize,
     passed_over: usize,
+    failed_open: usize,
     unreadable: usize,
     causes: BTreeMap<(bool, String), Cause>,
 }
@@ -78,18 +93,22 @@ struct Cause {
 }
 
 pub(super) fn run(args: &Args) -> Result<(), CommandError> {
-    let injector = args.config.standalone_injector(&[])?;
-    let mut theirs = args.theirs()?;
+    let mut comparison = Comparison {
+        injector: args.config.standalone_injector(&[])?,
+        theirs: args.theirs()?,
+        audit_log: AuditLog::new(&args.webhook),
+        report: Report::default(),
+    };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| CommandError::failed("cannot start", error))?;
-    let mut report = Report::default();
     for path in input::files(&args.files)? {
-        runtime.block_on(compare_file(&path, &injector, &mut theirs, &mut report))?;
+        runtime.block_on(comparison.compare_file(&path))?;
     }
-    report.print(args.output).map_err(CommandError::output)?;
-    report.result()
+    comparison.report.print(args.output).map_err(CommandError::output)?;
+    comparison.audit_log.result().map_err(CommandError::Incomplete)?;
+    comparison.report.result()
 }
 
 impl Args {
@@ -120,91 +139,99 @@ impl Args {
     }
 }
 
-async fn compare_file(
-    path: &Path,
-    injector: &Injector,
-    theirs: &mut Theirs,
-    report: &mut Report,
-) -> Result<(), CommandError> {
-    let failed = |error| CommandError::failed(format!("cannot read {}", input::name(path)), error);
-    let mut reviews = Reviews::new(input::open(path)?);
-    while let Some(line) = reviews.next().map_err(failed)? {
-        let place = format!("{}:{line}", input::name(path));
-        let compared = compare_one(&reviews.text, injector, theirs).await?;
-        report.add(&place, compared);
-    }
-    Ok(())
-}
-
-/// What became of one document of the input.
+/// What became of a review.
 enum Compared {
     Same,
     Differs(String, Vec<Difference>),
     PassedOver,
+    FailedOpen,
     Unreadable(String),
 }
 
-async fn compare_one(
-    text: &[u8],
-    injector: &Injector,
-    theirs: &mut Theirs,
-) -> Result<Compared, CommandError> {
-    let Ok(document) = serde_json::from_slice::<Value>(text) else {
-        return Ok(Compared::Unreadable("not JSON".to_owned()));
-    };
-    let mut review = text.to_vec();
-    let mut logged = None;
-    if audit::is_event(&document) {
-        match audit::read(&document) {
-            Ok(Some(recorded)) => {
-                review = recorded.review.to_string().into_bytes();
-                logged = Some(Meaning::Allowed(recorded.patch));
+impl Comparison {
+    async fn compare_file(&mut self, path: &Path) -> Result<(), CommandError> {
+        let failed =
+            |error| CommandError::failed(format!("cannot read {}", input::name(path)), error);
+        let mut reviews = Reviews::new(input::open(path)?);
+        while let Some(line) = reviews.next().map_err(failed)? {
+            let place = format!("{}:{line}", input::name(path));
+            let Ok(document) = serde_json::from_slice(&reviews.text) else {
+                self.report.add(&place, Compared::Unreadable("not JSON".to_owned()));
+                continue;
+            };
+            let Some(events) = audit::events(&document) else {
+                let compared = self.compare(&reviews.text, &document, None).await?;
+                self.report.add(&place, compared);
+                continue;
+            };
+            for event in events {
+                let compared = self.compare_event(event).await?;
+                self.report.add(&place, compared);
             }
-            Ok(None) => return Ok(Compared::PassedOver),
-            Err(why) => return Ok(Compared::Unreadable(why)),
+        }
+        Ok(())
+    }
+
+    async fn compare_event(&mut self, event: &Value) -> Result<Compared, CommandError> {
+        match self.audit_log.read(event) {
+            Ok(Event::Answered(Recorded { review, patch })) => {
+                let logged = Meaning::Allowed(patch);
+                self.compare(review.to_string().as_bytes(), &review, Some(logged)).await
+            }
+            Ok(Event::FailedOpen) => Ok(Compared::FailedOpen),
+            Ok(Event::PassedOver) => Ok(Compared::PassedOver),
+            Err(why) => Ok(Compared::Unreadable(why)),
         }
     }
-    let theirs = match (theirs, logged) {
-        (Theirs::Url(other), _) => match other.review(review.clone()).await {
-            Ok(answer) => Meaning::of(&answer),
-            Err(error @ (other::OtherError::Connect(_) | other::OtherError::Timeout)) => {
-                return Err(CommandError::failed("--url", error));
-            }
-            Err(_) => Meaning::NoAnswer,
-        },
-        (Theirs::Recorded(answers), _) => {
-            let uid = document["request"]["uid"].as_str().unwrap_or_default();
-            match answers.get(uid) {
-                Some(answer) => Meaning::of(answer),
-                None => {
-                    return Ok(Compared::Unreadable(format!("--answers has none for uid {uid}")));
+
+    /// Compares the answers to a review: its text, the same as a tree, and what the log tells.
+    async fn compare(
+        &mut self,
+        text: &[u8],
+        review: &Value,
+        logged: Option<Meaning>,
+    ) -> Result<Compared, CommandError> {
+        let theirs = match (&mut self.theirs, logged) {
+            (Theirs::Url(other), _) => match other.review(text.to_vec()).await {
+                Ok(answer) => Meaning::of(&answer),
+                Err(error @ (other::OtherError::Connect(_) | other::OtherError::Timeout)) => {
+                    return Err(CommandError::failed("--url", error));
                 }
+                Err(_) => Meaning::NoAnswer,
+            },
+            (Theirs::Recorded(answers), _) => {
+                let uid = review["request"]["uid"].as_str().unwrap_or_default();
+                let Some(answer) = answers.get(uid) else {
+                    return Ok(Compared::Unreadable(format!("--answers has none for uid {uid}")));
+                };
+                Meaning::of(answer)
             }
-        }
-        (Theirs::AuditLog, Some(logged)) => logged,
-        (Theirs::AuditLog, None) => {
-            let text = "reviews need another injector's --url or --answers; an audit log does not";
-            return Err(CommandError::Usage(text.to_owned()));
-        }
-    };
-    let (name, ours, has_object) = match injector.review(&review).await {
-        Ok(answer) => {
-            let outcome = &answer.outcome;
-            let name =
-                format!("{} {}/{}", outcome.kind.as_str(), &*outcome.namespace, &*outcome.name);
-            let object = &document["request"]["object"];
-            (name, Meaning::of(&answer.body), !object.is_null() || audit::is_event(&document))
-        }
-        Err(_) => ("no review".to_owned(), Meaning::NoAnswer, true),
-    };
-    let found = differences(&theirs, &ours, has_object);
-    Ok(if found.is_empty() { Compared::Same } else { Compared::Differs(name, found) })
+            (Theirs::AuditLog, Some(logged)) => logged,
+            (Theirs::AuditLog, None) => {
+                let text =
+                    "reviews need another injector's --url or --answers; an audit log does not";
+                return Err(CommandError::Usage(text.to_owned()));
+            }
+        };
+        let (name, ours, has_object) = match self.injector.review(text).await {
+            Ok(answer) => {
+                let outcome = &answer.outcome;
+                let name =
+                    format!("{} {}/{}", outcome.kind.as_str(), &*outcome.namespace, &*outcome.name);
+                (name, Meaning::of(&answer.body), !review["request"]["object"].is_null())
+            }
+            Err(_) => ("no review".to_owned(), Meaning::NoAnswer, true),
+        };
+        let found = differences(&theirs, &ours, has_object);
+        Ok(if found.is_empty() { Compared::Same } else { Compared::Differs(name, found) })
+    }
 }
 
 impl Report {
     fn add(&mut self, place: &str, compared: Compared) {
         match compared {
             Compared::PassedOver => self.passed_over += 1,
+            Compared::FailedOpen => self.failed_open += 1,
             Compared::Unreadable(why) => {
                 self.unreadable += 1;
                 note(&format!("{place}: {why}"));
@@ -240,11 +267,14 @@ impl Report {
                 out,
                 "{}",
                 json!({"compared": self.compared, "same": self.same, "passedOver": self.passed_over,
-                    "unreadable": self.unreadable, "differences": causes})
+                    "failedOpen": self.failed_open, "unreadable": self.unreadable, "differences": causes})
             );
         }
         let Self { compared, same, passed_over, .. } = self;
         writeln!(out, "{compared} reviews compared, {same} the same, {passed_over} passed over")?;
+        if self.failed_open > 0 {
+            writeln!(out, "{} objects let in while the webhook failed", self.failed_open)?;
+        }
         for (is_meant, title) in [(true, "differs as meant"), (false, "DIFFERS")] {
             for cause in self.causes.values().filter(|cause| cause.row.is_some() == is_meant) {
                 let row = cause.row.map(|row| format!(" ({row})")).unwrap_or_default();

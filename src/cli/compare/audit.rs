@@ -1,56 +1,168 @@
 //! Reviews out of an API server's audit log.
 //!
 //! What the webhook saw is not the request object, which lacks defaults and the token volume, but
-//! the response object with the injector's own patch taken back. The log holds that patch too.
+//! the response object with patches taken back: those of later webhooks, then the injector's own.
+//! The log holds them all.
 
 #![expect(clippy::disallowed_types, reason = "audit events are trees")]
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::{Value, json};
 
-/// Annotation of an audit event that holds the patch of a webhook, by round and index.
-const PATCH_ANNOTATION: &str = "patch.webhook.admission.k8s.io/";
 /// The webhook of Linkerd's injector.
-const WEBHOOK: &str = "linkerd-proxy-injector.linkerd.io";
+pub(super) const DEFAULT_WEBHOOK: &str = "linkerd-proxy-injector.linkerd.io";
+
+// An API server tells of each call of a webhook in annotations PREFIX/round_R_index_I.
+const CALL_PREFIX: &str = "mutation.webhook.admission.k8s.io";
+const PATCH_PREFIX: &str = "patch.webhook.admission.k8s.io";
+const FAILED_OPEN_PREFIX: &str = "failed-open.mutation.webhook.admission.k8s.io";
+
+/// An audit log as far as it was read.
+#[derive(Debug)]
+pub(super) struct AuditLog {
+    /// The injector's webhook.
+    webhook: String,
+    is_empty: bool,
+    /// All webhooks that were called.
+    called: BTreeSet<String>,
+}
+
+/// What an event tells.
+#[derive(Debug)]
+pub(super) enum Event {
+    /// The injector answered.
+    Answered(Recorded),
+    /// The webhook failed, and the object was let in.
+    FailedOpen,
+    /// Nothing about the injector's answers.
+    PassedOver,
+}
 
 /// A review as the webhook saw it, and what it answered.
 #[derive(Debug)]
 pub(super) struct Recorded {
-    /// The `AdmissionReview`.
+    /// The `AdmissionReview`; its uid is the event's auditID.
     pub(super) review: Value,
     /// The operations of the injector's patch; empty if it made none.
     pub(super) patch: Vec<Value>,
 }
 
-/// Whether the text is an audit event rather than a review.
-pub(super) fn is_event(value: &Value) -> bool {
-    let version = value["apiVersion"].as_str().unwrap_or_default();
-    value["kind"] == "Event" && version.starts_with("audit.k8s.io/")
+/// A call of a webhook.
+#[derive(Debug, Default)]
+struct Call {
+    webhook: String,
+    patch: Vec<Value>,
+    has_failed: bool,
 }
 
-/// Reads an event. `None` for what no injector is asked about: other verbs and kinds, other stages,
-/// subresources, failed requests.
-///
-/// # Errors
-/// Why an event that matters cannot be used.
-pub(super) fn read(event: &Value) -> Result<Option<Recorded>, String> {
+/// The audit events of a document; `None` if it holds none, as a review.
+pub(super) fn events(document: &Value) -> Option<&[Value]> {
+    let version = document["apiVersion"].as_str()?;
+    match document["kind"].as_str()? {
+        _ if !version.starts_with("audit.k8s.io/") => None,
+        "Event" => Some(std::slice::from_ref(document)),
+        "EventList" => document["items"].as_array().map(Vec::as_slice),
+        _ => None,
+    }
+}
+
+impl AuditLog {
+    pub(super) fn new(webhook: &str) -> Self {
+        Self { webhook: webhook.to_owned(), is_empty: true, called: BTreeSet::new() }
+    }
+
+    /// Reads an event. Passed over is what the webhook was not called for, and what no injector is
+    /// asked about: other verbs and kinds, other stages, subresources, failed requests.
+    ///
+    /// # Errors
+    /// Why an event that matters cannot be used.
+    pub(super) fn read(&mut self, event: &Value) -> Result<Event, String> {
+        let mut calls = calls(event)?;
+        self.is_empty = false;
+        self.called.extend(calls.iter().map(|call| call.webhook.clone()));
+        let is_own = |call: &Call| call.webhook == self.webhook;
+        if !is_creation(event) || !calls.iter().any(is_own) {
+            return Ok(Event::PassedOver);
+        }
+        let has_answered = |call: &Call| is_own(call) && !call.has_failed;
+        let has_patched = |call: &Call| has_answered(call) && !call.patch.is_empty();
+        let patched = calls.iter().position(has_patched);
+        let Some(own) = patched.or_else(|| calls.iter().rposition(has_answered)) else {
+            return Ok(Event::FailedOpen);
+        };
+        let mut object = event["responseObject"].clone();
+        if object["metadata"].is_null() {
+            return Err(
+                "no responseObject: the audit policy needs level RequestResponse".to_owned()
+            );
+        }
+        for call in calls[own..].iter().rev() {
+            take_back(&mut object, &call.patch)?;
+        }
+        Ok(Event::Answered(Recorded {
+            review: review_of(event, &object),
+            patch: calls.swap_remove(own).patch,
+        }))
+    }
+
+    /// # Errors
+    /// What to do when none of the events told of the injector's webhook.
+    pub(super) fn result(&self) -> Result<(), String> {
+        if self.is_empty || self.called.contains(&self.webhook) {
+            return Ok(());
+        }
+        let called = self.called.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+        let what_to_do = if called.is_empty() {
+            "nor of any other webhook: the audit policy needs level RequestResponse for new pods"
+                .to_owned()
+        } else {
+            format!("but of {called}: name the injector's webhook with --webhook")
+        };
+        Err(format!("the audit log tells of no call of {}, {what_to_do}", self.webhook))
+    }
+}
+
+/// Whether the event is the end of a request that an injector may be asked about.
+fn is_creation(event: &Value) -> bool {
     let about = &event["objectRef"];
-    let resource = about["resource"].as_str().unwrap_or_default();
     let code = event["responseStatus"]["code"].as_u64().unwrap_or_default();
-    let is_asked = event["verb"] == "create"
+    event["verb"] == "create"
         && event["stage"] == "ResponseComplete"
-        && matches!(resource, "pods" | "services")
+        && (about["resource"] == "pods" || about["resource"] == "services")
         && about["subresource"].as_str().is_none_or(str::is_empty)
-        && (200..300).contains(&code);
-    if !is_asked {
-        return Ok(None);
+        && (200..300).contains(&code)
+}
+
+/// The calls of webhooks, in their order.
+fn calls(event: &Value) -> Result<Vec<Call>, String> {
+    let mut calls = BTreeMap::<Vec<u32>, Call>::new();
+    for (key, value) in event["annotations"].as_object().into_iter().flatten() {
+        let (prefix, place) = key.split_once('/').unwrap_or_default();
+        if ![CALL_PREFIX, PATCH_PREFIX, FAILED_OPEN_PREFIX].contains(&prefix) {
+            continue;
+        }
+        let round_and_index = place.split('_').filter_map(|number| number.parse().ok()).collect();
+        let call = calls.entry(round_and_index).or_default();
+        let text = value.as_str().unwrap_or_default();
+        if prefix == FAILED_OPEN_PREFIX {
+            text.clone_into(&mut call.webhook);
+            call.has_failed = true;
+            continue;
+        }
+        let told: Value =
+            serde_json::from_str(text).map_err(|error| format!("annotation {key}: {error}"))?;
+        told["webhook"].as_str().unwrap_or_default().clone_into(&mut call.webhook);
+        if let Some(patch) = told["patch"].as_array() {
+            call.patch.clone_from(patch);
+        }
     }
-    let mut object = event["responseObject"].clone();
-    if object["metadata"].is_null() {
-        return Err("no responseObject: the audit policy needs level RequestResponse".to_owned());
-    }
-    let patch = patch_of(event)?;
-    take_back(&mut object, &patch)?;
-    let kind = if resource == "pods" { "Pod" } else { "Service" };
+    Ok(calls.into_values().collect())
+}
+
+fn review_of(event: &Value, object: &Value) -> Value {
+    let about = &event["objectRef"];
+    let kind = if about["resource"] == "pods" { "Pod" } else { "Service" };
     let dry_run = event["requestURI"].as_str().is_some_and(|uri| uri.contains("dryRun="));
     let request = json!({
         "uid": event["auditID"],
@@ -60,113 +172,44 @@ pub(super) fn read(event: &Value) -> Result<Option<Recorded>, String> {
         "dryRun": dry_run,
         "object": object,
     });
-    let review = json!({
-        "kind": "AdmissionReview",
-        "apiVersion": "admission.k8s.io/v1",
-        "request": request,
-    });
-    Ok(Some(Recorded { review, patch }))
+    json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request})
 }
 
-/// The patch of Linkerd's webhook, if it made one.
-fn patch_of(event: &Value) -> Result<Vec<Value>, String> {
-    let annotations = event["annotations"].as_object();
-    for (key, value) in annotations.into_iter().flatten() {
-        if !key.starts_with(PATCH_ANNOTATION) {
+/// Undoes `add` operations, the last one first. What was overwritten, replaced or removed is not
+/// known.
+fn take_back(object: &mut Value, patch: &[Value]) -> Result<(), String> {
+    for (at, operation) in patch.iter().enumerate().rev() {
+        if operation["op"] != "add" {
             continue;
         }
-        let value: Value = serde_json::from_str(value.as_str().unwrap_or_default())
-            .map_err(|error| format!("annotation {key}: {error}"))?;
-        if value["webhook"] == WEBHOOK {
-            return Ok(value["patch"].as_array().cloned().unwrap_or_default());
-        }
-    }
-    Ok(Vec::new())
-}
-
-/// Undoes `add` operations, the last one first. What an operation overwrote is not known.
-fn take_back(object: &mut Value, patch: &[Value]) -> Result<(), String> {
-    for operation in patch.iter().rev() {
         let pointer = operation["path"].as_str().unwrap_or_default();
         let (parent, key) = pointer.rsplit_once('/').unwrap_or_default();
         let key = key.replace("~1", "/").replace("~0", "~");
         match object.pointer_mut(parent) {
             Some(Value::Object(map)) => {
-                map.shift_remove(&key);
+                // API servers leave out empty labels and annotations: the last one was overwritten.
+                let is_overwritten = parent.starts_with("/metadata/")
+                    && map.len() == 1
+                    && patch[..at].iter().all(|earlier| earlier["path"] != parent);
+                if !is_overwritten {
+                    map.shift_remove(&key);
+                }
             }
             Some(Value::Array(list)) => take_out(list, &key, &operation["value"]),
-            _ => return Err(format!("the object has no {parent} that the patch added to")),
+            _ => return Err(format!("the object has no {parent} that a patch added to")),
         }
     }
     Ok(())
 }
 
-/// Removes a list item: by its name, because what came later may have moved it.
+/// Removes a list item: by its name where what came later may have moved it.
 fn take_out(list: &mut Vec<Value>, key: &str, added: &Value) {
-    let named =
-        list.iter().rposition(|item| !item["name"].is_null() && item["name"] == added["name"]);
-    let numbered = key.parse().ok().filter(|&at| at < list.len());
-    if let Some(at) = named.or(numbered).or(list.len().checked_sub(1)) {
+    let is_it = |item: &Value| item["name"] == added["name"];
+    let numbered = key.parse().ok().filter(|&at: &usize| list.get(at).is_some_and(is_it));
+    if let Some(at) = numbered.or_else(|| list.iter().rposition(is_it)) {
         list.remove(at);
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn event() -> Value {
-        let patch = json!([
-            {"op": "add", "path": "/metadata/annotations", "value": {}},
-            {"op": "add", "path": "/metadata/annotations/linkerd.io~1created-by", "value": "x"},
-            {"op": "add", "path": "/spec/initContainers", "value": []},
-            {"op": "add", "path": "/spec/volumes/-", "value": {"name": "linkerd-identity-token"}},
-            {"op": "add", "path": "/spec/initContainers/0", "value": {"name": "linkerd-init"}},
-        ]);
-        let patch = json!({"webhook": WEBHOOK, "patch": patch, "patchType": "JSONPatch"});
-        json!({
-            "kind": "Event", "apiVersion": "audit.k8s.io/v1", "auditID": "a1", "verb": "create",
-            "stage": "ResponseComplete", "responseStatus": {"code": 201},
-            "objectRef": {"resource": "pods", "namespace": "shop"},
-            "annotations": {"patch.webhook.admission.k8s.io/round_0_index_0": patch.to_string()},
-            "responseObject": {
-                "metadata": {"name": "web", "annotations": {"linkerd.io/created-by": "x"}},
-                "spec": {
-                    "volumes": [{"name": "token"}, {"name": "linkerd-identity-token"}, {"name": "later"}],
-                    "initContainers": [{"name": "linkerd-init"}],
-                },
-            },
-        })
-    }
-
-    #[test]
-    fn the_injectors_own_patch_is_taken_back() {
-        let recorded = read(&event()).expect("must be usable").expect("must matter");
-        let object = &recorded.review["request"]["object"];
-        let expected = json!({"metadata": {"name": "web"},
-            "spec": {"volumes": [{"name": "token"}, {"name": "later"}]}});
-        assert_eq!(*object, expected);
-        assert_eq!(recorded.patch.len(), 5);
-    }
-
-    #[test]
-    fn events_that_no_injector_is_asked_about_are_passed_over() {
-        for (pointer, value) in [
-            ("/verb", json!("get")),
-            ("/stage", json!("RequestReceived")),
-            ("/objectRef/resource", json!("configmaps")),
-            ("/responseStatus/code", json!(409)),
-        ] {
-            let mut event = event();
-            *event.pointer_mut(pointer).expect("must be there") = value;
-            assert!(read(&event).expect("must be readable").is_none(), "{pointer}");
-        }
-    }
-
-    #[test]
-    fn an_event_without_its_object_says_what_is_missing() {
-        let mut event = event();
-        event["responseObject"] = Value::Null;
-        assert!(read(&event).expect_err("must be told").contains("RequestResponse"));
-    }
-}
+mod tests;
