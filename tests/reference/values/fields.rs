@@ -40,11 +40,17 @@ pub(crate) struct Field {
 impl Field {
     /// Whether the release knows the field.
     pub(crate) fn is_known(&self, release: Release) -> bool {
-        release.since(self.since) && !release.since(self.until)
+        let is_there = match self.since {
+            // Back-ported.
+            DETECT_TIMEOUT => release.since_or_stable(self.since),
+            _ => release.since(self.since),
+        };
+        is_there && !release.since(self.until)
     }
 }
 
 const ALWAYS: Edge = (0, 0, 0);
+const DETECT_TIMEOUT: Edge = (23, 11, 1);
 const NEVER: Edge = (u32::MAX, 0, 0);
 
 const fn field(path: &'static str, kind: Kind, since: Edge) -> Field {
@@ -74,8 +80,8 @@ pub(crate) const FIELDS: &[Field] = {
         field("proxy.inboundConnectTimeout", Text, ALWAYS),
         field("proxy.outboundDiscoveryCacheUnusedTimeout", Text, ALWAYS),
         field("proxy.inboundDiscoveryCacheUnusedTimeout", Text, ALWAYS),
-        field("proxy.disableOutboundProtocolDetectTimeout", Flag, ALWAYS),
-        field("proxy.disableInboundProtocolDetectTimeout", Flag, ALWAYS),
+        field("proxy.disableOutboundProtocolDetectTimeout", Flag, DETECT_TIMEOUT),
+        field("proxy.disableInboundProtocolDetectTimeout", Flag, DETECT_TIMEOUT),
         field("proxy.enableShutdownEndpoint", Flag, (24, 6, 2)),
         field("proxy.logLevel", Text, ALWAYS),
         field("proxy.logFormat", Text, ALWAYS),
