@@ -24,6 +24,7 @@ class Injectd:
         self.ca = make_certificates(folder, host)
         self.command = [
             binary, "serve", "--standalone", "--addr", f"{WEBHOOK_IP}:{self.port}",
+            "--metrics-addr", f"{WEBHOOK_IP}:0",
             "--tls-cert", folder / "tls.crt", "--tls-key", folder / "tls.key",
         ]
 

@@ -4,11 +4,14 @@
 //! What it costs is the price of the network; what injectd costs beyond it is the review.
 
 use std::{
+    convert::Infallible,
     fs,
     io::{self, Write as _},
     path::PathBuf,
+    sync::Arc,
 };
 
+use arc_swap::ArcSwap;
 use bytes::Bytes;
 use clap::Parser;
 use futures_util::FutureExt as _;
@@ -20,7 +23,9 @@ use hyper::{
     service::service_fn,
 };
 use injectd::{
-    server::{self, Bound},
+    metrics::ConnectionMetrics,
+    readiness::Readiness,
+    server::{Bound, Door, Limits, Shutdown},
     tls::{self, Identity},
 };
 
@@ -46,7 +51,8 @@ struct Args {
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let args = Args::parse();
     let answer = Bytes::from(vec![b' '; answer_len(&fs::read(&args.review)?)?]);
-    let tls = tls::server_config(Identity::self_signed()?)?;
+    let tls = Arc::new(ArcSwap::new(tls::server_config(Identity::self_signed()?, None)?));
+    let door = Door::new(tls, Limits::default(), ConnectionMetrics::default());
     let bound = Bound::bind(&args.addr).await?;
     writeln!(
         io::stdout().lock(),
@@ -55,7 +61,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         answer.len()
     )?;
     let service = service_fn(move |request| echo(request, answer.clone()));
-    bound.serve(tls, service, server::shutdown_signal()).await;
+    bound.serve(door, service, Shutdown::at_signals(Readiness::default())).await;
     Ok(())
 }
 
@@ -70,11 +76,10 @@ fn answer_len(review: &[u8]) -> Result<usize, Box<dyn std::error::Error>> {
 async fn echo(
     request: Request<Incoming>,
     answer: Bytes,
-) -> Result<Response<Full<Bytes>>, hyper::Error> {
+) -> Result<Response<Full<Bytes>>, Infallible> {
     let mut body = request.into_body();
-    while let Some(frame) = body.frame().await {
-        frame?;
-    }
+    // A body that breaks off is the end of the connection.
+    while let Some(Ok(_)) = body.frame().await {}
     let mut response = Response::new(Full::new(answer));
     let json = HeaderValue::from_static("application/json");
     response.headers_mut().insert(CONTENT_TYPE, json);

@@ -86,7 +86,7 @@ start() {
         [ $tries -lt 200 ] || die "$name printed no address"
         tries=$((tries + 1))
         sleep 0.05
-        addr=$(sed -n 's/^[a-z]* door: \([^ ]*\).*/\1/p' "$work/$name.out")
+        addr=$(sed -n 's/^\(echo\|webhook\) door: \([^ ]*\).*/\2/p' "$work/$name.out")
     done
     eval "${name}_pid=$pid ${name}_addr=$addr"
 }
@@ -132,7 +132,8 @@ cargo build --quiet --release --bin injectd --example echo
 
 load_average=$(cut -d ' ' -f 1 /proc/loadavg)
 start echo "$target/examples/echo" "$review" --addr 127.0.0.1:0
-start injectd "$target/injectd" serve --standalone --addr 127.0.0.1:0
+start injectd "$target/injectd" serve --standalone --addr 127.0.0.1:0 \
+    --metrics-addr 127.0.0.1:0
 # shellcheck disable=SC2154 # start sets them
 echo_at="$echo_pid $echo_addr" injectd_at="$injectd_pid $injectd_addr"
 

@@ -4,23 +4,27 @@
 
 use std::{
     error::Error,
-    fmt::Write as _,
     io::{self, Write as _},
     process::ExitCode,
 };
 
 use clap::{Parser, Subcommand, error::ErrorKind};
 
+use crate::log;
+
 mod compare;
 mod config;
 mod inject;
 mod input;
+mod proxy_injector;
 mod review;
 mod serve;
 mod stream;
 
 /// Wrong usage (`sysexits.h`, `EX_USAGE`).
 const EXIT_USAGE: u8 = 64;
+/// Wrong usage in a program of Go's `flag` package.
+const EXIT_GO_USAGE: u8 = 2;
 /// Differences were found.
 const EXIT_FINDINGS: u8 = 3;
 
@@ -34,7 +38,8 @@ struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Serve(serve::Args),
+    Serve(Box<serve::Args>),
+    ProxyInjector(proxy_injector::Args),
     Review(review::Args),
     Inject(inject::Args),
     Compare(compare::Args),
@@ -46,6 +51,9 @@ pub(crate) enum CommandError {
     /// Flags that do not go together.
     #[error("{0}")]
     Usage(String),
+    /// The same where Linkerd's injector is stood in for: Go's exit code.
+    #[error("{0}")]
+    GoUsage(String),
     /// Anything else.
     #[error("{message}")]
     Failed {
@@ -72,7 +80,8 @@ pub fn main() -> ExitCode {
         Err(error) => return usage(&error),
     };
     let result = match args.command {
-        Command::Serve(args) => serve::run(&args),
+        Command::Serve(args) => serve::run(*args, serve::Manner::Own),
+        Command::ProxyInjector(args) => proxy_injector::run(args),
         Command::Review(args) => review::run(&args),
         Command::Inject(args) => inject::run(&args),
         Command::Compare(args) => compare::run(&args),
@@ -83,6 +92,7 @@ pub fn main() -> ExitCode {
         Err(error) => {
             let code = match error {
                 CommandError::Usage(_) => EXIT_USAGE,
+                CommandError::GoUsage(_) => EXIT_GO_USAGE,
                 CommandError::Findings(_) => EXIT_FINDINGS,
                 _ => 1,
             };
@@ -103,13 +113,7 @@ fn usage(error: &clap::Error) -> ExitCode {
 
 /// Prints an error and the chain of its causes.
 fn complain(error: &dyn Error) {
-    let mut text = format!("error: {error}");
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        write!(text, ": {error}").expect("a string must take text");
-        cause = error.source();
-    }
-    note(&text);
+    note(&format!("error: {}", log::with_causes(error)));
 }
 
 /// Prints a line for the person at the terminal.

@@ -10,11 +10,12 @@ use arc_swap::ArcSwap;
 use crate::{
     linkerd::{
         annotations::Annotation,
-        events,
+        decide, events,
         overrides::Overrides,
         render::{Injection, OpaquePorts},
         snapshot::Snapshot,
     },
+    metrics::TemplateMetrics,
     namespaces::Namespaces,
     outcome::{Event, Outcome, Regarding, SkipReasons, Verdict, Workload},
     patch::{Base64Sink, Segment, Sink, write_add, write_add_string},
@@ -32,6 +33,7 @@ pub struct Injector {
     snapshot: ArcSwap<Snapshot>,
     namespaces: Namespaces,
     workloads: Workloads,
+    template_metrics: TemplateMetrics,
 }
 
 /// The object that an event is sent to, in the event's namespace.
@@ -58,7 +60,14 @@ impl Injector {
     /// An injector that serves with this configuration.
     #[must_use]
     pub fn new(snapshot: Snapshot, namespaces: Namespaces, workloads: Workloads) -> Self {
-        Self { snapshot: ArcSwap::from_pointee(snapshot), namespaces, workloads }
+        let snapshot = ArcSwap::from_pointee(snapshot);
+        Self { snapshot, namespaces, workloads, template_metrics: TemplateMetrics::default() }
+    }
+
+    /// The same injector, which counts what its cache of templates finds.
+    #[must_use]
+    pub fn counting(self, template_metrics: TemplateMetrics) -> Self {
+        Self { template_metrics, ..self }
     }
 
     /// The configuration in force.
@@ -130,11 +139,15 @@ impl Injector {
         let workload = (request.kind != Kind::Pod).then_some(&object.metadata.annotations);
         let overrides = snapshot.overrides(annotations, workload, namespace);
         outcome.reasons = snapshot.decider.decide(pod.map(|(_, spec)| spec), &overrides);
+        outcome.annotation_at = decide::annotation_at(&overrides);
         match pod {
             Some(pod) if outcome.reasons.is_empty() => {
                 let workload = self.workload_of(request, object).await;
+                if let Some(workload) = &workload {
+                    outcome.owner_kind = owner_kind(&workload.kind);
+                }
                 let review = Review { request, object, snapshot, overrides: &overrides };
-                review.inject(pod, workload, outcome)
+                review.inject(pod, workload, &self.template_metrics, outcome)
             }
             _ => Review { request, object, snapshot, overrides: &overrides }.leave_alone(outcome),
         }
@@ -169,10 +182,11 @@ impl<'a> Review<'_, 'a> {
         &self,
         (metadata, spec): (&Metadata<'a>, &Spec<'a>),
         workload: Option<Workload<'a>>,
+        metrics: &TemplateMetrics,
         outcome: &mut Outcome<'a>,
     ) -> Vec<u8> {
         let Self { request, object, snapshot, overrides } = *self;
-        let compiled = snapshot.template(overrides, request.kind.path_prefix());
+        let compiled = snapshot.template(overrides, request.kind.path_prefix(), metrics);
         outcome.warnings.clone_from(&compiled.warnings);
         let template = match &compiled.template {
             Ok(template) => template,
@@ -278,6 +292,14 @@ fn deny(request: &Request<'_>, outcome: &mut Outcome<'_>, reason: Cow<'static, s
     out
 }
 
+/// The kind of an owner if it is of those that own pods, else nothing.
+fn owner_kind(kind: &str) -> &'static str {
+    match Kind::of(kind) {
+        kind @ (Kind::Workload(_) | Kind::CronJob) => kind.as_str(),
+        Kind::Pod | Kind::Service | Kind::Other => "",
+    }
+}
+
 impl<'a> Outcome<'a> {
     fn of(request: &Request<'a>, generation: u64) -> Self {
         let name = match &request.subject {
@@ -289,6 +311,14 @@ impl<'a> Outcome<'a> {
             kind: request.kind,
             namespace: request.namespace.clone(),
             name,
+            owner_kind: match (&request.subject, request.kind) {
+                (Subject::Object(object), Kind::Pod) => match object.metadata.owner() {
+                    Some(owner) => owner_kind(&owner.kind),
+                    None => "pod",
+                },
+                _ => "",
+            },
+            annotation_at: "",
             verdict: Verdict::Allowed,
             reasons: SkipReasons::default(),
             denial: None,

@@ -6,9 +6,13 @@
 
 pub mod cli;
 
+pub mod admin;
+pub mod profiler;
+pub mod webhook;
+
+pub mod reload;
 pub mod server;
 pub mod tls;
-pub mod webhook;
 
 pub mod injector;
 
@@ -19,6 +23,7 @@ pub mod workloads;
 
 pub mod linkerd;
 
+pub mod metrics;
 pub mod objects;
 pub mod outcome;
 pub mod patch;
@@ -27,4 +32,5 @@ pub mod pod;
 pub mod go;
 pub mod json;
 pub mod log;
+pub mod readiness;
 pub mod yaml;

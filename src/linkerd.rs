@@ -11,6 +11,7 @@ pub mod decide;
 pub mod differences;
 pub mod env_var;
 pub mod events;
+pub mod log_lines;
 pub mod overrides;
 pub mod ports;
 pub mod release;

@@ -7,6 +7,7 @@
 
 use std::{
     cell::RefCell,
+    error::Error,
     fmt::{self, Write as _},
     io::{self, Write as _},
     mem,
@@ -38,9 +39,10 @@ const LINGER: Duration = Duration::from_millis(10);
 const MAX_WAITING_BYTES: usize = 1 << 20;
 
 /// How a line is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
     /// `time="…" level=info msg=… key=value`
+    #[value(name = "plain")]
     Text,
     /// `{"level":"info","msg":"…","time":"…"}`
     Json,
@@ -297,6 +299,18 @@ impl Visit for Fields<'_> {
         self.record_str(field, &text);
         self.line.value = text;
     }
+}
+
+/// An error and the chain of its causes.
+#[must_use]
+pub fn with_causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        write!(text, ": {error}").expect("a string must take text");
+        cause = error.source();
+    }
+    text
 }
 
 fn level_name(level: Level) -> &'static str {

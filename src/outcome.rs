@@ -7,7 +7,7 @@ use std::{borrow::Cow, fmt};
 use crate::pod::{Kind, OwnerReference, Text};
 
 /// What was decided.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Verdict {
     /// The pod got its sidecar.
     Injected,
@@ -44,7 +44,7 @@ pub enum SkipReason {
 }
 
 /// A set of skip reasons.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct SkipReasons(u8);
 
 /// An annotation that was ignored, or understood in part.
@@ -101,6 +101,11 @@ pub struct Outcome<'a> {
     pub namespace: Text<'a>,
     /// Name of the object, or the prefix it will be made from.
     pub name: Text<'a>,
+    /// Kind of the root owner as far as it was looked for, `pod` for bare pods; a closed set, empty
+    /// for what is outside of it.
+    pub owner_kind: &'static str,
+    /// Whose annotation asked for injection or against it: `workload`, `namespace` or empty.
+    pub annotation_at: &'static str,
     /// What was decided.
     pub verdict: Verdict,
     /// Why a pod was not injected.
@@ -118,6 +123,10 @@ pub struct Outcome<'a> {
 // === impl Verdict ===
 
 impl Verdict {
+    /// Every verdict.
+    pub const ALL: [Self; 5] =
+        [Self::Injected, Self::Annotated, Self::Skipped, Self::Allowed, Self::Denied];
+
     /// The value of the metric label.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -134,7 +143,8 @@ impl Verdict {
 // === impl SkipReason ===
 
 impl SkipReason {
-    const ALL: [Self; 8] = [
+    /// Every reason, in upstream's order.
+    pub const ALL: [Self; 8] = [
         Self::HostNetwork,
         Self::SidecarExists,
         Self::UnsupportedResource,
@@ -173,6 +183,12 @@ impl SkipReasons {
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.0 == 0
+    }
+
+    /// The reasons as metric labels, audit annotations and the log have them.
+    #[must_use]
+    pub fn joined(self) -> String {
+        self.iter().map(SkipReason::as_str).collect::<Vec<_>>().join(",")
     }
 
     /// The reasons in upstream's order.

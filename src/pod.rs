@@ -227,6 +227,20 @@ view! {
 // === impl Kind ===
 
 impl Kind {
+    /// What [`Kind::as_str`] may say.
+    pub const NAMES: [&str; 10] = [
+        "pod",
+        "deployment",
+        "replicationcontroller",
+        "replicaset",
+        "job",
+        "daemonset",
+        "statefulset",
+        "cronjob",
+        "service",
+        "other",
+    ];
+
     /// Tells a kind by its name; upper and lower case are the same (`inject.go`).
     #[must_use]
     pub fn of(name: &str) -> Self {

@@ -231,14 +231,8 @@ pub fn end_response(out: &mut Vec<u8>, outcome: &Outcome<'_>) {
     out.extend_from_slice(br#","auditAnnotations":{"verdict":"#);
     json::write_string(out, outcome.verdict.as_str());
     if !outcome.reasons.is_empty() {
-        out.extend_from_slice(br#","reasons":""#);
-        for (index, reason) in outcome.reasons.iter().enumerate() {
-            if index > 0 {
-                out.push(b',');
-            }
-            out.extend_from_slice(reason.as_str().as_bytes());
-        }
-        out.push(b'"');
+        out.extend_from_slice(br#","reasons":"#);
+        json::write_string(out, &outcome.reasons.joined());
     }
     out.push(b'}');
     for (index, warning) in outcome.warnings.iter().enumerate() {

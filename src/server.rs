@@ -1,37 +1,62 @@
 //! Connections: from a listener through TLS to HTTP/1.1 and HTTP/2, until shutdown.
 //!
-//! One connection's trouble never touches another: each is a task of its own. Not for requests:
-//! those are the service's.
+//! One connection's trouble never touches another: each is a task of its own, and how many there
+//! may be is a limit. Not for requests: those are the service's.
 
-use std::{future::Future, io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    convert::Infallible,
+    io,
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
-use bytes::Bytes;
-use http_body_util::Full;
-use hyper::{Request, Response, body::Incoming, service::Service};
+use arc_swap::ArcSwap;
+use hyper::{Request, body::Incoming, service::Service};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
-    server::{conn::auto, graceful::GracefulShutdown},
+    server::{
+        conn::auto,
+        graceful::{GracefulShutdown, Watcher},
+    },
 };
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustls::ServerConfig;
 use tokio::{
     io::BufReader,
     net::{TcpListener, TcpStream, lookup_host},
-    signal::unix::{SignalKind, signal},
+    sync::Semaphore,
     time::{sleep, timeout},
 };
-use tokio_rustls::TlsAcceptor;
+use tokio_io_timeout::TimeoutStream;
+use tokio_rustls::{TlsAcceptor, server::TlsStream};
 use tracing::{debug, info, warn};
 
-/// Longest TLS handshake: the API server gives a whole review at most 30 seconds.
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Longest wait for a request's header, which includes idling: Go keeps connections for 90 seconds.
-const HEADER_TIMEOUT: Duration = Duration::from_mins(2);
-/// How long shutdown waits for requests under way.
-const DRAIN_TIMEOUT: Duration = Duration::from_secs(25);
+use crate::metrics::ConnectionMetrics;
+
+mod admission;
+mod limits;
+mod shutdown;
+
+pub use admission::{Admission, Answered, overloaded};
+pub use limits::{Limits, parse_duration};
+pub use shutdown::{Shutdown, Signalled};
+
 /// Pause after a failed accept, when file descriptors run out for example.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Room for encrypted bytes: rustls alone reads 4 KB at a time.
 const READ_BUFFER_BYTES: usize = 32 << 10;
+/// Largest header list of an HTTP/2 request.
+const MAX_HEADER_LIST_BYTES: u32 = 16 << 10;
+/// How often an idle HTTP/2 connection is asked whether anybody is there, and how long for.
+const PING_INTERVAL: Duration = Duration::from_secs(30);
+const PING_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// The TLS configuration that the next connection gets.
+pub type CurrentTls = Arc<ArcSwap<ServerConfig>>;
 
 /// A listener that nobody is served on yet.
 #[derive(Debug)]
@@ -41,11 +66,19 @@ pub struct Bound {
 }
 
 /// How connections are served; shared by all of them.
-struct Connections<S> {
-    tls: TlsAcceptor,
+#[derive(Debug)]
+pub struct Door {
+    tls: CurrentTls,
+    limits: Limits,
+    metrics: ConnectionMetrics,
     http: auto::Builder<TokioExecutor>,
-    service: S,
+    served: Arc<Semaphore>,
+    turned_away: Arc<Semaphore>,
+    handshakes: Arc<Semaphore>,
+    is_draining: Arc<AtomicBool>,
 }
+
+type Stream = TlsStream<BufReader<std::pin::Pin<Box<TimeoutStream<TcpStream>>>>>;
 
 impl Bound {
     /// Binds an address as Go writes it: `:8443` is dual stack, or IPv4 where that is all there is.
@@ -71,77 +104,171 @@ impl Bound {
         self.local_addr
     }
 
-    /// Serves until `shutdown` is done and requests under way are answered.
-    pub async fn serve<S>(
-        self,
-        tls: Arc<ServerConfig>,
-        service: S,
-        shutdown: impl Future<Output = ()>,
-    ) where
-        S: Service<Request<Incoming>, Response = Response<Full<Bytes>>>
+    /// The bare listener, for a door without TLS.
+    #[must_use]
+    pub fn into_listener(self) -> TcpListener {
+        self.listener
+    }
+
+    /// Serves until told to stop and requests under way are answered: first with `connection:
+    /// close` for as long as others need to learn of it, then without new connections.
+    pub async fn serve<S>(self, door: Door, service: S, mut shutdown: Shutdown)
+    where
+        S: Service<Request<Incoming>, Response = Answered, Error = Infallible>
             + Clone
             + Send
             + Sync
             + 'static,
         S::Future: Send,
-        S::Error: std::error::Error + Send + Sync,
     {
-        let mut http = auto::Builder::new(TokioExecutor::new());
-        http.http1().timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);
-        http.http2().timer(TokioTimer::new()).max_header_list_size(16 << 10);
-        let connections = Arc::new(Connections { tls: TlsAcceptor::from(tls), http, service });
+        let door = Arc::new(door);
         let graceful = GracefulShutdown::new();
-        let mut shutdown = std::pin::pin!(shutdown);
-        loop {
-            let accepted = tokio::select! {
-                accepted = self.listener.accept() => accepted,
-                () = &mut shutdown => break,
-            };
-            match accepted {
-                Ok((stream, peer)) => {
-                    let (connections, watcher) = (Arc::clone(&connections), graceful.watcher());
-                    tokio::spawn(async move { connections.serve(stream, peer, watcher).await });
-                }
-                Err(error) => {
-                    warn!(%error, "cannot accept a connection");
-                    sleep(ACCEPT_PAUSE).await;
+        tokio::select! {
+            never = accept(&self.listener, &door, &service, &graceful) => match never {},
+            signalled = shutdown.begun() => {
+                info!("shutting down");
+                door.is_draining.store(true, Ordering::Release);
+                if signalled == Signalled::ToTerminate {
+                    let accept = accept(&self.listener, &door, &service, &graceful);
+                    tokio::select! {
+                        never = accept => match never {},
+                        () = sleep(door.limits.drain_delay) => {}
+                        () = shutdown.hastened() => {}
+                    }
                 }
             }
         }
         drop(self.listener);
-        info!("shutting down");
-        if timeout(DRAIN_TIMEOUT, graceful.shutdown()).await.is_err() {
-            warn!("requests were still under way");
+        tokio::select! {
+            drained = timeout(door.limits.drain_timeout, graceful.shutdown()) => {
+                if drained.is_err() {
+                    warn!("requests were still under way");
+                }
+            }
+            () = shutdown.hastened() => warn!("told again to stop: requests were still under way"),
         }
     }
 }
 
-impl<S> Connections<S>
+async fn accept<S>(
+    listener: &TcpListener,
+    door: &Arc<Door>,
+    service: &S,
+    graceful: &GracefulShutdown,
+) -> Infallible
 where
-    S: Service<Request<Incoming>, Response = Response<Full<Bytes>>> + Clone + Send + Sync + 'static,
+    S: Service<Request<Incoming>, Response = Answered, Error = Infallible>
+        + Clone
+        + Send
+        + Sync
+        + 'static,
     S::Future: Send,
-    S::Error: std::error::Error + Send + Sync,
 {
-    async fn serve(
-        &self,
-        stream: TcpStream,
-        peer: SocketAddr,
-        watcher: hyper_util::server::graceful::Watcher,
-    ) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, peer)) => {
+                door.metrics.accepted.increment(1);
+                let (door, service) = (Arc::clone(door), service.clone());
+                let watcher = graceful.watcher();
+                tokio::spawn(async move { door.serve(stream, peer, service, watcher).await });
+            }
+            Err(error) => {
+                warn!(%error, "cannot accept a connection");
+                sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+impl Door {
+    /// A door that shows what `tls` holds when a connection comes.
+    #[must_use]
+    pub fn new(tls: CurrentTls, limits: Limits, metrics: ConnectionMetrics) -> Self {
+        let mut http = auto::Builder::new(TokioExecutor::new());
+        http.http1().timer(TokioTimer::new()).header_read_timeout(limits.header_timeout);
+        http.http2()
+            .timer(TokioTimer::new())
+            .max_header_list_size(MAX_HEADER_LIST_BYTES)
+            .max_concurrent_streams(limits.http2_max_streams)
+            .max_pending_accept_reset_streams(limits.http2_max_resets)
+            .keep_alive_interval(PING_INTERVAL)
+            .keep_alive_timeout(PING_TIMEOUT);
+        Self {
+            served: Arc::new(Semaphore::new(limits.max_connections)),
+            turned_away: Arc::new(Semaphore::new(limits.max_connections)),
+            handshakes: Arc::new(Semaphore::new(limits.max_handshakes)),
+            is_draining: Arc::default(),
+            tls,
+            limits,
+            metrics,
+            http,
+        }
+    }
+
+    async fn serve<S>(&self, stream: TcpStream, peer: SocketAddr, service: S, watcher: Watcher)
+    where
+        S: Service<Request<Incoming>, Response = Answered, Error = Infallible>
+            + Clone
+            + Send
+            + Sync
+            + 'static,
+        S::Future: Send,
+    {
+        let served = self.served.try_acquire();
+        let is_served = served.is_ok();
+        if !is_served {
+            self.metrics.over_limit.increment(1);
+        }
+        let Ok(permit) = served.or_else(|_| self.turned_away.try_acquire()) else {
+            return;
+        };
+        self.metrics.open.increment(1);
+        if let Some(stream) = self.handshake(stream, peer).await {
+            let service = Admission::new(service, is_served, Arc::clone(&self.is_draining));
+            let connection = self.http.serve_connection(TokioIo::new(stream), service);
+            if let Err(error) = watcher.watch(connection.into_owned()).await {
+                debug!(%peer, %error, "connection failed");
+            }
+        }
+        self.metrics.open.decrement(1);
+        drop(permit);
+    }
+
+    async fn handshake(&self, stream: TcpStream, peer: SocketAddr) -> Option<Stream> {
+        let Ok(_permit) = self.handshakes.try_acquire() else {
+            self.metrics.over_handshakes.increment(1);
+            return None;
+        };
         // Answers are written whole; waiting for more to send only delays them.
         if let Err(error) = stream.set_nodelay(true) {
             debug!(%peer, %error, "cannot set TCP_NODELAY");
         }
-        let stream = BufReader::with_capacity(READ_BUFFER_BYTES, stream);
-        let stream = match timeout(HANDSHAKE_TIMEOUT, self.tls.accept(stream)).await {
-            Ok(Ok(stream)) => stream,
-            Ok(Err(error)) => return debug!(%peer, %error, "TLS handshake failed"),
-            Err(_) => return debug!(%peer, "TLS handshake took too long"),
-        };
-        let connection = self.http.serve_connection(TokioIo::new(stream), self.service.clone());
-        if let Err(error) = watcher.watch(connection.into_owned()).await {
-            debug!(%peer, %error, "connection failed");
+        let mut stream = TimeoutStream::new(stream);
+        stream.set_write_timeout(Some(self.limits.write_timeout));
+        let stream = BufReader::with_capacity(READ_BUFFER_BYTES, Box::pin(stream));
+        let acceptor = TlsAcceptor::from(self.tls.load_full());
+        match timeout(self.limits.handshake_timeout, acceptor.accept(stream)).await {
+            Ok(Ok(stream)) => return Some(stream),
+            Ok(Err(error)) => {
+                self.metrics.failed_handshakes.increment(1);
+                debug!(%peer, %error, "TLS handshake failed");
+            }
+            Err(_) => {
+                self.metrics.slow_handshakes.increment(1);
+                debug!(%peer, "TLS handshake took too long");
+            }
         }
+        None
+    }
+}
+
+/// Raises the number of descriptors that the process may open to the most it may ask for, as Go
+/// does.
+pub fn raise_descriptor_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    if let Err(error) = setrlimit(Resource::Nofile, raised) {
+        debug!(%error, "cannot raise the limit of open descriptors");
     }
 }
 
@@ -150,20 +277,4 @@ async fn first_addr(addr: &str) -> io::Result<SocketAddr> {
         .await?
         .next()
         .ok_or_else(|| io::Error::new(io::ErrorKind::AddrNotAvailable, "the name has no address"))
-}
-
-/// Done at the first SIGTERM or SIGINT.
-pub async fn shutdown_signal() {
-    let (mut terminate, mut interrupt) =
-        match (signal(SignalKind::terminate()), signal(SignalKind::interrupt())) {
-            (Ok(terminate), Ok(interrupt)) => (terminate, interrupt),
-            (Err(error), _) | (_, Err(error)) => {
-                warn!(%error, "cannot listen for signals: only SIGKILL stops this process");
-                return std::future::pending().await;
-            }
-        };
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-    }
 }

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use rustls::{
-    ServerConfig,
+    RootCertStore, ServerConfig,
     crypto::aws_lc_rs,
     pki_types::{
         CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer,
         pem::{self, PemObject as _},
     },
+    server::{VerifierBuilderError, WebPkiClientVerifier},
 };
+use x509_parser::parse_x509_certificate;
 
 /// Names that a self-signed certificate is good for.
 const SELF_SIGNED_NAMES: [&str; 4] =
@@ -37,6 +39,15 @@ pub enum TlsError {
     /// Certificate and key do not go together, or the key is of an unknown kind.
     #[error("the certificate and the private key cannot be used together")]
     Pair(#[source] rustls::Error),
+    /// The file of the clients' CA is no PEM.
+    #[error("the CA of clients cannot be read; expected certificates as PEM")]
+    ClientRoots(#[source] pem::Error),
+    /// A certificate of the clients' CA cannot be used.
+    #[error("a certificate of the CA of clients cannot be used")]
+    ClientRoot(#[source] rustls::Error),
+    /// The clients' CA cannot be used.
+    #[error("the CA of clients cannot be used; expected one certificate at least")]
+    ClientCa(#[source] VerifierBuilderError),
     /// No certificate could be made.
     #[error("no self-signed certificate could be made")]
     SelfSigned(#[source] rcgen::Error),
@@ -57,6 +68,13 @@ impl Identity {
         Ok(Self { chain, key: PrivateKeyDer::from_pem_slice(key).map_err(TlsError::Key)? })
     }
 
+    /// When the leaf expires, in seconds since 1970; `None` if that cannot be read.
+    #[must_use]
+    pub fn expires(&self) -> Option<i64> {
+        let (_, leaf) = parse_x509_certificate(self.chain.first()?).ok()?;
+        Some(leaf.validity().not_after.timestamp())
+    }
+
     /// Makes a certificate for this machine.
     ///
     /// # Errors
@@ -69,23 +87,43 @@ impl Identity {
     }
 }
 
-/// The configuration of a door that shows this identity and speaks HTTP/2 and HTTP/1.1.
+/// The configuration of a door that shows this identity and speaks HTTP/2 and HTTP/1.1. With
+/// `client_ca`, certificates as PEM, it speaks to clients of that CA alone.
 ///
 /// # Errors
-/// When the key does not belong to the certificate.
+/// When the key does not belong to the certificate, or the CA cannot be read.
 ///
 /// # Panics
 /// Never: the provider knows TLS 1.3.
-pub fn server_config(identity: Identity) -> Result<Arc<ServerConfig>, TlsError> {
+pub fn server_config(
+    identity: Identity,
+    client_ca: Option<&[u8]>,
+) -> Result<Arc<ServerConfig>, TlsError> {
     let provider = Arc::new(aws_lc_rs::default_provider());
-    let mut config = ServerConfig::builder_with_provider(provider)
+    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(&[&rustls::version::TLS13])
-        .expect("the provider must know TLS 1.3")
-        .with_no_client_auth()
-        .with_single_cert(identity.chain, identity.key)
-        .map_err(TlsError::Pair)?;
+        .expect("the provider must know TLS 1.3");
+    let builder = match client_ca {
+        None => builder.with_no_client_auth(),
+        Some(client_ca) => {
+            let roots = Arc::new(roots(client_ca)?);
+            let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider).build();
+            builder.with_client_cert_verifier(verifier.map_err(TlsError::ClientCa)?)
+        }
+    };
+    let mut config =
+        builder.with_single_cert(identity.chain, identity.key).map_err(TlsError::Pair)?;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(Arc::new(config))
+}
+
+fn roots(pem: &[u8]) -> Result<RootCertStore, TlsError> {
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(pem) {
+        let certificate = certificate.map_err(TlsError::ClientRoots)?;
+        roots.add(certificate).map_err(TlsError::ClientRoot)?;
+    }
+    Ok(roots)
 }
 
 #[cfg(test)]
@@ -97,7 +135,22 @@ mod tests {
         let (one, other) = (Identity::self_signed(), Identity::self_signed());
         let (one, other) = (one.expect("identity"), other.expect("identity"));
         let torn = Identity { chain: one.chain, key: other.key };
-        assert!(matches!(server_config(torn), Err(TlsError::Pair(_))));
+        assert!(matches!(server_config(torn, None), Err(TlsError::Pair(_))));
+    }
+
+    #[test]
+    fn a_ca_of_clients_holds_a_certificate() {
+        let config =
+            |ca: &[u8]| server_config(Identity::self_signed().expect("identity"), Some(ca));
+        assert!(matches!(config(b""), Err(TlsError::ClientCa(_))));
+        let ca = rcgen::generate_simple_self_signed(vec!["x".to_owned()]).expect("identity");
+        assert!(config(ca.cert.pem().as_bytes()).is_ok());
+    }
+
+    #[test]
+    fn the_end_of_a_certificate_is_known() {
+        let expires = Identity::self_signed().expect("identity").expires();
+        assert!(expires.is_some_and(|seconds| seconds > 0));
     }
 
     #[test]

@@ -1,10 +1,13 @@
 //! The webhook door: HTTP around the injection core.
 //!
-//! Bytes in, at most 10 MiB; status codes of errors; one log line per review. Any path is a review,
-//! as upstream's webhook takes any.
+//! Bytes in, at most 10 MiB; status codes of errors; what became of a review is counted and told
+//! once, from its outcome. Any path is a review, as upstream's webhook takes any.
 
 use std::{
-    convert::Infallible, error::Error as _, panic::AssertUnwindSafe, sync::Arc, time::Duration,
+    convert::Infallible,
+    panic::AssertUnwindSafe,
+    sync::Arc,
+    time::{Duration, Instant},
 };
 
 use bytes::{Bytes, BytesMut};
@@ -13,62 +16,82 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::{
     Method, Request, Response, StatusCode,
     body::{Body as _, Incoming},
-    header::{ALLOW, CONTENT_TYPE, HeaderValue},
+    header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderValue},
     service::Service,
 };
-use tokio::time::timeout;
-use tracing::{debug, error, info, warn};
+use tokio::{
+    sync::{Semaphore, SemaphorePermit},
+    time::{timeout, timeout_at},
+};
+use tracing::{Level, debug, enabled, error, info, warn};
 
 use crate::{
     injector::Injector,
+    linkerd::log_lines,
+    log,
+    metrics::{ReviewMetrics, Unanswered},
     outcome::{Outcome, Verdict},
+    server::{Answered, Limits, overloaded},
 };
+
+mod deadline;
+
+use deadline::Deadline;
 
 /// Largest body, as upstream's.
 pub const MAX_BODY_BYTES: usize = 10 << 20;
-/// Room for a body whose length is not known to be honest.
+/// Room that every body has.
 const FIRST_BODY_BYTES: usize = 64 << 10;
 /// What is read and thrown away of a body that is too large, so that the answer is heard.
 const MAX_DISCARDED_BYTES: usize = 2 * MAX_BODY_BYTES;
 /// How long that may take.
 const DISCARD_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// How reviews are told in the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogStyle {
+    /// One line for a review.
+    Line,
+    /// The lines of Linkerd's injector.
+    Linkerd,
+}
+
 /// The service behind the webhook door.
 #[derive(Debug, Clone)]
-pub struct Webhook {
+pub struct Webhook(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
     injector: Arc<Injector>,
+    body_timeout: Duration,
+    body_memory: Semaphore,
+    metrics: ReviewMetrics,
+    log_style: LogStyle,
 }
 
 /// A request that gets no `AdmissionReview` for an answer.
 #[derive(Debug)]
-enum Refusal {
-    Method,
-    TooLarge,
-    Unreadable(String),
+struct Refusal {
+    why: Unanswered,
+    text: String,
 }
-
-type Answered = Response<Full<Bytes>>;
 
 impl Webhook {
     /// A door to the injector.
     #[must_use]
-    pub fn new(injector: Arc<Injector>) -> Self {
-        Self { injector }
-    }
-
-    async fn answer(&self, request: Request<Incoming>) -> Result<Answered, Refusal> {
-        if request.method() != Method::POST {
-            return Err(Refusal::Method);
-        }
-        let body = read_body(request.into_body()).await?;
-        let answer = self.injector.review(&body).await.map_err(|error| {
-            let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
-            Refusal::Unreadable(format!("{error}{cause}"))
-        })?;
-        log(&answer.outcome);
-        let mut response = Response::new(Full::new(Bytes::from(answer.body)));
-        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        Ok(response)
+    pub fn new(
+        injector: Arc<Injector>,
+        limits: &Limits,
+        metrics: ReviewMetrics,
+        log_style: LogStyle,
+    ) -> Self {
+        Self(Arc::new(Shared {
+            injector,
+            body_timeout: limits.body_timeout,
+            body_memory: Semaphore::new(limits.max_body_memory),
+            metrics,
+            log_style,
+        }))
     }
 }
 
@@ -78,12 +101,17 @@ impl Service<Request<Incoming>> for Webhook {
     type Future = BoxFuture<'static, Result<Answered, Infallible>>;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
-        let webhook = self.clone();
+        let shared = Arc::clone(&self.0);
         let answered = async move {
-            match AssertUnwindSafe(webhook.answer(request)).catch_unwind().await {
+            let _in_flight = shared.metrics.begin();
+            match AssertUnwindSafe(shared.answer(request)).catch_unwind().await {
                 Ok(Ok(response)) => Ok(response),
-                Ok(Err(refusal)) => Ok(refusal.into_response()),
+                Ok(Err(refusal)) => {
+                    shared.metrics.unanswered(refusal.why);
+                    Ok(refusal.into_response())
+                }
                 Err(_) => {
+                    shared.metrics.panicked();
                     error!("a review failed because of a bug in injectd");
                     let text = "a bug in injectd: see its log".to_owned();
                     Ok(plain(StatusCode::INTERNAL_SERVER_ERROR, text))
@@ -94,23 +122,122 @@ impl Service<Request<Incoming>> for Webhook {
     }
 }
 
+impl Shared {
+    async fn answer(&self, request: Request<Incoming>) -> Result<Answered, Refusal> {
+        let begin = Instant::now();
+        if request.method() != Method::POST {
+            return Err(Refusal::new(Unanswered::Method, "reviews are sent with POST"));
+        }
+        let deadline = Deadline::of(request.uri().query(), begin);
+        let body_timeout = self.body_timeout.min(deadline.rest());
+        let (body, _permit) =
+            timeout(body_timeout, self.read_body(request.into_body()))
+                .await
+                .map_err(|_| Refusal::new(Unanswered::SlowBody, "the body took too long"))??;
+        if deadline.is_over() {
+            return Err(Refusal::deadline());
+        }
+        let answer = timeout_at(deadline.at(), self.injector.review(&body))
+            .await
+            .map_err(|_| Refusal::deadline())?
+            .map_err(|error| Refusal::new(Unanswered::NotAReview, &log::with_causes(&error)))?;
+        self.metrics.record(&answer.outcome, begin.elapsed());
+        self.tell(&answer.outcome, &body, &answer.body);
+        let mut response = Response::new(Full::new(Bytes::from(answer.body)));
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        Ok(response)
+    }
+
+    fn tell(&self, outcome: &Outcome<'_>, body: &[u8], answer: &[u8]) {
+        match self.log_style {
+            LogStyle::Line => tell_in_a_line(outcome),
+            LogStyle::Linkerd => {
+                log_lines::tell(outcome);
+                if enabled!(Level::DEBUG) {
+                    let [review, answer] = [body, answer].map(String::from_utf8_lossy);
+                    log_lines::tell_whole(&review, self.injector.snapshot().values(), &answer);
+                }
+            }
+        }
+    }
+
+    /// The whole body; not copied if it came in one piece.
+    async fn read_body(
+        &self,
+        mut body: Incoming,
+    ) -> Result<(Bytes, Option<SemaphorePermit<'_>>), Refusal> {
+        let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+        let mut whole = Bytes::new();
+        let mut pieces = BytesMut::new();
+        let mut permit = None;
+        while let Some(data) = next_data(&mut body).await? {
+            let expected = announced.max(pieces.len() + data.len());
+            if expected > MAX_BODY_BYTES {
+                discard(body).await;
+                let text = format!("the body is larger than {MAX_BODY_BYTES} bytes");
+                return Err(Refusal::new(Unanswered::TooLarge, &text));
+            }
+            self.reserve(&mut permit, expected)?;
+            if data.len() == announced {
+                whole = data;
+            } else {
+                pieces.reserve(announced.min(FIRST_BODY_BYTES).saturating_sub(pieces.len()));
+                pieces.extend_from_slice(&data);
+            }
+        }
+        Ok((if pieces.is_empty() { whole } else { pieces.freeze() }, permit))
+    }
+
+    /// Makes room for what of a body is beyond the room that every body has.
+    fn reserve<'s>(
+        &'s self,
+        permit: &mut Option<SemaphorePermit<'s>>,
+        bytes: usize,
+    ) -> Result<(), Refusal> {
+        let held = permit.as_ref().map_or(0, SemaphorePermit::num_permits);
+        let missing = bytes.saturating_sub(FIRST_BODY_BYTES).saturating_sub(held);
+        if missing == 0 {
+            return Ok(());
+        }
+        let more =
+            u32::try_from(missing).ok().and_then(|it| self.body_memory.try_acquire_many(it).ok());
+        let more = more
+            .ok_or_else(|| Refusal::new(Unanswered::Bodies, "too many large bodies at a time"))?;
+        match permit {
+            Some(permit) => permit.merge(more),
+            None => *permit = Some(more),
+        }
+        Ok(())
+    }
+}
+
 impl Refusal {
+    fn new(why: Unanswered, text: &str) -> Self {
+        Self { why, text: text.to_owned() }
+    }
+
+    fn deadline() -> Self {
+        Self::new(Unanswered::Deadline, "nobody waits for the answer any more")
+    }
+
     fn into_response(self) -> Answered {
-        match self {
-            Self::Method => {
-                let text = "reviews are sent with POST".to_owned();
-                let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, text);
+        match self.why {
+            Unanswered::Method => {
+                let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, self.text);
                 response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
                 response
             }
-            Self::TooLarge => {
-                let text = format!("the body is larger than {MAX_BODY_BYTES} bytes");
-                plain(StatusCode::PAYLOAD_TOO_LARGE, text)
+            Unanswered::TooLarge => plain(StatusCode::PAYLOAD_TOO_LARGE, self.text),
+            Unanswered::NotAReview => {
+                warn!(error = self.text, "cannot read a review");
+                plain(StatusCode::BAD_REQUEST, self.text)
             }
-            Self::Unreadable(text) => {
-                warn!(error = text, "cannot read a review");
-                plain(StatusCode::BAD_REQUEST, text)
+            Unanswered::SlowBody => {
+                let mut response = plain(StatusCode::REQUEST_TIMEOUT, self.text);
+                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+                response
             }
+            Unanswered::Bodies | Unanswered::Deadline => overloaded(&self.text),
         }
     }
 }
@@ -123,26 +250,6 @@ fn plain(status: StatusCode, mut text: String) -> Answered {
     let text_plain = HeaderValue::from_static("text/plain; charset=utf-8");
     response.headers_mut().insert(CONTENT_TYPE, text_plain);
     response
-}
-
-/// The whole body; not copied if it came in one piece.
-async fn read_body(mut body: Incoming) -> Result<Bytes, Refusal> {
-    let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-    let mut whole = Bytes::new();
-    let mut pieces = BytesMut::new();
-    while let Some(data) = next_data(&mut body).await? {
-        if announced.max(pieces.len() + data.len()) > MAX_BODY_BYTES {
-            discard(body).await;
-            return Err(Refusal::TooLarge);
-        }
-        if data.len() == announced {
-            whole = data;
-        } else {
-            pieces.reserve((announced.min(FIRST_BODY_BYTES)).saturating_sub(pieces.len()));
-            pieces.extend_from_slice(&data);
-        }
-    }
-    Ok(if pieces.is_empty() { whole } else { pieces.freeze() })
 }
 
 /// Reads on for a while: a client that is still sending would not see the answer.
@@ -163,7 +270,8 @@ async fn discard(mut body: Incoming) {
 
 async fn next_data(body: &mut Incoming) -> Result<Option<Bytes>, Refusal> {
     while let Some(frame) = body.frame().await {
-        let broken = |error| Refusal::Unreadable(format!("the body broke off: {error}"));
+        let broken =
+            |error| Refusal::new(Unanswered::NotAReview, &format!("the body broke off: {error}"));
         if let Ok(data) = frame.map_err(broken)?.into_data() {
             return Ok(Some(data));
         }
@@ -171,12 +279,9 @@ async fn next_data(body: &mut Incoming) -> Result<Option<Bytes>, Refusal> {
     Ok(None)
 }
 
-/// One line per review.
-fn log(outcome: &Outcome<'_>) {
+fn tell_in_a_line(outcome: &Outcome<'_>) {
     let Outcome { kind, namespace, name, verdict, .. } = outcome;
     let (kind, verdict, namespace, name) = (kind.as_str(), verdict.as_str(), &**namespace, &**name);
-    let reasons = outcome.reasons.iter().map(crate::outcome::SkipReason::as_str);
-    let reasons = reasons.collect::<Vec<_>>().join(",");
     for warning in &outcome.warnings {
         warn!(name, namespace, %warning, "ignored");
     }
@@ -185,6 +290,9 @@ fn log(outcome: &Outcome<'_>) {
         None if outcome.verdict == Verdict::Injected => {
             info!(kind, name, namespace, verdict, "reviewed");
         }
-        None => info!(kind, name, namespace, reasons, verdict, "reviewed"),
+        None => {
+            let reasons = outcome.reasons.joined();
+            info!(kind, name, namespace, reasons, verdict, "reviewed");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Heap allocations of a hot review, counted and bounded: steady where times are not.
 
-use std::str;
+use std::{str, time::Duration};
 
 use allocation_counter::measure;
 use futures_util::FutureExt as _;
@@ -8,7 +8,12 @@ use hyper_util::{
     rt::{TokioExecutor, TokioIo},
     server::conn::auto,
 };
-use injectd::{outcome::Verdict, webhook::Webhook};
+use injectd::{
+    metrics::ReviewMetrics,
+    outcome::Verdict,
+    server::Limits,
+    webhook::{LogStyle, Webhook},
+};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 
 #[path = "../loadtest/standalone.rs"]
@@ -19,6 +24,8 @@ const REVIEW: &str = include_str!("../loadtest/review-12k.json");
 const MOST_IN_CORE: u64 = 15;
 /// Budget with HTTP around it.
 const MOST_WITH_HYPER: u64 = 40;
+/// Longer than anything here takes on a slow machine.
+const PATIENCE: Duration = Duration::from_secs(30);
 /// Reviews to warm up with, so that caches know what is hot and buffers have grown.
 const WARM_UP: usize = 20;
 /// Reviews to count: the cache does its housekeeping in one of many.
@@ -100,16 +107,19 @@ fn answer_len(begin: &[u8]) -> usize {
 #[test]
 fn a_hot_review_over_http_stays_within_its_allocations() {
     let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
         .build()
-        .expect("a runtime without drivers must start");
+        .expect("a runtime with timers must start");
     let (mut client, door) = tokio::io::duplex(64 << 10);
-    let service = Webhook::new(standalone::injector().into());
+    let injector = standalone::injector().into();
+    let metrics = ReviewMetrics::default();
+    let service = Webhook::new(injector, &Limits::default(), metrics, LogStyle::Line);
     let length = REVIEW.len();
     let request = format!(
         "POST /?timeout=10s HTTP/1.1\r\nHost: injector\r\nContent-Length: {length}\r\n\r\n{REVIEW}"
     );
     let mut answer = vec![0; 256];
-    runtime.block_on(async {
+    let first = async {
         tokio::spawn(async move {
             let http = auto::Builder::new(TokioExecutor::new());
             http.serve_connection(TokioIo::new(door), service).await
@@ -122,7 +132,9 @@ fn a_hot_review_over_http_stays_within_its_allocations() {
         answer.resize(answer.len() + rest, 0);
         let rest = client.read_exact(&mut answer[256..]).await;
         rest.expect("an answer must be whole");
-    });
+    };
+    let first = runtime.block_on(async { tokio::time::timeout(PATIENCE, first).await });
+    first.expect("must not hang");
     let count = Count::of(|| {
         let send = || runtime.block_on(send(&mut client, request.as_bytes(), &mut answer));
         measure(send).count_total

@@ -4,6 +4,7 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
+use arc_swap::ArcSwap;
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
 use hyper::{Method, Request, StatusCode, Version, client::conn};
@@ -14,10 +15,11 @@ use injectd::{
         snapshot::{Config, Snapshot},
         values::DEFAULT_VALUES,
     },
+    metrics::{ConnectionMetrics, ReviewMetrics},
     namespaces::Namespaces,
-    server::Bound,
+    server::{self, Bound, Limits, Shutdown},
     tls::{self, Identity},
-    webhook::{MAX_BODY_BYTES, Webhook},
+    webhook::{LogStyle, MAX_BODY_BYTES, Webhook},
     workloads::Workloads,
 };
 use rustls::{
@@ -50,12 +52,17 @@ impl Door {
             .expect("a certificate must be made");
         let key = made.signing_key.serialize_pem();
         let identity = Identity::from_pem(made.cert.pem().as_bytes(), key.as_bytes());
-        let tls = tls::server_config(identity.expect("must be PEM")).expect("must be a pair");
+        let tls = tls::server_config(identity.expect("must be PEM"), None);
+        let tls = Arc::new(ArcSwap::new(tls.expect("must be a pair")));
         let bound = Bound::bind("127.0.0.1:0").await.expect("a port must be free");
         let (stop, stopped) = oneshot::channel();
         let addr = bound.local_addr();
-        let shutdown = async move { drop(stopped.await) };
-        let served = tokio::spawn(bound.serve(tls, Webhook::new(injector()), shutdown));
+        let shutdown = Shutdown::after(async move { drop(stopped.await) });
+        let limits = Limits::default();
+        let metrics = ReviewMetrics::default();
+        let webhook = Webhook::new(injector(), &limits, metrics, LogStyle::Line);
+        let door = server::Door::new(tls, limits, ConnectionMetrics::default());
+        let served = tokio::spawn(bound.serve(door, webhook, shutdown));
         Self { addr, trusted: made.cert.der().clone(), stop, served }
     }
 

@@ -22,21 +22,21 @@ const EXAMPLE_TRUST_ROOTS: &[u8] = include_bytes!("../linkerd/example-root.crt")
 const LINKERD_VERSION_VARIABLE: &str = "INJECTD_LINKERD_VERSION";
 
 /// What to work on without a cluster.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(super) struct ConfigArgs {
     /// Values of the Linkerd installation: key `values` of the `ConfigMap` linkerd-config, as YAML
     /// [default: what the newest release installs]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", env = "INJECTD_VALUES")]
     values: Option<PathBuf>,
     /// Trust roots of the mesh, PEM [default: an example nobody has the key of]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", env = "INJECTD_TRUST_ROOTS")]
     trust_roots: Option<PathBuf>,
     /// Namespace of Linkerd's control plane
     #[arg(long, value_name = "NAMESPACE", default_value = "linkerd")]
     linkerd_namespace: String,
     /// Cluster objects (Namespaces, `ReplicaSets`, Jobs …) as YAML or JSON; a namespace that is not
     /// in it does not exist [default: every namespace exists]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", env = "INJECTD_OBJECTS")]
     objects: Option<PathBuf>,
 }
 
@@ -61,7 +61,12 @@ impl ConfigArgs {
                 (Namespaces::Listed(Arc::clone(&objects)), Workloads::Listed(objects))
             }
         };
-        Ok(Injector::new(self.snapshot()?, namespaces, workloads))
+        Ok(Injector::new(self.snapshot(1)?, namespaces, workloads))
+    }
+
+    /// The files of values and trust roots that were given.
+    pub(super) fn files(&self) -> Vec<PathBuf> {
+        [&self.values, &self.trust_roots].into_iter().flatten().cloned().collect()
     }
 
     /// Tells when output is going to hold the example in place of trust roots.
@@ -71,7 +76,8 @@ impl ConfigArgs {
         }
     }
 
-    fn snapshot(&self) -> Result<Snapshot, CommandError> {
+    /// Reads the configuration as it is now.
+    pub(super) fn snapshot(&self, generation: u64) -> Result<Snapshot, CommandError> {
         let values = match &self.values {
             Some(path) => input::read_text(path)?,
             None => DEFAULT_VALUES.to_owned(),
@@ -86,7 +92,7 @@ impl ConfigArgs {
             control_plane_namespace: &self.linkerd_namespace,
             fallback_release: fallback_release()?,
         };
-        Snapshot::new(config, 1).map_err(|error| {
+        Snapshot::new(config, generation).map_err(|error| {
             let file = self
                 .values
                 .as_deref()

@@ -5,94 +5,253 @@ use std::{
     net::SocketAddr,
     path::PathBuf,
     sync::Arc,
+    time::Duration,
 };
+
+use arc_swap::ArcSwap;
+use rustls::ServerConfig;
+use tracing::{info, warn};
 
 use super::{CommandError, config::ConfigArgs, input};
 use crate::{
+    admin::{Admin, Profiler},
+    injector::Injector,
     log,
-    server::{self, Bound},
+    metrics::{ConnectionMetrics, Registry, ReloadMetrics, ReviewMetrics, TemplateMetrics},
+    profiler,
+    readiness::Readiness,
+    reload::{self, Files},
+    server::{self, Bound, Door, Limits, Shutdown},
     tls::{self, Identity},
-    webhook::Webhook,
+    webhook::{LogStyle, Webhook},
 };
-
-/// Filter of the log.
-const LOG_VARIABLE: &str = "INJECTD_LOG";
 
 /// Serve the admission webhook
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Serve without a cluster, on values and objects from files
-    #[arg(long)]
+    #[arg(long, env = "INJECTD_STANDALONE")]
     standalone: bool,
     /// Address of the webhook, as Go writes it: :8443 is every address of the machine
     #[arg(long, value_name = "ADDR", default_value = ":8443")]
     addr: String,
+    /// Address of the admin door: /ping, /live, /ready and /metrics, without TLS
+    #[arg(long, value_name = "ADDR", default_value = ":9995")]
+    metrics_addr: String,
     /// Certificate chain of the webhook, PEM, leaf first [default: made at start, self-signed]
-    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    #[arg(long, value_name = "FILE", requires = "tls_key", env = "INJECTD_TLS_CERT")]
     tls_cert: Option<PathBuf>,
     /// Private key of the certificate, PEM
-    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    #[arg(long, value_name = "FILE", requires = "tls_cert", env = "INJECTD_TLS_KEY")]
     tls_key: Option<PathBuf>,
+    /// Certificates as PEM: only clients with one of this CA are answered [default: everybody is]
+    #[arg(long, value_name = "FILE", env = "INJECTD_CLIENT_CA")]
+    client_ca: Option<PathBuf>,
+    /// How often files are looked at for changes
+    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = server::parse_duration, env = "INJECTD_RELOAD_INTERVAL")]
+    reload_interval: Duration,
+    /// Offer CPU profiles at /debug/pprof/profile of the admin door
+    #[arg(long, env = "INJECTD_ENABLE_PPROF")]
+    enable_pprof: bool,
+    /// A level (error, warn, info, debug, trace), or levels by module: info,hyper=debug
+    #[arg(long, value_name = "LEVEL", default_value = "info", env = "INJECTD_LOG")]
+    log_level: String,
+    /// Form of the log's lines: plain or json
+    #[arg(long, value_name = "FORMAT", default_value = "plain", env = "INJECTD_LOG_FORMAT")]
+    log_format: log::Format,
     #[command(flatten)]
     config: ConfigArgs,
+    #[command(flatten)]
+    limits: Limits,
 }
 
-pub(super) fn run(args: &Args) -> Result<(), CommandError> {
+/// How a process shows what it does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Manner {
+    /// Addresses and an example on stdout, one line of log for a review.
+    Own,
+    /// The log lines of Linkerd's injector.
+    Linkerd,
+}
+
+pub(super) fn run(args: Args, manner: Manner) -> Result<(), CommandError> {
     if !args.standalone {
-        let text = "serve: a cluster cannot be watched yet; add --standalone to serve on files";
+        let text = "serve: a cluster cannot be watched yet; add --standalone (INJECTD_STANDALONE=true) \
+                    to serve on files";
         return Err(CommandError::Usage(text.to_owned()));
     }
-    let _log = start_log()?;
-    let injector = Arc::new(args.config.standalone_injector(&[])?);
-    let tls = tls::server_config(args.identity()?)
-        .map_err(|error| CommandError::failed("--tls-cert and --tls-key", error))?;
+    let _log = log::start(&args.log_level, args.log_format)
+        .map_err(|error| CommandError::failed(format!("--log-level {}", args.log_level), error))?;
+    if manner == Manner::Linkerd {
+        info!("running version {}", env!("CARGO_PKG_VERSION"));
+    }
+    server::raise_descriptor_limit();
     let runtime = tokio::runtime::Runtime::new()
         .map_err(|error| CommandError::failed("cannot start", error))?;
-    runtime.block_on(async {
-        let bound = Bound::bind(&args.addr).await.map_err(|error| args.addr_error(error))?;
-        announce(bound.local_addr()).map_err(CommandError::output)?;
-        bound.serve(tls, Webhook::new(injector), server::shutdown_signal()).await;
-        Ok(())
-    })
+    runtime.block_on(serve(Arc::new(args), manner))
+}
+
+async fn serve(args: Arc<Args>, manner: Manner) -> Result<(), CommandError> {
+    let registry = Registry::new().map_err(|error| CommandError::failed("metrics", error))?;
+    let registry = Arc::new(registry);
+    registry.set("injectd_build_info", &[("version", env!("CARGO_PKG_VERSION").to_owned())], 1.0);
+    let readiness = Readiness::default();
+    let starting = readiness.hold();
+    let shutdown = Shutdown::at_signals(readiness.clone());
+    let admin_addr = args.open_admin(&registry, &readiness, shutdown.clone(), manner).await?;
+    let injector = args.injector(&registry)?;
+    let tls = args.tls(&registry)?;
+    let bound =
+        Bound::bind(&args.addr).await.map_err(|error| addr_error("--addr", &args.addr, error))?;
+    match manner {
+        Manner::Own => announce(bound.local_addr(), admin_addr).map_err(CommandError::output)?,
+        Manner::Linkerd => info!("listening at {}", args.addr),
+    }
+    let log_style = match manner {
+        Manner::Own => LogStyle::Line,
+        Manner::Linkerd => LogStyle::Linkerd,
+    };
+    let metrics = ReviewMetrics::register(&registry, "webhook");
+    let webhook = Webhook::new(injector, &args.limits, metrics, log_style);
+    let metrics = ConnectionMetrics::register(&registry, "webhook");
+    let door = Door::new(tls, args.limits.clone(), metrics);
+    drop(starting);
+    bound.serve(door, webhook, shutdown).await;
+    Ok(())
 }
 
 impl Args {
-    fn addr_error(&self, error: io::Error) -> CommandError {
-        let flag = format!("--addr {}", self.addr);
-        if error.kind() == io::ErrorKind::InvalidInput {
-            return CommandError::Usage(format!("{flag}: {error}; expected HOST:PORT or :PORT"));
+    async fn open_admin(
+        &self,
+        registry: &Registry,
+        readiness: &Readiness,
+        mut shutdown: Shutdown,
+        manner: Manner,
+    ) -> Result<SocketAddr, CommandError> {
+        let addr = &self.metrics_addr;
+        if manner == Manner::Linkerd {
+            info!("starting admin server on {addr}");
         }
-        CommandError::failed(flag, error)
+        let bound =
+            Bound::bind(addr).await.map_err(|error| addr_error("--metrics-addr", addr, error))?;
+        let local_addr = bound.local_addr();
+        let profiler: Option<Profiler> = self.enable_pprof.then(profiler::profiler);
+        let admin = Admin { readiness: readiness.clone(), exporter: registry.exporter(), profiler };
+        // It tells that the process is not ready until the very end.
+        let stopped = async move { shutdown.hastened().await };
+        tokio::spawn(admin.serve(bound.into_listener(), stopped));
+        Ok(local_addr)
+    }
+
+    /// An injector that takes over changed values and trust roots.
+    fn injector(self: &Arc<Self>, registry: &Arc<Registry>) -> Result<Arc<Injector>, CommandError> {
+        let files = Files::new(self.config.files());
+        let injector = self.config.standalone_injector(&[])?;
+        let injector = Arc::new(injector.counting(TemplateMetrics::register(registry)));
+        tell_config(registry, &injector);
+        let metrics = ReloadMetrics::register(registry, "config");
+        let (args, registry) = (Arc::clone(self), Arc::clone(registry));
+        let reloaded = Arc::clone(&injector);
+        let reload = move || {
+            let generation = reloaded.snapshot().generation + 1;
+            reloaded.replace_snapshot(args.config.snapshot(generation)?);
+            tell_config(&registry, &reloaded);
+            Ok::<_, CommandError>(())
+        };
+        reload::follow("config", files, self.reload_interval, metrics, reload)
+            .map_err(|error| CommandError::failed("cannot follow files", error))?;
+        Ok(injector)
+    }
+
+    /// TLS that takes over a changed certificate and CA of clients.
+    fn tls(self: &Arc<Self>, registry: &Arc<Registry>) -> Result<server::CurrentTls, CommandError> {
+        let files = [&self.tls_cert, &self.tls_key, &self.client_ca];
+        let files = Files::new(files.into_iter().flatten().cloned());
+        let tls: server::CurrentTls = Arc::new(ArcSwap::new(self.server_config(registry)?));
+        let metrics = ReloadMetrics::register(registry, "tls");
+        let (args, registry, reloaded) = (Arc::clone(self), Arc::clone(registry), Arc::clone(&tls));
+        let reload = move || {
+            reloaded.store(args.server_config(&registry)?);
+            Ok::<_, CommandError>(())
+        };
+        reload::follow("tls", files, self.reload_interval, metrics, reload)
+            .map_err(|error| CommandError::failed("cannot follow files", error))?;
+        Ok(tls)
+    }
+
+    fn server_config(&self, registry: &Registry) -> Result<Arc<ServerConfig>, CommandError> {
+        let identity = self.identity()?;
+        let expires = identity.expires();
+        let client_ca = self.client_ca.as_deref().map(input::read).transpose()?;
+        let config = tls::server_config(identity, client_ca.as_deref())
+            .map_err(|error| CommandError::failed(self.tls_files(), error))?;
+        if let Some(expires) = expires {
+            if !is_in_future(expires) {
+                warn!(
+                    files = self.tls_files(),
+                    "the certificate has expired: API servers refuse it"
+                );
+            }
+            #[expect(
+                clippy::cast_precision_loss,
+                reason = "seconds since 1970 are exact for long"
+            )]
+            registry.set("injectd_certificate_expiry_timestamp_seconds", &[], expires as f64);
+        }
+        Ok(config)
     }
 
     fn identity(&self) -> Result<Identity, CommandError> {
         match (&self.tls_cert, &self.tls_key) {
             (Some(cert), Some(key)) => Identity::from_pem(&input::read(cert)?, &input::read(key)?)
-                .map_err(|error| {
-                    let files = format!("{} and {}", cert.display(), key.display());
-                    CommandError::failed(files, error)
-                }),
+                .map_err(|error| CommandError::failed(self.tls_files(), error)),
             _ => Identity::self_signed()
                 .map_err(|error| CommandError::failed("cannot make a certificate", error)),
         }
     }
+
+    /// What files are called in messages.
+    fn tls_files(&self) -> String {
+        let flags = [
+            ("--tls-cert", &self.tls_cert),
+            ("--tls-key", &self.tls_key),
+            ("--client-ca", &self.client_ca),
+        ];
+        let given = flags.into_iter().filter_map(|(flag, path)| {
+            path.as_ref().map(|path| format!("{flag} {}", path.display()))
+        });
+        given.collect::<Vec<_>>().join(", ")
+    }
 }
 
-/// The variable `INJECTD_LOG` holds a level, or levels by module.
-#[expect(clippy::disallowed_methods, reason = "this is configuration")]
-fn start_log() -> Result<log::Guard, CommandError> {
-    let filter = std::env::var(LOG_VARIABLE).unwrap_or_else(|_| "info".to_owned());
-    log::start(&filter, log::Format::Text)
-        .map_err(|error| CommandError::failed(format!("{LOG_VARIABLE}={filter}"), error))
+fn is_in_future(seconds: i64) -> bool {
+    let now = std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs());
+    u64::try_from(seconds).is_ok_and(|seconds| seconds > now)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "configurations are few")]
+fn tell_config(registry: &Registry, injector: &Injector) {
+    let snapshot = injector.snapshot();
+    registry.set("injectd_config_generation", &[], snapshot.generation as f64);
+    registry.set_info("injectd_config_info", "linkerd_release", snapshot.release.to_string());
+}
+
+fn addr_error(flag: &str, addr: &str, error: io::Error) -> CommandError {
+    let flag = format!("{flag} {addr}");
+    if error.kind() == io::ErrorKind::InvalidInput {
+        return CommandError::Usage(format!("{flag}: {error}; expected HOST:PORT or :PORT"));
+    }
+    CommandError::failed(flag, error)
 }
 
 /// Tells where the door is and how to try it.
-fn announce(addr: SocketAddr) -> io::Result<()> {
+fn announce(addr: SocketAddr, admin: SocketAddr) -> io::Result<()> {
     let host = if addr.ip().is_unspecified() { "localhost".into() } else { addr.ip().to_string() };
     let host = if host.contains(':') { format!("[{host}]") } else { host };
     let url = format!("https://{host}:{}/", addr.port());
     let mut out = io::stdout().lock();
     writeln!(out, "webhook door: {addr} (TLS 1.3, HTTP/1.1 and HTTP/2)")?;
+    writeln!(out, "admin door: {admin} (/ping, /live, /ready, /metrics)")?;
     writeln!(out, "try it: inject a pod and read the patch")?;
     writeln!(out, "  curl -sk {url} -d '{EXAMPLE_REVIEW}' \\")?;
     writeln!(out, "    | sed 's/.*\"patch\":\"\\([^\"]*\\)\".*/\\1/' | base64 -d")?;

@@ -87,6 +87,20 @@ impl Decider {
     }
 }
 
+/// Whose annotation asks for injection or against it (`report.go`, `disabledByAnnotation`).
+#[must_use]
+pub fn annotation_at(overrides: &Overrides<'_>) -> &'static str {
+    let enables = |value: Option<&str>| matches!(value, Some("enabled" | "ingress"));
+    let namespace = overrides.of_namespace(Annotation::Inject);
+    let pod = overrides.of_pod(Annotation::Inject);
+    match disabled_by_annotation(overrides) {
+        Some(SkipReason::DisabledByPod) => "workload",
+        None if enables(namespace) => "namespace",
+        None if enables(pod) => "workload",
+        _ => "",
+    }
+}
+
 /// The namespace's annotation is looked at first: an invalid one disables even pods that opted in.
 fn disabled_by_annotation(overrides: &Overrides<'_>) -> Option<SkipReason> {
     let is_valid = |value| matches!(value, "" | "enabled" | "disabled" | "ingress");
@@ -142,6 +156,26 @@ mod tests {
         ] {
             let found = reasons("{}", namespace, pod, true);
             assert_eq!(found, expected.into_iter().collect::<Vec<_>>(), "{namespace} {pod}");
+        }
+    }
+
+    #[test]
+    fn the_annotation_that_counts_has_a_place() {
+        for (namespace, pod, expected) in [
+            ("enabled", "", "namespace"),
+            ("enabled", "enabled", "namespace"),
+            ("enabled", "disabled", "workload"),
+            ("", "ingress", "workload"),
+            ("", "", ""),
+            ("true", "enabled", ""),
+            ("", "true", ""),
+        ] {
+            let json = format!(r#"{{"linkerd.io/inject":"{pod}"}}"#);
+            let pod_map = crate::json::read(&json).expect("annotations");
+            let rules = Rules::of(Release::NEWEST);
+            let namespace_map = [("linkerd.io/inject", namespace)].into_iter();
+            let overrides = Overrides::new(&rules, &pod_map, None, namespace_map);
+            assert_eq!(annotation_at(&overrides), expected, "{namespace} {pod}");
         }
     }
 

@@ -3,6 +3,8 @@
 //! A release is one edge number; every delta is one comparison with it. [`Delta::first_edge`] is the
 //! table: adding a release is adding rows. Not for what a delta does: that is where it is asked.
 
+use std::fmt;
+
 /// An edge release `YY.M.N`, comparable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Edge(u32);
@@ -107,6 +109,18 @@ pub enum Delta {
     NativeSidecarMayWait,
     /// The collector's name ends in the trust domain.
     TraceTrustDomain,
+}
+
+impl fmt::Display for Release {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Edge(number) = self.edge;
+        let (year, month, number) = (number / 1_000_000, number / 10_000 % 100, number % 10_000);
+        if self.stable_2_14 {
+            f.write_str("stable-2.14")
+        } else {
+            write!(f, "edge-{year}.{month}.{number}")
+        }
+    }
 }
 
 // === impl Edge ===

@@ -17,7 +17,7 @@ use super::{
     trust_roots::TrustRoots,
     values::{self, Values, ValuesError},
 };
-use crate::pod::TextMap;
+use crate::{metrics::TemplateMetrics, pod::TextMap};
 
 /// Longest key that is kept: longer ones are compiled for their pod alone.
 const MAX_KEY_BYTES: usize = 4 << 10;
@@ -103,27 +103,43 @@ impl Snapshot {
         Overrides::new(&self.rules, pod, workload, namespace)
     }
 
+    /// The values as they were read.
+    #[must_use]
+    pub fn values(&self) -> &Values {
+        &self.values
+    }
+
     /// Whether the release knows the annotation.
     #[must_use]
     pub fn reads(&self, annotation: Annotation) -> bool {
         self.rules.know(annotation)
     }
 
-    /// The template that the overrides lead to: looked up, or compiled on a miss.
+    /// The template that the overrides lead to: looked up, or compiled on a miss, which `metrics`
+    /// count.
     #[must_use]
-    pub fn template(&self, overrides: &Overrides<'_>, path_prefix: &'static str) -> Arc<Compiled> {
+    pub fn template(
+        &self,
+        overrides: &Overrides<'_>,
+        path_prefix: &'static str,
+        metrics: &TemplateMetrics,
+    ) -> Arc<Compiled> {
         let key = overrides.template_key(path_prefix);
         if key.as_slice() == [0] {
+            metrics.hits.increment(1);
             return Arc::clone(&self.without_overrides);
         }
-        if key.len() > MAX_KEY_BYTES {
-            return Arc::new(self.compile(overrides, path_prefix));
-        }
         if let Some(compiled) = self.templates.get(key.as_slice()) {
+            metrics.hits.increment(1);
             return compiled;
         }
+        metrics.misses.increment(1);
         let compiled = Arc::new(self.compile(overrides, path_prefix));
-        self.templates.insert(key.as_slice().into(), Arc::clone(&compiled));
+        if key.len() <= MAX_KEY_BYTES {
+            self.templates.insert(key.as_slice().into(), Arc::clone(&compiled));
+        }
+        #[expect(clippy::cast_precision_loss, reason = "a cache holds less than 2^53 entries")]
+        metrics.entries.set(self.templates.entry_count() as f64);
         compiled
     }
 

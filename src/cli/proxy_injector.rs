@@ -1,0 +1,217 @@
+//! `injectd proxy-injector`: `serve` under the flags, files and log lines of Linkerd's injector.
+//!
+//! What has no flag there is set by the `INJECTD_*` variables that `injectd serve --help` lists.
+
+use std::{
+    ffi::OsString,
+    fmt::Write as _,
+    io::{self, Write as _},
+};
+
+use clap::Parser;
+
+use crate::go::number::parse_bool;
+
+use super::{
+    CommandError,
+    serve::{self, Manner},
+};
+
+/// The flags of `linkerd-proxy-injector` (`linkerd.md` §3), as Go reads them.
+const FLAGS: [Flag; 8] = [
+    Flag {
+        name: "addr",
+        kind: Kind::Passed("--addr"),
+        default: ":8443",
+        about: "address to serve on",
+    },
+    Flag {
+        name: "enable-pprof",
+        kind: Kind::Switch("--enable-pprof"),
+        default: "false",
+        about: "Enable pprof endpoints on the admin server",
+    },
+    Flag { name: "kubeconfig", kind: Kind::Ignored, default: "", about: "path to kubeconfig" },
+    Flag {
+        name: "linkerd-namespace",
+        kind: Kind::Passed("--linkerd-namespace"),
+        default: "linkerd",
+        about: "control plane namespace",
+    },
+    Flag {
+        name: "log-format",
+        kind: Kind::Passed("--log-format"),
+        default: "plain",
+        about: "log format, must be one of: plain, json",
+    },
+    Flag {
+        name: "log-level",
+        kind: Kind::Level,
+        default: "info",
+        about: "log level, must be one of: panic, fatal, error, warn, info, debug, trace",
+    },
+    Flag {
+        name: "metrics-addr",
+        kind: Kind::Passed("--metrics-addr"),
+        default: ":9995",
+        about: "address to serve scrapable metrics on",
+    },
+    Flag {
+        name: "version",
+        kind: Kind::Version,
+        default: "false",
+        about: "print version and exit",
+    },
+];
+
+/// Where the chart mounts what injectd reads, and the flag and variable for another place.
+const MOUNTS: [(&str, &str, &str); 4] = [
+    ("--values", "INJECTD_VALUES", "/var/run/linkerd/config/values"),
+    ("--trust-roots", "INJECTD_TRUST_ROOTS", "/var/run/linkerd/identity/trust-roots/ca-bundle.crt"),
+    ("--tls-cert", "INJECTD_TLS_CERT", "/var/run/linkerd/tls/tls.crt"),
+    ("--tls-key", "INJECTD_TLS_KEY", "/var/run/linkerd/tls/tls.key"),
+];
+
+/// Serve in place of linkerd-proxy-injector: the same flags, files, ports and log lines
+#[derive(Debug, clap::Args)]
+#[command(disable_help_flag = true, disable_version_flag = true)]
+pub(super) struct Args {
+    /// Flags as Go writes them: -log-level=debug; -help lists them
+    #[arg(value_name = "FLAG", trailing_var_arg = true, allow_hyphen_values = true)]
+    flags: Vec<OsString>,
+}
+
+struct Flag {
+    name: &'static str,
+    kind: Kind,
+    default: &'static str,
+    about: &'static str,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// A value for the flag of `serve`.
+    Passed(&'static str),
+    /// A boolean for the flag of `serve`.
+    Switch(&'static str),
+    /// One of logrus' levels.
+    Level,
+    /// Without a cluster there is nothing to reach.
+    Ignored,
+    Version,
+}
+
+/// `serve` as this command calls it.
+#[derive(Debug, Parser)]
+#[command(name = "injectd proxy-injector")]
+struct Serve {
+    #[command(flatten)]
+    args: serve::Args,
+}
+
+enum Parsed {
+    Serve(Vec<String>),
+    Help,
+    Version,
+}
+
+pub(super) fn run(args: Args) -> Result<(), CommandError> {
+    let mut serve = match parse(args.flags).map_err(CommandError::GoUsage)? {
+        Parsed::Serve(serve) => serve,
+        Parsed::Help => return say(&usage()),
+        Parsed::Version => return say(concat!(env!("CARGO_PKG_VERSION"), "\n")),
+    };
+    for (flag, variable, path) in MOUNTS {
+        if !is_set(variable) {
+            serve.extend([flag.to_owned(), path.to_owned()]);
+        }
+    }
+    let serve =
+        Serve::try_parse_from(["injectd proxy-injector".to_owned()].into_iter().chain(serve))
+            .map_err(|error| CommandError::GoUsage(error.to_string()))?;
+    serve::run(serve.args, Manner::Linkerd)
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is configuration")]
+fn is_set(variable: &str) -> bool {
+    std::env::var(variable).is_ok()
+}
+
+fn say(text: &str) -> Result<(), CommandError> {
+    io::stdout().lock().write_all(text.as_bytes()).map_err(CommandError::output)
+}
+
+fn usage() -> String {
+    let mut text = "Usage of proxy-injector:\n".to_owned();
+    for Flag { name, default, about, .. } in FLAGS {
+        writeln!(text, "  -{name}\n    \t{about} (default {default:?})")
+            .expect("a string must take text");
+    }
+    text.push_str(
+        "What has no flag here is set by the INJECTD_* variables of injectd serve --help.\n",
+    );
+    text
+}
+
+/// Reads flags as Go's `flag` package does: `-x=v`, `--x=v`, `-x v`; booleans `-x` and `-x=v`; what
+/// comes behind the first word that is no flag is left alone.
+fn parse(flags: Vec<OsString>) -> Result<Parsed, String> {
+    let mut words = flags.into_iter();
+    let mut serve = Vec::new();
+    while let Some(word) = words.next() {
+        let word = word.into_string().map_err(|word| format!("{}: not UTF-8", word.display()))?;
+        let Some(body) = word.strip_prefix("--").or_else(|| word.strip_prefix('-')) else {
+            break;
+        };
+        if body.is_empty() {
+            break;
+        }
+        if body.starts_with(['-', '=']) {
+            return Err(format!("bad flag syntax: {word}"));
+        }
+        let (name, value) = match body.split_once('=') {
+            Some((name, value)) => (name, Some(value.to_owned())),
+            None => (body, None),
+        };
+        if matches!(name, "h" | "help") {
+            return Ok(Parsed::Help);
+        }
+        let flag = FLAGS.iter().find(|flag| flag.name == name);
+        let flag = flag.ok_or_else(|| format!("flag provided but not defined: -{name}"))?;
+        if let Kind::Switch(_) | Kind::Version = flag.kind {
+            let value = value.as_deref().unwrap_or("true");
+            let is_on = parse_bool(value).ok_or_else(|| {
+                format!("invalid boolean value {value:?} for -{name}: expected true or false")
+            })?;
+            match flag.kind {
+                Kind::Version if is_on => return Ok(Parsed::Version),
+                Kind::Switch(serve_flag) if is_on => serve.push(serve_flag.to_owned()),
+                _ => {}
+            }
+            continue;
+        }
+        let next = || words.next().and_then(|word| word.into_string().ok());
+        let value =
+            value.or_else(next).ok_or_else(|| format!("flag needs an argument: -{name}"))?;
+        match flag.kind {
+            Kind::Passed(serve_flag) => serve.push(format!("{serve_flag}={value}")),
+            Kind::Level => serve.push(format!("--log-level={}", level(&value)?)),
+            _ => {}
+        }
+    }
+    Ok(Parsed::Serve(serve))
+}
+
+/// logrus' levels; ours stop at `error`.
+fn level(text: &str) -> Result<&'static str, String> {
+    match text.to_ascii_lowercase().as_str() {
+        "panic" | "fatal" | "error" => Ok("error"),
+        "warn" | "warning" => Ok("warn"),
+        "info" => Ok("info"),
+        "debug" => Ok("info,injectd=debug"),
+        "trace" => Ok("trace"),
+        _ => Err(format!(
+            "invalid log-level {text:?}: expected panic, fatal, error, warn, info, debug or trace"
+        )),
+    }
+}

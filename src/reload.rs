@@ -1,0 +1,160 @@
+//! Reading files again when they change.
+//!
+//! A mounted `ConfigMap` or `Secret` is swapped through the symbolic link `..data` beside its files;
+//! files that are mounted by themselves are told by size, time and inode. Looked at once a second.
+//!
+//! Not for what files mean: whoever follows them reads them whole and refuses what is torn.
+
+use std::{
+    error::Error,
+    fs, io,
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+    thread,
+    time::Duration,
+};
+
+use tracing::{info, warn};
+
+use crate::{log, metrics::ReloadMetrics};
+
+/// Files that belong together.
+#[derive(Debug)]
+pub struct Files {
+    paths: Vec<PathBuf>,
+    seen: Vec<Version>,
+}
+
+/// What tells one content of a file from the next without reading it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Version {
+    /// Where `..data` leads.
+    Link(PathBuf),
+    /// Device, inode, size, and time of the last change in nanoseconds.
+    File(u64, u64, u64, i128),
+    Missing,
+}
+
+impl Files {
+    /// The files as they are now: take this before they are read for the first time.
+    #[must_use]
+    pub fn new(paths: impl IntoIterator<Item = PathBuf>) -> Self {
+        let paths: Vec<_> = paths.into_iter().collect();
+        let seen = versions(&paths);
+        Self { paths, seen }
+    }
+
+    /// Whether anything changed since this was last asked.
+    pub fn have_changed(&mut self) -> bool {
+        let now = versions(&self.paths);
+        let have_changed = now != self.seen;
+        self.seen = now;
+        have_changed
+    }
+}
+
+fn versions(paths: &[PathBuf]) -> Vec<Version> {
+    paths.iter().map(|path| Version::of(path)).collect()
+}
+
+impl Version {
+    fn of(path: &Path) -> Self {
+        let link =
+            path.parent().map(|folder| folder.join("..data")).and_then(|it| fs::read_link(it).ok());
+        if let Some(target) = link {
+            return Self::Link(target);
+        }
+        match fs::metadata(path) {
+            Ok(file) => {
+                let changed =
+                    i128::from(file.mtime()) * 1_000_000_000 + i128::from(file.mtime_nsec());
+                Self::File(file.dev(), file.ino(), file.size(), changed)
+            }
+            Err(_) => Self::Missing,
+        }
+    }
+}
+
+/// Starts a thread that calls `reload` whenever the files change. What it refuses is told and
+/// counted; what serves already serves on.
+///
+/// # Errors
+/// When there is no thread to be had.
+pub fn follow<E: Error>(
+    what: &'static str,
+    mut files: Files,
+    interval: Duration,
+    metrics: ReloadMetrics,
+    mut reload: impl FnMut() -> Result<(), E> + Send + 'static,
+) -> io::Result<()> {
+    let follow = move || {
+        loop {
+            thread::sleep(interval);
+            if !files.have_changed() {
+                continue;
+            }
+            match reload() {
+                Ok(()) => {
+                    metrics.taken.increment(1);
+                    info!(what, "reloaded");
+                }
+                Err(error) => {
+                    metrics.refused.increment(1);
+                    let error = log::with_causes(&error);
+                    warn!(error, what, "files are refused; what serves, serves on");
+                }
+            }
+        }
+    };
+    thread::Builder::new().name(format!("reload {what}")).spawn(follow).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{env, os::unix::fs::symlink, process};
+
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let path = env::temp_dir().join(format!("injectd-reload-{name}-{}", process::id()));
+            fs::create_dir_all(&path).expect("a folder");
+            Self(path)
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            drop(fs::remove_dir_all(&self.0));
+        }
+    }
+
+    #[test]
+    fn a_swap_of_the_data_link_is_a_change() {
+        let folder = Folder::new("link");
+        let data = folder.0.join("..data");
+        symlink("..first", &data).expect("a link");
+        let mut files = Files::new([folder.0.join("values")]);
+        assert!(!files.have_changed());
+        symlink("..second", folder.0.join("..tmp")).expect("a link");
+        fs::rename(folder.0.join("..tmp"), &data).expect("a swap");
+        assert!(files.have_changed());
+        assert!(!files.have_changed());
+    }
+
+    #[test]
+    fn a_file_by_itself_is_told_by_what_it_is() {
+        let folder = Folder::new("file");
+        let path = folder.0.join("values");
+        fs::write(&path, "a").expect("a file");
+        let mut files = Files::new([path.clone()]);
+        assert!(!files.have_changed());
+        fs::write(&path, "longer").expect("a file");
+        assert!(files.have_changed());
+        fs::remove_file(&path).expect("no file");
+        assert!(files.have_changed());
+        fs::write(&path, "longer").expect("a file");
+        assert!(files.have_changed());
+    }
+}

@@ -1,0 +1,84 @@
+//! What a connection's limits and a shutdown do to its requests.
+
+use std::{
+    convert::Infallible,
+    future::{Ready, ready},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use bytes::Bytes;
+use futures_util::{
+    FutureExt as _,
+    future::{Either, Map},
+};
+use http_body_util::Full;
+use hyper::{
+    Request, Response, StatusCode, Version,
+    body::Incoming,
+    header::{CONNECTION, HeaderValue, RETRY_AFTER},
+    service::Service,
+};
+
+/// An answer of a door.
+pub type Answered = Response<Full<Bytes>>;
+
+type Answering = Result<Answered, Infallible>;
+
+/// The service of one connection: the door's own, or 503 where there are too many connections.
+#[derive(Debug, Clone)]
+pub struct Admission<S> {
+    service: S,
+    is_served: bool,
+    is_draining: Arc<AtomicBool>,
+}
+
+impl<S> Admission<S> {
+    pub(super) fn new(service: S, is_served: bool, is_draining: Arc<AtomicBool>) -> Self {
+        Self { service, is_served, is_draining }
+    }
+}
+
+impl<S> Service<Request<Incoming>> for Admission<S>
+where
+    S: Service<Request<Incoming>, Response = Answered, Error = Infallible>,
+{
+    type Response = Answered;
+    type Error = Infallible;
+    type Future = Either<Ready<Answering>, Map<S::Future, fn(Answering) -> Answering>>;
+
+    fn call(&self, request: Request<Incoming>) -> Self::Future {
+        let is_http1 = request.version() < Version::HTTP_2;
+        if !self.is_served {
+            let answered = overloaded("too many connections");
+            return Either::Left(ready(if is_http1 {
+                closing(Ok(answered))
+            } else {
+                Ok(answered)
+            }));
+        }
+        let is_last = is_http1 && self.is_draining.load(Ordering::Acquire);
+        let finish: fn(Answering) -> Answering =
+            if is_last { closing } else { |answered| answered };
+        Either::Right(self.service.call(request).map(finish))
+    }
+}
+
+/// Asks the client to open another connection for its next request.
+fn closing(answered: Answering) -> Answering {
+    answered.map(|mut response| {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        response
+    })
+}
+
+/// 503, to be asked again: the API server does so inside its own timeout.
+#[must_use]
+pub fn overloaded(why: &str) -> Answered {
+    let mut response = Response::new(Full::new(Bytes::from(format!("{why}\n"))));
+    *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    response
+}

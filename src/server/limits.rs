@@ -1,0 +1,75 @@
+//! How much the webhook door takes at a time. Each limit has a flag, a default with its reason, and
+//! a metric that tells when it was reached.
+
+use std::time::Duration;
+
+use crate::go::duration;
+
+/// The limits of a door.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Limits")]
+pub struct Limits {
+    /// Connections that are served; more are answered 503, twice as many are closed. A Go client
+    /// keeps 25 to a host: enough for hundreds of API servers, within 250 MiB
+    #[arg(long, value_name = "N", default_value = "2000", env = "INJECTD_MAX_CONNECTIONS")]
+    pub max_connections: usize,
+    /// TLS handshakes in progress; more are closed. Each costs as much as six reviews
+    #[arg(long, value_name = "N", default_value = "500", env = "INJECTD_MAX_HANDSHAKES")]
+    pub max_handshakes: usize,
+    /// Longest TLS handshake: Go's clients give up after ten seconds
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parse_duration, env = "INJECTD_HANDSHAKE_TIMEOUT")]
+    pub handshake_timeout: Duration,
+    /// Longest wait for a request's header, which includes idling: Go keeps connections for 90 s
+    #[arg(long, value_name = "DURATION", default_value = "2m", value_parser = parse_duration, env = "INJECTD_HEADER_TIMEOUT")]
+    pub header_timeout: Duration,
+    /// Longest wait for a request's body: the API server gives a whole review 10 s unless told
+    /// otherwise
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parse_duration, env = "INJECTD_BODY_TIMEOUT")]
+    pub body_timeout: Duration,
+    /// Longest wait for a client to take more of an answer
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parse_duration, env = "INJECTD_WRITE_TIMEOUT")]
+    pub write_timeout: Duration,
+    /// Bytes of bodies above 64 KiB that are read at the same time; reviews beyond are answered 503.
+    /// Six reviews of the largest size
+    #[arg(long, value_name = "BYTES", default_value = "67108864", env = "INJECTD_MAX_BODY_MEMORY")]
+    pub max_body_memory: usize,
+    /// HTTP/2 streams of a connection: what Go's servers allow
+    #[arg(long, value_name = "N", default_value = "250", env = "INJECTD_HTTP2_MAX_STREAMS")]
+    pub http2_max_streams: u32,
+    /// HTTP/2 streams of a connection that may be reset before they are looked at; more close it
+    #[arg(long, value_name = "N", default_value = "20", env = "INJECTD_HTTP2_MAX_RESETS")]
+    pub http2_max_resets: usize,
+    /// How long requests are still taken after SIGTERM, answered with connection: close. Endpoints
+    /// take a moment to learn that this one is not ready
+    #[arg(long, value_name = "DURATION", default_value = "3s", value_parser = parse_duration, env = "INJECTD_DRAIN_DELAY")]
+    pub drain_delay: Duration,
+    /// How long requests under way are waited for after that: with the delay less than the 30 s that
+    /// Kubernetes gives a pod
+    #[arg(long, value_name = "DURATION", default_value = "20s", value_parser = parse_duration, env = "INJECTD_DRAIN_TIMEOUT")]
+    pub drain_timeout: Duration,
+}
+
+/// Reads a duration as Go writes it, for a flag.
+///
+/// # Errors
+/// What was expected.
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
+    let usage = || "expected a duration above zero, such as 10s, 1m30s or 500ms".to_owned();
+    let nanoseconds = duration::parse(text).ok_or_else(usage)?;
+    match u64::try_from(nanoseconds) {
+        Ok(nanoseconds @ 1..) => Ok(Duration::from_nanos(nanoseconds)),
+        _ => Err(usage()),
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        #[derive(clap::Parser)]
+        struct Defaults {
+            #[command(flatten)]
+            limits: Limits,
+        }
+        let defaults: [&str; 1] = ["injectd"];
+        <Defaults as clap::Parser>::parse_from(defaults).limits
+    }
+}
