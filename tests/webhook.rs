@@ -2,7 +2,7 @@
 
 #![expect(clippy::disallowed_types, reason = "answers are looked into as trees")]
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
@@ -23,7 +23,7 @@ use injectd::{
     workloads::Workloads,
 };
 use rustls::{
-    ClientConfig, RootCertStore,
+    AlertDescription, ClientConfig, RootCertStore, SupportedProtocolVersion,
     pki_types::{CertificateDer, ServerName},
 };
 use serde_json::{Value, json};
@@ -67,19 +67,27 @@ impl Door {
     }
 
     async fn connect(&self, protocol: &str) -> TlsStream<TcpStream> {
+        self.handshake(&rustls::version::TLS13, protocol).await.expect("TLS must be spoken")
+    }
+
+    async fn handshake(
+        &self,
+        version: &'static SupportedProtocolVersion,
+        protocol: &str,
+    ) -> io::Result<TlsStream<TcpStream>> {
         let mut roots = RootCertStore::empty();
         roots.add(self.trusted.clone()).expect("the certificate must be usable");
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let mut config = ClientConfig::builder_with_provider(provider)
-            .with_protocol_versions(&[&rustls::version::TLS13])
-            .expect("the provider must know TLS 1.3")
+            .with_protocol_versions(&[version])
+            .expect("the provider must know the version")
             .with_root_certificates(roots)
             .with_no_client_auth();
         config.alpn_protocols = vec![protocol.as_bytes().to_vec()];
         let stream = TcpStream::connect(self.addr).await.expect("the door must be open");
         let name = ServerName::try_from("localhost").expect("must be a name");
         let connected = TlsConnector::from(Arc::new(config)).connect(name, stream);
-        timeout(PATIENCE, connected).await.expect("must not hang").expect("TLS must be spoken")
+        timeout(PATIENCE, connected).await.expect("must not hang")
     }
 
     /// Sends a request on a connection of its own.
@@ -216,6 +224,18 @@ async fn a_body_of_10_mib_is_read_and_a_larger_one_is_not() {
         body.push(b' ');
         assert_eq!(door.send(version, post(body)).await.0, StatusCode::PAYLOAD_TOO_LARGE);
     }
+    door.close().await;
+}
+
+#[tokio::test]
+async fn tls_1_2_is_refused() {
+    let door = Door::open().await;
+    let refused = door.handshake(&rustls::version::TLS12, "http/1.1").await;
+    let refused = refused.expect_err("TLS 1.2 must not be spoken");
+    let reason = refused.get_ref().and_then(|error| error.downcast_ref::<rustls::Error>());
+    let expected = rustls::Error::AlertReceived(AlertDescription::ProtocolVersion);
+    assert_eq!(reason, Some(&expected));
+    door.must_still_serve().await;
     door.close().await;
 }
 
