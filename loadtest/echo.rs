@@ -61,7 +61,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         answer.len()
     )?;
     let service = service_fn(move |request| echo(request, answer.clone()));
-    bound.serve(door, service, Shutdown::at_signals(Readiness::default())).await;
+    bound.serve(door, service, Shutdown::at_signals(Readiness::default())?).await;
     Ok(())
 }
 

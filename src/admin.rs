@@ -2,13 +2,10 @@
 //!
 //! The paths are those of Linkerd's controllers (`pkg/admin/admin.go`).
 
-use std::{convert::Infallible, future::Future, io, sync::Arc, time::Duration};
+use std::{convert::Infallible, future::Future, sync::Arc, time::Duration};
 
-use bytes::Bytes;
-use futures_util::future::BoxFuture;
-use http_body_util::Full;
 use hyper::{
-    Method, Request, Response, StatusCode,
+    Method, Request, StatusCode,
     body::Incoming,
     header::{CONTENT_TYPE, HeaderValue},
     server::conn::http1,
@@ -18,25 +15,26 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::Semaphore,
-    time::{interval, timeout},
+    time::interval,
 };
+use tokio_io_timeout::TimeoutStream;
 use tracing::{debug, warn};
 
-use crate::{metrics::Exporter, readiness::Readiness};
+use crate::{
+    metrics::Exporter,
+    profiler,
+    readiness::Readiness,
+    server::{Answered, plain},
+};
 
 /// Connections that are served at a time: a kubelet, a few Prometheus servers, a person.
-const MAX_CONNECTIONS: usize = 64;
-/// Longest wait for a request, and for its answer to be read.
-const HEADER_TIMEOUT: Duration = Duration::from_mins(1);
-/// Longest life of a connection.
-const CONNECTION_TIMEOUT: Duration = Duration::from_mins(10);
+const MAX_CONNECTIONS: usize = 256;
+/// Longest wait for a request, and for its answer to be taken: probes must not wait for others.
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Pause after a failed accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// How often the metrics fold what histograms have seen.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
-
-/// Takes a CPU profile of so many seconds, as pprof reads it.
-pub type Profiler = Arc<dyn Fn(Duration) -> BoxFuture<'static, io::Result<Vec<u8>>> + Send + Sync>;
 
 /// What the admin door tells.
 #[derive(Clone)]
@@ -45,11 +43,9 @@ pub struct Admin {
     pub readiness: Readiness,
     /// What `/metrics` says.
     pub exporter: Exporter,
-    /// What `/debug/pprof/profile` does; `None`: there is no such path.
-    pub profiler: Option<Profiler>,
+    /// Whether there is `/debug/pprof/profile`.
+    pub has_profiles: bool,
 }
-
-type Answer = Response<Full<Bytes>>;
 
 impl Admin {
     /// Serves until `shutdown` is done.
@@ -67,7 +63,10 @@ impl Admin {
             loop {
                 match listener.accept().await {
                     Ok((stream, _)) => {
-                        let Ok(permit) = Arc::clone(&served).try_acquire_owned() else { continue };
+                        let Ok(permit) = Arc::clone(&served).try_acquire_owned() else {
+                            warn!("too many connections at the admin door");
+                            continue;
+                        };
                         let admin = self.clone();
                         tokio::spawn(async move {
                             admin.connection(stream).await;
@@ -93,38 +92,40 @@ impl Admin {
             let admin = self.clone();
             async move { Ok::<_, Infallible>(admin.answer(&request).await) }
         });
+        let mut stream = TimeoutStream::new(stream);
+        stream.set_write_timeout(Some(CLIENT_TIMEOUT));
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
-            .header_read_timeout(HEADER_TIMEOUT)
-            .serve_connection(TokioIo::new(stream), service);
-        match timeout(CONNECTION_TIMEOUT, connection).await {
-            Ok(Ok(())) | Err(_) => {}
-            Ok(Err(error)) => debug!(%error, "connection failed at the admin door"),
+            .header_read_timeout(CLIENT_TIMEOUT)
+            .keep_alive(false)
+            .serve_connection(TokioIo::new(Box::pin(stream)), service);
+        if let Err(error) = connection.await {
+            debug!(%error, "connection failed at the admin door");
         }
     }
 
-    async fn answer(&self, request: &Request<Incoming>) -> Answer {
+    async fn answer(&self, request: &Request<Incoming>) -> Answered {
         if request.method() != Method::GET && request.method() != Method::HEAD {
-            return text(StatusCode::METHOD_NOT_ALLOWED, "ask with GET\n");
+            return plain(StatusCode::METHOD_NOT_ALLOWED, "ask with GET\n");
         }
-        match (request.uri().path(), &self.profiler) {
-            ("/ping" | "/live", _) => text(StatusCode::OK, "pong\n"),
-            ("/ready", _) if self.readiness.is_ready() => text(StatusCode::OK, "ok\n"),
-            ("/ready", _) => text(StatusCode::INTERNAL_SERVER_ERROR, "not ready\n"),
+        match (request.uri().path(), self.has_profiles) {
+            ("/ping" | "/live", _) => plain(StatusCode::OK, "pong\n"),
+            ("/ready", _) if self.readiness.is_ready() => plain(StatusCode::OK, "ok\n"),
+            ("/ready", _) => plain(StatusCode::INTERNAL_SERVER_ERROR, "not ready\n"),
             ("/metrics", _) => {
-                let mut response = text(StatusCode::OK, self.exporter.render());
+                let mut response = plain(StatusCode::OK, self.exporter.render());
                 let exposition =
                     HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
                 response.headers_mut().insert(CONTENT_TYPE, exposition);
                 response
             }
-            ("/debug/pprof/profile", Some(profiler)) => profile(profiler, request).await,
-            _ => text(StatusCode::NOT_FOUND, "not found\n"),
+            ("/debug/pprof/profile", true) => profile(request).await,
+            _ => plain(StatusCode::NOT_FOUND, "not found\n"),
         }
     }
 }
 
-async fn profile(profiler: &Profiler, request: &Request<Incoming>) -> Answer {
+async fn profile(request: &Request<Incoming>) -> Answered {
     let seconds = request
         .uri()
         .query()
@@ -133,23 +134,15 @@ async fn profile(profiler: &Profiler, request: &Request<Incoming>) -> Answer {
         .find_map(|pair| pair.strip_prefix("seconds="));
     let seconds = seconds.map_or(Ok(30), str::parse);
     let Ok(seconds @ 1..=300) = seconds else {
-        return text(StatusCode::BAD_REQUEST, "seconds: expected a number from 1 to 300\n");
+        return plain(StatusCode::BAD_REQUEST, "seconds: expected a number from 1 to 300\n");
     };
-    match profiler(Duration::from_secs(seconds)).await {
+    match profiler::take(Duration::from_secs(seconds)).await {
         Ok(profile) => {
-            let mut response = text(StatusCode::OK, profile);
+            let mut response = plain(StatusCode::OK, profile);
             let binary = HeaderValue::from_static("application/octet-stream");
             response.headers_mut().insert(CONTENT_TYPE, binary);
             response
         }
-        Err(error) => text(StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")),
+        Err(error) => plain(StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")),
     }
-}
-
-fn text(status: StatusCode, body: impl Into<Bytes>) -> Answer {
-    let mut response = Response::new(Full::new(body.into()));
-    *response.status_mut() = status;
-    let text = HeaderValue::from_static("text/plain; charset=utf-8");
-    response.headers_mut().insert(CONTENT_TYPE, text);
-    response
 }

@@ -79,6 +79,7 @@ impl Injector {
     /// Swaps the configuration; reviews under way keep the one they began with.
     pub fn replace_snapshot(&self, snapshot: Snapshot) {
         self.snapshot.store(Arc::new(snapshot));
+        self.template_metrics.entries.set(0);
     }
 
     /// The object that an event is sent to: the root owner, if it is of a kind that gets events and

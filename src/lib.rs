@@ -7,7 +7,6 @@
 pub mod cli;
 
 pub mod admin;
-pub mod profiler;
 pub mod webhook;
 
 pub mod reload;
@@ -32,5 +31,6 @@ pub mod pod;
 pub mod go;
 pub mod json;
 pub mod log;
+pub mod profiler;
 pub mod readiness;
 pub mod yaml;

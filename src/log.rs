@@ -12,7 +12,7 @@ use std::{
     io::{self, Write as _},
     mem,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
-    thread::{self, JoinHandle},
+    thread,
     time::Duration,
 };
 
@@ -35,6 +35,8 @@ use crate::json;
 
 /// How long lines may wait for more to come.
 const LINGER: Duration = Duration::from_millis(10);
+/// How long the end of the process waits for the last lines to be read.
+const LAST_WORDS_TIMEOUT: Duration = Duration::from_secs(1);
 /// Room for lines that wait; a reader who is that far behind does not get the rest.
 const MAX_WAITING_BYTES: usize = 1 << 20;
 
@@ -51,10 +53,7 @@ pub enum Format {
 /// Writes what still waits when it is dropped.
 #[derive(Debug)]
 #[must_use = "the log ends with it"]
-pub struct Guard {
-    waiting: Arc<Waiting>,
-    thread: Option<JoinHandle<()>>,
-}
+pub struct Guard(Arc<Waiting>);
 
 /// Why there is no log.
 #[derive(Debug, thiserror::Error)]
@@ -82,6 +81,7 @@ struct Lines {
     text: Vec<u8>,
     dropped: u64,
     is_closed: bool,
+    is_finished: bool,
 }
 
 /// Starts the log; `filter` is a level, or levels by module.
@@ -96,21 +96,21 @@ pub fn start(filter: &str, format: Format) -> Result<Guard, StartError> {
         .with(lines.with_filter(filter))
         .try_init()
         .map_err(StartError::Twice)?;
-    let thread = {
-        let waiting = Arc::clone(&waiting);
-        thread::Builder::new().name("log".to_owned()).spawn(move || waiting.write_to(io::stderr()))
-    };
-    Ok(Guard { waiting, thread: Some(thread.map_err(StartError::Thread)?) })
+    let guard = Guard(Arc::clone(&waiting));
+    let write = move || waiting.write_to(io::stderr(), format);
+    thread::Builder::new().name("log".to_owned()).spawn(write).map_err(StartError::Thread)?;
+    Ok(guard)
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        self.waiting.lock().is_closed = true;
-        self.waiting.changed.notify_one();
-        if let Some(thread) = self.thread.take() {
-            // A writer that panicked has nothing left to write.
-            drop(thread.join());
-        }
+        let Self(waiting) = self;
+        waiting.lock().is_closed = true;
+        waiting.changed.notify_all();
+        let lines = waiting.lock();
+        let is_unfinished = |lines: &mut Lines| !lines.is_finished;
+        // Whoever does not read the log does not keep the process either.
+        drop(waiting.changed.wait_timeout_while(lines, LAST_WORDS_TIMEOUT, is_unfinished));
     }
 }
 
@@ -129,12 +129,12 @@ impl Waiting {
         lines.text.extend_from_slice(line);
         drop(lines);
         if was_empty {
-            self.changed.notify_one();
+            self.changed.notify_all();
         }
     }
 
     /// Writes until the log is closed and nothing waits.
-    fn write_to(&self, mut out: impl io::Write) {
+    fn write_to(&self, mut out: impl io::Write, format: Format) {
         let mut text = Vec::new();
         loop {
             let lines = self.lock();
@@ -151,11 +151,14 @@ impl Waiting {
             // Nothing can be done about a closed stream here.
             drop(out.write_all(&text));
             if dropped > 0 {
-                drop(writeln!(out, "{dropped} lines of the log were dropped: nobody read them"));
+                let message = format!("{dropped} lines of the log were dropped: nobody read them");
+                let mut line = Line { message, ..Line::default() };
+                drop(out.write_all(line.finish(Level::WARN, format)));
             }
             text.clear();
             if is_closed {
-                return;
+                self.lock().is_finished = true;
+                return self.changed.notify_all();
             }
         }
     }
@@ -381,9 +384,11 @@ mod tests {
         }
         waiting.lock().is_closed = true;
         let mut written = Vec::new();
-        waiting.write_to(&mut written);
-        let told = b"7 lines of the log were dropped: nobody read them\n";
-        assert_eq!(written.len(), MAX_WAITING_BYTES + told.len());
-        assert!(written.ends_with(told));
+        waiting.write_to(&mut written, Format::Text);
+        let told = &written[MAX_WAITING_BYTES..];
+        let told = str::from_utf8(told).expect("a log is text");
+        assert!(told.ends_with(
+            "level=warning msg=\"7 lines of the log were dropped: nobody read them\"\n"
+        ));
     }
 }

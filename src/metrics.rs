@@ -5,13 +5,16 @@
 
 use std::{
     collections::HashMap,
+    error::Error,
     hash::Hash,
+    io,
     sync::{Arc, Mutex, PoisonError, RwLock},
     time::Duration,
 };
 
 use metrics::{
-    Counter, Gauge, Histogram, counter, describe_counter, describe_gauge, gauge, histogram,
+    Counter, Gauge, Histogram, counter, describe_counter, describe_gauge, describe_histogram,
+    gauge, histogram,
 };
 use metrics_exporter_prometheus::{
     BuildError, PrometheusBuilder, PrometheusHandle, PrometheusRecorder,
@@ -54,6 +57,10 @@ pub struct ConnectionMetrics {
     pub failed_handshakes: Counter,
     /// Handshakes that took too long.
     pub slow_handshakes: Counter,
+    /// Connections that could not be accepted.
+    pub not_accepted: Counter,
+    timed_out: Counter,
+    broken: Counter,
 }
 
 /// Counted by a door that answers reviews.
@@ -68,18 +75,18 @@ struct Reviews {
     duration: Histogram,
     in_flight: Gauge,
     panics: Counter,
-    unanswered: HashMap<Unanswered, Counter>,
+    refused: HashMap<Refused, Counter>,
     upstream: Option<Upstream>,
 }
 
 /// Why a request got no `AdmissionReview` for an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Unanswered {
+pub enum Refused {
     /// 400: not a review.
     NotAReview,
     /// 405: not POST.
     Method,
-    /// 408: the body took too long.
+    /// 503: the body took too long.
     SlowBody,
     /// 413: the body is too large.
     TooLarge,
@@ -87,6 +94,10 @@ pub enum Unanswered {
     Bodies,
     /// 503: nobody waits for the answer any more.
     Deadline,
+    /// 503: as many requests are being answered as there may be.
+    Requests,
+    /// The client left in the middle of its request.
+    Aborted,
 }
 
 /// Counted by the cache of templates.
@@ -107,6 +118,8 @@ pub struct ReloadMetrics {
     pub taken: Counter,
     /// Files that were refused; the last good ones serve on.
     pub refused: Counter,
+    /// 1 as long as files are refused.
+    pub is_refused: Gauge,
 }
 
 /// Linkerd's counters, without the values of annotations and the namespace as labels.
@@ -175,7 +188,7 @@ impl Registry {
             describe_counter!("injectd_skips_total", "Reasons not to inject.");
             describe_counter!("injectd_warnings_total", "Annotations that were ignored.");
             describe_counter!(
-                "injectd_unanswered_total",
+                "injectd_requests_refused_total",
                 "Requests without a review for an answer."
             );
             describe_counter!("injectd_panics_total", "Reviews that failed because of a bug.");
@@ -184,6 +197,18 @@ impl Registry {
             describe_counter!("injectd_handshakes_failed_total", "TLS handshakes that failed.");
             describe_counter!("injectd_reloads_total", "Files that changed, by what and result.");
             describe_gauge!("injectd_connections", "Connections open.");
+            describe_counter!("injectd_connections_failed_total", "Connections that ended early.");
+            describe_counter!("injectd_accept_errors_total", "Connections that were not accepted.");
+            describe_gauge!("injectd_reload_refused", "1 as long as changed files are refused.");
+            describe_histogram!("injectd_review_duration_seconds", "Time from header to answer.");
+            describe_counter!(
+                "proxy_inject_admission_requests_total",
+                "Admission requests, as Linkerd counts them."
+            );
+            describe_counter!(
+                "proxy_inject_admission_responses_total",
+                "Admission responses, as Linkerd counts them."
+            );
             describe_gauge!("injectd_reviews_in_flight", "Reviews being answered.");
             describe_gauge!("injectd_config_generation", "Configurations taken over so far.");
             describe_gauge!("injectd_config_info", "The Linkerd release that is spoken.");
@@ -224,8 +249,26 @@ impl ConnectionMetrics {
             over_limit: counter!("injectd_connections_refused_total", "door" => door, "reason" => "connections"),
             over_handshakes: counter!("injectd_connections_refused_total", "door" => door, "reason" => "handshakes"),
             failed_handshakes: counter!("injectd_handshakes_failed_total", "door" => door, "reason" => "error"),
+            not_accepted: counter!("injectd_accept_errors_total", "door" => door),
+            timed_out: counter!("injectd_connections_failed_total", "door" => door, "reason" => "timeout"),
+            broken: counter!("injectd_connections_failed_total", "door" => door, "reason" => "error"),
             slow_handshakes: counter!("injectd_handshakes_failed_total", "door" => door, "reason" => "timeout"),
         })
+    }
+}
+
+impl ConnectionMetrics {
+    /// Counts why a connection ended that should not have.
+    pub fn failed(&self, error: &(dyn Error + 'static)) {
+        let causes = std::iter::successors(Some(error), |&error| error.source());
+        let is_timeout = |cause: &(dyn Error + 'static)| {
+            let http = cause.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_timeout);
+            let io = cause.downcast_ref::<io::Error>();
+            http || io.is_some_and(|error| error.kind() == io::ErrorKind::TimedOut)
+        };
+        let counter =
+            if causes.into_iter().any(is_timeout) { &self.timed_out } else { &self.broken };
+        counter.increment(1);
     }
 }
 
@@ -239,6 +282,9 @@ impl Default for ConnectionMetrics {
             over_handshakes: none(),
             failed_handshakes: none(),
             slow_handshakes: none(),
+            not_accepted: none(),
+            timed_out: none(),
+            broken: none(),
         }
     }
 }
@@ -266,8 +312,8 @@ impl ReviewMetrics {
                 duration: histogram!("injectd_review_duration_seconds", "door" => door),
                 in_flight: gauge!("injectd_reviews_in_flight", "door" => door),
                 panics: counter!("injectd_panics_total"),
-                unanswered: Unanswered::ALL
-                    .map(|why| (why, counter!("injectd_unanswered_total", "door" => door, "reason" => why.as_str())))
+                refused: Refused::ALL
+                    .map(|why| (why, counter!("injectd_requests_refused_total", "door" => door, "reason" => why.as_str())))
                     .into(),
                 upstream: Some(Upstream::new(registry)),
             }))
@@ -275,10 +321,8 @@ impl ReviewMetrics {
     }
 
     /// A review begins; it ends when the value is dropped.
-    #[must_use]
-    pub fn begin(&self) -> InFlight {
-        self.0.in_flight.increment(1);
-        InFlight(self.0.in_flight.clone())
+    pub fn begin(&self) -> Counted {
+        Counted::new(&self.0.in_flight)
     }
 
     /// Counts what became of a review.
@@ -300,8 +344,8 @@ impl ReviewMetrics {
     }
 
     /// Counts a request without an answer.
-    pub fn unanswered(&self, why: Unanswered) {
-        if let Some(counter) = self.0.unanswered.get(&why) {
+    pub fn refused(&self, why: Refused) {
+        if let Some(counter) = self.0.refused.get(&why) {
             counter.increment(1);
         }
     }
@@ -321,32 +365,43 @@ impl Default for ReviewMetrics {
             duration: Histogram::noop(),
             in_flight: Gauge::noop(),
             panics: Counter::noop(),
-            unanswered: HashMap::new(),
+            refused: HashMap::new(),
             upstream: None,
         }))
     }
 }
 
-/// A review that is being answered.
+/// Something that a gauge counts until it is dropped.
 #[derive(Debug)]
-pub struct InFlight(Gauge);
+#[must_use = "it counts until it is dropped"]
+pub struct Counted(Gauge);
 
-impl Drop for InFlight {
+impl Counted {
+    /// One more.
+    pub fn new(gauge: &Gauge) -> Self {
+        gauge.increment(1);
+        Self(gauge.clone())
+    }
+}
+
+impl Drop for Counted {
     fn drop(&mut self) {
         self.0.decrement(1);
     }
 }
 
-// === impl Unanswered ===
+// === impl Refused ===
 
-impl Unanswered {
-    const ALL: [Self; 6] = [
+impl Refused {
+    const ALL: [Self; 8] = [
         Self::NotAReview,
         Self::Method,
         Self::SlowBody,
         Self::TooLarge,
         Self::Bodies,
         Self::Deadline,
+        Self::Requests,
+        Self::Aborted,
     ];
 
     /// The value of the metric label.
@@ -359,6 +414,8 @@ impl Unanswered {
             Self::TooLarge => "too_large",
             Self::Bodies => "bodies",
             Self::Deadline => "deadline",
+            Self::Requests => "requests",
+            Self::Aborted => "aborted",
         }
     }
 }
@@ -392,6 +449,7 @@ impl ReloadMetrics {
         registry.register(|| Self {
             taken: counter!("injectd_reloads_total", "what" => what, "result" => "taken"),
             refused: counter!("injectd_reloads_total", "what" => what, "result" => "refused"),
+            is_refused: gauge!("injectd_reload_refused", "what" => what),
         })
     }
 }

@@ -1,26 +1,24 @@
 //! CPU profiles of the running process, as pprof reads them.
 
-use std::{io, sync::Arc, time::Duration};
+use std::{io, time::Duration};
 
-use futures_util::FutureExt as _;
 use pprof::{ProfilerGuardBuilder, protos::Message as _};
-use tokio::time::sleep;
-
-use crate::admin::Profiler;
+use tokio::{task::spawn_blocking, time::sleep};
 
 /// Samples in a second of CPU time: not a divisor of anything that happens regularly.
 const FREQUENCY: i32 = 99;
+/// Libraries that must not be interrupted to be looked at.
+const UNTOUCHED: [&str; 4] = ["libc", "libgcc", "pthread", "vdso"];
 
-/// Takes profiles, one at a time.
-#[must_use]
-pub fn profiler() -> Profiler {
-    Arc::new(|duration| take(duration).boxed())
-}
-
-async fn take(duration: Duration) -> io::Result<Vec<u8>> {
-    let guard = ProfilerGuardBuilder::default().frequency(FREQUENCY).build();
+/// Takes a profile of so much time; one at a time.
+///
+/// # Errors
+/// When another is being taken, or the system gives no timer.
+pub async fn take(duration: Duration) -> io::Result<Vec<u8>> {
+    let guard = ProfilerGuardBuilder::default().frequency(FREQUENCY).blocklist(&UNTOUCHED).build();
     let guard = guard.map_err(io::Error::other)?;
     sleep(duration).await;
-    let profile = guard.report().build().and_then(|report| report.pprof());
+    let report = move || guard.report().build().and_then(|report| report.pprof());
+    let profile = spawn_blocking(report).await.map_err(io::Error::other)?;
     Ok(profile.map_err(io::Error::other)?.encode_to_vec())
 }

@@ -1,7 +1,8 @@
 //! Reading files again when they change.
 //!
 //! A mounted `ConfigMap` or `Secret` is swapped through the symbolic link `..data` beside its files;
-//! files that are mounted by themselves are told by size, time and inode. Looked at once a second.
+//! files that are mounted by themselves are told by size, time and inode, and left alone until they
+//! have not changed for a while.
 //!
 //! Not for what files mean: whoever follows them reads them whole and refuses what is torn.
 
@@ -9,6 +10,7 @@ use std::{
     error::Error,
     fs, io,
     os::unix::fs::MetadataExt as _,
+    panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     thread,
     time::Duration,
@@ -51,6 +53,11 @@ impl Files {
         self.seen = now;
         have_changed
     }
+
+    /// Whether any of them is changed in place.
+    fn may_be_half_written(&self) -> bool {
+        self.seen.iter().any(|version| !matches!(version, Version::Link(_)))
+    }
 }
 
 fn versions(paths: &[PathBuf]) -> Vec<Version> {
@@ -88,25 +95,54 @@ pub fn follow<E: Error>(
     mut reload: impl FnMut() -> Result<(), E> + Send + 'static,
 ) -> io::Result<()> {
     let follow = move || {
+        let mut state = State::Settled;
         loop {
             thread::sleep(interval);
-            if !files.have_changed() {
+            let have_changed = files.have_changed();
+            if have_changed && files.may_be_half_written() {
+                state = State::Changing;
                 continue;
             }
-            match reload() {
-                Ok(()) => {
+            if !have_changed && state == State::Settled {
+                continue;
+            }
+            // What panics is a bug, and refused like anything else.
+            let result = catch_unwind(AssertUnwindSafe(&mut reload));
+            let error = match result {
+                Ok(Ok(())) => None,
+                Ok(Err(error)) => Some(log::with_causes(&error)),
+                Err(_) => Some("a bug in injectd".to_owned()),
+            };
+            metrics.is_refused.set(i32::from(error.is_some()));
+            match error {
+                None => {
+                    state = State::Settled;
                     metrics.taken.increment(1);
                     info!(what, "reloaded");
                 }
-                Err(error) => {
-                    metrics.refused.increment(1);
-                    let error = log::with_causes(&error);
-                    warn!(error, what, "files are refused; what serves, serves on");
+                Some(error) => {
+                    // It is tried again: a file system has its moments. It is told once.
+                    if have_changed || state != State::Refused {
+                        metrics.refused.increment(1);
+                        warn!(error, what, "files are refused; what serves, serves on");
+                    }
+                    state = State::Refused;
                 }
             }
         }
     };
     thread::Builder::new().name(format!("reload {what}")).spawn(follow).map(drop)
+}
+
+/// What is known of files that are followed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// What serves is what is there.
+    Settled,
+    /// Somebody may be writing.
+    Changing,
+    /// What is there was refused.
+    Refused,
 }
 
 #[cfg(test)]

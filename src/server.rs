@@ -35,13 +35,13 @@ use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 use tracing::{debug, info, warn};
 
-use crate::metrics::ConnectionMetrics;
+use crate::metrics::{ConnectionMetrics, Counted};
 
-mod admission;
+mod gate;
 mod limits;
 mod shutdown;
 
-pub use admission::{Admission, Answered, overloaded};
+pub use gate::{Answered, Gate, overloaded, plain};
 pub use limits::{Limits, parse_duration};
 pub use shutdown::{Shutdown, Signalled};
 
@@ -51,6 +51,10 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 const READ_BUFFER_BYTES: usize = 32 << 10;
 /// Largest header list of an HTTP/2 request.
 const MAX_HEADER_LIST_BYTES: u32 = 16 << 10;
+/// Largest header of an HTTP/1 request, and room for what is read of a body at a time.
+const MAX_HTTP1_BUFFER_BYTES: usize = 64 << 10;
+/// Life of a connection that is one too many: enough to be told 503.
+const TURNED_AWAY_LIFE: Duration = Duration::from_secs(1);
 /// How often an idle HTTP/2 connection is asked whether anybody is there, and how long for.
 const PING_INTERVAL: Duration = Duration::from_secs(30);
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
@@ -72,9 +76,9 @@ pub struct Door {
     limits: Limits,
     metrics: ConnectionMetrics,
     http: auto::Builder<TokioExecutor>,
-    served: Arc<Semaphore>,
-    turned_away: Arc<Semaphore>,
-    handshakes: Arc<Semaphore>,
+    served: Semaphore,
+    turned_away: Semaphore,
+    handshakes: Semaphore,
     is_draining: Arc<AtomicBool>,
 }
 
@@ -126,7 +130,7 @@ impl Bound {
         tokio::select! {
             never = accept(&self.listener, &door, &service, &graceful) => match never {},
             signalled = shutdown.begun() => {
-                info!("shutting down");
+                info!("shutting down webhook server");
                 door.is_draining.store(true, Ordering::Release);
                 if signalled == Signalled::ToTerminate {
                     let accept = accept(&self.listener, &door, &service, &graceful);
@@ -173,6 +177,7 @@ where
                 tokio::spawn(async move { door.serve(stream, peer, service, watcher).await });
             }
             Err(error) => {
+                door.metrics.not_accepted.increment(1);
                 warn!(%error, "cannot accept a connection");
                 sleep(ACCEPT_PAUSE).await;
             }
@@ -185,18 +190,21 @@ impl Door {
     #[must_use]
     pub fn new(tls: CurrentTls, limits: Limits, metrics: ConnectionMetrics) -> Self {
         let mut http = auto::Builder::new(TokioExecutor::new());
-        http.http1().timer(TokioTimer::new()).header_read_timeout(limits.header_timeout);
+        http.http1()
+            .timer(TokioTimer::new())
+            .header_read_timeout(limits.header_timeout)
+            .max_buf_size(MAX_HTTP1_BUFFER_BYTES);
         http.http2()
             .timer(TokioTimer::new())
             .max_header_list_size(MAX_HEADER_LIST_BYTES)
             .max_concurrent_streams(limits.http2_max_streams)
-            .max_pending_accept_reset_streams(limits.http2_max_resets)
+            .max_pending_accept_reset_streams(limits.http2_max_resets as usize)
             .keep_alive_interval(PING_INTERVAL)
             .keep_alive_timeout(PING_TIMEOUT);
         Self {
-            served: Arc::new(Semaphore::new(limits.max_connections)),
-            turned_away: Arc::new(Semaphore::new(limits.max_connections)),
-            handshakes: Arc::new(Semaphore::new(limits.max_handshakes)),
+            served: Semaphore::new(limits.max_connections as usize),
+            turned_away: Semaphore::new(limits.max_connections as usize),
+            handshakes: Semaphore::new(limits.max_handshakes as usize),
             is_draining: Arc::default(),
             tls,
             limits,
@@ -222,19 +230,31 @@ impl Door {
         let Ok(permit) = served.or_else(|_| self.turned_away.try_acquire()) else {
             return;
         };
-        self.metrics.open.increment(1);
+        let _open = Counted::new(&self.metrics.open);
         if let Some(stream) = self.handshake(stream, peer).await {
-            let service = Admission::new(service, is_served, Arc::clone(&self.is_draining));
+            let service = Gate::new(service, is_served, Arc::clone(&self.is_draining));
             let connection = self.http.serve_connection(TokioIo::new(stream), service);
-            if let Err(error) = watcher.watch(connection.into_owned()).await {
+            let connection = watcher.watch(connection.into_owned());
+            let result = if is_served {
+                connection.await
+            } else {
+                // Whoever is told 503 opens another connection, and there may be room for that.
+                timeout(TURNED_AWAY_LIFE, connection).await.unwrap_or(Ok(()))
+            };
+            if let Err(error) = result {
+                self.metrics.failed(&*error);
                 debug!(%peer, %error, "connection failed");
             }
         }
-        self.metrics.open.decrement(1);
         drop(permit);
     }
 
     async fn handshake(&self, stream: TcpStream, peer: SocketAddr) -> Option<Stream> {
+        // Who says nothing costs nothing; a handshake begins with its first byte.
+        if timeout(self.limits.handshake_timeout, stream.readable()).await.is_err() {
+            self.metrics.slow_handshakes.increment(1);
+            return None;
+        }
         let Ok(_permit) = self.handshakes.try_acquire() else {
             self.metrics.over_handshakes.increment(1);
             return None;
@@ -244,6 +264,7 @@ impl Door {
             debug!(%peer, %error, "cannot set TCP_NODELAY");
         }
         let mut stream = TimeoutStream::new(stream);
+        stream.set_read_timeout(Some(self.limits.header_timeout));
         stream.set_write_timeout(Some(self.limits.write_timeout));
         let stream = BufReader::with_capacity(READ_BUFFER_BYTES, Box::pin(stream));
         let acceptor = TlsAcceptor::from(self.tls.load_full());

@@ -29,9 +29,9 @@ use crate::{
     injector::Injector,
     linkerd::log_lines,
     log,
-    metrics::{ReviewMetrics, Unanswered},
+    metrics::{Refused, ReviewMetrics},
     outcome::{Outcome, Verdict},
-    server::{Answered, Limits, overloaded},
+    server::{Answered, Limits, overloaded, plain},
 };
 
 mod deadline;
@@ -41,7 +41,7 @@ use deadline::Deadline;
 /// Largest body, as upstream's.
 pub const MAX_BODY_BYTES: usize = 10 << 20;
 /// Room that every body has.
-const FIRST_BODY_BYTES: usize = 64 << 10;
+const FIRST_BODY_BYTES: usize = 16 << 10;
 /// What is read and thrown away of a body that is too large, so that the answer is heard.
 const MAX_DISCARDED_BYTES: usize = 2 * MAX_BODY_BYTES;
 /// How long that may take.
@@ -65,6 +65,7 @@ struct Shared {
     injector: Arc<Injector>,
     body_timeout: Duration,
     body_memory: Semaphore,
+    requests: Semaphore,
     metrics: ReviewMetrics,
     log_style: LogStyle,
 }
@@ -72,7 +73,7 @@ struct Shared {
 /// A request that gets no `AdmissionReview` for an answer.
 #[derive(Debug)]
 struct Refusal {
-    why: Unanswered,
+    why: Refused,
     text: String,
 }
 
@@ -88,7 +89,8 @@ impl Webhook {
         Self(Arc::new(Shared {
             injector,
             body_timeout: limits.body_timeout,
-            body_memory: Semaphore::new(limits.max_body_memory),
+            body_memory: Semaphore::new(limits.max_body_memory as usize),
+            requests: Semaphore::new(limits.max_requests as usize),
             metrics,
             log_style,
         }))
@@ -107,14 +109,13 @@ impl Service<Request<Incoming>> for Webhook {
             match AssertUnwindSafe(shared.answer(request)).catch_unwind().await {
                 Ok(Ok(response)) => Ok(response),
                 Ok(Err(refusal)) => {
-                    shared.metrics.unanswered(refusal.why);
+                    shared.metrics.refused(refusal.why);
                     Ok(refusal.into_response())
                 }
                 Err(_) => {
                     shared.metrics.panicked();
                     error!("a review failed because of a bug in injectd");
-                    let text = "a bug in injectd: see its log".to_owned();
-                    Ok(plain(StatusCode::INTERNAL_SERVER_ERROR, text))
+                    Ok(plain(StatusCode::INTERNAL_SERVER_ERROR, "a bug in injectd: see its log\n"))
                 }
             }
         };
@@ -126,21 +127,22 @@ impl Shared {
     async fn answer(&self, request: Request<Incoming>) -> Result<Answered, Refusal> {
         let begin = Instant::now();
         if request.method() != Method::POST {
-            return Err(Refusal::new(Unanswered::Method, "reviews are sent with POST"));
+            return Err(Refusal::new(Refused::Method, "reviews are sent with POST"));
         }
+        let Ok(_request) = self.requests.try_acquire() else {
+            return Err(Refusal::new(Refused::Requests, "too many requests at a time"));
+        };
         let deadline = Deadline::of(request.uri().query(), begin);
         let body_timeout = self.body_timeout.min(deadline.rest());
-        let (body, _permit) =
-            timeout(body_timeout, self.read_body(request.into_body()))
-                .await
-                .map_err(|_| Refusal::new(Unanswered::SlowBody, "the body took too long"))??;
+        let read = timeout(body_timeout, self.read_body(request.into_body())).await;
+        let (body, _room) = read.map_err(|_| Refusal::slow_body(deadline))??;
         if deadline.is_over() {
             return Err(Refusal::deadline());
         }
         let answer = timeout_at(deadline.at(), self.injector.review(&body))
             .await
             .map_err(|_| Refusal::deadline())?
-            .map_err(|error| Refusal::new(Unanswered::NotAReview, &log::with_causes(&error)))?;
+            .map_err(|error| Refusal::new(Refused::NotAReview, &log::with_causes(&error)))?;
         self.metrics.record(&answer.outcome, begin.elapsed());
         self.tell(&answer.outcome, &body, &answer.body);
         let mut response = Response::new(Full::new(Bytes::from(answer.body)));
@@ -175,13 +177,13 @@ impl Shared {
             if expected > MAX_BODY_BYTES {
                 discard(body).await;
                 let text = format!("the body is larger than {MAX_BODY_BYTES} bytes");
-                return Err(Refusal::new(Unanswered::TooLarge, &text));
+                return Err(Refusal::new(Refused::TooLarge, &text));
             }
             self.reserve(&mut permit, expected)?;
             if data.len() == announced {
                 whole = data;
             } else {
-                pieces.reserve(announced.min(FIRST_BODY_BYTES).saturating_sub(pieces.len()));
+                pieces.reserve(expected - pieces.len());
                 pieces.extend_from_slice(&data);
             }
         }
@@ -201,8 +203,8 @@ impl Shared {
         }
         let more =
             u32::try_from(missing).ok().and_then(|it| self.body_memory.try_acquire_many(it).ok());
-        let more = more
-            .ok_or_else(|| Refusal::new(Unanswered::Bodies, "too many large bodies at a time"))?;
+        let more =
+            more.ok_or_else(|| Refusal::new(Refused::Bodies, "too many large bodies at a time"))?;
         match permit {
             Some(permit) => permit.merge(more),
             None => *permit = Some(more),
@@ -212,44 +214,45 @@ impl Shared {
 }
 
 impl Refusal {
-    fn new(why: Unanswered, text: &str) -> Self {
-        Self { why, text: text.to_owned() }
+    fn new(why: Refused, text: &str) -> Self {
+        Self { why, text: format!("{text}\n") }
+    }
+
+    fn slow_body(deadline: Deadline) -> Self {
+        if deadline.is_over() {
+            return Self::deadline();
+        }
+        Self::new(Refused::SlowBody, "the body took too long")
     }
 
     fn deadline() -> Self {
-        Self::new(Unanswered::Deadline, "nobody waits for the answer any more")
+        Self::new(Refused::Deadline, "nobody waits for the answer any more")
     }
 
     fn into_response(self) -> Answered {
         match self.why {
-            Unanswered::Method => {
+            Refused::Method => {
                 let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, self.text);
                 response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
                 response
             }
-            Unanswered::TooLarge => plain(StatusCode::PAYLOAD_TOO_LARGE, self.text),
-            Unanswered::NotAReview => {
-                warn!(error = self.text, "cannot read a review");
+            Refused::TooLarge => plain(StatusCode::PAYLOAD_TOO_LARGE, self.text),
+            Refused::NotAReview => {
+                warn!(error = self.text.trim_end(), "cannot read a review");
                 plain(StatusCode::BAD_REQUEST, self.text)
             }
-            Unanswered::SlowBody => {
-                let mut response = plain(StatusCode::REQUEST_TIMEOUT, self.text);
+            Refused::Aborted => {
+                debug!(error = self.text.trim_end(), "the client left");
+                plain(StatusCode::BAD_REQUEST, self.text)
+            }
+            Refused::SlowBody => {
+                let mut response = overloaded(&self.text);
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
                 response
             }
-            Unanswered::Bodies | Unanswered::Deadline => overloaded(&self.text),
+            Refused::Bodies | Refused::Deadline | Refused::Requests => overloaded(&self.text),
         }
     }
-}
-
-/// An answer of one line of text.
-fn plain(status: StatusCode, mut text: String) -> Answered {
-    text.push('\n');
-    let mut response = Response::new(Full::new(Bytes::from(text)));
-    *response.status_mut() = status;
-    let text_plain = HeaderValue::from_static("text/plain; charset=utf-8");
-    response.headers_mut().insert(CONTENT_TYPE, text_plain);
-    response
 }
 
 /// Reads on for a while: a client that is still sending would not see the answer.
@@ -271,7 +274,7 @@ async fn discard(mut body: Incoming) {
 async fn next_data(body: &mut Incoming) -> Result<Option<Bytes>, Refusal> {
     while let Some(frame) = body.frame().await {
         let broken =
-            |error| Refusal::new(Unanswered::NotAReview, &format!("the body broke off: {error}"));
+            |error| Refusal::new(Refused::Aborted, &format!("the body broke off: {error}"));
         if let Ok(data) = frame.map_err(broken)?.into_data() {
             return Ok(Some(data));
         }

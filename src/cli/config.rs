@@ -64,6 +64,16 @@ impl ConfigArgs {
         Ok(Injector::new(self.snapshot(1)?, namespaces, workloads))
     }
 
+    /// Refuses a file of trust roots that holds none: every pod would be denied for it.
+    pub(super) fn must_have_trust_roots(&self) -> Result<(), CommandError> {
+        let Some(path) = &self.trust_roots else { return Ok(()) };
+        if input::read(path)?.trim_ascii().is_empty() {
+            let text = "expected certificates as PEM, found nothing";
+            return Err(CommandError::failed(format!("--trust-roots {}", path.display()), text));
+        }
+        Ok(())
+    }
+
     /// The files of values and trust roots that were given.
     pub(super) fn files(&self) -> Vec<PathBuf> {
         [&self.values, &self.trust_roots].into_iter().flatten().cloned().collect()

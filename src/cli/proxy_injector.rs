@@ -21,44 +21,44 @@ use super::{
 const FLAGS: [Flag; 8] = [
     Flag {
         name: "addr",
-        kind: Kind::Passed("--addr"),
+        kind: FlagKind::Passed("--addr"),
         default: ":8443",
         about: "address to serve on",
     },
     Flag {
         name: "enable-pprof",
-        kind: Kind::Switch("--enable-pprof"),
+        kind: FlagKind::Switch("--enable-pprof"),
         default: "false",
         about: "Enable pprof endpoints on the admin server",
     },
-    Flag { name: "kubeconfig", kind: Kind::Ignored, default: "", about: "path to kubeconfig" },
+    Flag { name: "kubeconfig", kind: FlagKind::Ignored, default: "", about: "path to kubeconfig" },
     Flag {
         name: "linkerd-namespace",
-        kind: Kind::Passed("--linkerd-namespace"),
+        kind: FlagKind::Passed("--linkerd-namespace"),
         default: "linkerd",
         about: "control plane namespace",
     },
     Flag {
         name: "log-format",
-        kind: Kind::Passed("--log-format"),
+        kind: FlagKind::Passed("--log-format"),
         default: "plain",
         about: "log format, must be one of: plain, json",
     },
     Flag {
         name: "log-level",
-        kind: Kind::Level,
+        kind: FlagKind::Level,
         default: "info",
         about: "log level, must be one of: panic, fatal, error, warn, info, debug, trace",
     },
     Flag {
         name: "metrics-addr",
-        kind: Kind::Passed("--metrics-addr"),
+        kind: FlagKind::Passed("--metrics-addr"),
         default: ":9995",
         about: "address to serve scrapable metrics on",
     },
     Flag {
         name: "version",
-        kind: Kind::Version,
+        kind: FlagKind::Version,
         default: "false",
         about: "print version and exit",
     },
@@ -83,13 +83,13 @@ pub(super) struct Args {
 
 struct Flag {
     name: &'static str,
-    kind: Kind,
+    kind: FlagKind,
     default: &'static str,
     about: &'static str,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum FlagKind {
     /// A value for the flag of `serve`.
     Passed(&'static str),
     /// A boolean for the flag of `serve`.
@@ -103,7 +103,7 @@ enum Kind {
 
 /// `serve` as this command calls it.
 #[derive(Debug, Parser)]
-#[command(name = "injectd proxy-injector")]
+#[command(name = "injectd proxy-injector", args_override_self = true)]
 struct Serve {
     #[command(flatten)]
     args: serve::Args,
@@ -129,7 +129,10 @@ pub(super) fn run(args: Args) -> Result<(), CommandError> {
     let serve =
         Serve::try_parse_from(["injectd proxy-injector".to_owned()].into_iter().chain(serve))
             .map_err(|error| CommandError::GoUsage(error.to_string()))?;
-    serve::run(serve.args, Manner::Linkerd)
+    serve::run(serve.args, Manner::Linkerd).map_err(|error| match error {
+        CommandError::Usage(text) => CommandError::GoUsage(text),
+        error => error,
+    })
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is configuration")]
@@ -178,14 +181,18 @@ fn parse(flags: Vec<OsString>) -> Result<Parsed, String> {
         }
         let flag = FLAGS.iter().find(|flag| flag.name == name);
         let flag = flag.ok_or_else(|| format!("flag provided but not defined: -{name}"))?;
-        if let Kind::Switch(_) | Kind::Version = flag.kind {
+        if let FlagKind::Switch(_) | FlagKind::Version = flag.kind {
             let value = value.as_deref().unwrap_or("true");
             let is_on = parse_bool(value).ok_or_else(|| {
                 format!("invalid boolean value {value:?} for -{name}: expected true or false")
             })?;
             match flag.kind {
-                Kind::Version if is_on => return Ok(Parsed::Version),
-                Kind::Switch(serve_flag) if is_on => serve.push(serve_flag.to_owned()),
+                FlagKind::Version if is_on => return Ok(Parsed::Version),
+                FlagKind::Switch(serve_flag) => {
+                    // The last one counts.
+                    serve.retain(|word| word != serve_flag);
+                    serve.extend(is_on.then(|| serve_flag.to_owned()));
+                }
                 _ => {}
             }
             continue;
@@ -194,8 +201,8 @@ fn parse(flags: Vec<OsString>) -> Result<Parsed, String> {
         let value =
             value.or_else(next).ok_or_else(|| format!("flag needs an argument: -{name}"))?;
         match flag.kind {
-            Kind::Passed(serve_flag) => serve.push(format!("{serve_flag}={value}")),
-            Kind::Level => serve.push(format!("--log-level={}", level(&value)?)),
+            FlagKind::Passed(serve_flag) => serve.push(format!("{serve_flag}={value}")),
+            FlagKind::Level => serve.push(format!("--log-level={}", level(&value)?)),
             _ => {}
         }
     }
@@ -213,5 +220,50 @@ fn level(text: &str) -> Result<&'static str, String> {
         _ => Err(format!(
             "invalid log-level {text:?}: expected panic, fatal, error, warn, info, debug or trace"
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(words: &[&str]) -> Result<String, String> {
+        let words = words.iter().map(OsString::from).collect();
+        Ok(match parse(words)? {
+            Parsed::Serve(serve) => serve.join(" "),
+            Parsed::Help => "help".to_owned(),
+            Parsed::Version => "version".to_owned(),
+        })
+    }
+
+    #[test]
+    fn flags_are_read_as_go_reads_them() {
+        for (words, expected) in [
+            (&["-addr=:1", "--metrics-addr=:2"][..], "--addr=:1 --metrics-addr=:2"),
+            (&["-addr", ":1", "-log-level", "WARN"], "--addr=:1 --log-level=warn"),
+            (&["-enable-pprof"], "--enable-pprof"),
+            (&["-enable-pprof=T", "-enable-pprof=false"], ""),
+            (&["-enable-pprof", "false", "-addr=:1"], "--enable-pprof"),
+            (&["-log-level=debug"], "--log-level=info,injectd=debug"),
+            (&["-version"], "version"),
+            (&["-version=0", "--help"], "help"),
+            (&["--", "-nope"], ""),
+            (&[], ""),
+        ] {
+            assert_eq!(parsed(words).as_deref(), Ok(expected), "{words:?}");
+        }
+    }
+
+    #[test]
+    fn wrong_flags_are_named() {
+        for (words, told) in [
+            (&["-nope"][..], "not defined: -nope"),
+            (&["-addr"], "needs an argument: -addr"),
+            (&["-enable-pprof=perhaps"], "-enable-pprof"),
+            (&["-log-level=loud"], "log-level"),
+            (&["---addr"], "bad flag syntax"),
+        ] {
+            assert!(parsed(words).expect_err("must be wrong").contains(told), "{words:?}");
+        }
     }
 }

@@ -14,11 +14,10 @@ use tracing::{info, warn};
 
 use super::{CommandError, config::ConfigArgs, input};
 use crate::{
-    admin::{Admin, Profiler},
+    admin::Admin,
     injector::Injector,
     log,
     metrics::{ConnectionMetrics, Registry, ReloadMetrics, ReviewMetrics, TemplateMetrics},
-    profiler,
     readiness::Readiness,
     reload::{self, Files},
     server::{self, Bound, Door, Limits, Shutdown},
@@ -45,7 +44,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE", requires = "tls_cert", env = "INJECTD_TLS_KEY")]
     tls_key: Option<PathBuf>,
     /// Certificates as PEM: only clients with one of this CA are answered [default: everybody is]
-    #[arg(long, value_name = "FILE", env = "INJECTD_CLIENT_CA")]
+    #[arg(long, value_name = "FILE", requires = "tls_cert", env = "INJECTD_CLIENT_CA")]
     client_ca: Option<PathBuf>,
     /// How often files are looked at for changes
     #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = server::parse_duration, env = "INJECTD_RELOAD_INTERVAL")]
@@ -80,8 +79,8 @@ pub(super) fn run(args: Args, manner: Manner) -> Result<(), CommandError> {
                     to serve on files";
         return Err(CommandError::Usage(text.to_owned()));
     }
-    let _log = log::start(&args.log_level, args.log_format)
-        .map_err(|error| CommandError::failed(format!("--log-level {}", args.log_level), error))?;
+    let _log =
+        log::start(&args.log_level, args.log_format).map_err(|error| args.log_error(&error))?;
     if manner == Manner::Linkerd {
         info!("running version {}", env!("CARGO_PKG_VERSION"));
     }
@@ -97,14 +96,16 @@ async fn serve(args: Arc<Args>, manner: Manner) -> Result<(), CommandError> {
     registry.set("injectd_build_info", &[("version", env!("CARGO_PKG_VERSION").to_owned())], 1.0);
     let readiness = Readiness::default();
     let starting = readiness.hold();
-    let shutdown = Shutdown::at_signals(readiness.clone());
+    let shutdown = Shutdown::at_signals(readiness.clone())
+        .map_err(|error| CommandError::failed("cannot listen for signals", error))?;
     let admin_addr = args.open_admin(&registry, &readiness, shutdown.clone(), manner).await?;
     let injector = args.injector(&registry)?;
     let tls = args.tls(&registry)?;
     let bound =
         Bound::bind(&args.addr).await.map_err(|error| addr_error("--addr", &args.addr, error))?;
     match manner {
-        Manner::Own => announce(bound.local_addr(), admin_addr).map_err(CommandError::output)?,
+        // Nobody has to read it.
+        Manner::Own => drop(announce(bound.local_addr(), admin_addr)),
         Manner::Linkerd => info!("listening at {}", args.addr),
     }
     let log_style = match manner {
@@ -121,6 +122,11 @@ async fn serve(args: Arc<Args>, manner: Manner) -> Result<(), CommandError> {
 }
 
 impl Args {
+    fn log_error(&self, error: &log::StartError) -> CommandError {
+        let text = format!("--log-level {}: {}", self.log_level, log::with_causes(error));
+        CommandError::Usage(text)
+    }
+
     async fn open_admin(
         &self,
         registry: &Registry,
@@ -135,8 +141,11 @@ impl Args {
         let bound =
             Bound::bind(addr).await.map_err(|error| addr_error("--metrics-addr", addr, error))?;
         let local_addr = bound.local_addr();
-        let profiler: Option<Profiler> = self.enable_pprof.then(profiler::profiler);
-        let admin = Admin { readiness: readiness.clone(), exporter: registry.exporter(), profiler };
+        let admin = Admin {
+            readiness: readiness.clone(),
+            exporter: registry.exporter(),
+            has_profiles: self.enable_pprof,
+        };
         // It tells that the process is not ready until the very end.
         let stopped = async move { shutdown.hastened().await };
         tokio::spawn(admin.serve(bound.into_listener(), stopped));
@@ -146,6 +155,7 @@ impl Args {
     /// An injector that takes over changed values and trust roots.
     fn injector(self: &Arc<Self>, registry: &Arc<Registry>) -> Result<Arc<Injector>, CommandError> {
         let files = Files::new(self.config.files());
+        self.config.must_have_trust_roots()?;
         let injector = self.config.standalone_injector(&[])?;
         let injector = Arc::new(injector.counting(TemplateMetrics::register(registry)));
         tell_config(registry, &injector);
@@ -153,6 +163,7 @@ impl Args {
         let (args, registry) = (Arc::clone(self), Arc::clone(registry));
         let reloaded = Arc::clone(&injector);
         let reload = move || {
+            args.config.must_have_trust_roots()?;
             let generation = reloaded.snapshot().generation + 1;
             reloaded.replace_snapshot(args.config.snapshot(generation)?);
             tell_config(&registry, &reloaded);
@@ -172,6 +183,7 @@ impl Args {
         let (args, registry, reloaded) = (Arc::clone(self), Arc::clone(registry), Arc::clone(&tls));
         let reload = move || {
             reloaded.store(args.server_config(&registry)?);
+            info!("Updated certificate");
             Ok::<_, CommandError>(())
         };
         reload::follow("tls", files, self.reload_interval, metrics, reload)

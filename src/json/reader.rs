@@ -173,7 +173,11 @@ impl<'a> Reader<'a> {
         }
         let mut ahead = self.clone();
         let number = match ahead.peek() {
-            Some(b'-' | b'0'..=b'9') => ahead.scalar().parse().ok(),
+            Some(b'-' | b'0'..=b'9') => {
+                let digits = ahead.scalar();
+                let is_padded = digits.trim_start_matches('-').starts_with('0') && digits.len() > 2;
+                digits.parse().ok().filter(|_| !is_padded && digits != "00")
+            }
             _ => None,
         };
         let number = number.ok_or_else(|| self.mismatch("a 32-bit integer"))?;
@@ -341,8 +345,10 @@ impl<'a> Reader<'a> {
         &rest[..length]
     }
 
+    /// An error at this place: what was expected in place of what is there.
     #[cold]
-    fn mismatch(&self, expected: &'static str) -> ReadError {
+    #[must_use]
+    pub fn mismatch(&self, expected: &'static str) -> ReadError {
         let found = match self.clone().peek() {
             None => "the end of the text",
             Some(b'"') => "a string",
@@ -498,7 +504,7 @@ mod tests {
 
     #[test]
     fn numbers_and_booleans_are_whole_tokens() {
-        for text in ["1.0", "1e3", "2147483648", "\"1\"", "1x", "true", "+1"] {
+        for text in ["007", "00", "-01", "1.0", "1e3", "2147483648", "\"1\"", "1x", "true", "+1"] {
             assert!(Reader::new(text).integer().is_err(), "{text}");
         }
         for text in ["truee", "\"true\"", "1", "[]"] {

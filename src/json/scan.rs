@@ -106,7 +106,8 @@ impl Marks {
 }
 
 impl Nesting {
-    /// Where in the next piece of text the outermost bracket closes, or one too many.
+    /// Where in the next piece of text the outermost bracket closes, or one too many. A piece ends
+    /// with a line: no escape reaches into the next.
     pub fn end_in(&mut self, text: &[u8]) -> Option<usize> {
         let (blocks, rest) = text.as_chunks::<BLOCK>();
         for (index, block) in blocks.iter().enumerate() {

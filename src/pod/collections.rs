@@ -9,6 +9,8 @@ use crate::json::{Read, ReadError, Reader};
 
 /// Room made at once for a list that has none in place: most pods have fewer containers.
 const HEAP_ITEMS: usize = 4;
+/// Longest list: far more than any pod has, and far less than fills the memory.
+const MAX_ITEMS: usize = 10_000;
 
 /// A list with room for `N` items in place. Large items are better off with none: a view is moved
 /// several times while it is read.
@@ -62,8 +64,11 @@ impl<'a, T: Read<'a>, const N: usize> Read<'a> for List<T, N> {
     fn read(&mut self, reader: &mut Reader<'a>) -> Result<(), ReadError> {
         let mut items = SmallVec::<[T; N]>::new();
         let is_there = reader.list(|reader| {
+            if items.len() == MAX_ITEMS {
+                return Err(reader.mismatch("a list of 10000 items at most"));
+            }
             if items.len() == items.capacity() {
-                items.reserve(HEAP_ITEMS);
+                items.reserve(HEAP_ITEMS.max(items.len()));
             }
             items.push(T::default());
             items.last_mut().map_or(Ok(()), |item| item.read(reader))

@@ -53,6 +53,19 @@ fn a_wrong_type_in_a_read_field_is_an_error() {
 }
 
 #[test]
+fn a_list_has_an_end() {
+    let pod = |items: usize| {
+        let ports = vec![r#"{"containerPort":1}"#; items].join(",");
+        format!(r#"{{"spec":{{"containers":[{{"ports":[{ports}]}}]}}}}"#)
+    };
+    assert_eq!(object(&pod(10_000)).spec.containers[0].ports.len(), 10_000);
+    let error = crate::json::read::<Object<'_>>(&pod(10_001)).expect_err("too many");
+    assert!(
+        error.to_string().contains("spec.containers[0].ports[10000]: expected a list of 10000")
+    );
+}
+
+#[test]
 fn the_first_token_mount_of_a_container_is_kept() {
     let pod = object(
         r#"{"spec":{"containers":[{"volumeMounts":[{"name":"x","mountPath":"/x"},

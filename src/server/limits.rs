@@ -3,7 +3,12 @@
 
 use std::time::Duration;
 
-use crate::go::duration;
+use clap::value_parser;
+
+use crate::{go::duration, webhook::MAX_BODY_BYTES};
+
+/// More connections than a process can have.
+const MOST: i64 = 1_000_000;
 
 /// The limits of a door.
 #[derive(Debug, Clone, clap::Args)]
@@ -11,11 +16,11 @@ use crate::go::duration;
 pub struct Limits {
     /// Connections that are served; more are answered 503, twice as many are closed. A Go client
     /// keeps 25 to a host: enough for hundreds of API servers, within 250 MiB
-    #[arg(long, value_name = "N", default_value = "2000", env = "INJECTD_MAX_CONNECTIONS")]
-    pub max_connections: usize,
+    #[arg(long, value_name = "N", default_value = "2000", value_parser = value_parser!(u32).range(1..=MOST), env = "INJECTD_MAX_CONNECTIONS")]
+    pub max_connections: u32,
     /// TLS handshakes in progress; more are closed. Each costs as much as six reviews
-    #[arg(long, value_name = "N", default_value = "500", env = "INJECTD_MAX_HANDSHAKES")]
-    pub max_handshakes: usize,
+    #[arg(long, value_name = "N", default_value = "500", value_parser = value_parser!(u32).range(1..=MOST), env = "INJECTD_MAX_HANDSHAKES")]
+    pub max_handshakes: u32,
     /// Longest TLS handshake: Go's clients give up after ten seconds
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parse_duration, env = "INJECTD_HANDSHAKE_TIMEOUT")]
     pub handshake_timeout: Duration,
@@ -29,16 +34,19 @@ pub struct Limits {
     /// Longest wait for a client to take more of an answer
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parse_duration, env = "INJECTD_WRITE_TIMEOUT")]
     pub write_timeout: Duration,
-    /// Bytes of bodies above 64 KiB that are read at the same time; reviews beyond are answered 503.
-    /// Six reviews of the largest size
-    #[arg(long, value_name = "BYTES", default_value = "67108864", env = "INJECTD_MAX_BODY_MEMORY")]
-    pub max_body_memory: usize,
+    /// Requests that are answered at the same time; more are answered 503
+    #[arg(long, value_name = "N", default_value = "2000", value_parser = value_parser!(u32).range(1..=MOST), env = "INJECTD_MAX_REQUESTS")]
+    pub max_requests: u32,
+    /// Bytes of bodies, each above its first 16 KiB, that are read at the same time; reviews beyond
+    /// are answered 503. Six reviews of the largest size
+    #[arg(long, value_name = "BYTES", default_value = "67108864", value_parser = value_parser!(u32).range(MAX_BODY_BYTES as i64..), env = "INJECTD_MAX_BODY_MEMORY")]
+    pub max_body_memory: u32,
     /// HTTP/2 streams of a connection: what Go's servers allow
-    #[arg(long, value_name = "N", default_value = "250", env = "INJECTD_HTTP2_MAX_STREAMS")]
+    #[arg(long, value_name = "N", default_value = "250", value_parser = value_parser!(u32).range(1..), env = "INJECTD_HTTP2_MAX_STREAMS")]
     pub http2_max_streams: u32,
     /// HTTP/2 streams of a connection that may be reset before they are looked at; more close it
     #[arg(long, value_name = "N", default_value = "20", env = "INJECTD_HTTP2_MAX_RESETS")]
-    pub http2_max_resets: usize,
+    pub http2_max_resets: u32,
     /// How long requests are still taken after SIGTERM, answered with connection: close. Endpoints
     /// take a moment to learn that this one is not ready
     #[arg(long, value_name = "DURATION", default_value = "3s", value_parser = parse_duration, env = "INJECTD_DRAIN_DELAY")]

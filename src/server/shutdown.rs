@@ -1,12 +1,14 @@
 //! When to stop: at a signal, and at once at a second one.
 
-use std::future::{Future, pending};
+use std::{
+    future::{Future, pending},
+    io,
+};
 
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::watch,
 };
-use tracing::warn;
 
 use crate::readiness::Readiness;
 
@@ -29,18 +31,14 @@ pub enum Signalled {
 
 impl Shutdown {
     /// Stops at SIGTERM or SIGINT; not ready from then on.
-    #[must_use]
-    pub fn at_signals(readiness: Readiness) -> Self {
+    ///
+    /// # Errors
+    /// When the system does not let it listen for signals.
+    pub fn at_signals(readiness: Readiness) -> io::Result<Self> {
         let (tell, told) = watch::channel(Signalled::Nothing);
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
         tokio::spawn(async move {
-            let signals = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()));
-            let (mut terminate, mut interrupt) = match signals {
-                (Ok(terminate), Ok(interrupt)) => (terminate, interrupt),
-                (Err(error), _) | (_, Err(error)) => {
-                    warn!(%error, "cannot listen for signals: only SIGKILL stops this process");
-                    return pending().await;
-                }
-            };
             let first = tokio::select! {
                 _ = terminate.recv() => Signalled::ToTerminate,
                 _ = interrupt.recv() => Signalled::ToInterrupt,
@@ -54,7 +52,7 @@ impl Shutdown {
             tell.send_replace(Signalled::Again);
             tell.closed().await;
         });
-        Self(told)
+        Ok(Self(told))
     }
 
     /// Stops when a future is done, as at SIGINT.

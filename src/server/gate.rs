@@ -1,4 +1,4 @@
-//! What a connection's limits and a shutdown do to its requests.
+//! What the limit of connections and a shutdown do to the requests of a connection.
 
 use std::{
     convert::Infallible,
@@ -18,7 +18,7 @@ use http_body_util::Full;
 use hyper::{
     Request, Response, StatusCode, Version,
     body::Incoming,
-    header::{CONNECTION, HeaderValue, RETRY_AFTER},
+    header::{CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER},
     service::Service,
 };
 
@@ -29,19 +29,19 @@ type Answering = Result<Answered, Infallible>;
 
 /// The service of one connection: the door's own, or 503 where there are too many connections.
 #[derive(Debug, Clone)]
-pub struct Admission<S> {
+pub struct Gate<S> {
     service: S,
     is_served: bool,
     is_draining: Arc<AtomicBool>,
 }
 
-impl<S> Admission<S> {
+impl<S> Gate<S> {
     pub(super) fn new(service: S, is_served: bool, is_draining: Arc<AtomicBool>) -> Self {
         Self { service, is_served, is_draining }
     }
 }
 
-impl<S> Service<Request<Incoming>> for Admission<S>
+impl<S> Service<Request<Incoming>> for Gate<S>
 where
     S: Service<Request<Incoming>, Response = Answered, Error = Infallible>,
 {
@@ -52,7 +52,7 @@ where
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         let is_http1 = request.version() < Version::HTTP_2;
         if !self.is_served {
-            let answered = overloaded("too many connections");
+            let answered = overloaded("too many connections\n");
             return Either::Left(ready(if is_http1 {
                 closing(Ok(answered))
             } else {
@@ -77,8 +77,17 @@ fn closing(answered: Answering) -> Answering {
 /// 503, to be asked again: the API server does so inside its own timeout.
 #[must_use]
 pub fn overloaded(why: &str) -> Answered {
-    let mut response = Response::new(Full::new(Bytes::from(format!("{why}\n"))));
-    *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+    let mut response = plain(StatusCode::SERVICE_UNAVAILABLE, why.to_owned());
     response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    response
+}
+
+/// An answer of text.
+#[must_use]
+pub fn plain(status: StatusCode, text: impl Into<Bytes>) -> Answered {
+    let mut response = Response::new(Full::new(text.into()));
+    *response.status_mut() = status;
+    let text_plain = HeaderValue::from_static("text/plain; charset=utf-8");
+    response.headers_mut().insert(CONTENT_TYPE, text_plain);
     response
 }
