@@ -1,0 +1,155 @@
+//! `proxy-injector`: the flags, files and log lines of Linkerd's injector.
+
+#![expect(clippy::disallowed_types, reason = "lines of the log are looked into as trees")]
+
+use serde_json::Value;
+
+use injectd::linkerd::values::DEFAULT_VALUES;
+
+use super::{
+    client::{Connection, REVIEW},
+    files::{Folder, Pair},
+    process::{Ended, Process, injectd, run},
+};
+
+const EXIT_USAGE: i32 = 2;
+const PROFILE: &str = "/debug/pprof/profile?seconds=0";
+
+/// What the chart mounts.
+struct Mounts(Folder);
+
+impl Mounts {
+    fn new() -> Self {
+        let (folder, pair) = (Folder::new(), Pair::self_signed());
+        folder.write("values", DEFAULT_VALUES);
+        folder.write("roots", "roots\n");
+        folder.write("tls.crt", &pair.certificate);
+        folder.write("tls.key", &pair.key);
+        Self(folder)
+    }
+
+    async fn serve(&self, flags: &[&str]) -> Process {
+        let path = |name| self.0.path(name);
+        let [values, roots] = [path("values"), path("roots")];
+        let [certificate, key] = [path("tls.crt"), path("tls.key")];
+        let env = [
+            ("INJECTD_STANDALONE", "true"),
+            ("INJECTD_VALUES", &*values),
+            ("INJECTD_TRUST_ROOTS", &roots),
+            ("INJECTD_TLS_CERT", &certificate),
+            ("INJECTD_TLS_KEY", &key),
+            ("INJECTD_DRAIN_DELAY", "10ms"),
+        ];
+        let process = Process::proxy_injector(flags, &env).await;
+        process.logs("listening at").await;
+        process
+    }
+}
+
+async fn proxy_injector(flags: &[&str]) -> Ended {
+    run(injectd(&[&["proxy-injector"], flags].concat())).await
+}
+
+async fn must_refuse(flags: &[&str], named: &str) {
+    let Ended { code, stderr, .. } = proxy_injector(flags).await;
+    assert_eq!(code, Some(EXIT_USAGE), "{flags:?}: {stderr}");
+    assert!(stderr.contains(named), "{flags:?} must name {named}: {stderr}");
+}
+
+#[tokio::test]
+async fn the_log_has_the_lines_of_linkerds_injector() {
+    let process = Mounts::new().serve(&[]).await;
+    let mut connection = Connection::open(process.webhook).await;
+    connection.must_inject().await;
+    connection.review(&REVIEW.replace("enabled", "disabled")).await;
+    process.logs("skipped pod/web").await;
+    let log = process.log();
+    for line in [
+        "running version ",
+        "starting admin server on 127.0.0.2:0",
+        "listening at 127.0.0.1:0",
+        r#"received admission review request \"705ab4f5\""#,
+        "received pod/web",
+        "injection patch generated for: pod/web",
+        "skipped pod/web: neither the namespace nor the pod have the annotation ",
+    ] {
+        let is_there = |logged: &str| {
+            logged.starts_with("time=") && logged.contains("level=info") && logged.contains(line)
+        };
+        assert!(log.lines().any(is_there), "{line:?} in {log}");
+    }
+    assert!(!log.contains("level=debug"), "{log}");
+}
+
+#[tokio::test]
+async fn flags_are_read_as_go_reads_them() {
+    let mounts = Mounts::new();
+    for (flags, profiles) in [
+        (&["-log-level", "info", "--log-format", "plain"][..], false),
+        (&["-enable-pprof", "-kubeconfig", "", "-linkerd-namespace=linkerd"], true),
+        (&["--enable-pprof=false", "-log-level=INFO"], false),
+        (&["-enable-pprof=T", "--kubeconfig=/nowhere"], true),
+    ] {
+        let process = mounts.serve(flags).await;
+        // Without a number of seconds there is no profile, with the flag there is the page.
+        let expected = if profiles { 400 } else { 404 };
+        assert_eq!(process.page(PROFILE).await.0, expected, "{flags:?}");
+        process.must_still_serve().await;
+    }
+}
+
+#[tokio::test]
+async fn a_flag_that_cannot_be_used_is_named() {
+    must_refuse(&["-no-such-flag"], "-no-such-flag").await;
+    must_refuse(&["--no-such-flag=1"], "-no-such-flag").await;
+    must_refuse(&["-addr"], "-addr").await;
+    must_refuse(&["-enable-pprof=perhaps"], "-enable-pprof").await;
+    must_refuse(&["---addr=:1"], "---addr").await;
+    let Ended { code, stderr, .. } = proxy_injector(&["-log-level=loud"]).await;
+    assert!(code.is_some_and(|code| code != 0), "{code:?}");
+    assert!(stderr.contains("loud"), "{stderr}");
+}
+
+#[tokio::test]
+async fn version_and_help_are_told() {
+    for flags in [["-version"], ["--version"], ["-version=true"]] {
+        let Ended { code, stdout, .. } = proxy_injector(&flags).await;
+        assert_eq!(code, Some(0), "{flags:?}");
+        assert_eq!(stdout, concat!(env!("CARGO_PKG_VERSION"), "\n"));
+    }
+    for flags in [["-help"], ["--help"], ["-h"]] {
+        let Ended { code, stdout, stderr } = proxy_injector(&flags).await;
+        assert_eq!(code, Some(0), "{flags:?}: {stderr}");
+        assert!(stdout.contains("-metrics-addr"), "{stdout}");
+    }
+}
+
+#[tokio::test]
+async fn a_missing_mount_is_named() {
+    let mut command = injectd(&["proxy-injector", "-addr=127.0.0.1:0"]);
+    command.arg("-metrics-addr=127.0.0.1:0").env("INJECTD_STANDALONE", "true");
+    let Ended { code, stderr, .. } = run(command).await;
+    assert_eq!(code, Some(1), "{stderr}");
+    assert!(stderr.contains("/var/run/linkerd/config/values"), "{stderr}");
+}
+
+#[tokio::test]
+async fn every_line_of_a_json_log_is_json_and_debug_shows_the_whole_review() {
+    let process = Mounts::new().serve(&["-log-format=json", "-log-level", "debug"]).await;
+    process.must_still_serve().await;
+    process.logs("admission review response").await;
+    let mut messages = Vec::new();
+    let log = process.log();
+    let whole = log.rfind('\n').map_or(0, |end| end + 1);
+    for line in log[..whole].lines() {
+        let line: Value = serde_json::from_str(line).expect("a line must be JSON");
+        assert!(line["time"].is_string() && line["level"].is_string(), "{line}");
+        messages.push(line["msg"].as_str().expect("a line must have a message").to_owned());
+    }
+    let has = |begin: &str, text: &str| {
+        messages.iter().any(|message| message.starts_with(begin) && message.contains(text))
+    };
+    assert!(has("admission review request: ", REVIEW), "{log}");
+    assert!(has("admission review response: ", "705ab4f5"), "{log}");
+    assert!(has("injection patch generated for: pod/web", ""), "{log}");
+}

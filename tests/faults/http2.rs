@@ -1,0 +1,171 @@
+//! Abuse that only HTTP/2 knows, frame by frame.
+
+use rustix::process::Signal;
+use tokio::{
+    io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, split},
+    net::TcpStream,
+};
+use tokio_rustls::client::TlsStream;
+
+use super::{
+    client::{REVIEW, config, try_connect},
+    process::{Process, soon},
+    shutdown::{IN_FLIGHT, ends_at_once},
+};
+
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+const DATA: u8 = 0;
+const HEADERS: u8 = 1;
+const RST_STREAM: u8 = 3;
+const SETTINGS: u8 = 4;
+const PING: u8 = 6;
+const GOAWAY: u8 = 7;
+const CONTINUATION: u8 = 9;
+const ACK: u8 = 1;
+const END_STREAM: u8 = 1;
+const END_HEADERS: u8 = 4;
+const CANCEL: u32 = 8;
+/// `POST https://localhost/` from the static table.
+const POST: &[u8] = b"\x83\x87\x84\x01\x09localhost";
+/// What may stay in memory of a flood, in KiB.
+const MAX_GROWTH_KIB: u64 = 32 << 10;
+
+/// A frame that was received.
+struct Frame {
+    kind: u8,
+    flags: u8,
+    payload: Vec<u8>,
+}
+
+impl Frame {
+    /// The next one; `None` once the connection is closed.
+    async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Option<Self> {
+        let mut head = [0; 9];
+        stream.read_exact(&mut head).await.ok()?;
+        let length = head[..3].iter().fold(0, |length, byte| length << 8 | usize::from(*byte));
+        let mut payload = vec![0; length];
+        stream.read_exact(&mut payload).await.ok()?;
+        Some(Self { kind: head[3], flags: head[4], payload })
+    }
+}
+
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload.len()).expect("a frame must be small").to_be_bytes();
+    [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
+}
+
+async fn open(process: &Process) -> TlsStream<TcpStream> {
+    let config = config(&rustls::version::TLS13, None, "h2");
+    let mut stream = try_connect(process.webhook, &config).await.expect("TLS must be spoken");
+    let begin = [PREFACE, &frame(SETTINGS, 0, 0, &[])].concat();
+    soon("write", stream.write_all(&begin)).await.expect("must be sent");
+    stream
+}
+
+/// Sends until the connection is closed or there is nothing more to send; says whether the server
+/// said goodbye.
+async fn flood(process: &Process, frames: impl Iterator<Item = Vec<u8>>) -> bool {
+    let (mut answers, mut requests) = split(open(process).await);
+    let send = async {
+        for frame in frames {
+            if requests.write_all(&frame).await.is_err() {
+                return;
+            }
+        }
+        // The answer may already have been given up: nothing to be done.
+        drop(requests.write_all(&frame(PING, 0, 0, &[0; 8])).await);
+        drop(requests.flush().await);
+    };
+    let listen = async {
+        while let Some(Frame { kind, .. }) = Frame::read(&mut answers).await {
+            match kind {
+                GOAWAY => return true,
+                PING => return false,
+                _ => {}
+            }
+        }
+        false
+    };
+    let ((), said_goodbye) = soon("flood", async { tokio::join!(send, listen) }).await;
+    said_goodbye
+}
+
+fn resets() -> impl Iterator<Item = Vec<u8>> {
+    (0..10_000).map(|number| {
+        let stream = 2 * number + 1;
+        let reset = frame(RST_STREAM, 0, stream, &CANCEL.to_be_bytes());
+        [frame(HEADERS, END_HEADERS, stream, POST), reset].concat()
+    })
+}
+
+async fn memory_must_hold(process: &Process, before: u64) {
+    let after = process.resident_kib();
+    assert!(after < before + MAX_GROWTH_KIB, "grew from {before} to {after} KiB");
+    process.has_connections(0).await;
+    process.must_still_serve().await;
+}
+
+#[tokio::test]
+async fn streams_that_are_reset_at_once_cost_the_connection_and_no_memory() {
+    let process = Process::serve(&[]).await;
+    process.must_still_serve().await;
+    let before = process.resident_kib();
+    for _ in 0..5 {
+        assert!(flood(&process, resets()).await, "a flood must be ended with GOAWAY");
+    }
+    memory_must_hold(&process, before).await;
+    let in_flight = process.metric(IN_FLIGHT).await;
+    assert_eq!(in_flight, Some(0.0));
+}
+
+#[tokio::test]
+async fn a_header_that_never_ends_costs_the_connection_and_no_memory() {
+    let process = Process::serve(&[]).await;
+    process.must_still_serve().await;
+    let before = process.resident_kib();
+    let begin = frame(HEADERS, END_STREAM, 1, POST);
+    // A header field without indexing: `a: ` and 4,000 bytes.
+    let field = [b"\x00\x01a\x7f\xa1\x1e".as_slice(), &[b'x'; 4000]].concat();
+    let more = std::iter::repeat_n(frame(CONTINUATION, 0, 1, &field), 10_000);
+    flood(&process, std::iter::once(begin).chain(more)).await;
+    memory_must_hold(&process, before).await;
+}
+
+#[tokio::test]
+async fn pings_and_settings_cost_no_memory() {
+    let process = Process::serve(&[]).await;
+    process.must_still_serve().await;
+    let before = process.resident_kib();
+    let pair = [frame(PING, ACK, 0, &[1; 8]), frame(SETTINGS, 0, 0, &[])].concat();
+    flood(&process, std::iter::repeat_n(pair, 20_000)).await;
+    memory_must_hold(&process, before).await;
+}
+
+#[tokio::test]
+async fn a_review_under_way_is_answered_and_the_client_told_to_go_elsewhere() {
+    let mut process = Process::serve(&[]).await;
+    let mut stream = open(&process).await;
+    let begun = frame(HEADERS, END_HEADERS, 1, POST);
+    soon("write", stream.write_all(&begun)).await.expect("must be sent");
+    process.counts(IN_FLIGHT, 1.0).await;
+    process.signal(Signal::INT);
+    process.logs("shutting down").await;
+    let body = frame(DATA, END_STREAM, 1, REVIEW.as_bytes());
+    soon("write", stream.write_all(&body)).await.expect("must be sent");
+    let (mut answer, mut is_told) = (Vec::new(), false);
+    while let Some(received) = soon("frame", Frame::read(&mut stream)).await {
+        match received.kind {
+            DATA => answer.extend(received.payload),
+            GOAWAY => is_told = true,
+            // What the server waits for between its two goodbyes; by the last it may be gone.
+            PING if received.flags & ACK == 0 => {
+                drop(stream.write_all(&frame(PING, ACK, 0, &received.payload)).await);
+            }
+            _ => {}
+        }
+    }
+    let answer = String::from_utf8_lossy(&answer);
+    assert!(answer.contains(r#""verdict":"injected""#), "{answer}");
+    assert!(is_told, "a client must be told to go elsewhere");
+    ends_at_once(&mut process).await;
+}

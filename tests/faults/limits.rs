@@ -1,0 +1,98 @@
+//! More than there is room for: who is turned away is told to ask again, and nobody else notices.
+
+use tokio::io::AsyncWriteExt as _;
+
+use super::{
+    client::{Connection, REVIEW, connect, head, http1_config, read_to_close, tcp, try_connect},
+    process::{Process, soon},
+};
+
+const OVER_CONNECTIONS: &str =
+    r#"injectd_connections_refused_total{door="webhook",reason="connections"}"#;
+const OVER_HANDSHAKES: &str =
+    r#"injectd_connections_refused_total{door="webhook",reason="handshakes"}"#;
+const OVER_BODIES: &str = r#"injectd_unanswered_total{door="webhook",reason="bodies"}"#;
+
+/// A review of so many bytes.
+fn padded(bytes: usize) -> String {
+    format!("{REVIEW}{}", " ".repeat(bytes - REVIEW.len()))
+}
+
+#[tokio::test]
+async fn a_connection_too_many_is_told_to_ask_again_and_twice_as_many_are_closed() {
+    let process = Process::serve(&["--max-connections", "4"]).await;
+    let mut kept = Vec::new();
+    for _ in 0..4 {
+        let mut connection = Connection::open(process.webhook).await;
+        connection.must_inject().await;
+        kept.push(connection);
+    }
+    let answer = Connection::open(process.webhook).await.review(REVIEW).await;
+    answer.must_ask_again();
+    assert_eq!(answer.header("connection"), Some("close"));
+    process.has_connections(4).await;
+    let mut silent = Vec::new();
+    for _ in 0..4 {
+        silent.push(connect(process.webhook).await);
+    }
+    assert!(try_connect(process.webhook, &http1_config()).await.is_err(), "must be closed");
+    process.counts(OVER_CONNECTIONS, 6.0).await;
+    for connection in &mut kept {
+        connection.must_inject().await;
+    }
+    drop((kept, silent));
+    process.has_connections(0).await;
+    process.must_still_serve().await;
+}
+
+#[tokio::test]
+async fn who_is_turned_away_hears_it_though_he_sends_a_review() {
+    let process = Process::serve(&["--max-connections", "1"]).await;
+    let mut kept = Connection::open(process.webhook).await;
+    kept.must_inject().await;
+    for bytes in [1 << 10, 10 << 10].repeat(10) {
+        let mut turned_away = Connection::open(process.webhook).await;
+        let answer = turned_away.try_review(&padded(bytes)).await;
+        answer.unwrap_or_else(|error| panic!("{bytes} bytes: {error:?}")).must_ask_again();
+        process.has_connections(1).await;
+    }
+    kept.must_inject().await;
+}
+
+#[tokio::test]
+async fn a_handshake_too_many_is_closed() {
+    let process = Process::serve(&["--max-handshakes", "2"]).await;
+    let silent = [tcp(process.webhook).await, tcp(process.webhook).await];
+    process.has_connections(2).await;
+    assert_eq!(read_to_close(&mut tcp(process.webhook).await).await, "");
+    process.counts(OVER_HANDSHAKES, 1.0).await;
+    drop(silent);
+    process.has_connections(0).await;
+    process.must_still_serve().await;
+}
+
+#[tokio::test]
+async fn large_bodies_beyond_the_memory_for_them_are_asked_again() {
+    let process = Process::serve(&["--max-body-memory", "1500000"]).await;
+    let large = padded(1_000_000);
+    let mut first = connect(process.webhook).await;
+    let (half, rest) = large.split_at(500_000);
+    let asked = format!("{}{half}", head("/", large.len()));
+    soon("write", first.write_all(asked.as_bytes())).await.expect("must be sent");
+    process.counts(r#"injectd_reviews_in_flight{door="webhook"}"#, 1.0).await;
+    let mut second = connect(process.webhook).await;
+    let asked = format!("{}{{", head("/", large.len()));
+    soon("write", second.write_all(asked.as_bytes())).await.expect("must be sent");
+    let answer = read_to_close(&mut second).await;
+    assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
+    assert!(answer.contains("retry-after: 1\r\n"), "{answer}");
+    process.counts(OVER_BODIES, 1.0).await;
+    process.must_still_serve().await;
+    let last = head("/", REVIEW.len()).replace("\r\n\r\n", "\r\nconnection: close\r\n\r\n");
+    let rest = format!("{rest}{last}{REVIEW}");
+    soon("write", first.write_all(rest.as_bytes())).await.expect("must be sent");
+    soon("flush", first.flush()).await.expect("must be sent");
+    let answers = read_to_close(&mut first).await;
+    assert_eq!(answers.matches(r#""verdict":"injected""#).count(), 2, "{answers}");
+    Connection::open(process.webhook).await.review(&large).await;
+}

@@ -1,0 +1,140 @@
+//! Values and trust roots change under a process that serves.
+
+use std::{fs, io::Write as _};
+
+use super::{
+    client::{Connection, REVIEW},
+    files::{Folder, values_with_log_level},
+    process::{Process, until},
+};
+
+const TAKEN: &str = r#"injectd_reloads_total{what="config",result="taken"}"#;
+const REFUSED: &str = r#"injectd_reloads_total{what="config",result="refused"}"#;
+const GENERATION: &str = "injectd_config_generation";
+const OFTEN: [&str; 2] = ["--reload-interval", "20ms"];
+
+/// The patch of the example on a connection of its own.
+async fn patch(process: &Process) -> String {
+    Connection::open(process.webhook).await.review(REVIEW).await.patch()
+}
+
+async fn patches_with(process: &Process, text: &str) {
+    until(text, async || patch(process).await.contains(text).then_some(())).await;
+}
+
+/// A process on values whose proxies log at `before`.
+async fn on_values(folder: &Folder) -> Process {
+    let values = folder.write("values", &values_with_log_level("before"));
+    let process = Process::serve(&[&["--values", &values], &OFTEN[..]].concat()).await;
+    patches_with(&process, "before").await;
+    process
+}
+
+/// What a refused file looks like from everywhere.
+async fn must_serve_on_after_a_refusal(process: &Process, key: &str) {
+    process.counts(REFUSED, 1.0).await;
+    process.logs(key).await;
+    let log = process.log();
+    let line = log.lines().find(|line| line.contains("files are refused")).unwrap_or_default();
+    assert!(line.contains("values") && line.contains(key), "{line:?} must name file and key");
+    assert_eq!(process.page("/ready").await.0, 200);
+    assert!(patch(process).await.contains("before"));
+    assert_eq!(process.metric(GENERATION).await, Some(1.0));
+}
+
+#[tokio::test]
+async fn changed_values_are_in_the_next_answers() {
+    let folder = Folder::new();
+    let process = on_values(&folder).await;
+    let mut kept = Connection::open(process.webhook).await;
+    kept.must_inject().await;
+    folder.write("values", &values_with_log_level("after"));
+    process.counts(GENERATION, 2.0).await;
+    assert_eq!(process.metric(TAKEN).await, Some(1.0));
+    assert!(kept.review(REVIEW).await.patch().contains("after"));
+    folder.write("values", &values_with_log_level("later"));
+    process.counts(GENERATION, 3.0).await;
+    assert!(kept.review(REVIEW).await.patch().contains("later"));
+    assert_eq!(process.metric(REFUSED).await, Some(0.0));
+}
+
+#[tokio::test]
+async fn values_swapped_as_a_kubelet_does_are_taken_whole() {
+    let folder = Folder::new();
+    let roots = "-----BEGIN CERTIFICATE-----\none\n";
+    folder.swap("..1", &[("values", &values_with_log_level("before")), ("roots", roots)]);
+    let (values, root_file) = (folder.path("values"), folder.path("roots"));
+    let files = ["--values", &values, "--trust-roots", &root_file];
+    let process = Process::serve(&[&files, &OFTEN[..]].concat()).await;
+    let before = patch(&process).await;
+    assert!(before.contains("before") && before.contains(r"\none\n"), "{before}");
+    for round in 2..10 {
+        let (level, roots) = (format!("level-{round}"), format!("roots-{round}\n"));
+        let files = [("values", &*values_with_log_level(&level)), ("roots", &*roots)];
+        folder.swap(&format!("..{round}"), &files);
+        process.counts(GENERATION, f64::from(round)).await;
+        let patch = patch(&process).await;
+        assert!(patch.contains(&level) && patch.contains(roots.trim()), "{patch}");
+    }
+}
+
+#[tokio::test]
+async fn broken_values_are_refused_and_the_last_good_ones_serve_on() {
+    let folder = Folder::new();
+    let process = on_values(&folder).await;
+    folder.write("values", "proxy: [unclosed");
+    must_serve_on_after_a_refusal(&process, "not valid YAML").await;
+    folder.write("values", &values_with_log_level("cured"));
+    patches_with(&process, "cured").await;
+}
+
+#[tokio::test]
+async fn values_without_a_proxy_are_refused_and_the_key_is_named() {
+    let folder = Folder::new();
+    let process = on_values(&folder).await;
+    folder.write("values", "linkerdVersion: edge-26.8.3\nidentityTrustDomain: cluster.local\n");
+    must_serve_on_after_a_refusal(&process, "proxy: missing").await;
+}
+
+#[tokio::test]
+async fn values_that_are_gone_are_refused() {
+    let folder = Folder::new();
+    let process = on_values(&folder).await;
+    fs::remove_file(folder.path("values")).expect("must be there");
+    must_serve_on_after_a_refusal(&process, "cannot read").await;
+    folder.write("values", &values_with_log_level("back"));
+    patches_with(&process, "back").await;
+}
+
+#[tokio::test]
+async fn values_that_are_written_piece_by_piece_are_taken_in_the_end() {
+    let folder = Folder::new();
+    let process = on_values(&folder).await;
+    let whole = values_with_log_level("in-the-end");
+    let mut file = fs::File::create(folder.path("values")).expect("must be writable");
+    let (begin, end) = whole.split_at(whole.find("proxy:").expect("values must have a proxy"));
+    file.write_all(begin.as_bytes()).expect("must be written");
+    process.counts(REFUSED, 1.0).await;
+    process.must_still_serve().await;
+    file.write_all(end.as_bytes()).expect("must be written");
+    patches_with(&process, "in-the-end").await;
+}
+
+#[tokio::test]
+async fn changed_trust_roots_are_told_by_their_hash() {
+    let folder = Folder::new();
+    let hash = |patch: &str| {
+        let (_, rest) = patch
+            .split_once("linkerd.io~1trust-root-sha256")
+            .or_else(|| patch.split_once("linkerd.io/trust-root-sha256"))?;
+        rest.split('"').find(|word| word.len() == 64).map(str::to_owned)
+    };
+    let roots = folder.write("roots", "one\n");
+    let process = Process::serve(&[&["--trust-roots", &roots], &OFTEN[..]].concat()).await;
+    let before = hash(&patch(&process).await);
+    folder.write("roots", "another\n");
+    process.counts(GENERATION, 2.0).await;
+    let after = hash(&patch(&process).await);
+    assert!(before.is_some() && after.is_some(), "a patch must have the hash");
+    assert_ne!(before, after);
+}

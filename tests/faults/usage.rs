@@ -1,0 +1,84 @@
+//! Flags and files that cannot be used: the process ends, and says which.
+
+use super::{
+    files::{Folder, Pair, values_with_log_level},
+    process::{Ended, Process, injectd, run},
+};
+
+const EXIT_FAILED: i32 = 1;
+const EXIT_USAGE: i32 = 64;
+
+/// `serve` on free ports, where `args` do not say otherwise.
+async fn serve(args: &[&str]) -> Ended {
+    let mut all = vec!["serve", "--standalone"];
+    for flag in ["--addr", "--metrics-addr"] {
+        if !args.contains(&flag) {
+            all.extend([flag, "127.0.0.1:0"]);
+        }
+    }
+    run(injectd(&[&all, args].concat())).await
+}
+
+async fn must_fail(args: &[&str], code: i32, named: &[&str]) {
+    let Ended { code: found, stdout, stderr } = serve(args).await;
+    assert_eq!(found, Some(code), "{args:?}: {stderr}");
+    assert_eq!(stdout, "", "{args:?}");
+    for name in named {
+        assert!(stderr.contains(name), "{args:?} must name {name}: {stderr}");
+    }
+}
+
+#[tokio::test]
+async fn a_flag_that_cannot_be_used_is_named() {
+    for (args, named) in [
+        (&["--addr", "nonsense"][..], "--addr nonsense"),
+        (&["--addr", "127.0.0.1:99999"], "--addr 127.0.0.1:99999"),
+        (&["--addr", ":nonsense"], "--addr :nonsense"),
+        (&["--metrics-addr", "localhost"], "--metrics-addr localhost"),
+        (&["--header-timeout", "5"], "--header-timeout"),
+        (&["--header-timeout=-5s"], "--header-timeout"),
+        (&["--drain-delay", "soon"], "--drain-delay"),
+        (&["--max-connections", "many"], "--max-connections"),
+        (&["--tls-cert", "some.crt"], "--tls-key"),
+        (&["--tls-key", "some.key"], "--tls-cert"),
+        (&["--log-format", "xml"], "--log-format"),
+        (&["--no-such-flag"], "--no-such-flag"),
+    ] {
+        must_fail(args, EXIT_USAGE, &[named]).await;
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_be_read_is_named() {
+    for flag in ["--values", "--trust-roots", "--objects", "--client-ca"] {
+        must_fail(&[flag, "/no/such/file"], EXIT_FAILED, &["/no/such/file"]).await;
+    }
+    let pair = ["--tls-cert", "/no/such/crt", "--tls-key", "/no/such/key"];
+    must_fail(&pair, EXIT_FAILED, &["/no/such/crt"]).await;
+}
+
+#[tokio::test]
+async fn a_file_of_something_else_is_named_with_its_flag() {
+    let folder = Folder::new();
+    let pairs = [Pair::self_signed(), Pair::self_signed()];
+    let certificate = folder.write("tls.crt", &pairs[0].certificate);
+    let other_key = folder.write("tls.key", &pairs[1].key);
+    let text = folder.write("text", "just: text\n");
+    let torn = ["--tls-cert", &certificate, "--tls-key", &other_key];
+    must_fail(&torn, EXIT_FAILED, &["--tls-cert", &certificate, "private key"]).await;
+    let no_pem = ["--tls-cert", &text, "--tls-key", &other_key];
+    must_fail(&no_pem, EXIT_FAILED, &["--tls-cert", &text, "PEM"]).await;
+    must_fail(&["--client-ca", &text], EXIT_FAILED, &["--client-ca", &text]).await;
+    must_fail(&["--values", &text], EXIT_FAILED, &["--values", &text, "missing"]).await;
+    let broken = folder.write("broken", &values_with_log_level("[unclosed"));
+    must_fail(&["--values", &broken], EXIT_FAILED, &["--values", &broken, "YAML"]).await;
+}
+
+#[tokio::test]
+async fn an_address_that_is_taken_is_named() {
+    let process = Process::serve(&[]).await;
+    let (webhook, admin) = (process.webhook.to_string(), process.admin.to_string());
+    must_fail(&["--addr", &webhook], EXIT_FAILED, &["--addr", &webhook]).await;
+    must_fail(&["--metrics-addr", &admin], EXIT_FAILED, &["--metrics-addr", &admin]).await;
+    process.must_still_serve().await;
+}
