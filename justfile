@@ -52,3 +52,11 @@ fuzz seconds="60":
 # A real API server calls the webhook ($KUBECONFIG, else a local control plane).
 e2e:
     e2e/run.sh
+
+# The container of Linkerd's Deployment with our binary in it, manifest by manifest ($INJECTD_CORPUS; root).
+dropin:
+    INJECTD_CORPUS={{ corpus }} e2e/dropin.sh
+
+# That container under load: files swapped thousands of times, ten thousand connections, SIGTERM (root).
+endurance *args:
+    INJECTD_CORPUS={{ corpus }} e2e/dropin.sh endurance {{ args }}

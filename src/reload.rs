@@ -66,9 +66,9 @@ fn versions(paths: &[PathBuf]) -> Vec<Version> {
 
 impl Version {
     fn of(path: &Path) -> Self {
-        let link =
-            path.parent().map(|folder| folder.join("..data")).and_then(|it| fs::read_link(it).ok());
-        if let Some(target) = link {
+        let leads_through_data = fs::read_link(path).is_ok_and(|to| to.starts_with("..data"));
+        let link = path.parent().map(|folder| folder.join("..data"));
+        if let Some(Ok(target)) = link.filter(|_| leads_through_data).map(fs::read_link) {
             return Self::Link(target);
         }
         match fs::metadata(path) {
@@ -171,6 +171,7 @@ mod tests {
         let folder = Folder::new("link");
         let data = folder.0.join("..data");
         symlink("..first", &data).expect("a link");
+        symlink("..data/values", folder.0.join("values")).expect("a link");
         let mut files = Files::new([folder.0.join("values")]);
         assert!(!files.have_changed());
         symlink("..second", folder.0.join("..tmp")).expect("a link");

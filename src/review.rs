@@ -14,6 +14,9 @@ use crate::{
     pod::{Bare, Kind, Object, Text, view},
 };
 
+/// Longest uid, which is echoed: API servers' have 36 bytes.
+const MAX_UID_BYTES: usize = 1024;
+
 /// Why a body got no `AdmissionReview` for an answer.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
@@ -26,7 +29,7 @@ pub enum DecodeError {
     /// Not of a review's shape.
     #[error("the body is not an AdmissionReview")]
     NotAReview(#[source] ReadError),
-    /// A review whose request or `uid` is missing: it could not be answered.
+    /// A review whose request or `uid` is missing, or whose `uid` is none: it could not be answered.
     #[error("the AdmissionReview has no request with a uid")]
     NoRequest,
 }
@@ -134,7 +137,8 @@ pub fn decode(body: &[u8]) -> Result<Request<'_>, DecodeError> {
 
 impl<'a> Review<'a> {
     fn into_request(self) -> Result<Request<'a>, DecodeError> {
-        let request = self.request.filter(|request| !request.uid.is_empty());
+        let is_one = |uid: &str| !uid.is_empty() && uid.len() <= MAX_UID_BYTES;
+        let request = self.request.filter(|request| is_one(&request.uid));
         let request = request.ok_or(DecodeError::NoRequest)?;
         let is_whole =
             request.sub_resource.is_empty() && !matches!(&*request.operation, "DELETE" | "CONNECT");

@@ -5,6 +5,7 @@
 
 use std::{
     convert::Infallible,
+    future::pending,
     io,
     net::SocketAddr,
     sync::{
@@ -18,17 +19,14 @@ use arc_swap::ArcSwap;
 use hyper::{Request, body::Incoming, service::Service};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
-    server::{
-        conn::auto,
-        graceful::{GracefulShutdown, Watcher},
-    },
+    server::conn::auto,
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustls::ServerConfig;
 use tokio::{
     io::BufReader,
     net::{TcpListener, TcpStream, lookup_host},
-    sync::Semaphore,
+    sync::{Semaphore, watch},
     time::{sleep, timeout},
 };
 use tokio_io_timeout::TimeoutStream;
@@ -41,7 +39,7 @@ mod gate;
 mod limits;
 mod shutdown;
 
-pub use gate::{Answered, Gate, overloaded, plain};
+pub use gate::{Answered, Gate, discard, overloaded, plain};
 pub use limits::{Limits, parse_duration};
 pub use shutdown::{Shutdown, Signalled};
 
@@ -55,9 +53,14 @@ const MAX_HEADER_LIST_BYTES: u32 = 16 << 10;
 const MAX_HTTP1_BUFFER_BYTES: usize = 64 << 10;
 /// Life of a connection that is one too many: enough to be told 503.
 const TURNED_AWAY_LIFE: Duration = Duration::from_secs(1);
+/// What a request that is on its way when the door closes is waited for.
+const LAST_REQUEST_GRACE: Duration = Duration::from_millis(500);
 /// How often an idle HTTP/2 connection is asked whether anybody is there, and how long for.
 const PING_INTERVAL: Duration = Duration::from_secs(30);
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Tells connections that the door is closing.
+type Closing = watch::Receiver<bool>;
 
 /// The TLS configuration that the next connection gets.
 pub type CurrentTls = Arc<ArcSwap<ServerConfig>>;
@@ -126,14 +129,14 @@ impl Bound {
         S::Future: Send,
     {
         let door = Arc::new(door);
-        let graceful = GracefulShutdown::new();
+        let (close, closing) = watch::channel(false);
         tokio::select! {
-            never = accept(&self.listener, &door, &service, &graceful) => match never {},
+            never = accept(&self.listener, &door, &service, &closing) => match never {},
             signalled = shutdown.begun() => {
                 info!("shutting down webhook server");
                 door.is_draining.store(true, Ordering::Release);
                 if signalled == Signalled::ToTerminate {
-                    let accept = accept(&self.listener, &door, &service, &graceful);
+                    let accept = accept(&self.listener, &door, &service, &closing);
                     tokio::select! {
                         never = accept => match never {},
                         () = sleep(door.limits.drain_delay) => {}
@@ -143,8 +146,11 @@ impl Bound {
             }
         }
         drop(self.listener);
+        drop(closing);
+        close.send_replace(true);
         tokio::select! {
-            drained = timeout(door.limits.drain_timeout, graceful.shutdown()) => {
+            // Done when no connection listens any more.
+            drained = timeout(door.limits.drain_timeout, close.closed()) => {
                 if drained.is_err() {
                     warn!("requests were still under way");
                 }
@@ -158,7 +164,7 @@ async fn accept<S>(
     listener: &TcpListener,
     door: &Arc<Door>,
     service: &S,
-    graceful: &GracefulShutdown,
+    closing: &Closing,
 ) -> Infallible
 where
     S: Service<Request<Incoming>, Response = Answered, Error = Infallible>
@@ -173,8 +179,8 @@ where
             Ok((stream, peer)) => {
                 door.metrics.accepted.increment(1);
                 let (door, service) = (Arc::clone(door), service.clone());
-                let watcher = graceful.watcher();
-                tokio::spawn(async move { door.serve(stream, peer, service, watcher).await });
+                let closing = closing.clone();
+                tokio::spawn(async move { door.serve(stream, peer, service, closing).await });
             }
             Err(error) => {
                 door.metrics.not_accepted.increment(1);
@@ -203,7 +209,7 @@ impl Door {
             .keep_alive_timeout(PING_TIMEOUT);
         Self {
             served: Semaphore::new(limits.max_connections as usize),
-            turned_away: Semaphore::new(limits.max_connections as usize),
+            turned_away: Semaphore::new(limits.max_connections.div_ceil(4) as usize),
             handshakes: Semaphore::new(limits.max_handshakes as usize),
             is_draining: Arc::default(),
             tls,
@@ -213,7 +219,7 @@ impl Door {
         }
     }
 
-    async fn serve<S>(&self, stream: TcpStream, peer: SocketAddr, service: S, watcher: Watcher)
+    async fn serve<S>(&self, stream: TcpStream, peer: SocketAddr, service: S, mut closing: Closing)
     where
         S: Service<Request<Incoming>, Response = Answered, Error = Infallible>
             + Clone
@@ -231,15 +237,24 @@ impl Door {
             return;
         };
         let _open = Counted::new(&self.metrics.open);
-        if let Some(stream) = self.handshake(stream, peer).await {
+        let stream = tokio::select! {
+            stream = self.handshake(stream, peer) => stream,
+            () = closed(&mut closing) => None,
+        };
+        if let Some(stream) = stream {
             let service = Gate::new(service, is_served, Arc::clone(&self.is_draining));
             let connection = self.http.serve_connection(TokioIo::new(stream), service);
-            let connection = watcher.watch(connection.into_owned());
-            let result = if is_served {
-                connection.await
-            } else {
-                // Whoever is told 503 opens another connection, and there may be room for that.
-                timeout(TURNED_AWAY_LIFE, connection).await.unwrap_or(Ok(()))
+            let mut connection = std::pin::pin!(connection.into_owned());
+            // Whoever is told 503 opens another connection, and there may be room for that.
+            let turned_away =
+                async { if is_served { pending().await } else { sleep(TURNED_AWAY_LIFE).await } };
+            let result = tokio::select! {
+                result = connection.as_mut() => result,
+                () = turned_away => Ok(()),
+                () = closed(&mut closing) => {
+                    connection.as_mut().graceful_shutdown();
+                    connection.await
+                }
             };
             if let Err(error) = result {
                 self.metrics.failed(&*error);
@@ -291,6 +306,13 @@ pub fn raise_descriptor_limit() {
     if let Err(error) = setrlimit(Resource::Nofile, raised) {
         debug!(%error, "cannot raise the limit of open descriptors");
     }
+}
+
+/// Done a moment after the door closes: a connection may just have sent its first request.
+async fn closed(closing: &mut Closing) {
+    // An error is the end of the door, too.
+    drop(closing.wait_for(|is_closing| *is_closing).await);
+    sleep(LAST_REQUEST_GRACE).await;
 }
 
 async fn first_addr(addr: &str) -> io::Result<SocketAddr> {

@@ -31,7 +31,7 @@ use crate::{
     log,
     metrics::{Refused, ReviewMetrics},
     outcome::{Outcome, Verdict},
-    server::{Answered, Limits, overloaded, plain},
+    server::{Answered, Limits, discard, overloaded, plain},
 };
 
 mod deadline;
@@ -42,11 +42,6 @@ use deadline::Deadline;
 pub const MAX_BODY_BYTES: usize = 10 << 20;
 /// Room that every body has.
 const FIRST_BODY_BYTES: usize = 16 << 10;
-/// What is read and thrown away of a body that is too large, so that the answer is heard.
-const MAX_DISCARDED_BYTES: usize = 2 * MAX_BODY_BYTES;
-/// How long that may take.
-const DISCARD_TIMEOUT: Duration = Duration::from_secs(5);
-
 /// How reviews are told in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogStyle {
@@ -130,6 +125,7 @@ impl Shared {
             return Err(Refusal::new(Refused::Method, "reviews are sent with POST"));
         }
         let Ok(_request) = self.requests.try_acquire() else {
+            discard(request.into_body()).await;
             return Err(Refusal::new(Refused::Requests, "too many requests at a time"));
         };
         let deadline = Deadline::of(request.uri().query(), begin);
@@ -179,7 +175,10 @@ impl Shared {
                 let text = format!("the body is larger than {MAX_BODY_BYTES} bytes");
                 return Err(Refusal::new(Refused::TooLarge, &text));
             }
-            self.reserve(&mut permit, expected)?;
+            if let Err(refusal) = self.reserve(&mut permit, expected) {
+                discard(body).await;
+                return Err(refusal);
+            }
             if data.len() == announced {
                 whole = data;
             } else {
@@ -252,22 +251,6 @@ impl Refusal {
             }
             Refused::Bodies | Refused::Deadline | Refused::Requests => overloaded(&self.text),
         }
-    }
-}
-
-/// Reads on for a while: a client that is still sending would not see the answer.
-async fn discard(mut body: Incoming) {
-    let rest = async {
-        let mut discarded = 0;
-        while let Ok(Some(data)) = next_data(&mut body).await {
-            discarded += data.len();
-            if discarded > MAX_DISCARDED_BYTES {
-                break;
-            }
-        }
-    };
-    if timeout(DISCARD_TIMEOUT, rest).await.is_err() {
-        debug!("gave up on a body that is too large");
     }
 }
 

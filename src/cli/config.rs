@@ -2,6 +2,8 @@
 
 use std::{env, path::PathBuf, sync::Arc};
 
+use rustls::pki_types::{CertificateDer, pem::PemObject as _};
+
 use super::{CommandError, input, note};
 use crate::{
     injector::Injector,
@@ -64,14 +66,18 @@ impl ConfigArgs {
         Ok(Injector::new(self.snapshot(1)?, namespaces, workloads))
     }
 
-    /// Refuses a file of trust roots that holds none: every pod would be denied for it.
+    /// Refuses trust roots that are none: no proxy could join the mesh with them.
     pub(super) fn must_have_trust_roots(&self) -> Result<(), CommandError> {
         let Some(path) = &self.trust_roots else { return Ok(()) };
-        if input::read(path)?.trim_ascii().is_empty() {
-            let text = "expected certificates as PEM, found nothing";
-            return Err(CommandError::failed(format!("--trust-roots {}", path.display()), text));
-        }
-        Ok(())
+        let bundle = input::read(path)?;
+        let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&bundle).collect();
+        let problem = match certificates {
+            Ok(certificates) if !certificates.is_empty() => return Ok(()),
+            Ok(_) => "found none".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        let expected = format!("expected certificates as PEM: {problem}");
+        Err(CommandError::failed(format!("--trust-roots {}", path.display()), expected))
     }
 
     /// The files of values and trust roots that were given.

@@ -128,7 +128,10 @@ pub(super) fn run(args: Args) -> Result<(), CommandError> {
     }
     let serve =
         Serve::try_parse_from(["injectd proxy-injector".to_owned()].into_iter().chain(serve))
-            .map_err(|error| CommandError::GoUsage(error.to_string()))?;
+            .map_err(|error| {
+                let text = error.to_string();
+                CommandError::GoUsage(text.trim_start_matches("error: ").trim_end().to_owned())
+            })?;
     serve::run(serve.args, Manner::Linkerd).map_err(|error| match error {
         CommandError::Usage(text) => CommandError::GoUsage(text),
         error => error,

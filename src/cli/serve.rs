@@ -44,7 +44,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE", requires = "tls_cert", env = "INJECTD_TLS_KEY")]
     tls_key: Option<PathBuf>,
     /// Certificates as PEM: only clients with one of this CA are answered [default: everybody is]
-    #[arg(long, value_name = "FILE", requires = "tls_cert", env = "INJECTD_CLIENT_CA")]
+    #[arg(long, value_name = "FILE", env = "INJECTD_CLIENT_CA")]
     client_ca: Option<PathBuf>,
     /// How often files are looked at for changes
     #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = server::parse_duration, env = "INJECTD_RELOAD_INTERVAL")]
@@ -155,17 +155,18 @@ impl Args {
     /// An injector that takes over changed values and trust roots.
     fn injector(self: &Arc<Self>, registry: &Arc<Registry>) -> Result<Arc<Injector>, CommandError> {
         let files = Files::new(self.config.files());
-        self.config.must_have_trust_roots()?;
         let injector = self.config.standalone_injector(&[])?;
+        self.config.must_have_trust_roots()?;
         let injector = Arc::new(injector.counting(TemplateMetrics::register(registry)));
         tell_config(registry, &injector);
         let metrics = ReloadMetrics::register(registry, "config");
         let (args, registry) = (Arc::clone(self), Arc::clone(registry));
         let reloaded = Arc::clone(&injector);
         let reload = move || {
-            args.config.must_have_trust_roots()?;
             let generation = reloaded.snapshot().generation + 1;
-            reloaded.replace_snapshot(args.config.snapshot(generation)?);
+            let snapshot = args.config.snapshot(generation)?;
+            args.config.must_have_trust_roots()?;
+            reloaded.replace_snapshot(snapshot);
             tell_config(&registry, &reloaded);
             Ok::<_, CommandError>(())
         };

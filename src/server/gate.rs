@@ -2,25 +2,32 @@
 
 use std::{
     convert::Infallible,
-    future::{Ready, ready},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 use bytes::Bytes;
 use futures_util::{
     FutureExt as _,
-    future::{Either, Map},
+    future::{BoxFuture, Either, Map},
 };
-use http_body_util::Full;
+use http_body_util::{BodyExt as _, Full};
 use hyper::{
     Request, Response, StatusCode, Version,
     body::Incoming,
     header::{CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER},
     service::Service,
 };
+use tokio::time::timeout;
+use tracing::debug;
+
+/// What is read and thrown away of a body that is not wanted.
+const MAX_DISCARDED_BYTES: usize = 20 << 20;
+/// How long that may take.
+const DISCARD_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// An answer of a door.
 pub type Answered = Response<Full<Bytes>>;
@@ -47,17 +54,18 @@ where
 {
     type Response = Answered;
     type Error = Infallible;
-    type Future = Either<Ready<Answering>, Map<S::Future, fn(Answering) -> Answering>>;
+    type Future = Either<BoxFuture<'static, Answering>, Map<S::Future, fn(Answering) -> Answering>>;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         let is_http1 = request.version() < Version::HTTP_2;
         if !self.is_served {
-            let answered = overloaded("too many connections\n");
-            return Either::Left(ready(if is_http1 {
-                closing(Ok(answered))
-            } else {
-                Ok(answered)
-            }));
+            let finish: fn(Answering) -> Answering =
+                if is_http1 { closing } else { |answered| answered };
+            let turn_away = async move {
+                discard(request.into_body()).await;
+                finish(Ok(overloaded("too many connections\n")))
+            };
+            return Either::Left(turn_away.boxed());
         }
         let is_last = is_http1 && self.is_draining.load(Ordering::Acquire);
         let finish: fn(Answering) -> Answering =
@@ -72,6 +80,22 @@ fn closing(answered: Answering) -> Answering {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         response
     })
+}
+
+/// Reads on for a while: a client that is still sending would not see the answer.
+pub async fn discard(mut body: Incoming) {
+    let rest = async {
+        let mut discarded = 0;
+        while let Some(Ok(frame)) = body.frame().await {
+            discarded += frame.data_ref().map_or(0, Bytes::len);
+            if discarded > MAX_DISCARDED_BYTES {
+                break;
+            }
+        }
+    };
+    if timeout(DISCARD_TIMEOUT, rest).await.is_err() {
+        debug!("gave up on a body that nobody wants");
+    }
 }
 
 /// 503, to be asked again: the API server does so inside its own timeout.

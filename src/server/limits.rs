@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::value_parser;
 
-use crate::{go::duration, webhook::MAX_BODY_BYTES};
+use crate::go::duration;
 
 /// More connections than a process can have.
 const MOST: i64 = 1_000_000;
@@ -14,7 +14,7 @@ const MOST: i64 = 1_000_000;
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Limits")]
 pub struct Limits {
-    /// Connections that are served; more are answered 503, twice as many are closed. A Go client
+    /// Connections that are served; a quarter as many more are answered 503, the rest is closed. A Go client
     /// keeps 25 to a host: enough for hundreds of API servers, within 250 MiB
     #[arg(long, value_name = "N", default_value = "2000", value_parser = value_parser!(u32).range(1..=MOST), env = "INJECTD_MAX_CONNECTIONS")]
     pub max_connections: u32,
@@ -38,8 +38,8 @@ pub struct Limits {
     #[arg(long, value_name = "N", default_value = "2000", value_parser = value_parser!(u32).range(1..=MOST), env = "INJECTD_MAX_REQUESTS")]
     pub max_requests: u32,
     /// Bytes of bodies, each above its first 16 KiB, that are read at the same time; reviews beyond
-    /// are answered 503. Six reviews of the largest size
-    #[arg(long, value_name = "BYTES", default_value = "67108864", value_parser = value_parser!(u32).range(MAX_BODY_BYTES as i64..), env = "INJECTD_MAX_BODY_MEMORY")]
+    /// are answered 503. Six reviews of the largest size; less than one of them refuses it
+    #[arg(long, value_name = "BYTES", default_value = "67108864", value_parser = value_parser!(u32).range(1..), env = "INJECTD_MAX_BODY_MEMORY")]
     pub max_body_memory: u32,
     /// HTTP/2 streams of a connection: what Go's servers allow
     #[arg(long, value_name = "N", default_value = "250", value_parser = value_parser!(u32).range(1..), env = "INJECTD_HTTP2_MAX_STREAMS")]

@@ -22,7 +22,7 @@ impl Mounts {
     fn new() -> Self {
         let (folder, pair) = (Folder::new(), Pair::self_signed());
         folder.write("values", DEFAULT_VALUES);
-        folder.write("roots", "roots\n");
+        folder.write("roots", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
         folder.write("tls.crt", &pair.certificate);
         folder.write("tls.key", &pair.key);
         Self(folder)

@@ -10,6 +10,7 @@ use super::{
 
 const TAKEN: &str = r#"injectd_reloads_total{what="config",result="taken"}"#;
 const REFUSED: &str = r#"injectd_reloads_total{what="config",result="refused"}"#;
+const REFUSED_NOW: &str = r#"injectd_reload_refused{what="config"}"#;
 const GENERATION: &str = "injectd_config_generation";
 const OFTEN: [&str; 2] = ["--reload-interval", "20ms"];
 
@@ -42,6 +43,11 @@ async fn must_serve_on_after_a_refusal(process: &Process, key: &str) {
     assert_eq!(process.metric(GENERATION).await, Some(1.0));
 }
 
+/// Trust roots that nobody looks into, with a name before them.
+fn bundle(name: &str) -> String {
+    format!("{name}\n-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
+}
+
 #[tokio::test]
 async fn changed_values_are_in_the_next_answers() {
     let folder = Folder::new();
@@ -61,20 +67,21 @@ async fn changed_values_are_in_the_next_answers() {
 #[tokio::test]
 async fn values_swapped_as_a_kubelet_does_are_taken_whole() {
     let folder = Folder::new();
-    let roots = "-----BEGIN CERTIFICATE-----\none\n";
-    folder.swap("..1", &[("values", &values_with_log_level("before")), ("roots", roots)]);
+    let roots = bundle("one");
+    folder.swap("..1", &[("values", &values_with_log_level("before")), ("roots", &roots)]);
     let (values, root_file) = (folder.path("values"), folder.path("roots"));
     let files = ["--values", &values, "--trust-roots", &root_file];
     let process = Process::serve(&[&files, &OFTEN[..]].concat()).await;
     let before = patch(&process).await;
-    assert!(before.contains("before") && before.contains(r"\none\n"), "{before}");
+    assert!(before.contains("before") && before.contains(r"one\n"), "{before}");
     for round in 2..10 {
-        let (level, roots) = (format!("level-{round}"), format!("roots-{round}\n"));
+        let (level, named) = (format!("level-{round}"), format!("roots-{round}"));
+        let roots = bundle(&named);
         let files = [("values", &*values_with_log_level(&level)), ("roots", &*roots)];
         folder.swap(&format!("..{round}"), &files);
         process.counts(GENERATION, f64::from(round)).await;
         let patch = patch(&process).await;
-        assert!(patch.contains(&level) && patch.contains(roots.trim()), "{patch}");
+        assert!(patch.contains(&level) && patch.contains(&named), "{patch}");
     }
 }
 
@@ -129,12 +136,26 @@ async fn changed_trust_roots_are_told_by_their_hash() {
             .or_else(|| patch.split_once("linkerd.io/trust-root-sha256"))?;
         rest.split('"').find(|word| word.len() == 64).map(str::to_owned)
     };
-    let roots = folder.write("roots", "one\n");
+    let roots = folder.write("roots", &bundle("one"));
     let process = Process::serve(&[&["--trust-roots", &roots], &OFTEN[..]].concat()).await;
     let before = hash(&patch(&process).await);
-    folder.write("roots", "another\n");
+    folder.write("roots", &bundle("another"));
     process.counts(GENERATION, 2.0).await;
     let after = hash(&patch(&process).await);
     assert!(before.is_some() && after.is_some(), "a patch must have the hash");
     assert_ne!(before, after);
+}
+
+#[tokio::test]
+async fn trust_roots_that_are_none_are_refused() {
+    let folder = Folder::new();
+    let roots = folder.write("roots", &bundle("one"));
+    let process = Process::serve(&[&["--trust-roots", &roots], &OFTEN[..]].concat()).await;
+    for nothing in ["", "\n", "hello\n", "-----BEGIN CERTIFICATE-----\nAAAA\n"] {
+        folder.write("roots", nothing);
+        process.counts(REFUSED_NOW, 1.0).await;
+        assert!(patch(&process).await.contains(r"one\n"), "the last good ones must serve");
+        folder.write("roots", &bundle("one"));
+        process.counts(REFUSED_NOW, 0.0).await;
+    }
 }

@@ -1,0 +1,340 @@
+"""Clients of the webhook and admin doors: one connection, and processes with many of them."""
+
+import hashlib
+import http.client
+import json
+import multiprocessing
+import socket
+import ssl
+import time
+from typing import NamedTuple
+
+from expect import DEADLINE_SECONDS, Failure, expect
+
+HOST = "127.0.0.1"
+EXAMPLES = 3
+
+
+class Target(NamedTuple):
+    """Where a webhook is, and by which name and CA its certificate is verified."""
+
+    port: int
+    server_name: str
+    ca: str
+
+    def context(self):
+        context = ssl.create_default_context(cafile=self.ca)
+        context.minimum_version = ssl.TLSVersion.TLSv1_3
+        return context
+
+    def post(self, body):
+        """A request as the API server sends it."""
+        head = (f"POST /?timeout=10s HTTP/1.1\r\nHost: {self.server_name}:443\r\n"
+                "User-Agent: kube-apiserver-admission\r\nAccept: application/json\r\n"
+                f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n")
+        return head.encode() + body
+
+
+class Answer(NamedTuple):
+    status: int
+    is_last: bool
+    body: bytes
+
+
+class Connection:
+    """TLS 1.3 and HTTP/1.1, kept alive."""
+
+    def __init__(self, target, context, host=HOST):
+        plain = socket.create_connection((host, target.port), DEADLINE_SECONDS)
+        try:
+            plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self.tls = context.wrap_socket(plain, server_hostname=target.server_name)
+        except OSError:
+            plain.close()
+            raise
+        self.rest = b""
+        self.received = 0
+
+    def certificate(self):
+        return digest(self.tls.getpeercert(binary_form=True))
+
+    def send(self, request):
+        self.tls.sendall(request)
+
+    def receive(self):
+        while b"\r\n\r\n" not in self.rest:
+            self.rest += self.some()
+        head, _, body = self.rest.partition(b"\r\n\r\n")
+        lines = head.decode().lower().split("\r\n")
+        fields = dict(line.split(": ", 1) for line in lines[1:])
+        length = int(fields["content-length"])
+        while len(body) < length:
+            body += self.some()
+        self.rest = body[length:]
+        self.received += 1
+        is_last = fields.get("connection") == "close"
+        return Answer(int(lines[0].split()[1]), is_last, body[:length])
+
+    def some(self):
+        received = self.tls.recv(1 << 16)
+        if not received:
+            raise ConnectionError("the connection ended before the answer did")
+        return received
+
+    def close(self):
+        self.tls.close()
+
+
+def digest(data):
+    return hashlib.sha256(data).hexdigest()[:12]
+
+
+def certificate_digest(pem):
+    return digest(ssl.PEM_cert_to_DER_cert(pem[pem.index("-----BEGIN") :]))
+
+
+def ask(target, body, host=HOST, context=None):
+    """One review over a connection of its own: its answer, parsed, and the certificate seen."""
+    connection = Connection(target, context or target.context(), host)
+    connection.send(target.post(body))
+    answer, certificate = connection.receive(), connection.certificate()
+    connection.close()
+    expect("the status of a review", 200, answer.status)
+    return json.loads(answer.body), certificate
+
+
+class Exposition:
+    """`/metrics` over one connection, as Prometheus asks."""
+
+    def __init__(self, port):
+        self.connection = http.client.HTTPConnection(HOST, port, timeout=DEADLINE_SECONDS)
+
+    def read(self):
+        self.connection.request("GET", "/metrics")
+        response = self.connection.getresponse()
+        text = response.read().decode()
+        expect("the status of /metrics", 200, response.status)
+        return text
+
+
+def get(port, path, timeout, host=HOST):
+    """Status and text of a GET at the admin door, as a kubelet probes."""
+    connection = http.client.HTTPConnection(host, port, timeout=timeout)
+    try:
+        connection.request("GET", path, headers={
+            "User-Agent": "kube-probe/1.36", "Accept": "*/*", "Connection": "close",
+        })
+        response = connection.getresponse()
+        return response.status, response.read().decode()
+    except OSError as error:
+        raise Failure(f"GET {path}: {error}") from None
+    finally:
+        connection.close()
+
+
+def metric(text, name, **labels):
+    """The sum of the samples with these labels; 0 if there are none."""
+    total = 0.0
+    for line in text.split("\n"):
+        sample, _, value = line.rpartition(" ")
+        is_named = sample.partition("{")[0] == name
+        if is_named and all(f'{key}="{label}"' in sample for key, label in labels.items()):
+            total += float(value)
+    return int(total)
+
+
+# --- processes with many connections ---
+
+
+class Tally:
+    """What became of requests that were sent completely."""
+
+    def __init__(self):
+        self.answered = self.failed = self.wrong = 0
+        self.unsent = self.opened = 0
+        self.slowest = 0.0
+        self.answers, self.certificates = {}, {}
+        self.examples = []
+
+    def add(self, other):
+        for field in ("answered", "failed", "wrong", "unsent", "opened"):
+            setattr(self, field, getattr(self, field) + getattr(other, field))
+        self.slowest = max(self.slowest, other.slowest)
+        for field in ("answers", "certificates"):
+            for key, count in getattr(other, field).items():
+                getattr(self, field)[key] = getattr(self, field).get(key, 0) + count
+        self.examples = (self.examples + other.examples)[:EXAMPLES]
+
+    def count(self, answer):
+        key = digest(answer.body)
+        if answer.status != 200:
+            self.fail(f"status {answer.status}: {answer.body[:80]!r}")
+            return
+        self.answered += 1
+        self.answers[key] = self.answers.get(key, 0) + 1
+
+    def fail(self, example):
+        self.failed += 1
+        if len(self.examples) < EXAMPLES:
+            self.examples.append(example)
+
+    def expect_good(self, answers, certificates):
+        """Fails unless all requests were answered by one of these, each certificate seen too."""
+        self.wrong = sum(count for key, count in self.answers.items() if key not in answers)
+        expect(f"failed reviews (such as {self.examples})", 0, self.failed)
+        expect(f"wrong answers, of {self.answered}", 0, self.wrong)
+        expect("certificates that are none of those expected", set(),
+               set(self.certificates) - set(certificates))
+
+
+class Clients:
+    """Processes that share a number of connections and do one thing after the other."""
+
+    def __init__(self, target, body, processes, pause=0.0):
+        """Processes that send `body`; under load they pause after each round of reviews."""
+        context = multiprocessing.get_context("fork")
+        self.workers = []
+        for _ in range(processes):
+            ours, theirs = context.Pipe()
+            worker = context.Process(target=work, args=(target, body, theirs, pause), daemon=True)
+            worker.start()
+            theirs.close()
+            self.workers.append((worker, ours))
+
+    def tell(self, what, connections=0):
+        """Begins `open`, `ask` or `load` in each process."""
+        for index, (_, pipe) in enumerate(self.workers):
+            share = len(range(index, connections, len(self.workers)))
+            pipe.send((what, share))
+
+    def told(self, seconds=120):
+        """What came of it, of all processes together."""
+        total = Tally()
+        deadline = time.monotonic() + seconds
+        for _, pipe in self.workers:
+            if not pipe.poll(max(0, deadline - time.monotonic())):
+                raise Failure(f"a client was not done within {seconds} s")
+            total.add(pipe.recv())
+        return total
+
+    def do(self, what, connections=0):
+        self.tell(what, connections)
+        return self.told()
+
+    def stop_load(self):
+        for _, pipe in self.workers:
+            pipe.send(("stop", 0))
+        return self.told()
+
+    def close(self):
+        for worker, pipe in self.workers:
+            try:
+                pipe.send(("end", 0))
+            except OSError:
+                pass  # It is gone already.
+        for worker, pipe in self.workers:
+            worker.join(DEADLINE_SECONDS)
+            pipe.close()
+
+
+def work(target, body, pipe, pause):
+    """A client process: does what it is told, until told to end."""
+    worker = Worker(target, body, pipe, pause)
+    while True:
+        what, share = pipe.recv()
+        if what == "end":
+            return
+        worker.tally = Tally()
+        getattr(worker, what)(share)
+        pipe.send(worker.tally)
+
+
+class Worker:
+    def __init__(self, target, body, pipe, pause):
+        self.target, self.pipe, self.pause = target, pipe, pause
+        self.request, self.context = target.post(body), target.context()
+        self.connections = []
+        self.tally, self.unsent = Tally(), None
+
+    def connect(self):
+        """A new connection; None, and counted, if there is none to be had."""
+        try:
+            connection = Connection(self.target, self.context)
+        except OSError as error:
+            self.tally.unsent += 1
+            self.unsent = repr(error)
+            return None
+        self.tally.opened += 1
+        key = connection.certificate()
+        self.tally.certificates[key] = self.tally.certificates.get(key, 0) + 1
+        return connection
+
+    # --- what it may be told ---
+
+    def open(self, share):
+        for _ in range(share):
+            connection = self.connect()
+            if connection:
+                self.connections.append(connection)
+            else:
+                self.tally.fail(f"no connection: {self.unsent}")
+
+    def ask(self, _):
+        """One review over each connection."""
+        self.round()
+
+    def load(self, replaced):
+        """Reviews over all connections until told to stop; some are replaced in each round."""
+        while not self.pipe.poll():
+            self.round()
+            for _ in range(replaced):
+                self.connections.pop(0).close()
+                self.open(1)
+            time.sleep(self.pause)
+        self.pipe.recv()
+
+    def load_until_closed(self, share):
+        """Reviews until the server asks for all connections to be closed."""
+        self.open(share)
+        while self.connections:
+            for connection in self.round():
+                self.connections.remove(connection)
+
+    def load_until_refused(self, share):
+        """Reviews, over new connections if need be, until there are none to be had."""
+        self.open(share)
+        while self.connections:
+            for connection in self.round():
+                self.connections.remove(connection)
+                if (another := self.connect()) is not None:
+                    self.connections.append(another)
+
+    def close(self, _):
+        for connection in self.connections:
+            connection.close()
+        self.connections = []
+
+    def round(self):
+        """A review over each connection at a time; gives those that are not to be used again."""
+        sent, last = [], []
+        for connection in self.connections:
+            try:
+                connection.send(self.request)
+                sent.append((connection, time.monotonic()))
+            except OSError:
+                self.tally.unsent += 1
+                last.append(connection)
+        for connection, begin in sent:
+            try:
+                answer = connection.receive()
+            except OSError as error:
+                number = connection.received + 1
+                self.tally.fail(f"request {number} of a connection is not answered: {error!r}")
+                last.append(connection)
+                continue
+            self.tally.slowest = max(self.tally.slowest, time.monotonic() - begin)
+            self.tally.count(answer)
+            if answer.is_last:
+                connection.close()
+                last.append(connection)
+        return last
