@@ -8,7 +8,7 @@
 
 use std::{
     error::Error,
-    fs, io,
+    fs, io, iter,
     os::unix::fs::MetadataExt as _,
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
@@ -87,7 +87,7 @@ impl Version {
 ///
 /// # Errors
 /// When there is no thread to be had.
-pub fn follow<E: Error>(
+pub fn follow<E: Error + 'static>(
     what: &'static str,
     mut files: Files,
     interval: Duration,
@@ -107,28 +107,24 @@ pub fn follow<E: Error>(
                 continue;
             }
             // What panics is a bug, and refused like anything else.
-            let result = catch_unwind(AssertUnwindSafe(&mut reload));
-            let error = match result {
+            let problem = match catch_unwind(AssertUnwindSafe(&mut reload)) {
                 Ok(Ok(())) => None,
-                Ok(Err(error)) => Some(log::with_causes(&error)),
-                Err(_) => Some("a bug in injectd".to_owned()),
+                Ok(Err(error)) => Some((log::with_causes(&error), is_unread(&error))),
+                Err(_) => Some(("a bug in injectd".to_owned(), false)),
             };
-            metrics.is_refused.set(i32::from(error.is_some()));
-            match error {
-                None => {
-                    state = State::Settled;
-                    metrics.taken.increment(1);
-                    info!(what, "reloaded");
-                }
-                Some(error) => {
-                    // It is tried again: a file system has its moments. It is told once.
-                    if have_changed || state != State::Refused {
-                        metrics.refused.increment(1);
-                        warn!(error, what, "files are refused; what serves, serves on");
-                    }
-                    state = State::Refused;
-                }
+            metrics.is_refused.set(i32::from(problem.is_some()));
+            let Some((error, is_unread)) = problem else {
+                state = State::Settled;
+                metrics.taken.increment(1);
+                info!(what, "reloaded");
+                continue;
+            };
+            // It is told once, however often it is tried.
+            if have_changed || state != State::Unread {
+                metrics.refused.increment(1);
+                warn!(error, what, "files are refused; what serves, serves on");
             }
+            state = if is_unread { State::Unread } else { State::Settled };
         }
     };
     thread::Builder::new().name(format!("reload {what}")).spawn(follow).map(drop)
@@ -137,12 +133,18 @@ pub fn follow<E: Error>(
 /// What is known of files that are followed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// What serves is what is there.
+    /// What is there was taken or refused.
     Settled,
     /// Somebody may be writing.
     Changing,
-    /// What is there was refused.
-    Refused,
+    /// What is there could not be read; it is tried again.
+    Unread,
+}
+
+/// Whether a file system's bad moment is behind an error.
+fn is_unread(error: &(dyn Error + 'static)) -> bool {
+    let causes = iter::successors(Some(error), |&error| error.source());
+    causes.into_iter().any(<dyn Error>::is::<io::Error>)
 }
 
 #[cfg(test)]
