@@ -13,7 +13,7 @@ use criterion::{BatchSize, Criterion};
 use injectd::{
     injector::Injector,
     json,
-    metrics::TemplateMetrics,
+    metrics::CacheMetrics,
     outcome::Verdict,
     pod::{Anything, TextMap},
     review,
@@ -62,12 +62,12 @@ fn template(criterion: &mut Criterion) {
     let lookup = |value: &str| {
         let on_namespace = [(OVERRIDE, value)].into_iter();
         let overrides = snapshot.overrides(&no_annotations, None, on_namespace);
-        snapshot.template(&overrides, "", &TemplateMetrics::default())
+        snapshot.template(&overrides, "", &CacheMetrics::default())
     };
     criterion.bench_function("template_without_overrides", |bencher| {
         bencher.iter(|| {
             let overrides = snapshot.overrides(&no_annotations, None, [].into_iter());
-            snapshot.template(&overrides, "", &TemplateMetrics::default())
+            snapshot.template(&overrides, "", &CacheMetrics::default())
         });
     });
     criterion.bench_function("template_hit_1_override", |bencher| {

@@ -8,6 +8,7 @@ use std::{borrow::Cow, sync::Arc};
 use arc_swap::ArcSwap;
 
 use crate::{
+    cluster::LookupError,
     linkerd::{
         annotations::Annotation,
         decide, events,
@@ -15,8 +16,8 @@ use crate::{
         render::{Injection, OpaquePorts},
         snapshot::Snapshot,
     },
-    metrics::TemplateMetrics,
-    namespaces::Namespaces,
+    metrics::CacheMetrics,
+    namespaces::{NamespaceError, Namespaces},
     outcome::{Event, Outcome, Regarding, SkipReasons, Verdict, Workload},
     patch::{Base64Sink, Segment, Sink, write_add, write_add_string},
     pod::{Kind, Metadata, Object, POD_TEMPLATE_HASH, Spec, Text},
@@ -33,7 +34,18 @@ pub struct Injector {
     snapshot: ArcSwap<Snapshot>,
     namespaces: Namespaces,
     workloads: Workloads,
-    template_metrics: TemplateMetrics,
+    template_metrics: CacheMetrics,
+}
+
+/// Why a review got no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum ReviewError {
+    /// There is nobody to answer.
+    #[error(transparent)]
+    Decode(#[from] DecodeError),
+    /// The annotations of the namespace are not known.
+    #[error("the annotations of namespace {0:?} are not known")]
+    Cluster(String, #[source] LookupError),
 }
 
 /// The object that an event is sent to, in the event's namespace.
@@ -61,12 +73,12 @@ impl Injector {
     #[must_use]
     pub fn new(snapshot: Snapshot, namespaces: Namespaces, workloads: Workloads) -> Self {
         let snapshot = ArcSwap::from_pointee(snapshot);
-        Self { snapshot, namespaces, workloads, template_metrics: TemplateMetrics::default() }
+        Self { snapshot, namespaces, workloads, template_metrics: CacheMetrics::default() }
     }
 
     /// The same injector, which counts what its cache of templates finds.
     #[must_use]
-    pub fn counting(self, template_metrics: TemplateMetrics) -> Self {
+    pub fn counting(self, template_metrics: CacheMetrics) -> Self {
         Self { template_metrics, ..self }
     }
 
@@ -79,7 +91,7 @@ impl Injector {
     /// Swaps the configuration; reviews under way keep the one they began with.
     pub fn replace_snapshot(&self, snapshot: Snapshot) {
         self.snapshot.store(Arc::new(snapshot));
-        self.template_metrics.entries.set(0);
+        self.template_metrics.keep(0);
     }
 
     /// The object that an event is sent to: the root owner, if it is of a kind that gets events and
@@ -103,8 +115,9 @@ impl Injector {
     /// Answers a review.
     ///
     /// # Errors
-    /// When the body is no review: there is nobody to answer.
-    pub async fn review<'a>(&'a self, body: &'a [u8]) -> Result<Answer<'a>, DecodeError> {
+    /// When the body is no review: there is nobody to answer. When the cluster does not tell what
+    /// the answer depends on: the review is worth another try.
+    pub async fn review<'a>(&'a self, body: &'a [u8]) -> Result<Answer<'a>, ReviewError> {
         let request = review::decode(body)?;
         let snapshot = self.snapshot.load_full();
         let mut outcome = Outcome::of(&request, snapshot.generation);
@@ -115,7 +128,7 @@ impl Injector {
                 deny(&request, &mut outcome, reason.into())
             }
             Subject::Object(object) => {
-                self.review_object(&request, object, &snapshot, &mut outcome).await
+                self.review_object(&request, object, &snapshot, &mut outcome).await?
             }
         };
         review::end_response(&mut body, &outcome);
@@ -128,16 +141,20 @@ impl Injector {
         object: &Object<'a>,
         snapshot: &Snapshot,
         outcome: &mut Outcome<'a>,
-    ) -> Vec<u8> {
+    ) -> Result<Vec<u8>, ReviewError> {
         let namespace = match self.namespaces.lookup(&request.namespace).await {
-            Ok(annotations) => {
-                annotations.iter().map(|(key, value)| (key.as_str(), value.as_str()))
+            Ok(annotations) => annotations,
+            Err(error @ NamespaceError::NotFound(_)) => {
+                return Ok(deny(request, outcome, error.to_string().into()));
             }
-            Err(error) => return deny(request, outcome, error.to_string().into()),
+            Err(NamespaceError::Unknown(namespace, error)) => {
+                return Err(ReviewError::Cluster(namespace, error));
+            }
         };
         let pod = object.pod(request.kind);
         let annotations = pod.map_or(&object.metadata.annotations, |(pod, _)| &pod.annotations);
         let workload = (request.kind != Kind::Pod).then_some(&object.metadata.annotations);
+        let namespace = namespace.iter().map(|(key, value)| (key.as_str(), value.as_str()));
         let overrides = snapshot.overrides(annotations, workload, namespace);
         outcome.reasons = snapshot.decider.decide(pod.map(|(_, spec)| spec), &overrides);
         outcome.annotation_at = decide::annotation_at(&overrides);
@@ -148,9 +165,12 @@ impl Injector {
                     outcome.owner_kind = owner_kind(&workload.kind);
                 }
                 let review = Review { request, object, snapshot, overrides: &overrides };
-                review.inject(pod, workload, &self.template_metrics, outcome)
+                Ok(review.inject(pod, workload, &self.template_metrics, outcome))
             }
-            _ => Review { request, object, snapshot, overrides: &overrides }.leave_alone(outcome),
+            _ => {
+                let review = Review { request, object, snapshot, overrides: &overrides };
+                Ok(review.leave_alone(outcome))
+            }
         }
     }
 
@@ -183,7 +203,7 @@ impl<'a> Review<'_, 'a> {
         &self,
         (metadata, spec): (&Metadata<'a>, &Spec<'a>),
         workload: Option<Workload<'a>>,
-        metrics: &TemplateMetrics,
+        metrics: &CacheMetrics,
         outcome: &mut Outcome<'a>,
     ) -> Vec<u8> {
         let Self { request, object, snapshot, overrides } = *self;

@@ -22,6 +22,8 @@ pub mod workloads;
 
 pub mod linkerd;
 
+pub mod cluster;
+
 pub mod metrics;
 pub mod objects;
 pub mod outcome;

@@ -9,7 +9,7 @@ use std::{
     hash::Hash,
     io,
     sync::{Arc, Mutex, PoisonError, RwLock},
-    time::Duration,
+    time::{Duration, UNIX_EPOCH},
 };
 
 use metrics::{
@@ -98,17 +98,28 @@ pub enum Refused {
     Requests,
     /// The client left in the middle of its request.
     Aborted,
+    /// 503: the API server does not tell what the answer depends on, or too many reviews wait.
+    Cluster,
 }
 
-/// Counted by the cache of templates.
+/// Counted by a cache.
 #[derive(Debug, Clone)]
-pub struct TemplateMetrics {
-    /// Templates that were found.
+pub struct CacheMetrics {
+    /// Entries that were found.
     pub hits: Counter,
-    /// Templates that were compiled.
+    /// Entries that were not.
     pub misses: Counter,
-    /// Templates that are kept.
-    pub entries: Gauge,
+    entries: Gauge,
+}
+
+/// Counted by a watch, and by the cache that it feeds.
+#[derive(Debug, Clone)]
+pub struct WatchMetrics {
+    /// Of the cache.
+    pub cache: CacheMetrics,
+    errors: Counter,
+    last_event: Gauge,
+    is_failing: Gauge,
 }
 
 /// Counted by whatever reads files again.
@@ -217,9 +228,9 @@ impl Registry {
                 "injectd_certificate_expiry_timestamp_seconds",
                 "When the webhook's certificate expires, in seconds since 1970."
             );
-            describe_gauge!("injectd_template_cache_entries", "Compiled templates that are kept.");
-            describe_counter!("injectd_template_cache_hits_total", "Templates found compiled.");
-            describe_counter!("injectd_template_cache_misses_total", "Templates compiled.");
+            describe_gauge!("injectd_cache_entries", "Entries that a cache holds.");
+            describe_counter!("injectd_cache_hits_total", "Entries found in a cache.");
+            describe_counter!("injectd_cache_misses_total", "Entries not found in a cache.");
         });
     }
 }
@@ -393,7 +404,7 @@ impl Drop for Counted {
 // === impl Refused ===
 
 impl Refused {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::NotAReview,
         Self::Method,
         Self::SlowBody,
@@ -402,6 +413,7 @@ impl Refused {
         Self::Deadline,
         Self::Requests,
         Self::Aborted,
+        Self::Cluster,
     ];
 
     /// The value of the metric label.
@@ -416,27 +428,75 @@ impl Refused {
             Self::Deadline => "deadline",
             Self::Requests => "requests",
             Self::Aborted => "aborted",
+            Self::Cluster => "cluster",
         }
     }
 }
 
-// === impl TemplateMetrics ===
+// === impl CacheMetrics ===
 
-impl TemplateMetrics {
-    /// Registers what the cache counts.
+impl CacheMetrics {
+    /// Registers what a cache counts.
     #[must_use]
-    pub fn register(registry: &Registry) -> Self {
+    pub fn register(registry: &Registry, cache: &'static str) -> Self {
         registry.register(|| Self {
-            hits: counter!("injectd_template_cache_hits_total"),
-            misses: counter!("injectd_template_cache_misses_total"),
-            entries: gauge!("injectd_template_cache_entries"),
+            hits: counter!("injectd_cache_hits_total", "cache" => cache),
+            misses: counter!("injectd_cache_misses_total", "cache" => cache),
+            entries: gauge!("injectd_cache_entries", "cache" => cache),
         })
+    }
+
+    /// Tells how many entries are kept.
+    #[expect(clippy::cast_precision_loss, reason = "a cache holds less than 2^53 entries")]
+    pub fn keep(&self, entries: u64) {
+        self.entries.set(entries as f64);
     }
 }
 
-impl Default for TemplateMetrics {
+impl Default for CacheMetrics {
     fn default() -> Self {
         Self { hits: Counter::noop(), misses: Counter::noop(), entries: Gauge::noop() }
+    }
+}
+
+// === impl WatchMetrics ===
+
+impl Default for WatchMetrics {
+    fn default() -> Self {
+        Self {
+            cache: CacheMetrics::default(),
+            errors: Counter::noop(),
+            last_event: Gauge::noop(),
+            is_failing: Gauge::noop(),
+        }
+    }
+}
+
+impl WatchMetrics {
+    /// Registers what a watch and its cache count.
+    #[must_use]
+    pub fn register(registry: &Registry, cache: &'static str) -> Self {
+        Self {
+            cache: CacheMetrics::register(registry, cache),
+            errors: registry.register(|| counter!("injectd_watch_errors_total", "watch" => cache)),
+            last_event: registry.register(
+                || gauge!("injectd_watch_last_event_timestamp_seconds", "watch" => cache),
+            ),
+            is_failing: registry.register(|| gauge!("injectd_watch_failing", "watch" => cache)),
+        }
+    }
+
+    /// The watch showed something.
+    pub fn succeeded(&self) {
+        let now = UNIX_EPOCH.elapsed().unwrap_or_default();
+        self.last_event.set(now.as_secs_f64());
+        self.is_failing.set(0);
+    }
+
+    /// The watch broke off.
+    pub fn failed(&self) {
+        self.errors.increment(1);
+        self.is_failing.set(1);
     }
 }
 

@@ -4,15 +4,23 @@
 
 use std::sync::Arc;
 
-use crate::objects::Objects;
+use crate::{
+    cluster::{LookupError, WatchedNamespaces},
+    objects::Objects,
+};
+
+/// Annotations of a namespace, those that matter at least.
+pub type Annotations = Arc<[(String, String)]>;
 
 /// Where namespaces are known from.
 #[derive(Debug, Clone)]
 pub enum Namespaces {
     /// Standalone: every namespace exists and has these annotations.
-    Every(Arc<[(String, String)]>),
+    Every(Annotations),
     /// Standalone: only those of a file exist.
     Listed(Arc<Objects>),
+    /// Those of a cluster.
+    Watched(Arc<WatchedNamespaces>),
 }
 
 /// Why a namespace's annotations are not known.
@@ -21,20 +29,25 @@ pub enum NamespaceError {
     /// It does not exist; in the API server's words.
     #[error("namespaces \"{0}\" not found")]
     NotFound(String),
+    /// Nobody can tell at the moment.
+    #[error("namespace {0:?} is not known")]
+    Unknown(String, #[source] LookupError),
 }
 
 impl Namespaces {
     /// The annotations of a namespace.
     ///
     /// # Errors
-    /// When it does not exist.
-    #[expect(clippy::unused_async, reason = "in a cluster a miss waits for the API server")]
-    pub async fn lookup(&self, name: &str) -> Result<&[(String, String)], NamespaceError> {
-        match self {
-            Self::Every(annotations) => Ok(annotations),
-            Self::Listed(objects) => {
-                objects.namespace(name).ok_or_else(|| NamespaceError::NotFound(name.to_owned()))
+    /// When it does not exist, or the API server does not tell.
+    pub async fn lookup(&self, name: &str) -> Result<Annotations, NamespaceError> {
+        let found = match self {
+            Self::Every(annotations) => Some(Arc::clone(annotations)),
+            Self::Listed(objects) => objects.namespace(name),
+            Self::Watched(watched) => {
+                let unknown = |error| NamespaceError::Unknown(name.to_owned(), error);
+                watched.lookup(name).await.map_err(unknown)?
             }
-        }
+        };
+        found.ok_or_else(|| NamespaceError::NotFound(name.to_owned()))
     }
 }

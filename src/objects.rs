@@ -8,12 +8,12 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use crate::yaml;
+use crate::{namespaces::Annotations, yaml};
 
 /// The objects of a file.
 #[derive(Debug, Default)]
 pub struct Objects {
-    namespaces: HashMap<String, Vec<(String, String)>>,
+    namespaces: HashMap<String, Annotations>,
     owners: HashMap<ObjectKey, Owned>,
 }
 
@@ -112,8 +112,8 @@ impl Objects {
 
     /// The annotations of a namespace; `None` if it does not exist.
     #[must_use]
-    pub fn namespace(&self, name: &str) -> Option<&[(String, String)]> {
-        self.namespaces.get(name).map(Vec::as_slice)
+    pub fn namespace(&self, name: &str) -> Option<Annotations> {
+        self.namespaces.get(name).cloned()
     }
 
     /// An object that owns pods.
@@ -134,7 +134,7 @@ fn text<'v>(value: &'v Value, path: &[&str]) -> &'v str {
         .unwrap_or_default()
 }
 
-fn annotations(document: &Value) -> Vec<(String, String)> {
+fn annotations(document: &Value) -> Annotations {
     let annotations = document.get("metadata").and_then(|metadata| metadata.get("annotations"));
     annotations
         .and_then(Value::as_object)
@@ -166,7 +166,10 @@ mod tests {
              ownerReferences: [{kind: Deployment, name: d}]}\n",
         )
         .expect("objects");
-        assert_eq!(objects.namespace("a"), Some(&[("x".to_owned(), "y".to_owned())][..]));
+        assert_eq!(
+            objects.namespace("a").as_deref(),
+            Some(&[("x".to_owned(), "y".to_owned())][..])
+        );
         assert_eq!(objects.namespace("b"), None);
         let owned = objects.owner("a", "ReplicaSet", "r").expect("replica set");
         assert_eq!((owned.object_uid.as_str(), owned.owners[0].name.as_str()), ("u", "d"));
@@ -180,7 +183,10 @@ mod tests {
              uid: u}}]}\n",
         )
         .expect("objects");
-        assert_eq!(objects.namespace("a"), Some(&[("x".to_owned(), "y".to_owned())][..]));
+        assert_eq!(
+            objects.namespace("a").as_deref(),
+            Some(&[("x".to_owned(), "y".to_owned())][..])
+        );
         assert_eq!(objects.owner("a", "ReplicaSet", "r").expect("replica set").object_uid, "u");
     }
 

@@ -26,7 +26,7 @@ use tokio::{
 use tracing::{Level, debug, enabled, error, info, warn};
 
 use crate::{
-    injector::Injector,
+    injector::{Injector, ReviewError},
     linkerd::log_lines,
     log,
     metrics::{Refused, ReviewMetrics},
@@ -138,7 +138,7 @@ impl Shared {
         let answer = timeout_at(deadline.at(), self.injector.review(&body))
             .await
             .map_err(|_| Refusal::deadline())?
-            .map_err(|error| Refusal::new(Refused::NotAReview, &log::with_causes(&error)))?;
+            .map_err(|error| Refusal::of(&error))?;
         self.metrics.record(&answer.outcome, begin.elapsed());
         self.tell(&answer.outcome, &body, &answer.body);
         let mut response = Response::new(Full::new(Bytes::from(answer.body)));
@@ -224,6 +224,14 @@ impl Refusal {
         Self::new(Refused::SlowBody, "the body took too long")
     }
 
+    fn of(error: &ReviewError) -> Self {
+        let why = match error {
+            ReviewError::Decode(_) => Refused::NotAReview,
+            ReviewError::Cluster(..) => Refused::Cluster,
+        };
+        Self::new(why, &log::with_causes(error))
+    }
+
     fn deadline() -> Self {
         Self::new(Refused::Deadline, "nobody waits for the answer any more")
     }
@@ -248,6 +256,10 @@ impl Refusal {
                 let mut response = overloaded(&self.text);
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
                 response
+            }
+            Refused::Cluster => {
+                warn!(error = self.text.trim_end(), "the API server does not tell");
+                overloaded(&self.text)
             }
             Refused::Bodies | Refused::Deadline | Refused::Requests => overloaded(&self.text),
         }

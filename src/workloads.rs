@@ -2,7 +2,11 @@
 
 use std::{borrow::Cow, sync::Arc};
 
+use tracing::warn;
+
 use crate::{
+    cluster::Owners,
+    log,
     objects::{Objects, Owned, Reference},
     outcome::Workload,
     pod::OwnerReference,
@@ -16,6 +20,8 @@ pub enum Workloads {
     Unknown,
     /// Standalone: those of a file.
     Listed(Arc<Objects>),
+    /// Those of a cluster, asked for when a pod names them.
+    Asked(Arc<Owners>),
 }
 
 impl Workloads {
@@ -23,7 +29,6 @@ impl Workloads {
     ///
     /// A `ReplicaSet` or `Job` whose owner is not known stands for itself. Where nothing can be
     /// known, `pod_template_hash`, the pod's label of that name, tells a Deployment's `ReplicaSet`.
-    #[expect(clippy::unused_async, reason = "in a cluster a miss waits for the API server")]
     pub async fn resolve<'a>(
         &'a self,
         namespace: &str,
@@ -37,7 +42,21 @@ impl Workloads {
                 .filter(|object| is_it(object, owner))
                 .and_then(|object| root_of(&owner.kind, object))
                 .map(|root| (Cow::Borrowed(root.kind.as_str()), Cow::Borrowed(root.name.as_str()))),
-            Self::Listed(_) => None,
+            Self::Asked(owners) if may_have_owner(&owner.kind) => {
+                match owners.lookup(namespace, owner).await {
+                    Ok(object) => object
+                        .filter(|object| is_it(object, owner))
+                        .and_then(|object| root_of(&owner.kind, &object).cloned())
+                        .map(|root| (Cow::Owned(root.kind), Cow::Owned(root.name))),
+                    Err(error) => {
+                        let error = log::with_causes(&error);
+                        let (kind, name) = (&*owner.kind, &*owner.name);
+                        warn!(error, kind, name, namespace, "the owner is not known");
+                        derived(owner, pod_template_hash)
+                    }
+                }
+            }
+            Self::Listed(_) | Self::Asked(_) => None,
         };
         let (kind, name) = root.unwrap_or_else(|| (owner.kind.0.clone(), owner.name.0.clone()));
         Workload { kind: lower(kind), name }
@@ -49,7 +68,7 @@ impl Workloads {
     #[must_use]
     pub fn has(&self, namespace: &str, kind: &str, name: &str) -> bool {
         match self {
-            Self::Unknown => true,
+            Self::Unknown | Self::Asked(_) => true,
             Self::Listed(objects) => objects.owner(namespace, kind, name).is_some(),
         }
     }

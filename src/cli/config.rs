@@ -6,6 +6,7 @@ use rustls::pki_types::{CertificateDer, pem::PemObject as _};
 
 use super::{CommandError, input, note};
 use crate::{
+    cluster::{Owners, WatchedNamespaces},
     injector::Injector,
     linkerd::{
         release::Release,
@@ -78,6 +79,25 @@ impl ConfigArgs {
         };
         let expected = format!("expected certificates as PEM: {problem}");
         Err(CommandError::failed(format!("--trust-roots {}", path.display()), expected))
+    }
+
+    /// An injector for a cluster: nothing of its configuration may be left to an example.
+    pub(super) fn cluster_injector(
+        &self,
+        namespaces: Arc<WatchedNamespaces>,
+        owners: Arc<Owners>,
+    ) -> Result<Injector, CommandError> {
+        for (flag, path) in [("--values", &self.values), ("--trust-roots", &self.trust_roots)] {
+            if path.is_none() {
+                return Err(CommandError::Usage(format!("{flag} is needed to serve a cluster")));
+            }
+        }
+        if self.objects.is_some() {
+            let text = "--objects goes with --standalone: a cluster has objects of its own";
+            return Err(CommandError::Usage(text.to_owned()));
+        }
+        let (namespaces, workloads) = (Namespaces::Watched(namespaces), Workloads::Asked(owners));
+        Ok(Injector::new(self.snapshot(1)?, namespaces, workloads))
     }
 
     /// The files of values and trust roots that were given.

@@ -31,7 +31,12 @@ const FLAGS: [Flag; 8] = [
         default: "false",
         about: "Enable pprof endpoints on the admin server",
     },
-    Flag { name: "kubeconfig", kind: FlagKind::Ignored, default: "", about: "path to kubeconfig" },
+    Flag {
+        name: "kubeconfig",
+        kind: FlagKind::Passed("--kubeconfig"),
+        default: "",
+        about: "path to kubeconfig",
+    },
     Flag {
         name: "linkerd-namespace",
         kind: FlagKind::Passed("--linkerd-namespace"),
@@ -96,8 +101,6 @@ enum FlagKind {
     Switch(&'static str),
     /// One of logrus' levels.
     Level,
-    /// Without a cluster there is nothing to reach.
-    Ignored,
     Version,
 }
 

@@ -15,9 +15,12 @@ use tracing::{info, warn};
 use super::{CommandError, config::ConfigArgs, input};
 use crate::{
     admin::Admin,
+    cluster::{self, Lookups, Owners, WatchedNamespaces},
     injector::Injector,
     log,
-    metrics::{ConnectionMetrics, Registry, ReloadMetrics, ReviewMetrics, TemplateMetrics},
+    metrics::{
+        CacheMetrics, ConnectionMetrics, Registry, ReloadMetrics, ReviewMetrics, WatchMetrics,
+    },
     readiness::Readiness,
     reload::{self, Files},
     server::{self, Bound, Door, Limits, Shutdown},
@@ -31,6 +34,15 @@ pub(super) struct Args {
     /// Serve without a cluster, on values and objects from files
     #[arg(long, env = "INJECTD_STANDALONE")]
     standalone: bool,
+    /// Cluster to serve [default: that of the pod it runs in, else $KUBECONFIG's]
+    #[arg(long, value_name = "FILE", conflicts_with = "standalone", env = "INJECTD_KUBECONFIG")]
+    kubeconfig: Option<PathBuf>,
+    /// Reviews that may wait for the API server; more are answered 503
+    #[arg(long, value_name = "N", default_value = "1000", env = "INJECTD_MAX_WAITING")]
+    max_waiting: u32,
+    /// How long a review waits for one answer of the API server
+    #[arg(long, value_name = "DURATION", default_value = "4s", value_parser = server::parse_duration, env = "INJECTD_LOOKUP_TIMEOUT")]
+    lookup_timeout: Duration,
     /// Address of the webhook, as Go writes it: :8443 is every address of the machine
     #[arg(long, value_name = "ADDR", default_value = ":8443")]
     addr: String,
@@ -74,11 +86,6 @@ pub(super) enum Manner {
 }
 
 pub(super) fn run(args: Args, manner: Manner) -> Result<(), CommandError> {
-    if !args.standalone {
-        let text = "serve: a cluster cannot be watched yet; add --standalone (INJECTD_STANDALONE=true) \
-                    to serve on files";
-        return Err(CommandError::Usage(text.to_owned()));
-    }
     let _log =
         log::start(&args.log_level, args.log_format).map_err(|error| args.log_error(&error))?;
     if manner == Manner::Linkerd {
@@ -99,7 +106,7 @@ async fn serve(args: Arc<Args>, manner: Manner) -> Result<(), CommandError> {
     let shutdown = Shutdown::at_signals(readiness.clone())
         .map_err(|error| CommandError::failed("cannot listen for signals", error))?;
     let admin_addr = args.open_admin(&registry, &readiness, shutdown.clone(), manner).await?;
-    let injector = args.injector(&registry)?;
+    let injector = args.injector(&registry, &readiness).await?;
     let tls = args.tls(&registry)?;
     let bound =
         Bound::bind(&args.addr).await.map_err(|error| addr_error("--addr", &args.addr, error))?;
@@ -153,11 +160,19 @@ impl Args {
     }
 
     /// An injector that takes over changed values and trust roots.
-    fn injector(self: &Arc<Self>, registry: &Arc<Registry>) -> Result<Arc<Injector>, CommandError> {
+    async fn injector(
+        self: &Arc<Self>,
+        registry: &Arc<Registry>,
+        readiness: &Readiness,
+    ) -> Result<Arc<Injector>, CommandError> {
         let files = Files::new(self.config.files());
-        let injector = self.config.standalone_injector(&[])?;
+        let injector = if self.standalone {
+            self.config.standalone_injector(&[])?
+        } else {
+            self.cluster_injector(registry, readiness).await?
+        };
         self.config.must_have_trust_roots()?;
-        let injector = Arc::new(injector.counting(TemplateMetrics::register(registry)));
+        let injector = Arc::new(injector.counting(CacheMetrics::register(registry, "templates")));
         tell_config(registry, &injector);
         let metrics = ReloadMetrics::register(registry, "config");
         let (args, registry) = (Arc::clone(self), Arc::clone(registry));
@@ -172,6 +187,26 @@ impl Args {
         };
         reload::follow("config", files, self.reload_interval, metrics, reload)
             .map_err(|error| CommandError::failed("cannot follow files", error))?;
+        Ok(injector)
+    }
+
+    /// An injector for a cluster; the process is ready once the namespaces are known.
+    async fn cluster_injector(
+        &self,
+        registry: &Registry,
+        readiness: &Readiness,
+    ) -> Result<Injector, CommandError> {
+        let client = cluster::client(self.kubeconfig.as_deref())
+            .await
+            .map_err(|error| CommandError::failed("serve", error))?;
+        let lookups = Arc::new(Lookups::new(self.max_waiting as usize, self.lookup_timeout));
+        let metrics = WatchMetrics::register(registry, "namespaces");
+        let namespaces = WatchedNamespaces::new(client.clone(), Arc::clone(&lookups), metrics);
+        let namespaces = Arc::new(namespaces);
+        let owners = Owners::new(client, lookups, CacheMetrics::register(registry, "owners"));
+        let injector = self.config.cluster_injector(Arc::clone(&namespaces), Arc::new(owners))?;
+        info!("waiting for caches to sync");
+        tokio::spawn(namespaces.follow(readiness.hold()));
         Ok(injector)
     }
 

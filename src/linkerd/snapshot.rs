@@ -17,7 +17,7 @@ use super::{
     trust_roots::TrustRoots,
     values::{self, Values, ValuesError},
 };
-use crate::{metrics::TemplateMetrics, pod::TextMap};
+use crate::{metrics::CacheMetrics, pod::TextMap};
 
 /// Longest key that is kept: longer ones are compiled for their pod alone.
 const MAX_KEY_BYTES: usize = 4 << 10;
@@ -122,7 +122,7 @@ impl Snapshot {
         &self,
         overrides: &Overrides<'_>,
         path_prefix: &'static str,
-        metrics: &TemplateMetrics,
+        metrics: &CacheMetrics,
     ) -> Arc<Compiled> {
         let key = overrides.template_key(path_prefix);
         if key.as_slice() == [0] {
@@ -138,8 +138,7 @@ impl Snapshot {
         if key.len() <= MAX_KEY_BYTES {
             self.templates.insert(key.as_slice().into(), Arc::clone(&compiled));
         }
-        #[expect(clippy::cast_precision_loss, reason = "a cache holds less than 2^53 entries")]
-        metrics.entries.set(self.templates.entry_count() as f64);
+        metrics.keep(self.templates.entry_count());
         compiled
     }
 

@@ -106,7 +106,8 @@ impl<'a> TextMap<'a> {
     }
 
     /// Whether a key is kept: the domains that meshes use, and what names a service or a workload.
-    fn matters(key: &str) -> bool {
+    #[must_use]
+    pub fn matters(key: &str) -> bool {
         let Some(slash) = key.bytes().position(|byte| byte == b'/') else {
             return key == POD_TEMPLATE_HASH;
         };

@@ -1,0 +1,106 @@
+//! A Kubernetes cluster: the client, and what of the cluster is known.
+//!
+//! Namespaces are watched, owners asked for when a pod names them; nothing else is held. Not for
+//! what a review makes of it.
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use hyper::header::{HeaderValue, USER_AGENT};
+use kube::{
+    Client, Config,
+    config::{InferConfigError, KubeConfigOptions, Kubeconfig, KubeconfigError},
+};
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+mod namespaces;
+mod owners;
+
+pub use namespaces::WatchedNamespaces;
+pub use owners::Owners;
+
+/// How long the API server may take to accept a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long it may be silent: longer than a watch lasts.
+const READ_TIMEOUT: Duration = Duration::from_secs(90);
+
+/// Why there is no client.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// No pod of a cluster, and no kubeconfig either.
+    #[error(
+        "no cluster: neither a service account's files nor a kubeconfig are there; give \
+         --kubeconfig, or --standalone to serve on files"
+    )]
+    NoCluster(#[source] InferConfigError),
+    /// The file cannot be used.
+    #[error("the kubeconfig cannot be used")]
+    Kubeconfig(#[source] KubeconfigError),
+    /// The configuration cannot be used.
+    #[error("the API server cannot be talked to")]
+    Client(#[source] kube::Error),
+}
+
+/// Why the cluster did not answer.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum LookupError {
+    /// It took too long.
+    #[error("the API server did not answer in time")]
+    Timeout,
+    /// Too many reviews wait for it already.
+    #[error("too many reviews wait for the API server")]
+    TooMany,
+    /// It answered something else.
+    #[error("the API server did not answer")]
+    Failed(#[source] Arc<kube::Error>),
+}
+
+/// What the API server is asked with, and how much of it at a time.
+#[derive(Debug)]
+pub struct Lookups {
+    waiting: Semaphore,
+    timeout: Duration,
+}
+
+impl Lookups {
+    /// So many reviews may wait for the cluster, each so long.
+    #[must_use]
+    pub fn new(most: usize, timeout: Duration) -> Self {
+        Self { waiting: Semaphore::new(most), timeout }
+    }
+
+    fn begin(&self) -> Result<SemaphorePermit<'_>, LookupError> {
+        self.waiting.try_acquire().map_err(|_| LookupError::TooMany)
+    }
+
+    async fn wait_for<T>(
+        &self,
+        found: impl Future<Output = Result<T, Arc<kube::Error>>>,
+    ) -> Result<T, LookupError> {
+        let _permit = self.begin()?;
+        match tokio::time::timeout(self.timeout, found).await {
+            Ok(Ok(found)) => Ok(found),
+            Ok(Err(error)) => Err(LookupError::Failed(error)),
+            Err(_) => Err(LookupError::Timeout),
+        }
+    }
+}
+
+/// A client for the cluster of a kubeconfig, else of the pod that this process runs in.
+///
+/// # Errors
+/// When there is none, or it cannot be talked to.
+pub async fn client(kubeconfig: Option<&Path>) -> Result<Client, ClientError> {
+    let mut config = match kubeconfig {
+        None => Config::infer().await.map_err(ClientError::NoCluster)?,
+        Some(path) => {
+            let file = Kubeconfig::read_from(path).map_err(ClientError::Kubeconfig)?;
+            let options = KubeConfigOptions::default();
+            Config::from_custom_kubeconfig(file, &options).await.map_err(ClientError::Kubeconfig)?
+        }
+    };
+    config.connect_timeout = Some(CONNECT_TIMEOUT);
+    config.read_timeout = Some(READ_TIMEOUT);
+    let user_agent = HeaderValue::from_static(concat!("injectd/", env!("CARGO_PKG_VERSION")));
+    config.headers.push((USER_AGENT, user_agent));
+    Client::try_from(config).map_err(ClientError::Client)
+}

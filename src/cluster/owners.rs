@@ -1,0 +1,124 @@
+//! Owners of pods: asked for when a pod names them, and kept.
+
+use std::{fmt, sync::Arc};
+
+use k8s_openapi::api::{apps::v1::ReplicaSet, batch::v1::Job};
+use kube::{Api, Client, ResourceExt as _, core::PartialObjectMeta};
+use moka::{future::Cache, policy::EvictionPolicy};
+use tokio::sync::Semaphore;
+
+use super::{LookupError, Lookups};
+use crate::{
+    metrics::CacheMetrics,
+    objects::{Owned, Reference},
+    pod::OwnerReference,
+};
+
+/// Far more than are created at once; an owner counts for the time its pods are created in.
+const MAX_OWNERS: u64 = 50_000;
+/// Questions about the owners of one namespace at a time: its storm is not everybody's.
+const MOST_OF_A_NAMESPACE: usize = 32;
+/// Namespaces whose questions are counted.
+const MAX_ASKING: u64 = 10_000;
+
+/// The owners of a cluster's pods.
+pub struct Owners {
+    client: Client,
+    known: Cache<Key, Found>,
+    asking: Cache<String, Arc<Semaphore>>,
+    lookups: Arc<Lookups>,
+    metrics: CacheMetrics,
+}
+
+/// `None`: there is no such object.
+type Found = Option<Arc<Owned>>;
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Key {
+    namespace: String,
+    is_job: bool,
+    name: String,
+    /// The uid that the reference claims.
+    owner_uid: String,
+}
+
+impl Owners {
+    /// Nothing is known at first.
+    #[must_use]
+    pub fn new(client: Client, lookups: Arc<Lookups>, metrics: CacheMetrics) -> Self {
+        Self {
+            client,
+            known: Cache::builder()
+                .max_capacity(MAX_OWNERS)
+                .eviction_policy(EvictionPolicy::lru())
+                .build(),
+            asking: Cache::new(MAX_ASKING),
+            lookups,
+            metrics,
+        }
+    }
+
+    /// The `ReplicaSet` or `Job` that a reference names; `None` if it does not exist.
+    ///
+    /// # Errors
+    /// When it is not known and the API server does not tell.
+    pub async fn lookup(
+        &self,
+        namespace: &str,
+        owner: &OwnerReference<'_>,
+    ) -> Result<Found, LookupError> {
+        let key = Key {
+            namespace: namespace.to_owned(),
+            is_job: *owner.kind == *"Job",
+            name: owner.name.to_string(),
+            owner_uid: owner.owner_uid.to_string(),
+        };
+        if let Some(found) = self.known.get(&key).await {
+            self.metrics.hits.increment(1);
+            return Ok(found);
+        }
+        self.metrics.misses.increment(1);
+        let asked = self.known.try_get_with_by_ref(&key, self.ask(&key));
+        let found = self.lookups.wait_for(asked).await?;
+        // Only what is certain is kept: a pod's author may write any uid.
+        let is_certain = found.as_ref().is_some_and(|it| it.object_uid == key.owner_uid);
+        if !is_certain {
+            self.known.invalidate(&key).await;
+        }
+        self.metrics.keep(self.known.entry_count());
+        Ok(found)
+    }
+
+    async fn ask(&self, key: &Key) -> Result<Found, kube::Error> {
+        let asking = async { Arc::new(Semaphore::new(MOST_OF_A_NAMESPACE)) };
+        let asking = self.asking.get_with_by_ref(&key.namespace, asking).await;
+        // The semaphore is never closed.
+        let _permit = asking.acquire().await;
+        let (client, namespace) = (self.client.clone(), &key.namespace);
+        Ok(if key.is_job {
+            let api = Api::<PartialObjectMeta<Job>>::namespaced(client, namespace);
+            api.get_opt(&key.name).await?.map(owned)
+        } else {
+            let api = Api::<PartialObjectMeta<ReplicaSet>>::namespaced(client, namespace);
+            api.get_opt(&key.name).await?.map(owned)
+        })
+    }
+}
+
+impl fmt::Debug for Owners {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Owners").field("known", &self.known).finish_non_exhaustive()
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it is mapped over")]
+fn owned<K>(object: PartialObjectMeta<K>) -> Arc<Owned>
+where
+    PartialObjectMeta<K>: kube::Resource,
+{
+    let references = object.owner_references().iter();
+    let owners = references
+        .map(|owner| Reference { kind: owner.kind.clone(), name: owner.name.clone() })
+        .collect();
+    Arc::new(Owned { object_uid: object.uid().unwrap_or_default(), owners })
+}
