@@ -27,9 +27,9 @@ class Target(NamedTuple):
         context.minimum_version = ssl.TLSVersion.TLSv1_3
         return context
 
-    def post(self, body):
+    def post(self, body, timeout_seconds=10):
         """A request as the API server sends it."""
-        head = (f"POST /?timeout=10s HTTP/1.1\r\nHost: {self.server_name}:443\r\n"
+        head = (f"POST /?timeout={timeout_seconds}s HTTP/1.1\r\nHost: {self.server_name}:443\r\n"
                 "User-Agent: kube-apiserver-admission\r\nAccept: application/json\r\n"
                 f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n")
         return head.encode() + body
@@ -39,6 +39,7 @@ class Answer(NamedTuple):
     status: int
     is_last: bool
     body: bytes
+    retry_after: str | None
 
 
 class Connection:
@@ -73,7 +74,8 @@ class Connection:
         self.rest = body[length:]
         self.received += 1
         is_last = fields.get("connection") == "close"
-        return Answer(int(lines[0].split()[1]), is_last, body[:length])
+        retry_after = fields.get("retry-after")
+        return Answer(int(lines[0].split()[1]), is_last, body[:length], retry_after)
 
     def some(self):
         received = self.tls.recv(1 << 16)

@@ -46,7 +46,8 @@ class Api:
             return base64.b64decode(field(name) or "").decode()
 
         self.server = field("server")
-        context = ssl.create_default_context(cadata=decoded("certificate-authority-data") or None)
+        self.ca = decoded("certificate-authority-data")
+        context = ssl.create_default_context(cadata=self.ca or None)
         if pem := decoded("client-key-data") + decoded("client-certificate-data"):
             client = folder / "client.pem"
             client.touch(mode=0o600)

@@ -37,13 +37,13 @@ def manifests():
     return [Manifest(path) for path in paths]
 
 
-def review(manifest):
+def review(manifest, namespace="default"):
     """An AdmissionReview of a pod that asks for its sidecar."""
     request = {
         "uid": "7b1c7a3e-5d9c-4a53-9d0c-3f2f0d6f4a11",
         "kind": {"group": "", "version": "v1", "kind": "Pod"},
         "resource": {"group": "", "version": "v1", "resource": "pods"},
-        "namespace": "default",
+        "namespace": namespace,
         "operation": "CREATE",
         "object": manifest,
     }

@@ -1,8 +1,9 @@
-"""`injectd serve`, and the certificate it is called by."""
+"""`injectd serve` and `injectd proxy-injector`, and the certificate they are called by."""
 
 import os
 import socket
 import subprocess
+from pathlib import Path
 
 from expect import DEADLINE_SECONDS, Failure, expect, poll
 
@@ -10,34 +11,35 @@ from expect import DEADLINE_SECONDS, Failure, expect, poll
 WEBHOOK_IP = "127.100.0.9"
 # The name of Linkerd's: `injectd compare` looks for its patches in audit logs.
 WEBHOOK_NAME = "linkerd-proxy-injector.linkerd.io"
+LINKERD = Path(__file__).parent.parent / "src/linkerd"
 
 
 class Injectd:
     """`injectd serve` with a certificate of its own CA for its Service."""
 
-    def __init__(self, binary, folder, host):
+    # h2 tells each frame: that is how to know which HTTP was spoken.
+    env = {"INJECTD_LOG": "info,h2=debug"}
+
+    def __init__(self, binary, folder, host, ip=WEBHOOK_IP):
         self.log = folder / "injectd.log"
         self.process = None
-        with socket.socket() as free:
-            free.bind((WEBHOOK_IP, 0))
-            self.port = free.getsockname()[1]
-        self.ca = make_certificates(folder, host)
+        self.ip, self.port = ip, free_port(ip)
+        self.ca = make_certificates(folder, host, ip)
         self.command = [
-            binary, "serve", "--standalone", "--addr", f"{WEBHOOK_IP}:{self.port}",
-            "--metrics-addr", f"{WEBHOOK_IP}:0",
+            binary, "serve", "--standalone", "--addr", f"{ip}:{self.port}",
+            "--metrics-addr", f"{ip}:0",
             "--tls-cert", folder / "tls.crt", "--tls-key", folder / "tls.key",
         ]
 
     def start(self):
-        # h2 tells each frame: that is how to know which HTTP was spoken.
-        env = {**os.environ, "INJECTD_LOG": "info,h2=debug", "NO_COLOR": "1"}
+        env = {**os.environ, **self.env, "NO_COLOR": "1"}
         with self.log.open("a") as log:
             self.process = subprocess.Popen(self.command, stdout=log, stderr=log, env=env)
 
         def connect():
             expect("injectd's exit code", None, self.process.poll())
             try:
-                socket.create_connection((WEBHOOK_IP, self.port), 1).close()
+                socket.create_connection((self.ip, self.port), 1).close()
             except OSError as error:
                 raise Failure(str(error)) from None
 
@@ -57,7 +59,31 @@ class Injectd:
             self.process.wait()
 
 
-def make_certificates(folder, host):
+class ProxyInjector(Injectd):
+    """`injectd proxy-injector` for the cluster of a kubeconfig, on the tree's values."""
+
+    def __init__(self, binary, folder, host, ip, kubeconfig):
+        super().__init__(binary, folder, host, ip)
+        self.admin_port = free_port(ip)
+        self.command = [
+            binary, "proxy-injector", f"-kubeconfig={kubeconfig}", f"-addr={ip}:{self.port}",
+            f"-metrics-addr={ip}:{self.admin_port}",
+        ]
+        self.env = {
+            "INJECTD_VALUES": str(LINKERD / "values/default.yaml"),
+            "INJECTD_TRUST_ROOTS": str(LINKERD / "example-root.crt"),
+            "INJECTD_TLS_CERT": str(folder / "tls.crt"),
+            "INJECTD_TLS_KEY": str(folder / "tls.key"),
+        }
+
+
+def free_port(ip):
+    with socket.socket() as free:
+        free.bind((ip, 0))
+        return free.getsockname()[1]
+
+
+def make_certificates(folder, host, ip):
     """Writes tls.crt and tls.key for a host, and gives the certificate of their CA."""
 
     def openssl(*args):
@@ -69,6 +95,6 @@ def make_certificates(folder, host):
     openssl(*new, "-subj", "/CN=e2e", "-keyout", "ca.key", "-out", "ca.crt")
     openssl(*new, "-subj", f"/CN={host}", "-keyout", "tls.key", "-out", "tls.crt",
             "-CA", "ca.crt", "-CAkey", "ca.key",
-            "-addext", f"subjectAltName=DNS:{host},IP:{WEBHOOK_IP}",
+            "-addext", f"subjectAltName=DNS:{host},IP:{ip}",
             "-addext", "basicConstraints=critical,CA:FALSE")
     return (folder / "ca.crt").read_bytes()

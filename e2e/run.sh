@@ -1,8 +1,9 @@
 #!/bin/sh
 # usage: e2e/run.sh [KUBE_LAB_DIR]
 #
-# Runs scenarios.py against a Kubernetes API server of its own (kube-lab: etcd, kube-apiserver,
-# kube-controller-manager), or against the cluster of $KUBECONFIG, less what needs loopback.
+# Runs scenarios.py, then watched.py, against a Kubernetes API server of its own (kube-lab: etcd,
+# kube-apiserver, kube-controller-manager); or scenarios.py against the cluster of $KUBECONFIG, less
+# what needs loopback.
 #
 #   KUBE_LAB_DIR  sources of kube-lab, built once if its binary is missing [../shared/kube]
 #   $KUBE_LAB     its binary [${XDG_CACHE_HOME:-~/.cache}/injectd-ci/kube-lab/kube-lab]
@@ -38,6 +39,6 @@ trap 'trap - INT TERM; [ -z "$pid" ] || { kill "$pid"; wait "$pid" || true; }; e
 "$lab" up \
     -apiserver-flag=--audit-policy-file="$here/audit-policy.yaml" \
     -apiserver-flag=--audit-log-path="$dir/audit.log" \
-    "$dir/lab" -- python3 -B "$here/scenarios.py" --audit-log "$dir/audit.log" &
+    "$dir/lab" -- "$here/programs.sh" "$dir/audit.log" "$here/scenarios.py" "$here/watched.py" &
 pid=$!
 wait "$pid"
