@@ -1,8 +1,8 @@
 //! injectd puts sidecars into pods: the library behind the command of the same name.
 //!
 //! The modules in the order a review meets them; each uses only what comes below it. A gRPC door
-//! will stand beside [`webhook`], cluster watches behind [`namespaces`] and [`workloads`], a second
-//! mesh beside [`linkerd`]. Life of a review: `ARCHITECTURE.md`.
+//! will stand beside [`webhook`], a second mesh beside [`linkerd`]. Life of a review:
+//! `ARCHITECTURE.md`.
 
 pub mod cli;
 

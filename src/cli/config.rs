@@ -81,21 +81,28 @@ impl ConfigArgs {
         Err(CommandError::failed(format!("--trust-roots {}", path.display()), expected))
     }
 
-    /// An injector for a cluster: nothing of its configuration may be left to an example.
-    pub(super) fn cluster_injector(
-        &self,
-        namespaces: Arc<WatchedNamespaces>,
-        owners: Arc<Owners>,
-    ) -> Result<Injector, CommandError> {
+    /// Makes sure that nothing of a cluster's configuration is left to an example.
+    pub(super) fn must_suit_a_cluster(&self) -> Result<(), CommandError> {
         for (flag, path) in [("--values", &self.values), ("--trust-roots", &self.trust_roots)] {
             if path.is_none() {
-                return Err(CommandError::Usage(format!("{flag} is needed to serve a cluster")));
+                let text =
+                    format!("{flag} is needed to serve a cluster; --standalone does without");
+                return Err(CommandError::Usage(text));
             }
         }
         if self.objects.is_some() {
             let text = "--objects goes with --standalone: a cluster has objects of its own";
             return Err(CommandError::Usage(text.to_owned()));
         }
+        Ok(())
+    }
+
+    /// An injector for a cluster.
+    pub(super) fn cluster_injector(
+        &self,
+        namespaces: Arc<WatchedNamespaces>,
+        owners: Arc<Owners>,
+    ) -> Result<Injector, CommandError> {
         let (namespaces, workloads) = (Namespaces::Watched(namespaces), Workloads::Asked(owners));
         Ok(Injector::new(self.snapshot(1)?, namespaces, workloads))
     }

@@ -196,6 +196,7 @@ impl Args {
         registry: &Registry,
         readiness: &Readiness,
     ) -> Result<Injector, CommandError> {
+        self.config.must_suit_a_cluster()?;
         let client = cluster::client(self.kubeconfig.as_deref())
             .await
             .map_err(|error| CommandError::failed("serve", error))?;
