@@ -207,6 +207,8 @@ fn parse(flags: Vec<OsString>) -> Result<Parsed, String> {
         let value =
             value.or_else(next).ok_or_else(|| format!("flag needs an argument: -{name}"))?;
         match flag.kind {
+            // An empty one is Go's default: nothing is asked for.
+            FlagKind::Passed("--kubeconfig") if value.is_empty() => {}
             FlagKind::Passed(serve_flag) => serve.push(format!("{serve_flag}={value}")),
             FlagKind::Level => serve.push(format!("--log-level={}", level(&value)?)),
             _ => {}
@@ -251,6 +253,7 @@ mod tests {
             (&["-enable-pprof=T", "-enable-pprof=false"], ""),
             (&["-enable-pprof", "false", "-addr=:1"], "--enable-pprof"),
             (&["-log-level=debug"], "--log-level=info,injectd=debug"),
+            (&["-kubeconfig=", "-kubeconfig", ""], ""),
             (&["-version"], "version"),
             (&["-version=0", "--help"], "help"),
             (&["--", "-nope"], ""),

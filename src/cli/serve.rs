@@ -35,7 +35,7 @@ pub(super) struct Args {
     #[arg(long, env = "INJECTD_STANDALONE")]
     standalone: bool,
     /// Cluster to serve [default: that of the pod it runs in, else $KUBECONFIG's]
-    #[arg(long, value_name = "FILE", conflicts_with = "standalone", env = "INJECTD_KUBECONFIG")]
+    #[arg(long, value_name = "FILE", env = "INJECTD_KUBECONFIG")]
     kubeconfig: Option<PathBuf>,
     /// Reviews that may wait for the API server; more are answered 503
     #[arg(long, value_name = "N", default_value = "1000", env = "INJECTD_MAX_WAITING")]
