@@ -14,8 +14,8 @@ use crate::{
     pod::{Bare, Kind, Object, Text, view},
 };
 
-/// Longest uid, which is echoed: API servers' have 36 bytes.
-const MAX_UID_BYTES: usize = 1024;
+/// Longest uid, which is echoed: an API server's has 36 bytes.
+const MAX_UID_BYTES: usize = 64 << 10;
 
 /// Why a body got no `AdmissionReview` for an answer.
 #[derive(Debug, thiserror::Error)]
