@@ -23,6 +23,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long it may be silent: longer than a watch lasts.
 const READ_TIMEOUT: Duration = Duration::from_secs(90);
 
+/// Shares of a lookup's time that its first questions get; the last one gets the rest.
+const PATIENCE_SHARES: [u32; 2] = [8, 4];
+
 /// Why there is no client.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
@@ -83,6 +86,20 @@ impl Lookups {
             Err(_) => Err(LookupError::Timeout),
         }
     }
+}
+
+/// Asks again, on another connection, when there is no answer for a while: one that is kept alive
+/// may have died in silence.
+async fn patiently<T, E, A>(limit: Duration, ask: impl Fn() -> A) -> Result<T, E>
+where
+    A: Future<Output = Result<T, E>>,
+{
+    for share in PATIENCE_SHARES {
+        if let Ok(answer) = tokio::time::timeout(limit / share, ask()).await {
+            return answer;
+        }
+    }
+    ask().await
 }
 
 /// A client for the cluster of a kubeconfig, else of the pod that this process runs in.

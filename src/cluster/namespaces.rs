@@ -17,7 +17,7 @@ use kube::{
 use moka::{future::Cache, policy::EvictionPolicy};
 use tracing::{info, warn};
 
-use super::{LookupError, Lookups};
+use super::{LookupError, Lookups, patiently};
 use crate::{log, metrics::WatchMetrics, namespaces::Annotations, pod::TextMap, readiness::Hold};
 
 /// Far above the largest clusters; beyond it the least used are asked for again.
@@ -75,7 +75,7 @@ impl WatchedNamespaces {
     }
 
     async fn ask(&self, name: &str) -> Result<Known, kube::Error> {
-        match self.api.get_opt(name).await? {
+        match patiently(self.lookups.timeout, || self.api.get_opt(name)).await? {
             Some(namespace) => Ok(self.store(&namespace, true).await),
             None => Ok(Known { version: 0, annotations: None }),
         }

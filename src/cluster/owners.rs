@@ -7,7 +7,7 @@ use kube::{Api, Client, ResourceExt as _, core::PartialObjectMeta};
 use moka::{future::Cache, policy::EvictionPolicy};
 use tokio::sync::Semaphore;
 
-use super::{LookupError, Lookups};
+use super::{LookupError, Lookups, patiently};
 use crate::{
     metrics::CacheMetrics,
     objects::{Owned, Reference},
@@ -95,12 +95,13 @@ impl Owners {
         // The semaphore is never closed.
         let _permit = asking.acquire().await;
         let (client, namespace) = (self.client.clone(), &key.namespace);
+        let limit = self.lookups.timeout;
         Ok(if key.is_job {
             let api = Api::<PartialObjectMeta<Job>>::namespaced(client, namespace);
-            api.get_opt(&key.name).await?.map(owned)
+            patiently(limit, || api.get_opt(&key.name)).await?.map(owned)
         } else {
             let api = Api::<PartialObjectMeta<ReplicaSet>>::namespaced(client, namespace);
-            api.get_opt(&key.name).await?.map(owned)
+            patiently(limit, || api.get_opt(&key.name)).await?.map(owned)
         })
     }
 }
