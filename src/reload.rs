@@ -48,7 +48,15 @@ impl Files {
 
     /// Whether anything changed since this was last asked.
     pub fn have_changed(&mut self) -> bool {
-        let now = versions(&self.paths);
+        let mut now = versions(&self.paths);
+        // A swap in the middle of looking would be seen twice.
+        loop {
+            let again = versions(&self.paths);
+            if again == now {
+                break;
+            }
+            now = again;
+        }
         let have_changed = now != self.seen;
         self.seen = now;
         have_changed
