@@ -26,6 +26,8 @@ from steps import Steps, stop_in_time, wait_until
 TOTAL_SECONDS = 295
 REVIEW = Path(__file__).parent.parent / "loadtest/review-12k.json"
 # Every so many swaps come files that must not be taken.
+# Many intervals of looking at files.
+QUIET_SECONDS = 0.2
 TORN_EVERY = 10
 PROCESSES, CONNECTIONS = 2, 16
 # Leaves room for swaps on a machine of few cores.
@@ -124,10 +126,16 @@ class Swaps:
 
     def show(self, content):
         """What is answered under this content."""
+        wait_until("the reloads of what was swapped before", self.is_quiet)
         before = self.server.reloads(self.what)
         self.volume.write(content)
         self.noticed((before[0] + 1, before[1]))
         return self.server.answer()
+
+    def is_quiet(self):
+        before = self.server.reloads(self.what)
+        time.sleep(QUIET_SECONDS)
+        return self.server.reloads(self.what) == before
 
     def noticed(self, expected):
         wait_until("a reload", lambda: sum(self.server.reloads(self.what)) >= sum(expected))
