@@ -12,11 +12,8 @@ use hyper::{
     service::service_fn,
 };
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::{
-    net::{TcpListener, TcpStream},
-    sync::Semaphore,
-    time::interval,
-};
+use metrics::Counter;
+use tokio::{net::TcpStream, sync::Semaphore, time::interval};
 use tokio_io_timeout::TimeoutStream;
 use tracing::{debug, warn};
 
@@ -24,15 +21,13 @@ use crate::{
     metrics::Exporter,
     profiler,
     readiness::Readiness,
-    server::{Answered, plain},
+    server::{Answered, Bound, plain},
 };
 
 /// Connections that are served at a time: a kubelet, a few Prometheus servers, a person.
 const MAX_CONNECTIONS: usize = 256;
 /// Longest wait for a request, and for its answer to be taken: probes must not wait for others.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Pause after a failed accept.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// How often the metrics fold what histograms have seen.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
 
@@ -49,7 +44,7 @@ pub struct Admin {
 
 impl Admin {
     /// Serves until `shutdown` is done.
-    pub async fn serve(self, listener: TcpListener, shutdown: impl Future<Output = ()>) {
+    pub async fn serve(self, bound: Bound, shutdown: impl Future<Output = ()>) {
         let served = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         let exporter = self.exporter.clone();
         let upkeep = async move {
@@ -60,24 +55,18 @@ impl Admin {
             }
         };
         let accept = async {
+            let failures = Counter::noop();
             loop {
-                match listener.accept().await {
-                    Ok((stream, _)) => {
-                        let Ok(permit) = Arc::clone(&served).try_acquire_owned() else {
-                            warn!("too many connections at the admin door");
-                            continue;
-                        };
-                        let admin = self.clone();
-                        tokio::spawn(async move {
-                            admin.connection(stream).await;
-                            drop(permit);
-                        });
-                    }
-                    Err(error) => {
-                        warn!(%error, "cannot accept a connection at the admin door");
-                        tokio::time::sleep(ACCEPT_PAUSE).await;
-                    }
-                }
+                let (stream, _) = bound.accept(&failures).await;
+                let Ok(permit) = Arc::clone(&served).try_acquire_owned() else {
+                    warn!("too many connections at the admin door");
+                    continue;
+                };
+                let admin = self.clone();
+                tokio::spawn(async move {
+                    admin.connection(stream).await;
+                    drop(permit);
+                });
             }
         };
         tokio::select! {

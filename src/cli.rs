@@ -10,7 +10,7 @@ use std::{
 
 use clap::{Parser, Subcommand, error::ErrorKind};
 
-use crate::log;
+use crate::{log, webhook::LogStyle};
 
 mod compare;
 mod config;
@@ -80,7 +80,7 @@ pub fn main() -> ExitCode {
         Err(error) => return usage(&error),
     };
     let result = match args.command {
-        Command::Serve(args) => serve::run(*args, serve::Manner::Own),
+        Command::Serve(args) => serve::run(*args, LogStyle::Line),
         Command::ProxyInjector(args) => proxy_injector::run(args),
         Command::Review(args) => review::run(&args),
         Command::Inject(args) => inject::run(&args),

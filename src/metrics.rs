@@ -1,29 +1,25 @@
 //! What is counted, for Prometheus: `injectd_*`, and the two counters of Linkerd's injector.
 //!
 //! Handles are registered once, their labels come from closed sets. A part of the program that
-//! counts has a struct of its own here; its default counts nothing.
+//! counts has a struct of its own here; its default counts nothing, because where no registry is
+//! at hand the handles lead nowhere.
 
 use std::{
     collections::HashMap,
     error::Error,
-    hash::Hash,
     io,
-    sync::{Arc, Mutex, PoisonError, RwLock},
-    time::{Duration, UNIX_EPOCH},
+    sync::{Mutex, PoisonError},
+    time::UNIX_EPOCH,
 };
 
 use metrics::{
-    Counter, Gauge, Histogram, counter, describe_counter, describe_gauge, describe_histogram,
-    gauge, histogram,
+    Counter, Gauge, counter, describe_counter, describe_gauge, describe_histogram, gauge,
 };
-use metrics_exporter_prometheus::{
-    BuildError, PrometheusBuilder, PrometheusHandle, PrometheusRecorder,
-};
+use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 
-use crate::{
-    outcome::{Outcome, SkipReason, SkipReasons, Verdict},
-    pod::Kind,
-};
+mod reviews;
+
+pub use reviews::{Refused, ReviewMetrics};
 
 /// Bounds of the histogram of durations, in seconds.
 const DURATION_BOUNDS: [f64; 14] = [
@@ -63,45 +59,6 @@ pub struct ConnectionMetrics {
     broken: Counter,
 }
 
-/// Counted by a door that answers reviews.
-#[derive(Debug, Clone)]
-pub struct ReviewMetrics(Arc<Reviews>);
-
-#[derive(Debug)]
-struct Reviews {
-    answered: HashMap<(&'static str, Verdict), Counter>,
-    skips: HashMap<&'static str, Counter>,
-    warnings: Counter,
-    duration: Histogram,
-    in_flight: Gauge,
-    panics: Counter,
-    refused: HashMap<Refused, Counter>,
-    upstream: Option<Upstream>,
-}
-
-/// Why a request got no `AdmissionReview` for an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Refused {
-    /// 400: not a review.
-    NotAReview,
-    /// 405: not POST.
-    Method,
-    /// 503: the body took too long.
-    SlowBody,
-    /// 413: the body is too large.
-    TooLarge,
-    /// 503: the bodies being read are too large together.
-    Bodies,
-    /// 503: nobody waits for the answer any more.
-    Deadline,
-    /// 503: as many requests are being answered as there may be.
-    Requests,
-    /// The client left in the middle of its request.
-    Aborted,
-    /// 503: the API server does not tell what the answer depends on, or too many reviews wait.
-    Cluster,
-}
-
 /// Counted by a cache.
 #[derive(Debug, Clone)]
 pub struct CacheMetrics {
@@ -133,36 +90,20 @@ pub struct ReloadMetrics {
     pub is_refused: Gauge,
 }
 
-/// Linkerd's counters, without the values of annotations and the namespace as labels.
-#[derive(Debug)]
-struct Upstream {
-    registry: Arc<Registry>,
-    requests: Counters<Asked>,
-    responses: Counters<(Asked, Option<SkipReasons>)>,
-}
-
-/// Counters that are registered when they are first needed.
-type Counters<K> = RwLock<HashMap<K, Counter>>;
-
-/// What is asked about: the kind of the root owner, and where injection was asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Asked {
-    owner_kind: &'static str,
-    annotation_at: &'static str,
-}
-
 // === impl Registry ===
 
 impl Registry {
-    /// An empty registry.
+    /// A registry that counts nothing yet.
     ///
-    /// # Errors
-    /// Never: the bounds are there.
-    pub fn new() -> Result<Self, BuildError> {
-        let recorder = PrometheusBuilder::new().set_buckets(&DURATION_BOUNDS)?.build_recorder();
+    /// # Panics
+    /// Never: the histogram has bounds.
+    #[must_use]
+    pub fn new() -> Self {
+        let builder = PrometheusBuilder::new().set_buckets(&DURATION_BOUNDS);
+        let recorder = builder.expect("a histogram must have bounds").build_recorder();
         let registry = Self { recorder, infos: Mutex::default() };
         registry.describe();
-        Ok(registry)
+        registry
     }
 
     /// What writes the text for Prometheus.
@@ -235,6 +176,12 @@ impl Registry {
     }
 }
 
+impl Default for Registry {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Exporter {
     /// The text that Prometheus reads.
     #[must_use]
@@ -254,21 +201,26 @@ impl ConnectionMetrics {
     /// Registers what the connections of a door count.
     #[must_use]
     pub fn register(registry: &Registry, door: &'static str) -> Self {
-        registry.register(|| Self {
+        registry.register(|| Self::new(door))
+    }
+
+    fn new(door: &'static str) -> Self {
+        let refused = |reason| counter!("injectd_connections_refused_total", "door" => door, "reason" => reason);
+        let not_shaken = |reason| counter!("injectd_handshakes_failed_total", "door" => door, "reason" => reason);
+        let failed = |reason| counter!("injectd_connections_failed_total", "door" => door, "reason" => reason);
+        Self {
             open: gauge!("injectd_connections", "door" => door),
             accepted: counter!("injectd_connections_total", "door" => door),
-            over_limit: counter!("injectd_connections_refused_total", "door" => door, "reason" => "connections"),
-            over_handshakes: counter!("injectd_connections_refused_total", "door" => door, "reason" => "handshakes"),
-            failed_handshakes: counter!("injectd_handshakes_failed_total", "door" => door, "reason" => "error"),
+            over_limit: refused("connections"),
+            over_handshakes: refused("handshakes"),
+            failed_handshakes: not_shaken("error"),
+            slow_handshakes: not_shaken("timeout"),
             not_accepted: counter!("injectd_accept_errors_total", "door" => door),
-            timed_out: counter!("injectd_connections_failed_total", "door" => door, "reason" => "timeout"),
-            broken: counter!("injectd_connections_failed_total", "door" => door, "reason" => "error"),
-            slow_handshakes: counter!("injectd_handshakes_failed_total", "door" => door, "reason" => "timeout"),
-        })
+            timed_out: failed("timeout"),
+            broken: failed("error"),
+        }
     }
-}
 
-impl ConnectionMetrics {
     /// Counts why a connection ended that should not have.
     pub fn failed(&self, error: &(dyn Error + 'static)) {
         let causes = std::iter::successors(Some(error), |&error| error.source());
@@ -285,100 +237,7 @@ impl ConnectionMetrics {
 
 impl Default for ConnectionMetrics {
     fn default() -> Self {
-        let none = Counter::noop;
-        Self {
-            open: Gauge::noop(),
-            accepted: none(),
-            over_limit: none(),
-            over_handshakes: none(),
-            failed_handshakes: none(),
-            slow_handshakes: none(),
-            not_accepted: none(),
-            timed_out: none(),
-            broken: none(),
-        }
-    }
-}
-
-// === impl ReviewMetrics ===
-
-impl ReviewMetrics {
-    /// Registers what a door counts.
-    #[must_use]
-    pub fn register(registry: &Arc<Registry>, door: &'static str) -> Self {
-        let review = |(kind, verdict): (&'static str, Verdict)| {
-            let labels = [("door", door), ("kind", kind), ("verdict", verdict.as_str())];
-            ((kind, verdict), counter!("injectd_reviews_total", &labels))
-        };
-        let all =
-            Kind::NAMES.into_iter().flat_map(|kind| Verdict::ALL.map(|verdict| (kind, verdict)));
-        registry.register(|| {
-            Self(Arc::new(Reviews {
-                answered: all.map(review).collect(),
-                skips: SkipReason::ALL
-                    .map(SkipReason::as_str)
-                    .map(|reason| (reason, counter!("injectd_skips_total", "reason" => reason)))
-                    .into(),
-                warnings: counter!("injectd_warnings_total"),
-                duration: histogram!("injectd_review_duration_seconds", "door" => door),
-                in_flight: gauge!("injectd_reviews_in_flight", "door" => door),
-                panics: counter!("injectd_panics_total"),
-                refused: Refused::ALL
-                    .map(|why| (why, counter!("injectd_requests_refused_total", "door" => door, "reason" => why.as_str())))
-                    .into(),
-                upstream: Some(Upstream::new(registry)),
-            }))
-        })
-    }
-
-    /// A review begins; it ends when the value is dropped.
-    pub fn begin(&self) -> Counted {
-        Counted::new(&self.0.in_flight)
-    }
-
-    /// Counts what became of a review.
-    pub fn record(&self, outcome: &Outcome<'_>, duration: Duration) {
-        let Reviews { answered, skips, warnings, .. } = &*self.0;
-        if let Some(counter) = answered.get(&(outcome.kind.as_str(), outcome.verdict)) {
-            counter.increment(1);
-        }
-        for reason in outcome.reasons.iter() {
-            if let Some(counter) = skips.get(reason.as_str()) {
-                counter.increment(1);
-            }
-        }
-        warnings.increment(outcome.warnings.len() as u64);
-        self.0.duration.record(duration);
-        if let Some(upstream) = &self.0.upstream {
-            upstream.record(outcome);
-        }
-    }
-
-    /// Counts a request without an answer.
-    pub fn refused(&self, why: Refused) {
-        if let Some(counter) = self.0.refused.get(&why) {
-            counter.increment(1);
-        }
-    }
-
-    /// Counts a bug.
-    pub fn panicked(&self) {
-        self.0.panics.increment(1);
-    }
-}
-
-impl Default for ReviewMetrics {
-    fn default() -> Self {
-        Self(Arc::new(Reviews {
-            answered: HashMap::new(),
-            skips: HashMap::new(),
-            warnings: Counter::noop(),
-            duration: Histogram::noop(),
-            in_flight: Gauge::noop(),
-            panics: Counter::noop(),
-            refused: HashMap::new(),
-            upstream: None,
-        }))
+        Self::new("none")
     }
 }
 
@@ -401,49 +260,21 @@ impl Drop for Counted {
     }
 }
 
-// === impl Refused ===
-
-impl Refused {
-    const ALL: [Self; 9] = [
-        Self::NotAReview,
-        Self::Method,
-        Self::SlowBody,
-        Self::TooLarge,
-        Self::Bodies,
-        Self::Deadline,
-        Self::Requests,
-        Self::Aborted,
-        Self::Cluster,
-    ];
-
-    /// The value of the metric label.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::NotAReview => "not_a_review",
-            Self::Method => "method",
-            Self::SlowBody => "slow_body",
-            Self::TooLarge => "too_large",
-            Self::Bodies => "bodies",
-            Self::Deadline => "deadline",
-            Self::Requests => "requests",
-            Self::Aborted => "aborted",
-            Self::Cluster => "cluster",
-        }
-    }
-}
-
 // === impl CacheMetrics ===
 
 impl CacheMetrics {
     /// Registers what a cache counts.
     #[must_use]
     pub fn register(registry: &Registry, cache: &'static str) -> Self {
-        registry.register(|| Self {
+        registry.register(|| Self::new(cache))
+    }
+
+    fn new(cache: &'static str) -> Self {
+        Self {
             hits: counter!("injectd_cache_hits_total", "cache" => cache),
             misses: counter!("injectd_cache_misses_total", "cache" => cache),
             entries: gauge!("injectd_cache_entries", "cache" => cache),
-        })
+        }
     }
 
     /// Tells how many entries are kept.
@@ -455,34 +286,25 @@ impl CacheMetrics {
 
 impl Default for CacheMetrics {
     fn default() -> Self {
-        Self { hits: Counter::noop(), misses: Counter::noop(), entries: Gauge::noop() }
+        Self::new("none")
     }
 }
 
 // === impl WatchMetrics ===
 
-impl Default for WatchMetrics {
-    fn default() -> Self {
-        Self {
-            cache: CacheMetrics::default(),
-            errors: Counter::noop(),
-            last_event: Gauge::noop(),
-            is_failing: Gauge::noop(),
-        }
-    }
-}
-
 impl WatchMetrics {
     /// Registers what a watch and its cache count.
     #[must_use]
     pub fn register(registry: &Registry, cache: &'static str) -> Self {
+        registry.register(|| Self::new(cache))
+    }
+
+    fn new(cache: &'static str) -> Self {
         Self {
-            cache: CacheMetrics::register(registry, cache),
-            errors: registry.register(|| counter!("injectd_watch_errors_total", "watch" => cache)),
-            last_event: registry.register(
-                || gauge!("injectd_watch_last_event_timestamp_seconds", "watch" => cache),
-            ),
-            is_failing: registry.register(|| gauge!("injectd_watch_failing", "watch" => cache)),
+            cache: CacheMetrics::new(cache),
+            errors: counter!("injectd_watch_errors_total", "watch" => cache),
+            last_event: gauge!("injectd_watch_last_event_timestamp_seconds", "watch" => cache),
+            is_failing: gauge!("injectd_watch_failing", "watch" => cache),
         }
     }
 
@@ -500,6 +322,12 @@ impl WatchMetrics {
     }
 }
 
+impl Default for WatchMetrics {
+    fn default() -> Self {
+        Self::new("none")
+    }
+}
+
 // === impl ReloadMetrics ===
 
 impl ReloadMetrics {
@@ -511,50 +339,5 @@ impl ReloadMetrics {
             refused: counter!("injectd_reloads_total", "what" => what, "result" => "refused"),
             is_refused: gauge!("injectd_reload_refused", "what" => what),
         })
-    }
-}
-
-// === impl Upstream ===
-
-impl Upstream {
-    fn new(registry: &Arc<Registry>) -> Self {
-        let registry = Arc::clone(registry);
-        Self { registry, requests: Counters::default(), responses: Counters::default() }
-    }
-
-    /// `linkerd.md` §2.10: nothing for services that are left alone, and for denials.
-    fn record(&self, outcome: &Outcome<'_>) {
-        let asked = Asked { owner_kind: outcome.owner_kind, annotation_at: outcome.annotation_at };
-        let labels =
-            || vec![("owner_kind", asked.owner_kind), ("annotation_at", asked.annotation_at)];
-        self.increment(&self.requests, asked, || {
-            counter!("proxy_inject_admission_requests_total", &labels())
-        });
-        let skipped = match outcome.verdict {
-            Verdict::Injected | Verdict::Annotated => None,
-            Verdict::Skipped => Some(outcome.reasons),
-            Verdict::Allowed | Verdict::Denied => return,
-        };
-        self.increment(&self.responses, (asked, skipped), || {
-            let reason = skipped.map(SkipReasons::joined).unwrap_or_default();
-            let mut labels = labels();
-            labels.push(("skip", if skipped.is_some() { "true" } else { "false" }));
-            labels.push(("skip_reason", &reason));
-            let labels: Vec<_> = labels.into_iter().map(|(k, v)| (k, v.to_owned())).collect();
-            counter!("proxy_inject_admission_responses_total", &labels)
-        });
-    }
-
-    fn increment<K: Eq + Hash>(
-        &self,
-        counters: &Counters<K>,
-        key: K,
-        register: impl FnOnce() -> Counter,
-    ) {
-        if let Some(counter) = counters.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
-            return counter.increment(1);
-        }
-        let mut counters = counters.write().unwrap_or_else(PoisonError::into_inner);
-        counters.entry(key).or_insert_with(|| self.registry.register(register)).increment(1);
     }
 }

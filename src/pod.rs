@@ -227,39 +227,25 @@ view! {
 // === impl Kind ===
 
 impl Kind {
-    /// What [`Kind::as_str`] may say.
-    pub const NAMES: [&str; 10] = [
-        "pod",
-        "deployment",
-        "replicationcontroller",
-        "replicaset",
-        "job",
-        "daemonset",
-        "statefulset",
-        "cronjob",
-        "service",
-        "other",
+    /// Every kind; a closed set.
+    pub const ALL: [Self; 10] = [
+        Self::Pod,
+        Self::Workload("deployment"),
+        Self::Workload("replicationcontroller"),
+        Self::Workload("replicaset"),
+        Self::Workload("job"),
+        Self::Workload("daemonset"),
+        Self::Workload("statefulset"),
+        Self::CronJob,
+        Self::Service,
+        Self::Other,
     ];
 
     /// Tells a kind by its name; upper and lower case are the same (`inject.go`).
     #[must_use]
     pub fn of(name: &str) -> Self {
-        const WORKLOADS: [&str; 6] = [
-            "deployment",
-            "replicationcontroller",
-            "replicaset",
-            "job",
-            "daemonset",
-            "statefulset",
-        ];
-        let is = |kind: &str| name.eq_ignore_ascii_case(kind);
-        match WORKLOADS.into_iter().find(|kind| is(kind)) {
-            Some(workload) => Self::Workload(workload),
-            None if is("pod") => Self::Pod,
-            None if is("cronjob") => Self::CronJob,
-            None if is("service") => Self::Service,
-            None => Self::Other,
-        }
+        let is_it = |kind: &Self| name.eq_ignore_ascii_case(kind.as_str());
+        Self::ALL.into_iter().find(is_it).unwrap_or(Self::Other)
     }
 
     /// Where the pod's metadata and spec are in the object, as a JSON pointer.

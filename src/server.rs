@@ -15,8 +15,8 @@ use std::{
     time::Duration,
 };
 
+use ::metrics::Counter;
 use arc_swap::ArcSwap;
-use hyper::{Request, body::Incoming, service::Service};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::conn::auto,
@@ -39,7 +39,7 @@ mod gate;
 mod limits;
 mod shutdown;
 
-pub use gate::{Answered, Gate, discard, overloaded, plain};
+pub use gate::{Answered, Answers, Gate, discard, overloaded, plain};
 pub use limits::{Limits, parse_duration};
 pub use shutdown::{Shutdown, Signalled};
 
@@ -111,32 +111,32 @@ impl Bound {
         self.local_addr
     }
 
-    /// The bare listener, for a door without TLS.
-    #[must_use]
-    pub fn into_listener(self) -> TcpListener {
-        self.listener
+    /// The next connection; what fails is told, counted and tried again.
+    pub async fn accept(&self, failures: &Counter) -> (TcpStream, SocketAddr) {
+        loop {
+            match self.listener.accept().await {
+                Ok(accepted) => return accepted,
+                Err(error) => {
+                    failures.increment(1);
+                    warn!(addr = %self.local_addr, %error, "cannot accept a connection");
+                    sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
     }
 
     /// Serves until told to stop and requests under way are answered: first with `connection:
     /// close` for as long as others need to learn of it, then without new connections.
-    pub async fn serve<S>(self, door: Door, service: S, mut shutdown: Shutdown)
-    where
-        S: Service<Request<Incoming>, Response = Answered, Error = Infallible>
-            + Clone
-            + Send
-            + Sync
-            + 'static,
-        S::Future: Send,
-    {
+    pub async fn serve(self, door: Door, service: impl Answers, mut shutdown: Shutdown) {
         let door = Arc::new(door);
         let (close, closing) = watch::channel(false);
         tokio::select! {
-            never = accept(&self.listener, &door, &service, &closing) => match never {},
+            never = accept(&self, &door, &service, &closing) => match never {},
             signalled = shutdown.begun() => {
                 info!("shutting down webhook server");
                 door.is_draining.store(true, Ordering::Release);
                 if signalled == Signalled::ToTerminate {
-                    let accept = accept(&self.listener, &door, &service, &closing);
+                    let accept = accept(&self, &door, &service, &closing);
                     tokio::select! {
                         never = accept => match never {},
                         () = sleep(door.limits.drain_delay) => {}
@@ -145,7 +145,7 @@ impl Bound {
                 }
             }
         }
-        drop(self.listener);
+        drop(self);
         drop(closing);
         close.send_replace(true);
         tokio::select! {
@@ -160,34 +160,18 @@ impl Bound {
     }
 }
 
-async fn accept<S>(
-    listener: &TcpListener,
+/// Accepts connections, each a task of its own.
+async fn accept(
+    bound: &Bound,
     door: &Arc<Door>,
-    service: &S,
+    service: &impl Answers,
     closing: &Closing,
-) -> Infallible
-where
-    S: Service<Request<Incoming>, Response = Answered, Error = Infallible>
-        + Clone
-        + Send
-        + Sync
-        + 'static,
-    S::Future: Send,
-{
+) -> Infallible {
     loop {
-        match listener.accept().await {
-            Ok((stream, peer)) => {
-                door.metrics.accepted.increment(1);
-                let (door, service) = (Arc::clone(door), service.clone());
-                let closing = closing.clone();
-                tokio::spawn(async move { door.serve(stream, peer, service, closing).await });
-            }
-            Err(error) => {
-                door.metrics.not_accepted.increment(1);
-                warn!(%error, "cannot accept a connection");
-                sleep(ACCEPT_PAUSE).await;
-            }
-        }
+        let (stream, peer) = bound.accept(&door.metrics.not_accepted).await;
+        door.metrics.accepted.increment(1);
+        let (door, service, closing) = (Arc::clone(door), service.clone(), closing.clone());
+        tokio::spawn(async move { door.serve(stream, peer, service, closing).await });
     }
 }
 
@@ -219,15 +203,13 @@ impl Door {
         }
     }
 
-    async fn serve<S>(&self, stream: TcpStream, peer: SocketAddr, service: S, mut closing: Closing)
-    where
-        S: Service<Request<Incoming>, Response = Answered, Error = Infallible>
-            + Clone
-            + Send
-            + Sync
-            + 'static,
-        S::Future: Send,
-    {
+    async fn serve(
+        &self,
+        stream: TcpStream,
+        peer: SocketAddr,
+        service: impl Answers,
+        mut closing: Closing,
+    ) {
         let served = self.served.try_acquire();
         let is_served = served.is_ok();
         if !is_served {

@@ -42,6 +42,7 @@ use deadline::Deadline;
 pub const MAX_BODY_BYTES: usize = 10 << 20;
 /// Room that every body has.
 const FIRST_BODY_BYTES: usize = 16 << 10;
+
 /// How reviews are told in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogStyle {

@@ -15,7 +15,12 @@ use self::{
     meaning::{Difference, Meaning, differences},
     other::Other,
 };
-use super::{CommandError, config::ConfigArgs, input, note, stream::Reviews};
+use super::{
+    CommandError,
+    config::{Bundle, ConfigArgs},
+    input, note,
+    stream::Reviews,
+};
 use crate::injector::Injector;
 
 mod audit;
@@ -94,7 +99,7 @@ struct Cause {
 
 pub(super) fn run(args: &Args) -> Result<(), CommandError> {
     let mut comparison = Comparison {
-        injector: args.config.standalone_injector(&[])?,
+        injector: args.config.standalone_injector(&[], Bundle::Anything)?,
         theirs: args.theirs()?,
         audit_log: AuditLog::new(&args.webhook),
         report: Report::default(),

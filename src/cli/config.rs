@@ -1,6 +1,10 @@
 //! The flags that commands share: which values, trust roots and cluster objects to work on.
 
-use std::{env, path::PathBuf, sync::Arc};
+use std::{
+    env,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use rustls::pki_types::{CertificateDer, pem::PemObject as _};
 
@@ -43,6 +47,32 @@ pub(super) struct ConfigArgs {
     objects: Option<PathBuf>,
 }
 
+/// What a file of trust roots may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Bundle {
+    /// What Linkerd's injector takes: anything.
+    Anything,
+    /// Certificates: no proxy could join the mesh with anything else.
+    Certificates,
+}
+
+impl Bundle {
+    fn read(self, path: &Path) -> Result<Vec<u8>, CommandError> {
+        let bundle = input::read(path)?;
+        if self == Self::Anything {
+            return Ok(bundle);
+        }
+        let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&bundle).collect();
+        let problem = match certificates {
+            Ok(certificates) if !certificates.is_empty() => return Ok(bundle),
+            Ok(_) => "found none".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        let expected = format!("expected certificates as PEM: {problem}");
+        Err(CommandError::failed(format!("--trust-roots {}", path.display()), expected))
+    }
+}
+
 impl ConfigArgs {
     /// An injector that works on this configuration alone.
     ///
@@ -50,6 +80,7 @@ impl ConfigArgs {
     pub(super) fn standalone_injector(
         &self,
         annotations: &[(&str, &str)],
+        bundle: Bundle,
     ) -> Result<Injector, CommandError> {
         let owned = |&(key, value): &(&str, &str)| (key.to_owned(), value.to_owned());
         let (namespaces, workloads) = match &self.objects {
@@ -64,21 +95,7 @@ impl ConfigArgs {
                 (Namespaces::Listed(Arc::clone(&objects)), Workloads::Listed(objects))
             }
         };
-        Ok(Injector::new(self.snapshot(1)?, namespaces, workloads))
-    }
-
-    /// Refuses trust roots that are none: no proxy could join the mesh with them.
-    pub(super) fn must_have_trust_roots(&self) -> Result<(), CommandError> {
-        let Some(path) = &self.trust_roots else { return Ok(()) };
-        let bundle = input::read(path)?;
-        let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&bundle).collect();
-        let problem = match certificates {
-            Ok(certificates) if !certificates.is_empty() => return Ok(()),
-            Ok(_) => "found none".to_owned(),
-            Err(error) => error.to_string(),
-        };
-        let expected = format!("expected certificates as PEM: {problem}");
-        Err(CommandError::failed(format!("--trust-roots {}", path.display()), expected))
+        Ok(Injector::new(self.snapshot(1, bundle)?, namespaces, workloads))
     }
 
     /// Makes sure that nothing of a cluster's configuration is left to an example.
@@ -104,7 +121,8 @@ impl ConfigArgs {
         owners: Arc<Owners>,
     ) -> Result<Injector, CommandError> {
         let (namespaces, workloads) = (Namespaces::Watched(namespaces), Workloads::Asked(owners));
-        Ok(Injector::new(self.snapshot(1)?, namespaces, workloads))
+        let snapshot = self.snapshot(1, Bundle::Certificates)?;
+        Ok(Injector::new(snapshot, namespaces, workloads))
     }
 
     /// The files of values and trust roots that were given.
@@ -120,13 +138,17 @@ impl ConfigArgs {
     }
 
     /// Reads the configuration as it is now.
-    pub(super) fn snapshot(&self, generation: u64) -> Result<Snapshot, CommandError> {
+    pub(super) fn snapshot(
+        &self,
+        generation: u64,
+        bundle: Bundle,
+    ) -> Result<Snapshot, CommandError> {
         let values = match &self.values {
             Some(path) => input::read_text(path)?,
             None => DEFAULT_VALUES.to_owned(),
         };
         let trust_roots = match &self.trust_roots {
-            Some(path) => input::read(path)?,
+            Some(path) => bundle.read(path)?,
             None => EXAMPLE_TRUST_ROOTS.to_vec(),
         };
         let config = Config {

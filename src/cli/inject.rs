@@ -11,7 +11,11 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{CommandError, config::ConfigArgs, input, note};
+use super::{
+    CommandError,
+    config::{Bundle, ConfigArgs},
+    input, note,
+};
 use crate::{
     injector::Injector,
     linkerd::events,
@@ -38,7 +42,8 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<(), CommandError> {
-    let injector = args.config.standalone_injector(&[("linkerd.io/inject", "enabled")])?;
+    let injector =
+        args.config.standalone_injector(&[("linkerd.io/inject", "enabled")], Bundle::Anything)?;
     args.config.warn_of_example_trust_roots();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()

@@ -10,12 +10,9 @@ use std::{
 
 use clap::Parser;
 
-use crate::go::number::parse_bool;
+use crate::{go::number::parse_bool, webhook::LogStyle};
 
-use super::{
-    CommandError,
-    serve::{self, Manner},
-};
+use super::{CommandError, serve};
 
 /// The flags of `linkerd-proxy-injector` (`linkerd.md` §3), as Go reads them.
 const FLAGS: [Flag; 8] = [
@@ -135,7 +132,7 @@ pub(super) fn run(args: Args) -> Result<(), CommandError> {
                 let text = error.to_string();
                 CommandError::GoUsage(text.trim_start_matches("error: ").trim_end().to_owned())
             })?;
-    serve::run(serve.args, Manner::Linkerd).map_err(|error| match error {
+    serve::run(serve.args, LogStyle::Linkerd).map_err(|error| match error {
         CommandError::Usage(text) => CommandError::GoUsage(text),
         error => error,
     })

@@ -5,7 +5,12 @@ use std::{
     path::PathBuf,
 };
 
-use super::{CommandError, config::ConfigArgs, input, stream::Reviews};
+use super::{
+    CommandError,
+    config::{Bundle, ConfigArgs},
+    input,
+    stream::Reviews,
+};
 use crate::{injector::Injector, linkerd::events, outcome::Outcome};
 
 /// Answer admission reviews from files or stdin, as the webhook would
@@ -27,7 +32,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<(), CommandError> {
-    let injector = args.config.standalone_injector(&[])?;
+    let injector = args.config.standalone_injector(&[], Bundle::Anything)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
         .map_err(|error| CommandError::failed("cannot start", error))?;

@@ -12,7 +12,11 @@ use arc_swap::ArcSwap;
 use rustls::ServerConfig;
 use tracing::{info, warn};
 
-use super::{CommandError, config::ConfigArgs, input};
+use super::{
+    CommandError,
+    config::{Bundle, ConfigArgs},
+    input,
+};
 use crate::{
     admin::Admin,
     cluster::{self, Lookups, Owners, WatchedNamespaces},
@@ -76,49 +80,35 @@ pub(super) struct Args {
     limits: Limits,
 }
 
-/// How a process shows what it does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Manner {
-    /// Addresses and an example on stdout, one line of log for a review.
-    Own,
-    /// The log lines of Linkerd's injector.
-    Linkerd,
-}
-
-pub(super) fn run(args: Args, manner: Manner) -> Result<(), CommandError> {
+pub(super) fn run(args: Args, log_style: LogStyle) -> Result<(), CommandError> {
     let _log =
         log::start(&args.log_level, args.log_format).map_err(|error| args.log_error(&error))?;
-    if manner == Manner::Linkerd {
+    if log_style == LogStyle::Linkerd {
         info!("running version {}", env!("CARGO_PKG_VERSION"));
     }
     server::raise_descriptor_limit();
     let runtime = tokio::runtime::Runtime::new()
         .map_err(|error| CommandError::failed("cannot start", error))?;
-    runtime.block_on(serve(Arc::new(args), manner))
+    runtime.block_on(serve(Arc::new(args), log_style))
 }
 
-async fn serve(args: Arc<Args>, manner: Manner) -> Result<(), CommandError> {
-    let registry = Registry::new().map_err(|error| CommandError::failed("metrics", error))?;
-    let registry = Arc::new(registry);
+async fn serve(args: Arc<Args>, log_style: LogStyle) -> Result<(), CommandError> {
+    let registry = Arc::new(Registry::new());
     registry.set("injectd_build_info", &[("version", env!("CARGO_PKG_VERSION").to_owned())], 1.0);
     let readiness = Readiness::default();
     let starting = readiness.hold();
     let shutdown = Shutdown::at_signals(readiness.clone())
         .map_err(|error| CommandError::failed("cannot listen for signals", error))?;
-    let admin_addr = args.open_admin(&registry, &readiness, shutdown.clone(), manner).await?;
+    let admin_addr = args.open_admin(&registry, &readiness, shutdown.clone(), log_style).await?;
     let injector = args.injector(&registry, &readiness).await?;
     let tls = args.tls(&registry)?;
     let bound =
         Bound::bind(&args.addr).await.map_err(|error| addr_error("--addr", &args.addr, error))?;
-    match manner {
+    match log_style {
         // Nobody has to read it.
-        Manner::Own => drop(announce(bound.local_addr(), admin_addr)),
-        Manner::Linkerd => info!("listening at {}", args.addr),
+        LogStyle::Line => drop(announce(bound.local_addr(), admin_addr)),
+        LogStyle::Linkerd => info!("listening at {}", args.addr),
     }
-    let log_style = match manner {
-        Manner::Own => LogStyle::Line,
-        Manner::Linkerd => LogStyle::Linkerd,
-    };
     let metrics = ReviewMetrics::register(&registry, "webhook");
     let webhook = Webhook::new(injector, &args.limits, metrics, log_style);
     let metrics = ConnectionMetrics::register(&registry, "webhook");
@@ -139,10 +129,10 @@ impl Args {
         registry: &Registry,
         readiness: &Readiness,
         mut shutdown: Shutdown,
-        manner: Manner,
+        log_style: LogStyle,
     ) -> Result<SocketAddr, CommandError> {
         let addr = &self.metrics_addr;
-        if manner == Manner::Linkerd {
+        if log_style == LogStyle::Linkerd {
             info!("starting admin server on {addr}");
         }
         let bound =
@@ -155,7 +145,7 @@ impl Args {
         };
         // It tells that the process is not ready until the very end.
         let stopped = async move { shutdown.hastened().await };
-        tokio::spawn(admin.serve(bound.into_listener(), stopped));
+        tokio::spawn(admin.serve(bound, stopped));
         Ok(local_addr)
     }
 
@@ -167,11 +157,10 @@ impl Args {
     ) -> Result<Arc<Injector>, CommandError> {
         let files = Files::new(self.config.files());
         let injector = if self.standalone {
-            self.config.standalone_injector(&[])?
+            self.config.standalone_injector(&[], Bundle::Certificates)?
         } else {
             self.cluster_injector(registry, readiness).await?
         };
-        self.config.must_have_trust_roots()?;
         let injector = Arc::new(injector.counting(CacheMetrics::register(registry, "templates")));
         tell_config(registry, &injector);
         let metrics = ReloadMetrics::register(registry, "config");
@@ -179,8 +168,7 @@ impl Args {
         let reloaded = Arc::clone(&injector);
         let reload = move || {
             let generation = reloaded.snapshot().generation + 1;
-            let snapshot = args.config.snapshot(generation)?;
-            args.config.must_have_trust_roots()?;
+            let snapshot = args.config.snapshot(generation, Bundle::Certificates)?;
             reloaded.replace_snapshot(snapshot);
             tell_config(&registry, &reloaded);
             Ok::<_, CommandError>(())

@@ -34,6 +34,25 @@ pub type Answered = Response<Full<Bytes>>;
 
 type Answering = Result<Answered, Infallible>;
 
+/// A service that a door is opened for: it answers every request.
+pub trait Answers:
+    Service<Request<Incoming>, Response = Answered, Error = Infallible, Future: Send>
+    + Clone
+    + Send
+    + Sync
+    + 'static
+{
+}
+
+impl<S> Answers for S where
+    S: Service<Request<Incoming>, Response = Answered, Error = Infallible, Future: Send>
+        + Clone
+        + Send
+        + Sync
+        + 'static
+{
+}
+
 /// The service of one connection: the door's own, or 503 where there are too many connections.
 #[derive(Debug, Clone)]
 pub struct Gate<S> {
@@ -48,29 +67,24 @@ impl<S> Gate<S> {
     }
 }
 
-impl<S> Service<Request<Incoming>> for Gate<S>
-where
-    S: Service<Request<Incoming>, Response = Answered, Error = Infallible>,
-{
+impl<S: Answers> Service<Request<Incoming>> for Gate<S> {
     type Response = Answered;
     type Error = Infallible;
     type Future = Either<BoxFuture<'static, Answering>, Map<S::Future, fn(Answering) -> Answering>>;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
-        let is_http1 = request.version() < Version::HTTP_2;
-        if !self.is_served {
-            let finish: fn(Answering) -> Answering =
-                if is_http1 { closing } else { |answered| answered };
-            let turn_away = async move {
-                discard(request.into_body()).await;
-                finish(Ok(overloaded("too many connections\n")))
-            };
-            return Either::Left(turn_away.boxed());
-        }
-        let is_last = is_http1 && self.is_draining.load(Ordering::Acquire);
+        let is_last = !self.is_served || self.is_draining.load(Ordering::Acquire);
+        let is_closing = is_last && request.version() < Version::HTTP_2;
         let finish: fn(Answering) -> Answering =
-            if is_last { closing } else { |answered| answered };
-        Either::Right(self.service.call(request).map(finish))
+            if is_closing { closing } else { |answered| answered };
+        if self.is_served {
+            return Either::Right(self.service.call(request).map(finish));
+        }
+        let turn_away = async move {
+            discard(request.into_body()).await;
+            finish(Ok(overloaded("too many connections\n")))
+        };
+        Either::Left(turn_away.boxed())
     }
 }
 
