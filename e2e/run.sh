@@ -1,7 +1,7 @@
 #!/bin/sh
 # usage: e2e/run.sh [KUBE_LAB_DIR]
 #
-# Runs scenarios.py, then watched.py, against a Kubernetes API server of its own (kube-lab: etcd,
+# Runs scenarios.py, watched.py and tutorial.py against a Kubernetes API server of its own (kube-lab: etcd,
 # kube-apiserver, kube-controller-manager); or scenarios.py against the cluster of $KUBECONFIG, less
 # what needs loopback.
 #
@@ -39,6 +39,6 @@ trap 'trap - INT TERM; [ -z "$pid" ] || { kill "$pid"; wait "$pid" || true; }; e
 "$lab" up \
     -apiserver-flag=--audit-policy-file="$here/audit-policy.yaml" \
     -apiserver-flag=--audit-log-path="$dir/audit.log" \
-    "$dir/lab" -- "$here/programs.sh" "$dir/audit.log" "$here/scenarios.py" "$here/watched.py" &
+    "$dir/lab" -- "$here/programs.sh" "$dir/audit.log" "$here/scenarios.py" "$here/watched.py" "$here/tutorial.py" &
 pid=$!
 wait "$pid"

@@ -46,6 +46,11 @@ SELECTED = {"e2e": "watched"}
 class Watched:
     """What all scenarios share."""
 
+    # Where pods are injected.
+    namespace = "annotated"
+    # More of proxy-injector's.
+    arguments = ()
+
     def __init__(self, binary, api, folder, audit_log):
         self.binary, self.api, self.folder, self.audit_log = binary, api, folder, audit_log
         self.injectd = self.relay = None
@@ -121,6 +126,7 @@ class Watched:
 
     def start(self, server):
         self.injectd = ProxyInjector(self.binary, self.folder, HOST, IP, self.kubeconfig(server))
+        self.injectd.command += self.arguments
         self.target = Target(self.injectd.port, HOST, str(self.folder / "ca.crt"))
         self.context = self.target.context()
         self.injectd.start()
@@ -179,8 +185,8 @@ class Watched:
         self.create({"apiVersion": "admissionregistration.k8s.io/v1",
                      "kind": "MutatingWebhookConfiguration",
                      "metadata": {"name": ACCOUNT}, "webhooks": [webhook]})
-        self.make_namespace("annotated", ENABLED)
-        poll("the webhook acts", lambda: self.expect_injected("annotated"))
+        self.make_namespace(self.namespace, ENABLED)
+        poll("the webhook acts", lambda: self.expect_injected(self.namespace))
 
     # --- namespaces ---
 
@@ -339,7 +345,8 @@ class Watched:
                     for event in found}
         expect("what was asked for", {
             ("list", "namespaces"), ("watch", "namespaces"), ("get", "namespaces"),
-            ("get", "replicasets"), ("get", "jobs"),
+            ("get", "replicasets"), ("get", "jobs"), ("get", "deployments"), ("get", "cronjobs"),
+            ("create", "events"), ("patch", "events"),
         }, requests)
         if forbidden := codes & {401, 403}:
             raise Failure(f"answered {forbidden}")
@@ -392,7 +399,7 @@ class Watched:
         poll("the Deployment is scaled", attempt)
 
     def of_app(self, version, kind, name):
-        path = collection(version, kind, "annotated") + f"?labelSelector=app%3D{name}"
+        path = collection(version, kind, self.namespace) + f"?labelSelector=app%3D{name}"
         return self.api.call("GET", path).body["items"]
 
     def expect_pods(self, app, count, labels):
@@ -498,16 +505,17 @@ def log_level(body):
     return level
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def run(of_class, seconds, description):
+    """Runs all scenarios of a class; gives the exit code."""
+    parser = argparse.ArgumentParser(description=description.splitlines()[0])
     parser.add_argument("--audit-log", type=Path, required=True)
     args = parser.parse_args()
-    stop_in_time(TOTAL_SECONDS)
+    stop_in_time(seconds)
     steps = Steps()
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
         api = Api(os.environ["KUBECONFIG"], folder)
-        watched = Watched(os.environ["INJECTD"], api, folder, args.audit_log)
+        watched = of_class(os.environ["INJECTD"], api, folder, args.audit_log)
         try:
             for name, scenario in watched.scenarios().items():
                 needed = scenario in (watched.make_account, watched.serve)
@@ -518,9 +526,9 @@ def main():
             watched.clean_up()
         if steps.failed and watched.injectd:
             print("the end of injectd's log:", sep="\n  ",
-                  *watched.injectd.log.read_text().splitlines()[-20:])
+                  *(line[:300] for line in watched.injectd.log.read_text().splitlines()[-20:]))
     return steps.end()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(Watched, TOTAL_SECONDS, __doc__))

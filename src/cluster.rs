@@ -10,11 +10,16 @@ use kube::{
     Client, Config,
     config::{InferConfigError, KubeConfigOptions, Kubeconfig, KubeconfigError},
 };
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::{
+    sync::{Semaphore, SemaphorePermit},
+    time::{Instant, timeout_at},
+};
 
+mod events;
 mod namespaces;
 mod owners;
 
+pub use events::{Events, WriteError, now};
 pub use namespaces::WatchedNamespaces;
 pub use owners::Owners;
 
@@ -23,6 +28,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long it may be silent: longer than a watch lasts.
 const READ_TIMEOUT: Duration = Duration::from_secs(90);
 
+/// What a lookup leaves of a review's time.
+const REST: Duration = Duration::from_millis(100);
 /// Shares of a lookup's time that its first questions get; the last one gets the rest.
 const PATIENCE_SHARES: [u32; 2] = [8, 4];
 
@@ -78,9 +85,13 @@ impl Lookups {
     async fn wait_for<T>(
         &self,
         found: impl Future<Output = Result<T, Arc<kube::Error>>>,
+        deadline: Option<Instant>,
     ) -> Result<T, LookupError> {
         let _permit = self.begin()?;
-        match tokio::time::timeout(self.timeout, found).await {
+        let end = Instant::now() + self.timeout;
+        // A little is left for the answer that does without.
+        let deadline = deadline.and_then(|deadline| deadline.checked_sub(REST));
+        match timeout_at(deadline.map_or(end, |deadline| end.min(deadline)), found).await {
             Ok(Ok(found)) => Ok(found),
             Ok(Err(error)) => Err(LookupError::Failed(error)),
             Err(_) => Err(LookupError::Timeout),

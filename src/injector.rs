@@ -6,6 +6,7 @@
 use std::{borrow::Cow, sync::Arc};
 
 use arc_swap::ArcSwap;
+use tokio::time::Instant;
 
 use crate::{
     cluster::LookupError,
@@ -18,7 +19,7 @@ use crate::{
     },
     metrics::CacheMetrics,
     namespaces::{NamespaceError, Namespaces},
-    outcome::{Event, Outcome, Regarding, SkipReasons, Verdict, Workload},
+    outcome::{Event, InvolvedObject, Outcome, Regarding, SkipReasons, Verdict, Workload},
     patch::{Base64Sink, Segment, Sink, write_add, write_add_string},
     pod::{Kind, Metadata, Object, POD_TEMPLATE_HASH, Spec, Text},
     review::{self, DecodeError, Request, Subject},
@@ -46,17 +47,6 @@ pub enum ReviewError {
     /// The annotations of the namespace are not known.
     #[error("the annotations of namespace {0:?} are not known")]
     Cluster(String, #[source] LookupError),
-}
-
-/// The object that an event is sent to, in the event's namespace.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InvolvedObject<'a> {
-    /// API version.
-    pub api_version: &'static str,
-    /// Kind.
-    pub kind: &'static str,
-    /// Name.
-    pub name: Cow<'a, str>,
 }
 
 /// An answer, and what became of the review.
@@ -100,7 +90,8 @@ impl Injector {
         let workload = match &event.regarding {
             Regarding::Workload(workload) => workload.clone(),
             Regarding::Owner { owner, pod_template_hash } => {
-                self.workloads.resolve(&event.namespace, owner, pod_template_hash.as_deref()).await
+                let hash = pod_template_hash.as_deref();
+                self.workloads.resolve(&event.namespace, owner, hash, None).await
             }
         };
         let (api_version, kind) = events::involved_kind(&workload.kind)?;
@@ -109,6 +100,7 @@ impl Injector {
             api_version,
             kind,
             name: workload.name,
+            object_uid: workload.object_uid,
         })
     }
 
@@ -118,6 +110,19 @@ impl Injector {
     /// When the body is no review: there is nobody to answer. When the cluster does not tell what
     /// the answer depends on: the review is worth another try.
     pub async fn review<'a>(&'a self, body: &'a [u8]) -> Result<Answer<'a>, ReviewError> {
+        self.review_by(None, body).await
+    }
+
+    /// Answers a review in time: at `deadline`, an owner that the cluster has not told is derived
+    /// from the pod's labels.
+    ///
+    /// # Errors
+    /// As [`Injector::review`].
+    pub async fn review_by<'a>(
+        &'a self,
+        deadline: Option<Instant>,
+        body: &'a [u8],
+    ) -> Result<Answer<'a>, ReviewError> {
         let request = review::decode(body)?;
         let snapshot = self.snapshot.load_full();
         let mut outcome = Outcome::of(&request, snapshot.generation);
@@ -128,7 +133,7 @@ impl Injector {
                 deny(&request, &mut outcome, reason.into())
             }
             Subject::Object(object) => {
-                self.review_object(&request, object, &snapshot, &mut outcome).await?
+                self.review_object(&request, object, &snapshot, &mut outcome, deadline).await?
             }
         };
         review::end_response(&mut body, &outcome);
@@ -141,6 +146,7 @@ impl Injector {
         object: &Object<'a>,
         snapshot: &Snapshot,
         outcome: &mut Outcome<'a>,
+        deadline: Option<Instant>,
     ) -> Result<Vec<u8>, ReviewError> {
         let namespace = match self.namespaces.lookup(&request.namespace).await {
             Ok(annotations) => annotations,
@@ -160,7 +166,7 @@ impl Injector {
         outcome.annotation_at = decide::annotation_at(&overrides);
         match pod {
             Some(pod) if outcome.reasons.is_empty() => {
-                let workload = self.workload_of(request, object).await;
+                let workload = self.workload_of(request, object, deadline).await;
                 if let Some(workload) = &workload {
                     outcome.owner_kind = owner_kind(&workload.kind);
                 }
@@ -179,14 +185,16 @@ impl Injector {
         &'a self,
         request: &Request<'a>,
         object: &Object<'a>,
+        deadline: Option<Instant>,
     ) -> Option<Workload<'a>> {
         if request.kind != Kind::Pod {
             let kind = Cow::Borrowed(request.kind.as_str());
-            return Some(Workload { kind, name: object.metadata.name.0.clone() });
+            let name = object.metadata.name.0.clone();
+            return Some(Workload { kind, name, object_uid: Cow::Borrowed("") });
         }
         let owner = object.metadata.owner()?;
         let hash = object.metadata.labels.get(POD_TEMPLATE_HASH);
-        Some(self.workloads.resolve(&request.namespace, owner, hash).await)
+        Some(self.workloads.resolve(&request.namespace, owner, hash, deadline).await)
     }
 }
 
@@ -233,7 +241,7 @@ impl<'a> Review<'_, 'a> {
         review::end_patch(&mut out);
         outcome.verdict = Verdict::Injected;
         let regarding = workload.map(Regarding::Workload);
-        outcome.event = regarding.and_then(|regarding| self.event(regarding, true));
+        outcome.event = regarding.and_then(|it| self.event(it, outcome.reasons));
         out
     }
 
@@ -245,7 +253,7 @@ impl<'a> Review<'_, 'a> {
             let pod_template_hash = metadata.labels.get(POD_TEMPLATE_HASH).map(Text::owned);
             Regarding::Owner { owner, pod_template_hash }
         });
-        outcome.event = regarding.and_then(|regarding| self.event(regarding, false));
+        outcome.event = regarding.and_then(|it| self.event(it, outcome.reasons));
         let Some(ports) = self.opaque_ports_to_add() else {
             if request.kind == Kind::Pod {
                 outcome.verdict = Verdict::Skipped;
@@ -280,10 +288,10 @@ impl<'a> Review<'_, 'a> {
     }
 
     /// Events are for the owners of pods that are going to be stored.
-    fn event(&self, regarding: Regarding<'a>, injected: bool) -> Option<Event<'a>> {
+    fn event(&self, regarding: Regarding<'a>, reasons: SkipReasons) -> Option<Event<'a>> {
         let is_due = self.request.kind == Kind::Pod && !self.request.dry_run;
         let namespace = self.request.namespace.clone();
-        is_due.then_some(Event { namespace, regarding, injected })
+        is_due.then_some(Event { namespace, regarding, reasons })
     }
 }
 

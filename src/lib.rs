@@ -9,6 +9,7 @@ pub mod cli;
 pub mod admin;
 pub mod webhook;
 
+pub mod events;
 pub mod reload;
 pub mod server;
 pub mod tls;

@@ -90,6 +90,21 @@ pub struct ReloadMetrics {
     pub is_refused: Gauge,
 }
 
+/// Counted by what sends events.
+#[derive(Debug, Clone)]
+pub struct EventMetrics {
+    /// Events that were made or counted up.
+    pub sent: Counter,
+    /// Pods that were counted with others.
+    pub folded: Counter,
+    /// Pods without an event because there are too many.
+    pub dropped: Counter,
+    /// Pods whose owner gets no events, or is not there.
+    pub no_object: Counter,
+    /// Events that the API server did not take.
+    pub failed: Counter,
+}
+
 // === impl Registry ===
 
 impl Registry {
@@ -170,6 +185,7 @@ impl Registry {
                 "When the webhook's certificate expires, in seconds since 1970."
             );
             describe_gauge!("injectd_cache_entries", "Entries that a cache holds.");
+            describe_counter!("injectd_events_total", "Events for pods, by what became of them.");
             describe_counter!("injectd_cache_hits_total", "Entries found in a cache.");
             describe_counter!("injectd_cache_misses_total", "Entries not found in a cache.");
         });
@@ -339,5 +355,28 @@ impl ReloadMetrics {
             refused: counter!("injectd_reloads_total", "what" => what, "result" => "refused"),
             is_refused: gauge!("injectd_reload_refused", "what" => what),
         })
+    }
+}
+
+// === impl EventMetrics ===
+
+impl EventMetrics {
+    /// Registers what became of events.
+    #[must_use]
+    pub fn register(registry: &Registry) -> Self {
+        registry.register(Self::default)
+    }
+}
+
+impl Default for EventMetrics {
+    fn default() -> Self {
+        let result = |result: &'static str| counter!("injectd_events_total", "result" => result);
+        Self {
+            sent: result("sent"),
+            folded: result("folded"),
+            dropped: result("dropped"),
+            no_object: result("no_object"),
+            failed: result("failed"),
+        }
     }
 }

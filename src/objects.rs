@@ -24,6 +24,8 @@ pub struct Reference {
     pub kind: String,
     /// Name of the owner.
     pub name: String,
+    /// uid of the owner's object; may be empty.
+    pub object_uid: String,
 }
 
 /// An object that may own pods, and who owns it.
@@ -150,6 +152,7 @@ fn owned(document: &Value) -> Owned {
         references.and_then(Value::as_array).into_iter().flatten().map(|reference| Reference {
             kind: text(reference, &["kind"]).to_owned(),
             name: text(reference, &["name"]).to_owned(),
+            object_uid: text(reference, &["uid"]).to_owned(),
         });
     Owned { object_uid: text(document, &["metadata", "uid"]).to_owned(), owners: owners.collect() }
 }

@@ -2,7 +2,7 @@
 //!
 //! Not for deciding: these are results, borrowed from the body that was reviewed.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, fmt, marker::PhantomData};
 
 use crate::pod::{Kind, OwnerReference, Text};
 
@@ -63,6 +63,8 @@ pub struct Workload<'a> {
     pub kind: Cow<'a, str>,
     /// Name.
     pub name: Cow<'a, str>,
+    /// uid of the object as far as it is known, or claimed; may be empty.
+    pub object_uid: Cow<'a, str>,
 }
 
 /// What an event is about.
@@ -86,8 +88,21 @@ pub struct Event<'a> {
     pub namespace: Text<'a>,
     /// What it is about.
     pub regarding: Regarding<'a>,
-    /// Whether the pod was injected; else it was skipped for the outcome's reasons.
-    pub injected: bool,
+    /// Why the pod was not injected; empty if it was.
+    pub reasons: SkipReasons,
+}
+
+/// The object that an event is sent to, in the event's namespace.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct InvolvedObject<'a> {
+    /// API version.
+    pub api_version: &'static str,
+    /// Kind.
+    pub kind: &'static str,
+    /// Name.
+    pub name: Cow<'a, str>,
+    /// uid as far as it is known, or claimed; may be empty.
+    pub object_uid: Cow<'a, str>,
 }
 
 /// What became of one review.
@@ -194,6 +209,48 @@ impl SkipReasons {
     /// The reasons in upstream's order.
     pub fn iter(self) -> impl Iterator<Item = SkipReason> {
         SkipReason::ALL.into_iter().filter(move |&reason| self.0 & (1 << reason as u8) != 0)
+    }
+}
+
+// === impl Event ===
+
+impl Event<'_> {
+    /// An event that outlives the review.
+    #[must_use]
+    pub fn to_static(&self) -> Event<'static> {
+        let text = |text: &Text<'_>| Text::owned(text);
+        let cow = |text: &str| Cow::Owned(text.to_owned());
+        let regarding = match &self.regarding {
+            Regarding::Workload(Workload { kind, name, object_uid }) => {
+                let (kind, name, object_uid) = (cow(kind), cow(name), cow(object_uid));
+                Regarding::Workload(Workload { kind, name, object_uid })
+            }
+            Regarding::Owner { owner, pod_template_hash } => Regarding::Owner {
+                owner: OwnerReference {
+                    kind: text(&owner.kind),
+                    name: text(&owner.name),
+                    owner_uid: text(&owner.owner_uid),
+                    borrowed: PhantomData,
+                },
+                pod_template_hash: pod_template_hash.clone(),
+            },
+        };
+        Event { namespace: text(&self.namespace), regarding, reasons: self.reasons }
+    }
+}
+
+// === impl InvolvedObject ===
+
+impl InvolvedObject<'_> {
+    /// The same, of its own.
+    #[must_use]
+    pub fn to_static(&self) -> InvolvedObject<'static> {
+        InvolvedObject {
+            api_version: self.api_version,
+            kind: self.kind,
+            name: Cow::Owned(self.name.to_string()),
+            object_uid: Cow::Owned(self.object_uid.to_string()),
+        }
     }
 }
 

@@ -26,6 +26,7 @@ use tokio::{
 use tracing::{Level, debug, enabled, error, info, warn};
 
 use crate::{
+    events::Recorder,
     injector::{Injector, ReviewError},
     linkerd::log_lines,
     log,
@@ -64,6 +65,7 @@ struct Shared {
     requests: Semaphore,
     metrics: ReviewMetrics,
     log_style: LogStyle,
+    recorder: Option<Recorder>,
 }
 
 /// A request that gets no `AdmissionReview` for an answer.
@@ -81,6 +83,7 @@ impl Webhook {
         limits: &Limits,
         metrics: ReviewMetrics,
         log_style: LogStyle,
+        recorder: Option<Recorder>,
     ) -> Self {
         Self(Arc::new(Shared {
             injector,
@@ -89,6 +92,7 @@ impl Webhook {
             requests: Semaphore::new(limits.max_requests as usize),
             metrics,
             log_style,
+            recorder,
         }))
     }
 }
@@ -136,12 +140,15 @@ impl Shared {
         if deadline.is_over() {
             return Err(Refusal::deadline());
         }
-        let answer = timeout_at(deadline.at(), self.injector.review(&body))
+        let answer = timeout_at(deadline.at(), self.injector.review_by(Some(deadline.at()), &body))
             .await
             .map_err(|_| Refusal::deadline())?
             .map_err(|error| Refusal::of(&error))?;
         self.metrics.record(&answer.outcome, begin.elapsed());
         self.tell(&answer.outcome, &body, &answer.body);
+        if let Some(recorder) = &self.recorder {
+            recorder.record(&answer.outcome);
+        }
         let mut response = Response::new(Full::new(Bytes::from(answer.body)));
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         Ok(response)

@@ -2,6 +2,7 @@
 
 use std::{borrow::Cow, sync::Arc};
 
+use tokio::time::Instant;
 use tracing::warn;
 
 use crate::{
@@ -28,12 +29,14 @@ impl Workloads {
     /// Resolves a pod's owner to its root (`metadata_api.go`, `GetOwnerKindAndName`).
     ///
     /// A `ReplicaSet` or `Job` whose owner is not known stands for itself. Where nothing can be
-    /// known, `pod_template_hash`, the pod's label of that name, tells a Deployment's `ReplicaSet`.
+    /// known by `deadline`, `pod_template_hash`, the pod's label of that name, tells a Deployment's
+    /// `ReplicaSet`.
     pub async fn resolve<'a>(
         &'a self,
         namespace: &str,
         owner: &OwnerReference<'a>,
         pod_template_hash: Option<&str>,
+        deadline: Option<Instant>,
     ) -> Workload<'a> {
         let root = match self {
             Self::Unknown => derived(owner, pod_template_hash),
@@ -41,13 +44,21 @@ impl Workloads {
                 .owner(namespace, &owner.kind, &owner.name)
                 .filter(|object| is_it(object, owner))
                 .and_then(|object| root_of(&owner.kind, object))
-                .map(|root| (Cow::Borrowed(root.kind.as_str()), Cow::Borrowed(root.name.as_str()))),
+                .map(|Reference { kind, name, object_uid }| Workload {
+                    kind: Cow::Borrowed(kind),
+                    name: Cow::Borrowed(name),
+                    object_uid: Cow::Borrowed(object_uid),
+                }),
             Self::Asked(owners) if may_have_owner(&owner.kind) => {
-                match owners.lookup(namespace, owner).await {
+                match owners.lookup(namespace, owner, deadline).await {
                     Ok(object) => object
                         .filter(|object| is_it(object, owner))
                         .and_then(|object| root_of(&owner.kind, &object).cloned())
-                        .map(|root| (Cow::Owned(root.kind), Cow::Owned(root.name))),
+                        .map(|Reference { kind, name, object_uid }| Workload {
+                            kind: Cow::Owned(kind),
+                            name: Cow::Owned(name),
+                            object_uid: Cow::Owned(object_uid),
+                        }),
                     Err(error) => {
                         let error = log::with_causes(&error);
                         let (kind, name) = (&*owner.kind, &*owner.name);
@@ -58,12 +69,17 @@ impl Workloads {
             }
             Self::Listed(_) | Self::Asked(_) => None,
         };
-        let (kind, name) = root.unwrap_or_else(|| (owner.kind.0.clone(), owner.name.0.clone()));
-        Workload { kind: lower(kind), name }
+        let mut workload = root.unwrap_or_else(|| Workload {
+            kind: owner.kind.0.clone(),
+            name: owner.name.0.clone(),
+            object_uid: owner.owner_uid.0.clone(),
+        });
+        if workload.kind.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            workload.kind.to_mut().make_ascii_lowercase();
+        }
+        workload
     }
-}
 
-impl Workloads {
     /// Whether an object is there to send an event to; where nothing can be known, it is.
     #[must_use]
     pub fn has(&self, namespace: &str, kind: &str, name: &str) -> bool {
@@ -78,7 +94,7 @@ impl Workloads {
 fn derived<'a>(
     owner: &OwnerReference<'a>,
     pod_template_hash: Option<&str>,
-) -> Option<(Cow<'a, str>, Cow<'a, str>)> {
+) -> Option<Workload<'a>> {
     let stem =
         owner.name.strip_suffix(pod_template_hash.filter(|_| *owner.kind == *"ReplicaSet")?)?;
     let length = stem.strip_suffix('-').filter(|name| !name.is_empty())?.len();
@@ -86,7 +102,7 @@ fn derived<'a>(
         Cow::Borrowed(name) => Cow::Borrowed(&name[..length]),
         Cow::Owned(name) => Cow::Owned(name[..length].to_owned()),
     };
-    Some((Cow::Borrowed("Deployment"), name))
+    Some(Workload { kind: Cow::Borrowed("deployment"), name, object_uid: Cow::Borrowed("") })
 }
 
 /// The kinds whose objects are looked at; their spelling matters (`linkerd.md` §7-9).
@@ -110,11 +126,6 @@ fn root_of<'o>(kind: &str, object: &'o Owned) -> Option<&'o Reference> {
     counts.then_some(root)
 }
 
-fn lower(kind: Cow<'_, str>) -> Cow<'_, str> {
-    let has_capitals = kind.bytes().any(|byte| byte.is_ascii_uppercase());
-    if has_capitals { Cow::Owned(kind.to_ascii_lowercase()) } else { kind }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -122,7 +133,7 @@ mod tests {
     fn resolved(workloads: &Workloads, owner: &str, hash: Option<&str>) -> (String, String) {
         let owner: OwnerReference<'_> = crate::json::read(owner).expect("reference");
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("runtime");
-        let workload = runtime.block_on(workloads.resolve("a", &owner, hash));
+        let workload = runtime.block_on(workloads.resolve("a", &owner, hash, None));
         (workload.kind.into_owned(), workload.name.into_owned())
     }
 

@@ -113,7 +113,7 @@ fn a_hot_review_over_http_stays_within_its_allocations() {
     let (mut client, door) = tokio::io::duplex(64 << 10);
     let injector = standalone::injector().into();
     let metrics = ReviewMetrics::default();
-    let service = Webhook::new(injector, &Limits::default(), metrics, LogStyle::Line);
+    let service = Webhook::new(injector, &Limits::default(), metrics, LogStyle::Line, None);
     let length = REVIEW.len();
     let request = format!(
         "POST /?timeout=10s HTTP/1.1\r\nHost: injector\r\nContent-Length: {length}\r\n\r\n{REVIEW}"

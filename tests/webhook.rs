@@ -60,7 +60,7 @@ impl Door {
         let shutdown = Shutdown::after(async move { drop(stopped.await) });
         let limits = Limits::default();
         let metrics = ReviewMetrics::default();
-        let webhook = Webhook::new(injector(), &limits, metrics, LogStyle::Line);
+        let webhook = Webhook::new(injector(), &limits, metrics, LogStyle::Line, None);
         let door = server::Door::new(tls, limits, ConnectionMetrics::default());
         let served = tokio::spawn(bound.serve(door, webhook, shutdown));
         Self { addr, trusted: made.cert.der().clone(), stop, served }

@@ -79,22 +79,10 @@ async fn answer(injector: &Injector, review: &[u8], events: bool) -> Result<Vec<
 }
 
 /// The event as `core/v1` writes it, or `null`.
-#[expect(clippy::disallowed_types, reason = "one small object, on demand")]
-async fn event_of(injector: &Injector, outcome: &Outcome<'_>) -> serde_json::Value {
-    let Some(event) = &outcome.event else { return serde_json::Value::Null };
-    let Some(object) = injector.involved_object(event).await else {
-        return serde_json::Value::Null;
-    };
-    serde_json::json!({
-        "type": "Normal",
-        "reason": events::reason(event),
-        "message": events::message(event, outcome.reasons),
-        "involvedObject": {
-            "apiVersion": object.api_version,
-            "kind": object.kind,
-            "namespace": &*event.namespace,
-            "name": object.name,
-        },
-        "source": {"component": events::SOURCE_COMPONENT},
-    })
+async fn event_of(injector: &Injector, outcome: &Outcome<'_>) -> String {
+    let Some(event) = &outcome.event else { return "null".to_owned() };
+    match injector.involved_object(event).await {
+        Some(object) => events::to_json(&event.namespace, &object, event.reasons).to_string(),
+        None => "null".to_owned(),
+    }
 }

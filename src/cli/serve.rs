@@ -9,6 +9,7 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
+use kube::Client;
 use rustls::ServerConfig;
 use tracing::{info, warn};
 
@@ -19,11 +20,13 @@ use super::{
 };
 use crate::{
     admin::Admin,
-    cluster::{self, Lookups, Owners, WatchedNamespaces},
+    cluster::{self, Events, Lookups, Owners, WatchedNamespaces},
+    events::Recorder,
     injector::Injector,
     log,
     metrics::{
-        CacheMetrics, ConnectionMetrics, Registry, ReloadMetrics, ReviewMetrics, WatchMetrics,
+        CacheMetrics, ConnectionMetrics, EventMetrics, Registry, ReloadMetrics, ReviewMetrics,
+        WatchMetrics,
     },
     readiness::Readiness,
     reload::{self, Files},
@@ -100,7 +103,12 @@ async fn serve(args: Arc<Args>, log_style: LogStyle) -> Result<(), CommandError>
     let shutdown = Shutdown::at_signals(readiness.clone())
         .map_err(|error| CommandError::failed("cannot listen for signals", error))?;
     let admin_addr = args.open_admin(&registry, &readiness, shutdown.clone(), log_style).await?;
-    let injector = args.injector(&registry, &readiness).await?;
+    let client = args.client().await?;
+    let injector = args.injector(client.clone(), &registry, &readiness)?;
+    let recorder = client.map(|client| {
+        let metrics = EventMetrics::register(&registry);
+        Recorder::start(Arc::clone(&injector), Events::new(client), metrics)
+    });
     let tls = args.tls(&registry)?;
     let bound =
         Bound::bind(&args.addr).await.map_err(|error| addr_error("--addr", &args.addr, error))?;
@@ -110,7 +118,7 @@ async fn serve(args: Arc<Args>, log_style: LogStyle) -> Result<(), CommandError>
         LogStyle::Linkerd => info!("listening at {}", args.addr),
     }
     let metrics = ReviewMetrics::register(&registry, "webhook");
-    let webhook = Webhook::new(injector, &args.limits, metrics, log_style);
+    let webhook = Webhook::new(injector, &args.limits, metrics, log_style, recorder);
     let metrics = ConnectionMetrics::register(&registry, "webhook");
     let door = Door::new(tls, args.limits.clone(), metrics);
     drop(starting);
@@ -149,17 +157,27 @@ impl Args {
         Ok(local_addr)
     }
 
+    /// A client for the cluster to serve; none standalone.
+    async fn client(&self) -> Result<Option<Client>, CommandError> {
+        if self.standalone {
+            return Ok(None);
+        }
+        self.config.must_suit_a_cluster()?;
+        let client = cluster::client(self.kubeconfig.as_deref()).await;
+        client.map(Some).map_err(|error| CommandError::failed("serve", error))
+    }
+
     /// An injector that takes over changed values and trust roots.
-    async fn injector(
+    fn injector(
         self: &Arc<Self>,
+        client: Option<Client>,
         registry: &Arc<Registry>,
         readiness: &Readiness,
     ) -> Result<Arc<Injector>, CommandError> {
         let files = Files::new(self.config.files());
-        let injector = if self.standalone {
-            self.config.standalone_injector(&[], Bundle::Certificates)?
-        } else {
-            self.cluster_injector(registry, readiness).await?
+        let injector = match client {
+            None => self.config.standalone_injector(&[], Bundle::Certificates)?,
+            Some(client) => self.cluster_injector(client, registry, readiness)?,
         };
         let injector = Arc::new(injector.counting(CacheMetrics::register(registry, "templates")));
         tell_config(registry, &injector);
@@ -179,15 +197,12 @@ impl Args {
     }
 
     /// An injector for a cluster; the process is ready once the namespaces are known.
-    async fn cluster_injector(
+    fn cluster_injector(
         &self,
+        client: Client,
         registry: &Registry,
         readiness: &Readiness,
     ) -> Result<Injector, CommandError> {
-        self.config.must_suit_a_cluster()?;
-        let client = cluster::client(self.kubeconfig.as_deref())
-            .await
-            .map_err(|error| CommandError::failed("serve", error))?;
         let lookups = Arc::new(Lookups::new(self.max_waiting as usize, self.lookup_timeout));
         let metrics = WatchMetrics::register(registry, "namespaces");
         let namespaces = WatchedNamespaces::new(client.clone(), Arc::clone(&lookups), metrics);

@@ -69,7 +69,7 @@ impl WatchedNamespaces {
         }
         self.metrics.cache.misses.increment(1);
         let asked = self.asked.try_get_with_by_ref(name, self.ask(name));
-        let known = self.lookups.wait_for(asked).await;
+        let known = self.lookups.wait_for(asked, None).await;
         self.asked.invalidate(name).await;
         Ok(known?.annotations)
     }

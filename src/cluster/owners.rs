@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use k8s_openapi::api::{apps::v1::ReplicaSet, batch::v1::Job};
 use kube::{Api, Client, ResourceExt as _, core::PartialObjectMeta};
 use moka::{future::Cache, policy::EvictionPolicy};
-use tokio::sync::Semaphore;
+use tokio::{sync::Semaphore, time::Instant};
 
 use super::{LookupError, Lookups, patiently};
 use crate::{
@@ -61,11 +61,12 @@ impl Owners {
     /// The `ReplicaSet` or `Job` that a reference names; `None` if it does not exist.
     ///
     /// # Errors
-    /// When it is not known and the API server does not tell.
+    /// When it is not known and the API server does not tell in time, and before `deadline`.
     pub async fn lookup(
         &self,
         namespace: &str,
         owner: &OwnerReference<'_>,
+        deadline: Option<Instant>,
     ) -> Result<Found, LookupError> {
         let key = Key {
             namespace: namespace.to_owned(),
@@ -79,7 +80,7 @@ impl Owners {
         }
         self.metrics.misses.increment(1);
         let asked = self.known.try_get_with_by_ref(&key, self.ask(&key));
-        let found = self.lookups.wait_for(asked).await?;
+        let found = self.lookups.wait_for(asked, deadline).await?;
         // Only what is certain is kept: a pod's author may write any uid.
         let is_certain = found.as_ref().is_some_and(|it| it.object_uid == key.owner_uid);
         if !is_certain {
@@ -118,8 +119,10 @@ where
     PartialObjectMeta<K>: kube::Resource,
 {
     let references = object.owner_references().iter();
-    let owners = references
-        .map(|owner| Reference { kind: owner.kind.clone(), name: owner.name.clone() })
-        .collect();
-    Arc::new(Owned { object_uid: object.uid().unwrap_or_default(), owners })
+    let owners = references.map(|owner| Reference {
+        kind: owner.kind.clone(),
+        name: owner.name.clone(),
+        object_uid: owner.uid.clone(),
+    });
+    Arc::new(Owned { object_uid: object.uid().unwrap_or_default(), owners: owners.collect() })
 }

@@ -1,20 +1,41 @@
-//! The words of upstream's events (`webhook.go`, `pkg/inject/report.go`).
+//! Upstream's events: their words, and who they are about (`webhook.go`, `pkg/inject/report.go`).
 
-use crate::outcome::{Event, SkipReason, SkipReasons};
+#![expect(clippy::disallowed_types, reason = "sent beside the reviews, or printed on demand")]
+
+use serde_json::{Value, json};
+
+use crate::outcome::{InvolvedObject, SkipReason, SkipReasons};
 
 /// Who sends the events.
 pub const SOURCE_COMPONENT: &str = "linkerd-proxy-injector";
 
+/// An event as `core/v1` writes it, without name, count and times.
+#[must_use]
+pub fn to_json(namespace: &str, object: &InvolvedObject<'_>, reasons: SkipReasons) -> Value {
+    json!({
+        "type": "Normal",
+        "reason": reason(reasons),
+        "message": message(reasons),
+        "involvedObject": {
+            "apiVersion": object.api_version,
+            "kind": object.kind,
+            "namespace": namespace,
+            "name": object.name,
+        },
+        "source": {"component": SOURCE_COMPONENT},
+    })
+}
+
 /// An event's reason.
 #[must_use]
-pub fn reason(event: &Event<'_>) -> &'static str {
-    if event.injected { "Injected" } else { "InjectionSkipped" }
+pub fn reason(reasons: SkipReasons) -> &'static str {
+    if reasons.is_empty() { "Injected" } else { "InjectionSkipped" }
 }
 
 /// An event's message.
 #[must_use]
-pub fn message(event: &Event<'_>, reasons: SkipReasons) -> String {
-    if event.injected {
+pub fn message(reasons: SkipReasons) -> String {
+    if reasons.is_empty() {
         return "Linkerd sidecar proxy injected".to_owned();
     }
     format!("Linkerd sidecar proxy injection skipped: {}", in_words(reasons))

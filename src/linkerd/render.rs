@@ -176,7 +176,7 @@ impl Filler<'_, '_> {
 
     /// Pods of other workloads, a `CronJob`'s among them, get no label (`inject.go`).
     fn workload_label(&self, out: &mut Vec<u8>) {
-        let Some(Workload { kind, name }) = self.pod.workload else {
+        let Some(Workload { kind, name, .. }) = self.pod.workload else {
             return;
         };
         if self.pod.kind != Kind::Pod || matches!(Kind::of(kind), Kind::Workload(_)) {

@@ -193,8 +193,8 @@ impl Subjects {
         let object = injector.involved_object(event).now_or_never();
         let object = object.expect("a list must not wait")?;
         Some(Event {
-            reason: events::reason(event),
-            message: events::message(event, outcome.reasons),
+            reason: events::reason(event.reasons),
+            message: events::message(event.reasons),
             regarding: owner::Regarding {
                 api_version: object.api_version,
                 kind: object.kind,

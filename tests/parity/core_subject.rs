@@ -102,8 +102,8 @@ async fn event(outcome: &Outcome<'_>, injector: &Injector) -> Option<SeenEvent> 
     let object = injector.involved_object(event).await?;
     Some(SeenEvent {
         kind: "Normal".to_owned(),
-        reason: events::reason(event).to_owned(),
-        message: events::message(event, outcome.reasons),
+        reason: events::reason(event.reasons).to_owned(),
+        message: events::message(event.reasons),
         component: events::SOURCE_COMPONENT.to_owned(),
         regarding: [object.api_version, object.kind, &object.name, &event.namespace]
             .map(str::to_owned),

@@ -1,0 +1,152 @@
+//! Events as the API server takes them: made once, then only counted up.
+//!
+//! Upstream's role lets events of `core/v1` be made and patched, not those of `events.k8s.io`.
+
+#![expect(clippy::disallowed_types, reason = "events are sent beside the reviews")]
+
+use std::time::Duration;
+
+use k8s_openapi::{
+    api::core::v1::Event,
+    jiff::{Timestamp, Unit},
+};
+use kube::{
+    Api, Client,
+    api::{ApiResource, DynamicObject, Patch, PatchParams, PostParams, TypeMeta},
+    core::{GroupVersionKind, ObjectMeta},
+};
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use crate::outcome::InvolvedObject;
+
+/// How long the API server may take.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The events of a cluster, and the objects they are about.
+#[derive(Clone)]
+pub struct Events {
+    client: Client,
+}
+
+/// Why an event was not written.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// What it is about is not there.
+    #[error("what the event is about is not there")]
+    NoObject,
+    /// The event that was to be counted up is not there any more.
+    #[error("the event is not there any more")]
+    NoEvent,
+    /// It will not be taken another time either.
+    #[error("the API server refused the event")]
+    Refused(#[source] Box<kube::Error>),
+    /// It may be taken another time.
+    #[error("the API server did not answer")]
+    Failed(#[source] Option<Box<kube::Error>>),
+}
+
+impl Events {
+    /// Nothing is sent yet.
+    #[must_use]
+    pub fn new(client: Client) -> Self {
+        Self { client }
+    }
+
+    /// The uid of what an event is about.
+    ///
+    /// # Errors
+    /// When it is not there, or is another object than it was said to be.
+    pub async fn object_uid(
+        &self,
+        namespace: &str,
+        object: &InvolvedObject<'_>,
+    ) -> Result<String, WriteError> {
+        let (group, version) = object.api_version.split_once('/').unwrap_or(("", "v1"));
+        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, object.kind));
+        let objects =
+            Api::<DynamicObject>::namespaced_with(self.client.clone(), namespace, &resource);
+        let found = in_time(objects.get_metadata_opt(&object.name)).await?;
+        let is_it = |uid: &String| object.object_uid.is_empty() || *object.object_uid == *uid;
+        found.and_then(|found| found.metadata.uid).filter(is_it).ok_or(WriteError::NoObject)
+    }
+
+    /// Makes an event of that name.
+    ///
+    /// # Errors
+    /// When the API server does not take it; it is no error if it is there already.
+    pub async fn create(
+        &self,
+        namespace: &str,
+        name: &str,
+        event: Value,
+    ) -> Result<(), WriteError> {
+        let event = DynamicObject {
+            types: Some(TypeMeta::resource::<Event>()),
+            metadata: ObjectMeta {
+                name: Some(name.to_owned()),
+                namespace: Some(namespace.to_owned()),
+                ..ObjectMeta::default()
+            },
+            data: event,
+        };
+        match in_time(self.api(namespace).create(&PostParams::default(), &event)).await {
+            Err(WriteError::Refused(error)) if is_status(&error, 409) => Ok(()),
+            created => created.map(drop),
+        }
+    }
+
+    /// Counts an event up.
+    ///
+    /// # Errors
+    /// When the API server does not take it.
+    pub async fn count_up(
+        &self,
+        namespace: &str,
+        name: &str,
+        count: u32,
+    ) -> Result<(), WriteError> {
+        let patch = Patch::Merge(json!({"count": count, "lastTimestamp": now()}));
+        match in_time(self.api(namespace).patch(name, &PatchParams::default(), &patch)).await {
+            Err(WriteError::Refused(error)) if is_status(&error, 404) => Err(WriteError::NoEvent),
+            patched => patched.map(drop),
+        }
+    }
+
+    fn api(&self, namespace: &str) -> Api<DynamicObject> {
+        let resource = ApiResource::erase::<Event>(&());
+        Api::namespaced_with(self.client.clone(), namespace, &resource)
+    }
+}
+
+/// The time as events have it, in whole seconds.
+#[must_use]
+pub fn now() -> String {
+    let now = Timestamp::now();
+    now.round(Unit::Second).unwrap_or(now).to_string()
+}
+
+async fn in_time<T>(asked: impl Future<Output = kube::Result<T>>) -> Result<T, WriteError> {
+    match timeout(TIMEOUT, asked).await {
+        Ok(Ok(answer)) => Ok(answer),
+        Ok(Err(error)) if is_final(&error) => Err(WriteError::Refused(Box::new(error))),
+        Ok(Err(error)) => Err(WriteError::Failed(Some(Box::new(error)))),
+        Err(_) => Err(WriteError::Failed(None)),
+    }
+}
+
+/// Whether the API server will say the same another time.
+fn is_final(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status)
+        if (400..500).contains(&status.code) && !matches!(status.code, 401 | 408 | 429))
+}
+
+fn is_status(error: &kube::Error, code: u16) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == code)
+}
+
+impl std::fmt::Debug for Events {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Events").finish_non_exhaustive()
+    }
+}

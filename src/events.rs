@@ -1,0 +1,262 @@
+//! Events on the owners of pods: queued by the doors, sent beside the reviews.
+//!
+//! Pods of one owner with the same outcome are one series: an Event whose count rises. A series is
+//! written when it begins, then after pauses that grow, like the rate limit of Go's clients. No
+//! review waits for any of it: what is too much is dropped and counted.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use futures_util::{StreamExt as _, stream};
+use moka::{policy::EvictionPolicy, sync::Cache};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore, mpsc},
+    time::{Instant, sleep},
+};
+use tracing::{debug, warn};
+
+use crate::{
+    cluster::{Events, WriteError, now},
+    injector::Injector,
+    linkerd::events,
+    log,
+    metrics::EventMetrics,
+    outcome::{Event, InvolvedObject, Outcome, SkipReasons},
+};
+
+/// Events that wait for their owner to be looked up; upstream drops beyond as many.
+const MAX_QUEUED: usize = 1000;
+/// Questions, and as many writes, at a time.
+const MAX_AT_WORK: usize = 16;
+/// Series that are remembered.
+const MAX_SERIES: u64 = 10_000;
+/// Series that are being written, or pause.
+const MAX_OPEN: usize = 5000;
+/// As long as API servers keep an event that nobody touches.
+const SERIES_KEPT: Duration = Duration::from_hours(1);
+/// Pause after the first write of a series; it doubles with each.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// The longest pause; a series that was quiet for as long begins with the first again.
+const LAST_PAUSE: Duration = Duration::from_mins(5);
+/// Writes in a row that may fail.
+const MAX_FAILURES: u32 = 8;
+/// Longest name of an owner in an event's name, which has 17 characters more.
+const MAX_NAME: usize = 230;
+
+/// What doors record events with.
+#[derive(Debug, Clone)]
+pub struct Recorder {
+    queue: mpsc::Sender<Event<'static>>,
+    metrics: EventMetrics,
+}
+
+/// Sends what was queued.
+#[derive(Debug)]
+struct Sender {
+    injector: Arc<Injector>,
+    events: Events,
+    series: Cache<Key, Arc<Series>>,
+    open: Arc<Semaphore>,
+    writes: Semaphore,
+    metrics: EventMetrics,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Key {
+    namespace: String,
+    object: InvolvedObject<'static>,
+    reasons: SkipReasons,
+}
+
+/// Pods of one owner with the same outcome.
+#[derive(Debug)]
+struct Series {
+    key: Key,
+    /// Of the Event.
+    name: String,
+    begun: String,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Pods so far.
+    count: u32,
+    /// How many of them the Event counts.
+    written: u32,
+    is_open: bool,
+    pause: Duration,
+    last_write: Option<Instant>,
+}
+
+impl Recorder {
+    /// Sends events for as long as there are recorders.
+    #[must_use]
+    pub fn start(injector: Arc<Injector>, events: Events, metrics: EventMetrics) -> Self {
+        let (queue, mut queued) = mpsc::channel(MAX_QUEUED);
+        let series = Cache::builder()
+            .max_capacity(MAX_SERIES)
+            .eviction_policy(EvictionPolicy::lru())
+            .time_to_idle(SERIES_KEPT)
+            .build();
+        let sender = Arc::new(Sender {
+            injector,
+            events,
+            series,
+            open: Arc::new(Semaphore::new(MAX_OPEN)),
+            writes: Semaphore::new(MAX_AT_WORK),
+            metrics: metrics.clone(),
+        });
+        tokio::spawn(async move {
+            stream::poll_fn(|context| queued.poll_recv(context))
+                .for_each_concurrent(MAX_AT_WORK, |event| sender.take(event))
+                .await;
+        });
+        Self { queue, metrics }
+    }
+
+    /// Queues the event of an outcome, if there is one.
+    pub fn record(&self, outcome: &Outcome<'_>) {
+        let Some(event) = &outcome.event else { return };
+        match self.queue.try_reserve() {
+            Ok(room) => room.send(event.to_static()),
+            Err(_) => self.metrics.dropped.increment(1),
+        }
+    }
+}
+
+impl Sender {
+    async fn take(self: &Arc<Self>, event: Event<'static>) {
+        let Some(object) = self.injector.involved_object(&event).await else {
+            return self.metrics.no_object.increment(1);
+        };
+        let object = object.to_static();
+        let key = Key { namespace: event.namespace.0.into_owned(), object, reasons: event.reasons };
+        let series = self.series.get_with_by_ref(&key, || Arc::new(Series::new(key.clone())));
+        match series.add(&self.open) {
+            Added::First(permit) => {
+                let sender = Arc::clone(self);
+                tokio::spawn(async move {
+                    sender.write(&series).await;
+                    drop(permit);
+                });
+            }
+            Added::Folded => self.metrics.folded.increment(1),
+            Added::Dropped => self.metrics.dropped.increment(1),
+        }
+    }
+
+    /// Writes a series, and again after each pause in which it grew.
+    async fn write(&self, series: &Series) {
+        let mut failures = 0;
+        while let Some(count) = series.unwritten() {
+            match self.write_once(series, count).await {
+                Ok(()) => {
+                    self.metrics.sent.increment(1);
+                    series.wrote(count);
+                    failures = 0;
+                }
+                Err(WriteError::NoObject) => {
+                    self.metrics.no_object.increment(1);
+                    return self.forget(series);
+                }
+                Err(WriteError::Failed(_)) if failures < MAX_FAILURES => failures += 1,
+                Err(error) => {
+                    self.metrics.failed.increment(1);
+                    let (namespace, name) = (&series.key.namespace, &series.name);
+                    let error = log::with_causes(&error);
+                    warn!(error, namespace, name, "an event was not sent");
+                    return self.forget(series);
+                }
+            }
+            sleep(series.pause()).await;
+        }
+    }
+
+    async fn write_once(&self, series: &Series, count: u32) -> Result<(), WriteError> {
+        let _permit = self.writes.acquire().await;
+        let Series { key: Key { namespace, object, reasons }, name, begun, .. } = series;
+        if series.is_written() {
+            match self.events.count_up(namespace, name, count).await {
+                Err(WriteError::NoEvent) => debug!(namespace, name, "an event is made again"),
+                counted => return counted,
+            }
+        }
+        let object_uid = self.events.object_uid(namespace, object).await?;
+        let mut event = events::to_json(namespace, object, *reasons);
+        event["involvedObject"]["uid"] = object_uid.into();
+        event["count"] = count.into();
+        event["firstTimestamp"] = begun.clone().into();
+        event["lastTimestamp"] = now().into();
+        self.events.create(namespace, name, event).await
+    }
+
+    /// The next pod begins a series anew.
+    fn forget(&self, series: &Series) {
+        self.series.invalidate(&series.key);
+    }
+}
+
+/// What became of a pod that was added to a series.
+enum Added {
+    /// The series has to be written.
+    First(OwnedSemaphorePermit),
+    /// It is counted with those to come.
+    Folded,
+    /// Too many series are open.
+    Dropped,
+}
+
+impl Series {
+    fn new(key: Key) -> Self {
+        let mut owner = &*key.object.name;
+        owner = &owner[..owner.floor_char_boundary(MAX_NAME)];
+        let owner = owner.trim_end_matches(['-', '.']);
+        let since = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
+        let name = format!("{owner}.{:x}", since.as_nanos());
+        Self { key, name, begun: now(), state: Mutex::default() }
+    }
+
+    fn add(&self, open: &Arc<Semaphore>) -> Added {
+        let mut state = self.state();
+        if state.is_open {
+            state.count = state.count.saturating_add(1);
+            return Added::Folded;
+        }
+        let Ok(permit) = Arc::clone(open).try_acquire_owned() else { return Added::Dropped };
+        state.count = state.count.saturating_add(1);
+        state.is_open = true;
+        Added::First(permit)
+    }
+
+    /// The count to write; `None`, and the series is closed, if it is written.
+    fn unwritten(&self) -> Option<u32> {
+        let mut state = self.state();
+        state.is_open = state.count > state.written;
+        state.is_open.then_some(state.count)
+    }
+
+    fn is_written(&self) -> bool {
+        self.state().written > 0
+    }
+
+    fn wrote(&self, count: u32) {
+        self.state().written = count;
+    }
+
+    /// How long nothing is written now.
+    fn pause(&self) -> Duration {
+        let mut state = self.state();
+        let is_fresh =
+            state.last_write.is_none_or(|last| last.elapsed() > state.pause + LAST_PAUSE);
+        state.pause = if is_fresh { FIRST_PAUSE } else { LAST_PAUSE.min(2 * state.pause) };
+        state.last_write = Some(Instant::now());
+        state.pause
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
