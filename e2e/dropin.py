@@ -102,8 +102,11 @@ class Dropin:
     def start(self):
         with self.log.open("wb") as log:
             self.container.start(log)
-        expect("the arguments", self.manifest.container["args"],
-               Path(f"/proc/{self.container.pid}/cmdline").read_text().split("\0")[1:-1])
+        # Empty as long as the kernel is about to start it.
+        command = Path(f"/proc/{self.container.pid}/cmdline")
+        poll("the arguments", lambda: expect(
+            "the arguments", self.manifest.container["args"],
+            command.read_text().split("\0")[1:-1]))
 
     def ready(self):
         poll("/ready", lambda: probe(self.manifest, "readinessProbe", (200, "ok\n")))
