@@ -27,7 +27,7 @@ class Injectd:
         self.ca = make_certificates(folder, host, ip)
         self.command = [
             binary, "serve", "--standalone", "--addr", f"{ip}:{self.port}",
-            "--metrics-addr", f"{ip}:0",
+            "--metrics-addr", f"{ip}:0", "--grpc-addr", "",
             "--tls-cert", folder / "tls.crt", "--tls-key", folder / "tls.key",
         ]
 

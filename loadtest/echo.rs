@@ -14,19 +14,19 @@ use std::{
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use clap::Parser;
-use futures_util::FutureExt as _;
+use futures_util::{FutureExt as _, future::BoxFuture};
 use http_body_util::{BodyExt as _, Full};
 use hyper::{
     Request, Response,
     body::Incoming,
     header::{CONTENT_TYPE, HeaderValue},
-    service::service_fn,
+    service::Service,
 };
 use injectd::{
     metrics::ConnectionMetrics,
     readiness::Readiness,
-    server::{Bound, Door, Limits, Shutdown},
-    tls::{self, Identity},
+    server::{self, Answered, Answers, Bound, Door, Limits, Shutdown},
+    tls::{self, ClientAuth, Identity},
 };
 
 mod standalone;
@@ -51,18 +51,43 @@ struct Args {
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let args = Args::parse();
     let answer = Bytes::from(vec![b' '; answer_len(&fs::read(&args.review)?)?]);
-    let tls = Arc::new(ArcSwap::new(tls::server_config(Identity::self_signed()?, None)?));
+    let tls = Arc::new(ArcSwap::new(tls::server_config(
+        Identity::self_signed()?,
+        ClientAuth::None,
+        &tls::HTTP,
+    )?));
     let door = Door::new(tls, Limits::default(), ConnectionMetrics::default());
     let bound = Bound::bind(&args.addr).await?;
     writeln!(
         io::stdout().lock(),
         "echo door: {} (answers of {} bytes)",
-        bound.local_addr(),
+        bound.addr(),
         answer.len()
     )?;
-    let service = service_fn(move |request| echo(request, answer.clone()));
-    bound.serve(door, service, Shutdown::at_signals(Readiness::default())?).await;
+    bound.serve(door, Echo(answer), Shutdown::at_signals(Readiness::default())?).await;
     Ok(())
+}
+
+/// Answers with the same bytes every time.
+#[derive(Debug, Clone)]
+struct Echo(Bytes);
+
+impl Service<Request<Incoming>> for Echo {
+    type Response = Answered;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Answered, Infallible>>;
+
+    fn call(&self, request: Request<Incoming>) -> Self::Future {
+        echo(request, self.0.clone()).boxed()
+    }
+}
+
+impl Answers for Echo {
+    type Body = Full<Bytes>;
+
+    fn overloaded(&self) -> Answered {
+        server::overloaded("too many connections\n")
+    }
 }
 
 /// Length of injectd's answer in bytes.

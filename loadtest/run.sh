@@ -133,7 +133,7 @@ cargo build --quiet --release --bin injectd --example echo
 load_average=$(cut -d ' ' -f 1 /proc/loadavg)
 start echo "$target/examples/echo" "$review" --addr 127.0.0.1:0
 start injectd "$target/injectd" serve --standalone --addr 127.0.0.1:0 \
-    --metrics-addr 127.0.0.1:0
+    --metrics-addr 127.0.0.1:0 --grpc-addr ''
 # shellcheck disable=SC2154 # start sets them
 echo_at="$echo_pid $echo_addr" injectd_at="$injectd_pid $injectd_addr"
 

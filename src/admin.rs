@@ -21,7 +21,7 @@ use crate::{
     metrics::Exporter,
     profiler,
     readiness::Readiness,
-    server::{Answered, Bound, plain},
+    server::{Answered, Bound, Socket, plain},
 };
 
 /// Connections that are served at a time: a kubelet, a few Prometheus servers, a person.
@@ -57,7 +57,7 @@ impl Admin {
         let accept = async {
             let failures = Counter::noop();
             loop {
-                let (stream, _) = bound.accept(&failures).await;
+                let Socket::Tcp(stream, _) = bound.accept(&failures).await else { continue };
                 let Ok(permit) = Arc::clone(&served).try_acquire_owned() else {
                     warn!("too many connections at the admin door");
                     continue;

@@ -10,7 +10,7 @@ use std::{
 
 use clap::{Parser, Subcommand, error::ErrorKind};
 
-use crate::{log, webhook::LogStyle};
+use crate::{log, observer::LogStyle};
 
 mod compare;
 mod config;

@@ -18,10 +18,12 @@ use tokio::{
 mod events;
 mod namespaces;
 mod owners;
+mod tokens;
 
 pub use events::{Events, WriteError, now};
 pub use namespaces::WatchedNamespaces;
 pub use owners::Owners;
+pub use tokens::Tokens;
 
 /// How long the API server may take to accept a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);

@@ -18,9 +18,9 @@ use crate::{
         snapshot::Snapshot,
     },
     metrics::CacheMetrics,
-    namespaces::{NamespaceError, Namespaces},
+    namespaces::{Annotations, NamespaceError, Namespaces},
     outcome::{Event, InvolvedObject, Outcome, Regarding, SkipReasons, Verdict, Workload},
-    patch::{Base64Sink, Segment, Sink, write_add, write_add_string},
+    patch::{Reply, Segment, Sink, write_add, write_add_string},
     pod::{Kind, Metadata, Object, POD_TEMPLATE_HASH, Spec, Text},
     review::{self, DecodeError, Request, Subject},
     workloads::Workloads,
@@ -58,6 +58,15 @@ pub struct Answer<'a> {
     pub outcome: Outcome<'a>,
 }
 
+/// What the caller of a door knows better than the cluster.
+#[derive(Debug, Default)]
+pub struct Known<'a> {
+    /// Annotations of the namespace, those that matter at least.
+    pub namespace_annotations: Option<Annotations>,
+    /// What an injected pod is labelled after.
+    pub workload: Option<Workload<'a>>,
+}
+
 impl Injector {
     /// An injector that serves with this configuration.
     #[must_use]
@@ -81,7 +90,17 @@ impl Injector {
     /// Swaps the configuration; reviews under way keep the one they began with.
     pub fn replace_snapshot(&self, snapshot: Snapshot) {
         self.snapshot.store(Arc::new(snapshot));
-        self.template_metrics.keep(0);
+    }
+
+    /// Tells how much is kept of everything; to be called now and then.
+    pub async fn tell_entries(&self) {
+        self.template_metrics.keep(self.snapshot().template_count());
+        if let Namespaces::Watched(namespaces) = &self.namespaces {
+            namespaces.tell_entries().await;
+        }
+        if let Workloads::Asked(owners) = &self.workloads {
+            owners.tell_entries().await;
+        }
     }
 
     /// The object that an event is sent to: the root owner, if it is of a kind that gets events and
@@ -124,38 +143,59 @@ impl Injector {
         body: &'a [u8],
     ) -> Result<Answer<'a>, ReviewError> {
         let request = review::decode(body)?;
+        let mut response = review::Response::new(&request);
+        let outcome = self.answer(&request, Known::default(), deadline, &mut response).await?;
+        Ok(Answer { body: response.end(&outcome), outcome })
+    }
+
+    /// Answers a request for a door with a wire format of its own.
+    ///
+    /// # Errors
+    /// When the cluster does not tell what the answer depends on.
+    pub async fn answer<'a>(
+        &'a self,
+        request: &Request<'a>,
+        known: Known<'a>,
+        deadline: Option<Instant>,
+        reply: &mut impl Reply,
+    ) -> Result<Outcome<'a>, ReviewError> {
         let snapshot = self.snapshot.load_full();
-        let mut outcome = Outcome::of(&request, snapshot.generation);
-        let mut body = match &request.subject {
-            Subject::Absent => allow(&request),
+        let mut outcome = Outcome::of(request, snapshot.generation);
+        match &request.subject {
+            Subject::Absent => reply.allow(),
             Subject::Unreadable(error) => {
                 let reason = format!("{UNREADABLE_OBJECT}: {error}");
-                deny(&request, &mut outcome, reason.into())
+                deny(reply, &mut outcome, reason.into());
             }
             Subject::Object(object) => {
-                self.review_object(&request, object, &snapshot, &mut outcome, deadline).await?
+                let review = Review { request, object, snapshot: &snapshot };
+                self.review_object(review, known, deadline, reply, &mut outcome).await?;
             }
-        };
-        review::end_response(&mut body, &outcome);
-        Ok(Answer { body, outcome })
+        }
+        Ok(outcome)
     }
 
     async fn review_object<'a>(
         &'a self,
-        request: &Request<'a>,
-        object: &Object<'a>,
-        snapshot: &Snapshot,
-        outcome: &mut Outcome<'a>,
+        review: Review<'_, 'a>,
+        known: Known<'a>,
         deadline: Option<Instant>,
-    ) -> Result<Vec<u8>, ReviewError> {
-        let namespace = match self.namespaces.lookup(&request.namespace).await {
-            Ok(annotations) => annotations,
-            Err(error @ NamespaceError::NotFound(_)) => {
-                return Ok(deny(request, outcome, error.to_string().into()));
-            }
-            Err(NamespaceError::Unknown(namespace, error)) => {
-                return Err(ReviewError::Cluster(namespace, error));
-            }
+        reply: &mut impl Reply,
+        outcome: &mut Outcome<'a>,
+    ) -> Result<(), ReviewError> {
+        let Review { request, object, snapshot } = review;
+        let namespace = match known.namespace_annotations {
+            Some(annotations) => annotations,
+            None => match self.namespaces.lookup(&request.namespace).await {
+                Ok(annotations) => annotations,
+                Err(error @ NamespaceError::NotFound(_)) => {
+                    deny(reply, outcome, error.to_string().into());
+                    return Ok(());
+                }
+                Err(NamespaceError::Unknown(namespace, error)) => {
+                    return Err(ReviewError::Cluster(namespace, error));
+                }
+            },
         };
         let pod = object.pod(request.kind);
         let annotations = pod.map_or(&object.metadata.annotations, |(pod, _)| &pod.annotations);
@@ -166,18 +206,18 @@ impl Injector {
         outcome.annotation_at = decide::annotation_at(&overrides);
         match pod {
             Some(pod) if outcome.reasons.is_empty() => {
-                let workload = self.workload_of(request, object, deadline).await;
+                let workload = match known.workload {
+                    Some(workload) => Some(workload),
+                    None => self.workload_of(request, object, deadline).await,
+                };
                 if let Some(workload) = &workload {
                     outcome.owner_kind = owner_kind(&workload.kind);
                 }
-                let review = Review { request, object, snapshot, overrides: &overrides };
-                Ok(review.inject(pod, workload, &self.template_metrics, outcome))
+                review.inject(pod, workload, &overrides, &self.template_metrics, reply, outcome);
             }
-            _ => {
-                let review = Review { request, object, snapshot, overrides: &overrides };
-                Ok(review.leave_alone(outcome))
-            }
+            _ => review.leave_alone(&overrides, reply, outcome),
         }
+        Ok(())
     }
 
     /// The workload that an injected pod is labelled after.
@@ -198,28 +238,30 @@ impl Injector {
     }
 }
 
-/// A review with everything known that it depends on.
+/// A review of an object, in the configuration that was in force when it began.
+#[derive(Clone, Copy)]
 struct Review<'r, 'a> {
     request: &'r Request<'a>,
     object: &'r Object<'a>,
     snapshot: &'r Snapshot,
-    overrides: &'r Overrides<'r>,
 }
 
 impl<'a> Review<'_, 'a> {
     fn inject(
-        &self,
+        self,
         (metadata, spec): (&Metadata<'a>, &Spec<'a>),
         workload: Option<Workload<'a>>,
+        overrides: &Overrides<'_>,
         metrics: &CacheMetrics,
+        reply: &mut impl Reply,
         outcome: &mut Outcome<'a>,
-    ) -> Vec<u8> {
-        let Self { request, object, snapshot, overrides } = *self;
+    ) {
+        let Self { request, object, snapshot } = self;
         let compiled = snapshot.template(overrides, request.kind.path_prefix(), metrics);
         outcome.warnings.clone_from(&compiled.warnings);
         let template = match &compiled.template {
             Ok(template) => template,
-            Err(denial) => return deny(request, outcome, denial.clone()),
+            Err(denial) => return deny(reply, outcome, denial.clone()),
         };
         let is_own = overrides.is_own(Annotation::OpaquePorts);
         let injection = Injection {
@@ -235,43 +277,43 @@ impl<'a> Review<'_, 'a> {
             },
             opaque_ports: &OpaquePorts::of(snapshot, spec, overrides, is_own),
         };
-        let mut out = review::begin_response(request, template.base64_len + 2048);
-        review::begin_patch(&mut out);
-        template.render(injection, &mut Base64Sink::new(&mut out), &mut outcome.warnings);
-        review::end_patch(&mut out);
+        let mut patch = reply.begin_patch(template.base64_len + 2048);
+        template.render(injection, &mut patch, &mut outcome.warnings);
+        drop(patch);
+        reply.end_patch();
         outcome.verdict = Verdict::Injected;
         let regarding = workload.map(Regarding::Workload);
         outcome.event = regarding.and_then(|it| self.event(it, outcome.reasons));
-        out
     }
 
     /// Without a sidecar; at most with the opaque-ports annotation, which every mesh member heeds.
-    fn leave_alone(&self, outcome: &mut Outcome<'a>) -> Vec<u8> {
-        let request = self.request;
+    fn leave_alone(
+        self,
+        overrides: &Overrides<'_>,
+        reply: &mut impl Reply,
+        outcome: &mut Outcome<'a>,
+    ) {
         let metadata = &self.object.metadata;
         let regarding = metadata.owner().cloned().map(|owner| {
             let pod_template_hash = metadata.labels.get(POD_TEMPLATE_HASH).map(Text::owned);
             Regarding::Owner { owner, pod_template_hash }
         });
         outcome.event = regarding.and_then(|it| self.event(it, outcome.reasons));
-        let Some(ports) = self.opaque_ports_to_add() else {
-            if request.kind == Kind::Pod {
+        let Some(ports) = self.opaque_ports_to_add(overrides) else {
+            if self.request.kind == Kind::Pod {
                 outcome.verdict = Verdict::Skipped;
             }
-            return allow(request);
+            return reply.allow();
         };
         outcome.verdict = Verdict::Annotated;
-        let patch = annotation_patch(self.object.metadata.annotations.is_empty(), &ports);
-        let mut out = review::begin_response(request, patch.base64_len());
-        review::begin_patch(&mut out);
-        Base64Sink::new(&mut out).segment(&patch);
-        review::end_patch(&mut out);
-        out
+        let segment = annotation_patch(metadata.annotations.is_empty(), &ports);
+        reply.begin_patch(segment.base64_len()).segment(&segment);
+        reply.end_patch();
     }
 
     /// `inject.go`, `CreateOpaquePortsPatch`.
-    fn opaque_ports_to_add(&self) -> Option<Cow<'_, str>> {
-        let Self { request, object, snapshot, overrides } = *self;
+    fn opaque_ports_to_add<'o>(self, overrides: &Overrides<'o>) -> Option<Cow<'o, str>> {
+        let Self { request, object, snapshot } = self;
         if overrides.is_own(Annotation::OpaquePorts) {
             return None;
         }
@@ -288,7 +330,7 @@ impl<'a> Review<'_, 'a> {
     }
 
     /// Events are for the owners of pods that are going to be stored.
-    fn event(&self, regarding: Regarding<'a>, reasons: SkipReasons) -> Option<Event<'a>> {
+    fn event(self, regarding: Regarding<'a>, reasons: SkipReasons) -> Option<Event<'a>> {
         let is_due = self.request.kind == Kind::Pod && !self.request.dry_run;
         let namespace = self.request.namespace.clone();
         is_due.then_some(Event { namespace, regarding, reasons })
@@ -307,18 +349,10 @@ fn annotation_patch(is_first: bool, ports: &str) -> Segment {
     Segment::new(patch)
 }
 
-fn allow(request: &Request<'_>) -> Vec<u8> {
-    let mut out = review::begin_response(request, 0);
-    review::allow(&mut out);
-    out
-}
-
-fn deny(request: &Request<'_>, outcome: &mut Outcome<'_>, reason: Cow<'static, str>) -> Vec<u8> {
-    let mut out = review::begin_response(request, reason.len());
-    review::deny(&mut out, &reason);
+fn deny(reply: &mut impl Reply, outcome: &mut Outcome<'_>, reason: Cow<'static, str>) {
+    reply.deny(&reason);
     outcome.verdict = Verdict::Denied;
     outcome.denial = Some(reason);
-    out
 }
 
 /// The kind of an owner if it is of those that own pods, else nothing.

@@ -1,13 +1,17 @@
 //! injectd puts sidecars into pods: the library behind the command of the same name.
 //!
-//! The modules in the order a review meets them; each uses only what comes below it. A gRPC door
-//! will stand beside [`webhook`], a second mesh beside [`linkerd`]. Life of a review:
+//! The modules in the order a review meets them; each uses only what comes below it. A second
+//! mesh will stand beside [`linkerd`]. Life of a review:
 //! `ARCHITECTURE.md`.
 
 pub mod cli;
+pub mod client;
 
 pub mod admin;
+pub mod grpc;
 pub mod webhook;
+
+pub mod observer;
 
 pub mod events;
 pub mod reload;

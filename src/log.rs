@@ -310,7 +310,11 @@ pub fn with_causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
-        write!(text, ": {error}").expect("a string must take text");
+        // Some errors tell their cause themselves.
+        let told = error.to_string();
+        if !text.contains(&told) {
+            write!(text, ": {told}").expect("a string must take text");
+        }
         cause = error.source();
     }
     text

@@ -36,6 +36,37 @@ pub trait Sink {
     fn finish(&mut self);
 }
 
+impl<S: Sink> Sink for &mut S {
+    fn segment(&mut self, segment: &Segment) {
+        (**self).segment(segment);
+    }
+
+    fn slot(&mut self) -> &mut Vec<u8> {
+        (**self).slot()
+    }
+
+    fn finish(&mut self) {
+        (**self).finish();
+    }
+}
+
+/// How a door writes an answer down: one of the three, once.
+pub trait Reply {
+    /// Where a patch is written.
+    type Patch<'r>: Sink
+    where
+        Self: 'r;
+
+    /// The object stays as it is.
+    fn allow(&mut self);
+    /// The object is refused.
+    fn deny(&mut self, reason: &str);
+    /// Begins a patch of about so many bytes as base64.
+    fn begin_patch(&mut self, base64_len: usize) -> Self::Patch<'_>;
+    /// Ends the patch.
+    fn end_patch(&mut self);
+}
+
 /// Writes the patch as JSON text.
 #[derive(Debug, Default)]
 pub struct JsonSink {

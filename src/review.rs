@@ -6,16 +6,19 @@
 //!
 //! Not for rules: what is answered is decided elsewhere.
 
+use std::borrow::Cow;
+
 use serde::de::IgnoredAny;
 
 use crate::{
     json::{self, Read, ReadError, Reader},
     outcome::Outcome,
+    patch::{Base64Sink, Reply},
     pod::{Bare, Kind, Object, Text, view},
 };
 
 /// Longest uid, which is echoed: an API server's has 36 bytes.
-const MAX_UID_BYTES: usize = 64 << 10;
+pub const MAX_UID_BYTES: usize = 64 << 10;
 
 /// Why a body got no `AdmissionReview` for an answer.
 #[derive(Debug, thiserror::Error)]
@@ -62,6 +65,13 @@ pub struct Request<'a> {
     pub dry_run: bool,
     /// The object under review.
     pub subject: Subject<'a>,
+}
+
+/// An `AdmissionReview` that answers a request, as JSON.
+#[derive(Debug)]
+pub struct Response<'r, 'a> {
+    request: &'r Request<'a>,
+    out: Vec<u8>,
 }
 
 view! {
@@ -113,6 +123,39 @@ impl<'a> Read<'a> for Found<'a> {
             }
         };
         Ok(())
+    }
+}
+
+impl<'a> Request<'a> {
+    /// The request of a door that has only the object as JSON. `kind` counts where the object does
+    /// not tell its own.
+    ///
+    /// # Errors
+    /// When the object is no JSON; other trouble is [`Subject::Unreadable`].
+    pub fn of_object(
+        uid: &'a str,
+        namespace: &'a str,
+        kind: &str,
+        object: &'a [u8],
+    ) -> Result<Self, DecodeError> {
+        let text = std::str::from_utf8(object).map_err(DecodeError::NotUtf8)?;
+        let mut reader = Reader::new(text);
+        let mut found = Found::default();
+        let read = found.read(&mut reader).and_then(|()| reader.end());
+        if read.is_err() || matches!(found, Found::Other(..)) {
+            serde_json::from_str::<IgnoredAny>(text).map_err(DecodeError::NotJson)?;
+        }
+        read.map_err(DecodeError::NotAReview)?;
+        let (kind, subject) = found.subject(true, kind);
+        Ok(Self {
+            review_kind: Text::default(),
+            review_api_version: Text::default(),
+            uid: Text(Cow::Borrowed(uid)),
+            kind,
+            namespace: Text(Cow::Borrowed(namespace)),
+            dry_run: false,
+            subject,
+        })
     }
 }
 
@@ -189,61 +232,80 @@ fn kind_of(own: &str, requested: &str) -> Kind {
     Kind::of(if own.is_empty() { requested } else { own })
 }
 
-/// Starts an answer up to and including `"uid"`; `capacity` bytes are expected to follow.
-#[must_use]
-pub fn begin_response(request: &Request<'_>, capacity: usize) -> Vec<u8> {
-    let mut out = Vec::with_capacity(capacity + 512);
-    out.push(b'{');
-    for (key, text) in [("kind", &request.review_kind), ("apiVersion", &request.review_api_version)]
-    {
-        if !text.is_empty() {
-            json::write_string(&mut out, key);
-            out.push(b':');
-            json::write_string(&mut out, text);
-            out.push(b',');
+// === impl Response ===
+
+impl<'r, 'a> Response<'r, 'a> {
+    /// An answer to a request.
+    #[must_use]
+    pub fn new(request: &'r Request<'a>) -> Self {
+        Self { request, out: Vec::new() }
+    }
+
+    /// Starts the answer up to and including `"uid"`; `capacity` bytes are expected to follow.
+    fn begin(&mut self, capacity: usize) {
+        let Self { request, out } = self;
+        out.reserve(capacity + 512);
+        out.push(b'{');
+        let types = [("kind", &request.review_kind), ("apiVersion", &request.review_api_version)];
+        for (key, text) in types {
+            if !text.is_empty() {
+                json::write_string(out, key);
+                out.push(b':');
+                json::write_string(out, text);
+                out.push(b',');
+            }
         }
+        out.extend_from_slice(br#""response":{"uid":"#);
+        json::write_string(out, &request.uid);
     }
-    out.extend_from_slice(br#""response":{"uid":"#);
-    json::write_string(&mut out, &request.uid);
-    out
-}
 
-/// Says that the request is allowed, and opens the string that the patch is written into.
-pub fn begin_patch(out: &mut Vec<u8>) {
-    out.extend_from_slice(br#","allowed":true,"patchType":"JSONPatch","patch":""#);
-}
-
-/// Closes the patch.
-pub fn end_patch(out: &mut Vec<u8>) {
-    out.push(b'"');
-}
-
-/// Says that the request is allowed as it is.
-pub fn allow(out: &mut Vec<u8>) {
-    out.extend_from_slice(br#","allowed":true"#);
-}
-
-/// Says that the request is denied and why.
-pub fn deny(out: &mut Vec<u8>, reason: &str) {
-    out.extend_from_slice(br#","allowed":false,"status":{"metadata":{},"message":"#);
-    json::write_string(out, reason);
-    out.push(b'}');
-}
-
-/// Ends an answer: what the audit log is told, and warnings for whoever sent the object.
-pub fn end_response(out: &mut Vec<u8>, outcome: &Outcome<'_>) {
-    out.extend_from_slice(br#","auditAnnotations":{"verdict":"#);
-    json::write_string(out, outcome.verdict.as_str());
-    if !outcome.reasons.is_empty() {
-        out.extend_from_slice(br#","reasons":"#);
-        json::write_string(out, &outcome.reasons.joined());
+    /// The whole answer: with what the audit log is told, and warnings for whoever sent the object.
+    #[must_use]
+    pub fn end(self, outcome: &Outcome<'_>) -> Vec<u8> {
+        let mut out = self.out;
+        out.extend_from_slice(br#","auditAnnotations":{"verdict":"#);
+        json::write_string(&mut out, outcome.verdict.as_str());
+        if !outcome.reasons.is_empty() {
+            out.extend_from_slice(br#","reasons":"#);
+            json::write_string(&mut out, &outcome.reasons.joined());
+        }
+        out.push(b'}');
+        for (index, warning) in outcome.warnings.iter().enumerate() {
+            out.extend_from_slice(if index == 0 { br#","warnings":["# } else { b"," });
+            json::write_string(&mut out, &warning.to_string());
+        }
+        out.extend_from_slice(if outcome.warnings.is_empty() { b"}}" } else { b"]}}" });
+        out
     }
-    out.push(b'}');
-    for (index, warning) in outcome.warnings.iter().enumerate() {
-        out.extend_from_slice(if index == 0 { br#","warnings":["# } else { b"," });
-        json::write_string(out, &warning.to_string());
+}
+
+impl Reply for Response<'_, '_> {
+    type Patch<'s>
+        = Base64Sink<'s>
+    where
+        Self: 's;
+
+    fn allow(&mut self) {
+        self.begin(0);
+        self.out.extend_from_slice(br#","allowed":true"#);
     }
-    out.extend_from_slice(if outcome.warnings.is_empty() { b"}}" } else { b"]}}" });
+
+    fn deny(&mut self, reason: &str) {
+        self.begin(reason.len());
+        self.out.extend_from_slice(br#","allowed":false,"status":{"metadata":{},"message":"#);
+        json::write_string(&mut self.out, reason);
+        self.out.push(b'}');
+    }
+
+    fn begin_patch(&mut self, base64_len: usize) -> Base64Sink<'_> {
+        self.begin(base64_len);
+        self.out.extend_from_slice(br#","allowed":true,"patchType":"JSONPatch","patch":""#);
+        Base64Sink::new(&mut self.out)
+    }
+
+    fn end_patch(&mut self) {
+        self.out.push(b'"');
+    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@
 use std::{
     convert::Infallible,
     future::pending,
-    io,
     net::SocketAddr,
     sync::{
         Arc,
@@ -15,7 +14,6 @@ use std::{
     time::Duration,
 };
 
-use ::metrics::Counter;
 use arc_swap::ArcSwap;
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
@@ -24,27 +22,27 @@ use hyper_util::{
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustls::ServerConfig;
 use tokio::{
-    io::BufReader,
-    net::{TcpListener, TcpStream, lookup_host},
+    io::{AsyncRead, AsyncWrite, BufReader},
+    net::TcpStream,
     sync::{Semaphore, watch},
     time::{sleep, timeout},
 };
 use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
-use tracing::{debug, info, warn};
+use tracing::{debug, warn};
 
 use crate::metrics::{ConnectionMetrics, Counted};
 
 mod gate;
 mod limits;
+mod listener;
 mod shutdown;
 
-pub use gate::{Answered, Answers, Gate, discard, overloaded, plain};
+pub use gate::{Answered, Answers, Caller, Gate, discard, overloaded, plain};
 pub use limits::{Limits, parse_duration};
+pub use listener::{Addr, Bound, Socket, UNIX_SCHEME};
 pub use shutdown::{Shutdown, Signalled};
 
-/// Pause after a failed accept, when file descriptors run out for example.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Room for encrypted bytes: rustls alone reads 4 KB at a time.
 const READ_BUFFER_BYTES: usize = 32 << 10;
 /// Largest header list of an HTTP/2 request.
@@ -65,13 +63,6 @@ type Closing = watch::Receiver<bool>;
 /// The TLS configuration that the next connection gets.
 pub type CurrentTls = Arc<ArcSwap<ServerConfig>>;
 
-/// A listener that nobody is served on yet.
-#[derive(Debug)]
-pub struct Bound {
-    listener: TcpListener,
-    local_addr: SocketAddr,
-}
-
 /// How connections are served; shared by all of them.
 #[derive(Debug)]
 pub struct Door {
@@ -88,43 +79,6 @@ pub struct Door {
 type Stream = TlsStream<BufReader<std::pin::Pin<Box<TimeoutStream<TcpStream>>>>>;
 
 impl Bound {
-    /// Binds an address as Go writes it: `:8443` is dual stack, or IPv4 where that is all there is.
-    ///
-    /// # Errors
-    /// When the address is none, or taken.
-    pub async fn bind(addr: &str) -> io::Result<Self> {
-        let listener = match addr.strip_prefix(':') {
-            Some(port) => match TcpListener::bind(first_addr(&format!("[::]:{port}")).await?).await
-            {
-                Ok(listener) => listener,
-                Err(error) if error.kind() == io::ErrorKind::AddrInUse => return Err(error),
-                Err(_) => TcpListener::bind(first_addr(&format!("0.0.0.0:{port}")).await?).await?,
-            },
-            None => TcpListener::bind(first_addr(addr).await?).await?,
-        };
-        Ok(Self { local_addr: listener.local_addr()?, listener })
-    }
-
-    /// The address that was bound, its port never 0.
-    #[must_use]
-    pub fn local_addr(&self) -> SocketAddr {
-        self.local_addr
-    }
-
-    /// The next connection; what fails is told, counted and tried again.
-    pub async fn accept(&self, failures: &Counter) -> (TcpStream, SocketAddr) {
-        loop {
-            match self.listener.accept().await {
-                Ok(accepted) => return accepted,
-                Err(error) => {
-                    failures.increment(1);
-                    warn!(addr = %self.local_addr, %error, "cannot accept a connection");
-                    sleep(ACCEPT_PAUSE).await;
-                }
-            }
-        }
-    }
-
     /// Serves until told to stop and requests under way are answered: first with `connection:
     /// close` for as long as others need to learn of it, then without new connections.
     pub async fn serve(self, door: Door, service: impl Answers, mut shutdown: Shutdown) {
@@ -133,7 +87,6 @@ impl Bound {
         tokio::select! {
             never = accept(&self, &door, &service, &closing) => match never {},
             signalled = shutdown.begun() => {
-                info!("shutting down webhook server");
                 door.is_draining.store(true, Ordering::Release);
                 if signalled == Signalled::ToTerminate {
                     let accept = accept(&self, &door, &service, &closing);
@@ -168,10 +121,10 @@ async fn accept(
     closing: &Closing,
 ) -> Infallible {
     loop {
-        let (stream, peer) = bound.accept(&door.metrics.not_accepted).await;
+        let socket = bound.accept(&door.metrics.not_accepted).await;
         door.metrics.accepted.increment(1);
         let (door, service, closing) = (Arc::clone(door), service.clone(), closing.clone());
-        tokio::spawn(async move { door.serve(stream, peer, service, closing).await });
+        tokio::spawn(async move { door.serve(socket, service, closing).await });
     }
 }
 
@@ -203,13 +156,7 @@ impl Door {
         }
     }
 
-    async fn serve(
-        &self,
-        stream: TcpStream,
-        peer: SocketAddr,
-        service: impl Answers,
-        mut closing: Closing,
-    ) {
+    async fn serve(&self, socket: Socket, service: impl Answers, mut closing: Closing) {
         let served = self.served.try_acquire();
         let is_served = served.is_ok();
         if !is_served {
@@ -219,31 +166,63 @@ impl Door {
             return;
         };
         let _open = Counted::new(&self.metrics.open);
-        let stream = tokio::select! {
-            stream = self.handshake(stream, peer) => stream,
-            () = closed(&mut closing) => None,
-        };
-        if let Some(stream) = stream {
-            let service = Gate::new(service, is_served, Arc::clone(&self.is_draining));
-            let connection = self.http.serve_connection(TokioIo::new(stream), service);
-            let mut connection = std::pin::pin!(connection.into_owned());
-            // Whoever is told 503 opens another connection, and there may be room for that.
-            let turned_away =
-                async { if is_served { pending().await } else { sleep(TURNED_AWAY_LIFE).await } };
-            let result = tokio::select! {
-                result = connection.as_mut() => result,
-                () = turned_away => Ok(()),
-                () = closed(&mut closing) => {
-                    connection.as_mut().graceful_shutdown();
-                    connection.await
+        match socket {
+            Socket::Tcp(stream, peer) => {
+                let stream = tokio::select! {
+                    stream = self.handshake(stream, peer) => stream,
+                    () = closed(&mut closing) => None,
+                };
+                if let Some(stream) = stream {
+                    let (_, tls) = stream.get_ref();
+                    let chain = tls.peer_certificates().unwrap_or_default();
+                    let certificate = chain.first().map(|leaf| leaf.clone().into_owned());
+                    let service = service.of_caller(Caller { certificate });
+                    self.converse(stream, Some(peer), service, is_served, closing).await;
                 }
-            };
-            if let Err(error) = result {
-                self.metrics.failed(&*error);
-                debug!(%peer, %error, "connection failed");
+            }
+            Socket::Unix(stream) => {
+                let stream = Box::pin(self.bounded(stream));
+                self.converse(stream, None, service, is_served, closing).await;
             }
         }
         drop(permit);
+    }
+
+    /// Speaks HTTP until the connection ends.
+    async fn converse(
+        &self,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        peer: Option<SocketAddr>,
+        service: impl Answers,
+        is_served: bool,
+        mut closing: Closing,
+    ) {
+        let service = Gate::new(service, is_served, Arc::clone(&self.is_draining));
+        let connection = self.http.serve_connection(TokioIo::new(stream), service);
+        let mut connection = std::pin::pin!(connection.into_owned());
+        // Whoever is told 503 opens another connection, and there may be room for that.
+        let turned_away =
+            async { if is_served { pending().await } else { sleep(TURNED_AWAY_LIFE).await } };
+        let result = tokio::select! {
+            result = connection.as_mut() => result,
+            () = turned_away => Ok(()),
+            () = closed(&mut closing) => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        if let Err(error) = result {
+            self.metrics.failed(&*error);
+            debug!(?peer, %error, "connection failed");
+        }
+    }
+
+    /// A stream whose reads and writes take only so long.
+    fn bounded<S: AsyncRead + AsyncWrite>(&self, stream: S) -> TimeoutStream<S> {
+        let mut stream = TimeoutStream::new(stream);
+        stream.set_read_timeout(Some(self.limits.header_timeout));
+        stream.set_write_timeout(Some(self.limits.write_timeout));
+        stream
     }
 
     async fn handshake(&self, stream: TcpStream, peer: SocketAddr) -> Option<Stream> {
@@ -260,10 +239,7 @@ impl Door {
         if let Err(error) = stream.set_nodelay(true) {
             debug!(%peer, %error, "cannot set TCP_NODELAY");
         }
-        let mut stream = TimeoutStream::new(stream);
-        stream.set_read_timeout(Some(self.limits.header_timeout));
-        stream.set_write_timeout(Some(self.limits.write_timeout));
-        let stream = BufReader::with_capacity(READ_BUFFER_BYTES, Box::pin(stream));
+        let stream = BufReader::with_capacity(READ_BUFFER_BYTES, Box::pin(self.bounded(stream)));
         let acceptor = TlsAcceptor::from(self.tls.load_full());
         match timeout(self.limits.handshake_timeout, acceptor.accept(stream)).await {
             Ok(Ok(stream)) => return Some(stream),
@@ -295,11 +271,4 @@ async fn closed(closing: &mut Closing) {
     // An error is the end of the door, too.
     drop(closing.wait_for(|is_closing| *is_closing).await);
     sleep(LAST_REQUEST_GRACE).await;
-}
-
-async fn first_addr(addr: &str) -> io::Result<SocketAddr> {
-    lookup_host(addr)
-        .await?
-        .next()
-        .ok_or_else(|| io::Error::new(io::ErrorKind::AddrNotAvailable, "the name has no address"))
 }

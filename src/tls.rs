@@ -87,8 +87,23 @@ impl Identity {
     }
 }
 
-/// The configuration of a door that shows this identity and speaks HTTP/2 and HTTP/1.1. With
-/// `client_ca`, certificates as PEM, it speaks to clients of that CA alone.
+/// What a door asks of its clients; a CA is certificates as PEM.
+#[derive(Debug, Clone, Copy)]
+pub enum ClientAuth<'a> {
+    /// Nothing.
+    None,
+    /// A certificate of that CA.
+    Required(&'a [u8]),
+    /// A certificate of that CA, or none.
+    Offered(&'a [u8]),
+}
+
+/// Protocols of a door for browsers, API servers and gRPC alike.
+pub const HTTP: [&str; 2] = ["h2", "http/1.1"];
+/// The protocol of a door for gRPC alone.
+pub const HTTP2: [&str; 1] = ["h2"];
+
+/// The configuration of a door that shows this identity and speaks these protocols.
 ///
 /// # Errors
 /// When the key does not belong to the certificate, or the CA cannot be read.
@@ -97,23 +112,28 @@ impl Identity {
 /// Never: the provider knows TLS 1.3.
 pub fn server_config(
     identity: Identity,
-    client_ca: Option<&[u8]>,
+    client_auth: ClientAuth<'_>,
+    protocols: &[&str],
 ) -> Result<Arc<ServerConfig>, TlsError> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(&[&rustls::version::TLS13])
         .expect("the provider must know TLS 1.3");
-    let builder = match client_ca {
-        None => builder.with_no_client_auth(),
-        Some(client_ca) => {
-            let roots = Arc::new(roots(client_ca)?);
-            let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider).build();
-            builder.with_client_cert_verifier(verifier.map_err(TlsError::ClientCa)?)
+    let builder = match client_auth {
+        ClientAuth::None => builder.with_no_client_auth(),
+        ClientAuth::Required(ca) | ClientAuth::Offered(ca) => {
+            let roots = Arc::new(roots(ca)?);
+            let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider);
+            let verifier = match client_auth {
+                ClientAuth::Offered(_) => verifier.allow_unauthenticated(),
+                _ => verifier,
+            };
+            builder.with_client_cert_verifier(verifier.build().map_err(TlsError::ClientCa)?)
         }
     };
     let mut config =
         builder.with_single_cert(identity.chain, identity.key).map_err(TlsError::Pair)?;
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    config.alpn_protocols = protocols.iter().map(|it| it.as_bytes().to_vec()).collect();
     Ok(Arc::new(config))
 }
 
@@ -135,13 +155,15 @@ mod tests {
         let (one, other) = (Identity::self_signed(), Identity::self_signed());
         let (one, other) = (one.expect("identity"), other.expect("identity"));
         let torn = Identity { chain: one.chain, key: other.key };
-        assert!(matches!(server_config(torn, None), Err(TlsError::Pair(_))));
+        assert!(matches!(server_config(torn, ClientAuth::None, &HTTP), Err(TlsError::Pair(_))));
     }
 
     #[test]
     fn a_ca_of_clients_holds_a_certificate() {
-        let config =
-            |ca: &[u8]| server_config(Identity::self_signed().expect("identity"), Some(ca));
+        let config = |ca: &[u8]| {
+            let identity = Identity::self_signed().expect("identity");
+            server_config(identity, ClientAuth::Required(ca), &HTTP)
+        };
         assert!(matches!(config(b""), Err(TlsError::ClientCa(_))));
         let ca = rcgen::generate_simple_self_signed(vec!["x".to_owned()]).expect("identity");
         assert!(config(ca.cert.pem().as_bytes()).is_ok());

@@ -23,16 +23,15 @@ use tokio::{
     sync::{Semaphore, SemaphorePermit},
     time::{timeout, timeout_at},
 };
-use tracing::{Level, debug, enabled, error, info, warn};
+use tracing::{Level, debug, enabled, error, warn};
 
 use crate::{
-    events::Recorder,
     injector::{Injector, ReviewError},
     linkerd::log_lines,
     log,
-    metrics::{Refused, ReviewMetrics},
-    outcome::{Outcome, Verdict},
-    server::{Answered, Limits, discard, overloaded, plain},
+    metrics::Refused,
+    observer::{LogStyle, Observer},
+    server::{Answered, Answers, Limits, discard, overloaded, plain},
 };
 
 mod deadline;
@@ -44,15 +43,6 @@ pub const MAX_BODY_BYTES: usize = 10 << 20;
 /// Room that every body has.
 const FIRST_BODY_BYTES: usize = 16 << 10;
 
-/// How reviews are told in the log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LogStyle {
-    /// One line for a review.
-    Line,
-    /// The lines of Linkerd's injector.
-    Linkerd,
-}
-
 /// The service behind the webhook door.
 #[derive(Debug, Clone)]
 pub struct Webhook(Arc<Shared>);
@@ -63,9 +53,7 @@ struct Shared {
     body_timeout: Duration,
     body_memory: Semaphore,
     requests: Semaphore,
-    metrics: ReviewMetrics,
-    log_style: LogStyle,
-    recorder: Option<Recorder>,
+    observer: Observer,
 }
 
 /// A request that gets no `AdmissionReview` for an answer.
@@ -78,21 +66,13 @@ struct Refusal {
 impl Webhook {
     /// A door to the injector.
     #[must_use]
-    pub fn new(
-        injector: Arc<Injector>,
-        limits: &Limits,
-        metrics: ReviewMetrics,
-        log_style: LogStyle,
-        recorder: Option<Recorder>,
-    ) -> Self {
+    pub fn new(injector: Arc<Injector>, limits: &Limits, observer: Observer) -> Self {
         Self(Arc::new(Shared {
             injector,
             body_timeout: limits.body_timeout,
             body_memory: Semaphore::new(limits.max_body_memory as usize),
             requests: Semaphore::new(limits.max_requests as usize),
-            metrics,
-            log_style,
-            recorder,
+            observer,
         }))
     }
 }
@@ -105,21 +85,29 @@ impl Service<Request<Incoming>> for Webhook {
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         let shared = Arc::clone(&self.0);
         let answered = async move {
-            let _in_flight = shared.metrics.begin();
+            let _in_flight = shared.observer.metrics.begin();
             match AssertUnwindSafe(shared.answer(request)).catch_unwind().await {
                 Ok(Ok(response)) => Ok(response),
                 Ok(Err(refusal)) => {
-                    shared.metrics.refused(refusal.why);
+                    shared.observer.metrics.refused(refusal.why);
                     Ok(refusal.into_response())
                 }
                 Err(_) => {
-                    shared.metrics.panicked();
+                    shared.observer.metrics.panicked();
                     error!("a review failed because of a bug in injectd");
                     Ok(plain(StatusCode::INTERNAL_SERVER_ERROR, "a bug in injectd: see its log\n"))
                 }
             }
         };
         answered.boxed()
+    }
+}
+
+impl Answers for Webhook {
+    type Body = Full<Bytes>;
+
+    fn overloaded(&self) -> Answered {
+        overloaded("too many connections\n")
     }
 }
 
@@ -144,26 +132,18 @@ impl Shared {
             .await
             .map_err(|_| Refusal::deadline())?
             .map_err(|error| Refusal::of(&error))?;
-        self.metrics.record(&answer.outcome, begin.elapsed());
-        self.tell(&answer.outcome, &body, &answer.body);
-        if let Some(recorder) = &self.recorder {
-            recorder.record(&answer.outcome);
-        }
+        self.observer.observe(&answer.outcome, begin.elapsed());
+        self.tell_whole(&body, &answer.body);
         let mut response = Response::new(Full::new(Bytes::from(answer.body)));
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         Ok(response)
     }
 
-    fn tell(&self, outcome: &Outcome<'_>, body: &[u8], answer: &[u8]) {
-        match self.log_style {
-            LogStyle::Line => tell_in_a_line(outcome),
-            LogStyle::Linkerd => {
-                log_lines::tell(outcome);
-                if enabled!(Level::DEBUG) {
-                    let [review, answer] = [body, answer].map(String::from_utf8_lossy);
-                    log_lines::tell_whole(&review, self.injector.snapshot().values(), &answer);
-                }
-            }
+    /// Under Linkerd's flags debug shows reviews whole.
+    fn tell_whole(&self, body: &[u8], answer: &[u8]) {
+        if self.observer.log_style == LogStyle::Linkerd && enabled!(Level::DEBUG) {
+            let [review, answer] = [body, answer].map(String::from_utf8_lossy);
+            log_lines::tell_whole(&review, self.injector.snapshot().values(), &answer);
         }
     }
 
@@ -269,7 +249,9 @@ impl Refusal {
                 warn!(error = self.text.trim_end(), "the API server does not tell");
                 overloaded(&self.text)
             }
-            Refused::Bodies | Refused::Deadline | Refused::Requests => overloaded(&self.text),
+            Refused::Bodies | Refused::Deadline | Refused::Requests | Refused::Caller => {
+                overloaded(&self.text)
+            }
         }
     }
 }
@@ -283,22 +265,4 @@ async fn next_data(body: &mut Incoming) -> Result<Option<Bytes>, Refusal> {
         }
     }
     Ok(None)
-}
-
-fn tell_in_a_line(outcome: &Outcome<'_>) {
-    let Outcome { kind, namespace, name, verdict, .. } = outcome;
-    let (kind, verdict, namespace, name) = (kind.as_str(), verdict.as_str(), &**namespace, &**name);
-    for warning in &outcome.warnings {
-        warn!(name, namespace, %warning, "ignored");
-    }
-    match &outcome.denial {
-        Some(reason) => warn!(kind, name, namespace, reason = &**reason, verdict, "reviewed"),
-        None if outcome.verdict == Verdict::Injected => {
-            info!(kind, name, namespace, verdict, "reviewed");
-        }
-        None => {
-            let reasons = outcome.reasons.joined();
-            info!(kind, name, namespace, reasons, verdict, "reviewed");
-        }
-    }
 }

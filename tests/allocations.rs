@@ -10,9 +10,10 @@ use hyper_util::{
 };
 use injectd::{
     metrics::ReviewMetrics,
+    observer::{LogStyle, Observer},
     outcome::Verdict,
     server::Limits,
-    webhook::{LogStyle, Webhook},
+    webhook::Webhook,
 };
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 
@@ -112,8 +113,9 @@ fn a_hot_review_over_http_stays_within_its_allocations() {
         .expect("a runtime with timers must start");
     let (mut client, door) = tokio::io::duplex(64 << 10);
     let injector = standalone::injector().into();
-    let metrics = ReviewMetrics::default();
-    let service = Webhook::new(injector, &Limits::default(), metrics, LogStyle::Line, None);
+    let observer =
+        Observer { metrics: ReviewMetrics::default(), log_style: LogStyle::Line, recorder: None };
+    let service = Webhook::new(injector, &Limits::default(), observer);
     let length = REVIEW.len();
     let request = format!(
         "POST /?timeout=10s HTTP/1.1\r\nHost: injector\r\nContent-Length: {length}\r\n\r\n{REVIEW}"

@@ -10,6 +10,8 @@ use std::path::PathBuf;
 
 use injectd::go;
 
+#[path = "grpc/door.rs"]
+mod door;
 #[path = "parity/lib.rs"]
 mod parity;
 #[expect(dead_code, reason = "the agreement suite uses the rest")]
@@ -19,7 +21,7 @@ mod reference;
 use parity::core_subject::CoreSubject;
 use parity::reference_subject::ReferenceSubject;
 use parity::subject::Subject;
-use parity::{corpus, differences, report, run};
+use parity::{core_subject, corpus, differences, doors, report, run};
 
 /// Prints a line past the test harness, which would keep it to itself.
 fn tell(line: &str) {
@@ -50,6 +52,28 @@ fn core_answers_as_recorded() {
 #[test]
 fn reference_answers_as_recorded() {
     must_answer_as_recorded("reference", &mut ReferenceSubject);
+}
+
+#[test]
+fn both_doors_give_the_same_patch() {
+    let Some(corpora) = std::env::var_os("INJECTD_CORPUS") else {
+        return tell("both doors: passed over, $INJECTD_CORPUS is not set");
+    };
+    let directory = PathBuf::from(corpora).join("linkerd");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.expect("a runtime must start");
+    let mut asked = 0;
+    for corpus in corpus::load_all(&directory).expect("the corpus must be readable") {
+        for case in &corpus.cases {
+            let config = &corpus.configs[&case.config];
+            let Ok(injector) = core_subject::injector(corpus.release, config, case) else {
+                continue;
+            };
+            asked += usize::from(runtime.block_on(doors::must_agree(injector.into(), case)));
+        }
+    }
+    tell(&format!("both doors: {asked} reviews, each the same patch"));
+    assert!(asked > 0, "no review of the corpus has an object");
 }
 
 #[test]

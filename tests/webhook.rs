@@ -17,9 +17,10 @@ use injectd::{
     },
     metrics::{ConnectionMetrics, ReviewMetrics},
     namespaces::Namespaces,
-    server::{self, Bound, Limits, Shutdown},
-    tls::{self, Identity},
-    webhook::{LogStyle, MAX_BODY_BYTES, Webhook},
+    observer::{LogStyle, Observer},
+    server::{self, Addr, Bound, Limits, Shutdown},
+    tls::{self, ClientAuth, Identity},
+    webhook::{MAX_BODY_BYTES, Webhook},
     workloads::Workloads,
 };
 use rustls::{
@@ -52,15 +53,16 @@ impl Door {
             .expect("a certificate must be made");
         let key = made.signing_key.serialize_pem();
         let identity = Identity::from_pem(made.cert.pem().as_bytes(), key.as_bytes());
-        let tls = tls::server_config(identity.expect("must be PEM"), None);
+        let tls = tls::server_config(identity.expect("must be PEM"), ClientAuth::None, &tls::HTTP);
         let tls = Arc::new(ArcSwap::new(tls.expect("must be a pair")));
         let bound = Bound::bind("127.0.0.1:0").await.expect("a port must be free");
         let (stop, stopped) = oneshot::channel();
-        let addr = bound.local_addr();
+        let Addr::Tcp(addr) = *bound.addr() else { panic!("expected an address with a port") };
         let shutdown = Shutdown::after(async move { drop(stopped.await) });
         let limits = Limits::default();
         let metrics = ReviewMetrics::default();
-        let webhook = Webhook::new(injector(), &limits, metrics, LogStyle::Line, None);
+        let observer = Observer { metrics, log_style: LogStyle::Line, recorder: None };
+        let webhook = Webhook::new(injector(), &limits, observer);
         let door = server::Door::new(tls, limits, ConnectionMetrics::default());
         let served = tokio::spawn(bound.serve(door, webhook, shutdown));
         Self { addr, trusted: made.cert.der().clone(), stop, served }

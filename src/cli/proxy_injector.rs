@@ -10,9 +10,12 @@ use std::{
 
 use clap::Parser;
 
-use crate::{go::number::parse_bool, webhook::LogStyle};
+use crate::{go::number::parse_bool, observer::LogStyle};
 
 use super::{CommandError, serve};
+
+/// Only where this is set is there a gRPC door: Linkerd's injector has none.
+const GRPC_ADDR: &str = "INJECTD_GRPC_ADDR";
 
 /// The flags of `linkerd-proxy-injector` (`linkerd.md` §3), as Go reads them.
 const FLAGS: [Flag; 8] = [
@@ -121,6 +124,9 @@ pub(super) fn run(args: Args) -> Result<(), CommandError> {
         Parsed::Help => return say(&usage()),
         Parsed::Version => return say(concat!(env!("CARGO_PKG_VERSION"), "\n")),
     };
+    if !is_set(GRPC_ADDR) {
+        serve.push("--grpc-addr=".to_owned());
+    }
     for (flag, variable, path) in MOUNTS {
         if !is_set(variable) {
             serve.extend([flag.to_owned(), path.to_owned()]);

@@ -1,39 +1,52 @@
 //! `injectd serve`: the doors, until told to stop.
 
 use std::{
+    future::ready,
     io::{self, Write as _},
-    net::SocketAddr,
     path::PathBuf,
     sync::Arc,
     time::Duration,
 };
 
-use arc_swap::ArcSwap;
+use futures_util::{FutureExt as _, future::join};
 use kube::Client;
-use rustls::ServerConfig;
-use tracing::{info, warn};
+use tokio::time::interval;
+use tracing::info;
 
 use super::{
     CommandError,
     config::{Bundle, ConfigArgs},
-    input,
 };
 use crate::{
     admin::Admin,
     cluster::{self, Events, Lookups, Owners, WatchedNamespaces},
     events::Recorder,
+    grpc::{Grpc, WebhookAndGrpc},
     injector::Injector,
     log,
     metrics::{
         CacheMetrics, ConnectionMetrics, EventMetrics, Registry, ReloadMetrics, ReviewMetrics,
         WatchMetrics,
     },
+    observer::{LogStyle, Observer},
+    profiler,
     readiness::Readiness,
     reload::{self, Files},
-    server::{self, Bound, Door, Limits, Shutdown},
-    tls::{self, Identity},
-    webhook::{LogStyle, Webhook},
+    server::{self, Addr, Bound, Door, Limits, Shutdown},
+    tls::{HTTP, HTTP2},
+    webhook::Webhook,
 };
+
+mod grpc;
+mod tls;
+
+use self::{
+    grpc::GrpcArgs,
+    tls::{ClientCa, DoorTls, TlsArgs},
+};
+
+/// How often the number of cached entries is told.
+const ENTRIES_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Serve the admission webhook
 #[derive(Debug, clap::Args)]
@@ -56,12 +69,8 @@ pub(super) struct Args {
     /// Address of the admin door: /ping, /live, /ready and /metrics, without TLS
     #[arg(long, value_name = "ADDR", default_value = ":9995")]
     metrics_addr: String,
-    /// Certificate chain of the webhook, PEM, leaf first [default: made at start, self-signed]
-    #[arg(long, value_name = "FILE", requires = "tls_key", env = "INJECTD_TLS_CERT")]
-    tls_cert: Option<PathBuf>,
-    /// Private key of the certificate, PEM
-    #[arg(long, value_name = "FILE", requires = "tls_cert", env = "INJECTD_TLS_KEY")]
-    tls_key: Option<PathBuf>,
+    #[command(flatten)]
+    tls: TlsArgs,
     /// Certificates as PEM: only clients with one of this CA are answered [default: everybody is]
     #[arg(long, value_name = "FILE", env = "INJECTD_CLIENT_CA")]
     client_ca: Option<PathBuf>,
@@ -80,6 +89,8 @@ pub(super) struct Args {
     #[command(flatten)]
     config: ConfigArgs,
     #[command(flatten)]
+    grpc: GrpcArgs,
+    #[command(flatten)]
     limits: Limits,
 }
 
@@ -96,6 +107,7 @@ pub(super) fn run(args: Args, log_style: LogStyle) -> Result<(), CommandError> {
 }
 
 async fn serve(args: Arc<Args>, log_style: LogStyle) -> Result<(), CommandError> {
+    args.grpc.check(args.standalone)?;
     let registry = Arc::new(Registry::new());
     registry.set("injectd_build_info", &[("version", env!("CARGO_PKG_VERSION").to_owned())], 1.0);
     let readiness = Readiness::default();
@@ -103,27 +115,73 @@ async fn serve(args: Arc<Args>, log_style: LogStyle) -> Result<(), CommandError>
     let shutdown = Shutdown::at_signals(readiness.clone())
         .map_err(|error| CommandError::failed("cannot listen for signals", error))?;
     let admin_addr = args.open_admin(&registry, &readiness, shutdown.clone(), log_style).await?;
-    let client = args.client().await?;
-    let injector = args.injector(client.clone(), &registry, &readiness)?;
-    let recorder = client.map(|client| {
+    let cluster = args.cluster().await?;
+    let injector = args.injector(cluster.as_ref(), &registry, &readiness)?;
+    let recorder = cluster.as_ref().map(|cluster| {
         let metrics = EventMetrics::register(&registry);
-        Recorder::start(Arc::clone(&injector), Events::new(client), metrics)
+        Recorder::start(Arc::clone(&injector), Events::new(cluster.client.clone()), metrics)
     });
-    let tls = args.tls(&registry)?;
+    let observer = |door| Observer {
+        metrics: ReviewMetrics::register(&registry, door),
+        log_style,
+        recorder: recorder.clone(),
+    };
+    let webhook = Webhook::new(Arc::clone(&injector), &args.limits, observer("webhook"));
+    let grpc = if args.grpc.is_served() {
+        let access = args.grpc.access(cluster.as_ref(), args.reload_interval, &registry)?;
+        let (readiness, shutdown) = (readiness.clone(), shutdown.clone());
+        let observer = observer("grpc");
+        let injector = Arc::clone(&injector);
+        Some(Grpc::new(injector, &args.limits, observer, access, readiness, shutdown))
+    } else {
+        None
+    };
+    let tls = args.webhook_tls().follow(args.reload_interval, &registry)?;
     let bound =
         Bound::bind(&args.addr).await.map_err(|error| addr_error("--addr", &args.addr, error))?;
+    let grpc_bound = args.grpc.bind().await?;
     match log_style {
         // Nobody has to read it.
-        LogStyle::Line => drop(announce(bound.local_addr(), admin_addr)),
+        LogStyle::Line => drop(announce(bound.addr(), grpc_bound.as_ref(), &admin_addr)),
         LogStyle::Linkerd => info!("listening at {}", args.addr),
     }
-    let metrics = ReviewMetrics::register(&registry, "webhook");
-    let webhook = Webhook::new(injector, &args.limits, metrics, log_style, recorder);
-    let metrics = ConnectionMetrics::register(&registry, "webhook");
-    let door = Door::new(tls, args.limits.clone(), metrics);
+    let door = |name, tls| {
+        Door::new(tls, args.limits.clone(), ConnectionMetrics::register(&registry, name))
+    };
+    let grpc_served = match (grpc_bound, &grpc) {
+        (Some(bound), Some(grpc)) => {
+            let tls = args.grpc_tls().follow(args.reload_interval, &registry)?;
+            let served = bound.serve(door("grpc", tls), grpc.clone(), shutdown.clone());
+            served.boxed()
+        }
+        _ => ready(()).boxed(),
+    };
+    let webhook_served = match grpc.filter(|_| args.grpc.grpc_on_webhook) {
+        Some(grpc) => {
+            let both = WebhookAndGrpc { webhook, grpc };
+            bound.serve(door("webhook", tls), both, shutdown).boxed()
+        }
+        None => bound.serve(door("webhook", tls), webhook, shutdown).boxed(),
+    };
+    tokio::spawn(tell_entries(injector));
     drop(starting);
-    bound.serve(door, webhook, shutdown).await;
+    join(webhook_served, grpc_served).await;
     Ok(())
+}
+
+/// Tells for ever how much is kept.
+async fn tell_entries(injector: Arc<Injector>) {
+    let mut ticks = interval(ENTRIES_INTERVAL);
+    loop {
+        ticks.tick().await;
+        injector.tell_entries().await;
+    }
+}
+
+/// What a cluster is asked with.
+struct Cluster {
+    client: Client,
+    lookups: Arc<Lookups>,
 }
 
 impl Args {
@@ -138,14 +196,17 @@ impl Args {
         readiness: &Readiness,
         mut shutdown: Shutdown,
         log_style: LogStyle,
-    ) -> Result<SocketAddr, CommandError> {
+    ) -> Result<Addr, CommandError> {
         let addr = &self.metrics_addr;
         if log_style == LogStyle::Linkerd {
             info!("starting admin server on {addr}");
         }
         let bound =
             Bound::bind(addr).await.map_err(|error| addr_error("--metrics-addr", addr, error))?;
-        let local_addr = bound.local_addr();
+        let local_addr = bound.addr().clone();
+        if self.enable_pprof {
+            profiler::prepare();
+        }
         let admin = Admin {
             readiness: readiness.clone(),
             exporter: registry.exporter(),
@@ -157,27 +218,30 @@ impl Args {
         Ok(local_addr)
     }
 
-    /// A client for the cluster to serve; none standalone.
-    async fn client(&self) -> Result<Option<Client>, CommandError> {
+    /// The cluster to serve; none standalone.
+    async fn cluster(&self) -> Result<Option<Cluster>, CommandError> {
         if self.standalone {
             return Ok(None);
         }
         self.config.must_suit_a_cluster()?;
-        let client = cluster::client(self.kubeconfig.as_deref()).await;
-        client.map(Some).map_err(|error| CommandError::failed("serve", error))
+        let client = cluster::client(self.kubeconfig.as_deref())
+            .await
+            .map_err(|error| CommandError::failed("serve", error))?;
+        let lookups = Lookups::new(self.max_waiting as usize, self.lookup_timeout);
+        Ok(Some(Cluster { client, lookups: Arc::new(lookups) }))
     }
 
     /// An injector that takes over changed values and trust roots.
     fn injector(
         self: &Arc<Self>,
-        client: Option<Client>,
+        cluster: Option<&Cluster>,
         registry: &Arc<Registry>,
         readiness: &Readiness,
     ) -> Result<Arc<Injector>, CommandError> {
         let files = Files::new(self.config.files());
-        let injector = match client {
+        let injector = match cluster {
             None => self.config.standalone_injector(&[], Bundle::Certificates)?,
-            Some(client) => self.cluster_injector(client, registry, readiness)?,
+            Some(cluster) => self.cluster_injector(cluster, registry, readiness)?,
         };
         let injector = Arc::new(injector.counting(CacheMetrics::register(registry, "templates")));
         tell_config(registry, &injector);
@@ -199,86 +263,37 @@ impl Args {
     /// An injector for a cluster; the process is ready once the namespaces are known.
     fn cluster_injector(
         &self,
-        client: Client,
+        cluster: &Cluster,
         registry: &Registry,
         readiness: &Readiness,
     ) -> Result<Injector, CommandError> {
-        let lookups = Arc::new(Lookups::new(self.max_waiting as usize, self.lookup_timeout));
+        let Cluster { client, lookups } = cluster;
         let metrics = WatchMetrics::register(registry, "namespaces");
-        let namespaces = WatchedNamespaces::new(client.clone(), Arc::clone(&lookups), metrics);
+        let namespaces = WatchedNamespaces::new(client.clone(), Arc::clone(lookups), metrics);
         let namespaces = Arc::new(namespaces);
-        let owners = Owners::new(client, lookups, CacheMetrics::register(registry, "owners"));
+        let metrics = CacheMetrics::register(registry, "owners");
+        let owners = Owners::new(client.clone(), Arc::clone(lookups), metrics);
         let injector = self.config.cluster_injector(Arc::clone(&namespaces), Arc::new(owners))?;
         info!("waiting for caches to sync");
         tokio::spawn(namespaces.follow(readiness.hold()));
         Ok(injector)
     }
 
-    /// TLS that takes over a changed certificate and CA of clients.
-    fn tls(self: &Arc<Self>, registry: &Arc<Registry>) -> Result<server::CurrentTls, CommandError> {
-        let files = [&self.tls_cert, &self.tls_key, &self.client_ca];
-        let files = Files::new(files.into_iter().flatten().cloned());
-        let tls: server::CurrentTls = Arc::new(ArcSwap::new(self.server_config(registry)?));
-        let metrics = ReloadMetrics::register(registry, "tls");
-        let (args, registry, reloaded) = (Arc::clone(self), Arc::clone(registry), Arc::clone(&tls));
-        let reload = move || {
-            reloaded.store(args.server_config(&registry)?);
-            info!("Updated certificate");
-            Ok::<_, CommandError>(())
-        };
-        reload::follow("tls", files, self.reload_interval, metrics, reload)
-            .map_err(|error| CommandError::failed("cannot follow files", error))?;
-        Ok(tls)
-    }
-
-    fn server_config(&self, registry: &Registry) -> Result<Arc<ServerConfig>, CommandError> {
-        let identity = self.identity()?;
-        let expires = identity.expires();
-        let client_ca = self.client_ca.as_deref().map(input::read).transpose()?;
-        let config = tls::server_config(identity, client_ca.as_deref())
-            .map_err(|error| CommandError::failed(self.tls_files(), error))?;
-        if let Some(expires) = expires {
-            if !is_in_future(expires) {
-                warn!(
-                    files = self.tls_files(),
-                    "the certificate has expired: API servers refuse it"
-                );
-            }
-            #[expect(
-                clippy::cast_precision_loss,
-                reason = "seconds since 1970 are exact for long"
-            )]
-            registry.set("injectd_certificate_expiry_timestamp_seconds", &[], expires as f64);
-        }
-        Ok(config)
-    }
-
-    fn identity(&self) -> Result<Identity, CommandError> {
-        match (&self.tls_cert, &self.tls_key) {
-            (Some(cert), Some(key)) => Identity::from_pem(&input::read(cert)?, &input::read(key)?)
-                .map_err(|error| CommandError::failed(self.tls_files(), error)),
-            _ => Identity::self_signed()
-                .map_err(|error| CommandError::failed("cannot make a certificate", error)),
-        }
-    }
-
-    /// What files are called in messages.
-    fn tls_files(&self) -> String {
-        let flags = [
-            ("--tls-cert", &self.tls_cert),
-            ("--tls-key", &self.tls_key),
-            ("--client-ca", &self.client_ca),
-        ];
-        let given = flags.into_iter().filter_map(|(flag, path)| {
-            path.as_ref().map(|path| format!("{flag} {}", path.display()))
+    fn webhook_tls(&self) -> DoorTls {
+        let own = self.client_ca.clone().map(|path| ClientCa {
+            flag: "--client-ca",
+            path,
+            is_required: true,
         });
-        given.collect::<Vec<_>>().join(", ")
+        let grpc = self.grpc.client_ca().filter(|_| self.grpc.grpc_on_webhook);
+        let (identity, client_ca) = (self.tls.clone(), own.or(grpc));
+        DoorTls { what: "tls", identity, client_ca, protocols: &HTTP }
     }
-}
 
-fn is_in_future(seconds: i64) -> bool {
-    let now = std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs());
-    u64::try_from(seconds).is_ok_and(|seconds| seconds > now)
+    fn grpc_tls(&self) -> DoorTls {
+        let (identity, client_ca) = (self.tls.clone(), self.grpc.client_ca());
+        DoorTls { what: "grpc_tls", identity, client_ca, protocols: &HTTP2 }
+    }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "configurations are few")]
@@ -296,16 +311,21 @@ fn addr_error(flag: &str, addr: &str, error: io::Error) -> CommandError {
     CommandError::failed(flag, error)
 }
 
-/// Tells where the door is and how to try it.
-fn announce(addr: SocketAddr, admin: SocketAddr) -> io::Result<()> {
-    let host = if addr.ip().is_unspecified() { "localhost".into() } else { addr.ip().to_string() };
-    let host = if host.contains(':') { format!("[{host}]") } else { host };
-    let url = format!("https://{host}:{}/", addr.port());
+/// Tells where the doors are and how to try the webhook.
+fn announce(addr: &Addr, grpc: Option<&Bound>, admin: &Addr) -> io::Result<()> {
+    let url = match addr {
+        Addr::Tcp(addr) if addr.ip().is_unspecified() => format!("localhost:{}", addr.port()),
+        addr => addr.to_string(),
+    };
     let mut out = io::stdout().lock();
     writeln!(out, "webhook door: {addr} (TLS 1.3, HTTP/1.1 and HTTP/2)")?;
+    if let Some(grpc) = grpc {
+        let tls = if matches!(grpc.addr(), Addr::Unix(_)) { "no TLS" } else { "TLS 1.3" };
+        writeln!(out, "gRPC door: {} ({tls}, injectd.v1.Injector)", grpc.addr())?;
+    }
     writeln!(out, "admin door: {admin} (/ping, /live, /ready, /metrics)")?;
     writeln!(out, "try it: inject a pod and read the patch")?;
-    writeln!(out, "  curl -sk {url} -d '{EXAMPLE_REVIEW}' \\")?;
+    writeln!(out, "  curl -sk https://{url}/ -d '{EXAMPLE_REVIEW}' \\")?;
     writeln!(out, "    | sed 's/.*\"patch\":\"\\([^\"]*\\)\".*/\\1/' | base64 -d")?;
     out.flush()
 }

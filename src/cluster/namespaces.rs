@@ -24,6 +24,8 @@ use crate::{log, metrics::WatchMetrics, namespaces::Annotations, pod::TextMap, r
 const MAX_NAMESPACES: u64 = 200_000;
 /// Length of a watch: one that died in silence is noticed soon after.
 const WATCH_SECONDS: u32 = 60;
+/// Namespaces that are listed at a time: each comes with everything its owners wrote on it.
+const PAGE_SIZE: u32 = 50;
 
 /// The namespaces of a cluster.
 #[derive(Debug)]
@@ -100,7 +102,7 @@ impl WatchedNamespaces {
     pub async fn follow(self: Arc<Self>, unready: Hold) {
         let mut unready = Some(unready);
         let mut listed = HashSet::new();
-        let config = Config::default().timeout(WATCH_SECONDS);
+        let config = Config::default().timeout(WATCH_SECONDS).page_size(PAGE_SIZE);
         let watch = watcher(self.api.clone(), config).default_backoff();
         let mut watch = std::pin::pin!(watch);
         while let Some(event) = watch.next().await {
@@ -118,8 +120,13 @@ impl WatchedNamespaces {
                     warn!(error, "cannot watch namespaces; what is known serves on");
                 }
             }
-            self.metrics.cache.keep(self.known.entry_count());
         }
+    }
+
+    /// Tells how many namespaces are kept.
+    pub async fn tell_entries(&self) {
+        self.known.run_pending_tasks().await;
+        self.metrics.cache.keep(self.known.entry_count());
     }
 
     /// Whether every namespace has been listed with this event.

@@ -86,8 +86,13 @@ impl Owners {
         if !is_certain {
             self.known.invalidate(&key).await;
         }
-        self.metrics.keep(self.known.entry_count());
         Ok(found)
+    }
+
+    /// Tells how many owners are kept.
+    pub async fn tell_entries(&self) {
+        self.known.run_pending_tasks().await;
+        self.metrics.keep(self.known.entry_count());
     }
 
     async fn ask(&self, key: &Key) -> Result<Found, kube::Error> {

@@ -27,8 +27,7 @@ pub trait Read<'a>: Default {
 }
 
 /// What was expected, where, and what was found.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
+#[derive(Debug)]
 pub struct ReadError(Box<Problem>);
 
 #[derive(Debug)]
@@ -390,21 +389,32 @@ impl ReadError {
         self.0.path.push(step);
         self
     }
-}
 
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, step) in self.path.iter().rev().enumerate() {
-            match step {
-                Step::Member(key) if index > 0 => write!(f, ".{key}")?,
-                Step::Member(key) => f.write_str(key)?,
-                Step::Item(index) => write!(f, "[{index}]")?,
-            }
-        }
-        let separator = if self.path.is_empty() { "" } else { ": " };
-        write!(f, "{separator}expected {}, found {}", self.expected, self.found)
+    /// Path of the field; empty for the whole.
+    #[must_use]
+    pub fn field(&self) -> String {
+        self.0.path.iter().rev().fold(String::new(), |field, step| match step {
+            Step::Member(key) if field.is_empty() => key.clone(),
+            Step::Member(key) => format!("{field}.{key}"),
+            Step::Item(index) => format!("{field}[{index}]"),
+        })
+    }
+
+    /// What is wrong with the field.
+    #[must_use]
+    pub fn problem(&self) -> String {
+        format!("expected {}, found {}", self.0.expected, self.0.found)
     }
 }
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (field, problem) = (self.field(), self.problem());
+        if field.is_empty() { f.write_str(&problem) } else { write!(f, "{field}: {problem}") }
+    }
+}
+
+impl std::error::Error for ReadError {}
 
 #[cfg(test)]
 mod tests;

@@ -63,7 +63,9 @@ pub fn in_words(reasons: SkipReasons) -> String {
     reasons.iter().map(words).collect::<Vec<_>>().join(", ")
 }
 
-fn words(reason: SkipReason) -> &'static str {
+/// A reason in words.
+#[must_use]
+pub fn words(reason: SkipReason) -> &'static str {
     match reason {
         SkipReason::HostNetwork => "hostNetwork is enabled",
         SkipReason::SidecarExists => "pod has a sidecar injected already",

@@ -50,6 +50,8 @@ pub enum Refused {
     Requests,
     /// The client left in the middle of its request.
     Aborted,
+    /// The caller is not one that is let in.
+    Caller,
     /// 503: the API server does not tell what the answer depends on, or too many reviews wait.
     Cluster,
 }
@@ -153,7 +155,7 @@ impl Default for ReviewMetrics {
 // === impl Refused ===
 
 impl Refused {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::NotAReview,
         Self::Method,
         Self::SlowBody,
@@ -162,6 +164,7 @@ impl Refused {
         Self::Deadline,
         Self::Requests,
         Self::Aborted,
+        Self::Caller,
         Self::Cluster,
     ];
 
@@ -177,6 +180,7 @@ impl Refused {
             Self::Deadline => "deadline",
             Self::Requests => "requests",
             Self::Aborted => "aborted",
+            Self::Caller => "caller",
             Self::Cluster => "cluster",
         }
     }

@@ -2,6 +2,7 @@
 
 use std::{
     convert::Infallible,
+    error::Error,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -17,10 +18,11 @@ use futures_util::{
 use http_body_util::{BodyExt as _, Full};
 use hyper::{
     Request, Response, StatusCode, Version,
-    body::Incoming,
+    body::{Body, Incoming},
     header::{CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER},
     service::Service,
 };
+use rustls::pki_types::CertificateDer;
 use tokio::time::timeout;
 use tracing::debug;
 
@@ -32,25 +34,38 @@ const DISCARD_TIMEOUT: Duration = Duration::from_secs(5);
 /// An answer of a door.
 pub type Answered = Response<Full<Bytes>>;
 
-type Answering = Result<Answered, Infallible>;
+type Answering<B> = Result<Response<B>, Infallible>;
 
 /// A service that a door is opened for: it answers every request.
 pub trait Answers:
-    Service<Request<Incoming>, Response = Answered, Error = Infallible, Future: Send>
-    + Clone
+    Service<
+        Request<Incoming>,
+        Response = Response<<Self as Answers>::Body>,
+        Error = Infallible,
+        Future: Send,
+    > + Clone
     + Send
     + Sync
     + 'static
 {
+    /// Of its answers.
+    type Body: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static;
+
+    /// The same service, for the requests of one caller.
+    #[must_use]
+    fn of_caller(self, _caller: Caller) -> Self {
+        self
+    }
+
+    /// Tells that there are too many connections.
+    fn overloaded(&self) -> Response<Self::Body>;
 }
 
-impl<S> Answers for S where
-    S: Service<Request<Incoming>, Response = Answered, Error = Infallible, Future: Send>
-        + Clone
-        + Send
-        + Sync
-        + 'static
-{
+/// Who opened a connection.
+#[derive(Debug, Clone, Default)]
+pub struct Caller {
+    /// The client's certificate, which the door's CA has signed.
+    pub certificate: Option<CertificateDer<'static>>,
 }
 
 /// The service of one connection: the door's own, or 503 where there are too many connections.
@@ -62,34 +77,39 @@ pub struct Gate<S> {
 }
 
 impl<S> Gate<S> {
-    pub(super) fn new(service: S, is_served: bool, is_draining: Arc<AtomicBool>) -> Self {
+    /// The gate of a connection.
+    pub fn new(service: S, is_served: bool, is_draining: Arc<AtomicBool>) -> Self {
         Self { service, is_served, is_draining }
     }
 }
 
 impl<S: Answers> Service<Request<Incoming>> for Gate<S> {
-    type Response = Answered;
+    type Response = Response<S::Body>;
     type Error = Infallible;
-    type Future = Either<BoxFuture<'static, Answering>, Map<S::Future, fn(Answering) -> Answering>>;
+    type Future = Either<
+        BoxFuture<'static, Answering<S::Body>>,
+        Map<S::Future, fn(Answering<S::Body>) -> Answering<S::Body>>,
+    >;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         let is_last = !self.is_served || self.is_draining.load(Ordering::Acquire);
         let is_closing = is_last && request.version() < Version::HTTP_2;
-        let finish: fn(Answering) -> Answering =
+        let finish: fn(Answering<S::Body>) -> Answering<S::Body> =
             if is_closing { closing } else { |answered| answered };
         if self.is_served {
             return Either::Right(self.service.call(request).map(finish));
         }
+        let overloaded = self.service.overloaded();
         let turn_away = async move {
             discard(request.into_body()).await;
-            finish(Ok(overloaded("too many connections\n")))
+            finish(Ok(overloaded))
         };
         Either::Left(turn_away.boxed())
     }
 }
 
 /// Asks the client to open another connection for its next request.
-fn closing(answered: Answering) -> Answering {
+fn closing<B>(answered: Answering<B>) -> Answering<B> {
     answered.map(|mut response| {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         response

@@ -10,6 +10,8 @@ use tokio::{
     sync::watch,
 };
 
+use tracing::info;
+
 use crate::readiness::Readiness;
 
 /// Tells when to stop.
@@ -44,6 +46,7 @@ impl Shutdown {
                 _ = interrupt.recv() => Signalled::ToInterrupt,
             };
             let _not_ready = readiness.hold();
+            info!("shutting down webhook server");
             tell.send_replace(first);
             tokio::select! {
                 _ = terminate.recv() => {}

@@ -20,7 +20,8 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 /// Between two looks at what is waited for.
 const LOOK_INTERVAL: Duration = Duration::from_millis(5);
 
-const ADDRESSES: [&str; 4] = ["--addr", "127.0.0.1:0", "--metrics-addr", "127.0.0.1:0"];
+const ADDRESSES: [&str; 6] =
+    ["--addr", "127.0.0.1:0", "--metrics-addr", "127.0.0.1:0", "--grpc-addr", "127.0.0.1:0"];
 
 /// A running injectd; killed when it is dropped.
 pub(super) struct Process {

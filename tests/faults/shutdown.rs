@@ -131,7 +131,16 @@ async fn a_process_that_was_killed_starts_again_on_its_ports() {
     process.kill().await;
     assert!(kept.try_review(REVIEW).await.is_err(), "nobody must be there");
     let [addr, metrics_addr] = &addresses;
-    let args = ["serve", "--standalone", "--addr", addr, "--metrics-addr", metrics_addr];
+    let args = [
+        "serve",
+        "--standalone",
+        "--addr",
+        addr,
+        "--metrics-addr",
+        metrics_addr,
+        "--grpc-addr",
+        "",
+    ];
     let process = Process::announced(injectd(&args)).await;
     assert_eq!(process.webhook.to_string(), *addr);
     process.must_still_serve().await;

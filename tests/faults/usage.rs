@@ -16,6 +16,9 @@ async fn serve(args: &[&str]) -> Ended {
             all.extend([flag, "127.0.0.1:0"]);
         }
     }
+    if !args.contains(&"--grpc-addr") {
+        all.extend(["--grpc-addr", ""]);
+    }
     run(injectd(&[&all, args].concat())).await
 }
 

@@ -32,32 +32,10 @@ impl Default for CoreSubject {
 
 impl Subject for CoreSubject {
     fn answer(&mut self, release: Release, config: &ConfigSet, case: &Case) -> SubjectAnswer {
-        let (year, month, number) = release.edge;
-        let snapshot = Snapshot::new(
-            Config {
-                values: &config.values_yaml,
-                trust_roots: &config.trust_roots,
-                control_plane_namespace: "linkerd",
-                fallback_release: Some(if release.stable_2_14 {
-                    CoreRelease::stable_2_14()
-                } else {
-                    CoreRelease::edge(year, month, number)
-                }),
-            },
-            1,
-        );
-        let snapshot = match snapshot {
-            Ok(snapshot) => snapshot,
-            Err(error) => return SubjectAnswer::Refused(error.to_string()),
+        let injector = match injector(release, config, case) {
+            Ok(injector) => injector,
+            Err(refusal) => return SubjectAnswer::Refused(refusal),
         };
-        let mut objects = Objects::default();
-        for object in case.objects.iter().chain(&case.get_only) {
-            // An object without a name cannot be looked up.
-            drop(objects.add(object));
-        }
-        let objects = Arc::new(objects);
-        let workloads = Workloads::Listed(Arc::clone(&objects));
-        let injector = Injector::new(snapshot, Namespaces::Listed(objects), workloads);
         self.runtime.block_on(async {
             SubjectAnswer::Answered(Box::new(match injector.review(&case.body).await {
                 Ok(answer) => answered(&answer, &injector).await,
@@ -65,6 +43,37 @@ impl Subject for CoreSubject {
             }))
         })
     }
+}
+
+/// The injector of a case: its configuration, and its cluster. Else why there is none.
+pub(crate) fn injector(
+    release: Release,
+    config: &ConfigSet,
+    case: &Case,
+) -> Result<Injector, String> {
+    let (year, month, number) = release.edge;
+    let snapshot = Snapshot::new(
+        Config {
+            values: &config.values_yaml,
+            trust_roots: &config.trust_roots,
+            control_plane_namespace: "linkerd",
+            fallback_release: Some(if release.stable_2_14 {
+                CoreRelease::stable_2_14()
+            } else {
+                CoreRelease::edge(year, month, number)
+            }),
+        },
+        1,
+    );
+    let snapshot = snapshot.map_err(|error| error.to_string())?;
+    let mut objects = Objects::default();
+    for object in case.objects.iter().chain(&case.get_only) {
+        // An object without a name cannot be looked up.
+        drop(objects.add(object));
+    }
+    let objects = Arc::new(objects);
+    let workloads = Workloads::Listed(Arc::clone(&objects));
+    Ok(Injector::new(snapshot, Namespaces::Listed(objects), workloads))
 }
 
 fn not_a_review() -> Answered {

@@ -1,0 +1,131 @@
+//! The TLS of the doors: the process's identity, what is asked of clients, and changes of both.
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use arc_swap::ArcSwap;
+use rustls::ServerConfig;
+use tracing::{info, warn};
+
+use super::super::{CommandError, input};
+use crate::{
+    metrics::{Registry, ReloadMetrics},
+    reload::{self, Files},
+    server::CurrentTls,
+    tls::{self, ClientAuth, Identity},
+};
+
+/// Certificate and key of the doors.
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct TlsArgs {
+    /// Certificate chain of the doors, PEM, leaf first [default: made at start, self-signed]
+    #[arg(long, value_name = "FILE", requires = "tls_key", env = "INJECTD_TLS_CERT")]
+    tls_cert: Option<PathBuf>,
+    /// Private key of the certificate, PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert", env = "INJECTD_TLS_KEY")]
+    tls_key: Option<PathBuf>,
+}
+
+/// A CA whose clients a door knows.
+#[derive(Debug, Clone)]
+pub(super) struct ClientCa {
+    /// The flag that names the file.
+    pub(super) flag: &'static str,
+    pub(super) path: PathBuf,
+    /// Whether a client without its certificate is turned away.
+    pub(super) is_required: bool,
+}
+
+/// What a door's TLS is made of.
+#[derive(Debug, Clone)]
+pub(super) struct DoorTls {
+    /// What changes are counted as.
+    pub(super) what: &'static str,
+    pub(super) identity: TlsArgs,
+    pub(super) client_ca: Option<ClientCa>,
+    pub(super) protocols: &'static [&'static str],
+}
+
+impl DoorTls {
+    /// The TLS of a door, which takes over changed files.
+    pub(super) fn follow(
+        self,
+        interval: Duration,
+        registry: &Arc<Registry>,
+    ) -> Result<CurrentTls, CommandError> {
+        let Self { identity, client_ca, .. } = &self;
+        let client_ca = client_ca.as_ref().map(|ca| &ca.path);
+        let files = [identity.tls_cert.as_ref(), identity.tls_key.as_ref(), client_ca];
+        let files = Files::new(files.into_iter().flatten().cloned());
+        let tls: CurrentTls = Arc::new(ArcSwap::new(self.server_config(registry)?));
+        let (what, metrics) = (self.what, ReloadMetrics::register(registry, self.what));
+        let (registry, reloaded) = (Arc::clone(registry), Arc::clone(&tls));
+        let reload = move || {
+            reloaded.store(self.server_config(&registry)?);
+            info!("Updated certificate");
+            Ok::<_, CommandError>(())
+        };
+        reload::follow(what, files, interval, metrics, reload)
+            .map_err(|error| CommandError::failed("cannot follow files", error))?;
+        Ok(tls)
+    }
+
+    fn server_config(&self, registry: &Registry) -> Result<Arc<ServerConfig>, CommandError> {
+        let identity = self.identity.read()?;
+        let expires = identity.expires();
+        let roots = self.client_ca.as_ref().map(|ca| input::read(&ca.path)).transpose()?;
+        let client_auth = match (&self.client_ca, &roots) {
+            (Some(ClientCa { is_required: true, .. }), Some(roots)) => ClientAuth::Required(roots),
+            (Some(_), Some(roots)) => ClientAuth::Offered(roots),
+            _ => ClientAuth::None,
+        };
+        let config = tls::server_config(identity, client_auth, self.protocols)
+            .map_err(|error| CommandError::failed(self.names(), error))?;
+        if let Some(expires) = expires {
+            if !is_in_future(expires) {
+                warn!(files = self.names(), "the certificate has expired: API servers refuse it");
+            }
+            #[expect(
+                clippy::cast_precision_loss,
+                reason = "seconds since 1970 are exact for long"
+            )]
+            registry.set("injectd_certificate_expiry_timestamp_seconds", &[], expires as f64);
+        }
+        Ok(config)
+    }
+
+    /// What files are called in messages.
+    fn names(&self) -> String {
+        let client_ca = self.client_ca.as_ref().map(|ca| (ca.flag, &ca.path));
+        let given = self.identity.files().chain(client_ca);
+        given
+            .map(|(flag, path)| format!("{flag} {}", path.display()))
+            .collect::<Vec<_>>()
+            .join(", ")
+    }
+}
+
+impl TlsArgs {
+    fn read(&self) -> Result<Identity, CommandError> {
+        match (&self.tls_cert, &self.tls_key) {
+            (Some(cert), Some(key)) => {
+                let names: Vec<_> =
+                    self.files().map(|(flag, path)| format!("{flag} {}", path.display())).collect();
+                Identity::from_pem(&input::read(cert)?, &input::read(key)?)
+                    .map_err(|error| CommandError::failed(names.join(", "), error))
+            }
+            _ => Identity::self_signed()
+                .map_err(|error| CommandError::failed("cannot make a certificate", error)),
+        }
+    }
+
+    /// Files that were given, by their flags.
+    fn files(&self) -> impl Iterator<Item = (&'static str, &PathBuf)> {
+        let files = [("--tls-cert", &self.tls_cert), ("--tls-key", &self.tls_key)];
+        files.into_iter().filter_map(|(flag, path)| Some((flag, path.as_ref()?)))
+    }
+}
+
+fn is_in_future(seconds: i64) -> bool {
+    let now = std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs());
+    u64::try_from(seconds).is_ok_and(|seconds| seconds > now)
+}

@@ -1,0 +1,241 @@
+//! The gRPC door: the injection core for other components of a control plane.
+//!
+//! HTTP/2 by the same server as the webhook; tonic speaks gRPC. What is asked for is in
+//! `proto/injectd/v1/injectd.proto`. Not for what an answer means: that is the injector's.
+
+use std::{convert::Infallible, sync::Arc};
+
+use futures_util::{
+    FutureExt as _,
+    future::{BoxFuture, Either},
+};
+use http_body_util::Either as EitherBody;
+use hyper::{Request, Response, body::Incoming, header::CONTENT_TYPE, service::Service};
+use tokio::{
+    sync::Semaphore,
+    time::{Instant, timeout_at},
+};
+use tonic::{
+    Status,
+    codec::CompressionEncoding,
+    server::NamedService,
+    service::{Routes, RoutesBuilder},
+};
+use tonic_health::{ServingStatus, server::HealthReporter};
+
+use crate::{
+    injector::Injector,
+    metrics::Refused,
+    observer::Observer,
+    readiness::Readiness,
+    server::{Answers, Caller, Limits, Shutdown},
+    webhook::{MAX_BODY_BYTES, Webhook},
+};
+
+mod access;
+mod body;
+mod deadline;
+mod failure;
+mod service;
+
+pub use access::{Access, Callers};
+
+/// Messages and services, generated from `proto/`; `tests/generated.rs` tells when they are stale.
+#[allow(
+    clippy::pedantic,
+    clippy::allow_attributes_without_reason,
+    missing_docs,
+    unreachable_pub,
+    reason = "generated"
+)]
+pub mod v1 {
+    include!("grpc/injectd.v1.rs");
+}
+
+use body::Room;
+use deadline::Deadline;
+use failure::Failure;
+use service::Service as InjectorService;
+use v1::injector_server::InjectorServer;
+
+/// What `proto/` describes, for reflection.
+const DESCRIPTORS: &[u8] = include_bytes!("grpc/injectd.v1.bin");
+/// The name of the service, which is also that of its health.
+const SERVICE: &str = <InjectorServer<InjectorService> as NamedService>::NAME;
+/// How the path of a stream ends, which has no end of its own.
+const STREAM: &str = "/InjectStream";
+/// Every caller may ask for it.
+const HEALTH: &str = "/grpc.health.v1.Health/";
+/// What every message of gRPC over HTTP/2 has for a content type, or begins with.
+const GRPC_CONTENT_TYPE: &[u8] = b"application/grpc";
+
+/// The services of the gRPC door.
+#[derive(Debug, Clone)]
+pub struct Grpc {
+    routes: Routes,
+    access: Arc<Access>,
+    room: Room,
+    observer: Arc<Observer>,
+    caller: Caller,
+}
+
+/// Webhook and gRPC on the same port.
+#[derive(Debug, Clone)]
+pub struct WebhookAndGrpc {
+    /// Answers reviews.
+    pub webhook: Webhook,
+    /// Answers gRPC.
+    pub grpc: Grpc,
+}
+
+impl Grpc {
+    /// A door to the injector for callers with access.
+    ///
+    /// # Panics
+    /// Never: the descriptors are those of `proto/`.
+    #[must_use]
+    pub fn new(
+        injector: Arc<Injector>,
+        limits: &Limits,
+        observer: Observer,
+        access: Arc<Access>,
+        readiness: Readiness,
+        shutdown: Shutdown,
+    ) -> Self {
+        let (reporter, health) = tonic_health::server::health_reporter();
+        tokio::spawn(follow(readiness, reporter));
+        let observer = Arc::new(observer);
+        let requests = Semaphore::new(limits.max_requests as usize);
+        let shutdown = (shutdown, limits.drain_delay);
+        let service = InjectorService::new(injector, Arc::clone(&observer), requests, shutdown);
+        let service = InjectorServer::new(service)
+            .accept_compressed(CompressionEncoding::Gzip)
+            .max_decoding_message_size(MAX_BODY_BYTES);
+        let reflection = || {
+            tonic_reflection::server::Builder::configure()
+                .register_encoded_file_descriptor_set(DESCRIPTORS)
+                .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+        };
+        let mut routes = RoutesBuilder::default();
+        routes
+            .add_service(service)
+            .add_service(health)
+            .add_service(reflection().build_v1().expect("the descriptors must be whole"))
+            .add_service(reflection().build_v1alpha().expect("the descriptors must be whole"));
+        Self {
+            routes: routes.routes().prepare(),
+            access,
+            room: Room::new(limits.max_body_memory),
+            observer,
+            caller: Caller::default(),
+        }
+    }
+
+    async fn answer(mut self, request: Request<Incoming>) -> Response<tonic::body::Body> {
+        let deadline = Deadline::of(request.headers());
+        let end = deadline.at(Instant::now());
+        let path = request.uri().path();
+        let is_stream = path.ends_with(STREAM);
+        let is_bounded = !is_stream && path.trim_start_matches('/').starts_with(SERVICE);
+        if !path.starts_with(HEALTH) {
+            let checked = self.access.check(self.caller.certificate.as_ref(), request.headers());
+            let failure = match timeout_at(end, checked).await {
+                Ok(Ok(())) if Instant::now() < end => None,
+                Ok(Ok(())) | Err(_) => Some((Failure::late(), Refused::Deadline)),
+                Ok(Err(failure)) => Some((failure, Refused::Caller)),
+            };
+            if let Some((failure, why)) = failure {
+                self.observer.metrics.refused(why);
+                return Status::from(failure).into_http();
+            }
+        }
+        let mut request = request.map(|body| tonic::body::Body::new(self.room.bounded(body)));
+        request.extensions_mut().insert(deadline);
+        let answered = route(&mut self.routes, request);
+        if !is_bounded {
+            return answered.await;
+        }
+        timeout_at(end, answered).await.unwrap_or_else(|_| {
+            self.observer.metrics.refused(Refused::Deadline);
+            Status::from(Failure::late()).into_http()
+        })
+    }
+}
+
+async fn route(
+    routes: &mut Routes,
+    request: Request<tonic::body::Body>,
+) -> Response<tonic::body::Body> {
+    // Routes are always ready.
+    match tower::Service::call(routes, request).await {
+        Ok(response) => response,
+        Err(never) => match never {},
+    }
+}
+
+/// Tells who asks for health what probes are told.
+async fn follow(readiness: Readiness, reporter: HealthReporter) {
+    loop {
+        let is_ready = readiness.is_ready();
+        let status = if is_ready { ServingStatus::Serving } else { ServingStatus::NotServing };
+        for name in ["", SERVICE] {
+            reporter.set_service_status(name, status).await;
+        }
+        readiness.wait_until(!is_ready).await;
+    }
+}
+
+impl Service<Request<Incoming>> for Grpc {
+    type Response = Response<tonic::body::Body>;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
+
+    fn call(&self, request: Request<Incoming>) -> Self::Future {
+        self.clone().answer(request).map(Ok).boxed()
+    }
+}
+
+impl Answers for Grpc {
+    type Body = tonic::body::Body;
+
+    fn of_caller(self, caller: Caller) -> Self {
+        Self { caller, ..self }
+    }
+
+    fn overloaded(&self) -> Response<Self::Body> {
+        Status::from(Failure::overloaded("too many connections")).into_http()
+    }
+}
+
+type BothBody = EitherBody<<Webhook as Answers>::Body, tonic::body::Body>;
+
+impl Service<Request<Incoming>> for WebhookAndGrpc {
+    type Response = Response<BothBody>;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
+
+    fn call(&self, request: Request<Incoming>) -> Self::Future {
+        let content_type = request.headers().get(CONTENT_TYPE);
+        let is_grpc = content_type.is_some_and(|it| it.as_bytes().starts_with(GRPC_CONTENT_TYPE));
+        let answered = if is_grpc {
+            let answered = self.grpc.call(request);
+            Either::Left(answered.map(|it| it.map(|response| response.map(EitherBody::Right))))
+        } else {
+            let answered = self.webhook.call(request);
+            Either::Right(answered.map(|it| it.map(|response| response.map(EitherBody::Left))))
+        };
+        answered.boxed()
+    }
+}
+
+impl Answers for WebhookAndGrpc {
+    type Body = BothBody;
+
+    fn of_caller(self, caller: Caller) -> Self {
+        Self { grpc: self.grpc.of_caller(caller), ..self }
+    }
+
+    fn overloaded(&self) -> Response<Self::Body> {
+        self.webhook.overloaded().map(EitherBody::Left)
+    }
+}

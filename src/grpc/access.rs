@@ -1,0 +1,109 @@
+//! Who may call: clients with a certificate of a CA, `ServiceAccounts` with a token, or everybody
+//! where only this machine can reach the door.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use hyper::{HeaderMap, header::AUTHORIZATION};
+use rustls::pki_types::CertificateDer;
+use tonic::Code;
+use x509_parser::{extensions::GeneralName, parse_x509_certificate};
+
+use super::failure::Failure;
+use crate::{cluster::Tokens, log};
+
+/// Decides on callers.
+#[derive(Debug)]
+pub struct Access {
+    callers: Callers,
+    allowed: ArcSwap<Option<Vec<String>>>,
+}
+
+/// How callers prove who they are.
+#[derive(Debug)]
+pub enum Callers {
+    /// They need not: only this machine can reach the door.
+    Anybody,
+    /// By a client certificate, which TLS has verified, or a token where there are reviews.
+    Known(Option<Arc<Tokens>>),
+}
+
+impl Access {
+    /// Access for callers who prove one of the names `allowed`: DNS names and URIs of their
+    /// certificate, or the user of their token. Without `allowed` for all who prove any.
+    #[must_use]
+    pub fn new(callers: Callers, allowed: Option<Vec<String>>) -> Self {
+        Self { callers, allowed: ArcSwap::from_pointee(allowed) }
+    }
+
+    /// Takes over other names.
+    pub fn replace_allowed(&self, allowed: Option<Vec<String>>) {
+        self.allowed.store(Arc::new(allowed));
+    }
+
+    /// Lets a caller in.
+    pub(super) async fn check(
+        &self,
+        certificate: Option<&CertificateDer<'_>>,
+        headers: &HeaderMap,
+    ) -> Result<(), Failure> {
+        let Callers::Known(tokens) = &self.callers else { return Ok(()) };
+        let mut known = Vec::new();
+        if let Some(certificate) = certificate {
+            let names = names(certificate);
+            if self.allows(&names) {
+                return Ok(());
+            }
+            known.extend(names);
+        }
+        if let (Some(tokens), Some(token)) = (tokens, bearer(headers)) {
+            let user = tokens.user(token).await.map_err(|error| {
+                Failure::unavailable(format!("the token: {}", log::with_causes(&error)))
+            })?;
+            match user {
+                Some(user) if self.allows(std::slice::from_ref(&user)) => return Ok(()),
+                Some(user) => known.push(user),
+                None if certificate.is_none() => {
+                    let message = "the token is not one that is known for this audience";
+                    return Err(Failure::new(Code::Unauthenticated, message));
+                }
+                None => {}
+            }
+        }
+        if certificate.is_none() && known.is_empty() {
+            let wanted = match tokens {
+                Some(_) => "send a client certificate, or a token as `authorization: Bearer …`",
+                None => "send a client certificate",
+            };
+            return Err(Failure::new(Code::Unauthenticated, wanted));
+        }
+        let names = known.join(", ");
+        let message = format!("none of the caller's names is let in: {names}");
+        Err(Failure::new(Code::PermissionDenied, message))
+    }
+
+    fn allows(&self, names: &[String]) -> bool {
+        match &**self.allowed.load() {
+            Some(allowed) => names.iter().any(|name| allowed.contains(name)),
+            None => true,
+        }
+    }
+}
+
+/// The DNS names and URIs of a certificate.
+fn names(certificate: &CertificateDer<'_>) -> Vec<String> {
+    let Ok((_, certificate)) = parse_x509_certificate(certificate) else { return Vec::new() };
+    let Ok(Some(names)) = certificate.subject_alternative_name() else { return Vec::new() };
+    let names = names.value.general_names.iter().filter_map(|name| match name {
+        GeneralName::DNSName(name) => Some(name.to_ascii_lowercase()),
+        GeneralName::URI(uri) => Some((*uri).to_owned()),
+        _ => None,
+    });
+    names.collect()
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then_some(token.trim()).filter(|it| !it.is_empty())
+}

@@ -1,0 +1,73 @@
+//! Until when a caller waits.
+
+use std::time::Duration;
+
+use hyper::HeaderMap;
+use tokio::time::Instant;
+
+/// What a request gets whose caller does not say how long it waits.
+const DEFAULT: Duration = Duration::from_secs(10);
+/// How gRPC tells how long a caller waits.
+const HEADER: &str = "grpc-timeout";
+
+/// The end of a call, as far as its caller told.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Deadline(Option<Instant>);
+
+impl Deadline {
+    pub(super) fn of(headers: &HeaderMap) -> Self {
+        let timeout = headers.get(HEADER).and_then(|value| parse(value.to_str().ok()?));
+        Self(timeout.and_then(|timeout| Instant::now().checked_add(timeout)))
+    }
+
+    /// The end of a request that began at that time.
+    pub(super) fn at(self, begin: Instant) -> Instant {
+        self.0.unwrap_or(begin + DEFAULT)
+    }
+
+    /// The end of a request of a stream, which may be long.
+    pub(super) fn in_stream(self, begin: Instant) -> Instant {
+        self.at(begin).min(begin + DEFAULT)
+    }
+}
+
+/// Up to eight digits and a unit (gRPC over HTTP/2, "Timeout").
+fn parse(text: &str) -> Option<Duration> {
+    let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+    let is_number = (1..=8).contains(&digits.len()) && digits.bytes().all(|it| it.is_ascii_digit());
+    let number = digits.parse::<u64>().ok().filter(|_| is_number)?;
+    match unit {
+        "H" => Some(Duration::from_secs(number * 3600)),
+        "M" => Some(Duration::from_secs(number * 60)),
+        "S" => Some(Duration::from_secs(number)),
+        "m" => Some(Duration::from_millis(number)),
+        "u" => Some(Duration::from_micros(number)),
+        "n" => Some(Duration::from_nanos(number)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timeouts_are_digits_and_a_unit() {
+        for (text, milliseconds) in [
+            ("1H", 3_600_000),
+            ("2M", 120_000),
+            ("3S", 3000),
+            ("4m", 4),
+            ("99999999S", 99_999_999_000),
+        ] {
+            assert_eq!(parse(text), Some(Duration::from_millis(milliseconds)), "{text}");
+        }
+        assert_eq!(
+            (parse("5u"), parse("6n")),
+            (Some(Duration::from_micros(5)), Some(Duration::from_nanos(6)))
+        );
+        for text in ["", "S", "1", "1s", "+1S", "-1S", "1.5S", "123456789S", "1 S", "é"] {
+            assert_eq!(parse(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! `injectd.v1.Injector`: messages in, messages out, the injector between them.
+
+use std::{
+    borrow::Cow,
+    future::ready,
+    panic::AssertUnwindSafe,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use futures_util::{FutureExt as _, Stream, StreamExt as _, stream};
+use tokio::{
+    sync::Semaphore,
+    time::{Instant, sleep, timeout_at},
+};
+use tonic::{Code, Request, Response, Status, Streaming};
+use tracing::error;
+
+use super::{
+    deadline::Deadline,
+    failure::Failure,
+    v1::{
+        self, InjectRequest, InjectResponse, InjectStreamRequest, InjectStreamResponse,
+        inject_stream_response::Result as StreamResult, injector_server,
+    },
+};
+use crate::{
+    injector::{Injector, Known, ReviewError},
+    linkerd::events,
+    log,
+    metrics::Refused,
+    observer::Observer,
+    outcome::{Outcome, SkipReason, Verdict, Workload},
+    patch::{JsonSink, Reply},
+    pod::TextMap,
+    review::{self, DecodeError, MAX_UID_BYTES, Subject},
+    server::Shutdown,
+};
+
+/// Requests of a stream that are answered at the same time.
+const MAX_OF_STREAM: usize = 64;
+
+/// The service behind the gRPC door.
+#[derive(Debug, Clone)]
+pub(super) struct Service(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    injector: Arc<Injector>,
+    observer: Arc<Observer>,
+    requests: Semaphore,
+    shutdown: Shutdown,
+    drain_delay: Duration,
+}
+
+/// The patch of a response as JSON.
+#[derive(Debug, Default)]
+struct Patch {
+    sink: JsonSink,
+    denial: Option<String>,
+}
+
+impl Service {
+    pub(super) fn new(
+        injector: Arc<Injector>,
+        observer: Arc<Observer>,
+        requests: Semaphore,
+        (shutdown, drain_delay): (Shutdown, Duration),
+    ) -> Self {
+        Self(Arc::new(Shared { injector, observer, requests, shutdown, drain_delay }))
+    }
+}
+
+#[tonic::async_trait]
+impl injector_server::Injector for Service {
+    async fn inject(
+        &self,
+        request: Request<InjectRequest>,
+    ) -> Result<Response<InjectResponse>, Status> {
+        let Self(shared) = self;
+        let end = deadline_of(&request).at(Instant::now());
+        let Ok(_permit) = shared.requests.try_acquire() else {
+            shared.observer.metrics.refused(Refused::Requests);
+            return Err(Failure::overloaded("too many requests at a time").into());
+        };
+        let response = shared.answer(request.get_ref(), end).await?;
+        Ok(Response::new(response))
+    }
+
+    type InjectStreamStream =
+        Pin<Box<dyn Stream<Item = Result<InjectStreamResponse, Status>> + Send>>;
+
+    async fn inject_stream(
+        &self,
+        request: Request<Streaming<InjectStreamRequest>>,
+    ) -> Result<Response<Self::InjectStreamStream>, Status> {
+        let deadline = deadline_of(&request);
+        let shared = Arc::clone(&self.0);
+        let (mut shutdown, drain_delay) = (shared.shutdown.clone(), shared.drain_delay);
+        let is_closed = Arc::new(AtomicBool::new(false));
+        let closes = Arc::clone(&is_closed);
+        let closing = async move {
+            shutdown.begun().await;
+            sleep(drain_delay).await;
+            closes.store(true, Ordering::Release);
+        };
+        let last = stream::once(async move { is_closed.load(Ordering::Acquire) });
+        let last = last.filter(|is_closed| ready(*is_closed));
+        let last = last.map(|_| Err(Failure::unavailable("the process ends").into()));
+        // Read only as fast as answers are taken, and until the door closes.
+        let answers = request
+            .into_inner()
+            .take_until(closing.boxed())
+            .map(move |request| {
+                let shared = Arc::clone(&shared);
+                async move { Ok(shared.answer_in_stream(request?, deadline).await) }
+            })
+            .buffer_unordered(MAX_OF_STREAM)
+            .chain(last);
+        Ok(Response::new(Box::pin(answers)))
+    }
+}
+
+impl Shared {
+    async fn answer_in_stream(
+        &self,
+        request: InjectStreamRequest,
+        deadline: Deadline,
+    ) -> InjectStreamResponse {
+        let _permit = self.requests.acquire().await;
+        let request = request.request.unwrap_or_default();
+        let end = deadline.in_stream(Instant::now());
+        let result = if request.uid.is_empty() {
+            let failure = Failure::field("request.uid", "must be set in a stream");
+            self.observer.metrics.refused(Refused::NotAReview);
+            StreamResult::Failure(failure.into())
+        } else {
+            match self.answer(&request, end).await {
+                Ok(response) => StreamResult::Response(response),
+                Err(failure) => StreamResult::Failure(failure.into()),
+            }
+        };
+        InjectStreamResponse { uid: request.uid, result: Some(result) }
+    }
+
+    /// Answers a request; what goes wrong is counted.
+    async fn answer(
+        &self,
+        request: &InjectRequest,
+        end: Instant,
+    ) -> Result<InjectResponse, Failure> {
+        let _in_flight = self.observer.metrics.begin();
+        let injected = AssertUnwindSafe(timeout_at(end, self.inject(request, end))).catch_unwind();
+        let failure = match injected.await {
+            Ok(Ok(Ok(response))) => return Ok(response),
+            Ok(Ok(Err(failure))) => failure,
+            Ok(Err(_)) => Failure::late(),
+            Err(_) => {
+                self.observer.metrics.panicked();
+                error!("a request failed because of a bug in injectd");
+                Failure::new(Code::Internal, "a bug in injectd: see its log")
+            }
+        };
+        if let Some(why) = failure.refused() {
+            self.observer.metrics.refused(why);
+        }
+        Err(failure)
+    }
+
+    async fn inject(
+        &self,
+        request: &InjectRequest,
+        end: Instant,
+    ) -> Result<InjectResponse, Failure> {
+        let begin = Instant::now();
+        if request.uid.len() > MAX_UID_BYTES {
+            return Err(Failure::field(
+                "uid",
+                format!("must not be longer than {MAX_UID_BYTES} bytes"),
+            ));
+        }
+        let known = known(request)?;
+        let InjectRequest { uid, namespace, kind, object, .. } = request;
+        let mut reviewed = review::Request::of_object(uid, namespace, kind, object)
+            .map_err(|error| unreadable(&error))?;
+        reviewed.dry_run = request.dry_run;
+        if let Subject::Unreadable(error) = &reviewed.subject {
+            let field = format!("object.{}", error.field());
+            return Err(Failure::field(field.trim_end_matches('.'), error.problem()));
+        }
+        let mut patch = Patch::default();
+        let answered = self.injector.answer(&reviewed, known, Some(end), &mut patch).await;
+        let outcome = answered
+            .map_err(|error: ReviewError| Failure::unavailable(log::with_causes(&error)))?;
+        self.observer.observe(&outcome, begin.elapsed());
+        match patch.denial {
+            Some(reason) => Err(Failure::new(Code::FailedPrecondition, reason)),
+            None => Ok(response(&request.uid, &outcome, patch.sink.json)),
+        }
+    }
+}
+
+fn deadline_of<T>(request: &Request<T>) -> Deadline {
+    request.extensions().get().copied().unwrap_or_default()
+}
+
+/// What the caller knows better than the cluster.
+fn known(request: &InjectRequest) -> Result<Known<'_>, Failure> {
+    let namespace_annotations = request.namespace_annotations.as_ref().map(|namespace| {
+        let all = namespace.annotations.iter();
+        all.filter(|(key, _)| TextMap::matters(key)).map(|(k, v)| (k.clone(), v.clone())).collect()
+    });
+    let workload = match &request.workload {
+        None => None,
+        Some(workload) if workload.kind.is_empty() => {
+            return Err(Failure::field("workload.kind", "must be set"));
+        }
+        Some(workload) if workload.name.is_empty() => {
+            return Err(Failure::field("workload.name", "must be set"));
+        }
+        Some(workload) => Some(Workload {
+            kind: Cow::Owned(workload.kind.to_ascii_lowercase()),
+            name: Cow::Borrowed(workload.name.as_str()),
+            object_uid: Cow::Borrowed(""),
+        }),
+    };
+    Ok(Known { namespace_annotations, workload })
+}
+
+fn unreadable(error: &DecodeError) -> Failure {
+    let description = match error {
+        DecodeError::NotUtf8(error) => format!("expected JSON: {error}"),
+        DecodeError::NotJson(error) => format!("expected JSON: {error}"),
+        DecodeError::NotAReview(error) => error.to_string(),
+        DecodeError::NoRequest => error.to_string(),
+    };
+    Failure::field("object", description)
+}
+
+fn response(uid: &str, outcome: &Outcome<'_>, patch: Vec<u8>) -> InjectResponse {
+    let verdict = match outcome.verdict {
+        Verdict::Injected => v1::Verdict::Injected,
+        Verdict::Annotated => v1::Verdict::Annotated,
+        Verdict::Skipped | Verdict::Allowed | Verdict::Denied => v1::Verdict::Skipped,
+    };
+    let skips = outcome.reasons.iter().map(|reason| v1::Skip {
+        reason: skip_reason(reason).into(),
+        message: events::words(reason).to_owned(),
+    });
+    let warnings = outcome.warnings.iter().map(|warning| v1::Warning {
+        annotation: warning.annotation.to_owned(),
+        problem: warning.problem.clone(),
+    });
+    InjectResponse {
+        uid: uid.to_owned(),
+        verdict: verdict.into(),
+        patch: Bytes::from(patch),
+        skips: skips.collect(),
+        warnings: warnings.collect(),
+        configuration_generation: outcome.generation,
+    }
+}
+
+fn skip_reason(reason: SkipReason) -> v1::SkipReason {
+    match reason {
+        SkipReason::HostNetwork => v1::SkipReason::HostNetwork,
+        SkipReason::SidecarExists => v1::SkipReason::SidecarExists,
+        SkipReason::UnsupportedResource => v1::SkipReason::UnsupportedResource,
+        SkipReason::InvalidNamespaceAnnotation => v1::SkipReason::InvalidNamespaceAnnotation,
+        SkipReason::InvalidPodAnnotation => v1::SkipReason::InvalidPodAnnotation,
+        SkipReason::DisabledByPod => v1::SkipReason::DisabledByPod,
+        SkipReason::NotEnabled => v1::SkipReason::NotEnabled,
+        SkipReason::NoServiceAccountToken => v1::SkipReason::NoServiceAccountToken,
+    }
+}
+
+impl Reply for Patch {
+    type Patch<'r> = &'r mut JsonSink;
+
+    fn allow(&mut self) {}
+
+    fn deny(&mut self, reason: &str) {
+        self.denial = Some(reason.to_owned());
+    }
+
+    fn begin_patch(&mut self, base64_len: usize) -> &mut JsonSink {
+        self.sink.json.reserve(base64_len / 4 * 3);
+        &mut self.sink
+    }
+
+    fn end_patch(&mut self) {}
+}

@@ -1,0 +1,242 @@
+//! The gRPC door, spoken to by a real client: messages, statuses, streams, limits, callers.
+
+#![expect(clippy::disallowed_types, reason = "patches are looked into as trees")]
+
+use std::{sync::Arc, time::Duration};
+
+use futures_util::{StreamExt as _, stream};
+use injectd::{
+    grpc::v1::{
+        InjectRequest, InjectResponse, InjectStreamRequest, NamespaceAnnotations, Skip, SkipReason,
+        Verdict, Workload, inject_stream_response::Result as StreamResult,
+        injector_client::InjectorClient,
+    },
+    readiness::Readiness,
+    server::Limits,
+};
+use serde_json::{Value, json};
+use tokio::time::timeout;
+use tonic::{Code, Request, Status, codec::CompressionEncoding, transport::Channel};
+use tonic_health::pb::{
+    HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
+};
+use tonic_types::StatusExt as _;
+
+#[path = "grpc/access.rs"]
+mod access;
+#[path = "grpc/door.rs"]
+mod door;
+#[path = "../loadtest/standalone.rs"]
+mod standalone;
+
+/// Longer than anything here takes on a slow machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+async fn client() -> InjectorClient<Channel> {
+    door::client(Arc::new(standalone::injector())).await
+}
+
+fn request(annotations: &Value, spec: &Value) -> InjectRequest {
+    let pod = json!({"metadata": {"name": "web", "annotations": annotations}, "spec": spec});
+    InjectRequest {
+        uid: "u".to_owned(),
+        namespace: "shop".to_owned(),
+        kind: "Pod".to_owned(),
+        object: pod.to_string().into(),
+        ..InjectRequest::default()
+    }
+}
+
+fn enabled() -> InjectRequest {
+    request(&json!({"linkerd.io/inject": "enabled"}), &json!({"containers": [{"name": "web"}]}))
+}
+
+async fn inject(request: InjectRequest) -> Result<InjectResponse, Status> {
+    let answered = timeout(PATIENCE, async { client().await.inject(request).await }).await;
+    answered.expect("must not hang").map(tonic::Response::into_inner)
+}
+
+async fn refused(request: InjectRequest, code: Code) -> Status {
+    let status = inject(request).await.expect_err("must be refused");
+    assert_eq!(status.code(), code, "{status}");
+    status
+}
+
+fn label(patch: &[u8], key: &str) -> Option<Value> {
+    let operations: Vec<Value> = serde_json::from_slice(patch).expect("a JSON Patch");
+    let pointer = format!("/metadata/labels/linkerd.io~1{key}");
+    operations.into_iter().find(|it| it["path"] == pointer).map(|it| it["value"].clone())
+}
+
+#[tokio::test]
+async fn a_pod_is_injected() {
+    let response = inject(enabled()).await.expect("a response");
+    assert_eq!((response.uid.as_str(), response.verdict()), ("u", Verdict::Injected));
+    assert_eq!(label(&response.patch, "workload-ns"), Some(json!("shop")));
+    assert_eq!((response.configuration_generation, response.skips.len()), (1, 0));
+}
+
+#[tokio::test]
+async fn a_skipped_pod_tells_why() {
+    let spec = json!({"hostNetwork": true, "containers": [{"name": "web"}]});
+    let response = inject(request(&json!({}), &spec)).await.expect("a response");
+    assert_eq!(response.verdict(), Verdict::Skipped);
+    let reasons: Vec<_> = response.skips.iter().map(Skip::reason).collect();
+    assert_eq!(reasons, [SkipReason::HostNetwork, SkipReason::NotEnabled]);
+    assert_eq!(response.skips[0].message, "hostNetwork is enabled");
+    assert!(response.patch.is_empty());
+}
+
+#[tokio::test]
+async fn what_is_ignored_is_told() {
+    let annotations = json!({"linkerd.io/inject": "enabled",
+        "config.linkerd.io/proxy-cpu-request": "much"});
+    let spec = json!({"containers": [{"name": "web"}]});
+    let response = inject(request(&annotations, &spec)).await.expect("a response");
+    let [warning] = response.warnings.as_slice() else {
+        panic!("expected a warning, found {:?}", response.warnings)
+    };
+    assert_eq!(warning.annotation, "config.linkerd.io/proxy-cpu-request");
+}
+
+#[tokio::test]
+async fn callers_may_know_better_than_the_cluster() {
+    let spec = json!({"containers": [{"name": "web"}]});
+    let annotations = [("linkerd.io/inject".to_owned(), "enabled".to_owned())].into();
+    let response = inject(InjectRequest {
+        namespace_annotations: Some(NamespaceAnnotations { annotations }),
+        workload: Some(Workload { kind: "StatefulSet".to_owned(), name: "db".to_owned() }),
+        ..request(&json!({}), &spec)
+    });
+    let response = response.await.expect("a response");
+    assert_eq!(response.verdict(), Verdict::Injected);
+    assert_eq!(label(&response.patch, "proxy-statefulset"), Some(json!("db")));
+}
+
+#[tokio::test]
+async fn a_service_is_annotated() {
+    let annotations = [("config.linkerd.io/opaque-ports".to_owned(), "80".to_owned())].into();
+    let response = inject(InjectRequest {
+        kind: "Service".to_owned(),
+        namespace_annotations: Some(NamespaceAnnotations { annotations }),
+        ..request(&json!({}), &json!({"ports": [{"port": 80}]}))
+    });
+    assert_eq!(response.await.expect("a response").verdict(), Verdict::Annotated);
+}
+
+#[tokio::test]
+async fn an_unknown_kind_stays_as_it_is() {
+    let gizmo = InjectRequest { kind: "Gizmo".to_owned(), ..enabled() };
+    assert_eq!(inject(gizmo).await.expect("a response").verdict(), Verdict::Skipped);
+}
+
+#[tokio::test]
+async fn a_refused_object_is_a_failed_precondition() {
+    let annotations = json!({"linkerd.io/inject": "enabled",
+        "config.linkerd.io/proxy-log-http-headers": "all"});
+    let spec = json!({"containers": [{"name": "web"}]});
+    let status = refused(request(&annotations, &spec), Code::FailedPrecondition).await;
+    assert!(status.message().contains("logHTTPHeaders"), "{status}");
+}
+
+#[tokio::test]
+async fn a_wrong_field_is_named() {
+    let spec = json!({"containers": [{"name": "web", "ports": [{"containerPort": "x"}]}]});
+    for (request, field) in [
+        (InjectRequest { object: "{".into(), ..enabled() }, "object"),
+        (InjectRequest { object: vec![0xff].into(), ..enabled() }, "object"),
+        (request(&json!({}), &spec), "object.spec.containers[0].ports[0].containerPort"),
+        (InjectRequest { workload: Some(Workload::default()), ..enabled() }, "workload.kind"),
+        (InjectRequest { uid: "u".repeat(65 << 10), ..enabled() }, "uid"),
+    ] {
+        let status = refused(request, Code::InvalidArgument).await;
+        let violations = status.get_details_bad_request().expect("details").field_violations;
+        assert_eq!(violations[0].field, field, "{status}");
+    }
+}
+
+#[tokio::test]
+async fn messages_may_be_compressed_but_not_larger_than_10_mib() {
+    let mut gzip = client().await.send_compressed(CompressionEncoding::Gzip);
+    let response = gzip.inject(enabled()).await.expect("a response");
+    assert_eq!(response.into_inner().verdict(), Verdict::Injected);
+    let large = |bytes| InjectRequest { object: vec![b' '; bytes].into(), ..enabled() };
+    refused(large(11 << 20), Code::OutOfRange).await;
+    let bomb = gzip.inject(large(40 << 20)).await.expect_err("a bomb");
+    assert_eq!(bomb.code(), Code::ResourceExhausted, "{bomb}");
+    refused(large(9 << 20), Code::InvalidArgument).await;
+}
+
+#[tokio::test]
+async fn more_large_messages_than_there_is_room_for_are_worth_another_try() {
+    let limits = Limits { max_body_memory: 1 << 20, ..Limits::default() };
+    let injector = Arc::new(standalone::injector());
+    let services = door::services(injector, Readiness::default(), &limits);
+    let mut client = InjectorClient::new(door::channel(services).await);
+    let large = InjectRequest { object: vec![b' '; 2 << 20].into(), ..enabled() };
+    let status = client.inject(large).await.expect_err("no room");
+    assert_eq!(status.code(), Code::ResourceExhausted, "{status}");
+    assert!(status.get_details_retry_info().is_some(), "{status:?}");
+    client.inject(enabled()).await.expect("others are answered");
+}
+
+#[tokio::test]
+async fn a_caller_who_does_not_wait_is_told_so() {
+    let mut request = Request::new(enabled());
+    request.metadata_mut().insert("grpc-timeout", "1n".parse().expect("a value"));
+    let status = client().await.inject(request).await.expect_err("too late");
+    assert_eq!(status.code(), Code::DeadlineExceeded, "{status}");
+}
+
+#[tokio::test]
+async fn a_stream_answers_each_request_by_its_uid() {
+    let requests = (0..200).map(|index| {
+        let request = match index % 10 {
+            8 => InjectRequest { object: "{".into(), ..enabled() },
+            9 => InjectRequest { uid: String::new(), ..enabled() },
+            _ => InjectRequest { uid: index.to_string(), ..enabled() },
+        };
+        InjectStreamRequest { request: Some(request) }
+    });
+    let answered = client().await.inject_stream(stream::iter(requests.collect::<Vec<_>>())).await;
+    let answers = answered.expect("a stream").into_inner();
+    let all: Vec<_> = timeout(PATIENCE, answers.collect()).await.expect("must not hang");
+    let (mut injected, mut failed) = (Vec::new(), 0);
+    for answer in all {
+        let answer = answer.expect("no request ends the stream");
+        match answer.result.expect("a result") {
+            StreamResult::Response(response) => {
+                assert_eq!(response.uid, answer.uid);
+                assert_eq!(response.verdict(), Verdict::Injected);
+                injected.push(answer.uid.parse::<usize>().expect("a number"));
+            }
+            StreamResult::Failure(failure) => {
+                assert_eq!(failure.code, i32::from(Code::InvalidArgument));
+                assert_eq!(failure.field_violations.len(), 1, "{failure:?}");
+                failed += 1;
+            }
+        }
+    }
+    injected.sort_unstable();
+    assert_eq!(injected, (0..200).filter(|it| it % 10 < 8).collect::<Vec<_>>());
+    assert_eq!(failed, 40);
+}
+
+#[tokio::test]
+async fn health_is_that_of_the_probes() {
+    let readiness = Readiness::default();
+    let hold = readiness.hold();
+    let injector = Arc::new(standalone::injector());
+    let services = door::services(injector, readiness, &Limits::default());
+    let mut health = HealthClient::new(door::channel(services).await);
+    let service = "injectd.v1.Injector".to_owned();
+    let watch = health.watch(HealthCheckRequest { service }).await.expect("a watch");
+    let mut watch = watch.into_inner().map(|it| it.expect("a status").status());
+    let mut statuses = async || timeout(PATIENCE, watch.next()).await.expect("must not hang");
+    let mut status = statuses().await;
+    while status != Some(ServingStatus::NotServing) {
+        status = statuses().await;
+    }
+    drop(hold);
+    assert_eq!(statuses().await, Some(ServingStatus::Serving));
+}

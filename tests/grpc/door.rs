@@ -1,0 +1,51 @@
+//! A gRPC door in memory and a client of it; over TLS where callers have to prove who they are.
+
+use std::{
+    io,
+    sync::{Arc, Mutex},
+};
+
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use injectd::{
+    grpc::{Access, Callers, Grpc, v1::injector_client::InjectorClient},
+    injector::Injector,
+    metrics::ReviewMetrics,
+    observer::{LogStyle, Observer},
+    readiness::Readiness,
+    server::{Gate, Limits, Shutdown},
+};
+use tonic::transport::{Channel, Endpoint};
+
+/// The door's services, for everybody.
+pub(crate) fn services(injector: Arc<Injector>, readiness: Readiness, limits: &Limits) -> Grpc {
+    let access = Arc::new(Access::new(Callers::Anybody, None));
+    let shutdown = Shutdown::after(std::future::pending());
+    Grpc::new(injector, limits, observer(), access, readiness, shutdown)
+}
+
+pub(crate) fn observer() -> Observer {
+    Observer { metrics: ReviewMetrics::default(), log_style: LogStyle::Line, recorder: None }
+}
+
+/// A channel to services of the same process.
+pub(crate) async fn channel(services: Grpc) -> Channel {
+    let (client, server) = tokio::io::duplex(64 << 10);
+    let gate = Gate::new(services, true, Arc::default());
+    tokio::spawn(async move {
+        let http = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
+        drop(http.serve_connection(TokioIo::new(server), gate).await);
+    });
+    let client = Mutex::new(Some(client));
+    let connector = tower::service_fn(move |_| {
+        let taken = client.lock().expect("no test panics with it").take();
+        async move { taken.map(TokioIo::new).ok_or(io::Error::from(io::ErrorKind::NotConnected)) }
+    });
+    let endpoint = Endpoint::from_static("http://localhost");
+    endpoint.connect_with_connector(connector).await.expect("the door must be open")
+}
+
+/// A client of an injector.
+pub(crate) async fn client(injector: Arc<Injector>) -> InjectorClient<Channel> {
+    let services = services(injector, Readiness::default(), &Limits::default());
+    InjectorClient::new(channel(services).await)
+}
