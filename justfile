@@ -53,6 +53,18 @@ fuzz seconds="60":
 e2e:
     e2e/run.sh
 
+# Linkerd's injector swapped for ours and back, on a real API server ($INJECTD_CORPUS; root).
+swap:
+    INJECTD_CORPUS={{ corpus }} e2e/swap.sh
+
+# Two replicas on a real API server while everything around them changes, fails and comes back.
+storm *args:
+    e2e/storm.sh {{ args }}
+
+# What the process holds for namespaces, pods, owners and overrides, and how fast it starts.
+memory *args:
+    e2e/memory.sh {{ args }}
+
 # The container of Linkerd's Deployment with our binary in it, manifest by manifest ($INJECTD_CORPUS; root).
 dropin:
     INJECTD_CORPUS={{ corpus }} e2e/dropin.sh

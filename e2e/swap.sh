@@ -1,0 +1,59 @@
+#!/bin/sh
+# usage: e2e/swap.sh [KUBE_LAB_DIR]
+#
+# deploy/linkerd-swap on Linkerd's own manifests and a Kubernetes API server of its own (kube-lab):
+# there and back, with injectd running as the swapped Deployment says (swap.py). In namespaces of
+# its own: no port of this machine is taken, and no mount or process outlives it.
+#
+#   KUBE_LAB_DIR     sources of kube-lab, built once if its binary is missing [../shared/kube]
+#   $KUBE_LAB        its binary [${XDG_CACHE_HOME:-~/.cache}/injectd-ci/kube-lab/kube-lab]
+#   $INJECTD         the binary under test [target/release/injectd, built if missing]
+#   $INJECTD_CORPUS  manifests/*.yaml: Linkerd's control plane as its chart renders it
+#
+# Needs root, kubectl, openssl, and util-linux (unshare). Takes less than two minutes.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(dirname "$here")
+
+if [ -z "${INJECTD_CORPUS:-}" ]; then
+    echo "swap: passed over: \$INJECTD_CORPUS names no manifests"
+    exit 0
+fi
+if [ "$(id -u)" != 0 ]; then
+    echo "swap: needs root, to start a container as another user" >&2
+    exit 1
+fi
+if [ -z "${INJECTD:-}" ]; then
+    INJECTD=${CARGO_TARGET_DIR:-$root/target}/release/injectd
+    [ -x "$INJECTD" ] || (cd "$root" && cargo build --release --locked)
+fi
+export INJECTD
+
+lab=${KUBE_LAB:-${XDG_CACHE_HOME:-$HOME/.cache}/injectd-ci/kube-lab/kube-lab}
+sources=${1:-$root/../shared/kube}
+if [ ! -x "$lab" ] && [ -x "$sources/build.sh" ]; then
+    "$sources/build.sh" "$(dirname "$lab")"
+fi
+if [ ! -x "$lab" ]; then
+    echo "swap: no kube-lab at $lab and no sources at $sources; set KUBE_LAB" >&2
+    exit 1
+fi
+
+dir=$(mktemp -d)
+export TMPDIR="$dir"
+pid=
+trap 'rm -rf "$dir"' EXIT
+# unshare takes no notice of gentler signals; what it started ends with it.
+trap 'trap - INT TERM; [ -z "$pid" ] || { kill -KILL "$pid"; wait "$pid" || true; }; exit 130' INT TERM
+# Mounts that another user can read, whatever the umask was.
+# shellcheck disable=SC2016 # the inner shell expands it
+unshare --mount --net --pid --fork --kill-child --mount-proc sh -eu -c '
+    ip link set lo up
+    umask 022
+    exec "$@"
+' sh "$lab" up \
+    -apiserver-flag=--audit-policy-file="$here/audit-policy.yaml" \
+    -apiserver-flag=--audit-log-path="$dir/audit.log" \
+    "$dir/lab" -- python3 -B "$here/swap.py" --audit-log "$dir/audit.log" &
+pid=$!
+wait "$pid"
