@@ -39,6 +39,10 @@ deny:
 bench *args:
     cargo bench --locked --bench review -- {{ args }}
 
+# Instructions per review by callgrind, against the committed figures; BLESS=1 writes them anew.
+instructions:
+    cargo bench --locked --bench instructions
+
 # Load on the webhook door and on the echo in turn (h2load).
 load *args:
     loadtest/run.sh {{ args }}

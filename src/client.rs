@@ -17,7 +17,7 @@
 //! # }
 //! ```
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 use hyper_util::rt::TokioIo;
 use tokio::net::UnixStream;
@@ -40,7 +40,7 @@ pub type Client = InjectorClient<InterceptedService<Channel, Token>>;
 
 /// What a connection needs: nothing for a socket of this user, a CA for a door with TLS, and what
 /// proves who calls.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Connect {
     /// Certificates as PEM: those the door's certificate is verified with.
     pub ca: Option<Vec<u8>>,
@@ -48,8 +48,15 @@ pub struct Connect {
     pub server_name: Option<String>,
     /// The caller's certificate chain and its key, as PEM.
     pub identity: Option<(Vec<u8>, Vec<u8>)>,
-    /// The caller's token.
+    /// The caller's token; connect anew when it is replaced.
     pub token: Option<String>,
+}
+
+impl fmt::Debug for Connect {
+    /// Without key and token.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connect").field("server_name", &self.server_name).finish_non_exhaustive()
+    }
 }
 
 /// Why there is no connection.
@@ -58,6 +65,9 @@ pub enum ConnectError {
     /// The address is none, or nobody answers there.
     #[error("cannot connect to {0}")]
     Transport(String, #[source] tonic::transport::Error),
+    /// The address is of no kind that is known.
+    #[error("{0}: expected https://HOST:PORT or unix:PATH")]
+    Address(String),
     /// The token has characters that no header takes.
     #[error("the token is none")]
     Token(#[source] tonic::metadata::errors::InvalidMetadataValue),
@@ -75,7 +85,11 @@ impl Connect {
     pub async fn to(&self, addr: &str) -> Result<Client, ConnectError> {
         let failed = |error| ConnectError::Transport(addr.to_owned(), error);
         let token = self.token.as_ref().map(|token| format!("Bearer {token}").parse());
-        let token = Token(token.transpose().map_err(ConnectError::Token)?);
+        let mut token: Option<MetadataValue<Ascii>> =
+            token.transpose().map_err(ConnectError::Token)?;
+        if let Some(token) = &mut token {
+            token.set_sensitive(true);
+        }
         let channel = match addr.strip_prefix(UNIX_SCHEME) {
             Some(path) => {
                 // The address of a socket is the connector's.
@@ -87,10 +101,14 @@ impl Connect {
                 });
                 endpoint.connect_with_connector(connector).await.map_err(failed)?
             }
+            None if !addr.starts_with("https://") => {
+                return Err(ConnectError::Address(addr.to_owned()));
+            }
             None => self.endpoint(addr).map_err(failed)?.connect().await.map_err(failed)?,
         };
-        let client = InjectorClient::with_interceptor(channel, token);
-        Ok(client.max_encoding_message_size(MAX_BODY_BYTES))
+        let client = InjectorClient::with_interceptor(channel, Token(token));
+        let client = client.max_encoding_message_size(MAX_BODY_BYTES);
+        Ok(client.max_decoding_message_size(MAX_BODY_BYTES))
     }
 
     fn endpoint(&self, addr: &str) -> Result<Endpoint, tonic::transport::Error> {
@@ -104,8 +122,8 @@ impl Connect {
         if let Some((chain, key)) = &self.identity {
             tls = tls.identity(Identity::from_pem(chain, key));
         }
-        let endpoint = Endpoint::from_shared(addr.to_owned())?.connect_timeout(CONNECT_TIMEOUT);
-        if addr.starts_with("https:") { endpoint.tls_config(tls) } else { Ok(endpoint) }
+        let endpoint = Endpoint::from_shared(addr.to_owned())?;
+        endpoint.connect_timeout(CONNECT_TIMEOUT).tls_config(tls)
     }
 }
 

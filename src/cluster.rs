@@ -12,7 +12,7 @@ use kube::{
 };
 use tokio::{
     sync::{Semaphore, SemaphorePermit},
-    time::{Instant, timeout_at},
+    time::{Instant, timeout},
 };
 
 mod events;
@@ -30,10 +30,24 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long it may be silent: longer than a watch lasts.
 const READ_TIMEOUT: Duration = Duration::from_secs(90);
 
-/// What a lookup leaves of a review's time.
+/// What a lookup leaves of a review's time, at most half of it.
 const REST: Duration = Duration::from_millis(100);
+/// Longest name of an object.
+const MAX_NAME: usize = 253;
 /// Shares of a lookup's time that its first questions get; the last one gets the rest.
 const PATIENCE_SHARES: [u32; 2] = [8, 4];
+
+/// Whether the API server could have an object of that name: a DNS subdomain. What is none must not
+/// become part of a path.
+#[must_use]
+pub fn is_object_name(name: &str) -> bool {
+    let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let bytes = name.as_bytes();
+    let is_bounded = bytes.first().is_some_and(|&it| is_inner(it))
+        && bytes.last().is_some_and(|&it| is_inner(it));
+    let is_known = |&byte: &u8| is_inner(byte) || matches!(byte, b'-' | b'.');
+    is_bounded && name.len() <= MAX_NAME && bytes.iter().all(is_known)
+}
 
 /// Why there is no client.
 #[derive(Debug, thiserror::Error)]
@@ -61,7 +75,7 @@ pub enum LookupError {
     /// Too many reviews wait for it already.
     #[error("too many reviews wait for the API server")]
     TooMany,
-    /// It answered something else.
+    /// It answered something else, or nothing.
     #[error("the API server did not answer")]
     Failed(#[source] Arc<kube::Error>),
 }
@@ -70,14 +84,32 @@ pub enum LookupError {
 #[derive(Debug)]
 pub struct Lookups {
     waiting: Semaphore,
+    most: usize,
     timeout: Duration,
 }
 
+impl LookupError {
+    /// Whether the API server said nothing at all.
+    #[must_use]
+    pub fn is_silence(&self) -> bool {
+        match self {
+            Self::Timeout => true,
+            Self::TooMany => false,
+            Self::Failed(error) => !matches!(**error, kube::Error::Api(_)),
+        }
+    }
+}
+
 impl Lookups {
+    /// How many may wait.
+    fn most(&self) -> usize {
+        self.most
+    }
+
     /// So many reviews may wait for the cluster, each so long.
     #[must_use]
     pub fn new(most: usize, timeout: Duration) -> Self {
-        Self { waiting: Semaphore::new(most), timeout }
+        Self { waiting: Semaphore::new(most), most, timeout }
     }
 
     fn begin(&self) -> Result<SemaphorePermit<'_>, LookupError> {
@@ -90,10 +122,13 @@ impl Lookups {
         deadline: Option<Instant>,
     ) -> Result<T, LookupError> {
         let _permit = self.begin()?;
-        let end = Instant::now() + self.timeout;
-        // A little is left for the answer that does without.
-        let deadline = deadline.and_then(|deadline| deadline.checked_sub(REST));
-        match timeout_at(deadline.map_or(end, |deadline| end.min(deadline)), found).await {
+        let mut patience = self.timeout;
+        if let Some(deadline) = deadline {
+            // A little is left for the answer that does without.
+            let rest = deadline.saturating_duration_since(Instant::now());
+            patience = patience.min(rest.saturating_sub(REST).max(rest / 2));
+        }
+        match timeout(patience, found).await {
             Ok(Ok(found)) => Ok(found),
             Ok(Err(error)) => Err(LookupError::Failed(error)),
             Err(_) => Err(LookupError::Timeout),
@@ -108,7 +143,7 @@ where
     A: Future<Output = Result<T, E>>,
 {
     for share in PATIENCE_SHARES {
-        if let Ok(answer) = tokio::time::timeout(limit / share, ask()).await {
+        if let Ok(answer) = timeout(limit / share, ask()).await {
             return answer;
         }
     }
@@ -133,4 +168,21 @@ pub async fn client(kubeconfig: Option<&Path>) -> Result<Client, ClientError> {
     let user_agent = HeaderValue::from_static(concat!("injectd/", env!("CARGO_PKG_VERSION")));
     config.headers.push((USER_AGENT, user_agent));
     Client::try_from(config).map_err(ClientError::Client)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_objects_are_dns_subdomains() {
+        for name in ["a", "web-5f4", "10.0.0.1", &"a".repeat(253)] {
+            assert!(is_object_name(name), "{name}");
+        }
+        let others =
+            ["", "-a", "a-", "a/b", "..", "a?b", "A", "a b", "a%2fb", "ä", &"a".repeat(254)];
+        for name in others {
+            assert!(!is_object_name(name), "{name}");
+        }
+    }
 }

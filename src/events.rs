@@ -42,6 +42,8 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LAST_PAUSE: Duration = Duration::from_mins(5);
 /// Writes in a row that may fail.
 const MAX_FAILURES: u32 = 8;
+/// Pause after what will not be taken another time either, or is about nothing.
+const REFUSED_PAUSE: Duration = Duration::from_secs(30);
 /// Longest name of an owner in an event's name, which has 17 characters more.
 const MAX_NAME: usize = 230;
 
@@ -160,7 +162,7 @@ impl Sender {
                 }
                 Err(WriteError::NoObject) => {
                     self.metrics.no_object.increment(1);
-                    return self.forget(series);
+                    return self.forget(series).await;
                 }
                 Err(WriteError::Failed(_)) if failures < MAX_FAILURES => failures += 1,
                 Err(error) => {
@@ -168,7 +170,7 @@ impl Sender {
                     let (namespace, name) = (&series.key.namespace, &series.name);
                     let error = log::with_causes(&error);
                     warn!(error, namespace, name, "an event was not sent");
-                    return self.forget(series);
+                    return self.forget(series).await;
                 }
             }
             sleep(series.pause()).await;
@@ -193,9 +195,12 @@ impl Sender {
         self.events.create(namespace, name, event).await
     }
 
-    /// The next pod begins a series anew.
-    fn forget(&self, series: &Series) {
+    /// After a pause the next pod begins a series anew.
+    async fn forget(&self, series: &Series) {
+        sleep(REFUSED_PAUSE).await;
         self.series.invalidate(&series.key);
+        // Whoever still has it begins anew, too.
+        *series.state() = State::default();
     }
 }
 

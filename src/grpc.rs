@@ -13,7 +13,7 @@ use http_body_util::Either as EitherBody;
 use hyper::{Request, Response, body::Incoming, header::CONTENT_TYPE, service::Service};
 use tokio::{
     sync::Semaphore,
-    time::{Instant, timeout_at},
+    time::{Instant, sleep, timeout_at},
 };
 use tonic::{
     Status,
@@ -28,7 +28,7 @@ use crate::{
     metrics::Refused,
     observer::Observer,
     readiness::Readiness,
-    server::{Answers, Caller, Limits, Shutdown},
+    server::{Answers, Caller, Limits, Shutdown, Signalled},
     webhook::{MAX_BODY_BYTES, Webhook},
 };
 
@@ -55,7 +55,7 @@ pub mod v1 {
 use body::Room;
 use deadline::Deadline;
 use failure::Failure;
-use service::Service as InjectorService;
+use service::{Ends, Service as InjectorService};
 use v1::injector_server::InjectorServer;
 
 /// What `proto/` describes, for reflection.
@@ -64,6 +64,8 @@ const DESCRIPTORS: &[u8] = include_bytes!("grpc/injectd.v1.bin");
 const SERVICE: &str = <InjectorServer<InjectorService> as NamedService>::NAME;
 /// How the path of a stream ends, which has no end of its own.
 const STREAM: &str = "/InjectStream";
+/// Largest message of health and reflection.
+const SMALL_MESSAGE_BYTES: usize = 16 << 10;
 /// Every caller may ask for it.
 const HEALTH: &str = "/grpc.health.v1.Health/";
 /// What every message of gRPC over HTTP/2 has for a content type, or begins with.
@@ -103,11 +105,16 @@ impl Grpc {
         shutdown: Shutdown,
     ) -> Self {
         let (reporter, health) = tonic_health::server::health_reporter();
-        tokio::spawn(follow(readiness, reporter));
+        tokio::spawn(follow(readiness, reporter, closing(&shutdown, limits)));
         let observer = Arc::new(observer);
         let requests = Semaphore::new(limits.max_requests as usize);
-        let shutdown = (shutdown, limits.drain_delay);
-        let service = InjectorService::new(injector, Arc::clone(&observer), requests, shutdown);
+        let room = Room::new(limits.max_body_memory, limits.body_timeout);
+        let ends: Ends = {
+            let (shutdown, limits) = (shutdown, limits.clone());
+            Arc::new(move || closing(&shutdown, &limits))
+        };
+        let service =
+            InjectorService::new(injector, Arc::clone(&observer), requests, room.clone(), ends);
         let service = InjectorServer::new(service)
             .accept_compressed(CompressionEncoding::Gzip)
             .max_decoding_message_size(MAX_BODY_BYTES);
@@ -116,19 +123,28 @@ impl Grpc {
                 .register_encoded_file_descriptor_set(DESCRIPTORS)
                 .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
         };
+        let v1_reflection = reflection().build_v1().expect("the descriptors must be whole");
+        let v1alpha_reflection =
+            reflection().build_v1alpha().expect("the descriptors must be whole");
         let mut routes = RoutesBuilder::default();
         routes
             .add_service(service)
-            .add_service(health)
-            .add_service(reflection().build_v1().expect("the descriptors must be whole"))
-            .add_service(reflection().build_v1alpha().expect("the descriptors must be whole"));
+            .add_service(health.max_decoding_message_size(SMALL_MESSAGE_BYTES))
+            .add_service(v1_reflection.max_decoding_message_size(SMALL_MESSAGE_BYTES))
+            .add_service(v1alpha_reflection.max_decoding_message_size(SMALL_MESSAGE_BYTES));
         Self {
             routes: routes.routes().prepare(),
             access,
-            room: Room::new(limits.max_body_memory),
+            room,
             observer,
             caller: Caller::default(),
         }
+    }
+
+    /// The same services, for callers with another access.
+    #[must_use]
+    pub fn with_access(self, access: Access) -> Self {
+        Self { access: Arc::new(access), ..self }
     }
 
     async fn answer(mut self, request: Request<Incoming>) -> Response<tonic::body::Body> {
@@ -142,7 +158,10 @@ impl Grpc {
             let failure = match timeout_at(end, checked).await {
                 Ok(Ok(())) if Instant::now() < end => None,
                 Ok(Ok(())) | Err(_) => Some((Failure::late(), Refused::Deadline)),
-                Ok(Err(failure)) => Some((failure, Refused::Caller)),
+                Ok(Err(failure)) => {
+                    let why = failure.refused().unwrap_or(Refused::Caller);
+                    Some((failure, why))
+                }
             };
             if let Some((failure, why)) = failure {
                 self.observer.metrics.refused(why);
@@ -173,8 +192,35 @@ async fn route(
     }
 }
 
-/// Tells who asks for health what probes are told.
-async fn follow(readiness: Readiness, reporter: HealthReporter) {
+/// Done when what has no end of its own has to end.
+fn closing(shutdown: &Shutdown, limits: &Limits) -> BoxFuture<'static, ()> {
+    let (mut shutdown, delay) = (shutdown.clone(), limits.drain_delay);
+    async move {
+        // As for the doors: a person who waits does not wait for others to learn of it.
+        if shutdown.begun().await == Signalled::ToTerminate {
+            sleep(delay).await;
+        }
+    }
+    .boxed()
+}
+
+/// Tells who asks for health what probes are told, until the door closes.
+async fn follow(
+    readiness: Readiness,
+    mut reporter: HealthReporter,
+    closing: BoxFuture<'static, ()>,
+) {
+    let told = tell(&readiness, &reporter);
+    tokio::select! {
+        never = told => match never {},
+        () = closing => {}
+    }
+    for name in ["", SERVICE] {
+        reporter.clear_service_status(name).await;
+    }
+}
+
+async fn tell(readiness: &Readiness, reporter: &HealthReporter) -> Infallible {
     loop {
         let is_ready = readiness.is_ready();
         let status = if is_ready { ServingStatus::Serving } else { ServingStatus::NotServing };

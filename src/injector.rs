@@ -47,6 +47,9 @@ pub enum ReviewError {
     /// The annotations of the namespace are not known.
     #[error("the annotations of namespace {0:?} are not known")]
     Cluster(String, #[source] LookupError),
+    /// The owner of the pod is not known, and is not looked for.
+    #[error("the owner {0:?} is not known")]
+    Owner(String, #[source] LookupError),
 }
 
 /// An answer, and what became of the review.
@@ -110,7 +113,7 @@ impl Injector {
             Regarding::Workload(workload) => workload.clone(),
             Regarding::Owner { owner, pod_template_hash } => {
                 let hash = pod_template_hash.as_deref();
-                self.workloads.resolve(&event.namespace, owner, hash, None).await
+                self.workloads.resolve(&event.namespace, owner, hash, None).await.ok()?
             }
         };
         let (api_version, kind) = events::involved_kind(&workload.kind)?;
@@ -208,7 +211,7 @@ impl Injector {
             Some(pod) if outcome.reasons.is_empty() => {
                 let workload = match known.workload {
                     Some(workload) => Some(workload),
-                    None => self.workload_of(request, object, deadline).await,
+                    None => self.workload_of(request, object, deadline).await?,
                 };
                 if let Some(workload) = &workload {
                     outcome.owner_kind = owner_kind(&workload.kind);
@@ -226,15 +229,16 @@ impl Injector {
         request: &Request<'a>,
         object: &Object<'a>,
         deadline: Option<Instant>,
-    ) -> Option<Workload<'a>> {
+    ) -> Result<Option<Workload<'a>>, ReviewError> {
         if request.kind != Kind::Pod {
             let kind = Cow::Borrowed(request.kind.as_str());
             let name = object.metadata.name.0.clone();
-            return Some(Workload { kind, name, object_uid: Cow::Borrowed("") });
+            return Ok(Some(Workload { kind, name, object_uid: Cow::Borrowed("") }));
         }
-        let owner = object.metadata.owner()?;
+        let Some(owner) = object.metadata.owner() else { return Ok(None) };
         let hash = object.metadata.labels.get(POD_TEMPLATE_HASH);
-        Some(self.workloads.resolve(&request.namespace, owner, hash, deadline).await)
+        let workload = self.workloads.resolve(&request.namespace, owner, hash, deadline).await;
+        workload.map(Some).map_err(|error| ReviewError::Owner(owner.name.to_string(), error))
     }
 }
 

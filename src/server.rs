@@ -74,6 +74,7 @@ pub struct Door {
     turned_away: Semaphore,
     handshakes: Semaphore,
     is_draining: Arc<AtomicBool>,
+    max_age: Option<Duration>,
 }
 
 type Stream = TlsStream<BufReader<std::pin::Pin<Box<TimeoutStream<TcpStream>>>>>;
@@ -149,11 +150,18 @@ impl Door {
             turned_away: Semaphore::new(limits.max_connections.div_ceil(4) as usize),
             handshakes: Semaphore::new(limits.max_handshakes as usize),
             is_draining: Arc::default(),
+            max_age: None,
             tls,
             limits,
             metrics,
             http,
         }
+    }
+
+    /// A door whose connections are asked to end after that time.
+    #[must_use]
+    pub fn with_max_age(self, age: Duration) -> Self {
+        Self { max_age: Some(age), ..self }
     }
 
     async fn serve(&self, socket: Socket, service: impl Answers, mut closing: Closing) {
@@ -203,9 +211,19 @@ impl Door {
         // Whoever is told 503 opens another connection, and there may be room for that.
         let turned_away =
             async { if is_served { pending().await } else { sleep(TURNED_AWAY_LIFE).await } };
+        let aged = async {
+            match self.max_age {
+                Some(age) => sleep(age).await,
+                None => pending().await,
+            }
+        };
         let result = tokio::select! {
             result = connection.as_mut() => result,
             () = turned_away => Ok(()),
+            () = aged => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
             () = closed(&mut closing) => {
                 connection.as_mut().graceful_shutdown();
                 connection.await

@@ -215,7 +215,7 @@ impl Refusal {
     fn of(error: &ReviewError) -> Self {
         let why = match error {
             ReviewError::Decode(_) => Refused::NotAReview,
-            ReviewError::Cluster(..) => Refused::Cluster,
+            ReviewError::Cluster(..) | ReviewError::Owner(..) => Refused::Cluster,
         };
         Self::new(why, &log::with_causes(error))
     }

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 use tracing::warn;
 
 use crate::{
-    cluster::Owners,
+    cluster::{LookupError, Owners},
     log,
     objects::{Objects, Owned, Reference},
     outcome::Workload,
@@ -31,13 +31,16 @@ impl Workloads {
     /// A `ReplicaSet` or `Job` whose owner is not known stands for itself. Where nothing can be
     /// known by `deadline`, `pod_template_hash`, the pod's label of that name, tells a Deployment's
     /// `ReplicaSet`.
+    ///
+    /// # Errors
+    /// When too many reviews wait for the API server already.
     pub async fn resolve<'a>(
         &'a self,
         namespace: &str,
         owner: &OwnerReference<'a>,
         pod_template_hash: Option<&str>,
         deadline: Option<Instant>,
-    ) -> Workload<'a> {
+    ) -> Result<Workload<'a>, LookupError> {
         let root = match self {
             Self::Unknown => derived(owner, pod_template_hash),
             Self::Listed(objects) if may_have_owner(&owner.kind) => objects
@@ -59,11 +62,13 @@ impl Workloads {
                             name: Cow::Owned(name),
                             object_uid: Cow::Owned(object_uid),
                         }),
+                    Err(error @ LookupError::TooMany) => return Err(error),
                     Err(error) => {
-                        let error = log::with_causes(&error);
                         let (kind, name) = (&*owner.kind, &*owner.name);
-                        warn!(error, kind, name, namespace, "the owner is not known");
-                        derived(owner, pod_template_hash)
+                        let causes = log::with_causes(&error);
+                        warn!(error = causes, kind, name, namespace, "the owner is not known");
+                        // Where the API server says no, the owner stands for itself, as upstream.
+                        derived(owner, pod_template_hash).filter(|_| error.is_silence())
                     }
                 }
             }
@@ -77,7 +82,7 @@ impl Workloads {
         if workload.kind.bytes().any(|byte| byte.is_ascii_uppercase()) {
             workload.kind.to_mut().make_ascii_lowercase();
         }
-        workload
+        Ok(workload)
     }
 
     /// Whether an object is there to send an event to; where nothing can be known, it is.
@@ -134,6 +139,7 @@ mod tests {
         let owner: OwnerReference<'_> = crate::json::read(owner).expect("reference");
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("runtime");
         let workload = runtime.block_on(workloads.resolve("a", &owner, hash, None));
+        let workload = workload.expect("nobody waits");
         (workload.kind.into_owned(), workload.name.into_owned())
     }
 

@@ -145,6 +145,9 @@ async fn a_wrong_field_is_named() {
     for (request, field) in [
         (InjectRequest { object: "{".into(), ..enabled() }, "object"),
         (InjectRequest { object: vec![0xff].into(), ..enabled() }, "object"),
+        (InjectRequest { object: "null".into(), ..enabled() }, "object"),
+        (InjectRequest { namespace: String::new(), ..enabled() }, "namespace"),
+        (InjectRequest { namespace: "a/pods/b".to_owned(), ..enabled() }, "namespace"),
         (request(&json!({}), &spec), "object.spec.containers[0].ports[0].containerPort"),
         (InjectRequest { workload: Some(Workload::default()), ..enabled() }, "workload.kind"),
         (InjectRequest { uid: "u".repeat(65 << 10), ..enabled() }, "uid"),

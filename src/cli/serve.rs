@@ -21,7 +21,7 @@ use crate::{
     admin::Admin,
     cluster::{self, Events, Lookups, Owners, WatchedNamespaces},
     events::Recorder,
-    grpc::{Grpc, WebhookAndGrpc},
+    grpc::{Access, Grpc, WebhookAndGrpc},
     injector::Injector,
     log,
     metrics::{
@@ -47,6 +47,9 @@ use self::{
 
 /// How often the number of cached entries is told.
 const ENTRIES_INTERVAL: Duration = Duration::from_secs(5);
+
+/// Life of a connection for gRPC: who may call is asked again after it.
+const MAX_GRPC_AGE: Duration = Duration::from_mins(10);
 
 /// Serve the admission webhook
 #[derive(Debug, clap::Args)]
@@ -128,7 +131,8 @@ async fn serve(args: Arc<Args>, log_style: LogStyle) -> Result<(), CommandError>
     };
     let webhook = Webhook::new(Arc::clone(&injector), &args.limits, observer("webhook"));
     let grpc = if args.grpc.is_served() {
-        let access = args.grpc.access(cluster.as_ref(), args.reload_interval, &registry)?;
+        let (timeout, interval) = (args.lookup_timeout, args.reload_interval);
+        let access = args.grpc.access(cluster.as_ref(), timeout, interval, &registry)?;
         let (readiness, shutdown) = (readiness.clone(), shutdown.clone());
         let observer = observer("grpc");
         let injector = Arc::clone(&injector);
@@ -151,8 +155,13 @@ async fn serve(args: Arc<Args>, log_style: LogStyle) -> Result<(), CommandError>
     let grpc_served = match (grpc_bound, &grpc) {
         (Some(bound), Some(grpc)) => {
             let tls = args.grpc_tls().follow(args.reload_interval, &registry)?;
-            let served = bound.serve(door("grpc", tls), grpc.clone(), shutdown.clone());
-            served.boxed()
+            let grpc = match bound.addr() {
+                Addr::Tcp(_) => grpc.clone(),
+                // Only this user can open it, and there is no TLS to show a certificate by.
+                Addr::Unix(_) => grpc.clone().with_access(Access::default()),
+            };
+            let door = door("grpc", tls).with_max_age(MAX_GRPC_AGE);
+            bound.serve(door, grpc, shutdown.clone()).boxed()
         }
         _ => ready(()).boxed(),
     };

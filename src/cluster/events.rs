@@ -18,6 +18,7 @@ use kube::{
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
+use super::is_object_name;
 use crate::outcome::InvolvedObject;
 
 /// How long the API server may take.
@@ -62,6 +63,9 @@ impl Events {
         namespace: &str,
         object: &InvolvedObject<'_>,
     ) -> Result<String, WriteError> {
+        if !is_object_name(namespace) || !is_object_name(&object.name) {
+            return Err(WriteError::NoObject);
+        }
         let (group, version) = object.api_version.split_once('/').unwrap_or(("", "v1"));
         let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, object.kind));
         let objects =
@@ -71,16 +75,17 @@ impl Events {
         found.and_then(|found| found.metadata.uid).filter(is_it).ok_or(WriteError::NoObject)
     }
 
-    /// Makes an event of that name.
+    /// Makes an event of that name, or counts up the one that is there already.
     ///
     /// # Errors
-    /// When the API server does not take it; it is no error if it is there already.
+    /// When the API server does not take it.
     pub async fn create(
         &self,
         namespace: &str,
         name: &str,
         event: Value,
     ) -> Result<(), WriteError> {
+        let count = event["count"].as_u64().and_then(|count| count.try_into().ok());
         let event = DynamicObject {
             types: Some(TypeMeta::resource::<Event>()),
             metadata: ObjectMeta {
@@ -91,7 +96,10 @@ impl Events {
             data: event,
         };
         match in_time(self.api(namespace).create(&PostParams::default(), &event)).await {
-            Err(WriteError::Refused(error)) if is_status(&error, 409) => Ok(()),
+            // The answer to a try before was lost.
+            Err(WriteError::Refused(error)) if is_status(&error, 409) => {
+                self.count_up(namespace, name, count.unwrap_or(1)).await
+            }
             created => created.map(drop),
         }
     }

@@ -17,7 +17,7 @@ use kube::{
 use moka::{future::Cache, policy::EvictionPolicy};
 use tracing::{info, warn};
 
-use super::{LookupError, Lookups, patiently};
+use super::{LookupError, Lookups, is_object_name, patiently};
 use crate::{log, metrics::WatchMetrics, namespaces::Annotations, pod::TextMap, readiness::Hold};
 
 /// Far above the largest clusters; beyond it the least used are asked for again.
@@ -68,6 +68,9 @@ impl WatchedNamespaces {
         if let Some(Known { annotations: Some(annotations), .. }) = self.known.get(name).await {
             self.metrics.cache.hits.increment(1);
             return Ok(Some(annotations));
+        }
+        if !is_object_name(name) {
+            return Ok(None);
         }
         self.metrics.cache.misses.increment(1);
         let asked = self.asked.try_get_with_by_ref(name, self.ask(name));

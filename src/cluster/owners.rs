@@ -7,7 +7,7 @@ use kube::{Api, Client, ResourceExt as _, core::PartialObjectMeta};
 use moka::{future::Cache, policy::EvictionPolicy};
 use tokio::{sync::Semaphore, time::Instant};
 
-use super::{LookupError, Lookups, patiently};
+use super::{LookupError, Lookups, is_object_name, patiently};
 use crate::{
     metrics::CacheMetrics,
     objects::{Owned, Reference},
@@ -16,8 +16,10 @@ use crate::{
 
 /// Far more than are created at once; an owner counts for the time its pods are created in.
 const MAX_OWNERS: u64 = 50_000;
-/// Questions about the owners of one namespace at a time: its storm is not everybody's.
+/// Questions about the owners of one namespace at a time, and the part of all waiting reviews that
+/// its own may be: its storm is not everybody's.
 const MOST_OF_A_NAMESPACE: usize = 32;
+const SHARE_OF_A_NAMESPACE: usize = 4;
 /// Namespaces whose questions are counted.
 const MAX_ASKING: u64 = 10_000;
 
@@ -25,9 +27,15 @@ const MAX_ASKING: u64 = 10_000;
 pub struct Owners {
     client: Client,
     known: Cache<Key, Found>,
-    asking: Cache<String, Arc<Semaphore>>,
+    asking: Cache<String, Arc<Share>>,
     lookups: Arc<Lookups>,
     metrics: CacheMetrics,
+}
+
+/// What one namespace may take of all.
+struct Share {
+    waiting: Semaphore,
+    asking: Semaphore,
 }
 
 /// `None`: there is no such object.
@@ -78,8 +86,13 @@ impl Owners {
             self.metrics.hits.increment(1);
             return Ok(found);
         }
+        if !is_object_name(namespace) || !is_object_name(&key.name) {
+            return Ok(None);
+        }
         self.metrics.misses.increment(1);
-        let asked = self.known.try_get_with_by_ref(&key, self.ask(&key));
+        let share = self.asking.get_with_by_ref(namespace, async { self.share() }).await;
+        let _waiting = share.waiting.try_acquire().map_err(|_| LookupError::TooMany)?;
+        let asked = self.known.try_get_with_by_ref(&key, self.ask(&key, &share));
         let found = self.lookups.wait_for(asked, deadline).await?;
         // Only what is certain is kept: a pod's author may write any uid.
         let is_certain = found.as_ref().is_some_and(|it| it.object_uid == key.owner_uid);
@@ -95,11 +108,17 @@ impl Owners {
         self.metrics.keep(self.known.entry_count());
     }
 
-    async fn ask(&self, key: &Key) -> Result<Found, kube::Error> {
-        let asking = async { Arc::new(Semaphore::new(MOST_OF_A_NAMESPACE)) };
-        let asking = self.asking.get_with_by_ref(&key.namespace, asking).await;
+    fn share(&self) -> Arc<Share> {
+        let waiting = self.lookups.most().div_ceil(SHARE_OF_A_NAMESPACE);
+        Arc::new(Share {
+            waiting: Semaphore::new(waiting),
+            asking: Semaphore::new(MOST_OF_A_NAMESPACE),
+        })
+    }
+
+    async fn ask(&self, key: &Key, share: &Share) -> Result<Found, kube::Error> {
         // The semaphore is never closed.
-        let _permit = asking.acquire().await;
+        let _permit = share.asking.acquire().await;
         let (client, namespace) = (self.client.clone(), &key.namespace);
         let limit = self.lookups.timeout;
         Ok(if key.is_job {

@@ -1,6 +1,6 @@
 //! Tokens of `ServiceAccounts`: reviewed by the API server, and known for a moment.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, time::Duration};
 
 use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec};
 use kube::{Api, Client, api::PostParams};
@@ -12,6 +12,8 @@ use super::{LookupError, Lookups};
 /// How long the API server's word counts: as long as for its own callers at least, and not much
 /// longer than it takes to revoke a token.
 const KNOWN_FOR: Duration = Duration::from_secs(30);
+/// Calls that may wait for the API server.
+const MAX_WAITING: usize = 100;
 /// Tokens that are known.
 const MAX_TOKENS: u64 = 10_000;
 
@@ -21,14 +23,16 @@ pub struct Tokens {
     audience: String,
     /// By digest: what is in memory opens nothing.
     known: Cache<[u8; 32], Option<String>>,
-    lookups: Arc<Lookups>,
+    /// Not those of reviews: whoever calls here has proved nothing yet.
+    lookups: Lookups,
 }
 
 impl Tokens {
     /// Asks with a client that may make `TokenReviews`.
     #[must_use]
-    pub fn new(client: Client, audience: String, lookups: Arc<Lookups>) -> Self {
+    pub fn new(client: Client, audience: String, timeout: Duration) -> Self {
         let known = Cache::builder().max_capacity(MAX_TOKENS).time_to_live(KNOWN_FOR).build();
+        let lookups = Lookups::new(MAX_WAITING, timeout);
         Self { reviews: Api::all(client), audience, known, lookups }
     }
 
@@ -37,7 +41,10 @@ impl Tokens {
     /// # Errors
     /// When it is not known and the API server does not tell.
     pub async fn user(&self, token: &str) -> Result<Option<String>, LookupError> {
-        let digest = Sha256::digest(token).into();
+        let digest: [u8; 32] = Sha256::digest(token).into();
+        if let Some(user) = self.known.get(&digest).await {
+            return Ok(user);
+        }
         let asked = self.known.try_get_with(digest, self.ask(token));
         self.lookups.wait_for(asked, None).await
     }

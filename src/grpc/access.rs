@@ -33,12 +33,12 @@ impl Access {
     /// certificate, or the user of their token. Without `allowed` for all who prove any.
     #[must_use]
     pub fn new(callers: Callers, allowed: Option<Vec<String>>) -> Self {
-        Self { callers, allowed: ArcSwap::from_pointee(allowed) }
+        Self { callers, allowed: ArcSwap::from_pointee(allowed.map(comparable)) }
     }
 
     /// Takes over other names.
     pub fn replace_allowed(&self, allowed: Option<Vec<String>>) {
-        self.allowed.store(Arc::new(allowed));
+        self.allowed.store(Arc::new(allowed.map(comparable)));
     }
 
     /// Lets a caller in.
@@ -88,6 +88,20 @@ impl Access {
             None => true,
         }
     }
+}
+
+impl Default for Access {
+    /// Everybody may call.
+    fn default() -> Self {
+        Self::new(Callers::Anybody, None)
+    }
+}
+
+/// DNS names are the same in capitals; URIs and users are not.
+fn comparable(allowed: Vec<String>) -> Vec<String> {
+    let is_dns = |name: &str| !name.contains(':');
+    let lower = |name: String| if is_dns(&name) { name.to_ascii_lowercase() } else { name };
+    allowed.into_iter().map(lower).collect()
 }
 
 /// The DNS names and URIs of a certificate.

@@ -4,11 +4,15 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
+    time::Duration,
 };
 
 use bytes::{Buf as _, Bytes};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::{Sleep, sleep},
+};
 use tonic::Status;
 
 use super::failure::Failure;
@@ -20,7 +24,14 @@ const PREFIX_BYTES: usize = 5;
 
 /// Memory for messages that are being read.
 #[derive(Debug, Clone)]
-pub(super) struct Room(Arc<Semaphore>);
+pub(super) struct Room {
+    bytes: Arc<Semaphore>,
+    body_timeout: Duration,
+}
+
+/// Room that is taken until it is dropped.
+#[derive(Debug)]
+pub(super) struct Taken(#[expect(dead_code, reason = "held")] Option<OwnedSemaphorePermit>);
 
 /// A body that takes room while a message is incomplete.
 #[derive(Debug)]
@@ -29,6 +40,8 @@ pub(super) struct Bounded {
     room: Room,
     messages: Messages,
     held: Option<OwnedSemaphorePermit>,
+    /// Until when the message under way has to be there.
+    end: Option<Pin<Box<Sleep>>>,
 }
 
 /// Where in its messages a body is.
@@ -41,12 +54,24 @@ struct Messages {
 }
 
 impl Room {
-    pub(super) fn new(bytes: u32) -> Self {
-        Self(Arc::new(Semaphore::new(bytes as usize)))
+    pub(super) fn new(bytes: u32, body_timeout: Duration) -> Self {
+        Self { bytes: Arc::new(Semaphore::new(bytes as usize)), body_timeout }
     }
 
+    /// A body whose messages take room while they are read, and only so much time.
     pub(super) fn bounded(&self, body: Incoming) -> Bounded {
-        Bounded { body, room: self.clone(), messages: Messages::default(), held: None }
+        let room = self.clone();
+        Bounded { body, room, messages: Messages::default(), held: None, end: None }
+    }
+
+    /// Room for a message that is being answered.
+    pub(super) fn take(&self, message_bytes: usize) -> Result<Taken, Failure> {
+        let missing = beyond_first(message_bytes);
+        if missing == 0 {
+            return Ok(Taken(None));
+        }
+        let taken = Arc::clone(&self.bytes).try_acquire_many_owned(missing);
+        taken.map(|it| Taken(Some(it))).map_err(|_| no_room())
     }
 }
 
@@ -54,15 +79,21 @@ impl Bounded {
     /// Takes room for what a message has beyond its first bytes, and gives back what is complete.
     fn take(&mut self, data: Bytes) -> Result<(), Failure> {
         self.messages.pass(data);
-        let needed = self.messages.read.saturating_sub(FIRST_BYTES);
+        if self.messages.is_under_way() {
+            let end = || Box::pin(sleep(self.room.body_timeout));
+            self.end.get_or_insert_with(end);
+        } else {
+            self.end = None;
+        }
+        let needed = beyond_first(self.messages.read);
         if needed == 0 {
             self.held = None;
             return Ok(());
         }
         let held = self.held.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
-        let missing = u32::try_from(needed.saturating_sub(held)).unwrap_or(u32::MAX);
-        let more = Arc::clone(&self.room.0).try_acquire_many_owned(missing);
-        let more = more.map_err(|_| Failure::overloaded("too many large messages at a time"))?;
+        let missing = needed.saturating_sub(u32::try_from(held).unwrap_or(u32::MAX));
+        let more = Arc::clone(&self.room.bytes).try_acquire_many_owned(missing);
+        let more = more.map_err(|_| no_room())?;
         match &mut self.held {
             Some(held) => held.merge(more),
             None => self.held = Some(more),
@@ -71,7 +102,20 @@ impl Bounded {
     }
 }
 
+/// What a message takes of the room that all share.
+fn beyond_first(bytes: usize) -> u32 {
+    u32::try_from(bytes.saturating_sub(FIRST_BYTES)).unwrap_or(u32::MAX)
+}
+
+fn no_room() -> Failure {
+    Failure::overloaded("too many large messages at a time")
+}
+
 impl Messages {
+    fn is_under_way(&self) -> bool {
+        self.rest > 0 || !self.prefix.is_empty()
+    }
+
     fn pass(&mut self, mut data: Bytes) {
         while !data.is_empty() {
             if self.rest == 0 {
@@ -102,10 +146,18 @@ impl Body for Bounded {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
         let this = self.get_mut();
-        let frame = match ready!(Pin::new(&mut this.body).poll_frame(context)) {
-            Some(Ok(frame)) => frame,
-            Some(Err(error)) => return Poll::Ready(Some(Err(Status::from_error(error.into())))),
-            None => return Poll::Ready(None),
+        let frame = match Pin::new(&mut this.body).poll_frame(context) {
+            Poll::Ready(Some(Ok(frame))) => frame,
+            Poll::Ready(Some(Err(error))) => {
+                return Poll::Ready(Some(Err(Status::from_error(error.into()))));
+            }
+            Poll::Ready(None) => return Poll::Ready(None),
+            Poll::Pending => {
+                let Some(end) = &mut this.end else { return Poll::Pending };
+                ready!(end.as_mut().poll(context));
+                this.held = None;
+                return Poll::Ready(Some(Err(Failure::late().into())));
+            }
         };
         let taken = match frame.data_ref() {
             Some(data) => this.take(data.clone()),

@@ -7,6 +7,8 @@ use tokio::time::Instant;
 
 /// What a request gets whose caller does not say how long it waits.
 const DEFAULT: Duration = Duration::from_secs(10);
+/// The longest that a request may take, whatever its caller says: that of the API server's webhooks.
+const MAX: Duration = Duration::from_secs(30);
 /// How gRPC tells how long a caller waits.
 const HEADER: &str = "grpc-timeout";
 
@@ -17,7 +19,7 @@ pub(super) struct Deadline(Option<Instant>);
 impl Deadline {
     pub(super) fn of(headers: &HeaderMap) -> Self {
         let timeout = headers.get(HEADER).and_then(|value| parse(value.to_str().ok()?));
-        Self(timeout.and_then(|timeout| Instant::now().checked_add(timeout)))
+        Self(timeout.map(|timeout| Instant::now() + timeout.min(MAX)))
     }
 
     /// The end of a request that began at that time.

@@ -11,6 +11,9 @@ use crate::metrics::Refused;
 /// When a request is worth another try.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
+/// Longest text of a failure.
+const MAX_TEXT_BYTES: usize = 1 << 10;
+
 /// Why there is no response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Failure {
@@ -23,12 +26,12 @@ pub(super) struct Failure {
 
 impl Failure {
     pub(super) fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), violation: None, retry_delay: None }
+        Self { code, message: short(message.into()), violation: None, retry_delay: None }
     }
 
     /// A field is wrong.
     pub(super) fn field(field: impl Into<String>, description: impl Into<String>) -> Self {
-        let (field, description) = (field.into(), description.into());
+        let (field, description) = (short(field.into()), short(description.into()));
         let message = format!("{field}: {description}");
         Self { violation: Some((field, description)), ..Self::new(Code::InvalidArgument, message) }
     }
@@ -58,6 +61,15 @@ impl Failure {
             _ => None,
         }
     }
+}
+
+/// A status goes into headers, which clients take only so much of.
+fn short(mut text: String) -> String {
+    if text.len() > MAX_TEXT_BYTES {
+        text.truncate(text.floor_char_boundary(MAX_TEXT_BYTES));
+        text.push('…');
+    }
+    text
 }
 
 impl From<Failure> for Status {

@@ -343,8 +343,9 @@ pub mod injector_client {
         ///                        or an annotation makes a sidecar that could not work
         ///   UNAVAILABLE          the cluster does not tell what the answer depends on; details:
         ///                        google.rpc.RetryInfo
-        ///   RESOURCE_EXHAUSTED   too many requests at a time, or the message is too large; details of the
-        ///                        former: google.rpc.RetryInfo
+        ///   RESOURCE_EXHAUSTED   too many requests or too large messages at a time; details:
+        ///                        google.rpc.RetryInfo. Also a message that is too large once inflated
+        ///   OUT_OF_RANGE         the message is larger than 10 MiB
         ///   DEADLINE_EXCEEDED    nobody waits for the answer any more
         ///   UNAUTHENTICATED      neither a client certificate nor a token that is known
         ///   PERMISSION_DENIED    the caller is known, but not among those that are let in
@@ -371,7 +372,9 @@ pub mod injector_client {
         }
         /// InjectStream is Inject for bulk callers. Each request is answered once; answers carry the uid
         /// of their request and may overtake each other. A request that cannot be answered does not end
-        /// the stream. Whoever does not read answers is not read from.
+        /// the stream; a message that cannot be read or is too large does. Whoever does not read answers
+        /// is not read from. After ten minutes, and when the process ends, what is under way is answered
+        /// and the stream ends with UNAVAILABLE: it is to be opened anew.
         pub async fn inject_stream(
             &mut self,
             request: impl tonic::IntoStreamingRequest<
@@ -421,8 +424,9 @@ pub mod injector_server {
         ///                        or an annotation makes a sidecar that could not work
         ///   UNAVAILABLE          the cluster does not tell what the answer depends on; details:
         ///                        google.rpc.RetryInfo
-        ///   RESOURCE_EXHAUSTED   too many requests at a time, or the message is too large; details of the
-        ///                        former: google.rpc.RetryInfo
+        ///   RESOURCE_EXHAUSTED   too many requests or too large messages at a time; details:
+        ///                        google.rpc.RetryInfo. Also a message that is too large once inflated
+        ///   OUT_OF_RANGE         the message is larger than 10 MiB
         ///   DEADLINE_EXCEEDED    nobody waits for the answer any more
         ///   UNAUTHENTICATED      neither a client certificate nor a token that is known
         ///   PERMISSION_DENIED    the caller is known, but not among those that are let in
@@ -438,7 +442,9 @@ pub mod injector_server {
             + 'static;
         /// InjectStream is Inject for bulk callers. Each request is answered once; answers carry the uid
         /// of their request and may overtake each other. A request that cannot be answered does not end
-        /// the stream. Whoever does not read answers is not read from.
+        /// the stream; a message that cannot be read or is too large does. Whoever does not read answers
+        /// is not read from. After ten minutes, and when the process ends, what is under way is answered
+        /// and the stream ends with UNAVAILABLE: it is to be opened anew.
         async fn inject_stream(
             &self,
             request: tonic::Request<tonic::Streaming<super::InjectStreamRequest>>,

@@ -13,15 +13,17 @@ use std::{
 };
 
 use bytes::Bytes;
-use futures_util::{FutureExt as _, Stream, StreamExt as _, stream};
+use futures_util::{FutureExt as _, Stream, StreamExt as _, future::BoxFuture, stream};
 use tokio::{
     sync::Semaphore,
     time::{Instant, sleep, timeout_at},
 };
+use tokio_util::task::AbortOnDropHandle;
 use tonic::{Code, Request, Response, Status, Streaming};
 use tracing::error;
 
 use super::{
+    body::Room,
     deadline::Deadline,
     failure::Failure,
     v1::{
@@ -30,6 +32,7 @@ use super::{
     },
 };
 use crate::{
+    cluster::is_object_name,
     injector::{Injector, Known, ReviewError},
     linkerd::events,
     log,
@@ -39,24 +42,27 @@ use crate::{
     patch::{JsonSink, Reply},
     pod::TextMap,
     review::{self, DecodeError, MAX_UID_BYTES, Subject},
-    server::Shutdown,
 };
 
 /// Requests of a stream that are answered at the same time.
 const MAX_OF_STREAM: usize = 64;
+/// Life of a stream: who may call is asked again after it.
+const MAX_STREAM_AGE: Duration = Duration::from_mins(10);
 
 /// The service behind the gRPC door.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct Service(Arc<Shared>);
 
-#[derive(Debug)]
 struct Shared {
     injector: Arc<Injector>,
     observer: Arc<Observer>,
     requests: Semaphore,
-    shutdown: Shutdown,
-    drain_delay: Duration,
+    room: Room,
+    ends: Ends,
 }
+
+/// Makes futures that are done when streams have to end.
+pub(super) type Ends = Arc<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>;
 
 /// The patch of a response as JSON.
 #[derive(Debug, Default)]
@@ -70,9 +76,10 @@ impl Service {
         injector: Arc<Injector>,
         observer: Arc<Observer>,
         requests: Semaphore,
-        (shutdown, drain_delay): (Shutdown, Duration),
+        room: Room,
+        ends: Ends,
     ) -> Self {
-        Self(Arc::new(Shared { injector, observer, requests, shutdown, drain_delay }))
+        Self(Arc::new(Shared { injector, observer, requests, room, ends }))
     }
 }
 
@@ -101,24 +108,36 @@ impl injector_server::Injector for Service {
     ) -> Result<Response<Self::InjectStreamStream>, Status> {
         let deadline = deadline_of(&request);
         let shared = Arc::clone(&self.0);
-        let (mut shutdown, drain_delay) = (shared.shutdown.clone(), shared.drain_delay);
-        let is_closed = Arc::new(AtomicBool::new(false));
-        let closes = Arc::clone(&is_closed);
+        let closed = (shared.ends)();
+        let has_ended = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&has_ended);
         let closing = async move {
-            shutdown.begun().await;
-            sleep(drain_delay).await;
-            closes.store(true, Ordering::Release);
+            tokio::select! {
+                () = closed => {}
+                () = sleep(MAX_STREAM_AGE) => {}
+            }
+            flag.store(true, Ordering::Release);
         };
-        let last = stream::once(async move { is_closed.load(Ordering::Acquire) });
-        let last = last.filter(|is_closed| ready(*is_closed));
-        let last = last.map(|_| Err(Failure::unavailable("the process ends").into()));
-        // Read only as fast as answers are taken, and until the door closes.
+        let last = stream::once(async move { has_ended.load(Ordering::Acquire) });
+        let last = last.filter(|has_ended| ready(*has_ended));
+        let last =
+            last.map(|_| Err(Failure::unavailable("the stream has to be opened anew").into()));
+        // Read only as fast as answers are taken. Each is a task of its own: what others wait for,
+        // too, must not depend on who takes this stream's answers.
         let answers = request
             .into_inner()
             .take_until(closing.boxed())
             .map(move |request| {
                 let shared = Arc::clone(&shared);
-                async move { Ok(shared.answer_in_stream(request?, deadline).await) }
+                async move {
+                    let request = request?;
+                    let answer =
+                        tokio::spawn(
+                            async move { shared.answer_in_stream(request, deadline).await },
+                        );
+                    let answer = AbortOnDropHandle::new(answer).await;
+                    answer.map_err(|error| Status::internal(error.to_string()))
+                }
             })
             .buffer_unordered(MAX_OF_STREAM)
             .chain(last);
@@ -136,7 +155,7 @@ impl Shared {
         let request = request.request.unwrap_or_default();
         let end = deadline.in_stream(Instant::now());
         let result = if request.uid.is_empty() {
-            let failure = Failure::field("request.uid", "must be set in a stream");
+            let failure = Failure::field("uid", "must be set in a stream");
             self.observer.metrics.refused(Refused::NotAReview);
             StreamResult::Failure(failure.into())
         } else {
@@ -184,7 +203,11 @@ impl Shared {
                 format!("must not be longer than {MAX_UID_BYTES} bytes"),
             ));
         }
+        let _room = self.room.take(request.object.len())?;
         let known = known(request)?;
+        if !is_object_name(&request.namespace) {
+            return Err(Failure::field("namespace", "expected the name of a namespace"));
+        }
         let InjectRequest { uid, namespace, kind, object, .. } = request;
         let mut reviewed = review::Request::of_object(uid, namespace, kind, object)
             .map_err(|error| unreadable(&error))?;
@@ -192,6 +215,9 @@ impl Shared {
         if let Subject::Unreadable(error) = &reviewed.subject {
             let field = format!("object.{}", error.field());
             return Err(Failure::field(field.trim_end_matches('.'), error.problem()));
+        }
+        if matches!(reviewed.subject, Subject::Absent) {
+            return Err(Failure::field("object", "expected an object, found null"));
         }
         let mut patch = Patch::default();
         let answered = self.injector.answer(&reviewed, known, Some(end), &mut patch).await;

@@ -100,8 +100,12 @@ impl<S: Answers> Service<Request<Incoming>> for Gate<S> {
             return Either::Right(self.service.call(request).map(finish));
         }
         let overloaded = self.service.overloaded();
+        let is_http1 = request.version() < Version::HTTP_2;
         let turn_away = async move {
-            discard(request.into_body()).await;
+            // Over HTTP/2 an answer is heard in the middle of a body.
+            if is_http1 {
+                discard(request.into_body()).await;
+            }
             finish(Ok(overloaded))
         };
         Either::Left(turn_away.boxed())

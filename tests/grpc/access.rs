@@ -15,7 +15,7 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::{Response, StatusCode};
 use injectd::{
     client::{Connect, ConnectError},
-    cluster::{Lookups, Tokens},
+    cluster::Tokens,
     grpc::{Access, Callers, Grpc},
     metrics::ConnectionMetrics,
     readiness::Readiness,
@@ -136,7 +136,7 @@ fn is_of_transport(status: &Status) -> bool {
 
 #[tokio::test]
 async fn callers_prove_their_names_by_certificates() {
-    let allowed = vec!["jobs.example".to_owned(), SPIFFE.to_owned()];
+    let allowed = vec!["JOBS.example".to_owned(), SPIFFE.to_owned()];
     let door = Guarded::open(None, Some(allowed)).await;
     for (name, code) in [
         ("jobs.example", Code::Ok),
@@ -194,8 +194,7 @@ fn tokens(asked: &Arc<AtomicUsize>, is_down: bool) -> Arc<Tokens> {
             )
         }
     });
-    let lookups = Arc::new(Lookups::new(10, PATIENCE));
-    Arc::new(Tokens::new(Client::new(service, "default"), "injectd".to_owned(), lookups))
+    Arc::new(Tokens::new(Client::new(service, "default"), "injectd".to_owned(), PATIENCE))
 }
 
 #[tokio::test]

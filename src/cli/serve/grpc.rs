@@ -104,18 +104,20 @@ impl GrpcArgs {
     pub(super) fn access(
         &self,
         cluster: Option<&Cluster>,
+        lookup_timeout: Duration,
         interval: Duration,
         registry: &Registry,
     ) -> Result<Arc<Access>, CommandError> {
         let callers = if self.has_proof() {
             let audience = self.grpc_token_audience.clone().zip(cluster);
             Callers::Known(audience.map(|(audience, cluster)| {
-                let lookups = Arc::clone(&cluster.lookups);
-                Arc::new(Tokens::new(cluster.client.clone(), audience, lookups))
+                Arc::new(Tokens::new(cluster.client.clone(), audience, lookup_timeout))
             }))
         } else {
             Callers::Anybody
         };
+        // Looked at before they are read: what changes in between is read again.
+        let files = Files::new(self.grpc_allow_file.iter().cloned());
         let access = Arc::new(Access::new(callers, self.allowed()?));
         if let Some(path) = &self.grpc_allow_file {
             let metrics = ReloadMetrics::register(registry, "grpc_allow");
@@ -125,7 +127,7 @@ impl GrpcArgs {
                 reloaded.replace_allowed(Some(again.read()?));
                 Ok::<_, CommandError>(())
             };
-            reload::follow("grpc_allow", Files::new([path.clone()]), interval, metrics, reload)
+            reload::follow("grpc_allow", files, interval, metrics, reload)
                 .map_err(|error| CommandError::failed("cannot follow files", error))?;
         }
         Ok(access)
