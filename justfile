@@ -57,6 +57,14 @@ fuzz seconds="60":
 e2e:
     e2e/run.sh
 
+# The gRPC door on a real API server: clients in Go and Python, mutual TLS, tokens, sockets, abuse.
+grpc:
+    e2e/grpc.sh
+
+# CPU of a gRPC call beside a review of the same object (ghz, h2load).
+ghz *args:
+    loadtest/ghz/run.sh {{ args }}
+
 # Linkerd's injector swapped for ours and back, on a real API server ($INJECTD_CORPUS; root).
 swap:
     INJECTD_CORPUS={{ corpus }} e2e/swap.sh

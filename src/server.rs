@@ -222,7 +222,9 @@ impl Door {
             () = turned_away => Ok(()),
             () = aged => {
                 connection.as_mut().graceful_shutdown();
-                connection.await
+                // Who takes no answers has had its time.
+                let rest = timeout(self.limits.drain_timeout, connection);
+                rest.await.unwrap_or(Ok(()))
             }
             () = closed(&mut closing) => {
                 connection.as_mut().graceful_shutdown();

@@ -1,0 +1,73 @@
+"""Asks injectd's gRPC door for the sidecar of one pod.
+
+    pip install -r requirements.txt
+    python inject.py --addr localhost:8444 --ca ca.crt ../pod.json
+
+What speaks the protocol is made of proto/ at each start, in a folder that goes with the process.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+import grpc
+from grpc_tools import protoc
+
+PROTO = Path(__file__).parents[3] / "proto/injectd/v1"
+FILE = "injectd.proto"
+
+
+def generated():
+    """The modules of messages and of the service."""
+    with tempfile.TemporaryDirectory() as folder:
+        standard = Path(protoc.__file__).parent / "_proto"
+        code = protoc.main(["protoc", f"-I{PROTO}", f"-I{standard}", f"--python_out={folder}",
+                            f"--grpc_python_out={folder}", FILE])
+        if code:
+            raise SystemExit(code)
+        sys.path.insert(0, folder)
+        import injectd_pb2
+        import injectd_pb2_grpc
+        sys.path.remove(folder)
+    return injectd_pb2, injectd_pb2_grpc
+
+
+def credentials(args):
+    def read(file):
+        return file and Path(file).read_bytes()
+
+    return grpc.ssl_channel_credentials(read(args.ca), read(args.key), read(args.cert))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--addr", default="localhost:8444", help="address of the gRPC door")
+    parser.add_argument("--ca", help="CA of the door's certificate, PEM")
+    parser.add_argument("--cert", help="client certificate, PEM, if the door asks for one")
+    parser.add_argument("--key", help="its private key, PEM")
+    parser.add_argument("--namespace", default="default",
+                        help="namespace that the pod is going to be made in")
+    parser.add_argument("--patch", type=Path, help="file to write the patch to")
+    parser.add_argument("--timeout", type=float, default=10, help="seconds to wait for the answer")
+    parser.add_argument("pod", type=Path, help="the pod as JSON")
+    args = parser.parse_args()
+
+    messages, services = generated()
+    request = messages.InjectRequest(namespace=args.namespace, kind="Pod",
+                                     object=args.pod.read_bytes())
+    with grpc.secure_channel(args.addr, credentials(args)) as channel:
+        try:
+            response = services.InjectorStub(channel).Inject(request, timeout=args.timeout)
+        except grpc.RpcError as error:
+            return f"{error.code().name}: {error.details()}"
+    operations = json.loads(response.patch or b"[]")
+    print(f"{messages.Verdict.Name(response.verdict)}, {len(operations)} operations")
+    if args.patch:
+        args.patch.write_bytes(response.patch)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,58 @@
+#!/bin/sh
+# usage: e2e/grpc.sh [KUBE_LAB_DIR [PART…]]
+#
+# Runs grpc_door.py, or parts of it, against a Kubernetes API server of its own (kube-lab). Its
+# clients are made here if they are missing: a Python with grpcio, one in Go, and grpcurl.
+#
+#   KUBE_LAB_DIR  sources of kube-lab, built once if its binary is missing [../shared/kube]
+#   $KUBE_LAB     its binary [${XDG_CACHE_HOME:-~/.cache}/injectd-ci/kube-lab/kube-lab]
+#   $GRPCURL      grpcurl [${XDG_CACHE_HOME:-~/.cache}/injectd-ci/tools/bin/grpcurl]
+#   $INJECTD      the binary under test [target/release/injectd, built if missing]
+#
+# Needs go, python3 with venv, openssl and curl.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(dirname "$here")
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/injectd-ci
+
+if [ -z "${INJECTD:-}" ]; then
+    INJECTD=${CARGO_TARGET_DIR:-$root/target}/release/injectd
+    [ -x "$INJECTD" ] || (cd "$root" && cargo build --release --locked)
+fi
+
+lab=${KUBE_LAB:-$cache/kube-lab/kube-lab}
+sources=${1:-$root/../shared/kube}
+[ $# -eq 0 ] || shift
+if [ ! -x "$lab" ] && [ -x "$sources/build.sh" ]; then
+    "$sources/build.sh" "$(dirname "$lab")"
+fi
+if [ ! -x "$lab" ]; then
+    echo "grpc: no kube-lab at $lab and no sources at $sources; set KUBE_LAB" >&2
+    exit 1
+fi
+
+GRPCURL=${GRPCURL:-$cache/tools/bin/grpcurl}
+if [ ! -x "$GRPCURL" ]; then
+    GOBIN=$(dirname "$GRPCURL") go install github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.9.4
+fi
+
+python=$cache/venv/bin/python
+if ! "$python" -c 'import grpc, grpc_tools' 2>/dev/null; then
+    python3 -m venv "$cache/venv"
+    "$cache/venv/bin/pip" install --quiet -r "$here/clients/python/requirements.txt"
+fi
+
+dir=$(mktemp -d)
+pid=
+trap 'rm -rf "$dir"' EXIT
+trap 'trap - INT TERM; [ -z "$pid" ] || { kill "$pid"; wait "$pid" || true; }; exit 130' INT TERM
+
+GO_CLIENT=$dir/go-client
+(cd "$here/clients/go" && go generate && go build -o "$GO_CLIENT" .)
+
+# Connections that are refused on purpose are no news.
+GRPC_VERBOSITY=NONE
+export INJECTD GRPCURL GO_CLIENT GRPC_VERBOSITY
+"$lab" up "$dir/lab" -- "$python" -B "$here/grpc_door.py" "$@" &
+pid=$!
+wait "$pid"

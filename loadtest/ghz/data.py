@@ -1,0 +1,45 @@
+"""Makes data of the object of a review: for ghz one request, or the requests of a stream; for
+h2load the body of a unary call.
+
+    python3 data.py REVIEW.json N > data.json
+    python3 data.py REVIEW.json body > data
+
+The requests are literal, each uid its own: ghz makes messages of them once, and not for each call.
+"""
+
+import base64
+import json
+import sys
+from pathlib import Path
+
+
+def main():
+    review = json.loads(Path(sys.argv[1]).read_text())["request"]
+    text = json.dumps(review["object"], separators=(",", ":")).encode()
+    if sys.argv[2] == "body":
+        sys.stdout.buffer.write(body(review["namespace"].encode(), text))
+        return
+    count = int(sys.argv[2])
+    template = (Path(__file__).parent / "request.json.in").read_text()
+    filled = template.replace("@OBJECT@", base64.b64encode(text).decode())
+    filled = filled.replace("@NAMESPACE@", review["namespace"])
+    requests = [json.loads(filled.replace("@UID@", str(index))) for index in range(1, count + 1)]
+    # What a stream sends is a list.
+    json.dump(requests[0] if count == 1 else [{"request": it} for it in requests], sys.stdout)
+
+
+def body(namespace, text):
+    """A message as gRPC writes one: not compressed, its length, InjectRequest by hand."""
+    encoded = b"".join(
+        bytes([number << 3 | 2]) + varint(len(value)) + value
+        for number, value in ((1, b"1"), (2, namespace), (3, b"Pod"), (4, text)))
+    return b"\0" + len(encoded).to_bytes(4, "big") + encoded
+
+
+def varint(number):
+    low, rest = number & 0x7F, number >> 7
+    return bytes([low | 0x80]) + varint(rest) if rest else bytes([low])
+
+
+if __name__ == "__main__":
+    main()
