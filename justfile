@@ -65,6 +65,10 @@ grpc:
 ghz *args:
     loadtest/ghz/run.sh {{ args }}
 
+# Pods through a real API server: with injectd, with a MutatingAdmissionPolicy, with nothing.
+apiserver *args:
+    loadtest/apiserver/run.sh {{ args }}
+
 # Linkerd's injector swapped for ours and back, on a real API server ($INJECTD_CORPUS; root).
 swap:
     INJECTD_CORPUS={{ corpus }} e2e/swap.sh

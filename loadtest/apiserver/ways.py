@@ -1,0 +1,240 @@
+"""The ways of a pod through the API server: a namespace each, and who adds a sidecar there."""
+
+import base64
+import json
+import re
+import subprocess
+from typing import NamedTuple
+
+from client import get, metric
+from cluster import ENABLED, collection, names, service
+from dropin import patch_of, review
+from expect import expect, expect_same, poll
+from injectd import WEBHOOK_NAME
+from lab import Client, Component
+from policy import TOKEN_PATH, TOKEN_VOLUME, applied, policy
+from posting import post
+from watched import ACCOUNT, CONTROL_PLANE, HOST, IP, Watched
+
+DISABLED = {"linkerd.io/inject": "disabled"}
+BY_WEBHOOK, BY_POLICY = {"sidecar": "webhook"}, {"sidecar": "policy"}
+
+
+class Way(NamedTuple):
+    # Also its key.
+    namespace: str
+    title: str
+    labels: dict
+    annotations: dict
+
+
+NOTHING = Way("nothing", "nothing", {}, {})
+AGAIN = Way("nothing-again", "nothing, again", {}, {})
+INJECTD = Way("injectd", "injectd", BY_WEBHOOK, ENABLED)
+POLICY = Way("policy", "policy", BY_POLICY, ENABLED)
+# Two more to tell what the cost is made of: the call alone, and the sidecar alone.
+ALLOWED = Way("allowed", "injectd, only allows", BY_WEBHOOK, DISABLED)
+COMPLETE = Way("complete", "sidecar sent along", {}, {})
+COMPARED = [NOTHING, POLICY, INJECTD, AGAIN]
+ALL = [*COMPARED, ALLOWED, COMPLETE]
+
+
+class Site:
+    """The control plane with injectd, the policy and all namespaces; requests that make pods."""
+
+    def __init__(self, binary, api, folder, lab, reviewed):
+        self.binary, self.api, self.folder = binary, api, folder
+        self.watched = Watched(binary, api, folder, None)
+        self.client = Client(api, folder)
+        self.controllers = Component(lab, "kube-controller-manager")
+        self.server = Component(lab, "kube-apiserver")
+        self.pod = as_created(reviewed["request"]["object"])
+        self.sidecar = self.token_volume = None
+        self.bodies, self.owners = {}, []
+
+    def start(self):
+        # It would delete pods that their ReplicaSet did not ask for, and nothing else needs it.
+        self.controllers.stop()
+        self.watched.make_account()
+        for way in ALL:
+            self.make_namespace(way)
+        self.watched.start(self.api.server)
+        self.watched.wait_until_ready()
+        self.make_webhook()
+        self.sidecar = self.operations()
+        self.make_policy()
+        self.bodies[COMPLETE.namespace] = self.complete()
+        for way in POLICY, INJECTD:
+            poll(f"{way.title} acts", lambda way=way: self.expect_sidecar(way))
+
+    @property
+    def pids(self):
+        etcd = self.server.log.parent / "etcd.pid"
+        return {"apiserver": self.server.pid, "injectd": self.watched.injectd.process.pid,
+                "etcd": int(etcd.read_text())}
+
+    def make_namespace(self, way):
+        """With a Deployment and its ReplicaSet, to which the pods belong."""
+        name, create = way.namespace, self.watched.create
+        create({"apiVersion": "v1", "kind": "Namespace", "metadata": {
+            "name": name, "annotations": way.annotations, "labels": way.labels}})
+        create({"apiVersion": "v1", "kind": "ServiceAccount",
+                "metadata": {"name": "default"}}, name)
+        labels = self.pod["metadata"]["labels"]
+        template = {"metadata": {"labels": labels}, "spec": self.pod["spec"]}
+        spec = {"replicas": 0, "selector": {"matchLabels": labels}, "template": template}
+        replica_set = self.pod["metadata"]["generateName"].rstrip("-")
+        owner = None
+        deployment = replica_set.rpartition("-")[0]
+        for kind, owned in ("Deployment", deployment), ("ReplicaSet", replica_set):
+            made = create({"apiVersion": "apps/v1", "kind": kind, "spec": spec, "metadata": {
+                "name": owned, "ownerReferences": [owner] if owner else []}}, name)
+            if way == NOTHING:
+                self.owners.append(made)
+            owner = {"apiVersion": "apps/v1", "kind": kind, "name": owned, "controller": True,
+                     "uid": made["metadata"]["uid"]}
+        metadata = {**self.pod["metadata"], "ownerReferences": [owner]}
+        self.bodies[way.namespace] = {**self.pod, "metadata": metadata}
+
+    def make_webhook(self):
+        """As Linkerd's chart registers it, but that its failures are told."""
+        port = {"port": self.watched.injectd.port}
+        self.watched.create(service(ACCOUNT, {"clusterIP": IP, "ports": [port]}), CONTROL_PLANE)
+        webhook = {
+            "name": WEBHOOK_NAME,
+            "clientConfig": {
+                "service": {"name": ACCOUNT, "namespace": CONTROL_PLANE, **port},
+                "caBundle": base64.b64encode(self.watched.injectd.ca).decode(),
+            },
+            "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"],
+                       "resources": ["pods", "services"], "scope": "Namespaced"}],
+            "namespaceSelector": {"matchLabels": BY_WEBHOOK},
+            "failurePolicy": "Fail",
+            "sideEffects": "None",
+            "admissionReviewVersions": ["v1"],
+            "timeoutSeconds": 10,
+        }
+        self.watched.create({"apiVersion": "admissionregistration.k8s.io/v1",
+                             "kind": "MutatingWebhookConfiguration",
+                             "metadata": {"name": ACCOUNT}, "webhooks": [webhook]})
+
+    def operations(self):
+        """injectd's patch for the pod as webhooks get it."""
+        sent, name = self.bodies[NOTHING.namespace], NOTHING.namespace
+        body = self.api.create(sent, name, dry_run=True).created()
+        del body["metadata"]["managedFields"]
+        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {
+            "name": name, "annotations": ENABLED}}
+        objects = self.folder / "objects.json"
+        objects.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [
+            namespace, *self.owners]}))
+        run = subprocess.run([self.binary, "review", "--objects", objects],
+                             input=review(body, name), capture_output=True)
+        expect(f"the exit code of injectd review ({run.stderr.decode()})", 0, run.returncode)
+        self.token_volume = token_volume(body)
+        return patch_of(json.loads(run.stdout))
+
+    def make_policy(self):
+        replaced = {self.token_volume: TOKEN_VOLUME, NOTHING.namespace: "request.namespace"}
+        for manifest in policy(self.sidecar, BY_POLICY, replaced):
+            path = f"/apis/{manifest['apiVersion']}/{plural(manifest['kind'])}"
+            self.api.call("POST", path, json.dumps(manifest)).created()
+
+    def complete(self):
+        """The pod with the sidecar in it; the token's volume is yet to come."""
+        body = applied(self.bodies[COMPLETE.namespace], self.sidecar)
+        for container in body["spec"]["initContainers"]:
+            container["volumeMounts"] = [it for it in container["volumeMounts"]
+                                         if it["mountPath"] != TOKEN_PATH]
+        text = json.dumps(body).replace(f'"{NOTHING.namespace}"', f'"{COMPLETE.namespace}"')
+        return json.loads(text)
+
+    def expect_sidecar(self, way):
+        body = self.api.create(self.bodies[way.namespace], way.namespace, dry_run=True).created()
+        expect("the init containers", ["linkerd-init", "linkerd-proxy", "schema"],
+               names(body, "initContainers"))
+
+    def expect_same_pods(self):
+        """Pods that are stored are the same, whoever added the sidecar."""
+        stored = {way.namespace: self.stored(way) for way in ALL}
+        sizes = [len(json.dumps(stored[way.namespace], separators=(",", ":")))
+                 for way in (NOTHING, INJECTD)]
+        for one, *others in (INJECTD, POLICY), (NOTHING, AGAIN, ALLOWED), (INJECTD, COMPLETE):
+            for it in others:
+                if it == COMPLETE:
+                    # Who sends a field along manages it, what admission adds is nobody's.
+                    for same in one, it:
+                        del stored[same.namespace]["metadata"]["managedFields"]
+                expect_same(f"{it.title}: the pod", stored[one.namespace],
+                            stored[it.namespace])
+        return sizes
+
+    def stored(self, way):
+        """A pod of that way, but for what is another in each."""
+        pods = collection("v1", "Pod", way.namespace)
+        made = self.api.create(self.bodies[way.namespace], way.namespace).created()
+        body = self.api.call("GET", f"{pods}/{made['metadata']['name']}").body
+        metadata = body["metadata"]
+        for field in metadata["managedFields"]:
+            del field["time"]
+        text = json.dumps(body)
+        for value in (metadata["name"], metadata["uid"], metadata["creationTimestamp"],
+                      metadata["resourceVersion"], metadata["ownerReferences"][0]["uid"],
+                      metadata["namespace"], token_volume(body)):
+            text = text.replace(f'"{value}"', '"-"')
+        text = re.sub(rf'uid\\"+:\\"+{metadata["ownerReferences"][0]["uid"]}', "uid", text)
+        body = json.loads(text)
+        body["spec"]["volumes"].sort(key=lambda it: it["name"])
+        return body
+
+    def request(self, way):
+        body = json.dumps(self.bodies[way.namespace]).encode()
+        return post(collection("v1", "Pod", way.namespace), body)
+
+    def clear(self, way):
+        """Deletes the pods of a namespace, and lets the API server collect its garbage now."""
+        path = f"{collection('v1', 'Pod', way.namespace)}?gracePeriodSeconds=0"
+        expect("the status of the deletion", 200, self.client.call("DELETE", path)[0])
+        self.collect_garbage()
+
+    def collect_garbage(self):
+        expect("a collection", 200, self.client.call("GET", "/debug/pprof/heap?gc=1")[0])
+
+    def connections(self):
+        """How many the API server has opened to the webhook."""
+        text = get(self.watched.injectd.admin_port, "/metrics", 10, IP)[1]
+        return metric(text, "injectd_connections_total", door="webhook")
+
+    def clean_up(self):
+        if self.watched.injectd:
+            self.watched.injectd.kill()
+
+
+def as_created(admitted):
+    """The pod as its creator sent it: without what the API server added before the webhook."""
+    body = json.loads(json.dumps(admitted))
+    metadata, spec = body["metadata"], body["spec"]
+    body.pop("status", None)
+    for field in "managedFields", "namespace", "creationTimestamp", "ownerReferences":
+        metadata.pop(field, None)
+    # That is told by the namespace.
+    metadata["annotations"].pop("linkerd.io/inject", None)
+    for field in "serviceAccountName", "serviceAccount", "priority", "preemptionPolicy":
+        spec.pop(field, None)
+    token = token_volume(body)
+    spec["volumes"] = [it for it in spec["volumes"] if it["name"] != token]
+    for container in spec["containers"] + spec["initContainers"]:
+        container["volumeMounts"] = [it for it in container["volumeMounts"] if it["name"] != token]
+    spec["tolerations"] = [it for it in spec["tolerations"] if "tolerationSeconds" not in it]
+    return body
+
+
+def token_volume(body):
+    [name] = {mount["name"] for container in body["spec"]["containers"]
+              for mount in container["volumeMounts"] if mount["mountPath"] == TOKEN_PATH}
+    return name
+
+
+def plural(kind):
+    kind = kind.lower()
+    return kind[:-1] + "ies" if kind.endswith("y") else kind + "s"
