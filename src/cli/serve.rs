@@ -144,11 +144,7 @@ async fn serve(args: Arc<Args>, log_style: LogStyle) -> Result<(), CommandError>
     let bound =
         Bound::bind(&args.addr).await.map_err(|error| addr_error("--addr", &args.addr, error))?;
     let grpc_bound = args.grpc.bind().await?;
-    match log_style {
-        // Nobody has to read it.
-        LogStyle::Line => drop(announce(bound.addr(), grpc_bound.as_ref(), &admin_addr)),
-        LogStyle::Linkerd => info!("listening at {}", args.addr),
-    }
+    let (addr, grpc_addr) = (bound.addr().clone(), grpc_bound.as_ref().map(|it| it.addr().clone()));
     let door = |name, tls| {
         Door::new(tls, args.limits.clone(), ConnectionMetrics::register(&registry, name))
     };
@@ -174,6 +170,11 @@ async fn serve(args: Arc<Args>, log_style: LogStyle) -> Result<(), CommandError>
     };
     tokio::spawn(tell_entries(injector));
     drop(starting);
+    match log_style {
+        // Nobody has to read it.
+        LogStyle::Line => drop(announce(&addr, grpc_addr.as_ref(), &admin_addr)),
+        LogStyle::Linkerd => info!("listening at {}", args.addr),
+    }
     join(webhook_served, grpc_served).await;
     Ok(())
 }
@@ -321,7 +322,7 @@ fn addr_error(flag: &str, addr: &str, error: io::Error) -> CommandError {
 }
 
 /// Tells where the doors are and how to try the webhook.
-fn announce(addr: &Addr, grpc: Option<&Bound>, admin: &Addr) -> io::Result<()> {
+fn announce(addr: &Addr, grpc: Option<&Addr>, admin: &Addr) -> io::Result<()> {
     let url = match addr {
         Addr::Tcp(addr) if addr.ip().is_unspecified() => format!("localhost:{}", addr.port()),
         addr => addr.to_string(),
@@ -329,8 +330,8 @@ fn announce(addr: &Addr, grpc: Option<&Bound>, admin: &Addr) -> io::Result<()> {
     let mut out = io::stdout().lock();
     writeln!(out, "webhook door: {addr} (TLS 1.3, HTTP/1.1 and HTTP/2)")?;
     if let Some(grpc) = grpc {
-        let tls = if matches!(grpc.addr(), Addr::Unix(_)) { "no TLS" } else { "TLS 1.3" };
-        writeln!(out, "gRPC door: {} ({tls}, injectd.v1.Injector)", grpc.addr())?;
+        let tls = if matches!(grpc, Addr::Unix(_)) { "no TLS" } else { "TLS 1.3" };
+        writeln!(out, "gRPC door: {grpc} ({tls}, injectd.v1.Injector)")?;
     }
     writeln!(out, "admin door: {admin} (/ping, /live, /ready, /metrics)")?;
     writeln!(out, "try it: inject a pod and read the patch")?;
