@@ -44,8 +44,12 @@ instructions:
     cargo bench --locked --bench instructions
 
 # Load on the webhook door and on the echo in turn (h2load).
-load *args:
+rounds *args:
     loadtest/run.sh {{ args }}
+
+# The whole load test (h2load, k6, ghz, the API server) into loadtest/runs/DATE, in twenty minutes.
+load *args:
+    loadtest/load.sh {{ args }}
 
 # Any bytes into the core (cargo-fuzz).
 fuzz seconds="60":

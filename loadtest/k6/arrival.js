@@ -1,0 +1,28 @@
+// Constant arrival rate: reviews come as pods are created, whether the last is answered or not.
+//
+//   k6 run -e TARGET=https://127.0.0.1:8443 -e BODIES=… [-e RATE=500] [-e SECONDS=10] arrival.js
+
+import exec from 'k6/execution';
+import { figures, review, settings } from './webhook.js';
+
+export const options = {
+  ...settings,
+  scenarios: {
+    arrival: {
+      executor: 'constant-arrival-rate',
+      rate: Number(__ENV.RATE || 500),
+      timeUnit: '1s',
+      duration: `${__ENV.SECONDS || 10}s`,
+      preAllocatedVUs: 25,
+      maxVUs: 200,
+    },
+  },
+};
+
+export default function () {
+  review(exec.scenario.iterationInTest);
+}
+
+export function handleSummary(data) {
+  return figures(data);
+}

@@ -1,0 +1,140 @@
+#!/bin/sh
+# The whole load test: webhook, bursts, cold paths, a million reviews, gRPC, an API server. It
+# prints figures beside their budgets and keeps them in loadtest/runs/DATE. A slow machine fails
+# nothing; a request that is not answered as expected does.
+set -eu
+
+usage() {
+    cat <<'TEXT'
+usage: loadtest/load.sh [--smoke] [--out FOLDER] [--only "PART…"]
+
+  --smoke         each part for a second or so, without ghz and apiserver; keeps no figures
+  --out FOLDER    where figures go                             (loadtest/runs/DATE)
+  --only "PART…"  of: rounds curve mixed burst cold soak ghz apiserver
+
+  $K6             k6 [${XDG_CACHE_HOME:-~/.cache}/injectd-ci/tools/bin/k6, built with go if missing]
+
+Needs cargo, python3, go if k6 is missing, and h2load from the Debian package nghttp2-client. Takes
+ten to twenty minutes, --smoke less than one, after the build.
+TEXT
+}
+
+die() {
+    echo "load: $*" >&2
+    exit 1
+}
+
+smoke=false
+out=
+only="rounds curve mixed burst cold soak ghz apiserver"
+# No part may take longer.
+most_seconds=400
+
+while [ $# -gt 0 ]; do
+    case $1 in
+        --smoke) smoke=true most_seconds=60 ;;
+        --help | -h) usage && exit 0 ;;
+        --out | --only)
+            [ $# -ge 2 ] || die "$1 needs a value"
+            case $1 in
+                --out) mkdir -p "$2" && out=$(cd "$2" && pwd) ;;
+                --only) only=$2 ;;
+            esac
+            shift
+            ;;
+        *) usage >&2 && exit 64 ;;
+    esac
+    shift
+done
+
+cd "$(dirname "$0")/.."
+command -v h2load >/dev/null || die "h2load is missing: apt-get install nghttp2-client"
+K6=${K6:-${XDG_CACHE_HOME:-$HOME/.cache}/injectd-ci/tools/bin/k6}
+if [ ! -x "$K6" ]; then
+    GOBIN=$(dirname "$K6") go install go.k6.io/k6@v1.8.1
+fi
+cargo build --quiet --release --bin injectd --example echo
+INJECTD=$(cd "${CARGO_TARGET_DIR:-target}/release" && pwd)/injectd
+export K6 INJECTD PYTHONDONTWRITEBYTECODE=1
+
+scratch=
+pid=
+clean_up() {
+    if [ -n "$pid" ]; then
+        kill "$pid" 2>/dev/null || true
+        wait "$pid" 2>/dev/null || true
+    fi
+    [ -z "$scratch" ] || rm -rf "$scratch"
+}
+trap clean_up EXIT
+trap 'exit 130' INT TERM
+
+if [ -z "$out" ] && $smoke; then
+    scratch=$(mktemp -d)
+    out=$scratch
+elif [ -z "$out" ]; then
+    out=$PWD/loadtest/runs/$(date -u +%Y-%m-%d)
+    mkdir -p "$out"
+fi
+
+# measure NAME COMMAND...: runs it in its time, its output to descriptor 3, and tells how long it
+# took; counts failures.
+exec 3>&1
+failed=0
+measure() {
+    name=$1
+    shift
+    begin=$(date +%s)
+    printf '\n== %s\n' "$name"
+    timeout "$most_seconds" "$@" >&3 2>&3 &
+    pid=$!
+    code=0
+    wait "$pid" || code=$?
+    pid=
+    [ "$code" -eq 0 ] || failed=$((failed + 1))
+    echo "$name: exit code $code, $(($(date +%s) - begin)) s," \
+        "load average $(cut -d ' ' -f 1 /proc/loadavg)" | tee -a "$out/parts.txt"
+}
+
+# printed NAME COMMAND...: the same, of a script that prints its figures.
+printed() {
+    name=$1
+    shift
+    measure "$name" "$@" 3>"$out/$name.txt"
+    cat "$out/$name.txt"
+}
+
+ghz() {
+    printed ghz loadtest/ghz/run.sh --seconds 3
+}
+
+apiserver() {
+    mkdir -p "$out/apiserver"
+    printed apiserver loadtest/apiserver/run.sh --out "$out/apiserver"
+}
+
+flags=
+! $smoke || flags=--smoke
+python3 loadtest/load/summary.py --out "$out" --setup
+cat "$out/setup.txt"
+: >"$out/parts.txt"
+for part in $only; do
+    case $part in
+        rounds | curve | mixed | burst | cold | soak)
+            # shellcheck disable=SC2086 # a flag or none
+            measure "$part" python3 "loadtest/load/$part.py" --out "$out" $flags
+            ;;
+        ghz | apiserver)
+            # They have smokes of their own.
+            if ! $smoke && [ -x "loadtest/$part/run.sh" ]; then
+                "$part"
+            fi
+            ;;
+        *) die "there is no part $part" ;;
+    esac
+done
+python3 loadtest/load/summary.py --out "$out"
+printf '\n'
+sed -n '/^## Budgets/,/^## [^B]/p' "$out/summary.md" | sed '$d'
+$smoke || echo "figures: $out"
+[ "$failed" -eq 0 ] || die "$failed parts failed"

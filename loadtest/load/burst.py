@@ -1,0 +1,187 @@
+"""Bursts: new TLS connections beside 25 that are kept, and a thousand at once.
+
+An API server keeps 25 idle connections to a webhook; each review beyond them has a new one.
+"""
+
+import multiprocessing
+import time
+
+from h2load import h2load
+from paced import CONNECTIONS, Connection, Load, paced, request_of, trusting
+from results import median, micros, p50_p99, part, write_csv
+from reviews import TYPICAL
+from servers import injectd
+
+FEW, MANY = 16, 1000
+RATE_BUDGET, RSS_BUDGET_MIB = 0.9, 256
+# New connections of each of two clients.
+NEW_PER_SECOND = 75
+# In it the server reads of the connections' ends.
+SETTLING_SECONDS = 0.05
+
+
+def run(args, report):
+    with injectd() as server:
+        h2load(server, TYPICAL, FEW, "-n", 2000)
+        cost_of_connections(report, server, 100 if args.smoke else 1500)
+        beside_kept_ones(args, report, server)
+    # Memory is told of a process that has served nothing else.
+    with injectd() as server:
+        thousand(args, report, server)
+
+
+# --- what a connection costs ---
+
+
+def cost_of_connections(report, server, count):
+    """CPU of the server for a connection with one review, less that of a review."""
+    kept = min(h2load(server, TYPICAL, 1, "-n", count).cpu for _ in range(3))
+    rows, costs = [], {}
+    for name, with_tickets in ("full handshake", False), ("resumed by ticket", True):
+        before = server.cpu_seconds()
+        opened = one_by_one(server.address, count, with_tickets)
+        cpu = (server.cpu_seconds() - before) / count
+        costs[name] = cpu - kept
+        resumed = sum(it[1] for it in opened)
+        rows.append([name, count, resumed, micros(costs[name]), f"{costs[name] / kept:.1f}",
+                     *p50_p99([it[0] for it in opened])])
+    full, resumed = costs.values()
+    report.facts["ticket_saves_share"] = 1 - resumed / full
+    report.table("CPU of the server for a new connection, without its review", [
+        "connection", "opened", "resumed", "CPU", "in reviews", "p50 to the answer", "p99"], rows,
+        [f"A review over a kept connection takes {micros(kept)} of CPU here, one at a time. A"
+         f" ticket saves {micros(full - resumed)}, {1 - resumed / full:.0%} of a connection."])
+
+
+def one_by_one(address, count, with_tickets):
+    """Opens connections for a review each: seconds to the answer, and whether it was resumed."""
+    context, request = trusting(), request_of(TYPICAL.read_bytes())
+    session, found = None, []
+    for _ in range(count):
+        begin = time.perf_counter()
+        connection = Connection(address, context, session)
+        connection.ask(request)
+        found.append((time.perf_counter() - begin, connection.tls.session_reused))
+        if with_tickets:
+            session = connection.tls.session
+        connection.close()
+    return found
+
+
+# --- beside kept connections ---
+
+
+def beside_kept_ones(args, report, server):
+    """Times of reviews over kept connections while others open new ones."""
+    seconds = 1 if args.smoke else 5
+    peak = h2load(server, TYPICAL, CONNECTIONS, "-D", 1).rate
+    rate, body = peak / 4, TYPICAL.read_bytes()
+    rows = []
+    alone = paced(server.address, body, rate, seconds)
+    rows.append(["no others", *p50_p99(alone.latencies), "", "", ""])
+    for name, with_tickets in ("new ones, full handshakes", False), ("new ones, by ticket", True):
+        load = Load(server.address, body, rate, seconds)
+        opened = new_ones(server.address, with_tickets, seconds)
+        kept = load.result()
+        rows.append([name, *p50_p99(kept.latencies), f"{len(opened) / seconds:.0f}",
+                     *p50_p99([it[0] for it in opened])])
+    crowd = 50 if args.smoke else 200
+    load = Load(server.address, body, rate, seconds)
+    time.sleep(seconds / 3)
+    begin = time.perf_counter()
+    h2load(server, TYPICAL, crowd, "-n", crowd)
+    took = time.perf_counter() - begin
+    rows.append([f"{crowd} new ones at the same moment, all answered after {micros(took)}",
+                 *p50_p99(load.result().latencies), "", "", ""])
+    report.table(f"25 kept connections at {rate:,.0f} reviews/s (a quarter of the peak), others", [
+        "others", "kept: p50", "p99", "new /s", "new, with handshake: p50", "p99"], rows)
+
+
+def new_ones(address, with_tickets, seconds):
+    """New connections from two processes, at a constant rate each."""
+    context = multiprocessing.get_context("fork")
+    workers = []
+    for _ in range(2):
+        ours, theirs = context.Pipe(duplex=False)
+        worker = context.Process(target=open_for, daemon=True,
+                                 args=(theirs, address, with_tickets, seconds))
+        worker.start()
+        theirs.close()
+        workers.append((worker, ours))
+    found = []
+    for worker, pipe in workers:
+        found += pipe.recv()
+        worker.join()
+    return found
+
+
+def open_for(pipe, address, with_tickets, seconds):
+    found, session = [], None
+    context, request = trusting(), request_of(TYPICAL.read_bytes())
+    due = time.monotonic()
+    end = due + seconds
+    while due < end:
+        time.sleep(max(0, due - time.monotonic()))
+        due += 1 / NEW_PER_SECOND
+        begin = time.perf_counter()
+        connection = Connection(address, context, session)
+        connection.ask(request)
+        found.append((time.perf_counter() - begin, connection.tls.session_reused))
+        session = connection.tls.session if with_tickets else None
+        connection.close()
+    pipe.send(found)
+
+
+# --- a thousand ---
+
+
+def thousand(args, report, server):
+    """A closed loop over a thousand connections, against the peak at sixteen."""
+    rounds, seconds = (1, 1) if args.smoke else (3, 4)
+    rows = []
+    h2load(server, TYPICAL, FEW, "-n", 2000)
+    idle = server.rss_mib()
+    # A closed loop begins when all connections are open.
+    warm_up = f"--warm-up-time={'500ms' if args.smoke else '2s'}"
+    for index in range(1, rounds + 1):
+        few = h2load(server, TYPICAL, FEW, "-D", seconds, warm_up, wants_latencies=True)
+        many = h2load(server, TYPICAL, MANY, "-D", seconds, warm_up, wants_latencies=True)
+        open_after, rss = settled(server)
+        again = h2load(server, TYPICAL, FEW, "-D", 1, wants_latencies=True)
+        rows.append([index, few, many, again, open_after, rss, server.rss_mib("VmHWM")])
+    tell(report, rows, idle)
+    write_csv(args.out / "thousand.csv", [
+        "round", "rate_16", "rate_1000", "rate_16_in_the_second_after", "open_after",
+        "rss_after_mib", "rss_peak_mib"], [
+        [index, *(round(it.rate) for it in runs), open_after, round(rss, 1), round(peak, 1)]
+        for index, *runs, open_after, rss, peak in rows])
+
+
+def settled(server):
+    """Connections that are still open a moment after, and memory then."""
+    time.sleep(SETTLING_SECONDS)
+    return server.metric("injectd_connections", door="webhook"), server.rss_mib()
+
+
+def tell(report, rows, idle):
+    table = []
+    for index, few, many, again, open_after, rss, peak in rows:
+        cells = [cell for it in (few, many, again)
+                 for cell in (f"{it.rate:,.0f}", micros(it.cpu), *p50_p99(it.latencies))]
+        table.append([index, *cells, open_after, f"{rss:.0f} MiB", f"{peak:.0f} MiB"])
+    report.table("1,000 connections, closed loop, and 16 before and in the second after", [
+        "round", "16: /s", "CPU", "p50", "p99", "1,000: /s", "CPU", "p50", "p99", "16 after: /s",
+        "CPU", "p50", "p99", "open 0.05 s after", "RSS then", "RSS peak"], table,
+        [f"RSS before: {idle:.0f} MiB."])
+    ratio = median([many.rate / few.rate for _, few, many, *_ in rows])
+    back = median([again.rate / few.rate for _, few, _, again, *_ in rows])
+    report.budget("rate with 1,000 connections ÷ peak at 16", ratio, least=RATE_BUDGET,
+                  baseline="rate at 16 = 1")
+    report.budget("RSS with 1,000 connections, closed loop (MiB)", max(it[-1] for it in rows),
+                  most=RSS_BUDGET_MIB, form="{:.0f}", baseline=f"{idle:.0f} before")
+    report.budget("rate at 16 in the second after ÷ before", back, least=RATE_BUDGET,
+                  baseline="rate before = 1")
+
+
+if __name__ == "__main__":
+    raise SystemExit(part("burst", run))

@@ -1,0 +1,101 @@
+"""Latency against rate, injectd and the echo in turn, from a tenth of the peak up to it.
+
+The peak is a closed loop over 25 connections (h2load); the rates below it arrive at random and are
+the same share of each server's own peak.
+"""
+
+from contextlib import ExitStack
+
+import plot
+from h2load import h2load
+from paced import CONNECTIONS, paced
+from results import median, micros, part, percentile, write_csv
+from reviews import TYPICAL
+from servers import echo, injectd
+
+HALF = 0.5
+# h2load's own pace: what falls due in 10 ms is sent at once, one after the other, and times count
+# from when it was sent.
+IN_BURSTS = "half, h2load"
+P99_BUDGET_MS = 1.0
+COLUMNS = ["round", "server", "share_of_peak", "offered_per_second", "answered_per_second",
+           "unsent", "p50_us", "p99_us", "cpu_us_per_request"]
+
+
+def run(args, report):
+    rounds, seconds = (1, 0.5) if args.smoke else (3, 3)
+    shares = [0.1, HALF] if args.smoke else [0.1, 0.25, HALF, 0.65, 0.8, 0.9]
+    rows = []
+    with ExitStack() as stack:
+        servers = {"echo": stack.enter_context(echo(TYPICAL)),
+                   "injectd": stack.enter_context(injectd())}
+        for server in servers.values():
+            h2load(server, TYPICAL, CONNECTIONS, "-n", 2000)
+        peaks = {name: peak(server, seconds).rate for name, server in servers.items()}
+        for index in range(1, rounds + 1):
+            for share in shares:
+                for name, server in servers.items():
+                    found = one(server, share * peaks[name], seconds)
+                    rows.append([index, name, share, *found])
+            for name, server in servers.items():
+                half = f"--rps={HALF * peaks[name] / CONNECTIONS:.1f}"
+                rows.append([index, name, IN_BURSTS, *of_h2load(peak(server, seconds, half))])
+                rows.append([index, name, 1, *of_h2load(peak(server, seconds))])
+    write_csv(args.out / "curve.csv", COLUMNS, rows)
+    points = medians(rows, [*shares, 1])
+    (args.out / "latency.svg").write_text(plot.svg(points))
+    tell(report, points, medians(rows, [IN_BURSTS]))
+
+
+def peak(server, seconds, *flags):
+    return h2load(server, TYPICAL, CONNECTIONS, "-D", max(1, round(seconds)), *flags,
+                  wants_latencies=True)
+
+
+def of_h2load(found):
+    rate = round(found.rate)
+    return [rate, rate, 0, *quantiles(found.latencies), round(found.cpu * 1e6, 1)]
+
+
+def one(server, rate, seconds):
+    before = server.cpu_seconds()
+    found = paced(server.address, TYPICAL.read_bytes(), rate, seconds)
+    cpu = (server.cpu_seconds() - before) / len(found.latencies)
+    return [round(rate), round(found.rate), found.unsent, *quantiles(found.latencies),
+            round(cpu * 1e6, 1)]
+
+
+def quantiles(latencies):
+    return [round(percentile(latencies, share) * 1e6) for share in (0.5, 0.99)]
+
+
+def medians(rows, shares):
+    """By server and share: (share, rate, p50, p99), medians of the rounds, times in µs."""
+    return {name: [(share, *(median([row[column] for row in rows if row[1:3] == [name, share]])
+                             for column in (4, 6, 7))) for share in shares]
+            for name in ("echo", "injectd")}
+
+
+def tell(report, points, in_bursts):
+    rows = [[f"{share:.0%}" if share < 1 else "peak, closed loop", *(
+        cell for name in ("echo", "injectd") for cell in cells(points[name][index]))]
+        for index, (share, *_) in enumerate(points["echo"])]
+    report.table("Latency against rate, 25 connections, medians of the rounds", [
+        "share of its own peak", "echo /s", "p50", "p99", "injectd /s", "p50", "p99"], rows,
+        ["Client and servers share the cores; below the peak, times count from when a request fell"
+         " due, whether it could be sent or not. ![latency](latency.svg)"])
+    report.facts["peak_per_second"] = points["injectd"][-1][1]
+    for how, found, share in (("arrivals at random", points, HALF),
+                              ("paced by h2load", in_bursts, IN_BURSTS)):
+        ms = {name: next(it[3] for it in found[name] if it[0] == share) / 1000 for name in found}
+        report.budget(f"p99 at 25 connections, half load, {how} (ms)", ms["injectd"],
+                      most=P99_BUDGET_MS, baseline=f"echo {ms['echo']:.2f} at half of its own peak")
+
+
+def cells(point):
+    _, rate, p50, p99 = point
+    return [f"{rate:,.0f}", micros(p50 / 1e6), micros(p99 / 1e6)]
+
+
+if __name__ == "__main__":
+    raise SystemExit(part("curve", run))

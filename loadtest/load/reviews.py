@@ -1,0 +1,218 @@
+"""Admission reviews of three sizes and four verdicts, all made of the typical one.
+
+    python3 reviews.py FOLDER
+
+writes them into a folder, with `expected.json`: what an answer has to contain. They come out the
+same every time, compact and escaped as an API server sends them.
+"""
+
+import copy
+import json
+import sys
+from pathlib import Path
+
+TYPICAL = Path(__file__).parent.parent / "review-12k.json"
+# The annotation of the typical review before which those of overrides come, as Go sorts keys.
+AFTER_OVERRIDES = b'"fulfilment.example/change":'
+TOKEN_VOLUME = "kube-api-access-"
+# What an item of a list is known by in managedFields, if not by its name.
+LIST_KEYS = {"ports": ("containerPort", "protocol"), "volumeMounts": ("mountPath",),
+             "ownerReferences": ("uid",)}
+WITHOUT_SELF = {"metadata", "spec", "containers"}
+# Owned whole.
+ATOMIC = {"secretKeyRef", "fieldRef", "nodeSelector"}
+# Set by admission plugins, which are no managers.
+OF_ADMISSION = {"tolerations", "priority", "preemptionPolicy"}
+
+# What each answer has to contain.
+INJECTED = ['"allowed":true', '"verdict":"injected"', '"patch":"']
+EXPECTED = {
+    "small": INJECTED, "typical": INJECTED, "large": INJECTED,
+    "annotated": ['"allowed":true', '"verdict":"annotated"', '"patch":"'],
+    "skipped": ['"allowed":true', '"verdict":"skipped"'],
+    "denied": ['"allowed":false', '"verdict":"denied"', "runAsRoot"],
+}
+# The share of each in a mix.
+MIX = {"typical": 60, "small": 20, "skipped": 8, "annotated": 6, "large": 3, "denied": 3}
+
+
+def encode(review):
+    """As Go's encoder: compact, and without characters that mean something in HTML."""
+    text = json.dumps(review, separators=(",", ":"), ensure_ascii=False)
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text.encode()
+
+
+def typical():
+    return json.loads(TYPICAL.read_text())
+
+
+def told_mix():
+    return ", ".join(f"{percent} % {name}" for name, percent in MIX.items())
+
+
+# --- sizes ---
+
+
+def small():
+    """A pod of one plain container: about 3.4 KB."""
+    review = typical()
+    pod = review["request"]["object"]
+    container, spec = pod["spec"]["containers"][1], pod["spec"]
+    metadata = pod["metadata"]
+    metadata["annotations"] = {"linkerd.io/inject": "enabled"}
+    metadata["labels"] = {key: metadata["labels"][key]
+                          for key in ("app.kubernetes.io/name", "pod-template-hash")}
+    del container["args"]
+    only_token(container)
+    only_token(spec)
+    spec["containers"] = [container]
+    for field in "initContainers", "nodeSelector", "tolerations":
+        del spec[field]
+    spec["securityContext"] = {}
+    return managed(review)
+
+
+def only_token(owner):
+    """Leaves a container's mounts, or a pod's volumes, but for the token's, out."""
+    field = "volumeMounts" if "volumeMounts" in owner else "volumes"
+    owner[field] = [it for it in owner[field] if it["name"].startswith(TOKEN_VOLUME)]
+
+
+def large():
+    """A pod of thirteen containers with long lists and notes: about 68 KB."""
+    review = typical()
+    pod = review["request"]["object"]
+    containers = pod["spec"]["containers"]
+    main = containers[0]
+    annotations = pod["metadata"]["annotations"]
+    for index in range(1, 6):
+        note = {"ticket": f"FUL-{2217 + index}", "wave": index,
+                "note": "<north-quay> & pilots " * 25}
+        annotations[f"fulfilment.example/change-{index}"] = encode(note).decode()
+    for index in range(1, 11):
+        worker = copy.deepcopy(main)
+        worker["name"] = f"berth-shard-{index:02}"
+        worker["args"] += [f"--shard={index}/10", "--routes=" + ",".join(
+            f"quay-{index}-{route}:8080" for route in range(12))]
+        host = "fulfilment.svc.cluster.local:8443"
+        worker["env"] += [{"name": f"ROUTE_{route:02}",
+                           "value": f"https://quay-{route}.{host}/v2?shard={index}&all"}
+                          for route in range(6)]
+        for number, port in enumerate(worker["ports"]):
+            port["containerPort"] += 100 * index
+            port["name"] = f"{port['name'][:8]}-{index}-{number}"
+        containers.append(worker)
+    pod["metadata"]["annotations"] = dict(sorted(annotations.items()))
+    return managed(review)
+
+
+def managed(review):
+    """Writes managedFields as the controller's own write leaves them."""
+    pod = review["request"]["object"]
+    whole = copy.deepcopy(pod)
+    metadata, spec = whole["metadata"], whole["spec"]
+    for field in "namespace", "creationTimestamp", "managedFields":
+        metadata.pop(field, None)
+    containers = spec["containers"] + spec.get("initContainers", [])
+    for owner, field in [(spec, "volumes"), *((it, "volumeMounts") for it in containers)]:
+        owner[field] = [it for it in owner[field] if not it["name"].startswith(TOKEN_VOLUME)]
+        if not owner[field]:
+            del owner[field]
+    for field in OF_ADMISSION:
+        spec.pop(field, None)
+    fields = {"f:metadata": fields_of("metadata", metadata), "f:spec": fields_of("spec", spec)}
+    pod["metadata"]["managedFields"][0]["fieldsV1"] = fields
+    return review
+
+
+def fields_of(name, value):
+    """The fieldsV1 of a value."""
+    own = {} if name in WITHOUT_SELF else {".": {}}
+    if isinstance(value, dict) and name not in ATOMIC:
+        children = {f"f:{key}": fields_of(key, value[key]) for key in sorted(value)}
+        return {**own, **children} if children else {}
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        return {**own, **{key_of(name, it): item_fields(name, it) for it in value}}
+    return {}
+
+
+def key_of(name, item):
+    key = {it: item[it] for it in LIST_KEYS.get(name, ("name",))}
+    return "k:" + json.dumps(key, separators=(",", ":"))
+
+
+def item_fields(name, item):
+    if name == "ownerReferences":
+        return {}
+    return {".": {}, **{f"f:{key}": fields_of(key, item[key]) for key in sorted(item)}}
+
+
+# --- verdicts ---
+
+
+def annotated_with(key, value):
+    review = typical()
+    metadata = review["request"]["object"]["metadata"]
+    metadata["annotations"] = dict(sorted({**metadata["annotations"], key: value}.items()))
+    return review
+
+
+def service():
+    """A Service that gets the annotation of its opaque port."""
+    review = typical()
+    request = review["request"]
+    of_service = {"group": "", "version": "v1"}
+    for field in "kind", "requestKind":
+        request[field] = {**of_service, "kind": "Service"}
+    for field in "resource", "requestResource":
+        request[field] = {**of_service, "resource": "services"}
+    request["name"] = "berth-database"
+    request["object"] = {
+        "kind": "Service", "apiVersion": "v1",
+        "metadata": {"name": "berth-database", "namespace": request["namespace"],
+                     "creationTimestamp": None, "labels": {"app.kubernetes.io/name": "berth"}},
+        "spec": {"ports": [{"name": "mysql", "protocol": "TCP", "port": 3306, "targetPort": 3306}],
+                 "selector": {"app.kubernetes.io/name": "berth-database"}, "type": "ClusterIP",
+                 "sessionAffinity": "None"},
+        "status": {"loadBalancer": {}},
+    }
+    return review
+
+
+def bodies():
+    """All of them by name, encoded."""
+    reviews = {
+        "small": small(), "typical": typical(), "large": large(),
+        "skipped": annotated_with("linkerd.io/inject", "disabled"),
+        # Needs root, which the default values do not allow.
+        "denied": annotated_with("config.linkerd.io/close-wait-timeout", "30s"),
+        "annotated": service(),
+    }
+    return {name: encode(review) for name, review in reviews.items()}
+
+
+def with_override(body, key, value):
+    """The typical review with one annotation more."""
+    override = f"{json.dumps(key)}:{json.dumps(value)},".encode()
+    return body.replace(AFTER_OVERRIDES, override + AFTER_OVERRIDES, 1)
+
+
+def write(folder):
+    """All of them as files, and what is expected of their answers."""
+    for name, body in bodies().items():
+        (folder / f"{name}.json").write_bytes(body)
+        yield name, len(body)
+    (folder / "expected.json").write_text(json.dumps({"contains": EXPECTED, "mix": MIX}))
+
+
+def main():
+    folder = Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, length in write(folder):
+        print(f"{name}: {length} bytes")
+
+
+if __name__ == "__main__":
+    main()

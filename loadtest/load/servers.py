@@ -1,0 +1,83 @@
+"""Servers under load: started on free ports, measured through /proc, always stopped."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent.parent
+sys.path.append(str(ROOT / "e2e"))
+
+from client import metric  # noqa: E402
+from expect import Failure  # noqa: E402
+
+RELEASE = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release"
+DOOR = re.compile(rb"^(echo|webhook|admin) door: (\S+)")
+STOP_SECONDS = 10
+
+
+class Server:
+    """A process that prints its doors; nobody reads its log, but it is written."""
+
+    def __init__(self, command):
+        self.begin = time.perf_counter()
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.pid = self.process.pid
+        self.address = self.admin = None
+        for line in self.process.stdout:
+            if not (door := DOOR.match(line)):
+                continue
+            if door[1] == b"admin":
+                self.admin = door[2].decode()
+            else:
+                self.address = door[2].decode()
+            if self.address and (self.admin or door[1] == b"echo"):
+                return
+        self.stop()
+        raise Failure(f"{command[0]} ended at its start")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+    def stop(self):
+        self.process.send_signal(signal.SIGINT)
+        try:
+            self.process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.process.stdout.close()
+
+    # --- what it takes ---
+
+    def cpu_seconds(self):
+        """User and system time of its threads so far, to the nanosecond."""
+        total = 0
+        for task in Path(f"/proc/{self.pid}/task").iterdir():
+            total += int((task / "schedstat").read_text().split()[0])
+        return total / 1e9
+
+    def rss_mib(self, field="VmRSS"):
+        """Resident memory, or with VmHWM its peak."""
+        status = Path(f"/proc/{self.pid}/status").read_text()
+        return int(re.search(rf"^{field}:\s*(\d+) kB", status, re.MULTILINE)[1]) / 1024
+
+    def metric(self, name, **labels):
+        with urllib.request.urlopen(f"http://{self.admin}/metrics", timeout=10) as response:
+            return metric(response.read().decode(), name, **labels)
+
+
+def injectd(*flags):
+    return Server([str(RELEASE / "injectd"), "serve", "--standalone", "--addr", "127.0.0.1:0",
+                   "--metrics-addr", "127.0.0.1:0", "--grpc-addr", "", *flags])
+
+
+def echo(review):
+    return Server([str(RELEASE / "examples" / "echo"), str(review), "--addr", "127.0.0.1:0"])
