@@ -23,7 +23,7 @@ use tonic::{Code, Request, Response, Status, Streaming};
 use tracing::error;
 
 use super::{
-    body::Room,
+    body::{Room, Taken},
     deadline::Deadline,
     failure::Failure,
     v1::{
@@ -95,6 +95,9 @@ impl injector_server::Injector for Service {
             shared.observer.metrics.refused(Refused::Requests);
             return Err(Failure::overloaded("too many requests at a time").into());
         };
+        let _room = shared.room_for(Some(request.get_ref())).inspect_err(|_| {
+            shared.observer.metrics.refused(Refused::Bodies);
+        })?;
         let response = shared.answer(request.get_ref(), end).await?;
         Ok(Response::new(response))
     }
@@ -129,12 +132,15 @@ impl injector_server::Injector for Service {
             .take_until(closing.boxed())
             .map(move |request| {
                 let shared = Arc::clone(&shared);
+                // Before it waits for anything: what there is no room for must not stay.
+                let room = request.as_ref().map(|it| shared.room_for(it.request.as_ref()));
+                let room = room.unwrap_or_else(|_| shared.room_for(None));
+                let request = request.map(|it| if room.is_ok() { it } else { it.without_object() });
                 async move {
                     let request = request?;
-                    let answer =
-                        tokio::spawn(
-                            async move { shared.answer_in_stream(request, deadline).await },
-                        );
+                    let answer = tokio::spawn(async move {
+                        Box::pin(shared.answer_in_stream(request, room, deadline)).await
+                    });
                     let answer = AbortOnDropHandle::new(answer).await;
                     answer.map_err(|error| Status::internal(error.to_string()))
                 }
@@ -145,16 +151,34 @@ impl injector_server::Injector for Service {
     }
 }
 
+impl InjectStreamRequest {
+    /// What is left of a request that there is no room for.
+    fn without_object(self) -> Self {
+        let small =
+            |request: InjectRequest| InjectRequest { uid: request.uid, ..Default::default() };
+        Self { request: self.request.map(small) }
+    }
+}
+
 impl Shared {
+    /// Room for a request until it is answered.
+    fn room_for(&self, request: Option<&InjectRequest>) -> Result<Taken, Failure> {
+        self.room.take(request.map_or(0, |request| request.object.len()))
+    }
+
     async fn answer_in_stream(
         &self,
         request: InjectStreamRequest,
+        room: Result<Taken, Failure>,
         deadline: Deadline,
     ) -> InjectStreamResponse {
         let _permit = self.requests.acquire().await;
         let request = request.request.unwrap_or_default();
         let end = deadline.in_stream(Instant::now());
-        let result = if request.uid.is_empty() {
+        let result = if let Err(failure) = room {
+            self.observer.metrics.refused(Refused::Bodies);
+            StreamResult::Failure(failure.into())
+        } else if request.uid.is_empty() {
             let failure = Failure::field("uid", "must be set in a stream");
             self.observer.metrics.refused(Refused::NotAReview);
             StreamResult::Failure(failure.into())
@@ -203,7 +227,6 @@ impl Shared {
                 format!("must not be longer than {MAX_UID_BYTES} bytes"),
             ));
         }
-        let _room = self.room.take(request.object.len())?;
         let known = known(request)?;
         if !is_object_name(&request.namespace) {
             return Err(Failure::field("namespace", "expected the name of a namespace"));
