@@ -101,11 +101,6 @@ impl LookupError {
 }
 
 impl Lookups {
-    /// How many may wait.
-    fn most(&self) -> usize {
-        self.most
-    }
-
     /// So many reviews may wait for the cluster, each so long.
     #[must_use]
     pub fn new(most: usize, timeout: Duration) -> Self {

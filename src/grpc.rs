@@ -3,7 +3,7 @@
 //! HTTP/2 by the same server as the webhook; tonic speaks gRPC. What is asked for is in
 //! `proto/injectd/v1/injectd.proto`. Not for what an answer means: that is the injector's.
 
-use std::{convert::Infallible, sync::Arc};
+use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use futures_util::{
     FutureExt as _,
@@ -62,6 +62,8 @@ use v1::injector_server::InjectorServer;
 const DESCRIPTORS: &[u8] = include_bytes!("grpc/injectd.v1.bin");
 /// The name of the service, which is also that of its health.
 const SERVICE: &str = <InjectorServer<InjectorService> as NamedService>::NAME;
+/// Life of a connection, and of a stream: who may call is asked again after it.
+pub const MAX_AGE: Duration = Duration::from_mins(10);
 /// How the path of a stream ends, which has no end of its own.
 const STREAM: &str = "/InjectStream";
 /// Largest message of health and reflection.

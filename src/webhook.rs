@@ -37,11 +37,12 @@ use crate::{
 mod deadline;
 
 use deadline::Deadline;
+pub(crate) use deadline::{DEFAULT_TIMEOUT, MAX_TIMEOUT};
 
 /// Largest body, as upstream's.
 pub const MAX_BODY_BYTES: usize = 10 << 20;
 /// Room that every body has.
-const FIRST_BODY_BYTES: usize = 16 << 10;
+pub const FIRST_BODY_BYTES: usize = 16 << 10;
 
 /// The service behind the webhook door.
 #[derive(Debug, Clone)]

@@ -21,7 +21,7 @@ use crate::{
     admin::Admin,
     cluster::{self, Events, Lookups, Owners, WatchedNamespaces},
     events::Recorder,
-    grpc::{Access, Grpc, WebhookAndGrpc},
+    grpc::{Access, Grpc, MAX_AGE, WebhookAndGrpc},
     injector::Injector,
     log,
     metrics::{
@@ -47,9 +47,6 @@ use self::{
 
 /// How often the number of cached entries is told.
 const ENTRIES_INTERVAL: Duration = Duration::from_secs(5);
-
-/// Life of a connection for gRPC: who may call is asked again after it.
-const MAX_GRPC_AGE: Duration = Duration::from_mins(10);
 
 /// Serve the admission webhook
 #[derive(Debug, clap::Args)]
@@ -156,7 +153,7 @@ async fn serve(args: Arc<Args>, log_style: LogStyle) -> Result<(), CommandError>
                 // Only this user can open it, and there is no TLS to show a certificate by.
                 Addr::Unix(_) => grpc.clone().with_access(Access::default()),
             };
-            let door = door("grpc", tls).with_max_age(MAX_GRPC_AGE);
+            let door = door("grpc", tls).with_max_age(MAX_AGE);
             bound.serve(door, grpc, shutdown.clone()).boxed()
         }
         _ => ready(()).boxed(),

@@ -109,7 +109,7 @@ impl Owners {
     }
 
     fn share(&self) -> Arc<Share> {
-        let waiting = self.lookups.most().div_ceil(SHARE_OF_A_NAMESPACE);
+        let waiting = self.lookups.most.div_ceil(SHARE_OF_A_NAMESPACE);
         Arc::new(Share {
             waiting: Semaphore::new(waiting),
             asking: Semaphore::new(MOST_OF_A_NAMESPACE),

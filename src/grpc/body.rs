@@ -16,9 +16,8 @@ use tokio::{
 use tonic::Status;
 
 use super::failure::Failure;
+use crate::webhook::FIRST_BODY_BYTES;
 
-/// What every message has room for.
-const FIRST_BYTES: usize = 16 << 10;
 /// A flag and the length of the message (gRPC over HTTP/2, "Length-Prefixed-Message").
 const PREFIX_BYTES: usize = 5;
 
@@ -104,7 +103,7 @@ impl Bounded {
 
 /// What a message takes of the room that all share.
 fn beyond_first(bytes: usize) -> u32 {
-    u32::try_from(bytes.saturating_sub(FIRST_BYTES)).unwrap_or(u32::MAX)
+    u32::try_from(bytes.saturating_sub(FIRST_BODY_BYTES)).unwrap_or(u32::MAX)
 }
 
 fn no_room() -> Failure {

@@ -5,10 +5,8 @@ use std::time::Duration;
 use hyper::HeaderMap;
 use tokio::time::Instant;
 
-/// What a request gets whose caller does not say how long it waits.
-const DEFAULT: Duration = Duration::from_secs(10);
-/// The longest that a request may take, whatever its caller says: that of the API server's webhooks.
-const MAX: Duration = Duration::from_secs(30);
+use crate::webhook::{DEFAULT_TIMEOUT, MAX_TIMEOUT};
+
 /// How gRPC tells how long a caller waits.
 const HEADER: &str = "grpc-timeout";
 
@@ -19,17 +17,17 @@ pub(super) struct Deadline(Option<Instant>);
 impl Deadline {
     pub(super) fn of(headers: &HeaderMap) -> Self {
         let timeout = headers.get(HEADER).and_then(|value| parse(value.to_str().ok()?));
-        Self(timeout.map(|timeout| Instant::now() + timeout.min(MAX)))
+        Self(timeout.map(|timeout| Instant::now() + timeout.min(MAX_TIMEOUT)))
     }
 
     /// The end of a request that began at that time.
     pub(super) fn at(self, begin: Instant) -> Instant {
-        self.0.unwrap_or(begin + DEFAULT)
+        self.0.unwrap_or(begin + DEFAULT_TIMEOUT)
     }
 
     /// The end of a request of a stream, which may be long.
     pub(super) fn in_stream(self, begin: Instant) -> Instant {
-        self.at(begin).min(begin + DEFAULT)
+        self.at(begin).min(begin + DEFAULT_TIMEOUT)
     }
 }
 

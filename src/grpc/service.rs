@@ -9,7 +9,6 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    time::Duration,
 };
 
 use bytes::Bytes;
@@ -23,6 +22,7 @@ use tonic::{Code, Request, Response, Status, Streaming};
 use tracing::error;
 
 use super::{
+    MAX_AGE,
     body::{Room, Taken},
     deadline::Deadline,
     failure::Failure,
@@ -46,8 +46,6 @@ use crate::{
 
 /// Requests of a stream that are answered at the same time.
 const MAX_OF_STREAM: usize = 64;
-/// Life of a stream: who may call is asked again after it.
-const MAX_STREAM_AGE: Duration = Duration::from_mins(10);
 
 /// The service behind the gRPC door.
 #[derive(Clone)]
@@ -95,7 +93,7 @@ impl injector_server::Injector for Service {
             shared.observer.metrics.refused(Refused::Requests);
             return Err(Failure::overloaded("too many requests at a time").into());
         };
-        let _room = shared.room_for(Some(request.get_ref())).inspect_err(|_| {
+        let _room = shared.room.take(request.get_ref().object.len()).inspect_err(|_| {
             shared.observer.metrics.refused(Refused::Bodies);
         })?;
         let response = shared.answer(request.get_ref(), end).await?;
@@ -117,7 +115,7 @@ impl injector_server::Injector for Service {
         let closing = async move {
             tokio::select! {
                 () = closed => {}
-                () = sleep(MAX_STREAM_AGE) => {}
+                () = sleep(MAX_AGE) => {}
             }
             flag.store(true, Ordering::Release);
         };
@@ -133,11 +131,9 @@ impl injector_server::Injector for Service {
             .map(move |request| {
                 let shared = Arc::clone(&shared);
                 // Before it waits for anything: what there is no room for must not stay.
-                let room = request.as_ref().map(|it| shared.room_for(it.request.as_ref()));
-                let room = room.unwrap_or_else(|_| shared.room_for(None));
-                let request = request.map(|it| if room.is_ok() { it } else { it.without_object() });
+                let taken_up = request.map(|it| shared.take_up(it.request.unwrap_or_default()));
                 async move {
-                    let request = request?;
+                    let (request, room) = taken_up?;
                     let answer = tokio::spawn(async move {
                         Box::pin(shared.answer_in_stream(request, room, deadline)).await
                     });
@@ -151,29 +147,24 @@ impl injector_server::Injector for Service {
     }
 }
 
-impl InjectStreamRequest {
-    /// What is left of a request that there is no room for.
-    fn without_object(self) -> Self {
-        let small =
-            |request: InjectRequest| InjectRequest { uid: request.uid, ..Default::default() };
-        Self { request: self.request.map(small) }
-    }
-}
-
 impl Shared {
-    /// Room for a request until it is answered.
-    fn room_for(&self, request: Option<&InjectRequest>) -> Result<Taken, Failure> {
-        self.room.take(request.map_or(0, |request| request.object.len()))
+    /// A request with room until it is answered; without room only its uid is left.
+    fn take_up(&self, request: InjectRequest) -> (InjectRequest, Result<Taken, Failure>) {
+        let room = self.room.take(request.object.len());
+        let request = match room {
+            Ok(_) => request,
+            Err(_) => InjectRequest { uid: request.uid, ..InjectRequest::default() },
+        };
+        (request, room)
     }
 
     async fn answer_in_stream(
         &self,
-        request: InjectStreamRequest,
+        request: InjectRequest,
         room: Result<Taken, Failure>,
         deadline: Deadline,
     ) -> InjectStreamResponse {
         let _permit = self.requests.acquire().await;
-        let request = request.request.unwrap_or_default();
         let end = deadline.in_stream(Instant::now());
         let result = if let Err(failure) = room {
             self.observer.metrics.refused(Refused::Bodies);

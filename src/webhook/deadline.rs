@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use crate::go::duration;
 
 /// What the API server gives a webhook that does not say how long it takes.
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
+pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest it gives any (`timeoutSeconds`).
-const MAX_TIMEOUT: Duration = Duration::from_secs(30);
+pub(crate) const MAX_TIMEOUT: Duration = Duration::from_secs(30);
 /// Left for the way back.
 const WAY_BACK: Duration = Duration::from_secs(1);
 

@@ -96,23 +96,15 @@ impl DoorTls {
     /// What files are called in messages.
     fn names(&self) -> String {
         let client_ca = self.client_ca.as_ref().map(|ca| (ca.flag, &ca.path));
-        let given = self.identity.files().chain(client_ca);
-        given
-            .map(|(flag, path)| format!("{flag} {}", path.display()))
-            .collect::<Vec<_>>()
-            .join(", ")
+        named(self.identity.files().chain(client_ca))
     }
 }
 
 impl TlsArgs {
     fn read(&self) -> Result<Identity, CommandError> {
         match (&self.tls_cert, &self.tls_key) {
-            (Some(cert), Some(key)) => {
-                let names: Vec<_> =
-                    self.files().map(|(flag, path)| format!("{flag} {}", path.display())).collect();
-                Identity::from_pem(&input::read(cert)?, &input::read(key)?)
-                    .map_err(|error| CommandError::failed(names.join(", "), error))
-            }
+            (Some(cert), Some(key)) => Identity::from_pem(&input::read(cert)?, &input::read(key)?)
+                .map_err(|error| CommandError::failed(named(self.files()), error)),
             _ => Identity::self_signed()
                 .map_err(|error| CommandError::failed("cannot make a certificate", error)),
         }
@@ -123,6 +115,12 @@ impl TlsArgs {
         let files = [("--tls-cert", &self.tls_cert), ("--tls-key", &self.tls_key)];
         files.into_iter().filter_map(|(flag, path)| Some((flag, path.as_ref()?)))
     }
+}
+
+/// Files by their flags, as messages call them.
+fn named<'p>(files: impl Iterator<Item = (&'static str, &'p PathBuf)>) -> String {
+    let files = files.map(|(flag, path)| format!("{flag} {}", path.display()));
+    files.collect::<Vec<_>>().join(", ")
 }
 
 fn is_in_future(seconds: i64) -> bool {
