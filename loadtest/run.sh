@@ -17,7 +17,9 @@ usage: loadtest/run.sh [--rounds N] [--seconds N | --requests N] [--connections 
   --review FILE     the AdmissionReview to send                         (loadtest/review-12k.json)
   --smoke           three rounds of one second; fails if a request fails or the ratio is above 5
 
-Needs cargo, and h2load from the Debian package nghttp2-client.
+  $INJECTD, $ECHO   the binaries that answer   [target/release/injectd and examples/echo, built]
+
+Needs h2load from the Debian package nghttp2-client.
 TEXT
 }
 
@@ -125,14 +127,17 @@ median() {
         END { printf format, (line[int((NR + 1) / 2)] + line[int(NR / 2) + 1]) / 2 }'
 }
 
-target=${CARGO_TARGET_DIR:-target}/release
-cargo build --quiet --release --bin injectd --example echo
-"$target/injectd" review "$review" | grep -q '"patch":' ||
+if [ -z "${INJECTD:-}" ] || [ -z "${ECHO:-}" ]; then
+    cargo build --quiet --release --bin injectd --example echo
+    target=${CARGO_TARGET_DIR:-target}/release
+    INJECTD=$target/injectd ECHO=$target/examples/echo
+fi
+"$INJECTD" review "$review" | grep -q '"patch":' ||
     die "injectd does not inject the pod of $review"
 
 load_average=$(cut -d ' ' -f 1 /proc/loadavg)
-start echo "$target/examples/echo" "$review" --addr 127.0.0.1:0
-start injectd "$target/injectd" serve --standalone --addr 127.0.0.1:0 \
+start echo "$ECHO" "$review" --addr 127.0.0.1:0
+start injectd "$INJECTD" serve --standalone --addr 127.0.0.1:0 \
     --metrics-addr 127.0.0.1:0 --grpc-addr ''
 # shellcheck disable=SC2154 # start sets them
 echo_at="$echo_pid $echo_addr" injectd_at="$injectd_pid $injectd_addr"
