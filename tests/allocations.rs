@@ -25,6 +25,8 @@ const REVIEW: &str = include_str!("../loadtest/review-12k.json");
 const MOST_IN_CORE: u64 = 15;
 /// Budget with HTTP around it.
 const MOST_WITH_HYPER: u64 = 40;
+/// What a review keeps while it waits.
+const MOST_FUTURE_BYTES: usize = 4 << 10;
 /// Longer than anything here takes on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Reviews to warm up with, so that caches know what is hot and buffers have grown.
@@ -70,6 +72,14 @@ fn assert_within(count: &Count, budget: u64) {
         *most <= budget,
         "{most} allocations at most, {median} usually; the budget is {budget}"
     );
+}
+
+#[test]
+fn the_future_of_a_review_is_small() {
+    let injector = standalone::injector();
+    // A future is moved before it is polled: what waits for a cluster is allocated when it does.
+    let bytes = size_of_val(&injector.review(REVIEW.as_bytes()));
+    assert!(bytes <= MOST_FUTURE_BYTES, "{bytes} bytes; the budget is {MOST_FUTURE_BYTES}");
 }
 
 #[test]

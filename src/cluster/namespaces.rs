@@ -73,6 +73,12 @@ impl WatchedNamespaces {
             return Ok(None);
         }
         self.metrics.cache.misses.increment(1);
+        // A review that need not wait does not carry what waiting takes.
+        Box::pin(self.ask_once(name)).await
+    }
+
+    /// Asks the API server, with whoever else asks for this namespace.
+    async fn ask_once(&self, name: &str) -> Result<Option<Annotations>, LookupError> {
         let asked = self.asked.try_get_with_by_ref(name, self.ask(name));
         let known = self.lookups.wait_for(asked, None).await;
         self.asked.invalidate(name).await;

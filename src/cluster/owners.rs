@@ -90,6 +90,13 @@ impl Owners {
             return Ok(None);
         }
         self.metrics.misses.increment(1);
+        // A review that need not wait does not carry what waiting takes.
+        Box::pin(self.ask_once(key, deadline)).await
+    }
+
+    /// Asks the API server, with whoever else asks for this owner.
+    async fn ask_once(&self, key: Key, deadline: Option<Instant>) -> Result<Found, LookupError> {
+        let namespace = key.namespace.as_str();
         let share = self.asking.get_with_by_ref(namespace, async { self.share() }).await;
         let _waiting = share.waiting.try_acquire().map_err(|_| LookupError::TooMany)?;
         let asked = self.known.try_get_with_by_ref(&key, self.ask(&key, &share));
