@@ -13,7 +13,7 @@ use std::{
     mem,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread,
-    time::Duration,
+    time::{self, Duration},
 };
 
 use tracing::{
@@ -193,6 +193,8 @@ struct Line {
     /// Fields as they are going to be written, each with what separates it from what is before.
     fields: Vec<u8>,
     value: String,
+    /// The second of the last line, since the epoch and as it is written.
+    second: u64,
     time: String,
     whole: Vec<u8>,
 }
@@ -205,13 +207,16 @@ impl Line {
     }
 
     fn finish(&mut self, level: Level, format: Format) -> &[u8] {
-        let Self { message, fields, time, whole, .. } = self;
-        time.clear();
-        let time = match SystemTime.format_time(&mut Writer::new(time)) {
+        let Self { message, fields, second, time, whole, .. } = self;
+        let now = time::SystemTime::now().duration_since(time::UNIX_EPOCH).unwrap_or_default();
+        if *second != now.as_secs() || time.is_empty() {
+            *second = now.as_secs();
+            time.clear();
             // Seconds are enough, as for logrus.
-            Ok(()) => time.get(..19).unwrap_or_default(),
-            Err(fmt::Error) => "",
-        };
+            let length =
+                if SystemTime.format_time(&mut Writer::new(time)).is_ok() { 19 } else { 0 };
+            time.truncate(length);
+        }
         whole.clear();
         match format {
             Format::Text => {
