@@ -138,7 +138,7 @@ impl<'a> Request<'a> {
         kind: &str,
         object: &'a [u8],
     ) -> Result<Self, DecodeError> {
-        let text = std::str::from_utf8(object).map_err(DecodeError::NotUtf8)?;
+        let text = utf8(object)?;
         let mut reader = Reader::new(text);
         let mut found = Found::default();
         let read = found.read(&mut reader).and_then(|()| reader.end());
@@ -165,7 +165,7 @@ impl<'a> Request<'a> {
 /// When no answer can be addressed: not UTF-8, not JSON, not a review, no `uid`. An object that
 /// cannot be understood is no error: it is [`Subject::Unreadable`], so that the request is denied.
 pub fn decode(body: &[u8]) -> Result<Request<'_>, DecodeError> {
-    let body = std::str::from_utf8(body).map_err(DecodeError::NotUtf8)?;
+    let body = utf8(body)?;
     let mut reader = Reader::new(body);
     let mut review = Review::default();
     let read = review.read(&mut reader).and_then(|()| reader.end());
@@ -176,6 +176,12 @@ pub fn decode(body: &[u8]) -> Result<Request<'_>, DecodeError> {
     }
     read.map_err(DecodeError::NotAReview)?;
     review.into_request()
+}
+
+fn utf8(body: &[u8]) -> Result<&str, DecodeError> {
+    simdutf8::basic::from_utf8(body)
+        .or_else(|_| std::str::from_utf8(body))
+        .map_err(DecodeError::NotUtf8)
 }
 
 impl<'a> Review<'a> {

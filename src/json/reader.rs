@@ -129,6 +129,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// When the value is of another type.
+    #[inline]
     pub fn member<T: Read<'a>>(&mut self, field: &mut T, key: &str) -> Result<()> {
         *field = T::default();
         field.read(self).map_err(|error| error.within(Step::Member(key.to_owned())))
@@ -138,6 +139,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// When there is another value.
+    #[inline]
     pub fn string(&mut self) -> Result<Option<Cow<'a, str>>> {
         match self.peek() {
             Some(b'"') => self.string_token().map(Some),
@@ -198,22 +200,23 @@ impl<'a> Reader<'a> {
     }
 
     /// Whether the next value is `null`.
+    #[inline]
     pub fn is_null(&mut self) -> bool {
         self.peek() == Some(b'n')
     }
 
     /// Whether the next value is a string.
+    #[inline]
     pub fn is_string(&mut self) -> bool {
         self.peek() == Some(b'"')
     }
 
-    /// Passes over whatever follows in the list or object that is being read.
+    /// Passes over whatever follows in the list that is being read.
     ///
     /// # Errors
     /// When it does not end.
-    pub fn skip_rest(&mut self) -> Result<()> {
-        self.skip_container()?;
-        self.at -= 1;
+    pub fn skip_items(&mut self) -> Result<()> {
+        self.at = self.closing(scan::list_end)?;
         Ok(())
     }
 
@@ -226,8 +229,8 @@ impl<'a> Reader<'a> {
             return Ok(false);
         }
         let is_filled = self.peek() != Some(b']');
-        self.skip_container()?;
-        self.depth -= 1;
+        self.skip_items()?;
+        self.close();
         Ok(is_filled)
     }
 
@@ -237,13 +240,14 @@ impl<'a> Reader<'a> {
     /// When there is no value, or it does not end.
     pub fn skip(&mut self) -> Result<()> {
         match self.peek() {
-            Some(b'"') => {
-                let end = self.string_end()?;
-                self.at = end.at + 1;
-            }
-            Some(b'{' | b'[') => {
+            Some(b'"') => self.skip_string()?,
+            Some(b'{') => {
                 self.at += 1;
-                self.skip_container()?;
+                self.at = self.closing(scan::container_end)? + 1;
+            }
+            Some(b'[') => {
+                self.at += 1;
+                self.at = self.closing(scan::list_end)? + 1;
             }
             _ if self.scalar().is_empty() => return Err(self.mismatch("a value")),
             _ => {}
@@ -263,6 +267,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads `null`.
+    #[inline(never)]
     fn null(&mut self) -> Result<()> {
         let mut ahead = self.clone();
         if ahead.scalar() != "null" {
@@ -273,6 +278,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Goes on behind a bracket; `false` after `null`.
+    #[inline]
     fn open(&mut self, bracket: u8, expected: &'static str) -> Result<bool> {
         match self.peek() {
             Some(found) if found == bracket && self.depth < MAX_DEPTH => {
@@ -286,12 +292,14 @@ impl<'a> Reader<'a> {
     }
 
     /// Goes on behind the closing bracket that is next: something was there.
+    #[inline]
     fn close(&mut self) -> bool {
         self.at += 1;
         self.depth -= 1;
         true
     }
 
+    #[inline]
     fn token(&mut self, byte: u8, expected: &'static str) -> Result<()> {
         if self.peek() != Some(byte) {
             return Err(self.mismatch(expected));
@@ -301,6 +309,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The next byte that is no blank.
+    #[inline]
     fn peek(&mut self) -> Option<u8> {
         loop {
             match *self.text.as_bytes().get(self.at)? {
@@ -311,38 +320,52 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads the string whose opening quote is next.
+    #[expect(clippy::inline_always, reason = "of each of two hundred strings of a review")]
+    #[inline(always)]
     fn string_token(&mut self) -> Result<Cow<'a, str>> {
-        let begin = self.at;
-        let end = self.string_end()?;
-        self.at = end.at + 1;
-        if end.is_plain {
-            return Ok(Cow::Borrowed(&self.text[begin + 1..end.at]));
+        let begin = self.at + 1;
+        let end = scan::plain_string_end(self.text.as_bytes(), begin);
+        match end.and_then(|end| self.text.get(begin..end)) {
+            Some(text) => {
+                self.at = begin + text.len() + 1;
+                Ok(Cow::Borrowed(text))
+            }
+            None => self.odd_string_token(),
         }
-        let text = serde_json::from_str(&self.text[begin..=end.at]);
+    }
+
+    /// Reads a string with escapes, or one at the end of the text.
+    #[cold]
+    fn odd_string_token(&mut self) -> Result<Cow<'a, str>> {
+        let begin = self.at;
+        self.skip_string()?;
+        let token = &self.text[begin..self.at];
+        let text = serde_json::from_str(token);
         text.map(Cow::Owned).map_err(|_| self.mismatch("a string that is well-formed"))
     }
 
-    fn string_end(&self) -> Result<scan::StringEnd> {
-        let end = scan::string_end(self.text.as_bytes(), self.at + 1);
-        end.ok_or_else(|| self.mismatch("a string with an end"))
+    #[expect(clippy::inline_always, reason = "of each of two hundred strings of a review")]
+    #[inline(always)]
+    fn skip_string(&mut self) -> Result<()> {
+        let (text, begin) = (self.text.as_bytes(), self.at + 1);
+        let end = scan::plain_string_end(text, begin).or_else(|| scan::string_end(text, begin));
+        self.at = end.ok_or_else(|| self.mismatch("a string with an end"))? + 1;
+        Ok(())
     }
 
-    /// Goes on behind the bracket that closes what is open.
-    fn skip_container(&mut self) -> Result<()> {
-        let end = scan::container_end(self.text.as_bytes(), self.at);
-        self.at = end.ok_or_else(|| self.mismatch("a bracket that is closed"))? + 1;
-        Ok(())
+    /// Index of the bracket that closes what is open.
+    fn closing(&self, end: fn(&[u8], usize) -> Option<usize>) -> Result<usize> {
+        end(self.text.as_bytes(), self.at).ok_or_else(|| self.mismatch("a bracket that is closed"))
     }
 
     /// Reads what stands up to the next delimiter; empty if there is nothing.
     fn scalar(&mut self) -> &'a str {
         self.peek();
-        let rest = &self.text[self.at..];
-        let is_delimiter =
-            |byte: &u8| matches!(byte, b',' | b'}' | b']' | b':' | b' ' | b'\n' | b'\r' | b'\t');
-        let length = rest.as_bytes().iter().position(is_delimiter).unwrap_or(rest.len());
-        self.at += length;
-        &rest[..length]
+        let begin = self.at;
+        while self.text.as_bytes().get(self.at).is_some_and(|&byte| !is_delimiter(byte)) {
+            self.at += 1;
+        }
+        &self.text[begin..self.at]
     }
 
     /// An error at this place: what was expected in place of what is there.
@@ -363,6 +386,21 @@ impl<'a> Reader<'a> {
         };
         ReadError(Box::new(Problem { path: Vec::new(), expected, found }))
     }
+}
+
+/// Whether a number, a boolean or `null` ends before this byte.
+fn is_delimiter(byte: u8) -> bool {
+    const DELIMITERS: [bool; 256] = {
+        let mut delimiters = [false; 256];
+        let bytes = *b",:]} \n\r\t";
+        let mut index = 0;
+        while index < bytes.len() {
+            delimiters[bytes[index] as usize] = true;
+            index += 1;
+        }
+        delimiters
+    };
+    DELIMITERS[usize::from(byte)]
 }
 
 impl<'a, T: Read<'a>> Read<'a> for Box<T> {

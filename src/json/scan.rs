@@ -2,36 +2,38 @@
 //!
 //! Not for checking: what is passed over is looked at for quotes and brackets alone.
 
+use memchr::memchr2;
 use wide::u8x16;
 
 const BLOCK: usize = 64;
 const LANE: usize = 16;
 const LAST_CONTROL: u8 = b' ' - 1;
 
-/// Where a string ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct StringEnd {
-    /// Index of its closing quote.
-    pub(super) at: usize,
-    /// Whether it stands for itself: no escapes, and no control characters either.
-    pub(super) is_plain: bool,
+/// Index of the closing quote of a string whose opening quote is just before `begin`, if the string
+/// stands for itself, and does not end with the text.
+#[expect(clippy::inline_always, reason = "of each of two hundred strings of a review")]
+#[inline(always)]
+pub(super) fn plain_string_end(text: &[u8], begin: usize) -> Option<usize> {
+    let mut at = begin;
+    loop {
+        let marks = string_marks(text.get(at..)?.first_chunk::<LANE>()?);
+        if marks != 0 {
+            let end = at + marks.trailing_zeros() as usize;
+            return (*text.get(end)? == b'"').then_some(end);
+        }
+        at += LANE;
+    }
 }
 
-/// The end of a string whose opening quote is just before `at`.
-pub(super) fn string_end(text: &[u8], mut at: usize) -> Option<StringEnd> {
-    let mut is_plain = true;
+/// Index of the closing quote of any string whose opening quote is just before `at`.
+#[cold]
+pub(super) fn string_end(text: &[u8], mut at: usize) -> Option<usize> {
     loop {
         at += plain_bytes(text.get(at..)?);
         match *text.get(at)? {
-            b'"' => return Some(StringEnd { at, is_plain }),
-            b'\\' => {
-                is_plain = false;
-                at += 2;
-            }
-            byte => {
-                is_plain &= byte > LAST_CONTROL;
-                at += 1;
-            }
+            b'"' => return Some(at),
+            b'\\' => at += 2,
+            _ => at += 1,
         }
     }
 }
@@ -47,9 +49,7 @@ pub(super) fn is_plain(text: &[u8]) -> bool {
 fn plain_bytes(text: &[u8]) -> usize {
     let (lanes, _) = text.as_chunks::<LANE>();
     for (index, lane) in lanes.iter().enumerate() {
-        let lane = u8x16::new(*lane);
-        let is_control = is(lane.max(u8x16::splat(LAST_CONTROL)), LAST_CONTROL);
-        let marks = (is(lane, b'"') | is(lane, b'\\') | is_control).to_bitmask();
+        let marks = string_marks(lane);
         if marks != 0 {
             return index * LANE + marks.trailing_zeros() as usize;
         }
@@ -57,15 +57,43 @@ fn plain_bytes(text: &[u8]) -> usize {
     lanes.len() * LANE
 }
 
+/// The bytes of a lane that mean something in a string, a bit for each.
+#[inline]
+fn string_marks(lane: &[u8; LANE]) -> u32 {
+    let lane = u8x16::new(*lane);
+    let is_control = is(lane.max(u8x16::splat(LAST_CONTROL)), LAST_CONTROL);
+    (is(lane, b'"') | is(lane, b'\\') | is_control).to_bitmask()
+}
+
 /// All bits are set in the bytes of a lane that are `byte`.
 fn is(lane: u8x16, byte: u8) -> u8x16 {
     lane.simd_eq(u8x16::splat(byte))
 }
 
-/// Index of the bracket that closes a list or an object whose opening bracket is just before `at`.
+/// Index of the bracket that closes an object or a list that is open at `at`.
 pub(super) fn container_end(text: &[u8], at: usize) -> Option<usize> {
     let mut nesting = Nesting { depth: 1, ..Nesting::default() };
     nesting.end_in(text.get(at..)?).map(|end| at + end)
+}
+
+/// Index of the bracket that closes a list that is open at `at`.
+pub(super) fn list_end(text: &[u8], at: usize) -> Option<usize> {
+    flat_list_end(text, at).or_else(|| container_end(text, at))
+}
+
+/// The end of a list without lists in it, where what follows proves it: `managedFields` above all,
+/// a third of a review, and most of what else is skipped.
+///
+/// The first square bracket of all either closes the list or stands in a string. Behind one in a
+/// string, the quote of `],"` or `]},"` would end that string; only where the quote begins one can
+/// a letter follow.
+fn flat_list_end(text: &[u8], at: usize) -> Option<usize> {
+    let rest = text.get(at..)?;
+    let end = memchr2(b'[', b']', rest)?;
+    let ([b']', b'}', behind @ ..] | [b']', behind @ ..]) = rest.get(end..)? else {
+        return None;
+    };
+    matches!(behind, [b',', b'"', b'a'..=b'z' | b'A'..=b'Z', ..]).then_some(at + end)
 }
 
 /// How deep in brackets a text has come that is looked at piece by piece.
@@ -132,6 +160,9 @@ impl Nesting {
         let strings = between(quotes) ^ self.in_string;
         self.in_string = 0_u64.wrapping_sub(strings >> (BLOCK - 1));
         let (opening, closing) = (marks.opening & !strings, marks.closing & !strings);
+        // What is empty ends where it begins, and there is much of it.
+        let empty = opening & (closing >> 1);
+        let (opening, closing) = (opening & !empty, closing & !(empty << 1));
         if closing.count_ones() as usize >= self.depth {
             let mut rest = closing;
             for closed in 1.. {
@@ -172,6 +203,8 @@ fn between(quotes: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use proptest::{collection::vec as list, prelude::*, sample::select};
+
     use super::*;
 
     /// Byte for byte, as slow as obvious.
@@ -222,14 +255,73 @@ mod tests {
     #[test]
     fn what_is_not_closed_has_no_end() {
         for text in ["", "[", "{}", r#""]"#, r#""\"]"#, r#"["a","b\"#, r#"{"a":[}"#] {
-            at_every_offset(text, |bytes, at| assert_eq!(container_end(bytes, at), None, "{text}"));
+            at_every_offset(text, |bytes, at| {
+                assert_eq!(container_end(bytes, at), None, "{text}");
+                assert_eq!(list_end(bytes, at), None, "{text}");
+            });
         }
     }
 
     #[test]
     fn deep_nesting_is_counted() {
         let deep = "[{\"a\":".repeat(5000) + "1" + &"}]".repeat(5000);
-        assert_eq!(container_end(deep.as_bytes(), 1), Some(deep.len() - 1));
+        assert_eq!(list_end(deep.as_bytes(), 1), Some(deep.len() - 1));
+    }
+
+    #[test]
+    fn a_list_ends_where_its_bracket_closes() {
+        for text in [
+            r#"],"next":1"#,
+            r#"]},"next":1"#,
+            r#"{"f:name":{},"k:{\"name\":\"c\"}":{".":{}}}]},"spec":{}"#,
+            r#""],",","],"next":1"#,
+            r#""]},","a"]},"next":1"#,
+            r#""]}","a"],"next":1"#,
+            r#""],\"a",1],"next":1"#,
+            r#"[1],"a"],"next":1"#,
+            r#"{"a":[]},"b"],"next":1"#,
+            r#""[","a"],"next":1"#,
+            r#"1],"":1"#,
+            r#"{}]}],"next":1"#,
+            r#""]}],","a"]}],"next":1"#,
+            r"{}]]",
+        ] {
+            let end = container_end_slowly(text.as_bytes(), 0).expect("an end");
+            at_every_offset(text, |bytes, at| {
+                assert_eq!(list_end(bytes, at), Some(at + end), "{text} at {at}");
+            });
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn anything_ends_where_it_does(items in list(any_json(), 0..8), tail in tail()) {
+            let text = format!("[{}]{tail}", items.join(","));
+            prop_assert_eq!(list_end(text.as_bytes(), 1), container_end_slowly(text.as_bytes(), 1));
+            let members: Vec<_> = items.iter().map(|item| format!("\"a\":{item}")).collect();
+            let text = format!("{{{}}}{tail}", members.join(","));
+            prop_assert_eq!(container_end(text.as_bytes(), 1), container_end_slowly(text.as_bytes(), 1));
+        }
+    }
+
+    fn tail() -> impl Strategy<Value = &'static str> {
+        select(&["", ",\"a\":1}", "},\"a\":1}", "]", "}}", " ,\"a\":1}"][..])
+    }
+
+    /// Much of what ends lists, in strings and outside of them.
+    fn any_json() -> impl Strategy<Value = String> {
+        let string = || {
+            let text = r#"([\[\]{}",:\\ ab]|\],"|\},"|\]\},"|\}\],"){0,6}"#;
+            text.prop_map(|text| serde_json::to_string(&text).expect("a string"))
+        };
+        prop_oneof![Just("null".to_owned()), string()].prop_recursive(4, 32, 4, move |inner| {
+            let member =
+                (string(), inner.clone()).prop_map(|(key, value)| format!("{key}:{value}"));
+            prop_oneof![
+                list(inner, 0..4).prop_map(|items| format!("[{}]", items.join(","))),
+                list(member, 0..4).prop_map(|members| format!("{{{}}}", members.join(","))),
+            ]
+        })
     }
 
     #[test]
@@ -244,8 +336,11 @@ mod tests {
             ("a\tb\"", 3, false),
         ] {
             at_every_offset(text, |bytes, at| {
-                let end = StringEnd { at: at + length, is_plain };
+                let end = at + length;
                 assert_eq!(string_end(bytes, at), Some(end), "{text} at {at}");
+                let padded = [bytes, &[b'"'; LANE]].concat();
+                let plain = is_plain.then_some(end);
+                assert_eq!(plain_string_end(&padded, at), plain, "{text} at {at}");
             });
         }
         for text in ["", "a", r"a\", r#"\""#, "a string without an end"] {

@@ -2,6 +2,7 @@
 
 use std::ops::Deref;
 
+use memchr::memchr;
 use smallvec::SmallVec;
 
 use super::{POD_TEMPLATE_HASH, SERVICE_ACCOUNT_MOUNT_PATH, Text, VolumeMount};
@@ -108,7 +109,7 @@ impl<'a> TextMap<'a> {
     /// Whether a key is kept: the domains that meshes use, and what names a service or a workload.
     #[must_use]
     pub fn matters(key: &str) -> bool {
-        let Some(slash) = key.bytes().position(|byte| byte == b'/') else {
+        let Some(slash) = memchr(b'/', key.as_bytes()) else {
             return key == POD_TEMPLATE_HASH;
         };
         let (domain, name) = (&key[..slash], &key[slash + 1..]);
@@ -147,7 +148,7 @@ impl<'a> Read<'a> for ServiceAccountMount<'a> {
             mount.read(reader)?;
             if &*mount.mount_path == SERVICE_ACCOUNT_MOUNT_PATH {
                 self.0 = Some(mount);
-                return reader.skip_rest();
+                return reader.skip_items();
             }
             Ok(())
         })?;
