@@ -3,7 +3,7 @@
 //! HTTP/2 by the same server as the webhook; tonic speaks gRPC. What is asked for is in
 //! `proto/injectd/v1/injectd.proto`. Not for what an answer means: that is the injector's.
 
-use std::{convert::Infallible, sync::Arc, time::Duration};
+use std::{convert::Infallible, fmt, sync::Arc, time::Duration};
 
 use futures_util::{
     FutureExt as _,
@@ -34,6 +34,7 @@ use crate::{
 
 mod access;
 mod body;
+mod codec;
 mod deadline;
 mod failure;
 mod service;
@@ -64,7 +65,7 @@ const DESCRIPTORS: &[u8] = include_bytes!("grpc/injectd.v1.bin");
 const SERVICE: &str = <InjectorServer<InjectorService> as NamedService>::NAME;
 /// Life of a connection, and of a stream: who may call is asked again after it.
 pub const MAX_AGE: Duration = Duration::from_mins(10);
-/// How the path of a stream ends, which has no end of its own.
+/// The method that has no end of its own.
 const STREAM: &str = "/InjectStream";
 /// Largest message of health and reflection.
 const SMALL_MESSAGE_BYTES: usize = 16 << 10;
@@ -74,13 +75,15 @@ const HEALTH: &str = "/grpc.health.v1.Health/";
 const GRPC_CONTENT_TYPE: &[u8] = b"application/grpc";
 
 /// The services of the gRPC door.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Grpc {
-    routes: Routes,
+    injector: InjectorServer<InjectorService>,
+    /// Health and reflection.
+    others: Routes,
     access: Arc<Access>,
     room: Room,
     observer: Arc<Observer>,
-    caller: Caller,
+    caller: Arc<Caller>,
 }
 
 /// Webhook and gRPC on the same port.
@@ -90,6 +93,12 @@ pub struct WebhookAndGrpc {
     pub webhook: Webhook,
     /// Answers gRPC.
     pub grpc: Grpc,
+}
+
+impl fmt::Debug for Grpc {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Grpc").field("access", &self.access).finish_non_exhaustive()
+    }
 }
 
 impl Grpc {
@@ -117,7 +126,7 @@ impl Grpc {
         };
         let service =
             InjectorService::new(injector, Arc::clone(&observer), requests, room.clone(), ends);
-        let service = InjectorServer::new(service)
+        let injector_server = InjectorServer::new(service)
             .accept_compressed(CompressionEncoding::Gzip)
             .max_decoding_message_size(MAX_BODY_BYTES);
         let reflection = || {
@@ -128,18 +137,18 @@ impl Grpc {
         let v1_reflection = reflection().build_v1().expect("the descriptors must be whole");
         let v1alpha_reflection =
             reflection().build_v1alpha().expect("the descriptors must be whole");
-        let mut routes = RoutesBuilder::default();
-        routes
-            .add_service(service)
+        let mut others = RoutesBuilder::default();
+        others
             .add_service(health.max_decoding_message_size(SMALL_MESSAGE_BYTES))
             .add_service(v1_reflection.max_decoding_message_size(SMALL_MESSAGE_BYTES))
             .add_service(v1alpha_reflection.max_decoding_message_size(SMALL_MESSAGE_BYTES));
         Self {
-            routes: routes.routes().prepare(),
+            injector: injector_server,
+            others: others.routes().prepare(),
             access,
             room,
             observer,
-            caller: Caller::default(),
+            caller: Arc::default(),
         }
     }
 
@@ -153,8 +162,9 @@ impl Grpc {
         let deadline = Deadline::of(request.headers());
         let end = deadline.at(Instant::now());
         let path = request.uri().path();
-        let is_stream = path.ends_with(STREAM);
-        let is_bounded = !is_stream && path.trim_start_matches('/').starts_with(SERVICE);
+        let method = path.trim_start_matches('/').strip_prefix(SERVICE);
+        let is_bounded = method.is_some_and(|method| method != STREAM);
+        let is_injection = method.is_some_and(|method| method.starts_with('/'));
         if !path.starts_with(HEALTH) {
             let checked = self.access.check(self.caller.certificate.as_ref(), request.headers());
             let failure = match timeout_at(end, checked).await {
@@ -170,9 +180,14 @@ impl Grpc {
                 return Status::from(failure).into_http();
             }
         }
-        let mut request = request.map(|body| tonic::body::Body::new(self.room.bounded(body)));
+        let mut request = request.map(|body| self.room.bounded(body));
         request.extensions_mut().insert(deadline);
-        let answered = route(&mut self.routes, request);
+        let answered = if is_injection {
+            Either::Left(always(tower::Service::call(&mut self.injector, request)))
+        } else {
+            let request = request.map(tonic::body::Body::new);
+            Either::Right(always(tower::Service::call(&mut self.others, request)))
+        };
         if !is_bounded {
             return answered.await;
         }
@@ -183,12 +198,9 @@ impl Grpc {
     }
 }
 
-async fn route(
-    routes: &mut Routes,
-    request: Request<tonic::body::Body>,
-) -> Response<tonic::body::Body> {
-    // Routes are always ready.
-    match tower::Service::call(routes, request).await {
+/// What a service answers that never fails.
+async fn always<T>(answered: impl Future<Output = Result<T, Infallible>>) -> T {
+    match answered.await {
         Ok(response) => response,
         Err(never) => match never {},
     }
@@ -247,7 +259,7 @@ impl Answers for Grpc {
     type Body = tonic::body::Body;
 
     fn of_caller(self, caller: Caller) -> Self {
-        Self { caller, ..self }
+        Self { caller: Arc::new(caller), ..self }
     }
 
     fn overloaded(&self) -> Response<Self::Body> {

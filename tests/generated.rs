@@ -18,6 +18,7 @@ fn generated_code_is_that_of_the_proto() {
     fs::create_dir_all(&folder).expect("a folder");
     tonic_prost_build::configure()
         .bytes(".")
+        .codec_path("crate::grpc::codec::Codec")
         .out_dir(&folder)
         .compile_fds(descriptors.clone())
         .expect("code must be generated");

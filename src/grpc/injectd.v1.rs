@@ -361,7 +361,7 @@ pub mod injector_client {
                         format!("Service was not ready: {}", e.into()),
                     )
                 })?;
-            let codec = tonic_prost::ProstCodec::default();
+            let codec = crate::grpc::codec::Codec::default();
             let path = http::uri::PathAndQuery::from_static(
                 "/injectd.v1.Injector/Inject",
             );
@@ -392,7 +392,7 @@ pub mod injector_client {
                         format!("Service was not ready: {}", e.into()),
                     )
                 })?;
-            let codec = tonic_prost::ProstCodec::default();
+            let codec = crate::grpc::codec::Codec::default();
             let path = http::uri::PathAndQuery::from_static(
                 "/injectd.v1.Injector/InjectStream",
             );
@@ -558,7 +558,7 @@ pub mod injector_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = InjectSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
+                        let codec = crate::grpc::codec::Codec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(
                                 accept_compression_encodings,
@@ -606,7 +606,7 @@ pub mod injector_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = InjectStreamSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
+                        let codec = crate::grpc::codec::Codec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(
                                 accept_compression_encodings,
