@@ -35,13 +35,18 @@ bless:
 deny:
     cargo deny check bans licenses sources
 
-# Criterion benches of decode, template hit and miss, whole review.
+# Criterion benches of every step of a review, three sizes, each beside a baseline.
 bench *args:
     cargo bench --locked --bench review -- {{ args }}
 
 # Instructions per review by callgrind, against the committed figures; BLESS=1 writes them anew.
 instructions:
     cargo bench --locked --bench instructions
+
+# CPU of a request by part of the program, beside the echo's (perf; a release build).
+profile seconds="5":
+    cargo build --release --locked --bin injectd --example echo
+    python3 loadtest/load/profile.py {{ seconds }}
 
 # Load on the webhook door and on the echo in turn (h2load).
 rounds *args:

@@ -110,11 +110,20 @@ h2() {
         die "requests failed: $(grep -E '^(requests|status)' "$work/h2load")"
 }
 
-# webhook CALLERS EXTENT…: as an API server calls.
+# webhook CALLERS EXTENT…: as an API server calls by service.
 webhook() {
-    connections=$1
-    shift
-    h2 "$connections" --h1 "$@" -d "$review" -H 'content-type: application/json' \
+    review_by --h1 "$@"
+}
+
+# webhook_h2 CALLERS EXTENT…: as an API server calls by url, over HTTP/2 as gRPC does.
+webhook_h2() {
+    review_by --npn-list=h2 "$@"
+}
+
+review_by() {
+    protocol=$1 connections=$2
+    shift 2
+    h2 "$connections" "$protocol" "$@" -d "$review" -H 'content-type: application/json' \
         "https://$webhook_addr/?timeout=10s"
     per_answer "$ticks" "$answers" "$(h2_seconds)"
 }
@@ -224,13 +233,15 @@ for count in $callers; do
     while [ "$round" -lt "$rounds" ]; do
         round=$((round + 1))
         webhook "$count" -D "$seconds" >>"$work/webhook.$count"
+        webhook_h2 "$count" -D "$seconds" >>"$work/webhook_h2.$count"
         call "$count" -D "$seconds" >>"$work/call.$count"
         grpc unary "$count" --duration "${seconds}s" >>"$work/unary.$count"
         grpc stream "$count" --duration "${seconds}s" >>"$work/stream.$count"
         paste -d ' ' "$work/webhook.$count" "$work/call.$count" "$work/unary.$count" \
-            "$work/stream.$count" | tail -n 1 |
+            "$work/stream.$count" "$work/webhook_h2.$count" | tail -n 1 |
             awk -v round="$round" -v count="$count" '{
-                printf "%d callers, round %d: webhook %d/s, %.1f µs; ", count, round, $1, $2
+                printf "%d callers, round %d: webhook %d/s, %.1f µs, ", count, round, $1, $2
+                printf "over HTTP/2 %d/s, %.1f µs, ratio %.2f; ", $9, $10, $10 / $2
                 printf "call %d/s, %.1f µs, ratio %.2f; ", $3, $4, $4 / $2
                 printf "unary %d/s, %.1f µs, ratio %.2f; ", $5, $6, $6 / $2
                 printf "stream %d/s, %.1f µs, ratio %.2f\n", $7, $8, $8 / $2 }'
@@ -241,18 +252,24 @@ model=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)
 echo "machine: $(nproc) cores, ${model:-unknown}; clients on the same cores;" \
     "load average $load_average before"
 echo "load: the object of $(wc -c <"$review") bytes of review, TLS 1.3, $rounds × $seconds s each;" \
-    "webhook by h2load over HTTP/1.1, call: the same client on gRPC, unary and stream: ghz," \
+    "webhook by h2load over HTTP/1.1 and HTTP/2, call: the same client on gRPC, unary and stream: ghz," \
     "$stream_requests requests a stream"
-printf '%-8s %-8s %12s %16s %8s\n' callers door answers/s 'CPU µs/answer' ratio
+printf '%-8s %-10s %12s %16s %8s %14s\n' callers door answers/s 'CPU µs/answer' ratio 'to HTTP/2'
+
+# ratio KIND BASELINE: the median of rounds.
+ratio() {
+    paste -d ' ' "$work/$2.$count" "$work/$1.$count" | awk '{ printf "%.3f\n", $4 / $2 }' >"$work/ratios"
+    median 1 "$work/ratios" %.2f
+}
+
 worst=0
 for count in $callers; do
-    for kind in webhook call unary stream; do
-        paste -d ' ' "$work/webhook.$count" "$work/$kind.$count" |
-            awk '{ printf "%.3f\n", $4 / $2 }' >"$work/ratios"
-        ratio=$(median 1 "$work/ratios" %.2f)
-        printf '%-8s %-8s %12s %15s %8s\n' "$count" "$kind" "$(median 1 "$work/$kind.$count" %.0f)" \
-            "$(median 2 "$work/$kind.$count" %.1f)" "$ratio"
-        worst=$(awk -v a="$worst" -v b="$ratio" 'BEGIN { print (a > b ? a : b) }')
+    for kind in webhook webhook_h2 call unary stream; do
+        printf '%-8s %-10s %12s %15s %8s %14s\n' "$count" "$kind" \
+            "$(median 1 "$work/$kind.$count" %.0f)" "$(median 2 "$work/$kind.$count" %.1f)" \
+            "$(ratio "$kind" webhook)" "$(ratio "$kind" webhook_h2)"
+        case $kind in webhook*) continue ;; esac
+        worst=$(awk -v a="$worst" -v b="$(ratio "$kind" webhook)" 'BEGIN { print (a > b ? a : b) }')
     done
 done
 echo "CPU of gRPC ÷ webhook: $worst at most (medians of rounds; budget $budget)"

@@ -1,0 +1,87 @@
+"""Where the time of a review goes, beside the echo's: perf's samples by part of the program.
+
+    python3 loadtest/load/profile.py [SECONDS]
+
+Both answer the 12 KB review in turn under h2load, release builds with their line tables. The parts
+add up to the CPU of a request, which is measured without perf. Needs perf and h2load.
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from h2load import h2load
+from servers import ROOT, Failure, echo, injectd
+
+REVIEW = ROOT / "loadtest" / "review-12k.json"
+CONNECTIONS = 16
+SAMPLES_A_SECOND = 1999
+SAMPLE = re.compile(r"^\s+([\d.]+)%\s+.*?\s\[(.)\]\s+(.*?)\s*$", re.MULTILINE)
+# The first that a symbol is like.
+PARTS = [
+    ("TLS", r"aes|gcm|ghash|AEAD|rustls|EVP|aws_lc|CRYPTO_"),
+    ("decode", r"injectd::(json::(scan|reader)|review::(decode|Review|Group)|pod::)|memchr::|utf8"),
+    ("decide, render, encode", r"injectd::(linkerd|patch|injector|review|outcome|namespaces|json)|base64"),
+    ("log", r"tracing|injectd::(log|observer)|core::fmt"),
+    ("metrics", r"metrics"),
+    ("timers and clock", r"clock_gettime|time::|timeout|Timespec"),
+    ("allocator", r"mi_|mimalloc|malloc"),
+    ("copies", r"^__?mem"),
+    ("HTTP", r"hyper|http|bytes::"),
+    ("tasks", r"tokio"),
+    ("the door", r"injectd::"),
+]
+KERNEL, OTHER = "kernel", "the rest"
+
+
+def profile(server, seconds):
+    """CPU of a request by part, in µs."""
+    h2load(server, REVIEW, CONNECTIONS, "-n", 3000)
+    cpu = h2load(server, REVIEW, CONNECTIONS, "-D", seconds).cpu * 1e6
+    with tempfile.TemporaryDirectory() as folder:
+        data = Path(folder) / "perf.data"
+        recording = subprocess.Popen(
+            ["perf", "record", "-q", "-e", "cpu-clock", "-F", str(SAMPLES_A_SECOND), "-o", data,
+             "-p", str(server.pid), "--", "sleep", str(seconds + 1)], stderr=subprocess.PIPE)
+        h2load(server, REVIEW, CONNECTIONS, "-D", seconds + 1)
+        _, problem = recording.communicate(timeout=seconds + 60)
+        if recording.returncode:
+            raise Failure(f"perf: {problem.decode()[-300:]}")
+        report = subprocess.run(
+            ["perf", "report", "-i", data, "--no-children", "--stdio", "--percent-limit", "0"],
+            capture_output=True, text=True, check=True).stdout
+    shares = {}
+    for percent, kind, symbol in SAMPLE.findall(report):
+        part = KERNEL if kind == "k" else part_of(symbol)
+        shares[part] = shares.get(part, 0) + float(percent)
+    total = sum(shares.values())
+    return cpu, {part: cpu * share / total for part, share in shares.items()}
+
+
+def part_of(symbol):
+    return next((part for part, like in PARTS if re.search(like, symbol)), OTHER)
+
+
+def main():
+    if not shutil.which("perf"):
+        raise Failure("perf is missing: apt-get install linux-perf, or linux-tools")
+    seconds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+    with echo(REVIEW) as server:
+        of_echo, echo_parts = profile(server, seconds)
+    with injectd() as server:
+        ours, parts = profile(server, seconds)
+    print(f"{'CPU µs of a request':<24} {'injectd':>8} {'echo':>8} {'more':>8}")
+    for part in [KERNEL, *(name for name, _ in PARTS), OTHER]:
+        mine, others = parts.get(part, 0), echo_parts.get(part, 0)
+        print(f"{part:<24} {mine:8.1f} {others:8.1f} {mine - others:8.1f}")
+    print(f"{'all':<24} {ours:8.1f} {of_echo:8.1f} {ours - of_echo:8.1f}   ratio {ours / of_echo:.2f}")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except Failure as failure:
+        raise SystemExit(f"profile: {failure}") from None
