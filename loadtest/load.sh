@@ -12,6 +12,8 @@ usage: loadtest/load.sh [--smoke] [--out FOLDER] [--only "PART…"]
   --out FOLDER    where figures go                             (loadtest/runs/DATE)
   --only "PART…"  of: rounds curve mixed burst cold soak ghz apiserver
 
+  $INJECTD, $ECHO the binaries that answer                     [target/release/injectd and
+                  examples/echo, built]
   $K6             k6 [${XDG_CACHE_HOME:-~/.cache}/injectd-ci/tools/bin/k6, built with go if missing]
 
 Needs cargo, python3, go if k6 is missing, and h2load from the Debian package nghttp2-client. Takes
@@ -53,9 +55,12 @@ K6=${K6:-${XDG_CACHE_HOME:-$HOME/.cache}/injectd-ci/tools/bin/k6}
 if [ ! -x "$K6" ]; then
     GOBIN=$(dirname "$K6") go install go.k6.io/k6@v1.8.1
 fi
-cargo build --quiet --release --bin injectd --example echo
-INJECTD=$(cd "${CARGO_TARGET_DIR:-target}/release" && pwd)/injectd
-export K6 INJECTD PYTHONDONTWRITEBYTECODE=1
+if [ -z "${INJECTD:-}" ] || [ -z "${ECHO:-}" ]; then
+    cargo build --quiet --release --bin injectd --example echo
+    target=$(cd "${CARGO_TARGET_DIR:-target}/release" && pwd)
+    INJECTD=$target/injectd ECHO=$target/examples/echo
+fi
+export K6 INJECTD ECHO PYTHONDONTWRITEBYTECODE=1
 
 scratch=
 pid=

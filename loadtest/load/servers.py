@@ -16,6 +16,8 @@ from client import metric  # noqa: E402
 from expect import Failure  # noqa: E402
 
 RELEASE = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release"
+INJECTD = Path(os.environ.get("INJECTD", RELEASE / "injectd"))
+ECHO = Path(os.environ.get("ECHO", RELEASE / "examples" / "echo"))
 DOOR = re.compile(rb"^(echo|webhook|admin) door: (\S+)")
 STOP_SECONDS = 10
 
@@ -75,9 +77,9 @@ class Server:
 
 
 def injectd(*flags):
-    return Server([str(RELEASE / "injectd"), "serve", "--standalone", "--addr", "127.0.0.1:0",
+    return Server([str(INJECTD), "serve", "--standalone", "--addr", "127.0.0.1:0",
                    "--metrics-addr", "127.0.0.1:0", "--grpc-addr", "", *flags])
 
 
 def echo(review):
-    return Server([str(RELEASE / "examples" / "echo"), str(review), "--addr", "127.0.0.1:0"])
+    return Server([str(ECHO), str(review), "--addr", "127.0.0.1:0"])

@@ -16,12 +16,11 @@ import time
 from pathlib import Path
 
 from results import markdown
-from servers import RELEASE, ROOT
+from servers import INJECTD, ROOT
 
 PARTS = {"rounds": "CPU and rate beside the echo", "curve": "Latency against rate",
          "mixed": "A mix of reviews (k6)", "burst": "Bursts of connections",
          "cold": "Cold paths", "soak": "A million reviews"}
-INJECTD = RELEASE / "injectd"
 VERSIONS = {"h2load": ["h2load", "--version"],
             "k6": [os.environ.get("K6", "k6"), "version"], "rustc": ["rustc", "--version"]}
 
