@@ -162,9 +162,10 @@ impl Grpc {
         let deadline = Deadline::of(request.headers());
         let end = deadline.at(Instant::now());
         let path = request.uri().path();
-        let method = path.trim_start_matches('/').strip_prefix(SERVICE);
+        let service = path.strip_prefix('/').and_then(|path| path.strip_prefix(SERVICE));
+        let method = service.filter(|method| method.starts_with('/'));
+        let is_injection = method.is_some();
         let is_bounded = method.is_some_and(|method| method != STREAM);
-        let is_injection = method.is_some_and(|method| method.starts_with('/'));
         if !path.starts_with(HEALTH) {
             let checked = self.access.check(self.caller.certificate.as_ref(), request.headers());
             let failure = match timeout_at(end, checked).await {
@@ -183,10 +184,10 @@ impl Grpc {
         let mut request = request.map(|body| self.room.bounded(body));
         request.extensions_mut().insert(deadline);
         let answered = if is_injection {
-            Either::Left(always(tower::Service::call(&mut self.injector, request)))
+            Either::Left(infallible(tower::Service::call(&mut self.injector, request)))
         } else {
             let request = request.map(tonic::body::Body::new);
-            Either::Right(always(tower::Service::call(&mut self.others, request)))
+            Either::Right(infallible(tower::Service::call(&mut self.others, request)))
         };
         if !is_bounded {
             return answered.await;
@@ -198,8 +199,8 @@ impl Grpc {
     }
 }
 
-/// What a service answers that never fails.
-async fn always<T>(answered: impl Future<Output = Result<T, Infallible>>) -> T {
+/// What a service answers that is always ready and never fails.
+async fn infallible<T>(answered: impl Future<Output = Result<T, Infallible>>) -> T {
     match answered.await {
         Ok(response) => response,
         Err(never) => match never {},

@@ -13,7 +13,7 @@ use std::{
     mem,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread,
-    time::{self, Duration},
+    time::{Duration, UNIX_EPOCH},
 };
 
 use tracing::{
@@ -208,9 +208,9 @@ impl Line {
 
     fn finish(&mut self, level: Level, format: Format) -> &[u8] {
         let Self { message, fields, second, time, whole, .. } = self;
-        let now = time::SystemTime::now().duration_since(time::UNIX_EPOCH).unwrap_or_default();
-        if *second != now.as_secs() || time.is_empty() {
-            *second = now.as_secs();
+        let now = UNIX_EPOCH.elapsed().unwrap_or_default().as_secs();
+        if *second != now || time.is_empty() {
+            *second = now;
             time.clear();
             // Seconds are enough, as for logrus.
             let length =
@@ -348,6 +348,15 @@ fn write_text(out: &mut Vec<u8>, text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_time_of_a_line_is_not_that_of_one_before() {
+        let then = "1970-01-01T00:00:01";
+        let mut line = Line { second: 1, time: then.to_owned(), ..Line::default() };
+        let text = String::from_utf8_lossy(line.finish(Level::INFO, Format::Text)).into_owned();
+        assert!(text.starts_with("time=\"20") && !text.contains(then), "{text}");
+        assert!(line.second > 1);
+    }
 
     /// The lines of what happens in `events`, without their times.
     fn lines(format: Format, events: impl FnOnce()) -> String {

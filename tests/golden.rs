@@ -114,6 +114,15 @@ fn merge(into: &mut Value, from: Value) {
 }
 
 #[test]
+fn the_review_of_the_load_tests_is_a_case() {
+    let review: Value = serde_json::from_str(include_str!("../loadtest/review-12k.json"))
+        .expect("a review is JSON");
+    let case =
+        Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/pod-of-12k/object.yaml"));
+    assert_eq!(Some(&review["request"]["object"]), read(case).as_ref());
+}
+
+#[test]
 fn twenty_containers_and_a_mebibyte_of_annotations_are_injected() {
     let containers: Vec<_> = (0..20)
         .map(|n| json!({"name": format!("c{n}"), "ports": [{"containerPort": 20_000 - n}]}))

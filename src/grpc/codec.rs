@@ -8,7 +8,7 @@ use tonic_prost::{ProstDecoder, ProstEncoder};
 
 /// Most objects and most patches are smaller: a buffer that grows is copied whole.
 const BUFFER_BYTES: usize = 16 << 10;
-/// Answers of a stream are sent together up to here.
+/// Answers of a stream are sent together up to here: tonic's default.
 const YIELD_BYTES: usize = 32 << 10;
 
 /// What the generated code encodes and decodes with.

@@ -10,8 +10,8 @@ const LANE: usize = 16;
 const LAST_CONTROL: u8 = b' ' - 1;
 
 /// Index of the closing quote of a string whose opening quote is just before `begin`, if the string
-/// stands for itself, and does not end with the text.
-#[expect(clippy::inline_always, reason = "of each of two hundred strings of a review")]
+/// stands for itself and a lane's length of text is left wherever it is looked at.
+#[expect(clippy::inline_always, reason = "runs for each of the two hundred strings of a review")]
 #[inline(always)]
 pub(super) fn plain_string_end(text: &[u8], begin: usize) -> Option<usize> {
     let mut at = begin;
@@ -161,7 +161,7 @@ impl Nesting {
         self.in_string = 0_u64.wrapping_sub(strings >> (BLOCK - 1));
         let (opening, closing) = (marks.opening & !strings, marks.closing & !strings);
         // What is empty ends where it begins, and there is much of it.
-        let empty = opening & (closing >> 1);
+        let empty = if self.depth == 0 { 0 } else { opening & (closing >> 1) };
         let (opening, closing) = (opening & !empty, closing & !(empty << 1));
         if closing.count_ones() as usize >= self.depth {
             let mut rest = closing;
@@ -322,6 +322,47 @@ mod tests {
                 list(member, 0..4).prop_map(|members| format!("{{{}}}", members.join(","))),
             ]
         })
+    }
+
+    #[test]
+    fn a_list_without_lists_ends_where_that_is_proven() {
+        for (text, end) in [
+            (r#"{"f:name":{},"k:{\"name\":\"c\"}":{".":{}}}]},"spec":{}"#, Some(43)),
+            (r#"1],"next":1"#, Some(1)),
+            (r#"1],"":1"#, None),
+            (r#"1],"1":1"#, None),
+            (r"1],1", None),
+            (r#"1]}],"next":1"#, None),
+            (r#""],","a"],"next":1"#, None),
+            (r#"[1]],"next":1"#, None),
+        ] {
+            assert_eq!(flat_list_end(text.as_bytes(), 0), end, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_was_never_open_is_closed_at_once() {
+        assert_eq!(Nesting::default().end_in(b"{}"), Some(1));
+        assert_eq!(Nesting::default().end_in(b"]{}"), Some(0));
+    }
+
+    #[test]
+    fn plain_strings_of_any_length_end_at_their_quote() {
+        let after = "x".repeat(LANE);
+        for length in 0..=3 * LANE {
+            let plain = "x".repeat(length);
+            let text = format!("{plain}\"{after}");
+            assert_eq!(plain_string_end(text.as_bytes(), 0), Some(length), "{text}");
+            let is_whole = (length + 1) % LANE == 0;
+            let at_the_end = &text.as_bytes()[..=length];
+            assert_eq!(plain_string_end(at_the_end, 0), is_whole.then_some(length), "{text}");
+            for odd in ["\\n", "\\\"", "\t", "\\"] {
+                let text = format!("{plain}{odd}x\"{after}");
+                assert_eq!(plain_string_end(text.as_bytes(), 0), None, "{text}");
+            }
+            let text = format!("{plain}ü€\"{after}");
+            assert_eq!(plain_string_end(text.as_bytes(), 0), Some(length + 5), "{text}");
+        }
     }
 
     #[test]
