@@ -46,7 +46,7 @@ instructions:
 # CPU of a request by part of the program, beside the echo's (perf; a release build).
 profile seconds="5":
     cargo build --release --locked --bin injectd --example echo
-    python3 loadtest/load/profile.py {{ seconds }}
+    python3 loadtest/load/parts.py {{ seconds }}
 
 # Load on the webhook door and on the echo in turn (h2load).
 rounds *args:

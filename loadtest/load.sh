@@ -12,8 +12,8 @@ usage: loadtest/load.sh [--smoke] [--out FOLDER] [--only "PART…"]
   --out FOLDER    where figures go                             (loadtest/runs/DATE)
   --only "PART…"  of: rounds curve mixed burst cold soak ghz apiserver
 
-  $INJECTD, $ECHO the binaries that answer                     [target/release/injectd and
-                  examples/echo, built]
+  $INJECTD, $ECHO the binaries that answer                     (target/release/injectd and
+                                                                examples/echo, built)
   $K6             k6 [${XDG_CACHE_HOME:-~/.cache}/injectd-ci/tools/bin/k6, built with go if missing]
 
 Needs cargo, python3, go if k6 is missing, and h2load from the Debian package nghttp2-client. Takes
@@ -58,7 +58,7 @@ fi
 if [ -z "${INJECTD:-}" ] || [ -z "${ECHO:-}" ]; then
     cargo build --quiet --release --bin injectd --example echo
     target=$(cd "${CARGO_TARGET_DIR:-target}/release" && pwd)
-    INJECTD=$target/injectd ECHO=$target/examples/echo
+    INJECTD=${INJECTD:-$target/injectd} ECHO=${ECHO:-$target/examples/echo}
 fi
 export K6 INJECTD ECHO PYTHONDONTWRITEBYTECODE=1
 
@@ -116,6 +116,8 @@ ghz() {
 apiserver() {
     mkdir -p "$out/apiserver"
     printed apiserver loadtest/apiserver/run.sh --out "$out/apiserver"
+    # Where it was on this machine is no figure.
+    sed -i '/^export KUBECONFIG=/d' "$out/apiserver.txt"
 }
 
 flags=

@@ -17,9 +17,9 @@ usage: loadtest/run.sh [--rounds N] [--seconds N | --requests N] [--connections 
   --review FILE     the AdmissionReview to send                         (loadtest/review-12k.json)
   --smoke           three rounds of one second; fails if a request fails or the ratio is above 5
 
-  $INJECTD, $ECHO   the binaries that answer   [target/release/injectd and examples/echo, built]
+  $INJECTD, $ECHO   the binaries that answer   (target/release/injectd and examples/echo, built)
 
-Needs h2load from the Debian package nghttp2-client.
+Needs cargo if they are not given, and h2load from the Debian package nghttp2-client.
 TEXT
 }
 
@@ -130,7 +130,7 @@ median() {
 if [ -z "${INJECTD:-}" ] || [ -z "${ECHO:-}" ]; then
     cargo build --quiet --release --bin injectd --example echo
     target=${CARGO_TARGET_DIR:-target}/release
-    INJECTD=$target/injectd ECHO=$target/examples/echo
+    INJECTD=${INJECTD:-$target/injectd} ECHO=${ECHO:-$target/examples/echo}
 fi
 "$INJECTD" review "$review" | grep -q '"patch":' ||
     die "injectd does not inject the pod of $review"

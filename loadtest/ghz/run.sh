@@ -1,6 +1,6 @@
 #!/bin/sh
-# The load test of the gRPC door: ghz on it, h2load on the webhook of the same process in turn, with
-# the same object, on this machine alone.
+# The load test of the gRPC door: ghz on it, h2load on the webhook of the same process in turn, over
+# HTTP/1.1 and HTTP/2, with the same object, on this machine alone.
 #
 # The figure that counts is CPU per answer, gRPC's divided by the webhook's: rates and times move with
 # the machine and with what a client costs, the ratio hardly does.
@@ -110,20 +110,16 @@ h2() {
         die "requests failed: $(grep -E '^(requests|status)' "$work/h2load")"
 }
 
-# webhook CALLERS EXTENT…: as an API server calls by service.
+# webhook CALLERS EXTENT…: over HTTP/1.1, as an API server calls by service.
 webhook() {
-    review_by --h1 "$@"
+    webhook_h2 "$@" --h1
 }
 
-# webhook_h2 CALLERS EXTENT…: as an API server calls by url, over HTTP/2 as gRPC does.
+# webhook_h2 CALLERS EXTENT…: over HTTP/2, as an API server calls by url and as gRPC does.
 webhook_h2() {
-    review_by --npn-list=h2 "$@"
-}
-
-review_by() {
-    protocol=$1 connections=$2
-    shift 2
-    h2 "$connections" "$protocol" "$@" -d "$review" -H 'content-type: application/json' \
+    connections=$1
+    shift
+    h2 "$connections" "$@" -d "$review" -H 'content-type: application/json' \
         "https://$webhook_addr/?timeout=10s"
     per_answer "$ticks" "$answers" "$(h2_seconds)"
 }
@@ -265,11 +261,12 @@ ratio() {
 worst=0
 for count in $callers; do
     for kind in webhook webhook_h2 call unary stream; do
+        to_webhook=$(ratio "$kind" webhook)
         printf '%-8s %-10s %12s %15s %8s %14s\n' "$count" "$kind" \
             "$(median 1 "$work/$kind.$count" %.0f)" "$(median 2 "$work/$kind.$count" %.1f)" \
-            "$(ratio "$kind" webhook)" "$(ratio "$kind" webhook_h2)"
+            "$to_webhook" "$(ratio "$kind" webhook_h2)"
         case $kind in webhook*) continue ;; esac
-        worst=$(awk -v a="$worst" -v b="$(ratio "$kind" webhook)" 'BEGIN { print (a > b ? a : b) }')
+        worst=$(awk -v a="$worst" -v b="$to_webhook" 'BEGIN { print (a > b ? a : b) }')
     done
 done
 echo "CPU of gRPC ÷ webhook: $worst at most (medians of rounds; budget $budget)"

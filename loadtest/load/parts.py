@@ -1,9 +1,9 @@
 """Where the time of a review goes, beside the echo's: perf's samples by part of the program.
 
-    python3 loadtest/load/profile.py [SECONDS]
+    python3 loadtest/load/parts.py [SECONDS]
 
-Both answer the 12 KB review in turn under h2load, release builds with their line tables. The parts
-add up to the CPU of a request, which is measured without perf. Needs perf and h2load.
+Both answer the 12 KB review in turn under h2load. The parts add up to the CPU of a request, which is
+measured without perf. Needs perf, which has to be allowed to look into the kernel, and h2load.
 """
 
 import re
@@ -24,12 +24,13 @@ SAMPLE = re.compile(r"^\s+([\d.]+)%\s+.*?\s\[(.)\]\s+(.*?)\s*$", re.MULTILINE)
 PARTS = [
     ("TLS", r"aes|gcm|ghash|AEAD|rustls|EVP|aws_lc|CRYPTO_"),
     ("decode", r"injectd::(json::(scan|reader)|review::(decode|Review|Group)|pod::)|memchr::|utf8"),
-    ("decide, render, encode", r"injectd::(linkerd|patch|injector|review|outcome|namespaces|json)|base64"),
+    ("decide, render, encode",
+     r"injectd::(linkerd|patch|injector|review|outcome|namespaces|json)|base64"),
     ("log", r"tracing|injectd::(log|observer)|core::fmt"),
-    ("metrics", r"metrics"),
-    ("timers and clock", r"clock_gettime|time::|timeout|Timespec"),
+    ("metrics", r"^<?metrics|injectd::metrics"),
+    ("timers and clock", r"clock_gettime|\btime::|timeout|Timespec"),
     ("allocator", r"mi_|mimalloc|malloc"),
-    ("copies", r"^__?mem"),
+    ("copies", r"^_*mem(cpy|move|set|cmp)"),
     ("HTTP", r"hyper|http|bytes::"),
     ("tasks", r"tokio"),
     ("the door", r"injectd::"),
@@ -37,26 +38,28 @@ PARTS = [
 KERNEL, OTHER = "kernel", "the rest"
 
 
-def profile(server, seconds):
+def cpu_by_part(server, seconds):
     """CPU of a request by part, in µs."""
     h2load(server, REVIEW, CONNECTIONS, "-n", 3000)
     cpu = h2load(server, REVIEW, CONNECTIONS, "-D", seconds).cpu * 1e6
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder) / "perf.data"
-        recording = subprocess.Popen(
-            ["perf", "record", "-q", "-e", "cpu-clock", "-F", str(SAMPLES_A_SECOND), "-o", data,
-             "-p", str(server.pid), "--", "sleep", str(seconds + 1)], stderr=subprocess.PIPE)
-        h2load(server, REVIEW, CONNECTIONS, "-D", seconds + 1)
-        _, problem = recording.communicate(timeout=seconds + 60)
-        if recording.returncode:
-            raise Failure(f"perf: {problem.decode()[-300:]}")
+        record = ["perf", "record", "-q", "-e", "cpu-clock", "-F", str(SAMPLES_A_SECOND), "-o",
+                  str(data), "-p", str(server.pid), "--", "sleep", str(seconds + 1)]
+        with subprocess.Popen(record, stderr=subprocess.PIPE) as recording:
+            h2load(server, REVIEW, CONNECTIONS, "-D", seconds + 1)
+            _, problem = recording.communicate(timeout=seconds + 60)
         report = subprocess.run(
-            ["perf", "report", "-i", data, "--no-children", "--stdio", "--percent-limit", "0"],
-            capture_output=True, text=True, check=True).stdout
+            ["perf", "report", "-i", str(data), "--no-children", "--stdio", "--percent-limit", "0"],
+            capture_output=True, text=True, check=False)
+    if recording.returncode or report.returncode:
+        raise Failure(f"perf: {problem.decode()[-300:]}{report.stderr[-300:]}")
     shares = {}
-    for percent, kind, symbol in SAMPLE.findall(report):
+    for percent, kind, symbol in SAMPLE.findall(report.stdout):
         part = KERNEL if kind == "k" else part_of(symbol)
         shares[part] = shares.get(part, 0) + float(percent)
+    if not shares.get(KERNEL):
+        raise Failure("perf saw nothing of the kernel: sysctl kernel.perf_event_paranoid=1, or root")
     total = sum(shares.values())
     return cpu, {part: cpu * share / total for part, share in shares.items()}
 
@@ -66,13 +69,14 @@ def part_of(symbol):
 
 
 def main():
-    if not shutil.which("perf"):
-        raise Failure("perf is missing: apt-get install linux-perf, or linux-tools")
+    for tool, package in ("perf", "linux-perf"), ("h2load", "nghttp2-client"):
+        if not shutil.which(tool):
+            raise Failure(f"{tool} is missing: apt-get install {package}")
     seconds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
     with echo(REVIEW) as server:
-        of_echo, echo_parts = profile(server, seconds)
+        of_echo, echo_parts = cpu_by_part(server, seconds)
     with injectd() as server:
-        ours, parts = profile(server, seconds)
+        ours, parts = cpu_by_part(server, seconds)
     print(f"{'CPU µs of a request':<24} {'injectd':>8} {'echo':>8} {'more':>8}")
     for part in [KERNEL, *(name for name, _ in PARTS), OTHER]:
         mine, others = parts.get(part, 0), echo_parts.get(part, 0)
@@ -84,4 +88,4 @@ if __name__ == "__main__":
     try:
         main()
     except Failure as failure:
-        raise SystemExit(f"profile: {failure}") from None
+        raise SystemExit(f"parts: {failure}") from None
