@@ -2,9 +2,14 @@
 //!
 //! A value that is skipped is not checked: only its end is found.
 
-use std::{borrow::Cow, fmt};
+use std::borrow::Cow;
 
 use super::scan;
+
+mod error;
+
+pub use error::ReadError;
+use error::Step;
 
 /// Deepest nesting of what is read; what is skipped may be as deep as it likes.
 const MAX_DEPTH: u8 = 128;
@@ -24,24 +29,6 @@ pub trait Read<'a>: Default {
     /// # Errors
     /// When the value is of another type, or the text is no JSON.
     fn read(&mut self, reader: &mut Reader<'a>) -> Result<(), ReadError>;
-}
-
-/// What was expected, where, and what was found.
-#[derive(Debug)]
-pub struct ReadError(Box<Problem>);
-
-#[derive(Debug)]
-struct Problem {
-    /// The field, its innermost part last.
-    path: Vec<Step>,
-    expected: &'static str,
-    found: &'static str,
-}
-
-#[derive(Debug)]
-enum Step {
-    Member(String),
-    Item(usize),
 }
 
 type Result<T, E = ReadError> = std::result::Result<T, E>;
@@ -390,23 +377,13 @@ impl<'a> Reader<'a> {
             Some(b'-' | b'0'..=b'9') => "a number",
             Some(_) => "other text",
         };
-        ReadError(Box::new(Problem { path: Vec::new(), expected, found }))
+        ReadError::new(expected, found)
     }
 }
 
 /// Whether a number, a boolean or `null` ends before this byte.
 fn is_delimiter(byte: u8) -> bool {
-    const DELIMITERS: [bool; 256] = {
-        let mut delimiters = [false; 256];
-        let bytes = *b",:]} \n\r\t";
-        let mut index = 0;
-        while index < bytes.len() {
-            delimiters[bytes[index] as usize] = true;
-            index += 1;
-        }
-        delimiters
-    };
-    DELIMITERS[usize::from(byte)]
+    matches!(byte, b',' | b'}' | b']' | b':' | b' ' | b'\n' | b'\r' | b'\t')
 }
 
 impl<'a, T: Read<'a>> Read<'a> for Box<T> {
@@ -424,41 +401,6 @@ impl<'a, T: Read<'a>> Read<'a> for Option<T> {
         self.insert(T::default()).read(reader)
     }
 }
-
-// === impl ReadError ===
-
-impl ReadError {
-    #[cold]
-    fn within(mut self, step: Step) -> Self {
-        self.0.path.push(step);
-        self
-    }
-
-    /// Path of the field; empty for the whole.
-    #[must_use]
-    pub fn field(&self) -> String {
-        self.0.path.iter().rev().fold(String::new(), |field, step| match step {
-            Step::Member(key) if field.is_empty() => key.clone(),
-            Step::Member(key) => format!("{field}.{key}"),
-            Step::Item(index) => format!("{field}[{index}]"),
-        })
-    }
-
-    /// What is wrong with the field.
-    #[must_use]
-    pub fn problem(&self) -> String {
-        format!("expected {}, found {}", self.0.expected, self.0.found)
-    }
-}
-
-impl fmt::Display for ReadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (field, problem) = (self.field(), self.problem());
-        if field.is_empty() { f.write_str(&problem) } else { write!(f, "{field}: {problem}") }
-    }
-}
-
-impl std::error::Error for ReadError {}
 
 #[cfg(test)]
 mod tests;

@@ -1,0 +1,59 @@
+//! What was expected of a JSON text, and where.
+
+use std::fmt;
+
+/// What was expected, where, and what was found.
+#[derive(Debug)]
+pub struct ReadError(Box<Problem>);
+
+#[derive(Debug)]
+struct Problem {
+    /// The field, its innermost part last.
+    path: Vec<Step>,
+    expected: &'static str,
+    found: &'static str,
+}
+
+#[derive(Debug)]
+pub(super) enum Step {
+    Member(String),
+    Item(usize),
+}
+
+impl ReadError {
+    #[cold]
+    pub(super) fn new(expected: &'static str, found: &'static str) -> Self {
+        Self(Box::new(Problem { path: Vec::new(), expected, found }))
+    }
+
+    #[cold]
+    pub(super) fn within(mut self, step: Step) -> Self {
+        self.0.path.push(step);
+        self
+    }
+
+    /// Path of the field; empty for the whole.
+    #[must_use]
+    pub fn field(&self) -> String {
+        self.0.path.iter().rev().fold(String::new(), |field, step| match step {
+            Step::Member(key) if field.is_empty() => key.clone(),
+            Step::Member(key) => format!("{field}.{key}"),
+            Step::Item(index) => format!("{field}[{index}]"),
+        })
+    }
+
+    /// What is wrong with the field.
+    #[must_use]
+    pub fn problem(&self) -> String {
+        format!("expected {}, found {}", self.0.expected, self.0.found)
+    }
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (field, problem) = (self.field(), self.problem());
+        if field.is_empty() { f.write_str(&problem) } else { write!(f, "{field}: {problem}") }
+    }
+}
+
+impl std::error::Error for ReadError {}
