@@ -23,10 +23,8 @@ Needs cargo if they are not given, and h2load from the Debian package nghttp2-cl
 TEXT
 }
 
-die() {
-    echo "loadtest: $*" >&2
-    exit 1
-}
+# shellcheck source=loadtest/measure.sh
+. "$(dirname "$0")/measure.sh"
 
 rounds=3
 seconds=5
@@ -93,11 +91,6 @@ start() {
     eval "${name}_pid=$pid ${name}_addr=$addr"
 }
 
-# cpu_ticks PID: user and system time so far.
-cpu_ticks() {
-    sed 's/.*) //' "/proc/$1/stat" | awk '{ print $12 + $13 }'
-}
-
 # load PID ADDR EXTENT...: runs h2load once and prints "requests/s CPU-µs/request".
 load() {
     pid=$1
@@ -118,13 +111,6 @@ load() {
             if (done == 0 || bad > 0 || good < done) exit 1
             printf "%.0f %.2f\n", rate, ticks / per_second * 1000000 / done
         }' "$work/h2load" || die "requests failed: $(grep -E '^(requests|status)' "$work/h2load")"
-}
-
-# median COLUMN FILE FORMAT
-median() {
-    awk -v column="$1" '{ print $column }' "$2" | sort -n | awk -v format="$3\n" '
-        { line[NR] = $1 }
-        END { printf format, (line[int((NR + 1) / 2)] + line[int(NR / 2) + 1]) / 2 }'
 }
 
 if [ -z "${INJECTD:-}" ] || [ -z "${ECHO:-}" ]; then

@@ -23,10 +23,8 @@ Needs python3, and h2load from the Debian package nghttp2-client.
 TEXT
 }
 
-die() {
-    echo "loadtest: $*" >&2
-    exit 1
-}
+# shellcheck source=loadtest/measure.sh
+. "$(dirname "$0")/../measure.sh"
 
 rounds=3
 seconds=5
@@ -77,11 +75,6 @@ clean_up() {
 trap clean_up EXIT
 trap 'exit 130' INT TERM
 
-# cpu_ticks: user and system time of injectd so far.
-cpu_ticks() {
-    sed 's/.*) //' "/proc/$pid/stat" | awk '{ print $12 + $13 }'
-}
-
 # door NAME: the address that injectd printed.
 door() {
     sed -n "s/^$1 door: \([^ ]*\).*/\1/p" "$work/out"
@@ -99,10 +92,10 @@ per_answer() {
 h2() {
     connections=$1
     shift
-    before=$(cpu_ticks)
+    before=$(cpu_ticks "$pid")
     timeout 600 h2load -t 1 -c "$connections" -m 1 "$@" >"$work/h2load" ||
         die "h2load failed: $(tail -n 3 "$work/h2load")"
-    ticks=$(($(cpu_ticks) - before))
+    ticks=$(($(cpu_ticks "$pid") - before))
     answers=$(awk '
         /^requests:/ { done = $6; bad = $10 + $12 + $14 }
         /^status codes:/ { good = $3 }
@@ -146,12 +139,12 @@ grpc() {
     kind=$1
     connections=$2
     shift 2
-    before=$(cpu_ticks)
+    before=$(cpu_ticks "$pid")
     answered=$(answered_by_grpc)
     timeout 600 "$ghz" --config "loadtest/ghz/$kind.json" --data-file "$work/$kind.json" \
         --concurrency "$connections" --connections "$connections" "$@" \
         --format summary "$grpc_addr" >"$work/ghz" 2>&1 || die "ghz failed: $(tail -n 3 "$work/ghz")"
-    ticks=$(($(cpu_ticks) - before))
+    ticks=$(($(cpu_ticks "$pid") - before))
     answered=$(($(answered_by_grpc) - answered))
     # Every call has to be OK, and each of its requests injected. One exception: the gRPC library of
     # this ghz (grpc-go 1.34) raises its window after the server may use it, and then ends a stream
@@ -187,13 +180,6 @@ lines = re.findall(r"^injectd_reviews_total\{(.*)\} (\d+)$", text, re.MULTILINE)
 wanted = 'door="grpc"', 'verdict="injected"'
 print(sum(int(value) for labels, value in lines if all(it in labels for it in wanted)))
 PYTHON
-}
-
-# median COLUMN FILE FORMAT
-median() {
-    awk -v column="$1" '{ print $column }' "$2" | sort -n | awk -v format="$3" '
-        { line[NR] = $1 }
-        END { printf format, (line[int((NR + 1) / 2)] + line[int(NR / 2) + 1]) / 2 }'
 }
 
 if [ -z "${INJECTD:-}" ]; then
