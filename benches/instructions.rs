@@ -19,10 +19,6 @@ use futures_util::FutureExt as _;
 #[path = "../loadtest/standalone.rs"]
 mod standalone;
 
-#[cfg(feature = "mimalloc")]
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 const REVIEW: &str = include_str!("../loadtest/review-12k.json");
 const ENABLED: &str = r#""linkerd.io/inject":"enabled""#;
 /// The value of an override, as long as a number of a review.

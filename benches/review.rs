@@ -28,7 +28,7 @@ use injectd::{
     linkerd::snapshot::Snapshot,
     metrics::{CacheMetrics, WatchMetrics},
     outcome::Verdict,
-    patch::{JsonSink, Reply},
+    patch::JsonSink,
     pod::TextMap,
     readiness::Readiness,
     review,
@@ -40,11 +40,6 @@ use serde_json::{Value, json};
 
 #[path = "../loadtest/standalone.rs"]
 mod standalone;
-
-/// The binary's allocator.
-#[cfg(feature = "mimalloc")]
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// The review that the load tests send: the golden case of 12 KB, and the envelope of the others.
 const TYPICAL: &str = include_str!("../loadtest/review-12k.json");
@@ -159,7 +154,7 @@ impl Bench {
         let injector = standalone::injector();
         let request = review::decode(disabled.as_bytes()).expect("a review");
         self.run("decide_12k_skipped", Some("decode_12k"), || {
-            let mut patch = Patch::default();
+            let mut patch = JsonSink::default();
             let answered = injector.answer(&request, Known::default(), None, &mut patch);
             let outcome = answered.now_or_never().expect("nothing to wait for").expect("answered");
             assert_eq!(outcome.verdict, Verdict::Skipped);
@@ -191,11 +186,11 @@ impl Bench {
         let injector = standalone::injector();
         let request = review::decode(review).expect("a review");
         let patch = || {
-            let mut patch = Patch::default();
+            let mut patch = JsonSink::default();
             let answered = injector.answer(&request, Known::default(), None, &mut patch);
             let outcome = answered.now_or_never().expect("nothing to wait for").expect("answered");
             assert_eq!(outcome.verdict, Verdict::Injected);
-            patch.0.json
+            patch.json
         };
         let json = patch();
         let tree: Value = serde_json::from_slice(&json).expect("a patch is JSON");
@@ -272,27 +267,6 @@ impl Bench {
 
 fn thousandths(number: u128) -> String {
     format!("{}.{:03}", number / 1000, number % 1000)
-}
-
-/// A reply that keeps the patch as JSON.
-#[derive(Default)]
-struct Patch(JsonSink);
-
-impl Reply for Patch {
-    type Patch<'r> = &'r mut JsonSink;
-
-    fn allow(&mut self) {}
-
-    fn deny(&mut self, reason: &str) {
-        panic!("{reason}");
-    }
-
-    fn begin_patch(&mut self, base64_len: usize) -> &mut JsonSink {
-        self.0.json.reserve(base64_len / 4 * 3);
-        &mut self.0
-    }
-
-    fn end_patch(&mut self) {}
 }
 
 /// Length of an answer.

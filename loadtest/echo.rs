@@ -31,11 +31,6 @@ use injectd::{
 
 mod standalone;
 
-/// The binary's allocator, so that both allocate at the same price.
-#[cfg(feature = "mimalloc")]
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// Answer every request with as many bytes as injectd answers a review with
 #[derive(Debug, Parser)]
 struct Args {

@@ -93,7 +93,8 @@ pub fn start(filter: &str, format: Format) -> Result<Guard, StartError> {
     let waiting = Arc::new(Waiting::default());
     let lines = LineLayer { waiting: Arc::clone(&waiting), format };
     tracing_subscriber::registry()
-        .with(lines.with_filter(filter))
+        .with(filter)
+        .with(lines)
         .try_init()
         .map_err(StartError::Twice)?;
     let guard = Guard(Arc::clone(&waiting));
@@ -337,7 +338,10 @@ fn level_name(level: Level) -> &'static str {
 
 /// As logrus: in quotes unless every character is harmless.
 fn write_text(out: &mut Vec<u8>, text: &str) {
-    let is_harmless = |byte: u8| byte.is_ascii_alphanumeric() || b"-._/@^+".contains(&byte);
+    let is_harmless = |byte: u8| {
+        byte.is_ascii_alphanumeric()
+            || matches!(byte, b'-' | b'.' | b'_' | b'/' | b'@' | b'^' | b'+')
+    };
     if !text.is_empty() && text.bytes().all(is_harmless) {
         out.extend_from_slice(text.as_bytes());
     } else {

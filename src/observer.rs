@@ -51,14 +51,16 @@ fn tell_in_a_line(outcome: &Outcome<'_>) {
     for warning in &outcome.warnings {
         warn!(name, namespace, %warning, "ignored");
     }
+    // As a string it need not be formatted.
+    let message = "reviewed";
     match &outcome.denial {
-        Some(reason) => warn!(kind, name, namespace, reason = &**reason, verdict, "reviewed"),
+        Some(reason) => warn!(message, kind, name, namespace, reason = &**reason, verdict),
         None if outcome.verdict == Verdict::Injected => {
-            info!(kind, name, namespace, verdict, "reviewed");
+            info!(message, kind, name, namespace, verdict);
         }
         None => {
             let reasons = outcome.reasons.joined();
-            info!(kind, name, namespace, reasons, verdict, "reviewed");
+            info!(message, kind, name, namespace, reasons, verdict);
         }
     }
 }

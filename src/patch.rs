@@ -127,6 +127,22 @@ impl Sink for JsonSink {
     }
 }
 
+/// Keeps the patch alone: verdict and denial are in the outcome.
+impl Reply for JsonSink {
+    type Patch<'r> = &'r mut Self;
+
+    fn allow(&mut self) {}
+
+    fn deny(&mut self, _: &str) {}
+
+    fn begin_patch(&mut self, base64_len: usize) -> &mut Self {
+        self.json.reserve(base64_len / 4 * 3);
+        self
+    }
+
+    fn end_patch(&mut self) {}
+}
+
 // === impl Base64Sink ===
 
 impl<'b> Base64Sink<'b> {

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 mod collections;
 mod view;
 
-pub use collections::{List, ServiceAccountMount, TextMap};
+pub use collections::{Containers, List, ServiceAccountMount, TextMap};
 pub(crate) use view::view;
 pub use view::{Anything, HasItems, Integer, IntegerOrName, Presence, Text};
 
@@ -110,7 +110,7 @@ view! {
         /// Pod: init containers.
         init_containers: List<Container<'a>, 0> = "initContainers",
         /// Pod: regular containers.
-        containers: List<Container<'a>, 0> = "containers",
+        containers: Containers<'a> = "containers",
         /// Service: its ports.
         ports: List<ServicePort<'a>, 0> = "ports",
         /// Workload: its pod template.
@@ -151,6 +151,12 @@ view! {
         liveness_probe: Probe<'a> = "livenessProbe",
         /// Its readiness probe.
         readiness_probe: Probe<'a> = "readinessProbe",
+    }
+}
+
+view! {
+    /// What the sidecar copies of the first container.
+    pub(crate) struct FirstContainer {
         /// Its first mount at [`SERVICE_ACCOUNT_MOUNT_PATH`].
         service_account_mount: ServiceAccountMount<'a> = "volumeMounts",
         /// Its security context.
@@ -228,7 +234,7 @@ view! {
 
 impl Kind {
     /// Every kind; a closed set.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: &[Self] = &[
         Self::Pod,
         Self::Workload("deployment"),
         Self::Workload("replicationcontroller"),
@@ -244,8 +250,8 @@ impl Kind {
     /// Tells a kind by its name; upper and lower case are the same (`inject.go`).
     #[must_use]
     pub fn of(name: &str) -> Self {
-        let is_it = |kind: &Self| name.eq_ignore_ascii_case(kind.as_str());
-        Self::ALL.into_iter().find(is_it).unwrap_or(Self::Other)
+        let is_it = |kind: &&Self| name.eq_ignore_ascii_case(kind.as_str());
+        Self::ALL.iter().find(is_it).copied().unwrap_or(Self::Other)
     }
 
     /// Where the pod's metadata and spec are in the object, as a JSON pointer.
@@ -350,22 +356,16 @@ impl<'a> Metadata<'a> {
 // === impl Spec ===
 
 impl<'a> Spec<'a> {
-    /// The container whose mounts and capabilities the sidecar copies.
-    #[must_use]
-    pub fn first_container(&self) -> Option<&Container<'a>> {
-        self.containers.first()
-    }
-
     /// The token mount of the first container.
     #[must_use]
     pub fn service_account_mount(&self) -> Option<&VolumeMount<'a>> {
-        self.first_container()?.service_account_mount.0.as_ref()
+        self.containers.first.service_account_mount.0.as_ref()
     }
 
     /// The capabilities of the first container.
     #[must_use]
     pub fn capabilities(&self) -> Option<&Capabilities<'a>> {
-        self.first_container()?.security_context.capabilities.as_ref()
+        self.containers.first.security_context.capabilities.as_ref()
     }
 }
 

@@ -252,11 +252,13 @@ impl<'r, 'a> Response<'r, 'a> {
         let Self { request, out } = self;
         out.reserve(capacity + 512);
         out.push(b'{');
-        let types = [("kind", &request.review_kind), ("apiVersion", &request.review_api_version)];
+        let types: [(&[u8], _); 2] = [
+            (br#""kind":"#, &request.review_kind),
+            (br#""apiVersion":"#, &request.review_api_version),
+        ];
         for (key, text) in types {
             if !text.is_empty() {
-                json::write_string(out, key);
-                out.push(b':');
+                out.extend_from_slice(key);
                 json::write_string(out, text);
                 out.push(b',');
             }

@@ -29,7 +29,7 @@ PARTS = [
     ("log", r"tracing|injectd::(log|observer)|core::fmt"),
     ("metrics", r"^<?metrics|injectd::metrics"),
     ("timers and clock", r"clock_gettime|\btime::|timeout|Timespec"),
-    ("allocator", r"mi_|mimalloc|malloc"),
+    ("allocator", r"malloc|cfree|_int_free|alloc::alloc|rust_(alloc|dealloc|realloc)|tcache|unlink_chunk"),
     ("copies", r"^_*mem(cpy|move|set|cmp)"),
     ("HTTP", r"hyper|http|bytes::"),
     ("tasks", r"tokio"),

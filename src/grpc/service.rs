@@ -39,7 +39,7 @@ use crate::{
     metrics::Refused,
     observer::Observer,
     outcome::{Outcome, SkipReason, Verdict, Workload},
-    patch::{JsonSink, Reply},
+    patch::JsonSink,
     pod::TextMap,
     review::{self, DecodeError, MAX_UID_BYTES, Subject},
 };
@@ -61,13 +61,6 @@ struct Shared {
 
 /// Makes futures that are done when streams have to end.
 pub(super) type Ends = Arc<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>;
-
-/// The patch of a response as JSON.
-#[derive(Debug, Default)]
-struct Patch {
-    sink: JsonSink,
-    denial: Option<String>,
-}
 
 impl Service {
     pub(super) fn new(
@@ -233,14 +226,14 @@ impl Shared {
         if matches!(reviewed.subject, Subject::Absent) {
             return Err(Failure::field("object", "expected an object, found null"));
         }
-        let mut patch = Patch::default();
+        let mut patch = JsonSink::default();
         let answered = self.injector.answer(&reviewed, known, Some(end), &mut patch).await;
         let outcome = answered
             .map_err(|error: ReviewError| Failure::unavailable(log::with_causes(&error)))?;
         self.observer.observe(&outcome, begin.elapsed());
-        match patch.denial {
-            Some(reason) => Err(Failure::new(Code::FailedPrecondition, reason)),
-            None => Ok(response(&request.uid, &outcome, patch.sink.json)),
+        match &outcome.denial {
+            Some(reason) => Err(Failure::new(Code::FailedPrecondition, reason.as_ref())),
+            None => Ok(response(&request.uid, &outcome, patch.json)),
         }
     }
 }
@@ -317,21 +310,4 @@ fn skip_reason(reason: SkipReason) -> v1::SkipReason {
         SkipReason::NotEnabled => v1::SkipReason::NotEnabled,
         SkipReason::NoServiceAccountToken => v1::SkipReason::NoServiceAccountToken,
     }
-}
-
-impl Reply for Patch {
-    type Patch<'r> = &'r mut JsonSink;
-
-    fn allow(&mut self) {}
-
-    fn deny(&mut self, reason: &str) {
-        self.denial = Some(reason.to_owned());
-    }
-
-    fn begin_patch(&mut self, base64_len: usize) -> &mut JsonSink {
-        self.sink.json.reserve(base64_len / 4 * 3);
-        &mut self.sink
-    }
-
-    fn end_patch(&mut self) {}
 }

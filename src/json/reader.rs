@@ -70,21 +70,65 @@ impl<'a> Reader<'a> {
         if !self.open(b'{', "an object")? {
             return Ok(false);
         }
-        if self.peek() == Some(b'}') {
-            return Ok(self.close());
+        let mut key = self.first_key()?;
+        while let Some(found) = key {
+            member(self, found)?;
+            key = self.next_key()?;
         }
-        loop {
-            let key = match self.peek() {
-                Some(b'"') => self.string_token()?,
-                _ => return Err(self.mismatch("a key")),
-            };
-            self.token(b':', "a colon")?;
-            member(self, key)?;
-            match self.peek() {
-                Some(b',') => self.at += 1,
-                Some(b'}') => return Ok(self.close()),
-                _ => return Err(self.mismatch("a comma or the end of the object")),
+        Ok(self.close())
+    }
+
+    /// The first key of the object that was opened, or `None` before its end.
+    fn first_key(&mut self) -> Result<Option<Cow<'a, str>>> {
+        match self.peek() {
+            Some(b'}') => Ok(None),
+            _ => self.key().map(Some),
+        }
+    }
+
+    /// The key of the next member, or `None` before the end of the object.
+    fn next_key(&mut self) -> Result<Option<Cow<'a, str>>> {
+        match self.peek() {
+            Some(b',') => {
+                self.at += 1;
+                self.key().map(Some)
             }
+            Some(b'}') => Ok(None),
+            _ => Err(self.mismatch("a comma or the end of the object")),
+        }
+    }
+
+    /// A key and its colon. Not inline: one place for all objects stays in the caches.
+    #[inline(never)]
+    fn key(&mut self) -> Result<Cow<'a, str>> {
+        match self.plain_string() {
+            Some(key) if self.text.as_bytes().get(self.at) == Some(&b':') => {
+                self.at += 1;
+                Ok(Cow::Borrowed(key))
+            }
+            Some(key) => self.late_colon(key.into()),
+            None => self.rare_key(),
+        }
+    }
+
+    /// A key with escapes.
+    #[cold]
+    fn rare_key(&mut self) -> Result<Cow<'a, str>> {
+        match self.peek() {
+            Some(b'"') => self.rare_string().and_then(|key| self.late_colon(key)),
+            _ => Err(self.mismatch("a key")),
+        }
+    }
+
+    /// A colon behind blanks, after its key.
+    #[cold]
+    fn late_colon(&mut self, key: Cow<'a, str>) -> Result<Cow<'a, str>> {
+        match self.peek() {
+            Some(b':') => {
+                self.at += 1;
+                Ok(key)
+            }
+            _ => Err(self.mismatch("a colon")),
         }
     }
 
@@ -111,14 +155,16 @@ impl<'a> Reader<'a> {
         Ok(self.close())
     }
 
-    /// Reads the value of the member `key` in place of what `field` held: of a repeated key the
-    /// last one counts.
+    /// Reads the value of the member `key`. Unless it `is_first` of that key, `field` is cleared
+    /// before: of a repeated key the last one counts.
     ///
     /// # Errors
     /// When the value is of another type.
     #[inline]
-    pub fn member<T: Read<'a>>(&mut self, field: &mut T, key: &str) -> Result<()> {
-        *field = T::default();
+    pub fn member<T: Read<'a>>(&mut self, field: &mut T, key: &str, is_first: bool) -> Result<()> {
+        if !is_first {
+            clear(field);
+        }
         field.read(self).map_err(|error| error.within(Step::Member(key.to_owned())))
     }
 
@@ -126,10 +172,12 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// When there is another value.
-    #[inline]
     pub fn string(&mut self) -> Result<Option<Cow<'a, str>>> {
+        if let Some(text) = self.plain_string() {
+            return Ok(Some(Cow::Borrowed(text)));
+        }
         match self.peek() {
-            Some(b'"') => self.string_token().map(Some),
+            Some(b'"') => self.rare_string().map(Some),
             Some(b'n') => self.null().map(|()| None),
             _ => Err(self.mismatch("a string")),
         }
@@ -281,15 +329,6 @@ impl<'a> Reader<'a> {
         true
     }
 
-    #[inline]
-    fn token(&mut self, byte: u8, expected: &'static str) -> Result<()> {
-        if self.peek() != Some(byte) {
-            return Err(self.mismatch(expected));
-        }
-        self.at += 1;
-        Ok(())
-    }
-
     /// The next byte that is no blank.
     #[inline]
     fn peek(&mut self) -> Option<u8> {
@@ -301,27 +340,27 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads the string whose opening quote is next.
+    /// Reads the string that is next, if it stands for itself and does not end close to the end of
+    /// the text.
     #[expect(
         clippy::inline_always,
         reason = "runs for each of the two hundred strings of a review"
     )]
     #[inline(always)]
-    fn string_token(&mut self) -> Result<Cow<'a, str>> {
-        let begin = self.at + 1;
-        let end = scan::plain_string_end(self.text.as_bytes(), begin);
-        match end.and_then(|end| self.text.get(begin..end)) {
-            Some(text) => {
-                self.at = begin + text.len() + 1;
-                Ok(Cow::Borrowed(text))
-            }
-            None => self.rare_string_token(),
+    fn plain_string(&mut self) -> Option<&'a str> {
+        if self.peek()? != b'"' {
+            return None;
         }
+        let bytes = self.text.as_bytes();
+        let end = scan::plain_string_end(bytes, self.at + 1)?;
+        let text = self.text.get(self.at + 1..end)?;
+        self.at = end + 1;
+        Some(text)
     }
 
-    /// Reads a string that has escapes or is close to the end of the text.
+    /// Reads any string; its opening quote is next.
     #[cold]
-    fn rare_string_token(&mut self) -> Result<Cow<'a, str>> {
+    fn rare_string(&mut self) -> Result<Cow<'a, str>> {
         let begin = self.at;
         let end = scan::string_end(self.text.as_bytes(), begin + 1);
         self.at = end.ok_or_else(|| self.mismatch("a string with an end"))? + 1;
@@ -355,9 +394,7 @@ impl<'a> Reader<'a> {
     fn scalar(&mut self) -> &'a str {
         self.peek();
         let begin = self.at;
-        while self.text.as_bytes().get(self.at).is_some_and(|&byte| !is_delimiter(byte)) {
-            self.at += 1;
-        }
+        self.at += scan::scalar_len(&self.text.as_bytes()[begin..]);
         &self.text[begin..self.at]
     }
 
@@ -381,9 +418,10 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Whether a number, a boolean or `null` ends before this byte.
-fn is_delimiter(byte: u8) -> bool {
-    matches!(byte, b',' | b'}' | b']' | b':' | b' ' | b'\n' | b'\r' | b'\t')
+#[cold]
+#[inline(never)]
+fn clear<T: Default>(field: &mut T) {
+    *field = T::default();
 }
 
 impl<'a, T: Read<'a>> Read<'a> for Box<T> {

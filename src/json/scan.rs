@@ -1,4 +1,4 @@
-//! Finding where strings, lists and objects end, many bytes at a time.
+//! Finding where strings, scalars, lists and objects end, many bytes at a time.
 //!
 //! Not for checking: what is passed over is looked at for quotes and brackets alone.
 
@@ -43,6 +43,24 @@ pub(super) fn is_plain(text: &[u8]) -> bool {
     let (plain, rest) = text.split_at(plain_bytes(text));
     plain.len() + LANE > text.len()
         && rest.iter().all(|&byte| byte > LAST_CONTROL && byte != b'"' && byte != b'\\')
+}
+
+/// Length of the number, the boolean or the `null` at the beginning of a text. Any control character
+/// ends it.
+pub(super) fn scalar_len(text: &[u8]) -> usize {
+    if let Some(lane) = text.first_chunk::<LANE>() {
+        let lane = u8x16::new(*lane);
+        // Folds ] into }.
+        let is_blank = is(lane.max(u8x16::splat(b' ')), b' ');
+        let is_bracket = is(lane | u8x16::splat(b'{' ^ b'['), b'}');
+        let ends = is_blank | is_bracket | is(lane, b',') | is(lane, b':');
+        let marks = ends.to_bitmask();
+        if marks != 0 {
+            return marks.trailing_zeros() as usize;
+        }
+    }
+    let is_end = |&byte: &u8| matches!(byte, b',' | b'}' | b']' | b':' | ..=b' ');
+    text.iter().position(is_end).unwrap_or(text.len())
 }
 
 /// Bytes up to the next that means something in a string, or up to the last few of the text.
@@ -337,6 +355,19 @@ mod tests {
             (r#"[1]],"next":1"#, None),
         ] {
             assert_eq!(flat_list_end(text.as_bytes(), 0), end, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_scalar_ends_before_its_delimiter() {
+        for scalar in ["", "0", "null", "-12.5e+300", "123456789012345", "1234567890123456[{\""] {
+            for delimiter in [",", "}", "]", ":", " ", "\t", "\n", "\r", "\u{1}", ""] {
+                for rest in 0..=LANE {
+                    let text = format!("{scalar}{delimiter}{}", "x".repeat(rest));
+                    let expected = if delimiter.is_empty() { text.len() } else { scalar.len() };
+                    assert_eq!(scalar_len(text.as_bytes()), expected, "{text}");
+                }
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! The ports of a pod: inbound ports, opaque ports, the default list (`linkerd.md` §2.5).
 
-use std::{borrow::Cow, fmt::Write as _};
+use std::borrow::Cow;
 
 use smallvec::SmallVec;
 
@@ -156,9 +156,12 @@ impl DefaultOpaquePorts {
 
 fn joined(ports: &[i32]) -> String {
     let mut text = String::with_capacity(ports.len() * 6);
+    let mut number = itoa::Buffer::new();
     for (index, port) in ports.iter().enumerate() {
-        let comma = if index > 0 { "," } else { "" };
-        write!(text, "{comma}{port}").expect("a string must take text");
+        if index > 0 {
+            text.push(',');
+        }
+        text.push_str(number.format(*port));
     }
     text
 }

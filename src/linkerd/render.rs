@@ -180,7 +180,7 @@ impl Filler<'_, '_> {
             return;
         };
         if self.pod.kind != Kind::Pod || matches!(Kind::of(kind), Kind::Workload(_)) {
-            let key = format!("linkerd.io/proxy-{kind}");
+            let key = ["linkerd.io/proxy-", kind].concat();
             out.push(b',');
             write_add_string(out, self.prefix, "/metadata/labels", &key, &no_value(name));
         }

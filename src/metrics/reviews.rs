@@ -2,11 +2,11 @@
 
 use std::{
     collections::HashMap,
-    hash::Hash,
     sync::{Arc, PoisonError, RwLock},
     time::Duration,
 };
 
+use foldhash::fast::RandomState;
 use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
 
 use super::{Counted, Registry};
@@ -21,18 +21,19 @@ pub struct ReviewMetrics(Arc<Reviews>);
 
 #[derive(Debug)]
 struct Reviews {
-    answered: HashMap<(&'static str, Verdict), Counter>,
-    skips: HashMap<&'static str, Counter>,
+    // The arrays are indexed by what they are counted by.
+    answered: Vec<(Kind, [Counter; Verdict::ALL.len()])>,
+    skips: [Counter; SkipReason::ALL.len()],
     warnings: Counter,
     duration: Histogram,
     in_flight: Gauge,
     panics: Counter,
-    refused: HashMap<Refused, Counter>,
+    refused: [Counter; Refused::ALL.len()],
     upstream: Option<Upstream>,
 }
 
 /// Why a request got no `AdmissionReview` for an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refused {
     /// 400: not a review.
     NotAReview,
@@ -56,22 +57,37 @@ pub enum Refused {
     Cluster,
 }
 
-/// Linkerd's counters, without the values of annotations and the namespace as labels.
+/// Linkerd's counters, without the values of annotations and the namespace as labels; registered
+/// when they are first needed.
 #[derive(Debug)]
 struct Upstream {
     registry: Arc<Registry>,
-    requests: Counters<Asked>,
-    responses: Counters<(Asked, Option<SkipReasons>)>,
+    counters: RwLock<HashMap<Asked, UpstreamCounters, RandomState>>,
 }
 
-/// Counters that are registered when they are first needed.
-type Counters<K> = RwLock<HashMap<K, Counter>>;
-
-/// What is asked about: the kind of the root owner, and where injection was asked for.
+/// What is asked about: the kind of the root owner, where injection was asked for, and what was
+/// answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Asked {
     owner_kind: &'static str,
     annotation_at: &'static str,
+    response: Response,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Response {
+    /// A patch.
+    Patched,
+    /// A pod was left alone.
+    Skipped(SkipReasons),
+    /// What upstream does not count.
+    Other,
+}
+
+#[derive(Debug)]
+struct UpstreamCounters {
+    requests: Counter,
+    responses: Option<Counter>,
 }
 
 // === impl ReviewMetrics ===
@@ -84,28 +100,25 @@ impl ReviewMetrics {
     }
 
     fn new(door: &'static str, upstream: Option<Upstream>) -> Self {
-        let review = |(kind, verdict): (&'static str, Verdict)| {
-            let labels = [("door", door), ("kind", kind), ("verdict", verdict.as_str())];
-            ((kind, verdict), counter!("injectd_reviews_total", &labels))
+        let review = |kind: Kind, verdict: Verdict| {
+            let (kind, verdict) = (kind.as_str(), verdict.as_str());
+            let labels = [("door", door), ("kind", kind), ("verdict", verdict)];
+            counter!("injectd_reviews_total", &labels)
         };
         let refused = |why: Refused| {
             let labels = [("door", door), ("reason", why.as_str())];
-            (why, counter!("injectd_requests_refused_total", &labels))
+            counter!("injectd_requests_refused_total", &labels)
         };
-        let all = Kind::ALL
-            .into_iter()
-            .flat_map(|kind| Verdict::ALL.map(|verdict| (kind.as_str(), verdict)));
+        let of_kind = |&kind: &Kind| (kind, Verdict::ALL.map(|verdict| review(kind, verdict)));
         Self(Arc::new(Reviews {
-            answered: all.map(review).collect(),
+            answered: Kind::ALL.iter().map(of_kind).collect(),
             skips: SkipReason::ALL
-                .map(SkipReason::as_str)
-                .map(|reason| (reason, counter!("injectd_skips_total", "reason" => reason)))
-                .into(),
+                .map(|reason| counter!("injectd_skips_total", "reason" => reason.as_str())),
             warnings: counter!("injectd_warnings_total"),
             duration: histogram!("injectd_review_duration_seconds", "door" => door),
             in_flight: gauge!("injectd_reviews_in_flight", "door" => door),
             panics: counter!("injectd_panics_total"),
-            refused: Refused::ALL.map(refused).into(),
+            refused: Refused::ALL.map(refused),
             upstream,
         }))
     }
@@ -118,13 +131,13 @@ impl ReviewMetrics {
     /// Counts what became of a review.
     pub fn record(&self, outcome: &Outcome<'_>, duration: Duration) {
         let Reviews { answered, skips, warnings, .. } = &*self.0;
-        if let Some(counter) = answered.get(&(outcome.kind.as_str(), outcome.verdict)) {
+        let of_kind = answered.iter().find(|(kind, _)| *kind == outcome.kind);
+        let counter = of_kind.and_then(|(_, verdicts)| verdicts.get(outcome.verdict as usize));
+        if let Some(counter) = counter {
             counter.increment(1);
         }
-        for reason in outcome.reasons.iter() {
-            if let Some(counter) = skips.get(reason.as_str()) {
-                counter.increment(1);
-            }
+        for counter in outcome.reasons.iter().filter_map(|reason| skips.get(reason as usize)) {
+            counter.increment(1);
         }
         warnings.increment(outcome.warnings.len() as u64);
         self.0.duration.record(duration);
@@ -135,7 +148,7 @@ impl ReviewMetrics {
 
     /// Counts a request without an answer.
     pub fn refused(&self, why: Refused) {
-        if let Some(counter) = self.0.refused.get(&why) {
+        if let Some(counter) = self.0.refused.get(why as usize) {
             counter.increment(1);
         }
     }
@@ -190,43 +203,67 @@ impl Refused {
 
 impl Upstream {
     fn new(registry: &Arc<Registry>) -> Self {
-        let registry = Arc::clone(registry);
-        Self { registry, requests: Counters::default(), responses: Counters::default() }
+        Self { registry: Arc::clone(registry), counters: RwLock::default() }
     }
 
-    /// `linkerd.md` §2.10: nothing for services that are left alone, and for denials.
     fn record(&self, outcome: &Outcome<'_>) {
-        let asked = Asked { owner_kind: outcome.owner_kind, annotation_at: outcome.annotation_at };
-        let labels =
-            || vec![("owner_kind", asked.owner_kind), ("annotation_at", asked.annotation_at)];
-        self.increment(&self.requests, asked, || {
-            counter!("proxy_inject_admission_requests_total", &labels())
-        });
-        let skipped = match outcome.verdict {
-            Verdict::Injected | Verdict::Annotated => None,
-            Verdict::Skipped => Some(outcome.reasons),
-            Verdict::Allowed | Verdict::Denied => return,
+        let asked = Asked::of(outcome);
+        if let Some(counters) =
+            self.counters.read().unwrap_or_else(PoisonError::into_inner).get(&asked)
+        {
+            return counters.increment();
+        }
+        let mut counters = self.counters.write().unwrap_or_else(PoisonError::into_inner);
+        let register = || self.registry.register(|| UpstreamCounters::register(asked));
+        counters.entry(asked).or_insert_with(register).increment();
+    }
+}
+
+impl Asked {
+    fn of(outcome: &Outcome<'_>) -> Self {
+        let &Outcome { owner_kind, annotation_at, verdict, reasons, .. } = outcome;
+        let response = match verdict {
+            Verdict::Injected | Verdict::Annotated => Response::Patched,
+            Verdict::Skipped => Response::Skipped(reasons),
+            Verdict::Allowed | Verdict::Denied => Response::Other,
         };
-        self.increment(&self.responses, (asked, skipped), || {
-            let reason = skipped.map(SkipReasons::joined).unwrap_or_default();
-            let mut labels = labels();
-            labels.push(("skip", if skipped.is_some() { "true" } else { "false" }));
-            labels.push(("skip_reason", &reason));
-            let labels: Vec<_> = labels.into_iter().map(|(k, v)| (k, v.to_owned())).collect();
+        Self { owner_kind, annotation_at, response }
+    }
+}
+
+impl UpstreamCounters {
+    /// `linkerd.md` §2.10: no response is counted for services that are left alone and for denials.
+    fn register(Asked { owner_kind, annotation_at, response }: Asked) -> Self {
+        let labels = vec![("owner_kind", owner_kind), ("annotation_at", annotation_at)];
+        let skip = match response {
+            Response::Patched => Some(("false", String::new())),
+            Response::Skipped(reasons) => Some(("true", reasons.joined())),
+            Response::Other => None,
+        };
+        let responses = skip.map(|(skip, reason)| {
+            let mut labels: Vec<_> = labels.iter().map(|&(k, v)| (k, v.to_owned())).collect();
+            labels.extend([("skip", skip.to_owned()), ("skip_reason", reason)]);
             counter!("proxy_inject_admission_responses_total", &labels)
         });
+        Self { requests: counter!("proxy_inject_admission_requests_total", &labels), responses }
     }
 
-    fn increment<K: Eq + Hash>(
-        &self,
-        counters: &Counters<K>,
-        key: K,
-        register: impl FnOnce() -> Counter,
-    ) {
-        if let Some(counter) = counters.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
-            return counter.increment(1);
+    fn increment(&self) {
+        self.requests.increment(1);
+        if let Some(responses) = &self.responses {
+            responses.increment(1);
         }
-        let mut counters = counters.write().unwrap_or_else(PoisonError::into_inner);
-        counters.entry(key).or_insert_with(|| self.registry.register(register)).increment(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_counted_is_numbered_as_in_its_list() {
+        assert!(Verdict::ALL.iter().enumerate().all(|(index, &verdict)| verdict as usize == index));
+        assert!(SkipReason::ALL.iter().enumerate().all(|(index, &it)| it as usize == index));
+        assert!(Refused::ALL.iter().enumerate().all(|(index, &why)| why as usize == index));
     }
 }

@@ -5,7 +5,9 @@ use std::ops::Deref;
 use memchr::memchr;
 use smallvec::SmallVec;
 
-use super::{POD_TEMPLATE_HASH, SERVICE_ACCOUNT_MOUNT_PATH, Text, VolumeMount};
+use super::{
+    Container, FirstContainer, POD_TEMPLATE_HASH, SERVICE_ACCOUNT_MOUNT_PATH, Text, VolumeMount,
+};
 use crate::json::{Read, ReadError, Reader};
 
 /// Room made at once for a list that has none in place: most pods have fewer containers.
@@ -17,6 +19,13 @@ const MAX_ITEMS: usize = 10_000;
 /// several times while it is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct List<T, const N: usize>(Option<SmallVec<[T; N]>>);
+
+/// The containers of a pod, and what is read of the first alone.
+#[derive(Debug, Default)]
+pub struct Containers<'a> {
+    all: List<Container<'a>, 0>,
+    pub(super) first: FirstContainer<'a>,
+}
 
 /// Labels or annotations: the entries whose keys matter, and how many there are in all.
 #[derive(Debug, Default)]
@@ -61,21 +70,62 @@ impl<T, const N: usize> List<T, N> {
     }
 }
 
-impl<'a, T: Read<'a>, const N: usize> Read<'a> for List<T, N> {
-    fn read(&mut self, reader: &mut Reader<'a>) -> Result<(), ReadError> {
+impl<T: Default, const N: usize> List<T, N> {
+    /// Reads the list: `read` is told the index of each item and reads it.
+    fn read_items<'a>(
+        &mut self,
+        reader: &mut Reader<'a>,
+        mut read: impl FnMut(&mut T, usize, &mut Reader<'a>) -> Result<(), ReadError>,
+    ) -> Result<(), ReadError> {
         let mut items = SmallVec::<[T; N]>::new();
         let is_there = reader.list(|reader| {
-            if items.len() == MAX_ITEMS {
+            let index = items.len();
+            if index == MAX_ITEMS {
                 return Err(reader.mismatch("a list of 10000 items at most"));
             }
-            if items.len() == items.capacity() {
-                items.reserve(HEAP_ITEMS.max(items.len()));
+            if index == items.capacity() {
+                items.reserve(HEAP_ITEMS.max(index));
             }
             items.push(T::default());
-            items.last_mut().map_or(Ok(()), |item| item.read(reader))
+            items.last_mut().map_or(Ok(()), |item| read(item, index, reader))
         })?;
         self.0 = is_there.then_some(items);
         Ok(())
+    }
+}
+
+impl<'a, T: Read<'a>, const N: usize> Read<'a> for List<T, N> {
+    fn read(&mut self, reader: &mut Reader<'a>) -> Result<(), ReadError> {
+        self.read_items(reader, |item, _, reader| item.read(reader))
+    }
+}
+
+// === impl Containers ===
+
+impl<'a> Deref for Containers<'a> {
+    type Target = [Container<'a>];
+
+    fn deref(&self) -> &[Container<'a>] {
+        &self.all
+    }
+}
+
+impl<'a> Read<'a> for Containers<'a> {
+    fn read(&mut self, reader: &mut Reader<'a>) -> Result<(), ReadError> {
+        let Self { all, first } = self;
+        all.read_items(reader, |container, index, reader| {
+            if index > 0 {
+                return container.read(reader);
+            }
+            // One object, read into two views.
+            let (mut seen, mut seen_of_first) = (0, 0);
+            reader.object(|reader, key| {
+                let is_read = container.member(reader, &key, &mut seen)?
+                    || first.member(reader, &key, &mut seen_of_first)?;
+                if is_read { Ok(()) } else { reader.skip() }
+            })?;
+            Ok(())
+        })
     }
 }
 
@@ -130,7 +180,7 @@ impl<'a> Read<'a> for TextMap<'a> {
                 return reader.skip();
             }
             let mut value = Text::default();
-            reader.member(&mut value, &key)?;
+            reader.member(&mut value, &key, true)?;
             self.entries.push((Text(key), value));
             Ok(())
         })?;

@@ -8,11 +8,11 @@ fn object(json: &str) -> Object<'_> {
 fn null_reads_as_absent_everywhere() {
     let pod = object(
         r#"{"metadata":{"labels":null,"annotations":null,"ownerReferences":null},
-            "spec":{"containers":[null,{"ports":null,"livenessProbe":null,"volumeMounts":null,
-            "securityContext":{"capabilities":null}}],"volumes":null,"initContainers":null}}"#,
+            "spec":{"containers":[{"ports":null,"livenessProbe":null,"volumeMounts":null,
+            "securityContext":{"capabilities":null}},null],"volumes":null,"initContainers":null}}"#,
     );
     assert_eq!(pod.spec.containers.len(), 2);
-    assert!(pod.spec.containers[1].security_context.capabilities.is_none());
+    assert!(pod.spec.capabilities().is_none());
     assert!(pod.metadata.is_zero());
 }
 
@@ -46,6 +46,7 @@ fn a_wrong_type_in_a_read_field_is_an_error() {
         r#"{"spec":{"containers":[{"ports":[{"containerPort":80.5}]}]}}"#,
         r#"{"spec":{"containers":[{"livenessProbe":{"httpGet":{"port":true}}}]}}"#,
         r#"{"spec":{"containers":[{"livenessProbe":{"httpGet":{"port":4294967296}}}]}}"#,
+        r#"{"spec":{"containers":[{"volumeMounts":[{"mountPath":1}]}]}}"#,
         r#"{"spec":{"hostNetwork":"yes"}}"#,
     ] {
         assert!(crate::json::read::<Object<'_>>(json).is_err(), "{json}");
@@ -74,6 +75,28 @@ fn the_first_token_mount_of_a_container_is_kept() {
     );
     let mount = pod.spec.service_account_mount().expect("mount");
     assert_eq!((&*mount.name, mount.read_only), ("t1", None));
+}
+
+#[test]
+fn mounts_and_capabilities_are_those_of_the_first_container() {
+    let mount = r#"[{"mountPath":"/var/run/secrets/kubernetes.io/serviceaccount"}]"#;
+    let context = r#"{"capabilities":{"drop":["ALL"]}}"#;
+    let copied = format!(r#"{{"volumeMounts":{mount},"securityContext":{context}}}"#);
+    let json = format!(r#"{{"spec":{{"containers":[{copied},{{}}]}}}}"#);
+    let pod = object(&json);
+    assert!(pod.spec.service_account_mount().is_some());
+    assert_eq!(&*pod.spec.capabilities().expect("capabilities").drop[0], "ALL");
+    for lists in [
+        format!(r#""containers":[{{}},{copied}]"#),
+        format!(r#""containers":[null,{copied}]"#),
+        format!(r#""initContainers":[{copied}],"containers":[{{}}]"#),
+        format!(r#""containers":[{copied}],"containers":[{{}}]"#),
+    ] {
+        let json = format!(r#"{{"spec":{{{lists}}}}}"#);
+        let pod = object(&json);
+        assert!(pod.spec.service_account_mount().is_none(), "{lists}");
+        assert!(pod.spec.capabilities().is_none(), "{lists}");
+    }
 }
 
 #[test]

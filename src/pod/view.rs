@@ -18,14 +18,37 @@ macro_rules! view {
             pub(crate) borrowed: std::marker::PhantomData<&'a str>,
         }
 
+        impl<'a> $name<'a> {
+            /// Reads the value of a member and tells `true`, if it is one that is read; `seen` has a
+            /// bit for each field.
+            pub(crate) fn member(
+                &mut self,
+                reader: &mut $crate::json::Reader<'a>,
+                key: &str,
+                seen: &mut u32,
+            ) -> Result<bool, $crate::json::ReadError> {
+                #[expect(non_camel_case_types, reason = "named after the fields")]
+                enum Bit { $($field),* }
+                match key {
+                    $($key => {
+                        let is_first = *seen & (1 << Bit::$field as u32) == 0;
+                        *seen |= 1 << Bit::$field as u32;
+                        reader.member(&mut self.$field, key, is_first)?;
+                    })*
+                    _ => return Ok(false),
+                }
+                Ok(true)
+            }
+        }
+
         impl<'a> $crate::json::Read<'a> for $name<'a> {
             fn read(
                 &mut self,
                 reader: &mut $crate::json::Reader<'a>,
             ) -> Result<(), $crate::json::ReadError> {
-                reader.object(|reader, key| match &*key {
-                    $($key => reader.member(&mut self.$field, $key),)*
-                    _ => reader.skip(),
+                let mut seen = 0;
+                reader.object(|reader, key| {
+                    if self.member(reader, &key, &mut seen)? { Ok(()) } else { reader.skip() }
                 })?;
                 Ok(())
             }

@@ -49,9 +49,9 @@ pub(crate) struct Container {
     pub(crate) ports: Vec<(String, i32)>,
     /// Ports of its liveness and readiness probes given as a number.
     pub(crate) probe_ports: Vec<i32>,
-    /// Its mounts: name, path, read-only.
+    /// Of the first container, its mounts: name, path, read-only.
     pub(crate) mounts: Vec<(String, String, bool)>,
-    /// `securityContext.capabilities`: the lists `add` and `drop`.
+    /// Of the first container, `securityContext.capabilities`: the lists `add` and `drop`.
     pub(crate) capabilities: Option<(Vec<String>, Vec<String>)>,
 }
 
@@ -274,7 +274,10 @@ impl PodSpec {
         let spec = inside(holder, &["spec"])?;
         let containers = |name| -> Result<Vec<Container>, WrongType> {
             let containers = json::objects(spec, name)?;
-            containers.iter().map(Container::read).collect()
+            let containers = containers.iter().enumerate();
+            let read =
+                |(index, container)| Container::read(container, name == "containers" && index == 0);
+            containers.map(read).collect()
         };
         Ok(Self {
             host_network: json::flag(spec, "hostNetwork")?.unwrap_or(false),
@@ -287,13 +290,16 @@ impl PodSpec {
 }
 
 impl Container {
-    fn read(container: &Fields) -> Result<Self, WrongType> {
+    /// Mounts and capabilities are read of the pod's first container alone.
+    fn read(container: &Fields, is_first: bool) -> Result<Self, WrongType> {
         let ports = json::objects(container, "ports")?;
         let ports = ports.iter().map(|port| {
             let name = json::text(port, "name")?.unwrap_or_default();
             Ok((name, json::int(port, "containerPort")?.unwrap_or(0)))
         });
-        let mounts = json::objects(container, "volumeMounts")?;
+        let nothing = Fields::new();
+        let first = if is_first { container } else { &nothing };
+        let mounts = json::objects(first, "volumeMounts")?;
         let mounts = mounts.iter().map(|mount| {
             let name = json::text(mount, "name")?.unwrap_or_default();
             let path = json::text(mount, "mountPath")?.unwrap_or_default();
@@ -312,7 +318,7 @@ impl Container {
                 None => probe_ports.push(0),
             }
         }
-        let security = inside(container, &["securityContext"])?;
+        let security = inside(first, &["securityContext"])?;
         let capabilities = json::object(security, "capabilities")?
             .map(|lists| Ok((json::texts(lists, "add")?, json::texts(lists, "drop")?)))
             .transpose()?;

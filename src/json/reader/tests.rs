@@ -77,8 +77,8 @@ impl<'a> Read<'a> for Nested {
             Some(b'[') => reader.list(|reader| Nested.read(reader)).map(|_| ()),
             Some(b'{') => reader
                 .object(|reader, key| match &*key {
-                    "number" => reader.member(&mut Number, &key),
-                    _ => reader.member(&mut Nested, &key),
+                    "number" => reader.member(&mut Number, &key, true),
+                    _ => reader.member(&mut Nested, &key, true),
                 })
                 .map(|_| ()),
             _ => reader.skip(),
