@@ -45,11 +45,12 @@ class Answer(NamedTuple):
 class Connection:
     """TLS 1.3 and HTTP/1.1, kept alive."""
 
-    def __init__(self, target, context, host=HOST):
+    def __init__(self, target, context, host=HOST, session=None):
         plain = socket.create_connection((host, target.port), DEADLINE_SECONDS)
         try:
             plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self.tls = context.wrap_socket(plain, server_hostname=target.server_name)
+            self.tls = context.wrap_socket(plain, server_hostname=target.server_name,
+                                           session=session)
         except OSError:
             plain.close()
             raise

@@ -14,6 +14,7 @@ usage: loadtest/load.sh [--smoke] [--out FOLDER] [--only "PART…"]
 
   $INJECTD, $ECHO the binaries that answer                     (target/release/injectd and
                                                                 examples/echo, built)
+  $PACED          the client that keeps a rate                 (examples/paced, built)
   $K6             k6 [${XDG_CACHE_HOME:-~/.cache}/injectd-ci/tools/bin/k6, built with go if missing]
 
 Needs cargo, python3, go if k6 is missing, and h2load from the Debian package nghttp2-client. Takes
@@ -55,12 +56,13 @@ K6=${K6:-${XDG_CACHE_HOME:-$HOME/.cache}/injectd-ci/tools/bin/k6}
 if [ ! -x "$K6" ]; then
     GOBIN=$(dirname "$K6") go install go.k6.io/k6@v1.8.1
 fi
-if [ -z "${INJECTD:-}" ] || [ -z "${ECHO:-}" ]; then
-    cargo build --quiet --release --bin injectd --example echo
+if [ -z "${INJECTD:-}" ] || [ -z "${ECHO:-}" ] || [ -z "${PACED:-}" ]; then
+    cargo build --quiet --release --bin injectd --example echo --example paced
     target=$(cd "${CARGO_TARGET_DIR:-target}/release" && pwd)
     INJECTD=${INJECTD:-$target/injectd} ECHO=${ECHO:-$target/examples/echo}
+    PACED=${PACED:-$target/examples/paced}
 fi
-export K6 INJECTD ECHO PYTHONDONTWRITEBYTECODE=1
+export K6 INJECTD ECHO PACED PYTHONDONTWRITEBYTECODE=1
 
 scratch=
 pid=

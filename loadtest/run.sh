@@ -1,21 +1,24 @@
 #!/bin/sh
 # The load test: injectd against an echo with the same connections and TLS, on this machine alone.
 #
-# Both answer in turn under the same load. The figure that counts is CPU per request, injectd's
-# divided by the echo's: rates and times move with the machine, the ratio hardly does.
+# Both answer in turn under the same load, several times in a round: a shared machine changes its
+# speed from one second to the next. The figure that counts is CPU per request, injectd's divided by
+# the echo's: rates and times move with the machine, the ratio hardly does.
 set -eu
 
 usage() {
     cat <<'TEXT'
-usage: loadtest/run.sh [--rounds N] [--seconds N | --requests N] [--connections N] [--smoke]
-                       [--review FILE]
+usage: loadtest/run.sh [--rounds N] [--turns N] [--seconds N | --requests N] [--connections N]
+                       [--review FILE] [--smoke]
 
-  --rounds N        rounds, each a run of the echo and one of injectd   (3)
-  --seconds N       length of a run                                     (5)
-  --requests N      requests of a run, in place of its length
+  --rounds N        rounds; figures are their medians                   (3)
+  --turns N         turns of a round, each the echo's and injectd's     (5)
+  --seconds N       length of a turn                                    (1)
+  --requests N      requests of a turn, in place of its length
   --connections N   kept-alive HTTP/1.1 connections                     (16)
   --review FILE     the AdmissionReview to send                         (loadtest/review-12k.json)
-  --smoke           three rounds of one second; fails if a request fails or the ratio is above 5
+  --smoke           three rounds of a turn, whatever else is asked for; fails if a request fails or
+                    the ratio is above 5
 
   $INJECTD, $ECHO   the binaries that answer   (target/release/injectd and examples/echo, built)
 
@@ -27,7 +30,8 @@ TEXT
 . "$(dirname "$0")/measure.sh"
 
 rounds=3
-seconds=5
+turns=5
+seconds=1
 requests=
 connections=16
 smoke=false
@@ -39,12 +43,13 @@ review=loadtest/review-12k.json
 
 while [ $# -gt 0 ]; do
     case $1 in
-        --smoke) smoke=true rounds=3 seconds=1 requests= ;;
+        --smoke) smoke=true rounds=3 turns=1 seconds=1 requests= ;;
         --help | -h) usage && exit 0 ;;
-        --rounds | --seconds | --requests | --connections | --review)
+        --rounds | --turns | --seconds | --requests | --connections | --review)
             [ $# -ge 2 ] || die "$1 needs a value"
             case $1 in
                 --rounds) rounds=$2 ;;
+                --turns) turns=$2 ;;
                 --seconds) seconds=$2 ;;
                 --requests) requests=$2 ;;
                 --connections) connections=$2 ;;
@@ -57,6 +62,9 @@ while [ $# -gt 0 ]; do
     shift
 done
 
+for count in "$rounds" "$turns" "$seconds"; do
+    [ "$count" -gt 0 ] 2>/dev/null || die "rounds, turns and seconds are numbers above 0, not $count"
+done
 command -v h2load >/dev/null || die "h2load is missing: apt-get install nghttp2-client"
 
 work=$(mktemp -d)
@@ -91,7 +99,7 @@ start() {
     eval "${name}_pid=$pid ${name}_addr=$addr"
 }
 
-# load PID ADDR EXTENT...: runs h2load once and prints "requests/s CPU-µs/request".
+# load PID ADDR EXTENT...: runs h2load once and prints "requests ticks seconds".
 load() {
     pid=$1
     addr=$2
@@ -102,15 +110,22 @@ load() {
         die "h2load failed: $(tail -n 3 "$work/h2load")"
     ticks=$(($(cpu_ticks "$pid") - before))
     [ "$ticks" -gt 0 ] || die "too few requests to measure"
-    awk -v ticks="$ticks" -v per_second="$(getconf CLK_TCK)" '
+    awk -v ticks="$ticks" '
         { gsub(",", "") }
         /^finished in/ { rate = $4 }
         /^requests:/ { done = $6; bad = $10 + $12 + $14 }
         /^status codes:/ { good = $3 }
         END {
             if (done == 0 || bad > 0 || good < done) exit 1
-            printf "%.0f %.2f\n", rate, ticks / per_second * 1000000 / done
+            print done, ticks, done / rate
         }' "$work/h2load" || die "requests failed: $(grep -E '^(requests|status)' "$work/h2load")"
+}
+
+# sum FILE: of all runs in it, "requests/s CPU-µs/request".
+sum() {
+    awk -v per_second="$(getconf CLK_TCK)" '
+        { done += $1; ticks += $2; seconds += $3 }
+        END { printf "%.0f %.2f\n", done / seconds, ticks / per_second * 1000000 / done }' "$1"
 }
 
 if [ -z "${INJECTD:-}" ] || [ -z "${ECHO:-}" ]; then
@@ -141,8 +156,16 @@ fi
     round=0
     while [ "$round" -lt "$rounds" ]; do
         round=$((round + 1))
-        load $echo_at $extent >>"$work/echo.runs"
-        load $injectd_at $extent >>"$work/injectd.runs"
+        : >"$work/echo.turns"
+        : >"$work/injectd.turns"
+        turn=0
+        while [ "$turn" -lt "$turns" ]; do
+            turn=$((turn + 1))
+            load $echo_at $extent >>"$work/echo.turns"
+            load $injectd_at $extent >>"$work/injectd.turns"
+        done
+        sum "$work/echo.turns" >>"$work/echo.runs"
+        sum "$work/injectd.turns" >>"$work/injectd.runs"
         paste -d ' ' "$work/echo.runs" "$work/injectd.runs" | tail -n 1 |
             awk -v round="$round" '{ printf "round %d: echo %d requests/s, %.1f µs; ", round, $1, $2
                 printf "injectd %d requests/s, %.1f µs; ratio %.2f\n", $3, $4, $4 / $2 }'
@@ -152,15 +175,16 @@ fi
 model=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)
 echo "machine: $(nproc) cores, ${model:-unknown}; client on the same cores;" \
     "load average $load_average before"
-echo "load: POST of $(wc -c <"$review") bytes, TLS 1.3, HTTP/1.1, $connections connections, $rounds × $extent"
+echo "load: POST of $(wc -c <"$review") bytes, TLS 1.3, HTTP/1.1, $connections connections, $rounds × $turns × $extent"
 printf '%-16s %12s %s\n' "median" "requests/s" "   CPU µs/request"
 printf '%-16s %12s %17s\n' \
     "echo (baseline)" "$(median 1 "$work/echo.runs" %.0f)" "$(median 2 "$work/echo.runs" %.1f)" \
     "injectd" "$(median 1 "$work/injectd.runs" %.0f)" "$(median 2 "$work/injectd.runs" %.1f)"
 paste -d ' ' "$work/echo.runs" "$work/injectd.runs" |
-    awk '{ printf "%.2f\n", $4 / $2 }' >"$work/ratios"
+    awk '{ printf "%.3f %.3f\n", $4 / $2, $3 / $1 }' >"$work/ratios"
 ratio=$(median 1 "$work/ratios" %.2f)
 echo "CPU of injectd ÷ echo: $ratio (median of rounds; budget $budget)"
+echo "rate of injectd ÷ echo: $(median 2 "$work/ratios" %.2f)"
 
 if $smoke && awk -v ratio="$ratio" -v most="$most_absurd" 'BEGIN { exit !(ratio > most) }'; then
     die "the ratio is above $most_absurd"

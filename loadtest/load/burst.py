@@ -6,8 +6,9 @@ An API server keeps 25 idle connections to a webhook; each review beyond them ha
 import multiprocessing
 import time
 
+from connection import Connection, request_of, trusting
 from h2load import h2load
-from paced import CONNECTIONS, Connection, Load, paced, request_of, trusting
+from paced import CONNECTIONS, Load, paced
 from results import median, micros, p50_p99, part, write_csv
 from reviews import TYPICAL
 from servers import injectd
@@ -75,18 +76,17 @@ def beside_kept_ones(args, report, server):
     """Times of reviews over kept connections while others open new ones."""
     seconds = 1 if args.smoke else 5
     peak = h2load(server, TYPICAL, CONNECTIONS, "-D", 1).rate
-    rate, body = peak / 4, TYPICAL.read_bytes()
-    rows = []
-    alone = paced(server.address, body, rate, seconds)
+    rate, rows = peak / 4, []
+    alone = paced(server.address, rate, seconds)
     rows.append(["no others", *p50_p99(alone.latencies), "", "", ""])
     for name, with_tickets in ("new ones, full handshakes", False), ("new ones, by ticket", True):
-        load = Load(server.address, body, rate, seconds)
+        load = Load(server.address, rate, seconds)
         opened = new_ones(server.address, with_tickets, seconds)
         kept = load.result()
         rows.append([name, *p50_p99(kept.latencies), f"{len(opened) / seconds:.0f}",
                      *p50_p99([it[0] for it in opened])])
     crowd = 50 if args.smoke else 200
-    load = Load(server.address, body, rate, seconds)
+    load = Load(server.address, rate, seconds)
     time.sleep(seconds / 3)
     begin = time.perf_counter()
     h2load(server, TYPICAL, crowd, "-n", crowd)

@@ -10,8 +10,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from connection import Connection, request_of, trusting
 from h2load import h2load
-from paced import Connection, Load, paced, request_of, trusting
+from paced import Load, paced
 from results import micros, p50_p99, part, percentile, write_csv
 from reviews import TYPICAL, with_override
 from servers import Failure, injectd
@@ -148,11 +149,11 @@ def attacks(args, report, body):
 def attacked(server, body, rate, seconds, make):
     """A row: what the attack got, and what became of the others."""
     before = server.cpu_seconds()
-    alone = paced(server.address, body, rate, seconds / 5)
+    alone = paced(server.address, rate, seconds / 5)
     each = (server.cpu_seconds() - before) / len(alone.latencies)
     missed = server.metric("injectd_cache_misses_total", cache="templates")
     before = server.cpu_seconds()
-    load = Load(server.address, body, rate, seconds)
+    load = Load(server.address, rate, seconds)
     times = attack(server.address, body, make, seconds) if make else []
     others = load.result()
     cpu = server.cpu_seconds() - before - each * len(others.latencies)

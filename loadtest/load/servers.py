@@ -18,6 +18,7 @@ from expect import Failure  # noqa: E402
 RELEASE = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release"
 INJECTD = Path(os.environ.get("INJECTD", RELEASE / "injectd"))
 ECHO = Path(os.environ.get("ECHO", RELEASE / "examples" / "echo"))
+PACED = Path(os.environ.get("PACED", RELEASE / "examples" / "paced"))
 DOOR = re.compile(rb"^(echo|webhook|admin) door: (\S+)")
 STOP_SECONDS = 10
 

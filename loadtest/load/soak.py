@@ -31,9 +31,9 @@ def run(args, report):
 
 
 def mixed(server, folder, count):
-    """A block of reviews in their shares; the rate of all."""
+    """A block of reviews in their shares; the rate of all. Memory is read after the usual ones."""
     done, seconds = 0, 0.0
-    for name, percent in MIX.items():
+    for name, percent in sorted(MIX.items(), key=lambda it: it[1]):
         found = h2load(server, folder / f"{name}.json", CONNECTIONS, "-n", count * percent // 100)
         done += found.done
         seconds += found.done / found.rate
