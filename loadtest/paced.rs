@@ -18,11 +18,9 @@ use std::{
 };
 
 use clap::Parser;
+use injectd::tls::AnyCertificate;
 use rustls::{
-    ClientConfig, ClientConnection, DigitallySignedStruct, SignatureScheme, StreamOwned,
-    client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
-    crypto::{CryptoProvider, aws_lc_rs},
-    pki_types::{CertificateDer, ServerName, UnixTime},
+    ClientConfig, ClientConnection, StreamOwned, crypto::aws_lc_rs, pki_types::ServerName,
 };
 
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
@@ -208,50 +206,9 @@ fn request(addr: &str, review: &[u8]) -> Vec<u8> {
 /// Takes any certificate: servers under load make their own at start.
 fn trusting() -> Result<ClientConfig> {
     let provider = Arc::new(aws_lc_rs::default_provider());
-    let verifier = Arc::new(Trusting(Arc::clone(&provider)));
     Ok(ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?
         .dangerous()
-        .with_custom_certificate_verifier(verifier)
+        .with_custom_certificate_verifier(Arc::new(AnyCertificate::default()))
         .with_no_client_auth())
-}
-
-#[derive(Debug)]
-struct Trusting(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for Trusting {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
-        rustls::crypto::verify_tls12_signature(message, certificate, signature, algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
-        rustls::crypto::verify_tls13_signature(message, certificate, signature, algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
 }

@@ -13,6 +13,10 @@ use rustls::{
 };
 use x509_parser::parse_x509_certificate;
 
+mod any_certificate;
+
+pub use any_certificate::AnyCertificate;
+
 /// Names that a self-signed certificate is good for.
 const SELF_SIGNED_NAMES: [&str; 4] =
     ["localhost", "127.0.0.1", "::1", "linkerd-proxy-injector.linkerd.svc"];

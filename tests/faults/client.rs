@@ -7,11 +7,11 @@ use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
 use hyper::{HeaderMap, Request, client::conn::http1};
 use hyper_util::rt::TokioIo;
+use injectd::tls::AnyCertificate;
 use rustls::{
-    ClientConfig, DigitallySignedStruct, Error, SignatureScheme, SupportedProtocolVersion,
-    client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
-    crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature},
-    pki_types::{CertificateDer, ServerName, UnixTime},
+    ClientConfig, SupportedProtocolVersion,
+    crypto::aws_lc_rs,
+    pki_types::{CertificateDer, ServerName},
     version::TLS13,
 };
 use tokio::{
@@ -182,11 +182,11 @@ pub(super) fn config(
     protocol: &str,
 ) -> ClientConfig {
     let provider = Arc::new(aws_lc_rs::default_provider());
-    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+    let builder = ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[version])
         .expect("the provider must know the version")
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(AnyServer(provider)));
+        .with_custom_certificate_verifier(Arc::new(AnyCertificate::default()));
     let mut config = match identity {
         None => builder.with_no_client_auth(),
         Some(pair) => builder
@@ -195,44 +195,4 @@ pub(super) fn config(
     };
     config.alpn_protocols = vec![protocol.as_bytes().to_vec()];
     config
-}
-
-#[derive(Debug)]
-struct AnyServer(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for AnyServer {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
-        verify_tls12_signature(message, certificate, signature, algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
-        verify_tls13_signature(message, certificate, signature, algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
 }

@@ -11,13 +11,14 @@ use hyper::{
 };
 use hyper_util::rt::TokioIo;
 use rustls::{
-    ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
-    client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
-    crypto::{CryptoProvider, aws_lc_rs},
-    pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject as _},
+    ClientConfig, RootCertStore,
+    crypto::aws_lc_rs,
+    pki_types::{CertificateDer, ServerName, pem::PemObject as _},
 };
 use tokio::{net::TcpStream, time::timeout};
 use tokio_rustls::TlsConnector;
+
+use crate::tls::AnyCertificate;
 
 /// The default timeout of the webhook's configuration.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -65,7 +66,7 @@ impl Other {
             Some(pem) => config.with_root_certificates(roots(pem)?),
             None => config
                 .dangerous()
-                .with_custom_certificate_verifier(Arc::new(AnyCertificate(provider()))),
+                .with_custom_certificate_verifier(Arc::new(AnyCertificate::default())),
         };
         let tls = TlsConnector::from(Arc::new(config.with_no_client_auth()));
         Ok(Self { url, authority, tls, connection: None })
@@ -113,55 +114,10 @@ impl Other {
     }
 }
 
-fn provider() -> CryptoProvider {
-    aws_lc_rs::default_provider()
-}
-
 fn roots(pem: &[u8]) -> Result<RootCertStore, OtherError> {
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(pem) {
         roots.add(certificate.map_err(|_| OtherError::Ca)?).map_err(|_| OtherError::Ca)?;
     }
     if roots.is_empty() { Err(OtherError::Ca) } else { Ok(roots) }
-}
-
-/// Trusts whoever answers: the reviews are the user's own, and so is the address.
-#[derive(Debug)]
-struct AnyCertificate(CryptoProvider);
-
-impl ServerCertVerifier for AnyCertificate {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
-        rustls::crypto::verify_tls12_signature(message, certificate, signature, algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
-        rustls::crypto::verify_tls13_signature(message, certificate, signature, algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
 }
