@@ -17,7 +17,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use clap::Parser;
+use clap::{Parser, value_parser};
 use injectd::tls::AnyCertificate;
 use rustls::{
     ClientConfig, ClientConnection, StreamOwned, crypto::aws_lc_rs, pki_types::ServerName,
@@ -36,13 +36,13 @@ struct Args {
     #[arg(value_name = "FILE")]
     review: PathBuf,
     /// Requests per second in all
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = positive)]
     rate: f64,
     /// How long requests fall due
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = positive)]
     seconds: f64,
     /// Connections, each kept alive
-    #[arg(long, value_name = "N", default_value_t = 25)]
+    #[arg(long, value_name = "N", default_value_t = 25, value_parser = value_parser!(u32).range(1..))]
     connections: u32,
     /// Other arrivals for another seed
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -92,6 +92,11 @@ fn main() -> Result<()> {
     writeln!(out, "unsent {}", all.unsent)?;
     all.times.iter().try_for_each(|time| writeln!(out, "{}", time.as_nanos()))?;
     Ok(out.flush()?)
+}
+
+fn positive(text: &str) -> Result<f64, &'static str> {
+    let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number > 0.0);
+    number.ok_or("expected a number above 0")
 }
 
 /// Sends what falls due before `end`, one after the other.
