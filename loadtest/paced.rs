@@ -58,7 +58,9 @@ struct Found {
 
 fn main() -> Result<()> {
     let args = Args::parse();
-    let request = Arc::new(request(&args.addr, &fs::read(&args.review)?));
+    let review = fs::read(&args.review)
+        .map_err(|error| format!("cannot read {}: {error}", args.review.display()))?;
+    let request = Arc::new(request(&args.addr, &review));
     let config = Arc::new(trusting()?);
     let rate = args.rate / f64::from(args.connections);
     let duration = Duration::from_secs_f64(args.seconds);
@@ -156,7 +158,8 @@ struct Connection {
 
 impl Connection {
     fn open(addr: &str, config: Arc<ClientConfig>) -> Result<Self> {
-        let plain = TcpStream::connect(addr)?;
+        let plain = TcpStream::connect(addr)
+            .map_err(|error| format!("cannot connect to {addr}: {error}"))?;
         plain.set_nodelay(true)?;
         plain.set_read_timeout(Some(READ_TIMEOUT))?;
         let tls = ClientConnection::new(config, ServerName::try_from("localhost")?)?;
