@@ -7,6 +7,8 @@ from servers import Failure  # finds client
 
 import client
 
+HERE = client.Target(port=0, server_name="localhost", ca="")
+
 
 def trusting():
     """A context for any certificate."""
@@ -16,20 +18,17 @@ def trusting():
     return context
 
 
-def target(address):
-    return client.Target(int(address.rpartition(":")[2]), "localhost", ca="")
-
-
 def request_of(body):
     """A request as the API server sends it."""
-    return client.Target(0, "localhost", ca="").post(body)
+    return HERE.post(body)
 
 
 class Connection(client.Connection):
     """One request at a time, each timed."""
 
     def __init__(self, address, context, session=None):
-        super().__init__(target(address), context, session=session)
+        port = int(address.rpartition(":")[2])
+        super().__init__(HERE._replace(port=port), context, session=session)
 
     def ask(self, request):
         """A request and its answer; gives the seconds it took."""

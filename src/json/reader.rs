@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use super::scan;
 
 mod error;
+mod strings;
 
 pub use error::ReadError;
 use error::Step;
@@ -98,40 +99,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A key and its colon. Not inline: one place for all objects stays in the caches.
-    #[inline(never)]
-    fn key(&mut self) -> Result<Cow<'a, str>> {
-        match self.plain_string() {
-            Some(key) if self.text.as_bytes().get(self.at) == Some(&b':') => {
-                self.at += 1;
-                Ok(Cow::Borrowed(key))
-            }
-            Some(key) => self.late_colon(key.into()),
-            None => self.rare_key(),
-        }
-    }
-
-    /// A key with escapes.
-    #[cold]
-    fn rare_key(&mut self) -> Result<Cow<'a, str>> {
-        match self.peek() {
-            Some(b'"') => self.rare_string().and_then(|key| self.late_colon(key)),
-            _ => Err(self.mismatch("a key")),
-        }
-    }
-
-    /// A colon behind blanks, after its key.
-    #[cold]
-    fn late_colon(&mut self, key: Cow<'a, str>) -> Result<Cow<'a, str>> {
-        match self.peek() {
-            Some(b':') => {
-                self.at += 1;
-                Ok(key)
-            }
-            _ => Err(self.mismatch("a colon")),
-        }
-    }
-
     /// Reads a list: `item` is called before each of its items, to read it. Tells whether there is
     /// a list at all.
     ///
@@ -166,21 +133,6 @@ impl<'a> Reader<'a> {
             clear(field);
         }
         field.read(self).map_err(|error| error.within(Step::Member(key.to_owned())))
-    }
-
-    /// Reads a string; `None` for `null`.
-    ///
-    /// # Errors
-    /// When there is another value.
-    pub fn string(&mut self) -> Result<Option<Cow<'a, str>>> {
-        if let Some(text) = self.plain_string() {
-            return Ok(Some(Cow::Borrowed(text)));
-        }
-        match self.peek() {
-            Some(b'"') => self.rare_string().map(Some),
-            Some(b'n') => self.null().map(|()| None),
-            _ => Err(self.mismatch("a string")),
-        }
     }
 
     /// Reads a boolean; `None` for `null`.
@@ -338,46 +290,6 @@ impl<'a> Reader<'a> {
                 byte => return Some(byte),
             }
         }
-    }
-
-    /// Reads the string that is next, if it stands for itself and does not end close to the end of
-    /// the text.
-    #[expect(
-        clippy::inline_always,
-        reason = "runs for each of the two hundred strings of a review"
-    )]
-    #[inline(always)]
-    fn plain_string(&mut self) -> Option<&'a str> {
-        if self.peek()? != b'"' {
-            return None;
-        }
-        let bytes = self.text.as_bytes();
-        let end = scan::plain_string_end(bytes, self.at + 1)?;
-        let text = self.text.get(self.at + 1..end)?;
-        self.at = end + 1;
-        Some(text)
-    }
-
-    /// Reads any string; its opening quote is next.
-    #[cold]
-    fn rare_string(&mut self) -> Result<Cow<'a, str>> {
-        let begin = self.at;
-        let end = scan::string_end(self.text.as_bytes(), begin + 1);
-        self.at = end.ok_or_else(|| self.mismatch("a string with an end"))? + 1;
-        let text = serde_json::from_str(&self.text[begin..self.at]);
-        text.map(Cow::Owned).map_err(|_| self.mismatch("a string that is well-formed"))
-    }
-
-    #[expect(
-        clippy::inline_always,
-        reason = "runs for each of the two hundred strings of a review"
-    )]
-    #[inline(always)]
-    fn skip_string(&mut self) -> Result<()> {
-        let (text, begin) = (self.text.as_bytes(), self.at + 1);
-        let end = scan::plain_string_end(text, begin).or_else(|| scan::string_end(text, begin));
-        self.at = end.ok_or_else(|| self.mismatch("a string with an end"))? + 1;
-        Ok(())
     }
 
     /// Index of the bracket that closes what `opening` has opened.
