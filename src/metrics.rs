@@ -47,8 +47,6 @@ pub struct ConnectionMetrics {
     pub accepted: Counter,
     /// Closed, or answered with 503, because there are as many as there may be.
     pub over_limit: Counter,
-    /// Closed because too many handshakes are in progress.
-    pub over_handshakes: Counter,
     /// Handshakes that failed.
     pub failed_handshakes: Counter,
     /// Handshakes that took too long.
@@ -205,7 +203,7 @@ impl Exporter {
         self.0.render()
     }
 
-    /// Has to be done every few seconds: folds what histograms have seen.
+    /// Has to be done at least every second: folds what histograms have seen.
     pub fn run_upkeep(&self) {
         self.0.run_upkeep();
     }
@@ -221,14 +219,12 @@ impl ConnectionMetrics {
     }
 
     fn new(door: &'static str) -> Self {
-        let refused = |reason| counter!("injectd_connections_refused_total", "door" => door, "reason" => reason);
         let not_shaken = |reason| counter!("injectd_handshakes_failed_total", "door" => door, "reason" => reason);
         let failed = |reason| counter!("injectd_connections_failed_total", "door" => door, "reason" => reason);
         Self {
             open: gauge!("injectd_connections", "door" => door),
             accepted: counter!("injectd_connections_total", "door" => door),
-            over_limit: refused("connections"),
-            over_handshakes: refused("handshakes"),
+            over_limit: counter!("injectd_connections_refused_total", "door" => door),
             failed_handshakes: not_shaken("error"),
             slow_handshakes: not_shaken("timeout"),
             not_accepted: counter!("injectd_accept_errors_total", "door" => door),

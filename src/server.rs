@@ -45,10 +45,9 @@ pub use shutdown::{Shutdown, Signalled};
 
 /// Room for encrypted bytes: rustls alone reads 4 KB at a time.
 const READ_BUFFER_BYTES: usize = 32 << 10;
-/// Largest header list of an HTTP/2 request.
-const MAX_HEADER_LIST_BYTES: u32 = 16 << 10;
-/// Largest header of an HTTP/1 request, and room for what is read of a body at a time.
-const MAX_HTTP1_BUFFER_BYTES: usize = 64 << 10;
+/// Largest header of a request. Over HTTP/1 it is the room for what is read of a body at a time,
+/// too: a TLS record.
+const MAX_HEADER_BYTES: u16 = 16 << 10;
 /// Life of a connection that is one too many: enough to be told 503.
 const TURNED_AWAY_LIFE: Duration = Duration::from_secs(1);
 /// What a request that is on its way when the door closes is waited for.
@@ -72,7 +71,6 @@ pub struct Door {
     http: auto::Builder<TokioExecutor>,
     served: Semaphore,
     turned_away: Semaphore,
-    handshakes: Semaphore,
     is_draining: Arc<AtomicBool>,
     max_age: Option<Duration>,
 }
@@ -137,10 +135,10 @@ impl Door {
         http.http1()
             .timer(TokioTimer::new())
             .header_read_timeout(limits.header_timeout)
-            .max_buf_size(MAX_HTTP1_BUFFER_BYTES);
+            .max_buf_size(MAX_HEADER_BYTES.into());
         http.http2()
             .timer(TokioTimer::new())
-            .max_header_list_size(MAX_HEADER_LIST_BYTES)
+            .max_header_list_size(MAX_HEADER_BYTES.into())
             .max_concurrent_streams(limits.http2_max_streams)
             .max_pending_accept_reset_streams(limits.http2_max_resets as usize)
             .keep_alive_interval(PING_INTERVAL)
@@ -148,7 +146,6 @@ impl Door {
         Self {
             served: Semaphore::new(limits.max_connections as usize),
             turned_away: Semaphore::new(limits.max_connections.div_ceil(4) as usize),
-            handshakes: Semaphore::new(limits.max_handshakes as usize),
             is_draining: Arc::default(),
             max_age: None,
             tls,
@@ -246,15 +243,12 @@ impl Door {
     }
 
     async fn handshake(&self, stream: TcpStream, peer: SocketAddr) -> Option<Stream> {
-        // Who says nothing costs nothing; a handshake begins with its first byte.
+        // Who says nothing gets no buffer; a handshake begins with its first byte. All may go on at
+        // once: an API server whose connection is closed in the middle admits the pod without us.
         if timeout(self.limits.handshake_timeout, stream.readable()).await.is_err() {
             self.metrics.slow_handshakes.increment(1);
             return None;
         }
-        let Ok(_permit) = self.handshakes.try_acquire() else {
-            self.metrics.over_handshakes.increment(1);
-            return None;
-        };
         // Answers are written whole; waiting for more to send only delays them.
         if let Err(error) = stream.set_nodelay(true) {
             debug!(%peer, %error, "cannot set TCP_NODELAY");

@@ -5,9 +5,11 @@ use std::{
     io::{self, Write as _},
     path::PathBuf,
     sync::Arc,
+    thread,
     time::Duration,
 };
 
+use clap::value_parser;
 use futures_util::{FutureExt as _, future::join};
 use kube::Client;
 use tokio::time::interval;
@@ -45,6 +47,9 @@ use self::{
     tls::{ClientCa, DoorTls, TlsArgs},
 };
 
+/// Threads that answer: as many as there are cores, but each keeps freed memory of its own, and four
+/// answer more than API servers ask.
+const MOST_DEFAULT_WORKERS: usize = 4;
 /// How often the number of cached entries is told.
 const ENTRIES_INTERVAL: Duration = Duration::from_secs(5);
 
@@ -74,6 +79,9 @@ pub(super) struct Args {
     /// Certificates as PEM: only clients with one of this CA are answered [default: everybody is]
     #[arg(long, value_name = "FILE", env = "INJECTD_CLIENT_CA")]
     client_ca: Option<PathBuf>,
+    /// Threads that answer reviews [default: one for each core, 4 at most]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=1024), env = "INJECTD_WORKER_THREADS")]
+    worker_threads: Option<u16>,
     /// How often files are looked at for changes
     #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = server::parse_duration, env = "INJECTD_RELOAD_INTERVAL")]
     reload_interval: Duration,
@@ -101,7 +109,10 @@ pub(super) fn run(args: Args, log_style: LogStyle) -> Result<(), CommandError> {
         info!("running version {}", env!("CARGO_PKG_VERSION"));
     }
     server::raise_descriptor_limit();
-    let runtime = tokio::runtime::Runtime::new()
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(args.worker_threads())
+        .enable_all()
+        .build()
         .map_err(|error| CommandError::failed("cannot start", error))?;
     runtime.block_on(serve(Arc::new(args), log_style))
 }
@@ -192,6 +203,11 @@ struct Cluster {
 }
 
 impl Args {
+    fn worker_threads(&self) -> usize {
+        let cores = || thread::available_parallelism().map_or(1, usize::from);
+        self.worker_threads.map_or_else(|| cores().min(MOST_DEFAULT_WORKERS), usize::from)
+    }
+
     fn log_error(&self, error: &log::StartError) -> CommandError {
         let text = format!("--log-level {}: {}", self.log_level, log::with_causes(error));
         CommandError::Usage(text)

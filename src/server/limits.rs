@@ -18,9 +18,6 @@ pub struct Limits {
     /// keeps 25 to a host: enough for hundreds of API servers, within 250 MiB
     #[arg(long, value_name = "N", default_value = "2000", value_parser = value_parser!(u32).range(1..=MOST), env = "INJECTD_MAX_CONNECTIONS")]
     pub max_connections: u32,
-    /// TLS handshakes in progress; more are closed. Each costs as much as six reviews
-    #[arg(long, value_name = "N", default_value = "500", value_parser = value_parser!(u32).range(1..=MOST), env = "INJECTD_MAX_HANDSHAKES")]
-    pub max_handshakes: u32,
     /// Longest TLS handshake: Go's clients give up after ten seconds
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parse_duration, env = "INJECTD_HANDSHAKE_TIMEOUT")]
     pub handshake_timeout: Duration,
