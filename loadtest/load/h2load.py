@@ -9,6 +9,13 @@ from typing import NamedTuple
 from servers import Failure
 
 MOST_SECONDS = 300
+# Of the requests of a run with many connections: what is answered before the first has sent all.
+BUSY_SHARE = 0.8
+LEAST_SECONDS = 0.2
+
+
+UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1}
+CONNECT = re.compile(r"^time for connect: +([\d.]+)(us|ms|s) +([\d.]+)(us|ms|s)", re.MULTILINE)
 
 
 class Run(NamedTuple):
@@ -20,25 +27,57 @@ class Run(NamedTuple):
     latencies: list
 
 
+class Steady(NamedTuple):
+    """What a run found while all of its connections were open and busy."""
+
+    rate: float
+    latencies: list
+
+
 def command(address, body, connections, *extent):
     return ["h2load", "--h1", "-t", "1", "-c", str(connections), *map(str, extent), "-d", str(body),
             "-H", "content-type: application/json", f"https://{address}/?timeout=10s"]
 
 
 def h2load(server, body, connections, *extent, wants_latencies=False):
-    """Runs it and fails unless all requests were answered with 200."""
+    """Runs it and fails unless all requests were answered with 200.
+
+    With `-D` it never ends if a connection is not open by then: many connections want `-n`.
+    """
+    before = server.cpu_seconds()
+    run, times = ran(server, body, connections, *extent, is_logged=wants_latencies)
+    cpu = server.cpu_seconds() - before
+    rate, done = read(run)
+    return Run(rate, done, cpu / done, [took for _, took in times])
+
+
+def steady(server, body, connections, requests):
+    """A run's middle: from when its last connection is open, while none has sent all yet."""
+    run, times = ran(server, body, connections, "-n", connections * requests, is_logged=True)
+    read(run)
+    connect = CONNECT.search(run.stdout)
+    first, last = (float(connect[at]) * UNITS[connect[at + 1]] for at in (1, 3))
+    # All begin to connect at once.
+    begin = min(start for start, _ in times) - first + last
+    ends = sorted(start + took for start, took in times)
+    end = ends[int(len(ends) * BUSY_SHARE)]
+    if end - begin < LEAST_SECONDS:
+        raise Failure(f"{connections} connections took {last:.1f} s to open, as long as {requests}"
+                      " requests of each: too few to measure")
+    latencies = [took for start, took in times if start >= begin and start + took <= end]
+    return Steady(len(latencies) / (end - begin), latencies)
+
+
+def ran(server, body, connections, *extent, is_logged):
+    """The process after its end, and of each request when it was sent and what it took (s)."""
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
         line = command(server.address, body, connections, *extent)
-        if wants_latencies:
+        if is_logged:
             line += ["--log-file", str(log)]
-        before = server.cpu_seconds()
         run = subprocess.run(line, capture_output=True, text=True, timeout=MOST_SECONDS,
                              check=False)
-        cpu = server.cpu_seconds() - before
-        rate, done = read(run)
-        latencies = read_log(log) if wants_latencies else []
-    return Run(rate, done, cpu / done, latencies)
+        return run, read_log(log) if is_logged else []
 
 
 def read(run):
@@ -56,4 +95,5 @@ def read(run):
 
 
 def read_log(path):
-    return [int(line.split("\t")[2]) / 1e6 for line in path.read_text().splitlines()]
+    lines = (line.split("\t") for line in path.read_text().splitlines())
+    return [(int(start) / 1e6, int(took) / 1e6) for start, _, took in lines]
