@@ -28,9 +28,10 @@ class Flood:
             for _ in range(max(most_connections - taken, 0) + BEYOND):
                 self.connections.append(Connection(self.target, self.context))
 
-    def refused(self, reason):
-        name = "requests" if reason == "requests" else "connections"
-        return self.replica.metric(f"injectd_{name}_refused_total", door="webhook", reason=reason)
+    def refused(self, what):
+        """How many requests or connections were one too many."""
+        reason = {"reason": "requests"} if what == "requests" else {}
+        return self.replica.metric(f"injectd_{what}_refused_total", door="webhook", **reason)
 
     def end(self):
         """Sends the other halves, and gives how they were answered."""

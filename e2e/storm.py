@@ -162,8 +162,8 @@ class Run:
         half = review(pod("half"), self.namespace)
         floods = [Flood(replica, self.pair.authorities[-1], half, MOST_REQUESTS)
                   for replica in self.pair.replicas]
-        def refused(reason):
-            return sum(flood.refused(reason) for flood in floods)
+        def refused(what):
+            return sum(flood.refused(what) for flood in floods)
 
         before = refused("requests")
         try:

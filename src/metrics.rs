@@ -158,7 +158,10 @@ impl Registry {
             );
             describe_counter!("injectd_panics_total", "Reviews that failed because of a bug.");
             describe_counter!("injectd_connections_total", "Connections accepted.");
-            describe_counter!("injectd_connections_refused_total", "Connections over a limit.");
+            describe_counter!(
+                "injectd_connections_refused_total",
+                "Connections beyond --max-connections."
+            );
             describe_counter!("injectd_handshakes_failed_total", "TLS handshakes that failed.");
             describe_counter!("injectd_reloads_total", "Files that changed, by what and result.");
             describe_gauge!("injectd_connections", "Connections open.");

@@ -244,7 +244,8 @@ impl Door {
 
     async fn handshake(&self, stream: TcpStream, peer: SocketAddr) -> Option<Stream> {
         // Who says nothing gets no buffer; a handshake begins with its first byte. All may go on at
-        // once: an API server whose connection is closed in the middle admits the pod without us.
+        // once: to the API server a connection that is closed is a webhook that failed, and the pod
+        // goes without a sidecar or is refused.
         if timeout(self.limits.handshake_timeout, stream.readable()).await.is_err() {
             self.metrics.slow_handshakes.increment(1);
             return None;

@@ -3,19 +3,16 @@
 import re
 import subprocess
 import tempfile
+from bisect import bisect_right
 from pathlib import Path
 from typing import NamedTuple
 
 from servers import Failure
 
 MOST_SECONDS = 300
-# Of the requests of a run with many connections: what is answered before the first has sent all.
-BUSY_SHARE = 0.8
+# Of many connections, those that have to be open and busy for what they do to count.
+BUSY_SHARE = 0.99
 LEAST_SECONDS = 0.2
-
-
-UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1}
-CONNECT = re.compile(r"^time for connect: +([\d.]+)(us|ms|s) +([\d.]+)(us|ms|s)", re.MULTILINE)
 
 
 class Run(NamedTuple):
@@ -52,19 +49,18 @@ def h2load(server, body, connections, *extent, wants_latencies=False):
 
 
 def steady(server, body, connections, requests):
-    """A run's middle: from when its last connection is open, while none has sent all yet."""
+    """A run's middle, in which there is a request of each connection under way."""
     run, times = ran(server, body, connections, "-n", connections * requests, is_logged=True)
     read(run)
-    connect = CONNECT.search(run.stdout)
-    first, last = (float(connect[at]) * UNITS[connect[at + 1]] for at in (1, 3))
-    # All begin to connect at once.
-    begin = min(start for start, _ in times) - first + last
+    starts = sorted(start for start, _ in times)
     ends = sorted(start + took for start, took in times)
-    end = ends[int(len(ends) * BUSY_SHARE)]
+    busy = [start for index, start in enumerate(starts, 1)
+            if index - bisect_right(ends, start) >= BUSY_SHARE * connections]
+    begin, end = (busy[0], busy[-1]) if busy else (0, 0)
     if end - begin < LEAST_SECONDS:
-        raise Failure(f"{connections} connections took {last:.1f} s to open, as long as {requests}"
-                      " requests of each: too few to measure")
-    latencies = [took for start, took in times if start >= begin and start + took <= end]
+        raise Failure(f"{connections} connections were busy for {end - begin:.1f} s:"
+                      f" {requests} requests of each are too few to measure")
+    latencies = [took for start, took in times if begin < start + took <= end]
     return Steady(len(latencies) / (end - begin), latencies)
 
 
@@ -75,8 +71,11 @@ def ran(server, body, connections, *extent, is_logged):
         line = command(server.address, body, connections, *extent)
         if is_logged:
             line += ["--log-file", str(log)]
-        run = subprocess.run(line, capture_output=True, text=True, timeout=MOST_SECONDS,
-                             check=False)
+        try:
+            run = subprocess.run(line, capture_output=True, text=True, timeout=MOST_SECONDS,
+                                 check=False)
+        except subprocess.TimeoutExpired:
+            raise Failure(f"h2load was not done within {MOST_SECONDS} s") from None
         return run, read_log(log) if is_logged else []
 
 
