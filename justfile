@@ -31,6 +31,10 @@ agreement cases="1000000":
 bless:
     BLESS=1 cargo test --locked --test golden
 
+# The release build optimized by profile, as the image has it; half an hour (llvm-profdata, h2load).
+pgo *file:
+    deploy/pgo.sh {{ file }}
+
 # Licences, sources, banned crates (cargo-deny).
 deny:
     cargo deny check bans licenses sources
@@ -52,7 +56,7 @@ profile seconds="5":
 rounds *args:
     loadtest/run.sh {{ args }}
 
-# The whole load test (h2load, k6, ghz, the API server) into loadtest/runs/DATE, in twenty minutes.
+# The whole load test (h2load, k6, ghz, the API server) into loadtest/runs/DATE: `pgo`, then twenty minutes.
 load *args:
     loadtest/load.sh {{ args }}
 

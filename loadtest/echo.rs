@@ -42,9 +42,14 @@ struct Args {
     addr: String,
 }
 
-#[tokio::main]
-async fn main() -> Result<(), Box<dyn std::error::Error>> {
+type Result<T, E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
+
+fn main() -> Result<()> {
     let args = Args::parse();
+    server::runtime(None)?.block_on(serve(&args))
+}
+
+async fn serve(args: &Args) -> Result<()> {
     let answer = Bytes::from(vec![b' '; answer_len(&fs::read(&args.review)?)?]);
     let tls = Arc::new(ArcSwap::new(tls::server_config(
         Identity::self_signed()?,
@@ -86,7 +91,7 @@ impl Answers for Echo {
 }
 
 /// Length of injectd's answer in bytes.
-fn answer_len(review: &[u8]) -> Result<usize, Box<dyn std::error::Error>> {
+fn answer_len(review: &[u8]) -> Result<usize> {
     let injector = standalone::injector();
     let answer = injector.review(review).now_or_never();
     let answer = answer.expect("a review without a cluster must not wait")?;

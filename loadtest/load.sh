@@ -12,13 +12,14 @@ usage: loadtest/load.sh [--smoke] [--out FOLDER] [--only "PART…"]
   --out FOLDER    where figures go                             (loadtest/runs/DATE)
   --only "PART…"  of: rounds curve mixed burst cold soak ghz apiserver
 
-  $INJECTD, $ECHO the binaries that answer                     (target/release/injectd and
-                                                                examples/echo, built)
+  $INJECTD        the binary that is measured                  (built by deploy/pgo.sh, as the image
+                                                                has it; --smoke: cargo's release)
+  $ECHO           the echo                                     (examples/echo, built)
   $PACED          the client that keeps a rate                 (examples/paced, built)
   $K6             k6 [${XDG_CACHE_HOME:-~/.cache}/injectd-ci/tools/bin/k6, built with go if missing]
 
-Needs cargo, python3, go if k6 is missing, and h2load from the Debian package nghttp2-client. Takes
-ten to twenty minutes, --smoke less than one, after the build.
+Needs cargo, python3, go if k6 is missing, and h2load from the Debian package nghttp2-client; without
+$INJECTD what deploy/pgo.sh needs. Takes ten to twenty minutes after the build, --smoke less than one.
 TEXT
 }
 
@@ -52,17 +53,28 @@ done
 
 cd "$(dirname "$0")/.."
 command -v h2load >/dev/null || die "h2load is missing: apt-get install nghttp2-client"
+mkdir -p "${CARGO_TARGET_DIR:-target}"
+target=$(cd "${CARGO_TARGET_DIR:-target}" && pwd)
+wanted=
+[ -n "${ECHO:-}" ] && [ -n "${PACED:-}" ] || wanted="--example echo --example paced"
+if [ -n "${INJECTD:-}" ]; then
+    BUILD="as \$INJECTD gave it"
+elif $smoke; then
+    wanted="--bin injectd --example echo --example paced"
+    INJECTD=$target/release/injectd BUILD="cargo build --release"
+else
+    deploy/pgo.sh
+    INJECTD=$target/pgo/injectd BUILD="deploy/pgo.sh"
+fi
+# shellcheck disable=SC2086 # words
+[ -z "$wanted" ] || cargo build --quiet --release --locked $wanted
+ECHO=${ECHO:-$target/release/examples/echo}
+PACED=${PACED:-$target/release/examples/paced}
 K6=${K6:-${XDG_CACHE_HOME:-$HOME/.cache}/injectd-ci/tools/bin/k6}
 if [ ! -x "$K6" ]; then
     GOBIN=$(dirname "$K6") go install go.k6.io/k6@v1.8.1
 fi
-if [ -z "${INJECTD:-}" ] || [ -z "${ECHO:-}" ] || [ -z "${PACED:-}" ]; then
-    cargo build --quiet --release --bin injectd --example echo --example paced
-    target=$(cd "${CARGO_TARGET_DIR:-target}/release" && pwd)
-    INJECTD=${INJECTD:-$target/injectd} ECHO=${ECHO:-$target/examples/echo}
-    PACED=${PACED:-$target/examples/paced}
-fi
-export K6 INJECTD ECHO PACED PYTHONDONTWRITEBYTECODE=1
+export K6 INJECTD BUILD ECHO PACED PYTHONDONTWRITEBYTECODE=1
 
 scratch=
 pid=

@@ -6,11 +6,13 @@
 use std::{
     convert::Infallible,
     future::pending,
+    io,
     net::SocketAddr,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
+    thread,
     time::Duration,
 };
 
@@ -24,6 +26,7 @@ use rustls::ServerConfig;
 use tokio::{
     io::{AsyncRead, AsyncWrite, BufReader},
     net::TcpStream,
+    runtime::{self, Runtime},
     sync::{Semaphore, watch},
     time::{sleep, timeout},
 };
@@ -43,6 +46,9 @@ pub use limits::{Limits, parse_duration};
 pub use listener::{Addr, Bound, Socket, UNIX_SCHEME};
 pub use shutdown::{Shutdown, Signalled};
 
+/// Threads that answer: as many as there are cores, but each keeps freed memory of its own, and four
+/// answer more than API servers ask.
+const MOST_DEFAULT_WORKERS: usize = 4;
 /// Room for encrypted bytes: rustls alone reads 4 KB at a time.
 const READ_BUFFER_BYTES: usize = 32 << 10;
 /// Largest header of a request. Over HTTP/1 it is the room for what is read of a body at a time,
@@ -269,6 +275,16 @@ impl Door {
         }
         None
     }
+}
+
+/// What doors run on: `workers` threads, one at least; by default one for each core, four at most.
+///
+/// # Errors
+/// When the system gives no threads.
+pub fn runtime(workers: Option<u16>) -> io::Result<Runtime> {
+    let cores = || thread::available_parallelism().map_or(1, usize::from);
+    let workers = workers.map_or_else(|| cores().min(MOST_DEFAULT_WORKERS), usize::from);
+    runtime::Builder::new_multi_thread().worker_threads(workers.max(1)).enable_all().build()
 }
 
 /// Raises the number of descriptors that the process may open to the most it may ask for, as Go

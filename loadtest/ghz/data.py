@@ -14,22 +14,30 @@ from pathlib import Path
 
 
 def main():
-    review = json.loads(Path(sys.argv[1]).read_text())["request"]
-    text = json.dumps(review["object"], separators=(",", ":")).encode()
+    path = Path(sys.argv[1])
     if sys.argv[2] == "body":
-        sys.stdout.buffer.write(body(review["namespace"].encode(), text))
+        sys.stdout.buffer.write(message(path))
         return
+    request, text = request_of(path)
     count = int(sys.argv[2])
     template = (Path(__file__).parent / "request.json.in").read_text()
     filled = template.replace("@OBJECT@", base64.b64encode(text).decode())
-    filled = filled.replace("@NAMESPACE@", review["namespace"])
+    filled = filled.replace("@NAMESPACE@", request["namespace"])
     requests = [json.loads(filled.replace("@UID@", str(index))) for index in range(1, count + 1)]
     # What a stream sends is a list.
     json.dump(requests[0] if count == 1 else [{"request": it} for it in requests], sys.stdout)
 
 
-def body(namespace, text):
+def request_of(path):
+    """The request of a review, and its object as JSON."""
+    request = json.loads(path.read_text())["request"]
+    return request, json.dumps(request["object"], separators=(",", ":")).encode()
+
+
+def message(path):
     """A message as gRPC writes one: not compressed, its length, InjectRequest by hand."""
+    request, text = request_of(path)
+    namespace = request["namespace"].encode()
     encoded = b"".join(
         bytes([number << 3 | 2]) + varint(len(value)) + value
         for number, value in ((1, b"1"), (2, namespace), (3, b"Pod"), (4, text)))

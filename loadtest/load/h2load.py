@@ -1,4 +1,4 @@
-"""h2load: a closed loop over kept-alive HTTP/1.1 connections."""
+"""h2load: a closed loop over kept-alive connections, of HTTP/1.1 unless told otherwise."""
 
 import re
 import subprocess
@@ -10,6 +10,7 @@ from typing import NamedTuple
 from servers import Failure
 
 MOST_SECONDS = 300
+JSON = ("content-type: application/json",)
 # Of many connections, those that have to be open and busy for what they do to count.
 BUSY_SHARE = 0.99
 LEAST_SECONDS = 0.2
@@ -31,18 +32,14 @@ class Steady(NamedTuple):
     latencies: list
 
 
-def command(address, body, connections, *extent):
-    return ["h2load", "--h1", "-t", "1", "-c", str(connections), *map(str, extent), "-d", str(body),
-            "-H", "content-type: application/json", f"https://{address}/?timeout=10s"]
-
-
 def h2load(server, body, connections, *extent, wants_latencies=False):
     """Runs it and fails unless all requests were answered with 200.
 
     With `-D` it never ends if a connection is not open by then: many connections want `-n`.
     """
     before = server.cpu_seconds()
-    run, times = ran(server, body, connections, *extent, is_logged=wants_latencies)
+    run, times = ran(reviews_of(server), body, connections, "--h1", *extent,
+                     is_logged=wants_latencies)
     cpu = server.cpu_seconds() - before
     rate, done = read(run)
     return Run(rate, done, cpu / done, [took for _, took in times])
@@ -50,7 +47,8 @@ def h2load(server, body, connections, *extent, wants_latencies=False):
 
 def steady(server, body, connections, requests):
     """A run's middle, in which there is a request of each connection under way."""
-    run, times = ran(server, body, connections, "-n", connections * requests, is_logged=True)
+    run, times = ran(reviews_of(server), body, connections, "--h1", "-n", connections * requests,
+                     is_logged=True)
     read(run)
     starts = sorted(start for start, _ in times)
     ends = sorted(start + took for start, took in times)
@@ -64,11 +62,17 @@ def steady(server, body, connections, requests):
     return Steady(len(latencies) / (end - begin), latencies)
 
 
-def ran(server, body, connections, *extent, is_logged):
+def reviews_of(server):
+    """The URL as an API server asks."""
+    return f"https://{server.address}/?timeout=10s"
+
+
+def ran(url, body, connections, *extent, headers=JSON, is_logged=False):
     """The process after its end, and of each request when it was sent and what it took (s)."""
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
-        line = command(server.address, body, connections, *extent)
+        line = ["h2load", "-t", "1", "-c", str(connections), *map(str, extent), "-d", str(body),
+                *(word for header in headers for word in ("-H", header)), url]
         if is_logged:
             line += ["--log-file", str(log)]
         try:

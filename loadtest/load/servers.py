@@ -6,20 +6,19 @@ import signal
 import subprocess
 import sys
 import time
-import urllib.request
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
 sys.path.append(str(ROOT / "e2e"))
 
-from client import metric  # noqa: E402
-from expect import Failure  # noqa: E402
+from client import get, metric  # noqa: E402
+from expect import Failure, expect  # noqa: E402
 
 RELEASE = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release"
 INJECTD = Path(os.environ.get("INJECTD", RELEASE / "injectd"))
 ECHO = Path(os.environ.get("ECHO", RELEASE / "examples" / "echo"))
 PACED = Path(os.environ.get("PACED", RELEASE / "examples" / "paced"))
-DOOR = re.compile(rb"^(echo|webhook|admin) door: (\S+)")
+DOOR = re.compile(rb"^(echo|webhook|gRPC|admin) door: (\S+)")
 STOP_SECONDS = 10
 
 
@@ -30,12 +29,14 @@ class Server:
         self.begin = time.perf_counter()
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         self.pid = self.process.pid
-        self.address = self.admin = None
+        self.address = self.admin = self.grpc = None
         for line in self.process.stdout:
             if not (door := DOOR.match(line)):
                 continue
             if door[1] == b"admin":
                 self.admin = door[2].decode()
+            elif door[1] == b"gRPC":
+                self.grpc = door[2].decode()
             else:
                 self.address = door[2].decode()
             if self.address and (self.admin or door[1] == b"echo"):
@@ -73,13 +74,15 @@ class Server:
         return int(re.search(rf"^{field}:\s*(\d+) kB", status, re.MULTILINE)[1]) / 1024
 
     def metric(self, name, **labels):
-        with urllib.request.urlopen(f"http://{self.admin}/metrics", timeout=10) as response:
-            return metric(response.read().decode(), name, **labels)
+        host, port = self.admin.rsplit(":", 1)
+        status, text = get(int(port), "/metrics", timeout=10, host=host)
+        expect("status of /metrics", 200, status)
+        return metric(text, name, **labels)
 
 
-def injectd(*flags):
+def injectd(*flags, grpc_addr=""):
     return Server([str(INJECTD), "serve", "--standalone", "--addr", "127.0.0.1:0",
-                   "--metrics-addr", "127.0.0.1:0", "--grpc-addr", "", *flags])
+                   "--metrics-addr", "127.0.0.1:0", "--grpc-addr", grpc_addr, *flags])
 
 
 def echo(review):

@@ -49,7 +49,8 @@ def setup():
         "kernel": platform.release(),
         "load average before": " ".join(f"{it:.2f}" for it in os.getloadavg()),
         "commit": commit(),
-        "injectd": f"{printed([str(INJECTD), '--version'])}, sha256 {digest(INJECTD)}",
+        "injectd": f"{printed([str(INJECTD), '--version'])}, sha256 {digest(INJECTD)}, "
+                   f"{os.environ.get('BUILD', 'no word of its build')}",
         **{name: printed(command) for name, command in VERSIONS.items()},
         "python": f"{platform.python_version()}, {ssl.OPENSSL_VERSION}",
         "clients": "on the same cores as the servers; TLS 1.3 over the loopback",
@@ -60,7 +61,7 @@ def setup():
 
 def commit():
     changed = printed(["git", "-C", str(ROOT), "status", "--porcelain", "--", "src", "Cargo.lock",
-                       "loadtest/echo.rs"])
+                       "deploy/pgo.sh", "loadtest"])
     head = printed(["git", "-C", str(ROOT), "rev-parse", "--short=12", "HEAD"])
     return head + (" and changes that are not committed" if changed else "")
 

@@ -5,7 +5,6 @@ use std::{
     io::{self, Write as _},
     path::PathBuf,
     sync::Arc,
-    thread,
     time::Duration,
 };
 
@@ -47,9 +46,6 @@ use self::{
     tls::{ClientCa, DoorTls, TlsArgs},
 };
 
-/// Threads that answer: as many as there are cores, but each keeps freed memory of its own, and four
-/// answer more than API servers ask.
-const MOST_DEFAULT_WORKERS: usize = 4;
 /// How often the number of cached entries is told.
 const ENTRIES_INTERVAL: Duration = Duration::from_secs(5);
 
@@ -109,10 +105,7 @@ pub(super) fn run(args: Args, log_style: LogStyle) -> Result<(), CommandError> {
         info!("running version {}", env!("CARGO_PKG_VERSION"));
     }
     server::raise_descriptor_limit();
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(args.worker_threads())
-        .enable_all()
-        .build()
+    let runtime = server::runtime(args.worker_threads)
         .map_err(|error| CommandError::failed("cannot start", error))?;
     runtime.block_on(serve(Arc::new(args), log_style))
 }
@@ -203,11 +196,6 @@ struct Cluster {
 }
 
 impl Args {
-    fn worker_threads(&self) -> usize {
-        let cores = || thread::available_parallelism().map_or(1, usize::from);
-        self.worker_threads.map_or_else(|| cores().min(MOST_DEFAULT_WORKERS), usize::from)
-    }
-
     fn log_error(&self, error: &log::StartError) -> CommandError {
         let text = format!("--log-level {}: {}", self.log_level, log::with_causes(error));
         CommandError::Usage(text)
