@@ -28,7 +28,7 @@ use crate::{
     metrics::Refused,
     observer::Observer,
     readiness::Readiness,
-    server::{Answers, Caller, Limits, Shutdown, Signalled},
+    server::{Answers, Caller, Limits, Room, Shutdown, Signalled},
     webhook::{MAX_BODY_BYTES, Webhook},
 };
 
@@ -53,7 +53,7 @@ pub mod v1 {
     include!("grpc/injectd.v1.rs");
 }
 
-use body::Room;
+use body::Bodies;
 use deadline::Deadline;
 use failure::Failure;
 use service::{Ends, Service as InjectorService};
@@ -81,7 +81,7 @@ pub struct Grpc {
     /// Health and reflection.
     others: Routes,
     access: Arc<Access>,
-    room: Room,
+    bodies: Bodies,
     observer: Arc<Observer>,
     caller: Arc<Caller>,
 }
@@ -119,13 +119,13 @@ impl Grpc {
         tokio::spawn(follow(readiness, reporter, closing(&shutdown, limits)));
         let observer = Arc::new(observer);
         let requests = Semaphore::new(limits.max_requests as usize);
-        let room = Room::new(limits.max_body_memory, limits.body_timeout);
+        let bodies = Bodies::new(Room::new(limits.max_body_memory), limits.body_timeout);
         let ends: Ends = {
             let (shutdown, limits) = (shutdown, limits.clone());
             Arc::new(move || closing(&shutdown, &limits))
         };
         let service =
-            InjectorService::new(injector, Arc::clone(&observer), requests, room.clone(), ends);
+            InjectorService::new(injector, Arc::clone(&observer), requests, bodies.clone(), ends);
         let injector_server = InjectorServer::new(service)
             .accept_compressed(CompressionEncoding::Gzip)
             .max_decoding_message_size(MAX_BODY_BYTES);
@@ -146,7 +146,7 @@ impl Grpc {
             injector: injector_server,
             others: others.routes().prepare(),
             access,
-            room,
+            bodies,
             observer,
             caller: Arc::default(),
         }
@@ -181,7 +181,7 @@ impl Grpc {
                 return Status::from(failure).into_http();
             }
         }
-        let mut request = request.map(|body| self.room.bounded(body));
+        let mut request = request.map(|body| self.bodies.bounded(body));
         request.extensions_mut().insert(deadline);
         let answered = if is_injection {
             Either::Left(infallible(tower::Service::call(&mut self.injector, request)))

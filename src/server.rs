@@ -24,7 +24,7 @@ use hyper_util::{
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustls::ServerConfig;
 use tokio::{
-    io::{AsyncRead, AsyncWrite, BufReader},
+    io::{AsyncRead, AsyncWrite},
     net::TcpStream,
     runtime::{self, Runtime},
     sync::{Semaphore, watch},
@@ -39,18 +39,20 @@ use crate::metrics::{ConnectionMetrics, Counted};
 mod gate;
 mod limits;
 mod listener;
+mod read_ahead;
+mod room;
 mod shutdown;
 
 pub use gate::{Answered, Answers, Caller, Gate, discard, overloaded, plain};
 pub use limits::{Limits, parse_duration};
 pub use listener::{Addr, Bound, Socket, UNIX_SCHEME};
+use read_ahead::ReadAhead;
+pub use room::{NoRoom, Room, Taken};
 pub use shutdown::{Shutdown, Signalled};
 
 /// Threads that answer: as many as there are cores, but each keeps freed memory of its own, and four
 /// answer more than API servers ask.
 const MOST_DEFAULT_WORKERS: usize = 4;
-/// Room for encrypted bytes: rustls alone reads 4 KB at a time.
-const READ_BUFFER_BYTES: usize = 32 << 10;
 /// Largest header of a request. Over HTTP/1 it is the room for what is read of a body at a time,
 /// too: a TLS record.
 const MAX_HEADER_BYTES: u16 = 16 << 10;
@@ -81,7 +83,7 @@ pub struct Door {
     max_age: Option<Duration>,
 }
 
-type Stream = TlsStream<BufReader<std::pin::Pin<Box<TimeoutStream<TcpStream>>>>>;
+type Stream = TlsStream<ReadAhead<std::pin::Pin<Box<TimeoutStream<TcpStream>>>>>;
 
 impl Bound {
     /// Serves until told to stop and requests under way are answered: first with `connection:
@@ -249,7 +251,7 @@ impl Door {
     }
 
     async fn handshake(&self, stream: TcpStream, peer: SocketAddr) -> Option<Stream> {
-        // Who says nothing gets no buffer; a handshake begins with its first byte. All may go on at
+        // A handshake begins with its first byte; who says nothing gets no TLS. All may go on at
         // once: to the API server a connection that is closed is a webhook that failed, and the pod
         // goes without a sidecar or is refused.
         if timeout(self.limits.handshake_timeout, stream.readable()).await.is_err() {
@@ -260,7 +262,7 @@ impl Door {
         if let Err(error) = stream.set_nodelay(true) {
             debug!(%peer, %error, "cannot set TCP_NODELAY");
         }
-        let stream = BufReader::with_capacity(READ_BUFFER_BYTES, Box::pin(self.bounded(stream)));
+        let stream = ReadAhead::new(Box::pin(self.bounded(stream)));
         let acceptor = TlsAcceptor::from(self.tls.load_full());
         match timeout(self.limits.handshake_timeout, acceptor.accept(stream)).await {
             Ok(Ok(stream)) => return Some(stream),

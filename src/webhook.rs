@@ -1,7 +1,7 @@
 //! The webhook door: HTTP around the injection core.
 //!
-//! Bytes in, at most 10 MiB; status codes of errors; what became of a review is counted and told
-//! once, from its outcome. Any path is a review, as upstream's webhook takes any.
+//! Status codes of errors; what became of a review is counted and told once, from its outcome. Any
+//! path is a review, as upstream's webhook takes any.
 
 use std::{
     convert::Infallible,
@@ -10,17 +10,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use futures_util::{FutureExt as _, future::BoxFuture};
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::Full;
 use hyper::{
     Method, Request, Response, StatusCode,
-    body::{Body as _, Incoming},
+    body::Incoming,
     header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderValue},
     service::Service,
 };
 use tokio::{
-    sync::{Semaphore, SemaphorePermit},
+    sync::Semaphore,
     time::{timeout, timeout_at},
 };
 use tracing::{Level, debug, enabled, error, warn};
@@ -31,18 +31,16 @@ use crate::{
     log,
     metrics::Refused,
     observer::{LogStyle, Observer},
-    server::{Answered, Answers, Limits, discard, overloaded, plain},
+    server::{Answered, Answers, Limits, Room, discard, overloaded, plain},
 };
 
+mod body;
 mod deadline;
 
+use body::Body;
+pub use body::MAX_BODY_BYTES;
 use deadline::Deadline;
 pub(crate) use deadline::{DEFAULT_TIMEOUT, MAX_TIMEOUT};
-
-/// Largest body, as upstream's.
-pub const MAX_BODY_BYTES: usize = 10 << 20;
-/// Room that every body has.
-pub const FIRST_BODY_BYTES: usize = 16 << 10;
 
 /// The service behind the webhook door.
 #[derive(Debug, Clone)]
@@ -52,7 +50,7 @@ pub struct Webhook(Arc<Shared>);
 struct Shared {
     injector: Arc<Injector>,
     body_timeout: Duration,
-    body_memory: Semaphore,
+    room: Room,
     requests: Semaphore,
     observer: Observer,
 }
@@ -71,7 +69,7 @@ impl Webhook {
         Self(Arc::new(Shared {
             injector,
             body_timeout: limits.body_timeout,
-            body_memory: Semaphore::new(limits.max_body_memory as usize),
+            room: Room::new(limits.max_body_memory),
             requests: Semaphore::new(limits.max_requests as usize),
             observer,
         }))
@@ -124,17 +122,18 @@ impl Shared {
         };
         let deadline = Deadline::of(request.uri().query(), begin);
         let body_timeout = self.body_timeout.min(deadline.rest());
-        let read = timeout(body_timeout, self.read_body(request.into_body())).await;
-        let (body, _room) = read.map_err(|_| Refusal::slow_body(deadline))??;
+        let read = timeout(body_timeout, Body::read(request.into_body(), &self.room)).await;
+        let body = read.map_err(|_| Refusal::slow_body(deadline))??;
         if deadline.is_over() {
             return Err(Refusal::deadline());
         }
-        let answer = timeout_at(deadline.at(), self.injector.review_by(Some(deadline.at()), &body))
-            .await
-            .map_err(|_| Refusal::deadline())?
-            .map_err(|error| Refusal::of(&error))?;
+        let answer =
+            timeout_at(deadline.at(), self.injector.review_by(Some(deadline.at()), &body.bytes))
+                .await
+                .map_err(|_| Refusal::deadline())?
+                .map_err(|error| Refusal::of(&error))?;
         self.observer.observe(&answer.outcome, begin.elapsed());
-        self.tell_whole(&body, &answer.body);
+        self.tell_whole(&body.bytes, &answer.body);
         let mut response = Response::new(Full::new(Bytes::from(answer.body)));
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         Ok(response)
@@ -146,58 +145,6 @@ impl Shared {
             let [review, answer] = [body, answer].map(String::from_utf8_lossy);
             log_lines::tell_whole(&review, self.injector.snapshot().values(), &answer);
         }
-    }
-
-    /// The whole body; not copied if it came in one piece.
-    async fn read_body(
-        &self,
-        mut body: Incoming,
-    ) -> Result<(Bytes, Option<SemaphorePermit<'_>>), Refusal> {
-        let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-        let mut whole = Bytes::new();
-        let mut pieces = BytesMut::new();
-        let mut permit = None;
-        while let Some(data) = next_data(&mut body).await? {
-            let expected = announced.max(pieces.len() + data.len());
-            if expected > MAX_BODY_BYTES {
-                discard(body).await;
-                let text = format!("the body is larger than {MAX_BODY_BYTES} bytes");
-                return Err(Refusal::new(Refused::TooLarge, &text));
-            }
-            if let Err(refusal) = self.reserve(&mut permit, expected) {
-                discard(body).await;
-                return Err(refusal);
-            }
-            if data.len() == announced {
-                whole = data;
-            } else {
-                pieces.reserve(expected - pieces.len());
-                pieces.extend_from_slice(&data);
-            }
-        }
-        Ok((if pieces.is_empty() { whole } else { pieces.freeze() }, permit))
-    }
-
-    /// Makes room for what of a body is beyond the room that every body has.
-    fn reserve<'s>(
-        &'s self,
-        permit: &mut Option<SemaphorePermit<'s>>,
-        bytes: usize,
-    ) -> Result<(), Refusal> {
-        let held = permit.as_ref().map_or(0, SemaphorePermit::num_permits);
-        let missing = bytes.saturating_sub(FIRST_BODY_BYTES).saturating_sub(held);
-        if missing == 0 {
-            return Ok(());
-        }
-        let more =
-            u32::try_from(missing).ok().and_then(|it| self.body_memory.try_acquire_many(it).ok());
-        let more =
-            more.ok_or_else(|| Refusal::new(Refused::Bodies, "too many large bodies at a time"))?;
-        match permit {
-            Some(permit) => permit.merge(more),
-            None => *permit = Some(more),
-        }
-        Ok(())
     }
 }
 
@@ -255,15 +202,4 @@ impl Refusal {
             }
         }
     }
-}
-
-async fn next_data(body: &mut Incoming) -> Result<Option<Bytes>, Refusal> {
-    while let Some(frame) = body.frame().await {
-        let broken =
-            |error| Refusal::new(Refused::Aborted, &format!("the body broke off: {error}"));
-        if let Ok(data) = frame.map_err(broken)?.into_data() {
-            return Ok(Some(data));
-        }
-    }
-    Ok(None)
 }

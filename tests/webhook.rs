@@ -2,12 +2,16 @@
 
 #![expect(clippy::disallowed_types, reason = "answers are looked into as trees")]
 
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{convert::Infallible, io, net::SocketAddr, sync::Arc, time::Duration};
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Full};
-use hyper::{Method, Request, StatusCode, Version, client::conn};
+use http_body_util::{BodyExt as _, Full, StreamBody};
+use hyper::{
+    Method, Request, StatusCode, Version,
+    body::{Body, Frame},
+    client::conn,
+};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use injectd::{
     injector::Injector,
@@ -93,7 +97,10 @@ impl Door {
     }
 
     /// Sends a request on a connection of its own.
-    async fn send(&self, version: Version, request: Request<Full<Bytes>>) -> (StatusCode, Bytes) {
+    async fn send<B>(&self, version: Version, request: Request<B>) -> (StatusCode, Bytes)
+    where
+        B: Body<Data = Bytes, Error = Infallible> + Send + Unpin + 'static,
+    {
         let exchange = async {
             let response = if version == Version::HTTP_2 {
                 let io = TokioIo::new(self.connect("h2").await);
@@ -149,6 +156,13 @@ fn injector() -> Arc<Injector> {
 fn post(body: impl Into<Bytes>) -> Request<Full<Bytes>> {
     let request = Request::post("https://localhost/").header("host", "localhost");
     request.body(Full::new(body.into())).expect("must be a request")
+}
+
+/// A request that does not say how long its body is.
+fn unannounced(body: &[u8]) -> Request<impl Body<Data = Bytes, Error = Infallible> + use<>> {
+    let pieces: Vec<_> = body.chunks(50_000).map(Bytes::copy_from_slice).collect();
+    let frames = pieces.into_iter().map(|it| Ok(Frame::data(it)));
+    post("").map(|_| StreamBody::new(futures_util::stream::iter(frames)))
 }
 
 fn example_review() -> String {
@@ -223,7 +237,9 @@ async fn a_body_of_10_mib_is_read_and_a_larger_one_is_not() {
         let mut body = example_review().into_bytes();
         body.resize(MAX_BODY_BYTES, b' ');
         assert_eq!(door.send(version, post(body.clone())).await.0, StatusCode::OK);
+        assert_eq!(door.send(version, unannounced(&body)).await.0, StatusCode::OK);
         body.push(b' ');
+        assert_eq!(door.send(version, unannounced(&body)).await.0, StatusCode::PAYLOAD_TOO_LARGE);
         assert_eq!(door.send(version, post(body)).await.0, StatusCode::PAYLOAD_TOO_LARGE);
     }
     door.close().await;

@@ -2,43 +2,35 @@
 
 use std::{
     pin::Pin,
-    sync::Arc,
     task::{Context, Poll, ready},
     time::Duration,
 };
 
 use bytes::{Buf as _, Bytes};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
-use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore},
-    time::{Sleep, sleep},
-};
+use tokio::time::{Sleep, sleep};
 use tonic::Status;
 
 use super::failure::Failure;
-use crate::webhook::FIRST_BODY_BYTES;
+use crate::server::{NoRoom, Room, Taken};
 
 /// A flag and the length of the message (gRPC over HTTP/2, "Length-Prefixed-Message").
 const PREFIX_BYTES: usize = 5;
 
-/// Memory for messages that are being read.
+/// Memory and time for messages that are being read.
 #[derive(Debug, Clone)]
-pub(super) struct Room {
-    bytes: Arc<Semaphore>,
-    body_timeout: Duration,
+pub(super) struct Bodies {
+    room: Room,
+    timeout: Duration,
 }
-
-/// Room that is taken until it is dropped.
-#[derive(Debug)]
-pub(super) struct Taken(#[expect(dead_code, reason = "held")] Option<OwnedSemaphorePermit>);
 
 /// A body that takes room while a message is incomplete.
 #[derive(Debug)]
 pub(super) struct Bounded {
     body: Incoming,
-    room: Room,
+    bodies: Bodies,
     messages: Messages,
-    held: Option<OwnedSemaphorePermit>,
+    taken: Taken,
     /// Until when the message under way has to be there.
     end: Option<Pin<Box<Sleep>>>,
 }
@@ -52,25 +44,22 @@ struct Messages {
     rest: usize,
 }
 
-impl Room {
-    pub(super) fn new(bytes: u32, body_timeout: Duration) -> Self {
-        Self { bytes: Arc::new(Semaphore::new(bytes as usize)), body_timeout }
+impl Bodies {
+    pub(super) fn new(room: Room, timeout: Duration) -> Self {
+        Self { room, timeout }
     }
 
     /// A body whose messages take room while they are read, and only so much time.
     pub(super) fn bounded(&self, body: Incoming) -> Bounded {
-        let room = self.clone();
-        Bounded { body, room, messages: Messages::default(), held: None, end: None }
+        let (bodies, messages) = (self.clone(), Messages::default());
+        Bounded { body, bodies, messages, taken: Taken::default(), end: None }
     }
 
     /// Room for a message that is being answered.
     pub(super) fn take(&self, message_bytes: usize) -> Result<Taken, Failure> {
-        let missing = beyond_first(message_bytes);
-        if missing == 0 {
-            return Ok(Taken(None));
-        }
-        let taken = Arc::clone(&self.bytes).try_acquire_many_owned(missing);
-        taken.map(|it| Taken(Some(it))).map_err(|_| no_room())
+        let mut taken = Taken::default();
+        self.room.take(&mut taken, message_bytes).map_err(no_room)?;
+        Ok(taken)
     }
 }
 
@@ -79,34 +68,16 @@ impl Bounded {
     fn take(&mut self, data: Bytes) -> Result<(), Failure> {
         self.messages.pass(data);
         if self.messages.is_under_way() {
-            let end = || Box::pin(sleep(self.room.body_timeout));
+            let end = || Box::pin(sleep(self.bodies.timeout));
             self.end.get_or_insert_with(end);
         } else {
             self.end = None;
         }
-        let needed = beyond_first(self.messages.read);
-        if needed == 0 {
-            self.held = None;
-            return Ok(());
-        }
-        let held = self.held.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
-        let missing = needed.saturating_sub(u32::try_from(held).unwrap_or(u32::MAX));
-        let more = Arc::clone(&self.room.bytes).try_acquire_many_owned(missing);
-        let more = more.map_err(|_| no_room())?;
-        match &mut self.held {
-            Some(held) => held.merge(more),
-            None => self.held = Some(more),
-        }
-        Ok(())
+        self.bodies.room.take(&mut self.taken, self.messages.read).map_err(no_room)
     }
 }
 
-/// What a message takes of the room that all share.
-fn beyond_first(bytes: usize) -> u32 {
-    u32::try_from(bytes.saturating_sub(FIRST_BODY_BYTES)).unwrap_or(u32::MAX)
-}
-
-fn no_room() -> Failure {
+fn no_room(_: NoRoom) -> Failure {
     Failure::overloaded("too many large messages at a time")
 }
 
@@ -154,7 +125,7 @@ impl Body for Bounded {
             Poll::Pending => {
                 let Some(end) = &mut this.end else { return Poll::Pending };
                 ready!(end.as_mut().poll(context));
-                this.held = None;
+                this.taken = Taken::default();
                 return Poll::Ready(Some(Err(Failure::late().into())));
             }
         };

@@ -23,7 +23,7 @@ use tracing::error;
 
 use super::{
     MAX_AGE,
-    body::{Room, Taken},
+    body::Bodies,
     deadline::Deadline,
     failure::Failure,
     v1::{
@@ -42,6 +42,7 @@ use crate::{
     patch::JsonSink,
     pod::TextMap,
     review::{self, DecodeError, MAX_UID_BYTES, Subject},
+    server::Taken,
 };
 
 /// Requests of a stream that are answered at the same time.
@@ -55,7 +56,7 @@ struct Shared {
     injector: Arc<Injector>,
     observer: Arc<Observer>,
     requests: Semaphore,
-    room: Room,
+    bodies: Bodies,
     ends: Ends,
 }
 
@@ -67,10 +68,10 @@ impl Service {
         injector: Arc<Injector>,
         observer: Arc<Observer>,
         requests: Semaphore,
-        room: Room,
+        bodies: Bodies,
         ends: Ends,
     ) -> Self {
-        Self(Arc::new(Shared { injector, observer, requests, room, ends }))
+        Self(Arc::new(Shared { injector, observer, requests, bodies, ends }))
     }
 }
 
@@ -86,7 +87,7 @@ impl injector_server::Injector for Service {
             shared.observer.metrics.refused(Refused::Requests);
             return Err(Failure::overloaded("too many requests at a time").into());
         };
-        let _room = shared.room.take(request.get_ref().object.len()).inspect_err(|_| {
+        let _room = shared.bodies.take(request.get_ref().object.len()).inspect_err(|_| {
             shared.observer.metrics.refused(Refused::Bodies);
         })?;
         let response = shared.answer(request.get_ref(), end).await?;
@@ -143,7 +144,7 @@ impl injector_server::Injector for Service {
 impl Shared {
     /// A request with room until it is answered; without room only its uid is left.
     fn take_up(&self, request: InjectRequest) -> (InjectRequest, Result<Taken, Failure>) {
-        let room = self.room.take(request.object.len());
+        let room = self.bodies.take(request.object.len());
         let request = match room {
             Ok(_) => request,
             Err(_) => InjectRequest { uid: request.uid, ..InjectRequest::default() },

@@ -90,6 +90,20 @@ async fn flood(process: &Process, frames: impl Iterator<Item = Vec<u8>>) -> bool
     said_goodbye
 }
 
+/// The body of the next answer.
+async fn answer(stream: &mut TlsStream<TcpStream>) -> String {
+    let mut answer = Vec::new();
+    while let Some(received) = soon("frame", Frame::read(stream)).await {
+        if received.kind == DATA {
+            answer.extend(received.payload);
+            if received.flags & END_STREAM != 0 {
+                break;
+            }
+        }
+    }
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
 fn resets() -> impl Iterator<Item = Vec<u8>> {
     (0..10_000).map(|number| {
         let stream = 2 * number + 1;
@@ -167,5 +181,29 @@ async fn a_review_under_way_is_answered_and_the_client_told_to_go_elsewhere() {
     let answer = String::from_utf8_lossy(&answer);
     assert!(answer.contains(r#""verdict":"injected""#), "{answer}");
     assert!(is_told, "a client must be told to go elsewhere");
+    ends_at_once(&mut process).await;
+}
+
+#[tokio::test]
+async fn a_body_may_end_with_a_frame_of_its_own() {
+    let mut process = Process::serve(&[]).await;
+    for is_announced in [true, false] {
+        let mut stream = open(&process).await;
+        let length = format!("\x0f\x0d\x03{}", REVIEW.len());
+        let header = [POST, if is_announced { length.as_bytes() } else { b"" }].concat();
+        let (first, second) = REVIEW.as_bytes().split_at(100);
+        for pieces in [vec![REVIEW.as_bytes(), b""], vec![first, b"", second, b""]] {
+            let number = if pieces.len() == 2 { 1 } else { 3 };
+            let mut request = frame(HEADERS, END_HEADERS, number, &header);
+            for (index, piece) in pieces.iter().enumerate() {
+                let end = if index + 1 == pieces.len() { END_STREAM } else { 0 };
+                request.extend(frame(DATA, end, number, piece));
+            }
+            soon("write", stream.write_all(&request)).await.expect("must be sent");
+            let answer = answer(&mut stream).await;
+            assert!(answer.contains(r#""verdict":"injected""#), "{answer}");
+        }
+    }
+    process.signal(Signal::INT);
     ends_at_once(&mut process).await;
 }

@@ -1,0 +1,158 @@
+//! Reading ahead: one read of the system for what is read in many small ones.
+//!
+//! The buffer belongs to the thread and not to the connection: a connection has it only while what
+//! was read is not taken yet, so one that waits for bytes holds none.
+
+use std::{
+    cell::Cell,
+    io::{self, IoSlice},
+    mem,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_util::io::poll_read_buf;
+
+/// Room for encrypted bytes: rustls alone reads 4 KB at a time.
+const READ_BUFFER_BYTES: usize = 32 << 10;
+
+thread_local! {
+    static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// A stream that is read ahead of whoever reads it; writes go straight through.
+#[derive(Debug)]
+pub(super) struct ReadAhead<S> {
+    stream: S,
+    ahead: Vec<u8>,
+    taken: usize,
+}
+
+impl<S> ReadAhead<S> {
+    pub(super) fn new(stream: S) -> Self {
+        Self { stream, ahead: Vec::new(), taken: 0 }
+    }
+}
+
+impl<S: AsyncRead + Unpin> ReadAhead<S> {
+    /// Reads if nothing is left of what was read before.
+    fn poll_fill(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if !self.ahead.is_empty() {
+            return Poll::Ready(Ok(()));
+        }
+        self.ahead = SPARE.take();
+        self.ahead.reserve(READ_BUFFER_BYTES);
+        poll_read_buf(Pin::new(&mut self.stream), context, &mut self.ahead).map_ok(drop)
+    }
+
+    /// Gives the buffer back if all of it is taken.
+    fn give_back(&mut self) {
+        if self.taken == self.ahead.len() {
+            self.taken = 0;
+            self.ahead.clear();
+            SPARE.set(mem::take(&mut self.ahead));
+        }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for ReadAhead<S> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        out: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let filled = this.poll_fill(context);
+        let rest = &this.ahead[this.taken..];
+        let taken = rest.len().min(out.remaining());
+        out.put_slice(&rest[..taken]);
+        this.taken += taken;
+        this.give_back();
+        filled
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for ReadAhead<S> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.get_mut().stream).poll_write(context, bytes)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.get_mut().stream).poll_write_vectored(context, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_read_ahead_is_taken_in_order_and_the_buffer_given_back() {
+        let (mut client, server) = tokio::io::duplex(2 * READ_BUFFER_BYTES);
+        let sent: Vec<u8> = (0_u8..251).cycle().take(READ_BUFFER_BYTES + 10_000).collect();
+        client.write_all(&sent).await.expect("must be written");
+        client.shutdown().await.expect("must end");
+        let mut stream = ReadAhead::new(server);
+        let mut found = Vec::new();
+        let mut held = Vec::new();
+        let mut piece = [0; 4096];
+        loop {
+            let len = stream.read(&mut piece).await.expect("must be read");
+            if len == 0 {
+                break;
+            }
+            found.extend_from_slice(&piece[..len]);
+            held.push(stream.ahead.len());
+        }
+        assert!(found == sent, "other bytes");
+        // The whole buffer until its eighth piece, then 10,000 bytes until their third.
+        assert_eq!(held, [vec![READ_BUFFER_BYTES; 7], vec![0], vec![10_000; 2], vec![0]].concat());
+        assert_eq!(stream.ahead.capacity(), 0, "held at the end");
+    }
+
+    #[tokio::test]
+    async fn streams_of_a_thread_share_a_buffer_and_no_bytes() {
+        let mut clients = Vec::new();
+        let mut streams = Vec::new();
+        for text in ["first", "other"] {
+            let (mut client, server) = tokio::io::duplex(16);
+            client.write_all(text.as_bytes()).await.expect("must be written");
+            clients.push(client);
+            streams.push(ReadAhead::new(server));
+        }
+        let mut found = [0; 5];
+        streams[0].read_exact(&mut found[..2]).await.expect("must be read");
+        let [rest, other] = [&mut [0; 3][..], &mut [0; 5]];
+        streams[1].read_exact(other).await.expect("must be read");
+        streams[0].read_exact(rest).await.expect("must be read");
+        assert_eq!((&found[..2], &*rest, &*other), (&b"fi"[..], &b"rst"[..], &b"other"[..]));
+
+        let waiting = futures_util::poll!(std::pin::pin!(streams[0].read(&mut found)));
+        assert!(waiting.is_pending());
+        assert!(streams.iter().all(|it| it.ahead.capacity() == 0), "a stream that waits holds it");
+        assert_eq!(SPARE.take().capacity(), READ_BUFFER_BYTES);
+    }
+}

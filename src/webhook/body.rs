@@ -1,0 +1,150 @@
+//! Bodies of requests: read whole, each up to a limit and all together within a room.
+
+use std::io::{self, Write as _};
+
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt as _;
+use hyper::body::{Body as _, Incoming};
+use memmap2::MmapMut;
+use tracing::debug;
+
+use super::Refusal;
+use crate::{
+    metrics::Refused,
+    server::{NoRoom, Room, Taken, discard},
+};
+
+/// Largest body, as upstream's.
+pub const MAX_BODY_BYTES: usize = 10 << 20;
+/// From here on a body that is announced and comes in pieces gets pages of its own, which go back to
+/// the system with it. The allocator keeps what is freed, for each thread anew.
+const MAPPED_BODY_BYTES: usize = 32 << 10;
+
+/// A whole body, and the room that it takes.
+#[derive(Debug)]
+pub(super) struct Body {
+    pub(super) bytes: Bytes,
+    _taken: Taken,
+}
+
+/// What has come of a body that comes in pieces.
+#[derive(Debug)]
+enum Pieces {
+    Allocated(BytesMut),
+    Mapped { pages: MmapMut, len: usize },
+}
+
+impl Body {
+    /// Reads a body; what is refused because of its size is passed over, so that the refusal is read.
+    pub(super) async fn read(mut incoming: Incoming, room: &Room) -> Result<Self, Refusal> {
+        let read = Self::collect(&mut incoming, room).await;
+        if read.as_ref().is_err_and(|it| matches!(it.why, Refused::TooLarge | Refused::Bodies)) {
+            discard(incoming).await;
+        }
+        read
+    }
+
+    /// Not copied if it comes in one piece.
+    async fn collect(incoming: &mut Incoming, room: &Room) -> Result<Self, Refusal> {
+        let announced = usize::try_from(incoming.size_hint().lower()).unwrap_or(usize::MAX);
+        let mut read = 0;
+        let mut in_one = Bytes::new();
+        let mut pieces = None;
+        let mut taken = Taken::default();
+        while let Some(data) = next_data(incoming).await? {
+            read += data.len();
+            let expected = announced.max(read);
+            if expected > MAX_BODY_BYTES {
+                let text = format!("the body is larger than {MAX_BODY_BYTES} bytes");
+                return Err(Refusal::new(Refused::TooLarge, &text));
+            }
+            room.take(&mut taken, expected).map_err(|NoRoom| {
+                Refusal::new(Refused::Bodies, "too many large bodies at a time")
+            })?;
+            if data.len() == announced {
+                in_one = data;
+                continue;
+            }
+            let pieces = match &mut pieces {
+                Some(pieces) => pieces,
+                None => pieces.insert(Pieces::of(announced).map_err(|error| {
+                    debug!(%error, announced, "no pages for a body");
+                    Refusal::new(Refused::Bodies, "no memory for a large body")
+                })?),
+            };
+            pieces.push(&data).map_err(|_| {
+                Refusal::new(Refused::Aborted, "the body is longer than was announced")
+            })?;
+        }
+        let bytes = pieces.map_or(in_one, Pieces::join);
+        Ok(Self { bytes, _taken: taken })
+    }
+}
+
+impl Pieces {
+    /// For a body of which so much is announced.
+    fn of(announced: usize) -> io::Result<Self> {
+        if announced < MAPPED_BODY_BYTES {
+            return Ok(Self::Allocated(BytesMut::with_capacity(announced)));
+        }
+        Ok(Self::Mapped { pages: MmapMut::map_anon(announced)?, len: 0 })
+    }
+
+    /// Fails if more comes than was announced and pages are for.
+    fn push(&mut self, data: &[u8]) -> io::Result<()> {
+        match self {
+            Self::Allocated(bytes) => bytes.extend_from_slice(data),
+            Self::Mapped { pages, len } => {
+                (&mut pages[*len..]).write_all(data)?;
+                *len += data.len();
+            }
+        }
+        Ok(())
+    }
+
+    fn join(self) -> Bytes {
+        match self {
+            Self::Allocated(bytes) => bytes.freeze(),
+            Self::Mapped { pages, len } => Bytes::from_owner(pages).slice(..len),
+        }
+    }
+}
+
+/// The next bytes. An HTTP/2 frame may have none, and end the body.
+async fn next_data(body: &mut Incoming) -> Result<Option<Bytes>, Refusal> {
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| {
+            Refusal::new(Refused::Aborted, &format!("the body broke off: {error}"))
+        })?;
+        match frame.into_data() {
+            Ok(data) if !data.is_empty() => return Ok(Some(data)),
+            _ => {}
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_are_joined_in_order_wherever_they_are_kept() {
+        for len in [MAPPED_BODY_BYTES - 1, MAPPED_BODY_BYTES, 3 * MAPPED_BODY_BYTES + 1] {
+            let body: Vec<u8> = (0_u8..251).cycle().take(len).collect();
+            let mut pieces = Pieces::of(len).expect("there must be pages");
+            assert_eq!(matches!(pieces, Pieces::Mapped { .. }), len >= MAPPED_BODY_BYTES);
+            for piece in body.chunks(16_000) {
+                pieces.push(piece).expect("there must be room");
+            }
+            assert_eq!(pieces.join(), body);
+        }
+    }
+
+    #[test]
+    fn more_than_announced_is_an_error() {
+        let mut pieces = Pieces::of(MAPPED_BODY_BYTES).expect("there must be pages");
+        pieces.push(&vec![b' '; MAPPED_BODY_BYTES]).expect("there must be room");
+        pieces.push(b" ").expect_err("there must be no room");
+    }
+}
