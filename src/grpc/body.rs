@@ -1,4 +1,4 @@
-//! Room for messages: bodies of all callers together take only so much memory.
+//! Bodies of the gRPC door: a message takes room and time only while it is read.
 
 use std::{
     pin::Pin,

@@ -1,6 +1,6 @@
 //! Bodies of requests: read whole, each up to a limit and all together within a room.
 
-use std::io::{self, Write as _};
+use std::io::Write as _;
 
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt as _;
@@ -67,14 +67,9 @@ impl Body {
             }
             let pieces = match &mut pieces {
                 Some(pieces) => pieces,
-                None => pieces.insert(Pieces::of(announced).map_err(|error| {
-                    debug!(%error, announced, "no pages for a body");
-                    Refusal::new(Refused::Bodies, "no memory for a large body")
-                })?),
+                None => pieces.insert(Pieces::of(announced)?),
             };
-            pieces.push(&data).map_err(|_| {
-                Refusal::new(Refused::Aborted, "the body is longer than was announced")
-            })?;
+            pieces.push(&data)?;
         }
         let bytes = pieces.map_or(in_one, Pieces::join);
         Ok(Self { bytes, _taken: taken })
@@ -83,19 +78,25 @@ impl Body {
 
 impl Pieces {
     /// For a body of which so much is announced.
-    fn of(announced: usize) -> io::Result<Self> {
+    fn of(announced: usize) -> Result<Self, Refusal> {
         if announced < MAPPED_BODY_BYTES {
             return Ok(Self::Allocated(BytesMut::with_capacity(announced)));
         }
-        Ok(Self::Mapped { pages: MmapMut::map_anon(announced)?, len: 0 })
+        let pages = MmapMut::map_anon(announced).map_err(|error| {
+            debug!(%error, announced, "no pages for a body");
+            Refusal::new(Refused::Bodies, "no memory for a large body")
+        })?;
+        Ok(Self::Mapped { pages, len: 0 })
     }
 
     /// Fails if more comes than was announced and pages are for.
-    fn push(&mut self, data: &[u8]) -> io::Result<()> {
+    fn push(&mut self, data: &[u8]) -> Result<(), Refusal> {
         match self {
             Self::Allocated(bytes) => bytes.extend_from_slice(data),
             Self::Mapped { pages, len } => {
-                (&mut pages[*len..]).write_all(data)?;
+                (&mut pages[*len..]).write_all(data).map_err(|_| {
+                    Refusal::new(Refused::Aborted, "the body is longer than was announced")
+                })?;
                 *len += data.len();
             }
         }

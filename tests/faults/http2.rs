@@ -187,18 +187,17 @@ async fn a_review_under_way_is_answered_and_the_client_told_to_go_elsewhere() {
 #[tokio::test]
 async fn a_body_may_end_with_a_frame_of_its_own() {
     let mut process = Process::serve(&[]).await;
-    for is_announced in [true, false] {
+    let length = format!("\x0f\x0d\x03{}", REVIEW.len());
+    let (first, second) = REVIEW.as_bytes().split_at(100);
+    let in_one: &[_] = &[REVIEW.as_bytes()];
+    for length in [length.as_bytes(), b""] {
         let mut stream = open(&process).await;
-        let length = format!("\x0f\x0d\x03{}", REVIEW.len());
-        let header = [POST, if is_announced { length.as_bytes() } else { b"" }].concat();
-        let (first, second) = REVIEW.as_bytes().split_at(100);
-        for pieces in [vec![REVIEW.as_bytes(), b""], vec![first, b"", second, b""]] {
-            let number = if pieces.len() == 2 { 1 } else { 3 };
-            let mut request = frame(HEADERS, END_HEADERS, number, &header);
-            for (index, piece) in pieces.iter().enumerate() {
-                let end = if index + 1 == pieces.len() { END_STREAM } else { 0 };
-                request.extend(frame(DATA, end, number, piece));
+        for (number, pieces) in [(1, in_one), (3, &[first, b"", second])] {
+            let mut request = frame(HEADERS, END_HEADERS, number, &[POST, length].concat());
+            for piece in pieces {
+                request.extend(frame(DATA, 0, number, piece));
             }
+            request.extend(frame(DATA, END_STREAM, number, b""));
             soon("write", stream.write_all(&request)).await.expect("must be sent");
             let answer = answer(&mut stream).await;
             assert!(answer.contains(r#""verdict":"injected""#), "{answer}");
