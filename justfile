@@ -47,6 +47,10 @@ bench *args:
 instructions:
     cargo bench --locked --bench instructions
 
+# Instructions per byte of a review that is large in one place, for every place, by callgrind.
+cost:
+    cargo bench --locked --bench cost
+
 # CPU of a request by part of the program, beside the echo's (perf; a release build).
 profile seconds="5":
     cargo build --release --locked --bin injectd --example echo
@@ -89,6 +93,11 @@ swap:
 # Two replicas on a real API server while everything around them changes, fails and comes back.
 storm *args:
     e2e/storm.sh {{ args }}
+
+# A well-behaved client beside attackers, measured; --smoke takes less than a minute.
+attack *args:
+    cargo build --release --locked --bin injectd --example echo --example paced
+    python3 -B e2e/attack.py {{ args }}
 
 # What the process holds for namespaces, pods, owners and overrides, and how fast it starts.
 memory *args:

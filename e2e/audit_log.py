@@ -88,7 +88,7 @@ class Comparison:
         report = json.loads(run.stdout)
         expect("the number of reviews compared", len(answered), report["compared"])
         expect("the number that failed open", len(created) - len(answered), report["failedOpen"])
-        expect("the number passed over", len(logged) - len(created), report["passedOver"])
+        expect("the number ignored", len(logged) - len(created), report["ignored"])
         return report, [event["annotations"].get(f"{WEBHOOK_NAME}/verdict") for event in answered]
 
     def logged(self):

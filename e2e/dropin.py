@@ -174,7 +174,7 @@ class Dropin:
             "injectd_reviews_total": {"verdict": "injected"},
         }.items():
             expect(name, 2, metric(text, name, **labels))
-        [release] = re.findall(r'^injectd_config_info{linkerd_release="(.*)"} 1$', text, re.M)
+        [release] = re.findall(r'^injectd_config_info{linkerd_release="([^"]*)".*} 1$', text, re.M)
         return f"taken for {release}"
 
     def renew(self):

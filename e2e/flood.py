@@ -16,22 +16,33 @@ class Flood:
         self.connections, self.halves = [], []
 
     def begin(self, most_connections):
-        """Takes them all; what comes now is told 503."""
+        """Takes them all."""
         request, half = self.request, len(self.request) // 2
         for _ in range(self.most_requests):
             connection = Connection(self.target, self.context)
             connection.send(request[:half])
             self.halves.append(connection)
-        before = self.refused("connections")
-        while self.refused("connections") < before + BEYOND:
+        before = self.refused_connections()
+        while self.refused_connections() < before + BEYOND:
             taken = self.replica.metric("injectd_connections", door="webhook")
             for _ in range(max(most_connections - taken, 0) + BEYOND):
                 self.connections.append(Connection(self.target, self.context))
 
-    def refused(self, what):
-        """How many requests or connections were one too many."""
-        reason = {"reason": "requests"} if what == "requests" else {}
-        return self.replica.metric(f"injectd_{what}_refused_total", door="webhook", **reason)
+    def refused_requests(self):
+        """Requests that were one too many."""
+        return self.count("injectd_requests_refused_total", reason="requests")
+
+    def refused_connections(self):
+        """Connections that were one too many."""
+        return self.count("injectd_connections_refused_total")
+
+    def answered(self):
+        """Pods that got their sidecar."""
+        return self.count("injectd_reviews_total", kind="pod", verdict="injected")
+
+    def count(self, metric, **labels):
+        """A counter of the webhook."""
+        return self.replica.metric(metric, door="webhook", **labels)
 
     def end(self):
         """Sends the other halves, and gives how they were answered."""

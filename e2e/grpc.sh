@@ -47,6 +47,17 @@ pid=
 trap 'rm -rf "$dir"' EXIT
 trap 'trap - INT TERM; [ -z "$pid" ] || { kill "$pid"; wait "$pid" || true; }; exit 130' INT TERM
 
+# Java gets its package from the proto itself, as Go and Python do below.
+if command -v protoc >/dev/null; then
+    mkdir "$dir/java"
+    well_known=$("$python" -c 'import grpc_tools; print(grpc_tools.__path__[0])')/_proto
+    protoc -I "$root/proto" -I "$well_known" --java_out="$dir/java" injectd/v1/injectd.proto
+    [ -s "$dir/java/dev/injectd/v1/InjectRequest.java" ]
+    echo "ok protoc generates Java"
+else
+    echo "grpc: Java is not generated, there is no protoc"
+fi
+
 GO_CLIENT=$dir/go-client
 (cd "$here/clients/go" && go generate && go build -o "$GO_CLIENT" .)
 

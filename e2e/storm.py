@@ -158,20 +158,20 @@ class Run:
             ask(replica.target(pair.authorities[-1]), review(pod("new"), self.namespace))
 
     def overload(self, _):
-        """Beyond both limits for less than the API server's patience, then again."""
+        """A flood that takes every connection and every request: reviews of others are answered."""
         half = review(pod("half"), self.namespace)
         floods = [Flood(replica, self.pair.authorities[-1], half, MOST_REQUESTS)
                   for replica in self.pair.replicas]
-        def refused(what):
-            return sum(flood.refused(what) for flood in floods)
+        def total(of):
+            return sum(of(flood) for flood in floods)
 
-        before = refused("requests")
+        before = total(Flood.refused_requests)
         try:
             for _ in range(self.extent.floods):
                 for flood in floods:
                     flood.begin(MOST_CONNECTIONS)
-                enough = refused("requests") + self.extent.threads
-                wait_until("requests refused", lambda: refused("requests") >= enough)
+                enough = total(Flood.answered) + self.extent.threads
+                wait_until("reviews answered", lambda: total(Flood.answered) >= enough)
                 for flood in floods:
                     statuses = set(flood.end())
                     expect("other answers to half reviews", set(), statuses - {200, 503})
@@ -179,9 +179,10 @@ class Run:
         finally:
             for flood in floods:
                 flood.close()
-        requests, connections = refused("requests") - before, refused("connections")
-        return (f"floods: {self.extent.floods}; answered 503: {requests} for the number of "
-                f"requests, {connections} of connections")
+        expect("requests refused beside a flood", 0, total(Flood.refused_requests) - before)
+        connections = total(Flood.refused_connections)
+        return (f"floods: {self.extent.floods}; all reviews of other connections answered, "
+                f"{connections} connections answered 503 or closed")
 
     def terminated(self, phase):
         balancer = self.pair.balancer

@@ -4,7 +4,6 @@
 //! What it costs is the price of the network; what injectd costs beyond it is the review.
 
 use std::{
-    convert::Infallible,
     fs,
     io::{self, Write as _},
     path::PathBuf,
@@ -20,12 +19,11 @@ use hyper::{
     Request, Response,
     body::Incoming,
     header::{CONTENT_TYPE, HeaderValue},
-    service::Service,
 };
 use injectd::{
     metrics::ConnectionMetrics,
     readiness::Readiness,
-    server::{self, Answered, Answers, Bound, Door, Limits, Shutdown},
+    server::{self, Answered, Answers, Bound, Door, Limits, Shutdown, Taken, TooMuch},
     tls::{self, ClientAuth, Identity},
 };
 
@@ -72,21 +70,16 @@ async fn serve(args: &Args) -> Result<()> {
 #[derive(Debug, Clone)]
 struct Echo(Bytes);
 
-impl Service<Request<Incoming>> for Echo {
-    type Response = Answered;
-    type Error = Infallible;
-    type Future = BoxFuture<'static, Result<Answered, Infallible>>;
-
-    fn call(&self, request: Request<Incoming>) -> Self::Future {
-        echo(request, self.0.clone()).boxed()
-    }
-}
-
 impl Answers for Echo {
     type Body = Full<Bytes>;
+    type Answer = BoxFuture<'static, Answered>;
 
-    fn overloaded(&self) -> Answered {
-        server::overloaded("too many connections\n")
+    fn answer(&self, request: Request<Incoming>, slot: Taken) -> Self::Answer {
+        echo(request, self.0.clone(), slot).boxed()
+    }
+
+    fn refuse(&self, why: TooMuch, _: &Request<Incoming>) -> Answered {
+        server::overloaded(&format!("too much: {why:?}\n"))
     }
 }
 
@@ -98,15 +91,12 @@ fn answer_len(review: &[u8]) -> Result<usize> {
     Ok(answer.body.len())
 }
 
-async fn echo(
-    request: Request<Incoming>,
-    answer: Bytes,
-) -> Result<Response<Full<Bytes>>, Infallible> {
+async fn echo(request: Request<Incoming>, answer: Bytes, _slot: Taken) -> Answered {
     let mut body = request.into_body();
     // A body that breaks off is the end of the connection.
     while let Some(Ok(_)) = body.frame().await {}
     let mut response = Response::new(Full::new(answer));
     let json = HeaderValue::from_static("application/json");
     response.headers_mut().insert(CONTENT_TYPE, json);
-    Ok(response)
+    response
 }

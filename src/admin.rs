@@ -2,8 +2,9 @@
 //!
 //! The paths are those of Linkerd's controllers (`pkg/admin/admin.go`).
 
-use std::{convert::Infallible, future::Future, sync::Arc, time::Duration};
+use std::{convert::Infallible, io, sync::Arc, thread, time::Duration};
 
+use arc_swap::ArcSwap;
 use hyper::{
     Method, Request, StatusCode,
     body::Incoming,
@@ -13,7 +14,12 @@ use hyper::{
 };
 use hyper_util::rt::{TokioIo, TokioTimer};
 use metrics::Counter;
-use tokio::{net::TcpStream, sync::Semaphore, time::interval};
+use tokio::{
+    net::TcpStream,
+    runtime,
+    sync::{Semaphore, oneshot},
+    time::interval,
+};
 use tokio_io_timeout::TimeoutStream;
 use tracing::{debug, warn};
 
@@ -21,7 +27,7 @@ use crate::{
     metrics::Exporter,
     profiler,
     readiness::Readiness,
-    server::{Answered, Bound, Socket, plain},
+    server::{Addr, Answered, Bound, Socket, plain},
 };
 
 /// Connections that are served at a time: a kubelet, a few Prometheus servers, a person.
@@ -34,8 +40,10 @@ const UPKEEP_INTERVAL: Duration = Duration::from_millis(500);
 /// What the admin door tells.
 #[derive(Clone)]
 pub struct Admin {
-    /// What `/ready` says.
+    /// Whether `/ready` answers 200.
     pub readiness: Readiness,
+    /// The body of `/ready` while it answers 200.
+    pub ready_text: Arc<ArcSwap<String>>,
     /// What `/metrics` says.
     pub exporter: Exporter,
     /// Whether there is `/debug/pprof/profile`.
@@ -43,8 +51,32 @@ pub struct Admin {
 }
 
 impl Admin {
-    /// Serves until `shutdown` is done.
-    pub async fn serve(self, bound: Bound, shutdown: impl Future<Output = ()>) {
+    /// Binds an address and serves on a thread of its own until `shutdown` is done: a kubelet that
+    /// gets no answer ends the process, whatever the others are busy with.
+    ///
+    /// # Errors
+    /// When the address cannot be bound, or the system gives no thread.
+    pub async fn start(
+        self,
+        addr: String,
+        shutdown: impl Future<Output = ()> + Send + 'static,
+    ) -> io::Result<Addr> {
+        let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+        let (tell, told) = oneshot::channel();
+        let serve = async move {
+            match Bound::bind(&addr).await {
+                Ok(bound) => {
+                    drop(tell.send(Ok(bound.addr().clone())));
+                    self.serve(bound, shutdown).await;
+                }
+                Err(error) => drop(tell.send(Err(error))),
+            }
+        };
+        thread::Builder::new().name("admin".to_owned()).spawn(move || runtime.block_on(serve))?;
+        told.await.map_err(io::Error::other)?
+    }
+
+    async fn serve(self, bound: Bound, shutdown: impl Future<Output = ()>) {
         let served = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         let exporter = self.exporter.clone();
         let upkeep = async move {
@@ -99,7 +131,9 @@ impl Admin {
         }
         match (request.uri().path(), self.has_profiles) {
             ("/ping" | "/live", _) => plain(StatusCode::OK, "pong\n"),
-            ("/ready", _) if self.readiness.is_ready() => plain(StatusCode::OK, "ok\n"),
+            ("/ready", _) if self.readiness.is_ready() => {
+                plain(StatusCode::OK, self.ready_text.load().as_str().to_owned())
+            }
             ("/ready", _) => plain(StatusCode::INTERNAL_SERVER_ERROR, "not ready\n"),
             ("/metrics", _) => {
                 let mut response = plain(StatusCode::OK, self.exporter.render());
@@ -133,5 +167,35 @@ async fn profile(request: &Request<Incoming>) -> Answered {
             response
         }
         Err(error) => plain(StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        future::pending,
+        io::{Read as _, Write as _},
+        net::TcpStream as StdTcpStream,
+    };
+
+    use super::*;
+    use crate::metrics::Registry;
+
+    #[tokio::test]
+    async fn probes_are_answered_while_every_other_thread_is_busy() {
+        let admin = Admin {
+            readiness: Readiness::default(),
+            exporter: Registry::new().exporter(),
+            ready_text: Arc::default(),
+            has_profiles: false,
+        };
+        let addr = admin.start("127.0.0.1:0".to_owned(), pending()).await.expect("a free port");
+        // This blocks the only thread of the runtime.
+        let mut stream = StdTcpStream::connect(addr.to_string()).expect("must be open");
+        stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a timeout");
+        stream.write_all(b"GET /live HTTP/1.1\r\nhost: x\r\n\r\n").expect("must be sent");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("must be answered");
+        assert!(answer.starts_with("HTTP/1.1 200 ") && answer.ends_with("pong\n"), "{answer}");
     }
 }

@@ -10,7 +10,7 @@ use std::{
 
 use clap::{Parser, Subcommand, error::ErrorKind};
 
-use crate::{log, observer::LogStyle};
+use crate::{linkerd::release::Release, log, observer::LogStyle};
 
 mod compare;
 mod config;
@@ -111,6 +111,13 @@ fn usage(error: &clap::Error) -> ExitCode {
     }
 }
 
+/// The version as `proxy-injector` reports it: the releases of Linkerd that it stands in for are not
+/// its own version.
+fn version() -> String {
+    let (oldest, newest) = (Release::stable_2_14(), Release::NEWEST);
+    format!("injectd-{} (linkerd {oldest} to {newest})", env!("CARGO_PKG_VERSION"))
+}
+
 /// Prints an error and the chain of its causes.
 fn complain(error: &dyn Error) {
     note(&format!("error: {}", log::with_causes(error)));
@@ -120,6 +127,11 @@ fn complain(error: &dyn Error) {
 fn note(line: &str) {
     // Nothing can be done about a closed stream here.
     drop(writeln!(io::stderr(), "{line}"));
+}
+
+/// A number with its noun: `1 review`, `2 reviews`.
+fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 impl CommandError {

@@ -10,13 +10,13 @@ use futures_util::{
     future::{BoxFuture, Either},
 };
 use http_body_util::Either as EitherBody;
-use hyper::{Request, Response, body::Incoming, header::CONTENT_TYPE, service::Service};
+use hyper::{Request, Response, body::Incoming};
 use tokio::{
     sync::Semaphore,
     time::{Instant, sleep, timeout_at},
 };
 use tonic::{
-    Status,
+    Code, Status,
     codec::CompressionEncoding,
     server::NamedService,
     service::{Routes, RoutesBuilder},
@@ -28,8 +28,8 @@ use crate::{
     metrics::Refused,
     observer::Observer,
     readiness::Readiness,
-    server::{Answers, Caller, Limits, Room, Shutdown, Signalled},
-    webhook::{MAX_BODY_BYTES, Webhook},
+    server::{Answers, Caller, Limits, Shutdown, Signalled, Taken, TooMuch},
+    webhook::{MAX_BODY_BYTES, Webhook, is_grpc},
 };
 
 mod access;
@@ -37,6 +37,8 @@ mod body;
 mod codec;
 mod deadline;
 mod failure;
+mod holding;
+mod messages;
 mod service;
 
 pub use access::{Access, Callers};
@@ -56,7 +58,8 @@ pub mod v1 {
 use body::Bodies;
 use deadline::Deadline;
 use failure::Failure;
-use service::{Ends, Service as InjectorService};
+use holding::Holding;
+use service::{Call, Ends, Service as InjectorService};
 use v1::injector_server::InjectorServer;
 
 /// What `proto/` describes, for reflection.
@@ -71,8 +74,6 @@ const STREAM: &str = "/InjectStream";
 const SMALL_MESSAGE_BYTES: usize = 16 << 10;
 /// Every caller may ask for it.
 const HEALTH: &str = "/grpc.health.v1.Health/";
-/// What every message of gRPC over HTTP/2 has for a content type, or begins with.
-const GRPC_CONTENT_TYPE: &[u8] = b"application/grpc";
 
 /// The services of the gRPC door.
 #[derive(Clone)]
@@ -81,7 +82,7 @@ pub struct Grpc {
     /// Health and reflection.
     others: Routes,
     access: Arc<Access>,
-    bodies: Bodies,
+    body_timeout: Duration,
     observer: Arc<Observer>,
     caller: Arc<Caller>,
 }
@@ -118,14 +119,12 @@ impl Grpc {
         let (reporter, health) = tonic_health::server::health_reporter();
         tokio::spawn(follow(readiness, reporter, closing(&shutdown, limits)));
         let observer = Arc::new(observer);
-        let requests = Semaphore::new(limits.max_requests as usize);
-        let bodies = Bodies::new(Room::new(limits.max_body_memory), limits.body_timeout);
+        let messages = Semaphore::new(limits.max_requests as usize);
         let ends: Ends = {
             let (shutdown, limits) = (shutdown, limits.clone());
             Arc::new(move || closing(&shutdown, &limits))
         };
-        let service =
-            InjectorService::new(injector, Arc::clone(&observer), requests, bodies.clone(), ends);
+        let service = InjectorService::new(injector, Arc::clone(&observer), messages, ends);
         let injector_server = InjectorServer::new(service)
             .accept_compressed(CompressionEncoding::Gzip)
             .max_decoding_message_size(MAX_BODY_BYTES);
@@ -146,7 +145,7 @@ impl Grpc {
             injector: injector_server,
             others: others.routes().prepare(),
             access,
-            bodies,
+            body_timeout: limits.body_timeout,
             observer,
             caller: Arc::default(),
         }
@@ -159,8 +158,8 @@ impl Grpc {
     }
 
     async fn answer(mut self, request: Request<Incoming>) -> Response<tonic::body::Body> {
-        let deadline = Deadline::of(request.headers());
-        let end = deadline.at(Instant::now());
+        let (deadline, begin) = (Deadline::of(request.headers()), Instant::now());
+        let end = deadline.at(begin);
         let path = request.uri().path();
         let service = path.strip_prefix('/').and_then(|path| path.strip_prefix(SERVICE));
         let method = service.filter(|method| method.starts_with('/'));
@@ -181,8 +180,10 @@ impl Grpc {
                 return Status::from(failure).into_http();
             }
         }
-        let mut request = request.map(|body| self.bodies.bounded(body));
-        request.extensions_mut().insert(deadline);
+        let metrics = self.observer.metrics.clone();
+        let bodies = Bodies::new(self.caller.room.clone(), self.body_timeout, metrics);
+        let mut request = request.map(|body| bodies.bounded(body));
+        request.extensions_mut().insert(Call { deadline, begin, bodies });
         let answered = if is_injection {
             Either::Left(infallible(tower::Service::call(&mut self.injector, request)))
         } else {
@@ -246,57 +247,63 @@ async fn tell(readiness: &Readiness, reporter: &HealthReporter) -> Infallible {
     }
 }
 
-impl Service<Request<Incoming>> for Grpc {
-    type Response = Response<tonic::body::Body>;
-    type Error = Infallible;
-    type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
-
-    fn call(&self, request: Request<Incoming>) -> Self::Future {
-        self.clone().answer(request).map(Ok).boxed()
-    }
-}
-
 impl Answers for Grpc {
-    type Body = tonic::body::Body;
+    type Body = Holding;
+    type Answer = BoxFuture<'static, Response<Holding>>;
+
+    fn answer(&self, request: Request<Incoming>, slot: Taken) -> Self::Answer {
+        let (answer, room) = (self.clone().answer(request), self.caller.room.clone());
+        answer.map(|response| response.map(|body| Holding::new(body, slot, room))).boxed()
+    }
 
     fn of_caller(self, caller: Caller) -> Self {
         Self { caller: Arc::new(caller), ..self }
     }
 
-    fn overloaded(&self) -> Response<Self::Body> {
-        Status::from(Failure::overloaded("too many connections")).into_http()
-    }
-}
-
-type BothBody = EitherBody<<Webhook as Answers>::Body, tonic::body::Body>;
-
-impl Service<Request<Incoming>> for WebhookAndGrpc {
-    type Response = Response<BothBody>;
-    type Error = Infallible;
-    type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
-
-    fn call(&self, request: Request<Incoming>) -> Self::Future {
-        let content_type = request.headers().get(CONTENT_TYPE);
-        let is_grpc = content_type.is_some_and(|it| it.as_bytes().starts_with(GRPC_CONTENT_TYPE));
-        let answered = if is_grpc {
-            let answered = self.grpc.call(request);
-            Either::Left(answered.map(|it| it.map(|response| response.map(EitherBody::Right))))
-        } else {
-            let answered = self.webhook.call(request);
-            Either::Right(answered.map(|it| it.map(|response| response.map(EitherBody::Left))))
+    fn refuse(&self, why: TooMuch, _: &Request<Incoming>) -> Response<Holding> {
+        let metrics = &self.observer.metrics;
+        let failure = match why {
+            TooMuch::Connections => Failure::overloaded("too many connections"),
+            TooMuch::Requests => {
+                metrics.refused(Refused::Requests);
+                Failure::overloaded("too many requests at a time")
+            }
+            TooMuch::Header => {
+                metrics.refused(Refused::Header);
+                Failure::new(Code::ResourceExhausted, "the metadata is too large")
+            }
         };
-        answered.boxed()
+        let (slot, room) = Default::default();
+        Status::from(failure).into_http().map(|body| Holding::new(body, slot, room))
     }
 }
+
+type BothBody = EitherBody<<Webhook as Answers>::Body, Holding>;
 
 impl Answers for WebhookAndGrpc {
     type Body = BothBody;
+    type Answer = BoxFuture<'static, Response<BothBody>>;
 
-    fn of_caller(self, caller: Caller) -> Self {
-        Self { grpc: self.grpc.of_caller(caller), ..self }
+    fn answer(&self, request: Request<Incoming>, slot: Taken) -> Self::Answer {
+        if is_grpc(request.headers()) {
+            let answer = Answers::answer(&self.grpc, request, slot);
+            answer.map(|response| response.map(EitherBody::Right)).boxed()
+        } else {
+            let answer = self.webhook.answer(request, slot);
+            answer.map(|response| response.map(EitherBody::Left)).boxed()
+        }
     }
 
-    fn overloaded(&self) -> Response<Self::Body> {
-        self.webhook.overloaded().map(EitherBody::Left)
+    fn of_caller(self, caller: Caller) -> Self {
+        let webhook = self.webhook.of_caller(caller.clone());
+        Self { webhook, grpc: self.grpc.of_caller(caller) }
+    }
+
+    fn refuse(&self, why: TooMuch, request: &Request<Incoming>) -> Response<Self::Body> {
+        if is_grpc(request.headers()) {
+            self.grpc.refuse(why, request).map(EitherBody::Right)
+        } else {
+            self.webhook.refuse(why, request).map(EitherBody::Left)
+        }
     }
 }

@@ -19,12 +19,19 @@ use crate::{
     },
     metrics::CacheMetrics,
     namespaces::{Annotations, NamespaceError, Namespaces},
-    outcome::{Event, InvolvedObject, Outcome, Regarding, SkipReasons, Verdict, Workload},
+    outcome::{
+        Event, InvolvedObject, Outcome, Regarding, SkipReasons, Verdict, Warnings, Workload,
+        bounded_denial, bounded_name,
+    },
     patch::{Reply, Segment, Sink, write_add, write_add_string},
     pod::{Kind, Metadata, Object, POD_TEMPLATE_HASH, Spec, Text},
     review::{self, DecodeError, Request, Subject},
     workloads::Workloads,
 };
+
+mod owner;
+
+use self::owner::owner_kind;
 
 /// How a denial begins for an object with a wrong type in a field that is read.
 pub const UNREADABLE_OBJECT: &str = "the object cannot be understood";
@@ -163,7 +170,7 @@ impl Injector {
         reply: &mut impl Reply,
     ) -> Result<Outcome<'a>, ReviewError> {
         let snapshot = self.snapshot.load_full();
-        let mut outcome = Outcome::of(request, snapshot.generation);
+        let mut outcome = Outcome::of(request, &snapshot);
         match &request.subject {
             Subject::Absent => reply.allow(),
             Subject::Unreadable(error) => {
@@ -218,27 +225,15 @@ impl Injector {
                 }
                 review.inject(pod, workload, &overrides, &self.template_metrics, reply, outcome);
             }
-            _ => review.leave_alone(&overrides, reply, outcome),
+            _ => {
+                if request.kind == Kind::Pod {
+                    let known = known.workload.as_ref();
+                    outcome.owner_kind = self.kind_of_skipped_owner(request, object, known).await;
+                }
+                review.leave_alone(&overrides, reply, outcome);
+            }
         }
         Ok(())
-    }
-
-    /// The workload that an injected pod is labelled after.
-    async fn workload_of<'a>(
-        &'a self,
-        request: &Request<'a>,
-        object: &Object<'a>,
-        deadline: Option<Instant>,
-    ) -> Result<Option<Workload<'a>>, ReviewError> {
-        if request.kind != Kind::Pod {
-            let kind = Cow::Borrowed(request.kind.as_str());
-            let name = object.metadata.name.0.clone();
-            return Ok(Some(Workload { kind, name, object_uid: Cow::Borrowed("") }));
-        }
-        let Some(owner) = object.metadata.owner() else { return Ok(None) };
-        let hash = object.metadata.labels.get(POD_TEMPLATE_HASH);
-        let workload = self.workloads.resolve(&request.namespace, owner, hash, deadline).await;
-        workload.map(Some).map_err(|error| ReviewError::Owner(owner.name.to_string(), error))
     }
 }
 
@@ -298,10 +293,8 @@ impl<'a> Review<'_, 'a> {
         outcome: &mut Outcome<'a>,
     ) {
         let metadata = &self.object.metadata;
-        let regarding = metadata.owner().cloned().map(|owner| {
-            let pod_template_hash = metadata.labels.get(POD_TEMPLATE_HASH).map(Text::owned);
-            Regarding::Owner { owner, pod_template_hash }
-        });
+        let hash = metadata.labels.get(POD_TEMPLATE_HASH);
+        let regarding = metadata.owner().cloned().map(|owner| Regarding::owner(owner, hash));
         outcome.event = regarding.and_then(|it| self.event(it, outcome.reasons));
         let Some(ports) = self.opaque_ports_to_add(overrides) else {
             if self.request.kind == Kind::Pod {
@@ -326,8 +319,8 @@ impl<'a> Review<'_, 'a> {
         }
         let defaults = &snapshot.default_opaque_ports;
         let ports = match request.kind {
-            Kind::Pod => defaults.of_pod(snapshot.port_rules, &object.spec),
-            Kind::Service => defaults.of_service(&object.spec.ports),
+            Kind::Pod => defaults.of_pod(snapshot.port_rules, &object.spec.pod),
+            Kind::Service => defaults.of_service(&object.spec.other.ports),
             Kind::Workload(_) | Kind::CronJob | Kind::Other => return None,
         };
         (!ports.is_empty()).then_some(Cow::Owned(ports))
@@ -337,7 +330,8 @@ impl<'a> Review<'_, 'a> {
     fn event(self, regarding: Regarding<'a>, reasons: SkipReasons) -> Option<Event<'a>> {
         let is_due = self.request.kind == Kind::Pod && !self.request.dry_run;
         let namespace = self.request.namespace.clone();
-        is_due.then_some(Event { namespace, regarding, reasons })
+        let event = Event { namespace, regarding, reasons };
+        (is_due && event.is_bounded()).then_some(event)
     }
 }
 
@@ -354,29 +348,22 @@ fn annotation_patch(is_first: bool, ports: &str) -> Segment {
 }
 
 fn deny(reply: &mut impl Reply, outcome: &mut Outcome<'_>, reason: Cow<'static, str>) {
+    let reason = bounded_denial(reason);
     reply.deny(&reason);
     outcome.verdict = Verdict::Denied;
     outcome.denial = Some(reason);
 }
 
-/// The kind of an owner if it is of those that own pods, else nothing.
-fn owner_kind(kind: &str) -> &'static str {
-    match Kind::of(kind) {
-        kind @ (Kind::Workload(_) | Kind::CronJob) => kind.as_str(),
-        Kind::Pod | Kind::Service | Kind::Other => "",
-    }
-}
-
 impl<'a> Outcome<'a> {
-    fn of(request: &Request<'a>, generation: u64) -> Self {
+    fn of(request: &Request<'a>, snapshot: &Snapshot) -> Self {
         let name = match &request.subject {
-            Subject::Object(object) => object.metadata.name_or_prefix().clone(),
+            Subject::Object(object) => bounded_name(object.metadata.name_or_prefix()),
             Subject::Absent | Subject::Unreadable(_) => Text::default(),
         };
         Self {
             uid: request.uid.clone(),
             kind: request.kind,
-            namespace: request.namespace.clone(),
+            namespace: bounded_name(&request.namespace),
             name,
             owner_kind: match (&request.subject, request.kind) {
                 (Subject::Object(object), Kind::Pod) => match object.metadata.owner() {
@@ -389,9 +376,10 @@ impl<'a> Outcome<'a> {
             verdict: Verdict::Allowed,
             reasons: SkipReasons::default(),
             denial: None,
-            warnings: Vec::new(),
+            warnings: Warnings::default(),
             event: None,
-            generation,
+            generation: snapshot.generation,
+            release: snapshot.release,
         }
     }
 }

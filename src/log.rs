@@ -31,7 +31,9 @@ use tracing_subscriber::{
     util::{SubscriberInitExt as _, TryInitError},
 };
 
-use crate::json;
+mod strings;
+
+use self::strings::{write_json, write_text};
 
 /// How long lines may wait for more to come.
 const LINGER: Duration = Duration::from_millis(10);
@@ -39,6 +41,12 @@ const LINGER: Duration = Duration::from_millis(10);
 const LAST_WORDS_TIMEOUT: Duration = Duration::from_secs(1);
 /// Room for lines that wait; a reader who is that far behind does not get the rest.
 const MAX_WAITING_BYTES: usize = 1 << 20;
+/// Longest value of a field, in bytes: a caller may name its objects at any length, and a line is
+/// for finding them. Messages are the program's own and stay whole.
+const MAX_FIELD_BYTES: usize = 4 << 10;
+
+/// The field that tracing keeps an event's message in.
+const MESSAGE: &str = "message";
 
 /// How a line is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -233,7 +241,7 @@ impl Line {
                 whole.extend_from_slice(b"{\"level\":\"");
                 whole.extend_from_slice(level_name(level).as_bytes());
                 whole.extend_from_slice(b"\",\"msg\":");
-                json::write_string(whole, message);
+                write_json(whole, message);
                 whole.extend_from_slice(fields);
                 whole.extend_from_slice(b",\"time\":\"");
                 whole.extend_from_slice(time.as_bytes());
@@ -263,7 +271,7 @@ impl Fields<'_> {
             }
             Format::Json => {
                 out.push(b',');
-                json::write_string(out, field.name());
+                write_json(out, field.name());
                 out.push(b':');
             }
         }
@@ -273,19 +281,25 @@ impl Fields<'_> {
     fn number(&mut self, field: &Field, value: impl fmt::Display) {
         write!(self.name(field), "{value}").expect("memory must take text");
     }
-}
 
-impl Visit for Fields<'_> {
-    fn record_str(&mut self, field: &Field, value: &str) {
-        if field.name() == "message" {
-            self.line.message.push_str(value);
-            return;
-        }
+    fn string(&mut self, field: &Field, value: &str) {
         let format = self.format;
         let out = self.name(field);
         match format {
             Format::Text => write_text(out, value),
-            Format::Json => json::write_string(out, value),
+            Format::Json => write_json(out, value),
+        }
+    }
+}
+
+impl Visit for Fields<'_> {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        if field.name() == MESSAGE {
+            self.line.message.push_str(value);
+        } else if value.len() <= MAX_FIELD_BYTES {
+            self.string(field, value);
+        } else {
+            self.record_debug(field, &format_args!("{value}"));
         }
     }
 
@@ -302,11 +316,41 @@ impl Visit for Fields<'_> {
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        if field.name() == MESSAGE {
+            return write!(self.line.message, "{value:?}").expect("a string must take text");
+        }
         let mut text = mem::take(&mut self.line.value);
         text.clear();
-        write!(text, "{value:?}").expect("a string must take text");
-        self.record_str(field, &text);
+        let mut cut = Cut { text: &mut text, is_full: false };
+        // It fails where the value is cut.
+        let _ = write!(cut, "{value:?}");
+        self.string(field, &text);
         self.line.value = text;
+    }
+}
+
+/// Takes a value up to its limit and marks where it is cut.
+struct Cut<'s> {
+    text: &'s mut String,
+    is_full: bool,
+}
+
+impl fmt::Write for Cut<'_> {
+    fn write_str(&mut self, part: &str) -> fmt::Result {
+        let Self { text, is_full } = self;
+        // Some values go on writing after a failure.
+        if *is_full {
+            return Err(fmt::Error);
+        }
+        let room = MAX_FIELD_BYTES - text.len();
+        if part.len() <= room {
+            text.push_str(part);
+            return Ok(());
+        }
+        text.push_str(&part[..part.floor_char_boundary(room)]);
+        text.push('…');
+        *is_full = true;
+        Err(fmt::Error)
     }
 }
 
@@ -333,19 +377,6 @@ fn level_name(level: Level) -> &'static str {
         Level::INFO => "info",
         Level::DEBUG => "debug",
         Level::TRACE => "trace",
-    }
-}
-
-/// As logrus: in quotes unless every character is harmless.
-fn write_text(out: &mut Vec<u8>, text: &str) {
-    let is_harmless = |byte: u8| {
-        byte.is_ascii_alphanumeric()
-            || matches!(byte, b'-' | b'.' | b'_' | b'/' | b'@' | b'^' | b'+')
-    };
-    if !text.is_empty() && text.bytes().all(is_harmless) {
-        out.extend_from_slice(text.as_bytes());
-    } else {
-        write!(out, "{text:?}").expect("memory must take text");
     }
 }
 

@@ -17,8 +17,11 @@ use metrics::{
 };
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 
+mod families;
+mod process;
 mod reviews;
 
+use self::families::{FAMILIES, Kind};
 pub use reviews::{Refused, ReviewMetrics};
 
 /// Bounds of the histogram of durations, in seconds.
@@ -27,11 +30,13 @@ const DURATION_BOUNDS: [f64; 14] = [
     2.0, 10.0,
 ];
 
+type Labels = Vec<(&'static str, String)>;
+
 /// Everything that is counted.
 #[derive(Debug)]
 pub struct Registry {
     recorder: PrometheusRecorder,
-    infos: Mutex<HashMap<&'static str, String>>,
+    infos: Mutex<HashMap<&'static str, Labels>>,
 }
 
 /// Writes what was counted; cheap to copy.
@@ -135,60 +140,25 @@ impl Registry {
         self.register(|| gauge!(name, labels).set(value));
     }
 
-    /// Sets the gauge that is 1 for the value a label has now, and 0 for those it had.
-    pub fn set_info(&self, name: &'static str, label: &'static str, value: String) {
+    /// Sets the gauge that is 1 for the labels something has now, and 0 for those it had.
+    pub fn set_info(&self, name: &'static str, labels: &Labels) {
         let mut infos = self.infos.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(before) = infos.insert(name, value.clone()) {
-            self.set(name, &[(label, before)], 0.0);
+        let before = infos.insert(name, labels.clone());
+        if let Some(before) = before.filter(|before| before != labels) {
+            self.set(name, &before, 0.0);
         }
-        self.set(name, &[(label, value)], 1.0);
+        self.set(name, labels, 1.0);
     }
 
     fn describe(&self) {
         self.register(|| {
-            describe_counter!(
-                "injectd_reviews_total",
-                "Reviews answered, by door, kind and verdict."
-            );
-            describe_counter!("injectd_skips_total", "Reasons not to inject.");
-            describe_counter!("injectd_warnings_total", "Annotations that were ignored.");
-            describe_counter!(
-                "injectd_requests_refused_total",
-                "Requests without a review for an answer."
-            );
-            describe_counter!("injectd_panics_total", "Reviews that failed because of a bug.");
-            describe_counter!("injectd_connections_total", "Connections accepted.");
-            describe_counter!(
-                "injectd_connections_refused_total",
-                "Connections beyond --max-connections."
-            );
-            describe_counter!("injectd_handshakes_failed_total", "TLS handshakes that failed.");
-            describe_counter!("injectd_reloads_total", "Files that changed, by what and result.");
-            describe_gauge!("injectd_connections", "Connections open.");
-            describe_counter!("injectd_connections_failed_total", "Connections that ended early.");
-            describe_counter!("injectd_accept_errors_total", "Connections that were not accepted.");
-            describe_gauge!("injectd_reload_refused", "1 as long as changed files are refused.");
-            describe_histogram!("injectd_review_duration_seconds", "Time from header to answer.");
-            describe_counter!(
-                "proxy_inject_admission_requests_total",
-                "Admission requests, as Linkerd counts them."
-            );
-            describe_counter!(
-                "proxy_inject_admission_responses_total",
-                "Admission responses, as Linkerd counts them."
-            );
-            describe_gauge!("injectd_reviews_in_flight", "Reviews being answered.");
-            describe_gauge!("injectd_config_generation", "Configurations taken over so far.");
-            describe_gauge!("injectd_config_info", "The Linkerd release that is spoken.");
-            describe_gauge!("injectd_build_info", "The version of injectd.");
-            describe_gauge!(
-                "injectd_certificate_expiry_timestamp_seconds",
-                "When the webhook's certificate expires, in seconds since 1970."
-            );
-            describe_gauge!("injectd_cache_entries", "Entries that a cache holds.");
-            describe_counter!("injectd_events_total", "Events for pods, by what became of them.");
-            describe_counter!("injectd_cache_hits_total", "Entries found in a cache.");
-            describe_counter!("injectd_cache_misses_total", "Entries not found in a cache.");
+            for (name, kind, help) in FAMILIES {
+                match kind {
+                    Kind::Counter => describe_counter!(name, help),
+                    Kind::Gauge => describe_gauge!(name, help),
+                    Kind::Histogram => describe_histogram!(name, help),
+                }
+            }
         });
     }
 }
@@ -203,7 +173,9 @@ impl Exporter {
     /// The text that Prometheus reads.
     #[must_use]
     pub fn render(&self) -> String {
-        self.0.render()
+        let mut text = self.0.render();
+        process::write(&mut text);
+        text
     }
 
     /// Has to be done at least every second: folds what histograms have seen.
@@ -377,5 +349,63 @@ impl Default for EventMetrics {
             no_object: result("no_object"),
             failed: result("failed"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::HashSet, sync::Arc};
+
+    use super::*;
+
+    /// The second word of comments of this kind.
+    fn named(text: &str, comment: &str) -> HashSet<String> {
+        let lines = text.lines().filter_map(|line| line.strip_prefix(comment));
+        lines.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn every_family_has_help() {
+        let registry = Arc::new(Registry::new());
+        drop(ConnectionMetrics::register(&registry, "webhook"));
+        drop(CacheMetrics::register(&registry, "templates"));
+        drop(WatchMetrics::register(&registry, "namespaces"));
+        drop(ReloadMetrics::register(&registry, "config"));
+        drop(EventMetrics::register(&registry));
+        drop(ReviewMetrics::register(&registry, "webhook"));
+        let text = registry.exporter().render();
+        assert_eq!(named(&text, "# TYPE "), named(&text, "# HELP "));
+        assert!(text.contains("# HELP injectd_watch_failing "), "{text}");
+    }
+
+    #[test]
+    fn the_process_is_measured_when_it_is_asked() {
+        let exporter = Registry::new().exporter();
+        let value = |name: &str| -> f64 {
+            let text = exporter.render();
+            let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+            line.and_then(|line| line.parse().ok()).unwrap_or_else(|| panic!("{name} in {text}"))
+        };
+        let descriptors = value("process_open_fds");
+        let open = [(); 64].map(|()| std::fs::File::open("/dev/null").expect("a file"));
+        assert!(value("process_open_fds") >= descriptors + 1.0);
+        drop(open);
+        assert!(value("process_cpu_seconds_total") >= 0.0);
+        let resident = value("process_resident_memory_bytes");
+        assert!(resident > 1e5 && resident < value("process_virtual_memory_bytes"));
+        assert!(value("process_max_fds") >= descriptors);
+        let now = UNIX_EPOCH.elapsed().unwrap_or_default().as_secs_f64();
+        let age = now - value("process_start_time_seconds");
+        assert!((-2.0..86_400.0).contains(&age), "{age}");
+    }
+
+    #[test]
+    fn every_family_is_in_the_documentation() {
+        let documentation = include_str!("../docs/operations.md");
+        let process = named(&Registry::new().exporter().render(), "# TYPE ");
+        let names = FAMILIES.iter().map(|&(name, ..)| name.to_owned()).chain(process);
+        let missing: Vec<_> =
+            names.filter(|name| !documentation.contains(&format!("`{name}`"))).collect();
+        assert!(missing.is_empty(), "{missing:?}");
     }
 }

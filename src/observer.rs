@@ -48,8 +48,8 @@ impl Observer {
 fn tell_in_a_line(outcome: &Outcome<'_>) {
     let Outcome { kind, namespace, name, verdict, .. } = outcome;
     let (kind, verdict, namespace, name) = (kind.as_str(), verdict.as_str(), &**namespace, &**name);
-    for warning in &outcome.warnings {
-        warn!(name, namespace, %warning, "ignored");
+    for warning in outcome.warnings.lines() {
+        warn!(name, namespace, warning, "ignored");
     }
     // As a string it need not be formatted.
     let message = "reviewed";

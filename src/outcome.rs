@@ -2,9 +2,27 @@
 //!
 //! Not for deciding: these are results, borrowed from the body that was reviewed.
 
-use std::{borrow::Cow, fmt, marker::PhantomData};
+use std::{borrow::Cow, marker::PhantomData};
 
-use crate::pod::{Kind, OwnerReference, Text};
+use crate::{
+    linkerd::release::Release,
+    pod::{Kind, OwnerReference, Text},
+};
+
+mod bounded;
+mod warnings;
+
+pub use bounded::{bounded, bounded_denial, bounded_name};
+pub use warnings::{MAX_WARNINGS, Warning, Warnings};
+
+/// Longest reason of a denial: people read it, and it may quote what the caller sent.
+pub const MAX_DENIAL_BYTES: usize = 1 << 10;
+/// Longest name of an object in Kubernetes (a DNS subdomain).
+pub const MAX_NAME_BYTES: usize = 253;
+/// Longest namespace, kind and value of a label in Kubernetes (a DNS label).
+pub const MAX_LABEL_BYTES: usize = 63;
+/// Longest uid of an owner that gets events: a UUID has 36 bytes, and nothing else makes uids.
+pub const MAX_OWNER_UID_BYTES: usize = 128;
 
 /// What was decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -46,15 +64,6 @@ pub enum SkipReason {
 /// A set of skip reasons.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct SkipReasons(u8);
-
-/// An annotation that was ignored, or understood in part.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Warning {
-    /// The annotation's key.
-    pub annotation: &'static str,
-    /// What was wrong with its value and what became of it.
-    pub problem: String,
-}
 
 /// An object that an event is about, or that a label names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -128,11 +137,13 @@ pub struct Outcome<'a> {
     /// Why the object was refused.
     pub denial: Option<Cow<'static, str>>,
     /// Annotations that were ignored.
-    pub warnings: Vec<Warning>,
+    pub warnings: Warnings,
     /// The event to send.
     pub event: Option<Event<'a>>,
     /// The configuration that was in force, counted from 1.
     pub generation: u64,
+    /// The release that the configuration speaks.
+    pub release: Release,
 }
 
 // === impl Verdict ===
@@ -212,9 +223,35 @@ impl SkipReasons {
     }
 }
 
+// === impl Regarding ===
+
+impl<'a> Regarding<'a> {
+    /// The direct owner of a pod whose label for the hash of its template is `hash`; one that is too
+    /// long for a label does not count.
+    #[must_use]
+    pub fn owner(owner: OwnerReference<'a>, hash: Option<&str>) -> Self {
+        let hash = hash.filter(|hash| hash.len() <= MAX_LABEL_BYTES);
+        Self::Owner { owner, pod_template_hash: hash.map(Text::owned) }
+    }
+}
+
 // === impl Event ===
 
 impl Event<'_> {
+    /// Whether every part is as short as Kubernetes allows: events wait in a queue, and an owner
+    /// with longer ones cannot exist.
+    #[must_use]
+    pub fn is_bounded(&self) -> bool {
+        let (kind, name, object_uid): (&str, &str, &str) = match &self.regarding {
+            Regarding::Workload(Workload { kind, name, object_uid }) => (kind, name, object_uid),
+            Regarding::Owner { owner, .. } => (&owner.kind, &owner.name, &owner.owner_uid),
+        };
+        self.namespace.len() <= MAX_LABEL_BYTES
+            && kind.len() <= MAX_LABEL_BYTES
+            && name.len() <= MAX_NAME_BYTES
+            && object_uid.len() <= MAX_OWNER_UID_BYTES
+    }
+
     /// An event that outlives the review.
     #[must_use]
     pub fn to_static(&self) -> Event<'static> {
@@ -254,10 +291,47 @@ impl InvolvedObject<'_> {
     }
 }
 
-// === impl Warning ===
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl fmt::Display for Warning {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.annotation, self.problem)
+    #[test]
+    fn an_event_is_bounded_by_what_kubernetes_allows() {
+        let is_bounded = |namespace: usize, kind: usize, name: usize, uid: usize| {
+            let text = |length| "a".repeat(length);
+            let owner = OwnerReference {
+                kind: Text(text(kind).into()),
+                name: Text(text(name).into()),
+                owner_uid: Text(text(uid).into()),
+                borrowed: PhantomData,
+            };
+            let workload = Workload {
+                kind: text(kind).into(),
+                name: text(name).into(),
+                object_uid: text(uid).into(),
+            };
+            [Regarding::Owner { owner, pod_template_hash: None }, Regarding::Workload(workload)]
+                .map(|regarding| {
+                    let namespace = Text(text(namespace).into());
+                    Event { namespace, regarding, reasons: SkipReasons::default() }.is_bounded()
+                })
+        };
+        assert_eq!(is_bounded(63, 63, 253, 128), [true; 2]);
+        assert_eq!(is_bounded(64, 1, 1, 1), [false; 2]);
+        assert_eq!(is_bounded(1, 64, 1, 1), [false; 2]);
+        assert_eq!(is_bounded(1, 1, 254, 1), [false; 2]);
+        assert_eq!(is_bounded(1, 1, 1, 129), [false; 2]);
+    }
+
+    #[test]
+    fn a_hash_too_long_for_a_label_does_not_count() {
+        let hash_of =
+            |length| match Regarding::owner(OwnerReference::default(), Some(&"a".repeat(length))) {
+                Regarding::Owner { pod_template_hash, .. } => {
+                    pod_template_hash.map(|hash| hash.len())
+                }
+                Regarding::Workload(_) => None,
+            };
+        assert_eq!((hash_of(63), hash_of(64)), (Some(63), None));
     }
 }

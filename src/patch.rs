@@ -296,17 +296,21 @@ pub fn write_add(out: &mut Vec<u8>, prefix: &str, path: &str, value: &[u8]) {
     out.push(b'}');
 }
 
-/// Appends an `add` operation of a string at `parent`/`key`; the key's `/` becomes `~1`.
+/// Appends an `add` operation of a string at `parent`/`key`; in the key `~` becomes `~0` and `/`
+/// becomes `~1` (RFC 6901).
 pub fn write_add_string(out: &mut Vec<u8>, prefix: &str, parent: &str, key: &str, value: &str) {
     out.extend_from_slice(br#"{"op":"add","path":""#);
     out.extend_from_slice(prefix.as_bytes());
     out.extend_from_slice(parent.as_bytes());
     out.push(b'/');
-    for (index, piece) in key.split('/').enumerate() {
-        if index > 0 {
-            out.extend_from_slice(b"~1");
+    for piece in key.split_inclusive(['~', '/']) {
+        let plain = piece.trim_end_matches(['~', '/']);
+        json::write_escaped(out, plain);
+        match &piece[plain.len()..] {
+            "~" => out.extend_from_slice(b"~0"),
+            "/" => out.extend_from_slice(b"~1"),
+            _ => {}
         }
-        json::write_escaped(out, piece);
     }
     out.extend_from_slice(br#"","value":"#);
     json::write_string(out, value);
@@ -342,13 +346,21 @@ mod tests {
     }
 
     #[test]
-    fn a_slash_in_a_key_is_escaped_in_the_path() {
-        let mut out = Vec::new();
-        write_add_string(&mut out, "/spec/template", "/metadata/labels", "a.b/c", "x\"y");
-        assert_eq!(
-            String::from_utf8(out).expect("utf-8"),
-            r#"{"op":"add","path":"/spec/template/metadata/labels/a.b~1c","value":"x\"y"}"#
-        );
+    fn a_key_is_escaped_in_the_path() {
+        for (key, path) in [
+            ("a.b/c", "a.b~1c"),
+            ("a~1b/c~", "a~01b~1c~0"),
+            ("~/~", "~0~1~0"),
+            ("//", "~1~1"),
+            ("", ""),
+        ] {
+            let mut out = Vec::new();
+            write_add_string(&mut out, "/spec/template", "/metadata/labels", key, "x\"y");
+            let expected = format!(
+                r#"{{"op":"add","path":"/spec/template/metadata/labels/{path}","value":"x\"y"}}"#
+            );
+            assert_eq!(String::from_utf8(out).expect("utf-8"), expected);
+        }
     }
 
     #[test]

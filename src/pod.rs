@@ -10,10 +10,12 @@ use smallvec::SmallVec;
 
 mod collections;
 mod view;
+mod workload;
 
 pub use collections::{Containers, List, ServiceAccountMount, TextMap};
 pub(crate) use view::view;
 pub use view::{Anything, HasItems, Integer, IntegerOrName, Presence, Text};
+pub use workload::{JobSpec, JobTemplate, ObjectSpec, OtherSpec, Template};
 
 /// Where the kubelet mounts a service account's token.
 pub const SERVICE_ACCOUNT_MOUNT_PATH: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
@@ -44,7 +46,7 @@ view! {
         /// The object's own metadata.
         metadata: Metadata<'a> = "metadata",
         /// The spec of whatever kind it is.
-        spec: Spec<'a> = "spec",
+        spec: ObjectSpec<'a> = "spec",
     }
 }
 
@@ -99,42 +101,18 @@ view! {
 }
 
 view! {
-    /// The fields of a pod spec, of a workload spec and of a service spec.
+    /// The fields of a pod spec.
     pub struct Spec {
-        /// Pod: shares the network of its node.
+        /// Shares the network of its node.
         host_network: Option<bool> = "hostNetwork",
-        /// Pod: whether the token of the service account is mounted.
+        /// Whether the token of the service account is mounted.
         automount_service_account_token: Option<bool> = "automountServiceAccountToken",
-        /// Pod: whether there are volumes.
+        /// Whether there are volumes.
         volumes: HasItems = "volumes",
-        /// Pod: init containers.
+        /// Init containers.
         init_containers: List<Container<'a>, 0> = "initContainers",
-        /// Pod: regular containers.
+        /// Regular containers.
         containers: Containers<'a> = "containers",
-        /// Service: its ports.
-        ports: List<ServicePort<'a>, 0> = "ports",
-        /// Workload: its pod template.
-        template: Option<Box<Template<'a>>> = "template",
-        /// `CronJob`: its job template.
-        job_template: Option<Box<JobTemplate<'a>>> = "jobTemplate",
-    }
-}
-
-view! {
-    /// A pod template.
-    pub struct Template {
-        /// Metadata of the pods to come.
-        metadata: Metadata<'a> = "metadata",
-        /// Their spec.
-        spec: Spec<'a> = "spec",
-    }
-}
-
-view! {
-    /// The job template of a `CronJob`.
-    pub struct JobTemplate {
-        /// The spec of the jobs to come.
-        spec: Spec<'a> = "spec",
     }
 }
 
@@ -282,12 +260,14 @@ impl Kind {
 impl<'a> Object<'a> {
     /// Gives a workload without its template an empty one, as Go's decoder does.
     pub(crate) fn complete_template(&mut self, kind: Kind) {
-        let spec = match kind {
-            Kind::Workload(_) => &mut self.spec,
-            Kind::CronJob => &mut self.spec.job_template.get_or_insert_default().spec,
+        let template = match kind {
+            Kind::Workload(_) => &mut self.spec.other.template,
+            Kind::CronJob => {
+                &mut self.spec.other.job_template.get_or_insert_default().spec.template
+            }
             Kind::Pod | Kind::Service | Kind::Other => return,
         };
-        spec.template.get_or_insert_default();
+        template.get_or_insert_default();
     }
 
     /// The metadata and spec of the pod: the object's own, or its template's.
@@ -296,9 +276,9 @@ impl<'a> Object<'a> {
     #[must_use]
     pub fn pod(&self, kind: Kind) -> Option<(&Metadata<'a>, &Spec<'a>)> {
         let template = match kind {
-            Kind::Pod => return Some((&self.metadata, &self.spec)),
-            Kind::Workload(_) => self.spec.template.as_deref()?,
-            Kind::CronJob => self.spec.job_template.as_deref()?.spec.template.as_deref()?,
+            Kind::Pod => return Some((&self.metadata, &self.spec.pod)),
+            Kind::Workload(_) => self.spec.other.template.as_deref()?,
+            Kind::CronJob => self.spec.other.job_template.as_deref()?.spec.template.as_deref()?,
             Kind::Service | Kind::Other => return None,
         };
         Some((&template.metadata, &template.spec))

@@ -1,10 +1,10 @@
-//! Reading files again when they change.
+//! Reading files again when they change, and at SIGHUP.
 //!
-//! A mounted `ConfigMap` or `Secret` is swapped through the symbolic link `..data` beside its files;
-//! files that are mounted by themselves are told by size, time and inode, and left alone until they
-//! have not changed for a while.
+//! A mounted `ConfigMap` or `Secret` changes with the symbolic link `..data` beside its files; a
+//! plain file changes with its size, time or inode, and is read once it has not changed for an
+//! interval.
 //!
-//! Not for what files mean: whoever follows them reads them whole and refuses what is torn.
+//! Not for what files mean: the caller reads them whole and rejects what does not belong together.
 
 use std::{
     error::Error,
@@ -12,10 +12,12 @@ use std::{
     os::unix::fs::MetadataExt as _,
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
+    sync::{Arc, Condvar, Mutex, PoisonError},
     thread,
     time::Duration,
 };
 
+use tokio::signal::unix::{SignalKind, signal};
 use tracing::{info, warn};
 
 use crate::{log, metrics::ReloadMetrics};
@@ -27,7 +29,7 @@ pub struct Files {
     seen: Vec<Version>,
 }
 
-/// What tells one content of a file from the next without reading it.
+/// What differs between two contents of a file, without reading it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Version {
     /// Where `..data` leads.
@@ -90,31 +92,93 @@ impl Version {
     }
 }
 
-/// Starts a thread that calls `reload` whenever the files change. What it refuses is told and
-/// counted; what serves already serves on.
+/// When files are read again: an interval to look for changes, and requests to read them at once.
+#[derive(Debug, Clone)]
+pub struct Schedule {
+    interval: Duration,
+    requests: Arc<Requests>,
+}
+
+/// How often all files were asked for, changed or not.
+#[derive(Debug, Default)]
+struct Requests {
+    count: Mutex<u64>,
+    changed: Condvar,
+}
+
+impl Schedule {
+    /// Looks for changes at this interval.
+    #[must_use]
+    pub fn new(interval: Duration) -> Self {
+        Self { interval, requests: Arc::default() }
+    }
+
+    /// Reads all files at once when the process gets SIGHUP, which ends it otherwise.
+    ///
+    /// # Errors
+    /// When the system does not let it listen for the signal.
+    pub fn reload_at_hangup(&self) -> io::Result<()> {
+        let mut hangup = signal(SignalKind::hangup())?;
+        let schedule = self.clone();
+        tokio::spawn(async move {
+            while hangup.recv().await.is_some() {
+                info!("received SIGHUP: reading all files again");
+                schedule.reload_now();
+            }
+        });
+        Ok(())
+    }
+
+    /// Reads all files at once, also unchanged ones.
+    pub fn reload_now(&self) {
+        *self.requests.count.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        self.requests.changed.notify_all();
+    }
+
+    /// Waits for the interval to end, or for a request that is not in `seen`. Returns whether there
+    /// was one.
+    fn wait(&self, seen: &mut u64) -> bool {
+        let Requests { count, changed } = &*self.requests;
+        let count = count.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = changed.wait_timeout_while(count, self.interval, |count| count == seen);
+        let (count, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let is_asked = *count != *seen;
+        *seen = *count;
+        is_asked
+    }
+}
+
+/// Starts a thread that calls `reload` whenever the files change or the schedule asks. Rejected
+/// files are logged and counted; the previous ones stay in use.
 ///
 /// # Errors
-/// When there is no thread to be had.
+/// When no thread can be started.
 pub fn follow<E: Error + 'static>(
     what: &'static str,
     mut files: Files,
-    interval: Duration,
+    schedule: &Schedule,
     metrics: ReloadMetrics,
     mut reload: impl FnMut() -> Result<(), E> + Send + 'static,
 ) -> io::Result<()> {
+    if files.paths.is_empty() {
+        return Ok(());
+    }
+    let schedule = schedule.clone();
     let follow = move || {
         let mut state = State::Settled;
+        // A request before the thread started may have come after the files were read.
+        let mut seen_requests = 0;
         loop {
-            thread::sleep(interval);
+            let is_asked = schedule.wait(&mut seen_requests);
             let have_changed = files.have_changed();
-            if have_changed && files.may_be_half_written() {
+            if have_changed && files.may_be_half_written() && !is_asked {
                 state = State::Changing;
                 continue;
             }
-            if !have_changed && state == State::Settled {
+            if !have_changed && state == State::Settled && !is_asked {
                 continue;
             }
-            // What panics is a bug, and refused like anything else.
+            // A panic is a bug; it rejects the files like any error.
             let problem = match catch_unwind(AssertUnwindSafe(&mut reload)) {
                 Ok(Ok(())) => None,
                 Ok(Err(error)) => Some((log::with_causes(&error), is_unread(&error))),
@@ -127,10 +191,10 @@ pub fn follow<E: Error + 'static>(
                 info!(what, "reloaded");
                 continue;
             };
-            // It is told once, however often it is tried.
-            if have_changed || state != State::Unread {
+            // Retries are not logged.
+            if have_changed || is_asked || state != State::Unread {
                 metrics.refused.increment(1);
-                warn!(error, what, "files are refused; what serves, serves on");
+                warn!(error, what, "files are rejected; the previous ones stay in use");
             }
             state = if is_unread { State::Unread } else { State::Settled };
         }
@@ -138,18 +202,18 @@ pub fn follow<E: Error + 'static>(
     thread::Builder::new().name(format!("reload {what}")).spawn(follow).map(drop)
 }
 
-/// What is known of files that are followed.
+/// The state of followed files.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// What is there was taken or refused.
+    /// They were loaded or rejected.
     Settled,
-    /// Somebody may be writing.
+    /// Another process may be writing them.
     Changing,
-    /// What is there could not be read; it is tried again.
+    /// They could not be read, and are read again at the next interval.
     Unread,
 }
 
-/// Whether a file system's bad moment is behind an error.
+/// Whether reading a file failed, which may pass.
 fn is_unread(error: &(dyn Error + 'static)) -> bool {
     let causes = iter::successors(Some(error), |&error| error.source());
     causes.into_iter().any(<dyn Error>::is::<io::Error>)
@@ -188,6 +252,17 @@ mod tests {
         fs::rename(folder.0.join("..tmp"), &data).expect("a swap");
         assert!(files.have_changed());
         assert!(!files.have_changed());
+    }
+
+    #[test]
+    fn a_request_is_seen_once_and_also_when_it_came_before_the_wait() {
+        let schedule = Schedule::new(Duration::ZERO);
+        let mut seen = 0;
+        assert!(!schedule.wait(&mut seen));
+        schedule.reload_now();
+        schedule.reload_now();
+        assert!(schedule.wait(&mut seen));
+        assert!(!schedule.wait(&mut seen));
     }
 
     #[test]

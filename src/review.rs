@@ -278,9 +278,9 @@ impl<'r, 'a> Response<'r, 'a> {
             json::write_string(&mut out, &outcome.reasons.joined());
         }
         out.push(b'}');
-        for (index, warning) in outcome.warnings.iter().enumerate() {
+        for (index, warning) in outcome.warnings.lines().enumerate() {
             out.extend_from_slice(if index == 0 { br#","warnings":["# } else { b"," });
-            json::write_string(&mut out, &warning.to_string());
+            json::write_string(&mut out, &warning);
         }
         out.extend_from_slice(if outcome.warnings.is_empty() { b"}}" } else { b"]}}" });
         out

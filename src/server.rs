@@ -34,20 +34,27 @@ use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 use tracing::{debug, warn};
 
-use crate::metrics::{ConnectionMetrics, Counted};
+use crate::{
+    metrics::{ConnectionMetrics, Counted},
+    tls::remaining_validity,
+};
 
 mod gate;
 mod limits;
 mod listener;
+mod long_work;
 mod read_ahead;
 mod room;
+mod share;
 mod shutdown;
 
-pub use gate::{Answered, Answers, Caller, Gate, discard, overloaded, plain};
+pub use gate::{Answered, Answers, Caller, Gate, TooMuch, discard, overloaded, plain};
 pub use limits::{Limits, parse_duration};
 pub use listener::{Addr, Bound, Socket, UNIX_SCHEME};
+pub use long_work::{LONG_REVIEW_BYTES, Late, LongWork};
 use read_ahead::ReadAhead;
-pub use room::{NoRoom, Room, Taken};
+pub use room::Room;
+pub use share::{NoRoom, Pool, Share, Taken};
 pub use shutdown::{Shutdown, Signalled};
 
 /// Threads that answer: as many as there are cores, but each keeps freed memory of its own, and four
@@ -56,6 +63,8 @@ const MOST_DEFAULT_WORKERS: usize = 4;
 /// Largest header of a request. Over HTTP/1 it is the room for what is read of a body at a time,
 /// too: a TLS record.
 const MAX_HEADER_BYTES: u16 = 16 << 10;
+/// What is read of a larger header over HTTP/2, so that a gRPC caller gets the status that it knows.
+const MOST_HEADER_BYTES_READ: u32 = 4 * MAX_HEADER_BYTES as u32;
 /// Life of a connection that is one too many: enough to be told 503.
 const TURNED_AWAY_LIFE: Duration = Duration::from_secs(1);
 /// What a request that is on its way when the door closes is waited for.
@@ -76,11 +85,22 @@ pub struct Door {
     tls: CurrentTls,
     limits: Limits,
     metrics: ConnectionMetrics,
-    http: auto::Builder<TokioExecutor>,
+    http: Http,
     served: Semaphore,
     turned_away: Semaphore,
+    requests: Pool,
+    bodies: Pool,
     is_draining: Arc<AtomicBool>,
     max_age: Option<Duration>,
+}
+
+/// Servers of HTTP, by the protocol that TLS has agreed on.
+#[derive(Debug)]
+struct Http {
+    one: auto::Builder<TokioExecutor>,
+    two: auto::Builder<TokioExecutor>,
+    /// Where nothing was agreed on: the first bytes decide.
+    either: auto::Builder<TokioExecutor>,
 }
 
 type Stream = TlsStream<ReadAhead<std::pin::Pin<Box<TimeoutStream<TcpStream>>>>>;
@@ -115,7 +135,43 @@ impl Bound {
                     warn!("requests were still under way");
                 }
             }
-            () = shutdown.hastened() => warn!("told again to stop: requests were still under way"),
+            () = shutdown.hastened() => warn!("received a second signal: requests were still under way"),
+        }
+    }
+}
+
+/// A connection: who opened it from where, and whether it is within the limit of connections.
+struct Conversation {
+    caller: Caller,
+    is_served: bool,
+    peer: Option<SocketAddr>,
+}
+
+impl Http {
+    fn new(limits: &Limits) -> Self {
+        let server = || {
+            let mut http = auto::Builder::new(TokioExecutor::new());
+            http.http1()
+                .timer(TokioTimer::new())
+                .header_read_timeout(limits.header_timeout)
+                .max_buf_size(MAX_HEADER_BYTES.into());
+            http.http2()
+                .timer(TokioTimer::new())
+                .max_header_list_size(MOST_HEADER_BYTES_READ)
+                .max_concurrent_streams(limits.http2_max_streams)
+                .max_pending_accept_reset_streams(limits.http2_max_resets as usize)
+                .keep_alive_interval(PING_INTERVAL)
+                .keep_alive_timeout(PING_TIMEOUT);
+            http
+        };
+        Self { one: server().http1_only(), two: server().http2_only(), either: server() }
+    }
+
+    fn agreed_on(&self, protocol: Option<&[u8]>) -> &auto::Builder<TokioExecutor> {
+        match protocol {
+            Some(b"h2") => &self.two,
+            Some(b"http/1.1") => &self.one,
+            _ => &self.either,
         }
     }
 }
@@ -139,27 +195,17 @@ impl Door {
     /// A door that shows what `tls` holds when a connection comes.
     #[must_use]
     pub fn new(tls: CurrentTls, limits: Limits, metrics: ConnectionMetrics) -> Self {
-        let mut http = auto::Builder::new(TokioExecutor::new());
-        http.http1()
-            .timer(TokioTimer::new())
-            .header_read_timeout(limits.header_timeout)
-            .max_buf_size(MAX_HEADER_BYTES.into());
-        http.http2()
-            .timer(TokioTimer::new())
-            .max_header_list_size(MAX_HEADER_BYTES.into())
-            .max_concurrent_streams(limits.http2_max_streams)
-            .max_pending_accept_reset_streams(limits.http2_max_resets as usize)
-            .keep_alive_interval(PING_INTERVAL)
-            .keep_alive_timeout(PING_TIMEOUT);
         Self {
             served: Semaphore::new(limits.max_connections as usize),
             turned_away: Semaphore::new(limits.max_connections.div_ceil(4) as usize),
+            requests: Pool::new(limits.max_requests as usize, 1),
+            bodies: Room::pool(limits.max_body_memory),
             is_draining: Arc::default(),
             max_age: None,
+            http: Http::new(&limits),
             tls,
             limits,
             metrics,
-            http,
         }
     }
 
@@ -171,14 +217,19 @@ impl Door {
 
     async fn serve(&self, socket: Socket, service: impl Answers, mut closing: Closing) {
         let served = self.served.try_acquire();
-        let is_served = served.is_ok();
-        if !is_served {
+        if served.is_err() {
             self.metrics.over_limit.increment(1);
         }
+        let is_served = served.is_ok();
         let Ok(permit) = served.or_else(|_| self.turned_away.try_acquire()) else {
             return;
         };
         let _open = Counted::new(&self.metrics.open);
+        let caller = Caller {
+            certificate: None,
+            room: Room::of_connection(&self.bodies),
+            requests: self.requests.share(),
+        };
         match socket {
             Socket::Tcp(stream, peer) => {
                 let stream = tokio::select! {
@@ -187,15 +238,18 @@ impl Door {
                 };
                 if let Some(stream) = stream {
                     let (_, tls) = stream.get_ref();
+                    let http = self.http.agreed_on(tls.alpn_protocol());
                     let chain = tls.peer_certificates().unwrap_or_default();
                     let certificate = chain.first().map(|leaf| leaf.clone().into_owned());
-                    let service = service.of_caller(Caller { certificate });
-                    self.converse(stream, Some(peer), service, is_served, closing).await;
+                    let caller = Caller { certificate, ..caller };
+                    let conversation = Conversation { caller, is_served, peer: Some(peer) };
+                    self.converse(stream, http, service, conversation, closing).await;
                 }
             }
             Socket::Unix(stream) => {
                 let stream = Box::pin(self.bounded(stream));
-                self.converse(stream, None, service, is_served, closing).await;
+                let conversation = Conversation { caller, is_served, peer: None };
+                self.converse(stream, &self.http.either, service, conversation, closing).await;
             }
         }
         drop(permit);
@@ -205,19 +259,23 @@ impl Door {
     async fn converse(
         &self,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-        peer: Option<SocketAddr>,
+        http: &auto::Builder<TokioExecutor>,
         service: impl Answers,
-        is_served: bool,
+        conversation: Conversation,
         mut closing: Closing,
     ) {
-        let service = Gate::new(service, is_served, Arc::clone(&self.is_draining));
-        let connection = self.http.serve_connection(TokioIo::new(stream), service);
+        let Conversation { caller, is_served, peer } = conversation;
+        let requests = is_served.then(|| caller.requests.clone());
+        let age = self.age_of(&caller);
+        let service = service.of_caller(caller);
+        let service = Gate::new(service, requests, Arc::clone(&self.is_draining));
+        let connection = http.serve_connection(TokioIo::new(stream), service);
         let mut connection = std::pin::pin!(connection.into_owned());
-        // Whoever is told 503 opens another connection, and there may be room for that.
+        // A client that is answered 503 opens another connection, and there may be room for that.
         let turned_away =
             async { if is_served { pending().await } else { sleep(TURNED_AWAY_LIFE).await } };
         let aged = async {
-            match self.max_age {
+            match age {
                 Some(age) => sleep(age).await,
                 None => pending().await,
             }
@@ -227,7 +285,7 @@ impl Door {
             () = turned_away => Ok(()),
             () = aged => {
                 connection.as_mut().graceful_shutdown();
-                // Who takes no answers has had its time.
+                // A client that takes no answers has had its time.
                 let rest = timeout(self.limits.drain_timeout, connection);
                 rest.await.unwrap_or(Ok(()))
             }
@@ -240,6 +298,13 @@ impl Door {
             self.metrics.failed(&*error);
             debug!(?peer, %error, "connection failed");
         }
+    }
+
+    /// After which time a connection is asked to end: the server's limit, or when the caller's
+    /// certificate expires.
+    fn age_of(&self, caller: &Caller) -> Option<Duration> {
+        let validity = caller.certificate.as_ref().and_then(remaining_validity);
+        self.max_age.into_iter().chain(validity).min()
     }
 
     /// A stream whose reads and writes take only so long.

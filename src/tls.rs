@@ -1,6 +1,9 @@
 //! TLS of the doors: identity and server configuration. TLS 1.3 only, one provider everywhere.
 
-use std::sync::Arc;
+use std::{
+    sync::Arc,
+    time::{Duration, UNIX_EPOCH},
+};
 
 use rustls::{
     RootCertStore, ServerConfig,
@@ -9,7 +12,7 @@ use rustls::{
         CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer,
         pem::{self, PemObject as _},
     },
-    server::{VerifierBuilderError, WebPkiClientVerifier},
+    server::{NoServerSessionStorage, VerifierBuilderError, WebPkiClientVerifier},
 };
 use x509_parser::parse_x509_certificate;
 
@@ -137,8 +140,22 @@ pub fn server_config(
     };
     let mut config =
         builder.with_single_cert(identity.chain, identity.key).map_err(TlsError::Pair)?;
+    if !matches!(client_auth, ClientAuth::None) {
+        // A session that is resumed skips the client's certificate, which may have expired since.
+        config.send_tls13_tickets = 0;
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+    }
     config.alpn_protocols = protocols.iter().map(|it| it.as_bytes().to_vec()).collect();
     Ok(Arc::new(config))
+}
+
+/// How long a certificate is still valid; `None` if it cannot be read.
+#[must_use]
+pub fn remaining_validity(certificate: &CertificateDer<'_>) -> Option<Duration> {
+    let (_, certificate) = parse_x509_certificate(certificate).ok()?;
+    let not_after = certificate.validity().not_after.timestamp();
+    let not_after = Duration::from_secs(u64::try_from(not_after).unwrap_or_default());
+    Some(not_after.saturating_sub(UNIX_EPOCH.elapsed().unwrap_or_default()))
 }
 
 fn roots(pem: &[u8]) -> Result<RootCertStore, TlsError> {

@@ -4,7 +4,7 @@
 //! path is a review, as upstream's webhook takes any.
 
 use std::{
-    convert::Infallible,
+    mem,
     panic::AssertUnwindSafe,
     sync::Arc,
     time::{Duration, Instant},
@@ -14,15 +14,11 @@ use bytes::Bytes;
 use futures_util::{FutureExt as _, future::BoxFuture};
 use http_body_util::Full;
 use hyper::{
-    Method, Request, Response, StatusCode,
+    Method, Request, Response, StatusCode, Version,
     body::Incoming,
     header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderValue},
-    service::Service,
 };
-use tokio::{
-    sync::Semaphore,
-    time::{timeout, timeout_at},
-};
+use tokio::time::{timeout, timeout_at};
 use tracing::{Level, debug, enabled, error, warn};
 
 use crate::{
@@ -31,27 +27,37 @@ use crate::{
     log,
     metrics::Refused,
     observer::{LogStyle, Observer},
-    server::{Answered, Answers, Limits, Room, discard, overloaded, plain},
+    server::{
+        Answered, Answers, Caller, LONG_REVIEW_BYTES, Late, Limits, LongWork, NoRoom, Room, Share,
+        Taken, TooMuch, discard, overloaded, plain,
+    },
 };
 
 mod body;
 mod deadline;
+mod not_grpc;
 
 use body::Body;
 pub use body::MAX_BODY_BYTES;
 use deadline::Deadline;
 pub(crate) use deadline::{DEFAULT_TIMEOUT, MAX_TIMEOUT};
+pub(crate) use not_grpc::is_grpc;
 
-/// The service behind the webhook door.
+/// The service of the webhook.
 #[derive(Debug, Clone)]
-pub struct Webhook(Arc<Shared>);
+pub struct Webhook {
+    shared: Arc<Shared>,
+    /// For the bodies of this caller.
+    room: Room,
+    /// For the texts that this caller is sent in place of answers.
+    requests: Share,
+}
 
 #[derive(Debug)]
 struct Shared {
     injector: Arc<Injector>,
     body_timeout: Duration,
-    room: Room,
-    requests: Semaphore,
+    long_work: LongWork,
     observer: Observer,
 }
 
@@ -62,79 +68,130 @@ struct Refusal {
     text: String,
 }
 
-impl Webhook {
-    /// A door to the injector.
-    #[must_use]
-    pub fn new(injector: Arc<Injector>, limits: &Limits, observer: Observer) -> Self {
-        Self(Arc::new(Shared {
-            injector,
-            body_timeout: limits.body_timeout,
-            room: Room::new(limits.max_body_memory),
-            requests: Semaphore::new(limits.max_requests as usize),
-            observer,
-        }))
-    }
+/// A request on its way, and what it holds until its answer is sent.
+#[derive(Debug)]
+struct Admitted {
+    deadline: Deadline,
+    begin: Instant,
+    room: Room,
+    slot: Taken,
 }
 
-impl Service<Request<Incoming>> for Webhook {
-    type Response = Answered;
-    type Error = Infallible;
-    type Future = BoxFuture<'static, Result<Answered, Infallible>>;
+/// The bytes of an answer, and what is given back when they are sent.
+struct Answer {
+    bytes: Vec<u8>,
+    _slot: Taken,
+    _room: Taken,
+}
 
-    fn call(&self, request: Request<Incoming>) -> Self::Future {
-        let shared = Arc::clone(&self.0);
-        let answered = async move {
-            let _in_flight = shared.observer.metrics.begin();
-            match AssertUnwindSafe(shared.answer(request)).catch_unwind().await {
-                Ok(Ok(response)) => Ok(response),
-                Ok(Err(refusal)) => {
-                    shared.observer.metrics.refused(refusal.why);
-                    Ok(refusal.into_response())
-                }
-                Err(_) => {
-                    shared.observer.metrics.panicked();
-                    error!("a review failed because of a bug in injectd");
-                    Ok(plain(StatusCode::INTERNAL_SERVER_ERROR, "a bug in injectd: see its log\n"))
-                }
-            }
-        };
-        answered.boxed()
+impl Webhook {
+    /// A webhook in front of the injector.
+    #[must_use]
+    pub fn new(injector: Arc<Injector>, limits: &Limits, observer: Observer) -> Self {
+        let body_timeout = limits.body_timeout;
+        let long_work = LongWork::default();
+        let shared = Arc::new(Shared { injector, body_timeout, long_work, observer });
+        Self { shared, room: Room::default(), requests: Share::default() }
     }
 }
 
 impl Answers for Webhook {
     type Body = Full<Bytes>;
+    type Answer = BoxFuture<'static, Answered>;
 
-    fn overloaded(&self) -> Answered {
-        overloaded("too many connections\n")
+    fn answer(&self, request: Request<Incoming>, slot: Taken) -> Self::Answer {
+        let Self { shared, room, requests } = self.clone();
+        let answered = async move {
+            let _in_flight = shared.observer.metrics.begin();
+            match AssertUnwindSafe(shared.answer(request, room, slot)).catch_unwind().await {
+                Ok(Ok(response)) => response,
+                Ok(Err(refusal)) => {
+                    shared.observer.metrics.refused(refusal.why);
+                    refusal.into_response(&requests)
+                }
+                Err(_) => {
+                    shared.observer.metrics.panicked();
+                    error!("a review failed because of a bug in injectd");
+                    plain(StatusCode::INTERNAL_SERVER_ERROR, "a bug in injectd: see its log\n")
+                }
+            }
+        };
+        answered.boxed()
+    }
+
+    fn of_caller(self, caller: Caller) -> Self {
+        Self { room: caller.room, requests: caller.requests, ..self }
+    }
+
+    fn refuse(&self, why: TooMuch, request: &Request<Incoming>) -> Answered {
+        let refusal = match why {
+            TooMuch::Connections => None,
+            TooMuch::Requests => Some((Refused::Requests, "too many requests at a time")),
+            TooMuch::Header => Some((Refused::Header, "the header is too large")),
+        };
+        let mut response = match refusal {
+            // The server counts these.
+            None => overloaded("too many connections\n"),
+            Some((why, text)) => {
+                self.shared.observer.metrics.refused(why);
+                Refusal::new(why, text).response()
+            }
+        };
+        if request.version() == Version::HTTP_2 {
+            *response.body_mut() = Full::default();
+        }
+        response
     }
 }
 
 impl Shared {
-    async fn answer(&self, request: Request<Incoming>) -> Result<Answered, Refusal> {
+    async fn answer(
+        self: &Arc<Self>,
+        request: Request<Incoming>,
+        room: Room,
+        slot: Taken,
+    ) -> Result<Answered, Refusal> {
         let begin = Instant::now();
         if request.method() != Method::POST {
             return Err(Refusal::new(Refused::Method, "reviews are sent with POST"));
         }
-        let Ok(_request) = self.requests.try_acquire() else {
-            discard(request.into_body()).await;
-            return Err(Refusal::new(Refused::Requests, "too many requests at a time"));
-        };
+        if is_grpc(request.headers()) {
+            discard(request.version(), request.into_body());
+            return Err(Refusal::new(Refused::Grpc, "gRPC is not served here"));
+        }
         let deadline = Deadline::of(request.uri().query(), begin);
+        let version = request.version();
         let body_timeout = self.body_timeout.min(deadline.rest());
-        let read = timeout(body_timeout, Body::read(request.into_body(), &self.room)).await;
+        let read = timeout(body_timeout, Body::read(request.into_body(), version, &room)).await;
         let body = read.map_err(|_| Refusal::slow_body(deadline))??;
         if deadline.is_over() {
             return Err(Refusal::deadline());
         }
+        let admitted = Admitted { deadline, begin, room, slot };
+        if body.bytes.len() <= LONG_REVIEW_BYTES {
+            return self.review(body, admitted).await;
+        }
+        let shared = Arc::clone(self);
+        let review = async move { shared.review(body, admitted).await };
+        let reviewed = self.long_work.run(deadline.at(), review).await;
+        reviewed.unwrap_or_else(|Late| Err(Refusal::deadline()))
+    }
+
+    async fn review(&self, body: Body, admitted: Admitted) -> Result<Answered, Refusal> {
+        let Admitted { deadline, begin, room, slot } = admitted;
         let answer =
             timeout_at(deadline.at(), self.injector.review_by(Some(deadline.at()), &body.bytes))
                 .await
                 .map_err(|_| Refusal::deadline())?
                 .map_err(|error| Refusal::of(&error))?;
+        // An answer that there is no room for is asked for again, and observed then.
+        let mut answer_room = Taken::default();
+        room.take(&mut answer_room, answer.body.len()).map_err(|NoRoom| Refusal::no_room())?;
         self.observer.observe(&answer.outcome, begin.elapsed());
         self.tell_whole(&body.bytes, &answer.body);
-        let mut response = Response::new(Full::new(Bytes::from(answer.body)));
+        let bytes = answer.body;
+        let answer = Bytes::from_owner(Answer { bytes, _slot: slot, _room: answer_room });
+        let mut response = Response::new(Full::new(answer));
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         Ok(response)
     }
@@ -145,6 +202,12 @@ impl Shared {
             let [review, answer] = [body, answer].map(String::from_utf8_lossy);
             log_lines::tell_whole(&review, self.injector.snapshot().values(), &answer);
         }
+    }
+}
+
+impl AsRef<[u8]> for Answer {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
     }
 }
 
@@ -169,17 +232,35 @@ impl Refusal {
     }
 
     fn deadline() -> Self {
-        Self::new(Refused::Deadline, "nobody waits for the answer any more")
+        Self::new(Refused::Deadline, "deadline exceeded")
     }
 
-    fn into_response(self) -> Answered {
+    fn no_room() -> Self {
+        Self::new(Refused::Bodies, "too many large bodies at a time")
+    }
+
+    /// The text counts as a request until it is sent; a caller that has its share gets none.
+    fn into_response(self, requests: &Share) -> Answered {
+        let mut response = self.response();
+        let text = mem::take(response.body_mut()).into_inner();
+        if let (Some(text), Ok(slot)) = (text, requests.take(1)) {
+            let (bytes, room) = (text.to_vec(), Taken::default());
+            *response.body_mut() =
+                Bytes::from_owner(Answer { bytes, _slot: slot, _room: room }).into();
+        }
+        response
+    }
+
+    fn response(self) -> Answered {
         match self.why {
+            Refused::Grpc => not_grpc::unimplemented(),
             Refused::Method => {
                 let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, self.text);
                 response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
                 response
             }
             Refused::TooLarge => plain(StatusCode::PAYLOAD_TOO_LARGE, self.text),
+            Refused::Header => plain(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, self.text),
             Refused::NotAReview => {
                 warn!(error = self.text.trim_end(), "cannot read a review");
                 plain(StatusCode::BAD_REQUEST, self.text)
@@ -194,7 +275,7 @@ impl Refusal {
                 response
             }
             Refused::Cluster => {
-                warn!(error = self.text.trim_end(), "the API server does not tell");
+                warn!(error = self.text.trim_end(), "cannot look up what the answer depends on");
                 overloaded(&self.text)
             }
             Refused::Bodies | Refused::Deadline | Refused::Requests | Refused::Caller => {

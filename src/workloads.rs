@@ -21,6 +21,9 @@ pub enum Workloads {
     Unknown,
     /// Standalone: those of a file.
     Listed(Arc<Objects>),
+    /// Standalone: those of a file that lacks some of the cluster's. Their owners are derived, as
+    /// where the API server does not answer.
+    ListedInPart(Arc<Objects>),
     /// Those of a cluster, asked for when a pod names them.
     Asked(Arc<Owners>),
 }
@@ -43,25 +46,26 @@ impl Workloads {
     ) -> Result<Workload<'a>, LookupError> {
         let root = match self {
             Self::Unknown => derived(owner, pod_template_hash),
-            Self::Listed(objects) if may_have_owner(&owner.kind) => objects
-                .owner(namespace, &owner.kind, &owner.name)
-                .filter(|object| is_it(object, owner))
-                .and_then(|object| root_of(&owner.kind, object))
-                .map(|Reference { kind, name, object_uid }| Workload {
-                    kind: Cow::Borrowed(kind),
-                    name: Cow::Borrowed(name),
-                    object_uid: Cow::Borrowed(object_uid),
-                }),
+            Self::ListedInPart(objects) if is_missing(objects, namespace, owner) => {
+                derived(owner, pod_template_hash)
+            }
+            Self::Listed(objects) | Self::ListedInPart(objects) => listed_root(
+                objects, namespace, owner,
+            )
+            .map(|Reference { kind, name, object_uid }| Workload {
+                kind: Cow::Borrowed(kind),
+                name: Cow::Borrowed(name),
+                object_uid: Cow::Borrowed(object_uid),
+            }),
             Self::Asked(owners) if may_have_owner(&owner.kind) => {
                 match owners.lookup(namespace, owner, deadline).await {
-                    Ok(object) => object
-                        .filter(|object| is_it(object, owner))
-                        .and_then(|object| root_of(&owner.kind, &object).cloned())
-                        .map(|Reference { kind, name, object_uid }| Workload {
+                    Ok(object) => object.and_then(|object| root_of(owner, &object).cloned()).map(
+                        |Reference { kind, name, object_uid }| Workload {
                             kind: Cow::Owned(kind),
                             name: Cow::Owned(name),
                             object_uid: Cow::Owned(object_uid),
-                        }),
+                        },
+                    ),
                     Err(error @ LookupError::TooMany) => return Err(error),
                     Err(error) => {
                         let (kind, name) = (&*owner.kind, &*owner.name);
@@ -72,7 +76,7 @@ impl Workloads {
                     }
                 }
             }
-            Self::Listed(_) | Self::Asked(_) => None,
+            Self::Asked(_) => None,
         };
         let mut workload = root.unwrap_or_else(|| Workload {
             kind: owner.kind.0.clone(),
@@ -85,14 +89,56 @@ impl Workloads {
         Ok(workload)
     }
 
+    /// The kind of a pod's root owner as far as it is known without a call to the API server: by
+    /// what was resolved before, else by `pod_template_hash`, else the owner's own.
+    pub async fn known_kind<'a>(
+        &'a self,
+        namespace: &str,
+        owner: &'a OwnerReference<'_>,
+        pod_template_hash: Option<&str>,
+    ) -> Cow<'a, str> {
+        let derived = || derived(owner, pod_template_hash).map(|it| it.kind);
+        let root = match self {
+            _ if !may_have_owner(&owner.kind) => None,
+            Self::Unknown => derived(),
+            Self::ListedInPart(objects) if is_missing(objects, namespace, owner) => derived(),
+            Self::Listed(objects) | Self::ListedInPart(objects) => {
+                listed_root(objects, namespace, owner).map(|it| Cow::Borrowed(it.kind.as_str()))
+            }
+            Self::Asked(owners) => match owners.known(namespace, owner).await {
+                Some(object) => root_of(owner, &object).map(|root| Cow::Owned(root.kind.clone())),
+                None => derived(),
+            },
+        };
+        root.unwrap_or(Cow::Borrowed(&owner.kind))
+    }
+
     /// Whether an object is there to send an event to; where nothing can be known, it is.
     #[must_use]
     pub fn has(&self, namespace: &str, kind: &str, name: &str) -> bool {
         match self {
-            Self::Unknown | Self::Asked(_) => true,
+            Self::Unknown | Self::ListedInPart(_) | Self::Asked(_) => true,
             Self::Listed(objects) => objects.owner(namespace, kind, name).is_some(),
         }
     }
+}
+
+/// Whether a file lacks the object that tells the root of an owner.
+#[must_use]
+pub fn is_missing(objects: &Objects, namespace: &str, owner: &OwnerReference<'_>) -> bool {
+    may_have_owner(&owner.kind) && listed(objects, namespace, owner).is_none()
+}
+
+/// The object of an owner whose own owner matters.
+fn listed<'o>(
+    objects: &'o Objects,
+    namespace: &str,
+    owner: &OwnerReference<'_>,
+) -> Option<&'o Owned> {
+    if !may_have_owner(&owner.kind) {
+        return None;
+    }
+    objects.owner(namespace, &owner.kind, &owner.name).filter(|object| is_it(object, owner))
 }
 
 /// The Deployment that names its `ReplicaSet` after itself and the hash of its pod template.
@@ -115,25 +161,47 @@ fn may_have_owner(kind: &str) -> bool {
     matches!(kind, "ReplicaSet" | "Job")
 }
 
+/// The root of an owner that a file has.
+fn listed_root<'o>(
+    objects: &'o Objects,
+    namespace: &str,
+    owner: &OwnerReference<'_>,
+) -> Option<&'o Reference> {
+    listed(objects, namespace, owner).and_then(|object| root_of(owner, object))
+}
+
 /// A pod's author may write any uid: an object that has another one is not the owner.
 fn is_it(object: &Owned, owner: &OwnerReference<'_>) -> bool {
     object.object_uid.is_empty() || object.object_uid == *owner.owner_uid
 }
 
 /// The only owner of an owner; of a `ReplicaSet` only if it is of a known kind.
-fn root_of<'o>(kind: &str, object: &'o Owned) -> Option<&'o Reference> {
+fn root_of<'o>(owner: &OwnerReference<'_>, object: &'o Owned) -> Option<&'o Reference> {
     const REPLICA_SET_OWNERS: [&str; 4] = ["Job", "StatefulSet", "DaemonSet", "Deployment"];
     let [root] = object.owners.as_slice() else {
         return None;
     };
     let is_known = |known: &&str| known.eq_ignore_ascii_case(&root.kind);
-    let counts = kind == "Job" || REPLICA_SET_OWNERS.iter().any(is_known);
-    counts.then_some(root)
+    let counts = *owner.kind == *"Job" || REPLICA_SET_OWNERS.iter().any(is_known);
+    (is_it(object, owner) && counts).then_some(root)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        convert::Infallible,
+        future::ready,
+        sync::atomic::{AtomicUsize, Ordering},
+        time::Duration,
+    };
+
+    use bytes::Bytes;
+    use http_body_util::Full;
+    use hyper::{Request, Response};
+    use kube::{Client, client::Body};
+
     use super::*;
+    use crate::{cluster::Lookups, metrics::CacheMetrics};
 
     fn resolved(workloads: &Workloads, owner: &str, hash: Option<&str>) -> (String, String) {
         let owner: OwnerReference<'_> = crate::json::read(owner).expect("reference");
@@ -170,6 +238,25 @@ mod tests {
     }
 
     #[test]
+    fn an_owner_that_a_file_in_part_lacks_is_derived() {
+        let objects = Objects::parse(
+            "kind: ReplicaSet\nmetadata: {name: web-1, namespace: a, uid: u}\n---\n\
+             kind: Job\nmetadata: {name: j, namespace: a}\n",
+        );
+        let workloads = Workloads::ListedInPart(Arc::new(objects.expect("objects")));
+        let of = |owner: &str, hash| resolved(&workloads, owner, hash);
+        let is = |kind: &str, name: &str| (kind.to_owned(), name.to_owned());
+        let listed = r#"{"kind":"ReplicaSet","name":"web-1","uid":"u"}"#;
+        let recreated = r#"{"kind":"ReplicaSet","name":"web-1","uid":"older"}"#;
+        let missing = r#"{"kind":"ReplicaSet","name":"web-2"}"#;
+        assert_eq!(of(listed, Some("1")), is("replicaset", "web-1"));
+        assert_eq!(of(recreated, Some("1")), is("deployment", "web"));
+        assert_eq!(of(missing, Some("2")), is("deployment", "web"));
+        assert_eq!(of(missing, None), is("replicaset", "web-2"));
+        assert_eq!(of(r#"{"kind":"Job","name":"other"}"#, None), is("job", "other"));
+    }
+
+    #[test]
     fn a_replica_set_has_roots_of_known_kinds_and_a_job_of_any() {
         let workloads = listed(
             "kind: ReplicaSet\nmetadata: {name: r, namespace: a, ownerReferences: [{kind: Rollout, name: x}]}\n\
@@ -181,5 +268,38 @@ mod tests {
         assert_eq!(of("ReplicaSet", "r"), ("replicaset".to_owned(), "r".to_owned()));
         assert_eq!(of("Job", "j"), ("cronjob".to_owned(), "c".to_owned()));
         assert_eq!(of("job", "j"), ("job".to_owned(), "j".to_owned()));
+    }
+
+    /// Owners of a cluster in which a `CronJob` owns every Job, and how often it was asked.
+    fn asked() -> (Workloads, Arc<AtomicUsize>) {
+        let asked = Arc::<AtomicUsize>::default();
+        let answers = Arc::clone(&asked);
+        let service = tower::service_fn(move |_: Request<Body>| {
+            answers.fetch_add(1, Ordering::Relaxed);
+            let job = r#"{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata","metadata":{
+                "name":"sweep-1","uid":"j","ownerReferences":[{"apiVersion":"batch/v1",
+                "kind":"CronJob","name":"sweep","uid":"c"}]}}"#;
+            ready(Ok::<_, Infallible>(Response::new(Full::new(Bytes::from(job)))))
+        });
+        let lookups = Arc::new(Lookups::new(1000, Duration::from_secs(30)));
+        let owners = Owners::new(Client::new(service, "a"), lookups, CacheMetrics::default());
+        (Workloads::Asked(Arc::new(owners)), asked)
+    }
+
+    #[tokio::test]
+    async fn the_known_kind_is_that_of_the_cache_or_the_label_and_never_asked_for() {
+        let (workloads, asked) = asked();
+        let read = |text| -> OwnerReference<'_> { crate::json::read(text).expect("reference") };
+        let job = read(r#"{"kind":"Job","name":"sweep-1","uid":"j"}"#);
+        let replica_set = read(r#"{"kind":"ReplicaSet","name":"web-5f4","uid":"r"}"#);
+        assert_eq!(workloads.known_kind("a", &job, None).await, "Job");
+        assert_eq!(workloads.known_kind("a", &replica_set, Some("5f4")).await, "deployment");
+        assert_eq!(workloads.known_kind("a", &replica_set, None).await, "ReplicaSet");
+        assert_eq!(asked.load(Ordering::Relaxed), 0);
+        let resolved = workloads.resolve("a", &job, None, None).await.expect("nobody waits");
+        assert_eq!((&*resolved.kind, asked.load(Ordering::Relaxed)), ("cronjob", 1));
+        assert_eq!(workloads.known_kind("a", &job, None).await, "CronJob");
+        assert_eq!(workloads.known_kind("b", &job, None).await, "Job");
+        assert_eq!(asked.load(Ordering::Relaxed), 1);
     }
 }

@@ -1,6 +1,6 @@
 //! Heap allocations of a hot review, counted and bounded: steady where times are not.
 
-use std::{str, time::Duration};
+use std::{str, sync::Arc, time::Duration};
 
 use allocation_counter::measure;
 use futures_util::FutureExt as _;
@@ -12,7 +12,7 @@ use injectd::{
     metrics::ReviewMetrics,
     observer::{LogStyle, Observer},
     outcome::Verdict,
-    server::Limits,
+    server::{Gate, Limits, Share},
     webhook::Webhook,
 };
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
@@ -126,6 +126,7 @@ fn a_hot_review_over_http_stays_within_its_allocations() {
     let observer =
         Observer { metrics: ReviewMetrics::default(), log_style: LogStyle::Line, recorder: None };
     let service = Webhook::new(injector, &Limits::default(), observer);
+    let service = Gate::new(service, Some(Share::default()), Arc::default());
     let length = REVIEW.len();
     let request = format!(
         "POST /?timeout=10s HTTP/1.1\r\nHost: injector\r\nContent-Length: {length}\r\n\r\n{REVIEW}"

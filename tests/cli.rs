@@ -3,29 +3,62 @@
 #![expect(clippy::disallowed_types, reason = "output is looked into as trees")]
 
 use std::{
-    io::Write as _,
-    process::{Command, Output, Stdio},
+    io::{BufRead as _, BufReader, Write as _},
+    process::{Child, Command, Output, Stdio},
+    sync::mpsc,
+    thread,
+    time::Duration,
 };
+
+use injectd::linkerd::values::DEFAULT_VALUES;
 
 use serde_json::{Value, json};
 
-fn injectd(args: &[&str], stdin: &str) -> Output {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_injectd"))
+#[path = "cli/compare.rs"]
+mod compare;
+
+/// Longer than anything here takes on a slow machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn spawn(args: &[&str]) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_injectd"))
         .args(args)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .expect("the binary must start");
+        .expect("the binary must start")
+}
+
+fn injectd(args: &[&str], stdin: &(impl AsRef<[u8]> + ?Sized)) -> Output {
+    let stdin = stdin.as_ref().to_vec();
+    let mut child = spawn(args);
     let mut pipe = child.stdin.take().expect("stdin must be piped");
-    // A command that refuses its flags does not read.
-    drop(pipe.write_all(stdin.as_bytes()));
-    drop(pipe);
-    child.wait_with_output().expect("the binary must end")
+    // A command that refuses its flags does not read; one that answers may wait for its reader.
+    let writer = thread::spawn(move || drop(pipe.write_all(&stdin)));
+    let output = child.wait_with_output().expect("the binary must end");
+    writer.join().expect("stdin must be written");
+    output
 }
 
 fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).expect("output must be UTF-8")
+}
+
+/// A file of its own; gone with the value.
+struct File(tempfile::TempPath);
+
+fn file(name: &str, content: impl AsRef<[u8]>) -> File {
+    let file = tempfile::Builder::new().prefix(&format!("injectd-{name}-")).tempfile();
+    let mut file = file.expect("the temporary folder must be writable");
+    file.write_all(content.as_ref()).expect("a file must take its content");
+    File(file.into_temp_path())
+}
+
+impl File {
+    fn path(&self) -> &str {
+        self.0.to_str().expect("a path must be UTF-8")
+    }
 }
 
 fn example(name: &str) -> String {
@@ -84,33 +117,87 @@ fn reviews_are_answered_in_order_and_what_cannot_be_read_has_its_line() {
     assert_eq!(answers.len(), 3);
     assert_eq!(answers[0]["response"]["uid"], "one");
     assert_eq!(answers[0]["response"]["auditAnnotations"]["verdict"], "skipped");
-    assert_eq!(answers[1]["line"], 2);
+    assert_eq!((&answers[1]["file"], &answers[1]["line"]), (&json!("stdin"), &json!(2)));
     assert!(answers[1]["error"].is_string());
     assert_eq!(answers[2]["response"]["uid"], "two");
 }
 
 #[test]
+fn a_review_is_answered_while_the_input_is_open() {
+    let mut child = spawn(&["review"]);
+    let mut stdin = child.stdin.take().expect("stdin must be piped");
+    let stdout = BufReader::new(child.stdout.take().expect("stdout must be piped"));
+    let (sender, answers) = mpsc::channel();
+    thread::spawn(move || stdout.lines().try_for_each(|line| sender.send(line)));
+    for (uid, end) in [("one", "\n"), ("two", "")] {
+        let review = REVIEW.replace("u1", uid);
+        stdin.write_all(format!("{review}{end}").as_bytes()).expect("must be read");
+        let answer = answers.recv_timeout(PATIENCE).expect("must be answered");
+        let answer = answer.expect("stdout must be read");
+        let answer: Value = serde_json::from_str(&answer).expect("must be JSON");
+        assert_eq!(answer["response"]["uid"], uid);
+    }
+    drop(stdin);
+    assert!(child.wait().expect("must end").success());
+}
+
+#[test]
+fn errors_of_reviews_name_file_and_line_and_only_a_hundred_have_one() {
+    let reviews = file("reviews", format!("{REVIEW}\n{}", "{\n".repeat(20_000)));
+    let output = injectd(&["review", reviews.path()], "");
+    assert_eq!(output.status.code(), Some(1));
+    let lines: Vec<Value> = text(&output.stdout)
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("a line must be JSON"))
+        .collect();
+    assert_eq!(lines.len(), 101);
+    assert_eq!(lines[0]["response"]["uid"], "u1");
+    assert_eq!((&lines[1]["file"], &lines[1]["line"]), (&json!(reviews.path()), &json!(2)));
+    let last = text(&output.stderr).lines().last().expect("must end with an error").to_owned();
+    assert_eq!(last, "error: 20000 reviews could not be read (only the first 100 are listed)");
+}
+
+#[test]
+fn a_review_over_the_limit_of_the_webhook_is_refused_as_there() {
+    let (begin, end) = REVIEW.split_at(REVIEW.len() - 1);
+    let large = format!("{begin},\"x\":\"{}\"{end}\n{REVIEW}", "x".repeat(10 << 20));
+    let output = injectd(&["review"], &large);
+    assert_eq!(output.status.code(), Some(1));
+    let (error, answer) = text(&output.stdout).split_once('\n').expect("must have two lines");
+    let error: Value = serde_json::from_str(error).expect("must be JSON");
+    assert_eq!(error["error"], "the body is larger than 10485760 bytes");
+    assert!(answer.contains(r#""uid":"u1""#), "{answer}");
+    assert!(text(&output.stderr).contains("1 review could not be read"));
+}
+
+#[test]
+fn files_of_the_command_line_may_be_pipes() {
+    let output =
+        injectd(&["inject", "--values", "/dev/stdin", &example("deployment.yaml")], DEFAULT_VALUES);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let output = injectd(&["review", "/dev/stdin"], REVIEW);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+}
+
+#[test]
 fn objects_say_which_namespaces_there_are_and_who_owns_whom() {
-    let objects = std::env::temp_dir().join(format!("injectd-objects-{}.yaml", std::process::id()));
-    std::fs::write(
-        &objects,
+    let objects = file(
+        "objects",
         "kind: Namespace\nmetadata: {name: shop, annotations: {linkerd.io/inject: enabled}}\n---\n\
          kind: ReplicaSet\nmetadata: {name: web-1, namespace: shop, ownerReferences: \
          [{kind: Deployment, name: web}]}\n---\n\
          kind: Deployment\nmetadata: {name: web, namespace: shop}\n",
-    )
-    .expect("the temporary folder must be writable");
+    );
     let review = |namespace: &str| {
         format!(
             r#"{{"request":{{"uid":"u","namespace":"{namespace}","object":{{"kind":"Pod","metadata":
             {{"ownerReferences":[{{"kind":"ReplicaSet","name":"web-1"}}]}}}}}}}}"#
         )
     };
-    let path = objects.to_str().expect("must be UTF-8");
+    let path = objects.path();
     let known = injectd(&["review", "--objects", path], &review("shop"));
     let unknown = injectd(&["review", "--objects", path], &review("elsewhere"));
     let events = injectd(&["review", "--events", "--objects", path], &review("shop"));
-    std::fs::remove_file(&objects).expect("must be there");
     assert!(text(&known.stdout).contains(r#""verdict":"injected""#));
     assert!(text(&unknown.stdout).contains(r#"namespaces \"elsewhere\" not found"#));
     let events: Value = serde_json::from_slice(&events.stdout).expect("must be JSON");
@@ -146,128 +233,101 @@ fn values_that_cannot_be_read_name_file_key_and_what_was_found() {
     assert!(told.contains("deployment.yaml: identityTrustDomain: missing"), "{told}");
 }
 
+/// The default values of another version, in a file that is gone with it.
+fn values_of(version: &str) -> tempfile::NamedTempFile {
+    let values = injectd::linkerd::values::DEFAULT_VALUES;
+    let mut file = tempfile::NamedTempFile::new().expect("a file");
+    let text = values.replace("linkerdVersion: edge-26.8.3", &format!("linkerdVersion: {version}"));
+    file.write_all(text.as_bytes()).expect("a file must take text");
+    file
+}
+
+fn path(file: &tempfile::NamedTempFile) -> &str {
+    file.path().to_str().expect("a path must be UTF-8")
+}
+
+#[test]
+fn commands_warn_of_values_of_an_unknown_release_and_refuse_them_by_flag() {
+    let known = values_of("stable-2.14.10");
+    let output = injectd(&["review", "--values", path(&known)], REVIEW);
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""));
+
+    let unknown = values_of("stable-2.99.0");
+    for command in ["review", "inject"] {
+        let values = ["--values", path(&unknown)];
+        let output = injectd(&[&[command], &values[..]].concat(), REVIEW);
+        let told = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{told}");
+        let warning = "warning: unknown Linkerd release: linkerdVersion \"stable-2.99.0\" is newer";
+        assert!(told.contains(warning), "{told}");
+        let refuse = ["--unknown-release", "refuse"];
+        let output = injectd(&[&[command], &values[..], &refuse].concat(), REVIEW);
+        let told = text(&output.stderr);
+        assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), ""), "{told}");
+        assert!(told.contains("linkerdVersion \"stable-2.99.0\""), "{told}");
+    }
+}
+
+#[test]
+fn the_variable_settles_an_unknown_release_and_must_name_a_known_one() {
+    let unknown = values_of("my-fork-1");
+    let review = |version| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_injectd"));
+        command.args(["review", "--unknown-release", "refuse", "--values", path(&unknown)]);
+        command.env("INJECTD_LINKERD_VERSION", version).stdin(Stdio::null());
+        command.output().expect("the binary must start")
+    };
+    let settled = review("edge-26.6.3");
+    assert_eq!((settled.status.code(), text(&settled.stderr)), (Some(0), ""));
+    for version in ["stable-2.99.0", "stable-2.13.0", "my-fork-1"] {
+        let refused = review(version);
+        assert_eq!(refused.status.code(), Some(64), "{version}");
+        let told = text(&refused.stderr);
+        assert!(told.contains(&format!("INJECTD_LINKERD_VERSION={version}")), "{told}");
+    }
+}
+
+/// A certificate that expired on 2021-01-01 and is not a CA.
+fn expired_leaf() -> String {
+    let mut params = rcgen::CertificateParams::new(vec!["x".to_owned()]).expect("must be a name");
+    params.not_after = rcgen::date_time_ymd(2021, 1, 1);
+    let key = rcgen::KeyPair::generate().expect("the system must give randomness");
+    params.self_signed(&key).expect("a certificate must be made").pem()
+}
+
+#[test]
+fn trust_roots_of_inject_are_certificates_and_those_of_review_and_compare_any_bytes() {
+    let plain = file("text", "hello");
+    let output = injectd(&["inject", "--trust-roots", plain.path()], "");
+    assert_eq!(output.status.code(), Some(1));
+    let error = text(&output.stderr);
+    assert!(error.contains(&format!("--trust-roots {}: expected", plain.path())), "{error}");
+    let expected = format!("warning: --trust-roots {}: expected certificates", plain.path());
+    let output = injectd(&["review", "--trust-roots", plain.path()], REVIEW);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(text(&output.stdout).contains(r#""verdict":"injected""#));
+    assert!(text(&output.stderr).contains(&expected), "{}", text(&output.stderr));
+    let output = injectd(&["compare", "--trust-roots", plain.path()], "");
+    assert!(text(&output.stderr).contains(&expected), "{}", text(&output.stderr));
+}
+
+#[test]
+fn trust_roots_that_have_expired_or_are_leaves_get_a_warning() {
+    let leaf = file("leaf", expired_leaf());
+    for command in ["inject", "review", "compare"] {
+        let output = injectd(&[command, "--trust-roots", leaf.path()], "");
+        let error = text(&output.stderr);
+        let begin = format!("warning: --trust-roots {}: certificate 1 ", leaf.path());
+        for problem in ["expired on 2021-01-01", "is not a CA certificate"] {
+            let is_it = |line: &str| line.starts_with(&begin) && line.contains(problem);
+            assert!(error.lines().any(is_it), "{command}: {error}");
+        }
+    }
+}
+
 /// A review of a pod that is injected, with a uid that is too large for a float to print plainly.
 const REVIEW: &str = concat!(
     r#"{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u1","#,
     r#""namespace":"a","object":{"kind":"Pod","metadata":{"name":"web","annotations":{"#,
     r#""linkerd.io/inject":"enabled","config.linkerd.io/proxy-uid":"1000000"}}}}}"#,
 );
-
-/// Our answer to [`REVIEW`] with some text of its patch replaced.
-fn answer_with(from: &str, to: &str) -> String {
-    use base64::{Engine as _, engine::general_purpose::STANDARD};
-    let answer = injectd(&["review"], REVIEW);
-    let mut answer: Value = serde_json::from_slice(&answer.stdout).expect("must be JSON");
-    let patch = answer["response"]["patch"].as_str().expect("must be injected");
-    let patch = String::from_utf8(STANDARD.decode(patch).expect("base64")).expect("UTF-8");
-    assert!(patch.contains(from), "{from}");
-    answer["response"]["patch"] = STANDARD.encode(patch.replace(from, to)).into();
-    answer.to_string()
-}
-
-fn compared_with(name: &str, answer: &str, input: &str) -> Output {
-    let file = format!("injectd-{name}-{}.json", std::process::id());
-    let file = std::env::temp_dir().join(file);
-    std::fs::write(&file, answer).expect("the temporary folder must be writable");
-    let path = file.to_str().expect("must be UTF-8");
-    let output = injectd(&["compare", "--answers", path], input);
-    std::fs::remove_file(&file).expect("must be there");
-    output
-}
-
-#[test]
-fn compare_finds_a_planted_difference_and_names_its_place() {
-    let same = compared_with("same", &answer_with("4143", "4143"), REVIEW);
-    assert_eq!(same.status.code(), Some(0), "{}", text(&same.stderr));
-    assert!(text(&same.stdout).contains("1 reviews compared, 1 the same"));
-    let planted = compared_with("planted", &answer_with("10000ms", "9000ms"), REVIEW);
-    assert_eq!(planted.status.code(), Some(3));
-    let told = text(&planted.stdout);
-    assert!(
-        told.contains("DIFFERS: linkerd-proxy/env/LINKERD2_PROXY_INBOUND_ACCEPT_KEEPALIVE/value")
-    );
-    assert!(told.contains("\"9000ms\"") && told.contains("\"10000ms\""), "{told}");
-}
-
-#[test]
-fn compare_names_the_row_of_a_difference_that_is_meant() {
-    let output = compared_with("meant", &answer_with("\"1000000\"", "\"1e+06\""), REVIEW);
-    let told = text(&output.stdout);
-    assert_eq!(output.status.code(), Some(0), "{told}");
-    assert!(told.contains("differs as meant (scientific-numbers): linkerd-init/args/--proxy-uid"));
-}
-
-/// The event of an audit log after our answer to [`REVIEW`], by a webhook of this name.
-fn event_of(webhook: &str) -> Value {
-    use base64::{Engine as _, engine::general_purpose::STANDARD};
-    let answer: Value =
-        serde_json::from_slice(&injectd(&["review"], REVIEW).stdout).expect("must be JSON");
-    let review: Value = serde_json::from_str(REVIEW).expect("must be JSON");
-    let patch = answer["response"]["patch"].as_str().expect("must be injected");
-    let patch = STANDARD.decode(patch).expect("base64");
-    let mut object = review["request"]["object"].clone();
-    object["spec"] = json!({});
-    let operations: json_patch::Patch = serde_json::from_slice(&patch).expect("must be a patch");
-    json_patch::patch(&mut object, &operations).expect("must apply");
-    let patch: Value = serde_json::from_slice(&patch).expect("must be JSON");
-    let annotation = json!({"webhook": webhook, "patch": patch}).to_string();
-    json!({"kind": "Event", "apiVersion": "audit.k8s.io/v1", "auditID": "u1",
-        "stage": "ResponseComplete", "verb": "create", "responseStatus": {"code": 201},
-        "objectRef": {"resource": "pods", "namespace": "a"}, "responseObject": object,
-        "annotations": {"patch.webhook.admission.k8s.io/round_0_index_0": annotation}})
-}
-
-const WEBHOOK: &str = "linkerd-proxy-injector.linkerd.io";
-
-#[test]
-fn compare_reads_an_audit_log() {
-    let event = event_of(WEBHOOK);
-    let other = event.to_string().replace("\"create\"", "\"update\"");
-    let output = injectd(&["compare"], &format!("{event}\n{other}\n"));
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stdout));
-    assert!(text(&output.stdout).contains("1 reviews compared, 1 the same, 1 passed over"));
-    let list = json!({"kind": "EventList", "apiVersion": "audit.k8s.io/v1",
-        "items": [event, event_of("another")]});
-    let output = injectd(&["compare"], &list.to_string());
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    assert!(text(&output.stdout).contains("1 reviews compared, 1 the same, 1 passed over"));
-}
-
-#[test]
-fn compare_needs_the_name_of_the_webhook_in_an_audit_log() {
-    let event = event_of("injector.example.com").to_string();
-    let unnamed = injectd(&["compare"], &event);
-    assert_eq!(unnamed.status.code(), Some(1), "{}", text(&unnamed.stdout));
-    let told = text(&unnamed.stderr);
-    assert!(told.contains(&format!("no call of {WEBHOOK}")), "{told}");
-    assert!(told.contains("--webhook") && told.contains("injector.example.com"), "{told}");
-    let named = injectd(&["compare", "--webhook", "injector.example.com"], &event);
-    assert_eq!(named.status.code(), Some(0), "{}", text(&named.stderr));
-    assert!(text(&named.stdout).contains("1 reviews compared, 1 the same, 0 passed over"));
-    let mut uncalled = event_of(WEBHOOK);
-    uncalled["annotations"] = Value::Null;
-    let uncalled = injectd(&["compare"], &uncalled.to_string());
-    assert_eq!(uncalled.status.code(), Some(1));
-    assert!(text(&uncalled.stderr).contains("RequestResponse"), "{}", text(&uncalled.stderr));
-}
-
-#[test]
-fn compare_counts_what_was_let_in_while_the_webhook_failed() {
-    let mut event = event_of(WEBHOOK);
-    event["annotations"] =
-        json!({"failed-open.mutation.webhook.admission.k8s.io/round_0_index_0": WEBHOOK});
-    let output = injectd(&["compare"], &event.to_string());
-    let told = text(&output.stdout);
-    assert_eq!(output.status.code(), Some(0), "{told}");
-    assert!(told.contains("0 reviews compared, 0 the same, 0 passed over"), "{told}");
-    assert!(told.contains("1 objects let in while the webhook failed"), "{told}");
-}
-
-#[test]
-fn compare_finds_recorded_answers_by_the_id_of_an_audit_event() {
-    let output =
-        compared_with("audited", &answer_with("10000ms", "9000ms"), &event_of(WEBHOOK).to_string());
-    let told = text(&output.stdout);
-    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
-    assert!(told.contains("1 reviews compared, 0 the same") && told.contains("9000ms"), "{told}");
-}

@@ -11,8 +11,9 @@ use injectd::{
         Verdict, Workload, inject_stream_response::Result as StreamResult,
         injector_client::InjectorClient,
     },
+    linkerd::release::Release,
     readiness::Readiness,
-    server::Limits,
+    server::{Answers as _, Caller, LONG_REVIEW_BYTES, Limits, Room},
 };
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -51,6 +52,17 @@ fn enabled() -> InjectRequest {
     request(&json!({"linkerd.io/inject": "enabled"}), &json!({"containers": [{"name": "web"}]}))
 }
 
+fn of_workload(kind: &str, name: &str) -> InjectRequest {
+    let workload = Workload { kind: kind.to_owned(), name: name.to_owned() };
+    InjectRequest { workload: Some(workload), ..enabled() }
+}
+
+/// A request whose object has a kind and a namespace of its own.
+fn of_itself(kind: &str, namespace: &str) -> InjectRequest {
+    let object = json!({"kind": kind, "metadata": {"name": "web", "namespace": namespace}});
+    InjectRequest { object: object.to_string().into(), ..enabled() }
+}
+
 async fn inject(request: InjectRequest) -> Result<InjectResponse, Status> {
     let answered = timeout(PATIENCE, async { client().await.inject(request).await }).await;
     answered.expect("must not hang").map(tonic::Response::into_inner)
@@ -74,6 +86,7 @@ async fn a_pod_is_injected() {
     assert_eq!((response.uid.as_str(), response.verdict()), ("u", Verdict::Injected));
     assert_eq!(label(&response.patch, "workload-ns"), Some(json!("shop")));
     assert_eq!((response.configuration_generation, response.skips.len()), (1, 0));
+    assert_eq!(response.release, Release::NEWEST.to_string());
 }
 
 #[tokio::test]
@@ -97,6 +110,15 @@ async fn what_is_ignored_is_told() {
         panic!("expected a warning, found {:?}", response.warnings)
     };
     assert_eq!(warning.annotation, "config.linkerd.io/proxy-cpu-request");
+}
+
+#[tokio::test]
+async fn ten_warnings_are_sent_and_the_others_counted() {
+    let annotations = json!({"linkerd.io/inject": "enabled",
+        "config.linkerd.io/opaque-ports": "x,".repeat(1_000_000)});
+    let spec = json!({"containers": [{"name": "web"}]});
+    let response = inject(request(&annotations, &spec)).await.expect("a response");
+    assert_eq!((response.warnings.len(), response.omitted_warnings), (10, 999_990));
 }
 
 #[tokio::test]
@@ -150,12 +172,40 @@ async fn a_wrong_field_is_named() {
         (InjectRequest { namespace: "a/pods/b".to_owned(), ..enabled() }, "namespace"),
         (request(&json!({}), &spec), "object.spec.containers[0].ports[0].containerPort"),
         (InjectRequest { workload: Some(Workload::default()), ..enabled() }, "workload.kind"),
+        (of_workload("a~1b/c~", "web"), "workload.kind"),
+        (of_workload("Deployment", "a/b"), "workload.name"),
+        (InjectRequest { kind: "Deployment".to_owned(), ..of_workload("Job", "web") }, "workload"),
+        (InjectRequest { kind: String::new(), ..enabled() }, "kind"),
+        (InjectRequest { kind: "Service".to_owned(), ..of_itself("Pod", "shop") }, "kind"),
+        (of_itself("Pod", "elsewhere"), "namespace"),
+        (of_itself("Pod", "SHOP"), "namespace"),
         (InjectRequest { uid: "u".repeat(65 << 10), ..enabled() }, "uid"),
     ] {
         let status = refused(request, Code::InvalidArgument).await;
         let violations = status.get_details_bad_request().expect("details").field_violations;
         assert_eq!(violations[0].field, field, "{status}");
     }
+}
+
+#[tokio::test]
+async fn an_object_may_repeat_what_its_request_says() {
+    for kind in ["Pod", "pod", ""] {
+        let request = InjectRequest { kind: kind.to_owned(), ..of_itself("Pod", "shop") };
+        inject(request).await.expect("a response");
+    }
+}
+
+#[tokio::test]
+async fn a_large_object_is_answered_like_a_small_one() {
+    let env: Vec<_> = (0..40_000).map(|it| json!({"name": format!("V{it}")})).collect();
+    let spec = json!({"containers": [{"name": "web", "env": env}]});
+    let annotations = json!({"linkerd.io/inject": "enabled"});
+    let large = request(&annotations, &spec);
+    assert!(large.object.len() > LONG_REVIEW_BYTES);
+    let response = inject(large).await.expect("a response");
+    let small = inject(enabled()).await.expect("a response");
+    assert_eq!(response.verdict(), Verdict::Injected);
+    assert_eq!(response.patch, small.patch);
 }
 
 #[tokio::test]
@@ -172,9 +222,10 @@ async fn messages_may_be_compressed_but_not_larger_than_10_mib() {
 
 #[tokio::test]
 async fn more_large_messages_than_there_is_room_for_are_worth_another_try() {
-    let limits = Limits { max_body_memory: 1 << 20, ..Limits::default() };
     let injector = Arc::new(standalone::injector());
-    let services = door::services(injector, Readiness::default(), &limits);
+    let services = door::services(injector, Readiness::default(), &Limits::default());
+    let room = Room::of_connection(&Room::pool(1 << 20));
+    let services = services.of_caller(Caller { room, ..Caller::default() });
     let mut client = InjectorClient::new(door::channel(services).await);
     let large = InjectRequest { object: vec![b' '; 2 << 20].into(), ..enabled() };
     let status = client.inject(large).await.expect_err("no room");

@@ -3,51 +3,53 @@
 #![expect(clippy::disallowed_types, reason = "compares answers after the fact")]
 
 use std::{
-    collections::{BTreeMap, HashMap},
-    io::{self, Write},
+    io,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use self::{
     audit::{AuditLog, Event, Recorded},
-    meaning::{Difference, Meaning, differences},
-    other::Other,
+    meaning::{Answer, Meaning, differences},
+    progress::Progress,
+    report::{Compared, Differing, Reasons, Report},
+    theirs::{Theirs, TheirsArgs},
 };
 use super::{
     CommandError,
-    config::{Bundle, ConfigArgs},
-    input, note,
-    stream::Reviews,
+    config::{ConfigArgs, Purpose},
+    input,
+    stream::{Document, Documents, Step},
 };
-use crate::injector::Injector;
+use crate::{injector::Injector, linkerd::events, objects::Objects, workloads::Workloads};
 
 mod audit;
 mod meaning;
+mod missing;
 mod other;
+mod progress;
+mod report;
+mod theirs;
 
 /// Compare with another injector: its URL, its recorded answers, or an API server's audit log
 ///
 /// The input is a stream of admission reviews, or an audit log (level `RequestResponse` for pods),
-/// which holds the other injector's patches itself. A request that was denied leaves no object in
-/// an audit log, so that it shows no difference in denials. Differences that are meant
-/// (docs/differences.md) are named; any other ends with exit code 3.
+/// which holds the other injector's patches itself; plain, or compressed with gzip or zstd. A
+/// request that was denied leaves no object in an audit log, so that it shows no difference in
+/// denials.
+///
+/// Differences that are documented (docs/differences.md) are named; any other ends with exit code
+/// 3. Differences that may come from a namespace or owner missing in --objects are reported apart,
+/// with exit code 1; without the flag all of them are missing. The exit code is also 1 if some input could not be compared, or if nothing was.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Files of reviews or audit events; - is stdin [default: stdin]
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// The other injector's address: https://HOST:PORT/
-    #[arg(long, conflicts_with = "answers")]
-    url: Option<String>,
-    /// Certificates to trust at --url, PEM [default: any certificate will do]
-    #[arg(long, value_name = "FILE", requires = "url")]
-    ca: Option<PathBuf>,
-    /// The other injector's answers, one `AdmissionReview` per line; matched by uid, in an audit
-    /// log the event's auditID
-    #[arg(long, value_name = "FILE")]
-    answers: Option<PathBuf>,
+    #[command(flatten)]
+    theirs: TheirsArgs,
     /// The other injector's webhook, by its name in the audit log
     #[arg(long, value_name = "NAME", default_value = audit::DEFAULT_WEBHOOK)]
     webhook: String,
@@ -64,260 +66,158 @@ enum Format {
     Json,
 }
 
-/// Where the other injector's answers come from.
-enum Theirs {
-    Url(Box<Other>),
-    Recorded(HashMap<String, Vec<u8>>),
-    AuditLog,
-}
-
 /// Two injectors, and what is compared.
 struct Comparison {
     injector: Injector,
+    /// What --objects holds; nothing without the flag.
+    objects: Arc<Objects>,
     theirs: Theirs,
     audit_log: AuditLog,
     report: Report,
-}
-
-/// What was found so far.
-#[derive(Default)]
-struct Report {
-    compared: usize,
-    same: usize,
-    passed_over: usize,
-    failed_open: usize,
-    unreadable: usize,
-    causes: BTreeMap<(bool, String), Cause>,
-}
-
-/// Reviews that differ at one place.
-struct Cause {
-    row: Option<&'static str>,
-    reviews: usize,
-    example: (String, Difference),
+    progress: Progress,
 }
 
 pub(super) fn run(args: &Args) -> Result<(), CommandError> {
+    let (theirs, objects) = (args.theirs.open()?, args.config.objects(Purpose::Replay)?);
+    let workloads = objects.clone().map_or(Workloads::Unknown, Workloads::ListedInPart);
+    let files = input::files(&args.files)?;
     let mut comparison = Comparison {
-        injector: args.config.standalone_injector(&[], Bundle::Anything)?,
-        theirs: args.theirs()?,
+        injector: args.config.injector_with(&[], workloads, Purpose::Replay)?,
+        objects: objects.unwrap_or_default(),
+        theirs,
         audit_log: AuditLog::new(&args.webhook),
         report: Report::default(),
+        progress: Progress::of(&files),
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| CommandError::failed("cannot start", error))?;
-    for path in input::files(&args.files)? {
+    for path in files {
         runtime.block_on(comparison.compare_file(&path))?;
     }
-    comparison.report.print(args.output).map_err(CommandError::output)?;
-    comparison.audit_log.result().map_err(CommandError::Incomplete)?;
-    comparison.report.result()
-}
-
-impl Args {
-    fn theirs(&self) -> Result<Theirs, CommandError> {
-        if let Some(url) = &self.url {
-            let ca = self.ca.as_deref().map(input::read).transpose()?;
-            let other = Other::new(url, ca.as_deref())
-                .map_err(|error| CommandError::Usage(format!("--url {url}: {error}")))?;
-            return Ok(Theirs::Url(Box::new(other)));
-        }
-        let Some(path) = &self.answers else { return Ok(Theirs::AuditLog) };
-        let failed =
-            |error| CommandError::failed(format!("cannot read {}", input::name(path)), error);
-        let mut recorded = HashMap::new();
-        let mut answers = Reviews::new(input::open(path)?);
-        while let Some(line) = answers.next().map_err(failed)? {
-            let answer: Value = serde_json::from_slice(&answers.text).unwrap_or_default();
-            let Some(uid) = answer["response"]["uid"].as_str() else {
-                note(&format!(
-                    "{}: line {line}: no AdmissionReview with a response",
-                    input::name(path)
-                ));
-                continue;
-            };
-            recorded.insert(uid.to_owned(), answers.text.clone());
-        }
-        Ok(Theirs::Recorded(recorded))
-    }
-}
-
-/// What became of a review.
-enum Compared {
-    Same,
-    Differs(String, Vec<Difference>),
-    PassedOver,
-    FailedOpen,
-    Unreadable(String),
+    let Comparison { report, audit_log, progress, .. } = comparison;
+    drop(progress);
+    report.print(args.output).map_err(CommandError::output)?;
+    audit_log.result().map_err(CommandError::Incomplete)?;
+    report.result(&args.webhook)
 }
 
 impl Comparison {
     async fn compare_file(&mut self, path: &Path) -> Result<(), CommandError> {
-        let failed =
-            |error| CommandError::failed(format!("cannot read {}", input::name(path)), error);
-        let mut reviews = Reviews::new(input::open(path)?);
-        while let Some(line) = reviews.next().map_err(failed)? {
-            let place = format!("{}:{line}", input::name(path));
-            let Ok(document) = serde_json::from_slice(&reviews.text) else {
-                self.report.add(&place, Compared::Unreadable("not JSON".to_owned()));
-                continue;
-            };
-            let Some(events) = audit::events(&document) else {
-                let compared = self.compare(&reviews.text, &document, None).await?;
-                self.report.add(&place, compared);
-                continue;
-            };
-            for event in events {
-                let compared = self.compare_event(event).await?;
-                self.report.add(&place, compared);
+        let file = input::name(path);
+        let reader = self.progress.reader(input::open(path)?);
+        let read = match Documents::new(reader) {
+            Ok(documents) => self.compare_documents(&file, documents).await?,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = read {
+            self.add(&file, Compared::Unreadable(format!("cannot read: {error}")));
+        }
+        Ok(())
+    }
+
+    /// Compares the documents of a file, up to where it cannot be read.
+    async fn compare_documents(
+        &mut self,
+        file: &str,
+        mut documents: Documents,
+    ) -> Result<io::Result<()>, CommandError> {
+        loop {
+            match documents.next() {
+                Ok(Step::Document(document)) => self.compare_document(file, &document).await?,
+                Ok(Step::Reads) => self.progress.draw(),
+                Ok(Step::End) => return Ok(Ok(())),
+                Err(error) => return Ok(Err(error)),
             }
         }
+    }
+
+    fn add(&mut self, place: &str, compared: Compared) {
+        if let Some(line) = self.report.add(place, compared) {
+            self.progress.note(&line);
+        }
+    }
+
+    async fn compare_document(
+        &mut self,
+        file: &str,
+        document: &Document<'_>,
+    ) -> Result<(), CommandError> {
+        self.progress.add_document();
+        let place = format!("{file}:{}", document.line);
+        let compared = match read(document) {
+            Err(problem) => Compared::Unreadable(problem),
+            Ok((text, tree)) => match audit::events(&tree) {
+                None => self.compare(text, &tree, None).await?,
+                Some(events) => {
+                    for event in events {
+                        let compared = self.compare_event(event).await?;
+                        self.add(&place, compared);
+                    }
+                    return Ok(());
+                }
+            },
+        };
+        self.add(&place, compared);
         Ok(())
     }
 
     async fn compare_event(&mut self, event: &Value) -> Result<Compared, CommandError> {
         match self.audit_log.read(event) {
-            Ok(Event::Answered(Recorded { review, patch })) => {
-                let logged = Meaning::Allowed(patch);
+            Ok(Event::Answered(Recorded { review, patch, reason })) => {
+                let logged = Answer { meaning: Meaning::Allowed(patch), reason };
                 self.compare(review.to_string().as_bytes(), &review, Some(logged)).await
             }
             Ok(Event::FailedOpen) => Ok(Compared::FailedOpen),
-            Ok(Event::PassedOver) => Ok(Compared::PassedOver),
+            Ok(Event::Ignored) => Ok(Compared::Ignored),
             Err(why) => Ok(Compared::Unreadable(why)),
         }
     }
 
-    /// Compares the answers to a review: its text, the same as a tree, and what the log tells.
+    /// Compares the answers to a review: its text, the same as a tree, and the answer in the log.
     async fn compare(
         &mut self,
         text: &[u8],
         review: &Value,
-        logged: Option<Meaning>,
+        logged: Option<Answer>,
     ) -> Result<Compared, CommandError> {
-        let theirs = match (&mut self.theirs, logged) {
-            (Theirs::Url(other), _) => match other.review(text.to_vec()).await {
-                Ok(answer) => Meaning::of(&answer),
-                Err(error @ (other::OtherError::Connect(_) | other::OtherError::Timeout)) => {
-                    return Err(CommandError::failed("--url", error));
-                }
-                Err(_) => Meaning::NoAnswer,
-            },
-            (Theirs::Recorded(answers), _) => {
-                let uid = review["request"]["uid"].as_str().unwrap_or_default();
-                let Some(answer) = answers.get(uid) else {
-                    return Ok(Compared::Unreadable(format!("--answers has none for uid {uid}")));
-                };
-                Meaning::of(answer)
-            }
-            (Theirs::AuditLog, Some(logged)) => logged,
-            (Theirs::AuditLog, None) => {
-                let text =
-                    "reviews need another injector's --url or --answers; an audit log does not";
-                return Err(CommandError::Usage(text.to_owned()));
-            }
+        let theirs = match self.theirs.answer(text, review, logged).await? {
+            Ok(theirs) => theirs,
+            Err(problem) => return Ok(Compared::Unreadable(problem)),
         };
-        let (name, ours, has_object) = match self.injector.review(text).await {
+        let (object, ours, has_object) = match self.injector.review(text).await {
             Ok(answer) => {
                 let outcome = &answer.outcome;
-                let name =
+                let object =
                     format!("{} {}/{}", outcome.kind.as_str(), &*outcome.namespace, &*outcome.name);
-                (name, Meaning::of(&answer.body), !review["request"]["object"].is_null())
+                let reason =
+                    Some(events::in_words(outcome.reasons)).filter(|reason| !reason.is_empty());
+                let ours = Answer::of(&answer.body).map_or(Meaning::NoAnswer, |it| it.meaning);
+                (object, Answer { meaning: ours, reason }, !review["request"]["object"].is_null())
             }
-            Err(_) => ("no review".to_owned(), Meaning::NoAnswer, true),
+            Err(error) => ("no review".to_owned(), Answer::none(&error), true),
         };
-        let found = differences(&theirs, &ours, has_object);
-        Ok(if found.is_empty() { Compared::Same } else { Compared::Differs(name, found) })
+        if let (Meaning::NoAnswer, Meaning::NoAnswer) = (&theirs.meaning, &ours.meaning) {
+            let why = ours.reason.unwrap_or_default();
+            return Ok(Compared::Unreadable(format!("neither injector answered: {why}")));
+        }
+        let differences = differences(&theirs.meaning, &ours.meaning, has_object);
+        if differences.is_empty() {
+            return Ok(Compared::Same);
+        }
+        let reasons = Reasons { theirs: theirs.reason, ours: ours.reason };
+        let missing = missing::missing(&self.objects, text);
+        Ok(Compared::Differs(Differing { object, differences, reasons, missing }))
     }
 }
 
-impl Report {
-    fn add(&mut self, place: &str, compared: Compared) {
-        match compared {
-            Compared::PassedOver => self.passed_over += 1,
-            Compared::FailedOpen => self.failed_open += 1,
-            Compared::Unreadable(why) => {
-                self.unreadable += 1;
-                note(&format!("{place}: {why}"));
-            }
-            Compared::Same => {
-                self.compared += 1;
-                self.same += 1;
-            }
-            Compared::Differs(name, found) => {
-                self.compared += 1;
-                for difference in found {
-                    let key = (difference.row.is_some(), difference.place.clone());
-                    let new = || Cause {
-                        row: difference.row,
-                        reviews: 0,
-                        example: (format!("{place} {name}"), difference),
-                    };
-                    self.causes.entry(key).or_insert_with(new).reviews += 1;
-                }
-            }
-        }
-    }
-
-    fn unexplained(&self) -> usize {
-        self.causes.values().filter(|cause| cause.row.is_none()).count()
-    }
-
-    fn print(&self, format: Format) -> io::Result<()> {
-        let mut out = io::stdout().lock();
-        if let Format::Json = format {
-            let causes: Vec<_> = self.causes.values().map(Cause::as_json).collect();
-            return writeln!(
-                out,
-                "{}",
-                json!({"compared": self.compared, "same": self.same, "passedOver": self.passed_over,
-                    "failedOpen": self.failed_open, "unreadable": self.unreadable, "differences": causes})
-            );
-        }
-        let Self { compared, same, passed_over, .. } = self;
-        writeln!(out, "{compared} reviews compared, {same} the same, {passed_over} passed over")?;
-        if self.failed_open > 0 {
-            writeln!(out, "{} objects let in while the webhook failed", self.failed_open)?;
-        }
-        for (is_meant, title) in [(true, "differs as meant"), (false, "DIFFERS")] {
-            for cause in self.causes.values().filter(|cause| cause.row.is_some() == is_meant) {
-                let row = cause.row.map(|row| format!(" ({row})")).unwrap_or_default();
-                let (review, Difference { place, theirs, ours, .. }) = &cause.example;
-                writeln!(out, "\n{title}{row}: {place}, reviews: {}", cause.reviews)?;
-                writeln!(out, "  theirs  {}\n  ours    {}", shortened(theirs), shortened(ours))?;
-                writeln!(out, "  in      {review}")?;
-            }
-        }
-        Ok(())
-    }
-
-    fn result(&self) -> Result<(), CommandError> {
-        match (self.unexplained(), self.unreadable) {
-            (0, 0) => Ok(()),
-            (0, count) => {
-                Err(CommandError::Incomplete(format!("{count} documents could not be compared")))
-            }
-            (count, _) => {
-                Err(CommandError::Findings(format!("{count} differences that no row explains")))
-            }
-        }
-    }
-}
-
-/// A value for a table; JSON output has it whole.
-fn shortened(text: &str) -> String {
-    const SHOWN_CHARS: usize = 160;
-    match text.char_indices().nth(SHOWN_CHARS) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
-}
-
-impl Cause {
-    fn as_json(&self) -> Value {
-        let (review, Difference { place, theirs, ours, .. }) = &self.example;
-        json!({"place": place, "row": self.row, "reviews": self.reviews,
-            "example": {"review": review, "theirs": theirs, "ours": ours}})
-    }
+/// The text of a document and the same as a tree.
+fn read<'d>(document: &Document<'d>) -> Result<(&'d [u8], Value), String> {
+    let text = document
+        .text
+        .as_ref()
+        .map_err(|error| format!("{error}; write an audit log with one event per line"))?;
+    let tree = serde_json::from_slice(text).map_err(|error| format!("not JSON: {error}"))?;
+    Ok((text, tree))
 }

@@ -1,19 +1,13 @@
 //! The flags that commands share: which values, trust roots and cluster objects to work on.
 
-use std::{
-    env,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{env, path::PathBuf, sync::Arc};
 
-use rustls::pki_types::{CertificateDer, pem::PemObject as _};
-
-use super::{CommandError, input, note};
+use super::{CommandError, note};
 use crate::{
     cluster::{Owners, WatchedNamespaces},
     injector::Injector,
     linkerd::{
-        release::Release,
+        release::{Release, ReleaseChoice},
         snapshot::{Config, Snapshot},
         values::DEFAULT_VALUES,
     },
@@ -22,10 +16,15 @@ use crate::{
     workloads::Workloads,
 };
 
+mod purpose;
+mod trust_roots;
+
+pub(super) use self::purpose::Purpose;
+
 /// Stands in for the trust roots of a mesh that is not there.
 const EXAMPLE_TRUST_ROOTS: &[u8] = include_bytes!("../linkerd/example-root.crt");
 
-/// The release to assume for values that do not tell theirs.
+/// The release to speak for values whose own is unknown.
 const LINKERD_VERSION_VARIABLE: &str = "INJECTD_LINKERD_VERSION";
 
 /// What to work on without a cluster.
@@ -45,57 +44,63 @@ pub(super) struct ConfigArgs {
     /// in it does not exist [default: every namespace exists]
     #[arg(long, value_name = "FILE", env = "INJECTD_OBJECTS")]
     objects: Option<PathBuf>,
+    /// For values of a Linkerd release that this injectd does not know: warn and inject as the
+    /// nearest known release, or refuse the values; `$INJECTD_LINKERD_VERSION` names a release to
+    /// use instead
+    #[arg(long, value_name = "ACTION", default_value = "warn", env = "INJECTD_UNKNOWN_RELEASE")]
+    unknown_release: UnknownRelease,
 }
 
-/// What a file of trust roots may hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Bundle {
-    /// What Linkerd's injector takes: anything.
-    Anything,
-    /// Certificates: no proxy could join the mesh with anything else.
-    Certificates,
-}
-
-impl Bundle {
-    fn read(self, path: &Path) -> Result<Vec<u8>, CommandError> {
-        let bundle = input::read(path)?;
-        if self == Self::Anything {
-            return Ok(bundle);
-        }
-        let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&bundle).collect();
-        let problem = match certificates {
-            Ok(certificates) if !certificates.is_empty() => return Ok(bundle),
-            Ok(_) => "found none".to_owned(),
-            Err(error) => error.to_string(),
-        };
-        let expected = format!("expected certificates as PEM: {problem}");
-        Err(CommandError::failed(format!("--trust-roots {}", path.display()), expected))
-    }
+/// What to do with values of an unknown release.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum UnknownRelease {
+    Warn,
+    Refuse,
 }
 
 impl ConfigArgs {
-    /// An injector that works on this configuration alone.
+    /// An injector that works on this configuration alone. Commands without a server print a warning
+    /// if the release is unknown; a server logs it.
     ///
     /// `annotations` are those of every namespace as long as no objects are given.
     pub(super) fn standalone_injector(
         &self,
         annotations: &[(&str, &str)],
-        bundle: Bundle,
+        purpose: Purpose,
+    ) -> Result<Injector, CommandError> {
+        let workloads = self.objects(purpose)?.map_or(Workloads::Unknown, Workloads::Listed);
+        self.injector_with(annotations, workloads, purpose)
+    }
+
+    /// The same where owners are looked up in `workloads`, and namespaces in its objects.
+    pub(super) fn injector_with(
+        &self,
+        annotations: &[(&str, &str)],
+        workloads: Workloads,
+        purpose: Purpose,
     ) -> Result<Injector, CommandError> {
         let owned = |&(key, value): &(&str, &str)| (key.to_owned(), value.to_owned());
-        let (namespaces, workloads) = match &self.objects {
-            None => {
-                (Namespaces::Every(annotations.iter().map(owned).collect()), Workloads::Unknown)
+        let namespaces = match &workloads {
+            Workloads::Listed(objects) | Workloads::ListedInPart(objects) => {
+                Namespaces::Listed(Arc::clone(objects))
             }
-            Some(path) => {
-                let objects = Objects::parse(&input::read_text(path)?).map_err(|error| {
-                    CommandError::failed(format!("--objects {}", path.display()), error)
-                })?;
-                let objects = Arc::new(objects);
-                (Namespaces::Listed(Arc::clone(&objects)), Workloads::Listed(objects))
-            }
+            _ => Namespaces::Every(annotations.iter().map(owned).collect()),
         };
-        Ok(Injector::new(self.snapshot(1, bundle)?, namespaces, workloads))
+        let snapshot = self.snapshot(1, purpose)?;
+        let warning = unknown_release(&snapshot.release_choice);
+        if let Some(warning) = warning.filter(|_| purpose != Purpose::Serve) {
+            note(&format!("warning: {warning}"));
+        }
+        Ok(Injector::new(snapshot, namespaces, workloads))
+    }
+
+    /// The objects that were given.
+    pub(super) fn objects(&self, purpose: Purpose) -> Result<Option<Arc<Objects>>, CommandError> {
+        let Some(path) = &self.objects else { return Ok(None) };
+        let objects = Objects::parse(&purpose.read_text("--objects", path)?).map_err(|error| {
+            CommandError::failed(format!("--objects {}", path.display()), error)
+        })?;
+        Ok(Some(Arc::new(objects)))
     }
 
     /// Makes sure that nothing of a cluster's configuration is left to an example.
@@ -121,7 +126,7 @@ impl ConfigArgs {
         owners: Arc<Owners>,
     ) -> Result<Injector, CommandError> {
         let (namespaces, workloads) = (Namespaces::Watched(namespaces), Workloads::Asked(owners));
-        let snapshot = self.snapshot(1, Bundle::Certificates)?;
+        let snapshot = self.snapshot(1, Purpose::Serve)?;
         Ok(Injector::new(snapshot, namespaces, workloads))
     }
 
@@ -141,14 +146,14 @@ impl ConfigArgs {
     pub(super) fn snapshot(
         &self,
         generation: u64,
-        bundle: Bundle,
+        purpose: Purpose,
     ) -> Result<Snapshot, CommandError> {
         let values = match &self.values {
-            Some(path) => input::read_text(path)?,
+            Some(path) => purpose.read_text("--values", path)?,
             None => DEFAULT_VALUES.to_owned(),
         };
         let trust_roots = match &self.trust_roots {
-            Some(path) => bundle.read(path)?,
+            Some(path) => purpose.read_trust_roots(path)?,
             None => EXAMPLE_TRUST_ROOTS.to_vec(),
         };
         let config = Config {
@@ -157,14 +162,35 @@ impl ConfigArgs {
             control_plane_namespace: &self.linkerd_namespace,
             fallback_release: fallback_release()?,
         };
-        Snapshot::new(config, generation).map_err(|error| {
-            let file = self
-                .values
-                .as_deref()
-                .map_or("built-in values".into(), |p| p.display().to_string());
-            CommandError::failed(format!("--values {file}"), error)
-        })
+        let file = || {
+            let path = self.values.as_deref();
+            let file = path.map_or("built-in values".into(), |path| path.display().to_string());
+            format!("--values {file}")
+        };
+        let snapshot = Snapshot::new(config, generation)
+            .map_err(|error| CommandError::failed(file(), error))?;
+        match snapshot.release_choice.unknown() {
+            Some(problem) if self.unknown_release == UnknownRelease::Refuse => {
+                let problem = format!("{problem}; {}", remedy());
+                Err(CommandError::failed(format!("--unknown-release refuse: {}", file()), problem))
+            }
+            _ => Ok(snapshot),
+        }
     }
+}
+
+/// What to report of a release that is unknown: what was found, what is done and what to do.
+pub(super) fn unknown_release(choice: &ReleaseChoice) -> Option<String> {
+    let problem = choice.unknown()?;
+    let release = choice.release;
+    Some(format!("unknown Linkerd release: {problem}; injecting as {release}; {}", remedy()))
+}
+
+fn remedy() -> String {
+    let (oldest, newest) = (Release::stable_2_14(), Release::NEWEST);
+    format!(
+        "set {LINKERD_VERSION_VARIABLE} to a release from {oldest} to {newest}, or upgrade injectd"
+    )
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is configuration")]
@@ -172,11 +198,11 @@ fn fallback_release() -> Result<Option<Release>, CommandError> {
     let Ok(version) = env::var(LINKERD_VERSION_VARIABLE) else {
         return Ok(None);
     };
-    let release = Release::parse(&version);
     let usage = || {
+        let (oldest, newest) = (Release::stable_2_14(), Release::NEWEST);
         CommandError::Usage(format!(
-            "{LINKERD_VERSION_VARIABLE}={version}: expected a release such as edge-26.6.3 or stable-2.14.10"
+            "{LINKERD_VERSION_VARIABLE}={version}: unknown Linkerd release; expected one from {oldest} to {newest}, such as edge-26.6.3 or stable-2.14.10"
         ))
     };
-    release.map(Some).ok_or_else(usage)
+    Release::parse(&version).map(Some).ok_or_else(usage)
 }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::{
     CommandError,
-    config::{Bundle, ConfigArgs},
+    config::{ConfigArgs, Purpose},
     input, note,
 };
 use crate::{
@@ -43,7 +43,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> Result<(), CommandError> {
     let injector =
-        args.config.standalone_injector(&[("linkerd.io/inject", "enabled")], Bundle::Anything)?;
+        args.config.standalone_injector(&[("linkerd.io/inject", "enabled")], Purpose::Inject)?;
     args.config.warn_of_example_trust_roots();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
@@ -157,7 +157,7 @@ fn tell(object: &str, outcome: &Outcome<'_>, refusal: Option<&str>) {
         _ => return,
     };
     note(&format!("{object} {done}"));
-    for warning in &outcome.warnings {
+    for warning in outcome.warnings.lines() {
         note(&format!("  warning: {warning}"));
     }
 }

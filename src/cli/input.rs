@@ -1,4 +1,5 @@
-//! Input of commands: files, folders and stdin.
+//! Input of commands: files, folders and stdin; and the files of the server, which are read again
+//! when they change.
 
 use std::{
     fs, io,
@@ -6,7 +7,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use rustix::fs::{Mode, OFlags};
+
 use super::CommandError;
+
+/// Largest file that the server reads. A `ConfigMap` or a `Secret` holds 1 MiB; what replaces a
+/// file by mistake must not fill the memory of a process that answers reviews.
+const MAX_SERVED_FILE_BYTES: u64 = 10 << 20;
 
 /// The name that means stdin.
 const STDIN: &str = "-";
@@ -29,18 +36,49 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>, CommandError> {
 
 /// Reads a file of text.
 pub(super) fn read_text(path: &Path) -> Result<String, CommandError> {
-    String::from_utf8(read(path)?)
+    utf8(path, read(path)?)
+}
+
+/// Reads a file of the server. Whatever replaces the file, reading it ends: a pipe does not block,
+/// a device does not fill the memory.
+pub(super) fn read_served(flag: &str, path: &Path) -> Result<Vec<u8>, CommandError> {
+    read_regular(path)
+        .map_err(|error| CommandError::failed(format!("cannot read {flag} {}", name(path)), error))
+}
+
+fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
+    // Without NONBLOCK, opening a pipe waits until another process opens it for writing.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = fs::File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        let text = "not a regular file; give a regular file or a symbolic link to one";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+    }
+    let mut bytes = Vec::new();
+    // The file may grow while it is read.
+    file.take(MAX_SERVED_FILE_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_SERVED_FILE_BYTES {
+        let text = format!("larger than {MAX_SERVED_FILE_BYTES} bytes; give a smaller file");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, text));
+    }
+    Ok(bytes)
+}
+
+/// The text in the bytes of a file.
+pub(super) fn utf8(path: &Path, bytes: Vec<u8>) -> Result<String, CommandError> {
+    String::from_utf8(bytes)
         .map_err(|error| CommandError::failed(format!("{} is not UTF-8", name(path)), error))
 }
 
 /// Opens a file for reading piece by piece; `-` is stdin.
-pub(super) fn open(path: &Path) -> Result<Box<dyn io::BufRead>, CommandError> {
+pub(super) fn open(path: &Path) -> Result<Box<dyn io::Read>, CommandError> {
     if path == Path::new(STDIN) {
-        return Ok(Box::new(io::stdin().lock()));
+        return Ok(Box::new(io::stdin()));
     }
     let file = fs::File::open(path)
         .map_err(|error| CommandError::failed(format!("cannot read {}", name(path)), error))?;
-    Ok(Box::new(io::BufReader::with_capacity(64 << 10, file)))
+    Ok(Box::new(file))
 }
 
 /// The given paths, folders replaced by the YAML and JSON files in them, sorted; stdin if none.
@@ -76,4 +114,21 @@ fn add_folder(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), CommandErro
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_the_server_has_at_most_ten_mebibytes() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        file.as_file().set_len(MAX_SERVED_FILE_BYTES).expect("must grow");
+        let bytes = read_served("--values", file.path()).expect("must be read");
+        assert_eq!(bytes.len() as u64, MAX_SERVED_FILE_BYTES);
+        file.as_file().set_len(MAX_SERVED_FILE_BYTES + 1).expect("must grow");
+        let error = read_served("--values", file.path()).expect_err("must be refused");
+        let text = crate::log::with_causes(&error);
+        assert!(text.contains("--values /") && text.contains("10485760 bytes"), "{text}");
+    }
 }

@@ -12,7 +12,7 @@ use clap::Parser;
 
 use crate::{go::number::parse_bool, observer::LogStyle};
 
-use super::{CommandError, serve};
+use super::{CommandError, serve, version};
 
 /// Only where this is set is there a gRPC door: Linkerd's injector has none.
 const GRPC_ADDR: &str = "INJECTD_GRPC_ADDR";
@@ -122,7 +122,7 @@ pub(super) fn run(args: Args) -> Result<(), CommandError> {
     let mut serve = match parse(args.flags).map_err(CommandError::GoUsage)? {
         Parsed::Serve(serve) => serve,
         Parsed::Help => return say(&usage()),
-        Parsed::Version => return say(concat!(env!("CARGO_PKG_VERSION"), "\n")),
+        Parsed::Version => return say(&format!("{}\n", version())),
     };
     if !is_set(GRPC_ADDR) {
         serve.push("--grpc-addr=".to_owned());

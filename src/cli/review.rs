@@ -2,22 +2,26 @@
 
 use std::{
     io::{self, Write},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
+
+use serde_json::json;
+use tokio::runtime::Runtime;
 
 use super::{
     CommandError,
-    config::{Bundle, ConfigArgs},
-    input,
-    stream::Reviews,
+    config::{ConfigArgs, Purpose},
+    counted, input,
+    stream::{Document, Documents, Errors, Step},
 };
 use crate::{injector::Injector, linkerd::events, outcome::Outcome};
 
 /// Answer admission reviews from files or stdin, as the webhook would
 ///
-/// The reviews follow each other as JSON, on one line each or pretty-printed. Each gets one line
-/// of output, in the order of the input. One that cannot be read gets {"error": …, "line": N}, and
-/// the exit code is 1 at the end.
+/// The reviews follow each other as JSON, on one line each or pretty-printed, plain or compressed
+/// with gzip or zstd. Each answer is one line of output, in the order of the input, and is printed
+/// before more input is waited for. A review that cannot be read gets {"error": …, "file": …,
+/// "line": N}, and the exit code is 1 at the end; errors after the hundredth are only counted.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Files of reviews; - is stdin [default: stdin]
@@ -32,31 +36,68 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<(), CommandError> {
-    let injector = args.config.standalone_injector(&[], Bundle::Anything)?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .build()
-        .map_err(|error| CommandError::failed("cannot start", error))?;
-    let mut out = io::BufWriter::new(io::stdout().lock());
-    let mut unreadable = 0;
+    let mut run = Run {
+        injector: args.config.standalone_injector(&[], Purpose::Replay)?,
+        runtime: tokio::runtime::Builder::new_current_thread()
+            .build()
+            .map_err(|error| CommandError::failed("cannot start", error))?,
+        events: args.events,
+        out: io::BufWriter::new(io::stdout().lock()),
+        errors: Errors::default(),
+    };
     for path in input::files(&args.files)? {
-        let mut reviews = Reviews::new(input::open(&path)?);
-        let failed =
-            |error| CommandError::failed(format!("cannot read {}", input::name(&path)), error);
-        while let Some(line) = reviews.next().map_err(failed)? {
-            let answer = runtime.block_on(answer(&injector, &reviews.text, args.events));
-            let answer = answer.unwrap_or_else(|error| {
-                unreadable += 1;
-                serde_json::json!({ "error": error, "line": line }).to_string().into_bytes()
-            });
-            out.write_all(&answer)
-                .and_then(|()| out.write_all(b"\n"))
-                .map_err(CommandError::output)?;
+        run.answer_file(&path)?;
+    }
+    match run.errors.count {
+        0 => Ok(()),
+        count => Err(CommandError::Incomplete(format!(
+            "{} could not be read{}",
+            counted(count, "review"),
+            run.errors.hint()
+        ))),
+    }
+}
+
+struct Run<W> {
+    injector: Injector,
+    runtime: Runtime,
+    events: bool,
+    out: W,
+    errors: Errors,
+}
+
+impl<W: Write> Run<W> {
+    fn answer_file(&mut self, path: &Path) -> Result<(), CommandError> {
+        let file = input::name(path);
+        let failed = |error| CommandError::failed(format!("cannot read {file}"), error);
+        let mut reviews = Documents::new(input::open(path)?).map_err(failed)?;
+        loop {
+            let written = match reviews.next().map_err(failed)? {
+                Step::Document(review) => self.answer(&file, &review),
+                // The caller may wait for an answer before it writes more.
+                Step::Reads => self.out.flush(),
+                Step::End => return self.out.flush().map_err(CommandError::output),
+            };
+            written.map_err(CommandError::output)?;
         }
     }
-    out.flush().map_err(CommandError::output)?;
-    match unreadable {
-        0 => Ok(()),
-        count => Err(CommandError::Incomplete(format!("{count} reviews could not be read"))),
+
+    fn answer(&mut self, file: &str, review: &Document<'_>) -> io::Result<()> {
+        let answer = match &review.text {
+            Ok(text) => self.runtime.block_on(answer(&self.injector, text, self.events)),
+            Err(error) => Err(error.to_string()),
+        };
+        let line = match answer {
+            Ok(line) => line,
+            Err(error) if self.errors.add() => {
+                json!({ "error": error, "file": file, "line": review.line })
+                    .to_string()
+                    .into_bytes()
+            }
+            Err(_) => return Ok(()),
+        };
+        self.out.write_all(&line)?;
+        self.out.write_all(b"\n")
     }
 }
 

@@ -16,7 +16,8 @@ use tracing::info;
 
 use super::{
     CommandError,
-    config::{Bundle, ConfigArgs},
+    config::{ConfigArgs, Purpose},
+    input, version,
 };
 use crate::{
     admin::Admin,
@@ -32,17 +33,19 @@ use crate::{
     observer::{LogStyle, Observer},
     profiler,
     readiness::Readiness,
-    reload::{self, Files},
+    reload::{self, Files, Schedule},
     server::{self, Addr, Bound, Door, Limits, Shutdown},
     tls::{HTTP, HTTP2},
     webhook::Webhook,
 };
 
 mod grpc;
+mod reporter;
 mod tls;
 
 use self::{
     grpc::GrpcArgs,
+    reporter::Reporter,
     tls::{ClientCa, DoorTls, TlsArgs},
 };
 
@@ -78,7 +81,7 @@ pub(super) struct Args {
     /// Threads that answer reviews [default: one for each core, 4 at most]
     #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=1024), env = "INJECTD_WORKER_THREADS")]
     worker_threads: Option<u16>,
-    /// How often files are looked at for changes
+    /// How often files are looked at for changes; SIGHUP reads all files at once
     #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = server::parse_duration, env = "INJECTD_RELOAD_INTERVAL")]
     reload_interval: Duration,
     /// Offer CPU profiles at /debug/pprof/profile of the admin door
@@ -102,7 +105,7 @@ pub(super) fn run(args: Args, log_style: LogStyle) -> Result<(), CommandError> {
     let _log =
         log::start(&args.log_level, args.log_format).map_err(|error| args.log_error(&error))?;
     if log_style == LogStyle::Linkerd {
-        info!("running version {}", env!("CARGO_PKG_VERSION"));
+        info!("running version {}", version());
     }
     server::raise_descriptor_limit();
     let runtime = server::runtime(args.worker_threads)
@@ -111,16 +114,21 @@ pub(super) fn run(args: Args, log_style: LogStyle) -> Result<(), CommandError> {
 }
 
 async fn serve(args: Arc<Args>, log_style: LogStyle) -> Result<(), CommandError> {
+    let schedule = Schedule::new(args.reload_interval);
+    schedule
+        .reload_at_hangup()
+        .map_err(|error| CommandError::failed("cannot listen for SIGHUP", error))?;
     args.grpc.check(args.standalone)?;
     let registry = Arc::new(Registry::new());
     registry.set("injectd_build_info", &[("version", env!("CARGO_PKG_VERSION").to_owned())], 1.0);
+    let reporter = Reporter::new(Arc::clone(&registry), log_style);
     let readiness = Readiness::default();
     let starting = readiness.hold();
     let shutdown = Shutdown::at_signals(readiness.clone())
         .map_err(|error| CommandError::failed("cannot listen for signals", error))?;
-    let admin_addr = args.open_admin(&registry, &readiness, shutdown.clone(), log_style).await?;
+    let admin_addr = args.open_admin(&reporter, &readiness, shutdown.clone()).await?;
     let cluster = args.cluster().await?;
-    let injector = args.injector(cluster.as_ref(), &registry, &readiness)?;
+    let injector = args.injector(cluster.as_ref(), &schedule, &reporter, &readiness)?;
     let recorder = cluster.as_ref().map(|cluster| {
         let metrics = EventMetrics::register(&registry);
         Recorder::start(Arc::clone(&injector), Events::new(cluster.client.clone()), metrics)
@@ -132,8 +140,8 @@ async fn serve(args: Arc<Args>, log_style: LogStyle) -> Result<(), CommandError>
     };
     let webhook = Webhook::new(Arc::clone(&injector), &args.limits, observer("webhook"));
     let grpc = if args.grpc.is_served() {
-        let (timeout, interval) = (args.lookup_timeout, args.reload_interval);
-        let access = args.grpc.access(cluster.as_ref(), timeout, interval, &registry)?;
+        let timeout = args.lookup_timeout;
+        let access = args.grpc.access(cluster.as_ref(), timeout, &schedule, &registry)?;
         let (readiness, shutdown) = (readiness.clone(), shutdown.clone());
         let observer = observer("grpc");
         let injector = Arc::clone(&injector);
@@ -141,7 +149,7 @@ async fn serve(args: Arc<Args>, log_style: LogStyle) -> Result<(), CommandError>
     } else {
         None
     };
-    let tls = args.webhook_tls().follow(args.reload_interval, &registry)?;
+    let tls = args.webhook_tls().follow(&schedule, &registry)?;
     let bound =
         Bound::bind(&args.addr).await.map_err(|error| addr_error("--addr", &args.addr, error))?;
     let grpc_bound = args.grpc.bind().await?;
@@ -151,7 +159,7 @@ async fn serve(args: Arc<Args>, log_style: LogStyle) -> Result<(), CommandError>
     };
     let grpc_served = match (grpc_bound, &grpc) {
         (Some(bound), Some(grpc)) => {
-            let tls = args.grpc_tls().follow(args.reload_interval, &registry)?;
+            let tls = args.grpc_tls().follow(&schedule, &registry)?;
             let grpc = match bound.addr() {
                 Addr::Tcp(_) => grpc.clone(),
                 // Only this user can open it, and there is no TLS to show a certificate by.
@@ -203,30 +211,27 @@ impl Args {
 
     async fn open_admin(
         &self,
-        registry: &Registry,
+        reporter: &Reporter,
         readiness: &Readiness,
         mut shutdown: Shutdown,
-        log_style: LogStyle,
     ) -> Result<Addr, CommandError> {
         let addr = &self.metrics_addr;
-        if log_style == LogStyle::Linkerd {
+        if reporter.log_style == LogStyle::Linkerd {
             info!("starting admin server on {addr}");
         }
-        let bound =
-            Bound::bind(addr).await.map_err(|error| addr_error("--metrics-addr", addr, error))?;
-        let local_addr = bound.addr().clone();
         if self.enable_pprof {
             profiler::prepare();
         }
         let admin = Admin {
             readiness: readiness.clone(),
-            exporter: registry.exporter(),
+            ready_text: Arc::clone(&reporter.ready_text),
+            exporter: reporter.registry.exporter(),
             has_profiles: self.enable_pprof,
         };
         // It tells that the process is not ready until the very end.
         let stopped = async move { shutdown.hastened().await };
-        tokio::spawn(admin.serve(bound, stopped));
-        Ok(local_addr)
+        let started = admin.start(addr.clone(), stopped).await;
+        started.map_err(|error| addr_error("--metrics-addr", addr, error))
     }
 
     /// The cluster to serve; none standalone.
@@ -235,6 +240,10 @@ impl Args {
             return Ok(None);
         }
         self.config.must_suit_a_cluster()?;
+        if let Some(path) = &self.kubeconfig {
+            // The client reads it by its path, for the paths in it; here it is made sure that it can.
+            input::read_served("--kubeconfig", path)?;
+        }
         let client = cluster::client(self.kubeconfig.as_deref())
             .await
             .map_err(|error| CommandError::failed("serve", error))?;
@@ -246,27 +255,29 @@ impl Args {
     fn injector(
         self: &Arc<Self>,
         cluster: Option<&Cluster>,
-        registry: &Arc<Registry>,
+        schedule: &Schedule,
+        reporter: &Reporter,
         readiness: &Readiness,
     ) -> Result<Arc<Injector>, CommandError> {
+        let registry = &*reporter.registry;
         let files = Files::new(self.config.files());
         let injector = match cluster {
-            None => self.config.standalone_injector(&[], Bundle::Certificates)?,
+            None => self.config.standalone_injector(&[], Purpose::Serve)?,
             Some(cluster) => self.cluster_injector(cluster, registry, readiness)?,
         };
         let injector = Arc::new(injector.counting(CacheMetrics::register(registry, "templates")));
-        tell_config(registry, &injector);
+        reporter.report(&injector.snapshot());
         let metrics = ReloadMetrics::register(registry, "config");
-        let (args, registry) = (Arc::clone(self), Arc::clone(registry));
+        let (args, reporter) = (Arc::clone(self), reporter.clone());
         let reloaded = Arc::clone(&injector);
         let reload = move || {
             let generation = reloaded.snapshot().generation + 1;
-            let snapshot = args.config.snapshot(generation, Bundle::Certificates)?;
+            let snapshot = args.config.snapshot(generation, Purpose::Serve)?;
             reloaded.replace_snapshot(snapshot);
-            tell_config(&registry, &reloaded);
+            reporter.report(&reloaded.snapshot());
             Ok::<_, CommandError>(())
         };
-        reload::follow("config", files, self.reload_interval, metrics, reload)
+        reload::follow("config", files, schedule, metrics, reload)
             .map_err(|error| CommandError::failed("cannot follow files", error))?;
         Ok(injector)
     }
@@ -305,13 +316,6 @@ impl Args {
         let (identity, client_ca) = (self.tls.clone(), self.grpc.client_ca());
         DoorTls { what: "grpc_tls", identity, client_ca, protocols: &HTTP2 }
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "configurations are few")]
-fn tell_config(registry: &Registry, injector: &Injector) {
-    let snapshot = injector.snapshot();
-    registry.set("injectd_config_generation", &[], snapshot.generation as f64);
-    registry.set_info("injectd_config_info", "linkerd_release", snapshot.release.to_string());
 }
 
 fn addr_error(flag: &str, addr: &str, error: io::Error) -> CommandError {

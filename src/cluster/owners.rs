@@ -11,6 +11,7 @@ use super::{LookupError, Lookups, is_object_name, patiently};
 use crate::{
     metrics::CacheMetrics,
     objects::{Owned, Reference},
+    outcome::MAX_OWNER_UID_BYTES,
     pod::OwnerReference,
 };
 
@@ -69,29 +70,26 @@ impl Owners {
     /// The `ReplicaSet` or `Job` that a reference names; `None` if it does not exist.
     ///
     /// # Errors
-    /// When it is not known and the API server does not tell in time, and before `deadline`.
+    /// When it is not known and the API server does not answer in time, and before `deadline`.
     pub async fn lookup(
         &self,
         namespace: &str,
         owner: &OwnerReference<'_>,
         deadline: Option<Instant>,
     ) -> Result<Found, LookupError> {
-        let key = Key {
-            namespace: namespace.to_owned(),
-            is_job: *owner.kind == *"Job",
-            name: owner.name.to_string(),
-            owner_uid: owner.owner_uid.to_string(),
-        };
+        let Some(key) = Key::of(namespace, owner) else { return Ok(None) };
         if let Some(found) = self.known.get(&key).await {
             self.metrics.hits.increment(1);
             return Ok(found);
         }
-        if !is_object_name(namespace) || !is_object_name(&key.name) {
-            return Ok(None);
-        }
         self.metrics.misses.increment(1);
         // A review that need not wait does not carry what waiting takes.
         Box::pin(self.ask_once(key, deadline)).await
+    }
+
+    /// The same as far as it is kept: the API server is not asked, and nothing is counted.
+    pub async fn known(&self, namespace: &str, owner: &OwnerReference<'_>) -> Found {
+        self.known.get(&Key::of(namespace, owner)?).await.flatten()
     }
 
     /// Asks the API server, with whoever else asks for this owner.
@@ -109,7 +107,7 @@ impl Owners {
         Ok(found)
     }
 
-    /// Tells how many owners are kept.
+    /// Reports how many owners are kept.
     pub async fn tell_entries(&self) {
         self.known.run_pending_tasks().await;
         self.metrics.keep(self.known.entry_count());
@@ -138,6 +136,21 @@ impl Owners {
     }
 }
 
+impl Key {
+    /// `None` where no such owner can exist, so that nothing long is copied or kept.
+    fn of(namespace: &str, owner: &OwnerReference<'_>) -> Option<Self> {
+        let can_exist = owner.owner_uid.len() <= MAX_OWNER_UID_BYTES
+            && is_object_name(namespace)
+            && is_object_name(&owner.name);
+        can_exist.then(|| Self {
+            namespace: namespace.to_owned(),
+            is_job: *owner.kind == *"Job",
+            name: owner.name.to_string(),
+            owner_uid: owner.owner_uid.to_string(),
+        })
+    }
+}
+
 impl fmt::Debug for Owners {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Owners").field("known", &self.known).finish_non_exhaustive()
@@ -156,4 +169,31 @@ where
         object_uid: owner.uid.clone(),
     });
     Arc::new(Owned { object_uid: object.uid().unwrap_or_default(), owners: owners.collect() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_owner_that_cannot_exist_has_no_key() {
+        let has_key = |namespace: &str, name: &str, uid: &str| {
+            let text = format!(r#"{{"kind":"ReplicaSet","name":"{name}","uid":"{uid}"}}"#);
+            let owner: OwnerReference<'_> = crate::json::read(&text).expect("must be a reference");
+            Key::of(namespace, &owner).is_some()
+        };
+        let long = "a".repeat(MAX_OWNER_UID_BYTES.max(crate::outcome::MAX_NAME_BYTES) + 1);
+        assert!(has_key("a", "web-5f4", "u1"));
+        assert!(has_key("a", "web-5f4", &long[..MAX_OWNER_UID_BYTES]));
+        for (namespace, name, uid) in [
+            (long.as_str(), "web-5f4", "u1"),
+            ("a", long.as_str(), "u1"),
+            ("a", "web-5f4", long.as_str()),
+            ("a/b", "web-5f4", "u1"),
+            ("a", "../web", "u1"),
+            ("a", "", "u1"),
+        ] {
+            assert!(!has_key(namespace, name, uid), "{namespace} {name} {uid}");
+        }
+    }
 }

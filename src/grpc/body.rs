@@ -12,16 +12,20 @@ use tokio::time::{Sleep, sleep};
 use tonic::Status;
 
 use super::failure::Failure;
-use crate::server::{NoRoom, Room, Taken};
+use crate::{
+    metrics::{Refused, ReviewMetrics},
+    server::{NoRoom, Room, Taken},
+};
 
 /// A flag and the length of the message (gRPC over HTTP/2, "Length-Prefixed-Message").
 const PREFIX_BYTES: usize = 5;
 
 /// Memory and time for messages that are being read.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Bodies {
     room: Room,
     timeout: Duration,
+    metrics: ReviewMetrics,
 }
 
 /// A body that takes room while a message is incomplete.
@@ -45,8 +49,9 @@ struct Messages {
 }
 
 impl Bodies {
-    pub(super) fn new(room: Room, timeout: Duration) -> Self {
-        Self { room, timeout }
+    /// For the bodies of a caller with this room.
+    pub(super) fn new(room: Room, timeout: Duration, metrics: ReviewMetrics) -> Self {
+        Self { room, timeout, metrics }
     }
 
     /// A body whose messages take room while they are read, and only so much time.
@@ -58,8 +63,16 @@ impl Bodies {
     /// Room for a message that is being answered.
     pub(super) fn take(&self, message_bytes: usize) -> Result<Taken, Failure> {
         let mut taken = Taken::default();
-        self.room.take(&mut taken, message_bytes).map_err(no_room)?;
+        self.resize(&mut taken, message_bytes)?;
         Ok(taken)
+    }
+
+    /// Room for what a message has become.
+    pub(super) fn resize(&self, taken: &mut Taken, bytes: usize) -> Result<(), Failure> {
+        self.room.take(taken, bytes).map_err(|NoRoom| {
+            self.metrics.refused(Refused::Bodies);
+            no_room()
+        })
     }
 }
 
@@ -73,11 +86,12 @@ impl Bounded {
         } else {
             self.end = None;
         }
-        self.bodies.room.take(&mut self.taken, self.messages.read).map_err(no_room)
+        self.bodies.resize(&mut self.taken, self.messages.read)
     }
 }
 
-fn no_room(_: NoRoom) -> Failure {
+/// There is no room for a message, or for an answer.
+pub(super) fn no_room() -> Failure {
     Failure::overloaded("too many large messages at a time")
 }
 
@@ -126,6 +140,7 @@ impl Body for Bounded {
                 let Some(end) = &mut this.end else { return Poll::Pending };
                 ready!(end.as_mut().poll(context));
                 this.taken = Taken::default();
+                this.bodies.metrics.refused(Refused::SlowBody);
                 return Poll::Ready(Some(Err(Failure::late().into())));
             }
         };

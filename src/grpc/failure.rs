@@ -41,14 +41,14 @@ impl Failure {
         Self { retry_delay: Some(RETRY_DELAY), ..Self::new(Code::ResourceExhausted, message) }
     }
 
-    /// Something that is asked does not tell.
+    /// A lookup failed.
     pub(super) fn unavailable(message: impl Into<String>) -> Self {
         Self { retry_delay: Some(RETRY_DELAY), ..Self::new(Code::Unavailable, message) }
     }
 
     /// The caller has stopped waiting.
     pub(super) fn late() -> Self {
-        Self::new(Code::DeadlineExceeded, "nobody waits for the answer any more")
+        Self::new(Code::DeadlineExceeded, "deadline exceeded")
     }
 
     /// What it is counted as; refused objects are counted with the reviews.

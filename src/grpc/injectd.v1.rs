@@ -5,10 +5,12 @@ pub struct InjectRequest {
     /// Tells requests apart; it is echoed. At most 64 KiB. May be empty, but not in a stream.
     #[prost(string, tag = "1")]
     pub uid: ::prost::alloc::string::String,
-    /// The namespace that the object is going to be made in.
+    /// The namespace that the object is going to be made in. If the object names a namespace, it must be
+    /// this one.
     #[prost(string, tag = "2")]
     pub namespace: ::prost::alloc::string::String,
-    /// The kind of the object where the object itself does not tell: "Pod", "Deployment", "Service".
+    /// The kind of the object: "Pod", "Deployment", "Service". Required unless the object has a kind;
+    /// if both are set, they must agree.
     #[prost(string, tag = "3")]
     pub kind: ::prost::alloc::string::String,
     /// The object as JSON, as an API server would send it to a webhook.
@@ -18,8 +20,8 @@ pub struct InjectRequest {
     /// set the namespace is not looked up, and need not exist.
     #[prost(message, optional, tag = "5")]
     pub namespace_annotations: ::core::option::Option<NamespaceAnnotations>,
-    /// The workload behind a pod, for callers that know better than the cluster. Where it is set the pod's
-    /// owner is not looked up.
+    /// The workload behind a pod, for callers that know better than the cluster. If it is set, injectd
+    /// does not look up the pod's owner. Only for pods.
     #[prost(message, optional, tag = "6")]
     pub workload: ::core::option::Option<Workload>,
     /// Nothing is going to be stored: no event is sent to the pod's owner.
@@ -39,10 +41,10 @@ pub struct NamespaceAnnotations {
 /// Workload is what a pod is labelled after: the root of its owners.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Workload {
-    /// "Deployment" for example; upper and lower case are the same.
+    /// "Deployment" for example; upper and lower case are the same. Letters, digits and "-", at most 63.
     #[prost(string, tag = "1")]
     pub kind: ::prost::alloc::string::String,
-    /// The name of its object.
+    /// The name of its object: a DNS subdomain.
     #[prost(string, tag = "2")]
     pub name: ::prost::alloc::string::String,
 }
@@ -62,12 +64,18 @@ pub struct InjectResponse {
     /// Why a pod was not injected, in the order in which it was asked.
     #[prost(message, repeated, tag = "4")]
     pub skips: ::prost::alloc::vec::Vec<Skip>,
-    /// Annotations that were ignored.
+    /// Annotations that were ignored: the first ten.
     #[prost(message, repeated, tag = "5")]
     pub warnings: ::prost::alloc::vec::Vec<Warning>,
     /// Which configuration was in force; counted from 1 and from the start of the process.
     #[prost(uint64, tag = "6")]
     pub configuration_generation: u64,
+    /// The release of the mesh that the patch is written for, such as "edge-26.6.3".
+    #[prost(string, tag = "7")]
+    pub release: ::prost::alloc::string::String,
+    /// How many warnings are left out of `warnings`.
+    #[prost(uint64, tag = "8")]
+    pub omitted_warnings: u64,
 }
 /// Skip is a reason not to inject a pod.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -338,15 +346,17 @@ pub mod injector_client {
         /// Inject decides on one object and gives the patch that brings its sidecar.
         ///
         /// Status codes:
-        ///   INVALID_ARGUMENT     the object cannot be read; details: google.rpc.BadRequest
+        ///   INVALID_ARGUMENT     a field cannot be read, is missing, or contradicts the object; details:
+        ///                        google.rpc.BadRequest
         ///   FAILED_PRECONDITION  the object is refused, as by the webhook: its namespace does not exist,
         ///                        or an annotation makes a sidecar that could not work
-        ///   UNAVAILABLE          the cluster does not tell what the answer depends on; details:
+        ///   UNAVAILABLE          a namespace or an owner could not be looked up; details:
         ///                        google.rpc.RetryInfo
         ///   RESOURCE_EXHAUSTED   too many requests or too large messages at a time; details:
-        ///                        google.rpc.RetryInfo. Also a message that is too large once inflated
+        ///                        google.rpc.RetryInfo. Without details: a message that is too large once
+        ///                        inflated, or metadata of more than 16 KiB
         ///   OUT_OF_RANGE         the message is larger than 10 MiB
-        ///   DEADLINE_EXCEEDED    nobody waits for the answer any more
+        ///   DEADLINE_EXCEEDED    the caller's deadline has passed
         ///   UNAUTHENTICATED      neither a client certificate nor a token that is known
         ///   PERMISSION_DENIED    the caller is known, but not among those that are let in
         pub async fn inject(
@@ -419,15 +429,17 @@ pub mod injector_server {
         /// Inject decides on one object and gives the patch that brings its sidecar.
         ///
         /// Status codes:
-        ///   INVALID_ARGUMENT     the object cannot be read; details: google.rpc.BadRequest
+        ///   INVALID_ARGUMENT     a field cannot be read, is missing, or contradicts the object; details:
+        ///                        google.rpc.BadRequest
         ///   FAILED_PRECONDITION  the object is refused, as by the webhook: its namespace does not exist,
         ///                        or an annotation makes a sidecar that could not work
-        ///   UNAVAILABLE          the cluster does not tell what the answer depends on; details:
+        ///   UNAVAILABLE          a namespace or an owner could not be looked up; details:
         ///                        google.rpc.RetryInfo
         ///   RESOURCE_EXHAUSTED   too many requests or too large messages at a time; details:
-        ///                        google.rpc.RetryInfo. Also a message that is too large once inflated
+        ///                        google.rpc.RetryInfo. Without details: a message that is too large once
+        ///                        inflated, or metadata of more than 16 KiB
         ///   OUT_OF_RANGE         the message is larger than 10 MiB
-        ///   DEADLINE_EXCEEDED    nobody waits for the answer any more
+        ///   DEADLINE_EXCEEDED    the caller's deadline has passed
         ///   UNAUTHENTICATED      neither a client certificate nor a token that is known
         ///   PERMISSION_DENIED    the caller is known, but not among those that are let in
         async fn inject(

@@ -132,7 +132,7 @@ impl<'a> Reader<'a> {
         if !is_first {
             clear(field);
         }
-        field.read(self).map_err(|error| error.within(Step::Member(key.to_owned())))
+        field.read(self).map_err(|error| error.within(Step::member(key)))
     }
 
     /// Reads a boolean; `None` for `null`.

@@ -64,7 +64,7 @@ pub(super) fn scalar_len(text: &[u8]) -> usize {
 }
 
 /// Bytes up to the next that means something in a string, or up to the last few of the text.
-fn plain_bytes(text: &[u8]) -> usize {
+pub(super) fn plain_bytes(text: &[u8]) -> usize {
     let (lanes, _) = text.as_chunks::<LANE>();
     for (index, lane) in lanes.iter().enumerate() {
         let marks = string_marks(lane);

@@ -89,10 +89,19 @@ fn is_pasted_into_yaml(theirs: &str, ours: &str) -> bool {
 }
 
 fn is_typed_by_yaml(theirs: &Value, ours: &str) -> bool {
+    let ours = without_anchor(ours);
     yaml::parse(&format!("k: {ours}\n")).is_ok_and(|tree| {
         let typed = &tree["k"];
         typed == theirs || (typed.is_number() && typed.as_f64() == theirs.as_f64())
     })
+}
+
+/// The text behind an anchor, whose name Go's parser ends at a colon: `&a:v1` is `:v1`.
+fn without_anchor(text: &str) -> &str {
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    let Some(name) = text.trim_start_matches(' ').strip_prefix('&') else { return text };
+    let rest = name.trim_start_matches(is_of_name);
+    if rest.len() < name.len() { rest } else { text }
 }
 
 /// As Go's `html/template` escapes.
@@ -124,6 +133,12 @@ mod tests {
             ("linkerd-init/args/--proxy-uid", json!("1.00065e+09"), json!("1000650001"), None),
             ("linkerd-proxy/image", json!("p:v1"), json!("p:v1 # x"), Some("yaml-typed-text")),
             ("linkerd-proxy/image", json!("p:v2"), json!("p:v1 # x"), None),
+            ("linkerd-proxy/image", json!(":v1"), json!("&a:v1"), Some("yaml-typed-text")),
+            ("linkerd-proxy/image", json!(null), json!("&a:v1"), None),
+            ("linkerd-proxy/image", json!("p:v1"), json!("&a_-1 p:v1"), Some("yaml-typed-text")),
+            ("linkerd-proxy/image", json!(":v1"), json!("  :v1"), Some("yaml-typed-text")),
+            ("linkerd-proxy/imagePullPolicy", json!(null), json!("&a"), Some("yaml-typed-text")),
+            ("linkerd-proxy/imagePullPolicy", json!(null), json!("  "), Some("yaml-typed-text")),
             ("linkerd-proxy/env/_l5d_ns/value", json!(123), json!("123"), Some("yaml-typed-text")),
             (annotation, json!("a\u{8}"), json!("a\\b"), Some("unescaped-text")),
             (annotation, json!("&#43;80"), json!("+80"), Some("html-escapes")),

@@ -1,25 +1,32 @@
 //! `core/v1` `EnvVar` lists, as the values and the proxy-additional-env annotation hold them.
 //!
 //! A variable is kept as the JSON it is rendered to; merging needs only its name. Typed as Go's
-//! decoder types it: unknown fields are dropped, a wrong type spoils the whole list.
+//! decoder types it: unknown fields are dropped, a wrong type spoils the whole list. Values may be
+//! secrets: a problem names its place in the list and never quotes the text.
 
-#![expect(clippy::disallowed_types, reason = "free-form lists, rare among pods")]
+#![expect(clippy::disallowed_types, reason = "the values hold their list as a tree")]
 
-use serde_json::{Map, Value};
-
-use super::{
-    release::{Delta, Release},
-    values::tree::scalar,
+use std::{
+    borrow::Cow,
+    collections::{HashMap, hash_map::Entry},
 };
-use crate::{go::quantity, json, pod::Text};
 
-/// A variable of a container's environment.
+use serde::de::DeserializeSeed as _;
+use serde_json::{Value, error::Category};
+
+use super::release::Release;
+
+mod reader;
+mod shapes;
+
+use reader::Reader;
+
+/// A variable of a container's environment, as JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EnvVar {
-    /// Its name; may be empty.
-    pub name: String,
-    /// The whole variable as JSON.
-    pub json: Vec<u8>,
+    json: Cow<'static, [u8]>,
+    /// Where its name ends in the JSON.
+    name_end: usize,
 }
 
 /// How a scalar that is no string is read where a string is wanted.
@@ -31,47 +38,6 @@ pub enum Scalars {
     Refused,
 }
 
-/// How a field of a variable's source is written.
-#[derive(Debug, Clone, Copy)]
-enum Field {
-    Text,
-    TextUnlessEmpty,
-    Flag,
-    Divisor,
-}
-
-const KEY_REF: &[(&str, Field)] =
-    &[("name", Field::TextUnlessEmpty), ("key", Field::Text), ("optional", Field::Flag)];
-
-/// The sources of a value, in no particular order (`k8s.io/api/core/v1`).
-const SOURCES: [(&str, &[(&str, Field)]); 5] = [
-    ("fieldRef", &[("apiVersion", Field::TextUnlessEmpty), ("fieldPath", Field::Text)]),
-    (
-        "resourceFieldRef",
-        &[
-            ("containerName", Field::TextUnlessEmpty),
-            ("resource", Field::Text),
-            ("divisor", Field::Divisor),
-        ],
-    ),
-    ("configMapKeyRef", KEY_REF),
-    ("secretKeyRef", KEY_REF),
-    (
-        "fileKeyRef",
-        &[
-            ("volumeName", Field::Text),
-            ("path", Field::Text),
-            ("key", Field::Text),
-            ("optional", Field::Flag),
-        ],
-    ),
-];
-
-struct Reader {
-    scalars: Scalars,
-    release: Release,
-}
-
 /// A wrong type, and where: the path inside of the list.
 type Result<T> = std::result::Result<T, String>;
 
@@ -81,160 +47,81 @@ type Result<T> = std::result::Result<T, String>;
 /// The place of the first wrong type.
 pub fn read_list(list: &[Value], scalars: Scalars, release: Release) -> Result<Vec<EnvVar>> {
     let reader = Reader { scalars, release };
-    list.iter()
-        .enumerate()
-        .map(|(index, item)| reader.env_var(item).map_err(|at| format!("[{index}]{at}")))
-        .collect()
+    let items = list.iter().enumerate().map(|(index, item)| {
+        let read = reader.variable().deserialize(item);
+        let variable = read.unwrap_or_else(|error| Err(syntax(&error)));
+        variable.map(Option::unwrap_or_default).map_err(|at| format!("[{index}]{at}"))
+    });
+    items.collect()
 }
 
-/// Reads the list that an annotation holds as JSON.
+/// Reads the list that an annotation holds as JSON. Of neighbours with the same name the last is
+/// read, as [`merged`] keeps it.
 ///
 /// # Errors
 /// Why it cannot be read.
 pub fn read_json(text: &str, release: Release) -> Result<Vec<EnvVar>> {
-    match serde_json::from_str(text) {
-        Ok(Value::Array(list)) => read_list(&list, Scalars::Refused, release),
-        Ok(Value::Null) => Ok(Vec::new()),
-        Ok(_) => Err("is not a list".to_owned()),
-        Err(error) => Err(format!("is not JSON: {error}")),
+    let reader = Reader { scalars: Scalars::Refused, release };
+    let mut json = serde_json::Deserializer::from_str(text);
+    let list = reader.list().deserialize(&mut json).and_then(|list| json.end().map(|()| list));
+    let list = list.unwrap_or_else(|error| Err(syntax(&error))).map(Option::unwrap_or_default);
+    list.map_err(|problem| problem.trim_start().to_owned())
+}
+
+/// Only the words for wrong syntax are known to hold nothing of the text.
+fn syntax(error: &serde_json::Error) -> String {
+    match error.classify() {
+        Category::Syntax | Category::Eof => format!(" is not JSON: {error}"),
+        Category::Data | Category::Io => {
+            format!(" is not JSON: line {} column {}", error.line(), error.column())
+        }
     }
 }
 
-/// Replaces variables of the same name in place and appends the others (`inject.go`).
-pub fn merge(into: &mut Vec<EnvVar>, layer: Vec<EnvVar>) {
-    for var in layer {
-        match into.iter_mut().find(|known| known.name == var.name) {
-            Some(known) => *known = var,
-            None => into.push(var),
-        }
+/// The variables of `list`, of which those of `layers` replace the first of the same name in place;
+/// the others follow (`inject.go`).
+#[must_use]
+pub fn merged<'v>(list: &'v [EnvVar], layers: impl Iterator<Item = &'v EnvVar>) -> Vec<&'v EnvVar> {
+    let mut merged: Vec<_> = list.iter().collect();
+    // The caller chooses the names: the hash must not be one that can be attacked.
+    let mut places = HashMap::new();
+    for (place, var) in list.iter().enumerate() {
+        places.entry(var.name()).or_insert(place);
     }
-}
-
-impl Reader {
-    fn env_var(&self, item: &Value) -> Result<EnvVar> {
-        let empty = Map::new();
-        let map = self.map(item)?.unwrap_or(&empty);
-        let name = self.text(map, "name")?;
-        let value = self.text(map, "value")?;
-        let mut json = br#"{"name":"#.to_vec();
-        json::write_string(&mut json, &name);
-        if !value.is_empty() {
-            json.extend_from_slice(br#","value":"#);
-            json::write_string(&mut json, &value);
-        }
-        if let Some(source) = self.object(map, "valueFrom")? {
-            json.extend_from_slice(br#","valueFrom":"#);
-            self.source(&mut json, source).map_err(|at| format!(".valueFrom{at}"))?;
-        }
-        json.push(b'}');
-        Ok(EnvVar { name: name.0.into_owned(), json })
-    }
-
-    fn source(&self, json: &mut Vec<u8>, source: &Map<String, Value>) -> Result<()> {
-        json.push(b'{');
-        for (key, fields) in SOURCES {
-            if key == "fileKeyRef" && !self.release.has(Delta::FileKeyRef) {
-                continue;
-            }
-            if let Some(reference) = self.object(source, key)? {
-                begin_member(json, key);
-                json.push(b'{');
-                for &(name, field) in fields {
-                    self.field(json, reference, name, field).map_err(|at| format!(".{key}{at}"))?;
-                }
-                json.push(b'}');
+    for var in layers {
+        match places.entry(var.name()) {
+            Entry::Occupied(place) => merged[*place.get()] = var,
+            Entry::Vacant(place) => {
+                place.insert(merged.len());
+                merged.push(var);
             }
         }
-        json.push(b'}');
-        Ok(())
+    }
+    merged
+}
+
+/// How the JSON of a variable begins.
+const BEGIN: &[u8] = br#"{"name":"#;
+
+impl EnvVar {
+    /// The whole variable as JSON.
+    #[must_use]
+    pub fn json(&self) -> &[u8] {
+        &self.json
     }
 
-    fn field(
-        &self,
-        json: &mut Vec<u8>,
-        map: &Map<String, Value>,
-        key: &str,
-        field: Field,
-    ) -> Result<()> {
-        match field {
-            Field::Text | Field::TextUnlessEmpty => {
-                let text = self.text(map, key)?;
-                if !text.is_empty() || matches!(field, Field::Text) {
-                    begin_member(json, key);
-                    json::write_string(json, &text);
-                }
-            }
-            Field::Flag => match get(map, key) {
-                None => {}
-                Some(Value::Bool(flag)) => {
-                    begin_member(json, key);
-                    json.extend_from_slice(if *flag { b"true" } else { b"false" });
-                }
-                Some(_) => return Err(format!(".{key} is not a boolean")),
-            },
-            Field::Divisor => {
-                begin_member(json, key);
-                json::write_string(json, &divisor(map, key)?);
-            }
-        }
-        Ok(())
-    }
-
-    fn text<'v>(&self, map: &'v Map<String, Value>, key: &str) -> Result<Text<'v>> {
-        match get(map, key) {
-            None => Ok(Text::default()),
-            Some(Value::String(text)) => Ok(Text(text.as_str().into())),
-            Some(value) if self.scalars == Scalars::Coerced => scalar(value)
-                .map(|text| Text(text.into()))
-                .ok_or_else(|| format!(".{key} is not a string")),
-            Some(_) => Err(format!(".{key} is not a string")),
-        }
-    }
-
-    fn object<'v>(
-        &self,
-        map: &'v Map<String, Value>,
-        key: &str,
-    ) -> Result<Option<&'v Map<String, Value>>> {
-        get(map, key).map_or(Ok(None), |value| self.map(value).map_err(|at| format!(".{key}{at}")))
-    }
-
-    #[expect(clippy::unused_self, reason = "reads like its neighbours")]
-    fn map<'v>(&self, value: &'v Value) -> Result<Option<&'v Map<String, Value>>> {
-        match value {
-            Value::Null => Ok(None),
-            Value::Object(map) => Ok(Some(map)),
-            _ => Err(" is not an object".to_owned()),
-        }
+    /// Its name as a JSON string, which every name has one of.
+    fn name(&self) -> &[u8] {
+        &self.json[BEGIN.len()..self.name_end]
     }
 }
 
-/// A divisor is always written, in its canonical form.
-fn divisor(map: &Map<String, Value>, key: &str) -> Result<String> {
-    let text = match get(map, key) {
-        None => return Ok("0".to_owned()),
-        Some(Value::String(text)) => text.trim().to_owned(),
-        Some(Value::Number(number)) => number.to_string(),
-        Some(_) => return Err(format!(".{key} is not a quantity")),
-    };
-    quantity::parse(&text)
-        .map(|quantity| quantity.canonical())
-        .ok_or_else(|| format!(".{key} is not a quantity"))
-}
-
-/// The value of a key unless it is `null`; as Go does, the exact spelling first, then any case.
-fn get<'v>(map: &'v Map<String, Value>, key: &str) -> Option<&'v Value> {
-    map.get(key)
-        .or_else(|| map.iter().find(|(k, _)| k.eq_ignore_ascii_case(key)).map(|(_, v)| v))
-        .filter(|value| !value.is_null())
-}
-
-fn begin_member(json: &mut Vec<u8>, key: &str) {
-    if json.last() != Some(&b'{') {
-        json.push(b',');
+impl Default for EnvVar {
+    /// What `null` in a list is read as.
+    fn default() -> Self {
+        const WITHOUT_NAME: &[u8] = br#"{"name":""}"#;
+        Self { json: Cow::Borrowed(WITHOUT_NAME), name_end: WITHOUT_NAME.len() - 1 }
     }
-    json::write_string(json, key);
-    json.push(b':');
 }
 
 #[cfg(test)]
@@ -243,7 +130,10 @@ mod tests {
 
     fn rendered(text: &str) -> Result<Vec<String>> {
         let list = read_json(text, Release::NEWEST)?;
-        Ok(list.into_iter().map(|var| String::from_utf8(var.json).expect("utf-8")).collect())
+        Ok(list
+            .into_iter()
+            .map(|var| String::from_utf8(var.json.into_owned()).expect("utf-8"))
+            .collect())
     }
 
     #[test]
@@ -290,10 +180,70 @@ mod tests {
     #[test]
     fn merging_replaces_in_place_and_appends() {
         let list = |text| read_json(text, Release::NEWEST).expect("list");
-        let mut into = list(r#"[{"name":"A","value":"1"},{"name":"B","value":"1"}]"#);
-        merge(&mut into, list(r#"[{"name":"C","value":"2"},{"name":"A","value":"2"}]"#));
-        let names: Vec<_> = into.iter().map(|var| var.name.as_str()).collect();
-        assert_eq!(names, ["A", "B", "C"]);
-        assert_eq!(into[0].json, br#"{"name":"A","value":"2"}"#);
+        let values = list(r#"[{"name":"A","value":"1"},{"name":"B"},{"name":"A","value":"1b"}]"#);
+        let namespace = list(r#"[{"name":"C","value":"2"},{"name":"A","value":"2"}]"#);
+        let pod = list(r#"[{"name":"C","value":"3"},{"name":"D"},{"name":"D","value":"3"}]"#);
+        let merged = merged(&values, namespace.iter().chain(&pod));
+        let json: Vec<_> = merged.iter().map(|var| str::from_utf8(&var.json)).collect();
+        let expected = [
+            r#"{"name":"A","value":"2"}"#,
+            r#"{"name":"B"}"#,
+            r#"{"name":"A","value":"1b"}"#,
+            r#"{"name":"C","value":"3"}"#,
+            r#"{"name":"D","value":"3"}"#,
+        ];
+        assert_eq!(json, expected.map(Ok));
+    }
+
+    #[test]
+    fn the_exact_key_counts_then_the_first_of_another_case() {
+        for (json, expected) in [
+            (r#"{"NAME":"B","name":"A"}"#, r#"{"name":"A"}"#),
+            (r#"{"name":"A","NAME":"B"}"#, r#"{"name":"A"}"#),
+            (r#"{"Name":"A","NAME":"B"}"#, r#"{"name":"A"}"#),
+            (r#"{"Name":"A","NAME":"B","Name":"C"}"#, r#"{"name":"C"}"#),
+            (r#"{"name":"A","name":"B"}"#, r#"{"name":"B"}"#),
+            (r#"{"NAME":"B","name":null}"#, r#"{"name":""}"#),
+            (r#"{"name":1,"name":"A","NAME":2}"#, r#"{"name":"A"}"#),
+            (r#"{"valueFrom":{"fieldRef":{"fieldPath":"a"}},"valueFrom":null}"#, r#"{"name":""}"#),
+        ] {
+            assert_eq!(rendered(&format!("[{json}]")), Ok(vec![expected.to_owned()]), "{json}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_field_may_hold_anything() {
+        let text = r#"[{"x":[{"y":[1e9,null,true]}],"name":"A","z":"\u0041"}]"#;
+        assert_eq!(rendered(text), Ok(vec![r#"{"name":"A"}"#.to_owned()]));
+    }
+
+    #[test]
+    fn a_problem_names_the_place_and_never_a_value() {
+        const SECRET: &str = "S3CRET";
+        for (text, place) in [
+            (r#"{"S3CRET":1}"#, "is not a list"),
+            (r#""S3CRET""#, "is not a list"),
+            (r#"["S3CRET"]"#, "[0] is not an object"),
+            (r#"[{"name":"S3CRET"},{"name":["S3CRET"]}]"#, "[1].name is not a string"),
+            (r#"[{"value":"S3CRET","valueFrom":"S3CRET"}]"#, "[0].valueFrom is not an object"),
+            (
+                r#"[null,{"valueFrom":{"secretKeyRef":{"key":"S3CRET","optional":"S3CRET"}}}]"#,
+                "[1].valueFrom.secretKeyRef.optional is not a boolean",
+            ),
+            (
+                r#"[{"valueFrom":{"resourceFieldRef":{"divisor":"S3CRET"}}}]"#,
+                "[0].valueFrom.resourceFieldRef.divisor is not a quantity",
+            ),
+            (r#"[{"name":"A","value":"S3CRET"},"#, "is not JSON: EOF while parsing a value at"),
+            (r#"[{"name":"A","value":"S3CRET"#, "is not JSON: EOF while parsing a string at"),
+            (r#"[{"value":S3CRET}]"#, "is not JSON: expected value at line 1 column 11"),
+            (r#"[{"S3CRET"}]"#, "is not JSON: expected `:` at line 1 column 11"),
+            (r#"[{"value":"S3CRET\q"}]"#, "is not JSON: invalid escape at line 1 column 19"),
+            (r#"[] "S3CRET""#, "is not JSON: trailing characters at line 1 column 4"),
+        ] {
+            let problem = rendered(text).expect_err(text);
+            assert!(problem.starts_with(place), "{text}: {problem}");
+            assert!(!problem.contains(SECRET), "{text}: {problem}");
+        }
     }
 }

@@ -1,17 +1,23 @@
 //! The log lines of Linkerd's injector (`linkerd.md` §2.11), for those who search their logs for
 //! them.
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use tracing::{debug, error, info, warn};
 
 use super::events;
-use crate::outcome::{Outcome, Verdict};
+use crate::outcome::{MAX_NAME_BYTES, Outcome, Verdict, bounded};
 
-/// Tells what became of a review.
+/// The path that Linkerd's injector reads the values from, and names in its log.
+const VALUES_PATH: &str = "/var/run/linkerd/config/values";
+
+/// Logs the outcome of a review.
 pub fn tell(outcome: &Outcome<'_>) {
     let resource = format!("{}/{}", outcome.kind.as_str(), &*outcome.name);
-    info!("received admission review request {:?}", &*outcome.uid);
+    info!("received admission review request {:?}", bounded(&&*outcome.uid, MAX_NAME_BYTES));
     info!("received {resource}");
-    for warning in &outcome.warnings {
+    for warning in outcome.warnings.lines() {
         warn!("{resource}: {warning}");
     }
     match outcome.verdict {
@@ -26,9 +32,110 @@ pub fn tell(outcome: &Outcome<'_>) {
     }
 }
 
-/// Tells a review and its answer whole.
-pub fn tell_whole(review: &str, values: &impl std::fmt::Debug, answer: &str) {
-    debug!("admission review request: {review}");
-    debug!("values: {values:?}");
-    debug!("admission review response: {answer}");
+/// Logs a review, the values and the patch whole, as Linkerd's injector does at level debug.
+pub fn tell_whole(review: &str, values: &str, answer: &str) {
+    let request = serde_json::from_str(review).ok().and_then(|it: Review<'_>| it.request);
+    let request = request.map_or(review, RawValue::get);
+    debug!("admission request: {request}");
+    let object = serde_json::from_str(request).ok().and_then(|it: Request<'_>| it.object);
+    debug!("request object bytes: {}", object.map_or("", RawValue::get));
+    debug!("{VALUES_PATH} config YAML: {values}");
+    let Ok(Answer { response }) = serde_json::from_str(answer) else { return };
+    if let Some(patch) = response.patch.and_then(|it| STANDARD.decode(it).ok()) {
+        let is_injected = response.audit_annotations.verdict == Verdict::Injected.as_str();
+        let kind = if is_injected { "injection" } else { "annotation" };
+        debug!("{kind} patch: {}", String::from_utf8_lossy(&patch));
+    }
+}
+
+#[derive(Deserialize)]
+struct Review<'r> {
+    #[serde(borrow)]
+    request: Option<&'r RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Request<'r> {
+    #[serde(borrow)]
+    object: Option<&'r RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    response: Response,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Response {
+    patch: Option<String>,
+    audit_annotations: AuditAnnotations,
+}
+
+#[derive(Deserialize)]
+struct AuditAnnotations {
+    verdict: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        borrow::Cow,
+        fmt::{Debug, Write as _},
+        sync::{Arc, Mutex},
+    };
+
+    use tracing::{Event, Subscriber, field};
+    use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
+
+    use super::*;
+    use crate::{
+        linkerd::release::Release,
+        outcome::{SkipReasons, Warnings},
+        pod::{Kind, Text},
+    };
+
+    /// The messages of a log, a line each.
+    #[derive(Clone, Default)]
+    struct Messages(Arc<Mutex<String>>);
+
+    impl field::Visit for Messages {
+        fn record_debug(&mut self, _: &field::Field, message: &dyn Debug) {
+            let mut messages = self.0.lock().expect("no test must have panicked");
+            writeln!(messages, "{message:?}").expect("memory");
+        }
+    }
+
+    impl<S: Subscriber> Layer<S> for Messages {
+        fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+            event.record(&mut self.clone());
+        }
+    }
+
+    #[test]
+    fn a_long_uid_is_cut_in_the_log() {
+        let text = |text: String| Text(Cow::Owned(text));
+        let outcome = Outcome {
+            uid: text("u".repeat(1 << 20)),
+            kind: Kind::Pod,
+            namespace: text("a".to_owned()),
+            name: text("web".to_owned()),
+            owner_kind: "",
+            annotation_at: "",
+            verdict: Verdict::Injected,
+            reasons: SkipReasons::default(),
+            denial: None,
+            warnings: Warnings::default(),
+            event: None,
+            generation: 1,
+            release: Release::NEWEST,
+        };
+        let messages = Messages::default();
+        let subscriber = tracing_subscriber::registry().with(messages.clone());
+        tracing::subscriber::with_default(subscriber, || tell(&outcome));
+        let messages = messages.0.lock().expect("no test must have panicked");
+        let line = messages.lines().next().unwrap_or_default();
+        assert!(line.starts_with("received admission review request \"uuu"), "{line:.80}");
+        assert_eq!(line.len(), "received admission review request \"\"".len() + MAX_NAME_BYTES);
+    }
 }

@@ -55,7 +55,8 @@ impl Rules {
 impl<'a> Overrides<'a> {
     /// Layers the annotations of a pod, of its workload if that is what is reviewed, and of its
     /// namespace. A key that is on the workload is not taken over, but has no effect itself
-    /// (`inject.go`, `GetConfigAnnotation`).
+    /// (`inject.go`, `GetConfigAnnotation`). The inject annotation is also taken over by the template
+    /// of a workload that has its own.
     #[must_use]
     pub fn new(
         rules: &Rules,
@@ -67,7 +68,11 @@ impl<'a> Overrides<'a> {
         let namespace = AnnotationSet::of(namespace);
         let on_workload =
             workload.map_or_else(Keys::default, |w| AnnotationSet::of(w.iter()).keys());
-        let taken_over = (namespace.keys() & rules.inherited).not_in(pod.keys() | on_workload);
+        let of_pod = match workload {
+            Some(_) => pod.keys().without(&[Annotation::Inject]),
+            None => pod.keys(),
+        };
+        let taken_over = (namespace.keys() & rules.inherited).not_in(of_pod | on_workload);
         let read = (pod.keys() & rules.known) | taken_over;
         Self { pod, namespace, taken_over, read, settings: read & rules.settings, on_workload }
     }
@@ -167,6 +172,25 @@ mod tests {
         let rules = Rules::of(Release::NEWEST);
         let overrides = Overrides::new(&rules, &pod, Some(&workload), NAMESPACE.into_iter());
         assert_eq!(overrides.get(Annotation::ProxyUid), None);
+    }
+
+    #[test]
+    fn a_template_takes_over_the_inject_annotation_in_place_of_its_own() {
+        let template = map(r#"{"linkerd.io/inject":"enabled","config.linkerd.io/proxy-uid":"9"}"#);
+        let rules = Rules::of(Release::NEWEST);
+        let taken_over = |workload| {
+            let overrides = Overrides::new(&rules, &template, workload, NAMESPACE.into_iter());
+            assert_eq!(overrides.of_pod(Annotation::Inject), Some("enabled"));
+            assert_eq!(overrides.get(Annotation::ProxyUid), Some("9"));
+            let taken: Vec<_> = overrides.taken_over().collect();
+            (taken, overrides.is_ingress())
+        };
+        assert_eq!(taken_over(None), (vec![], false), "of a pod");
+        let workload = map("{}");
+        let expected = vec![(Annotation::Inject, "ingress")];
+        assert_eq!(taken_over(Some(&workload)), (expected, true), "of a workload");
+        let workload = map(r#"{"linkerd.io/inject":"disabled"}"#);
+        assert_eq!(taken_over(Some(&workload)), (vec![], false), "of one with its own");
     }
 
     #[test]

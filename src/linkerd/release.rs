@@ -5,6 +5,12 @@
 
 use std::fmt;
 
+use smallvec::SmallVec;
+
+mod choice;
+
+pub use choice::{Problem, ReleaseChoice, Source};
+
 /// An edge release `YY.M.N`, comparable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Edge(u32);
@@ -14,6 +20,19 @@ pub struct Edge(u32);
 pub struct Release {
     edge: Edge,
     stable_2_14: bool,
+}
+
+/// What a version says about the release.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Version {
+    /// From 2.14 to [`Release::NEWEST`].
+    Known(Release),
+    /// Newer than [`Release::NEWEST`]: what changed in it is unknown.
+    Newer,
+    /// Older than 2.14.
+    Older,
+    /// Not the version of a release: `dev-…`, `git-…`, that of a fork.
+    Unreadable,
 }
 
 /// A change of the output between releases.
@@ -37,7 +56,7 @@ pub enum Delta {
     ProbesFromValues,
     /// `proxy.additionalEnv` is known.
     AdditionalEnv,
-    /// The init container is told about IPv6.
+    /// The init container has an argument for IPv6.
     InitIpv6,
     /// The computed port list wins over pod-inbound-ports.
     InboundPortsComputed,
@@ -207,39 +226,18 @@ impl Release {
         self.edge >= delta.first_edge() || (self.stable_2_14 && back_ported)
     }
 
-    /// Reads a version: `edge-26.6.3`, `stable-2.14.10`, `version-2.19`, `enterprise-2.18.4`.
-    ///
-    /// A `2.N` means the edge it was cut from. What does not parse is `None`: `dev-…`, `git-…`.
+    /// The known release of a version; see [`Version::read`].
     #[must_use]
     pub fn parse(version: &str) -> Option<Self> {
-        let (channel, numbers) = version.split_once('-')?;
-        let mut numbers = numbers.split('.').map(leading_number);
-        let mut next = || numbers.next().flatten();
-        match channel {
-            "edge" => Some(Self::edge(next()?, next()?, next()?)),
-            "stable" | "version" | "enterprise" if next()? == 2 => Self::of_minor(next()?),
-            _ => None,
-        }
-    }
-
-    /// The release of Linkerd 2.`minor`.
-    fn of_minor(minor: u32) -> Option<Self> {
-        match minor {
-            14 => Some(Self::stable_2_14()),
-            15 => Some(Self::edge(24, 2, 4)),
-            16 => Some(Self::edge(24, 8, 2)),
-            17 => Some(Self::edge(24, 11, 8)),
-            18 => Some(Self::edge(25, 4, 4)),
-            19 => Some(Self::edge(25, 10, 7)),
-            20 => Some(Self::edge(26, 6, 3)),
-            21.. => Some(Self::NEWEST),
-            _ => None,
+        match Version::read(version) {
+            Version::Known(release) => Some(release),
+            Version::Newer | Version::Older | Version::Unreadable => None,
         }
     }
 
     /// The release whose marker key is the newest among those that are there (`linkerd.md` §1.3).
     ///
-    /// Only keys that are present tell something: files keep keys of older releases.
+    /// Only keys that are present count: files keep keys of older releases.
     #[must_use]
     pub fn of_markers(is_present: impl Fn(&[&str]) -> bool) -> Option<Self> {
         const MARKERS: [(&[&str], Release); 10] = [
@@ -259,10 +257,63 @@ impl Release {
     }
 }
 
-/// The digits that `text` begins with.
-fn leading_number(text: &str) -> Option<u32> {
-    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    text[..end].parse().ok().filter(|&number| number < 10_000)
+// === impl Version ===
+
+impl Version {
+    /// Reads a version: `edge-26.6.3`, `stable-2.14.10`, `version-2.19`, `enterprise-2.18.4`.
+    ///
+    /// A `2.N` means the edge release it was cut from. Releases of Linkerd have no suffix: a version
+    /// with one is that of a fork.
+    #[must_use]
+    pub fn read(version: &str) -> Self {
+        let (channel, numbers) = version.split_once('-').unwrap_or_default();
+        // One part more than any release has, so that a longer version is not taken for one.
+        let numbers: Option<SmallVec<[u32; 4]>> = numbers.split('.').take(4).map(number).collect();
+        match (channel, numbers.as_deref().unwrap_or_default()) {
+            ("edge", &[year @ ..100, month @ 1..=12, number]) => {
+                Self::of_edge(Release::edge(year, month, number))
+            }
+            ("stable" | "version" | "enterprise", &[major, minor] | &[major, minor, _]) => {
+                match major {
+                    ..2 => Self::Older,
+                    2 => Self::of_minor(minor),
+                    3.. => Self::Newer,
+                }
+            }
+            _ => Self::Unreadable,
+        }
+    }
+
+    fn of_edge(release: Release) -> Self {
+        if release.edge > Release::NEWEST.edge {
+            Self::Newer
+        } else if release.edge < Release::stable_2_14().edge {
+            Self::Older
+        } else {
+            Self::Known(release)
+        }
+    }
+
+    /// That of Linkerd 2.`minor`.
+    fn of_minor(minor: u32) -> Self {
+        Self::Known(match minor {
+            ..14 => return Self::Older,
+            14 => Release::stable_2_14(),
+            15 => Release::edge(24, 2, 4),
+            16 => Release::edge(24, 8, 2),
+            17 => Release::edge(24, 11, 8),
+            18 => Release::edge(25, 4, 4),
+            19 => Release::edge(25, 10, 7),
+            20 => Release::edge(26, 6, 3),
+            21.. => return Self::Newer,
+        })
+    }
+}
+
+/// A number of a version: digits alone.
+fn number(text: &str) -> Option<u32> {
+    let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|&number| is_number && number < 10_000)
 }
 
 #[cfg(test)]
@@ -270,20 +321,38 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_become_edges() {
-        for (version, release) in [
-            ("edge-26.6.3", Some(Release::edge(26, 6, 3))),
-            ("stable-2.14.10", Some(Release::stable_2_14())),
-            ("version-2.19", Some(Release::edge(25, 10, 7))),
-            ("enterprise-2.18.4", Some(Release::edge(25, 4, 4))),
-            ("enterprise-2.99.0", Some(Release::NEWEST)),
-            ("edge-26.6", None),
-            ("edge-99999999999.1.1", None),
-            ("dev-undefined", None),
-            ("stable-2.13.1", None),
-            ("", None),
+    fn a_version_is_known_from_2_14_to_the_newest_release() {
+        let known = |year, month, number| Version::Known(Release::edge(year, month, number));
+        for (version, read) in [
+            ("edge-26.6.3", known(26, 6, 3)),
+            ("edge-23.9.2", known(23, 9, 2)),
+            ("edge-23.9.1", Version::Older),
+            ("edge-26.8.3", Version::Known(Release::NEWEST)),
+            ("edge-26.8.4", Version::Newer),
+            ("stable-2.14.10", Version::Known(Release::stable_2_14())),
+            ("version-2.19", known(25, 10, 7)),
+            ("enterprise-2.18.4", known(25, 4, 4)),
+            ("enterprise-2.99.0", Version::Newer),
+            ("stable-2.13.1", Version::Older),
+            ("stable-1.30", Version::Older),
+            ("stable-3.0", Version::Newer),
+            ("edge-26.6", Version::Unreadable),
+            ("edge-26.13.1", Version::Unreadable),
+            ("edge-9999.1.1", Version::Unreadable),
+            ("edge-99999999999.1.1", Version::Unreadable),
+            ("dev-undefined", Version::Unreadable),
+            ("edge-26x.6y.3z", Version::Unreadable),
+            ("edge-26.6.3-acme", Version::Unreadable),
+            ("edge-26.6.3.1", Version::Unreadable),
+            ("edge-26.6.", Version::Unreadable),
+            ("edge-+26.6.3", Version::Unreadable),
+            ("stable-2.14.10-acme", Version::Unreadable),
+            ("stable-2.14.", Version::Unreadable),
+            ("stable-2", Version::Unreadable),
+            ("version-2.19.0.1", Version::Unreadable),
+            ("", Version::Unreadable),
         ] {
-            assert_eq!(Release::parse(version), release, "{version}");
+            assert_eq!(Version::read(version), read, "{version}");
         }
     }
 

@@ -2,25 +2,28 @@
 //!
 //! Pure and without a tree: what the pod says goes into the patch as bytes.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::BTreeMap};
+
+use smallvec::SmallVec;
 
 use super::{
     annotations::{Annotation, RESOURCE_ATTRIBUTE_PREFIX},
-    env_var, no_value,
+    env_var::{self, EnvVar},
+    no_value,
     overrides::Overrides,
-    settings,
     snapshot::Snapshot,
     template::{Slot, SlotDefaults, Template},
     values::{CapabilityLists, Mount},
 };
 use crate::{
     json,
-    outcome::{Warning, Workload},
+    outcome::{Warning, Warnings, Workload},
     patch::{Part, Sink, write_add, write_add_string},
     pod::{Capabilities, Kind, Metadata, Spec},
 };
 
-const OPAQUE_PORTS_VARIABLE: &str = "LINKERD2_PROXY_INBOUND_PORTS_DISABLE_PROTOCOL_DETECTION";
+/// The variable with the opaque ports of a pod.
+pub const OPAQUE_PORTS_VARIABLE: &str = "LINKERD2_PROXY_INBOUND_PORTS_DISABLE_PROTOCOL_DETECTION";
 
 /// One pod, decided upon and with its workload known.
 #[derive(Debug, Clone, Copy)]
@@ -55,7 +58,7 @@ pub enum OpaquePorts<'a> {
 }
 
 impl<'a> OpaquePorts<'a> {
-    /// Finds out; `has_own` tells that the pod or the workload under review has the annotation.
+    /// Finds out; `has_own` is whether the pod or the workload under review has the annotation.
     #[must_use]
     pub fn of(
         snapshot: &Snapshot,
@@ -77,13 +80,8 @@ impl<'a> OpaquePorts<'a> {
 }
 
 impl Template {
-    /// Writes the patch of one pod; warnings tell what of its annotations was ignored.
-    pub fn render(
-        &self,
-        pod: Injection<'_, '_>,
-        sink: &mut impl Sink,
-        warnings: &mut Vec<Warning>,
-    ) {
+    /// Writes the patch of one pod; warnings name the annotations that were ignored.
+    pub fn render(&self, pod: Injection<'_, '_>, sink: &mut impl Sink, warnings: &mut Warnings) {
         let mut filler =
             Filler { pod, defaults: &self.defaults, prefix: self.path_prefix, warnings };
         for part in &self.parts {
@@ -100,7 +98,7 @@ struct Filler<'f, 'a> {
     pod: Injection<'f, 'a>,
     defaults: &'f SlotDefaults,
     prefix: &'static str,
-    warnings: &'f mut Vec<Warning>,
+    warnings: &'f mut Warnings,
 }
 
 impl Filler<'_, '_> {
@@ -268,27 +266,20 @@ impl Filler<'_, '_> {
 
     /// `linkerd-template.md` §7: the values' labels, then the service's name, then annotations.
     fn tracing_labels(&self, out: &mut Vec<u8>) {
-        let mut labels: Vec<(&str, &str)> =
-            self.defaults.tracing_labels.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
-        let mut set = |key, value| match labels.iter_mut().find(|(known, _)| *known == key) {
-            Some(label) => label.1 = value,
-            None => labels.push((key, value)),
-        };
-        let pod_labels = &self.pod.metadata.labels;
+        let values = &self.defaults.tracing_labels;
+        let mut labels: BTreeMap<&str, &str> =
+            values.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+        let Metadata { labels: pod_labels, annotations, .. } = self.pod.metadata;
         let service = pod_labels
             .get("app.kubernetes.io/instance")
             .or_else(|| pod_labels.get("app.kubernetes.io/name"));
-        if let Some(service) = service {
-            set("service.name", service);
-        }
-        for (key, value) in self.pod.metadata.annotations.iter() {
-            if let Some(key) = key.strip_prefix(RESOURCE_ATTRIBUTE_PREFIX) {
-                set(key, value);
-            }
-        }
-        labels.sort_unstable();
-        let text: String = labels.iter().flat_map(|(key, value)| [key, "=", value, "\n"]).collect();
-        json::write_string(out, &text);
+        labels.extend(service.map(|service| ("service.name", service)));
+        let annotations = annotations.iter();
+        labels.extend(annotations.filter_map(|(key, value)| {
+            Some((key.strip_prefix(RESOURCE_ATTRIBUTE_PREFIX)?, value))
+        }));
+        let lines = labels.iter().flat_map(|(key, value)| [key, "=", value, "\n"]);
+        json::write_string(out, &lines.collect::<String>());
     }
 
     /// `linkerd.md` §2.8: values, namespace and pod, merged by name.
@@ -297,20 +288,28 @@ impl Filler<'_, '_> {
         let overrides = self.pod.overrides;
         let layers = [overrides.of_namespace(annotation), overrides.of_pod(annotation)];
         let known = self.pod.snapshot.reads(annotation);
-        let mut merged = Cow::Borrowed(&self.defaults.additional_env);
+        let mut added = SmallVec::<[Vec<EnvVar>; 2]>::new();
         for value in layers.into_iter().flatten().filter(|_| known) {
             match env_var::read_json(value, self.pod.snapshot.release) {
-                Ok(layer) => env_var::merge(merged.to_mut(), layer),
+                Ok(layer) => added.push(layer),
                 Err(problem) => {
-                    let problem = format!("{problem}; the whole list is left out");
-                    self.warnings.push(settings::warning(annotation, value, &problem));
+                    // The values of variables may be secrets: the text is not quoted.
+                    self.warnings.push(|| Warning {
+                        annotation: annotation.key(),
+                        problem: format!("{problem}; the whole list is ignored"),
+                    });
                 }
             }
         }
-        for var in merged.iter() {
+        let mut write = |var: &EnvVar| {
             out.push(b',');
-            out.extend_from_slice(&var.json);
+            out.extend_from_slice(var.json());
+        };
+        let values = &self.defaults.additional_env;
+        if added.is_empty() {
+            return values.iter().for_each(write);
         }
+        env_var::merged(values, added.iter().flatten()).into_iter().for_each(&mut write);
     }
 }
 

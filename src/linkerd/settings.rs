@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     go::{duration, number, quantity},
-    outcome::Warning,
+    outcome::{Warning, Warnings},
 };
 
 /// Why every pod with these settings is refused.
@@ -27,7 +27,7 @@ pub struct Settings {
     /// Whether the debug container is added.
     pub debug_sidecar: bool,
     /// Overrides that were ignored.
-    pub warnings: Vec<Warning>,
+    pub warnings: Warnings,
     /// Set when an override leads to no answer but a refusal.
     pub denial: Option<Denial>,
     /// The first native-sidecar annotation that is there decides, even if it cannot be read.
@@ -56,7 +56,7 @@ impl Settings {
         let mut settings = Self {
             values: values.clone(),
             debug_sidecar: false,
-            warnings: Vec::new(),
+            warnings: Warnings::default(),
             denial: None,
             native_sidecar: native.into_iter().find(|&key| overrides.get(key).is_some()),
         };
@@ -65,14 +65,10 @@ impl Settings {
         }
         for (annotation, value) in overrides.settings() {
             if let Err(problem) = settings.apply(annotation, value, release) {
-                settings.warn(annotation, value, problem);
+                settings.warnings.push(|| warning(annotation, value, problem));
             }
         }
         settings
-    }
-
-    fn warn(&mut self, annotation: Annotation, value: &str, problem: Problem) {
-        self.warnings.push(warning(annotation, value, problem));
     }
 
     /// One override; the arms are in the order of the keys within their kind.

@@ -11,7 +11,7 @@ use super::{
     decide::Decider,
     overrides::{Overrides, Rules},
     ports::{DefaultOpaquePorts, PortRules},
-    release::Release,
+    release::{Release, ReleaseChoice},
     settings::Settings,
     template::{Compiled, Source},
     trust_roots::TrustRoots,
@@ -34,7 +34,7 @@ pub struct Config<'c> {
     pub trust_roots: &'c [u8],
     /// The namespace of Linkerd's control plane.
     pub control_plane_namespace: &'c str,
-    /// The release to assume when the values do not tell theirs.
+    /// The release to speak when that of the values is unknown.
     pub fallback_release: Option<Release>,
 }
 
@@ -49,10 +49,14 @@ pub struct Snapshot {
     pub port_rules: PortRules,
     /// `proxy.opaquePorts`.
     pub default_opaque_ports: DefaultOpaquePorts,
-    /// The release spoken.
+    /// The release spoken: that of `release_choice`, for the way of a review.
     pub release: Release,
+    /// How the release was chosen.
+    pub release_choice: ReleaseChoice,
     rules: Rules,
     values: Values,
+    /// For the log alone.
+    values_text: Box<str>,
     trust_roots: TrustRoots,
     control_plane_namespace: String,
     without_overrides: Arc<Compiled>,
@@ -66,7 +70,8 @@ impl Snapshot {
     /// When the values cannot be read. Values that merely render to a refusal are no error.
     pub fn new(config: Config<'_>, generation: u64) -> Result<Self, ValuesError> {
         let tree = values::parse_tree(config.values)?;
-        let release = values::release_of(&tree, config.fallback_release);
+        let release_choice = values::release_of(&tree, config.fallback_release);
+        let release = release_choice.release;
         let values = Values::from_tree(&tree, release)?;
         let rules = Rules::of(release);
         let trust_roots = TrustRoots::new(config.trust_roots);
@@ -84,9 +89,11 @@ impl Snapshot {
             port_rules: PortRules::of(release),
             default_opaque_ports: DefaultOpaquePorts::new(&values.proxy.opaque_ports),
             release,
+            release_choice,
             rules,
             without_overrides: Arc::new(Compiled::new(source, "")),
             values,
+            values_text: config.values.into(),
             trust_roots,
             control_plane_namespace: config.control_plane_namespace.to_owned(),
             templates: Cache::builder().max_capacity(MAX_TEMPLATE_BYTES).weigher(weigh).build(),
@@ -104,10 +111,10 @@ impl Snapshot {
         Overrides::new(&self.rules, pod, workload, namespace)
     }
 
-    /// The values as they were read.
+    /// The YAML text of the values.
     #[must_use]
-    pub fn values(&self) -> &Values {
-        &self.values
+    pub fn values(&self) -> &str {
+        &self.values_text
     }
 
     /// Whether the release knows the annotation.

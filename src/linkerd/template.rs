@@ -13,7 +13,7 @@ use super::{
     values::{CapabilityLists, Mount, Ports, Resources, if_set},
 };
 use crate::{
-    outcome::Warning,
+    outcome::Warnings,
     patch::{Part, Writer, write_add_string},
 };
 
@@ -93,7 +93,7 @@ pub struct Compiled {
     /// The template, or why every such pod is refused.
     pub template: Result<Template, Denial>,
     /// Overrides that were ignored.
-    pub warnings: Vec<Warning>,
+    pub warnings: Warnings,
 }
 
 /// What a template is compiled from.

@@ -7,9 +7,14 @@
 
 #![expect(clippy::disallowed_types, reason = "configuration is read once per change")]
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
-use super::{env_var::EnvVar, release::Release};
+use super::{
+    env_var::EnvVar,
+    release::{Release, ReleaseChoice},
+};
 use crate::yaml;
 
 mod read;
@@ -258,20 +263,20 @@ pub fn parse_tree(text: &str) -> Result<Value> {
     yaml::parse(text).map_err(ValuesError::Syntax)
 }
 
-/// The release that the values tell: their version if it parses, else their newest marker key, else
-/// `fallback`, else the oldest one known.
+/// The release to speak for the values: that of their version if it is known, else `fallback`, else
+/// what [`ReleaseChoice::new`] makes of the version and of the marker keys.
 #[must_use]
-pub fn release_of(tree: &Value, fallback: Option<Release>) -> Release {
-    let version = tree.get("linkerdVersion").and_then(Value::as_str);
-    version
-        .and_then(Release::parse)
-        .or_else(|| {
-            Release::of_markers(|key| {
-                key.iter().try_fold(tree, |section, key| section.get(key)).is_some()
-            })
+pub fn release_of(tree: &Value, fallback: Option<Release>) -> ReleaseChoice {
+    let version = match tree.get("linkerdVersion") {
+        None | Some(Value::Null) => Cow::Borrowed(""),
+        Some(Value::String(version)) => Cow::Borrowed(version.as_str()),
+        Some(other) => Cow::Owned(other.to_string()),
+    };
+    ReleaseChoice::new(&version, fallback, || {
+        Release::of_markers(|key| {
+            key.iter().try_fold(tree, |section, key| section.get(key)).is_some()
         })
-        .or(fallback)
-        .unwrap_or(Release::stable_2_14())
+    })
 }
 
 // === impl Values ===

@@ -45,6 +45,53 @@ fn lines_look_like_those_of_logrus() {
 }
 
 #[test]
+fn json_lines_escape_what_is_not_printable() {
+    let events = || tracing::info!(name = "web\u{202e}", "reviewed\u{9b}");
+    assert_eq!(
+        lines(Format::Json, events),
+        r#"{"level":"info","msg":"reviewed\u009b","name":"web\u202e","time":"T"}"#
+    );
+}
+
+#[test]
+fn a_long_field_is_cut_and_a_message_is_not() {
+    let name = "ü".repeat(MAX_FIELD_BYTES);
+    let kept = "ü".repeat(MAX_FIELD_BYTES / 2);
+    for format in [Format::Text, Format::Json] {
+        let of = |name: &str, error: &str, message: &str| {
+            lines(format, || tracing::info!(name, %error, "{message}"))
+        };
+        let cut = format!("{kept}…");
+        let whole = of("n", "e", &name);
+        assert!(whole.contains(&name), "{whole}");
+        let line = of(&name, &name, "m");
+        assert_eq!(line.matches(&cut).count(), 2, "{line}");
+        assert_eq!(line.matches(&*format!("{kept}ü")).count(), 0, "{line}");
+        let line = of(&kept, &kept, "m");
+        assert!(!line.contains('…') && line.matches(&kept).count() == 2, "{line}");
+        let odd = format!("x{name}");
+        let kept = &kept[..kept.len() - 2];
+        assert!(of(&odd, "e", "m").contains(&format!("x{kept}…")));
+    }
+}
+
+#[test]
+fn a_value_that_writes_on_when_it_is_cut_is_marked_once() {
+    struct Obstinate;
+    impl fmt::Display for Obstinate {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            for _ in 0..MAX_FIELD_BYTES {
+                let _ = f.write_str("xyz");
+            }
+            Ok(())
+        }
+    }
+    let line = lines(Format::Text, || tracing::info!(name = %Obstinate, "m"));
+    assert_eq!(line.matches('…').count(), 1);
+    assert!(line.len() < MAX_FIELD_BYTES + 100, "{line}");
+}
+
+#[test]
 fn whoever_reads_too_slowly_is_told_what_he_missed() {
     let waiting = Waiting::default();
     let line = [b'x'; 1 << 10];

@@ -45,7 +45,7 @@ pub enum Refused {
     TooLarge,
     /// 503: the bodies being read are too large together.
     Bodies,
-    /// 503: nobody waits for the answer any more.
+    /// 503: the deadline has passed.
     Deadline,
     /// 503: as many requests are being answered as there may be.
     Requests,
@@ -53,8 +53,12 @@ pub enum Refused {
     Aborted,
     /// The caller is not one that is let in.
     Caller,
-    /// 503: the API server does not tell what the answer depends on, or too many reviews wait.
+    /// 503: what the answer depends on cannot be looked up, or too many reviews wait for it.
     Cluster,
+    /// 431: the header is too large.
+    Header,
+    /// gRPC on a port that does not serve it.
+    Grpc,
 }
 
 /// Linkerd's counters, without the values of annotations and the namespace as labels; registered
@@ -139,7 +143,7 @@ impl ReviewMetrics {
         for counter in outcome.reasons.iter().filter_map(|reason| skips.get(reason as usize)) {
             counter.increment(1);
         }
-        warnings.increment(outcome.warnings.len() as u64);
+        warnings.increment(outcome.warnings.total() as u64);
         self.0.duration.record(duration);
         if let Some(upstream) = &self.0.upstream {
             upstream.record(outcome);
@@ -168,7 +172,7 @@ impl Default for ReviewMetrics {
 // === impl Refused ===
 
 impl Refused {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 12] = [
         Self::NotAReview,
         Self::Method,
         Self::SlowBody,
@@ -179,6 +183,8 @@ impl Refused {
         Self::Aborted,
         Self::Caller,
         Self::Cluster,
+        Self::Header,
+        Self::Grpc,
     ];
 
     /// The value of the metric label.
@@ -195,6 +201,8 @@ impl Refused {
             Self::Aborted => "aborted",
             Self::Caller => "caller",
             Self::Cluster => "cluster",
+            Self::Header => "header",
+            Self::Grpc => "grpc",
         }
     }
 }

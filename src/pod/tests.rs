@@ -11,8 +11,8 @@ fn null_reads_as_absent_everywhere() {
             "spec":{"containers":[{"ports":null,"livenessProbe":null,"volumeMounts":null,
             "securityContext":{"capabilities":null}},null],"volumes":null,"initContainers":null}}"#,
     );
-    assert_eq!(pod.spec.containers.len(), 2);
-    assert!(pod.spec.capabilities().is_none());
+    assert_eq!(pod.spec.pod.containers.len(), 2);
+    assert!(pod.spec.pod.capabilities().is_none());
     assert!(pod.metadata.is_zero());
 }
 
@@ -32,7 +32,7 @@ fn unread_fields_may_hold_anything() {
         r#"{"metadata":{"annotations":{"x":1}},"spec":{"nodeName":7,"containers":[
         {"name":"a","env":"odd","resources":{"limits":{"cpu":[]}}}]},"status":3}"#,
     );
-    assert_eq!(&*pod.spec.containers[0].name, "a");
+    assert_eq!(&*pod.spec.pod.containers[0].name, "a");
     assert!(!pod.metadata.annotations.is_empty());
 }
 
@@ -59,7 +59,7 @@ fn a_list_has_an_end() {
         let ports = vec![r#"{"containerPort":1}"#; items].join(",");
         format!(r#"{{"spec":{{"containers":[{{"ports":[{ports}]}}]}}}}"#)
     };
-    assert_eq!(object(&pod(10_000)).spec.containers[0].ports.len(), 10_000);
+    assert_eq!(object(&pod(10_000)).spec.pod.containers[0].ports.len(), 10_000);
     let error = crate::json::read::<Object<'_>>(&pod(10_001)).expect_err("too many");
     assert!(
         error.to_string().contains("spec.containers[0].ports[10000]: expected a list of 10000")
@@ -73,7 +73,7 @@ fn the_first_token_mount_of_a_container_is_kept() {
             {"name":"t1","mountPath":"/var/run/secrets/kubernetes.io/serviceaccount"},
             {"name":"t2","mountPath":"/var/run/secrets/kubernetes.io/serviceaccount","readOnly":true}]}]}}"#,
     );
-    let mount = pod.spec.service_account_mount().expect("mount");
+    let mount = pod.spec.pod.service_account_mount().expect("mount");
     assert_eq!((&*mount.name, mount.read_only), ("t1", None));
 }
 
@@ -84,8 +84,8 @@ fn mounts_and_capabilities_are_those_of_the_first_container() {
     let copied = format!(r#"{{"volumeMounts":{mount},"securityContext":{context}}}"#);
     let json = format!(r#"{{"spec":{{"containers":[{copied},{{}}]}}}}"#);
     let pod = object(&json);
-    assert!(pod.spec.service_account_mount().is_some());
-    assert_eq!(&*pod.spec.capabilities().expect("capabilities").drop[0], "ALL");
+    assert!(pod.spec.pod.service_account_mount().is_some());
+    assert_eq!(&*pod.spec.pod.capabilities().expect("capabilities").drop[0], "ALL");
     for lists in [
         format!(r#""containers":[{{}},{copied}]"#),
         format!(r#""containers":[null,{copied}]"#),
@@ -94,8 +94,8 @@ fn mounts_and_capabilities_are_those_of_the_first_container() {
     ] {
         let json = format!(r#"{{"spec":{{{lists}}}}}"#);
         let pod = object(&json);
-        assert!(pod.spec.service_account_mount().is_none(), "{lists}");
-        assert!(pod.spec.capabilities().is_none(), "{lists}");
+        assert!(pod.spec.pod.service_account_mount().is_none(), "{lists}");
+        assert!(pod.spec.pod.capabilities().is_none(), "{lists}");
     }
 }
 
@@ -106,8 +106,8 @@ fn only_numbered_http_probe_ports_count() {
             "readinessProbe":{"httpGet":{"port":"8081"}}},
             {"livenessProbe":{"tcpSocket":{"port":1}},"readinessProbe":{"httpGet":{}}}]}}"#,
     );
-    assert_eq!(pod.spec.containers[0].probe_ports().as_slice(), [8080]);
-    assert_eq!(pod.spec.containers[1].probe_ports().as_slice(), [0]);
+    assert_eq!(pod.spec.pod.containers[0].probe_ports().as_slice(), [8080]);
+    assert_eq!(pod.spec.pod.containers[1].probe_ports().as_slice(), [0]);
 }
 
 #[test]
@@ -134,4 +134,13 @@ fn kinds_are_told_without_case() {
     assert_eq!(Kind::of("deployment"), Kind::Workload("deployment"));
     assert_eq!(Kind::of("CronJob").path_prefix(), "/spec/jobTemplate/spec/template");
     assert_eq!(Kind::of("Widget"), Kind::Other);
+}
+
+#[test]
+fn templates_do_not_nest() {
+    let inner = r#"{"spec":{"containers":[{"name":"inner"}],"template":7,"jobTemplate":7}}"#;
+    let text = format!(r#"{{"kind":"Job","spec":{{"template":{inner}}}}}"#);
+    let object = object(&text);
+    let (_, spec) = object.pod(Kind::of("Job")).expect("a pod");
+    assert_eq!(&*spec.containers[0].name, "inner");
 }

@@ -1,4 +1,4 @@
-//! What the limit of connections and a shutdown do to the requests of a connection.
+//! What the server's limits and a shutdown do to the requests of a connection.
 
 use std::{
     convert::Infallible,
@@ -13,7 +13,7 @@ use std::{
 use bytes::Bytes;
 use futures_util::{
     FutureExt as _,
-    future::{BoxFuture, Either, Map},
+    future::{Either, Map, Ready, ready},
 };
 use http_body_util::{BodyExt as _, Full};
 use hyper::{
@@ -26,30 +26,30 @@ use rustls::pki_types::CertificateDer;
 use tokio::time::timeout;
 use tracing::debug;
 
+use super::{
+    MAX_HEADER_BYTES,
+    room::Room,
+    share::{NoRoom, Share, Taken},
+};
+
 /// What is read and thrown away of a body that is not wanted.
 const MAX_DISCARDED_BYTES: usize = 20 << 20;
 /// How long that may take.
 const DISCARD_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// An answer of a door.
+/// An answer of a server.
 pub type Answered = Response<Full<Bytes>>;
 
-type Answering<B> = Result<Response<B>, Infallible>;
-
-/// A service that a door is opened for: it answers every request.
-pub trait Answers:
-    Service<
-        Request<Incoming>,
-        Response = Response<<Self as Answers>::Body>,
-        Error = Infallible,
-        Future: Send,
-    > + Clone
-    + Send
-    + Sync
-    + 'static
-{
-    /// Of its answers.
+/// A service that a server is opened for: it answers every request.
+pub trait Answers: Clone + Send + Sync + 'static {
+    /// Body of its answers.
     type Body: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static;
+    /// An answer to come.
+    type Answer: Future<Output = Response<Self::Body>> + Send + 'static;
+
+    /// Answers a request. It counts as one of the server's requests until `slot` is dropped: hold it
+    /// as long as anything of the request or its answer takes memory.
+    fn answer(&self, request: Request<Incoming>, slot: Taken) -> Self::Answer;
 
     /// The same service, for the requests of one caller.
     #[must_use]
@@ -57,72 +57,103 @@ pub trait Answers:
         self
     }
 
-    /// Tells that there are too many connections.
-    fn overloaded(&self) -> Response<Self::Body>;
+    /// The answer to a request that is not looked at. It holds nothing: over HTTP/2 it has no body,
+    /// which a client could leave untaken.
+    fn refuse(&self, why: TooMuch, request: &Request<Incoming>) -> Response<Self::Body>;
+}
+
+/// Why a request is not looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TooMuch {
+    /// The server has as many connections as it may have.
+    Connections,
+    /// The server has as many requests as it may have, and the connection its share of them.
+    Requests,
+    /// The header is larger than [`MAX_HEADER_BYTES`].
+    Header,
 }
 
 /// Who opened a connection.
 #[derive(Debug, Clone, Default)]
 pub struct Caller {
-    /// The client's certificate, which the door's CA has signed.
+    /// The client's certificate, which the server's CA has signed.
     pub certificate: Option<CertificateDer<'static>>,
+    /// Room for the bodies of its requests and answers.
+    pub room: Room,
+    /// Its share of the server's requests.
+    pub requests: Share,
 }
 
-/// The service of one connection: the door's own, or 503 where there are too many connections.
+/// The service of one connection: the server's own, or a refusal where there is too much.
 #[derive(Debug, Clone)]
 pub struct Gate<S> {
     service: S,
-    is_served: bool,
+    /// `None` for a connection beyond the limit.
+    requests: Option<Share>,
     is_draining: Arc<AtomicBool>,
 }
 
 impl<S> Gate<S> {
-    /// The gate of a connection.
-    pub fn new(service: S, is_served: bool, is_draining: Arc<AtomicBool>) -> Self {
-        Self { service, is_served, is_draining }
+    /// The gate of a connection and its share of the requests.
+    pub fn new(service: S, requests: Option<Share>, is_draining: Arc<AtomicBool>) -> Self {
+        Self { service, requests, is_draining }
+    }
+
+    fn admit(&self, request: &Request<Incoming>) -> Result<Taken, TooMuch> {
+        let requests = self.requests.as_ref().ok_or(TooMuch::Connections)?;
+        // Over HTTP/1 hyper has refused it already.
+        if request.version() == Version::HTTP_2 && header_bytes(request) > MAX_HEADER_BYTES.into() {
+            return Err(TooMuch::Header);
+        }
+        requests.take(1).map_err(|NoRoom| TooMuch::Requests)
     }
 }
+
+type Finish<B> = fn(Response<B>) -> Result<Response<B>, Infallible>;
 
 impl<S: Answers> Service<Request<Incoming>> for Gate<S> {
     type Response = Response<S::Body>;
     type Error = Infallible;
-    type Future = Either<
-        BoxFuture<'static, Answering<S::Body>>,
-        Map<S::Future, fn(Answering<S::Body>) -> Answering<S::Body>>,
-    >;
+    type Future =
+        Either<Ready<Result<Response<S::Body>, Infallible>>, Map<S::Answer, Finish<S::Body>>>;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
-        let is_last = !self.is_served || self.is_draining.load(Ordering::Acquire);
+        let is_last = self.requests.is_none() || self.is_draining.load(Ordering::Acquire);
         let is_closing = is_last && request.version() < Version::HTTP_2;
-        let finish: fn(Answering<S::Body>) -> Answering<S::Body> =
-            if is_closing { closing } else { |answered| answered };
-        if self.is_served {
-            return Either::Right(self.service.call(request).map(finish));
-        }
-        let overloaded = self.service.overloaded();
-        let is_http1 = request.version() < Version::HTTP_2;
-        let turn_away = async move {
-            // Over HTTP/2 an answer is heard in the middle of a body.
-            if is_http1 {
-                discard(request.into_body()).await;
+        let finish: Finish<S::Body> =
+            if is_closing { |response| Ok(closing(response)) } else { Ok };
+        match self.admit(&request) {
+            Ok(slot) => Either::Right(self.service.answer(request, slot).map(finish)),
+            Err(why) => {
+                let refusal = self.service.refuse(why, &request);
+                discard(request.version(), request.into_body());
+                Either::Left(ready(finish(refusal)))
             }
-            finish(Ok(overloaded))
-        };
-        Either::Left(turn_away.boxed())
+        }
     }
 }
 
-/// Asks the client to open another connection for its next request.
-fn closing<B>(answered: Answering<B>) -> Answering<B> {
-    answered.map(|mut response| {
-        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-        response
-    })
+/// Length of a request's header as RFC 9113 counts it (6.5.2): 32 bytes for each field.
+fn header_bytes(request: &Request<Incoming>) -> usize {
+    let fields = request.headers().iter();
+    let fields = fields.map(|(name, value)| name.as_str().len() + value.len() + 32);
+    let uri = request.uri().path_and_query().map_or(0, |it| it.as_str().len());
+    fields.sum::<usize>() + uri
 }
 
-/// Reads on for a while: a client that is still sending would not see the answer.
-pub async fn discard(mut body: Incoming) {
-    let rest = async {
+/// Asks the client to open another connection for its next request.
+fn closing<B>(mut response: Response<B>) -> Response<B> {
+    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    response
+}
+
+/// Reads on for a while, beside the answer: over HTTP/1 a client that is still sending would not see
+/// it. Over HTTP/2 it does, and what is not read takes no memory.
+pub fn discard(version: Version, mut body: Incoming) {
+    if version >= Version::HTTP_2 || body.is_end_stream() {
+        return;
+    }
+    let rest = async move {
         let mut discarded = 0;
         while let Some(Ok(frame)) = body.frame().await {
             discarded += frame.data_ref().map_or(0, Bytes::len);
@@ -131,9 +162,11 @@ pub async fn discard(mut body: Incoming) {
             }
         }
     };
-    if timeout(DISCARD_TIMEOUT, rest).await.is_err() {
-        debug!("gave up on a body that nobody wants");
-    }
+    tokio::spawn(async move {
+        if timeout(DISCARD_TIMEOUT, rest).await.is_err() {
+            debug!("gave up on the body of a request that was refused");
+        }
+    });
 }
 
 /// 503, to be asked again: the API server does so inside its own timeout.

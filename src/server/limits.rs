@@ -31,18 +31,20 @@ pub struct Limits {
     /// Longest wait for a client to take more of an answer
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parse_duration, env = "INJECTD_WRITE_TIMEOUT")]
     pub write_timeout: Duration,
-    /// Requests that are answered at the same time; more are answered 503
-    #[arg(long, value_name = "N", default_value = "2000", value_parser = value_parser!(u32).range(1..=MOST), env = "INJECTD_MAX_REQUESTS")]
+    /// Requests that are read or answered at the same time. Beyond it a connection still has its share,
+    /// this number divided by the connections that have requests; more are answered 503
+    #[arg(long, value_name = "N", default_value = "4000", value_parser = value_parser!(u32).range(1..=MOST), env = "INJECTD_MAX_REQUESTS")]
     pub max_requests: u32,
-    /// Bytes of bodies, each above its first 16 KiB, that are read at the same time; reviews beyond
-    /// are answered 503. Six reviews of the largest size; less than one of them refuses it
+    /// Bytes of bodies and answers, each above its first 2 KiB, that are held at the same time. Beyond
+    /// it a connection still has its share, a fourth of an even division; more are answered 503
     #[arg(long, value_name = "BYTES", default_value = "67108864", value_parser = value_parser!(u32).range(1..), env = "INJECTD_MAX_BODY_MEMORY")]
     pub max_body_memory: u32,
-    /// HTTP/2 streams of a connection: what Go's servers allow
-    #[arg(long, value_name = "N", default_value = "250", value_parser = value_parser!(u32).range(1..), env = "INJECTD_HTTP2_MAX_STREAMS")]
+    /// HTTP/2 streams of a connection: the least that RFC 9113 recommends
+    #[arg(long, value_name = "N", default_value = "100", value_parser = value_parser!(u32).range(1..), env = "INJECTD_HTTP2_MAX_STREAMS")]
     pub http2_max_streams: u32,
-    /// HTTP/2 streams of a connection that may be reset before they are looked at; more close it
-    #[arg(long, value_name = "N", default_value = "20", env = "INJECTD_HTTP2_MAX_RESETS")]
+    /// HTTP/2 streams of a connection that may be reset before they are looked at; more close it.
+    /// A client that gives up may reset all it has
+    #[arg(long, value_name = "N", default_value = "100", env = "INJECTD_HTTP2_MAX_RESETS")]
     pub http2_max_resets: u32,
     /// How long requests are still taken after SIGTERM, answered with connection: close. Endpoints
     /// take a moment to learn that this one is not ready

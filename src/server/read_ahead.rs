@@ -16,6 +16,9 @@ use tokio_util::io::poll_read_buf;
 
 /// Room for encrypted bytes: rustls alone reads 4 KB at a time.
 const READ_BUFFER_BYTES: usize = 32 << 10;
+/// Reads after which other connections have their turn: a flood of small frames would keep a thread
+/// for a hundred thousand of them.
+const MAX_READS_AT_A_TIME: u8 = 4;
 
 thread_local! {
     static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
@@ -27,11 +30,13 @@ pub(super) struct ReadAhead<S> {
     stream: S,
     ahead: Vec<u8>,
     taken: usize,
+    /// Since the stream had nothing more, or others had their turn.
+    reads: u8,
 }
 
 impl<S> ReadAhead<S> {
     pub(super) fn new(stream: S) -> Self {
-        Self { stream, ahead: Vec::new(), taken: 0 }
+        Self { stream, ahead: Vec::new(), taken: 0, reads: 0 }
     }
 }
 
@@ -41,9 +46,16 @@ impl<S: AsyncRead + Unpin> ReadAhead<S> {
         if !self.ahead.is_empty() {
             return Poll::Ready(Ok(()));
         }
+        if self.reads == MAX_READS_AT_A_TIME {
+            self.reads = 0;
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
         self.ahead = SPARE.take();
         self.ahead.reserve(READ_BUFFER_BYTES);
-        poll_read_buf(Pin::new(&mut self.stream), context, &mut self.ahead).map_ok(drop)
+        let read = poll_read_buf(Pin::new(&mut self.stream), context, &mut self.ahead);
+        self.reads = if read.is_pending() { 0 } else { self.reads + 1 };
+        read.map_ok(drop)
     }
 
     /// Gives the buffer back if all of it is taken.
@@ -131,6 +143,20 @@ mod tests {
         // The whole buffer until its eighth piece, then 10,000 bytes until their third.
         assert_eq!(held, [vec![READ_BUFFER_BYTES; 7], vec![0], vec![10_000; 2], vec![0]].concat());
         assert_eq!(stream.ahead.capacity(), 0, "held at the end");
+    }
+
+    #[tokio::test]
+    async fn a_stream_that_never_runs_dry_lets_others_have_their_turn() {
+        let mut stream = ReadAhead::new(tokio::io::repeat(7));
+        let mut piece = vec![0; READ_BUFFER_BYTES];
+        for _ in 0..2 {
+            for _ in 0..MAX_READS_AT_A_TIME {
+                let read = futures_util::poll!(std::pin::pin!(stream.read(&mut piece)));
+                assert!(matches!(read, Poll::Ready(Ok(READ_BUFFER_BYTES))));
+            }
+            let read = futures_util::poll!(std::pin::pin!(stream.read(&mut piece)));
+            assert!(read.is_pending(), "it must wait for its next turn");
+        }
     }
 
     #[tokio::test]

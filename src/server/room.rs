@@ -1,49 +1,36 @@
 //! Room for bodies: those of all callers together take only so much memory.
 
-use std::sync::Arc;
+use super::share::{NoRoom, Pool, Share, Taken};
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+/// Room that every body has beside the pool: what a request takes anyway.
+const FIRST_BODY_BYTES: usize = 2 << 10;
+/// A connection's part of an even division once all room is taken: bodies are large, and a pool that
+/// two thousand connections overdraw must still fit a container's memory.
+const SPLIT: usize = 4;
 
-/// Room that every body has.
-const FIRST_BODY_BYTES: usize = 16 << 10;
-
-/// Memory, in bytes, for what of bodies is beyond the room that each has.
-#[derive(Debug, Clone)]
-pub struct Room(Arc<Semaphore>);
-
-/// Room that is taken until this is dropped.
-#[derive(Debug, Default)]
-pub struct Taken(Option<OwnedSemaphorePermit>);
-
-/// Others have taken the room.
-#[derive(Debug)]
-pub struct NoRoom;
+/// Room of one connection, in bytes: for what its bodies are larger than the room each body has.
+#[derive(Debug, Clone, Default)]
+pub struct Room(Share);
 
 impl Room {
-    /// Room for so many bytes.
+    /// Memory for the bodies of all connections.
     #[must_use]
-    pub fn new(bytes: u32) -> Self {
-        Self(Arc::new(Semaphore::new(bytes as usize)))
+    pub fn pool(bytes: u32) -> Pool {
+        Pool::new(bytes as usize, SPLIT)
     }
 
-    /// Takes what is missing for a body of `bytes`. A body that needs none gives back what was taken.
+    /// The room of a new connection.
+    #[must_use]
+    pub fn of_connection(pool: &Pool) -> Self {
+        Self(pool.share())
+    }
+
+    /// Sees to it that `taken` is what a body of `bytes` needs.
     ///
     /// # Errors
-    /// When others have taken it; what was taken before stays so.
+    /// When other connections have taken the room; what was taken before stays so.
     pub fn take(&self, taken: &mut Taken, bytes: usize) -> Result<(), NoRoom> {
-        let needed = bytes.saturating_sub(FIRST_BODY_BYTES);
-        if needed == 0 {
-            taken.0 = None;
-            return Ok(());
-        }
-        let held = taken.0.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
-        let missing = u32::try_from(needed.saturating_sub(held)).map_err(|_| NoRoom)?;
-        let more = Arc::clone(&self.0).try_acquire_many_owned(missing).map_err(|_| NoRoom)?;
-        match &mut taken.0 {
-            Some(permit) => permit.merge(more),
-            None => taken.0 = Some(more),
-        }
-        Ok(())
+        self.0.resize(taken, bytes.saturating_sub(FIRST_BODY_BYTES))
     }
 }
 
@@ -52,18 +39,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_all_take_together_is_bounded() {
-        let room = Room::new(100);
+    fn what_all_take_together_is_bounded_but_for_the_first_bytes_of_each() {
+        let pool = Room::pool(100);
+        let [one, other] = [(); 2].map(|()| Room::of_connection(&pool));
         let [mut first, mut second] = [Taken::default(), Taken::default()];
-        room.take(&mut first, FIRST_BODY_BYTES).expect("every body has that");
-        room.take(&mut first, FIRST_BODY_BYTES + 60).expect("there must be room");
-        room.take(&mut first, FIRST_BODY_BYTES + 70).expect("ten more");
-        room.take(&mut second, FIRST_BODY_BYTES + 31).expect_err("thirty are left");
-        room.take(&mut second, FIRST_BODY_BYTES + 30).expect("thirty are left");
-        room.take(&mut first, 0).expect("gives back");
-        room.take(&mut second, FIRST_BODY_BYTES + 100).expect("all is there");
-        room.take(&mut first, usize::MAX).expect_err("nothing is left");
+        one.take(&mut first, FIRST_BODY_BYTES).expect("every body has that");
+        assert_eq!(pool.taken(), 0);
+        one.take(&mut first, FIRST_BODY_BYTES + 70).expect("there must be room");
+        other.take(&mut second, FIRST_BODY_BYTES + 31).expect_err("thirty are left");
+        other.take(&mut second, FIRST_BODY_BYTES + 30).expect("thirty are left");
+        one.take(&mut first, 0).expect("gives back");
+        other.take(&mut second, FIRST_BODY_BYTES + 100).expect("all is there");
+        one.take(&mut first, usize::MAX).expect_err("nothing is left");
         drop(second);
-        room.take(&mut first, FIRST_BODY_BYTES + 100).expect("all is there again");
+        one.take(&mut first, FIRST_BODY_BYTES + 100).expect("all is there again");
     }
 }

@@ -4,7 +4,10 @@ use std::io::Write as _;
 
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt as _;
-use hyper::body::{Body as _, Incoming};
+use hyper::{
+    Version,
+    body::{Body as _, Incoming},
+};
 use memmap2::MmapMut;
 use tracing::debug;
 
@@ -35,11 +38,16 @@ enum Pieces {
 }
 
 impl Body {
-    /// Reads a body; what is refused because of its size is passed over, so that the refusal is read.
-    pub(super) async fn read(mut incoming: Incoming, room: &Room) -> Result<Self, Refusal> {
+    /// Reads a body. The rest of a body that is refused is discarded, so that the client reads the
+    /// refusal.
+    pub(super) async fn read(
+        mut incoming: Incoming,
+        version: Version,
+        room: &Room,
+    ) -> Result<Self, Refusal> {
         let read = Self::collect(&mut incoming, room).await;
         if read.as_ref().is_err_and(|it| matches!(it.why, Refused::TooLarge | Refused::Bodies)) {
-            discard(incoming).await;
+            discard(version, incoming);
         }
         read
     }
@@ -47,20 +55,17 @@ impl Body {
     /// Not copied if it comes in one piece.
     async fn collect(incoming: &mut Incoming, room: &Room) -> Result<Self, Refusal> {
         let announced = usize::try_from(incoming.size_hint().lower()).unwrap_or(usize::MAX);
+        must_fit(announced)?;
         let mut read = 0;
         let mut in_one = Bytes::new();
         let mut pieces = None;
         let mut taken = Taken::default();
         while let Some(data) = next_data(incoming).await? {
             read += data.len();
-            let expected = announced.max(read);
-            if expected > MAX_BODY_BYTES {
-                let text = format!("the body is larger than {MAX_BODY_BYTES} bytes");
-                return Err(Refusal::new(Refused::TooLarge, &text));
-            }
-            room.take(&mut taken, expected).map_err(|NoRoom| {
-                Refusal::new(Refused::Bodies, "too many large bodies at a time")
-            })?;
+            must_fit(read)?;
+            // Pieces of a body of unknown length are kept in a buffer that doubles.
+            let held = if read <= announced { read } else { 2 * read };
+            room.take(&mut taken, held).map_err(|NoRoom| Refusal::no_room())?;
             if data.len() == announced {
                 in_one = data;
                 continue;
@@ -74,6 +79,14 @@ impl Body {
         let bytes = pieces.map_or(in_one, Pieces::join);
         Ok(Self { bytes, _taken: taken })
     }
+}
+
+fn must_fit(bytes: usize) -> Result<(), Refusal> {
+    if bytes > MAX_BODY_BYTES {
+        let text = format!("the body is larger than {MAX_BODY_BYTES} bytes");
+        return Err(Refusal::new(Refused::TooLarge, &text));
+    }
+    Ok(())
 }
 
 impl Pieces {

@@ -1,6 +1,7 @@
 //! What stands beside the table: back-ports, edges that only `linkerd-template.md` tells, and how
 //! the values tell the release (§1.3).
 
+use futures_util::FutureExt as _;
 use injectd::linkerd::{release::Release, values::release_of};
 use serde_json::{Value, json};
 
@@ -105,7 +106,7 @@ fn tracing_has_a_switch_and_needs_a_collector() {
 fn values_without_a_version_tell_their_release_by_the_highest_marker() {
     for version in [json!(null), json!(""), json!("dev-undefined"), json!("git-0a1b2c3d")] {
         let unmarked = json!({"linkerdVersion": version, "proxyInit": {"image": {"name": "i"}}});
-        assert_eq!(release_of(&unmarked, None), Release::stable_2_14());
+        assert_eq!(release_of(&unmarked, None).release, Release::stable_2_14());
         let mut all_so_far = unmarked.clone();
         for (marker, release) in [
             ("proxy/control", Release::edge(23, 12, 4)),
@@ -123,8 +124,20 @@ fn values_without_a_version_tell_their_release_by_the_highest_marker() {
             let mut alone = unmarked.clone();
             for tree in [&mut alone, &mut all_so_far] {
                 *marker.split('/').fold(&mut *tree, |at, key| &mut at[key]) = Value::Null;
-                assert_eq!(release_of(tree, None), release, "{marker} in {version}");
+                assert_eq!(release_of(tree, None).release, release, "{marker} in {version}");
             }
         }
+    }
+}
+
+#[test]
+fn an_outcome_has_the_release_that_was_spoken() {
+    for (version, release) in
+        [("25.3.4", Release::edge(25, 3, 4)), ("stable-2.14.10", Release::stable_2_14())]
+    {
+        let injector = Case::default().injector(version);
+        let body = br#"{"request":{"uid":"u","object":{"kind":"Pod"}}}"#;
+        let answer = injector.review(body).now_or_never().expect("must not wait");
+        assert_eq!(answer.expect("must be answered").outcome.release, release);
     }
 }

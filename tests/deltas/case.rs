@@ -69,7 +69,8 @@ impl Case<'_> {
         view(&answer["response"])
     }
 
-    fn injector(self, release: &str) -> Injector {
+    /// An injector on the values of the case in a release.
+    pub(crate) fn injector(self, release: &str) -> Injector {
         let mut values = yaml(DEFAULT_VALUES);
         merge(&mut values, yaml(OLD_VALUES));
         if !self.values.is_empty() {

@@ -17,7 +17,7 @@ async fn probes_are_answered_and_nothing_else_is_there() {
     for (path, status, body) in [
         ("/ping", 200, "pong\n"),
         ("/live", 200, "pong\n"),
-        ("/ready", 200, "ok\n"),
+        ("/ready", 200, "ok\nrelease edge-26.8.3\n"),
         ("/", 404, "not found\n"),
         ("/metrics/", 404, "not found\n"),
         ("/debug/pprof/", 404, "not found\n"),
@@ -56,7 +56,10 @@ fn family<'t>(series: &'t str, declared: &HashSet<&str>) -> &'t str {
 #[tokio::test]
 async fn metrics_are_what_prometheus_reads() {
     let process = Process::serve(&[]).await;
-    process.must_still_serve().await;
+    let mut connection = Connection::open(process.webhook).await;
+    connection.must_inject().await;
+    connection.review(&REVIEW.replace("enabled", "disabled")).await;
+    connection.review("no review").await;
     let answer = ask(process.admin, "GET", "/metrics").await;
     assert!(answer.header("content-type").is_some_and(|it| it.starts_with("text/plain; version=")));
     let mut declared = HashSet::new();
@@ -76,7 +79,11 @@ async fn metrics_are_what_prometheus_reads() {
             assert!(value.parse::<f64>().is_ok(), "without a value: {line}");
         }
     }
-    assert!(helped.is_subset(&declared), "explained and not there: {helped:?}");
+    assert_eq!(helped, declared, "every family has help");
+    for name in ["cpu_seconds_total", "resident_memory_bytes", "virtual_memory_bytes", "open_fds"] {
+        let value = process.metric(&format!("process_{name}")).await;
+        assert!(value.is_some_and(|value| value >= 0.0), "{name}: {value:?}");
+    }
 }
 
 #[tokio::test]

@@ -65,7 +65,7 @@ async fn the_log_has_the_lines_of_linkerds_injector() {
     process.logs("skipped pod/web").await;
     let log = process.log();
     for line in [
-        "running version ",
+        concat!("running version injectd-", env!("CARGO_PKG_VERSION"), " (linkerd stable-2.14 to "),
         "starting admin server on 127.0.0.2:0",
         "listening at 127.0.0.1:0",
         r#"received admission review request \"705ab4f5\""#,
@@ -79,6 +79,16 @@ async fn the_log_has_the_lines_of_linkerds_injector() {
         assert!(log.lines().any(is_there), "{line:?} in {log}");
     }
     assert!(!log.contains("level=debug"), "{log}");
+}
+
+#[tokio::test]
+async fn the_release_is_logged_and_ready_has_the_text_of_linkerds_injector() {
+    let process = Mounts::new().serve(&[]).await;
+    process.logs("configuration taken").await;
+    let log = process.log();
+    let line = log.lines().find(|line| line.contains("configuration taken")).unwrap_or_default();
+    assert!(line.contains("level=info") && line.contains("release=edge-26.8.3"), "{line}");
+    assert_eq!(process.page("/ready").await, (200, "ok\n".to_owned()));
 }
 
 #[tokio::test]
@@ -115,7 +125,9 @@ async fn version_and_help_are_told() {
     for flags in [["-version"], ["--version"], ["-version=true"]] {
         let Ended { code, stdout, .. } = proxy_injector(&flags).await;
         assert_eq!(code, Some(0), "{flags:?}");
-        assert_eq!(stdout, concat!(env!("CARGO_PKG_VERSION"), "\n"));
+        let version =
+            concat!("injectd-", env!("CARGO_PKG_VERSION"), " (linkerd stable-2.14 to edge-");
+        assert!(stdout.starts_with(version) && stdout.ends_with(")\n"), "{stdout}");
     }
     for flags in [["-help"], ["--help"], ["-h"]] {
         let Ended { code, stdout, stderr } = proxy_injector(&flags).await;
@@ -134,10 +146,18 @@ async fn a_missing_mount_is_named() {
 }
 
 #[tokio::test]
-async fn every_line_of_a_json_log_is_json_and_debug_shows_the_whole_review() {
+async fn debug_shows_requests_values_and_patches_as_linkerds_injector_does() {
     let process = Mounts::new().serve(&["-log-format=json", "-log-level", "debug"]).await;
-    process.must_still_serve().await;
-    process.logs("admission review response").await;
+    let mut connection = Connection::open(process.webhook).await;
+    connection.must_inject().await;
+    let skipped = REVIEW.replace("enabled", "disabled");
+    connection.review(&skipped).await;
+    let redis = r#"{"name":"r","image":"redis","ports":[{"containerPort":6379}]}"#;
+    let annotated = skipped.replacen("\"containers\":[", &format!("\"containers\":[{redis},"), 1);
+    connection.review(&annotated).await;
+    // Its line is behind all that are looked at.
+    connection.review(&skipped.replace("\"name\":\"web\",\"ann", "\"name\":\"last\",\"ann")).await;
+    process.logs("skipped pod/last").await;
     let mut messages = Vec::new();
     let log = process.log();
     let whole = log.rfind('\n').map_or(0, |end| end + 1);
@@ -149,7 +169,12 @@ async fn every_line_of_a_json_log_is_json_and_debug_shows_the_whole_review() {
     let has = |begin: &str, text: &str| {
         messages.iter().any(|message| message.starts_with(begin) && message.contains(text))
     };
-    assert!(has("admission review request: ", REVIEW), "{log}");
-    assert!(has("admission review response: ", "705ab4f5"), "{log}");
+    let request = REVIEW.split_once("\"request\":").and_then(|(_, it)| it.strip_suffix('}'));
+    assert!(has("admission request: ", request.expect("a request")), "{log}");
+    assert!(has("request object bytes: {", "\"name\":\"web\""), "{log}");
+    assert!(has("/var/run/linkerd/config/values config YAML: ", DEFAULT_VALUES), "{log}");
+    assert!(has("injection patch: [", "\"name\":\"linkerd-proxy\""), "{log}");
+    assert!(has("annotation patch: [", "opaque-ports\",\"value\":\"6379\""), "{log}");
     assert!(has("injection patch generated for: pod/web", ""), "{log}");
+    assert!(!log.contains("Proxy {"), "no dump of Rust: {log}");
 }

@@ -9,6 +9,7 @@ use std::{
 };
 
 use rcgen::{CertificateParams, Issuer, KeyPair};
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
 use injectd::linkerd::values::DEFAULT_VALUES;
@@ -35,6 +36,15 @@ impl Folder {
         let fresh = format!("{path}.fresh");
         fs::write(&fresh, content).expect("a folder must take a file");
         fs::rename(&fresh, &path).expect("a file must be renamed");
+        path
+    }
+
+    /// Puts a pipe that no process writes to in place of a file.
+    pub(super) fn pipe(&self, name: &str) -> String {
+        let (path, fresh) = (self.path(name), self.path("..pipe"));
+        mknodat(CWD, &fresh, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)
+            .expect("a folder must take a pipe");
+        fs::rename(&fresh, &path).expect("a pipe must be renamed");
         path
     }
 
@@ -65,6 +75,13 @@ pub(super) fn values_with_log_level(level: &str) -> String {
     let before = "logLevel: warn,linkerd=info,hickory=error";
     assert!(DEFAULT_VALUES.contains(before), "default values must have a level of proxies");
     DEFAULT_VALUES.replace(before, &format!("logLevel: {level}"))
+}
+
+/// The default values with another `linkerdVersion`.
+pub(super) fn values_of_version(version: &str) -> String {
+    let before = "linkerdVersion: edge-26.8.3";
+    assert!(DEFAULT_VALUES.contains(before), "default values must have a version");
+    DEFAULT_VALUES.replace(before, &format!("linkerdVersion: {version}"))
 }
 
 /// A certificate and its key.

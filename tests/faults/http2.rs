@@ -13,33 +13,33 @@ use super::{
     shutdown::{IN_FLIGHT, ends_at_once},
 };
 
-const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-const DATA: u8 = 0;
-const HEADERS: u8 = 1;
+pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+pub(super) const DATA: u8 = 0;
+pub(super) const HEADERS: u8 = 1;
 const RST_STREAM: u8 = 3;
-const SETTINGS: u8 = 4;
+pub(super) const SETTINGS: u8 = 4;
 const PING: u8 = 6;
 const GOAWAY: u8 = 7;
 const CONTINUATION: u8 = 9;
 const ACK: u8 = 1;
-const END_STREAM: u8 = 1;
-const END_HEADERS: u8 = 4;
+pub(super) const END_STREAM: u8 = 1;
+pub(super) const END_HEADERS: u8 = 4;
 const CANCEL: u32 = 8;
 /// `POST https://localhost/` from the static table.
-const POST: &[u8] = b"\x83\x87\x84\x01\x09localhost";
+pub(super) const POST: &[u8] = b"\x83\x87\x84\x01\x09localhost";
 /// What may stay in memory of a flood, in KiB.
 const MAX_GROWTH_KIB: u64 = 32 << 10;
 
 /// A frame that was received.
-struct Frame {
-    kind: u8,
-    flags: u8,
+pub(super) struct Frame {
+    pub(super) kind: u8,
+    pub(super) flags: u8,
     payload: Vec<u8>,
 }
 
 impl Frame {
     /// The next one; `None` once the connection is closed.
-    async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Option<Self> {
+    pub(super) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Option<Self> {
         let mut head = [0; 9];
         stream.read_exact(&mut head).await.ok()?;
         let length = head[..3].iter().fold(0, |length, byte| length << 8 | usize::from(*byte));
@@ -49,12 +49,12 @@ impl Frame {
     }
 }
 
-fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+pub(super) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let length = u32::try_from(payload.len()).expect("a frame must be small").to_be_bytes();
     [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
-async fn open(process: &Process) -> TlsStream<TcpStream> {
+pub(super) async fn open(process: &Process) -> TlsStream<TcpStream> {
     let config = config(&rustls::version::TLS13, None, "h2");
     let mut stream = try_connect(process.webhook, &config).await.expect("TLS must be spoken");
     let begin = [PREFACE, &frame(SETTINGS, 0, 0, &[])].concat();

@@ -178,6 +178,14 @@ impl Process {
         number.and_then(|text| text.parse().ok()).expect("the kernel must tell the memory in use")
     }
 
+    /// Names of its threads.
+    pub(super) fn threads(&self) -> Vec<String> {
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.child.id()));
+        let tasks = tasks.expect("a child must be there").filter_map(Result::ok);
+        let name = |path: std::path::PathBuf| fs::read_to_string(path.join("comm")).ok();
+        tasks.filter_map(|task| Some(name(task.path())?.trim().to_owned())).collect()
+    }
+
     /// Status and body of a page of the admin door.
     pub(super) async fn page(&self, path: &str) -> (u16, String) {
         let answer = client::get(self.admin, path).await;
@@ -197,11 +205,15 @@ impl Process {
         until(series, async || self.metric(series).await.filter(|value| *value >= least)).await;
     }
 
+    /// Waits for a metric to have this value.
+    pub(super) async fn has(&self, series: &str, number: f64) {
+        let equal = async || self.metric(series).await.filter(|it| (it - number).abs() < 0.5);
+        until(&format!("{series} to be {number}"), equal).await;
+    }
+
     /// Waits for the number of open connections.
     pub(super) async fn has_connections(&self, number: u32) {
-        let (series, number) = (r#"injectd_connections{door="webhook"}"#, f64::from(number));
-        let open = async || self.metric(series).await.filter(|value| (value - number).abs() < 0.5);
-        until(&format!("{number} connections"), open).await;
+        self.has(r#"injectd_connections{door="webhook"}"#, f64::from(number)).await;
     }
 
     /// A review on a connection of its own comes back with a sidecar.

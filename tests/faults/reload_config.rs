@@ -2,9 +2,11 @@
 
 use std::{fs, io::Write as _};
 
+use rustix::process::Signal;
+
 use super::{
     client::{Connection, REVIEW},
-    files::{Folder, values_with_log_level},
+    files::{Authority, Folder, Pair, values_with_log_level},
     process::{Process, until},
 };
 
@@ -36,11 +38,17 @@ async fn must_serve_on_after_a_refusal(process: &Process, key: &str) {
     process.counts(REFUSED, 1.0).await;
     process.logs(key).await;
     let log = process.log();
-    let line = log.lines().find(|line| line.contains("files are refused")).unwrap_or_default();
+    let line = log.lines().find(|line| line.contains("files are rejected")).unwrap_or_default();
     assert!(line.contains("values") && line.contains(key), "{line:?} must name file and key");
     assert_eq!(process.page("/ready").await.0, 200);
+    must_still_serve_before(process, 1.0).await;
+}
+
+/// The files of a generation stay in use after a refusal.
+async fn must_still_serve_before(process: &Process, generation: f64) {
+    process.has(REFUSED_NOW, 1.0).await;
     assert!(patch(process).await.contains("before"));
-    assert_eq!(process.metric(GENERATION).await, Some(1.0));
+    assert_eq!(process.metric(GENERATION).await, Some(generation));
 }
 
 /// Trust roots that nobody looks into, with a name before them.
@@ -86,6 +94,34 @@ async fn values_swapped_as_a_kubelet_does_are_taken_whole() {
 }
 
 #[tokio::test]
+async fn a_hangup_reads_unchanged_files_at_once_and_answers_go_on() {
+    let folder = Folder::new();
+    let values = folder.write("values", &values_with_log_level("before"));
+    let pair = Pair::self_signed();
+    let (certificate, key) =
+        (folder.write("tls.crt", &pair.certificate), folder.write("tls.key", &pair.key));
+    let files = ["--values", &values, "--tls-cert", &certificate, "--tls-key", &key];
+    let process = Process::serve(&[&files[..], &["--reload-interval", "1h"]].concat()).await;
+    let mut kept = Connection::open(process.webhook).await;
+    for round in 1..=3 {
+        process.signal(Signal::HUP);
+        process.has(TAKEN, f64::from(round)).await;
+        process.has(r#"injectd_reloads_total{what="tls",result="taken"}"#, f64::from(round)).await;
+        process.has(GENERATION, f64::from(round + 1)).await;
+        kept.must_inject().await;
+    }
+    process.logs("received SIGHUP").await;
+    folder.write("values", "proxy: [unclosed");
+    process.signal(Signal::HUP);
+    must_still_serve_before(&process, 4.0).await;
+    folder.write("values", &values_with_log_level("after"));
+    process.signal(Signal::HUP);
+    process.has(GENERATION, 5.0).await;
+    assert!(kept.review(REVIEW).await.patch().contains("after"));
+    process.has(REFUSED_NOW, 0.0).await;
+}
+
+#[tokio::test]
 async fn broken_values_are_refused_and_the_last_good_ones_serve_on() {
     let folder = Folder::new();
     let process = on_values(&folder).await;
@@ -111,6 +147,28 @@ async fn values_that_are_gone_are_refused() {
     must_serve_on_after_a_refusal(&process, "cannot read").await;
     folder.write("values", &values_with_log_level("back"));
     patches_with(&process, "back").await;
+}
+
+#[tokio::test]
+async fn a_pipe_in_place_of_values_is_refused_and_the_file_is_taken_when_it_is_back() {
+    let folder = Folder::new();
+    let process = on_values(&folder).await;
+    folder.pipe("values");
+    must_serve_on_after_a_refusal(&process, "not a regular file").await;
+    assert_eq!(process.metric(REFUSED_NOW).await, Some(1.0));
+    folder.write("values", &values_with_log_level("back"));
+    patches_with(&process, "back").await;
+    process.has(REFUSED_NOW, 0.0).await;
+    assert_eq!(process.metric(REFUSED).await, Some(1.0), "one refusal must be counted once");
+}
+
+#[tokio::test]
+async fn values_over_the_limit_are_refused() {
+    let folder = Folder::new();
+    let process = on_values(&folder).await;
+    let large = format!("# {}\n{}", "x".repeat(10 << 20), values_with_log_level("large"));
+    folder.write("values", &large);
+    must_serve_on_after_a_refusal(&process, "larger than 10485760 bytes").await;
 }
 
 #[tokio::test]
@@ -144,6 +202,20 @@ async fn changed_trust_roots_are_told_by_their_hash() {
     let after = hash(&patch(&process).await);
     assert!(before.is_some() && after.is_some(), "a patch must have the hash");
     assert_ne!(before, after);
+}
+
+#[tokio::test]
+async fn trust_roots_that_have_expired_or_are_leaves_are_logged_at_start_and_reload() {
+    let folder = Folder::new();
+    let roots = folder.write("roots", &Pair::expired().certificate);
+    let process = Process::serve(&[&["--trust-roots", &roots], &OFTEN[..]].concat()).await;
+    process.logs("expired on 2021-01-01").await;
+    process.logs("is not a CA certificate").await;
+    assert!(process.log().contains(&format!("--trust-roots {roots}: certificate 1 ")));
+    let two = format!("{}{}", Authority::new().certificate, Pair::self_signed().certificate);
+    folder.write("roots", &two);
+    process.logs("certificate 2 ").await;
+    process.has(GENERATION, 2.0).await;
 }
 
 #[tokio::test]

@@ -94,6 +94,22 @@ async fn a_certificate_without_its_key_is_refused_and_the_pair_before_serves_on(
 }
 
 #[tokio::test]
+async fn a_pipe_in_place_of_the_certificate_is_refused_and_the_pair_before_serves_on() {
+    let folder = Folder::new();
+    let pairs = [Pair::self_signed(), Pair::self_signed()];
+    write_pair(&folder, &pairs[0]);
+    let process = on_pair(&folder, &[]).await;
+    folder.pipe("tls.crt");
+    process.logs("not a regular file").await;
+    assert!(process.log().contains("--tls-cert"), "the log must name the flag");
+    process.has(r#"injectd_reload_refused{what="tls"}"#, 1.0).await;
+    assert_eq!(shown(&process).await, pairs[0].der);
+    write_pair(&folder, &pairs[1]);
+    shows(&process, &pairs[1]).await;
+    process.has(r#"injectd_reload_refused{what="tls"}"#, 0.0).await;
+}
+
+#[tokio::test]
 async fn an_expired_certificate_serves_with_a_warning() {
     let folder = Folder::new();
     let expired = Pair::expired();

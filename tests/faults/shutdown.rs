@@ -101,7 +101,7 @@ async fn a_second_signal_ends_at_once() {
     is_not_ready(&process).await;
     process.signal(Signal::TERM);
     ends_at_once(&mut process).await;
-    assert!(process.log().contains("told again to stop"), "{}", process.log());
+    assert!(process.log().contains("received a second signal"), "{}", process.log());
 }
 
 #[tokio::test]

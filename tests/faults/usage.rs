@@ -1,6 +1,9 @@
 //! Flags and files that cannot be used: the process ends, and says which.
 
+use std::os::unix::fs::symlink;
+
 use super::{
+    client::Connection,
     files::{Folder, Pair, values_with_log_level},
     process::{Ended, Process, injectd, run},
 };
@@ -61,6 +64,33 @@ async fn a_file_that_cannot_be_read_is_named() {
 }
 
 #[tokio::test]
+async fn what_is_no_regular_file_is_refused_at_start_with_its_flag() {
+    let folder = Folder::new();
+    let (pipe, link) = (folder.pipe("pipe"), folder.path("link"));
+    let text = &*folder.write("text", "just: text\n");
+    symlink("/dev/zero", &link).expect("a folder must take a link");
+    for file in ["/dev/zero", "/", &pipe, &link] {
+        for flag in ["--values", "--trust-roots", "--objects", "--client-ca"] {
+            let named = [flag, file, "not a regular file"];
+            must_fail(&[flag, file], EXIT_FAILED, &named).await;
+        }
+        for pair in
+            [["--tls-cert", file, "--tls-key", text], ["--tls-key", file, "--tls-cert", text]]
+        {
+            must_fail(&pair, EXIT_FAILED, &[pair[0], file, "not a regular file"]).await;
+        }
+        let allowed = ["--grpc-allow-file", file, "--grpc-client-ca", text];
+        let named = [allowed[0], file, "not a regular file"];
+        let grpc = ["--grpc-addr", "127.0.0.1:0"];
+        must_fail(&[&allowed, &grpc[..]].concat(), EXIT_FAILED, &named).await;
+        let cluster = ["serve", "--kubeconfig", file, "--values", file, "--trust-roots", file];
+        let Ended { code, stderr, .. } = run(injectd(&cluster)).await;
+        assert_eq!(code, Some(EXIT_FAILED), "{stderr}");
+        assert!(stderr.contains(&format!("--kubeconfig {file}")), "{stderr}");
+    }
+}
+
+#[tokio::test]
 async fn a_file_of_something_else_is_named_with_its_flag() {
     let folder = Folder::new();
     let pairs = [Pair::self_signed(), Pair::self_signed()];
@@ -75,6 +105,18 @@ async fn a_file_of_something_else_is_named_with_its_flag() {
     must_fail(&["--values", &text], EXIT_FAILED, &["--values", &text, "missing"]).await;
     let broken = folder.write("broken", &values_with_log_level("[unclosed"));
     must_fail(&["--values", &broken], EXIT_FAILED, &["--values", &broken, "YAML"]).await;
+}
+
+#[tokio::test]
+async fn review_refuses_a_large_review_in_the_words_of_the_webhook() {
+    let folder = Folder::new();
+    let large = format!("{{\"request\":\"{}\"}}", "x".repeat(10 << 20));
+    let process = Process::serve(&[]).await;
+    let answer = Connection::open(process.webhook).await.review(&large).await;
+    assert_eq!(answer.status, 413);
+    let Ended { stdout, .. } = run(injectd(&["review", &folder.write("large", &large)])).await;
+    let words = format!(r#""error":"{}""#, answer.body.trim());
+    assert!(stdout.contains(&words), "{stdout} must contain {words}");
 }
 
 #[tokio::test]

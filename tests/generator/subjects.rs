@@ -79,8 +79,8 @@ impl Subjects {
             Injector::new(it, namespaces, Workloads::Listed(objects))
         });
         let tree = yaml::tree(&text);
-        let told = tree.as_ref().ok().and_then(Release::of_values);
-        let release = told.or(config.fallback).unwrap_or(Release::OLDEST);
+        let told = tree.as_ref().ok().map(|tree| Release::of_values(tree, config.fallback));
+        let release = told.unwrap_or(Release::OLDEST);
         let left_out = tree.as_ref().is_ok_and(exclusions::config);
         let values = tree.and_then(|tree| Values::read(&tree, release));
         Self {

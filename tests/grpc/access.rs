@@ -2,11 +2,13 @@
 
 use std::{
     convert::Infallible,
+    io,
     net::SocketAddr,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
+    time::{Duration, SystemTime},
 };
 
 use arc_swap::ArcSwap;
@@ -26,7 +28,16 @@ use kube::{Client, client::Body};
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, SanType, date_time_ymd,
 };
+use rustls::{
+    ClientConfig, HandshakeKind, RootCertStore,
+    pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
+};
 use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+};
+use tokio_rustls::{TlsConnector, client::TlsStream};
 use tonic::{Code, Status};
 
 use crate::{PATIENCE, door, enabled, standalone};
@@ -85,7 +96,7 @@ impl Guarded {
         let config = tls::server_config(identity, auth, &tls::HTTP2).expect("a pair");
         let access = Arc::new(Access::new(Callers::Known(tokens), allowed));
         let injector = Arc::new(standalone::injector());
-        let limits = Limits::default();
+        let limits = Limits { drain_timeout: Duration::from_secs(1), ..Limits::default() };
         let shutdown = || Shutdown::after(std::future::pending());
         let (observer, readiness) = (door::observer(), Readiness::default());
         let open = Arc::clone(&access);
@@ -128,6 +139,79 @@ impl Guarded {
     async fn code_with(&self, token: Option<&str>) -> Option<Code> {
         self.code(Connect { token: token.map(str::to_owned), ..self.connect() }).await
     }
+}
+
+impl Guarded {
+    /// A client's TLS that proves a name until then and keeps sessions.
+    fn tls_until(&self, end: SystemTime) -> TlsConnector {
+        let (chain, key) = self.clients.sign("jobs.example", |it| it.not_after = end.into());
+        let mut roots = RootCertStore::empty();
+        roots.add(CertificateDer::from_pem_slice(&self.ca.pem()).expect("PEM")).expect("a root");
+        let chain = CertificateDer::from_pem_slice(&chain).expect("PEM");
+        let key = PrivateKeyDer::from_pem_slice(&key).expect("PEM");
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let config = ClientConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .expect("TLS 1.3")
+            .with_root_certificates(roots)
+            .with_client_auth_cert(vec![chain], key);
+        let mut config = config.expect("a pair");
+        config.alpn_protocols = vec![b"h2".to_vec()];
+        Arc::new(config).into()
+    }
+
+    /// A connection that has heard the server, with HTTP/2 begun.
+    async fn begun(&self, tls: &TlsConnector) -> TlsStream<TcpStream> {
+        let begin = async {
+            let stream = TcpStream::connect(self.addr).await?;
+            let name = SERVER.try_into().expect("a name");
+            let mut stream = tls.connect(name, stream).await?;
+            // The preface and empty settings.
+            stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await?;
+            stream.read_exact(&mut [0; 9]).await?;
+            Ok::<_, io::Error>(stream)
+        };
+        tokio::time::timeout(PATIENCE, begin).await.expect("must not hang").expect("must be let in")
+    }
+}
+
+fn in_seconds(seconds: u64) -> SystemTime {
+    SystemTime::now() + Duration::from_secs(seconds)
+}
+
+#[tokio::test]
+async fn a_session_of_a_client_certificate_is_not_resumed() {
+    let door = Guarded::open(None, None).await;
+    let tls = door.tls_until(in_seconds(3600));
+    for _ in 0..3 {
+        let stream = door.begun(&tls).await;
+        let (_, session) = stream.get_ref();
+        assert_eq!(session.handshake_kind(), Some(HandshakeKind::Full));
+    }
+}
+
+#[tokio::test]
+async fn a_connection_ends_when_its_client_certificate_expires() {
+    let door = Guarded::open(None, None).await;
+    let mut stream = door.begun(&door.tls_until(in_seconds(3))).await;
+    let ended = async {
+        // The server may leave without a word of TLS.
+        drop(stream.read_to_end(&mut Vec::new()).await);
+    };
+    tokio::time::timeout(PATIENCE, ended).await.expect("must be closed");
+}
+
+#[tokio::test]
+async fn metadata_that_is_too_large_is_refused_with_a_status_of_grpc() {
+    let door = Guarded::open(None, None).await;
+    let (chain, key) = door.clients.sign("jobs.example", |_| {});
+    let connect = Connect { identity: Some((chain, key)), ..door.connect() };
+    let mut client = connect.to(&format!("https://{}", door.addr)).await.expect("a connection");
+    let mut request = tonic::Request::new(enabled());
+    let large = "x".repeat(20 << 10).parse().expect("a value");
+    request.metadata_mut().insert("x-padding", large);
+    let status = client.inject(request).await.expect_err("too large");
+    assert_eq!(status.code(), Code::ResourceExhausted, "{status}");
 }
 
 fn is_of_transport(status: &Status) -> bool {

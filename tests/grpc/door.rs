@@ -12,7 +12,7 @@ use injectd::{
     metrics::ReviewMetrics,
     observer::{LogStyle, Observer},
     readiness::Readiness,
-    server::{Gate, Limits, Shutdown},
+    server::{Gate, Limits, Share, Shutdown},
 };
 use tonic::transport::{Channel, Endpoint};
 
@@ -30,7 +30,7 @@ pub(crate) fn observer() -> Observer {
 /// A channel to services of the same process.
 pub(crate) async fn channel(services: Grpc) -> Channel {
     let (client, server) = tokio::io::duplex(64 << 10);
-    let gate = Gate::new(services, true, Arc::default());
+    let gate = Gate::new(services, Some(Share::default()), Arc::default());
     tokio::spawn(async move {
         let http = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
         drop(http.serve_connection(TokioIo::new(server), gate).await);

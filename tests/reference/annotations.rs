@@ -81,6 +81,17 @@ pub(crate) fn carries(workload: &Workload, key: &str) -> bool {
         || workload.meta.annotations.contains_key(key)
 }
 
+/// Whether the namespace's value is not handed down, because there is another. Only for pods, the
+/// inject annotation of a template does not count (L§2.1).
+fn keeps(workload: &Workload, key: &str) -> bool {
+    match key {
+        "linkerd.io/inject" if workload.kind != "pod" => {
+            workload.meta.annotations.contains_key(key)
+        }
+        _ => carries(workload, key),
+    }
+}
+
 /// T§8.1 without the two keys that overrides do not see: what is to be added to the pod.
 pub(crate) fn added(context: &Context<'_>) -> Map<String, Value> {
     let mut added = Map::new();
@@ -89,7 +100,7 @@ pub(crate) fn added(context: &Context<'_>) -> Map<String, Value> {
     added.insert("linkerd.io/created-by".into(), by.into());
     for key in inherited(context.release) {
         if let Some(value) = context.namespace_annotations.get(key)
-            && !carries(&context.workload, key)
+            && !keeps(&context.workload, key)
         {
             added.insert(key.into(), value.clone());
         }

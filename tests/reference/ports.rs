@@ -99,15 +99,13 @@ pub(crate) fn resolve_opaque_ports(context: &Context<'_>, text: &str) -> String 
     items.join(",")
 }
 
-/// A port by its name: the last one of that name (24.4.2), before that the first one. Unnamed ports
-/// have the empty name before 24.4.2, of which the last counts (L§7-7).
+/// A port by its name: the last one of that name (24.4.2), before that the first one; then unnamed
+/// ports have the empty name (L§7-7).
 fn named_port(release: Release, containers: &[&Container], name: &str) -> Option<i32> {
     let ports = containers.iter().flat_map(|container| &container.ports);
     let mut matching = ports.filter(|(port_name, _)| port_name == name);
     let port = if release.since((24, 4, 2)) {
         matching.next_back().filter(|_| !name.is_empty())
-    } else if name.is_empty() {
-        matching.next_back()
     } else {
         matching.next()
     };

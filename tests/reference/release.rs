@@ -14,6 +14,9 @@ pub(crate) struct Release {
     pub(crate) stable_2_14: bool,
 }
 
+/// The newest release that was looked at: main.
+const NEWEST: Edge = (26, 8, 3);
+
 /// L§1.3: keys that came with a release.
 const MARKERS: &[(&str, Edge)] = &[
     ("podMonitor.controller.honorTimestamps", (26, 5, 2)),
@@ -46,7 +49,7 @@ impl Release {
     /// L§1.3: reads `edge-26.6.3`, `stable-2.14.10`, `version-2.18`, `2.18`, `main`.
     pub(crate) fn parse(version: &str) -> Option<Self> {
         if version == "main" {
-            return Some(Self::at((26, 8, 3)));
+            return Some(Self::at(NEWEST));
         }
         if let Some(edge) = version.strip_prefix("edge-") {
             let mut parts = edge.split('.').map(str::parse);
@@ -73,17 +76,19 @@ impl Release {
         })
     }
 
-    /// L§1.3: the release the values tell: by their version, else by the newest key that is there.
-    pub(crate) fn of_values(tree: &Value) -> Option<Self> {
+    /// L§1.3: the release the values tell: by their version if it is known, else the one that was
+    /// set for them, else by the newest key that is there, else the oldest.
+    pub(crate) fn of_values(tree: &Value, set: Option<Self>) -> Self {
         let version = tree["linkerdVersion"].as_str().unwrap_or_default();
         let told = version.contains('-').then(|| Self::parse(version)).flatten();
-        told.or_else(|| {
+        let known = |it: &Self| (Self::OLDEST.edge..=NEWEST).contains(&it.edge);
+        told.filter(known).or(set).unwrap_or_else(|| {
             let there = |path: &str| {
                 let mut keys = path.split('.');
                 keys.try_fold(tree, |at, key| at.get(key)).is_some()
             };
-            let known = MARKERS.iter().filter(|(path, _)| there(path));
-            known.map(|(_, edge)| *edge).max().map(Self::at)
+            let keys = MARKERS.iter().filter(|(path, _)| there(path));
+            keys.map(|(_, edge)| *edge).max().map_or(Self::OLDEST, Self::at)
         })
     }
 

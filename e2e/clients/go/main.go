@@ -3,7 +3,7 @@
 //	go generate && go run . -addr localhost:8444 -ca ca.crt ../pod.json
 package main
 
-//go:generate go run ./generate ../../../proto injectd/v1/injectd.proto injectd/e2e/clients/go/injectdv1
+//go:generate go run ./generate ../../../proto injectd/v1/injectd.proto
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 
-	"injectd/e2e/clients/go/injectdv1"
+	injectdv1 "injectd/e2e/clients/go/injectd/v1"
 )
 
 var (

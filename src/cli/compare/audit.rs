@@ -10,10 +10,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
+use super::meaning::REASONS;
+
 /// The webhook of Linkerd's injector.
 pub(super) const DEFAULT_WEBHOOK: &str = "linkerd-proxy-injector.linkerd.io";
 
-// An API server tells of each call of a webhook in annotations PREFIX/round_R_index_I.
+// An API server reports each call of a webhook in annotations PREFIX/round_R_index_I.
 const CALL_PREFIX: &str = "mutation.webhook.admission.k8s.io";
 const PATCH_PREFIX: &str = "patch.webhook.admission.k8s.io";
 const FAILED_OPEN_PREFIX: &str = "failed-open.mutation.webhook.admission.k8s.io";
@@ -28,7 +30,7 @@ pub(super) struct AuditLog {
     called: BTreeSet<String>,
 }
 
-/// What an event tells.
+/// What an event records.
 #[derive(Debug)]
 pub(super) enum Event {
     /// The injector answered.
@@ -36,7 +38,7 @@ pub(super) enum Event {
     /// The webhook failed, and the object was let in.
     FailedOpen,
     /// Nothing about the injector's answers.
-    PassedOver,
+    Ignored,
 }
 
 /// A review as the webhook saw it, and what it answered.
@@ -46,6 +48,8 @@ pub(super) struct Recorded {
     pub(super) review: Value,
     /// The operations of the injector's patch; empty if it made none.
     pub(super) patch: Vec<Value>,
+    /// Why the object was not injected, if the injector reports it.
+    pub(super) reason: Option<String>,
 }
 
 /// A call of a webhook.
@@ -72,8 +76,8 @@ impl AuditLog {
         Self { webhook: webhook.to_owned(), is_empty: true, called: BTreeSet::new() }
     }
 
-    /// Reads an event. Passed over is what the webhook was not called for, and what no injector is
-    /// asked about: other verbs and kinds, other stages, subresources, failed requests.
+    /// Reads an event. Ignores requests that the webhook was not called for, and those that no
+    /// injector is asked about: other verbs and kinds, other stages, subresources, failed requests.
     ///
     /// # Errors
     /// Why an event that matters cannot be used.
@@ -83,7 +87,7 @@ impl AuditLog {
         self.called.extend(calls.iter().map(|call| call.webhook.clone()));
         let is_own = |call: &Call| call.webhook == self.webhook;
         if !is_creation(event) || !calls.iter().any(is_own) {
-            return Ok(Event::PassedOver);
+            return Ok(Event::Ignored);
         }
         let has_answered = |call: &Call| is_own(call) && !call.has_failed;
         let has_patched = |call: &Call| has_answered(call) && !call.patch.is_empty();
@@ -103,11 +107,14 @@ impl AuditLog {
         Ok(Event::Answered(Recorded {
             review: review_of(event, &object),
             patch: calls.swap_remove(own).patch,
+            reason: event["annotations"][format!("{}/{REASONS}", self.webhook)]
+                .as_str()
+                .map(str::to_owned),
         }))
     }
 
     /// # Errors
-    /// What to do when none of the events told of the injector's webhook.
+    /// What to do when no event records a call of the injector's webhook.
     pub(super) fn result(&self) -> Result<(), String> {
         if self.is_empty || self.called.contains(&self.webhook) {
             return Ok(());
@@ -119,7 +126,7 @@ impl AuditLog {
         } else {
             format!("but of {called}: name the injector's webhook with --webhook")
         };
-        Err(format!("the audit log tells of no call of {}, {what_to_do}", self.webhook))
+        Err(format!("the audit log records no call of {}, {what_to_do}", self.webhook))
     }
 }
 
@@ -150,10 +157,10 @@ fn calls(event: &Value) -> Result<Vec<Call>, String> {
             call.has_failed = true;
             continue;
         }
-        let told: Value =
+        let record: Value =
             serde_json::from_str(text).map_err(|error| format!("annotation {key}: {error}"))?;
-        told["webhook"].as_str().unwrap_or_default().clone_into(&mut call.webhook);
-        if let Some(patch) = told["patch"].as_array() {
+        record["webhook"].as_str().unwrap_or_default().clone_into(&mut call.webhook);
+        if let Some(patch) = record["patch"].as_array() {
             call.patch.clone_from(patch);
         }
     }

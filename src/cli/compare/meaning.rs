@@ -2,10 +2,15 @@
 
 #![expect(clippy::disallowed_types, reason = "compares answers after the fact")]
 
+use std::error::Error;
+
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::Value;
 
-use crate::{injector::UNREADABLE_OBJECT, linkerd::differences};
+use crate::{injector::UNREADABLE_OBJECT, linkerd::differences, log};
+
+/// The audit annotation with the reasons why a pod was not injected.
+pub(super) const REASONS: &str = "reasons";
 
 /// What an API server makes of an answer.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,8 +21,31 @@ pub(super) enum Meaning {
     Denied(String),
     /// Allowed, with a patch that is not JSON.
     BrokenPatch,
-    /// No `AdmissionReview`: the failure policy decides.
+    /// The connection broke off, or no review was read: the failure policy decides.
     NoAnswer,
+}
+
+/// An answer to compare.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) meaning: Meaning,
+    /// Why the object was not injected, as far as known.
+    pub(super) reason: Option<String>,
+}
+
+impl Answer {
+    /// Reads an `AdmissionReview`; injectd and others give reasons in audit annotations.
+    ///
+    /// `None` if it holds no `response.allowed`.
+    pub(super) fn of(answer: &[u8]) -> Option<Self> {
+        let tree: Value = serde_json::from_slice(answer).ok()?;
+        let reason = &tree["response"]["auditAnnotations"][REASONS];
+        Some(Self { meaning: Meaning::read(&tree)?, reason: reason.as_str().map(str::to_owned) })
+    }
+
+    pub(super) fn none(error: &dyn Error) -> Self {
+        Self { meaning: Meaning::NoAnswer, reason: Some(log::with_causes(error)) }
+    }
 }
 
 /// A place where two answers differ.
@@ -34,22 +62,20 @@ pub(super) struct Difference {
 }
 
 impl Meaning {
-    /// Reads an `AdmissionReview` of version v1 or v1beta1.
-    pub(super) fn of(answer: &[u8]) -> Self {
-        let Ok(answer) = serde_json::from_slice::<Value>(answer) else { return Self::NoAnswer };
+    /// Reads an `AdmissionReview` of version v1 or v1beta1; `None` without `response.allowed`.
+    fn read(answer: &Value) -> Option<Self> {
         let response = &answer["response"];
-        match (response["allowed"].as_bool(), response["patch"].as_str()) {
-            (None, _) => Self::NoAnswer,
-            (Some(false), _) => {
+        Some(match (response["allowed"].as_bool()?, response["patch"].as_str()) {
+            (false, _) => {
                 let message = response["status"]["message"].as_str().unwrap_or_default();
                 Self::Denied(message.to_owned())
             }
-            (Some(true), None | Some("")) => Self::Allowed(Vec::new()),
-            (Some(true), Some(patch)) => {
+            (true, None | Some("")) => Self::Allowed(Vec::new()),
+            (true, Some(patch)) => {
                 let json = STANDARD.decode(patch).unwrap_or_default();
                 serde_json::from_slice(&json).map_or(Self::BrokenPatch, Self::Allowed)
             }
-        }
+        })
     }
 
     fn word(&self) -> String {
@@ -123,7 +149,7 @@ fn walk(place: &str, theirs: &Value, ours: &Value, found: &mut Vec<Difference>) 
     if theirs == ours {
         return;
     }
-    let mut tell = |row| {
+    let mut report = |row| {
         let (place, theirs, ours) = (place.to_owned(), theirs.to_string(), ours.to_string());
         found.push(Difference { place, theirs, ours, row });
     };
@@ -131,7 +157,7 @@ fn walk(place: &str, theirs: &Value, ours: &Value, found: &mut Vec<Difference>) 
         (Value::Object(left), Value::Object(_))
             if left.len() == 1 && left.contains_key("Error") =>
         {
-            tell(Some("invalid-container"));
+            report(Some("invalid-container"));
         }
         (Value::Object(left), Value::Object(right)) => {
             let keys = left.keys().chain(right.keys().filter(|key| !left.contains_key(*key)));
@@ -144,7 +170,7 @@ fn walk(place: &str, theirs: &Value, ours: &Value, found: &mut Vec<Difference>) 
                 walk(&format!("{place}/{}", step(right, at)), theirs, item, found);
             }
         }
-        _ => tell(differences::explain(place, theirs, ours)),
+        _ => report(differences::explain(place, theirs, ours)),
     }
 }
 
@@ -166,7 +192,11 @@ mod tests {
 
     fn answer(patch: &Value) -> Meaning {
         let patch = STANDARD.encode(patch.to_string());
-        Meaning::of(json!({"response": {"allowed": true, "patch": patch}}).to_string().as_bytes())
+        read(&json!({"response": {"allowed": true, "patch": patch}}))
+    }
+
+    fn read(answer: &Value) -> Meaning {
+        Meaning::read(answer).expect("must hold response.allowed")
     }
 
     fn places(theirs: &Meaning, ours: &Meaning) -> Vec<(String, Option<&'static str>)> {
@@ -179,10 +209,17 @@ mod tests {
         let theirs = json!([{"op": "add", "path": "/a", "value": {"x": 1, "y": 2}}]);
         let ours = json!([{"value": {"y": 2, "x": 1}, "path": "/a", "op": "add"}]);
         assert!(places(&answer(&theirs), &answer(&ours)).is_empty());
-        assert_eq!(Meaning::of(b"closed"), Meaning::NoAnswer);
-        assert_eq!(Meaning::of(br#"{"response":{"allowed":true}}"#), Meaning::Allowed(Vec::new()));
+        let allowed = json!({"response": {"allowed": true}});
+        assert_eq!(read(&allowed), Meaning::Allowed(Vec::new()));
         let broken = json!({"response": {"allowed": true, "patch": STANDARD.encode("[")}});
-        assert_eq!(Meaning::of(broken.to_string().as_bytes()), Meaning::BrokenPatch);
+        assert_eq!(read(&broken), Meaning::BrokenPatch);
+    }
+
+    #[test]
+    fn text_without_response_allowed_is_not_an_answer() {
+        for text in ["", "closed", "{}", r#"{"response":{"uid":"u1"}}"#] {
+            assert!(Answer::of(text.as_bytes()).is_none(), "{text}");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
 use hyper::{
-    Request, Uri,
+    Request, StatusCode, Uri,
     client::conn::http1::{self, SendRequest},
     header::{CONTENT_TYPE, HOST},
 };
@@ -32,15 +32,21 @@ pub(super) enum OtherError {
     /// No certificates to trust.
     #[error("--ca holds no certificate that can be trusted; expected PEM")]
     Ca,
-    /// Nobody there, or not speaking TLS.
+    /// No server at the address, or one without TLS.
     #[error("cannot connect")]
     Connect(#[source] std::io::Error),
     /// No answer in time.
     #[error("no answer within {} seconds", TIMEOUT.as_secs())]
     Timeout,
-    /// The connection broke off; an injector that panics does that.
+    /// The connection broke off before an answer; an injector that panics does that.
     #[error("the connection broke off")]
     Broken(#[source] hyper::Error),
+    /// An answer, but not in HTTP/1.1, or not all of it.
+    #[error("the answer cannot be read as HTTP/1.1")]
+    NotHttp(#[source] hyper::Error),
+    /// The answer of a server that is not an injector, or of one that refused the request.
+    #[error("HTTP status {0}; expected 200")]
+    Status(StatusCode),
 }
 
 /// Another injector.
@@ -72,7 +78,7 @@ impl Other {
         Ok(Self { url, authority, tls, connection: None })
     }
 
-    /// Asks for a review; the answer's body, whatever its status.
+    /// Sends a review. Returns the body of the answer, whose status is 200.
     pub(super) async fn review(&mut self, body: Vec<u8>) -> Result<Vec<u8>, OtherError> {
         let asked = timeout(TIMEOUT, self.ask(body)).await.unwrap_or(Err(OtherError::Timeout));
         if asked.is_err() {
@@ -93,8 +99,13 @@ impl Other {
             None => self.connect().await?,
         };
         connection.ready().await.map_err(OtherError::Broken)?;
-        let response = connection.send_request(request).await.map_err(OtherError::Broken)?;
-        let body = response.into_body().collect().await.map_err(OtherError::Broken)?;
+        let response = connection.send_request(request).await.map_err(|error| {
+            if error.is_parse() { OtherError::NotHttp(error) } else { OtherError::Broken(error) }
+        })?;
+        if response.status() != StatusCode::OK {
+            return Err(OtherError::Status(response.status()));
+        }
+        let body = response.into_body().collect().await.map_err(OtherError::NotHttp)?;
         self.connection = Some(connection);
         Ok(body.to_bytes().to_vec())
     }

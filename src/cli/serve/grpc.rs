@@ -11,7 +11,7 @@ use crate::{
     cluster::Tokens,
     grpc::{Access, Callers},
     metrics::{Registry, ReloadMetrics},
-    reload::{self, Files},
+    reload::{self, Files, Schedule},
     server::{Bound, UNIX_SCHEME},
 };
 
@@ -105,7 +105,7 @@ impl GrpcArgs {
         &self,
         cluster: Option<&Cluster>,
         lookup_timeout: Duration,
-        interval: Duration,
+        schedule: &Schedule,
         registry: &Registry,
     ) -> Result<Arc<Access>, CommandError> {
         let callers = if self.has_proof() {
@@ -127,7 +127,7 @@ impl GrpcArgs {
                 reloaded.replace_allowed(Some(again.read()?));
                 Ok::<_, CommandError>(())
             };
-            reload::follow("grpc_allow", files, interval, metrics, reload)
+            reload::follow("grpc_allow", files, schedule, metrics, reload)
                 .map_err(|error| CommandError::failed("cannot follow files", error))?;
         }
         Ok(access)
@@ -152,7 +152,8 @@ struct Allowed {
 impl Allowed {
     /// One in a line; what follows `#` is a comment.
     fn read(&self) -> Result<Vec<String>, CommandError> {
-        let text = input::read_text(&self.file)?;
+        let bytes = input::read_served("--grpc-allow-file", &self.file)?;
+        let text = input::utf8(&self.file, bytes)?;
         let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
         let names = lines.filter(|name| !name.is_empty()).map(str::to_owned);
         Ok(self.names.iter().cloned().chain(names).collect())

@@ -1,6 +1,6 @@
 //! The TLS of the doors: the process's identity, what is asked of clients, and changes of both.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc};
 
 use arc_swap::ArcSwap;
 use rustls::ServerConfig;
@@ -9,7 +9,7 @@ use tracing::{info, warn};
 use super::super::{CommandError, input};
 use crate::{
     metrics::{Registry, ReloadMetrics},
-    reload::{self, Files},
+    reload::{self, Files, Schedule},
     server::CurrentTls,
     tls::{self, ClientAuth, Identity},
 };
@@ -49,7 +49,7 @@ impl DoorTls {
     /// The TLS of a door, which takes over changed files.
     pub(super) fn follow(
         self,
-        interval: Duration,
+        schedule: &Schedule,
         registry: &Arc<Registry>,
     ) -> Result<CurrentTls, CommandError> {
         let Self { identity, client_ca, .. } = &self;
@@ -64,7 +64,7 @@ impl DoorTls {
             info!("Updated certificate");
             Ok::<_, CommandError>(())
         };
-        reload::follow(what, files, interval, metrics, reload)
+        reload::follow(what, files, schedule, metrics, reload)
             .map_err(|error| CommandError::failed("cannot follow files", error))?;
         Ok(tls)
     }
@@ -72,7 +72,8 @@ impl DoorTls {
     fn server_config(&self, registry: &Registry) -> Result<Arc<ServerConfig>, CommandError> {
         let identity = self.identity.read()?;
         let expires = identity.expires();
-        let roots = self.client_ca.as_ref().map(|ca| input::read(&ca.path)).transpose()?;
+        let read = |ca: &ClientCa| input::read_served(ca.flag, &ca.path);
+        let roots = self.client_ca.as_ref().map(read).transpose()?;
         let client_auth = match (&self.client_ca, &roots) {
             (Some(ClientCa { is_required: true, .. }), Some(roots)) => ClientAuth::Required(roots),
             (Some(_), Some(roots)) => ClientAuth::Offered(roots),
@@ -103,8 +104,12 @@ impl DoorTls {
 impl TlsArgs {
     fn read(&self) -> Result<Identity, CommandError> {
         match (&self.tls_cert, &self.tls_key) {
-            (Some(cert), Some(key)) => Identity::from_pem(&input::read(cert)?, &input::read(key)?)
-                .map_err(|error| CommandError::failed(named(self.files()), error)),
+            (Some(cert), Some(key)) => {
+                let chain = input::read_served("--tls-cert", cert)?;
+                let key = input::read_served("--tls-key", key)?;
+                Identity::from_pem(&chain, &key)
+                    .map_err(|error| CommandError::failed(named(self.files()), error))
+            }
             _ => Identity::self_signed()
                 .map_err(|error| CommandError::failed("cannot make a certificate", error)),
         }

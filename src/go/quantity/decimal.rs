@@ -31,10 +31,11 @@ impl Decimal {
         self.digits.is_empty()
     }
 
+    /// Multiplies by at most `2^60`, so that ten times as much still fits 64 bits.
     pub(super) fn multiply(&mut self, factor: u64) {
-        let mut carry: u128 = 0;
+        let mut carry: u64 = 0;
         for digit in self.digits.iter_mut().rev() {
-            let product = u128::from(*digit) * u128::from(factor) + carry;
+            let product = u64::from(*digit) * factor + carry;
             *digit = (product % 10) as u8;
             carry = product / 10;
         }

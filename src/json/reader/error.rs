@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// Longest key that an error names whole: those of Kubernetes have 317 bytes at most.
+const MAX_KEY_BYTES: usize = 320;
+
 /// What was expected, where, and what was found.
 #[derive(Debug)]
 pub struct ReadError(Box<Problem>);
@@ -35,17 +38,32 @@ impl ReadError {
     /// Path of the field; empty for the whole.
     #[must_use]
     pub fn field(&self) -> String {
-        self.0.path.iter().rev().fold(String::new(), |field, step| match step {
-            Step::Member(key) if field.is_empty() => key.clone(),
-            Step::Member(key) => format!("{field}.{key}"),
-            Step::Item(index) => format!("{field}[{index}]"),
-        })
+        let mut field = String::new();
+        for step in self.0.path.iter().rev() {
+            let dot = if field.is_empty() { "" } else { "." };
+            match step {
+                Step::Member(key) => field.extend([dot, key]),
+                Step::Item(index) => field.extend(["[", &index.to_string(), "]"]),
+            }
+        }
+        field
     }
 
     /// What is wrong with the field.
     #[must_use]
     pub fn problem(&self) -> String {
         format!("expected {}, found {}", self.0.expected, self.0.found)
+    }
+}
+
+impl Step {
+    /// A member; a key that is too long is cut.
+    #[cold]
+    pub(super) fn member(key: &str) -> Self {
+        match key.len() {
+            ..=MAX_KEY_BYTES => Self::Member(key.to_owned()),
+            _ => Self::Member([&key[..key.floor_char_boundary(MAX_KEY_BYTES)], "…"].concat()),
+        }
     }
 }
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::pod::Text;
 
 #[test]
 fn any_value_is_skipped_to_its_end() {
@@ -130,4 +131,52 @@ fn what_is_read_may_not_nest_without_end() {
     assert!(read::<Nested>(&nested(128)).is_ok());
     let error = read::<Nested>(&nested(129)).expect_err("too deep");
     assert!(error.to_string().ends_with("expected a list, found a list that is nested too deep"));
+}
+
+/// Strings are read in place or without their escapes, as any reader of JSON reads them.
+#[test]
+fn strings_are_read_as_by_another_reader() {
+    let pieces = [
+        "a",
+        "ä",
+        "\u{7f}",
+        "\u{2028}",
+        "\n",
+        "\u{0}",
+        "\"",
+        r"\n",
+        r"\/",
+        r"\\",
+        r#"\""#,
+        r"\q",
+        r"\",
+        r"\u0041",
+        r"\u00e4",
+        r"\u004",
+        r"\u+041",
+        r"\u004g",
+        r"\ud83d",
+        r"\ude00",
+        r"\ud83d\ude00",
+        r"\uDBFF\uDFFF",
+        r"\ud83dx",
+        r"\ud83d\n",
+        r"\ud83d\u0041",
+        r"\u0000",
+        r"\b\f\r\t",
+        "0123456789abcdef",
+    ];
+    let mut well_formed = 0;
+    for first in pieces {
+        for second in pieces {
+            for third in pieces {
+                let text = format!("\"{first}{second}{third}\"");
+                let expected = serde_json::from_str::<String>(&text).ok();
+                well_formed += usize::from(expected.is_some());
+                let found = read::<Text<'_>>(&text).ok().map(|text| text.0.into_owned());
+                assert_eq!(found, expected, "{text}");
+            }
+        }
+    }
+    assert!(well_formed > 1000, "{well_formed}");
 }

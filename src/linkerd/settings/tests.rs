@@ -35,7 +35,7 @@ fn durations_become_whole_milliseconds_or_seconds() {
     assert_eq!(proxy.outbound_connect_timeout, "1004ms");
     assert_eq!(proxy.inbound_discovery_cache_unused_timeout, "0s");
     assert_eq!(proxy.shutdown_grace_period, "");
-    assert_eq!(settings.warnings.len(), 1);
+    assert_eq!(settings.warnings.total(), 1);
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn cpu_counts_as_text_and_as_whole_cores() {
     let proxy = &settings.values.proxy;
     assert_eq!((proxy.resources.cpu.request.as_str(), proxy.workers.minimum), ("1001m", 2));
     assert_eq!((proxy.resources.cpu.limit.as_str(), proxy.workers.maximum), ("1.5Gi", 0));
-    assert_eq!(settings.warnings.len(), 1);
+    assert_eq!(settings.warnings.total(), 1);
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn a_ratio_lies_between_0_and_1_and_nan_is_refused() {
     let ratio = |text| settings(&[("config.linkerd.io/proxy-cpu-ratio-limit", text)]);
     assert!((ratio("0.10").values.proxy.workers.maximum_cpu_ratio - 0.1).abs() < f64::EPSILON);
     for text in ["0", "1", "-0.5", "half"] {
-        assert_eq!(ratio(text).warnings.len(), 1, "{text}");
+        assert_eq!(ratio(text).warnings.total(), 1, "{text}");
     }
     assert!(ratio("NaN").denial.is_some());
 }
@@ -89,8 +89,8 @@ fn a_bad_value_is_ignored_with_a_warning_that_names_the_annotation() {
     ] {
         let changed = settings(&[(key, value)]);
         assert_eq!(changed.values, settings(&[]).values, "{key}");
-        assert_eq!(changed.warnings.len(), 1, "{key}");
-        assert!(changed.warnings[0].to_string().starts_with(key));
+        assert_eq!(changed.warnings.total(), 1, "{key}");
+        assert!(changed.warnings.kept()[0].to_string().starts_with(key));
     }
 }
 
@@ -107,5 +107,5 @@ fn empty_debug_and_close_wait_annotations_say_nothing() {
 fn a_long_value_is_shortened_in_its_warning() {
     let long = "x".repeat(10_000);
     let settings = settings(&[("config.linkerd.io/proxy-uid", long.as_str())]);
-    assert!(settings.warnings[0].to_string().len() < 200);
+    assert!(settings.warnings.kept()[0].to_string().len() < 200);
 }

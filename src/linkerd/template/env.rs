@@ -29,7 +29,7 @@ pub(super) fn write(out: &mut Out, source: Source<'_>, ports: Ports) {
             env.out.slot(Slot::AdditionalEnv);
         }
         for var in &env.proxy().experimental_env {
-            env.out.raw(&var.json);
+            env.out.raw(var.json());
         }
     });
 }

@@ -94,14 +94,20 @@ fn parameters_are_variables_in_order() {
 }
 
 #[test]
-fn the_release_is_told_by_version_marker_or_fallback() {
-    let release = |yaml, fallback| release_of(&parse_tree(yaml).expect("YAML"), fallback);
+fn the_release_is_that_of_the_version_or_the_fallback_or_the_markers() {
+    let choice = |yaml, fallback| release_of(&parse_tree(yaml).expect("YAML"), fallback);
+    let release = |yaml, fallback| choice(yaml, fallback).release;
     let fallback = Some(Release::NEWEST);
     assert_eq!(release("linkerdVersion: edge-25.4.4", fallback), Release::edge(25, 4, 4));
     let marked = "linkerdVersion: dev-x\nproxy: {metrics: null}";
-    assert_eq!(release(marked, fallback), Release::edge(25, 3, 4));
-    assert_eq!(release("linkerdVersion: dev-x", fallback), Release::NEWEST);
+    assert_eq!(release(marked, fallback), Release::NEWEST);
+    assert_eq!(release(marked, None), Release::edge(25, 3, 4));
     assert_eq!(release("{}", None), Release::stable_2_14());
+    for (yaml, version) in
+        [("linkerdVersion: 2.14", "2.14"), ("linkerdVersion: null", ""), ("{}", "")]
+    {
+        assert_eq!(choice(yaml, None).version, version, "{yaml}");
+    }
 }
 
 #[test]

@@ -92,10 +92,22 @@ pub(crate) fn exact_integers(context: &Context<'_>, seen: &Seen) -> Option<Seen>
 /// A setting stays the string it is; upstream pastes it unquoted into YAML, which types it.
 pub(crate) fn yaml_typed_text(context: &Context<'_>, seen: &Seen) -> Option<Seen> {
     replace(context, seen, |leaf| {
-        let read = |text| yaml::tree(&format!("k: {text}\n")).ok()?.get("k").cloned();
-        let typed = leaf.ours.as_str().and_then(read);
+        let read = |text: &str| yaml::tree(&format!("k: {text}\n")).ok()?.get("k").cloned();
+        let typed = leaf.ours.as_str().map(behind_anchor).and_then(read);
         is_plain_place(leaf.place) && typed.is_some_and(|typed| is_same_scalar(&typed, leaf.theirs))
     })
+}
+
+/// What Go's parser reads behind `&name`; only letters, digits, `-` and `_` are of the name.
+fn behind_anchor(text: &str) -> &str {
+    let Some(anchor) = text.trim_start().strip_prefix('&') else {
+        return text;
+    };
+    let end = anchor.find(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_');
+    match end.unwrap_or(anchor.len()) {
+        0 => text,
+        end => &anchor[end..],
+    }
 }
 
 /// Numbers have gone through a 64-bit float.
@@ -242,7 +254,11 @@ fn texts<'a>(leaf: &Leaf<'a>) -> Option<(&'a str, &'a str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{fold, html, pasted_into_json, pasted_into_yaml, same_but_for_numbers};
+    use serde_json::json;
+
+    use super::{
+        behind_anchor, fold, html, pasted_into_json, pasted_into_yaml, same_but_for_numbers,
+    };
 
     #[test]
     fn numbers_match_their_float_and_nothing_else() {
@@ -262,6 +278,25 @@ mod tests {
         assert_eq!(pasted_into_yaml(r"a\tb").as_deref(), Some("a\tb"));
         assert_eq!(pasted_into_yaml("one\ntwo").as_deref(), Some("one two"));
         assert_eq!(pasted_into_yaml(r"a\q"), None);
+    }
+
+    #[test]
+    fn an_anchor_ends_before_a_colon() {
+        for (text, read) in [
+            ("&a", ""),
+            ("&a:v1", ":v1"),
+            (" &a-1_ p:v1", " p:v1"),
+            ("&", "&"),
+            ("&:v1", "&:v1"),
+            ("a&b", "a&b"),
+        ] {
+            assert_eq!(behind_anchor(text), read, "{text}");
+        }
+        let typed = |text| crate::parity::yaml::tree(&format!("k: {text}\n"));
+        for (text, expected) in [("", json!(null)), ("  ", json!(null)), (":v1", json!(":v1"))] {
+            assert_eq!(typed(text), Ok(json!({"k": expected})), "{text}");
+        }
+        assert_eq!(typed("  :v1"), Ok(json!({"k": ":v1"})));
     }
 
     #[test]

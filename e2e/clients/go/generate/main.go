@@ -19,17 +19,20 @@ import (
 	"google.golang.org/protobuf/types/pluginpb"
 )
 
+// protoModule is what the go_package of the proto begins with.
+const protoModule = "injectd.dev/api"
+
 func main() {
 	log.SetFlags(0)
-	if len(os.Args) != 4 {
-		log.Fatal("usage: generate PROTO_DIR FILE GO_PACKAGE")
+	if len(os.Args) != 3 {
+		log.Fatal("usage: generate PROTO_DIR FILE")
 	}
-	if err := generate(os.Args[1], os.Args[2], os.Args[3]); err != nil {
+	if err := generate(os.Args[1], os.Args[2]); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func generate(dir, file, goPackage string) error {
+func generate(dir, file string) error {
 	compiler := protocompile.Compiler{
 		Resolver: protocompile.WithStandardImports(
 			&protocompile.SourceResolver{ImportPaths: []string{dir}}),
@@ -39,7 +42,8 @@ func generate(dir, file, goPackage string) error {
 	if err != nil {
 		return err
 	}
-	parameter := fmt.Sprintf("module=injectd/e2e/clients/go,M%s=%s", file, goPackage)
+	// The file names its own package; what is below the module's path becomes a folder here.
+	parameter := "module=" + protoModule
 	request, err := proto.Marshal(&pluginpb.CodeGeneratorRequest{
 		FileToGenerate: []string{file},
 		Parameter:      &parameter,

@@ -1,0 +1,241 @@
+//! What a comparison found: counts, causes of differences, and the exit code.
+
+#![expect(clippy::disallowed_types, reason = "prints once, at the end")]
+
+use std::{
+    collections::BTreeMap,
+    io::{self, Write},
+};
+
+use serde_json::{Value, json};
+
+use super::{
+    super::{CommandError, counted, stream::Errors},
+    Format,
+    meaning::Difference,
+    missing::Missing,
+};
+
+/// What became of a review.
+pub(super) enum Compared {
+    Same,
+    Differs(Differing),
+    /// An audit event that is not about an answer of the injector.
+    Ignored,
+    FailedOpen,
+    Unreadable(String),
+}
+
+/// A review with two answers.
+pub(super) struct Differing {
+    /// Kind, namespace and name of the object.
+    pub(super) object: String,
+    pub(super) differences: Vec<Difference>,
+    /// Why the injectors did not inject, as far as known.
+    pub(super) reasons: Reasons,
+    /// The objects that our answer depends on and --objects lacks.
+    pub(super) missing: Vec<Missing>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Reasons {
+    pub(super) theirs: Option<String>,
+    pub(super) ours: Option<String>,
+}
+
+/// What was found so far.
+#[derive(Default)]
+pub(super) struct Report {
+    compared: usize,
+    same: usize,
+    ignored: usize,
+    failed_open: usize,
+    unreadable: Errors,
+    causes: BTreeMap<(Class, String), Cause>,
+}
+
+/// How much a difference means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Class {
+    /// A row of docs/differences.md explains it.
+    Documented,
+    /// An object is missing, so that our answer may be wrong.
+    Uncertain,
+    Finding,
+}
+
+/// Reviews that differ at one place.
+struct Cause {
+    reviews: usize,
+    example: Example,
+}
+
+/// The first review of a cause.
+struct Example {
+    review: String,
+    difference: Difference,
+    reasons: Reasons,
+    missing: Option<String>,
+}
+
+impl Report {
+    /// Adds a review. Returns a line for stderr if there is one.
+    pub(super) fn add(&mut self, place: &str, compared: Compared) -> Option<String> {
+        match compared {
+            Compared::Ignored => self.ignored += 1,
+            Compared::FailedOpen => self.failed_open += 1,
+            Compared::Unreadable(why) => {
+                return self.unreadable.add().then(|| format!("{place}: {why}"));
+            }
+            Compared::Same => {
+                self.compared += 1;
+                self.same += 1;
+            }
+            Compared::Differs(differing) => {
+                self.compared += 1;
+                self.add_differing(place, differing);
+            }
+        }
+        None
+    }
+
+    fn add_differing(&mut self, place: &str, differing: Differing) {
+        let Differing { object, differences, reasons, missing } = differing;
+        for difference in differences {
+            let missing = missing_for(&difference.place, &missing);
+            let class = match (&difference.row, &missing) {
+                (Some(_), _) => Class::Documented,
+                (None, Some(_)) => Class::Uncertain,
+                (None, None) => Class::Finding,
+            };
+            let key = (class, difference.place.clone());
+            let new = || Cause {
+                reviews: 0,
+                example: Example {
+                    review: format!("{place} {object}"),
+                    difference,
+                    reasons: reasons.clone(),
+                    missing,
+                },
+            };
+            self.causes.entry(key).or_insert_with(new).reviews += 1;
+        }
+    }
+
+    fn count(&self, class: Class) -> usize {
+        self.causes.keys().filter(|(it, _)| *it == class).count()
+    }
+
+    pub(super) fn print(&self, format: Format) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        let Self { compared, same, ignored, .. } = self;
+        if let Format::Json = format {
+            let causes: Vec<_> = self.causes.values().map(Cause::as_json).collect();
+            let report = json!({"compared": compared, "same": same, "ignored": ignored,
+                "failedOpen": self.failed_open, "unreadable": self.unreadable.count,
+                "differences": causes});
+            return writeln!(out, "{report}");
+        }
+        write!(out, "compared {}: {same} identical", counted(*compared, "review"))?;
+        match ignored {
+            0 => writeln!(out)?,
+            _ => writeln!(out, " ({} ignored)", counted(*ignored, "unrelated audit event"))?,
+        }
+        if self.failed_open > 0 {
+            let objects = counted(self.failed_open, "object");
+            writeln!(out, "{objects} admitted without an answer: the webhook failed open")?;
+        }
+        for ((class, _), cause) in &self.causes {
+            cause.print(*class, &mut out)?;
+        }
+        Ok(())
+    }
+
+    /// # Errors
+    /// What was found, or why the comparison is not complete.
+    pub(super) fn result(&self, webhook: &str) -> Result<(), CommandError> {
+        let (findings, uncertain) = (self.count(Class::Finding), self.count(Class::Uncertain));
+        let mut problems = Vec::new();
+        if findings > 0 {
+            let found = counted(findings, "difference");
+            problems.push(format!("{found} that no row of docs/differences.md explains"));
+        }
+        if uncertain > 0 {
+            problems.push(format!(
+                "{} that may come from objects missing in --objects: give the namespaces and \
+                 owners",
+                counted(uncertain, "difference")
+            ));
+        }
+        if self.unreadable.count > 0 {
+            let documents = counted(self.unreadable.count, "document");
+            let hint = self.unreadable.hint();
+            problems.push(format!("{documents} could not be compared{hint}"));
+        }
+        if self.compared == 0 {
+            problems.push(format!(
+                "nothing was compared: the input holds no review and no audit event with an answer \
+                 of {webhook}; give reviews with --url or --answers, or an audit log of level \
+                 RequestResponse"
+            ));
+        }
+        match (problems.join("; "), findings) {
+            (problems, _) if problems.is_empty() => Ok(()),
+            (problems, 0) => Err(CommandError::Incomplete(problems)),
+            (problems, _) => Err(CommandError::Findings(problems)),
+        }
+    }
+}
+
+impl Cause {
+    fn print(&self, class: Class, out: &mut impl Write) -> io::Result<()> {
+        let Example { review, difference, reasons, missing } = &self.example;
+        let Difference { place, theirs, ours, row } = difference;
+        let title = match (class, row) {
+            (Class::Documented, Some(row)) => format!("documented difference ({row})"),
+            (Class::Documented, None) => "documented difference".to_owned(),
+            (Class::Uncertain, _) => "may come from objects missing in --objects".to_owned(),
+            (Class::Finding, _) => "DIFFERS".to_owned(),
+        };
+        writeln!(out, "\n{title}: {place}, in {}", counted(self.reviews, "review"))?;
+        writeln!(out, "  theirs  {}", shown(theirs, reasons.theirs.as_deref()))?;
+        writeln!(out, "  ours    {}", shown(ours, reasons.ours.as_deref()))?;
+        writeln!(out, "  in      {review}")?;
+        match missing {
+            Some(missing) if class == Class::Uncertain => writeln!(out, "  missing {missing}"),
+            _ => Ok(()),
+        }
+    }
+
+    fn as_json(&self) -> Value {
+        let Example { review, difference, reasons, missing } = &self.example;
+        let Difference { place, theirs, ours, row } = difference;
+        json!({"place": place, "row": row, "reviews": self.reviews, "example": {
+            "review": review, "theirs": theirs, "theirReason": reasons.theirs, "ours": ours,
+            "ourReason": reasons.ours, "missing": missing}})
+    }
+}
+
+/// The missing objects that a difference at `place` can come from.
+fn missing_for(place: &str, missing: &[Missing]) -> Option<String> {
+    let objects: Vec<_> = missing
+        .iter()
+        .filter(|missing| missing.may_change(place))
+        .map(|missing| missing.object.as_str())
+        .collect();
+    (!objects.is_empty()).then(|| objects.join(", "))
+}
+
+/// A value for a table, with the reason for it; JSON output has it whole.
+fn shown(value: &str, reason: Option<&str>) -> String {
+    const SHOWN_CHARS: usize = 160;
+    let value = match value.char_indices().nth(SHOWN_CHARS) {
+        Some((end, _)) => format!("{}…", &value[..end]),
+        None if value.is_empty() => "nothing".to_owned(),
+        None => value.to_owned(),
+    };
+    match reason {
+        Some(reason) => format!("{value} ({reason})"),
+        None => value,
+    }
+}

@@ -1,0 +1,136 @@
+//! Where the other injector's answers come from.
+
+#![expect(clippy::disallowed_types, reason = "compares answers after the fact")]
+
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+};
+
+use serde_json::Value;
+
+use super::{
+    super::{
+        CommandError, counted, input, note,
+        stream::{Document, Documents, Errors, Step},
+    },
+    meaning::Answer,
+    other::{Other, OtherError},
+};
+use crate::log;
+
+/// What is wrong with an answer that is not one of an injector.
+const NOT_AN_ANSWER: &str = "the answer is not an AdmissionReview with response.allowed";
+
+/// The other injector; without flags its answers are in the audit log.
+#[derive(Debug, clap::Args)]
+pub(super) struct TheirsArgs {
+    /// The other injector's address: https://HOST:PORT/
+    #[arg(long, conflicts_with = "answers")]
+    url: Option<String>,
+    /// Certificates to trust at --url, PEM [default: any certificate will do]
+    #[arg(long, value_name = "FILE")]
+    ca: Option<PathBuf>,
+    /// The other injector's answers, one `AdmissionReview` per line; matched by uid, in an audit
+    /// log the event's auditID
+    #[arg(long, value_name = "FILE")]
+    answers: Option<PathBuf>,
+}
+
+/// The other injector's answers.
+pub(super) enum Theirs {
+    Url(Box<Other>),
+    /// By the uid of the review.
+    Recorded(HashMap<String, Vec<u8>>),
+    AuditLog,
+}
+
+impl TheirsArgs {
+    pub(super) fn open(&self) -> Result<Theirs, CommandError> {
+        // clap does not report this beside --answers, which excludes --url.
+        if self.ca.is_some() && self.url.is_none() {
+            let text = "--ca: there is no server to trust; give --url, or leave out --ca";
+            return Err(CommandError::Usage(text.to_owned()));
+        }
+        if let Some(url) = &self.url {
+            let ca = self.ca.as_deref().map(input::read).transpose()?;
+            let other = Other::new(url, ca.as_deref())
+                .map_err(|error| CommandError::Usage(format!("--url {url}: {error}")))?;
+            return Ok(Theirs::Url(Box::new(other)));
+        }
+        let Some(path) = &self.answers else { return Ok(Theirs::AuditLog) };
+        recorded_answers(path).map(Theirs::Recorded)
+    }
+}
+
+fn recorded_answers(path: &Path) -> Result<HashMap<String, Vec<u8>>, CommandError> {
+    let file = input::name(path);
+    let failed = |error| CommandError::failed(format!("cannot read --answers {file}"), error);
+    let mut recorded = HashMap::new();
+    let mut errors = Errors::default();
+    let mut answers = Documents::new(input::open(path)?).map_err(failed)?;
+    loop {
+        let Document { line, text } = match answers.next().map_err(failed)? {
+            Step::Document(answer) => answer,
+            Step::Reads => continue,
+            Step::End => break,
+        };
+        let problem = match text {
+            Ok(text) => {
+                let answer: Value = serde_json::from_slice(text).unwrap_or_default();
+                if let Some(uid) = answer["response"]["uid"].as_str() {
+                    recorded.insert(uid.to_owned(), text.to_vec());
+                    continue;
+                }
+                "expected an AdmissionReview with a response".to_owned()
+            }
+            Err(error) => error.to_string(),
+        };
+        if errors.add() {
+            note(&format!("--answers {file}:{line}: {problem}"));
+        }
+    }
+    if errors.count > 0 {
+        let unused = counted(errors.count, "document");
+        note(&format!("--answers {file}: {unused} could not be used{}", errors.hint()));
+    }
+    Ok(recorded)
+}
+
+impl Theirs {
+    /// The answer to a review: its text, the same as a tree, and the answer in an audit log. The
+    /// inner error is why there is no answer to compare with.
+    pub(super) async fn answer(
+        &mut self,
+        text: &[u8],
+        review: &Value,
+        logged: Option<Answer>,
+    ) -> Result<Result<Answer, String>, CommandError> {
+        let answer = match (self, logged) {
+            (Self::Url(other), _) => match other.review(text.to_vec()).await {
+                Ok(answer) => Answer::of(&answer)
+                    .ok_or_else(|| format!("--url: HTTP status 200, but {NOT_AN_ANSWER}")),
+                Err(error @ (OtherError::Connect(_) | OtherError::Timeout)) => {
+                    return Err(CommandError::failed("--url", error));
+                }
+                Err(error @ OtherError::Broken(_)) => Ok(Answer::none(&error)),
+                Err(error) => Err(format!("--url: {}", log::with_causes(&error))),
+            },
+            (Self::Recorded(answers), _) => {
+                let uid = review["request"]["uid"].as_str().unwrap_or_default();
+                match answers.get(uid) {
+                    Some(answer) => Answer::of(answer)
+                        .ok_or_else(|| format!("--answers, uid {uid}: {NOT_AN_ANSWER}")),
+                    None => Err(format!("--answers holds no answer for uid {uid}")),
+                }
+            }
+            (Self::AuditLog, Some(logged)) => Ok(logged),
+            (Self::AuditLog, None) => {
+                let text = "an AdmissionReview holds no answer to compare with; give --url or \
+                            --answers, or an audit log";
+                return Err(CommandError::Usage(text.to_owned()));
+            }
+        };
+        Ok(answer)
+    }
+}

@@ -1,0 +1,61 @@
+//! Bodies of answers that count as a request until they are sent.
+
+use std::{
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
+use bytes::Bytes;
+use hyper::{
+    HeaderMap,
+    body::{Body, Frame, SizeHint},
+};
+use tonic::Status;
+
+use super::body::no_room;
+use crate::server::{NoRoom, Room, Taken};
+
+/// The body of an answer, the request's slot, and room for what is being sent.
+#[derive(Debug)]
+pub struct Holding {
+    body: tonic::body::Body,
+    _slot: Taken,
+    room: Room,
+    taken: Taken,
+}
+
+impl Holding {
+    pub(super) fn new(body: tonic::body::Body, slot: Taken, room: Room) -> Self {
+        Self { body, _slot: slot, room, taken: Taken::default() }
+    }
+}
+
+impl Body for Holding {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        let this = self.get_mut();
+        let frame = ready!(Pin::new(&mut this.body).poll_frame(context));
+        // It is sent when the next one is asked for.
+        let sending = frame.iter().flatten().find_map(Frame::data_ref).map_or(0, Bytes::len);
+        if let Err(NoRoom) = this.room.take(&mut this.taken, sending) {
+            let mut trailers = HeaderMap::new();
+            Status::from(no_room()).add_header(&mut trailers)?;
+            this.body = tonic::body::Body::empty();
+            return Poll::Ready(Some(Ok(Frame::trailers(trailers))));
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

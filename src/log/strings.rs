@@ -1,0 +1,65 @@
+//! Strings of a line: what is printed as it is and what is escaped.
+
+use std::io::Write as _;
+
+use crate::json;
+
+/// As logrus: in quotes unless every character is harmless.
+pub(super) fn write_text(out: &mut Vec<u8>, text: &str) {
+    let is_harmless = |byte: u8| {
+        byte.is_ascii_alphanumeric()
+            || matches!(byte, b'-' | b'.' | b'_' | b'/' | b'@' | b'^' | b'+')
+    };
+    if !text.is_empty() && text.bytes().all(is_harmless) {
+        out.extend_from_slice(text.as_bytes());
+    } else {
+        write!(out, "{text:?}").expect("memory must take text");
+    }
+}
+
+/// As JSON, with an escape for every character that is not printable: JSON allows U+009B, U+202E and
+/// U+2028, but terminals and readers of lines act on them.
+pub(super) fn write_json(out: &mut Vec<u8>, text: &str) {
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return json::write_string(out, text);
+    }
+    out.push(b'"');
+    let mut begin = 0;
+    for (at, character) in text.char_indices().filter(|&(_, character)| !is_printable(character)) {
+        json::write_escaped(out, &text[begin..at]);
+        for unit in character.encode_utf16(&mut [0; 2]) {
+            write!(out, "\\u{unit:04x}").expect("memory must take text");
+        }
+        begin = at + character.len_utf8();
+    }
+    json::write_escaped(out, &text[begin..]);
+    out.push(b'"');
+}
+
+/// Whether JSON's own escapes suffice, which it has for control characters up to U+001F.
+fn is_printable(character: char) -> bool {
+    matches!(character, '\0'..='~') || character.escape_debug().len() == 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_escapes_what_is_not_printable_and_nothing_else() {
+        for (text, written) in [
+            ("web-1 \"x\" \\", r#""web-1 \"x\" \\""#),
+            ("a\tb\nc\u{1b}", r#""a\tb\nc\u001b""#),
+            ("ü 中 🚀", r#""ü 中 🚀""#),
+            ("\u{7f}\u{9b}[31m", r#""\u007f\u009b[31m""#),
+            ("x\u{202e}y\u{2028}", r#""x\u202ey\u2028""#),
+            ("\u{e0001}ü", r#""\udb40\udc01ü""#),
+            ("", r#""""#),
+        ] {
+            let mut out = Vec::new();
+            write_json(&mut out, text);
+            assert_eq!(String::from_utf8_lossy(&out), written);
+            assert_eq!(serde_json::from_slice::<String>(&out).expect("JSON"), text);
+        }
+    }
+}

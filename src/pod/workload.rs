@@ -1,0 +1,67 @@
+//! Specs that have pods inside: workloads; and services.
+
+use super::{List, Metadata, ServicePort, Spec, view};
+use crate::json::{Read, ReadError, Reader};
+
+/// The spec of an object: that of a pod, or of what has a template of pods. Templates have pods
+/// alone, so that what is read does not nest.
+#[derive(Debug, Default)]
+pub struct ObjectSpec<'a> {
+    /// The fields of pods.
+    pub pod: Spec<'a>,
+    /// The fields of other kinds.
+    pub other: OtherSpec<'a>,
+}
+
+view! {
+    /// The fields that specs of workloads and services have beside those of pods.
+    pub struct OtherSpec {
+        /// Service: its ports.
+        ports: List<ServicePort<'a>, 0> = "ports",
+        /// Workload: its pod template.
+        template: Option<Box<Template<'a>>> = "template",
+        /// `CronJob`: its job template.
+        job_template: Option<Box<JobTemplate<'a>>> = "jobTemplate",
+    }
+}
+
+view! {
+    /// A pod template.
+    pub struct Template {
+        /// Metadata of the pods to come.
+        metadata: Metadata<'a> = "metadata",
+        /// Their spec.
+        spec: Spec<'a> = "spec",
+    }
+}
+
+view! {
+    /// The job template of a `CronJob`.
+    pub struct JobTemplate {
+        /// The spec of the jobs to come.
+        spec: JobSpec<'a> = "spec",
+    }
+}
+
+view! {
+    /// The spec of a job.
+    pub struct JobSpec {
+        /// Its pod template.
+        template: Option<Box<Template<'a>>> = "template",
+    }
+}
+
+// === impl ObjectSpec ===
+
+impl<'a> Read<'a> for ObjectSpec<'a> {
+    fn read(&mut self, reader: &mut Reader<'a>) -> Result<(), ReadError> {
+        let Self { pod, other } = self;
+        let (mut seen, mut seen_of_other) = (0, 0);
+        reader.object(|reader, key| {
+            let is_read = pod.member(reader, &key, &mut seen)?
+                || other.member(reader, &key, &mut seen_of_other)?;
+            if is_read { Ok(()) } else { reader.skip() }
+        })?;
+        Ok(())
+    }
+}

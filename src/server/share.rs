@@ -1,0 +1,198 @@
+//! Fair shares of what the server has only so much of: a connection that takes much keeps no other
+//! out.
+//!
+//! The first to come takes what there is. Once everything is taken, a connection may still take up
+//! to its share: the pool's capacity divided among the connections that hold any of it. One
+//! connection, or a hundred, can therefore not starve the next. The price is that a pool may be
+//! overdrawn: with `n` connections that each take all they may, by less than
+//! `capacity / split × ln(n)`.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering::Relaxed},
+};
+
+/// Something that connections share: requests, or bytes of memory.
+#[derive(Debug, Clone)]
+pub struct Pool(Arc<State>);
+
+#[derive(Debug)]
+struct State {
+    capacity: usize,
+    split: usize,
+    taken: AtomicUsize,
+    /// Connections that hold anything.
+    holders: AtomicUsize,
+}
+
+/// What one connection holds of a pool.
+#[derive(Debug, Clone)]
+pub struct Share(Arc<Holder>);
+
+#[derive(Debug)]
+struct Holder {
+    pool: Pool,
+    held: AtomicUsize,
+}
+
+/// An amount that is taken until this is dropped.
+#[derive(Debug, Default)]
+#[must_use = "it is given back when it is dropped"]
+pub struct Taken {
+    amount: usize,
+    /// `None` as long as nothing is taken.
+    from: Option<Share>,
+}
+
+/// Others have taken it, and the connection has its share.
+#[derive(Debug)]
+pub struct NoRoom;
+
+impl Pool {
+    /// A pool of `capacity`. Once all of it is taken, a connection may take a `split`-th of what an
+    /// even division gives it.
+    #[must_use]
+    pub fn new(capacity: usize, split: usize) -> Self {
+        let (taken, holders) = Default::default();
+        Self(Arc::new(State { capacity, split, taken, holders }))
+    }
+
+    /// The share of a new connection, which holds nothing yet.
+    #[must_use]
+    pub fn share(&self) -> Share {
+        Share(Arc::new(Holder { pool: self.clone(), held: AtomicUsize::new(0) }))
+    }
+
+    /// How much is taken.
+    #[must_use]
+    pub fn taken(&self) -> usize {
+        self.0.taken.load(Relaxed)
+    }
+}
+
+impl Share {
+    /// Takes an amount.
+    ///
+    /// # Errors
+    /// When everything is taken, and the connection would hold more than its share.
+    pub fn take(&self, amount: usize) -> Result<Taken, NoRoom> {
+        let mut taken = Taken::default();
+        self.resize(&mut taken, amount)?;
+        Ok(taken)
+    }
+
+    /// Takes more, or gives back, so that `taken` is `amount`.
+    ///
+    /// # Errors
+    /// As [`Share::take`]; what was taken before stays so.
+    pub fn resize(&self, taken: &mut Taken, amount: usize) -> Result<(), NoRoom> {
+        if amount > taken.amount {
+            self.add(amount - taken.amount)?;
+        } else {
+            self.give_back(taken.amount - amount);
+        }
+        taken.amount = amount;
+        taken.from = (amount > 0).then(|| self.clone());
+        Ok(())
+    }
+
+    fn add(&self, more: usize) -> Result<(), NoRoom> {
+        let Holder { pool: Pool(pool), held } = &*self.0;
+        let mine = held.fetch_add(more, Relaxed).saturating_add(more);
+        if mine == more {
+            pool.holders.fetch_add(1, Relaxed);
+        }
+        let all = pool.taken.fetch_add(more, Relaxed).saturating_add(more);
+        let share = || pool.capacity / pool.split / pool.holders.load(Relaxed).max(1);
+        if all <= pool.capacity || mine <= share().max(1) {
+            return Ok(());
+        }
+        self.give_back(more);
+        Err(NoRoom)
+    }
+
+    fn give_back(&self, amount: usize) {
+        if amount == 0 {
+            return;
+        }
+        let Holder { pool: Pool(pool), held } = &*self.0;
+        pool.taken.fetch_sub(amount, Relaxed);
+        if held.fetch_sub(amount, Relaxed) == amount {
+            pool.holders.fetch_sub(1, Relaxed);
+        }
+    }
+}
+
+impl Default for Share {
+    /// A share of a pool that is never empty.
+    fn default() -> Self {
+        Pool::new(usize::MAX, 1).share()
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        if let Some(share) = &self.from {
+            share.give_back(self.amount);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn take_all(share: &Share) -> Vec<Taken> {
+        std::iter::from_fn(|| share.take(1).ok()).collect()
+    }
+
+    #[test]
+    fn one_connection_may_take_everything_and_the_next_has_its_share() {
+        let pool = Pool::new(100, 1);
+        let first = pool.share();
+        let mut held = take_all(&first);
+        assert_eq!(held.len(), 100);
+        let second = take_all(&pool.share());
+        assert_eq!(second.len(), 50);
+        held.truncate(20);
+        assert_eq!(held.len() + second.len() + take_all(&first).len(), 100);
+    }
+
+    #[test]
+    fn a_hundred_connections_that_take_all_they_may_leave_room_for_the_next() {
+        let pool = Pool::new(2000, 1);
+        let held: Vec<Vec<Taken>> = (0..100).map(|_| take_all(&pool.share())).collect();
+        assert_eq!(take_all(&pool.share()).len(), 2000 / 101);
+        // 2,000 and a harmonic series: less than 2,000 × (1 + ln 101).
+        assert!(pool.taken() < 11_300, "{}", pool.taken());
+        drop(held);
+        assert_eq!(pool.taken(), 0);
+        assert_eq!(take_all(&pool.share()).len(), 2000);
+    }
+
+    #[test]
+    fn a_share_is_never_less_than_one() {
+        let pool = Pool::new(1, 1);
+        let [_first, _second] = [(); 2].map(|()| pool.share().take(1).expect("every connection"));
+        let share = pool.share();
+        let _held = share.take(1).expect("every connection");
+        assert!(share.take(1).is_err());
+    }
+
+    #[test]
+    fn an_amount_grows_and_shrinks() {
+        let pool = Pool::new(100, 4);
+        let share = pool.share();
+        let mut taken = share.take(60).expect("room");
+        share.resize(&mut taken, 100).expect("room");
+        share.resize(&mut taken, 101).expect_err("all is taken");
+        assert_eq!(pool.taken(), 100);
+        let other = pool.share();
+        let mut others = other.take(12).expect("a fourth of a half");
+        other.resize(&mut others, 13).expect_err("more than its share");
+        share.resize(&mut taken, 10).expect("it gives back");
+        other.resize(&mut others, 90).expect("room");
+        drop((taken, others));
+        assert_eq!(pool.taken(), 0);
+    }
+}

@@ -1,0 +1,168 @@
+//! Reviews of any size, each of which concentrates on one field, annotation or kind of text. Shared by
+//! the test of allocations and the benchmark of instructions.
+
+#![expect(clippy::disallowed_types, reason = "values are changed as a tree")]
+
+use injectd::{
+    injector::Injector,
+    linkerd::{
+        snapshot::{Config, Snapshot},
+        values::DEFAULT_VALUES,
+    },
+    namespaces::Namespaces,
+    workloads::Workloads,
+};
+use serde_json::{Value, json};
+
+#[path = "annotations.rs"]
+mod annotations;
+#[path = "objects.rs"]
+mod objects;
+
+/// A review that grows in one place.
+pub(crate) struct Shape {
+    /// What grows.
+    pub(crate) name: String,
+    grow: Box<dyn Fn(usize) -> Grown>,
+}
+
+/// A review of one size.
+pub(crate) struct Grown {
+    /// The review.
+    pub(crate) body: String,
+    /// Annotations of the namespace.
+    namespace: Vec<(String, String)>,
+}
+
+/// Injectors that many reviews share: values are read once.
+pub(crate) struct Injectors {
+    plain: Injector,
+}
+
+impl Shape {
+    /// A review with a body of its own.
+    fn of_body(name: impl Into<String>, body: impl Fn(usize) -> String + 'static) -> Self {
+        let grow = move |bytes| Grown { body: body(bytes), namespace: Vec::new() };
+        Self { name: name.into(), grow: Box::new(grow) }
+    }
+
+    /// A small pod in a namespace whose annotations grow.
+    fn of_namespace(
+        name: impl Into<String>,
+        annotations: impl Fn(usize) -> Vec<(String, String)> + 'static,
+    ) -> Self {
+        let grow = move |bytes| Grown {
+            body: review(&pod("", r#"{"containers":[{"name":"web"}]}"#)),
+            namespace: annotations(bytes),
+        };
+        Self { name: format!("namespace: {}", name.into()), grow: Box::new(grow) }
+    }
+
+    /// About so many bytes of it.
+    pub(crate) fn grow(&self, bytes: usize) -> Grown {
+        (self.grow)(bytes)
+    }
+}
+
+impl Grown {
+    /// What a caller sent: the body and the namespace's annotations.
+    pub(crate) fn bytes(&self) -> usize {
+        let namespace = self.namespace.iter().map(|(key, value)| key.len() + value.len());
+        self.body.len() + namespace.sum::<usize>()
+    }
+
+    /// Does something with the review and the injector that has to answer it.
+    pub(crate) fn with<T>(
+        &self,
+        injectors: &Injectors,
+        act: impl FnOnce(&Injector, &[u8]) -> T,
+    ) -> T {
+        if self.namespace.is_empty() {
+            return act(&injectors.plain, self.body.as_bytes());
+        }
+        let mut annotations = self.namespace.clone();
+        annotations.push(("linkerd.io/inject".to_owned(), "enabled".to_owned()));
+        act(&injector(annotations), self.body.as_bytes())
+    }
+}
+
+impl Injectors {
+    pub(crate) fn new() -> Self {
+        Self { plain: injector(Vec::new()) }
+    }
+}
+
+/// Every shape.
+pub(crate) fn all() -> Vec<Shape> {
+    let mut shapes = annotations::shapes();
+    shapes.extend(objects::shapes());
+    shapes
+}
+
+/// An injector of the newest release that traces, in a namespace with annotations.
+fn injector(namespace: Vec<(String, String)>) -> Injector {
+    let mut values: Value = serde_saphyr::from_str(DEFAULT_VALUES).expect("YAML");
+    values["proxy"]["tracing"]["enabled"] = true.into();
+    let collector = json!({"endpoint": "collector:4317",
+        "meshIdentity": {"serviceAccountName": "collector", "namespace": "tracing"}});
+    values["proxy"]["tracing"]["collector"] = collector;
+    let values = values.to_string();
+    let config = Config {
+        values: &values,
+        trust_roots: b"roots",
+        control_plane_namespace: "linkerd",
+        fallback_release: None,
+    };
+    let snapshot = Snapshot::new(config, 1).expect("the built-in values must be read");
+    Injector::new(snapshot, Namespaces::Every(namespace.into()), Workloads::Unknown)
+}
+
+// === texts ===
+
+/// So many bytes of a text, again and again.
+fn fill(unit: &str, bytes: usize) -> String {
+    unit.repeat(bytes.div_ceil(unit.len()))
+}
+
+/// Numbered items of about `item_bytes`, joined by commas, so many bytes of them.
+fn items(bytes: usize, item_bytes: usize, item: impl Fn(usize) -> String) -> String {
+    let items = (0..bytes.div_ceil(item_bytes)).map(item);
+    items.fold(String::with_capacity(2 * bytes), |mut all, item| {
+        if !all.is_empty() {
+            all.push(',');
+        }
+        all.push_str(&item);
+        all
+    })
+}
+
+/// The inside of a string token.
+fn escaped(text: &str) -> String {
+    text.replace('\\', r"\\").replace('"', r#"\""#)
+}
+
+/// A review of an object.
+fn review(object: &str) -> String {
+    format!(
+        r#"{{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{{"uid":"u","kind":{{"kind":"Pod"}},"namespace":"shop","operation":"CREATE","object":{object}}}}}"#
+    )
+}
+
+/// A pod; `metadata` brings its own comma.
+fn pod(metadata: &str, spec: &str) -> String {
+    format!(
+        r#"{{"kind":"Pod","metadata":{{"name":"web","namespace":"shop"{metadata}}},"spec":{spec}}}"#
+    )
+}
+
+/// A review of a pod that asks for its sidecar and has more annotations; `annotations` brings its
+/// own comma.
+fn annotated(annotations: &str, spec: &str) -> String {
+    let annotations = format!(r#","annotations":{{"linkerd.io/inject":"enabled"{annotations}}}"#);
+    review(&pod(&annotations, spec))
+}
+
+/// A spec of one container with more members; `container` brings its own comma.
+fn container(container: &str) -> String {
+    format!(r#"{{"containers":[{{"name":"web"{container}}}]}}"#)
+}
