@@ -1,112 +1,112 @@
-# The recipes; `just` lists them. Each is a cargo command or a script that runs without `just` too.
+# `just` lists the recipes. Each is a cargo command or a script, which also runs without `just`.
 
-# Where recorded answers of real injectors are; tests pass over without them.
+# Folder with recorded answers of real injectors. Without it, the tests that need it are skipped.
 corpus := env("INJECTD_CORPUS", "")
 
 [private]
 default:
     @just --list --unsorted
 
-# Everything a change has to pass, but for what needs a cluster.
+# Checks for every change, except those that need a cluster (.ci/run runs all).
 ci: lint test parity deny
 
-# Formatting and clippy, warnings denied.
+# Check the format, and run clippy with warnings denied.
 lint:
     cargo fmt --all --check
     cargo clippy --all-targets --locked -- -D warnings
 
-# All tests that need nothing outside of the project.
+# Run the tests that need nothing outside of the repository.
 test:
     cargo test --locked
 
-# Our answers against those recorded from real injectors ($INJECTD_CORPUS); prints the counts.
+# Compare injectd's answers with recorded ones of real injectors ($INJECTD_CORPUS); prints counts.
 parity:
     INJECTD_CORPUS={{ corpus }} cargo test --locked --release --test parity core_answers_as_recorded
 
-# The fast renderer against the slow one on a million random reviews.
+# Compare the fast renderer with the reference renderer on a million random reviews; some minutes.
 agreement cases="1000000":
     INJECTD_AGREEMENT_CASES={{ cases }} cargo test --locked --release --test agreement -- --nocapture
 
-# Rewrite the golden cases; read the diff.
+# Rewrite the golden cases and the generated code; read the diff.
 bless:
-    BLESS=1 cargo test --locked --test golden
+    BLESS=1 cargo test --locked --test golden --test generated
 
-# The release build optimized by profile, as the image has it; half an hour (llvm-profdata, h2load).
+# Build the binary of the image, optimized by profile; half an hour (llvm-profdata, h2load, python3).
 pgo *file:
     deploy/pgo.sh {{ file }}
 
-# Licences, sources, banned crates (cargo-deny).
+# Check licences, sources and banned crates (cargo-deny).
 deny:
     cargo deny check bans licenses sources
 
-# Criterion benches of every step of a review, three sizes, each beside a baseline.
+# Benchmark every step of a review in three sizes, each beside a baseline (criterion).
 bench *args:
     cargo bench --locked --bench review -- {{ args }}
 
-# Instructions per review by callgrind, against the committed figures; BLESS=1 writes them anew.
+# Compare instructions per review with the committed figures; BLESS=1 rewrites them (valgrind).
 instructions:
     cargo bench --locked --bench instructions
 
-# Instructions per byte of a review that is large in one place, for every place, by callgrind.
+# Measure instructions per byte of reviews that are large in one place; six minutes (valgrind).
 cost:
     cargo bench --locked --bench cost
 
-# CPU of a request by part of the program, beside the echo's (perf; a release build).
+# Measure the CPU of a request by part of the program, beside the echo's (perf, h2load).
 profile seconds="5":
     cargo build --release --locked --bin injectd --example echo
     python3 loadtest/load/parts.py {{ seconds }}
 
-# Load on the webhook door and on the echo in turn (h2load).
+# Measure CPU and rate of the webhook server and of the echo in turn (h2load).
 rounds *args:
     loadtest/run.sh {{ args }}
 
-# The whole load test (h2load, k6, ghz, the API server) into loadtest/runs/DATE: `pgo`, then twenty minutes.
+# Run the whole load test into loadtest/runs/DATE: `just pgo`, then twenty minutes (h2load, Go, control plane).
 load *args:
     loadtest/load.sh {{ args }}
 
-# Any bytes into the core (cargo-fuzz).
+# Feed random bytes to the core (cargo-fuzz).
 fuzz seconds="60":
     mkdir -p fuzz/corpus/raw_body
     RUSTC_BOOTSTRAP=1 cargo fuzz run raw_body fuzz/corpus/raw_body fuzz/seeds/raw_body -- \
         -dict=fuzz/raw_body.dict -max_total_time={{ seconds }}
 
-# A real API server calls the webhook ($KUBECONFIG, else a local control plane).
+# Test the webhook with a real API server ($KUBECONFIG, else a local control plane).
 e2e:
     e2e/run.sh
 
-# The gRPC door on a real API server: clients in Go and Python, mutual TLS, tokens, sockets, abuse.
+# Test gRPC with a real API server: clients in Go and Python, mutual TLS, tokens, sockets, abuse (control plane).
 grpc:
     e2e/grpc.sh
 
-# CPU of a gRPC call beside a review of the same object (ghz, h2load).
+# Measure the CPU of a gRPC call beside a review of the same object (ghz, h2load).
 ghz *args:
     loadtest/ghz/run.sh {{ args }}
 
-# Pods through a real API server: with injectd, with a MutatingAdmissionPolicy, with nothing.
+# Measure pods through an API server: with injectd, with a MutatingAdmissionPolicy, with neither (control plane).
 apiserver *args:
     loadtest/apiserver/run.sh {{ args }}
 
-# Linkerd's injector swapped for ours and back, on a real API server ($INJECTD_CORPUS; root).
+# Test the swap of Linkerd's injector for injectd, and back ($INJECTD_CORPUS, kubectl, root, control plane).
 swap:
     INJECTD_CORPUS={{ corpus }} e2e/swap.sh
 
-# Two replicas on a real API server while everything around them changes, fails and comes back.
+# Test two replicas while configuration, certificates, API server and replicas change and fail (control plane).
 storm *args:
     e2e/storm.sh {{ args }}
 
-# A well-behaved client beside attackers, measured; --smoke takes less than a minute.
+# Measure a well-behaved client beside attackers; twelve minutes, --smoke less than one (python3).
 attack *args:
     cargo build --release --locked --bin injectd --example echo --example paced
     python3 -B e2e/attack.py {{ args }}
 
-# What the process holds for namespaces, pods, owners and overrides, and how fast it starts.
+# Measure memory by namespaces, pods, owners and overrides, and the time to start; two minutes (control plane).
 memory *args:
     e2e/memory.sh {{ args }}
 
-# The container of Linkerd's Deployment with our binary in it, manifest by manifest ($INJECTD_CORPUS; root).
+# Test injectd in the container of Linkerd's Deployment, manifest by manifest ($INJECTD_CORPUS, root).
 dropin:
     INJECTD_CORPUS={{ corpus }} e2e/dropin.sh
 
-# That container under load: files swapped thousands of times, ten thousand connections, SIGTERM (root).
+# Test that container under load: swapped files, ten thousand connections, SIGTERM; five minutes (root).
 endurance *args:
     INJECTD_CORPUS={{ corpus }} e2e/dropin.sh endurance {{ args }}

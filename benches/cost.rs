@@ -1,9 +1,9 @@
-//! Instructions per byte of a request, counted by callgrind, for reviews that grow in one place each
-//! (`tests/cost/shapes.rs`). Fails if a review costs more than its bytes allow.
+//! Instructions per byte of a request, counted by callgrind, for reviews that grow in one place
+//! each (`tests/cost/shapes.rs`). Fails if a review costs more than its bytes allow.
 //!
 //! This program runs itself under valgrind once and answers every review at both sizes; only the
-//! answers are counted, a dump for each. Without valgrind it says so and ends. `COST_ONLY=TEXT` runs the
-//! shapes with the text in their names.
+//! answers are counted, with one dump for each. Without valgrind it prints a message and exits.
+//! `COST_ONLY=TEXT` runs only the shapes with TEXT in their names.
 
 use std::{
     env, fs,
@@ -20,18 +20,18 @@ mod shapes;
 
 use shapes::{Grown, Injectors, Shape};
 
-/// What the API server sends at most, and a size to compare with.
+/// The largest request of an API server, and a size to compare with.
 const SIZES: [usize; 2] = [256 << 10, 3 << 20];
-/// Most instructions for a byte of a request. The dearest bytes are those of a namespace's list of
-/// variables, which is read, merged, written and quoted: 160; 3 MiB of them take 80 ms. Most bytes take
-/// less than 40.
+/// Maximum instructions per byte of a request. The most expensive bytes are those of a namespace's
+/// list of variables, which is read, merged, written and quoted: 160 (3 MiB take 80 ms). Most bytes
+/// take less than 40.
 const MAX_INSTRUCTIONS_PER_BYTE: u64 = 170;
-/// What a review costs whatever its size: a template is compiled, and lists as long as lists may be
-/// (10,000 items) are read.
+/// The constant cost of a review, which compiles a template and reads lists of the maximum length
+/// (10,000 items).
 const FIXED_INSTRUCTIONS: u64 = 6_000_000;
-/// Set in the run that is counted.
+/// Environment variable that is set in the counted run.
 const COUNTED: &str = "COST_COUNTED";
-/// Part of the names of the shapes to run.
+/// Environment variable with a part of the names of the shapes to run.
 const ONLY: &str = "COST_ONLY";
 
 fn main() -> ExitCode {
@@ -65,9 +65,9 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// What callgrind counts of each review.
+/// The instructions that callgrind counts for each review.
 fn count(only: &str) -> Vec<u64> {
-    let this = env::current_exe().expect("a program must know where it is");
+    let this = env::current_exe().expect("the path of the binary must be known");
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cost");
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).expect("the folder of build results must be writable");
@@ -86,7 +86,7 @@ fn count(only: &str) -> Vec<u64> {
     (1..).map_while(|index| total(&folder.join(format!("dump.{index}")))).collect()
 }
 
-/// The total of a dump; `None` if it is not there, or the last, of the whole program.
+/// The total of a dump; `None` if it does not exist or is the last one, of the whole program.
 fn total(dump: &Path) -> Option<u64> {
     let dump = fs::read_to_string(dump).ok()?;
     let total = dump.lines().find_map(|line| line.strip_prefix("totals: "))?;
@@ -115,5 +115,5 @@ fn variable(name: &str) -> String {
 }
 
 fn print(line: &str) {
-    writeln!(io::stdout(), "{line}").expect("stdout must take text");
+    writeln!(io::stdout(), "{line}").expect("stdout must be writable");
 }

@@ -1,9 +1,9 @@
-//! Instructions per review, counted by callgrind: the same on every run, whatever else the machine
-//! does. Fails if a case has grown by more than 5 % over `instructions.txt`; with `BLESS=1` that
-//! file is written anew.
+//! Instructions per review, counted by callgrind. The counts do not depend on the load of the
+//! machine. Fails if a case has grown by more than 5 % over `instructions.txt`; `BLESS=1` rewrites
+//! that file.
 //!
-//! This program runs itself under valgrind, with few reviews and with many; the difference is what
-//! reviews cost. Where there is no valgrind it says so and passes over.
+//! This program runs itself under valgrind twice, with few reviews and with many; the difference is
+//! the cost of the reviews. Without valgrind it prints a message and exits.
 
 use std::{
     env,
@@ -21,14 +21,14 @@ mod standalone;
 
 const REVIEW: &str = include_str!("../loadtest/review-12k.json");
 const ENABLED: &str = r#""linkerd.io/inject":"enabled""#;
-/// The value of an override, as long as a number of a review.
+/// The value of an override, with the length of a review's number.
 const OVERRIDE: &str = "0000";
-/// How many reviews there are in the two runs.
-const FEW: u64 = 100;
-const MANY: u64 = 600;
-/// Growth that is not noise, in percent.
-const MOST_GROWTH: u64 = 5;
-/// Set in the runs that are counted: the case, and how many reviews.
+/// Number of reviews in the two runs.
+const SHORT_RUN: u64 = 100;
+const LONG_RUN: u64 = 600;
+/// Allowed growth, in percent.
+const MAX_GROWTH: u64 = 5;
+/// Environment variables of the counted runs: the case, and the number of reviews.
 const CASE: &str = "INSTRUCTIONS_CASE";
 const REVIEWS: &str = "INSTRUCTIONS_REVIEWS";
 
@@ -40,45 +40,47 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     if Command::new("valgrind").arg("--version").output().is_err() {
-        tell("instructions: passed over, there is no valgrind");
+        print_line("instructions: skipped, valgrind is not installed");
         return ExitCode::SUCCESS;
     }
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/instructions.txt");
     let committed = fs::read_to_string(&path).unwrap_or_default();
     let (mut table, mut is_grown) = (String::new(), false);
     for case in CASES {
-        let found = (count(case, MANY) - count(case, FEW)) / (MANY - FEW);
-        writeln!(table, "{case} {found}").expect("a string must take text");
+        let found = (count(case, LONG_RUN) - count(case, SHORT_RUN)) / (LONG_RUN - SHORT_RUN);
+        writeln!(table, "{case} {found}").expect("writing to a string must succeed");
         let line = committed.lines().find_map(|line| line.strip_prefix(case));
         let expected: u64 = line.and_then(|number| number.trim().parse().ok()).unwrap_or(0);
-        tell(&format!("{case}: {found} instructions per review of 12 KB, committed {expected}"));
-        is_grown |= found > expected + expected * MOST_GROWTH / 100;
+        print_line(&format!(
+            "{case}: {found} instructions per review of 12 KB, committed {expected}"
+        ));
+        is_grown |= found > expected + expected * MAX_GROWTH / 100;
     }
     if variable("BLESS").is_ok() {
         fs::write(&path, table).expect("benches/instructions.txt must be writable");
     } else if is_grown {
-        tell("grown by more than 5 %: mend it, or BLESS=1 and say why");
+        print_line("grown by more than 5 %: reduce it, or run with BLESS=1 and explain why");
         return ExitCode::FAILURE;
     }
     ExitCode::SUCCESS
 }
 
-/// What callgrind counts of a run.
+/// The instructions that callgrind counts in a run.
 fn count(case: &str, reviews: u64) -> u64 {
-    let this = env::current_exe().expect("a program must know where it is");
+    let this = env::current_exe().expect("the path of the binary must be known");
     let run = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
         .arg(this)
-        // Nothing that differs from machine to machine.
+        // The environment of the machine must not change the counts.
         .env_clear()
         .env(CASE, case)
         .env(REVIEWS, format!("{reviews:04}"))
         .output()
         .expect("valgrind must run");
-    let told = String::from_utf8_lossy(&run.stderr);
-    assert!(run.status.success(), "{told}");
-    let collected = told.lines().find_map(|line| line.split("Collected : ").nth(1));
-    collected.and_then(|it| it.trim().parse().ok()).expect("callgrind must tell its count")
+    let stderr = String::from_utf8_lossy(&run.stderr);
+    assert!(run.status.success(), "{stderr}");
+    let collected = stderr.lines().find_map(|line| line.split("Collected : ").nth(1));
+    collected.and_then(|count| count.trim().parse().ok()).expect("callgrind must print its count")
 }
 
 fn run(case: &str, reviews: u64) {
@@ -108,6 +110,6 @@ fn variable(name: &str) -> Result<String, env::VarError> {
     env::var(name)
 }
 
-fn tell(line: &str) {
-    writeln!(io::stdout(), "{line}").expect("stdout must take text");
+fn print_line(line: &str) {
+    writeln!(io::stdout(), "{line}").expect("stdout must be writable");
 }

@@ -1,7 +1,7 @@
-//! Times of a review and of its steps, for pods of three sizes; names tell the load.
+//! Times of a review and of its steps, for pods of three sizes. Names contain the load.
 //!
-//! Wall clock: compare within one run only. Each is told with its ratio to a baseline of the same
-//! run: the same work done in another way, or a lower bound.
+//! Wall-clock times: compare within one run only. Each is printed with its ratio to a baseline of
+//! the same run: the same work done in another way, or a lower bound.
 
 #![expect(clippy::disallowed_types, reason = "trees are what the review is compared with")]
 
@@ -24,11 +24,11 @@ use http_body_util::{BodyExt as _, Empty, Full};
 use hyper::{Request, Response, body::Bytes};
 use injectd::{
     cluster::{Lookups, WatchedNamespaces},
-    injector::{Injector, Known},
+    injector::{CallerFacts, Injector},
     linkerd::snapshot::Snapshot,
-    metrics::{CacheMetrics, WatchMetrics},
+    metrics::WatchMetrics,
     outcome::Verdict,
-    patch::JsonSink,
+    patch::PatchBuffer,
     pod::TextMap,
     readiness::Readiness,
     review,
@@ -45,22 +45,25 @@ mod standalone;
 const TYPICAL: &str = include_str!("../loadtest/review-12k.json");
 /// The golden cases, by the size of their reviews.
 const SIZES: [&str; 3] = ["3k", "12k", "68k"];
-/// An override that the release reads, to be found on the namespace.
+/// An override on the namespace that the release reads.
 const OVERRIDE: &str = "config.linkerd.io/proxy-uid";
 const NAMESPACES: usize = 10_000;
-/// Longer than namespaces take to be listed.
+/// Longer than listing namespaces takes.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// Samples that a median is taken of, and how long a sample is at least.
+/// Number of samples for a median, and the minimum duration of a sample.
 const SAMPLES: usize = 101;
 const SAMPLE: Duration = Duration::from_micros(100);
-/// The first value of an override that no template is kept for; all have as many digits.
+/// The first value of an override without a cached template; all values have the same length.
 const FIRST_UID: u32 = 1_000_000_000;
 
 fn main() {
     let mut bench =
         Bench { criterion: Criterion::default().configure_from_args(), rows: Vec::new() };
     let reviews = SIZES.map(|size| (size, review_of(size)));
-    assert!(reviews[1].1 == TYPICAL.as_bytes(), "the golden case of 12k is what load tests send");
+    assert!(
+        reviews[1].1 == TYPICAL.as_bytes(),
+        "the golden case of 12k must be the review of the load tests"
+    );
     for (size, review) in &reviews {
         bench.decode(size, review);
     }
@@ -73,7 +76,7 @@ fn main() {
     }
     bench.whole_of_12k();
     bench.criterion.final_summary();
-    bench.tell().expect("stdout must take text");
+    bench.print().expect("stdout must be writable");
 }
 
 /// A review of a golden case's pod, as an API server sends it.
@@ -82,7 +85,7 @@ fn review_of(size: &str) -> Vec<u8> {
     let object = fs::read_to_string(folder.join(format!("pod-of-{size}/object.yaml")));
     let object: Value = serde_saphyr::from_str(&object.expect("a golden case")).expect("YAML");
     let (head, rest) = TYPICAL.split_once(r#""object":"#).expect("a review has an object");
-    let (_, tail) = rest.split_once(r#","oldObject""#).expect("and none before it");
+    let (_, tail) = rest.split_once(r#","oldObject""#).expect("a review has an oldObject");
     let object = object.to_string();
     let escaped = object.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026");
     format!(r#"{head}"object":{escaped},"oldObject"{tail}"#).into_bytes()
@@ -93,7 +96,7 @@ struct Bench {
     rows: Vec<Row>,
 }
 
-/// A median, and the name of what it is compared with.
+/// A median, and the name of its baseline.
 struct Row {
     name: String,
     picoseconds: u128,
@@ -101,7 +104,7 @@ struct Row {
 }
 
 impl Bench {
-    /// Benches by criterion, and takes the median for the table.
+    /// Runs a benchmark with criterion, and measures the median for the table.
     fn run<T>(&mut self, name: &str, baseline: Option<&str>, mut run: impl FnMut() -> T) {
         self.criterion.bench_function(name, |bencher| bencher.iter(&mut run));
         let mut time = |runs: u32| {
@@ -111,7 +114,7 @@ impl Bench {
             }
             start.elapsed()
         };
-        // What takes nanoseconds is timed many at a time.
+        // Short functions are measured in batches.
         let once = time(1).max(Duration::from_nanos(10));
         let runs = u32::try_from(SAMPLE.as_nanos() / once.as_nanos()).unwrap_or(1).max(1);
         let mut times: Vec<u128> =
@@ -140,23 +143,23 @@ impl Bench {
         let hit = "lookup_hit_of_10000_namespaces";
         self.run(hit, None, || {
             let found = namespaces.lookup(black_box("team-4711")).now_or_never();
-            found.expect("what is known need not be waited for").expect("known")
+            found.expect("a cached namespace must not wait").expect("a namespace")
         });
         self.run("lookup_miss_asks_in_process_api_server", Some(hit), || {
             runtime.block_on(namespaces.lookup(black_box("new"))).expect("an answer")
         });
     }
 
-    /// A pod that opts out: no template, no patch.
+    /// A pod that disables injection, without template and patch.
     fn decide(&mut self) {
         let enabled = r#""linkerd.io/inject":"enabled""#;
         let disabled = TYPICAL.replacen(enabled, r#""linkerd.io/inject":"disabled""#, 1);
         let injector = standalone::injector();
         let request = review::decode(disabled.as_bytes()).expect("a review");
         self.run("decide_12k_skipped", Some("decode_12k"), || {
-            let mut patch = JsonSink::default();
-            let answered = injector.answer(&request, Known::default(), None, &mut patch);
-            let outcome = answered.now_or_never().expect("nothing to wait for").expect("answered");
+            let mut patch = PatchBuffer::json();
+            let answered = injector.answer(&request, CallerFacts::default(), &mut patch);
+            let outcome = answered.now_or_never().expect("must not wait").expect("answered");
             assert_eq!(outcome.verdict, Verdict::Skipped);
         });
     }
@@ -167,7 +170,7 @@ impl Bench {
         let lookup = |snapshot: &Snapshot, value: Option<&str>| {
             let on_namespace = value.map(|value| (OVERRIDE, value)).into_iter();
             let overrides = snapshot.overrides(&no_annotations, None, on_namespace);
-            snapshot.template(&overrides, "", &CacheMetrics::default())
+            snapshot.template(&overrides, "")
         };
         let without = "template_hit_without_overrides";
         self.run(without, None, || lookup(&snapshot, black_box(None)));
@@ -181,16 +184,16 @@ impl Bench {
         });
     }
 
-    /// Everything behind decoding, as plain JSON and encoded into the answer.
+    /// All steps after decoding, with the patch as plain JSON and encoded into the answer.
     fn render(&mut self, size: &str, review: &[u8]) {
         let injector = standalone::injector();
         let request = review::decode(review).expect("a review");
         let patch = || {
-            let mut patch = JsonSink::default();
-            let answered = injector.answer(&request, Known::default(), None, &mut patch);
-            let outcome = answered.now_or_never().expect("nothing to wait for").expect("answered");
+            let mut patch = PatchBuffer::json();
+            let answered = injector.answer(&request, CallerFacts::default(), &mut patch);
+            let outcome = answered.now_or_never().expect("must not wait").expect("answered");
             assert_eq!(outcome.verdict, Verdict::Injected);
-            patch.json
+            patch.into_bytes()
         };
         let json = patch();
         let tree: Value = serde_json::from_slice(&json).expect("a patch is JSON");
@@ -200,10 +203,10 @@ impl Bench {
         let base64 = format!("baseline_{size}_base64");
         self.run(&base64, None, || STANDARD.encode(black_box(&json)));
         self.run(&format!("decide_render_encode_{size}"), Some(&base64), || {
-            let mut response = review::Response::new(&request);
-            let answered = injector.answer(&request, Known::default(), None, &mut response);
-            let outcome = answered.now_or_never().expect("nothing to wait for").expect("answered");
-            response.end(&outcome)
+            let mut patch = review::patch_buffer();
+            let answered = injector.answer(&request, CallerFacts::default(), &mut patch);
+            let outcome = answered.now_or_never().expect("must not wait").expect("answered");
+            review::encode(&request, &outcome, patch)
         });
     }
 
@@ -236,8 +239,8 @@ impl Bench {
         let mut uid = FIRST_UID;
         let digits = uid.to_string();
         let mut review = with_uid(uid).into_bytes();
-        let at = review.windows(digits.len()).position(|it| it == digits.as_bytes());
-        let at = at.expect("the override is there");
+        let at = review.windows(digits.len()).position(|window| window == digits.as_bytes());
+        let at = at.expect("the override must be in the review");
         let value = at..at + digits.len();
         self.run("review_12k_injected_1_override_miss", Some(hit), || {
             uid += 1;
@@ -246,16 +249,17 @@ impl Bench {
         });
     }
 
-    fn tell(&self) -> io::Result<()> {
+    fn print(&self) -> io::Result<()> {
         let mut out = io::stdout().lock();
         let cores = std::thread::available_parallelism().map_or(0, Into::into);
         let machine = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let model = machine.lines().find_map(|line| line.strip_prefix("model name"));
-        let model = model.map_or("unknown", |it| it.trim_matches([' ', '\t', ':']));
+        let model = model.map_or("unknown", |name| name.trim_matches([' ', '\t', ':']));
         writeln!(out, "machine: {cores} cores, {model}; medians of {SAMPLES} samples")?;
         writeln!(out, "{:<48} {:>12} {:>9}  baseline", "", "ns", "ratio")?;
         for Row { name, picoseconds, baseline } in &self.rows {
-            let of = baseline.as_ref().and_then(|it| self.rows.iter().find(|row| row.name == *it));
+            let of =
+                baseline.as_ref().and_then(|name| self.rows.iter().find(|row| row.name == *name));
             let (ratio, of) = of.map_or((String::new(), ""), |of| {
                 (thousandths(picoseconds * 1000 / of.picoseconds), of.name.as_str())
             });
@@ -272,7 +276,7 @@ fn thousandths(number: u128) -> String {
 /// Length of an answer.
 fn answered(injector: &Injector, review: &[u8], verdict: Verdict) -> usize {
     let answer = injector.review(black_box(review)).now_or_never();
-    let answer = answer.expect("nothing to wait for").expect("a review");
+    let answer = answer.expect("must not wait").expect("a review");
     assert_eq!(answer.outcome.verdict, verdict);
     black_box(answer.body).len()
 }
@@ -282,14 +286,14 @@ fn value(review: &[u8]) -> Value {
 }
 
 fn patch_of(injector: &Injector, review: &[u8]) -> json_patch::Patch {
-    let answer = injector.review(review).now_or_never().expect("nothing to wait for");
+    let answer = injector.review(review).now_or_never().expect("must not wait");
     let answer = value(&answer.expect("a review").body);
     let patch = answer["response"]["patch"].as_str().expect("a patch");
     let patch = STANDARD.decode(patch).expect("base64");
     serde_json::from_slice(&patch).expect("a patch is JSON")
 }
 
-/// The way of a webhook with trees: parse the review, copy the patch, write the answer.
+/// A webhook that uses JSON trees: parses the review, copies the patch, writes the answer.
 fn by_tree(review: &[u8], patch: &json_patch::Patch) -> String {
     let review = value(review);
     let patch = serde_json::to_string(&black_box(patch).clone()).expect("a patch is JSON");
@@ -299,7 +303,7 @@ fn by_tree(review: &[u8], patch: &json_patch::Patch) -> String {
     .to_string()
 }
 
-/// The way of most operators: a typed pod, changed, and the difference to what it was.
+/// Most operators: a typed pod is changed, and the patch is the difference.
 fn by_diff_of_typed_pods(review: &[u8], patch: &json_patch::Patch) -> String {
     let mut review = value(review);
     let pod: Pod = serde_json::from_value(review["request"]["object"].take()).expect("a pod");
@@ -312,7 +316,7 @@ fn by_diff_of_typed_pods(review: &[u8], patch: &json_patch::Patch) -> String {
     .to_string()
 }
 
-/// Namespaces that have been listed by an API server in this process.
+/// Namespaces that an API server in this process has listed.
 async fn listed() -> Arc<WatchedNamespaces> {
     let lookups = Arc::new(Lookups::new(16, PATIENCE));
     let client = Client::new(tower::service_fn(api_server), "default");
@@ -328,12 +332,12 @@ async fn listed() -> Arc<WatchedNamespaces> {
     namespaces
 }
 
-/// Lists namespaces, watches in silence, and knows no other namespace.
+/// An API server that lists namespaces, sends no watch events, and has no other namespace.
 async fn api_server(
     request: Request<Body>,
 ) -> Result<Response<http_body_util::combinators::BoxBody<Bytes, Infallible>>, Infallible> {
     let is_list = request.uri().path() == "/api/v1/namespaces";
-    if is_list && request.uri().query().is_some_and(|it| it.contains("watch=true")) {
+    if is_list && request.uri().query().is_some_and(|query| query.contains("watch=true")) {
         pending::<()>().await;
         return Ok(Response::new(Empty::new().boxed()));
     }

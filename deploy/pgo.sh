@@ -59,7 +59,7 @@ out=${out:-$work/injectd}
 
 # build FOLDER FLAG: with a target named, the flag is not for build scripts and macros.
 build() {
-    CARGO_ENCODED_RUSTFLAGS=$2 cargo build --release --locked --bin injectd \
+    CARGO_ENCODED_RUSTFLAGS=$2 cargo build --release --locked --features profiling --bin injectd \
         --target "$host" --target-dir "$work/$1"
 }
 

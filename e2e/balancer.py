@@ -24,7 +24,7 @@ class Balancer:
     """A process of its own, so that it does not wait for those who measure."""
 
     def __init__(self, address, replicas):
-        """Listens on an address, for replicas told by the ports of webhook and admin door."""
+        """Listens on an address, for replicas told by the ports of webhook and admin server."""
         context = multiprocessing.get_context("fork")
         self.rotation = context.Array("b", len(replicas))
         self.is_listening = context.Event()

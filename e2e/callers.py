@@ -1,4 +1,4 @@
-"""Many clients at a time: of the API server, to fill it, and of the webhook's door."""
+"""Many clients at a time: of the API server, to fill it, and of the webhook's server."""
 
 import json
 import queue

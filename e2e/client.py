@@ -1,4 +1,4 @@
-"""Clients of the webhook and admin doors: one connection, and processes with many of them."""
+"""Clients of the webhook and admin servers: one connection, and processes with many of them."""
 
 import hashlib
 import http.client
@@ -121,7 +121,7 @@ class Exposition:
 
 
 def get(port, path, timeout, host=HOST):
-    """Status and text of a GET at the admin door, as a kubelet probes."""
+    """Status and text of a GET at the admin server, as a kubelet probes."""
     connection = http.client.HTTPConnection(host, port, timeout=timeout)
     try:
         connection.request("GET", path, headers={

@@ -252,7 +252,7 @@ class Crowd:
                 f"slowest {load.slowest * 1000:.0f} ms")
 
     def expect_open(self, count):
-        found = metric(self.server.exposition.read(), "injectd_connections", door="webhook")
+        found = metric(self.server.exposition.read(), "injectd_connections", server="webhook")
         expect("the connections that are open", count, found)
 
     def measure(self, when, connections=0):

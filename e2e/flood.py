@@ -24,7 +24,7 @@ class Flood:
             self.halves.append(connection)
         before = self.refused_connections()
         while self.refused_connections() < before + BEYOND:
-            taken = self.replica.metric("injectd_connections", door="webhook")
+            taken = self.replica.metric("injectd_connections", server="webhook")
             for _ in range(max(most_connections - taken, 0) + BEYOND):
                 self.connections.append(Connection(self.target, self.context))
 
@@ -42,7 +42,7 @@ class Flood:
 
     def count(self, metric, **labels):
         """A counter of the webhook."""
-        return self.replica.metric(metric, door="webhook", **labels)
+        return self.replica.metric(metric, server="webhook", **labels)
 
     def end(self):
         """Sends the other halves, and gives how they were answered."""

@@ -1,7 +1,7 @@
 #!/bin/sh
 # usage: e2e/grpc.sh [KUBE_LAB_DIR [PART…]]
 #
-# Runs grpc_door.py, or parts of it, against a Kubernetes API server of its own (kube-lab). Its
+# Runs grpc_server.py, or parts of it, against a Kubernetes API server of its own (kube-lab). Its
 # clients are made here if they are missing: a Python with grpcio, one in Go, and grpcurl.
 #
 #   KUBE_LAB_DIR  sources of kube-lab, built once if its binary is missing [../shared/kube]
@@ -64,6 +64,6 @@ GO_CLIENT=$dir/go-client
 # Connections that are refused on purpose are no news.
 GRPC_VERBOSITY=NONE
 export INJECTD GRPCURL GO_CLIENT GRPC_VERBOSITY
-"$lab" up "$dir/lab" -- "$python" -B "$here/grpc_door.py" "$@" &
+"$lab" up "$dir/lab" -- "$python" -B "$here/grpc_server.py" "$@" &
 pid=$!
 wait "$pid"

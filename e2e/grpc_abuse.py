@@ -6,7 +6,7 @@ import struct
 import time
 
 from expect import DEADLINE_SECONDS, Failure, expect, expect_in, poll
-from grpc_doors import (
+from grpc_servers import (
     HERE, POD, SERVICE, Requests, Served, expect_refused, expect_served, expect_status, messages,
     request, told,
 )
@@ -129,7 +129,7 @@ class Abuse:
                            {"object": json.dumps({**pod, "kind": "Frobnicator"}).encode()}):
                 found = told(lambda fields=fields: client.inject(**fields))
                 expect("the verdict", "VERDICT_SKIPPED", messages.Verdict.Name(found.verdict))
-        return [messages.SkipReason.Name(it.reason) for it in found.skips]
+        return [skip.reason for skip in found.skips]
 
     def no_message(self):
         """What is no protobuf; prefixes that lie, and a message cut short."""

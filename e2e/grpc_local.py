@@ -1,4 +1,4 @@
-"""Doors that only this machine reaches: loopback, a unix socket; and what is refused at start."""
+"""Servers that only this machine reaches: loopback, a unix socket; and what is refused at start."""
 
 import base64
 import json
@@ -14,7 +14,7 @@ import grpc
 from client import Target, ask
 from dropin import review
 from expect import DEADLINE_SECONDS, Failure, expect, expect_in, poll
-from grpc_doors import (
+from grpc_servers import (
     HERE, POD, SERVICE, Requests, Served, environment, expect_injected, expect_served,
     expect_status, messages, told,
 )
@@ -23,7 +23,7 @@ USAGE = 64
 FAILED = 1
 SERVING, NOT_SERVING = 1, 2
 MODE = 0o600
-# Long enough to see what happens before the door closes.
+# Long enough to see what happens before the server closes.
 DRAIN_SECONDS = 3
 
 
@@ -36,7 +36,7 @@ def run(*command):
 
 
 def patch_of_webhook(served, pod):
-    """The bytes that the webhook door of a process answers for the same object."""
+    """The bytes that the webhook server of a process answers for the same object."""
     target = Target(served.port("webhook"), "localhost", str(served.ca))
     answer, _ = ask(target, review(pod))
     return base64.b64decode(answer["response"]["patch"])
@@ -52,7 +52,7 @@ class Loopback:
 
     def steps(self):
         return {
-            "serve --standalone has a gRPC door on loopback": self.start,
+            "serve --standalone has a gRPC server on loopback": self.start,
             "grpcurl lists its services": self.list,
             "grpcurl describes the service": self.describe,
             "grpcurl injects a pod by reflection": self.inject,
@@ -226,7 +226,7 @@ def expect_exit(command, code, flag):
 
 
 class Refusals:
-    """Doors that would be open to anybody, and flags that do not go together."""
+    """Servers that would be open to anybody, and flags that do not go together."""
 
     def __init__(self, folder):
         self.served = Served(folder / "served")

@@ -1,4 +1,4 @@
-"""Client certificates: whose are let in, on the door of its own and on the webhook's port."""
+"""Client certificates: whose are let in, on the server of its own and on the webhook's port."""
 
 import json
 import subprocess
@@ -6,7 +6,7 @@ import subprocess
 from client import Target, ask, get, metric
 from dropin import patch_of, review
 from expect import DEADLINE_SECONDS, Failure, expect, expect_in, poll
-from grpc_doors import POD, Authority, Served, expect_refused, expect_served
+from grpc_servers import POD, Authority, Served, expect_refused, expect_served
 
 DNS = "controller.example.com"
 SPIFFE = "spiffe://cluster.local/ns/workflows/sa/controller"
@@ -28,7 +28,7 @@ class Certificates:
 
 
 class MutualTls:
-    """A door that asks for certificates."""
+    """A server that asks for certificates."""
 
     def __init__(self, folder):
         self.certificates = Certificates(folder)
@@ -81,7 +81,7 @@ class MutualTls:
 
     def failed_handshakes(self):
         _, text = get(self.served.port("admin"), "/metrics", DEADLINE_SECONDS)
-        return metric(text, "injectd_handshakes_failed_total", door="grpc")
+        return metric(text, "injectd_handshakes_failed_total", server="grpc")
 
     def upper_case(self):
         self.expect_served(self.certificates.known.issue("upper", "DNS:upper.example.com"))
@@ -157,10 +157,10 @@ class OnWebhook:
 
     def start(self):
         self.served.start()
-        expect("whether there is a gRPC door", False, "gRPC door" in self.served.out.read_text())
+        expect("whether there is a gRPC server", False, "gRPC server" in self.served.out.read_text())
 
     def call(self, cert):
-        return self.served.call(door="webhook", cert=cert)
+        return self.served.call(server="webhook", cert=cert)
 
     def webhook(self):
         expect_webhook_serves(self.served)

@@ -1,4 +1,4 @@
-"""End-to-end scenarios of the gRPC door. Started by grpc.sh, inside of kube-lab.
+"""End-to-end scenarios of the gRPC server. Started by grpc.sh, inside of kube-lab.
 
 Not named grpc.py: that is the name of the package that they call it with. Each scenario prints a
 line `ok …`, or `FAILED …` with what was expected and what was found.

@@ -1,4 +1,4 @@
-"""`injectd serve` with a gRPC door, what calls it, and the certificates of both."""
+"""`injectd serve` with a gRPC server, what calls it, and the certificates of both."""
 
 import os
 import queue
@@ -16,8 +16,8 @@ from expect import DEADLINE_SECONDS, Failure, expect, expect_in, poll
 HERE = Path(__file__).parent
 POD = HERE / "clients/pod.json"
 SERVICE = "injectd.v1.Injector"
-# What a door prints at its start, up to its address.
-DOORS = {"webhook": "webhook door: ", "grpc": "gRPC door: ", "admin": "admin door: "}
+# What a server prints at its start, up to its address.
+SERVERS = {"webhook": "webhook server: ", "grpc": "gRPC server: ", "admin": "admin server: "}
 LAST_LINE = "try it: "
 
 sys.path.insert(0, str(HERE / "clients/python"))
@@ -55,7 +55,7 @@ class Authority:
 
 
 class Served:
-    """A process of `injectd serve` on free ports; it prints where its doors are."""
+    """A process of `injectd serve` on free ports; it prints where its servers are."""
 
     def __init__(self, folder, *arguments, grpc_addr="127.0.0.1:0", is_standalone=True,
                  drain_delay="200ms"):
@@ -83,20 +83,20 @@ class Served:
                    self.process.poll())
             expect_in("what it prints", LAST_LINE, self.out.read_text())
 
-        poll("the doors are open", announced)
+        poll("the servers are open", announced)
         return self
 
     def last_words(self):
         return self.log.read_text()[-500:]
 
-    def address(self, door="grpc"):
-        found = re.search(rf"^{DOORS[door]}(\S+)", self.out.read_text(), re.MULTILINE)
+    def address(self, server="grpc"):
+        found = re.search(rf"^{SERVERS[server]}(\S+)", self.out.read_text(), re.MULTILINE)
         if not found:
-            raise Failure(f"no {door} door: {self.out.read_text()!r}")
+            raise Failure(f"no {server} server: {self.out.read_text()!r}")
         return found[1]
 
-    def port(self, door="grpc"):
-        return int(self.address(door).rpartition(":")[2])
+    def port(self, server="grpc"):
+        return int(self.address(server).rpartition(":")[2])
 
     def rss_kib(self):
         status = Path(f"/proc/{self.process.pid}/status").read_text()
@@ -123,12 +123,12 @@ class Served:
 
     def call(self, **how):
         """A client with a connection of its own."""
-        door = how.pop("door", "grpc")
-        return Client(**{"address": self.address(door), "ca": self.ca, **how})
+        server = how.pop("server", "grpc")
+        return Client(**{"address": self.address(server), "ca": self.ca, **how})
 
 
 class Client:
-    """One connection to a gRPC door."""
+    """One connection to a gRPC server."""
 
     def __init__(self, address, ca=None, cert=None, token=None, authority="localhost"):
         options = [

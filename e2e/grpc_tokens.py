@@ -11,7 +11,7 @@ import grpc
 from client import get, metric
 from cluster import collection
 from expect import DEADLINE_SECONDS, Failure, expect, poll
-from grpc_doors import (
+from grpc_servers import (
     Requests, Served, expect_injected, expect_refused, expect_served, messages, request, told,
 )
 from injectd import LINKERD
@@ -207,7 +207,7 @@ class Tokens:
 
     def refused(self):
         _, text = self.admin("/metrics")
-        return {why: metric(text, "injectd_requests_refused_total", reason=why, door="grpc")
+        return {why: metric(text, "injectd_requests_refused_total", reason=why, server="grpc")
                 for why in ("cluster", "deadline", "caller")}
 
     def large_wait(self):

@@ -2,7 +2,7 @@
 
 injectd runs as `proxy-injector`, as a ServiceAccount with exactly Linkerd's ClusterRole. The API
 server gets namespaces, pods and ReplicaSets as plain objects; its controllers stand still, so that
-nothing else happens. Reviews are sent to the webhook's door. Ends with a table of the resident
+nothing else happens. Reviews are sent to the webhook's server. Ends with a table of the resident
 memory.
 """
 

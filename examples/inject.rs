@@ -1,4 +1,4 @@
-//! A program that asks the gRPC door for a sidecar. Start a door, then
+//! Injects a pod with the gRPC API. Start a server, then run the example:
 //!
 //! ```sh
 //! cargo run -- serve --standalone --grpc-addr unix:/tmp/injectd.sock

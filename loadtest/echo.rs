@@ -23,7 +23,7 @@ use hyper::{
 use injectd::{
     metrics::ConnectionMetrics,
     readiness::Readiness,
-    server::{self, Answered, Answers, Bound, Door, Limits, Shutdown, Taken, TooMuch},
+    server::{self, Answered, Answers, Bound, Limits, Server, Shutdown, Taken, TooMuch},
     tls::{self, ClientAuth, Identity},
 };
 
@@ -54,15 +54,15 @@ async fn serve(args: &Args) -> Result<()> {
         ClientAuth::None,
         &tls::HTTP,
     )?));
-    let door = Door::new(tls, Limits::default(), ConnectionMetrics::default());
+    let server = Server::new(tls, Limits::default(), ConnectionMetrics::default());
     let bound = Bound::bind(&args.addr).await?;
     writeln!(
         io::stdout().lock(),
-        "echo door: {} (answers of {} bytes)",
+        "echo server: {} (answers of {} bytes)",
         bound.addr(),
         answer.len()
     )?;
-    bound.serve(door, Echo(answer), Shutdown::at_signals(Readiness::default())?).await;
+    bound.serve(server, Echo(answer), Shutdown::at_signals(Readiness::default())?).await;
     Ok(())
 }
 

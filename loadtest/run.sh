@@ -94,7 +94,7 @@ start() {
         [ $tries -lt 200 ] || die "$name printed no address"
         tries=$((tries + 1))
         sleep 0.05
-        addr=$(sed -n 's/^\(echo\|webhook\) door: \([^ ]*\).*/\2/p' "$work/$name.out")
+        addr=$(sed -n 's/^\(echo\|webhook\) server: \([^ ]*\).*/\2/p' "$work/$name.out")
     done
     eval "${name}_pid=$pid ${name}_addr=$addr"
 }

@@ -1,4 +1,4 @@
-//! The admin door: probes, metrics and a CPU profile, over plain HTTP.
+//! The admin server: probes, metrics and a CPU profile, over plain HTTP.
 //!
 //! The paths are those of Linkerd's controllers (`pkg/admin/admin.go`).
 
@@ -30,50 +30,51 @@ use crate::{
     server::{Addr, Answered, Bound, Socket, plain},
 };
 
-/// Connections that are served at a time: a kubelet, a few Prometheus servers, a person.
+/// Maximum concurrent connections: from a kubelet, a few Prometheus servers, a person.
 const MAX_CONNECTIONS: usize = 256;
-/// Longest wait for a request, and for its answer to be taken: probes must not wait for others.
+/// Timeout for a client to send its request, and to read the response: slow clients must not block
+/// probes.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How often the metrics fold what histograms have seen: until then each review takes 24 bytes.
+/// Interval at which histograms fold their samples; until then each review takes 24 bytes.
 const UPKEEP_INTERVAL: Duration = Duration::from_millis(500);
 
-/// What the admin door tells.
+/// The admin server.
 #[derive(Clone)]
 pub struct Admin {
     /// Whether `/ready` answers 200.
     pub readiness: Readiness,
     /// The body of `/ready` while it answers 200.
     pub ready_text: Arc<ArcSwap<String>>,
-    /// What `/metrics` says.
+    /// The content of `/metrics`.
     pub exporter: Exporter,
-    /// Whether there is `/debug/pprof/profile`.
+    /// Whether `/debug/pprof/profile` is served.
     pub has_profiles: bool,
 }
 
 impl Admin {
-    /// Binds an address and serves on a thread of its own until `shutdown` is done: a kubelet that
-    /// gets no answer ends the process, whatever the others are busy with.
+    /// Binds an address and serves on a separate thread until `shutdown` completes. Probes must be
+    /// answered while all other threads are busy: without an answer the kubelet kills the process.
     ///
     /// # Errors
-    /// When the address cannot be bound, or the system gives no thread.
+    /// When the address cannot be bound, or no thread can be started.
     pub async fn start(
         self,
         addr: String,
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) -> io::Result<Addr> {
         let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
-        let (tell, told) = oneshot::channel();
+        let (sender, receiver) = oneshot::channel();
         let serve = async move {
             match Bound::bind(&addr).await {
                 Ok(bound) => {
-                    drop(tell.send(Ok(bound.addr().clone())));
+                    drop(sender.send(Ok(bound.addr().clone())));
                     self.serve(bound, shutdown).await;
                 }
-                Err(error) => drop(tell.send(Err(error))),
+                Err(error) => drop(sender.send(Err(error))),
             }
         };
         thread::Builder::new().name("admin".to_owned()).spawn(move || runtime.block_on(serve))?;
-        told.await.map_err(io::Error::other)?
+        receiver.await.map_err(io::Error::other)?
     }
 
     async fn serve(self, bound: Bound, shutdown: impl Future<Output = ()>) {
@@ -91,7 +92,7 @@ impl Admin {
             loop {
                 let Socket::Tcp(stream, _) = bound.accept(&failures).await else { continue };
                 let Ok(permit) = Arc::clone(&served).try_acquire_owned() else {
-                    warn!("too many connections at the admin door");
+                    warn!("too many connections at the admin server");
                     continue;
                 };
                 let admin = self.clone();
@@ -121,13 +122,13 @@ impl Admin {
             .keep_alive(false)
             .serve_connection(TokioIo::new(Box::pin(stream)), service);
         if let Err(error) = connection.await {
-            debug!(%error, "connection failed at the admin door");
+            debug!(%error, "connection failed at the admin server");
         }
     }
 
     async fn answer(&self, request: &Request<Incoming>) -> Answered {
         if request.method() != Method::GET && request.method() != Method::HEAD {
-            return plain(StatusCode::METHOD_NOT_ALLOWED, "ask with GET\n");
+            return plain(StatusCode::METHOD_NOT_ALLOWED, "use GET\n");
         }
         match (request.uri().path(), self.has_profiles) {
             ("/ping" | "/live", _) => plain(StatusCode::OK, "pong\n"),

@@ -1,6 +1,6 @@
-//! The command line: what was typed, and which command runs.
+//! Parses the command line, runs the command and turns its error into an exit code.
 //!
-//! Not for the commands themselves: each has its own file.
+//! Each command has its own file.
 
 use std::{
     error::Error,
@@ -23,9 +23,9 @@ mod stream;
 
 /// Wrong usage (`sysexits.h`, `EX_USAGE`).
 const EXIT_USAGE: u8 = 64;
-/// Wrong usage in a program of Go's `flag` package.
+/// Wrong usage, in programs that use Go's `flag` package.
 const EXIT_GO_USAGE: u8 = 2;
-/// Differences were found.
+/// `compare` found differences.
 const EXIT_FINDINGS: u8 = 3;
 
 /// A sidecar injector for large Kubernetes clusters.
@@ -45,13 +45,13 @@ enum Command {
     Compare(compare::Args),
 }
 
-/// Why a command ended without success; both print and tell the exit code.
+/// Why a command failed. The variant decides the exit code.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CommandError {
-    /// Flags that do not go together.
+    /// Invalid flags or environment variables.
     #[error("{0}")]
     Usage(String),
-    /// The same where Linkerd's injector is stood in for: Go's exit code.
+    /// The same for `proxy-injector`, with Go's exit code.
     #[error("{0}")]
     GoUsage(String),
     /// Anything else.
@@ -61,18 +61,18 @@ pub(crate) enum CommandError {
         #[source]
         cause: Box<dyn Error + Send + Sync>,
     },
-    /// Some of the input could not be used; each piece was told already.
+    /// Some of the input could not be used; each problem is printed already.
     #[error("{0}")]
     Incomplete(String),
-    /// What was looked for was found.
+    /// `compare` found differences.
     #[error("{0}")]
     Findings(String),
-    /// Whoever read the output went away.
-    #[error("the output was closed")]
+    /// The reader closed the pipe.
+    #[error("stdout was closed")]
     OutputClosed,
 }
 
-/// Runs the command that the process was started with.
+/// Parses the command line and runs the command.
 #[must_use]
 pub fn main() -> ExitCode {
     let args = match Args::try_parse() {
@@ -87,7 +87,7 @@ pub fn main() -> ExitCode {
         Command::Compare(args) => compare::run(&args),
     };
     match result {
-        // A closed output is what `head` leaves whoever feeds it with.
+        // Not an error: `head` closes the pipe once it has read enough.
         Ok(()) | Err(CommandError::OutputClosed) => ExitCode::SUCCESS,
         Err(error) => {
             let code = match error {
@@ -96,14 +96,14 @@ pub fn main() -> ExitCode {
                 CommandError::Findings(_) => EXIT_FINDINGS,
                 _ => 1,
             };
-            complain(&error);
+            print_error(&error);
             ExitCode::from(code)
         }
     }
 }
 
 fn usage(error: &clap::Error) -> ExitCode {
-    // Nothing can be done about a closed stream here.
+    // A closed stream cannot be reported.
     drop(error.print());
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => ExitCode::SUCCESS,
@@ -111,21 +111,20 @@ fn usage(error: &clap::Error) -> ExitCode {
     }
 }
 
-/// The version as `proxy-injector` reports it: the releases of Linkerd that it stands in for are not
-/// its own version.
+/// The version that `proxy-injector` reports: injectd's own, and the Linkerd releases it supports.
 fn version() -> String {
     let (oldest, newest) = (Release::stable_2_14(), Release::NEWEST);
     format!("injectd-{} (linkerd {oldest} to {newest})", env!("CARGO_PKG_VERSION"))
 }
 
 /// Prints an error and the chain of its causes.
-fn complain(error: &dyn Error) {
-    note(&format!("error: {}", log::with_causes(error)));
+fn print_error(error: &dyn Error) {
+    print_line(&format!("error: {}", log::with_causes(error)));
 }
 
-/// Prints a line for the person at the terminal.
-fn note(line: &str) {
-    // Nothing can be done about a closed stream here.
+/// Prints a line to stderr.
+fn print_line(line: &str) {
+    // A closed stream cannot be reported.
     drop(writeln!(io::stderr(), "{line}"));
 }
 

@@ -1,4 +1,4 @@
-//! A client of the gRPC door, for programs in Rust: messages are those of [`crate::grpc::v1`].
+//! A client of the gRPC server, for programs in Rust: messages are those of [`crate::grpc::v1`].
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -32,44 +32,44 @@ use crate::{
     grpc::v1::injector_client::InjectorClient, server::UNIX_SCHEME, webhook::MAX_BODY_BYTES,
 };
 
-/// How long the door may take to accept a connection.
+/// How long the server may take to accept a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A connection to the gRPC door; cheap to copy.
+/// A connection to the gRPC server; cheap to clone.
 pub type Client = InjectorClient<InterceptedService<Channel, Token>>;
 
-/// What a connection needs: nothing for a socket of this user, a CA for a door with TLS, and what
-/// proves who calls.
+/// Options of a connection. A Unix domain socket of this user needs none. A server with TLS needs a
+/// CA, and a certificate or a token of the caller.
 #[derive(Clone, Default)]
 pub struct Connect {
-    /// Certificates as PEM: those the door's certificate is verified with.
+    /// PEM certificates that verify the server's certificate.
     pub ca: Option<Vec<u8>>,
-    /// The name in the door's certificate, where it is not that of the address.
+    /// The name in the server's certificate, if it differs from the host in the address.
     pub server_name: Option<String>,
     /// The caller's certificate chain and its key, as PEM.
     pub identity: Option<(Vec<u8>, Vec<u8>)>,
-    /// The caller's token; connect anew when it is replaced.
+    /// The caller's token; reconnect when it is replaced.
     pub token: Option<String>,
 }
 
 impl fmt::Debug for Connect {
-    /// Without key and token.
+    /// Omits the key and the token.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Connect").field("server_name", &self.server_name).finish_non_exhaustive()
     }
 }
 
-/// Why there is no connection.
+/// Why a connection failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// The address is none, or nobody answers there.
+    /// The address is not valid, no server answers, or TLS failed.
     #[error("cannot connect to {0}")]
     Transport(String, #[source] tonic::transport::Error),
-    /// The address is of no kind that is known.
+    /// The address has an unknown scheme.
     #[error("{0}: expected https://HOST:PORT or unix:PATH")]
     Address(String),
-    /// The token has characters that no header takes.
-    #[error("the token is none")]
+    /// The token contains characters that are not allowed in a header.
+    #[error("the token contains characters that are not allowed in a header")]
     Token(#[source] tonic::metadata::errors::InvalidMetadataValue),
 }
 
@@ -81,7 +81,7 @@ impl Connect {
     /// Connects to `unix:PATH` or `https://HOST:PORT`.
     ///
     /// # Errors
-    /// When nobody answers there, or TLS does not agree.
+    /// When the address or the token is not valid, no server answers, or TLS fails.
     pub async fn to(&self, addr: &str) -> Result<Client, ConnectError> {
         let failed = |error| ConnectError::Transport(addr.to_owned(), error);
         let token = self.token.as_ref().map(|token| format!("Bearer {token}").parse());
@@ -92,7 +92,7 @@ impl Connect {
         }
         let channel = match addr.strip_prefix(UNIX_SCHEME) {
             Some(path) => {
-                // The address of a socket is the connector's.
+                // The connector dials the socket; this address only names the authority.
                 let endpoint = Endpoint::from_static("http://localhost");
                 let path = path.to_owned();
                 let connector = tower::service_fn(move |_| {

@@ -1,7 +1,7 @@
-//! A Kubernetes cluster: the client, and what of the cluster is known.
+//! A Kubernetes cluster: the client, and caches of objects.
 //!
-//! Namespaces are watched, owners asked for when a pod names them; nothing else is held. Not for
-//! what a review makes of it.
+//! Namespaces are watched; owners are looked up when a pod names them. Not for decisions about
+//! reviews.
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -27,69 +27,69 @@ pub use tokens::Tokens;
 
 /// How long the API server may take to accept a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long it may be silent: longer than a watch lasts.
+/// How long the API server may send nothing: longer than a watch lasts.
 const READ_TIMEOUT: Duration = Duration::from_secs(90);
 
-/// What a lookup leaves of a review's time, at most half of it.
-const REST: Duration = Duration::from_millis(100);
-/// Longest name of an object.
+/// Time reserved for answering after a lookup; at most half of what remains.
+const ANSWER_RESERVE: Duration = Duration::from_millis(100);
+/// Maximum length of an object's name.
 const MAX_NAME: usize = 253;
-/// Shares of a lookup's time that its first questions get; the last one gets the rest.
-const PATIENCE_SHARES: [u32; 2] = [8, 4];
+/// The first attempts of a lookup time out after 1/8 and 1/4 of its limit; the last gets the rest.
+const RETRY_TIMEOUT_DIVISORS: [u32; 2] = [8, 4];
 
-/// Whether the API server could have an object of that name: a DNS subdomain. What is none must not
-/// become part of a path.
+/// Whether `name` is a valid name of an object: a DNS subdomain. Any other text must not become
+/// part of a path.
 #[must_use]
 pub fn is_object_name(name: &str) -> bool {
     let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let bytes = name.as_bytes();
-    let is_bounded = bytes.first().is_some_and(|&it| is_inner(it))
-        && bytes.last().is_some_and(|&it| is_inner(it));
-    let is_known = |&byte: &u8| is_inner(byte) || matches!(byte, b'-' | b'.');
-    is_bounded && name.len() <= MAX_NAME && bytes.iter().all(is_known)
+    let is_bounded = bytes.first().is_some_and(|&byte| is_inner(byte))
+        && bytes.last().is_some_and(|&byte| is_inner(byte));
+    let is_allowed = |&byte: &u8| is_inner(byte) || matches!(byte, b'-' | b'.');
+    is_bounded && name.len() <= MAX_NAME && bytes.iter().all(is_allowed)
 }
 
-/// Why there is no client.
+/// Why the client could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// No pod of a cluster, and no kubeconfig either.
+    /// The process has neither a service account of a pod nor a kubeconfig.
     #[error(
-        "no cluster: neither a service account's files nor a kubeconfig are there; give \
-         --kubeconfig, or --standalone to serve on files"
+        "no cluster: found neither a service account nor a kubeconfig; set --kubeconfig, or \
+         --standalone to serve from files"
     )]
     NoCluster(#[source] InferConfigError),
-    /// The file cannot be used.
-    #[error("the kubeconfig cannot be used")]
+    /// The kubeconfig is not valid.
+    #[error("the kubeconfig is not valid")]
     Kubeconfig(#[source] KubeconfigError),
-    /// The configuration cannot be used.
-    #[error("the API server cannot be talked to")]
+    /// The configuration is not valid.
+    #[error("cannot create a client for the API server")]
     Client(#[source] kube::Error),
 }
 
-/// Why the cluster did not answer.
+/// Why a lookup failed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum LookupError {
-    /// It took too long.
+    /// The API server did not answer in time.
     #[error("the API server did not answer in time")]
     Timeout,
-    /// Too many reviews wait for it already.
+    /// Too many reviews wait for the API server.
     #[error("too many reviews wait for the API server")]
     TooMany,
-    /// It answered something else, or nothing.
-    #[error("the API server did not answer")]
+    /// The API server answered with an error, or not at all.
+    #[error("the request to the API server failed")]
     Failed(#[source] Arc<kube::Error>),
 }
 
-/// What the API server is asked with, and how much of it at a time.
+/// Limits of the lookups in the API server.
 #[derive(Debug)]
 pub struct Lookups {
     waiting: Semaphore,
-    most: usize,
+    max_waiting: usize,
     timeout: Duration,
 }
 
 impl LookupError {
-    /// Whether the API server said nothing at all.
+    /// Whether the API server did not answer at all.
     #[must_use]
     pub fn is_silence(&self) -> bool {
         match self {
@@ -101,10 +101,10 @@ impl LookupError {
 }
 
 impl Lookups {
-    /// So many reviews may wait for the cluster, each so long.
+    /// At most `max_waiting` reviews wait for the API server, each at most `timeout`.
     #[must_use]
-    pub fn new(most: usize, timeout: Duration) -> Self {
-        Self { waiting: Semaphore::new(most), most, timeout }
+    pub fn new(max_waiting: usize, timeout: Duration) -> Self {
+        Self { waiting: Semaphore::new(max_waiting), max_waiting, timeout }
     }
 
     fn begin(&self) -> Result<SemaphorePermit<'_>, LookupError> {
@@ -117,13 +117,13 @@ impl Lookups {
         deadline: Option<Instant>,
     ) -> Result<T, LookupError> {
         let _permit = self.begin()?;
-        let mut patience = self.timeout;
+        let mut limit = self.timeout;
         if let Some(deadline) = deadline {
-            // A little is left for the answer that does without.
+            // Leaves time to answer without the result.
             let rest = deadline.saturating_duration_since(Instant::now());
-            patience = patience.min(rest.saturating_sub(REST).max(rest / 2));
+            limit = limit.min(rest.saturating_sub(ANSWER_RESERVE).max(rest / 2));
         }
-        match timeout(patience, found).await {
+        match timeout(limit, found).await {
             Ok(Ok(found)) => Ok(found),
             Ok(Err(error)) => Err(LookupError::Failed(error)),
             Err(_) => Err(LookupError::Timeout),
@@ -131,24 +131,24 @@ impl Lookups {
     }
 }
 
-/// Asks again, on another connection, when there is no answer for a while: one that is kept alive
-/// may have died in silence.
-async fn patiently<T, E, A>(limit: Duration, ask: impl Fn() -> A) -> Result<T, E>
+/// Retries a slow request on another connection: a kept-alive connection may be dead.
+async fn with_retries<T, E, A>(limit: Duration, request: impl Fn() -> A) -> Result<T, E>
 where
     A: Future<Output = Result<T, E>>,
 {
-    for share in PATIENCE_SHARES {
-        if let Ok(answer) = timeout(limit / share, ask()).await {
+    for divisor in RETRY_TIMEOUT_DIVISORS {
+        if let Ok(answer) = timeout(limit / divisor, request()).await {
             return answer;
         }
     }
-    ask().await
+    request().await
 }
 
-/// A client for the cluster of a kubeconfig, else of the pod that this process runs in.
+/// A client for the cluster of `kubeconfig`; without it, for the cluster that kube infers: that of
+/// the default kubeconfig, or of the pod in which this process runs.
 ///
 /// # Errors
-/// When there is none, or it cannot be talked to.
+/// When no cluster is found, or its configuration is not valid.
 pub async fn client(kubeconfig: Option<&Path>) -> Result<Client, ClientError> {
     let mut config = match kubeconfig {
         None => Config::infer().await.map_err(ClientError::NoCluster)?,

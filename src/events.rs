@@ -1,8 +1,8 @@
-//! Events on the owners of pods: queued by the doors, sent beside the reviews.
+//! Events on the owners of pods: queued by the servers, sent in the background.
 //!
 //! Pods of one owner with the same outcome are one series: an Event whose count rises. A series is
-//! written when it begins, then after pauses that grow, like the rate limit of Go's clients. No
-//! review waits for any of it: what is too much is dropped and counted.
+//! written when it begins, then after growing pauses, like the rate limit of Go's clients. No
+//! review waits for an event; events over a limit are dropped and counted.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -26,35 +26,35 @@ use crate::{
     outcome::{Event, InvolvedObject, Outcome, SkipReasons},
 };
 
-/// Events that wait for their owner to be looked up; upstream drops beyond as many.
+/// Maximum number of events that wait for the lookup of their owner: the same limit as upstream's.
 const MAX_QUEUED: usize = 1000;
-/// Questions, and as many writes, at a time.
+/// Maximum concurrent lookups, and maximum concurrent writes.
 const MAX_AT_WORK: usize = 16;
-/// Series that are remembered.
+/// Maximum number of cached series.
 const MAX_SERIES: u64 = 10_000;
-/// Series that are being written, or pause.
+/// Maximum number of series that are being written or pause.
 const MAX_OPEN: usize = 5000;
-/// As long as API servers keep an event that nobody touches.
+/// Time that an idle series is cached: API servers keep an unchanged event for as long.
 const SERIES_KEPT: Duration = Duration::from_hours(1);
-/// Pause after the first write of a series; it doubles with each.
+/// Pause after the first write of a series; it doubles with each write.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
-/// The longest pause; a series that was quiet for as long begins with the first again.
+/// The longest pause; a series that was idle for as long starts with the first pause again.
 const LAST_PAUSE: Duration = Duration::from_mins(5);
-/// Writes in a row that may fail.
+/// Maximum number of failed writes in a row that are retried.
 const MAX_FAILURES: u32 = 8;
-/// Pause after what will not be taken another time either, or is about nothing.
+/// Pause after a rejected event, or one whose involved object does not exist.
 const REFUSED_PAUSE: Duration = Duration::from_secs(30);
-/// Longest name of an owner in an event's name, which has 17 characters more.
+/// Maximum length of the owner's name in an event's name, which has 17 more characters.
 const MAX_NAME: usize = 230;
 
-/// What doors record events with.
+/// Queues events.
 #[derive(Debug, Clone)]
 pub struct Recorder {
     queue: mpsc::Sender<Event<'static>>,
     metrics: EventMetrics,
 }
 
-/// Sends what was queued.
+/// Sends the queued events.
 #[derive(Debug)]
 struct Sender {
     injector: Arc<Injector>,
@@ -76,7 +76,7 @@ struct Key {
 #[derive(Debug)]
 struct Series {
     key: Key,
-    /// Of the Event.
+    /// Name of the Event.
     name: String,
     begun: String,
     state: Mutex<State>,
@@ -86,7 +86,7 @@ struct Series {
 struct State {
     /// Pods so far.
     count: u32,
-    /// How many of them the Event counts.
+    /// Pods that the written Event counts.
     written: u32,
     is_open: bool,
     pause: Duration,
@@ -94,7 +94,7 @@ struct State {
 }
 
 impl Recorder {
-    /// Sends events for as long as there are recorders.
+    /// Starts a task that sends events until all recorders are dropped.
     #[must_use]
     pub fn start(injector: Arc<Injector>, events: Events, metrics: EventMetrics) -> Self {
         let (queue, mut queued) = mpsc::channel(MAX_QUEUED);
@@ -150,13 +150,13 @@ impl Sender {
         }
     }
 
-    /// Writes a series, and again after each pause in which it grew.
+    /// Writes a series, and writes it again after each pause in which it grew.
     async fn write(&self, series: &Series) {
         let mut failures = 0;
         loop {
             let permit = self.writes.acquire().await;
             let Some(count) = series.unwritten() else { return };
-            // Thousands wait or pause at a time, and none of them carries what a write takes.
+            // Boxed: thousands of sleeping tasks must not each hold the future of a write.
             let written = Box::pin(self.write_once(series, count)).await;
             drop(permit);
             match written {
@@ -174,7 +174,7 @@ impl Sender {
                     self.metrics.failed.increment(1);
                     let (namespace, name) = (&series.key.namespace, &series.name);
                     let error = log::with_causes(&error);
-                    warn!(error, namespace, name, "an event was not sent");
+                    warn!(error, namespace, name, "cannot write an event");
                     return self.forget(series).await;
                 }
             }
@@ -186,7 +186,7 @@ impl Sender {
         let Series { key: Key { namespace, object, reasons }, name, begun, .. } = series;
         if series.is_written() {
             match self.events.count_up(namespace, name, count).await {
-                Err(WriteError::NoEvent) => debug!(namespace, name, "an event is made again"),
+                Err(WriteError::NoEvent) => debug!(namespace, name, "creating an event again"),
                 counted => return counted,
             }
         }
@@ -199,20 +199,20 @@ impl Sender {
         self.events.create(namespace, name, event).await
     }
 
-    /// After a pause the next pod begins a series anew.
+    /// Drops a series after a pause; the next pod starts a new one.
     async fn forget(&self, series: &Series) {
         sleep(REFUSED_PAUSE).await;
         self.series.invalidate(&series.key);
-        // Whoever still has it begins anew, too.
+        // Tasks that still hold the series start over, too.
         *series.state() = State::default();
     }
 }
 
-/// What became of a pod that was added to a series.
+/// The result of adding a pod to a series.
 enum Added {
-    /// The series has to be written.
+    /// The series must be written.
     First(OwnedSemaphorePermit),
-    /// It is counted with those to come.
+    /// The next write of the open series counts the pod.
     Folded,
     /// Too many series are open.
     Dropped,
@@ -240,7 +240,7 @@ impl Series {
         Added::First(permit)
     }
 
-    /// The count to write; `None`, and the series is closed, if it is written.
+    /// The count to write; `None` if it is written already, and the series is then closed.
     fn unwritten(&self) -> Option<u32> {
         let mut state = self.state();
         state.is_open = state.count > state.written;
@@ -255,7 +255,7 @@ impl Series {
         self.state().written = count;
     }
 
-    /// How long nothing is written now.
+    /// The pause before the next write.
     fn pause(&self) -> Duration {
         let mut state = self.state();
         let is_fresh =
@@ -274,15 +274,15 @@ impl Series {
 mod tests {
     use super::*;
 
-    /// What the future of a method takes.
+    /// Size of a method's future.
     fn future_bytes<'a, F: Future>(_: impl Fn(&'a Sender, &'a Series) -> F) -> usize {
         size_of::<F>()
     }
 
     #[test]
-    fn a_series_that_waits_or_pauses_does_not_hold_what_a_write_takes() {
-        let (paused, writing) =
-            (future_bytes(Sender::write), future_bytes(|sender, it| sender.write_once(it, 1)));
+    fn a_series_that_waits_or_pauses_does_not_hold_the_future_of_a_write() {
+        let paused = future_bytes(Sender::write);
+        let writing = future_bytes(|sender, series| sender.write_once(series, 1));
         assert!(paused < 512, "a series that pauses holds {paused} bytes, a write {writing}");
     }
 }

@@ -1,11 +1,11 @@
-//! What Go's standard library and Kubernetes' quantities accept and print, to the letter.
+//! Parses and prints values exactly as Go's standard library and Kubernetes' quantities do.
 //!
-//! Annotation values are written for Go programs: `1_0` is a float, `1.s` is a duration and `k`
-//! is a quantity of nothing. A value that Go takes must not be refused here, and one that Go
-//! refuses must not be taken, so these readers follow Go where Rust's own would differ.
+//! Annotation values are written for Go programs: `1_0` is a float, `1.s` is a duration and `k` is
+//! a quantity of zero. These parsers accept a value if and only if Go does, also where Rust's own
+//! parsers differ.
 //!
-//! Not for numbers of our own (flags, JSON, metrics): use `str::parse` and `serde_json` there.
-//! Not a general port either: only what annotations need is here, and errors carry no reason.
+//! Not for other numbers (JSON, metrics): use `str::parse` and `serde_json` there. Not a general
+//! port: it contains only what annotations need, and errors carry no reason.
 
 pub mod duration;
 pub mod number;

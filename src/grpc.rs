@@ -1,7 +1,7 @@
-//! The gRPC door: the injection core for other components of a control plane.
+//! The gRPC server: the injection core for other components of a control plane.
 //!
-//! HTTP/2 by the same server as the webhook; tonic speaks gRPC. What is asked for is in
-//! `proto/injectd/v1/injectd.proto`. Not for what an answer means: that is the injector's.
+//! [`crate::server`] serves HTTP/2, as for the webhook; tonic implements gRPC. The API is defined
+//! in `proto/injectd/v1/injectd.proto`. Not for decisions: the injector makes them.
 
 use std::{convert::Infallible, fmt, sync::Arc, time::Duration};
 
@@ -43,7 +43,7 @@ mod service;
 
 pub use access::{Access, Callers};
 
-/// Messages and services, generated from `proto/`; `tests/generated.rs` tells when they are stale.
+/// Messages and services, generated from `proto/`; `tests/generated.rs` fails if they are stale.
 #[allow(
     clippy::pedantic,
     clippy::allow_attributes_without_reason,
@@ -62,20 +62,20 @@ use holding::Holding;
 use service::{Call, Ends, Service as InjectorService};
 use v1::injector_server::InjectorServer;
 
-/// What `proto/` describes, for reflection.
+/// File descriptors of `proto/`, for reflection.
 const DESCRIPTORS: &[u8] = include_bytes!("grpc/injectd.v1.bin");
-/// The name of the service, which is also that of its health.
+/// The name of the service, also in health checks.
 const SERVICE: &str = <InjectorServer<InjectorService> as NamedService>::NAME;
-/// Life of a connection, and of a stream: who may call is asked again after it.
+/// Maximum age of a connection and of a stream, so that access is checked again.
 pub const MAX_AGE: Duration = Duration::from_mins(10);
-/// The method that has no end of its own.
+/// The streaming method: the server does not time out its calls.
 const STREAM: &str = "/InjectStream";
-/// Largest message of health and reflection.
+/// Maximum size of a message to health and reflection.
 const SMALL_MESSAGE_BYTES: usize = 16 << 10;
-/// Every caller may ask for it.
+/// Prefix of the health service's paths, which need no access.
 const HEALTH: &str = "/grpc.health.v1.Health/";
 
-/// The services of the gRPC door.
+/// The services of the gRPC server.
 #[derive(Clone)]
 pub struct Grpc {
     injector: InjectorServer<InjectorService>,
@@ -102,20 +102,29 @@ impl fmt::Debug for Grpc {
     }
 }
 
+/// The life of the process: its readiness, and its shutdown.
+#[derive(Debug, Clone)]
+pub struct Life {
+    /// Whether the process is ready.
+    pub readiness: Readiness,
+    /// When it stops.
+    pub shutdown: Shutdown,
+}
+
 impl Grpc {
-    /// A door to the injector for callers with access.
+    /// The services, for callers that `access` allows.
     ///
     /// # Panics
-    /// Never: the descriptors are those of `proto/`.
+    /// Never: the built-in descriptors are valid.
     #[must_use]
     pub fn new(
         injector: Arc<Injector>,
         limits: &Limits,
         observer: Observer,
         access: Arc<Access>,
-        readiness: Readiness,
-        shutdown: Shutdown,
+        life: Life,
     ) -> Self {
+        let Life { readiness, shutdown } = life;
         let (reporter, health) = tonic_health::server::health_reporter();
         tokio::spawn(follow(readiness, reporter, closing(&shutdown, limits)));
         let observer = Arc::new(observer);
@@ -151,7 +160,7 @@ impl Grpc {
         }
     }
 
-    /// The same services, for callers with another access.
+    /// The same services with another access policy.
     #[must_use]
     pub fn with_access(self, access: Access) -> Self {
         Self { access: Arc::new(access), ..self }
@@ -200,7 +209,7 @@ impl Grpc {
     }
 }
 
-/// What a service answers that is always ready and never fails.
+/// The response of a service that cannot fail.
 async fn infallible<T>(answered: impl Future<Output = Result<T, Infallible>>) -> T {
     match answered.await {
         Ok(response) => response,
@@ -208,11 +217,11 @@ async fn infallible<T>(answered: impl Future<Output = Result<T, Infallible>>) ->
     }
 }
 
-/// Done when what has no end of its own has to end.
+/// Completes when streams and health checks must end.
 fn closing(shutdown: &Shutdown, limits: &Limits) -> BoxFuture<'static, ()> {
     let (mut shutdown, delay) = (shutdown.clone(), limits.drain_delay);
     async move {
-        // As for the doors: a person who waits does not wait for others to learn of it.
+        // As in the servers, SIGINT skips the drain delay.
         if shutdown.begun().await == Signalled::ToTerminate {
             sleep(delay).await;
         }
@@ -220,15 +229,14 @@ fn closing(shutdown: &Shutdown, limits: &Limits) -> BoxFuture<'static, ()> {
     .boxed()
 }
 
-/// Tells who asks for health what probes are told, until the door closes.
+/// Keeps the health status equal to the readiness until the server closes.
 async fn follow(
     readiness: Readiness,
     mut reporter: HealthReporter,
     closing: BoxFuture<'static, ()>,
 ) {
-    let told = tell(&readiness, &reporter);
     tokio::select! {
-        never = told => match never {},
+        never = report_readiness(&readiness, &reporter) => match never {},
         () = closing => {}
     }
     for name in ["", SERVICE] {
@@ -236,7 +244,7 @@ async fn follow(
     }
 }
 
-async fn tell(readiness: &Readiness, reporter: &HealthReporter) -> Infallible {
+async fn report_readiness(readiness: &Readiness, reporter: &HealthReporter) -> Infallible {
     loop {
         let is_ready = readiness.is_ready();
         let status = if is_ready { ServingStatus::Serving } else { ServingStatus::NotServing };
@@ -266,7 +274,7 @@ impl Answers for Grpc {
             TooMuch::Connections => Failure::overloaded("too many connections"),
             TooMuch::Requests => {
                 metrics.refused(Refused::Requests);
-                Failure::overloaded("too many requests at a time")
+                Failure::overloaded("too many concurrent requests")
             }
             TooMuch::Header => {
                 metrics.refused(Refused::Header);

@@ -1,9 +1,9 @@
-//! The way of a review, in order. The file to read first.
+//! The steps of a review, in order. Read this file first.
 //!
 //! Decode, namespace, decide, workload, template, render, encode. Only the two lookups may wait;
 //! everything else is synchronous and pure.
 
-use std::{borrow::Cow, sync::Arc};
+use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use tokio::time::Instant;
@@ -11,19 +11,18 @@ use tokio::time::Instant;
 use crate::{
     cluster::LookupError,
     linkerd::{
-        annotations::Annotation,
+        annotate::opaque_ports_patch,
         decide, events,
         overrides::Overrides,
         render::{Injection, OpaquePorts},
         snapshot::Snapshot,
     },
-    metrics::CacheMetrics,
     namespaces::{Annotations, NamespaceError, Namespaces},
     outcome::{
         Event, InvolvedObject, Outcome, Regarding, SkipReasons, Verdict, Warnings, Workload,
-        bounded_denial, bounded_name,
+        bounded_name,
     },
-    patch::{Reply, Segment, Sink, write_add, write_add_string},
+    patch::PatchBuffer,
     pod::{Kind, Metadata, Object, POD_TEMPLATE_HASH, Spec, Text},
     review::{self, DecodeError, Request, Subject},
     workloads::Workloads,
@@ -33,33 +32,32 @@ mod owner;
 
 use self::owner::owner_kind;
 
-/// How a denial begins for an object with a wrong type in a field that is read.
+/// Start of the denial of an object with a wrong type in a field that injection reads.
 pub const UNREADABLE_OBJECT: &str = "the object cannot be understood";
 
-/// The injection core: what every door calls.
+/// The injection core, which every server calls.
 #[derive(Debug)]
 pub struct Injector {
     snapshot: ArcSwap<Snapshot>,
     namespaces: Namespaces,
     workloads: Workloads,
-    template_metrics: CacheMetrics,
 }
 
-/// Why a review got no answer.
+/// Why a review failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReviewError {
-    /// There is nobody to answer.
+    /// The body is not a review with a uid, so no response can be addressed.
     #[error(transparent)]
     Decode(#[from] DecodeError),
-    /// The annotations of the namespace are not known.
-    #[error("the annotations of namespace {0:?} are not known")]
+    /// The lookup of the namespace failed.
+    #[error("cannot look up the annotations of namespace {0:?}")]
     Cluster(String, #[source] LookupError),
-    /// The owner of the pod is not known, and is not looked for.
-    #[error("the owner {0:?} is not known")]
+    /// Too many reviews wait for the lookup of owners.
+    #[error("cannot look up the owner {0:?}")]
     Owner(String, #[source] LookupError),
 }
 
-/// An answer, and what became of the review.
+/// The answer to a review, and its outcome.
 #[derive(Debug)]
 pub struct Answer<'a> {
     /// The `AdmissionReview` to send back, as JSON.
@@ -68,53 +66,47 @@ pub struct Answer<'a> {
     pub outcome: Outcome<'a>,
 }
 
-/// What the caller of a door knows better than the cluster.
+/// Facts that the caller supplies in place of lookups, and its deadline.
 #[derive(Debug, Default)]
-pub struct Known<'a> {
-    /// Annotations of the namespace, those that matter at least.
+pub struct CallerFacts<'a> {
+    /// Annotations of the namespace, at least those that injection reads.
     pub namespace_annotations: Option<Annotations>,
-    /// What an injected pod is labelled after.
+    /// The workload for the labels of an injected pod.
     pub workload: Option<Workload<'a>>,
+    /// When the caller stops waiting: an owner whose lookup takes longer is derived from the pod's
+    /// labels.
+    pub deadline: Option<Instant>,
 }
 
 impl Injector {
-    /// An injector that serves with this configuration.
+    /// An injector with this configuration.
     #[must_use]
     pub fn new(snapshot: Snapshot, namespaces: Namespaces, workloads: Workloads) -> Self {
-        let snapshot = ArcSwap::from_pointee(snapshot);
-        Self { snapshot, namespaces, workloads, template_metrics: CacheMetrics::default() }
+        Self { snapshot: ArcSwap::from_pointee(snapshot), namespaces, workloads }
     }
 
-    /// The same injector, which counts what its cache of templates finds.
-    #[must_use]
-    pub fn counting(self, template_metrics: CacheMetrics) -> Self {
-        Self { template_metrics, ..self }
-    }
-
-    /// The configuration in force.
+    /// The configuration in use.
     #[must_use]
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.snapshot.load_full()
     }
 
-    /// Swaps the configuration; reviews under way keep the one they began with.
+    /// Replaces the configuration; reviews in flight keep theirs.
     pub fn replace_snapshot(&self, snapshot: Snapshot) {
         self.snapshot.store(Arc::new(snapshot));
     }
 
-    /// Tells how much is kept of everything; to be called now and then.
-    pub async fn tell_entries(&self) {
-        self.template_metrics.keep(self.snapshot().template_count());
+    /// Updates the cache-size gauges of the lookups; call it periodically.
+    pub async fn record_cache_sizes(&self) {
         if let Namespaces::Watched(namespaces) = &self.namespaces {
-            namespaces.tell_entries().await;
+            namespaces.record_cache_size().await;
         }
         if let Workloads::Asked(owners) = &self.workloads {
-            owners.tell_entries().await;
+            owners.record_cache_size().await;
         }
     }
 
-    /// The object that an event is sent to: the root owner, if it is of a kind that gets events and
-    /// is there.
+    /// The involved object of an event: the root owner, if its kind gets events and it exists.
     pub async fn involved_object<'a>(&'a self, event: &Event<'a>) -> Option<InvolvedObject<'a>> {
         let workload = match &event.regarding {
             Regarding::Workload(workload) => workload.clone(),
@@ -124,8 +116,8 @@ impl Injector {
             }
         };
         let (api_version, kind) = events::involved_kind(&workload.kind)?;
-        let is_there = self.workloads.has(&event.namespace, kind, &workload.name);
-        (is_there && !workload.name.is_empty()).then_some(InvolvedObject {
+        let exists = self.workloads.has(&event.namespace, kind, &workload.name);
+        (exists && !workload.name.is_empty()).then_some(InvolvedObject {
             api_version,
             kind,
             name: workload.name,
@@ -136,14 +128,13 @@ impl Injector {
     /// Answers a review.
     ///
     /// # Errors
-    /// When the body is no review: there is nobody to answer. When the cluster does not tell what
-    /// the answer depends on: the review is worth another try.
+    /// When the body is not a review: no response can be addressed. When a lookup fails: a retry
+    /// may succeed.
     pub async fn review<'a>(&'a self, body: &'a [u8]) -> Result<Answer<'a>, ReviewError> {
         self.review_by(None, body).await
     }
 
-    /// Answers a review in time: at `deadline`, an owner that the cluster has not told is derived
-    /// from the pod's labels.
+    /// Answers a review by the caller's deadline.
     ///
     /// # Errors
     /// As [`Injector::review`].
@@ -153,54 +144,39 @@ impl Injector {
         body: &'a [u8],
     ) -> Result<Answer<'a>, ReviewError> {
         let request = review::decode(body)?;
-        let mut response = review::Response::new(&request);
-        let outcome = self.answer(&request, Known::default(), deadline, &mut response).await?;
-        Ok(Answer { body: response.end(&outcome), outcome })
+        let mut patch = review::patch_buffer();
+        let facts = CallerFacts { deadline, ..CallerFacts::default() };
+        let outcome = self.answer(&request, facts, &mut patch).await?;
+        Ok(Answer { body: review::encode(&request, &outcome, patch), outcome })
     }
 
-    /// Answers a request for a door with a wire format of its own.
+    /// Decides about a request and writes its patch, for a server with its own wire format.
     ///
     /// # Errors
-    /// When the cluster does not tell what the answer depends on.
+    /// When a lookup fails.
     pub async fn answer<'a>(
         &'a self,
         request: &Request<'a>,
-        known: Known<'a>,
-        deadline: Option<Instant>,
-        reply: &mut impl Reply,
+        facts: CallerFacts<'a>,
+        patch: &mut PatchBuffer,
     ) -> Result<Outcome<'a>, ReviewError> {
         let snapshot = self.snapshot.load_full();
         let mut outcome = Outcome::of(request, &snapshot);
-        match &request.subject {
-            Subject::Absent => reply.allow(),
+        let object = match &request.subject {
+            Subject::Object(object) => object,
+            Subject::Absent => return Ok(outcome),
             Subject::Unreadable(error) => {
-                let reason = format!("{UNREADABLE_OBJECT}: {error}");
-                deny(reply, &mut outcome, reason.into());
+                outcome.deny(format!("{UNREADABLE_OBJECT}: {error}").into());
+                return Ok(outcome);
             }
-            Subject::Object(object) => {
-                let review = Review { request, object, snapshot: &snapshot };
-                self.review_object(review, known, deadline, reply, &mut outcome).await?;
-            }
-        }
-        Ok(outcome)
-    }
-
-    async fn review_object<'a>(
-        &'a self,
-        review: Review<'_, 'a>,
-        known: Known<'a>,
-        deadline: Option<Instant>,
-        reply: &mut impl Reply,
-        outcome: &mut Outcome<'a>,
-    ) -> Result<(), ReviewError> {
-        let Review { request, object, snapshot } = review;
-        let namespace = match known.namespace_annotations {
+        };
+        let namespace = match facts.namespace_annotations {
             Some(annotations) => annotations,
             None => match self.namespaces.lookup(&request.namespace).await {
                 Ok(annotations) => annotations,
                 Err(error @ NamespaceError::NotFound(_)) => {
-                    deny(reply, outcome, error.to_string().into());
-                    return Ok(());
+                    outcome.deny(error.to_string().into());
+                    return Ok(outcome);
                 }
                 Err(NamespaceError::Unknown(namespace, error)) => {
                     return Err(ReviewError::Cluster(namespace, error));
@@ -212,37 +188,37 @@ impl Injector {
         let workload = (request.kind != Kind::Pod).then_some(&object.metadata.annotations);
         let namespace = namespace.iter().map(|(key, value)| (key.as_str(), value.as_str()));
         let overrides = snapshot.overrides(annotations, workload, namespace);
-        outcome.reasons = snapshot.decider.decide(pod.map(|(_, spec)| spec), &overrides);
         outcome.annotation_at = decide::annotation_at(&overrides);
+        outcome.reasons =
+            snapshot.decider.decide(request.kind, pod.map(|(_, spec)| spec), &overrides);
+        let review = Review { request, object, snapshot: &snapshot, overrides: &overrides };
         match pod {
             Some(pod) if outcome.reasons.is_empty() => {
-                let workload = match known.workload {
+                let workload = match facts.workload {
                     Some(workload) => Some(workload),
-                    None => self.workload_of(request, object, deadline).await?,
+                    None => self.workload_of(request, object, facts.deadline).await?,
                 };
-                if let Some(workload) = &workload {
-                    outcome.owner_kind = owner_kind(&workload.kind);
-                }
-                review.inject(pod, workload, &overrides, &self.template_metrics, reply, outcome);
+                review.inject(pod, workload, patch, &mut outcome);
             }
             _ => {
                 if request.kind == Kind::Pod {
-                    let known = known.workload.as_ref();
+                    let known = facts.workload.as_ref();
                     outcome.owner_kind = self.kind_of_skipped_owner(request, object, known).await;
                 }
-                review.leave_alone(&overrides, reply, outcome);
+                review.leave_alone(patch, &mut outcome);
             }
         }
-        Ok(())
+        Ok(outcome)
     }
 }
 
-/// A review of an object, in the configuration that was in force when it began.
+/// A review of an object, with the configuration that was in use when it began.
 #[derive(Clone, Copy)]
 struct Review<'r, 'a> {
     request: &'r Request<'a>,
     object: &'r Object<'a>,
     snapshot: &'r Snapshot,
+    overrides: &'r Overrides<'r>,
 }
 
 impl<'a> Review<'_, 'a> {
@@ -250,19 +226,20 @@ impl<'a> Review<'_, 'a> {
         self,
         (metadata, spec): (&Metadata<'a>, &Spec<'a>),
         workload: Option<Workload<'a>>,
-        overrides: &Overrides<'_>,
-        metrics: &CacheMetrics,
-        reply: &mut impl Reply,
+        patch: &mut PatchBuffer,
         outcome: &mut Outcome<'a>,
     ) {
-        let Self { request, object, snapshot } = self;
-        let compiled = snapshot.template(overrides, request.kind.path_prefix(), metrics);
+        let Self { request, object, snapshot, overrides } = self;
+        if let Some(workload) = &workload {
+            outcome.owner_kind = owner_kind(&workload.kind);
+        }
+        let (compiled, lookup) = snapshot.template(overrides, request.kind.path_prefix());
+        outcome.template = Some(lookup);
         outcome.warnings.clone_from(&compiled.warnings);
         let template = match &compiled.template {
             Ok(template) => template,
-            Err(denial) => return deny(reply, outcome, denial.clone()),
+            Err(denial) => return outcome.deny(denial.clone()),
         };
-        let is_own = overrides.is_own(Annotation::OpaquePorts);
         let injection = Injection {
             snapshot,
             kind: request.kind,
@@ -274,84 +251,36 @@ impl<'a> Review<'_, 'a> {
                 Kind::Pod => &request.namespace,
                 _ => &object.metadata.namespace,
             },
-            opaque_ports: &OpaquePorts::of(snapshot, spec, overrides, is_own),
+            opaque_ports: &OpaquePorts::of(snapshot, spec, overrides),
         };
-        let mut patch = reply.begin_patch(template.base64_len + 2048);
-        template.render(injection, &mut patch, &mut outcome.warnings);
-        drop(patch);
-        reply.end_patch();
+        template.render(injection, patch, &mut outcome.warnings);
         outcome.verdict = Verdict::Injected;
         let regarding = workload.map(Regarding::Workload);
-        outcome.event = regarding.and_then(|it| self.event(it, outcome.reasons));
+        outcome.event = regarding.and_then(|regarding| self.event(regarding, outcome.reasons));
     }
 
-    /// Without a sidecar; at most with the opaque-ports annotation, which every mesh member heeds.
-    fn leave_alone(
-        self,
-        overrides: &Overrides<'_>,
-        reply: &mut impl Reply,
-        outcome: &mut Outcome<'a>,
-    ) {
-        let metadata = &self.object.metadata;
-        let hash = metadata.labels.get(POD_TEMPLATE_HASH);
-        let regarding = metadata.owner().cloned().map(|owner| Regarding::owner(owner, hash));
-        outcome.event = regarding.and_then(|it| self.event(it, outcome.reasons));
-        let Some(ports) = self.opaque_ports_to_add(overrides) else {
-            if self.request.kind == Kind::Pod {
-                outcome.verdict = Verdict::Skipped;
-            }
-            return reply.allow();
-        };
-        outcome.verdict = Verdict::Annotated;
-        let segment = annotation_patch(metadata.annotations.is_empty(), &ports);
-        reply.begin_patch(segment.base64_len()).segment(&segment);
-        reply.end_patch();
-    }
-
-    /// `inject.go`, `CreateOpaquePortsPatch`.
-    fn opaque_ports_to_add<'o>(self, overrides: &Overrides<'o>) -> Option<Cow<'o, str>> {
-        let Self { request, object, snapshot } = self;
-        if overrides.is_own(Annotation::OpaquePorts) {
-            return None;
+    /// Adds no sidecar; at most the opaque-ports annotation, which every proxy of the mesh reads.
+    fn leave_alone(self, patch: &mut PatchBuffer, outcome: &mut Outcome<'a>) {
+        let Self { request, object, snapshot, overrides } = self;
+        let hash = object.metadata.labels.get(POD_TEMPLATE_HASH);
+        let regarding = object.metadata.owner().cloned().map(|owner| Regarding::owner(owner, hash));
+        outcome.event = regarding.and_then(|regarding| self.event(regarding, outcome.reasons));
+        if let Some(segment) = opaque_ports_patch(snapshot, request.kind, object, overrides) {
+            outcome.verdict = Verdict::Annotated;
+            patch.begin(segment.base64_len());
+            patch.segment(&segment);
+        } else if request.kind == Kind::Pod {
+            outcome.verdict = Verdict::Skipped;
         }
-        if let Some(ports) = overrides.of_namespace(Annotation::OpaquePorts) {
-            return Some(Cow::Borrowed(ports));
-        }
-        let defaults = &snapshot.default_opaque_ports;
-        let ports = match request.kind {
-            Kind::Pod => defaults.of_pod(snapshot.port_rules, &object.spec.pod),
-            Kind::Service => defaults.of_service(&object.spec.other.ports),
-            Kind::Workload(_) | Kind::CronJob | Kind::Other => return None,
-        };
-        (!ports.is_empty()).then_some(Cow::Owned(ports))
     }
 
-    /// Events are for the owners of pods that are going to be stored.
+    /// The event on the owner, if the object is a pod that will be stored.
     fn event(self, regarding: Regarding<'a>, reasons: SkipReasons) -> Option<Event<'a>> {
         let is_due = self.request.kind == Kind::Pod && !self.request.dry_run;
         let namespace = self.request.namespace.clone();
         let event = Event { namespace, regarding, reasons };
         (is_due && event.is_bounded()).then_some(event)
     }
-}
-
-fn annotation_patch(is_first: bool, ports: &str) -> Segment {
-    let mut patch = b"[".to_vec();
-    if is_first {
-        write_add(&mut patch, "", "/metadata/annotations", b"{}");
-        patch.push(b',');
-    }
-    let key = Annotation::OpaquePorts.key();
-    write_add_string(&mut patch, "", "/metadata/annotations", key, ports);
-    patch.push(b']');
-    Segment::new(patch)
-}
-
-fn deny(reply: &mut impl Reply, outcome: &mut Outcome<'_>, reason: Cow<'static, str>) {
-    let reason = bounded_denial(reason);
-    reply.deny(&reason);
-    outcome.verdict = Verdict::Denied;
-    outcome.denial = Some(reason);
 }
 
 impl<'a> Outcome<'a> {
@@ -377,6 +306,7 @@ impl<'a> Outcome<'a> {
             reasons: SkipReasons::default(),
             denial: None,
             warnings: Warnings::default(),
+            template: None,
             event: None,
             generation: snapshot.generation,
             release: snapshot.release,

@@ -1,6 +1,6 @@
-//! JSON as text: reading in place what is asked for, and writing tokens into a byte buffer.
+//! JSON as text: reads values in place, and writes tokens into a byte buffer.
 //!
-//! Not for structure that is written: [`crate::patch::Writer`] knows about commas.
+//! Not for writing lists and objects: [`crate::patch::Writer`] does that.
 
 mod reader;
 mod scan;
@@ -11,7 +11,7 @@ pub use scan::Nesting;
 /// Appends `text` as a JSON string token, quotes included.
 ///
 /// # Panics
-/// Never: memory takes any string.
+/// Never: any string can be serialised into memory.
 pub fn write_string(out: &mut Vec<u8>, text: &str) {
     if scan::is_plain(text.as_bytes()) {
         out.push(b'"');

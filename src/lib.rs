@@ -1,8 +1,8 @@
-//! injectd puts sidecars into pods: the library behind the command of the same name.
+//! injectd injects sidecars into pods: the library behind the `injectd` command.
 //!
-//! The modules in the order a review meets them; each uses only what comes below it. A second
-//! mesh will stand beside [`linkerd`]. Life of a review:
-//! `ARCHITECTURE.md`.
+//! The modules are listed in the order in which a review passes through them; each module uses only
+//! modules below it. A second mesh gets its own module beside [`linkerd`]. `ARCHITECTURE.md`
+//! describes the life of a review.
 
 pub mod cli;
 pub mod client;

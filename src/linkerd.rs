@@ -1,11 +1,12 @@
-//! Linkerd: what belongs to this mesh and to no other.
+//! Everything specific to Linkerd.
 //!
-//! On the way of a review: [`overrides`] layers the annotations, [`decide`] decides, [`snapshot`]
-//! has the template for the overrides ([`settings`] → [`template`]), [`render`] fills it.
-//! Not for wire formats, caches of cluster objects or doors: a second mesh shares those.
+//! For a review, [`overrides`] layers the annotations, [`decide`] decides, [`snapshot`] finds or
+//! compiles the template for the overrides ([`settings`] → [`template`]), and [`render`] fills it.
+//! Wire formats, caches of cluster objects and servers are elsewhere: a second mesh shares them.
 
 use std::borrow::Cow;
 
+pub mod annotate;
 pub mod annotations;
 pub mod decide;
 pub mod differences;
@@ -24,8 +25,8 @@ pub mod values;
 
 mod parameters;
 
-/// Removes the text that Go's templates print for nothing: upstream's renderer deletes it from
-/// annotations and labels, wherever it comes from (`linkerd.md` §7-16).
+/// Removes `<no value>`, which Go's templates print for missing values. Upstream's renderer deletes
+/// it from annotations and labels, whatever its origin (`docs/linkerd/injection.md` §7-16).
 fn no_value(text: &str) -> Cow<'_, str> {
     const NO_VALUE: &str = "<no value>";
     if text.contains(NO_VALUE) {

@@ -1,9 +1,9 @@
-//! The log: a line per event on stderr, as logrus writes it, text or JSON.
+//! The log: a line per event on stderr in the format of logrus, as text or JSON.
 //!
-//! Lines are collected and written by a thread of their own, a hundred times a second at most: no
-//! review waits for whoever reads the log. What he does not read is dropped, and counted.
+//! A separate thread writes the collected lines, at most a hundred times a second, so that no
+//! review waits for the reader of stderr. Lines beyond the buffer are dropped and counted.
 //!
-//! Not for what is worth a line: that is said where it happens.
+//! Not for the choice of events: each module logs its own.
 
 use std::{
     cell::RefCell,
@@ -35,49 +35,49 @@ mod strings;
 
 use self::strings::{write_json, write_text};
 
-/// How long lines may wait for more to come.
+/// Time for which lines are collected before they are written.
 const LINGER: Duration = Duration::from_millis(10);
-/// How long the end of the process waits for the last lines to be read.
-const LAST_WORDS_TIMEOUT: Duration = Duration::from_secs(1);
-/// Room for lines that wait; a reader who is that far behind does not get the rest.
+/// Timeout for writing the last lines when the process ends.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
+/// Size of the buffer for waiting lines; lines beyond it are dropped.
 const MAX_WAITING_BYTES: usize = 1 << 20;
-/// Longest value of a field, in bytes: a caller may name its objects at any length, and a line is
-/// for finding them. Messages are the program's own and stay whole.
+/// Maximum length of a field's value, in bytes: callers may give their objects names of any length.
+/// Messages are the program's own and stay whole.
 const MAX_FIELD_BYTES: usize = 4 << 10;
 
 /// The field that tracing keeps an event's message in.
 const MESSAGE: &str = "message";
 
-/// How a line is written.
+/// The format of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
-    /// `time="…" level=info msg=… key=value`
+    /// Text in the format of logrus: time="…" level=info msg=… key=value
     #[value(name = "plain")]
     Text,
-    /// `{"level":"info","msg":"…","time":"…"}`
+    /// One JSON object per line: {"level":"info","msg":"…","time":"…"}
     Json,
 }
 
-/// Writes what still waits when it is dropped.
+/// Writes the waiting lines when it is dropped.
 #[derive(Debug)]
-#[must_use = "the log ends with it"]
+#[must_use = "dropping it ends the log"]
 pub struct Guard(Arc<Waiting>);
 
-/// Why there is no log.
+/// Why the log could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The filter is none.
+    /// The filter is not valid.
     #[error("expected a level, or levels like info,hyper=debug")]
     Filter(#[source] ParseError),
-    /// There is one already.
+    /// The log was started before.
     #[error("the log was started before")]
     Twice(#[source] TryInitError),
-    /// No thread to write it.
-    #[error("cannot start a thread")]
+    /// The thread that writes the log could not be started.
+    #[error("cannot start the log's thread")]
     Thread(#[source] io::Error),
 }
 
-/// Lines on their way to stderr.
+/// Lines that wait to be written to stderr.
 #[derive(Debug, Default)]
 struct Waiting {
     lines: Mutex<Lines>,
@@ -95,7 +95,7 @@ struct Lines {
 /// Starts the log; `filter` is a level, or levels by module.
 ///
 /// # Errors
-/// When the filter cannot be read, or the log was started before.
+/// When the filter is not valid, the log was started before, or no thread can be started.
 pub fn start(filter: &str, format: Format) -> Result<Guard, StartError> {
     let filter: Targets = filter.parse().map_err(StartError::Filter)?;
     let waiting = Arc::new(Waiting::default());
@@ -118,8 +118,8 @@ impl Drop for Guard {
         waiting.changed.notify_all();
         let lines = waiting.lock();
         let is_unfinished = |lines: &mut Lines| !lines.is_finished;
-        // Whoever does not read the log does not keep the process either.
-        drop(waiting.changed.wait_timeout_while(lines, LAST_WORDS_TIMEOUT, is_unfinished));
+        // A reader that does not read stderr must not keep the process from ending.
+        drop(waiting.changed.wait_timeout_while(lines, FLUSH_TIMEOUT, is_unfinished));
     }
 }
 
@@ -142,7 +142,7 @@ impl Waiting {
         }
     }
 
-    /// Writes until the log is closed and nothing waits.
+    /// Writes until the log is closed and no line waits.
     fn write_to(&self, mut out: impl io::Write, format: Format) {
         let mut text = Vec::new();
         loop {
@@ -150,17 +150,17 @@ impl Waiting {
             let is_idle = |lines: &mut Lines| lines.text.is_empty() && !lines.is_closed;
             let lines = self.changed.wait_while(lines, is_idle);
             let lines = lines.unwrap_or_else(PoisonError::into_inner);
-            // Until it is closed, or for the time of lingering.
+            // Collects lines for `LINGER`, or until the log is closed.
             let lines = self.changed.wait_timeout_while(lines, LINGER, |lines| !lines.is_closed);
             let (mut lines, _) = lines.unwrap_or_else(PoisonError::into_inner);
             mem::swap(&mut lines.text, &mut text);
             let dropped = mem::take(&mut lines.dropped);
             let is_closed = lines.is_closed;
             drop(lines);
-            // Nothing can be done about a closed stream here.
+            // A closed stderr cannot be reported anywhere.
             drop(out.write_all(&text));
             if dropped > 0 {
-                let message = format!("{dropped} lines of the log were dropped: nobody read them");
+                let message = format!("dropped {dropped} log lines: stderr was not read in time");
                 let mut line = Line { message, ..Line::default() };
                 drop(out.write_all(line.finish(Level::WARN, format)));
             }
@@ -173,7 +173,7 @@ impl Waiting {
     }
 }
 
-/// Makes lines of events.
+/// Formats events as lines.
 struct LineLayer {
     waiting: Arc<Waiting>,
     format: Format,
@@ -186,7 +186,7 @@ thread_local! {
 impl<S: Subscriber> Layer<S> for LineLayer {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         LINE.with(|line| {
-            // Taken only if a value logs while it is written.
+            // Already borrowed only if a value logs while it is formatted.
             if let Ok(mut line) = line.try_borrow_mut() {
                 line.read(event, self.format);
                 self.waiting.push(line.finish(*event.metadata().level(), self.format));
@@ -195,14 +195,14 @@ impl<S: Subscriber> Layer<S> for LineLayer {
     }
 }
 
-/// One line in the making; its buffers are used again.
+/// The line that is being formatted; its buffers are reused.
 #[derive(Debug, Default)]
 struct Line {
     message: String,
-    /// Fields as they are going to be written, each with what separates it from what is before.
+    /// The formatted fields, each after its separator.
     fields: Vec<u8>,
     value: String,
-    /// The second of the last line, since the epoch and as it is written.
+    /// The second of the last line, since the epoch; `time` is its text.
     second: u64,
     time: String,
     whole: Vec<u8>,
@@ -221,7 +221,7 @@ impl Line {
         if *second != now || time.is_empty() {
             *second = now;
             time.clear();
-            // Seconds are enough, as for logrus.
+            // Whole seconds, as in logrus.
             let length =
                 if SystemTime.format_time(&mut Writer::new(time)).is_ok() { 19 } else { 0 };
             time.truncate(length);
@@ -260,7 +260,7 @@ struct Fields<'l> {
 }
 
 impl Fields<'_> {
-    /// Writes a field's name; its value has to follow.
+    /// Writes a field's name; its value must follow.
     fn name(&mut self, field: &Field) -> &mut Vec<u8> {
         let out = &mut self.line.fields;
         match self.format {
@@ -322,14 +322,14 @@ impl Visit for Fields<'_> {
         let mut text = mem::take(&mut self.line.value);
         text.clear();
         let mut cut = Cut { text: &mut text, is_full: false };
-        // It fails where the value is cut.
+        // Fails where the value is cut.
         let _ = write!(cut, "{value:?}");
         self.string(field, &text);
         self.line.value = text;
     }
 }
 
-/// Takes a value up to its limit and marks where it is cut.
+/// Writes a value up to its limit and marks the cut.
 struct Cut<'s> {
     text: &'s mut String,
     is_full: bool,
@@ -338,7 +338,7 @@ struct Cut<'s> {
 impl fmt::Write for Cut<'_> {
     fn write_str(&mut self, part: &str) -> fmt::Result {
         let Self { text, is_full } = self;
-        // Some values go on writing after a failure.
+        // Some values continue to write after an error.
         if *is_full {
             return Err(fmt::Error);
         }
@@ -360,10 +360,10 @@ pub fn with_causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
-        // Some errors tell their cause themselves.
-        let told = error.to_string();
-        if !text.contains(&told) {
-            write!(text, ": {told}").expect("a string must take text");
+        // Some errors include the text of their cause.
+        let message = error.to_string();
+        if !text.contains(&message) {
+            write!(text, ": {message}").expect("a string must take text");
         }
         cause = error.source();
     }

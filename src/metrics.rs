@@ -1,8 +1,7 @@
-//! What is counted, for Prometheus: `injectd_*`, and the two counters of Linkerd's injector.
+//! Metrics for Prometheus: `injectd_*`, and the two counters of Linkerd's injector.
 //!
-//! Handles are registered once, their labels come from closed sets. A part of the program that
-//! counts has a struct of its own here; its default counts nothing, because where no registry is
-//! at hand the handles lead nowhere.
+//! Handles are registered once; their labels come from closed sets. Each part of the program that
+//! counts has a struct here. Its default has no registry and counts nothing.
 
 use std::{
     collections::HashMap,
@@ -32,25 +31,25 @@ const DURATION_BOUNDS: [f64; 14] = [
 
 type Labels = Vec<(&'static str, String)>;
 
-/// Everything that is counted.
+/// The registry of all metrics.
 #[derive(Debug)]
 pub struct Registry {
     recorder: PrometheusRecorder,
     infos: Mutex<HashMap<&'static str, Labels>>,
 }
 
-/// Writes what was counted; cheap to copy.
+/// Renders the metrics; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Exporter(PrometheusHandle);
 
-/// Counted by a door's connections.
+/// Metrics of a server's connections.
 #[derive(Debug, Clone)]
 pub struct ConnectionMetrics {
-    /// Connections that are open and served.
+    /// Open connections.
     pub open: Gauge,
-    /// Connections that were accepted.
+    /// Accepted connections.
     pub accepted: Counter,
-    /// Closed, or answered with 503, because there are as many as there may be.
+    /// Connections over the limit: closed, or answered with 503.
     pub over_limit: Counter,
     /// Handshakes that failed.
     pub failed_handshakes: Counter,
@@ -62,56 +61,56 @@ pub struct ConnectionMetrics {
     broken: Counter,
 }
 
-/// Counted by a cache.
+/// Metrics of a cache.
 #[derive(Debug, Clone)]
 pub struct CacheMetrics {
-    /// Entries that were found.
+    /// Lookups that found an entry.
     pub hits: Counter,
-    /// Entries that were not.
+    /// Lookups that found no entry.
     pub misses: Counter,
     entries: Gauge,
 }
 
-/// Counted by a watch, and by the cache that it feeds.
+/// Metrics of a watch, and of the cache that it fills.
 #[derive(Debug, Clone)]
 pub struct WatchMetrics {
-    /// Of the cache.
+    /// Metrics of the cache.
     pub cache: CacheMetrics,
     errors: Counter,
     last_event: Gauge,
     is_failing: Gauge,
 }
 
-/// Counted by whatever reads files again.
+/// Metrics of reloads.
 #[derive(Debug, Clone)]
 pub struct ReloadMetrics {
-    /// Files that were taken over.
+    /// Reloads that were applied.
     pub taken: Counter,
-    /// Files that were refused; the last good ones serve on.
+    /// Reloads that were rejected; the previous files stay in use.
     pub refused: Counter,
-    /// 1 as long as files are refused.
+    /// 1 while the files are rejected.
     pub is_refused: Gauge,
 }
 
-/// Counted by what sends events.
+/// Metrics of events.
 #[derive(Debug, Clone)]
 pub struct EventMetrics {
-    /// Events that were made or counted up.
+    /// Events that were created or updated.
     pub sent: Counter,
-    /// Pods that were counted with others.
+    /// Pods that an open series counts.
     pub folded: Counter,
-    /// Pods without an event because there are too many.
+    /// Pods without an event because of a limit.
     pub dropped: Counter,
-    /// Pods whose owner gets no events, or is not there.
+    /// Pods whose owner gets no events, or does not exist.
     pub no_object: Counter,
-    /// Events that the API server did not take.
+    /// Events that could not be written.
     pub failed: Counter,
 }
 
 // === impl Registry ===
 
 impl Registry {
-    /// A registry that counts nothing yet.
+    /// An empty registry.
     ///
     /// # Panics
     /// Never: the histogram has bounds.
@@ -124,23 +123,23 @@ impl Registry {
         registry
     }
 
-    /// What writes the text for Prometheus.
+    /// The exporter of these metrics.
     #[must_use]
     pub fn exporter(&self) -> Exporter {
         Exporter(self.recorder.handle())
     }
 
-    /// A counter or gauge is made in here.
+    /// Runs `make` with this registry as the recorder.
     fn register<T>(&self, make: impl FnOnce() -> T) -> T {
         metrics::with_local_recorder(&self.recorder, make)
     }
 
-    /// Sets a gauge that hardly ever changes.
+    /// Sets a gauge that rarely changes.
     pub fn set(&self, name: &'static str, labels: &[(&'static str, String)], value: f64) {
         self.register(|| gauge!(name, labels).set(value));
     }
 
-    /// Sets the gauge that is 1 for the labels something has now, and 0 for those it had.
+    /// Sets an info gauge: 1 for the current labels, 0 for the previous ones.
     pub fn set_info(&self, name: &'static str, labels: &Labels) {
         let mut infos = self.infos.lock().unwrap_or_else(PoisonError::into_inner);
         let before = infos.insert(name, labels.clone());
@@ -170,7 +169,7 @@ impl Default for Registry {
 }
 
 impl Exporter {
-    /// The text that Prometheus reads.
+    /// The metrics in the text format of Prometheus.
     #[must_use]
     pub fn render(&self) -> String {
         let mut text = self.0.render();
@@ -178,7 +177,7 @@ impl Exporter {
         text
     }
 
-    /// Has to be done at least every second: folds what histograms have seen.
+    /// Folds the samples of histograms; call it at least once a second.
     pub fn run_upkeep(&self) {
         self.0.run_upkeep();
     }
@@ -187,28 +186,28 @@ impl Exporter {
 // === impl ConnectionMetrics ===
 
 impl ConnectionMetrics {
-    /// Registers what the connections of a door count.
+    /// Registers the connection metrics of a server.
     #[must_use]
-    pub fn register(registry: &Registry, door: &'static str) -> Self {
-        registry.register(|| Self::new(door))
+    pub fn register(registry: &Registry, server: &'static str) -> Self {
+        registry.register(|| Self::new(server))
     }
 
-    fn new(door: &'static str) -> Self {
-        let not_shaken = |reason| counter!("injectd_handshakes_failed_total", "door" => door, "reason" => reason);
-        let failed = |reason| counter!("injectd_connections_failed_total", "door" => door, "reason" => reason);
+    fn new(server: &'static str) -> Self {
+        let not_shaken = |reason| counter!("injectd_handshakes_failed_total", "server" => server, "reason" => reason);
+        let failed = |reason| counter!("injectd_connections_failed_total", "server" => server, "reason" => reason);
         Self {
-            open: gauge!("injectd_connections", "door" => door),
-            accepted: counter!("injectd_connections_total", "door" => door),
-            over_limit: counter!("injectd_connections_refused_total", "door" => door),
+            open: gauge!("injectd_connections", "server" => server),
+            accepted: counter!("injectd_connections_total", "server" => server),
+            over_limit: counter!("injectd_connections_refused_total", "server" => server),
             failed_handshakes: not_shaken("error"),
             slow_handshakes: not_shaken("timeout"),
-            not_accepted: counter!("injectd_accept_errors_total", "door" => door),
+            not_accepted: counter!("injectd_accept_errors_total", "server" => server),
             timed_out: failed("timeout"),
             broken: failed("error"),
         }
     }
 
-    /// Counts why a connection ended that should not have.
+    /// Counts a failed connection by its cause.
     pub fn failed(&self, error: &(dyn Error + 'static)) {
         let causes = std::iter::successors(Some(error), |&error| error.source());
         let is_timeout = |cause: &(dyn Error + 'static)| {
@@ -228,13 +227,13 @@ impl Default for ConnectionMetrics {
     }
 }
 
-/// Something that a gauge counts until it is dropped.
+/// Increments a gauge until it is dropped.
 #[derive(Debug)]
-#[must_use = "it counts until it is dropped"]
+#[must_use = "dropping it decrements the gauge"]
 pub struct Counted(Gauge);
 
 impl Counted {
-    /// One more.
+    /// Increments the gauge.
     pub fn new(gauge: &Gauge) -> Self {
         gauge.increment(1);
         Self(gauge.clone())
@@ -250,7 +249,7 @@ impl Drop for Counted {
 // === impl CacheMetrics ===
 
 impl CacheMetrics {
-    /// Registers what a cache counts.
+    /// Registers the metrics of a cache.
     #[must_use]
     pub fn register(registry: &Registry, cache: &'static str) -> Self {
         registry.register(|| Self::new(cache))
@@ -264,7 +263,7 @@ impl CacheMetrics {
         }
     }
 
-    /// Tells how many entries are kept.
+    /// Records the number of cached entries.
     #[expect(clippy::cast_precision_loss, reason = "a cache holds less than 2^53 entries")]
     pub fn keep(&self, entries: u64) {
         self.entries.set(entries as f64);
@@ -280,7 +279,7 @@ impl Default for CacheMetrics {
 // === impl WatchMetrics ===
 
 impl WatchMetrics {
-    /// Registers what a watch and its cache count.
+    /// Registers the metrics of a watch and its cache.
     #[must_use]
     pub fn register(registry: &Registry, cache: &'static str) -> Self {
         registry.register(|| Self::new(cache))
@@ -295,14 +294,14 @@ impl WatchMetrics {
         }
     }
 
-    /// The watch showed something.
+    /// Records an event of the watch.
     pub fn succeeded(&self) {
         let now = UNIX_EPOCH.elapsed().unwrap_or_default();
         self.last_event.set(now.as_secs_f64());
         self.is_failing.set(0);
     }
 
-    /// The watch broke off.
+    /// Records a failure of the watch.
     pub fn failed(&self) {
         self.errors.increment(1);
         self.is_failing.set(1);
@@ -318,7 +317,7 @@ impl Default for WatchMetrics {
 // === impl ReloadMetrics ===
 
 impl ReloadMetrics {
-    /// Registers what is counted when `what` changes.
+    /// Registers the metrics of reloads of `what`.
     #[must_use]
     pub fn register(registry: &Registry, what: &'static str) -> Self {
         registry.register(|| Self {
@@ -332,7 +331,7 @@ impl ReloadMetrics {
 // === impl EventMetrics ===
 
 impl EventMetrics {
-    /// Registers what became of events.
+    /// Registers the metrics of events.
     #[must_use]
     pub fn register(registry: &Registry) -> Self {
         registry.register(Self::default)
@@ -358,7 +357,7 @@ mod tests {
 
     use super::*;
 
-    /// The second word of comments of this kind.
+    /// The first words after `comment`, in the lines that begin with it.
     fn named(text: &str, comment: &str) -> HashSet<String> {
         let lines = text.lines().filter_map(|line| line.strip_prefix(comment));
         lines.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
@@ -379,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn the_process_is_measured_when_it_is_asked() {
+    fn the_process_is_measured_at_each_scrape() {
         let exporter = Registry::new().exporter();
         let value = |name: &str| -> f64 {
             let text = exporter.render();

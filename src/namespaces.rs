@@ -1,6 +1,6 @@
 //! Lookup of a namespace's annotations: one of the two places where a review may wait.
 //!
-//! Evicted or unknown never means "no annotations": a source that cannot tell says so.
+//! A namespace that is unknown or evicted never means "no annotations": its lookup fails.
 
 use std::sync::Arc;
 
@@ -9,28 +9,28 @@ use crate::{
     objects::Objects,
 };
 
-/// Annotations of a namespace, those that matter at least.
+/// Annotations of a namespace, at least those that injection reads.
 pub type Annotations = Arc<[(String, String)]>;
 
-/// Where namespaces are known from.
+/// The source of namespaces.
 #[derive(Debug, Clone)]
 pub enum Namespaces {
     /// Standalone: every namespace exists and has these annotations.
     Every(Annotations),
-    /// Standalone: only those of a file exist.
+    /// Standalone: only the namespaces of a file exist.
     Listed(Arc<Objects>),
-    /// Those of a cluster.
+    /// The namespaces of a cluster.
     Watched(Arc<WatchedNamespaces>),
 }
 
-/// Why a namespace's annotations are not known.
+/// Why the lookup of a namespace failed.
 #[derive(Debug, thiserror::Error)]
 pub enum NamespaceError {
-    /// It does not exist; in the API server's words.
+    /// The namespace does not exist; the text is the API server's.
     #[error("namespaces \"{0}\" not found")]
     NotFound(String),
-    /// Nobody can tell at the moment.
-    #[error("namespace {0:?} is not known")]
+    /// The lookup in the API server failed.
+    #[error("cannot look up namespace {0:?}")]
     Unknown(String, #[source] LookupError),
 }
 
@@ -38,7 +38,7 @@ impl Namespaces {
     /// The annotations of a namespace.
     ///
     /// # Errors
-    /// When it does not exist, or the API server does not tell.
+    /// When the namespace does not exist, or the lookup in the API server fails.
     pub async fn lookup(&self, name: &str) -> Result<Annotations, NamespaceError> {
         let found = match self {
             Self::Every(annotations) => Some(Arc::clone(annotations)),

@@ -1,4 +1,4 @@
-//! Cluster objects from a file, for running without a cluster: Namespaces and whatever owns pods.
+//! Cluster objects from a file, for running without a cluster: Namespaces and owners of pods.
 //!
 //! YAML or JSON, Lists, many documents. Only metadata is read.
 
@@ -28,7 +28,7 @@ pub struct Reference {
     pub object_uid: String,
 }
 
-/// An object that may own pods, and who owns it.
+/// An object that may own pods, and its owners.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Owned {
     /// uid of the object; may be empty.
@@ -50,21 +50,21 @@ pub enum ObjectsError {
     /// Not YAML.
     #[error("not valid YAML: {0}")]
     Syntax(String),
-    /// A document that is no object.
+    /// A document that is not an object.
     #[error("document {document}: expected an object with a kind and metadata.name, found {found}")]
     NotAnObject {
         /// Counted from 1.
         document: usize,
-        /// What stands there.
+        /// The beginning of the document.
         found: String,
     },
 }
 
 impl Objects {
-    /// Reads the text of a file.
+    /// Parses the text of a file.
     ///
     /// # Errors
-    /// When it is no YAML, or a document is no object.
+    /// When the text is not YAML, or a document is not an object.
     pub fn parse(text: &str) -> Result<Self, ObjectsError> {
         let mut objects = Self::default();
         let documents = yaml::parse_all(text).map_err(ObjectsError::Syntax)?;
@@ -79,7 +79,7 @@ impl Objects {
     /// Adds an object, or the items of a List.
     ///
     /// # Errors
-    /// What was found in place of an object.
+    /// The beginning of a value that is not an object.
     pub fn add(&mut self, document: &Value) -> Result<(), String> {
         self.add_listed(document, "")
     }
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_is_named() {
+    fn a_document_that_is_not_an_object_is_named() {
         let error = Objects::parse("kind: Namespace\nmetadata: {name: a}\n---\njust text\n");
         let text = error.expect_err("no object").to_string();
         assert!(text.contains("document 2") && text.contains("just text"), "{text}");

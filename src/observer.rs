@@ -1,4 +1,4 @@
-//! What a door does with an outcome: it is counted, told and its event queued, once.
+//! Records the outcome of a review once: counts it, logs it and queues its event.
 
 use std::time::Duration;
 
@@ -11,33 +11,33 @@ use crate::{
     outcome::{Outcome, Verdict},
 };
 
-/// How reviews are told in the log.
+/// The format of reviews in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogStyle {
-    /// One line for a review.
+    /// One line per review.
     Line,
     /// The lines of Linkerd's injector.
     Linkerd,
 }
 
-/// Sees every outcome of a door.
+/// Records every outcome of a server.
 #[derive(Debug)]
 pub struct Observer {
-    /// What the door counts.
+    /// The server's metrics.
     pub metrics: ReviewMetrics,
-    /// How its reviews are told.
+    /// The format of its reviews in the log.
     pub log_style: LogStyle,
-    /// What events are recorded with; `None` where there is no cluster.
+    /// Queues events; `None` without a cluster.
     pub recorder: Option<Recorder>,
 }
 
 impl Observer {
-    /// Takes note of what became of a review.
+    /// Records the outcome of a review.
     pub fn observe(&self, outcome: &Outcome<'_>, duration: Duration) {
         self.metrics.record(outcome, duration);
         match self.log_style {
-            LogStyle::Line => tell_in_a_line(outcome),
-            LogStyle::Linkerd => log_lines::tell(outcome),
+            LogStyle::Line => log_line(outcome),
+            LogStyle::Linkerd => log_lines::log_outcome(outcome),
         }
         if let Some(recorder) = &self.recorder {
             recorder.record(outcome);
@@ -45,13 +45,13 @@ impl Observer {
     }
 }
 
-fn tell_in_a_line(outcome: &Outcome<'_>) {
+fn log_line(outcome: &Outcome<'_>) {
     let Outcome { kind, namespace, name, verdict, .. } = outcome;
     let (kind, verdict, namespace, name) = (kind.as_str(), verdict.as_str(), &**namespace, &**name);
     for warning in outcome.warnings.lines() {
         warn!(name, namespace, warning, "ignored");
     }
-    // As a string it need not be formatted.
+    // A plain string is not formatted.
     let message = "reviewed";
     match &outcome.denial {
         Some(reason) => warn!(message, kind, name, namespace, reason = &**reason, verdict),

@@ -1,6 +1,6 @@
-//! What became of a review: the one place that metrics, the log line and the event are made from.
+//! The outcome of a review: the only source of metrics, the log line and the event.
 //!
-//! Not for deciding: these are results, borrowed from the body that was reviewed.
+//! Not for decisions: these are results, borrowed from the reviewed body.
 
 use std::{borrow::Cow, marker::PhantomData};
 
@@ -15,27 +15,27 @@ mod warnings;
 pub use bounded::{bounded, bounded_denial, bounded_name};
 pub use warnings::{MAX_WARNINGS, Warning, Warnings};
 
-/// Longest reason of a denial: people read it, and it may quote what the caller sent.
+/// Maximum length of a denial's reason, which may quote the caller's input.
 pub const MAX_DENIAL_BYTES: usize = 1 << 10;
-/// Longest name of an object in Kubernetes (a DNS subdomain).
+/// Maximum length of an object's name in Kubernetes (a DNS subdomain).
 pub const MAX_NAME_BYTES: usize = 253;
-/// Longest namespace, kind and value of a label in Kubernetes (a DNS label).
+/// Maximum length of a namespace, a kind and a label's value in Kubernetes (a DNS label).
 pub const MAX_LABEL_BYTES: usize = 63;
-/// Longest uid of an owner that gets events: a UUID has 36 bytes, and nothing else makes uids.
+/// Maximum length of the uid of an owner that gets events: Kubernetes' uids are UUIDs of 36 bytes.
 pub const MAX_OWNER_UID_BYTES: usize = 128;
 
-/// What was decided.
+/// The decision on an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Verdict {
-    /// The pod got its sidecar.
+    /// The pod got a sidecar.
     Injected,
     /// Only the opaque-ports annotation was added.
     Annotated,
-    /// A pod or workload was left alone.
+    /// A pod was left unchanged.
     Skipped,
-    /// Any other object was left alone.
+    /// Another object was left unchanged.
     Allowed,
-    /// The object was refused.
+    /// The object was denied.
     Denied,
 }
 
@@ -45,7 +45,7 @@ pub enum Verdict {
 pub enum SkipReason {
     /// The pod uses the network of its node.
     HostNetwork,
-    /// A sidecar is there already.
+    /// The pod has a sidecar already.
     SidecarExists,
     /// The kind has no pods.
     UnsupportedResource,
@@ -55,37 +55,46 @@ pub enum SkipReason {
     InvalidPodAnnotation,
     /// The pod opted out.
     DisabledByPod,
-    /// Nobody opted in.
+    /// Neither the pod nor its namespace opted in.
     NotEnabled,
-    /// The sidecar needs the service account's token, and there is none.
+    /// The sidecar needs the service account's token, which is not mounted.
     NoServiceAccountToken,
+}
+
+/// Whether the cache had the template of a pod.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TemplateLookup {
+    /// The cache had it.
+    Hit,
+    /// It was compiled.
+    Miss,
 }
 
 /// A set of skip reasons.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct SkipReasons(u8);
 
-/// An object that an event is about, or that a label names.
+/// The workload behind a pod: events are about it, and labels name it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Workload<'a> {
     /// Kind in lower case.
     pub kind: Cow<'a, str>,
     /// Name.
     pub name: Cow<'a, str>,
-    /// uid of the object as far as it is known, or claimed; may be empty.
+    /// uid of the object, looked up or claimed; may be empty.
     pub object_uid: Cow<'a, str>,
 }
 
-/// What an event is about.
+/// The subject of an event.
 #[derive(Debug, Clone)]
 pub enum Regarding<'a> {
     /// The root owner, already resolved.
     Workload(Workload<'a>),
-    /// The pod's direct owner, as written: whoever sends the event resolves it.
+    /// The pod's direct owner, as written; the sender of the event resolves it.
     Owner {
         /// The reference.
         owner: OwnerReference<'a>,
-        /// The pod's label of that name.
+        /// The pod's label `pod-template-hash`.
         pod_template_hash: Option<Text<'static>>,
     },
 }
@@ -95,13 +104,13 @@ pub enum Regarding<'a> {
 pub struct Event<'a> {
     /// The namespace of the owner.
     pub namespace: Text<'a>,
-    /// What it is about.
+    /// The subject of the event.
     pub regarding: Regarding<'a>,
     /// Why the pod was not injected; empty if it was.
     pub reasons: SkipReasons,
 }
 
-/// The object that an event is sent to, in the event's namespace.
+/// The involved object of an event, in the event's namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct InvolvedObject<'a> {
     /// API version.
@@ -110,11 +119,11 @@ pub struct InvolvedObject<'a> {
     pub kind: &'static str,
     /// Name.
     pub name: Cow<'a, str>,
-    /// uid as far as it is known, or claimed; may be empty.
+    /// uid, looked up or claimed; may be empty.
     pub object_uid: Cow<'a, str>,
 }
 
-/// What became of one review.
+/// The outcome of one review.
 #[derive(Debug)]
 pub struct Outcome<'a> {
     /// The admission request's uid.
@@ -123,26 +132,28 @@ pub struct Outcome<'a> {
     pub kind: Kind,
     /// Namespace of the request.
     pub namespace: Text<'a>,
-    /// Name of the object, or the prefix it will be made from.
+    /// Name of the object, or the prefix of the name that the API server will generate.
     pub name: Text<'a>,
-    /// Kind of the root owner as far as it was looked for, `pod` for bare pods; a closed set, empty
-    /// for what is outside of it.
+    /// Kind of the root owner as far as it was resolved, `pod` for bare pods, empty for other
+    /// kinds; a closed set.
     pub owner_kind: &'static str,
-    /// Whose annotation asked for injection or against it: `workload`, `namespace` or empty.
+    /// The object with the inject annotation that applied: `workload`, `namespace` or empty.
     pub annotation_at: &'static str,
-    /// What was decided.
+    /// The decision.
     pub verdict: Verdict,
     /// Why a pod was not injected.
     pub reasons: SkipReasons,
-    /// Why the object was refused.
+    /// Why the object was denied.
     pub denial: Option<Cow<'static, str>>,
     /// Annotations that were ignored.
     pub warnings: Warnings,
+    /// The template's source; `None` if no template was needed.
+    pub template: Option<TemplateLookup>,
     /// The event to send.
     pub event: Option<Event<'a>>,
-    /// The configuration that was in force, counted from 1.
+    /// Number of the configuration in use, counted from 1.
     pub generation: u64,
-    /// The release that the configuration speaks.
+    /// The Linkerd release of the configuration.
     pub release: Release,
 }
 
@@ -205,13 +216,13 @@ impl SkipReasons {
         self.0 |= 1 << reason as u8;
     }
 
-    /// Whether there is none.
+    /// Whether the set is empty.
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// The reasons as metric labels, audit annotations and the log have them.
+    /// The reasons as in metric labels, audit annotations and the log.
     #[must_use]
     pub fn joined(self) -> String {
         self.iter().map(SkipReason::as_str).collect::<Vec<_>>().join(",")
@@ -226,8 +237,8 @@ impl SkipReasons {
 // === impl Regarding ===
 
 impl<'a> Regarding<'a> {
-    /// The direct owner of a pod whose label for the hash of its template is `hash`; one that is too
-    /// long for a label does not count.
+    /// The direct owner of a pod with the label `pod-template-hash` of value `hash`; a hash that is
+    /// too long for a label is ignored.
     #[must_use]
     pub fn owner(owner: OwnerReference<'a>, hash: Option<&str>) -> Self {
         let hash = hash.filter(|hash| hash.len() <= MAX_LABEL_BYTES);
@@ -238,8 +249,8 @@ impl<'a> Regarding<'a> {
 // === impl Event ===
 
 impl Event<'_> {
-    /// Whether every part is as short as Kubernetes allows: events wait in a queue, and an owner
-    /// with longer ones cannot exist.
+    /// Whether every part is within Kubernetes' limits. Events wait in a queue, and an owner that
+    /// exceeds the limits cannot exist.
     #[must_use]
     pub fn is_bounded(&self) -> bool {
         let (kind, name, object_uid): (&str, &str, &str) = match &self.regarding {
@@ -252,7 +263,7 @@ impl Event<'_> {
             && object_uid.len() <= MAX_OWNER_UID_BYTES
     }
 
-    /// An event that outlives the review.
+    /// An owned copy, which outlives the review.
     #[must_use]
     pub fn to_static(&self) -> Event<'static> {
         let text = |text: &Text<'_>| Text::owned(text);
@@ -276,10 +287,20 @@ impl Event<'_> {
     }
 }
 
+// === impl Outcome ===
+
+impl Outcome<'_> {
+    /// Denies the object; the reason is cut to [`MAX_DENIAL_BYTES`].
+    pub fn deny(&mut self, reason: Cow<'static, str>) {
+        self.verdict = Verdict::Denied;
+        self.denial = Some(bounded_denial(reason));
+    }
+}
+
 // === impl InvolvedObject ===
 
 impl InvolvedObject<'_> {
-    /// The same, of its own.
+    /// An owned copy.
     #[must_use]
     pub fn to_static(&self) -> InvolvedObject<'static> {
         InvolvedObject {
@@ -324,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hash_too_long_for_a_label_does_not_count() {
+    fn a_hash_too_long_for_a_label_is_ignored() {
         let hash_of =
             |length| match Regarding::owner(OwnerReference::default(), Some(&"a".repeat(length))) {
                 Regarding::Owner { pod_template_hash, .. } => {

@@ -1,10 +1,10 @@
-//! Writing JSON Patches (RFC 6902) as bytes: fixed segments whose base64 is ready, and slots.
+//! Writes JSON Patches (RFC 6902) as bytes: fixed segments with prepared base64, and slots.
 //!
 //! JSON allows spaces between tokens, so each segment and each run of slots is padded to a multiple
 //! of three bytes. Every segment then starts on a four-character boundary of the base64 text, and
 //! its base64 is a constant. Slots must be whole tokens.
 //!
-//! Not for deciding what a patch says: that is the mesh's template.
+//! Not for the content of a patch: the mesh's template defines it.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
@@ -17,7 +17,7 @@ pub struct Segment {
     base64: Box<[u8]>,
 }
 
-/// A compiled patch: segments in order, with slots of type `S` between them.
+/// A part of a compiled patch: a segment, or a slot of type `S`.
 #[derive(Debug)]
 pub enum Part<S> {
     /// Bytes that are the same for every pod.
@@ -26,62 +26,24 @@ pub enum Part<S> {
     Slot(S),
 }
 
-/// Where a patch is written: as plain JSON or as base64, always the same bytes.
-pub trait Sink {
-    /// Appends a fixed segment.
-    fn segment(&mut self, segment: &Segment);
-    /// The buffer for slot bytes. What is written ends up before the next segment.
-    fn slot(&mut self) -> &mut Vec<u8>;
-    /// Appends what the last slots left behind.
-    fn finish(&mut self);
+/// The form in which a patch is written; both forms hold the same bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Encoding {
+    Json,
+    /// Bytes to write before the patch.
+    Base64(&'static [u8]),
 }
 
-impl<S: Sink> Sink for &mut S {
-    fn segment(&mut self, segment: &Segment) {
-        (**self).segment(segment);
-    }
-
-    fn slot(&mut self) -> &mut Vec<u8> {
-        (**self).slot()
-    }
-
-    fn finish(&mut self) {
-        (**self).finish();
-    }
-}
-
-/// How a door writes an answer down: one of the three, once.
-pub trait Reply {
-    /// Where a patch is written.
-    type Patch<'r>: Sink
-    where
-        Self: 'r;
-
-    /// The object stays as it is.
-    fn allow(&mut self);
-    /// The object is refused.
-    fn deny(&mut self, reason: &str);
-    /// Begins a patch of about so many bytes as base64.
-    fn begin_patch(&mut self, base64_len: usize) -> Self::Patch<'_>;
-    /// Ends the patch.
-    fn end_patch(&mut self);
-}
-
-/// Writes the patch as JSON text.
-#[derive(Debug, Default)]
-pub struct JsonSink {
-    /// The patch so far.
-    pub json: Vec<u8>,
-}
-
-/// Writes the patch as base64 text, without a copy of the whole patch as JSON.
+/// The bytes of one patch, written without a copy of the whole patch in another encoding.
 #[derive(Debug)]
-pub struct Base64Sink<'b> {
-    base64: &'b mut Vec<u8>,
+pub struct PatchBuffer {
+    encoding: Encoding,
+    bytes: Vec<u8>,
+    /// Slot bytes that are not encoded yet.
     pending: Vec<u8>,
 }
 
-/// Builds the parts of a template; knows where a comma belongs.
+/// Builds the parts of a template and places the commas.
 #[derive(Debug)]
 pub struct Writer<S> {
     text: Vec<u8>,
@@ -110,70 +72,91 @@ fn pad(json: &mut Vec<u8>) {
     json.resize(json.len().next_multiple_of(3), b' ');
 }
 
-// === impl JsonSink ===
+// === impl PatchBuffer ===
 
-impl Sink for JsonSink {
-    fn segment(&mut self, segment: &Segment) {
-        pad(&mut self.json);
-        self.json.extend_from_slice(&segment.json);
-    }
+/// Room for the JSON that a caller appends to a base64 patch.
+const TAIL_BYTES: usize = 512;
+/// Room for the slots between two segments.
+const PENDING_BYTES: usize = 1024;
 
-    fn slot(&mut self) -> &mut Vec<u8> {
-        &mut self.json
-    }
-
-    fn finish(&mut self) {
-        pad(&mut self.json);
-    }
-}
-
-/// Keeps the patch alone: verdict and denial are in the outcome.
-impl Reply for JsonSink {
-    type Patch<'r> = &'r mut Self;
-
-    fn allow(&mut self) {}
-
-    fn deny(&mut self, _: &str) {}
-
-    fn begin_patch(&mut self, base64_len: usize) -> &mut Self {
-        self.json.reserve(base64_len / 4 * 3);
-        self
-    }
-
-    fn end_patch(&mut self) {}
-}
-
-// === impl Base64Sink ===
-
-impl<'b> Base64Sink<'b> {
-    /// Appends to `base64`; the patch starts at its present end.
+impl PatchBuffer {
+    /// A buffer for a patch as JSON.
     #[must_use]
-    pub fn new(base64: &'b mut Vec<u8>) -> Self {
-        Self { base64, pending: Vec::with_capacity(1024) }
+    pub fn json() -> Self {
+        Self { encoding: Encoding::Json, bytes: Vec::new(), pending: Vec::new() }
     }
-}
 
-impl Sink for Base64Sink<'_> {
-    fn segment(&mut self, segment: &Segment) {
+    /// A buffer for a patch as base64 after `head`.
+    #[must_use]
+    pub fn base64(head: &'static [u8]) -> Self {
+        Self { encoding: Encoding::Base64(head), bytes: Vec::new(), pending: Vec::new() }
+    }
+
+    /// Begins the patch and reserves room for `base64_len` bytes of base64.
+    pub fn begin(&mut self, base64_len: usize) {
+        match self.encoding {
+            Encoding::Json => self.bytes.reserve(base64_len / 4 * 3),
+            Encoding::Base64(head) => {
+                self.pending.reserve(PENDING_BYTES);
+                self.bytes.reserve(head.len() + base64_len + TAIL_BYTES);
+                self.bytes.extend_from_slice(head);
+            }
+        }
+    }
+
+    /// Appends a fixed segment.
+    pub fn segment(&mut self, segment: &Segment) {
         self.finish();
-        self.base64.extend_from_slice(&segment.base64);
+        self.bytes.extend_from_slice(match self.encoding {
+            Encoding::Json => &segment.json,
+            Encoding::Base64(_) => &segment.base64,
+        });
     }
 
-    fn slot(&mut self) -> &mut Vec<u8> {
-        &mut self.pending
+    /// The buffer for the bytes of slots, which precede the next segment.
+    pub fn slot(&mut self) -> &mut Vec<u8> {
+        match self.encoding {
+            Encoding::Json => &mut self.bytes,
+            Encoding::Base64(_) => &mut self.pending,
+        }
     }
 
-    fn finish(&mut self) {
+    /// Appends the bytes of the last slots.
+    ///
+    /// # Panics
+    /// Never: base64 needs four characters for three bytes.
+    pub fn finish(&mut self) {
+        if self.encoding == Encoding::Json {
+            return pad(&mut self.bytes);
+        }
         if self.pending.is_empty() {
             return;
         }
         pad(&mut self.pending);
-        let start = self.base64.len();
-        self.base64.resize(start + self.pending.len() / 3 * 4, 0);
+        let start = self.bytes.len();
+        self.bytes.resize(start + self.pending.len() / 3 * 4, 0);
         STANDARD
-            .encode_slice(&self.pending, &mut self.base64[start..])
+            .encode_slice(&self.pending, &mut self.bytes[start..])
             .expect("four characters for each three bytes must fit");
         self.pending.clear();
+    }
+
+    /// The bytes written so far, with the head; empty if there is no patch.
+    #[must_use]
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
+    /// Length of the bytes written so far.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Whether there is no patch.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
     }
 }
 
@@ -193,7 +176,7 @@ impl<S> Writer<S> {
         self.parts
     }
 
-    /// A hole that brings its own commas, or one value token where a value is due.
+    /// A slot. It writes its own separators, or exactly one value.
     pub fn slot(&mut self, slot: S) {
         self.flush();
         self.parts.push(Part::Slot(slot));
@@ -210,7 +193,7 @@ impl<S> Writer<S> {
         self.nested(b'{', b'}', members);
     }
 
-    /// The key of a member; one value has to follow.
+    /// The key of a member; one value must follow.
     pub fn key(&mut self, key: &str) -> &mut Self {
         self.separate();
         json::write_string(&mut self.text, key);
@@ -256,7 +239,7 @@ impl<S> Writer<S> {
         self.list(|w| items.into_iter().for_each(|item| w.string(item)));
     }
 
-    /// Bytes that follow without a comma, after which none is due either.
+    /// Bytes without a comma before or after them.
     pub fn punctuation(&mut self, bytes: &[u8]) {
         self.text.extend_from_slice(bytes);
         self.comma = false;
@@ -321,27 +304,23 @@ pub fn write_add_string(out: &mut Vec<u8>, prefix: &str, parent: &str, key: &str
 mod tests {
     use super::*;
 
-    fn written(fill: &str) -> (Vec<u8>, Vec<u8>) {
-        let first = Segment::new(b"[1,".to_vec());
-        let last = Segment::new(b",3]".to_vec());
-        let mut plain = JsonSink::default();
-        let mut text = Vec::new();
-        let mut encoded = Base64Sink::new(&mut text);
-        for sink in [&mut plain as &mut dyn Sink, &mut encoded] {
-            sink.segment(&first);
-            sink.slot().extend_from_slice(fill.as_bytes());
-            sink.segment(&last);
-            sink.finish();
-        }
-        (plain.json, text)
+    fn written(mut patch: PatchBuffer, fill: &str) -> Vec<u8> {
+        patch.begin(0);
+        patch.segment(&Segment::new(b"[1,".to_vec()));
+        patch.slot().extend_from_slice(fill.as_bytes());
+        patch.segment(&Segment::new(b",3]".to_vec()));
+        patch.finish();
+        patch.into_bytes()
     }
 
     #[test]
-    fn both_sinks_write_the_same_bytes() {
+    fn both_encodings_hold_the_same_bytes() {
         for fill in ["2", "22", "222", "2222", r#""long text in a slot""#] {
-            let (plain, text) = written(fill);
-            assert_eq!(STANDARD.decode(text).expect("base64"), plain);
-            serde_json::from_slice::<serde::de::IgnoredAny>(&plain).expect("json");
+            let json = written(PatchBuffer::json(), fill);
+            let base64 = written(PatchBuffer::base64(b"head:"), fill);
+            let base64 = base64.strip_prefix(b"head:").expect("the head must come first");
+            assert_eq!(STANDARD.decode(base64).expect("base64"), json);
+            serde_json::from_slice::<serde::de::IgnoredAny>(&json).expect("json");
         }
     }
 
@@ -371,12 +350,12 @@ mod tests {
             w.key("b").strings(["x", "y"]);
             w.key("c").string_or_null("");
         });
-        let mut sink = JsonSink::default();
+        let mut patch = PatchBuffer::json();
         for part in writer.into_parts() {
             if let Part::Segment(segment) = part {
-                sink.segment(&segment);
+                patch.segment(&segment);
             }
         }
-        assert_eq!(sink.json.trim_ascii_end(), br#"{"a":1,"b":["x","y"],"c":null}"#);
+        assert_eq!(patch.into_bytes().trim_ascii_end(), br#"{"a":1,"b":["x","y"],"c":null}"#);
     }
 }

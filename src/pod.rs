@@ -1,10 +1,10 @@
-//! A borrowed view of the object under review: just the fields that rules and slots read.
+//! A borrowed view of the object under review: only the fields that rules and slots read.
 //!
 //! One struct serves pods, workloads with a pod template and services, so that a review is decoded
-//! in one pass before its kind is known. `null` reads as absent, unknown fields are skipped, of a
-//! repeated key the last one counts.
+//! in one pass before its kind is known. `null` reads as absent, unknown fields are skipped, and
+//! the last of repeated keys wins.
 //!
-//! Not for typed Kubernetes objects: what is not read is not checked.
+//! Not for typed Kubernetes objects: unread fields are not validated.
 
 use smallvec::SmallVec;
 
@@ -23,7 +23,7 @@ pub const SERVICE_ACCOUNT_MOUNT_PATH: &str = "/var/run/secrets/kubernetes.io/ser
 /// The label that a Deployment puts on its pods; its `ReplicaSet`'s name ends in the same hash.
 pub const POD_TEMPLATE_HASH: &str = "pod-template-hash";
 
-/// The kinds that are told apart.
+/// The kinds that injection distinguishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A pod.
@@ -45,13 +45,13 @@ view! {
         kind: Text<'a> = "kind",
         /// The object's own metadata.
         metadata: Metadata<'a> = "metadata",
-        /// The spec of whatever kind it is.
+        /// The spec of any kind.
         spec: ObjectSpec<'a> = "spec",
     }
 }
 
 view! {
-    /// What is read of an object of a kind that is not known.
+    /// The fields that are read of an object of unknown kind.
     pub struct Bare {
         /// The object's own kind.
         kind: Text<'a> = "kind",
@@ -65,7 +65,7 @@ view! {
     pub struct Metadata {
         /// May be empty: then `generate_name` is set.
         name: Text<'a> = "name",
-        /// The prefix of a name that is not chosen yet.
+        /// The prefix of a name that the API server will generate.
         generate_name: Text<'a> = "generateName",
         /// May be empty in a review; the request has it.
         namespace: Text<'a> = "namespace",
@@ -103,7 +103,7 @@ view! {
 view! {
     /// The fields of a pod spec.
     pub struct Spec {
-        /// Shares the network of its node.
+        /// Whether the pod uses the network of its node.
         host_network: Option<bool> = "hostNetwork",
         /// Whether the token of the service account is mounted.
         automount_service_account_token: Option<bool> = "automountServiceAccountToken",
@@ -133,7 +133,7 @@ view! {
 }
 
 view! {
-    /// What the sidecar copies of the first container.
+    /// The fields of the first container that the sidecar copies.
     pub(crate) struct FirstContainer {
         /// Its first mount at [`SERVICE_ACCOUNT_MOUNT_PATH`].
         service_account_mount: ServiceAccountMount<'a> = "volumeMounts",
@@ -175,7 +175,7 @@ view! {
         name: Text<'a> = "name",
         /// Path in the container.
         mount_path: Text<'a> = "mountPath",
-        /// Mounted read-only.
+        /// Whether the mount is read-only.
         read_only: Option<bool> = "readOnly",
     }
 }
@@ -203,7 +203,7 @@ view! {
     pub struct ServicePort {
         /// The service's port.
         port: Integer = "port",
-        /// Number or name of the pod's port; 0 when not set.
+        /// Number or name of the pod's port; 0 if unset.
         target_port: IntegerOrName<'a> = "targetPort",
     }
 }
@@ -225,11 +225,11 @@ impl Kind {
         Self::Other,
     ];
 
-    /// Tells a kind by its name; upper and lower case are the same (`inject.go`).
+    /// The kind of that name, in upper or lower case (`inject.go`).
     #[must_use]
     pub fn of(name: &str) -> Self {
-        let is_it = |kind: &&Self| name.eq_ignore_ascii_case(kind.as_str());
-        Self::ALL.iter().find(is_it).copied().unwrap_or(Self::Other)
+        let has_name = |kind: &&Self| name.eq_ignore_ascii_case(kind.as_str());
+        Self::ALL.iter().find(has_name).copied().unwrap_or(Self::Other)
     }
 
     /// Where the pod's metadata and spec are in the object, as a JSON pointer.
@@ -294,8 +294,8 @@ impl<'a> From<Bare<'a>> for Object<'a> {
 // === impl Metadata ===
 
 impl<'a> Metadata<'a> {
-    /// Whether Go would call it the zero `ObjectMeta`: an empty list or map that is there is not
-    /// zero, but for annotations (`inject.go`, `injectPodAnnotations`).
+    /// Whether this is Go's zero `ObjectMeta`. A list or map that is present but empty is not zero,
+    /// except for annotations (`inject.go`, `injectPodAnnotations`).
     #[must_use]
     pub fn is_zero(&self) -> bool {
         let texts = [&self.name, &self.generate_name, &self.namespace];
@@ -317,13 +317,14 @@ impl<'a> Metadata<'a> {
             && others.iter().all(|field| !field.0)
     }
 
-    /// The name, or the prefix the API server will make it from.
+    /// The name, or the prefix of the name that the API server will generate.
     #[must_use]
     pub fn name_or_prefix(&self) -> &Text<'a> {
         if self.name.is_empty() { &self.generate_name } else { &self.name }
     }
 
-    /// The owner, if there is exactly one reference; more make a pod bare (`metadata_api.go`).
+    /// The owner, if there is exactly one reference; a pod with more counts as bare
+    /// (`metadata_api.go`).
     #[must_use]
     pub fn owner(&self) -> Option<&OwnerReference<'a>> {
         match self.owner_references.as_slice() {

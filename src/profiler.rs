@@ -1,37 +1,68 @@
-//! CPU profiles of the running process, as pprof reads them.
+//! CPU profiles of the running process, in pprof's format. Only with the feature `profiling`.
 
 use std::{io, time::Duration};
 
-use pprof::{ProfilerGuardBuilder, protos::Message as _};
-use tokio::{task::spawn_blocking, time::sleep};
-use tracing::debug;
+#[cfg(feature = "profiling")]
+pub use self::enabled::{prepare, take};
 
-/// Samples in a second of CPU time: not a divisor of anything that happens regularly.
-const FREQUENCY: i32 = 99;
-/// Libraries that must not be interrupted to be looked at.
-const UNTOUCHED: [&str; 4] = ["libc", "libgcc", "pthread", "vdso"];
-
-/// What every container can write to, even on a read-only root.
-const SHARED_MEMORY: &str = "/dev/shm";
-
-/// Sees to it that samples can be kept somewhere: beyond the first thousands they go to a file.
-pub fn prepare() {
-    if let Err(error) = tempfile::tempfile() {
-        debug!(%error, "profiles are kept in {SHARED_MEMORY}");
-        // Only a second call fails.
-        drop(tempfile::env::override_temp_dir(SHARED_MEMORY.as_ref()));
-    }
+/// Whether this build can take profiles; without the feature it logs why not.
+#[cfg(not(feature = "profiling"))]
+#[must_use]
+pub fn prepare() -> bool {
+    tracing::warn!(
+        "no CPU profiles: this build lacks the feature `profiling`, which the image has"
+    );
+    false
 }
 
-/// Takes a profile of so much time; one at a time.
+/// Takes a profile.
 ///
 /// # Errors
-/// When another is being taken, or the system gives no timer.
-pub async fn take(duration: Duration) -> io::Result<Vec<u8>> {
-    let guard = ProfilerGuardBuilder::default().frequency(FREQUENCY).blocklist(&UNTOUCHED).build();
-    let guard = guard.map_err(io::Error::other)?;
-    sleep(duration).await;
-    let report = move || guard.report().build().and_then(|report| report.pprof());
-    let profile = spawn_blocking(report).await.map_err(io::Error::other)?;
-    Ok(profile.map_err(io::Error::other)?.encode_to_vec())
+/// Always: this build lacks the feature `profiling`.
+#[cfg(not(feature = "profiling"))]
+#[expect(clippy::unused_async, reason = "with the feature it waits")]
+pub async fn take(_: Duration) -> io::Result<Vec<u8>> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+#[cfg(feature = "profiling")]
+mod enabled {
+    use pprof::{ProfilerGuardBuilder, protos::Message as _};
+    use tokio::{task::spawn_blocking, time::sleep};
+    use tracing::debug;
+
+    use super::{Duration, io};
+
+    /// Samples per second of CPU time. No divisor of usual timer frequencies, so that samples do not
+    /// coincide with timers.
+    const FREQUENCY: i32 = 99;
+    /// Libraries whose code the sampler must not unwind.
+    const BLOCKLIST: [&str; 4] = ["libc", "libgcc", "pthread", "vdso"];
+    /// A folder that every container may write to, even with a read-only root.
+    const SHARED_MEMORY: &str = "/dev/shm";
+
+    /// Chooses a writable folder for samples, which go to a file after the first thousands, and
+    /// returns whether this build can take profiles.
+    #[must_use]
+    pub fn prepare() -> bool {
+        if let Err(error) = tempfile::tempfile() {
+            debug!(%error, "CPU profiles use {SHARED_MEMORY} for temporary files");
+            // Only a second call fails.
+            drop(tempfile::env::override_temp_dir(SHARED_MEMORY.as_ref()));
+        }
+        true
+    }
+
+    /// Takes a profile of this duration; one at a time.
+    ///
+    /// # Errors
+    /// When another profile is being taken, or the system has no timer for it.
+    pub async fn take(duration: Duration) -> io::Result<Vec<u8>> {
+        let guard = ProfilerGuardBuilder::default().frequency(FREQUENCY).blocklist(&BLOCKLIST);
+        let guard = guard.build().map_err(io::Error::other)?;
+        sleep(duration).await;
+        let report = move || guard.report().build().and_then(|report| report.pprof());
+        let profile = spawn_blocking(report).await.map_err(io::Error::other)?;
+        Ok(profile.map_err(io::Error::other)?.encode_to_vec())
+    }
 }

@@ -1,10 +1,11 @@
-//! Whether the process is ready: when nothing holds it back any more.
+//! Tracks the readiness of the process. A component holds a handle until it is initialised; the
+//! process is ready when no handle is left.
 
 use std::sync::Arc;
 
 use tokio::sync::watch;
 
-/// Ready as long as no [`Hold`] is there.
+/// Ready while no [`Hold`] exists.
 #[derive(Debug, Clone, Default)]
 pub struct Readiness(Arc<watch::Sender<usize>>);
 
@@ -14,21 +15,21 @@ pub struct Readiness(Arc<watch::Sender<usize>>);
 pub struct Hold(Arc<watch::Sender<usize>>);
 
 impl Readiness {
-    /// Holds readiness back.
+    /// Makes the process unready until the handle is dropped.
     pub fn hold(&self) -> Hold {
         self.0.send_modify(|holds| *holds += 1);
         Hold(Arc::clone(&self.0))
     }
 
-    /// Whether nothing holds it back.
+    /// Whether no [`Hold`] exists.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         *self.0.borrow() == 0
     }
 
-    /// Waits until the process is ready, or not.
+    /// Waits until the process is ready, or until it is not.
     pub async fn wait_until(&self, is_ready: bool) {
-        // The sender is here.
+        // Cannot fail: `self` owns the sender.
         drop(self.0.subscribe().wait_for(|&holds| (holds == 0) == is_ready).await);
     }
 }
@@ -44,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ready_is_what_nothing_holds_back() {
+    fn the_process_is_ready_when_every_hold_is_dropped() {
         let readiness = Readiness::default();
         assert!(readiness.is_ready());
         let (one, other) = (readiness.hold(), readiness.hold());

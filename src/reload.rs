@@ -1,10 +1,10 @@
-//! Reading files again when they change, and at SIGHUP.
+//! Reloads files when they change, and at SIGHUP.
 //!
-//! A mounted `ConfigMap` or `Secret` changes with the symbolic link `..data` beside its files; a
-//! plain file changes with its size, time or inode, and is read once it has not changed for an
-//! interval.
+//! A mounted `ConfigMap` or `Secret` has changed if the symbolic link `..data` beside its files has
+//! a new target. A plain file has changed if its size, time or inode differs; it is read once it
+//! has been stable for an interval.
 //!
-//! Not for what files mean: the caller reads them whole and rejects what does not belong together.
+//! Not for the content of files: the caller reads them whole and rejects inconsistent sets.
 
 use std::{
     error::Error,
@@ -22,6 +22,10 @@ use tracing::{info, warn};
 
 use crate::{log, metrics::ReloadMetrics};
 
+/// Reads of the versions of files until two reads agree; a file that never stops changing counts as
+/// changed.
+const MAX_READS_OF_VERSIONS: usize = 10;
+
 /// Files that belong together.
 #[derive(Debug)]
 pub struct Files {
@@ -29,10 +33,10 @@ pub struct Files {
     seen: Vec<Version>,
 }
 
-/// What differs between two contents of a file, without reading it.
+/// Identifies the content of a file without reading it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Version {
-    /// Where `..data` leads.
+    /// The target of `..data`.
     Link(PathBuf),
     /// Device, inode, size, and time of the last change in nanoseconds.
     File(u64, u64, u64, i128),
@@ -40,7 +44,7 @@ enum Version {
 }
 
 impl Files {
-    /// The files as they are now: take this before they are read for the first time.
+    /// The current versions of the files; call this before the files are read for the first time.
     #[must_use]
     pub fn new(paths: impl IntoIterator<Item = PathBuf>) -> Self {
         let paths: Vec<_> = paths.into_iter().collect();
@@ -48,11 +52,11 @@ impl Files {
         Self { paths, seen }
     }
 
-    /// Whether anything changed since this was last asked.
+    /// Whether any file has changed since the last call.
     pub fn have_changed(&mut self) -> bool {
         let mut now = versions(&self.paths);
-        // A swap in the middle of looking would be seen twice.
-        loop {
+        // A swap between two reads of versions would count as two changes.
+        for _ in 0..MAX_READS_OF_VERSIONS {
             let again = versions(&self.paths);
             if again == now {
                 break;
@@ -64,7 +68,7 @@ impl Files {
         have_changed
     }
 
-    /// Whether any of them is changed in place.
+    /// Whether another process may write a file in place.
     fn may_be_half_written(&self) -> bool {
         self.seen.iter().any(|version| !matches!(version, Version::Link(_)))
     }
@@ -92,14 +96,14 @@ impl Version {
     }
 }
 
-/// When files are read again: an interval to look for changes, and requests to read them at once.
+/// When files are reloaded: at an interval if they have changed, and on request.
 #[derive(Debug, Clone)]
 pub struct Schedule {
     interval: Duration,
     requests: Arc<Requests>,
 }
 
-/// How often all files were asked for, changed or not.
+/// Number of requests to reload all files, changed or not.
 #[derive(Debug, Default)]
 struct Requests {
     count: Mutex<u64>,
@@ -107,48 +111,48 @@ struct Requests {
 }
 
 impl Schedule {
-    /// Looks for changes at this interval.
+    /// Checks for changes at this interval.
     #[must_use]
     pub fn new(interval: Duration) -> Self {
         Self { interval, requests: Arc::default() }
     }
 
-    /// Reads all files at once when the process gets SIGHUP, which ends it otherwise.
+    /// Reloads all files at SIGHUP, which otherwise ends the process.
     ///
     /// # Errors
-    /// When the system does not let it listen for the signal.
+    /// When the signal handler cannot be installed.
     pub fn reload_at_hangup(&self) -> io::Result<()> {
         let mut hangup = signal(SignalKind::hangup())?;
         let schedule = self.clone();
         tokio::spawn(async move {
             while hangup.recv().await.is_some() {
-                info!("received SIGHUP: reading all files again");
+                info!("received SIGHUP: reloading all files");
                 schedule.reload_now();
             }
         });
         Ok(())
     }
 
-    /// Reads all files at once, also unchanged ones.
+    /// Reloads all files now, changed or not.
     pub fn reload_now(&self) {
         *self.requests.count.lock().unwrap_or_else(PoisonError::into_inner) += 1;
         self.requests.changed.notify_all();
     }
 
-    /// Waits for the interval to end, or for a request that is not in `seen`. Returns whether there
-    /// was one.
+    /// Waits for the end of the interval, or for a request that is not in `seen`. Returns whether
+    /// there was a request.
     fn wait(&self, seen: &mut u64) -> bool {
         let Requests { count, changed } = &*self.requests;
         let count = count.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = changed.wait_timeout_while(count, self.interval, |count| count == seen);
         let (count, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        let is_asked = *count != *seen;
+        let is_requested = *count != *seen;
         *seen = *count;
-        is_asked
+        is_requested
     }
 }
 
-/// Starts a thread that calls `reload` whenever the files change or the schedule asks. Rejected
+/// Starts a thread that calls `reload` when the files change or a reload is requested. Rejected
 /// files are logged and counted; the previous ones stay in use.
 ///
 /// # Errors
@@ -169,13 +173,13 @@ pub fn follow<E: Error + 'static>(
         // A request before the thread started may have come after the files were read.
         let mut seen_requests = 0;
         loop {
-            let is_asked = schedule.wait(&mut seen_requests);
+            let is_requested = schedule.wait(&mut seen_requests);
             let have_changed = files.have_changed();
-            if have_changed && files.may_be_half_written() && !is_asked {
+            if have_changed && files.may_be_half_written() && !is_requested {
                 state = State::Changing;
                 continue;
             }
-            if !have_changed && state == State::Settled && !is_asked {
+            if !have_changed && state == State::Settled && !is_requested {
                 continue;
             }
             // A panic is a bug; it rejects the files like any error.
@@ -192,7 +196,7 @@ pub fn follow<E: Error + 'static>(
                 continue;
             };
             // Retries are not logged.
-            if have_changed || is_asked || state != State::Unread {
+            if have_changed || is_requested || state != State::Unread {
                 metrics.refused.increment(1);
                 warn!(error, what, "files are rejected; the previous ones stay in use");
             }
@@ -213,7 +217,7 @@ enum State {
     Unread,
 }
 
-/// Whether reading a file failed, which may pass.
+/// Whether reading a file failed, which may be temporary.
 fn is_unread(error: &(dyn Error + 'static)) -> bool {
     let causes = iter::successors(Some(error), |&error| error.source());
     causes.into_iter().any(<dyn Error>::is::<io::Error>)
@@ -266,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_by_itself_is_told_by_what_it_is() {
+    fn a_plain_file_changes_with_its_metadata() {
         let folder = Folder::new("file");
         let path = folder.0.join("values");
         fs::write(&path, "a").expect("a file");

@@ -1,10 +1,9 @@
 //! The wire format of admission: `AdmissionReview` in, `AdmissionReview` out.
 //!
-//! Decoding borrows from the body and skips what nobody asks for, `managedFields` among it, a third
-//! of a usual review. Encoding writes one buffer; a patch is appended to it as base64 by the
-//! template itself.
+//! Decoding borrows from the body and skips unread fields such as `managedFields`, a third of a
+//! usual review. Encoding writes one buffer, to which the template appends the patch as base64.
 //!
-//! Not for rules: what is answered is decided elsewhere.
+//! Not for decisions: other modules make them.
 
 use std::borrow::Cow;
 
@@ -13,14 +12,14 @@ use serde::de::IgnoredAny;
 use crate::{
     json::{self, Read, ReadError, Reader},
     outcome::Outcome,
-    patch::{Base64Sink, Reply},
+    patch::PatchBuffer,
     pod::{Bare, Kind, Object, Text, view},
 };
 
-/// Longest uid, which is echoed: an API server's has 36 bytes.
+/// Maximum length of a uid, which is echoed: an API server's has 36 bytes.
 pub const MAX_UID_BYTES: usize = 64 << 10;
 
-/// Why a body got no `AdmissionReview` for an answer.
+/// Why a body cannot be answered with an `AdmissionReview`.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
     /// Not UTF-8, so not JSON.
@@ -29,10 +28,10 @@ pub enum DecodeError {
     /// Not JSON.
     #[error("the body is not JSON")]
     NotJson(#[source] serde_json::Error),
-    /// Not of a review's shape.
+    /// Not in the shape of a review.
     #[error("the body is not an AdmissionReview")]
     NotAReview(#[source] ReadError),
-    /// A review whose request or `uid` is missing, or whose `uid` is none: it could not be answered.
+    /// The request or its `uid` is missing, or the `uid` is too long: a response needs it.
     #[error("the AdmissionReview has no request with a uid")]
     NoRequest,
 }
@@ -40,15 +39,15 @@ pub enum DecodeError {
 /// The object of a request.
 #[derive(Debug)]
 pub enum Subject<'a> {
-    /// None that is going to be stored: a deletion, a connection, a request to a part of an object.
+    /// No object that will be stored: a deletion, a connection, or a request to a subresource.
     Absent,
-    /// An object that could be read.
+    /// A decoded object.
     Object(Box<Object<'a>>),
-    /// An object with a wrong type in a field that is read, and where.
+    /// An object with a wrong type in a field that injection reads; the error names the field.
     Unreadable(ReadError),
 }
 
-/// An admission request and what its review says of itself.
+/// An admission request, and the kind and version of its review.
 #[derive(Debug)]
 pub struct Request<'a> {
     /// `kind` of the review, echoed.
@@ -57,22 +56,18 @@ pub struct Request<'a> {
     pub review_api_version: Text<'a>,
     /// The admission request's uid, echoed.
     pub uid: Text<'a>,
-    /// The object's own kind, else the request's.
+    /// The object's own kind, or else the request's.
     pub kind: Kind,
-    /// Namespace of the request; empty for objects outside of namespaces.
+    /// Namespace of the request; empty for cluster-scoped objects.
     pub namespace: Text<'a>,
-    /// Whether nothing is going to be stored.
+    /// Whether the request is a dry run: nothing will be stored.
     pub dry_run: bool,
     /// The object under review.
     pub subject: Subject<'a>,
 }
 
-/// An `AdmissionReview` that answers a request, as JSON.
-#[derive(Debug)]
-pub struct Response<'r, 'a> {
-    request: &'r Request<'a>,
-    out: Vec<u8>,
-}
+/// The start of an answer with a patch, which follows as base64.
+const PATCH_HEAD: &[u8] = br#"{"response":{"patchType":"JSONPatch","patch":""#;
 
 view! {
     struct GroupVersionKind {
@@ -100,13 +95,13 @@ view! {
     }
 }
 
-/// What stands where the object should be.
+/// The value of the field `object`.
 #[derive(Debug, Default)]
 enum Found<'a> {
     #[default]
     Nothing,
     Object(Box<Object<'a>>),
-    /// A text that is read again once the kind is known.
+    /// JSON that is read again once the kind is known.
     Other(&'a str, ReadError),
 }
 
@@ -127,11 +122,11 @@ impl<'a> Read<'a> for Found<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// The request of a door that has only the object as JSON. `kind` counts where the object does
-    /// not tell its own.
+    /// The request of a server that has only the object, as JSON. `kind` applies if the object has
+    /// no kind.
     ///
     /// # Errors
-    /// When the object is no JSON; other trouble is [`Subject::Unreadable`].
+    /// When the object is not JSON; a wrong type in it is [`Subject::Unreadable`].
     pub fn of_object(
         uid: &'a str,
         namespace: &'a str,
@@ -159,19 +154,19 @@ impl<'a> Request<'a> {
     }
 }
 
-/// Reads a review.
+/// Decodes a review.
 ///
 /// # Errors
-/// When no answer can be addressed: not UTF-8, not JSON, not a review, no `uid`. An object that
-/// cannot be understood is no error: it is [`Subject::Unreadable`], so that the request is denied.
+/// When no response can be addressed: not UTF-8, not JSON, not a review, no `uid`. An object that
+/// cannot be decoded is not an error but [`Subject::Unreadable`], so that the request is denied.
 pub fn decode(body: &[u8]) -> Result<Request<'_>, DecodeError> {
     let body = utf8(body)?;
     let mut reader = Reader::new(body);
     let mut review = Review::default();
     let read = review.read(&mut reader).and_then(|()| reader.end());
     let request = review.request.as_ref();
-    if read.is_err() || request.is_some_and(|it| matches!(it.object, Found::Other(..))) {
-        // The second look: what is no JSON at all is not worth a denial.
+    if read.is_err() || request.is_some_and(|request| matches!(request.object, Found::Other(..))) {
+        // A body that is not JSON is an error and not a denial.
         serde_json::from_str::<IgnoredAny>(body).map_err(DecodeError::NotJson)?;
     }
     read.map_err(DecodeError::NotAReview)?;
@@ -186,8 +181,8 @@ fn utf8(body: &[u8]) -> Result<&str, DecodeError> {
 
 impl<'a> Review<'a> {
     fn into_request(self) -> Result<Request<'a>, DecodeError> {
-        let is_one = |uid: &str| !uid.is_empty() && uid.len() <= MAX_UID_BYTES;
-        let request = self.request.filter(|request| is_one(&request.uid));
+        let is_valid = |uid: &str| !uid.is_empty() && uid.len() <= MAX_UID_BYTES;
+        let request = self.request.filter(|request| is_valid(&request.uid));
         let request = request.ok_or(DecodeError::NoRequest)?;
         let is_whole =
             request.sub_resource.is_empty() && !matches!(&*request.operation, "DELETE" | "CONNECT");
@@ -205,7 +200,7 @@ impl<'a> Review<'a> {
 }
 
 impl<'a> Found<'a> {
-    /// The kind, which the object tells or else the request, and what is under review.
+    /// The kind of the object, or else of the request, and the subject of the review.
     fn subject(self, is_whole: bool, requested_kind: &str) -> (Kind, Subject<'a>) {
         match self {
             Self::Object(object) if is_whole => {
@@ -218,7 +213,7 @@ impl<'a> Found<'a> {
     }
 }
 
-/// Of a kind that is not known only the metadata is read, whatever its spec looks like.
+/// Reads only the metadata of an object of unknown kind, whose spec may have any shape.
 fn read_bare<'a>(text: &'a str, error: ReadError, requested_kind: &str) -> (Kind, Subject<'a>) {
     let Ok(bare) = json::read::<Bare<'a>>(text) else {
         return (Kind::of(requested_kind), Subject::Unreadable(error));
@@ -238,82 +233,56 @@ fn kind_of(own: &str, requested: &str) -> Kind {
     Kind::of(if own.is_empty() { requested } else { own })
 }
 
-// === impl Response ===
-
-impl<'r, 'a> Response<'r, 'a> {
-    /// An answer to a request.
-    #[must_use]
-    pub fn new(request: &'r Request<'a>) -> Self {
-        Self { request, out: Vec::new() }
-    }
-
-    /// Starts the answer up to and including `"uid"`; `capacity` bytes are expected to follow.
-    fn begin(&mut self, capacity: usize) {
-        let Self { request, out } = self;
-        out.reserve(capacity + 512);
-        out.push(b'{');
-        let types: [(&[u8], _); 2] = [
-            (br#""kind":"#, &request.review_kind),
-            (br#""apiVersion":"#, &request.review_api_version),
-        ];
-        for (key, text) in types {
-            if !text.is_empty() {
-                out.extend_from_slice(key);
-                json::write_string(out, text);
-                out.push(b',');
-            }
-        }
-        out.extend_from_slice(br#""response":{"uid":"#);
-        json::write_string(out, &request.uid);
-    }
-
-    /// The whole answer: with what the audit log is told, and warnings for whoever sent the object.
-    #[must_use]
-    pub fn end(self, outcome: &Outcome<'_>) -> Vec<u8> {
-        let mut out = self.out;
-        out.extend_from_slice(br#","auditAnnotations":{"verdict":"#);
-        json::write_string(&mut out, outcome.verdict.as_str());
-        if !outcome.reasons.is_empty() {
-            out.extend_from_slice(br#","reasons":"#);
-            json::write_string(&mut out, &outcome.reasons.joined());
-        }
-        out.push(b'}');
-        for (index, warning) in outcome.warnings.lines().enumerate() {
-            out.extend_from_slice(if index == 0 { br#","warnings":["# } else { b"," });
-            json::write_string(&mut out, &warning);
-        }
-        out.extend_from_slice(if outcome.warnings.is_empty() { b"}}" } else { b"]}}" });
-        out
-    }
+/// A buffer for the patch in the answer to a review.
+#[must_use]
+pub fn patch_buffer() -> PatchBuffer {
+    PatchBuffer::base64(PATCH_HEAD)
 }
 
-impl Reply for Response<'_, '_> {
-    type Patch<'s>
-        = Base64Sink<'s>
-    where
-        Self: 's;
-
-    fn allow(&mut self) {
-        self.begin(0);
-        self.out.extend_from_slice(br#","allowed":true"#);
+/// The answer to a request as an `AdmissionReview`, with audit annotations and with warnings for the
+/// client. `patch` must come from [`patch_buffer`].
+#[must_use]
+pub fn encode(request: &Request<'_>, outcome: &Outcome<'_>, patch: PatchBuffer) -> Vec<u8> {
+    let mut out = patch.into_bytes();
+    if out.is_empty() {
+        out.reserve(512 + outcome.denial.as_ref().map_or(0, |reason| reason.len()));
+        out.extend_from_slice(br#"{"response":{"uid":"#);
+    } else {
+        out.extend_from_slice(br#"","uid":"#);
     }
-
-    fn deny(&mut self, reason: &str) {
-        self.begin(reason.len());
-        self.out.extend_from_slice(br#","allowed":false,"status":{"metadata":{},"message":"#);
-        json::write_string(&mut self.out, reason);
-        self.out.push(b'}');
+    json::write_string(&mut out, &request.uid);
+    match &outcome.denial {
+        None => out.extend_from_slice(br#","allowed":true"#),
+        Some(reason) => {
+            out.extend_from_slice(br#","allowed":false,"status":{"metadata":{},"message":"#);
+            json::write_string(&mut out, reason);
+            out.push(b'}');
+        }
     }
-
-    fn begin_patch(&mut self, base64_len: usize) -> Base64Sink<'_> {
-        self.begin(base64_len);
-        self.out.extend_from_slice(br#","allowed":true,"patchType":"JSONPatch","patch":""#);
-        Base64Sink::new(&mut self.out)
+    out.extend_from_slice(br#","auditAnnotations":{"verdict":"#);
+    json::write_string(&mut out, outcome.verdict.as_str());
+    if !outcome.reasons.is_empty() {
+        out.extend_from_slice(br#","reasons":"#);
+        json::write_string(&mut out, &outcome.reasons.joined());
     }
-
-    fn end_patch(&mut self) {
-        self.out.push(b'"');
+    out.push(b'}');
+    for (index, warning) in outcome.warnings.lines().enumerate() {
+        out.extend_from_slice(if index == 0 { br#","warnings":["# } else { b"," });
+        json::write_string(&mut out, &warning);
     }
+    out.extend_from_slice(if outcome.warnings.is_empty() { b"}" } else { b"]}" });
+    let types: [(&[u8], _); 2] = [
+        (br#","kind":"#, &request.review_kind),
+        (br#","apiVersion":"#, &request.review_api_version),
+    ];
+    for (key, text) in types {
+        if !text.is_empty() {
+            out.extend_from_slice(key);
+            json::write_string(&mut out, text);
+        }
+    }
+    out.push(b'}');
+    out
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Connections: from a listener through TLS to HTTP/1.1 and HTTP/2, until shutdown.
 //!
-//! One connection's trouble never touches another: each is a task of its own, and how many there
-//! may be is a limit. Not for requests: those are the service's.
+//! A failure stays on its connection: each connection is its own task, and their number is limited.
+//! Not for requests: the service handles them.
 
 use std::{
     convert::Infallible,
@@ -57,31 +57,32 @@ pub use room::Room;
 pub use share::{NoRoom, Pool, Share, Taken};
 pub use shutdown::{Shutdown, Signalled};
 
-/// Threads that answer: as many as there are cores, but each keeps freed memory of its own, and four
-/// answer more than API servers ask.
-const MOST_DEFAULT_WORKERS: usize = 4;
-/// Largest header of a request. Over HTTP/1 it is the room for what is read of a body at a time,
-/// too: a TLS record.
+/// Maximum number of worker threads by default. The allocator keeps freed memory for each thread,
+/// and four threads answer more reviews than API servers send.
+const MAX_DEFAULT_WORKERS: usize = 4;
+/// Maximum size of a request header. Over HTTP/1 it is also the size of the buffer for reading a
+/// body: one TLS record.
 const MAX_HEADER_BYTES: u16 = 16 << 10;
-/// What is read of a larger header over HTTP/2, so that a gRPC caller gets the status that it knows.
-const MOST_HEADER_BYTES_READ: u32 = 4 * MAX_HEADER_BYTES as u32;
-/// Life of a connection that is one too many: enough to be told 503.
+/// Maximum size of a header that is read over HTTP/2: a gRPC caller with too large a header gets a
+/// gRPC status.
+const MAX_HEADER_BYTES_READ: u32 = 4 * MAX_HEADER_BYTES as u32;
+/// Lifetime of a connection over the limit: long enough to answer 503.
 const TURNED_AWAY_LIFE: Duration = Duration::from_secs(1);
-/// What a request that is on its way when the door closes is waited for.
+/// Grace period for a request that is in flight when the server closes.
 const LAST_REQUEST_GRACE: Duration = Duration::from_millis(500);
-/// How often an idle HTTP/2 connection is asked whether anybody is there, and how long for.
+/// Interval and timeout of pings on an idle HTTP/2 connection.
 const PING_INTERVAL: Duration = Duration::from_secs(30);
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Tells connections that the door is closing.
+/// Becomes `true` when the server closes.
 type Closing = watch::Receiver<bool>;
 
-/// The TLS configuration that the next connection gets.
+/// The TLS configuration of new connections.
 pub type CurrentTls = Arc<ArcSwap<ServerConfig>>;
 
-/// How connections are served; shared by all of them.
+/// The state that all connections of a server share.
 #[derive(Debug)]
-pub struct Door {
+pub struct Server {
     tls: CurrentTls,
     limits: Limits,
     metrics: ConnectionMetrics,
@@ -94,32 +95,33 @@ pub struct Door {
     max_age: Option<Duration>,
 }
 
-/// Servers of HTTP, by the protocol that TLS has agreed on.
+/// HTTP servers by the protocol that ALPN selected.
 #[derive(Debug)]
 struct Http {
     one: auto::Builder<TokioExecutor>,
     two: auto::Builder<TokioExecutor>,
-    /// Where nothing was agreed on: the first bytes decide.
+    /// Without ALPN, the first bytes select the protocol.
     either: auto::Builder<TokioExecutor>,
 }
 
 type Stream = TlsStream<ReadAhead<std::pin::Pin<Box<TimeoutStream<TcpStream>>>>>;
 
 impl Bound {
-    /// Serves until told to stop and requests under way are answered: first with `connection:
-    /// close` for as long as others need to learn of it, then without new connections.
-    pub async fn serve(self, door: Door, service: impl Answers, mut shutdown: Shutdown) {
-        let door = Arc::new(door);
+    /// Serves until `shutdown` begins, then drains. After SIGTERM the server still accepts
+    /// connections during the drain delay and answers with `connection: close`. Then it accepts no
+    /// connection and waits for the requests in flight.
+    pub async fn serve(self, server: Server, service: impl Answers, mut shutdown: Shutdown) {
+        let server = Arc::new(server);
         let (close, closing) = watch::channel(false);
         tokio::select! {
-            never = accept(&self, &door, &service, &closing) => match never {},
+            never = accept(&self, &server, &service, &closing) => match never {},
             signalled = shutdown.begun() => {
-                door.is_draining.store(true, Ordering::Release);
+                server.is_draining.store(true, Ordering::Release);
                 if signalled == Signalled::ToTerminate {
-                    let accept = accept(&self, &door, &service, &closing);
+                    let accept = accept(&self, &server, &service, &closing);
                     tokio::select! {
                         never = accept => match never {},
-                        () = sleep(door.limits.drain_delay) => {}
+                        () = sleep(server.limits.drain_delay) => {}
                         () = shutdown.hastened() => {}
                     }
                 }
@@ -129,22 +131,26 @@ impl Bound {
         drop(closing);
         close.send_replace(true);
         tokio::select! {
-            // Done when no connection listens any more.
-            drained = timeout(door.limits.drain_timeout, close.closed()) => {
+            // Completes when every connection has dropped its receiver.
+            drained = timeout(server.limits.drain_timeout, close.closed()) => {
                 if drained.is_err() {
-                    warn!("requests were still under way");
+                    warn!("drain timeout: closing connections with requests in flight");
                 }
             }
-            () = shutdown.hastened() => warn!("received a second signal: requests were still under way"),
+            () = shutdown.hastened() => {
+                warn!("received a second signal: closing connections with requests in flight");
+            }
         }
     }
 }
 
-/// A connection: who opened it from where, and whether it is within the limit of connections.
-struct Conversation {
+/// A connection: its caller, its peer address, its protocol, and whether it is within the connection
+/// limit.
+struct Conversation<'s> {
     caller: Caller,
     is_served: bool,
     peer: Option<SocketAddr>,
+    http: &'s auto::Builder<TokioExecutor>,
 }
 
 impl Http {
@@ -157,7 +163,7 @@ impl Http {
                 .max_buf_size(MAX_HEADER_BYTES.into());
             http.http2()
                 .timer(TokioTimer::new())
-                .max_header_list_size(MOST_HEADER_BYTES_READ)
+                .max_header_list_size(MAX_HEADER_BYTES_READ)
                 .max_concurrent_streams(limits.http2_max_streams)
                 .max_pending_accept_reset_streams(limits.http2_max_resets as usize)
                 .keep_alive_interval(PING_INTERVAL)
@@ -176,23 +182,23 @@ impl Http {
     }
 }
 
-/// Accepts connections, each a task of its own.
+/// Accepts connections and spawns a task for each.
 async fn accept(
     bound: &Bound,
-    door: &Arc<Door>,
+    server: &Arc<Server>,
     service: &impl Answers,
     closing: &Closing,
 ) -> Infallible {
     loop {
-        let socket = bound.accept(&door.metrics.not_accepted).await;
-        door.metrics.accepted.increment(1);
-        let (door, service, closing) = (Arc::clone(door), service.clone(), closing.clone());
-        tokio::spawn(async move { door.serve(socket, service, closing).await });
+        let socket = bound.accept(&server.metrics.not_accepted).await;
+        server.metrics.accepted.increment(1);
+        let (server, service, closing) = (Arc::clone(server), service.clone(), closing.clone());
+        tokio::spawn(async move { server.serve(socket, service, closing).await });
     }
 }
 
-impl Door {
-    /// A door that shows what `tls` holds when a connection comes.
+impl Server {
+    /// A server; each new connection uses the configuration that `tls` then holds.
     #[must_use]
     pub fn new(tls: CurrentTls, limits: Limits, metrics: ConnectionMetrics) -> Self {
         Self {
@@ -209,7 +215,7 @@ impl Door {
         }
     }
 
-    /// A door whose connections are asked to end after that time.
+    /// The same server, which shuts its connections down gracefully once they reach this age.
     #[must_use]
     pub fn with_max_age(self, age: Duration) -> Self {
         Self { max_age: Some(age), ..self }
@@ -242,36 +248,37 @@ impl Door {
                     let chain = tls.peer_certificates().unwrap_or_default();
                     let certificate = chain.first().map(|leaf| leaf.clone().into_owned());
                     let caller = Caller { certificate, ..caller };
-                    let conversation = Conversation { caller, is_served, peer: Some(peer) };
-                    self.converse(stream, http, service, conversation, closing).await;
+                    let peer = Some(peer);
+                    let conversation = Conversation { caller, is_served, peer, http };
+                    self.serve_http(stream, service, conversation, closing).await;
                 }
             }
             Socket::Unix(stream) => {
                 let stream = Box::pin(self.bounded(stream));
-                let conversation = Conversation { caller, is_served, peer: None };
-                self.converse(stream, &self.http.either, service, conversation, closing).await;
+                let http = &self.http.either;
+                let conversation = Conversation { caller, is_served, peer: None, http };
+                self.serve_http(stream, service, conversation, closing).await;
             }
         }
         drop(permit);
     }
 
-    /// Speaks HTTP until the connection ends.
-    async fn converse(
+    /// Serves HTTP until the connection ends.
+    async fn serve_http(
         &self,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-        http: &auto::Builder<TokioExecutor>,
         service: impl Answers,
-        conversation: Conversation,
+        conversation: Conversation<'_>,
         mut closing: Closing,
     ) {
-        let Conversation { caller, is_served, peer } = conversation;
+        let Conversation { caller, is_served, peer, http } = conversation;
         let requests = is_served.then(|| caller.requests.clone());
         let age = self.age_of(&caller);
         let service = service.of_caller(caller);
         let service = Gate::new(service, requests, Arc::clone(&self.is_draining));
         let connection = http.serve_connection(TokioIo::new(stream), service);
         let mut connection = std::pin::pin!(connection.into_owned());
-        // A client that is answered 503 opens another connection, and there may be room for that.
+        // After a 503 the client opens another connection, which may be within the limit.
         let turned_away =
             async { if is_served { pending().await } else { sleep(TURNED_AWAY_LIFE).await } };
         let aged = async {
@@ -285,7 +292,7 @@ impl Door {
             () = turned_away => Ok(()),
             () = aged => {
                 connection.as_mut().graceful_shutdown();
-                // A client that takes no answers has had its time.
+                // A client that does not read its responses cannot keep the connection open.
                 let rest = timeout(self.limits.drain_timeout, connection);
                 rest.await.unwrap_or(Ok(()))
             }
@@ -300,14 +307,14 @@ impl Door {
         }
     }
 
-    /// After which time a connection is asked to end: the server's limit, or when the caller's
-    /// certificate expires.
+    /// The maximum age of a connection: the server's limit, or the remaining validity of the
+    /// caller's certificate if that is shorter.
     fn age_of(&self, caller: &Caller) -> Option<Duration> {
         let validity = caller.certificate.as_ref().and_then(remaining_validity);
         self.max_age.into_iter().chain(validity).min()
     }
 
-    /// A stream whose reads and writes take only so long.
+    /// Applies the timeouts for reads and writes to a stream.
     fn bounded<S: AsyncRead + AsyncWrite>(&self, stream: S) -> TimeoutStream<S> {
         let mut stream = TimeoutStream::new(stream);
         stream.set_read_timeout(Some(self.limits.header_timeout));
@@ -316,14 +323,14 @@ impl Door {
     }
 
     async fn handshake(&self, stream: TcpStream, peer: SocketAddr) -> Option<Stream> {
-        // A handshake begins with its first byte; who says nothing gets no TLS. All may go on at
-        // once: to the API server a connection that is closed is a webhook that failed, and the pod
-        // goes without a sidecar or is refused.
+        // A client that sends nothing gets no TLS state. Concurrent handshakes are not limited: to
+        // the API server a closed connection is a failed webhook, and the pod then starts without a
+        // sidecar or is rejected.
         if timeout(self.limits.handshake_timeout, stream.readable()).await.is_err() {
             self.metrics.slow_handshakes.increment(1);
             return None;
         }
-        // Answers are written whole; waiting for more to send only delays them.
+        // Responses are written in one piece; Nagle's algorithm would only delay them.
         if let Err(error) = stream.set_nodelay(true) {
             debug!(%peer, %error, "cannot set TCP_NODELAY");
         }
@@ -344,29 +351,29 @@ impl Door {
     }
 }
 
-/// What doors run on: `workers` threads, one at least; by default one for each core, four at most.
+/// The runtime of the servers, with `workers` threads and at least one; by default one thread per
+/// core, at most four.
 ///
 /// # Errors
-/// When the system gives no threads.
+/// When no thread can be started.
 pub fn runtime(workers: Option<u16>) -> io::Result<Runtime> {
     let cores = || thread::available_parallelism().map_or(1, usize::from);
-    let workers = workers.map_or_else(|| cores().min(MOST_DEFAULT_WORKERS), usize::from);
+    let workers = workers.map_or_else(|| cores().min(MAX_DEFAULT_WORKERS), usize::from);
     runtime::Builder::new_multi_thread().worker_threads(workers.max(1)).enable_all().build()
 }
 
-/// Raises the number of descriptors that the process may open to the most it may ask for, as Go
-/// does.
+/// Raises the soft limit of open file descriptors to the hard limit, as Go does.
 pub fn raise_descriptor_limit() {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
     if let Err(error) = setrlimit(Resource::Nofile, raised) {
-        debug!(%error, "cannot raise the limit of open descriptors");
+        debug!(%error, "cannot raise the limit of open file descriptors");
     }
 }
 
-/// Done a moment after the door closes: a connection may just have sent its first request.
+/// Completes a grace period after the server closes: a request may be in flight.
 async fn closed(closing: &mut Closing) {
-    // An error is the end of the door, too.
+    // An error also means that the server has ended.
     drop(closing.wait_for(|is_closing| *is_closing).await);
     sleep(LAST_REQUEST_GRACE).await;
 }

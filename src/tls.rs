@@ -1,4 +1,4 @@
-//! TLS of the doors: identity and server configuration. TLS 1.3 only, one provider everywhere.
+//! TLS of the servers: identity and server configuration. TLS 1.3 only, one provider everywhere.
 
 use std::{
     sync::Arc,
@@ -20,7 +20,7 @@ mod any_certificate;
 
 pub use any_certificate::AnyCertificate;
 
-/// Names that a self-signed certificate is good for.
+/// Names in a self-signed certificate.
 const SELF_SIGNED_NAMES: [&str; 4] =
     ["localhost", "127.0.0.1", "::1", "linkerd-proxy-injector.linkerd.svc"];
 
@@ -31,32 +31,32 @@ pub struct Identity {
     key: PrivateKeyDer<'static>,
 }
 
-/// Why there is no TLS.
+/// Why TLS cannot be configured.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// The certificate's file holds none.
+    /// The certificate chain is not valid PEM.
     #[error("the certificate chain cannot be read; expected PEM, leaf first")]
     Chain(#[source] pem::Error),
-    /// The certificate's file is empty.
-    #[error("the certificate's file holds no certificate; expected PEM, leaf first")]
+    /// The certificate file contains no certificate.
+    #[error("the certificate file contains no certificate; expected PEM, leaf first")]
     NoCertificate,
-    /// The key's file holds none.
+    /// The private key is not valid PEM.
     #[error("the private key cannot be read; expected PKCS#8, PKCS#1 or SEC1 as PEM")]
     Key(#[source] pem::Error),
-    /// Certificate and key do not go together, or the key is of an unknown kind.
+    /// The certificate and the key do not match, or the key has an unknown type.
     #[error("the certificate and the private key cannot be used together")]
     Pair(#[source] rustls::Error),
-    /// The file of the clients' CA is no PEM.
-    #[error("the CA of clients cannot be read; expected certificates as PEM")]
+    /// The client CA is not valid PEM.
+    #[error("the client CA cannot be read; expected PEM certificates")]
     ClientRoots(#[source] pem::Error),
-    /// A certificate of the clients' CA cannot be used.
-    #[error("a certificate of the CA of clients cannot be used")]
+    /// A certificate of the client CA is not valid.
+    #[error("a certificate of the client CA is not valid")]
     ClientRoot(#[source] rustls::Error),
-    /// The clients' CA cannot be used.
-    #[error("the CA of clients cannot be used; expected one certificate at least")]
+    /// The client CA contains no certificate.
+    #[error("the client CA cannot be used; expected at least one certificate")]
     ClientCa(#[source] VerifierBuilderError),
-    /// No certificate could be made.
-    #[error("no self-signed certificate could be made")]
+    /// The self-signed certificate could not be created.
+    #[error("cannot create a self-signed certificate")]
     SelfSigned(#[source] rcgen::Error),
 }
 
@@ -75,17 +75,17 @@ impl Identity {
         Ok(Self { chain, key: PrivateKeyDer::from_pem_slice(key).map_err(TlsError::Key)? })
     }
 
-    /// When the leaf expires, in seconds since 1970; `None` if that cannot be read.
+    /// When the leaf expires, in seconds since 1970; `None` if it cannot be parsed.
     #[must_use]
     pub fn expires(&self) -> Option<i64> {
         let (_, leaf) = parse_x509_certificate(self.chain.first()?).ok()?;
         Some(leaf.validity().not_after.timestamp())
     }
 
-    /// Makes a certificate for this machine.
+    /// Creates a self-signed certificate for this machine.
     ///
     /// # Errors
-    /// When the system gives no randomness.
+    /// When the system provides no randomness.
     pub fn self_signed() -> Result<Self, TlsError> {
         let names: Vec<_> = SELF_SIGNED_NAMES.map(str::to_owned).to_vec();
         let made = rcgen::generate_simple_self_signed(names).map_err(TlsError::SelfSigned)?;
@@ -94,29 +94,29 @@ impl Identity {
     }
 }
 
-/// What a door asks of its clients; a CA is certificates as PEM.
+/// The client certificate that a server requests; a CA consists of PEM certificates.
 #[derive(Debug, Clone, Copy)]
 pub enum ClientAuth<'a> {
-    /// Nothing.
+    /// No certificate.
     None,
-    /// A certificate of that CA.
+    /// A certificate of that CA is required.
     Required(&'a [u8]),
-    /// A certificate of that CA, or none.
+    /// A certificate of that CA is optional.
     Offered(&'a [u8]),
 }
 
-/// Protocols of a door for browsers, API servers and gRPC alike.
+/// ALPN protocols of a server for API servers, browsers and gRPC clients.
 pub const HTTP: [&str; 2] = ["h2", "http/1.1"];
-/// The protocol of a door for gRPC alone.
+/// ALPN protocol of a server for gRPC only.
 pub const HTTP2: [&str; 1] = ["h2"];
 
-/// The configuration of a door that shows this identity and speaks these protocols.
+/// The configuration of a server with this identity and these ALPN protocols.
 ///
 /// # Errors
 /// When the key does not belong to the certificate, or the CA cannot be read.
 ///
 /// # Panics
-/// Never: the provider knows TLS 1.3.
+/// Never: the provider supports TLS 1.3.
 pub fn server_config(
     identity: Identity,
     client_auth: ClientAuth<'_>,
@@ -125,7 +125,7 @@ pub fn server_config(
     let provider = Arc::new(aws_lc_rs::default_provider());
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(&[&rustls::version::TLS13])
-        .expect("the provider must know TLS 1.3");
+        .expect("the provider must support TLS 1.3");
     let builder = match client_auth {
         ClientAuth::None => builder.with_no_client_auth(),
         ClientAuth::Required(ca) | ClientAuth::Offered(ca) => {
@@ -141,15 +141,15 @@ pub fn server_config(
     let mut config =
         builder.with_single_cert(identity.chain, identity.key).map_err(TlsError::Pair)?;
     if !matches!(client_auth, ClientAuth::None) {
-        // A session that is resumed skips the client's certificate, which may have expired since.
+        // A resumed session skips the check of the client's certificate, which may have expired.
         config.send_tls13_tickets = 0;
         config.session_storage = Arc::new(NoServerSessionStorage {});
     }
-    config.alpn_protocols = protocols.iter().map(|it| it.as_bytes().to_vec()).collect();
+    config.alpn_protocols = protocols.iter().map(|protocol| protocol.as_bytes().to_vec()).collect();
     Ok(Arc::new(config))
 }
 
-/// How long a certificate is still valid; `None` if it cannot be read.
+/// The remaining validity of a certificate; `None` if it cannot be parsed.
 #[must_use]
 pub fn remaining_validity(certificate: &CertificateDer<'_>) -> Option<Duration> {
     let (_, certificate) = parse_x509_certificate(certificate).ok()?;
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_of_another_certificate_is_refused() {
+    fn a_key_of_another_certificate_is_rejected() {
         let (one, other) = (Identity::self_signed(), Identity::self_signed());
         let (one, other) = (one.expect("identity"), other.expect("identity"));
         let torn = Identity { chain: one.chain, key: other.key };
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ca_of_clients_holds_a_certificate() {
+    fn a_client_ca_needs_a_certificate() {
         let config = |ca: &[u8]| {
             let identity = Identity::self_signed().expect("identity");
             server_config(identity, ClientAuth::Required(ca), &HTTP)
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pem_is_told() {
+    fn a_file_without_pem_is_an_error() {
         assert!(matches!(Identity::from_pem(b"", b""), Err(TlsError::NoCertificate)));
         let identity = rcgen::generate_simple_self_signed(vec!["x".to_owned()]).expect("identity");
         let chain = identity.cert.pem();

@@ -1,7 +1,7 @@
-//! The webhook door: HTTP around the injection core.
+//! The webhook server: HTTP around the injection core.
 //!
-//! Status codes of errors; what became of a review is counted and told once, from its outcome. Any
-//! path is a review, as upstream's webhook takes any.
+//! Maps errors to status codes. The observer counts and logs the outcome of each review. Every path
+//! is a review, as in upstream's webhook.
 
 use std::{
     mem,
@@ -47,9 +47,9 @@ pub(crate) use not_grpc::is_grpc;
 #[derive(Debug, Clone)]
 pub struct Webhook {
     shared: Arc<Shared>,
-    /// For the bodies of this caller.
+    /// Memory for the bodies of this caller.
     room: Room,
-    /// For the texts that this caller is sent in place of answers.
+    /// Share of the requests, which also limits the error texts that this caller has not read.
     requests: Share,
 }
 
@@ -61,14 +61,14 @@ struct Shared {
     observer: Observer,
 }
 
-/// A request that gets no `AdmissionReview` for an answer.
+/// The rejection of a request, without an `AdmissionReview`.
 #[derive(Debug)]
-struct Refusal {
+struct Rejection {
     why: Refused,
     text: String,
 }
 
-/// A request on its way, and what it holds until its answer is sent.
+/// A request that is being answered, and the permits it holds until its response is sent.
 #[derive(Debug)]
 struct Admitted {
     deadline: Deadline,
@@ -77,7 +77,7 @@ struct Admitted {
     slot: Taken,
 }
 
-/// The bytes of an answer, and what is given back when they are sent.
+/// The bytes of a response, and the permits that are returned once they are sent.
 struct Answer {
     bytes: Vec<u8>,
     _slot: Taken,
@@ -105,9 +105,9 @@ impl Answers for Webhook {
             let _in_flight = shared.observer.metrics.begin();
             match AssertUnwindSafe(shared.answer(request, room, slot)).catch_unwind().await {
                 Ok(Ok(response)) => response,
-                Ok(Err(refusal)) => {
-                    shared.observer.metrics.refused(refusal.why);
-                    refusal.into_response(&requests)
+                Ok(Err(rejection)) => {
+                    shared.observer.metrics.refused(rejection.why);
+                    rejection.into_response(&requests)
                 }
                 Err(_) => {
                     shared.observer.metrics.panicked();
@@ -124,17 +124,17 @@ impl Answers for Webhook {
     }
 
     fn refuse(&self, why: TooMuch, request: &Request<Incoming>) -> Answered {
-        let refusal = match why {
+        let rejection = match why {
             TooMuch::Connections => None,
-            TooMuch::Requests => Some((Refused::Requests, "too many requests at a time")),
+            TooMuch::Requests => Some((Refused::Requests, "too many concurrent requests")),
             TooMuch::Header => Some((Refused::Header, "the header is too large")),
         };
-        let mut response = match refusal {
-            // The server counts these.
+        let mut response = match rejection {
+            // The server has counted the connection.
             None => overloaded("too many connections\n"),
             Some((why, text)) => {
                 self.shared.observer.metrics.refused(why);
-                Refusal::new(why, text).response()
+                Rejection::new(why, text).response()
             }
         };
         if request.version() == Version::HTTP_2 {
@@ -150,22 +150,22 @@ impl Shared {
         request: Request<Incoming>,
         room: Room,
         slot: Taken,
-    ) -> Result<Answered, Refusal> {
+    ) -> Result<Answered, Rejection> {
         let begin = Instant::now();
         if request.method() != Method::POST {
-            return Err(Refusal::new(Refused::Method, "reviews are sent with POST"));
+            return Err(Rejection::new(Refused::Method, "send reviews with POST"));
         }
         if is_grpc(request.headers()) {
             discard(request.version(), request.into_body());
-            return Err(Refusal::new(Refused::Grpc, "gRPC is not served here"));
+            return Err(Rejection::new(Refused::Grpc, "gRPC is not served here"));
         }
         let deadline = Deadline::of(request.uri().query(), begin);
         let version = request.version();
         let body_timeout = self.body_timeout.min(deadline.rest());
         let read = timeout(body_timeout, Body::read(request.into_body(), version, &room)).await;
-        let body = read.map_err(|_| Refusal::slow_body(deadline))??;
+        let body = read.map_err(|_| Rejection::slow_body(deadline))??;
         if deadline.is_over() {
-            return Err(Refusal::deadline());
+            return Err(Rejection::deadline());
         }
         let admitted = Admitted { deadline, begin, room, slot };
         if body.bytes.len() <= LONG_REVIEW_BYTES {
@@ -174,21 +174,21 @@ impl Shared {
         let shared = Arc::clone(self);
         let review = async move { shared.review(body, admitted).await };
         let reviewed = self.long_work.run(deadline.at(), review).await;
-        reviewed.unwrap_or_else(|Late| Err(Refusal::deadline()))
+        reviewed.unwrap_or_else(|Late| Err(Rejection::deadline()))
     }
 
-    async fn review(&self, body: Body, admitted: Admitted) -> Result<Answered, Refusal> {
+    async fn review(&self, body: Body, admitted: Admitted) -> Result<Answered, Rejection> {
         let Admitted { deadline, begin, room, slot } = admitted;
         let answer =
             timeout_at(deadline.at(), self.injector.review_by(Some(deadline.at()), &body.bytes))
                 .await
-                .map_err(|_| Refusal::deadline())?
-                .map_err(|error| Refusal::of(&error))?;
-        // An answer that there is no room for is asked for again, and observed then.
+                .map_err(|_| Rejection::deadline())?
+                .map_err(|error| Rejection::of(&error))?;
+        // An answer without memory for it is not observed: the client retries the request.
         let mut answer_room = Taken::default();
-        room.take(&mut answer_room, answer.body.len()).map_err(|NoRoom| Refusal::no_room())?;
+        room.take(&mut answer_room, answer.body.len()).map_err(|NoRoom| Rejection::no_room())?;
         self.observer.observe(&answer.outcome, begin.elapsed());
-        self.tell_whole(&body.bytes, &answer.body);
+        self.log_exchange(&body.bytes, &answer.body);
         let bytes = answer.body;
         let answer = Bytes::from_owner(Answer { bytes, _slot: slot, _room: answer_room });
         let mut response = Response::new(Full::new(answer));
@@ -196,11 +196,11 @@ impl Shared {
         Ok(response)
     }
 
-    /// Under Linkerd's flags debug shows reviews whole.
-    fn tell_whole(&self, body: &[u8], answer: &[u8]) {
+    /// Logs the review and its answer whole, at level debug under Linkerd's flags.
+    fn log_exchange(&self, body: &[u8], answer: &[u8]) {
         if self.observer.log_style == LogStyle::Linkerd && enabled!(Level::DEBUG) {
             let [review, answer] = [body, answer].map(String::from_utf8_lossy);
-            log_lines::tell_whole(&review, self.injector.snapshot().values(), &answer);
+            log_lines::log_exchange(&review, self.injector.snapshot().values(), &answer);
         }
     }
 }
@@ -211,7 +211,7 @@ impl AsRef<[u8]> for Answer {
     }
 }
 
-impl Refusal {
+impl Rejection {
     fn new(why: Refused, text: &str) -> Self {
         Self { why, text: format!("{text}\n") }
     }
@@ -220,7 +220,7 @@ impl Refusal {
         if deadline.is_over() {
             return Self::deadline();
         }
-        Self::new(Refused::SlowBody, "the body took too long")
+        Self::new(Refused::SlowBody, "timed out while reading the body")
     }
 
     fn of(error: &ReviewError) -> Self {
@@ -236,10 +236,10 @@ impl Refusal {
     }
 
     fn no_room() -> Self {
-        Self::new(Refused::Bodies, "too many large bodies at a time")
+        Self::new(Refused::Bodies, "too many large bodies in memory")
     }
 
-    /// The text counts as a request until it is sent; a caller that has its share gets none.
+    /// The text counts as a request until it is sent; a caller at its limit gets no text.
     fn into_response(self, requests: &Share) -> Answered {
         let mut response = self.response();
         let text = mem::take(response.body_mut()).into_inner();
@@ -266,7 +266,7 @@ impl Refusal {
                 plain(StatusCode::BAD_REQUEST, self.text)
             }
             Refused::Aborted => {
-                debug!(error = self.text.trim_end(), "the client left");
+                debug!(error = self.text.trim_end(), "cannot read a request");
                 plain(StatusCode::BAD_REQUEST, self.text)
             }
             Refused::SlowBody => {
@@ -275,7 +275,7 @@ impl Refusal {
                 response
             }
             Refused::Cluster => {
-                warn!(error = self.text.trim_end(), "cannot look up what the answer depends on");
+                warn!(error = self.text.trim_end(), "lookup in the API server failed");
                 overloaded(&self.text)
             }
             Refused::Bodies | Refused::Deadline | Refused::Requests | Refused::Caller => {

@@ -13,30 +13,30 @@ use crate::{
     pod::OwnerReference,
 };
 
-/// Where owners are known from.
+/// The source of owners.
 #[derive(Debug, Clone, Default)]
 pub enum Workloads {
-    /// Standalone: nothing is known of any owner.
+    /// Standalone: no source.
     #[default]
     Unknown,
-    /// Standalone: those of a file.
+    /// Standalone: the owners of a file.
     Listed(Arc<Objects>),
-    /// Standalone: those of a file that lacks some of the cluster's. Their owners are derived, as
-    /// where the API server does not answer.
+    /// Standalone: the owners of an incomplete file. The roots of missing owners are derived, as
+    /// when the API server does not answer.
     ListedInPart(Arc<Objects>),
-    /// Those of a cluster, asked for when a pod names them.
+    /// The owners of a cluster, looked up when a pod names them.
     Asked(Arc<Owners>),
 }
 
 impl Workloads {
     /// Resolves a pod's owner to its root (`metadata_api.go`, `GetOwnerKindAndName`).
     ///
-    /// A `ReplicaSet` or `Job` whose owner is not known stands for itself. Where nothing can be
-    /// known by `deadline`, `pod_template_hash`, the pod's label of that name, tells a Deployment's
-    /// `ReplicaSet`.
+    /// A `ReplicaSet` or `Job` without a known owner is its own root. If nothing is known by
+    /// `deadline`, `pod_template_hash` (the pod's label of that name) identifies the `ReplicaSet`
+    /// of a Deployment.
     ///
     /// # Errors
-    /// When too many reviews wait for the API server already.
+    /// When too many reviews wait for the API server.
     pub async fn resolve<'a>(
         &'a self,
         namespace: &str,
@@ -70,8 +70,9 @@ impl Workloads {
                     Err(error) => {
                         let (kind, name) = (&*owner.kind, &*owner.name);
                         let causes = log::with_causes(&error);
-                        warn!(error = causes, kind, name, namespace, "the owner is not known");
-                        // Where the API server says no, the owner stands for itself, as upstream.
+                        warn!(error = causes, kind, name, namespace, "cannot look up the owner");
+                        // If the API server answers with an error, the owner is its own root, as
+                        // upstream.
                         derived(owner, pod_template_hash).filter(|_| error.is_silence())
                     }
                 }
@@ -89,21 +90,21 @@ impl Workloads {
         Ok(workload)
     }
 
-    /// The kind of a pod's root owner as far as it is known without a call to the API server: by
-    /// what was resolved before, else by `pod_template_hash`, else the owner's own.
+    /// The kind of a pod's root owner without a request to the API server: from the cache, else
+    /// derived from `pod_template_hash`, else the owner's own kind.
     pub async fn known_kind<'a>(
         &'a self,
         namespace: &str,
         owner: &'a OwnerReference<'_>,
         pod_template_hash: Option<&str>,
     ) -> Cow<'a, str> {
-        let derived = || derived(owner, pod_template_hash).map(|it| it.kind);
+        let derived = || derived(owner, pod_template_hash).map(|workload| workload.kind);
         let root = match self {
             _ if !may_have_owner(&owner.kind) => None,
             Self::Unknown => derived(),
             Self::ListedInPart(objects) if is_missing(objects, namespace, owner) => derived(),
             Self::Listed(objects) | Self::ListedInPart(objects) => {
-                listed_root(objects, namespace, owner).map(|it| Cow::Borrowed(it.kind.as_str()))
+                listed_root(objects, namespace, owner).map(|root| Cow::Borrowed(root.kind.as_str()))
             }
             Self::Asked(owners) => match owners.known(namespace, owner).await {
                 Some(object) => root_of(owner, &object).map(|root| Cow::Owned(root.kind.clone())),
@@ -113,7 +114,7 @@ impl Workloads {
         root.unwrap_or(Cow::Borrowed(&owner.kind))
     }
 
-    /// Whether an object is there to send an event to; where nothing can be known, it is.
+    /// Whether an involved object exists; `true` if the source cannot answer that.
     #[must_use]
     pub fn has(&self, namespace: &str, kind: &str, name: &str) -> bool {
         match self {
@@ -123,13 +124,13 @@ impl Workloads {
     }
 }
 
-/// Whether a file lacks the object that tells the root of an owner.
+/// Whether a file lacks the object that names the root of an owner.
 #[must_use]
 pub fn is_missing(objects: &Objects, namespace: &str, owner: &OwnerReference<'_>) -> bool {
     may_have_owner(&owner.kind) && listed(objects, namespace, owner).is_none()
 }
 
-/// The object of an owner whose own owner matters.
+/// The listed object of an owner that may have an owner itself.
 fn listed<'o>(
     objects: &'o Objects,
     namespace: &str,
@@ -138,10 +139,10 @@ fn listed<'o>(
     if !may_have_owner(&owner.kind) {
         return None;
     }
-    objects.owner(namespace, &owner.kind, &owner.name).filter(|object| is_it(object, owner))
+    objects.owner(namespace, &owner.kind, &owner.name).filter(|object| is_same(object, owner))
 }
 
-/// The Deployment that names its `ReplicaSet` after itself and the hash of its pod template.
+/// The Deployment of a `ReplicaSet` that is named after the Deployment and the pod template's hash.
 fn derived<'a>(
     owner: &OwnerReference<'a>,
     pod_template_hash: Option<&str>,
@@ -156,12 +157,13 @@ fn derived<'a>(
     Some(Workload { kind: Cow::Borrowed("deployment"), name, object_uid: Cow::Borrowed("") })
 }
 
-/// The kinds whose objects are looked at; their spelling matters (`linkerd.md` §7-9).
+/// The kinds whose objects are looked up; their spelling matters
+/// (`docs/linkerd/injection.md` §7-9).
 fn may_have_owner(kind: &str) -> bool {
     matches!(kind, "ReplicaSet" | "Job")
 }
 
-/// The root of an owner that a file has.
+/// The root of a listed owner.
 fn listed_root<'o>(
     objects: &'o Objects,
     namespace: &str,
@@ -170,12 +172,12 @@ fn listed_root<'o>(
     listed(objects, namespace, owner).and_then(|object| root_of(owner, object))
 }
 
-/// A pod's author may write any uid: an object that has another one is not the owner.
-fn is_it(object: &Owned, owner: &OwnerReference<'_>) -> bool {
+/// Whether the object has the claimed uid: the author of a pod may write any uid.
+fn is_same(object: &Owned, owner: &OwnerReference<'_>) -> bool {
     object.object_uid.is_empty() || object.object_uid == *owner.owner_uid
 }
 
-/// The only owner of an owner; of a `ReplicaSet` only if it is of a known kind.
+/// The only owner of an owner; for a `ReplicaSet` only if its kind is known.
 fn root_of<'o>(owner: &OwnerReference<'_>, object: &'o Owned) -> Option<&'o Reference> {
     const REPLICA_SET_OWNERS: [&str; 4] = ["Job", "StatefulSet", "DaemonSet", "Deployment"];
     let [root] = object.owners.as_slice() else {
@@ -183,7 +185,7 @@ fn root_of<'o>(owner: &OwnerReference<'_>, object: &'o Owned) -> Option<&'o Refe
     };
     let is_known = |known: &&str| known.eq_ignore_ascii_case(&root.kind);
     let counts = *owner.kind == *"Job" || REPLICA_SET_OWNERS.iter().any(is_known);
-    (is_it(object, owner) && counts).then_some(root)
+    (is_same(object, owner) && counts).then_some(root)
 }
 
 #[cfg(test)]
@@ -207,7 +209,7 @@ mod tests {
         let owner: OwnerReference<'_> = crate::json::read(owner).expect("reference");
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("runtime");
         let workload = runtime.block_on(workloads.resolve("a", &owner, hash, None));
-        let workload = workload.expect("nobody waits");
+        let workload = workload.expect("no review waits");
         (workload.kind.into_owned(), workload.name.into_owned())
     }
 
@@ -216,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_is_known_a_deployment_is_told_by_the_hash() {
+    fn without_a_source_the_hash_identifies_a_deployment() {
         let owner = r#"{"kind":"ReplicaSet","name":"web-5f4"}"#;
         let of = |hash| resolved(&Workloads::Unknown, owner, hash);
         assert_eq!(of(Some("5f4")), ("deployment".to_owned(), "web".to_owned()));
@@ -270,12 +272,12 @@ mod tests {
         assert_eq!(of("job", "j"), ("job".to_owned(), "j".to_owned()));
     }
 
-    /// Owners of a cluster in which a `CronJob` owns every Job, and how often it was asked.
-    fn asked() -> (Workloads, Arc<AtomicUsize>) {
-        let asked = Arc::<AtomicUsize>::default();
-        let answers = Arc::clone(&asked);
+    /// Owners of a cluster in which a `CronJob` owns every Job, and the number of requests to it.
+    fn cluster() -> (Workloads, Arc<AtomicUsize>) {
+        let requests = Arc::<AtomicUsize>::default();
+        let counter = Arc::clone(&requests);
         let service = tower::service_fn(move |_: Request<Body>| {
-            answers.fetch_add(1, Ordering::Relaxed);
+            counter.fetch_add(1, Ordering::Relaxed);
             let job = r#"{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata","metadata":{
                 "name":"sweep-1","uid":"j","ownerReferences":[{"apiVersion":"batch/v1",
                 "kind":"CronJob","name":"sweep","uid":"c"}]}}"#;
@@ -283,23 +285,23 @@ mod tests {
         });
         let lookups = Arc::new(Lookups::new(1000, Duration::from_secs(30)));
         let owners = Owners::new(Client::new(service, "a"), lookups, CacheMetrics::default());
-        (Workloads::Asked(Arc::new(owners)), asked)
+        (Workloads::Asked(Arc::new(owners)), requests)
     }
 
     #[tokio::test]
-    async fn the_known_kind_is_that_of_the_cache_or_the_label_and_never_asked_for() {
-        let (workloads, asked) = asked();
+    async fn the_known_kind_comes_from_the_cache_or_the_label_without_a_request() {
+        let (workloads, requests) = cluster();
         let read = |text| -> OwnerReference<'_> { crate::json::read(text).expect("reference") };
         let job = read(r#"{"kind":"Job","name":"sweep-1","uid":"j"}"#);
         let replica_set = read(r#"{"kind":"ReplicaSet","name":"web-5f4","uid":"r"}"#);
         assert_eq!(workloads.known_kind("a", &job, None).await, "Job");
         assert_eq!(workloads.known_kind("a", &replica_set, Some("5f4")).await, "deployment");
         assert_eq!(workloads.known_kind("a", &replica_set, None).await, "ReplicaSet");
-        assert_eq!(asked.load(Ordering::Relaxed), 0);
-        let resolved = workloads.resolve("a", &job, None, None).await.expect("nobody waits");
-        assert_eq!((&*resolved.kind, asked.load(Ordering::Relaxed)), ("cronjob", 1));
+        assert_eq!(requests.load(Ordering::Relaxed), 0);
+        let resolved = workloads.resolve("a", &job, None, None).await.expect("no review waits");
+        assert_eq!((&*resolved.kind, requests.load(Ordering::Relaxed)), ("cronjob", 1));
         assert_eq!(workloads.known_kind("a", &job, None).await, "CronJob");
         assert_eq!(workloads.known_kind("b", &job, None).await, "Job");
-        assert_eq!(asked.load(Ordering::Relaxed), 1);
+        assert_eq!(requests.load(Ordering::Relaxed), 1);
     }
 }

@@ -5,10 +5,10 @@
 use serde_json::Value;
 use serde_saphyr::{DuplicateKeyPolicy, Error, Options, options};
 
-/// Parses the documents of a text; empty ones are passed over. Repeated keys are an error.
+/// Parses the documents of a text and skips empty ones. Repeated keys are an error.
 ///
 /// # Errors
-/// What is wrong with the text and where, in one line.
+/// The problem and its position, in one line.
 pub fn parse_all(text: &str) -> Result<Vec<Value>, String> {
     let documents: Result<Vec<Value>, _> =
         serde_saphyr::from_multiple_with_options(text, as_kubernetes(DuplicateKeyPolicy::Error));
@@ -16,10 +16,10 @@ pub fn parse_all(text: &str) -> Result<Vec<Value>, String> {
     Ok(documents.into_iter().filter(|document| !document.is_null()).collect())
 }
 
-/// Parses one document. Of repeated keys the last one counts, as for upstream's configuration.
+/// Parses one document. The last of repeated keys wins, as in upstream's configuration.
 ///
 /// # Errors
-/// What is wrong with the text and where, in one line.
+/// The problem and its position, in one line.
 pub fn parse(text: &str) -> Result<Value, String> {
     serde_saphyr::from_str_with_options(text, as_kubernetes(DuplicateKeyPolicy::LastWins))
         .map_err(|error| problem(&error))
@@ -29,12 +29,15 @@ fn as_kubernetes(duplicate_keys: DuplicateKeyPolicy) -> Options {
     options! { legacy_octal_numbers: true, duplicate_keys: duplicate_keys }
 }
 
-/// The first line of the parser's message, which goes on to quote the text.
+/// The first line of the parser's message; the other lines quote the text.
 fn problem(error: &Error) -> String {
     let message = error.to_string();
     let line = message.lines().next().unwrap_or_default();
     let line = line.strip_prefix("error: ").unwrap_or(line);
-    line.split(", set DuplicateKeyPolicy").next().unwrap_or_default().to_owned()
+    // The parser advises its callers on Rust types and options.
+    let line = line.split(", set DuplicateKeyPolicy").next().unwrap_or_default();
+    let line = line.split("; use ").next().unwrap_or_default();
+    line.replace("cannot deserialize null into string", "expected a string, found null")
 }
 
 #[cfg(test)]
@@ -42,11 +45,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_problem_is_told_in_one_line() {
-        let told = parse("a: [b").expect_err("must be refused");
-        assert!(told.starts_with("line 1 column 4") && !told.contains('\n'), "{told}");
-        let told = parse_all("a: 1\na: 2").expect_err("must be refused");
-        assert!(told.ends_with("duplicate mapping key: a"), "{told}");
+    fn a_problem_is_one_line() {
+        let problem = parse("a: [b").expect_err("must be rejected");
+        assert!(problem.starts_with("line 1 column 4") && !problem.contains('\n'), "{problem}");
+        let problem = parse_all("a: 1\na: 2").expect_err("must be rejected");
+        assert!(problem.ends_with("duplicate mapping key: a"), "{problem}");
+        let problem = parse("a: 1\n---\nb: 2").expect_err("must be rejected");
+        assert!(problem.ends_with("multiple YAML documents detected"), "{problem}");
+        let problem = parse("null: 1").expect_err("must be rejected");
+        assert!(problem.ends_with("expected a string, found null"), "{problem}");
     }
 
     #[test]

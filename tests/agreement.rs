@@ -1,7 +1,7 @@
-//! The fast core against the slow reference, and what must hold of every answer.
+//! Compares the fast core with the slow reference, and checks properties of every answer.
 //!
-//! `INJECTD_AGREEMENT_CASES` (2,000) says how many cases are compared, `INJECTD_AGREEMENT_SEED` (1)
-//! where they begin: a failing case tells its seed.
+//! `INJECTD_AGREEMENT_CASES` (default 2,000) is the number of cases, `INJECTD_AGREEMENT_SEED`
+//! (default 1) the first seed. A failing case prints its seed.
 
 #![expect(
     clippy::disallowed_types,
@@ -31,14 +31,14 @@ use generator::random::Random;
 use generator::subjects::{Answered, Subjects};
 use generator::{minimise, mutations, patches, small};
 
-/// Configurations whose reviews a property is tried on.
+/// Number of configurations for each property.
 const CONFIGS_PER_PROPERTY: u64 = 25;
 
-/// A number from the environment.
+/// A number from an environment variable.
 fn number(name: &str, default: u64) -> u64 {
     let text = std::env::var_os(name);
     let text = text.as_ref().and_then(|text| text.to_str());
-    text.map_or(default, |text| text.parse().expect("the environment must hold a number"))
+    text.map_or(default, |text| text.parse().expect("the variable must be a number"))
 }
 
 #[test]
@@ -48,8 +48,8 @@ fn core_agrees_with_reference() {
     let count = agreement::run(seed, number("INJECTD_AGREEMENT_CASES", 2_000));
     let line = count.line(seed, start);
     writeln!(std::io::stdout(), "{line}").expect("stdout must be writable");
-    let told: Vec<_> = count.disagreements.iter().map(minimise::told).collect();
-    assert!(told.is_empty(), "{line}\n\n{}", told.join("\n"));
+    let reports: Vec<_> = count.disagreements.iter().map(minimise::report).collect();
+    assert!(reports.is_empty(), "{line}\n\n{}", reports.join("\n"));
 }
 
 #[test]
@@ -83,7 +83,7 @@ impl Trial<'_> {
         self.subjects.product(&style.write(review), review)
     }
 
-    /// The kind that counts: the object's own, else the request's.
+    /// The effective kind: the object's own, else the request's.
     fn kind(&self) -> &str {
         let request = &self.review["request"];
         let own = request["object"]["kind"].as_str().filter(|kind| !kind.is_empty());
@@ -91,7 +91,7 @@ impl Trial<'_> {
     }
 }
 
-/// Tries a property on the reviews of some configurations; `skip` keeps tests off each other's seeds.
+/// Checks a property on the reviews of some configurations. `skip` gives each test its own seeds.
 fn must_hold(skip: u64, property: impl Fn(&mut Trial<'_>) -> Result<(), String>) {
     let first = number("INJECTD_AGREEMENT_SEED", 1).wrapping_add(skip << 32);
     for seed in first..first + CONFIGS_PER_PROPERTY {
@@ -129,7 +129,7 @@ fn must_equal(one: &Answered, other: &Answered) -> Result<(), String> {
     Err(format!("{}\n!=\n{}", text(one), text(other)))
 }
 
-/// The same bytes, but for where in the text a review could not be read.
+/// Checks that two answers are equal, except for the position of a read error in the text.
 fn must_mean_the_same(one: &Answered, other: &Answered) -> Result<(), String> {
     if one.seen.verdict == "denied" && one.seen == other.seen {
         return Ok(());
@@ -148,7 +148,7 @@ fn the_same_review_twice_gives_the_same_bytes() {
 }
 
 #[test]
-fn neither_order_of_keys_nor_unknown_fields_matter() {
+fn the_order_of_keys_and_unknown_fields_do_not_matter() {
     must_hold(2, |trial| {
         let mut other = trial.review.clone();
         mutations::add_unknown_fields(&mut other, &mut trial.random);
@@ -189,7 +189,7 @@ fn a_patch_applies_and_touches_only_what_it_may() {
 }
 
 #[test]
-fn an_injected_pod_is_left_alone() {
+fn an_injected_pod_is_skipped() {
     must_hold(5, |trial| {
         let object = &trial.review["request"]["object"];
         let Some(patch) = &trial.answered.seen.patch else {
@@ -204,8 +204,8 @@ fn an_injected_pod_is_left_alone() {
         let pod = again["request"]["object"].pointer(patches::prefix(trial.kind()));
         let pod = pod.ok_or("the pod is gone")?;
         let in_init = pod["spec"]["initContainers"].as_array().into_iter().flatten();
-        let names: Vec<_> = in_init.filter_map(|it| it["name"].as_str()).collect();
-        // before 24.5.1 a native proxy beside the network validator is not seen
+        let names: Vec<_> = in_init.filter_map(|container| container["name"].as_str()).collect();
+        // Before 24.5.1, a native proxy beside the network validator is not found.
         if !trial.subjects.release.since((24, 5, 1))
             && names.contains(&"linkerd-network-validator")
             && names.contains(&"linkerd-proxy")
@@ -220,7 +220,7 @@ fn an_injected_pod_is_left_alone() {
 }
 
 #[test]
-fn every_answer_is_a_sound_review() {
+fn every_answer_is_a_valid_review() {
     must_hold(6, |trial| {
         let uid = trial.review.pointer("/request/uid").and_then(Value::as_str);
         let Some(uid) = uid.filter(|uid| !uid.is_empty()) else {

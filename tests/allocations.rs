@@ -1,4 +1,5 @@
-//! Heap allocations of a hot review, counted and bounded: steady where times are not.
+//! Counts the heap allocations of a review with warm caches, and limits them. Unlike times, counts
+//! are stable.
 
 use std::{str, sync::Arc, time::Duration};
 
@@ -22,19 +23,19 @@ mod standalone;
 
 const REVIEW: &str = include_str!("../loadtest/review-12k.json");
 /// Budget of the core (`design.md` §10).
-const MOST_IN_CORE: u64 = 15;
-/// Budget with HTTP around it.
-const MOST_WITH_HYPER: u64 = 40;
-/// What a review keeps while it waits.
-const MOST_FUTURE_BYTES: usize = 4 << 10;
-/// Longer than anything here takes on a slow machine.
+const MAX_IN_CORE: u64 = 15;
+/// Budget including HTTP.
+const MAX_WITH_HTTP: u64 = 40;
+/// Maximum size of a waiting review's future.
+const MAX_FUTURE_BYTES: usize = 4 << 10;
+/// Longer than any step takes on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Reviews to warm up with, so that caches know what is hot and buffers have grown.
+/// Reviews for the warm-up, which fills caches and buffers.
 const WARM_UP: usize = 20;
-/// Reviews to count: the cache does its housekeeping in one of many.
+/// Reviews to count. The cache does maintenance in a few of them.
 const COUNTED: usize = 200;
 
-/// The most and the usual number of allocations of one review, caches warm.
+/// Maximum and median number of allocations of a review with warm caches.
 struct Count {
     most: u64,
     median: u64,
@@ -68,60 +69,58 @@ fn in_core(review: &str) -> Count {
 
 fn assert_within(count: &Count, budget: u64) {
     let Count { most, median } = count;
-    assert!(
-        *most <= budget,
-        "{most} allocations at most, {median} usually; the budget is {budget}"
-    );
+    assert!(*most <= budget, "at most {most} allocations, median {median}; the budget is {budget}");
 }
 
 #[test]
 fn the_future_of_a_review_is_small() {
     let injector = standalone::injector();
-    // A future is moved before it is polled: what waits for a cluster is allocated when it does.
+    // Futures are moved before they are polled, so futures for lookups are boxed on a cache miss.
     let bytes = size_of_val(&injector.review(REVIEW.as_bytes()));
-    assert!(bytes <= MOST_FUTURE_BYTES, "{bytes} bytes; the budget is {MOST_FUTURE_BYTES}");
+    assert!(bytes <= MAX_FUTURE_BYTES, "{bytes} bytes; the budget is {MAX_FUTURE_BYTES}");
 }
 
 #[test]
-fn a_hot_review_without_overrides_stays_within_its_allocations() {
-    assert_within(&in_core(REVIEW), MOST_IN_CORE);
+fn a_review_without_overrides_stays_within_the_budget() {
+    assert_within(&in_core(REVIEW), MAX_IN_CORE);
 }
 
 #[test]
-fn a_hot_review_with_overrides_stays_within_its_allocations() {
+fn a_review_with_overrides_stays_within_the_budget() {
     let overrides = r#""config.linkerd.io/proxy-cpu-limit":"1500m",
         "config.linkerd.io/proxy-memory-request":"48Mi",
         "config.linkerd.io/skip-outbound-ports":"5432,6379","linkerd.io/inject":"#;
     let review = REVIEW.replacen(r#""linkerd.io/inject":"#, overrides, 1);
     assert_ne!(review, REVIEW, "the review must be annotated");
-    assert_within(&in_core(&review), MOST_IN_CORE);
+    assert_within(&in_core(&review), MAX_IN_CORE);
 }
 
-/// One review over a kept-alive connection; the client's side allocates nothing.
+/// Sends one review over a kept-alive connection. The client does not allocate.
 async fn send(client: &mut DuplexStream, request: &[u8], answer: &mut [u8]) {
-    client.write_all(request).await.expect("the door must read");
-    client.read_exact(answer).await.expect("an answer is due");
+    client.write_all(request).await.expect("the server must read");
+    client.read_exact(answer).await.expect("must be answered");
     assert!(answer.starts_with(b"HTTP/1.1 200 "));
-    assert!(answer.ends_with(br#""auditAnnotations":{"verdict":"injected"}}}"#));
+    assert!(answer.ends_with(br#""apiVersion":"admission.k8s.io/v1"}"#));
 }
 
-/// Length of a whole answer, header included, of which the first bytes are given.
+/// Length of an answer with its header, from the first bytes of the answer.
 fn answer_len(begin: &[u8]) -> usize {
     let begin = str::from_utf8(begin).expect("an answer must be text");
     let (header, _) = begin.split_once("\r\n\r\n").expect("the header must be short");
     let length = header.lines().find_map(|line| line.strip_prefix("content-length: "));
-    let length: usize =
-        length.and_then(|length| length.parse().ok()).expect("an answer must tell its length");
+    let length: usize = length
+        .and_then(|length| length.parse().ok())
+        .expect("an answer must have a content-length");
     header.len() + "\r\n\r\n".len() + length
 }
 
 #[test]
-fn a_hot_review_over_http_stays_within_its_allocations() {
+fn a_review_over_http_stays_within_the_budget() {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()
         .expect("a runtime with timers must start");
-    let (mut client, door) = tokio::io::duplex(64 << 10);
+    let (mut client, server) = tokio::io::duplex(64 << 10);
     let injector = standalone::injector().into();
     let observer =
         Observer { metrics: ReviewMetrics::default(), log_style: LogStyle::Line, recorder: None };
@@ -135,16 +134,16 @@ fn a_hot_review_over_http_stays_within_its_allocations() {
     let first = async {
         tokio::spawn(async move {
             let http = auto::Builder::new(TokioExecutor::new());
-            http.serve_connection(TokioIo::new(door), service).await
+            http.serve_connection(TokioIo::new(server), service).await
         });
         let first = client.write_all(request.as_bytes()).await;
-        first.expect("the door must read");
+        first.expect("the server must read");
         let begin = client.read_exact(&mut answer).await;
-        begin.expect("an answer is due");
+        begin.expect("must be answered");
         let rest = answer_len(&answer) - answer.len();
         answer.resize(answer.len() + rest, 0);
         let rest = client.read_exact(&mut answer[256..]).await;
-        rest.expect("an answer must be whole");
+        rest.expect("the answer must be complete");
     };
     let first = runtime.block_on(async { tokio::time::timeout(PATIENCE, first).await });
     first.expect("must not hang");
@@ -152,5 +151,5 @@ fn a_hot_review_over_http_stays_within_its_allocations() {
         let send = || runtime.block_on(send(&mut client, request.as_bytes(), &mut answer));
         measure(send).count_total
     });
-    assert_within(&count, MOST_WITH_HYPER);
+    assert_within(&count, MAX_WITH_HTTP);
 }

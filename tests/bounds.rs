@@ -1,5 +1,4 @@
-//! What comes back of a review is bounded, whatever the caller sends: denials, warnings, names in the
-//! log, events in the queue.
+//! Denials, warnings, names in the log and events in the queue are limited in size for any review.
 
 #![expect(clippy::disallowed_types, reason = "answers are looked into as trees")]
 
@@ -19,7 +18,7 @@ use injectd::{
 };
 use serde_json::{Value, json};
 
-/// What an API server sends at most.
+/// Largest request of an API server.
 const LARGE: usize = 3 << 20;
 
 fn injector() -> Injector {
@@ -72,7 +71,7 @@ fn a_denial_quotes_a_kibibyte_at_most() {
 }
 
 #[test]
-fn a_million_mistakes_are_ten_warnings_and_a_count() {
+fn a_million_mistakes_lead_to_ten_warnings_and_a_count() {
     let injector = injector();
     let body = review("shop", &annotated("config.linkerd.io/opaque-ports", &",".repeat(1_000_000)));
     let (found, response) = answer(&injector, &body);
@@ -84,7 +83,7 @@ fn a_million_mistakes_are_ten_warnings_and_a_count() {
 }
 
 #[test]
-fn a_list_of_variables_that_cannot_be_read_is_not_quoted() {
+fn an_invalid_list_of_variables_is_not_quoted() {
     const SECRET: &str = "S3CRETVALUE";
     let injector = injector();
     for list in [
@@ -97,13 +96,13 @@ fn a_list_of_variables_that_cannot_be_read_is_not_quoted() {
         let (found, response) = answer(&injector, &body);
         assert_eq!(response["warnings"].as_array().map_or(0, Vec::len), 1, "{list}");
         assert!(!String::from_utf8_lossy(&found.body).contains(SECRET), "{list}");
-        // What the log has.
+        // The text of the log line.
         assert!(found.outcome.warnings.lines().all(|line| !line.contains(SECRET)), "{list}");
     }
 }
 
 #[test]
-fn names_in_the_log_are_as_short_as_names_are() {
+fn names_in_the_log_are_limited_to_the_length_of_valid_names() {
     let injector = injector();
     let body = review(&"n".repeat(LARGE), &json!({"generateName": "ä".repeat(LARGE)}));
     let (found, _) = answer(&injector, &body);

@@ -1,6 +1,6 @@
-//! The command line, as a user meets it: the real binary, its output and exit codes.
+//! The command line: output and exit codes of the real binary.
 
-#![expect(clippy::disallowed_types, reason = "output is looked into as trees")]
+#![expect(clippy::disallowed_types, reason = "tests parse output as trees")]
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 #[path = "cli/compare.rs"]
 mod compare;
 
-/// Longer than anything here takes on a slow machine.
+/// Longer than any step takes on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn spawn(args: &[&str]) -> Child {
@@ -34,7 +34,8 @@ fn injectd(args: &[&str], stdin: &(impl AsRef<[u8]> + ?Sized)) -> Output {
     let stdin = stdin.as_ref().to_vec();
     let mut child = spawn(args);
     let mut pipe = child.stdin.take().expect("stdin must be piped");
-    // A command that refuses its flags does not read; one that answers may wait for its reader.
+    // A thread, because a command that rejects its flags does not read, and one that answers may
+    // wait for its output to be read.
     let writer = thread::spawn(move || drop(pipe.write_all(&stdin)));
     let output = child.wait_with_output().expect("the binary must end");
     writer.join().expect("stdin must be written");
@@ -45,13 +46,13 @@ fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).expect("output must be UTF-8")
 }
 
-/// A file of its own; gone with the value.
+/// A temporary file, removed on drop.
 struct File(tempfile::TempPath);
 
 fn file(name: &str, content: impl AsRef<[u8]>) -> File {
     let file = tempfile::Builder::new().prefix(&format!("injectd-{name}-")).tempfile();
     let mut file = file.expect("the temporary folder must be writable");
-    file.write_all(content.as_ref()).expect("a file must take its content");
+    file.write_all(content.as_ref()).expect("the file must be written");
     File(file.into_temp_path())
 }
 
@@ -66,7 +67,7 @@ fn example(name: &str) -> String {
 }
 
 #[test]
-fn the_example_comes_out_injected() {
+fn the_example_is_injected() {
     let output = injectd(&["inject", &example("deployment.yaml")], "");
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let deployment: Value = serde_saphyr::from_slice(&output.stdout).expect("must be YAML");
@@ -78,7 +79,7 @@ fn the_example_comes_out_injected() {
 }
 
 #[test]
-fn manifests_without_pods_come_out_as_they_went_in() {
+fn manifests_that_need_no_sidecar_are_printed_without_changes() {
     let manifests = "kind: List\nitems:\n- {kind: ConfigMap, data: {a: 'yes', b: '0777'}}\n---\n\
                      kind: Pod\nmetadata: {name: p, annotations: {linkerd.io/inject: disabled}}\n";
     let output = injectd(&["inject"], manifests);
@@ -89,21 +90,23 @@ fn manifests_without_pods_come_out_as_they_went_in() {
 }
 
 #[test]
-fn what_cannot_be_injected_is_told_and_the_rest_goes_on() {
+fn a_rejected_object_is_reported_and_the_others_are_injected() {
     let manifests = "kind: Pod\nmetadata: {name: bad}\nspec: {containers: 7}\n---\n\
                      kind: Pod\nmetadata: {name: good}\nspec: {containers: []}\n---\n\
                      kind: Deployment\nmetadata: {name: hollow}\n";
     let output = injectd(&["inject"], manifests);
     assert_eq!(output.status.code(), Some(1));
-    let told = text(&output.stderr);
-    assert!(told.contains("pod/bad refused: the object cannot be understood"), "{told}");
-    assert!(told.contains("pod/good injected"), "{told}");
-    assert!(told.contains("deployment/hollow refused: there is no pod to patch"), "{told}");
+    let stderr = text(&output.stderr);
+    assert!(stderr.contains("pod/bad rejected: the object cannot be understood"), "{stderr}");
+    assert!(stderr.contains("pod/good injected"), "{stderr}");
+    let hollow = "deployment/hollow rejected: cannot apply the patch";
+    assert!(stderr.contains(hollow), "{stderr}");
+    assert!(stderr.ends_with("error: 2 objects could not be injected\n"), "{stderr}");
     assert!(text(&output.stdout).contains("linkerd-proxy"));
 }
 
 #[test]
-fn reviews_are_answered_in_order_and_what_cannot_be_read_has_its_line() {
+fn reviews_are_answered_in_order_and_errors_name_the_line() {
     let review = |uid: &str| {
         format!(r#"{{"request":{{"uid":"{uid}","namespace":"a","object":{{"kind":"Pod"}}}}}}"#)
     };
@@ -142,7 +145,7 @@ fn a_review_is_answered_while_the_input_is_open() {
 }
 
 #[test]
-fn errors_of_reviews_name_file_and_line_and_only_a_hundred_have_one() {
+fn errors_of_reviews_name_file_and_line_and_only_a_hundred_are_printed() {
     let reviews = file("reviews", format!("{REVIEW}\n{}", "{\n".repeat(20_000)));
     let output = injectd(&["review", reviews.path()], "");
     assert_eq!(output.status.code(), Some(1));
@@ -158,7 +161,7 @@ fn errors_of_reviews_name_file_and_line_and_only_a_hundred_have_one() {
 }
 
 #[test]
-fn a_review_over_the_limit_of_the_webhook_is_refused_as_there() {
+fn a_review_over_the_limit_of_the_webhook_is_rejected_with_its_message() {
     let (begin, end) = REVIEW.split_at(REVIEW.len() - 1);
     let large = format!("{begin},\"x\":\"{}\"{end}\n{REVIEW}", "x".repeat(10 << 20));
     let output = injectd(&["review"], &large);
@@ -180,7 +183,7 @@ fn files_of_the_command_line_may_be_pipes() {
 }
 
 #[test]
-fn objects_say_which_namespaces_there_are_and_who_owns_whom() {
+fn objects_define_the_namespaces_and_owners_that_exist() {
     let objects = file(
         "objects",
         "kind: Namespace\nmetadata: {name: shop, annotations: {linkerd.io/inject: enabled}}\n---\n\
@@ -207,8 +210,8 @@ fn objects_say_which_namespaces_there_are_and_who_owns_whom() {
 }
 
 #[test]
-fn wrong_usage_and_wrong_files_are_told_apart() {
-    for (args, code, told) in [
+fn wrong_usage_and_wrong_files_have_different_exit_codes() {
+    for (args, code, message) in [
         (&["nonsense"][..], 64, "nonsense"),
         (&["review", "--nonsense"], 64, "--nonsense"),
         (&["serve"], 64, "--standalone"),
@@ -220,25 +223,25 @@ fn wrong_usage_and_wrong_files_are_told_apart() {
         let output = injectd(args, "");
         let error = text(&output.stderr);
         assert_eq!(output.status.code(), Some(code), "{args:?}: {error}");
-        assert!(error.contains(told), "{args:?}: {error}");
+        assert!(error.contains(message), "{args:?}: {error}");
     }
     assert_eq!(injectd(&["--help"], "").status.code(), Some(0));
 }
 
 #[test]
-fn values_that_cannot_be_read_name_file_key_and_what_was_found() {
+fn the_error_for_invalid_values_names_file_and_key() {
     let output = injectd(&["review", "--values", &example("deployment.yaml")], "");
     assert_eq!(output.status.code(), Some(1));
-    let told = text(&output.stderr);
-    assert!(told.contains("deployment.yaml: identityTrustDomain: missing"), "{told}");
+    let stderr = text(&output.stderr);
+    assert!(stderr.contains("deployment.yaml: identityTrustDomain: missing"), "{stderr}");
 }
 
-/// The default values of another version, in a file that is gone with it.
+/// A temporary file with the default values and another version.
 fn values_of(version: &str) -> tempfile::NamedTempFile {
     let values = injectd::linkerd::values::DEFAULT_VALUES;
     let mut file = tempfile::NamedTempFile::new().expect("a file");
     let text = values.replace("linkerdVersion: edge-26.8.3", &format!("linkerdVersion: {version}"));
-    file.write_all(text.as_bytes()).expect("a file must take text");
+    file.write_all(text.as_bytes()).expect("the file must be written");
     file
 }
 
@@ -247,7 +250,7 @@ fn path(file: &tempfile::NamedTempFile) -> &str {
 }
 
 #[test]
-fn commands_warn_of_values_of_an_unknown_release_and_refuse_them_by_flag() {
+fn commands_warn_about_values_of_an_unknown_release_or_refuse_them_by_flag() {
     let known = values_of("stable-2.14.10");
     let output = injectd(&["review", "--values", path(&known)], REVIEW);
     assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""));
@@ -256,20 +259,20 @@ fn commands_warn_of_values_of_an_unknown_release_and_refuse_them_by_flag() {
     for command in ["review", "inject"] {
         let values = ["--values", path(&unknown)];
         let output = injectd(&[&[command], &values[..]].concat(), REVIEW);
-        let told = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(0), "{told}");
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{stderr}");
         let warning = "warning: unknown Linkerd release: linkerdVersion \"stable-2.99.0\" is newer";
-        assert!(told.contains(warning), "{told}");
+        assert!(stderr.contains(warning), "{stderr}");
         let refuse = ["--unknown-release", "refuse"];
         let output = injectd(&[&[command], &values[..], &refuse].concat(), REVIEW);
-        let told = text(&output.stderr);
-        assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), ""), "{told}");
-        assert!(told.contains("linkerdVersion \"stable-2.99.0\""), "{told}");
+        let stderr = text(&output.stderr);
+        assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), ""), "{stderr}");
+        assert!(stderr.contains("linkerdVersion \"stable-2.99.0\""), "{stderr}");
     }
 }
 
 #[test]
-fn the_variable_settles_an_unknown_release_and_must_name_a_known_one() {
+fn the_variable_replaces_an_unknown_release_and_must_name_a_known_one() {
     let unknown = values_of("my-fork-1");
     let review = |version| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_injectd"));
@@ -282,8 +285,8 @@ fn the_variable_settles_an_unknown_release_and_must_name_a_known_one() {
     for version in ["stable-2.99.0", "stable-2.13.0", "my-fork-1"] {
         let refused = review(version);
         assert_eq!(refused.status.code(), Some(64), "{version}");
-        let told = text(&refused.stderr);
-        assert!(told.contains(&format!("INJECTD_LINKERD_VERSION={version}")), "{told}");
+        let stderr = text(&refused.stderr);
+        assert!(stderr.contains(&format!("INJECTD_LINKERD_VERSION={version}")), "{stderr}");
     }
 }
 
@@ -291,18 +294,18 @@ fn the_variable_settles_an_unknown_release_and_must_name_a_known_one() {
 fn expired_leaf() -> String {
     let mut params = rcgen::CertificateParams::new(vec!["x".to_owned()]).expect("must be a name");
     params.not_after = rcgen::date_time_ymd(2021, 1, 1);
-    let key = rcgen::KeyPair::generate().expect("the system must give randomness");
+    let key = rcgen::KeyPair::generate().expect("the system must provide randomness");
     params.self_signed(&key).expect("a certificate must be made").pem()
 }
 
 #[test]
-fn trust_roots_of_inject_are_certificates_and_those_of_review_and_compare_any_bytes() {
+fn inject_requires_certificates_as_trust_roots_and_review_and_compare_accept_any_bytes() {
     let plain = file("text", "hello");
     let output = injectd(&["inject", "--trust-roots", plain.path()], "");
     assert_eq!(output.status.code(), Some(1));
     let error = text(&output.stderr);
     assert!(error.contains(&format!("--trust-roots {}: expected", plain.path())), "{error}");
-    let expected = format!("warning: --trust-roots {}: expected certificates", plain.path());
+    let expected = format!("warning: --trust-roots {}: expected PEM certificates", plain.path());
     let output = injectd(&["review", "--trust-roots", plain.path()], REVIEW);
     assert_eq!(output.status.code(), Some(0));
     assert!(text(&output.stdout).contains(r#""verdict":"injected""#));
@@ -312,20 +315,20 @@ fn trust_roots_of_inject_are_certificates_and_those_of_review_and_compare_any_by
 }
 
 #[test]
-fn trust_roots_that_have_expired_or_are_leaves_get_a_warning() {
+fn expired_and_leaf_trust_roots_cause_a_warning() {
     let leaf = file("leaf", expired_leaf());
     for command in ["inject", "review", "compare"] {
         let output = injectd(&[command, "--trust-roots", leaf.path()], "");
         let error = text(&output.stderr);
         let begin = format!("warning: --trust-roots {}: certificate 1 ", leaf.path());
         for problem in ["expired on 2021-01-01", "is not a CA certificate"] {
-            let is_it = |line: &str| line.starts_with(&begin) && line.contains(problem);
-            assert!(error.lines().any(is_it), "{command}: {error}");
+            let is_expected = |line: &str| line.starts_with(&begin) && line.contains(problem);
+            assert!(error.lines().any(is_expected), "{command}: {error}");
         }
     }
 }
 
-/// A review of a pod that is injected, with a uid that is too large for a float to print plainly.
+/// A review of a pod that is injected, with a uid that a float prints in scientific notation.
 const REVIEW: &str = concat!(
     r#"{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u1","#,
     r#""namespace":"a","object":{"kind":"Pod","metadata":{"name":"web","annotations":{"#,

@@ -1,5 +1,5 @@
-//! What a review costs is a function of its bytes: memory and answers, for every field that a caller
-//! may let grow. Instructions are counted by `benches/cost.rs`.
+//! The memory and answer size of a review are linear in its bytes, for every field that a caller
+//! can make large. `benches/cost.rs` counts instructions.
 
 use allocation_counter::measure;
 use futures_util::FutureExt as _;
@@ -10,27 +10,27 @@ mod shapes;
 
 use shapes::{Grown, Injectors};
 
-/// The small size; what does not depend on the size must not hide what does.
+/// The small size: large enough that constant costs do not hide growth.
 const SMALL: usize = 64 << 10;
-/// How much larger the large size is.
+/// Ratio of the large size to the small size.
 const RATIO: usize = 4;
-/// Growth of allocated bytes that is in proportion, for a size that is [`RATIO`] times as large:
-/// buffers and tables double.
-const MOST_GROWTH: u64 = 6;
-/// Allocated bytes per byte of a request, beyond what every review takes: the densest list, of
-/// `{}` for containers, is read into views of two hundred bytes each.
-const MOST_ALLOCATED_PER_BYTE: u64 = 200;
-/// Bytes held at a time, beyond the longest list: the densest are ports, of `{}`.
-const MOST_HELD_PER_BYTE: u64 = 24;
+/// Allowed growth of allocated bytes for a size that is [`RATIO`] times as large. More than the
+/// ratio, because buffers and tables grow by doubling.
+const MAX_GROWTH: u64 = 6;
+/// Allocated bytes per byte of a request, without the constant part. The most expensive list has
+/// `{}` for containers, each of which becomes a view of two hundred bytes.
+const MAX_ALLOCATED_PER_BYTE: u64 = 200;
+/// Maximum bytes in use, without the longest list. The most expensive list has `{}` for ports.
+const MAX_HELD_PER_BYTE: u64 = 24;
 const FIXED_HELD: u64 = 6 << 20;
-/// Bytes of an answer per byte of a request: a version is written three times into the patch of a
-/// namespace that sets it, and base64 adds a third.
-const MOST_ANSWERED_PER_BYTE: usize = 6;
-/// What the smallest review takes: a template is compiled, and its patch written.
+/// Bytes of an answer per byte of a request. A version that a namespace sets is in its patch three
+/// times, and base64 adds a third.
+const MAX_ANSWER_PER_BYTE: usize = 6;
+/// Constant part: the smallest review compiles a template and writes its patch.
 const FIXED_ALLOCATED: u64 = 300 << 10;
 const FIXED_ANSWER: usize = 24 << 10;
 
-/// Allocated bytes of one review, in all and at a time, and the length of its answer.
+/// Allocated bytes of one review in total, maximum bytes in use, and the length of its answer.
 struct Cost {
     allocated: u64,
     held: u64,
@@ -45,7 +45,7 @@ fn cost(grown: &Grown, injectors: &Injectors) -> Cost {
     })
 }
 
-/// Length of the answer; 0 for what is no review.
+/// Length of the answer; 0 if the body is not a review.
 fn answered(injector: &Injector, body: &[u8]) -> usize {
     let answer = injector.review(body).now_or_never().expect("must not wait");
     answer.map_or(0, |answer| answer.body.len())
@@ -61,16 +61,16 @@ fn memory_and_answers_are_in_proportion_to_the_request() {
         let Cost { allocated, held, answer } = cost(&large, &injectors);
         let name = &shape.name;
         assert!(bytes > SMALL / 3, "{name}: {bytes} bytes are no growth");
-        if allocated > FIXED_ALLOCATED + MOST_GROWTH * before.allocated {
+        if allocated > FIXED_ALLOCATED + MAX_GROWTH * before.allocated {
             problems.push(format!("{name}: allocated {} and then {allocated}", before.allocated));
         }
-        if allocated > FIXED_ALLOCATED + MOST_ALLOCATED_PER_BYTE * bytes as u64 {
+        if allocated > FIXED_ALLOCATED + MAX_ALLOCATED_PER_BYTE * bytes as u64 {
             problems.push(format!("{name}: allocated {allocated} for {bytes} bytes"));
         }
-        if held > FIXED_HELD + MOST_HELD_PER_BYTE * bytes as u64 {
+        if held > FIXED_HELD + MAX_HELD_PER_BYTE * bytes as u64 {
             problems.push(format!("{name}: held {held} bytes for {bytes}"));
         }
-        if answer > FIXED_ANSWER + MOST_ANSWERED_PER_BYTE * bytes {
+        if answer > FIXED_ANSWER + MAX_ANSWER_PER_BYTE * bytes {
             problems.push(format!("{name}: {answer} bytes of answer for {bytes}"));
         }
     }

@@ -1,6 +1,6 @@
-//! The releases: each row of the delta table (`linkerd.md` §1.1) on both sides of its first edge, in
-//! the table's order. `linkerd-template.md` tells the rows' details. A row that is not about the patch
-//! is a comment that says where it is tested.
+//! The releases: each row of the delta table (`docs/linkerd/injection.md` §1.1) on both sides of
+//! its first edge, in the table's order. `docs/linkerd/template.md` has the rows' details. A row
+//! that is not about the patch is a comment with the place of its test.
 
 #![expect(clippy::disallowed_types, reason = "patches are looked into as trees")]
 

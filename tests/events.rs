@@ -1,4 +1,4 @@
-//! Events on owners, against an API server in the same process; the clock is paused and jumps.
+//! Events on owners, with an API server in the same process. The clock is paused, and jumps.
 
 #![expect(clippy::disallowed_types, reason = "requests are looked into as trees")]
 
@@ -26,10 +26,10 @@ use tokio::time::sleep;
 #[path = "../loadtest/standalone.rs"]
 mod standalone;
 
-/// Longer than everything here takes by the clock that jumps.
+/// Longer than any step takes by the paused clock.
 const LONG: Duration = Duration::from_hours(2);
 
-/// An API server that knows one Deployment.
+/// An API server with one Deployment.
 #[derive(Clone, Default)]
 struct ApiServer(Arc<Mutex<Seen>>);
 
@@ -37,9 +37,9 @@ struct ApiServer(Arc<Mutex<Seen>>);
 struct Seen {
     /// Method, path, body.
     requests: Vec<(Method, String, Value)>,
-    /// Status codes of the next writes; 201 for those after.
+    /// Status codes of the next writes; later writes get 201.
     statuses: VecDeque<u16>,
-    /// Of the Deployment; `None`: there is none.
+    /// Uid of the Deployment; `None` if it does not exist.
     object_uid: Option<&'static str>,
     is_hung: bool,
 }
@@ -52,7 +52,7 @@ impl ApiServer {
     }
 
     fn set<T>(&self, change: impl FnOnce(&mut Seen) -> T) -> T {
-        change(&mut self.0.lock().expect("no test panics with it"))
+        change(&mut self.0.lock().expect("no test must panic with the lock"))
     }
 
     fn client(&self) -> Client {
@@ -93,7 +93,7 @@ impl ApiServer {
         response.body(Full::from(answer.to_string())).expect("a response")
     }
 
-    /// The writes so far: method, name of the event by its path, body.
+    /// The writes so far: method, name of the event from the path, body.
     fn writes(&self) -> Vec<(Method, String, Value)> {
         let is_write = |(method, ..): &&(Method, String, Value)| *method != Method::GET;
         self.set(|seen| seen.requests.iter().filter(is_write).cloned().collect())
@@ -104,7 +104,7 @@ impl ApiServer {
     }
 }
 
-/// A recorder, the injector behind it, and what was counted.
+/// A recorder with its injector and metrics.
 struct Bench {
     server: ApiServer,
     injector: Arc<Injector>,
@@ -144,7 +144,7 @@ impl Bench {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pods_of_one_owner_are_one_event_whose_count_rises() {
+async fn pods_of_one_owner_share_an_event_with_a_rising_count() {
     let bench = Bench::new(ApiServer::with_deployment());
     for _ in 0..5 {
         bench.review("web", "enabled", false).await;
@@ -172,7 +172,7 @@ async fn pods_of_one_owner_are_one_event_whose_count_rises() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_storm_is_written_ever_more_seldom() {
+async fn a_burst_is_written_at_growing_intervals() {
     let bench = Bench::new(ApiServer::with_deployment());
     for _ in 0..1200 {
         bench.review("web", "enabled", false).await;
@@ -185,25 +185,25 @@ async fn a_storm_is_written_ever_more_seldom() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn owners_and_reasons_are_told_apart() {
+async fn each_owner_and_reason_has_its_own_event() {
     let bench = Bench::new(ApiServer::with_deployment());
     for (name, inject) in [("a", "enabled"), ("b", "enabled"), ("a", "disabled")] {
         bench.review(name, inject, false).await;
     }
     sleep(LONG).await;
-    let mut told: Vec<_> = bench.server.writes().into_iter().map(|(_, _, body)| body).collect();
-    told.sort_by_key(|event| format!("{} {}", event["involvedObject"]["name"], event["reason"]));
-    let reasons: Vec<_> = told.iter().map(|event| event["reason"].as_str()).collect();
+    let mut events: Vec<_> = bench.server.writes().into_iter().map(|(_, _, body)| body).collect();
+    events.sort_by_key(|event| format!("{} {}", event["involvedObject"]["name"], event["reason"]));
+    let reasons: Vec<_> = events.iter().map(|event| event["reason"].as_str()).collect();
     assert_eq!(reasons, [Some("Injected"), Some("InjectionSkipped"), Some("Injected")]);
     let skipped = concat!(
         "Linkerd sidecar proxy injection skipped: ",
         r#"neither the namespace nor the pod have the annotation "linkerd.io/inject:enabled""#
     );
-    assert_eq!(told[1]["message"], skipped);
+    assert_eq!(events[1]["message"], skipped);
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_owner_that_is_not_there_gets_none() {
+async fn an_owner_that_does_not_exist_gets_no_event() {
     let bench = Bench::new(ApiServer::default());
     bench.review("web", "enabled", false).await;
     sleep(LONG).await;
@@ -212,11 +212,15 @@ async fn an_owner_that_is_not_there_gets_none() {
     bench.server.set(|seen| seen.object_uid = Some("u1"));
     bench.review("web", "enabled", false).await;
     sleep(LONG).await;
-    assert_eq!(bench.server.counts(), [(Method::POST, json!(1))], "it is looked for again");
+    assert_eq!(
+        bench.server.counts(),
+        [(Method::POST, json!(1))],
+        "the owner must be looked up again"
+    );
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dry_run_leaves_none() {
+async fn a_dry_run_sends_no_event() {
     let bench = Bench::new(ApiServer::with_deployment());
     bench.review("web", "enabled", true).await;
     sleep(LONG).await;
@@ -224,7 +228,7 @@ async fn a_dry_run_leaves_none() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_failed_is_tried_again_and_what_was_refused_is_not() {
+async fn a_failed_write_is_retried_and_a_rejected_one_is_not() {
     let bench = Bench::new(ApiServer::with_deployment());
     bench.server.set(|seen| seen.statuses.extend([500, 429]));
     bench.review("web", "enabled", false).await;
@@ -241,7 +245,7 @@ async fn what_failed_is_tried_again_and_what_was_refused_is_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_that_has_expired_is_made_again() {
+async fn an_expired_event_is_created_again() {
     let bench = Bench::new(ApiServer::with_deployment());
     bench.review("web", "enabled", false).await;
     sleep(LONG).await;
@@ -253,7 +257,7 @@ async fn an_event_that_has_expired_is_made_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_waits_for_an_api_server_that_hangs() {
+async fn reviews_do_not_wait_for_an_api_server_that_hangs() {
     let bench = Bench::new(ApiServer::with_deployment());
     bench.server.set(|seen| seen.is_hung = true);
     for owner in 0..6500 {
@@ -261,9 +265,12 @@ async fn nothing_waits_for_an_api_server_that_hangs() {
         tokio::task::yield_now().await;
     }
     assert!(bench.counted("dropped") >= 500, "{} were dropped", bench.counted("dropped"));
-    assert!(bench.server.set(|seen| seen.requests.len()) <= 16, "few are asked at a time");
+    assert!(
+        bench.server.set(|seen| seen.requests.len()) <= 16,
+        "concurrent requests must be limited"
+    );
     bench.server.set(|seen| seen.is_hung = false);
     sleep(LONG).await;
     let sent = bench.counted("sent") + bench.counted("failed");
-    assert_eq!(sent + bench.counted("dropped"), 6500, "each is counted once");
+    assert_eq!(sent + bench.counted("dropped"), 6500, "each event must be counted once");
 }

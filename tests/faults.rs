@@ -1,5 +1,5 @@
-//! Faults: the real binary on real sockets, with clients that are slow, rude or too many, files that
-//! change under it, and signals.
+//! Faults: the real binary on real sockets, with slow, malicious or too many clients, changing
+//! files, and signals.
 
 #[path = "faults/lib.rs"]
 mod faults;

@@ -1,5 +1,5 @@
-//! The code generated from `proto/` is checked in, so that no build needs a compiler for it; this
-//! tells when it is stale. `BLESS=1` writes it anew.
+//! The code generated from `proto/` is checked in, so that builds need no protobuf compiler. This
+//! test fails if it is stale; `BLESS=1` regenerates it.
 
 use std::{env, fs, path::Path};
 
@@ -10,9 +10,9 @@ const PROTO: &str = "injectd/v1/injectd.proto";
 #[test]
 fn generated_code_is_that_of_the_proto() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut compiler = protox::Compiler::new([root.join("proto")]).expect("proto/ must be there");
+    let mut compiler = protox::Compiler::new([root.join("proto")]).expect("proto/ must exist");
     compiler.include_source_info(true).include_imports(true);
-    compiler.open_file(PROTO).expect("the proto must be one");
+    compiler.open_file(PROTO).expect("the proto must be valid");
     let descriptors = compiler.file_descriptor_set();
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("generated");
     fs::create_dir_all(&folder).expect("a folder");

@@ -1,8 +1,9 @@
-//! Golden cases: a folder each with `object.yaml`, what it becomes (`expected.yaml`), and if they
-//! matter `values.yaml` (merged into the built-in values) and `namespace.yaml` (its annotations).
+//! Golden cases. Each directory has `object.yaml`, the expected result `expected.yaml`, and where
+//! needed `values.yaml` (merged into the built-in values) and `namespace.yaml` (the namespace's
+//! annotations).
 //!
-//! The patch is applied by foreign code, and injecting the result again is a skip. `BLESS=1`
-//! rewrites what is expected; read the diff.
+//! A third-party library applies the patch; injecting the result again must be a skip. `BLESS=1`
+//! rewrites the expected results; review the diff.
 
 #![expect(clippy::disallowed_types, reason = "objects of any shape")]
 
@@ -24,7 +25,7 @@ const TRUST_ROOTS: &[u8] =
     b"-----BEGIN CERTIFICATE-----\nnot a real one\n-----END CERTIFICATE-----\n";
 
 #[test]
-fn cases_become_what_is_expected() {
+fn cases_give_the_expected_objects() {
     let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden"));
     let mut cases = 0;
     for entry in fs::read_dir(folder).expect("tests/golden must be readable") {
@@ -136,16 +137,16 @@ fn twenty_containers_and_a_mebibyte_of_annotations_are_injected() {
     let proxy = &object["spec"]["initContainers"][1];
     let ports = proxy["env"]
         .as_array()
-        .expect("must be there")
+        .expect("must exist")
         .iter()
         .find(|var| var["name"] == "LINKERD2_PROXY_INBOUND_PORTS");
-    let ports = ports.expect("must be there")["value"].as_str().expect("must be text");
+    let ports = ports.expect("must exist")["value"].as_str().expect("must be text");
     assert_eq!(ports.split(',').count(), 20);
     assert!(ports.starts_with("19981,") && ports.ends_with(",20000"), "{ports}");
 }
 
 #[test]
-fn a_review_of_the_old_version_is_answered_in_it() {
+fn a_v1beta1_review_gets_a_v1beta1_answer() {
     let injector = injector_of(Path::new("no case"));
     let body = json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1beta1",
         "request": {"uid": "u", "namespace": "shop", "object": {"kind": "Pod"}}})

@@ -1,4 +1,4 @@
-//! The gRPC door, spoken to by a real client: messages, statuses, streams, limits, callers.
+//! The gRPC server with a real client: messages, statuses, streams, limits, callers.
 
 #![expect(clippy::disallowed_types, reason = "patches are looked into as trees")]
 
@@ -7,9 +7,8 @@ use std::{sync::Arc, time::Duration};
 use futures_util::{StreamExt as _, stream};
 use injectd::{
     grpc::v1::{
-        InjectRequest, InjectResponse, InjectStreamRequest, NamespaceAnnotations, Skip, SkipReason,
-        Verdict, Workload, inject_stream_response::Result as StreamResult,
-        injector_client::InjectorClient,
+        InjectRequest, InjectResponse, InjectStreamRequest, NamespaceAnnotations, Verdict,
+        Workload, inject_stream_response::Result as StreamResult, injector_client::InjectorClient,
     },
     linkerd::release::Release,
     readiness::Readiness,
@@ -25,16 +24,16 @@ use tonic_types::StatusExt as _;
 
 #[path = "grpc/access.rs"]
 mod access;
-#[path = "grpc/door.rs"]
-mod door;
+#[path = "grpc/server.rs"]
+mod server;
 #[path = "../loadtest/standalone.rs"]
 mod standalone;
 
-/// Longer than anything here takes on a slow machine.
+/// Longer than any step takes on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 async fn client() -> InjectorClient<Channel> {
-    door::client(Arc::new(standalone::injector())).await
+    server::client(Arc::new(standalone::injector())).await
 }
 
 fn request(annotations: &Value, spec: &Value) -> InjectRequest {
@@ -57,8 +56,8 @@ fn of_workload(kind: &str, name: &str) -> InjectRequest {
     InjectRequest { workload: Some(workload), ..enabled() }
 }
 
-/// A request whose object has a kind and a namespace of its own.
-fn of_itself(kind: &str, namespace: &str) -> InjectRequest {
+/// A request whose object has this kind and namespace.
+fn with_own_kind(kind: &str, namespace: &str) -> InjectRequest {
     let object = json!({"kind": kind, "metadata": {"name": "web", "namespace": namespace}});
     InjectRequest { object: object.to_string().into(), ..enabled() }
 }
@@ -68,8 +67,8 @@ async fn inject(request: InjectRequest) -> Result<InjectResponse, Status> {
     answered.expect("must not hang").map(tonic::Response::into_inner)
 }
 
-async fn refused(request: InjectRequest, code: Code) -> Status {
-    let status = inject(request).await.expect_err("must be refused");
+async fn must_be_rejected(request: InjectRequest, code: Code) -> Status {
+    let status = inject(request).await.expect_err("must be rejected");
     assert_eq!(status.code(), code, "{status}");
     status
 }
@@ -77,7 +76,10 @@ async fn refused(request: InjectRequest, code: Code) -> Status {
 fn label(patch: &[u8], key: &str) -> Option<Value> {
     let operations: Vec<Value> = serde_json::from_slice(patch).expect("a JSON Patch");
     let pointer = format!("/metadata/labels/linkerd.io~1{key}");
-    operations.into_iter().find(|it| it["path"] == pointer).map(|it| it["value"].clone())
+    operations
+        .into_iter()
+        .find(|operation| operation["path"] == pointer)
+        .map(|operation| operation["value"].clone())
 }
 
 #[tokio::test]
@@ -90,18 +92,18 @@ async fn a_pod_is_injected() {
 }
 
 #[tokio::test]
-async fn a_skipped_pod_tells_why() {
+async fn a_skipped_pod_has_reasons() {
     let spec = json!({"hostNetwork": true, "containers": [{"name": "web"}]});
     let response = inject(request(&json!({}), &spec)).await.expect("a response");
     assert_eq!(response.verdict(), Verdict::Skipped);
-    let reasons: Vec<_> = response.skips.iter().map(Skip::reason).collect();
-    assert_eq!(reasons, [SkipReason::HostNetwork, SkipReason::NotEnabled]);
+    let reasons: Vec<_> = response.skips.iter().map(|skip| skip.reason.as_str()).collect();
+    assert_eq!(reasons, ["host_network_enabled", "injection_enable_annotation_absent"]);
     assert_eq!(response.skips[0].message, "hostNetwork is enabled");
     assert!(response.patch.is_empty());
 }
 
 #[tokio::test]
-async fn what_is_ignored_is_told() {
+async fn ignored_annotations_cause_warnings() {
     let annotations = json!({"linkerd.io/inject": "enabled",
         "config.linkerd.io/proxy-cpu-request": "much"});
     let spec = json!({"containers": [{"name": "web"}]});
@@ -113,7 +115,7 @@ async fn what_is_ignored_is_told() {
 }
 
 #[tokio::test]
-async fn ten_warnings_are_sent_and_the_others_counted() {
+async fn ten_warnings_are_sent_and_the_others_are_counted() {
     let annotations = json!({"linkerd.io/inject": "enabled",
         "config.linkerd.io/opaque-ports": "x,".repeat(1_000_000)});
     let spec = json!({"containers": [{"name": "web"}]});
@@ -122,7 +124,7 @@ async fn ten_warnings_are_sent_and_the_others_counted() {
 }
 
 #[tokio::test]
-async fn callers_may_know_better_than_the_cluster() {
+async fn callers_may_override_facts_from_the_cluster() {
     let spec = json!({"containers": [{"name": "web"}]});
     let annotations = [("linkerd.io/inject".to_owned(), "enabled".to_owned())].into();
     let response = inject(InjectRequest {
@@ -147,22 +149,28 @@ async fn a_service_is_annotated() {
 }
 
 #[tokio::test]
-async fn an_unknown_kind_stays_as_it_is() {
+async fn a_request_may_name_its_injector() {
+    let named = InjectRequest { injector: "linkerd".to_owned(), ..enabled() };
+    assert_eq!(inject(named).await.expect("a response").verdict(), Verdict::Injected);
+}
+
+#[tokio::test]
+async fn an_unknown_kind_is_skipped() {
     let gizmo = InjectRequest { kind: "Gizmo".to_owned(), ..enabled() };
     assert_eq!(inject(gizmo).await.expect("a response").verdict(), Verdict::Skipped);
 }
 
 #[tokio::test]
-async fn a_refused_object_is_a_failed_precondition() {
+async fn a_denied_object_is_a_failed_precondition() {
     let annotations = json!({"linkerd.io/inject": "enabled",
         "config.linkerd.io/proxy-log-http-headers": "all"});
     let spec = json!({"containers": [{"name": "web"}]});
-    let status = refused(request(&annotations, &spec), Code::FailedPrecondition).await;
+    let status = must_be_rejected(request(&annotations, &spec), Code::FailedPrecondition).await;
     assert!(status.message().contains("logHTTPHeaders"), "{status}");
 }
 
 #[tokio::test]
-async fn a_wrong_field_is_named() {
+async fn an_error_names_the_invalid_field() {
     let spec = json!({"containers": [{"name": "web", "ports": [{"containerPort": "x"}]}]});
     for (request, field) in [
         (InjectRequest { object: "{".into(), ..enabled() }, "object"),
@@ -172,32 +180,33 @@ async fn a_wrong_field_is_named() {
         (InjectRequest { namespace: "a/pods/b".to_owned(), ..enabled() }, "namespace"),
         (request(&json!({}), &spec), "object.spec.containers[0].ports[0].containerPort"),
         (InjectRequest { workload: Some(Workload::default()), ..enabled() }, "workload.kind"),
+        (InjectRequest { injector: "istio".to_owned(), ..enabled() }, "injector"),
         (of_workload("a~1b/c~", "web"), "workload.kind"),
         (of_workload("Deployment", "a/b"), "workload.name"),
         (InjectRequest { kind: "Deployment".to_owned(), ..of_workload("Job", "web") }, "workload"),
         (InjectRequest { kind: String::new(), ..enabled() }, "kind"),
-        (InjectRequest { kind: "Service".to_owned(), ..of_itself("Pod", "shop") }, "kind"),
-        (of_itself("Pod", "elsewhere"), "namespace"),
-        (of_itself("Pod", "SHOP"), "namespace"),
+        (InjectRequest { kind: "Service".to_owned(), ..with_own_kind("Pod", "shop") }, "kind"),
+        (with_own_kind("Pod", "elsewhere"), "namespace"),
+        (with_own_kind("Pod", "SHOP"), "namespace"),
         (InjectRequest { uid: "u".repeat(65 << 10), ..enabled() }, "uid"),
     ] {
-        let status = refused(request, Code::InvalidArgument).await;
+        let status = must_be_rejected(request, Code::InvalidArgument).await;
         let violations = status.get_details_bad_request().expect("details").field_violations;
         assert_eq!(violations[0].field, field, "{status}");
     }
 }
 
 #[tokio::test]
-async fn an_object_may_repeat_what_its_request_says() {
+async fn an_object_may_repeat_the_kind_and_namespace_of_its_request() {
     for kind in ["Pod", "pod", ""] {
-        let request = InjectRequest { kind: kind.to_owned(), ..of_itself("Pod", "shop") };
+        let request = InjectRequest { kind: kind.to_owned(), ..with_own_kind("Pod", "shop") };
         inject(request).await.expect("a response");
     }
 }
 
 #[tokio::test]
 async fn a_large_object_is_answered_like_a_small_one() {
-    let env: Vec<_> = (0..40_000).map(|it| json!({"name": format!("V{it}")})).collect();
+    let env: Vec<_> = (0..40_000).map(|n| json!({"name": format!("V{n}")})).collect();
     let spec = json!({"containers": [{"name": "web", "env": env}]});
     let annotations = json!({"linkerd.io/inject": "enabled"});
     let large = request(&annotations, &spec);
@@ -214,28 +223,28 @@ async fn messages_may_be_compressed_but_not_larger_than_10_mib() {
     let response = gzip.inject(enabled()).await.expect("a response");
     assert_eq!(response.into_inner().verdict(), Verdict::Injected);
     let large = |bytes| InjectRequest { object: vec![b' '; bytes].into(), ..enabled() };
-    refused(large(11 << 20), Code::OutOfRange).await;
+    must_be_rejected(large(11 << 20), Code::OutOfRange).await;
     let bomb = gzip.inject(large(40 << 20)).await.expect_err("a bomb");
     assert_eq!(bomb.code(), Code::ResourceExhausted, "{bomb}");
-    refused(large(9 << 20), Code::InvalidArgument).await;
+    must_be_rejected(large(9 << 20), Code::InvalidArgument).await;
 }
 
 #[tokio::test]
-async fn more_large_messages_than_there_is_room_for_are_worth_another_try() {
+async fn large_messages_over_the_memory_limit_may_be_retried() {
     let injector = Arc::new(standalone::injector());
-    let services = door::services(injector, Readiness::default(), &Limits::default());
+    let services = server::services(injector, Readiness::default(), &Limits::default());
     let room = Room::of_connection(&Room::pool(1 << 20));
     let services = services.of_caller(Caller { room, ..Caller::default() });
-    let mut client = InjectorClient::new(door::channel(services).await);
+    let mut client = InjectorClient::new(server::channel(services).await);
     let large = InjectRequest { object: vec![b' '; 2 << 20].into(), ..enabled() };
-    let status = client.inject(large).await.expect_err("no room");
+    let status = client.inject(large).await.expect_err("must be rejected");
     assert_eq!(status.code(), Code::ResourceExhausted, "{status}");
     assert!(status.get_details_retry_info().is_some(), "{status:?}");
-    client.inject(enabled()).await.expect("others are answered");
+    client.inject(enabled()).await.expect("other requests must be answered");
 }
 
 #[tokio::test]
-async fn a_caller_who_does_not_wait_is_told_so() {
+async fn a_request_past_its_deadline_gets_deadline_exceeded() {
     let mut request = Request::new(enabled());
     request.metadata_mut().insert("grpc-timeout", "1n".parse().expect("a value"));
     let status = client().await.inject(request).await.expect_err("too late");
@@ -257,7 +266,7 @@ async fn a_stream_answers_each_request_by_its_uid() {
     let all: Vec<_> = timeout(PATIENCE, answers.collect()).await.expect("must not hang");
     let (mut injected, mut failed) = (Vec::new(), 0);
     for answer in all {
-        let answer = answer.expect("no request ends the stream");
+        let answer = answer.expect("an invalid request must not end the stream");
         match answer.result.expect("a result") {
             StreamResult::Response(response) => {
                 assert_eq!(response.uid, answer.uid);
@@ -272,20 +281,20 @@ async fn a_stream_answers_each_request_by_its_uid() {
         }
     }
     injected.sort_unstable();
-    assert_eq!(injected, (0..200).filter(|it| it % 10 < 8).collect::<Vec<_>>());
+    assert_eq!(injected, (0..200).filter(|index| index % 10 < 8).collect::<Vec<_>>());
     assert_eq!(failed, 40);
 }
 
 #[tokio::test]
-async fn health_is_that_of_the_probes() {
+async fn health_matches_the_probes() {
     let readiness = Readiness::default();
     let hold = readiness.hold();
     let injector = Arc::new(standalone::injector());
-    let services = door::services(injector, readiness, &Limits::default());
-    let mut health = HealthClient::new(door::channel(services).await);
+    let services = server::services(injector, readiness, &Limits::default());
+    let mut health = HealthClient::new(server::channel(services).await);
     let service = "injectd.v1.Injector".to_owned();
     let watch = health.watch(HealthCheckRequest { service }).await.expect("a watch");
-    let mut watch = watch.into_inner().map(|it| it.expect("a status").status());
+    let mut watch = watch.into_inner().map(|response| response.expect("a status").status());
     let mut statuses = async || timeout(PATIENCE, watch.next()).await.expect("must not hang");
     let mut status = statuses().await;
     while status != Some(ServingStatus::NotServing) {

@@ -10,37 +10,37 @@ use std::path::PathBuf;
 
 use injectd::go;
 
-#[path = "grpc/door.rs"]
-mod door;
 #[path = "parity/lib.rs"]
 mod parity;
 #[expect(dead_code, reason = "the agreement suite uses the rest")]
 #[path = "reference/lib.rs"]
 mod reference;
+#[path = "grpc/server.rs"]
+mod server;
 
 use parity::core_subject::CoreSubject;
 use parity::reference_subject::ReferenceSubject;
 use parity::subject::Subject;
-use parity::{core_subject, corpus, differences, doors, report, run};
+use parity::{core_subject, corpus, differences, report, run, servers};
 
-/// Prints a line past the test harness, which would keep it to itself.
-fn tell(line: &str) {
-    writeln!(std::io::stdout(), "{line}").expect("stdout must take text");
+/// Prints a line to stdout. The test harness captures `println!`, but not this.
+fn print_line(line: &str) {
+    writeln!(std::io::stdout(), "{line}").expect("stdout must be writable");
 }
 
-/// Puts all recorded cases to a subject, prints the counts and fails if one answer is not explained.
-/// Without a corpus it says so and passes over.
+/// Runs all recorded cases on a subject, prints the counts, and fails if an answer differs without
+/// an explanation. Skips the cases, with a message, if there is no corpus.
 fn must_answer_as_recorded(name: &str, subject: &mut dyn Subject) {
     let Some(corpora) = std::env::var_os("INJECTD_CORPUS") else {
-        tell(&format!("{name}: passed over, $INJECTD_CORPUS is not set"));
+        print_line(&format!("{name}: skipped, INJECTD_CORPUS is not set"));
         return;
     };
     let directory = PathBuf::from(corpora).join("linkerd");
     let releases = corpus::load_all(&directory).expect("the corpus must be readable");
     let counts: Vec<_> = releases.iter().map(|release| run::run(release, subject)).collect();
     let mut text = String::new();
-    report::write(&mut text, &counts, 20).expect("a string must take text");
-    tell(&format!("{name}\n{text}"));
+    report::write(&mut text, &counts, 20).expect("writing to a string must succeed");
+    print_line(&format!("{name}\n{text}"));
     assert_eq!(report::total(&counts).different, 0, "{name}: see the report above");
 }
 
@@ -55,9 +55,9 @@ fn reference_answers_as_recorded() {
 }
 
 #[test]
-fn both_doors_give_the_same_patch() {
+fn both_servers_give_the_same_patch() {
     let Some(corpora) = std::env::var_os("INJECTD_CORPUS") else {
-        return tell("both doors: passed over, $INJECTD_CORPUS is not set");
+        return print_line("both servers: skipped, INJECTD_CORPUS is not set");
     };
     let directory = PathBuf::from(corpora).join("linkerd");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -69,10 +69,10 @@ fn both_doors_give_the_same_patch() {
             let Ok(injector) = core_subject::injector(corpus.release, config, case) else {
                 continue;
             };
-            asked += usize::from(runtime.block_on(doors::must_agree(injector.into(), case)));
+            asked += usize::from(runtime.block_on(servers::must_agree(injector.into(), case)));
         }
     }
-    tell(&format!("both doors: {asked} reviews, each the same patch"));
+    print_line(&format!("both servers: {asked} reviews, each the same patch"));
     assert!(asked > 0, "no review of the corpus has an object");
 }
 

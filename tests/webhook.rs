@@ -1,4 +1,4 @@
-//! The webhook door: a real server on port 0 with TLS, spoken to by a real client.
+//! The webhook server: a real server on port 0 with TLS, and a real client.
 
 #![expect(clippy::disallowed_types, reason = "answers are looked into as trees")]
 
@@ -41,17 +41,17 @@ use tokio::{
 };
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
-/// Longer than anything here takes on a slow machine.
+/// Longer than any step takes on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-struct Door {
+struct Server {
     addr: SocketAddr,
     trusted: CertificateDer<'static>,
     stop: oneshot::Sender<()>,
-    served: JoinHandle<()>,
+    serving: JoinHandle<()>,
 }
 
-impl Door {
+impl Server {
     async fn open() -> Self {
         let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()])
             .expect("a certificate must be made");
@@ -67,13 +67,15 @@ impl Door {
         let metrics = ReviewMetrics::default();
         let observer = Observer { metrics, log_style: LogStyle::Line, recorder: None };
         let webhook = Webhook::new(injector(), &limits, observer);
-        let door = server::Door::new(tls, limits, ConnectionMetrics::default());
-        let served = tokio::spawn(bound.serve(door, webhook, shutdown));
-        Self { addr, trusted: made.cert.der().clone(), stop, served }
+        let server = server::Server::new(tls, limits, ConnectionMetrics::default());
+        let serving = tokio::spawn(bound.serve(server, webhook, shutdown));
+        Self { addr, trusted: made.cert.der().clone(), stop, serving }
     }
 
     async fn connect(&self, protocol: &str) -> TlsStream<TcpStream> {
-        self.handshake(&rustls::version::TLS13, protocol).await.expect("TLS must be spoken")
+        self.handshake(&rustls::version::TLS13, protocol)
+            .await
+            .expect("the TLS handshake must succeed")
     }
 
     async fn handshake(
@@ -86,17 +88,17 @@ impl Door {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let mut config = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&[version])
-            .expect("the provider must know the version")
+            .expect("the provider must support the version")
             .with_root_certificates(roots)
             .with_no_client_auth();
         config.alpn_protocols = vec![protocol.as_bytes().to_vec()];
-        let stream = TcpStream::connect(self.addr).await.expect("the door must be open");
+        let stream = TcpStream::connect(self.addr).await.expect("the server must be open");
         let name = ServerName::try_from("localhost").expect("must be a name");
         let connected = TlsConnector::from(Arc::new(config)).connect(name, stream);
         timeout(PATIENCE, connected).await.expect("must not hang")
     }
 
-    /// Sends a request on a connection of its own.
+    /// Sends a request on a new connection.
     async fn send<B>(&self, version: Version, request: Request<B>) -> (StatusCode, Bytes)
     where
         B: Body<Data = Bytes, Error = Infallible> + Send + Unpin + 'static,
@@ -105,13 +107,15 @@ impl Door {
             let response = if version == Version::HTTP_2 {
                 let io = TokioIo::new(self.connect("h2").await);
                 let handshake = conn::http2::handshake(TokioExecutor::new(), io).await;
-                let (mut sender, connection) = handshake.expect("HTTP/2 must be spoken");
+                let (mut sender, connection) =
+                    handshake.expect("the HTTP/2 handshake must succeed");
                 tokio::spawn(connection);
                 sender.send_request(request).await
             } else {
                 let io = TokioIo::new(self.connect("http/1.1").await);
                 let handshake = conn::http1::handshake(io).await;
-                let (mut sender, connection) = handshake.expect("HTTP/1.1 must be spoken");
+                let (mut sender, connection) =
+                    handshake.expect("the HTTP/1.1 handshake must succeed");
                 tokio::spawn(connection);
                 sender.send_request(request).await
             };
@@ -137,7 +141,7 @@ impl Door {
 
     async fn close(self) {
         drop(self.stop);
-        timeout(PATIENCE, self.served).await.expect("must stop").expect("must not panic");
+        timeout(PATIENCE, self.serving).await.expect("must stop").expect("must not panic");
     }
 }
 
@@ -158,10 +162,10 @@ fn post(body: impl Into<Bytes>) -> Request<Full<Bytes>> {
     request.body(Full::new(body.into())).expect("must be a request")
 }
 
-/// A request that does not say how long its body is.
+/// A request without `content-length`.
 fn unannounced(body: &[u8]) -> Request<impl Body<Data = Bytes, Error = Infallible> + use<>> {
     let pieces: Vec<_> = body.chunks(50_000).map(Bytes::copy_from_slice).collect();
-    let frames = pieces.into_iter().map(|it| Ok(Frame::data(it)));
+    let frames = pieces.into_iter().map(|piece| Ok(Frame::data(piece)));
     post("").map(|_| StreamBody::new(futures_util::stream::iter(frames)))
 }
 
@@ -176,38 +180,38 @@ fn example_review() -> String {
 
 #[tokio::test]
 async fn both_http_versions_give_the_same_answer() {
-    let door = Door::open().await;
-    let (status, over_1) = door.send(Version::HTTP_11, post(example_review())).await;
-    let (_, over_2) = door.send(Version::HTTP_2, post(example_review())).await;
+    let server = Server::open().await;
+    let (status, over_1) = server.send(Version::HTTP_11, post(example_review())).await;
+    let (_, over_2) = server.send(Version::HTTP_2, post(example_review())).await;
     assert_eq!(status, StatusCode::OK);
     assert_eq!(over_1, over_2);
     let answer: Value = serde_json::from_slice(&over_1).expect("must be JSON");
     assert_eq!(answer["kind"], "AdmissionReview");
     assert_eq!(answer["response"]["uid"], "705ab4f5");
     assert_eq!(answer["response"]["allowed"], true);
-    door.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
-async fn what_is_no_review_gets_a_line_of_text() {
-    let door = Door::open().await;
+async fn an_invalid_review_gets_one_line_of_text() {
+    let server = Server::open().await;
     for body in ["", " ", "{}", "null", "[]", "{\"request\":", "not JSON", "{\"request\":{}}"] {
-        let (status, text) = door.post(body).await;
+        let (status, text) = server.post(body).await;
         assert_eq!(status, StatusCode::BAD_REQUEST, "{body:?}");
         assert!(text.ends_with('\n') && text.trim_end().lines().count() == 1, "{text:?}");
     }
-    let (status, _) = door.post(Bytes::from_static(b"{\"request\":{\"uid\":\"\xff\"}}")).await;
+    let (status, _) = server.post(Bytes::from_static(b"{\"request\":{\"uid\":\"\xff\"}}")).await;
     assert_eq!(status, StatusCode::BAD_REQUEST);
     let deep = "[".repeat(1 << 20);
-    assert_eq!(door.post(deep).await.0, StatusCode::BAD_REQUEST);
-    door.must_still_serve().await;
-    door.close().await;
+    assert_eq!(server.post(deep).await.0, StatusCode::BAD_REQUEST);
+    server.must_still_serve().await;
+    server.close().await;
 }
 
 #[tokio::test]
-async fn an_object_that_cannot_be_understood_is_denied_with_its_uid() {
-    let door = Door::open().await;
-    let (status, text) = door
+async fn an_invalid_object_is_denied_with_its_uid() {
+    let server = Server::open().await;
+    let (status, text) = server
         .post(r#"{"request":{"uid":"u1","object":{"kind":"Pod","spec":{"containers":"many"}}}}"#)
         .await;
     let answer: Value = serde_json::from_str(&text).expect("must be JSON");
@@ -215,87 +219,87 @@ async fn an_object_that_cannot_be_understood_is_denied_with_its_uid() {
     assert_eq!(answer["response"]["uid"], "u1");
     assert_eq!(answer["response"]["allowed"], false);
     assert_ne!(answer["response"]["status"]["message"], Value::Null);
-    door.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn other_methods_are_not_allowed() {
-    let door = Door::open().await;
+    let server = Server::open().await;
     for method in [Method::GET, Method::PUT, Method::DELETE] {
         let mut request = post("");
         *request.method_mut() = method;
-        let (status, _) = door.send(Version::HTTP_11, request).await;
+        let (status, _) = server.send(Version::HTTP_11, request).await;
         assert_eq!(status, StatusCode::METHOD_NOT_ALLOWED);
     }
-    door.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn a_body_of_10_mib_is_read_and_a_larger_one_is_not() {
-    let door = Door::open().await;
+    let server = Server::open().await;
     for version in [Version::HTTP_11, Version::HTTP_2] {
         let mut body = example_review().into_bytes();
         body.resize(MAX_BODY_BYTES, b' ');
-        assert_eq!(door.send(version, post(body.clone())).await.0, StatusCode::OK);
-        assert_eq!(door.send(version, unannounced(&body)).await.0, StatusCode::OK);
+        assert_eq!(server.send(version, post(body.clone())).await.0, StatusCode::OK);
+        assert_eq!(server.send(version, unannounced(&body)).await.0, StatusCode::OK);
         body.push(b' ');
-        assert_eq!(door.send(version, unannounced(&body)).await.0, StatusCode::PAYLOAD_TOO_LARGE);
-        assert_eq!(door.send(version, post(body)).await.0, StatusCode::PAYLOAD_TOO_LARGE);
+        assert_eq!(server.send(version, unannounced(&body)).await.0, StatusCode::PAYLOAD_TOO_LARGE);
+        assert_eq!(server.send(version, post(body)).await.0, StatusCode::PAYLOAD_TOO_LARGE);
     }
-    door.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn tls_1_2_is_refused() {
-    let door = Door::open().await;
-    let refused = door.handshake(&rustls::version::TLS12, "http/1.1").await;
-    let refused = refused.expect_err("TLS 1.2 must not be spoken");
+    let server = Server::open().await;
+    let refused = server.handshake(&rustls::version::TLS12, "http/1.1").await;
+    let refused = refused.expect_err("TLS 1.2 must be refused");
     let reason = refused.get_ref().and_then(|error| error.downcast_ref::<rustls::Error>());
     let expected = rustls::Error::AlertReceived(AlertDescription::ProtocolVersion);
     assert_eq!(reason, Some(&expected));
-    door.must_still_serve().await;
-    door.close().await;
+    server.must_still_serve().await;
+    server.close().await;
 }
 
 #[tokio::test]
-async fn one_connections_trouble_does_not_touch_another() {
-    let door = Door::open().await;
-    let silent = TcpStream::connect(door.addr).await.expect("the door must be open");
-    let mut plain = TcpStream::connect(door.addr).await.expect("the door must be open");
+async fn a_broken_connection_does_not_affect_others() {
+    let server = Server::open().await;
+    let silent = TcpStream::connect(server.addr).await.expect("the server must be open");
+    let mut plain = TcpStream::connect(server.addr).await.expect("the server must be open");
     plain.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await.expect("must be sent");
-    let mut garbage = TcpStream::connect(door.addr).await.expect("the door must be open");
+    let mut garbage = TcpStream::connect(server.addr).await.expect("the server must be open");
     garbage.write_all(&[0x16, 3, 1, 0xff, 0xff, 0, 0, 0]).await.expect("must be sent");
-    let mut broken = door.connect("http/1.1").await;
+    let mut broken = server.connect("http/1.1").await;
     let head = b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1000\r\n\r\n{\"request\"";
     broken.write_all(head).await.expect("must be sent");
     drop(broken);
     let mut answer = Vec::new();
     let end = timeout(PATIENCE, plain.read_to_end(&mut answer)).await.expect("must be closed");
     assert!(end.is_err() || !answer.starts_with(b"HTTP/"), "plain HTTP must not be answered");
-    door.must_still_serve().await;
+    server.must_still_serve().await;
     drop((silent, garbage));
-    door.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
-async fn shutdown_answers_what_was_accepted() {
-    let door = Door::open().await;
-    let mut stream = door.connect("http/1.1").await;
+async fn shutdown_answers_accepted_requests() {
+    let server = Server::open().await;
+    let mut stream = server.connect("http/1.1").await;
     let review = example_review();
     let head = format!(
         "POST / HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: {}\r\n\r\n",
         review.len()
     );
     stream.write_all(head.as_bytes()).await.expect("must be sent");
-    // The server asks for the body: the request has begun.
+    // The server requests the body, so it has accepted the request.
     let mut asked = [0; b"HTTP/1.1 100 Continue\r\n\r\n".len()];
     timeout(PATIENCE, stream.read_exact(&mut asked)).await.expect("must not hang").expect("read");
-    let Door { stop, served, .. } = door;
+    let Server { stop, serving, .. } = server;
     drop(stop);
     stream.write_all(review.as_bytes()).await.expect("must be sent");
     let mut answer = Vec::new();
     timeout(PATIENCE, stream.read_to_end(&mut answer)).await.expect("must end").expect("read");
     let answer = String::from_utf8_lossy(&answer);
     assert!(answer.contains(r#""verdict":"injected""#), "{answer}");
-    timeout(PATIENCE, served).await.expect("must stop").expect("must not panic");
+    timeout(PATIENCE, serving).await.expect("must stop").expect("must not panic");
 }

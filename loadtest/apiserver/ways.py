@@ -203,7 +203,7 @@ class Site:
     def connections(self):
         """How many the API server has opened to the webhook."""
         text = get(self.watched.injectd.admin_port, "/metrics", 10, IP)[1]
-        return metric(text, "injectd_connections_total", door="webhook")
+        return metric(text, "injectd_connections_total", server="webhook")
 
     def clean_up(self):
         if self.watched.injectd:

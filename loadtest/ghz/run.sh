@@ -1,5 +1,5 @@
 #!/bin/sh
-# The load test of the gRPC door: ghz on it, h2load on the webhook of the same process in turn, over
+# The load test of the gRPC server: ghz on it, h2load on the webhook of the same process in turn, over
 # HTTP/1.1 and HTTP/2, with the same object, on this machine alone.
 #
 # The figure that counts is CPU per answer, gRPC's divided by the webhook's: rates and times move with
@@ -75,9 +75,9 @@ clean_up() {
 trap clean_up EXIT
 trap 'exit 130' INT TERM
 
-# door NAME: the address that injectd printed.
-door() {
-    sed -n "s/^$1 door: \([^ ]*\).*/\1/p" "$work/out"
+# server NAME: the address that injectd printed.
+server() {
+    sed -n "s/^$1 server: \([^ ]*\).*/\1/p" "$work/out"
 }
 
 # per_answer TICKS ANSWERS SECONDS: prints "answers/s CPU-µs/answer".
@@ -117,7 +117,7 @@ webhook_h2() {
     per_answer "$ticks" "$answers" "$(h2_seconds)"
 }
 
-# call CALLERS EXTENT…: unary calls by the webhook's client, so that the door alone differs.
+# call CALLERS EXTENT…: unary calls by the webhook's client, so that the server alone differs.
 call() {
     connections=$1
     shift
@@ -171,13 +171,13 @@ grpc() {
         print $3 == "ms" ? $2 / 1000 : $2 }' "$work/ghz")"
 }
 
-# answered_by_grpc: pods that came through the gRPC door so far.
+# answered_by_grpc: pods that came through the gRPC server so far.
 answered_by_grpc() {
     python3 - "$admin_addr" <<'PYTHON'
 import re, sys, urllib.request
 text = urllib.request.urlopen(f"http://{sys.argv[1]}/metrics").read().decode()
 lines = re.findall(r"^injectd_reviews_total\{(.*)\} (\d+)$", text, re.MULTILINE)
-wanted = 'door="grpc"', 'verdict="injected"'
+wanted = 'server="grpc"', 'verdict="injected"'
 print(sum(int(value) for labels, value in lines if all(it in labels for it in wanted)))
 PYTHON
 }
@@ -203,7 +203,7 @@ until grep -q '^try it' "$work/out"; do
     tries=$((tries + 1))
     sleep 0.05
 done
-webhook_addr=$(door webhook) grpc_addr=$(door gRPC) admin_addr=$(door admin)
+webhook_addr=$(server webhook) grpc_addr=$(server gRPC) admin_addr=$(server admin)
 
 webhook 1 -n 2000 >/dev/null
 call 1 -n 2000 >/dev/null
@@ -236,7 +236,7 @@ echo "machine: $(nproc) cores, ${model:-unknown}; clients on the same cores;" \
 echo "load: the object of $(wc -c <"$review") bytes of review, TLS 1.3, $rounds × $seconds s each;" \
     "webhook by h2load over HTTP/1.1 and HTTP/2, call: the same client on gRPC, unary and stream: ghz," \
     "$stream_requests requests a stream"
-printf '%-8s %-10s %12s %16s %8s %14s\n' callers door answers/s 'CPU µs/answer' ratio 'to HTTP/2'
+printf '%-8s %-10s %12s %16s %8s %14s\n' callers server answers/s 'CPU µs/answer' ratio 'to HTTP/2'
 
 # ratio KIND BASELINE: the median of rounds.
 ratio() {

@@ -158,7 +158,7 @@ def thousand(args, report, server):
 def settled(server):
     """Connections that are still open a moment after, and memory then."""
     time.sleep(SETTLING_SECONDS)
-    return server.metric("injectd_connections", door="webhook"), server.rss_mib()
+    return server.metric("injectd_connections", server="webhook"), server.rss_mib()
 
 
 def tell(report, rows, idle):

@@ -33,7 +33,7 @@ PARTS = [
     ("copies", r"^_*mem(cpy|move|set|cmp)"),
     ("HTTP", r"hyper|http|bytes::"),
     ("tasks", r"tokio"),
-    ("the door", r"injectd::"),
+    ("the server", r"injectd::"),
 ]
 KERNEL, OTHER = "kernel", "the rest"
 

@@ -18,12 +18,12 @@ RELEASE = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release"
 INJECTD = Path(os.environ.get("INJECTD", RELEASE / "injectd"))
 ECHO = Path(os.environ.get("ECHO", RELEASE / "examples" / "echo"))
 PACED = Path(os.environ.get("PACED", RELEASE / "examples" / "paced"))
-DOOR = re.compile(rb"^(echo|webhook|gRPC|admin) door: (\S+)")
+SERVER = re.compile(rb"^(echo|webhook|gRPC|admin) server: (\S+)")
 STOP_SECONDS = 10
 
 
 class Server:
-    """A process that prints its doors; nobody reads its log, but it is written."""
+    """A process that prints its servers; nobody reads its log, but it is written."""
 
     def __init__(self, command):
         self.begin = time.perf_counter()
@@ -31,15 +31,15 @@ class Server:
         self.pid = self.process.pid
         self.address = self.admin = self.grpc = None
         for line in self.process.stdout:
-            if not (door := DOOR.match(line)):
+            if not (server := SERVER.match(line)):
                 continue
-            if door[1] == b"admin":
-                self.admin = door[2].decode()
-            elif door[1] == b"gRPC":
-                self.grpc = door[2].decode()
+            if server[1] == b"admin":
+                self.admin = server[2].decode()
+            elif server[1] == b"gRPC":
+                self.grpc = server[2].decode()
             else:
-                self.address = door[2].decode()
-            if self.address and (self.admin or door[1] == b"echo"):
+                self.address = server[2].decode()
+            if self.address and (self.admin or server[1] == b"echo"):
                 return
         self.stop()
         raise Failure(f"{command[0]} ended at its start")

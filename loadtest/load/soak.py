@@ -21,7 +21,7 @@ def run(args, report):
         rows = [[0, 0, round(server.rss_mib(), 2), ""]]
         for block in (first, *[(whole - first) // blocks] * blocks):
             rate = mixed(server, Path(folder), block)
-            done = server.metric("injectd_reviews_total", door="webhook")
+            done = server.metric("injectd_reviews_total", server="webhook")
             rows.append([done, round(rate), round(server.rss_mib(), 2),
                          round(server.rss_mib("VmHWM"), 2)])
         verdicts = {verdict: server.metric("injectd_reviews_total", verdict=verdict)

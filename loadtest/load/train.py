@@ -1,4 +1,4 @@
-"""What an instrumented injectd ($INJECTD) is to be optimized for: the doors, `review` and `inject` do
+"""What an instrumented injectd ($INJECTD) is to be optimized for: the servers, `review` and `inject` do
 some of their usual work. Used by `deploy/pgo.sh`; checks what comes of it, measures nothing.
 
     python3 loadtest/load/train.py
@@ -20,7 +20,7 @@ sys.path.append(str(ROOT / "loadtest/ghz"))
 import data  # noqa: E402
 
 CONNECTIONS = 16
-# Of the webhook over HTTP/1.1, in the shares of the mix; over HTTP/2; of the gRPC door.
+# Of the webhook over HTTP/1.1, in the shares of the mix; over HTTP/2; of the gRPC server.
 REVIEWS, REVIEWS_HTTP2, CALLS = 40_000, 4000, 4000
 OVERRIDE = "config.linkerd.io/proxy-outbound-connect-timeout"
 # Sets of overrides, a template each.
@@ -53,7 +53,7 @@ def webhook(server, folder):
     for verdict, count in {"injected": injected, **{
             it: MIX[it] * REVIEWS // 100 for it in ("skipped", "annotated", "denied")}}.items():
         expect(f"{verdict} reviews", count,
-               server.metric("injectd_reviews_total", door="webhook", verdict=verdict))
+               server.metric("injectd_reviews_total", server="webhook", verdict=verdict))
     http2(reviews_of(server), TYPICAL, REVIEWS_HTTP2)
 
 
@@ -63,7 +63,7 @@ def grpc(server, call):
           headers=("content-type: application/grpc", "te: trailers"))
     # The status of a call is in its trailers, which h2load does not look at.
     expect("injected by call", CALLS,
-           server.metric("injectd_reviews_total", door="grpc", verdict="injected"))
+           server.metric("injectd_reviews_total", server="grpc", verdict="injected"))
 
 
 def http2(url, body, count, headers=JSON):

@@ -1,4 +1,4 @@
-//! `injectd compare`: the same reviews through another injector, every difference in meaning.
+//! `injectd compare`: compares the answers of injectd and another injector to the same reviews.
 
 #![expect(clippy::disallowed_types, reason = "compares answers after the fact")]
 
@@ -33,27 +33,28 @@ mod progress;
 mod report;
 mod theirs;
 
-/// Compare with another injector: its URL, its recorded answers, or an API server's audit log
+/// Compare with another injector: at a URL, from recorded answers, or from an audit log
 ///
-/// The input is a stream of admission reviews, or an audit log (level `RequestResponse` for pods),
-/// which holds the other injector's patches itself; plain, or compressed with gzip or zstd. A
-/// request that was denied leaves no object in an audit log, so that it shows no difference in
-/// denials.
+/// The input is a stream of admission reviews, or an API server's audit log, plain or compressed
+/// with gzip or zstd. The audit log needs level RequestResponse for pods; it then contains the
+/// other injector's patches. It contains no objects of denied requests, so that differences in
+/// denials are not found.
 ///
-/// Differences that are documented (docs/differences.md) are named; any other ends with exit code
-/// 3. Differences that may come from a namespace or owner missing in --objects are reported apart,
-/// with exit code 1; without the flag all of them are missing. The exit code is also 1 if some input could not be compared, or if nothing was.
+/// Differences that docs/differences.md documents are listed by name. Any other difference leads to
+/// exit code 3. Differences that may come from a namespace or owner missing in --objects are listed
+/// separately and lead to exit code 1; without --objects, all of them are missing. The exit code is
+/// also 1 if some or all of the input could not be compared.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Files of reviews or audit events; - is stdin [default: stdin]
+    /// Files or directories with reviews or audit events; - reads stdin [default: stdin]
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
     #[command(flatten)]
     theirs: TheirsArgs,
-    /// The other injector's webhook, by its name in the audit log
+    /// Name of the other injector's webhook in the audit log
     #[arg(long, value_name = "NAME", default_value = audit::DEFAULT_WEBHOOK)]
     webhook: String,
-    /// How to print what was found
+    /// Output format
     #[arg(short, long, value_enum, default_value = "table")]
     output: Format,
     #[command(flatten)]
@@ -66,10 +67,10 @@ enum Format {
     Json,
 }
 
-/// Two injectors, and what is compared.
+/// A comparison of two injectors.
 struct Comparison {
     injector: Injector,
-    /// What --objects holds; nothing without the flag.
+    /// The objects of --objects; empty without the flag.
     objects: Arc<Objects>,
     theirs: Theirs,
     audit_log: AuditLog,
@@ -92,7 +93,7 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| CommandError::failed("cannot start", error))?;
+        .map_err(|error| CommandError::failed("cannot start the async runtime", error))?;
     for path in files {
         runtime.block_on(comparison.compare_file(&path))?;
     }
@@ -117,7 +118,7 @@ impl Comparison {
         Ok(())
     }
 
-    /// Compares the documents of a file, up to where it cannot be read.
+    /// Compares the documents of a file, up to its end or a read error.
     async fn compare_documents(
         &mut self,
         file: &str,
@@ -135,7 +136,7 @@ impl Comparison {
 
     fn add(&mut self, place: &str, compared: Compared) {
         if let Some(line) = self.report.add(place, compared) {
-            self.progress.note(&line);
+            self.progress.print_line(&line);
         }
     }
 
@@ -171,11 +172,12 @@ impl Comparison {
             }
             Ok(Event::FailedOpen) => Ok(Compared::FailedOpen),
             Ok(Event::Ignored) => Ok(Compared::Ignored),
-            Err(why) => Ok(Compared::Unreadable(why)),
+            Err(problem) => Ok(Compared::Unreadable(problem)),
         }
     }
 
-    /// Compares the answers to a review: its text, the same as a tree, and the answer in the log.
+    /// Compares the answers to a review: `text` and `review` are the same document, `logged` is the
+    /// answer from an audit log.
     async fn compare(
         &mut self,
         text: &[u8],
@@ -193,14 +195,14 @@ impl Comparison {
                     format!("{} {}/{}", outcome.kind.as_str(), &*outcome.namespace, &*outcome.name);
                 let reason =
                     Some(events::in_words(outcome.reasons)).filter(|reason| !reason.is_empty());
-                let ours = Answer::of(&answer.body).map_or(Meaning::NoAnswer, |it| it.meaning);
+                let ours = Answer::of(&answer.body).map_or(Meaning::NoAnswer, |own| own.meaning);
                 (object, Answer { meaning: ours, reason }, !review["request"]["object"].is_null())
             }
-            Err(error) => ("no review".to_owned(), Answer::none(&error), true),
+            Err(error) => ("invalid review".to_owned(), Answer::none(&error), true),
         };
         if let (Meaning::NoAnswer, Meaning::NoAnswer) = (&theirs.meaning, &ours.meaning) {
-            let why = ours.reason.unwrap_or_default();
-            return Ok(Compared::Unreadable(format!("neither injector answered: {why}")));
+            let reason = ours.reason.unwrap_or_default();
+            return Ok(Compared::Unreadable(format!("neither injector answered: {reason}")));
         }
         let differences = differences(&theirs.meaning, &ours.meaning, has_object);
         if differences.is_empty() {
@@ -212,12 +214,12 @@ impl Comparison {
     }
 }
 
-/// The text of a document and the same as a tree.
+/// Parses a document; returns its text and its tree.
 fn read<'d>(document: &Document<'d>) -> Result<(&'d [u8], Value), String> {
     let text = document
         .text
         .as_ref()
-        .map_err(|error| format!("{error}; write an audit log with one event per line"))?;
+        .map_err(|error| format!("{error}; audit logs need one event per line"))?;
     let tree = serde_json::from_slice(text).map_err(|error| format!("not JSON: {error}"))?;
     Ok((text, tree))
 }

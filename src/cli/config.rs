@@ -1,8 +1,8 @@
-//! The flags that commands share: which values, trust roots and cluster objects to work on.
+//! The flags that commands share: values, trust roots and cluster objects.
 
 use std::{env, path::PathBuf, sync::Arc};
 
-use super::{CommandError, note};
+use super::{CommandError, print_line};
 use crate::{
     cluster::{Owners, WatchedNamespaces},
     injector::Injector,
@@ -21,37 +21,38 @@ mod trust_roots;
 
 pub(super) use self::purpose::Purpose;
 
-/// Stands in for the trust roots of a mesh that is not there.
+/// Placeholder trust roots: no CA key exists for them.
 const EXAMPLE_TRUST_ROOTS: &[u8] = include_bytes!("../linkerd/example-root.crt");
 
-/// The release to speak for values whose own is unknown.
+/// Names the Linkerd release to use for values of an unknown release.
 const LINKERD_VERSION_VARIABLE: &str = "INJECTD_LINKERD_VERSION";
 
-/// What to work on without a cluster.
+/// The configuration of an injector, from files.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct ConfigArgs {
-    /// Values of the Linkerd installation: key `values` of the `ConfigMap` linkerd-config, as YAML
-    /// [default: what the newest release installs]
+    /// YAML file with the values of the Linkerd installation: the key values of the ConfigMap
+    /// linkerd-config [default: the chart's defaults of the newest release]
     #[arg(long, value_name = "FILE", env = "INJECTD_VALUES")]
     values: Option<PathBuf>,
-    /// Trust roots of the mesh, PEM [default: an example nobody has the key of]
+    /// PEM file with the mesh's trust roots [default: a placeholder certificate; injected proxies
+    /// cannot join a mesh]
     #[arg(long, value_name = "FILE", env = "INJECTD_TRUST_ROOTS")]
     trust_roots: Option<PathBuf>,
-    /// Namespace of Linkerd's control plane
+    /// Namespace of the Linkerd control plane
     #[arg(long, value_name = "NAMESPACE", default_value = "linkerd")]
     linkerd_namespace: String,
-    /// Cluster objects (Namespaces, `ReplicaSets`, Jobs …) as YAML or JSON; a namespace that is not
-    /// in it does not exist [default: every namespace exists]
+    /// YAML or JSON file with cluster objects to look up: Namespaces, ReplicaSets, Jobs. A
+    /// namespace missing from the file does not exist [default: every namespace exists]
     #[arg(long, value_name = "FILE", env = "INJECTD_OBJECTS")]
     objects: Option<PathBuf>,
-    /// For values of a Linkerd release that this injectd does not know: warn and inject as the
-    /// nearest known release, or refuse the values; `$INJECTD_LINKERD_VERSION` names a release to
-    /// use instead
+    /// Action for values of a Linkerd release that this version of injectd does not know: warn and
+    /// use the nearest known release, or refuse the values. To choose a release yourself, set
+    /// INJECTD_LINKERD_VERSION
     #[arg(long, value_name = "ACTION", default_value = "warn", env = "INJECTD_UNKNOWN_RELEASE")]
     unknown_release: UnknownRelease,
 }
 
-/// What to do with values of an unknown release.
+/// The action for values of an unknown Linkerd release.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum UnknownRelease {
     Warn,
@@ -59,10 +60,10 @@ enum UnknownRelease {
 }
 
 impl ConfigArgs {
-    /// An injector that works on this configuration alone. Commands without a server print a warning
-    /// if the release is unknown; a server logs it.
+    /// An injector without a cluster. If the release is unknown, commands without a server print a
+    /// warning; a server logs it.
     ///
-    /// `annotations` are those of every namespace as long as no objects are given.
+    /// Without --objects, every namespace has these `annotations`.
     pub(super) fn standalone_injector(
         &self,
         annotations: &[(&str, &str)],
@@ -72,7 +73,7 @@ impl ConfigArgs {
         self.injector_with(annotations, workloads, purpose)
     }
 
-    /// The same where owners are looked up in `workloads`, and namespaces in its objects.
+    /// The same, with owners looked up in `workloads` and namespaces in its objects.
     pub(super) fn injector_with(
         &self,
         annotations: &[(&str, &str)],
@@ -89,12 +90,12 @@ impl ConfigArgs {
         let snapshot = self.snapshot(1, purpose)?;
         let warning = unknown_release(&snapshot.release_choice);
         if let Some(warning) = warning.filter(|_| purpose != Purpose::Serve) {
-            note(&format!("warning: {warning}"));
+            print_line(&format!("warning: {warning}"));
         }
         Ok(Injector::new(snapshot, namespaces, workloads))
     }
 
-    /// The objects that were given.
+    /// The objects of --objects; `None` without the flag.
     pub(super) fn objects(&self, purpose: Purpose) -> Result<Option<Arc<Objects>>, CommandError> {
         let Some(path) = &self.objects else { return Ok(None) };
         let objects = Objects::parse(&purpose.read_text("--objects", path)?).map_err(|error| {
@@ -103,17 +104,16 @@ impl ConfigArgs {
         Ok(Some(Arc::new(objects)))
     }
 
-    /// Makes sure that nothing of a cluster's configuration is left to an example.
+    /// Checks the flags for a cluster, where built-in values and trust roots are not allowed.
     pub(super) fn must_suit_a_cluster(&self) -> Result<(), CommandError> {
         for (flag, path) in [("--values", &self.values), ("--trust-roots", &self.trust_roots)] {
             if path.is_none() {
-                let text =
-                    format!("{flag} is needed to serve a cluster; --standalone does without");
+                let text = format!("{flag} is required, unless --standalone is set");
                 return Err(CommandError::Usage(text));
             }
         }
         if self.objects.is_some() {
-            let text = "--objects goes with --standalone: a cluster has objects of its own";
+            let text = "--objects is only allowed with --standalone";
             return Err(CommandError::Usage(text.to_owned()));
         }
         Ok(())
@@ -130,19 +130,22 @@ impl ConfigArgs {
         Ok(Injector::new(snapshot, namespaces, workloads))
     }
 
-    /// The files of values and trust roots that were given.
+    /// The paths of --values and --trust-roots, where set.
     pub(super) fn files(&self) -> Vec<PathBuf> {
         [&self.values, &self.trust_roots].into_iter().flatten().cloned().collect()
     }
 
-    /// Tells when output is going to hold the example in place of trust roots.
+    /// Prints a note if the output gets the placeholder trust roots.
     pub(super) fn warn_of_example_trust_roots(&self) {
         if self.trust_roots.is_none() {
-            note("note: no --trust-roots: the proxies get an example and cannot join a mesh");
+            print_line(
+                "note: --trust-roots is not set: proxies get a placeholder certificate and cannot \
+                 join a mesh",
+            );
         }
     }
 
-    /// Reads the configuration as it is now.
+    /// Reads the files of the configuration.
     pub(super) fn snapshot(
         &self,
         generation: u64,
@@ -179,7 +182,8 @@ impl ConfigArgs {
     }
 }
 
-/// What to report of a release that is unknown: what was found, what is done and what to do.
+/// The warning about an unknown release, with the release in use and what to do; `None` if the
+/// release is known.
 pub(super) fn unknown_release(choice: &ReleaseChoice) -> Option<String> {
     let problem = choice.unknown()?;
     let release = choice.release;
@@ -201,7 +205,8 @@ fn fallback_release() -> Result<Option<Release>, CommandError> {
     let usage = || {
         let (oldest, newest) = (Release::stable_2_14(), Release::NEWEST);
         CommandError::Usage(format!(
-            "{LINKERD_VERSION_VARIABLE}={version}: unknown Linkerd release; expected one from {oldest} to {newest}, such as edge-26.6.3 or stable-2.14.10"
+            "{LINKERD_VERSION_VARIABLE}={version}: unknown Linkerd release; expected one from \
+             {oldest} to {newest}, such as edge-26.6.3 or stable-2.14.10"
         ))
     };
     Release::parse(&version).map(Some).ok_or_else(usage)

@@ -1,6 +1,6 @@
-//! `injectd inject`: manifests in, the same manifests with sidecars out.
+//! `injectd inject`: adds the sidecar to manifests.
 //!
-//! Each object goes through the same review as in a cluster; the patch is applied here.
+//! Each object goes through the same review as in a cluster; this command applies the patch.
 
 #![expect(clippy::disallowed_types, reason = "manifests are trees of any shape")]
 
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::{
     CommandError,
     config::{ConfigArgs, Purpose},
-    input, note,
+    counted, input, print_line,
 };
 use crate::{
     injector::Injector,
@@ -24,17 +24,18 @@ use crate::{
     yaml,
 };
 
-/// Print manifests with the sidecar in every pod and pod template
+/// Inject the sidecar into the pods and pod templates of manifests
 ///
-/// Reads YAML or JSON: single objects, Lists, many documents. Whatever needs no sidecar comes out
-/// as it went in. A line per object on stderr tells what was done. Without --objects every
-/// namespace asks for injection, so that only pods that opt out are left alone.
+/// Reads YAML or JSON: single objects, Lists and files with several documents. Prints all objects
+/// as YAML on stdout, and one line per object on stderr with the outcome. Objects that need no
+/// sidecar are printed without changes. Without --objects, every namespace counts as enabled for
+/// injection, so that only pods that opt out are skipped.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Manifests, or folders of them; - is stdin [default: stdin]
+    /// Files or directories with manifests; - reads stdin [default: stdin]
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Namespace of manifests that name none
+    /// Namespace of manifests that do not set one
     #[arg(short, long, default_value = "default")]
     namespace: String,
     #[command(flatten)]
@@ -47,9 +48,9 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
     args.config.warn_of_example_trust_roots();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
-        .map_err(|error| CommandError::failed("cannot start", error))?;
+        .map_err(|error| CommandError::failed("cannot start the async runtime", error))?;
     let mut out = io::BufWriter::new(io::stdout().lock());
-    let mut run = Run { injector, runtime, namespace: &args.namespace, refused: 0 };
+    let mut run = Run { injector, runtime, namespace: &args.namespace, rejected: 0 };
     let mut is_empty = true;
     for path in input::files(&args.files)? {
         let documents = yaml::parse_all(&input::read_text(&path)?)
@@ -64,11 +65,14 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
     }
     out.flush().map_err(CommandError::output)?;
     if is_empty {
-        note("note: the input holds no object");
+        print_line("note: the input contains no objects");
     }
-    match run.refused {
+    match run.rejected {
         0 => Ok(()),
-        count => Err(CommandError::Incomplete(format!("{count} objects were refused"))),
+        count => {
+            let objects = counted(count, "object");
+            Err(CommandError::Incomplete(format!("{objects} could not be injected")))
+        }
     }
 }
 
@@ -76,12 +80,12 @@ struct Run<'r> {
     injector: Injector,
     runtime: tokio::runtime::Runtime,
     namespace: &'r str,
-    refused: usize,
+    rejected: usize,
 }
 
 impl Run<'_> {
-    /// Injects an object, or the items of a List, in place. Items of a `PodList` may leave out
-    /// their kind: then it is `listed_kind`.
+    /// Injects an object, or the items of a List, in place. Items of a `PodList` may have no kind:
+    /// their kind is then `listed_kind`.
     fn inject(&mut self, object: &mut Value, listed_kind: &str) -> Result<(), CommandError> {
         let kind = text(object, "/kind").to_owned();
         if let Some(item_kind) = kind.strip_suffix("List").map(str::to_owned)
@@ -95,23 +99,24 @@ impl Run<'_> {
         let answer =
             answer.map_err(|error| CommandError::failed("cannot review an object", error))?;
         let patch = patch_of(&answer.body)
-            .map_err(|error| CommandError::failed("cannot read a patch of our own", error))?;
+            .map_err(|error| CommandError::failed("cannot decode the generated patch", error))?;
         let outcome = answer.outcome;
-        let refusal = match &outcome.denial {
+        let problem = match &outcome.denial {
             Some(denial) => Some(denial.to_string()),
             None => json_patch::patch(object, &patch)
                 .err()
-                .map(|error| format!("there is no pod to patch: {error}")),
+                .map(|error| format!("cannot apply the patch: {error}")),
         };
         let name =
             ["/metadata/name", "/metadata/generateName"].map(|pointer| text(object, pointer));
         let name = name.into_iter().find(|name| !name.is_empty()).unwrap_or("(no name)");
-        tell(&format!("{}/{name}", kind.to_lowercase()), &outcome, refusal.as_deref());
-        self.refused += usize::from(refusal.is_some());
+        let object = format!("{}/{name}", kind.to_lowercase());
+        print_outcome(&object, &outcome, problem.as_deref());
+        self.rejected += usize::from(problem.is_some());
         Ok(())
     }
 
-    /// The review that an API server would send: there every object has its namespace.
+    /// The review that an API server would send. An API server sets the namespace of every object.
     fn review_of(&self, object: &Value, kind: &str) -> Vec<u8> {
         let mut object = object.clone();
         if text(&object, "/metadata/namespace").is_empty()
@@ -146,18 +151,18 @@ fn patch_of(answer: &[u8]) -> Result<json_patch::Patch, Box<dyn std::error::Erro
     Ok(serde_json::from_slice(&STANDARD.decode(patch)?)?)
 }
 
-/// A line on what was done with an object; nothing about objects without pods.
-fn tell(object: &str, outcome: &Outcome<'_>, refusal: Option<&str>) {
+/// Prints the outcome for an object; nothing for allowed objects without pods.
+fn print_outcome(object: &str, outcome: &Outcome<'_>, problem: Option<&str>) {
     let has_pods = matches!(outcome.kind, Kind::Pod | Kind::Workload(_) | Kind::CronJob);
-    let done = match (refusal, outcome.verdict) {
-        (Some(refusal), _) => format!("refused: {refusal}"),
+    let result = match (problem, outcome.verdict) {
+        (Some(problem), _) => format!("rejected: {problem}"),
         (None, Verdict::Injected) => "injected".to_owned(),
         _ if has_pods => format!("skipped: {}", events::in_words(outcome.reasons)),
         (None, Verdict::Annotated) => "annotated".to_owned(),
         _ => return,
     };
-    note(&format!("{object} {done}"));
+    print_line(&format!("{object} {result}"));
     for warning in outcome.warnings.lines() {
-        note(&format!("  warning: {warning}"));
+        print_line(&format!("  warning: {warning}"));
     }
 }

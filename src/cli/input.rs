@@ -1,5 +1,4 @@
-//! Input of commands: files, folders and stdin; and the files of the server, which are read again
-//! when they change.
+//! Input of commands: files, directories and stdin; and the files that the server reloads.
 
 use std::{
     fs, io,
@@ -11,14 +10,14 @@ use rustix::fs::{Mode, OFlags};
 
 use super::CommandError;
 
-/// Largest file that the server reads. A `ConfigMap` or a `Secret` holds 1 MiB; what replaces a
-/// file by mistake must not fill the memory of a process that answers reviews.
+/// Largest file that the server reads. A `ConfigMap` or a `Secret` holds at most 1 MiB; a file that
+/// replaces one by mistake must not fill the memory of the server.
 const MAX_SERVED_FILE_BYTES: u64 = 10 << 20;
 
-/// The name that means stdin.
+/// The path that means stdin.
 const STDIN: &str = "-";
 
-/// What a file is called in messages.
+/// The name of a file in messages.
 pub(super) fn name(path: &Path) -> String {
     if path == Path::new(STDIN) { "stdin".to_owned() } else { path.display().to_string() }
 }
@@ -39,8 +38,8 @@ pub(super) fn read_text(path: &Path) -> Result<String, CommandError> {
     utf8(path, read(path)?)
 }
 
-/// Reads a file of the server. Whatever replaces the file, reading it ends: a pipe does not block,
-/// a device does not fill the memory.
+/// Reads a file that the server reloads. Accepts regular files only: a pipe could block the reader,
+/// and a device could fill the memory.
 pub(super) fn read_served(flag: &str, path: &Path) -> Result<Vec<u8>, CommandError> {
     read_regular(path)
         .map_err(|error| CommandError::failed(format!("cannot read {flag} {}", name(path)), error))
@@ -52,26 +51,26 @@ fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
     let file = fs::File::from(rustix::fs::open(path, flags, Mode::empty())?);
     let metadata = file.metadata()?;
     if !metadata.is_file() {
-        let text = "not a regular file; give a regular file or a symbolic link to one";
+        let text = "not a regular file; use a regular file or a symbolic link to one";
         return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
     }
     let mut bytes = Vec::new();
     // The file may grow while it is read.
     file.take(MAX_SERVED_FILE_BYTES + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MAX_SERVED_FILE_BYTES {
-        let text = format!("larger than {MAX_SERVED_FILE_BYTES} bytes; give a smaller file");
+        let text = format!("larger than the limit of {MAX_SERVED_FILE_BYTES} bytes");
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, text));
     }
     Ok(bytes)
 }
 
-/// The text in the bytes of a file.
+/// Decodes the bytes of a file as UTF-8.
 pub(super) fn utf8(path: &Path, bytes: Vec<u8>) -> Result<String, CommandError> {
     String::from_utf8(bytes)
-        .map_err(|error| CommandError::failed(format!("{} is not UTF-8", name(path)), error))
+        .map_err(|error| CommandError::failed(format!("{} is not valid UTF-8", name(path)), error))
 }
 
-/// Opens a file for reading piece by piece; `-` is stdin.
+/// Opens a file as a stream; `-` is stdin.
 pub(super) fn open(path: &Path) -> Result<Box<dyn io::Read>, CommandError> {
     if path == Path::new(STDIN) {
         return Ok(Box::new(io::stdin()));
@@ -81,7 +80,8 @@ pub(super) fn open(path: &Path) -> Result<Box<dyn io::Read>, CommandError> {
     Ok(Box::new(file))
 }
 
-/// The given paths, folders replaced by the YAML and JSON files in them, sorted; stdin if none.
+/// The given paths, with each directory replaced by its YAML and JSON files, sorted; stdin if there
+/// are no paths.
 pub(super) fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
     if paths.is_empty() {
         return Ok(vec![PathBuf::from(STDIN)]);
@@ -89,7 +89,7 @@ pub(super) fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
     let mut files = Vec::new();
     for path in paths {
         if path.is_dir() {
-            add_folder(path, &mut files)?;
+            add_directory(path, &mut files)?;
         } else {
             files.push(path.clone());
         }
@@ -97,9 +97,10 @@ pub(super) fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
     Ok(files)
 }
 
-fn add_folder(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), CommandError> {
-    let failed = |error| CommandError::failed(format!("cannot read {}", folder.display()), error);
-    let mut entries: Vec<PathBuf> = fs::read_dir(folder)
+fn add_directory(directory: &Path, files: &mut Vec<PathBuf>) -> Result<(), CommandError> {
+    let failed =
+        |error| CommandError::failed(format!("cannot read {}", directory.display()), error);
+    let mut entries: Vec<PathBuf> = fs::read_dir(directory)
         .map_err(failed)?
         .map(|entry| entry.map(|entry| entry.path()))
         .collect::<Result<_, _>>()
@@ -108,7 +109,7 @@ fn add_folder(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), CommandErro
     for entry in entries {
         let extension = entry.extension().and_then(|extension| extension.to_str());
         if entry.is_dir() {
-            add_folder(&entry, files)?;
+            add_directory(&entry, files)?;
         } else if matches!(extension, Some("yaml" | "yml" | "json")) {
             files.push(entry);
         }
@@ -127,7 +128,7 @@ mod tests {
         let bytes = read_served("--values", file.path()).expect("must be read");
         assert_eq!(bytes.len() as u64, MAX_SERVED_FILE_BYTES);
         file.as_file().set_len(MAX_SERVED_FILE_BYTES + 1).expect("must grow");
-        let error = read_served("--values", file.path()).expect_err("must be refused");
+        let error = read_served("--values", file.path()).expect_err("must be rejected");
         let text = crate::log::with_causes(&error);
         assert!(text.contains("--values /") && text.contains("10485760 bytes"), "{text}");
     }

@@ -1,6 +1,6 @@
-//! `injectd proxy-injector`: `serve` under the flags, files and log lines of Linkerd's injector.
+//! `injectd proxy-injector`: `serve` with the flags, files and log lines of Linkerd's injector.
 //!
-//! What has no flag there is set by the `INJECTD_*` variables that `injectd serve --help` lists.
+//! The `INJECTD_*` variables that `injectd serve --help` lists set everything else.
 
 use std::{
     ffi::OsString,
@@ -14,10 +14,10 @@ use crate::{go::number::parse_bool, observer::LogStyle};
 
 use super::{CommandError, serve, version};
 
-/// Only where this is set is there a gRPC door: Linkerd's injector has none.
+/// The gRPC server runs only if this variable is set: Linkerd's injector has no gRPC server.
 const GRPC_ADDR: &str = "INJECTD_GRPC_ADDR";
 
-/// The flags of `linkerd-proxy-injector` (`linkerd.md` §3), as Go reads them.
+/// The flags of `linkerd-proxy-injector` (`docs/linkerd/injection.md` §3), as Go reads them.
 const FLAGS: [Flag; 8] = [
     Flag {
         name: "addr",
@@ -69,7 +69,7 @@ const FLAGS: [Flag; 8] = [
     },
 ];
 
-/// Where the chart mounts what injectd reads, and the flag and variable for another place.
+/// Flag and variable of each file that injectd reads, and the path where the chart mounts it.
 const MOUNTS: [(&str, &str, &str); 4] = [
     ("--values", "INJECTD_VALUES", "/var/run/linkerd/config/values"),
     ("--trust-roots", "INJECTD_TRUST_ROOTS", "/var/run/linkerd/identity/trust-roots/ca-bundle.crt"),
@@ -77,11 +77,12 @@ const MOUNTS: [(&str, &str, &str); 4] = [
     ("--tls-key", "INJECTD_TLS_KEY", "/var/run/linkerd/tls/tls.key"),
 ];
 
-/// Serve in place of linkerd-proxy-injector: the same flags, files, ports and log lines
+/// Run as a drop-in replacement for linkerd-proxy-injector, with its flags, files, ports and log
+/// lines
 #[derive(Debug, clap::Args)]
 #[command(disable_help_flag = true, disable_version_flag = true)]
 pub(super) struct Args {
-    /// Flags as Go writes them: -log-level=debug; -help lists them
+    /// Flags in Go's syntax, such as -log-level=debug; -help lists them
     #[arg(value_name = "FLAG", trailing_var_arg = true, allow_hyphen_values = true)]
     flags: Vec<OsString>,
 }
@@ -121,8 +122,8 @@ enum Parsed {
 pub(super) fn run(args: Args) -> Result<(), CommandError> {
     let mut serve = match parse(args.flags).map_err(CommandError::GoUsage)? {
         Parsed::Serve(serve) => serve,
-        Parsed::Help => return say(&usage()),
-        Parsed::Version => return say(&format!("{}\n", version())),
+        Parsed::Help => return print(&usage()),
+        Parsed::Version => return print(&format!("{}\n", version())),
     };
     if !is_set(GRPC_ADDR) {
         serve.push("--grpc-addr=".to_owned());
@@ -149,7 +150,7 @@ fn is_set(variable: &str) -> bool {
     std::env::var(variable).is_ok()
 }
 
-fn say(text: &str) -> Result<(), CommandError> {
+fn print(text: &str) -> Result<(), CommandError> {
     io::stdout().lock().write_all(text.as_bytes()).map_err(CommandError::output)
 }
 
@@ -157,16 +158,16 @@ fn usage() -> String {
     let mut text = "Usage of proxy-injector:\n".to_owned();
     for Flag { name, default, about, .. } in FLAGS {
         writeln!(text, "  -{name}\n    \t{about} (default {default:?})")
-            .expect("a string must take text");
+            .expect("writing to a string must succeed");
     }
     text.push_str(
-        "What has no flag here is set by the INJECTD_* variables of injectd serve --help.\n",
+        "Further settings are INJECTD_* environment variables; injectd serve --help lists them.\n",
     );
     text
 }
 
-/// Reads flags as Go's `flag` package does: `-x=v`, `--x=v`, `-x v`; booleans `-x` and `-x=v`; what
-/// comes behind the first word that is no flag is left alone.
+/// Reads flags as Go's `flag` package does: `-x=v`, `--x=v`, `-x v`; booleans `-x` and `-x=v`.
+/// Parsing stops at the first word that is not a flag.
 fn parse(flags: Vec<OsString>) -> Result<Parsed, String> {
     let mut words = flags.into_iter();
     let mut serve = Vec::new();
@@ -198,7 +199,7 @@ fn parse(flags: Vec<OsString>) -> Result<Parsed, String> {
             match flag.kind {
                 FlagKind::Version if is_on => return Ok(Parsed::Version),
                 FlagKind::Switch(serve_flag) => {
-                    // The last one counts.
+                    // The last value wins.
                     serve.retain(|word| word != serve_flag);
                     serve.extend(is_on.then(|| serve_flag.to_owned()));
                 }
@@ -210,7 +211,7 @@ fn parse(flags: Vec<OsString>) -> Result<Parsed, String> {
         let value =
             value.or_else(next).ok_or_else(|| format!("flag needs an argument: -{name}"))?;
         match flag.kind {
-            // An empty one is Go's default: nothing is asked for.
+            // Go's default is empty: the flag counts as unset.
             FlagKind::Passed("--kubeconfig") if value.is_empty() => {}
             FlagKind::Passed(serve_flag) => serve.push(format!("{serve_flag}={value}")),
             FlagKind::Level => serve.push(format!("--log-level={}", level(&value)?)),
@@ -220,7 +221,7 @@ fn parse(flags: Vec<OsString>) -> Result<Parsed, String> {
     Ok(Parsed::Serve(serve))
 }
 
-/// logrus' levels; ours stop at `error`.
+/// Maps logrus' levels to ours, of which `error` is the highest.
 fn level(text: &str) -> Result<&'static str, String> {
     match text.to_ascii_lowercase().as_str() {
         "panic" | "fatal" | "error" => Ok("error"),
@@ -267,15 +268,15 @@ mod tests {
     }
 
     #[test]
-    fn wrong_flags_are_named() {
-        for (words, told) in [
+    fn errors_name_the_flag() {
+        for (words, message) in [
             (&["-nope"][..], "not defined: -nope"),
             (&["-addr"], "needs an argument: -addr"),
             (&["-enable-pprof=perhaps"], "-enable-pprof"),
             (&["-log-level=loud"], "log-level"),
             (&["---addr"], "bad flag syntax"),
         ] {
-            assert!(parsed(words).expect_err("must be wrong").contains(told), "{words:?}");
+            assert!(parsed(words).expect_err("must be rejected").contains(message), "{words:?}");
         }
     }
 }

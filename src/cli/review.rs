@@ -1,4 +1,4 @@
-//! `injectd review`: a stream of reviews in, one answer per line out.
+//! `injectd review`: reads a stream of reviews and prints one answer per line.
 
 use std::{
     io::{self, Write},
@@ -16,19 +16,19 @@ use super::{
 };
 use crate::{injector::Injector, linkerd::events, outcome::Outcome};
 
-/// Answer admission reviews from files or stdin, as the webhook would
+/// Answer admission reviews from files or stdin, as the webhook does
 ///
-/// The reviews follow each other as JSON, on one line each or pretty-printed, plain or compressed
-/// with gzip or zstd. Each answer is one line of output, in the order of the input, and is printed
-/// before more input is waited for. A review that cannot be read gets {"error": …, "file": …,
-/// "line": N}, and the exit code is 1 at the end; errors after the hundredth are only counted.
+/// Reads a stream of JSON documents, one per line or pretty-printed, plain or compressed with gzip
+/// or zstd. Prints one line per review, in the order of the input, and flushes stdout before it
+/// waits for more input. For a review that cannot be read it prints {"error": …, "file": …,
+/// "line": N} and exits with 1 at the end. Only the first 100 errors are printed.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Files of reviews; - is stdin [default: stdin]
+    /// Files or directories with reviews; - reads stdin [default: stdin]
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Print {"review": …, "event": …}: the answer and the Kubernetes event that the review leads
-    /// to, or null
+    /// Also print the Kubernetes event that the webhook would send: {"review": …, "event": …}; the
+    /// event is null if it would send none
     #[arg(long)]
     events: bool,
     #[command(flatten)]
@@ -40,7 +40,7 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
         injector: args.config.standalone_injector(&[], Purpose::Replay)?,
         runtime: tokio::runtime::Builder::new_current_thread()
             .build()
-            .map_err(|error| CommandError::failed("cannot start", error))?,
+            .map_err(|error| CommandError::failed("cannot start the async runtime", error))?,
         events: args.events,
         out: io::BufWriter::new(io::stdout().lock()),
         errors: Errors::default(),
@@ -119,7 +119,7 @@ async fn answer(injector: &Injector, review: &[u8], events: bool) -> Result<Vec<
     }
 }
 
-/// The event as `core/v1` writes it, or `null`.
+/// The event as a `core/v1` object in JSON, or `null`.
 async fn event_of(injector: &Injector, outcome: &Outcome<'_>) -> String {
     let Some(event) = &outcome.event else { return "null".to_owned() };
     match injector.involved_object(event).await {

@@ -1,7 +1,7 @@
-//! A stream of JSON documents: on one line each, or pretty-printed; plain or compressed.
+//! Splits a stream into JSON documents: one per line or pretty-printed, plain or compressed.
 //!
-//! Not for what documents mean: only brackets and strings are looked at. However long a document
-//! is, and however many are broken, what is held and printed is bounded.
+//! The splitter looks at brackets and strings only; it does not check the JSON. Memory and error
+//! output are bounded for documents of any length and any number of errors.
 
 use std::io::{self, Read};
 
@@ -13,56 +13,55 @@ use crate::{json::Nesting, webhook::MAX_BODY_BYTES};
 mod compressed;
 mod source;
 
-/// Unreadable documents that get a line of their own. More lines say nothing new, and could be
-/// longer than the input.
+/// Errors that are printed. More lines would not help, and could be longer than the input.
 const MAX_ERROR_LINES: usize = 100;
 
-/// Cuts a stream into documents.
+/// Splits a stream into documents.
 pub(super) struct Documents {
     source: Source,
-    /// Whether the caller knows that the next call reads.
+    /// Whether the last call returned `Step::Reads`.
     may_read: bool,
-    /// Lines that ended so far.
+    /// Number of complete lines so far.
     lines: usize,
     is_at_line_begin: bool,
-    /// Bytes of the line in memory that can be taken; 0 if they are not known. However many
-    /// documents and blanks a line holds, its end is searched for once.
+    /// Bytes up to the end of the line in memory; 0 if unknown. Cached, so that the end of a line
+    /// with many documents is searched only once.
     line_rest: usize,
-    /// Bytes that were searched for the end of a line.
+    /// Bytes searched for the end of a line.
     #[cfg(test)]
     searched: usize,
     under_way: UnderWay,
-    /// Bytes of the document under way, or of the last one.
+    /// Bytes of the current document, or of the last one.
     length: usize,
-    /// Its text; empty once it is too large.
+    /// Text of that document; empty if it is too large.
     text: Vec<u8>,
 }
 
-/// A document that has begun; each has the line it begins on.
+/// The current document, with the line on which it begins.
 enum UnderWay {
     Nothing,
-    /// Ends where its brackets close, or where a line opens the next document.
+    /// Ends with its closing bracket, or before a line that begins with `{`.
     Json(usize, Nesting),
-    /// Not JSON; ends with the line.
+    /// Not JSON; ends with its line.
     Line(usize),
 }
 
-/// What comes next in a stream.
+/// The next step in a stream.
 pub(super) enum Step<'d> {
-    /// Memory holds no whole document: the next call reads, and may wait.
+    /// No complete document is in memory: the next call reads, and may block.
     Reads,
     Document(Document<'d>),
     End,
 }
 
-/// A document, readable or not.
+/// A document, which may be too large to read.
 pub(super) struct Document<'d> {
-    /// The line it begins on, counted from 1.
+    /// The line on which it begins, counted from 1.
     pub(super) line: usize,
     pub(super) text: Result<&'d [u8], TooLarge>,
 }
 
-/// A document is larger than the webhook takes; in the webhook's words.
+/// A document is larger than the webhook's limit. The message is the webhook's.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the body is larger than {MAX_BODY_BYTES} bytes")]
 pub(super) struct TooLarge;
@@ -74,13 +73,13 @@ pub(super) struct Errors {
 }
 
 impl Errors {
-    /// Counts one. Returns whether it gets a line of its own.
+    /// Counts one. Returns whether to print it.
     pub(super) fn add(&mut self) -> bool {
         self.count += 1;
         self.count <= MAX_ERROR_LINES
     }
 
-    /// What to say behind the number of errors.
+    /// The text that follows the number of errors.
     pub(super) fn hint(&self) -> &'static str {
         const { assert!(MAX_ERROR_LINES == 100, "the hint must name the number") };
         if self.count > MAX_ERROR_LINES { " (only the first 100 are listed)" } else { "" }
@@ -88,7 +87,7 @@ impl Errors {
 }
 
 impl Documents {
-    /// Cuts a stream, which may be compressed with gzip or zstd. Reads its first bytes.
+    /// Splits a stream, which may be compressed with gzip or zstd. Reads its first bytes.
     pub(super) fn new(reader: impl Read + 'static) -> io::Result<Self> {
         Ok(Self {
             source: Source::new(reader)?,
@@ -125,7 +124,8 @@ impl Documents {
         }
     }
 
-    /// Looks for the end of a document in what was read; returns the line the document begins on.
+    /// Looks for the end of a document in the bytes in memory. Returns the line on which the
+    /// document begins.
     fn scan(&mut self) -> Option<usize> {
         loop {
             let length = self.line_rest();
@@ -165,7 +165,7 @@ impl Documents {
         }
     }
 
-    /// The length of the line in memory, up to its end or up to where more has to be read.
+    /// Bytes of the line in memory that can be scanned before the next read.
     fn line_rest(&mut self) -> usize {
         if self.line_rest == 0 {
             let rest = self.source.rest();
@@ -183,7 +183,7 @@ impl Documents {
         self.line_rest
     }
 
-    /// Begins a document at its first byte.
+    /// Begins a document with this first byte.
     fn begin(&mut self, first: u8) {
         let line = self.lines + 1;
         self.under_way = match first {
@@ -194,7 +194,7 @@ impl Documents {
         self.text.clear();
     }
 
-    /// Takes bytes of one line into the document.
+    /// Adds bytes of one line to the document.
     fn take(&mut self, length: usize) {
         let piece = &self.source.rest()[..length];
         self.is_at_line_begin = piece.ends_with(b"\n");
@@ -215,7 +215,7 @@ impl Documents {
     }
 }
 
-/// The length of a piece of text without a last backslash that reaches into the next piece.
+/// The length of `piece` without a last backslash, which escapes a byte of the next piece.
 fn unescaped(piece: &[u8]) -> usize {
     let backslashes = piece.iter().rev().take_while(|&&byte| byte == b'\\').count();
     piece.len() - backslashes % 2

@@ -1,8 +1,8 @@
-//! Events as the API server takes them: made once, then only counted up.
+//! Writes events to the API server: each is created once, then only its count is updated.
 //!
-//! Upstream's role lets events of `core/v1` be made and patched, not those of `events.k8s.io`.
+//! Upstream's role allows creating and patching events of `core/v1`, not of `events.k8s.io`.
 
-#![expect(clippy::disallowed_types, reason = "events are sent beside the reviews")]
+#![expect(clippy::disallowed_types, reason = "events are sent outside of reviews")]
 
 use std::time::Duration;
 
@@ -33,31 +33,31 @@ pub struct Events {
 /// Why an event was not written.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// What it is about is not there.
-    #[error("what the event is about is not there")]
+    /// The involved object does not exist.
+    #[error("the involved object does not exist")]
     NoObject,
-    /// The event that was to be counted up is not there any more.
-    #[error("the event is not there any more")]
+    /// The event to update no longer exists.
+    #[error("the event no longer exists")]
     NoEvent,
-    /// It will not be taken another time either.
-    #[error("the API server refused the event")]
+    /// The API server rejected the event; a retry would fail, too.
+    #[error("the API server rejected the event")]
     Refused(#[source] Box<kube::Error>),
-    /// It may be taken another time.
-    #[error("the API server did not answer")]
+    /// The request failed or timed out; a retry may succeed.
+    #[error("the request to the API server failed or timed out")]
     Failed(#[source] Option<Box<kube::Error>>),
 }
 
 impl Events {
-    /// Nothing is sent yet.
+    /// Events of the cluster of `client`.
     #[must_use]
     pub fn new(client: Client) -> Self {
         Self { client }
     }
 
-    /// The uid of what an event is about.
+    /// Looks up the uid of an event's involved object.
     ///
     /// # Errors
-    /// When it is not there, or is another object than it was said to be.
+    /// When the object does not exist or has another uid than expected, or the request fails.
     pub async fn object_uid(
         &self,
         namespace: &str,
@@ -71,14 +71,14 @@ impl Events {
         let objects =
             Api::<DynamicObject>::namespaced_with(self.client.clone(), namespace, &resource);
         let found = in_time(objects.get_metadata_opt(&object.name)).await?;
-        let is_it = |uid: &String| object.object_uid.is_empty() || *object.object_uid == *uid;
-        found.and_then(|found| found.metadata.uid).filter(is_it).ok_or(WriteError::NoObject)
+        let is_expected = |uid: &String| object.object_uid.is_empty() || *object.object_uid == *uid;
+        found.and_then(|found| found.metadata.uid).filter(is_expected).ok_or(WriteError::NoObject)
     }
 
-    /// Makes an event of that name, or counts up the one that is there already.
+    /// Creates an event of that name, or updates the count of the existing one.
     ///
     /// # Errors
-    /// When the API server does not take it.
+    /// When the API server rejects the event, or the request fails.
     pub async fn create(
         &self,
         namespace: &str,
@@ -96,7 +96,7 @@ impl Events {
             data: event,
         };
         match in_time(self.api(namespace).create(&PostParams::default(), &event)).await {
-            // The answer to a try before was lost.
+            // An earlier attempt succeeded, but its answer was lost.
             Err(WriteError::Refused(error)) if is_status(&error, 409) => {
                 self.count_up(namespace, name, count.unwrap_or(1)).await
             }
@@ -104,10 +104,10 @@ impl Events {
         }
     }
 
-    /// Counts an event up.
+    /// Updates the count of an event.
     ///
     /// # Errors
-    /// When the API server does not take it.
+    /// When the API server rejects the event, or the request fails.
     pub async fn count_up(
         &self,
         namespace: &str,
@@ -127,15 +127,15 @@ impl Events {
     }
 }
 
-/// The time as events have it, in whole seconds.
+/// The current time in the format of events, in whole seconds.
 #[must_use]
 pub fn now() -> String {
     let now = Timestamp::now();
     now.round(Unit::Second).unwrap_or(now).to_string()
 }
 
-async fn in_time<T>(asked: impl Future<Output = kube::Result<T>>) -> Result<T, WriteError> {
-    match timeout(TIMEOUT, asked).await {
+async fn in_time<T>(request: impl Future<Output = kube::Result<T>>) -> Result<T, WriteError> {
+    match timeout(TIMEOUT, request).await {
         Ok(Ok(answer)) => Ok(answer),
         Ok(Err(error)) if is_final(&error) => Err(WriteError::Refused(Box::new(error))),
         Ok(Err(error)) => Err(WriteError::Failed(Some(Box::new(error)))),
@@ -143,7 +143,7 @@ async fn in_time<T>(asked: impl Future<Output = kube::Result<T>>) -> Result<T, W
     }
 }
 
-/// Whether the API server will say the same another time.
+/// Whether a retry would fail with the same error.
 fn is_final(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status)
         if (400..500).contains(&status.code) && !matches!(status.code, 401 | 408 | 429))

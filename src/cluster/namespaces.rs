@@ -1,6 +1,7 @@
-//! Annotations of namespaces: watched, and asked for where the watch has not shown them yet.
+//! Annotations of namespaces: watched, and looked up if the watch has not delivered them yet.
 //!
-//! Absence never means "no annotations". What is newer wins, whichever way it came.
+//! A missing entry never means "no annotations". The newer version wins, whether it comes from the
+//! watch or from a lookup.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -17,44 +18,45 @@ use kube::{
 use moka::{future::Cache, policy::EvictionPolicy};
 use tracing::{info, warn};
 
-use super::{LookupError, Lookups, is_object_name, patiently};
+use super::{LookupError, Lookups, is_object_name, with_retries};
 use crate::{log, metrics::WatchMetrics, namespaces::Annotations, pod::TextMap, readiness::Hold};
 
-/// Far above the largest clusters; beyond it the least used are asked for again.
+/// Maximum number of cached namespaces: far above the largest clusters. The least recently used are
+/// evicted, and looked up again when they are needed.
 const MAX_NAMESPACES: u64 = 200_000;
-/// Length of a watch: one that died in silence is noticed soon after.
+/// Duration of a watch: a watch on a dead connection ends soon after.
 const WATCH_SECONDS: u32 = 60;
-/// Namespaces that are listed at a time: each comes with everything its owners wrote on it.
+/// Namespaces in a page of a list: each has all of its metadata.
 const PAGE_SIZE: u32 = 50;
 
 /// The namespaces of a cluster.
 #[derive(Debug)]
 pub struct WatchedNamespaces {
     api: Api<PartialObjectMeta<Namespace>>,
-    known: Cache<String, Known>,
-    /// Collapses questions about one namespace; keeps no answers.
-    asked: Cache<String, Known>,
+    known: Cache<String, CachedNamespace>,
+    /// Merges concurrent lookups of one namespace; keeps no results.
+    lookups_in_flight: Cache<String, CachedNamespace>,
     lookups: Arc<Lookups>,
     metrics: WatchMetrics,
 }
 
 #[derive(Debug, Clone)]
-struct Known {
+struct CachedNamespace {
     /// Resource version; grows with each change.
     version: u64,
-    /// `None`: it was deleted.
+    /// `None` if the namespace was deleted.
     annotations: Option<Annotations>,
 }
 
 impl WatchedNamespaces {
-    /// Nothing is known until [`WatchedNamespaces::follow`] runs.
+    /// Starts with an empty cache, which [`WatchedNamespaces::follow`] fills.
     #[must_use]
     pub fn new(client: Client, lookups: Arc<Lookups>, metrics: WatchMetrics) -> Self {
         let cache = || Cache::builder().eviction_policy(EvictionPolicy::lru());
         Self {
             api: Api::all(client),
             known: cache().max_capacity(MAX_NAMESPACES).build(),
-            asked: cache().max_capacity(1).build(),
+            lookups_in_flight: cache().max_capacity(1).build(),
             lookups,
             metrics,
         }
@@ -63,9 +65,11 @@ impl WatchedNamespaces {
     /// The annotations of a namespace; `None` if it does not exist.
     ///
     /// # Errors
-    /// When it is not known and the API server does not tell.
+    /// When the namespace is not cached and the lookup in the API server fails.
     pub async fn lookup(&self, name: &str) -> Result<Option<Annotations>, LookupError> {
-        if let Some(Known { annotations: Some(annotations), .. }) = self.known.get(name).await {
+        if let Some(CachedNamespace { annotations: Some(annotations), .. }) =
+            self.known.get(name).await
+        {
             self.metrics.cache.hits.increment(1);
             return Ok(Some(annotations));
         }
@@ -73,41 +77,45 @@ impl WatchedNamespaces {
             return Ok(None);
         }
         self.metrics.cache.misses.increment(1);
-        // A review that need not wait does not carry what waiting takes.
-        Box::pin(self.ask_once(name)).await
+        // Boxed: the future of a cache hit must not have the size of a lookup.
+        Box::pin(self.request_once(name)).await
     }
 
-    /// Asks the API server, with whoever else asks for this namespace.
-    async fn ask_once(&self, name: &str) -> Result<Option<Annotations>, LookupError> {
-        let asked = self.asked.try_get_with_by_ref(name, self.ask(name));
-        let known = self.lookups.wait_for(asked, None).await;
-        self.asked.invalidate(name).await;
-        Ok(known?.annotations)
+    /// Looks a namespace up in the API server, with one request for all concurrent callers.
+    async fn request_once(&self, name: &str) -> Result<Option<Annotations>, LookupError> {
+        let requested = self.lookups_in_flight.try_get_with_by_ref(name, self.request(name));
+        let found = self.lookups.wait_for(requested, None).await;
+        self.lookups_in_flight.invalidate(name).await;
+        Ok(found?.annotations)
     }
 
-    async fn ask(&self, name: &str) -> Result<Known, kube::Error> {
-        match patiently(self.lookups.timeout, || self.api.get_opt(name)).await? {
+    async fn request(&self, name: &str) -> Result<CachedNamespace, kube::Error> {
+        match with_retries(self.lookups.timeout, || self.api.get_opt(name)).await? {
             Some(namespace) => Ok(self.store(&namespace, true).await),
-            None => Ok(Known { version: 0, annotations: None }),
+            None => Ok(CachedNamespace { version: 0, annotations: None }),
         }
     }
 
-    /// Keeps what is known of a namespace, unless something newer is.
-    async fn store(&self, namespace: &PartialObjectMeta<Namespace>, is_there: bool) -> Known {
+    /// Caches a namespace unless a newer version is cached.
+    async fn store(
+        &self,
+        namespace: &PartialObjectMeta<Namespace>,
+        exists: bool,
+    ) -> CachedNamespace {
         let version = namespace.resource_version().and_then(|version| version.parse().ok());
-        let annotations = is_there.then(|| annotations_of(namespace));
-        let known = Known { version: version.unwrap_or_default(), annotations };
+        let annotations = exists.then(|| annotations_of(namespace));
+        let found = CachedNamespace { version: version.unwrap_or_default(), annotations };
         let entry = self.known.entry(namespace.name_any());
         let newest = entry.and_upsert_with(|before| async {
             match before.map(moka::Entry::into_value) {
-                Some(before) if before.version > known.version => before,
-                _ => known,
+                Some(before) if before.version > found.version => before,
+                _ => found,
             }
         });
         newest.await.into_value()
     }
 
-    /// Watches until the process ends. `unready` is let go once every namespace was listed.
+    /// Watches until the process ends. Drops `unready` once every namespace is listed.
     pub async fn follow(self: Arc<Self>, unready: Hold) {
         let mut unready = Some(unready);
         let mut listed = HashSet::new();
@@ -118,7 +126,7 @@ impl WatchedNamespaces {
             match event {
                 Ok(event) => {
                     self.metrics.succeeded();
-                    if self.take_over(event, &mut listed).await && unready.is_some() {
+                    if self.apply(event, &mut listed).await && unready.is_some() {
                         info!("caches synced");
                         unready = None;
                     }
@@ -126,20 +134,20 @@ impl WatchedNamespaces {
                 Err(error) => {
                     self.metrics.failed();
                     let error = log::with_causes(&error);
-                    warn!(error, "cannot watch namespaces; what is known serves on");
+                    warn!(error, "cannot watch namespaces; the cached annotations stay in use");
                 }
             }
         }
     }
 
-    /// Tells how many namespaces are kept.
-    pub async fn tell_entries(&self) {
+    /// Records the number of cached namespaces.
+    pub async fn record_cache_size(&self) {
         self.known.run_pending_tasks().await;
         self.metrics.cache.keep(self.known.entry_count());
     }
 
-    /// Whether every namespace has been listed with this event.
-    async fn take_over(
+    /// Applies an event of the watch. Returns whether it completes the list of all namespaces.
+    async fn apply(
         &self,
         event: Event<PartialObjectMeta<Namespace>>,
         listed: &mut HashSet<String>,
@@ -151,7 +159,7 @@ impl WatchedNamespaces {
                 listed.insert(namespace.name_any());
             }
             Event::InitDone => {
-                // Whatever is not listed any more is asked for when it is needed.
+                // A namespace that is no longer listed is looked up when it is needed.
                 for (name, _) in &self.known {
                     if !listed.contains(&*name) {
                         self.known.invalidate(&*name).await;
@@ -167,7 +175,7 @@ impl WatchedNamespaces {
     }
 }
 
-/// The annotations that matter.
+/// The annotations that injection reads.
 fn annotations_of(namespace: &PartialObjectMeta<Namespace>) -> Annotations {
     let all = namespace.annotations().iter();
     all.filter(|(key, _)| TextMap::matters(key)).map(|(k, v)| (k.clone(), v.clone())).collect()
@@ -179,7 +187,7 @@ mod tests {
 
     use super::*;
 
-    /// A cluster whose API server nobody answers for.
+    /// A cluster whose API server cannot be reached.
     fn unreachable() -> WatchedNamespaces {
         drop(rustls::crypto::aws_lc_rs::default_provider().install_default());
         let config = kube::Config::new("http://127.0.0.1:1".parse().expect("an address"));
@@ -197,41 +205,41 @@ mod tests {
 
     async fn inject_of(namespaces: &WatchedNamespaces, name: &str) -> Option<String> {
         let annotations = namespaces.lookup(name).await.ok()??;
-        assert_eq!(annotations.len(), 1, "only what matters is kept");
+        assert_eq!(annotations.len(), 1, "other annotations must not be kept");
         Some(annotations[0].1.clone())
     }
 
     #[tokio::test]
-    async fn the_newest_version_counts_whichever_way_it_came() {
+    async fn the_newest_version_wins_from_the_watch_and_from_a_lookup() {
         let namespaces = unreachable();
         let mut listed = HashSet::new();
-        namespaces.take_over(Event::Apply(namespace("a", 7, "enabled")), &mut listed).await;
+        namespaces.apply(Event::Apply(namespace("a", 7, "enabled")), &mut listed).await;
         namespaces.store(&namespace("a", 5, "disabled"), true).await;
         assert_eq!(inject_of(&namespaces, "a").await.as_deref(), Some("enabled"));
-        namespaces.take_over(Event::Delete(namespace("a", 8, "enabled")), &mut listed).await;
+        namespaces.apply(Event::Delete(namespace("a", 8, "enabled")), &mut listed).await;
         namespaces.store(&namespace("a", 6, "enabled"), true).await;
-        assert_eq!(inject_of(&namespaces, "a").await, None, "a slow answer is not news");
-        namespaces.take_over(Event::Apply(namespace("a", 9, "ingress")), &mut listed).await;
+        assert_eq!(inject_of(&namespaces, "a").await, None, "a late answer must not win");
+        namespaces.apply(Event::Apply(namespace("a", 9, "ingress")), &mut listed).await;
         assert_eq!(inject_of(&namespaces, "a").await.as_deref(), Some("ingress"));
     }
 
     #[tokio::test]
-    async fn what_is_not_listed_any_more_is_asked_for() {
+    async fn a_namespace_that_is_no_longer_listed_is_looked_up() {
         let namespaces = unreachable();
         let mut listed = HashSet::new();
         for name in ["a", "b"] {
-            namespaces.take_over(Event::Apply(namespace(name, 1, "enabled")), &mut listed).await;
+            namespaces.apply(Event::Apply(namespace(name, 1, "enabled")), &mut listed).await;
         }
-        namespaces.take_over(Event::Init, &mut listed).await;
-        namespaces.take_over(Event::InitApply(namespace("a", 2, "disabled")), &mut listed).await;
-        assert!(namespaces.take_over(Event::InitDone, &mut listed).await);
+        namespaces.apply(Event::Init, &mut listed).await;
+        namespaces.apply(Event::InitApply(namespace("a", 2, "disabled")), &mut listed).await;
+        assert!(namespaces.apply(Event::InitDone, &mut listed).await);
         assert_eq!(inject_of(&namespaces, "a").await.as_deref(), Some("disabled"));
         let unknown = namespaces.lookup("b").await;
-        assert!(matches!(unknown, Err(LookupError::Failed(_))), "absence means nothing");
+        assert!(matches!(unknown, Err(LookupError::Failed(_))), "must be looked up");
     }
 
     #[tokio::test]
-    async fn more_reviews_than_may_wait_are_told_so() {
+    async fn a_lookup_over_the_limit_of_waiting_reviews_fails() {
         let namespaces = unreachable();
         let _waiting = namespaces.lookups.begin().expect("the first may wait");
         assert!(matches!(namespaces.lookup("a").await, Err(LookupError::TooMany)));

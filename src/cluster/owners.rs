@@ -1,4 +1,4 @@
-//! Owners of pods: asked for when a pod names them, and kept.
+//! Owners of pods: looked up when a pod names them, and cached.
 
 use std::{fmt, sync::Arc};
 
@@ -7,7 +7,7 @@ use kube::{Api, Client, ResourceExt as _, core::PartialObjectMeta};
 use moka::{future::Cache, policy::EvictionPolicy};
 use tokio::{sync::Semaphore, time::Instant};
 
-use super::{LookupError, Lookups, is_object_name, patiently};
+use super::{LookupError, Lookups, is_object_name, with_retries};
 use crate::{
     metrics::CacheMetrics,
     objects::{Owned, Reference},
@@ -15,31 +15,32 @@ use crate::{
     pod::OwnerReference,
 };
 
-/// Far more than are created at once; an owner counts for the time its pods are created in.
+/// Maximum number of cached owners: far more than are created at once. An owner is needed only
+/// while its pods are created.
 const MAX_OWNERS: u64 = 50_000;
-/// Questions about the owners of one namespace at a time, and the part of all waiting reviews that
-/// its own may be: its storm is not everybody's.
-const MOST_OF_A_NAMESPACE: usize = 32;
-const SHARE_OF_A_NAMESPACE: usize = 4;
-/// Namespaces whose questions are counted.
-const MAX_ASKING: u64 = 10_000;
+/// Limits of one namespace, so that its burst cannot starve the others: concurrent requests, and
+/// waiting reviews as a fraction (1/4) of all that may wait.
+const MAX_REQUESTS_OF_A_NAMESPACE: usize = 32;
+const NAMESPACE_WAITING_DIVISOR: usize = 4;
+/// Maximum number of namespaces whose limits are kept.
+const MAX_NAMESPACES: u64 = 10_000;
 
 /// The owners of a cluster's pods.
 pub struct Owners {
     client: Client,
     known: Cache<Key, Found>,
-    asking: Cache<String, Arc<Share>>,
+    shares: Cache<String, Arc<Share>>,
     lookups: Arc<Lookups>,
     metrics: CacheMetrics,
 }
 
-/// What one namespace may take of all.
+/// The limits of one namespace.
 struct Share {
     waiting: Semaphore,
-    asking: Semaphore,
+    requests: Semaphore,
 }
 
-/// `None`: there is no such object.
+/// `None` if the object does not exist.
 type Found = Option<Arc<Owned>>;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -52,7 +53,7 @@ struct Key {
 }
 
 impl Owners {
-    /// Nothing is known at first.
+    /// Starts with an empty cache.
     #[must_use]
     pub fn new(client: Client, lookups: Arc<Lookups>, metrics: CacheMetrics) -> Self {
         Self {
@@ -61,7 +62,7 @@ impl Owners {
                 .max_capacity(MAX_OWNERS)
                 .eviction_policy(EvictionPolicy::lru())
                 .build(),
-            asking: Cache::new(MAX_ASKING),
+            shares: Cache::new(MAX_NAMESPACES),
             lookups,
             metrics,
         }
@@ -70,7 +71,7 @@ impl Owners {
     /// The `ReplicaSet` or `Job` that a reference names; `None` if it does not exist.
     ///
     /// # Errors
-    /// When it is not known and the API server does not answer in time, and before `deadline`.
+    /// When the owner is not cached and the API server does not answer in time or by `deadline`.
     pub async fn lookup(
         &self,
         namespace: &str,
@@ -83,61 +84,65 @@ impl Owners {
             return Ok(found);
         }
         self.metrics.misses.increment(1);
-        // A review that need not wait does not carry what waiting takes.
-        Box::pin(self.ask_once(key, deadline)).await
+        // Boxed: the future of a cache hit must not have the size of a lookup.
+        Box::pin(self.request_once(key, deadline)).await
     }
 
-    /// The same as far as it is kept: the API server is not asked, and nothing is counted.
+    /// The cached owner, without a request to the API server; not counted.
     pub async fn known(&self, namespace: &str, owner: &OwnerReference<'_>) -> Found {
         self.known.get(&Key::of(namespace, owner)?).await.flatten()
     }
 
-    /// Asks the API server, with whoever else asks for this owner.
-    async fn ask_once(&self, key: Key, deadline: Option<Instant>) -> Result<Found, LookupError> {
+    /// Looks an owner up in the API server, with one request for all concurrent callers.
+    async fn request_once(
+        &self,
+        key: Key,
+        deadline: Option<Instant>,
+    ) -> Result<Found, LookupError> {
         let namespace = key.namespace.as_str();
-        let share = self.asking.get_with_by_ref(namespace, async { self.share() }).await;
+        let share = self.shares.get_with_by_ref(namespace, async { self.share() }).await;
         let _waiting = share.waiting.try_acquire().map_err(|_| LookupError::TooMany)?;
-        let asked = self.known.try_get_with_by_ref(&key, self.ask(&key, &share));
-        let found = self.lookups.wait_for(asked, deadline).await?;
-        // Only what is certain is kept: a pod's author may write any uid.
-        let is_certain = found.as_ref().is_some_and(|it| it.object_uid == key.owner_uid);
+        let requested = self.known.try_get_with_by_ref(&key, self.request(&key, &share));
+        let found = self.lookups.wait_for(requested, deadline).await?;
+        // Only an owner with the claimed uid is cached: the author of a pod may write any uid.
+        let is_certain = found.as_ref().is_some_and(|owner| owner.object_uid == key.owner_uid);
         if !is_certain {
             self.known.invalidate(&key).await;
         }
         Ok(found)
     }
 
-    /// Reports how many owners are kept.
-    pub async fn tell_entries(&self) {
+    /// Records the number of cached owners.
+    pub async fn record_cache_size(&self) {
         self.known.run_pending_tasks().await;
         self.metrics.keep(self.known.entry_count());
     }
 
     fn share(&self) -> Arc<Share> {
-        let waiting = self.lookups.most.div_ceil(SHARE_OF_A_NAMESPACE);
+        let waiting = self.lookups.max_waiting.div_ceil(NAMESPACE_WAITING_DIVISOR);
         Arc::new(Share {
             waiting: Semaphore::new(waiting),
-            asking: Semaphore::new(MOST_OF_A_NAMESPACE),
+            requests: Semaphore::new(MAX_REQUESTS_OF_A_NAMESPACE),
         })
     }
 
-    async fn ask(&self, key: &Key, share: &Share) -> Result<Found, kube::Error> {
+    async fn request(&self, key: &Key, share: &Share) -> Result<Found, kube::Error> {
         // The semaphore is never closed.
-        let _permit = share.asking.acquire().await;
+        let _permit = share.requests.acquire().await;
         let (client, namespace) = (self.client.clone(), &key.namespace);
         let limit = self.lookups.timeout;
         Ok(if key.is_job {
             let api = Api::<PartialObjectMeta<Job>>::namespaced(client, namespace);
-            patiently(limit, || api.get_opt(&key.name)).await?.map(owned)
+            with_retries(limit, || api.get_opt(&key.name)).await?.map(owned)
         } else {
             let api = Api::<PartialObjectMeta<ReplicaSet>>::namespaced(client, namespace);
-            patiently(limit, || api.get_opt(&key.name)).await?.map(owned)
+            with_retries(limit, || api.get_opt(&key.name)).await?.map(owned)
         })
     }
 }
 
 impl Key {
-    /// `None` where no such owner can exist, so that nothing long is copied or kept.
+    /// `None` if no such owner can exist, so that long texts are neither copied nor cached.
     fn of(namespace: &str, owner: &OwnerReference<'_>) -> Option<Self> {
         let can_exist = owner.owner_uid.len() <= MAX_OWNER_UID_BYTES
             && is_object_name(namespace)
@@ -157,7 +162,7 @@ impl fmt::Debug for Owners {
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "it is mapped over")]
+#[expect(clippy::needless_pass_by_value, reason = "called by `Option::map`")]
 fn owned<K>(object: PartialObjectMeta<K>) -> Arc<Owned>
 where
     PartialObjectMeta<K>: kube::Resource,

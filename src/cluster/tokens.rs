@@ -1,4 +1,4 @@
-//! Tokens of `ServiceAccounts`: reviewed by the API server, and known for a moment.
+//! Tokens of `ServiceAccounts`: reviewed by the API server, and cached briefly.
 
 use std::{fmt, time::Duration};
 
@@ -9,26 +9,26 @@ use sha2::{Digest as _, Sha256};
 
 use super::{LookupError, Lookups};
 
-/// How long the API server's word counts: as long as for its own callers at least, and not much
-/// longer than it takes to revoke a token.
+/// How long a token review is cached: at least as long as in the API server itself, and not much
+/// longer than the revocation of a token takes.
 const KNOWN_FOR: Duration = Duration::from_secs(30);
-/// Calls that may wait for the API server.
+/// Maximum number of calls that wait for the API server.
 const MAX_WAITING: usize = 100;
-/// Tokens that are known.
+/// Maximum number of cached tokens.
 const MAX_TOKENS: u64 = 10_000;
 
-/// What the API server says of tokens for one audience.
+/// Reviews of tokens for one audience.
 pub struct Tokens {
     reviews: Api<TokenReview>,
     audience: String,
-    /// By digest: what is in memory opens nothing.
+    /// Users by digest of the token, so that no token stays in memory.
     known: Cache<[u8; 32], Option<String>>,
-    /// Not those of reviews: whoever calls here has proved nothing yet.
+    /// Separate from the lookups of reviews: these callers are not authenticated yet.
     lookups: Lookups,
 }
 
 impl Tokens {
-    /// Asks with a client that may make `TokenReviews`.
+    /// Reviews tokens with `client`, which must be allowed to create `TokenReviews`.
     #[must_use]
     pub fn new(client: Client, audience: String, timeout: Duration) -> Self {
         let known = Cache::builder().max_capacity(MAX_TOKENS).time_to_live(KNOWN_FOR).build();
@@ -36,20 +36,20 @@ impl Tokens {
         Self { reviews: Api::all(client), audience, known, lookups }
     }
 
-    /// The user that a token belongs to; `None` if it is none for this audience.
+    /// The user of a token; `None` if the token is not valid for this audience.
     ///
     /// # Errors
-    /// When it is not known and the API server does not tell.
+    /// When the token is not cached and its review in the API server fails.
     pub async fn user(&self, token: &str) -> Result<Option<String>, LookupError> {
         let digest: [u8; 32] = Sha256::digest(token).into();
         if let Some(user) = self.known.get(&digest).await {
             return Ok(user);
         }
-        let asked = self.known.try_get_with(digest, self.ask(token));
-        self.lookups.wait_for(asked, None).await
+        let reviewed = self.known.try_get_with(digest, self.review(token));
+        self.lookups.wait_for(reviewed, None).await
     }
 
-    async fn ask(&self, token: &str) -> Result<Option<String>, kube::Error> {
+    async fn review(&self, token: &str) -> Result<Option<String>, kube::Error> {
         let audiences = vec![self.audience.clone()];
         let review = TokenReview {
             spec: TokenReviewSpec { audiences: Some(audiences), token: token.to_owned() },
@@ -57,10 +57,11 @@ impl Tokens {
         };
         let review = self.reviews.create(&PostParams::default(), &review).await?;
         let status = review.status.unwrap_or_default();
-        // An API server that knows no audiences says nothing of them.
-        let is_meant = status.audiences.is_some_and(|it| it.contains(&self.audience));
-        let is_known = is_meant && status.authenticated.unwrap_or_default();
-        Ok(status.user.and_then(|user| user.username).filter(|_| is_known))
+        // An API server without support for audiences returns none.
+        let audiences = status.audiences.unwrap_or_default();
+        let is_valid =
+            audiences.contains(&self.audience) && status.authenticated.unwrap_or_default();
+        Ok(status.user.and_then(|user| user.username).filter(|_| is_valid))
     }
 }
 

@@ -1,14 +1,14 @@
-//! Durations as Go's `time` package reads and converts them.
+//! Durations as Go's `time` package parses and converts them.
 
-/// The greatest magnitude of a duration in nanoseconds; only a negative one may reach it.
+/// The greatest magnitude of a duration in nanoseconds; only a negative duration may reach it.
 const LIMIT: u64 = 1 << 63;
 
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
 
-/// Reads a duration such as `1.5h`, `-2m30s` or `0`, and gives it in nanoseconds.
+/// Parses a duration such as `1.5h`, `-2m30s` or `0` into nanoseconds.
 ///
 /// Go: `time.ParseDuration`. Units are `ns`, `us`, `µs` (either micro sign), `ms`, `s`, `m` and
-/// `h`; a unit may come again, in any order. Only a zero goes without a unit.
+/// `h`; they may repeat, in any order. Only a zero needs no unit.
 #[must_use]
 pub fn parse(text: &str) -> Option<i64> {
     let (negative, mut rest) = match text.as_bytes() {
@@ -24,7 +24,7 @@ pub fn parse(text: &str) -> Option<i64> {
     let mut total: u64 = 0;
     while !rest.is_empty() {
         let (nanos, after) = term(rest)?;
-        // Two terms of the limit itself wrap to zero, and Go does not notice.
+        // Two terms of the limit itself wrap to zero, as in Go.
         total = total.wrapping_add(nanos);
         if total > LIMIT {
             return None;
@@ -39,7 +39,7 @@ pub fn parse(text: &str) -> Option<i64> {
 
 /// Whole milliseconds of a duration in nanoseconds, as Go's `int(d.Seconds() * 1000)`.
 ///
-/// The way through a float loses a millisecond of some exact values: 1.001s gives 1000.
+/// The conversion to a float loses a millisecond of some exact values: 1.001s gives 1000.
 #[must_use]
 #[expect(clippy::cast_possible_truncation, reason = "at most 2^63 / 10^6")]
 pub fn whole_millis(nanos: i64) -> i64 {
@@ -61,7 +61,7 @@ fn seconds(nanos: i64) -> f64 {
     whole as f64 + part as f64 / 1e9
 }
 
-/// Reads one number with its unit: its nanoseconds (at most `LIMIT`) and what comes after it.
+/// Parses one number with its unit into nanoseconds (at most `LIMIT`); also returns the rest.
 fn term(text: &[u8]) -> Option<(u64, &[u8])> {
     let (whole, rest) = split_digits(text);
     let (fraction, rest) = match rest {
@@ -97,9 +97,9 @@ fn whole_number(digits: &[u8]) -> Option<u64> {
         .try_fold(0_u64, |value, digit| value.checked_mul(10)?.checked_add(u64::from(digit - b'0')))
 }
 
-/// The nanoseconds of a fraction of a unit, cut off.
+/// The nanoseconds of a fraction of a unit, truncated.
 ///
-/// Go stops at the first digit that would not fit, and divides as floats; both show in the last
+/// Go stops at the first digit that does not fit, and divides as floats; both affect the last
 /// digits of long fractions.
 #[expect(
     clippy::cast_precision_loss,
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn only_zero_goes_without_a_unit() {
+    fn only_zero_needs_no_unit() {
         for zero in ["0", "+0", "-0"] {
             assert_eq!(parse(zero), Some(0), "{zero}");
         }
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_shapes_are_refused() {
+    fn unknown_shapes_are_rejected() {
         for text in
             ["", "+", "-", "s", " 1s", "1s ", "1 s", "1S", "1d", "1_0s", "1e3s", "\u{661}s", "+-1s"]
         {

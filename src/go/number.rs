@@ -1,4 +1,4 @@
-//! Booleans and numbers as Go's `strconv` package reads and prints them.
+//! Booleans and numbers as Go's `strconv` package parses and prints them.
 
 mod float;
 mod print;
@@ -6,7 +6,7 @@ mod print;
 pub use float::parse_float;
 pub use print::{format_float, plain_decimal};
 
-/// Reads a boolean: `1`, `t`, `T`, `true`, `TRUE`, `True` or the same six of `false`.
+/// Parses a boolean: `1`, `t`, `T`, `true`, `TRUE`, `True` or the same six of `false`.
 ///
 /// Go: `strconv.ParseBool`.
 #[must_use]
@@ -18,9 +18,9 @@ pub fn parse_bool(text: &str) -> Option<bool> {
     }
 }
 
-/// Reads a signed decimal integer that fits in `bits` bits (2 to 64, or 0 for 64).
+/// Parses a signed decimal integer that fits in `bits` bits (2 to 64, or 0 for 64).
 ///
-/// Go: `strconv.ParseInt(text, 10, bits)`. One sign `+` or `-` may lead.
+/// Go: `strconv.ParseInt(text, 10, bits)`. It may begin with one sign, `+` or `-`.
 #[must_use]
 pub fn parse_int(text: &str, bits: u32) -> Option<i64> {
     let unused = match bits {
@@ -32,7 +32,7 @@ pub fn parse_int(text: &str, bits: u32) -> Option<i64> {
     range.contains(&value).then_some(value)
 }
 
-/// Reads an unsigned decimal integer of 64 bits, without a sign.
+/// Parses an unsigned decimal integer of 64 bits, without a sign.
 ///
 /// Go: `strconv.ParseUint(text, 10, 64)`.
 #[must_use]

@@ -1,8 +1,8 @@
-//! Quantities (`100Mi`, `1500m`, `1e3`) as Kubernetes reads and prints them.
+//! Quantities (`100Mi`, `1500m`, `1e3`) as Kubernetes parses and prints them.
 //!
-//! The rules are those of `k8s.io/apimachinery/pkg/api/resource`, which keeps a quantity in one of
-//! two ways: as a small integer with a decimal scale where the text is short enough, else as a big
-//! decimal. Callers can tell the two apart, so this module makes the same choice by the same rules.
+//! The rules are those of `k8s.io/apimachinery/pkg/api/resource`. It stores a quantity as a small
+//! integer with a decimal scale if the text is short enough, else as a big decimal. Callers can
+//! distinguish the two, so this module makes the same choice by the same rules.
 
 mod decimal;
 mod scan;
@@ -13,23 +13,23 @@ mod tests;
 use decimal::Decimal;
 use scan::{Parts, Suffix};
 
-/// The most digits that are read as a small amount.
+/// Maximum number of digits of a small amount.
 const SMALL_DIGITS: usize = 18;
 
-/// The same with a binary suffix, before its power takes its part.
+/// The same with a binary suffix; each power of 1024 takes three digits away.
 const SMALL_BINARY_DIGITS: usize = 14;
 
-/// The power of ten below which nothing is kept.
+/// The least power of ten that is kept.
 const NANO: i32 = -9;
 
-/// A quantity that was read, with its value and the form it was written in.
+/// A parsed quantity: its value and its notation.
 ///
 /// Kubernetes: `resource.Quantity`.
 #[derive(Clone, Debug)]
 pub struct Quantity {
     amount: Amount,
     suffix: Suffix,
-    /// The text itself, where Kubernetes takes it for canonical and prints it again as it was.
+    /// The original text, if Kubernetes considers it canonical and prints it unchanged.
     text: Option<Box<str>>,
 }
 
@@ -43,13 +43,13 @@ enum Amount {
     Large(Decimal),
 }
 
-/// Reads a quantity: a sign, digits with a point, and a suffix.
+/// Parses a quantity: a sign, digits with a point, and a suffix.
 ///
 /// Kubernetes: `resource.ParseQuantity` (`quantity.go`). Suffixes are `n u m k M G T P E`,
 /// `Ki Mi Gi Ti Pi Ei`, or a decimal exponent such as `e3` or `E-3`. Most texts without a digit
-/// (`.`, `+`, `k`) are zero, but not the empty one. What is below a billionth is rounded up to
-/// it, and what has a binary suffix is cut to `2^63 - 1`. Blanks are refused: Kubernetes trims them
-/// from JSON before it gets here.
+/// (`.`, `+`, `k`) are zero, but not the empty one. An amount below a billionth is rounded up to a
+/// billionth; one with a binary suffix is capped at `2^63 - 1`. Blanks are rejected: Kubernetes
+/// trims them from JSON before it parses.
 #[must_use]
 pub fn parse(text: &str) -> Option<Quantity> {
     if text.is_empty() {
@@ -65,14 +65,14 @@ pub fn parse(text: &str) -> Option<Quantity> {
             text: is_kept(&parts, suffix, value, scale).then(|| text.into()),
         });
     }
-    // Kubernetes reads the digits anew here, and this time it wants one.
+    // Kubernetes parses the digits again here, and now requires at least one.
     if !parts.has_digit {
         return None;
     }
     Some(Quantity { amount: Amount::Large(large_amount(&parts, suffix)), suffix, text: None })
 }
 
-/// The digits as they stand, unsigned, and their scale; none where they need a big decimal.
+/// The unsigned digits and their scale; `None` if they need a big decimal.
 fn small_amount(parts: &Parts, suffix: Suffix) -> Option<(i64, i32)> {
     let digits = parts.digits().count();
     let scale = suffix.power_of_ten().wrapping_sub(parts.places());
@@ -85,8 +85,8 @@ fn small_amount(parts: &Parts, suffix: Suffix) -> Option<(i64, i32)> {
     fits.then(|| (parts.digits().fold(0, number), scale))
 }
 
-/// Whether Kubernetes takes a small amount's text for canonical. It does for some that are not:
-/// `+5`, `007` and `1.500` print as they are.
+/// Whether Kubernetes considers the text of a small amount canonical. It does so for some that are
+/// not: `+5`, `007` and `1.500` print unchanged.
 fn is_kept(parts: &Parts, suffix: Suffix, value: i64, scale: i32) -> bool {
     if let Suffix::Binary(_) = suffix {
         return value % 8 != 0;
@@ -108,14 +108,14 @@ fn large_amount(parts: &Parts, suffix: Suffix) -> Decimal {
 }
 
 impl Quantity {
-    /// Whole units, a part of one counted as one, away from zero: `1001m` is 2 and `-1m` is -1.
+    /// Whole units, rounded away from zero: `1001m` is 2 and `-1m` is -1.
     ///
     /// Linkerd: `inject.ToWholeCPUCores`, which is `RoundUp(0)` and then `AsInt64()`
-    /// (`quantity.go`, `amount.go`). None where the result is not a 64-bit integer, and also where
-    /// Kubernetes has made a big decimal of the text: `1.5Gi`, `1Pi`, more than 18 digits or
-    /// places below a billionth.
+    /// (`quantity.go`, `amount.go`). `None` if the result is not a 64-bit integer, or if Kubernetes
+    /// stores the text as a big decimal: `1.5Gi`, `1Pi`, more than 18 digits or places below a
+    /// billionth.
     #[must_use]
-    pub fn whole_cores(&self) -> Option<i64> {
+    pub fn whole_units(&self) -> Option<i64> {
         let Amount::Small { value, scale } = self.amount else {
             return None;
         };
@@ -129,7 +129,7 @@ impl Quantity {
         Some(value / divisor + rest.signum())
     }
 
-    /// The quantity as Kubernetes writes it into JSON, without the quotes: `1000m` is `1`,
+    /// The quantity as Kubernetes writes it in JSON, without the quotes: `1000m` is `1`,
     /// `1.5Gi` is `1536Mi`, `1e3` is `1e3`.
     ///
     /// Kubernetes: `Quantity.MarshalJSON` and `CanonicalizeBytes` (`quantity.go`, `suffix.go`).

@@ -1,5 +1,5 @@
-//! Who may call: clients with a certificate of a CA, `ServiceAccounts` with a token, or everybody
-//! where only this machine can reach the door.
+//! Access control: clients with a certificate of a CA, `ServiceAccounts` with a token, or all
+//! callers if only this machine can reach the server.
 
 use std::sync::Arc;
 
@@ -12,36 +12,36 @@ use x509_parser::{extensions::GeneralName, parse_x509_certificate};
 use super::failure::Failure;
 use crate::{cluster::Tokens, log};
 
-/// Decides on callers.
+/// Decides which callers are allowed.
 #[derive(Debug)]
 pub struct Access {
     callers: Callers,
     allowed: ArcSwap<Option<Vec<String>>>,
 }
 
-/// How callers prove who they are.
+/// How callers authenticate.
 #[derive(Debug)]
 pub enum Callers {
-    /// They need not: only this machine can reach the door.
+    /// They need not: only this machine can reach the server.
     Anybody,
-    /// By a client certificate, which TLS has verified, or a token where there are reviews.
+    /// With a client certificate, which TLS has verified, or with a token if it can be reviewed.
     Known(Option<Arc<Tokens>>),
 }
 
 impl Access {
-    /// Access for callers who prove one of the names `allowed`: DNS names and URIs of their
-    /// certificate, or the user of their token. Without `allowed` for all who prove any.
+    /// Allows callers that authenticate with a name in `allowed`: a DNS name or URI of their
+    /// certificate, or the user of their token. Without `allowed`, all authenticated callers.
     #[must_use]
     pub fn new(callers: Callers, allowed: Option<Vec<String>>) -> Self {
         Self { callers, allowed: ArcSwap::from_pointee(allowed.map(comparable)) }
     }
 
-    /// Takes over other names.
+    /// Replaces the allowed names.
     pub fn replace_allowed(&self, allowed: Option<Vec<String>>) {
         self.allowed.store(Arc::new(allowed.map(comparable)));
     }
 
-    /// Lets a caller in.
+    /// Checks whether a caller is allowed.
     pub(super) async fn check(
         &self,
         certificate: Option<&CertificateDer<'_>>,
@@ -58,13 +58,14 @@ impl Access {
         }
         if let (Some(tokens), Some(token)) = (tokens, bearer(headers)) {
             let user = tokens.user(token).await.map_err(|error| {
-                Failure::unavailable(format!("the token: {}", log::with_causes(&error)))
+                let causes = log::with_causes(&error);
+                Failure::unavailable(format!("cannot review the token: {causes}"))
             })?;
             match user {
                 Some(user) if self.allows(std::slice::from_ref(&user)) => return Ok(()),
                 Some(user) => known.push(user),
                 None if certificate.is_none() => {
-                    let message = "the token is not one that is known for this audience";
+                    let message = "the token is not valid for this audience";
                     return Err(Failure::new(Code::Unauthenticated, message));
                 }
                 None => {}
@@ -78,7 +79,7 @@ impl Access {
             return Err(Failure::new(Code::Unauthenticated, wanted));
         }
         let names = known.join(", ");
-        let message = format!("none of the caller's names is let in: {names}");
+        let message = format!("none of the caller's names is allowed: {names}");
         Err(Failure::new(Code::PermissionDenied, message))
     }
 
@@ -91,13 +92,13 @@ impl Access {
 }
 
 impl Default for Access {
-    /// Everybody may call.
+    /// Allows all callers.
     fn default() -> Self {
         Self::new(Callers::Anybody, None)
     }
 }
 
-/// DNS names are the same in capitals; URIs and users are not.
+/// Lower-cases DNS names; URIs and users are case-sensitive.
 fn comparable(allowed: Vec<String>) -> Vec<String> {
     let is_dns = |name: &str| !name.contains(':');
     let lower = |name: String| if is_dns(&name) { name.to_ascii_lowercase() } else { name };
@@ -119,5 +120,5 @@ fn names(certificate: &CertificateDer<'_>) -> Vec<String> {
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
     let (scheme, token) = value.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then_some(token.trim()).filter(|it| !it.is_empty())
+    scheme.eq_ignore_ascii_case("bearer").then_some(token.trim()).filter(|token| !token.is_empty())
 }

@@ -1,4 +1,5 @@
-//! Bodies of the gRPC door: a message takes room and time only while it is read.
+//! Request bodies of the gRPC server: the memory budget and the timeout apply to each message while
+//! it is read.
 
 use std::{
     pin::Pin,
@@ -20,7 +21,7 @@ use crate::{
 /// A flag and the length of the message (gRPC over HTTP/2, "Length-Prefixed-Message").
 const PREFIX_BYTES: usize = 5;
 
-/// Memory and time for messages that are being read.
+/// The memory budget and the timeout of messages that are being read.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Bodies {
     room: Room,
@@ -28,46 +29,46 @@ pub(super) struct Bodies {
     metrics: ReviewMetrics,
 }
 
-/// A body that takes room while a message is incomplete.
+/// A body that takes memory from the budget while a message is incomplete.
 #[derive(Debug)]
 pub(super) struct Bounded {
     body: Incoming,
     bodies: Bodies,
     messages: Messages,
     taken: Taken,
-    /// Until when the message under way has to be there.
+    /// Deadline of the incomplete message.
     end: Option<Pin<Box<Sleep>>>,
 }
 
-/// Where in its messages a body is.
+/// The position of a body in its messages.
 #[derive(Debug, Default)]
 struct Messages {
     prefix: Vec<u8>,
-    /// Bytes of the message so far, and to come.
+    /// Bytes of the message that are received, and that are missing.
     read: usize,
     rest: usize,
 }
 
 impl Bodies {
-    /// For the bodies of a caller with this room.
+    /// For the bodies of a caller with this budget.
     pub(super) fn new(room: Room, timeout: Duration, metrics: ReviewMetrics) -> Self {
         Self { room, timeout, metrics }
     }
 
-    /// A body whose messages take room while they are read, and only so much time.
+    /// Applies the budget and the timeout to a body.
     pub(super) fn bounded(&self, body: Incoming) -> Bounded {
         let (bodies, messages) = (self.clone(), Messages::default());
         Bounded { body, bodies, messages, taken: Taken::default(), end: None }
     }
 
-    /// Room for a message that is being answered.
+    /// Takes memory for a message that is being answered.
     pub(super) fn take(&self, message_bytes: usize) -> Result<Taken, Failure> {
         let mut taken = Taken::default();
         self.resize(&mut taken, message_bytes)?;
         Ok(taken)
     }
 
-    /// Room for what a message has become.
+    /// Resizes the memory that a message has taken.
     pub(super) fn resize(&self, taken: &mut Taken, bytes: usize) -> Result<(), Failure> {
         self.room.take(taken, bytes).map_err(|NoRoom| {
             self.metrics.refused(Refused::Bodies);
@@ -77,7 +78,7 @@ impl Bodies {
 }
 
 impl Bounded {
-    /// Takes room for what a message has beyond its first bytes, and gives back what is complete.
+    /// Takes memory for an incomplete message, and returns that of complete ones.
     fn take(&mut self, data: Bytes) -> Result<(), Failure> {
         self.messages.pass(data);
         if self.messages.is_under_way() {
@@ -90,9 +91,9 @@ impl Bounded {
     }
 }
 
-/// There is no room for a message, or for an answer.
+/// The budget has no memory for a message or a response.
 pub(super) fn no_room() -> Failure {
-    Failure::overloaded("too many large messages at a time")
+    Failure::overloaded("too many large messages in memory")
 }
 
 impl Messages {

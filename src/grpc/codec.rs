@@ -1,4 +1,4 @@
-//! Messages as protobuf, in buffers that hold a usual one.
+//! The protobuf codec, with buffers for messages of usual size.
 
 use std::marker::PhantomData;
 
@@ -6,12 +6,12 @@ use prost::Message;
 use tonic::codec::{BufferSettings, Codec as TonicCodec};
 use tonic_prost::{ProstDecoder, ProstEncoder};
 
-/// Most objects and most patches are smaller: a buffer that grows is copied whole.
+/// Size of a buffer. Most objects and patches are smaller; a buffer that grows is copied whole.
 const BUFFER_BYTES: usize = 16 << 10;
-/// Answers of a stream are sent together up to here: tonic's default.
+/// Size up to which responses of a stream are sent together: tonic's default.
 const YIELD_BYTES: usize = 32 << 10;
 
-/// What the generated code encodes and decodes with.
+/// The codec of the generated code.
 #[derive(Debug)]
 pub(super) struct Codec<T, U>(PhantomData<(T, U)>);
 

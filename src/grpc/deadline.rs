@@ -1,4 +1,4 @@
-//! Until when a caller waits.
+//! The deadline of a gRPC call.
 
 use std::time::Duration;
 
@@ -7,25 +7,25 @@ use tokio::time::Instant;
 
 use crate::webhook::{DEFAULT_TIMEOUT, MAX_TIMEOUT};
 
-/// How gRPC tells how long a caller waits.
+/// The header with the timeout of a call.
 const HEADER: &str = "grpc-timeout";
 
-/// The end of a call, as far as its caller told.
+/// The deadline of a call, if the caller set one.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Deadline(Option<Instant>);
 
 impl Deadline {
     pub(super) fn of(headers: &HeaderMap) -> Self {
         let timeout = headers.get(HEADER).and_then(|value| parse(value.to_str().ok()?));
-        Self(timeout.map(|timeout| Instant::now() + timeout.min(MAX_TIMEOUT)))
+        Self(timeout.map(|timeout| Instant::now() + timeout))
     }
 
-    /// The end of a request that began at that time.
+    /// The deadline of a request that began at `begin`.
     pub(super) fn at(self, begin: Instant) -> Instant {
-        self.0.unwrap_or(begin + DEFAULT_TIMEOUT)
+        self.0.unwrap_or(begin + DEFAULT_TIMEOUT).min(begin + MAX_TIMEOUT)
     }
 
-    /// The end of a request of a stream, which may be long.
+    /// The deadline of one request in a stream: the stream may last longer than a request.
     pub(super) fn in_stream(self, begin: Instant) -> Instant {
         self.at(begin).min(begin + DEFAULT_TIMEOUT)
     }
@@ -34,7 +34,8 @@ impl Deadline {
 /// Up to eight digits and a unit (gRPC over HTTP/2, "Timeout").
 fn parse(text: &str) -> Option<Duration> {
     let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
-    let is_number = (1..=8).contains(&digits.len()) && digits.bytes().all(|it| it.is_ascii_digit());
+    let is_number =
+        (1..=8).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
     let number = digits.parse::<u64>().ok().filter(|_| is_number)?;
     match unit {
         "H" => Some(Duration::from_secs(number * 3600)),
@@ -50,6 +51,17 @@ fn parse(text: &str) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_request_late_in_a_long_stream_has_its_time() {
+        let begin = Instant::now();
+        let deadline = Deadline(Some(begin + Duration::from_hours(1)));
+        assert_eq!(deadline.at(begin), begin + MAX_TIMEOUT);
+        let late = begin + Duration::from_mins(10);
+        assert_eq!(deadline.in_stream(late), late + DEFAULT_TIMEOUT);
+        let last = begin + Duration::from_hours(1) - Duration::from_secs(1);
+        assert_eq!(deadline.in_stream(last), begin + Duration::from_hours(1));
+    }
 
     #[test]
     fn timeouts_are_digits_and_a_unit() {

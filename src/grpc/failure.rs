@@ -1,4 +1,4 @@
-//! Why a request gets no response: a status with details, or its like in a stream.
+//! Failures of requests: a status with details, or its equivalent in a stream.
 
 use std::time::Duration;
 
@@ -8,18 +8,18 @@ use tonic_types::{ErrorDetails, StatusExt as _};
 use super::v1;
 use crate::metrics::Refused;
 
-/// When a request is worth another try.
+/// Time after which a client should retry.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// Longest text of a failure.
+/// Maximum length of a failure's text.
 const MAX_TEXT_BYTES: usize = 1 << 10;
 
-/// Why there is no response.
+/// The failure of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Failure {
     code: Code,
     message: String,
-    /// The field that is wrong, and what is wrong with it.
+    /// The invalid field and its problem.
     violation: Option<(String, String)>,
     retry_delay: Option<Duration>,
 }
@@ -29,14 +29,14 @@ impl Failure {
         Self { code, message: short(message.into()), violation: None, retry_delay: None }
     }
 
-    /// A field is wrong.
+    /// A field is not valid.
     pub(super) fn field(field: impl Into<String>, description: impl Into<String>) -> Self {
         let (field, description) = (short(field.into()), short(description.into()));
         let message = format!("{field}: {description}");
         Self { violation: Some((field, description)), ..Self::new(Code::InvalidArgument, message) }
     }
 
-    /// More than is answered at a time.
+    /// The server is at a limit.
     pub(super) fn overloaded(message: &str) -> Self {
         Self { retry_delay: Some(RETRY_DELAY), ..Self::new(Code::ResourceExhausted, message) }
     }
@@ -46,12 +46,12 @@ impl Failure {
         Self { retry_delay: Some(RETRY_DELAY), ..Self::new(Code::Unavailable, message) }
     }
 
-    /// The caller has stopped waiting.
+    /// The deadline has passed.
     pub(super) fn late() -> Self {
         Self::new(Code::DeadlineExceeded, "deadline exceeded")
     }
 
-    /// What it is counted as; refused objects are counted with the reviews.
+    /// The reason that metrics count; denied objects are counted with the reviews.
     pub(super) fn refused(&self) -> Option<Refused> {
         match self.code {
             Code::InvalidArgument => Some(Refused::NotAReview),
@@ -63,7 +63,7 @@ impl Failure {
     }
 }
 
-/// A status goes into headers, which clients take only so much of.
+/// Cuts a long text: a status is sent in headers, and clients limit the size of headers.
 fn short(mut text: String) -> String {
     if text.len() > MAX_TEXT_BYTES {
         text.truncate(text.floor_char_boundary(MAX_TEXT_BYTES));

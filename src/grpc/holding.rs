@@ -1,4 +1,4 @@
-//! Bodies of answers that count as a request until they are sent.
+//! Response bodies that count as a request until they are sent.
 
 use std::{
     pin::Pin,
@@ -15,7 +15,7 @@ use tonic::Status;
 use super::body::no_room;
 use crate::server::{NoRoom, Room, Taken};
 
-/// The body of an answer, the request's slot, and room for what is being sent.
+/// The body of a response, the request's slot, and memory for the frame that is being sent.
 #[derive(Debug)]
 pub struct Holding {
     body: tonic::body::Body,
@@ -40,7 +40,7 @@ impl Body for Holding {
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
         let this = self.get_mut();
         let frame = ready!(Pin::new(&mut this.body).poll_frame(context));
-        // It is sent when the next one is asked for.
+        // hyper polls for the next frame once this one is sent.
         let sending = frame.iter().flatten().find_map(Frame::data_ref).map_or(0, Bytes::len);
         if let Err(NoRoom) = this.room.take(&mut this.taken, sending) {
             let mut trailers = HeaderMap::new();

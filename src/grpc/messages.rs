@@ -1,8 +1,9 @@
-//! Requests and responses of the gRPC API, and what they are to the injector.
+//! Converts between the messages of the gRPC API and the types of the injector.
 
 use std::borrow::Cow;
 
 use bytes::Bytes;
+use tokio::time::Instant;
 
 use super::{
     failure::Failure,
@@ -10,20 +11,23 @@ use super::{
 };
 use crate::{
     cluster::is_object_name,
-    injector::Known,
+    injector::CallerFacts,
     linkerd::events,
-    outcome::{Outcome, SkipReason, Verdict, Workload},
+    outcome::{Outcome, Verdict, Workload},
     pod::{Kind, TextMap},
     review::{self, DecodeError, MAX_UID_BYTES, Subject},
     server::Taken,
 };
 
-/// Longest kind of an object: they are DNS labels in capitals.
+/// Maximum length of a kind: kinds are DNS labels with capitals.
 const MAX_KIND_BYTES: usize = 63;
+
+/// The name of the only injector.
+const INJECTOR: &str = "linkerd";
 
 type Result<T> = std::result::Result<T, Failure>;
 
-/// A patch, and the room that is given back when it is sent.
+/// A patch, and its memory, which is returned once the patch is sent.
 struct Patch {
     json: Vec<u8>,
     _room: Taken,
@@ -35,25 +39,30 @@ impl AsRef<[u8]> for Patch {
     }
 }
 
-/// Memory that an annotation takes in a map beside its key and value.
+/// Memory that an annotation takes in a map, without its key and value.
 const ENTRY_BYTES: usize = 100;
 
-/// Bytes that a request takes while it is answered.
+/// Memory that a request takes while it is answered, in bytes.
 pub(super) fn bytes_of(request: &InjectRequest) -> usize {
-    let annotations = request.namespace_annotations.iter().flat_map(|it| &it.annotations);
+    let annotations =
+        request.namespace_annotations.iter().flat_map(|namespace| &namespace.annotations);
     let annotations = annotations.map(|(key, value)| ENTRY_BYTES + key.len() + value.len());
-    let workload = request.workload.iter().map(|it| it.kind.len() + it.name.len());
-    let InjectRequest { uid, namespace, kind, object, .. } = request;
-    let texts = uid.len() + namespace.len() + kind.len() + object.len();
+    let workload = request.workload.iter().map(|owner| owner.kind.len() + owner.name.len());
+    let InjectRequest { uid, namespace, kind, object, injector, .. } = request;
+    let texts = uid.len() + namespace.len() + kind.len() + object.len() + injector.len();
     texts + annotations.chain(workload).sum::<usize>()
 }
 
-/// The object of a request as an object under review.
+/// Converts the object of a request to an object under review.
 ///
 /// # Errors
-/// The field that cannot be used, or that contradicts the object.
+/// The field that is not valid, or that contradicts the object.
 pub(super) fn review_of(request: &InjectRequest) -> Result<review::Request<'_>> {
-    let InjectRequest { uid, namespace, kind, object, .. } = request;
+    let InjectRequest { uid, namespace, kind, object, injector, .. } = request;
+    if !matches!(injector.as_str(), "" | INJECTOR) {
+        let problem = format!("is {injector:?}; this server has one injector: {INJECTOR:?}");
+        return Err(Failure::field("injector", problem));
+    }
     if uid.len() > MAX_UID_BYTES {
         let problem = format!("must not be longer than {MAX_UID_BYTES} bytes");
         return Err(Failure::field("uid", problem));
@@ -73,7 +82,7 @@ pub(super) fn review_of(request: &InjectRequest) -> Result<review::Request<'_>> 
         Subject::Object(object) => {
             let (own_kind, own_namespace) = (&*object.kind, &*object.metadata.namespace);
             if kind.is_empty() && own_kind.is_empty() {
-                let problem = "must be set: the object has no kind of its own";
+                let problem = "must be set: the object has no kind";
                 return Err(Failure::field("kind", problem));
             }
             must_agree("kind", kind, own_kind, str::eq_ignore_ascii_case)?;
@@ -83,7 +92,7 @@ pub(super) fn review_of(request: &InjectRequest) -> Result<review::Request<'_>> 
     }
 }
 
-/// What a request says of an object must be what the object says of itself, if it says anything.
+/// A field of the request must equal that of the object, if both are set.
 fn must_agree(
     field: &str,
     requested: &str,
@@ -93,7 +102,7 @@ fn must_agree(
     if requested.is_empty() || own.is_empty() || is_same(requested, own) {
         return Ok(());
     }
-    Err(Failure::field(field, format!("is {requested:?}, but the object says {own:?}")))
+    Err(Failure::field(field, format!("is {requested:?}, but the object has {own:?}")))
 }
 
 fn unreadable(error: &DecodeError) -> Failure {
@@ -106,14 +115,15 @@ fn unreadable(error: &DecodeError) -> Failure {
     Failure::field("object", description)
 }
 
-/// What the caller knows better than the cluster.
+/// The facts that the caller supplies in place of a lookup.
 ///
 /// # Errors
-/// The field that cannot be used.
-pub(super) fn known<'a>(
+/// The field that is not valid.
+pub(super) fn facts<'a>(
     request: &'a InjectRequest,
     reviewed: &review::Request<'_>,
-) -> Result<Known<'a>> {
+    deadline: Instant,
+) -> Result<CallerFacts<'a>> {
     let namespace_annotations = request.namespace_annotations.as_ref().map(|namespace| {
         let all = namespace.annotations.iter();
         all.filter(|(key, _)| TextMap::matters(key)).map(|(k, v)| (k.clone(), v.clone())).collect()
@@ -121,12 +131,12 @@ pub(super) fn known<'a>(
     let workload = match &request.workload {
         None => None,
         Some(_) if reviewed.kind != Kind::Pod => {
-            let problem = "only a pod has a workload behind it; leave it out";
+            let problem = "applies only to pods; leave it unset";
             return Err(Failure::field("workload", problem));
         }
         Some(workload) => Some(workload_of(workload)?),
     };
-    Ok(Known { namespace_annotations, workload })
+    Ok(CallerFacts { namespace_annotations, workload, deadline: Some(deadline) })
 }
 
 fn workload_of(workload: &v1::Workload) -> Result<Workload<'_>> {
@@ -150,7 +160,7 @@ fn is_kind(kind: &str) -> bool {
         && kind.bytes().all(is_inner)
 }
 
-/// What became of an object. `room` is given back once the patch is sent.
+/// The response for an outcome. `room` is returned to the budget once the patch is sent.
 pub(super) fn response(
     uid: &str,
     outcome: &Outcome<'_>,
@@ -163,7 +173,7 @@ pub(super) fn response(
         Verdict::Skipped | Verdict::Allowed | Verdict::Denied => v1::Verdict::Skipped,
     };
     let skips = outcome.reasons.iter().map(|reason| v1::Skip {
-        reason: skip_reason(reason).into(),
+        reason: reason.as_str().to_owned(),
         message: events::words(reason).to_owned(),
     });
     let warnings = outcome.warnings.kept().iter().map(|warning| v1::Warning {
@@ -179,18 +189,5 @@ pub(super) fn response(
         configuration_generation: outcome.generation,
         release: outcome.release.to_string(),
         omitted_warnings: outcome.warnings.left_out() as u64,
-    }
-}
-
-fn skip_reason(reason: SkipReason) -> v1::SkipReason {
-    match reason {
-        SkipReason::HostNetwork => v1::SkipReason::HostNetwork,
-        SkipReason::SidecarExists => v1::SkipReason::SidecarExists,
-        SkipReason::UnsupportedResource => v1::SkipReason::UnsupportedResource,
-        SkipReason::InvalidNamespaceAnnotation => v1::SkipReason::InvalidNamespaceAnnotation,
-        SkipReason::InvalidPodAnnotation => v1::SkipReason::InvalidPodAnnotation,
-        SkipReason::DisabledByPod => v1::SkipReason::DisabledByPod,
-        SkipReason::NotEnabled => v1::SkipReason::NotEnabled,
-        SkipReason::NoServiceAccountToken => v1::SkipReason::NoServiceAccountToken,
     }
 }

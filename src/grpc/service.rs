@@ -35,28 +35,28 @@ use crate::{
     log,
     metrics::Refused,
     observer::Observer,
-    patch::JsonSink,
+    patch::PatchBuffer,
     review::MAX_UID_BYTES,
     server::{LONG_REVIEW_BYTES, Late, LongWork, Taken},
 };
 
-/// Requests of a stream that are answered at the same time.
+/// Maximum concurrent requests of a stream.
 const MAX_OF_STREAM: usize = 64;
 
-/// The service behind the gRPC door.
+/// The service behind the gRPC server.
 #[derive(Clone)]
 pub(super) struct Service(Arc<Shared>);
 
 struct Shared {
     injector: Arc<Injector>,
     observer: Arc<Observer>,
-    /// Messages of all streams that are answered at a time.
+    /// Limits the messages of all streams that are answered concurrently.
     messages: Semaphore,
     long_work: LongWork,
     ends: Ends,
 }
 
-/// What is known of a call beside its messages.
+/// The context of a call.
 #[derive(Debug, Clone)]
 pub(super) struct Call {
     pub(super) deadline: Deadline,
@@ -73,10 +73,10 @@ struct Message {
 }
 
 impl Call {
-    /// Without one the caller has the default deadline and its own room.
+    /// Without a context, the default deadline and an unlimited budget apply.
     fn of<T>(request: &Request<T>) -> Self {
-        let known = request.extensions().get().cloned();
-        known.unwrap_or_else(|| Self {
+        let call = request.extensions().get().cloned();
+        call.unwrap_or_else(|| Self {
             deadline: Deadline::default(),
             begin: Instant::now(),
             bodies: Bodies::default(),
@@ -84,7 +84,7 @@ impl Call {
     }
 }
 
-/// Makes futures that are done when streams have to end.
+/// Creates futures that complete when streams must end.
 pub(super) type Ends = Arc<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>;
 
 impl Service {
@@ -136,18 +136,19 @@ impl injector_server::Injector for Service {
         let last = stream::once(async move { has_ended.load(Ordering::Acquire) });
         let last = last.filter(|has_ended| ready(*has_ended));
         let last =
-            last.map(|_| Err(Failure::unavailable("the stream has to be opened anew").into()));
-        // Read only as fast as answers are taken. Each is a task of its own: what others wait for,
-        // too, must not depend on who takes this stream's answers.
+            last.map(|_| Err(Failure::unavailable("the stream has ended: open a new one").into()));
+        // Requests are read only as fast as the client reads responses. Each request is its own
+        // task: other streams may wait for the same lookup, which must not depend on this client.
         let answers = request
             .into_inner()
             .take_until(closing.boxed())
             .map(move |request| {
                 let shared = Arc::clone(&shared);
-                // Before it waits for anything: what there is no room for must not stay.
-                let taken_up = request.map(|it| take_up(it.request.unwrap_or_default(), &bodies));
+                // Before any await: a message over the budget must not stay in memory.
+                let received =
+                    request.map(|message| receive(message.request.unwrap_or_default(), &bodies));
                 async move {
-                    let (uid, message) = taken_up?;
+                    let (uid, message) = received?;
                     let answer = tokio::spawn(async move {
                         Box::pin(shared.answer_in_stream(uid, message, deadline)).await
                     });
@@ -161,11 +162,12 @@ impl injector_server::Injector for Service {
     }
 }
 
-/// A message with room until it is answered, and its uid; without room only the uid is left.
-fn take_up(request: InjectRequest, bodies: &Bodies) -> (String, Result<Message, Failure>) {
+/// Takes memory for a message until it is answered. Returns its uid, and the message unless it is
+/// over the budget.
+fn receive(request: InjectRequest, bodies: &Bodies) -> (String, Result<Message, Failure>) {
     let begin = Instant::now();
     let room = bodies.take(messages::bytes_of(&request));
-    // A longer one is refused, and echoed in part.
+    // A longer uid is rejected; the response echoes its beginning.
     let uid = request.uid[..request.uid.floor_char_boundary(MAX_UID_BYTES)].to_owned();
     let bodies = bodies.clone();
     (uid, room.map(|room| Message { request, room, bodies, begin }))
@@ -195,7 +197,7 @@ impl Shared {
         InjectStreamResponse { uid, result: Some(result) }
     }
 
-    /// Answers a request; a failure is counted.
+    /// Answers a request and counts a failure.
     async fn answer(
         self: &Arc<Self>,
         message: Message,
@@ -231,17 +233,17 @@ impl Shared {
     async fn inject(&self, message: Message, end: Instant) -> Result<InjectResponse, Failure> {
         let Message { request, mut room, bodies, begin } = message;
         let reviewed = messages::review_of(&request)?;
-        let known = messages::known(&request, &reviewed)?;
-        let mut patch = JsonSink::default();
-        let answered = self.injector.answer(&reviewed, known, Some(end), &mut patch).await;
+        let facts = messages::facts(&request, &reviewed, end)?;
+        let mut patch = PatchBuffer::json();
+        let answered = self.injector.answer(&reviewed, facts, &mut patch).await;
         let outcome = answered
             .map_err(|error: ReviewError| Failure::unavailable(log::with_causes(&error)))?;
-        // An answer that there is no room for is asked for again, and observed then.
-        bodies.resize(&mut room, patch.json.len())?;
+        // An answer without memory for it is not observed: the client retries the request.
+        bodies.resize(&mut room, patch.len())?;
         self.observer.observe(&outcome, begin.elapsed());
         match &outcome.denial {
             Some(reason) => Err(Failure::new(Code::FailedPrecondition, reason.as_ref())),
-            None => Ok(messages::response(&request.uid, &outcome, patch.json, room)),
+            None => Ok(messages::response(&request.uid, &outcome, patch.into_bytes(), room)),
         }
     }
 }

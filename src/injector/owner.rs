@@ -1,5 +1,5 @@
-//! The owner of the pod under review: for an injected pod a label, for every pod a label of Linkerd's
-//! counters.
+//! The owner of the pod under review: injected pods have it in a label, Linkerd's counters in a
+//! metric label.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use crate::{
 };
 
 impl Injector {
-    /// The workload that an injected pod is labelled after.
+    /// The workload for the labels of an injected pod.
     pub(super) async fn workload_of<'a>(
         &'a self,
         request: &Request<'a>,
@@ -31,8 +31,8 @@ impl Injector {
         workload.map(Some).map_err(|error| ReviewError::Owner(owner.name.to_string(), error))
     }
 
-    /// What the counters have for the owner of a pod that is not injected; the API server is not
-    /// asked for a counter.
+    /// The owner's kind in the counters for a pod that is not injected, without a request to the
+    /// API server.
     pub(super) async fn kind_of_skipped_owner<'a>(
         &'a self,
         request: &Request<'a>,
@@ -48,7 +48,7 @@ impl Injector {
     }
 }
 
-/// The kind of an owner if it is of those that own pods, else nothing.
+/// The kind of an owner if that kind owns pods, else an empty text.
 pub(super) fn owner_kind(kind: &str) -> &'static str {
     match Kind::of(kind) {
         kind @ (Kind::Workload(_) | Kind::CronJob) => kind.as_str(),
@@ -63,7 +63,7 @@ mod tests {
     use futures_util::FutureExt as _;
 
     use crate::{
-        injector::{Injector, Known},
+        injector::{CallerFacts, Injector},
         linkerd::{
             snapshot::{Config, Snapshot},
             values::DEFAULT_VALUES,
@@ -102,9 +102,9 @@ metadata: {name: web-1, namespace: a, ownerReferences: [{kind: Deployment, name:
             name: "x".into(),
             object_uid: "".into(),
         });
-        let known = Known { namespace_annotations: None, workload };
-        let mut reply = review::Response::new(&request);
-        let outcome = injector.answer(&request, known, None, &mut reply).now_or_never();
+        let facts = CallerFacts { workload, ..CallerFacts::default() };
+        let mut patch = review::patch_buffer();
+        let outcome = injector.answer(&request, facts, &mut patch).now_or_never();
         let outcome = outcome.expect("must not wait").expect("an outcome");
         assert_eq!(outcome.verdict, Verdict::Skipped);
         outcome.owner_kind

@@ -1,6 +1,6 @@
-//! Reading JSON text in place: whoever reads says what it expects, and skips the rest.
+//! Reads JSON text in place: the caller reads the values it expects and skips the others.
 //!
-//! A value that is skipped is not checked: only its end is found.
+//! Skipped values are not validated: only their end is found.
 
 use std::borrow::Cow;
 
@@ -12,10 +12,10 @@ mod strings;
 pub use error::ReadError;
 use error::Step;
 
-/// Deepest nesting of what is read; what is skipped may be as deep as it likes.
+/// Maximum nesting of values that are read; skipped values may nest to any depth.
 const MAX_DEPTH: u8 = 128;
 
-/// A place in a JSON text.
+/// A position in a JSON text.
 #[derive(Debug, Clone)]
 pub struct Reader<'a> {
     text: &'a str,
@@ -23,12 +23,12 @@ pub struct Reader<'a> {
     depth: u8,
 }
 
-/// A value that is read from JSON into what was empty before.
+/// A value that is read from JSON into its default.
 pub trait Read<'a>: Default {
-    /// Reads one value. `null` leaves everything as it is: empty.
+    /// Reads one value. `null` keeps the default.
     ///
     /// # Errors
-    /// When the value is of another type, or the text is no JSON.
+    /// When the value is of another type, or the text is not JSON.
     fn read(&mut self, reader: &mut Reader<'a>) -> Result<(), ReadError>;
 }
 
@@ -37,7 +37,7 @@ type Result<T, E = ReadError> = std::result::Result<T, E>;
 /// Reads a text that holds one value.
 ///
 /// # Errors
-/// When the value is of another type, or the text is no JSON.
+/// When the value is of another type, or the text is not JSON.
 pub fn read<'a, T: Read<'a>>(text: &'a str) -> Result<T> {
     let mut reader = Reader::new(text);
     let mut value = T::default();
@@ -59,11 +59,11 @@ impl<'a> Reader<'a> {
         &self.text[earlier.at..self.at]
     }
 
-    /// Reads an object: `member` is called with each key and reads the value behind it. Tells
-    /// whether there is an object at all.
+    /// Reads an object: `member` is called with each key and reads its value. Returns `false` for
+    /// `null`.
     ///
     /// # Errors
-    /// When there is another value than an object or `null`.
+    /// When the value is neither an object nor `null`.
     pub fn object(
         &mut self,
         mut member: impl FnMut(&mut Self, Cow<'a, str>) -> Result<()>,
@@ -79,7 +79,7 @@ impl<'a> Reader<'a> {
         Ok(self.close())
     }
 
-    /// The first key of the object that was opened, or `None` before its end.
+    /// The first key of an opened object, or `None` before its end.
     fn first_key(&mut self) -> Result<Option<Cow<'a, str>>> {
         match self.peek() {
             Some(b'}') => Ok(None),
@@ -99,11 +99,10 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a list: `item` is called before each of its items, to read it. Tells whether there is
-    /// a list at all.
+    /// Reads a list: `item` is called to read each item. Returns `false` for `null`.
     ///
     /// # Errors
-    /// When there is another value than a list or `null`.
+    /// When the value is neither a list nor `null`.
     pub fn list(&mut self, mut item: impl FnMut(&mut Self) -> Result<()>) -> Result<bool> {
         if !self.open(b'[', "a list")? {
             return Ok(false);
@@ -122,8 +121,8 @@ impl<'a> Reader<'a> {
         Ok(self.close())
     }
 
-    /// Reads the value of the member `key`. Unless it `is_first` of that key, `field` is cleared
-    /// before: of a repeated key the last one counts.
+    /// Reads the value of the member `key`. Unless `is_first`, clears `field` before: the last of
+    /// repeated keys wins.
     ///
     /// # Errors
     /// When the value is of another type.
@@ -138,7 +137,7 @@ impl<'a> Reader<'a> {
     /// Reads a boolean; `None` for `null`.
     ///
     /// # Errors
-    /// When there is another value.
+    /// When the value is of another type.
     pub fn boolean(&mut self) -> Result<Option<bool>> {
         let mut ahead = self.clone();
         let value = match ahead.scalar() {
@@ -154,7 +153,7 @@ impl<'a> Reader<'a> {
     /// Reads an integer; `None` for `null`.
     ///
     /// # Errors
-    /// When there is another value, or one of more than 32 bits.
+    /// When the value is of another type, or an integer of more than 32 bits.
     pub fn integer(&mut self) -> Result<Option<i32>> {
         if self.is_null() {
             return self.null().map(|()| None);
@@ -174,8 +173,8 @@ impl<'a> Reader<'a> {
         Ok(Some(number))
     }
 
-    /// Passes over a value and tells whether it is anything but Go's zero value of its type. Lists
-    /// and objects are, even empty ones.
+    /// Skips a value and returns whether it differs from Go's zero value of its type. Lists and
+    /// objects do, even empty ones.
     ///
     /// # Errors
     /// When there is no value, or it does not end.
@@ -198,7 +197,7 @@ impl<'a> Reader<'a> {
         self.peek() == Some(b'"')
     }
 
-    /// Passes over whatever follows in the list that is being read.
+    /// Skips the remaining items of the list that is being read.
     ///
     /// # Errors
     /// When it does not end.
@@ -207,10 +206,10 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Passes over a list and tells whether it has any items.
+    /// Skips a list and returns whether it has any items.
     ///
     /// # Errors
-    /// When there is another value than a list or `null`.
+    /// When the value is neither a list nor `null`.
     pub fn has_items(&mut self) -> Result<bool> {
         if !self.open(b'[', "a list")? {
             return Ok(false);
@@ -221,7 +220,7 @@ impl<'a> Reader<'a> {
         Ok(is_filled)
     }
 
-    /// Passes over a value of any type.
+    /// Skips a value of any type.
     ///
     /// # Errors
     /// When there is no value, or it does not end.
@@ -238,10 +237,10 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Makes sure that nothing follows.
+    /// Checks that the text ends here.
     ///
     /// # Errors
-    /// When something does.
+    /// When the text continues.
     pub fn end(&mut self) -> Result<()> {
         match self.peek() {
             None => Ok(()),
@@ -259,7 +258,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Goes on behind a bracket; `false` after `null`.
+    /// Reads an opening bracket; `false` for `null`.
     #[inline]
     fn open(&mut self, bracket: u8, expected: &'static str) -> Result<bool> {
         match self.peek() {
@@ -273,7 +272,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Goes on behind the closing bracket that is next: something was there.
+    /// Reads the closing bracket that is next. Always returns `true`: the value was not `null`.
     #[inline]
     fn close(&mut self) -> bool {
         self.at += 1;
@@ -281,7 +280,7 @@ impl<'a> Reader<'a> {
         true
     }
 
-    /// The next byte that is no blank.
+    /// The next byte that is not blank.
     #[inline]
     fn peek(&mut self) -> Option<u8> {
         loop {
@@ -292,7 +291,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Index of the bracket that closes what `opening` has opened.
+    /// Index of the bracket that closes the list or object that `opening` opened.
     fn closing(&self, opening: u8) -> Result<usize> {
         let text = self.text.as_bytes();
         let end = match opening {
@@ -302,7 +301,7 @@ impl<'a> Reader<'a> {
         end.ok_or_else(|| self.mismatch("a bracket that is closed"))
     }
 
-    /// Reads what stands up to the next delimiter; empty if there is nothing.
+    /// Reads up to the next delimiter; may be empty.
     fn scalar(&mut self) -> &'a str {
         self.peek();
         let begin = self.at;
@@ -310,16 +309,16 @@ impl<'a> Reader<'a> {
         &self.text[begin..self.at]
     }
 
-    /// An error at this place: what was expected in place of what is there.
+    /// An error at this position: the expected value, and the found one.
     #[cold]
     #[must_use]
     pub fn mismatch(&self, expected: &'static str) -> ReadError {
         let found = match self.clone().peek() {
             None => "the end of the text",
             Some(b'"') => "a string",
-            Some(b'{') if self.depth == MAX_DEPTH => "an object that is nested too deep",
+            Some(b'{') if self.depth == MAX_DEPTH => "an object that is nested too deeply",
             Some(b'{') => "an object",
-            Some(b'[') if self.depth == MAX_DEPTH => "a list that is nested too deep",
+            Some(b'[') if self.depth == MAX_DEPTH => "a list that is nested too deeply",
             Some(b'[') => "a list",
             Some(b't' | b'f') => "a boolean",
             Some(b'n') => "null",

@@ -1,6 +1,6 @@
-//! Finding where strings, scalars, lists and objects end, many bytes at a time.
+//! Finds the ends of strings, scalars, lists and objects, many bytes at a time.
 //!
-//! Not for checking: what is passed over is looked at for quotes and brackets alone.
+//! Not for validation: skipped text is searched only for quotes and brackets.
 
 use memchr::memchr2;
 use wide::u8x16;
@@ -10,7 +10,7 @@ const LANE: usize = 16;
 const LAST_CONTROL: u8 = b' ' - 1;
 
 /// Index of the closing quote of a string whose opening quote is just before `begin`, if the string
-/// stands for itself and a lane's length of text is left wherever it is looked at.
+/// has no escapes and every lane that is read ends within the text.
 #[expect(clippy::inline_always, reason = "runs for each of the two hundred strings of a review")]
 #[inline(always)]
 pub(super) fn plain_string_end(text: &[u8], begin: usize) -> Option<usize> {
@@ -63,7 +63,7 @@ pub(super) fn scalar_len(text: &[u8]) -> usize {
     text.iter().position(is_end).unwrap_or(text.len())
 }
 
-/// Bytes up to the next that means something in a string, or up to the last few of the text.
+/// Number of bytes before the next special byte of a string, or before the last, incomplete lane.
 pub(super) fn plain_bytes(text: &[u8]) -> usize {
     let (lanes, _) = text.as_chunks::<LANE>();
     for (index, lane) in lanes.iter().enumerate() {
@@ -75,7 +75,7 @@ pub(super) fn plain_bytes(text: &[u8]) -> usize {
     lanes.len() * LANE
 }
 
-/// The bytes of a lane that mean something in a string, a bit for each.
+/// The special bytes of a string in a lane, a bit for each.
 #[inline]
 fn string_marks(lane: &[u8; LANE]) -> u32 {
     let lane = u8x16::new(*lane);
@@ -83,7 +83,7 @@ fn string_marks(lane: &[u8; LANE]) -> u32 {
     (is(lane, b'"') | is(lane, b'\\') | is_control).to_bitmask()
 }
 
-/// All bits are set in the bytes of a lane that are `byte`.
+/// Sets all bits in those bytes of a lane that equal `byte`.
 fn is(lane: u8x16, byte: u8) -> u8x16 {
     lane.simd_eq(u8x16::splat(byte))
 }
@@ -99,12 +99,12 @@ pub(super) fn list_end(text: &[u8], at: usize) -> Option<usize> {
     flat_list_end(text, at).or_else(|| container_end(text, at))
 }
 
-/// The end of a list without lists in it, where what follows proves it: `managedFields` above all,
-/// a third of a review, and most of what else is skipped.
+/// The end of a list without nested lists, if the following text proves it: `managedFields`, a
+/// third of a review, and most other skipped lists.
 ///
-/// The first square bracket of all either closes the list or stands in a string. Behind one in a
-/// string, the quote of `],"` or `]},"` would end that string; only where the quote begins one can
-/// a letter follow.
+/// The first square bracket either closes the list or is part of a string. In a string, the quote
+/// of `],"` or `]},"` would end that string, and no letter could follow. A letter can follow only a
+/// quote that begins a string.
 fn flat_list_end(text: &[u8], at: usize) -> Option<usize> {
     let rest = text.get(at..)?;
     let end = memchr2(b'[', b']', rest)?;
@@ -114,17 +114,17 @@ fn flat_list_end(text: &[u8], at: usize) -> Option<usize> {
     matches!(behind, [b',', b'"', b'a'..=b'z' | b'A'..=b'Z', ..]).then_some(at + end)
 }
 
-/// How deep in brackets a text has come that is looked at piece by piece.
+/// The depth of brackets in a text that is scanned piece by piece.
 #[derive(Debug, Default)]
 pub struct Nesting {
     depth: usize,
-    /// All bits are set in a string.
+    /// All bits are set inside a string.
     in_string: u64,
-    /// 1 after a backslash that counts.
+    /// 1 after an unescaped backslash.
     is_escaped: u64,
 }
 
-/// The bytes of a block that count, a bit for each.
+/// Quotes, backslashes and brackets of a block, a bit for each byte.
 #[derive(Default)]
 struct Marks {
     quotes: u64,
@@ -152,8 +152,8 @@ impl Marks {
 }
 
 impl Nesting {
-    /// Where in the next piece of text the outermost bracket closes, or one too many. A piece ends
-    /// with a line: no escape reaches into the next.
+    /// Index in the next piece of text at which the outermost bracket closes, or of an unmatched
+    /// closing bracket. A piece ends with a line, so that no escape spans two pieces.
     pub fn end_in(&mut self, text: &[u8]) -> Option<usize> {
         let (blocks, rest) = text.as_chunks::<BLOCK>();
         for (index, block) in blocks.iter().enumerate() {
@@ -178,7 +178,7 @@ impl Nesting {
         let strings = between(quotes) ^ self.in_string;
         self.in_string = 0_u64.wrapping_sub(strings >> (BLOCK - 1));
         let (opening, closing) = (marks.opening & !strings, marks.closing & !strings);
-        // What is empty ends where it begins, and there is much of it.
+        // Empty lists and objects are frequent, and do not change the depth.
         let empty = if self.depth == 0 { 0 } else { opening & (closing >> 1) };
         let (opening, closing) = (opening & !empty, closing & !(empty << 1));
         if closing.count_ones() as usize >= self.depth {
@@ -200,7 +200,7 @@ impl Nesting {
         None
     }
 
-    /// The bytes behind backslashes that are not escaped themselves.
+    /// The bytes after unescaped backslashes.
     fn escaped(&mut self, backslashes: u64) -> u64 {
         let mut escaped = std::mem::take(&mut self.is_escaped);
         let mut rest = backslashes & !escaped;

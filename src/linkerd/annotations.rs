@@ -1,97 +1,170 @@
-//! The annotations that Linkerd reads: each with its key and who may set it, in one table.
-//!
-//! Not for what they mean: [`super::settings`] applies them.
+//! The annotations that Linkerd reads, in one table: key, releases, inheritance from the namespace,
+//! and the effect on settings.
 
-use super::release::{Delta, Release};
+use super::{
+    release::{Delta, Release},
+    settings::effects::{
+        Effect, SLOT, boolean, count_of_seconds, cpu_limit, cpu_ratio, cpu_request, debug_sidecar,
+        inbound_policy, init_image, integer, milliseconds, native_sidecar, optional_seconds, port,
+        pull_policy, quantity, seconds_with_unit, switch, text,
+    },
+};
 
-/// Who may set an annotation, beside the pod itself.
+/// Whether pods inherit an annotation from their namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Inherited {
-    /// The pod alone.
+    /// Only the pod's annotation counts.
     No,
-    /// The namespace as well.
+    /// Inherited.
     Yes,
-    /// The namespace as well, in releases before the change.
+    /// Inherited in releases before the change.
     Before(Delta),
 }
 
-/// The releases that know an annotation.
+/// The releases that support an annotation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Known {
+enum Availability {
     Always,
     Since(Delta),
     Before(Delta),
 }
 
+/// A row of the table.
+struct Row {
+    annotation: Annotation,
+    key: &'static str,
+    availability: Availability,
+    inherited: Inherited,
+    effect: Effect,
+}
+
 macro_rules! annotations {
-    ($($variant:ident, $key:literal, $known:expr, $inherited:expr;)*) => {
-        /// An annotation. The order is that of the keys, byte by byte.
+    ($($variant:ident, $key:literal, $availability:expr, $inherited:expr, $effect:expr;)*) => {
+        /// An annotation, in the byte order of the keys.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         #[repr(u8)]
         #[expect(missing_docs, reason = "each is named after its key")]
         pub enum Annotation { $($variant,)* }
 
-        const TABLE: &[(Annotation, &str, Known, Inherited)] = {
-            use Known::{Always, Before, Since};
+        const TABLE: &[Row] = {
+            use Availability::{Always, Before, Since};
             use Inherited::{No, Yes};
-            &[$((Annotation::$variant, $key, $known, $inherited),)*]
+            &[$(Row {
+                annotation: Annotation::$variant,
+                key: $key,
+                availability: $availability,
+                inherited: $inherited,
+                effect: $effect,
+            },)*]
         };
     };
 }
 
 annotations! {
-    AlphaNativeSidecar, "config.alpha.linkerd.io/proxy-enable-native-sidecar", Since(Delta::NativeSidecar), Yes;
-    WaitBeforeExitSeconds, "config.alpha.linkerd.io/proxy-wait-before-exit-seconds", Always, Yes;
-    BetaNativeSidecar, "config.beta.linkerd.io/proxy-enable-native-sidecar", Since(Delta::BetaNativeSidecar), Inherited::Before(Delta::StableNativeSidecar);
-    AccessLog, "config.linkerd.io/access-log", Always, Yes;
-    AdminPort, "config.linkerd.io/admin-port", Always, Yes;
-    CloseWaitTimeout, "config.linkerd.io/close-wait-timeout", Always, No;
-    ControlPort, "config.linkerd.io/control-port", Always, Yes;
-    DebugImage, "config.linkerd.io/debug-image", Since(Delta::DebugImages), No;
-    DebugImagePullPolicy, "config.linkerd.io/debug-image-pull-policy", Since(Delta::DebugImages), No;
-    DebugImageVersion, "config.linkerd.io/debug-image-version", Since(Delta::DebugImages), No;
-    DefaultInboundPolicy, "config.linkerd.io/default-inbound-policy", Always, Yes;
-    EnableDebugSidecar, "config.linkerd.io/enable-debug-sidecar", Always, Yes;
-    EnableExternalProfiles, "config.linkerd.io/enable-external-profiles", Always, Yes;
-    EnableGateway, "config.linkerd.io/enable-gateway", Always, No;
-    ImagePullPolicy, "config.linkerd.io/image-pull-policy", Always, Yes;
-    InboundPort, "config.linkerd.io/inbound-port", Always, Yes;
-    InitImage, "config.linkerd.io/init-image", Before(Delta::InitUsesProxyImage), Yes;
-    InitImageVersion, "config.linkerd.io/init-image-version", Before(Delta::InitUsesProxyImage), Yes;
-    OpaquePorts, "config.linkerd.io/opaque-ports", Always, Yes;
-    OutboundPort, "config.linkerd.io/outbound-port", Always, Yes;
-    PodInboundPorts, "config.linkerd.io/pod-inbound-ports", Always, Yes;
-    AdditionalEnv, "config.linkerd.io/proxy-additional-env", Since(Delta::AdditionalEnvAnnotation), Yes;
-    AdminShutdown, "config.linkerd.io/proxy-admin-shutdown", Since(Delta::ShutdownEndpoint), Yes;
-    Await, "config.linkerd.io/proxy-await", Always, Yes;
-    CpuLimit, "config.linkerd.io/proxy-cpu-limit", Always, Yes;
-    CpuRatioLimit, "config.linkerd.io/proxy-cpu-ratio-limit", Since(Delta::Workers), No;
-    CpuRequest, "config.linkerd.io/proxy-cpu-request", Always, Yes;
-    DisableInboundDetectTimeout, "config.linkerd.io/proxy-disable-inbound-protocol-detect-timeout", Since(Delta::DetectTimeout), Yes;
-    DisableOutboundDetectTimeout, "config.linkerd.io/proxy-disable-outbound-protocol-detect-timeout", Since(Delta::DetectTimeout), Yes;
-    NativeSidecar, "config.linkerd.io/proxy-enable-native-sidecar", Since(Delta::StableNativeSidecar), Yes;
-    EphemeralStorageLimit, "config.linkerd.io/proxy-ephemeral-storage-limit", Always, Yes;
-    EphemeralStorageRequest, "config.linkerd.io/proxy-ephemeral-storage-request", Always, Yes;
-    ProxyGid, "config.linkerd.io/proxy-gid", Since(Delta::Gid), Yes;
-    ProxyImage, "config.linkerd.io/proxy-image", Always, Yes;
-    InboundConnectTimeout, "config.linkerd.io/proxy-inbound-connect-timeout", Always, Yes;
-    InboundDiscoveryTimeout, "config.linkerd.io/proxy-inbound-discovery-cache-unused-timeout", Always, Yes;
-    LogFormat, "config.linkerd.io/proxy-log-format", Always, Yes;
-    LogHttpHeaders, "config.linkerd.io/proxy-log-http-headers", Since(Delta::LogWithoutHeaders), Yes;
-    LogLevel, "config.linkerd.io/proxy-log-level", Always, Yes;
-    MemoryLimit, "config.linkerd.io/proxy-memory-limit", Always, Yes;
-    MemoryRequest, "config.linkerd.io/proxy-memory-request", Always, Yes;
-    MetricsHostnameLabels, "config.linkerd.io/proxy-metrics-hostname-labels", Since(Delta::HostnameLabels), Yes;
-    OutboundConnectTimeout, "config.linkerd.io/proxy-outbound-connect-timeout", Always, Yes;
-    OutboundDiscoveryTimeout, "config.linkerd.io/proxy-outbound-discovery-cache-unused-timeout", Always, Yes;
-    RequireIdentity, "config.linkerd.io/proxy-require-identity-inbound-ports", Always, Yes;
-    ProxyUid, "config.linkerd.io/proxy-uid", Always, Yes;
-    ProxyVersion, "config.linkerd.io/proxy-version", Always, Yes;
-    ShutdownGracePeriod, "config.linkerd.io/shutdown-grace-period", Always, Yes;
-    SkipInboundPorts, "config.linkerd.io/skip-inbound-ports", Always, Yes;
-    SkipOutboundPorts, "config.linkerd.io/skip-outbound-ports", Always, Yes;
-    SkipSubnets, "config.linkerd.io/skip-subnets", Always, Yes;
-    Inject, "linkerd.io/inject", Always, Yes;
+    AlphaNativeSidecar, "config.alpha.linkerd.io/proxy-enable-native-sidecar", Since(Delta::NativeSidecar), Yes,
+        |s, v, _| native_sidecar(s, Annotation::AlphaNativeSidecar, v);
+    WaitBeforeExitSeconds, "config.alpha.linkerd.io/proxy-wait-before-exit-seconds", Always, Yes,
+        |s, v, _| count_of_seconds(&mut s.values.proxy.wait_before_exit_seconds, v);
+    BetaNativeSidecar, "config.beta.linkerd.io/proxy-enable-native-sidecar", Since(Delta::BetaNativeSidecar), Inherited::Before(Delta::StableNativeSidecar),
+        |s, v, _| native_sidecar(s, Annotation::BetaNativeSidecar, v);
+    AccessLog, "config.linkerd.io/access-log", Always, Yes,
+        |s, v, _| text(&mut s.values.proxy.access_log, v);
+    AdminPort, "config.linkerd.io/admin-port", Always, Yes,
+        |s, v, _| port(s, |ports| &mut ports.admin, v);
+    CloseWaitTimeout, "config.linkerd.io/close-wait-timeout", Always, No,
+        |s, v, _| optional_seconds(&mut s.values.proxy_init.close_wait_timeout_secs, v);
+    ControlPort, "config.linkerd.io/control-port", Always, Yes,
+        |s, v, _| port(s, |ports| &mut ports.control, v);
+    DebugImage, "config.linkerd.io/debug-image", Since(Delta::DebugImages), No,
+        |s, v, _| text(&mut s.values.debug_image.name, v);
+    DebugImagePullPolicy, "config.linkerd.io/debug-image-pull-policy", Since(Delta::DebugImages), No,
+        |s, v, _| text(&mut s.values.debug_image.pull_policy, v);
+    DebugImageVersion, "config.linkerd.io/debug-image-version", Since(Delta::DebugImages), No,
+        |s, v, _| text(&mut s.values.debug_image.version, v);
+    DefaultInboundPolicy, "config.linkerd.io/default-inbound-policy", Always, Yes,
+        inbound_policy;
+    EnableDebugSidecar, "config.linkerd.io/enable-debug-sidecar", Always, Yes,
+        |s, v, _| debug_sidecar(s, v);
+    EnableExternalProfiles, "config.linkerd.io/enable-external-profiles", Always, Yes,
+        |s, v, _| boolean(&mut s.values.proxy.enable_external_profiles, v);
+    EnableGateway, "config.linkerd.io/enable-gateway", Always, No,
+        |s, v, _| boolean(&mut s.values.proxy.is_gateway, v);
+    ImagePullPolicy, "config.linkerd.io/image-pull-policy", Always, Yes,
+        pull_policy;
+    InboundPort, "config.linkerd.io/inbound-port", Always, Yes,
+        |s, v, _| port(s, |ports| &mut ports.inbound, v);
+    InitImage, "config.linkerd.io/init-image", Before(Delta::InitUsesProxyImage), Yes,
+        |s, v, _| init_image(s, |image| &mut image.name, v);
+    InitImageVersion, "config.linkerd.io/init-image-version", Before(Delta::InitUsesProxyImage), Yes,
+        |s, v, _| init_image(s, |image| &mut image.version, v);
+    OpaquePorts, "config.linkerd.io/opaque-ports", Always, Yes,
+        SLOT;
+    OutboundPort, "config.linkerd.io/outbound-port", Always, Yes,
+        |s, v, _| port(s, |ports| &mut ports.outbound, v);
+    PodInboundPorts, "config.linkerd.io/pod-inbound-ports", Always, Yes,
+        |s, v, _| text(s.values.proxy.pod_inbound_ports.get_or_insert_default(), v);
+    AdditionalEnv, "config.linkerd.io/proxy-additional-env", Since(Delta::AdditionalEnvAnnotation), Yes,
+        SLOT;
+    AdminShutdown, "config.linkerd.io/proxy-admin-shutdown", Since(Delta::ShutdownEndpoint), Yes,
+        |s, v, _| switch(&mut s.values.proxy.enable_shutdown_endpoint, v);
+    Await, "config.linkerd.io/proxy-await", Always, Yes,
+        |s, v, _| switch(&mut s.values.proxy.r#await, v);
+    CpuLimit, "config.linkerd.io/proxy-cpu-limit", Always, Yes,
+        cpu_limit;
+    CpuRatioLimit, "config.linkerd.io/proxy-cpu-ratio-limit", Since(Delta::Workers), No,
+        |s, v, _| cpu_ratio(s, v);
+    CpuRequest, "config.linkerd.io/proxy-cpu-request", Always, Yes,
+        cpu_request;
+    DisableInboundDetectTimeout, "config.linkerd.io/proxy-disable-inbound-protocol-detect-timeout", Since(Delta::DetectTimeout), Yes,
+        |s, v, _| boolean(&mut s.values.proxy.disable_inbound_protocol_detect_timeout, v);
+    DisableOutboundDetectTimeout, "config.linkerd.io/proxy-disable-outbound-protocol-detect-timeout", Since(Delta::DetectTimeout), Yes,
+        |s, v, _| boolean(&mut s.values.proxy.disable_outbound_protocol_detect_timeout, v);
+    NativeSidecar, "config.linkerd.io/proxy-enable-native-sidecar", Since(Delta::StableNativeSidecar), Yes,
+        |s, v, _| native_sidecar(s, Annotation::NativeSidecar, v);
+    EphemeralStorageLimit, "config.linkerd.io/proxy-ephemeral-storage-limit", Always, Yes,
+        |s, v, _| quantity(s, |resources| &mut resources.ephemeral_storage.limit, v);
+    EphemeralStorageRequest, "config.linkerd.io/proxy-ephemeral-storage-request", Always, Yes,
+        |s, v, _| quantity(s, |resources| &mut resources.ephemeral_storage.request, v);
+    ProxyGid, "config.linkerd.io/proxy-gid", Since(Delta::Gid), Yes,
+        |s, v, _| integer(&mut s.values.proxy.gid, v);
+    ProxyImage, "config.linkerd.io/proxy-image", Always, Yes,
+        |s, v, _| text(&mut s.values.proxy.image.name, v);
+    InboundConnectTimeout, "config.linkerd.io/proxy-inbound-connect-timeout", Always, Yes,
+        |s, v, _| milliseconds(&mut s.values.proxy.inbound_connect_timeout, v);
+    InboundDiscoveryTimeout, "config.linkerd.io/proxy-inbound-discovery-cache-unused-timeout", Always, Yes,
+        |s, v, _| seconds_with_unit(&mut s.values.proxy.inbound_discovery_cache_unused_timeout, v);
+    LogFormat, "config.linkerd.io/proxy-log-format", Always, Yes,
+        |s, v, _| text(&mut s.values.proxy.log_format, v);
+    LogHttpHeaders, "config.linkerd.io/proxy-log-http-headers", Since(Delta::LogWithoutHeaders), Yes,
+        |s, v, _| text(&mut s.values.proxy.log_http_headers, v);
+    LogLevel, "config.linkerd.io/proxy-log-level", Always, Yes,
+        |s, v, _| text(&mut s.values.proxy.log_level, v);
+    MemoryLimit, "config.linkerd.io/proxy-memory-limit", Always, Yes,
+        |s, v, _| quantity(s, |resources| &mut resources.memory.limit, v);
+    MemoryRequest, "config.linkerd.io/proxy-memory-request", Always, Yes,
+        |s, v, _| quantity(s, |resources| &mut resources.memory.request, v);
+    MetricsHostnameLabels, "config.linkerd.io/proxy-metrics-hostname-labels", Since(Delta::HostnameLabels), Yes,
+        |s, v, _| boolean(&mut s.values.proxy.hostname_labels, v);
+    OutboundConnectTimeout, "config.linkerd.io/proxy-outbound-connect-timeout", Always, Yes,
+        |s, v, _| milliseconds(&mut s.values.proxy.outbound_connect_timeout, v);
+    OutboundDiscoveryTimeout, "config.linkerd.io/proxy-outbound-discovery-cache-unused-timeout", Always, Yes,
+        |s, v, _| seconds_with_unit(&mut s.values.proxy.outbound_discovery_cache_unused_timeout, v);
+    RequireIdentity, "config.linkerd.io/proxy-require-identity-inbound-ports", Always, Yes,
+        |s, v, _| text(&mut s.values.proxy.require_identity_on_inbound_ports, v);
+    ProxyUid, "config.linkerd.io/proxy-uid", Always, Yes,
+        |s, v, _| integer(&mut s.values.proxy.uid, v);
+    ProxyVersion, "config.linkerd.io/proxy-version", Always, Yes,
+        |s, v, _| text(&mut s.values.proxy.image.version, v);
+    ShutdownGracePeriod, "config.linkerd.io/shutdown-grace-period", Always, Yes,
+        |s, v, _| milliseconds(&mut s.values.proxy.shutdown_grace_period, v);
+    SkipInboundPorts, "config.linkerd.io/skip-inbound-ports", Always, Yes,
+        |s, v, _| text(&mut s.values.proxy_init.ignore_inbound_ports, v);
+    SkipOutboundPorts, "config.linkerd.io/skip-outbound-ports", Always, Yes,
+        |s, v, _| text(&mut s.values.proxy_init.ignore_outbound_ports, v);
+    SkipSubnets, "config.linkerd.io/skip-subnets", Always, Yes,
+        |s, v, _| text(&mut s.values.proxy_init.skip_subnets, v);
+    Inject, "linkerd.io/inject", Always, Yes,
+        SLOT;
 }
 
 /// Written on injected pods: the injector and its version.
@@ -100,7 +173,7 @@ pub const CREATED_BY_ANNOTATION: &str = "linkerd.io/created-by";
 pub const PROXY_VERSION_ANNOTATION: &str = "linkerd.io/proxy-version";
 /// Written on injected pods: SHA-256 of the trust roots.
 pub const TRUST_ROOT_SHA256_ANNOTATION: &str = "linkerd.io/trust-root-sha256";
-/// Read from pods: each gives a label of the proxy's traces.
+/// Prefix of annotations that become labels of the proxy's traces.
 pub const RESOURCE_ATTRIBUTE_PREFIX: &str = "resource.opentelemetry.io/";
 
 /// A set of annotations, as bits.
@@ -120,33 +193,38 @@ impl Annotation {
     /// The key.
     #[must_use]
     pub fn key(self) -> &'static str {
-        TABLE[self as usize].1
+        TABLE[self as usize].key
+    }
+
+    /// The effect on settings.
+    pub(crate) fn effect(self) -> Effect {
+        TABLE[self as usize].effect
     }
 
     /// The annotation of a key.
     #[must_use]
     pub fn of(key: &str) -> Option<Self> {
-        TABLE.binary_search_by(|entry| entry.1.cmp(key)).ok().map(|index| TABLE[index].0)
+        TABLE.binary_search_by(|row| row.key.cmp(key)).ok().map(|index| TABLE[index].annotation)
     }
 }
 
 // === impl Keys ===
 
 impl Keys {
-    /// The annotations that a release knows.
+    /// The annotations that a release supports.
     #[must_use]
     pub fn known_to(release: Release) -> Self {
-        Self::matching(|_, known, _| match known {
-            Known::Always => true,
-            Known::Since(delta) => release.has(delta),
-            Known::Before(delta) => !release.has(delta),
+        Self::matching(|row| match row.availability {
+            Availability::Always => true,
+            Availability::Since(delta) => release.has(delta),
+            Availability::Before(delta) => !release.has(delta),
         })
     }
 
-    /// The annotations that pods take over from their namespace (`inject.go`, `ProxyAnnotations`).
+    /// The annotations that pods inherit from their namespace (`inject.go`, `ProxyAnnotations`).
     #[must_use]
     pub fn inherited_in(release: Release) -> Self {
-        let listed = Self::matching(|_, _, inherited| match inherited {
+        let listed = Self::matching(|row| match row.inherited {
             Inherited::No => false,
             Inherited::Yes => true,
             Inherited::Before(delta) => !release.has(delta),
@@ -154,19 +232,19 @@ impl Keys {
         Self(listed.0 & Self::known_to(release).0)
     }
 
-    /// All but the given annotations.
+    /// All except the given annotations.
     #[must_use]
     pub fn without(self, others: &[Annotation]) -> Self {
         others.iter().fold(self, |keys, &other| keys.not_in(Self(bit(other))))
     }
 
-    /// Whether the annotation is one of them.
+    /// Whether the set contains the annotation.
     #[must_use]
     pub fn contains(self, annotation: Annotation) -> bool {
         self.0 & bit(annotation) != 0
     }
 
-    /// Those that are not among `others`.
+    /// The annotations that are not in `others`.
     #[must_use]
     pub fn not_in(self, others: Self) -> Self {
         Self(self.0 & !others.0)
@@ -176,14 +254,12 @@ impl Keys {
     pub fn iter(self) -> impl Iterator<Item = Annotation> {
         std::iter::successors(Some(self.0), |&bits| Some(bits & bits.wrapping_sub(1)))
             .take_while(|&bits| bits != 0)
-            .map(|bits| TABLE[bits.trailing_zeros() as usize].0)
+            .map(|bits| TABLE[bits.trailing_zeros() as usize].annotation)
     }
 
-    fn matching(matches: impl Fn(Annotation, Known, Inherited) -> bool) -> Self {
-        let chosen = TABLE
-            .iter()
-            .filter(|(annotation, _, known, inherited)| matches(*annotation, *known, *inherited));
-        Self(chosen.fold(0, |bits, entry| bits | bit(entry.0)))
+    fn matching(matches: impl Fn(&Row) -> bool) -> Self {
+        let chosen = TABLE.iter().filter(|row| matches(row));
+        Self(chosen.fold(0, |bits, row| bits | bit(row.annotation)))
     }
 }
 
@@ -210,7 +286,7 @@ fn bit(annotation: Annotation) -> u64 {
 // === impl AnnotationSet ===
 
 impl<'a> AnnotationSet<'a> {
-    /// Sorts entries by annotation; keys that are none are passed over.
+    /// Collects entries by annotation; skips other keys.
     pub fn of(entries: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
         let mut set = Self { keys: Keys::default(), values: [""; TABLE.len()] };
         for (key, value) in entries {
@@ -222,7 +298,7 @@ impl<'a> AnnotationSet<'a> {
         set
     }
 
-    /// Which annotations there are.
+    /// The annotations in the set.
     #[must_use]
     pub fn keys(&self) -> Keys {
         self.keys
@@ -241,16 +317,16 @@ mod tests {
 
     #[test]
     fn the_table_is_sorted_and_fits_a_bit_set() {
-        assert!(TABLE.is_sorted_by(|a, b| a.1 < b.1));
+        assert!(TABLE.is_sorted_by(|a, b| a.key < b.key));
         assert!(TABLE.len() <= 64);
-        for (index, entry) in TABLE.iter().enumerate() {
-            assert_eq!(entry.0 as usize, index);
-            assert_eq!(Annotation::of(entry.1), Some(entry.0));
+        for (index, row) in TABLE.iter().enumerate() {
+            assert_eq!(row.annotation as usize, index);
+            assert_eq!(Annotation::of(row.key), Some(row.annotation));
         }
     }
 
     #[test]
-    fn beta_native_sidecar_was_inherited_until_it_was_stable() {
+    fn beta_native_sidecar_was_inherited_until_it_became_stable() {
         let inherited =
             |release| Keys::inherited_in(release).contains(Annotation::BetaNativeSidecar);
         assert!(!inherited(Release::edge(25, 10, 1)));

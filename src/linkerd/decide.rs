@@ -1,6 +1,6 @@
-//! Whether a pod is injected, and if not, every reason (`pkg/inject/report.go`).
+//! Decides whether a pod is injected, with every reason for a skip (`pkg/inject/report.go`).
 //!
-//! Pure: annotations and spec in, reasons out.
+//! A pure function of annotations and spec.
 
 use super::{
     annotations::Annotation,
@@ -9,17 +9,18 @@ use super::{
 };
 use crate::{
     outcome::{SkipReason, SkipReasons},
-    pod::{Container, Spec},
+    pod::{Container, Kind, Spec},
 };
 
-/// What of the configuration the decision depends on.
+/// The part of the configuration that the decision depends on.
 #[derive(Debug, Clone, Copy)]
 pub struct Decider {
     sidecars_in_init_containers: bool,
     needs_mounted_token: bool,
 }
 
-/// A container that marks a pod as injected already (`pkg/healthcheck/sidecar.go`).
+/// The names and images of a container that marks a pod as already injected
+/// (`pkg/healthcheck/sidecar.go`).
 struct Mark {
     names: [&'static str; 2],
     image_prefixes: [&'static str; 2],
@@ -43,7 +44,7 @@ impl Mark {
 }
 
 impl Decider {
-    /// `token_projection`: the sidecar brings a token of its own.
+    /// `token_projection`: whether the sidecar mounts its own projected token.
     #[must_use]
     pub fn new(release: Release, token_projection: bool) -> Self {
         Self {
@@ -52,13 +53,20 @@ impl Decider {
         }
     }
 
-    /// Every reason not to inject; none means that the pod is injected. No spec: a kind without
-    /// pods.
+    /// Every reason to skip the pod; empty if the pod is injected. `spec` is `None` for kinds
+    /// without pods, of which a Service has no reason.
     #[must_use]
-    pub fn decide(self, spec: Option<&Spec<'_>>, overrides: &Overrides<'_>) -> SkipReasons {
+    pub fn decide(
+        self,
+        kind: Kind,
+        spec: Option<&Spec<'_>>,
+        overrides: &Overrides<'_>,
+    ) -> SkipReasons {
         let mut reasons = SkipReasons::default();
         let Some(spec) = spec else {
-            reasons.insert(SkipReason::UnsupportedResource);
+            if kind != Kind::Service {
+                reasons.insert(SkipReason::UnsupportedResource);
+            }
             return reasons;
         };
         if spec.host_network == Some(true) {
@@ -87,7 +95,8 @@ impl Decider {
     }
 }
 
-/// Whose annotation asks for injection or against it (`report.go`, `disabledByAnnotation`).
+/// The object whose annotation enables or disables injection: `workload`, `namespace` or empty
+/// (`report.go`, `disabledByAnnotation`).
 #[must_use]
 pub fn annotation_at(overrides: &Overrides<'_>) -> &'static str {
     let enables = |value: Option<&str>| matches!(value, Some("enabled" | "ingress"));
@@ -101,7 +110,8 @@ pub fn annotation_at(overrides: &Overrides<'_>) -> &'static str {
     }
 }
 
-/// The namespace's annotation is looked at first: an invalid one disables even pods that opted in.
+/// Checks the namespace's annotation first: an invalid value disables injection even for pods that
+/// enable it.
 fn disabled_by_annotation(overrides: &Overrides<'_>) -> Option<SkipReason> {
     let is_valid = |value| matches!(value, "" | "enabled" | "disabled" | "ingress");
     let enables = |value| matches!(value, "enabled" | "ingress");
@@ -121,7 +131,7 @@ fn disabled_by_annotation(overrides: &Overrides<'_>) -> Option<SkipReason> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::linkerd::overrides::Rules;
+    use crate::{linkerd::overrides::Rules, pod::TextMap};
 
     fn reasons(
         spec: &str,
@@ -136,7 +146,18 @@ mod tests {
         let namespace = [("linkerd.io/inject", namespace)].into_iter();
         let overrides = Overrides::new(&rules, &pod, None, namespace);
         let decider = Decider::new(Release::NEWEST, token_projection);
-        decider.decide(Some(&spec), &overrides).iter().map(SkipReason::as_str).collect()
+        let reasons = decider.decide(Kind::Pod, Some(&spec), &overrides);
+        reasons.iter().map(SkipReason::as_str).collect()
+    }
+
+    #[test]
+    fn a_kind_without_pods_is_unsupported_but_a_service_is_not() {
+        let (rules, annotations) = (Rules::of(Release::NEWEST), TextMap::default());
+        let overrides = Overrides::new(&rules, &annotations, None, [].into_iter());
+        let decider = Decider::new(Release::NEWEST, true);
+        let reasons = |kind| decider.decide(kind, None, &overrides).joined();
+        assert_eq!(reasons(Kind::Other), "unsupported_resource");
+        assert_eq!(reasons(Kind::Service), "");
     }
 
     #[test]
@@ -160,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn the_annotation_that_counts_has_a_place() {
+    fn the_place_is_that_of_the_deciding_annotation() {
         for (namespace, pod, expected) in [
             ("enabled", "", "namespace"),
             ("enabled", "enabled", "namespace"),
@@ -194,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn existing_sidecars_are_known_by_name_and_image() {
+    fn existing_sidecars_are_found_by_name_and_image() {
         for spec in [
             r#"{"containers":[{"image":"cr.l5d.io/linkerd/proxy:edge-1"}]}"#,
             r#"{"initContainers":[{"name":"linkerd-proxy"}]}"#,

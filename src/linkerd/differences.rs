@@ -1,8 +1,8 @@
-//! The deliberate differences in a patch, told by value: what upstream wrote, what injectd writes,
-//! and the row of `docs/differences.md` that says why.
+//! Recognises the deliberate differences in a patch from upstream's value and ours, and names the
+//! row of `docs/differences.md` that explains each.
 //!
-//! Each is a transformation: upstream's value has to be what it makes of ours. Not for differences of
-//! a whole answer.
+//! Each row is a transformation that must turn our value into upstream's. Differences of whole
+//! answers are in `cli/compare/meaning.rs`.
 
 #![expect(clippy::disallowed_types, reason = "compares answers after the fact")]
 
@@ -10,10 +10,10 @@ use serde_json::Value;
 
 use crate::{go::number, yaml};
 
-/// Names the row that explains a difference at `place`, if one does.
+/// The row that explains a difference at `place`, if there is one.
 ///
-/// A place is the path of an operation, or `container/field/…` in a container, where list items are
-/// called by their name or by the option before them: `linkerd-init/args/--proxy-uid`.
+/// A place is the path of an operation, or `container/field/…` in a container. List items are named
+/// by their name or by the option before them: `linkerd-init/args/--proxy-uid`.
 #[must_use]
 pub fn explain(place: &str, theirs: &Value, ours: &Value) -> Option<&'static str> {
     let both = theirs.as_str().zip(ours.as_str());
@@ -43,14 +43,15 @@ fn is_metadata(place: &str) -> bool {
     place.contains("/metadata/annotations/") || place.contains("/metadata/labels/")
 }
 
-/// `linkerd.md` §7-5: cores, addresses, parameters, numeric arguments, sleep and await.
+/// `docs/linkerd/template.md` §10.3: cores, addresses, parameters, numeric arguments, sleep and
+/// await.
 fn is_number_place(place: &str) -> bool {
     place.starts_with("linkerd-proxy/env/LINKERD2_PROXY_")
         || place.starts_with("linkerd-proxy/lifecycle/")
         || place.starts_with("linkerd-init/args/--")
 }
 
-/// Pasted between double quotes without escaping.
+/// Values that upstream pastes between double quotes without escaping.
 fn is_quoted_place(place: &str) -> bool {
     matches!(
         place,
@@ -59,7 +60,7 @@ fn is_quoted_place(place: &str) -> bool {
     )
 }
 
-/// Piece by piece: equal, or a plain decimal of which upstream's is the float.
+/// Whether all pieces are equal, or upstream's piece is the floating-point form of our decimal.
 fn is_same_but_for_numbers(theirs: &str, ours: &str) -> bool {
     let between = [',', ':', '=', '[', ']'];
     let is_float_of = |float: &str, decimal: &str| {
@@ -96,7 +97,7 @@ fn is_typed_by_yaml(theirs: &Value, ours: &str) -> bool {
     })
 }
 
-/// The text behind an anchor, whose name Go's parser ends at a colon: `&a:v1` is `:v1`.
+/// The text after an anchor. Go's parser ends the name of an anchor at a colon: `&a:v1` is `:v1`.
 fn without_anchor(text: &str) -> &str {
     let is_of_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     let Some(name) = text.trim_start_matches(' ').strip_prefix('&') else { return text };
@@ -104,7 +105,7 @@ fn without_anchor(text: &str) -> &str {
     if rest.len() < name.len() { rest } else { text }
 }
 
-/// As Go's `html/template` escapes.
+/// Escapes as Go's `html/template` does.
 fn html(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('"', "&#34;")

@@ -1,10 +1,10 @@
-//! `core/v1` `EnvVar` lists, as the values and the proxy-additional-env annotation hold them.
+//! `core/v1` `EnvVar` lists, from the values and the proxy-additional-env annotation.
 //!
-//! A variable is kept as the JSON it is rendered to; merging needs only its name. Typed as Go's
-//! decoder types it: unknown fields are dropped, a wrong type spoils the whole list. Values may be
-//! secrets: a problem names its place in the list and never quotes the text.
+//! A variable is stored as its JSON; merging needs only its name. Lists are read as Go's decoder
+//! reads them: unknown fields are ignored, and a wrong type makes the whole list invalid. Values
+//! may be secrets, so error texts name the place in the list and never quote the text.
 
-#![expect(clippy::disallowed_types, reason = "the values hold their list as a tree")]
+#![expect(clippy::disallowed_types, reason = "the values contain their list as a tree")]
 
 use std::{
     borrow::Cow,
@@ -25,26 +25,26 @@ use reader::Reader;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EnvVar {
     json: Cow<'static, [u8]>,
-    /// Where its name ends in the JSON.
+    /// End of the name in the JSON.
     name_end: usize,
 }
 
-/// How a scalar that is no string is read where a string is wanted.
+/// How to read other scalars where a string is expected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scalars {
-    /// Written out as a string: YAML values.
+    /// Converted to a string: YAML values.
     Coerced,
-    /// Refused: JSON in an annotation.
+    /// Rejected: JSON in an annotation.
     Refused,
 }
 
-/// A wrong type, and where: the path inside of the list.
+/// The error is a path in the list and the problem there: `[0].name is not a string`.
 type Result<T> = std::result::Result<T, String>;
 
 /// Reads a list of variables.
 ///
 /// # Errors
-/// The place of the first wrong type.
+/// The first wrong type and its place.
 pub fn read_list(list: &[Value], scalars: Scalars, release: Release) -> Result<Vec<EnvVar>> {
     let reader = Reader { scalars, release };
     let items = list.iter().enumerate().map(|(index, item)| {
@@ -55,11 +55,11 @@ pub fn read_list(list: &[Value], scalars: Scalars, release: Release) -> Result<V
     items.collect()
 }
 
-/// Reads the list that an annotation holds as JSON. Of neighbours with the same name the last is
-/// read, as [`merged`] keeps it.
+/// Reads the JSON list of an annotation. Of adjacent variables with the same name it keeps the
+/// last, as [`merged`] does.
 ///
 /// # Errors
-/// Why it cannot be read.
+/// The first problem and its place.
 pub fn read_json(text: &str, release: Release) -> Result<Vec<EnvVar>> {
     let reader = Reader { scalars: Scalars::Refused, release };
     let mut json = serde_json::Deserializer::from_str(text);
@@ -68,7 +68,7 @@ pub fn read_json(text: &str, release: Release) -> Result<Vec<EnvVar>> {
     list.map_err(|problem| problem.trim_start().to_owned())
 }
 
-/// Only the words for wrong syntax are known to hold nothing of the text.
+/// The text of a JSON error. Only syntax errors are known not to quote the input.
 fn syntax(error: &serde_json::Error) -> String {
     match error.classify() {
         Category::Syntax | Category::Eof => format!(" is not JSON: {error}"),
@@ -78,12 +78,12 @@ fn syntax(error: &serde_json::Error) -> String {
     }
 }
 
-/// The variables of `list`, of which those of `layers` replace the first of the same name in place;
-/// the others follow (`inject.go`).
+/// Merges the variables of `layers` into `list`: a variable replaces the first of the same name, or
+/// is appended (`inject.go`).
 #[must_use]
 pub fn merged<'v>(list: &'v [EnvVar], layers: impl Iterator<Item = &'v EnvVar>) -> Vec<&'v EnvVar> {
     let mut merged: Vec<_> = list.iter().collect();
-    // The caller chooses the names: the hash must not be one that can be attacked.
+    // Pod authors choose the names: the hash function must resist collision attacks.
     let mut places = HashMap::new();
     for (place, var) in list.iter().enumerate() {
         places.entry(var.name()).or_insert(place);
@@ -100,7 +100,7 @@ pub fn merged<'v>(list: &'v [EnvVar], layers: impl Iterator<Item = &'v EnvVar>) 
     merged
 }
 
-/// How the JSON of a variable begins.
+/// The beginning of a variable's JSON.
 const BEGIN: &[u8] = br#"{"name":"#;
 
 impl EnvVar {
@@ -110,14 +110,14 @@ impl EnvVar {
         &self.json
     }
 
-    /// Its name as a JSON string, which every name has one of.
+    /// The name as a JSON string. Equal names have equal JSON strings.
     fn name(&self) -> &[u8] {
         &self.json[BEGIN.len()..self.name_end]
     }
 }
 
 impl Default for EnvVar {
-    /// What `null` in a list is read as.
+    /// The variable for `null` in a list.
     fn default() -> Self {
         const WITHOUT_NAME: &[u8] = br#"{"name":""}"#;
         Self { json: Cow::Borrowed(WITHOUT_NAME), name_end: WITHOUT_NAME.len() - 1 }
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_is_written_as_kubernetes_types_it() {
+    fn a_variable_is_written_as_kubernetes_writes_it() {
         for (json, expected) in [
             (r#"{"name":"A","value":"b","x":1}"#, r#"{"name":"A","value":"b"}"#),
             (r#"{"NAME":"A","value":""}"#, r#"{"name":"A"}"#),
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_type_spoils_the_list() {
+    fn a_wrong_type_makes_the_list_invalid() {
         for json in [
             "{}",
             "[1]",
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn the_exact_key_counts_then_the_first_of_another_case() {
+    fn the_exact_key_wins_then_the_first_in_another_case() {
         for (json, expected) in [
             (r#"{"NAME":"B","name":"A"}"#, r#"{"name":"A"}"#),
             (r#"{"name":"A","NAME":"B"}"#, r#"{"name":"A"}"#),
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_field_may_hold_anything() {
+    fn an_unknown_field_may_contain_anything() {
         let text = r#"[{"x":[{"y":[1e9,null,true]}],"name":"A","z":"\u0041"}]"#;
         assert_eq!(rendered(text), Ok(vec![r#"{"name":"A"}"#.to_owned()]));
     }

@@ -1,4 +1,5 @@
-//! Upstream's events: their words, and who they are about (`webhook.go`, `pkg/inject/report.go`).
+//! Upstream's events: their texts, and the objects they are about (`webhook.go`,
+//! `pkg/inject/report.go`).
 
 #![expect(clippy::disallowed_types, reason = "sent beside the reviews, or printed on demand")]
 
@@ -6,10 +7,10 @@ use serde_json::{Value, json};
 
 use crate::outcome::{InvolvedObject, SkipReason, SkipReasons};
 
-/// Who sends the events.
+/// The source component of the events.
 pub const SOURCE_COMPONENT: &str = "linkerd-proxy-injector";
 
-/// An event as `core/v1` writes it, without name, count and times.
+/// An event as a `core/v1` object, without name, count and timestamps.
 #[must_use]
 pub fn to_json(namespace: &str, object: &InvolvedObject<'_>, reasons: SkipReasons) -> Value {
     json!({
@@ -41,8 +42,8 @@ pub fn message(reasons: SkipReasons) -> String {
     format!("Linkerd sidecar proxy injection skipped: {}", in_words(reasons))
 }
 
-/// API version and kind of the objects that events are about, by their kind in lower case: those
-/// that upstream watches, but for pods.
+/// API version and kind of the objects that events can be about, by their kind in lower case: the
+/// kinds that upstream watches, except pods.
 #[must_use]
 pub fn involved_kind(kind: &str) -> Option<(&'static str, &'static str)> {
     match kind {
@@ -57,13 +58,13 @@ pub fn involved_kind(kind: &str) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// All reasons in words, joined as upstream joins them.
+/// The texts of all reasons, joined as upstream joins them.
 #[must_use]
 pub fn in_words(reasons: SkipReasons) -> String {
     reasons.iter().map(words).collect::<Vec<_>>().join(", ")
 }
 
-/// A reason in words.
+/// The text of a reason.
 #[must_use]
 pub fn words(reason: SkipReason) -> &'static str {
     match reason {

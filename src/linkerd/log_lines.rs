@@ -1,5 +1,5 @@
-//! The log lines of Linkerd's injector (`linkerd.md` §2.11), for those who search their logs for
-//! them.
+//! The log lines of Linkerd's injector (`docs/linkerd/injection.md` §2.11), which log searches and
+//! alerts depend on.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::Deserialize;
@@ -9,11 +9,11 @@ use tracing::{debug, error, info, warn};
 use super::events;
 use crate::outcome::{MAX_NAME_BYTES, Outcome, Verdict, bounded};
 
-/// The path that Linkerd's injector reads the values from, and names in its log.
+/// The path from which Linkerd's injector reads the values; its log line contains the path.
 const VALUES_PATH: &str = "/var/run/linkerd/config/values";
 
 /// Logs the outcome of a review.
-pub fn tell(outcome: &Outcome<'_>) {
+pub fn log_outcome(outcome: &Outcome<'_>) {
     let resource = format!("{}/{}", outcome.kind.as_str(), &*outcome.name);
     info!("received admission review request {:?}", bounded(&&*outcome.uid, MAX_NAME_BYTES));
     info!("received {resource}");
@@ -32,16 +32,16 @@ pub fn tell(outcome: &Outcome<'_>) {
     }
 }
 
-/// Logs a review, the values and the patch whole, as Linkerd's injector does at level debug.
-pub fn tell_whole(review: &str, values: &str, answer: &str) {
-    let request = serde_json::from_str(review).ok().and_then(|it: Review<'_>| it.request);
+/// Logs the whole review, values and patch, as Linkerd's injector does at level debug.
+pub fn log_exchange(review: &str, values: &str, answer: &str) {
+    let request = serde_json::from_str(review).ok().and_then(|body: Review<'_>| body.request);
     let request = request.map_or(review, RawValue::get);
     debug!("admission request: {request}");
-    let object = serde_json::from_str(request).ok().and_then(|it: Request<'_>| it.object);
+    let object = serde_json::from_str(request).ok().and_then(|body: Request<'_>| body.object);
     debug!("request object bytes: {}", object.map_or("", RawValue::get));
     debug!("{VALUES_PATH} config YAML: {values}");
     let Ok(Answer { response }) = serde_json::from_str(answer) else { return };
-    if let Some(patch) = response.patch.and_then(|it| STANDARD.decode(it).ok()) {
+    if let Some(patch) = response.patch.and_then(|patch| STANDARD.decode(patch).ok()) {
         let is_injected = response.audit_annotations.verdict == Verdict::Injected.as_str();
         let kind = if is_injected { "injection" } else { "annotation" };
         debug!("{kind} patch: {}", String::from_utf8_lossy(&patch));
@@ -95,14 +95,14 @@ mod tests {
         pod::{Kind, Text},
     };
 
-    /// The messages of a log, a line each.
+    /// Records the messages of a log, one per line.
     #[derive(Clone, Default)]
     struct Messages(Arc<Mutex<String>>);
 
     impl field::Visit for Messages {
         fn record_debug(&mut self, _: &field::Field, message: &dyn Debug) {
             let mut messages = self.0.lock().expect("no test must have panicked");
-            writeln!(messages, "{message:?}").expect("memory");
+            writeln!(messages, "{message:?}").expect("writing to memory must succeed");
         }
     }
 
@@ -126,13 +126,14 @@ mod tests {
             reasons: SkipReasons::default(),
             denial: None,
             warnings: Warnings::default(),
+            template: None,
             event: None,
             generation: 1,
             release: Release::NEWEST,
         };
         let messages = Messages::default();
         let subscriber = tracing_subscriber::registry().with(messages.clone());
-        tracing::subscriber::with_default(subscriber, || tell(&outcome));
+        tracing::subscriber::with_default(subscriber, || log_outcome(&outcome));
         let messages = messages.0.lock().expect("no test must have panicked");
         let line = messages.lines().next().unwrap_or_default();
         assert!(line.starts_with("received admission review request \"uuu"), "{line:.80}");

@@ -1,7 +1,7 @@
-//! The annotations of one pod in their layers: the pod's own, and the namespace's that it takes
-//! over. The layers stay apart; asking for a value puts the pod first.
+//! The annotations of one pod in layers: the pod's own, and those it inherits from its namespace.
+//! The layers are kept separate; the pod's own annotation wins.
 //!
-//! Not for values: what an override does is in [`super::settings`].
+//! [`super::settings`] applies the overrides.
 
 use smallvec::SmallVec;
 
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::pod::TextMap;
 
-/// Which annotations a release reads and how, resolved once per configuration.
+/// The annotations that a release supports, by their use; resolved once per configuration.
 #[derive(Debug, Clone, Copy)]
 pub struct Rules {
     known: Keys,
@@ -19,18 +19,18 @@ pub struct Rules {
     settings: Keys,
 }
 
-/// The annotations of one pod in their layers.
+/// The annotations of one pod in layers.
 #[derive(Debug)]
 pub struct Overrides<'a> {
     pod: AnnotationSet<'a>,
     namespace: AnnotationSet<'a>,
-    taken_over: Keys,
+    inherited: Keys,
     read: Keys,
     settings: Keys,
     on_workload: Keys,
 }
 
-/// The key of a template: canonical bytes of what it was compiled from.
+/// The key of a template: the settings from which it was compiled, as canonical bytes.
 pub type TemplateKey = SmallVec<[u8; 128]>;
 
 impl Rules {
@@ -45,7 +45,7 @@ impl Rules {
         Self { known, inherited: Keys::inherited_in(release), settings }
     }
 
-    /// Whether the release knows an annotation.
+    /// Whether the release supports an annotation.
     #[must_use]
     pub fn know(&self, annotation: Annotation) -> bool {
         self.known.contains(annotation)
@@ -53,10 +53,10 @@ impl Rules {
 }
 
 impl<'a> Overrides<'a> {
-    /// Layers the annotations of a pod, of its workload if that is what is reviewed, and of its
-    /// namespace. A key that is on the workload is not taken over, but has no effect itself
-    /// (`inject.go`, `GetConfigAnnotation`). The inject annotation is also taken over by the template
-    /// of a workload that has its own.
+    /// Layers the annotations of a pod, of its namespace, and of its workload if the review is of
+    /// the workload. An annotation of the workload has no effect, but the pod does not inherit it
+    /// either (`inject.go`, `GetConfigAnnotation`). A pod template inherits the inject annotation
+    /// even if it has one of its own.
     #[must_use]
     pub fn new(
         rules: &Rules,
@@ -72,44 +72,44 @@ impl<'a> Overrides<'a> {
             Some(_) => pod.keys().without(&[Annotation::Inject]),
             None => pod.keys(),
         };
-        let taken_over = (namespace.keys() & rules.inherited).not_in(of_pod | on_workload);
-        let read = (pod.keys() & rules.known) | taken_over;
-        Self { pod, namespace, taken_over, read, settings: read & rules.settings, on_workload }
+        let inherited = (namespace.keys() & rules.inherited).not_in(of_pod | on_workload);
+        let read = (pod.keys() & rules.known) | inherited;
+        Self { pod, namespace, inherited, read, settings: read & rules.settings, on_workload }
     }
 
-    /// The value that counts: the pod's own, else the one taken over.
+    /// The effective value: the pod's own, else the inherited one.
     #[must_use]
     pub fn get(&self, annotation: Annotation) -> Option<&'a str> {
-        if self.taken_over.contains(annotation) {
+        if self.inherited.contains(annotation) {
             return self.namespace.get(annotation);
         }
         self.pod.get(annotation).filter(|_| self.read.contains(annotation))
     }
 
-    /// The value the pod itself has, known to the release or not.
+    /// The pod's own value, even if the release does not support the annotation.
     #[must_use]
     pub fn of_pod(&self, annotation: Annotation) -> Option<&'a str> {
         self.pod.get(annotation)
     }
 
-    /// Whether the pod has the annotation, or the workload under review.
+    /// Whether the pod or the workload under review has the annotation.
     #[must_use]
     pub fn is_own(&self, annotation: Annotation) -> bool {
         (self.pod.keys() | self.on_workload).contains(annotation)
     }
 
-    /// The value the namespace has.
+    /// The namespace's value.
     #[must_use]
     pub fn of_namespace(&self, annotation: Annotation) -> Option<&'a str> {
         self.namespace.get(annotation)
     }
 
-    /// The annotations that the pod takes over, in the order of their keys.
-    pub fn taken_over(&self) -> impl Iterator<Item = (Annotation, &'a str)> {
-        self.taken_over.iter().filter_map(|key| Some((key, self.namespace.get(key)?)))
+    /// The annotations that the pod inherits, in the order of their keys.
+    pub fn inherited(&self) -> impl Iterator<Item = (Annotation, &'a str)> {
+        self.inherited.iter().filter_map(|key| Some((key, self.namespace.get(key)?)))
     }
 
-    /// The overrides of settings that count, in the order of their keys.
+    /// The effective overrides of settings, in the order of their keys.
     pub fn settings(&self) -> impl Iterator<Item = (Annotation, &'a str)> {
         self.settings.iter().filter_map(|key| Some((key, self.get(key)?)))
     }
@@ -120,9 +120,9 @@ impl<'a> Overrides<'a> {
         self.get(Annotation::Inject) == Some("ingress")
     }
 
-    /// The key of the template that the settings lead to, for a pod at `path_prefix`.
+    /// The key of the template for these settings and a pod at `path_prefix`.
     ///
-    /// Canonical and whole: two keys are equal only if the templates are.
+    /// Not a hash: two keys are equal only if the templates are.
     #[must_use]
     pub fn template_key(&self, path_prefix: &str) -> TemplateKey {
         let mut key = TemplateKey::new();
@@ -160,14 +160,14 @@ mod tests {
         let rules = Rules::of(Release::NEWEST);
         let overrides = Overrides::new(&rules, &pod, None, NAMESPACE.into_iter());
         assert_eq!(overrides.get(Annotation::ProxyUid), Some("9"));
-        assert_eq!(overrides.get(Annotation::EnableGateway), None, "is not inherited");
+        assert_eq!(overrides.get(Annotation::EnableGateway), None, "must not be inherited");
         assert!(overrides.is_ingress());
-        let taken: Vec<_> = overrides.taken_over().collect();
-        assert_eq!(taken, [(Annotation::Inject, "ingress")]);
+        let inherited: Vec<_> = overrides.inherited().collect();
+        assert_eq!(inherited, [(Annotation::Inject, "ingress")]);
     }
 
     #[test]
-    fn what_is_on_the_workload_is_neither_taken_over_nor_read() {
+    fn an_annotation_of_the_workload_is_neither_inherited_nor_read() {
         let (pod, workload) = (map("{}"), map(r#"{"config.linkerd.io/proxy-uid":"9"}"#));
         let rules = Rules::of(Release::NEWEST);
         let overrides = Overrides::new(&rules, &pod, Some(&workload), NAMESPACE.into_iter());
@@ -175,26 +175,30 @@ mod tests {
     }
 
     #[test]
-    fn a_template_takes_over_the_inject_annotation_in_place_of_its_own() {
+    fn a_template_inherits_the_inject_annotation_in_place_of_its_own() {
         let template = map(r#"{"linkerd.io/inject":"enabled","config.linkerd.io/proxy-uid":"9"}"#);
         let rules = Rules::of(Release::NEWEST);
-        let taken_over = |workload| {
+        let inherited = |workload| {
             let overrides = Overrides::new(&rules, &template, workload, NAMESPACE.into_iter());
             assert_eq!(overrides.of_pod(Annotation::Inject), Some("enabled"));
             assert_eq!(overrides.get(Annotation::ProxyUid), Some("9"));
-            let taken: Vec<_> = overrides.taken_over().collect();
-            (taken, overrides.is_ingress())
+            let inherited: Vec<_> = overrides.inherited().collect();
+            (inherited, overrides.is_ingress())
         };
-        assert_eq!(taken_over(None), (vec![], false), "of a pod");
+        assert_eq!(inherited(None), (vec![], false), "of a pod");
         let workload = map("{}");
         let expected = vec![(Annotation::Inject, "ingress")];
-        assert_eq!(taken_over(Some(&workload)), (expected, true), "of a workload");
+        assert_eq!(inherited(Some(&workload)), (expected, true), "of a workload");
         let workload = map(r#"{"linkerd.io/inject":"disabled"}"#);
-        assert_eq!(taken_over(Some(&workload)), (vec![], false), "of one with its own");
+        assert_eq!(
+            inherited(Some(&workload)),
+            (vec![], false),
+            "of a workload with its own annotation"
+        );
     }
 
     #[test]
-    fn an_annotation_the_release_does_not_know_is_not_read() {
+    fn an_annotation_the_release_does_not_support_is_not_read() {
         let pod = map(r#"{"config.linkerd.io/init-image":"x"}"#);
         let of = |release| {
             let rules = Rules::of(release);
@@ -205,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_template_key_holds_settings_and_nothing_else() {
+    fn a_template_key_contains_settings_and_nothing_else() {
         let rules = Rules::of(Release::NEWEST);
         let key = |json: &str, prefix: &str| {
             Overrides::new(&rules, &map(json), None, [].into_iter()).template_key(prefix)

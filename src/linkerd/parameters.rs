@@ -1,5 +1,5 @@
 //! Free parameters of the proxy: `proxy.inbound` and `proxy.outbound` as environment variables
-//! (`linkerd-template.md` §2.2.2).
+//! (`docs/linkerd/template.md` §2.2.2).
 
 #![expect(clippy::disallowed_types, reason = "configuration is read once per change")]
 
@@ -11,10 +11,10 @@ use super::{
 };
 use crate::go::number::plain_decimal;
 
-/// Name and value of each parameter; no value is `null`.
+/// Name and value of each parameter; `None` is written as `null`.
 type Parameters = Vec<(String, Option<String>)>;
 
-/// Reads both maps: inbound first, keys sorted at each level by their original spelling.
+/// Reads both maps, inbound first, with the keys of each level sorted by their original spelling.
 pub(super) fn read(proxy: &Section<'_>, release: Release) -> Result<Parameters, ValuesError> {
     let mut parameters = Vec::new();
     if !release.has(Delta::Parameters) {
@@ -53,7 +53,7 @@ fn value(leaves: &Section<'_>, key: &str) -> Result<Option<String>, ValuesError>
     }
 }
 
-/// Cuts a key into words as the chart's `snakecase | upper` does.
+/// Splits a key into words as the chart's `snakecase | upper` does.
 fn variable_part(key: &str) -> String {
     let chars: Vec<char> = key.chars().collect();
     let run = |from: usize, of: fn(char) -> bool| {
@@ -88,8 +88,8 @@ fn variable_part(key: &str) -> String {
     out
 }
 
-/// The end of a word that starts with a capital: of several capitals before a lower-case letter the
-/// last one opens the next word.
+/// The end of a word that starts with a capital. Of several capitals before a lower-case letter,
+/// the last one starts the next word.
 fn capitalised_word(
     chars: &[char],
     start: usize,
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_cut_into_words() {
+    fn keys_are_split_into_words() {
         for (key, part) in [
             ("keepAliveInterval", "KEEP_ALIVE_INTERVAL"),
             ("http2", "HTTP2"),

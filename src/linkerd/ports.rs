@@ -1,4 +1,5 @@
-//! The ports of a pod: inbound ports, opaque ports, the default list (`linkerd.md` §2.5).
+//! The ports of a pod: inbound ports, opaque ports, the default list
+//! (`docs/linkerd/injection.md` §2.5).
 
 use std::{collections::BTreeMap, iter};
 
@@ -15,11 +16,11 @@ use crate::{
     pod::{Container, IntegerOrName, ServicePort, Spec},
 };
 
-/// `proxy.opaquePorts`, prepared for matching against the ports of pods: sorted.
+/// The ports of `proxy.opaquePorts`, sorted for lookups.
 #[derive(Debug)]
 pub struct DefaultOpaquePorts(Vec<i32>);
 
-/// Which containers and names of ports count, by release.
+/// The containers and port names that a release uses.
 #[derive(Debug, Clone, Copy)]
 pub struct PortRules {
     init_containers: bool,
@@ -38,13 +39,14 @@ impl PortRules {
         }
     }
 
-    /// The containers whose ports count, init containers first.
+    /// The containers whose ports are used, init containers first.
     fn containers<'s, 'a>(self, spec: &'s Spec<'a>) -> impl Iterator<Item = &'s Container<'a>> {
         let init: &[Container<'a>] = if self.init_containers { &spec.init_containers } else { &[] };
         init.iter().chain(spec.containers.iter())
     }
 
-    /// Every port of containers and their HTTP probes, sorted as text, each once, joined by commas.
+    /// The ports of containers and their HTTP probes, without duplicates, sorted as text, joined by
+    /// commas.
     #[must_use]
     pub fn inbound_ports(self, spec: &Spec<'_>) -> String {
         let mut ports = SmallVec::<[i32; 16]>::new();
@@ -67,13 +69,14 @@ impl PortRules {
         text
     }
 
-    /// Resolves an opaque-ports override: names to numbers, numbers and ranges checked.
+    /// Resolves an opaque-ports override: replaces names with numbers, checks numbers and ranges.
     ///
-    /// Items that are neither are dropped with a warning. Order and repetitions stay.
+    /// Drops invalid items with a warning. Keeps the order and repetitions.
     #[must_use]
     pub fn resolve(self, value: &str, spec: &Spec<'_>, warnings: &mut Warnings) -> String {
         let ports = self.names(spec);
-        // Kubernetes allows no such names, and numbers are the most usual items.
+        // Most items are numbers. Kubernetes does not allow port names that begin as numbers do, so
+        // the lookup of a number is usually skipped.
         let has_numbers = ports.keys().any(|name| begins_as_number(name));
         let mut resolved = String::new();
         let mut number = itoa::Buffer::new();
@@ -99,8 +102,8 @@ impl PortRules {
         resolved
     }
 
-    /// The ports by their names. Before 24.4.2 the first of a name counts, and ports without a name
-    /// share the empty one.
+    /// The ports by name. Before 24.4.2 the first port of a name wins, and ports without a name
+    /// have the empty name.
     fn names<'s>(self, spec: &'s Spec<'_>) -> BTreeMap<&'s str, i32> {
         let containers = self.containers(spec);
         let ports = containers.flat_map(|container| container.ports.iter());
@@ -117,7 +120,7 @@ impl PortRules {
     }
 }
 
-/// The digits of a port in a number that sorts as they do.
+/// The digits of a port as a number that sorts as text.
 fn text_key(port: i32) -> u128 {
     let mut key = [0; size_of::<u128>()];
     let mut buffer = itoa::Buffer::new();
@@ -126,8 +129,8 @@ fn text_key(port: i32) -> u128 {
     u128::from_be_bytes(key)
 }
 
-/// What stands between commas. `str::split` is made for longer items: it takes ten times as much for
-/// empty ones, of which there may be millions.
+/// The items between commas. `str::split` takes ten times as long for empty items, and a list may
+/// have millions.
 fn items(list: &str) -> impl Iterator<Item = &str> {
     let mut rest = Some(list);
     iter::from_fn(move || {
@@ -138,7 +141,7 @@ fn items(list: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether a text may be a number that is not negative.
+/// Whether a text may be a non-negative number.
 fn begins_as_number(text: &str) -> bool {
     matches!(text.as_bytes().first(), Some(b'0'..=b'9' | b'+'))
 }
@@ -159,8 +162,8 @@ fn parse_range(item: &str) -> Option<(i64, i64)> {
 // === impl DefaultOpaquePorts ===
 
 impl DefaultOpaquePorts {
-    /// Splits the list at commas. Upstream compares text: an item that is not spelled as a port
-    /// number is, such as a range or one with spaces, matches nothing.
+    /// Splits the list at commas. Upstream compares text, so an item that is not spelled like a
+    /// port number matches nothing, such as a range or a number with spaces.
     #[must_use]
     pub fn new(list: &str) -> Self {
         let spelled =
@@ -174,7 +177,7 @@ impl DefaultOpaquePorts {
         self.0.binary_search(&port).is_ok()
     }
 
-    /// The ports of a pod that are on the list, in their order; empty when there is none.
+    /// The ports of a pod that are on the list, in the pod's order; empty if there are none.
     #[must_use]
     pub fn of_pod(&self, rules: PortRules, spec: &Spec<'_>) -> String {
         let ports: SmallVec<[i32; 8]> = rules
@@ -185,7 +188,7 @@ impl DefaultOpaquePorts {
         joined(&ports)
     }
 
-    /// The ports of a service whose target is on the list. A target given by name never is.
+    /// The ports of a service whose target port is on the list. A named target port never is.
     #[must_use]
     pub fn of_service(&self, ports: &[ServicePort<'_>]) -> String {
         let opaque: SmallVec<[i32; 8]> = ports
@@ -263,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_of_a_name_counted_before_24_4_2_also_of_no_name() {
+    fn the_first_port_of_a_name_won_before_24_4_2_also_of_the_empty_name() {
         let release = Release::stable_2_14();
         assert_eq!(resolve("http,db", release), ("8080".to_owned(), 1));
         assert_eq!(resolve(",,", release), ("80,80".to_owned(), 0));
@@ -275,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_beats_the_number_it_looks_like() {
+    fn a_name_wins_over_a_number_with_the_same_text() {
         let named = r#"{"containers":[{"ports":[{"name":"80","containerPort":1}]}]}"#;
         let mut warnings = Warnings::default();
         let resolved = PortRules::of(Release::NEWEST).resolve("80,81", &spec(named), &mut warnings);
@@ -283,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_item_is_named_in_the_warning() {
+    fn the_warning_names_the_invalid_item() {
         let mut warnings = Warnings::default();
         let rules = PortRules::of(Release::NEWEST);
         assert_eq!(rules.resolve("80,x", &spec(PORTS), &mut warnings), "80");
@@ -293,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_million_wrong_items_leave_ten_warnings() {
+    fn a_million_invalid_items_leave_ten_warnings() {
         let mut warnings = Warnings::default();
         let value = "x,".repeat(1_000_000);
         let rules = PortRules::of(Release::NEWEST);

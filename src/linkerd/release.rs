@@ -1,7 +1,8 @@
-//! Which Linkerd release is spoken, and what each one changed in the output.
+//! Linkerd releases, and the changes of the output between them.
 //!
-//! A release is one edge number; every delta is one comparison with it. [`Delta::first_edge`] is the
-//! table: adding a release is adding rows. Not for what a delta does: that is where it is asked.
+//! A release is one edge number; a [`Delta`] is one comparison with it. [`Delta::first_edge`] is
+//! the table of changes: a new release needs new rows. The code that depends on a change implements
+//! it.
 
 use std::fmt;
 
@@ -22,109 +23,109 @@ pub struct Release {
     stable_2_14: bool,
 }
 
-/// What a version says about the release.
+/// A version, compared with the known releases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Version {
     /// From 2.14 to [`Release::NEWEST`].
     Known(Release),
-    /// Newer than [`Release::NEWEST`]: what changed in it is unknown.
+    /// Newer than [`Release::NEWEST`]: its changes are unknown.
     Newer,
     /// Older than 2.14.
     Older,
-    /// Not the version of a release: `dev-…`, `git-…`, that of a fork.
+    /// Not the version of a release: `dev-…`, `git-…`, or a fork's version.
     Unreadable,
 }
 
 /// A change of the output between releases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Delta {
-    /// `proxy.disable*ProtocolDetectTimeout` is known; back-ported to 2.14.
+    /// Supports `proxy.disable*ProtocolDetectTimeout`; back-ported to 2.14.
     DetectTimeout,
-    /// The destination context names the pod; back-ported to 2.14.
+    /// The destination context contains the pod's name; back-ported to 2.14.
     ContextNamesPod,
     /// The debug container has probes.
     DebugProbes,
-    /// `proxy.nativeSidecar` is known.
+    /// Supports `proxy.nativeSidecar`.
     NativeSidecar,
-    /// The three `CONTROL_STREAM` variables.
+    /// Adds the three `CONTROL_STREAM` variables.
     ControlStreams,
     /// The policy workload is a JSON object.
     PolicyWorkloadIsJson,
-    /// `proxy.experimentalEnv` is known.
+    /// Supports `proxy.experimentalEnv`.
     ExperimentalEnv,
     /// Probe delays and timeouts come from the values.
     ProbesFromValues,
-    /// `proxy.additionalEnv` is known.
+    /// Supports `proxy.additionalEnv`.
     AdditionalEnv,
     /// The init container has an argument for IPv6.
     InitIpv6,
-    /// The computed port list wins over pod-inbound-ports.
+    /// The computed port list wins over the pod-inbound-ports annotation.
     InboundPortsComputed,
-    /// Of ports with one name the last wins, and a port without a name has none.
+    /// The last port of a name wins; ports without a name do not match the empty name.
     LastPortNameWins,
-    /// `proxy.inbound` and `proxy.outbound` are known.
+    /// Supports `proxy.inbound` and `proxy.outbound`.
     Parameters,
     /// The proxy listens on IPv6 as well.
     DualStack,
     /// The outbound addresses follow `disableIPv6`.
     LoopbackFollowsIpv6,
-    /// An existing proxy is looked for in init containers too.
+    /// A proxy among the init containers counts as an existing sidecar.
     SidecarsInInitContainers,
-    /// Proxy, init container and validator have a group.
+    /// Proxy, init container and validator set `runAsGroup`.
     Gid,
-    /// The proxy can be shut down through its admin port.
+    /// Supports a shutdown endpoint on the proxy's admin port.
     ShutdownEndpoint,
-    /// HTTP headers are kept out of the log.
+    /// Keeps HTTP headers out of the proxy's log.
     LogWithoutHeaders,
-    /// Init container and validator take the proxy's resources.
+    /// Init container and validator have the proxy's resources.
     SharedResources,
-    /// An empty `proxy.logHTTPHeaders` is accepted.
+    /// Accepts an empty `proxy.logHTTPHeaders`.
     EmptyLogHeaders,
-    /// The policy `audit` is known.
+    /// Supports the inbound policy `audit`.
     AuditPolicy,
     /// The validator's connect address follows `disableIPv6`.
     ValidatorConnectAddr,
-    /// Headers and requests are both kept out of the log.
+    /// Keeps HTTP headers and requests out of the proxy's log.
     LogWithoutRequests,
     /// Addresses follow `disableIPv6`.
     AddressesFollowIpv6,
-    /// The two `USER_TIMEOUT` variables.
+    /// Adds the two `USER_TIMEOUT` variables.
     UserTimeouts,
-    /// `_pod_uid` and `_pod_containerName`.
+    /// Adds the variables `_pod_uid` and `_pod_containerName`.
     PodUid,
-    /// A close-wait timeout needs an init container that runs as root.
+    /// A close-wait timeout requires an init container that runs as root.
     CloseWaitNeedsRoot,
-    /// `proxy.runtime.workers` is known.
+    /// Supports `proxy.runtime.workers`.
     Workers,
-    /// The debug-image annotations are honoured.
+    /// Supports the debug-image annotations.
     DebugImages,
-    /// `proxy.metrics.hostnameLabels` is known.
+    /// Supports `proxy.metrics.hostnameLabels`.
     HostnameLabels,
-    /// `_pod_ip`.
+    /// Adds the variable `_pod_ip`.
     PodIp,
-    /// Tracing, switched by `proxy.tracing.enable`.
+    /// Supports tracing, enabled by `proxy.tracing.enable`.
     Tracing,
-    /// Custom security contexts.
+    /// Supports custom security contexts.
     SecurityContexts,
-    /// `fileKeyRef` in additional variables.
+    /// Supports `fileKeyRef` in additional variables.
     FileKeyRef,
-    /// Tracing is switched by `proxy.tracing.enabled`; the collector has a namespace.
+    /// Tracing is enabled by `proxy.tracing.enabled`; the collector has a namespace.
     TracingEnabled,
-    /// Tracing labels.
+    /// Supports tracing labels.
     TracingLabels,
-    /// The beta native-sidecar annotation is known, and inherited until it is stable.
+    /// Supports the beta native-sidecar annotation, inherited until the annotation is stable.
     BetaNativeSidecar,
-    /// The podinfo volume.
+    /// Adds the podinfo volume.
     PodinfoVolume,
     /// The init container runs the proxy's image.
     InitUsesProxyImage,
-    /// Ports of init containers count.
+    /// Uses the ports of init containers.
     InitContainerPorts,
-    /// The proxy-additional-env annotation.
+    /// Supports the proxy-additional-env annotation.
     AdditionalEnvAnnotation,
-    /// The stable native-sidecar annotation.
+    /// Supports the stable native-sidecar annotation.
     StableNativeSidecar,
-    /// A native sidecar may be asked to wait before it exits: it does not.
+    /// Accepts `waitBeforeExitSeconds` for a native sidecar, but ignores it.
     NativeSidecarMayWait,
     /// The collector's name ends in the trust domain.
     TraceTrustDomain,
@@ -155,8 +156,8 @@ impl Edge {
 // === impl Delta ===
 
 impl Delta {
-    /// The first edge release that has the change: `linkerd.md` §1.1 and the source of the rules,
-    /// the chart and `pkg/inject` of that release.
+    /// The first edge release that has the change: `docs/linkerd/injection.md` §1.1 and the source
+    /// of the rules, the chart and `pkg/inject` of that release.
     #[must_use]
     pub const fn first_edge(self) -> Edge {
         match self {
@@ -204,7 +205,7 @@ impl Delta {
 // === impl Release ===
 
 impl Release {
-    /// The newest release known.
+    /// The newest known release.
     pub const NEWEST: Self = Self::edge(26, 8, 3);
 
     /// An edge release.
@@ -213,7 +214,7 @@ impl Release {
         Self { edge: Edge::new(year, month, number), stable_2_14: false }
     }
 
-    /// The last release with a stable branch of its own: an edge with back-ports.
+    /// The last release with its own stable branch: an edge release with back-ports.
     #[must_use]
     pub const fn stable_2_14() -> Self {
         Self { edge: Edge::new(23, 9, 2), stable_2_14: true }
@@ -226,7 +227,7 @@ impl Release {
         self.edge >= delta.first_edge() || (self.stable_2_14 && back_ported)
     }
 
-    /// The known release of a version; see [`Version::read`].
+    /// The release of a version, if it is known; see [`Version::read`].
     #[must_use]
     pub fn parse(version: &str) -> Option<Self> {
         match Version::read(version) {
@@ -235,9 +236,10 @@ impl Release {
         }
     }
 
-    /// The release whose marker key is the newest among those that are there (`linkerd.md` §1.3).
+    /// The release whose marker key is the newest among those that are there
+    /// (`docs/linkerd/injection.md` §1.3).
     ///
-    /// Only keys that are present count: files keep keys of older releases.
+    /// The newest key decides: the values may also contain keys of older releases.
     #[must_use]
     pub fn of_markers(is_present: impl Fn(&[&str]) -> bool) -> Option<Self> {
         const MARKERS: [(&[&str], Release); 10] = [
@@ -262,12 +264,12 @@ impl Release {
 impl Version {
     /// Reads a version: `edge-26.6.3`, `stable-2.14.10`, `version-2.19`, `enterprise-2.18.4`.
     ///
-    /// A `2.N` means the edge release it was cut from. Releases of Linkerd have no suffix: a version
-    /// with one is that of a fork.
+    /// `2.N` stands for the edge release it was branched from. Linkerd's releases have no suffix: a
+    /// version with a suffix is a fork's.
     #[must_use]
     pub fn read(version: &str) -> Self {
         let (channel, numbers) = version.split_once('-').unwrap_or_default();
-        // One part more than any release has, so that a longer version is not taken for one.
+        // One part more than any release has, so that longer versions do not match.
         let numbers: Option<SmallVec<[u32; 4]>> = numbers.split('.').take(4).map(number).collect();
         match (channel, numbers.as_deref().unwrap_or_default()) {
             ("edge", &[year @ ..100, month @ 1..=12, number]) => {
@@ -294,7 +296,7 @@ impl Version {
         }
     }
 
-    /// That of Linkerd 2.`minor`.
+    /// The version of Linkerd 2.`minor`.
     fn of_minor(minor: u32) -> Self {
         Self::Known(match minor {
             ..14 => return Self::Older,
@@ -310,7 +312,7 @@ impl Version {
     }
 }
 
-/// A number of a version: digits alone.
+/// Parses a number of a version: digits only.
 fn number(text: &str) -> Option<u32> {
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|&number| is_number && number < 10_000)
@@ -376,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn back_ports_are_in_stable_2_14_alone() {
+    fn back_ports_are_only_in_stable_2_14() {
         assert!(Release::stable_2_14().has(Delta::DetectTimeout));
         assert!(!Release::edge(23, 9, 2).has(Delta::DetectTimeout));
         assert!(!Release::stable_2_14().has(Delta::DebugProbes));

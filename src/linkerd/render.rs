@@ -1,6 +1,6 @@
 //! Fills the slots of a template for one pod.
 //!
-//! Pure and without a tree: what the pod says goes into the patch as bytes.
+//! A pure function that builds no tree: it writes the pod's values into the patch as bytes.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -18,14 +18,17 @@ use super::{
 use crate::{
     json,
     outcome::{Warning, Warnings, Workload},
-    patch::{Part, Sink, write_add, write_add_string},
+    patch::{Part, PatchBuffer, write_add, write_add_string},
     pod::{Capabilities, Kind, Metadata, Spec},
 };
 
 /// The variable with the opaque ports of a pod.
 pub const OPAQUE_PORTS_VARIABLE: &str = "LINKERD2_PROXY_INBOUND_PORTS_DISABLE_PROTOCOL_DETECTION";
 
-/// One pod, decided upon and with its workload known.
+/// Room for the slots of a usual pod, as base64.
+const SLOTS_BASE64_BYTES: usize = 2048;
+
+/// One pod to inject, with its workload.
 #[derive(Debug, Clone, Copy)]
 pub struct Injection<'i, 'a> {
     /// The configuration.
@@ -36,9 +39,9 @@ pub struct Injection<'i, 'a> {
     pub metadata: &'i Metadata<'a>,
     /// Spec of the pod or pod template.
     pub spec: &'i Spec<'a>,
-    /// The pod's annotations in their layers.
+    /// The pod's annotations in layers.
     pub overrides: &'i Overrides<'i>,
-    /// The workload that a label names; `None` for bare pods.
+    /// The workload for the workload label; `None` for bare pods.
     pub workload: Option<&'i Workload<'a>>,
     /// Namespace of the workload.
     pub namespace: &'i str,
@@ -46,30 +49,25 @@ pub struct Injection<'i, 'a> {
     pub opaque_ports: &'i OpaquePorts<'i>,
 }
 
-/// Where a pod's opaque ports come from.
+/// The source of a pod's opaque ports.
 #[derive(Debug)]
 pub enum OpaquePorts<'a> {
     /// An annotation of the pod or its namespace.
     Annotation(&'a str),
-    /// Ports of the pod that are on the default list: they become an annotation.
+    /// Ports of the pod that are on the default list. They also become an annotation.
     OnDefaultList(String),
-    /// Nothing: the default list counts as it is.
+    /// No annotation and no port on the default list: the default list applies.
     Default,
 }
 
 impl<'a> OpaquePorts<'a> {
-    /// Finds out; `has_own` is whether the pod or the workload under review has the annotation.
+    /// Finds the source.
     #[must_use]
-    pub fn of(
-        snapshot: &Snapshot,
-        spec: &Spec<'_>,
-        overrides: &Overrides<'a>,
-        has_own: bool,
-    ) -> Self {
+    pub fn of(snapshot: &Snapshot, spec: &Spec<'_>, overrides: &Overrides<'a>) -> Self {
         if let Some(value) = overrides.get(Annotation::OpaquePorts) {
             return Self::Annotation(value);
         }
-        if has_own {
+        if overrides.is_own(Annotation::OpaquePorts) {
             return Self::Default;
         }
         match snapshot.default_opaque_ports.of_pod(snapshot.port_rules, spec) {
@@ -80,17 +78,18 @@ impl<'a> OpaquePorts<'a> {
 }
 
 impl Template {
-    /// Writes the patch of one pod; warnings name the annotations that were ignored.
-    pub fn render(&self, pod: Injection<'_, '_>, sink: &mut impl Sink, warnings: &mut Warnings) {
+    /// Writes the patch of one pod, and warnings about annotations that were ignored.
+    pub fn render(&self, pod: Injection<'_, '_>, patch: &mut PatchBuffer, warnings: &mut Warnings) {
+        patch.begin(self.base64_len + SLOTS_BASE64_BYTES);
         let mut filler =
             Filler { pod, defaults: &self.defaults, prefix: self.path_prefix, warnings };
         for part in &self.parts {
             match part {
-                Part::Segment(segment) => sink.segment(segment),
-                Part::Slot(slot) => filler.fill(*slot, sink.slot()),
+                Part::Segment(segment) => patch.segment(segment),
+                Part::Slot(slot) => filler.fill(*slot, patch.slot()),
             }
         }
-        sink.finish();
+        patch.finish();
     }
 }
 
@@ -128,7 +127,7 @@ impl Filler<'_, '_> {
     }
 
     fn head(&self, out: &mut Vec<u8>) {
-        // A pod always has a namespace; the metadata of a template may be missing altogether.
+        // A pod's metadata always has a namespace; a pod template may have no metadata.
         if self.pod.kind != Kind::Pod && self.pod.metadata.is_zero() {
             write_add(out, self.prefix, "/metadata", b"{}");
             out.push(b',');
@@ -141,7 +140,7 @@ impl Filler<'_, '_> {
             OpaquePorts::OnDefaultList(ports) => Some(ports.as_str()),
             _ => None,
         };
-        for (annotation, value) in self.pod.overrides.taken_over() {
+        for (annotation, value) in self.pod.overrides.inherited() {
             if annotation as u8 > Annotation::OpaquePorts as u8
                 && let Some(ports) = pending.take()
             {
@@ -156,7 +155,7 @@ impl Filler<'_, '_> {
         }
     }
 
-    /// An annotation in the head: followed by a comma.
+    /// Writes an annotation of the head, followed by a comma.
     fn annotation(&self, out: &mut Vec<u8>, annotation: Annotation, value: &str) {
         let value = no_value(value);
         write_add_string(out, self.prefix, "/metadata/annotations", annotation.key(), &value);
@@ -164,15 +163,14 @@ impl Filler<'_, '_> {
     }
 
     fn inject_annotation(&self, out: &mut Vec<u8>) {
-        let taken_over =
-            self.pod.overrides.taken_over().find(|(key, _)| *key == Annotation::Inject);
-        if let Some((annotation, value)) = taken_over {
+        let inherited = self.pod.overrides.inherited().find(|(key, _)| *key == Annotation::Inject);
+        if let Some((annotation, value)) = inherited {
             out.push(b',');
             write_add_string(out, self.prefix, "/metadata/annotations", annotation.key(), value);
         }
     }
 
-    /// Pods of other workloads, a `CronJob`'s among them, get no label (`inject.go`).
+    /// Pods of other workloads, such as a `CronJob`, get no label (`inject.go`).
     fn workload_label(&self, out: &mut Vec<u8>) {
         let Some(Workload { kind, name, .. }) = self.pod.workload else {
             return;
@@ -197,7 +195,7 @@ impl Filler<'_, '_> {
         }
     }
 
-    /// `linkerd-template.md` §3: the proxy's lists, else the init container's own.
+    /// `docs/linkerd/template.md` §3: the proxy's lists, else the init container's own.
     fn init_capabilities(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(br#"{"add":["NET_ADMIN","NET_RAW""#);
         let lists = match (self.pod.spec.capabilities(), &self.defaults.proxy_capabilities) {
@@ -211,7 +209,7 @@ impl Filler<'_, '_> {
         lists.write_init(out, |dropped| !matches!(dropped, "NET_RAW" | "NET_ADMIN"));
     }
 
-    /// `linkerd-template.md` §2.5.
+    /// `docs/linkerd/template.md` §2.5.
     fn proxy_capabilities(&self, out: &mut Vec<u8>) {
         let lists = match (self.pod.spec.capabilities(), &self.defaults.proxy_capabilities) {
             (Some(pod), _) => Lists::Pod(pod),
@@ -264,7 +262,8 @@ impl Filler<'_, '_> {
         }
     }
 
-    /// `linkerd-template.md` §7: the values' labels, then the service's name, then annotations.
+    /// `docs/linkerd/template.md` §7: the values' labels, then the service's name, then
+    /// annotations.
     fn tracing_labels(&self, out: &mut Vec<u8>) {
         let values = &self.defaults.tracing_labels;
         let mut labels: BTreeMap<&str, &str> =
@@ -282,7 +281,7 @@ impl Filler<'_, '_> {
         json::write_string(out, &lines.collect::<String>());
     }
 
-    /// `linkerd.md` §2.8: values, namespace and pod, merged by name.
+    /// `docs/linkerd/injection.md` §2.8: values, namespace and pod, merged by name.
     fn additional_env(&mut self, out: &mut Vec<u8>) {
         let annotation = Annotation::AdditionalEnv;
         let overrides = self.pod.overrides;
@@ -293,7 +292,7 @@ impl Filler<'_, '_> {
             match env_var::read_json(value, self.pod.snapshot.release) {
                 Ok(layer) => added.push(layer),
                 Err(problem) => {
-                    // The values of variables may be secrets: the text is not quoted.
+                    // Values of variables may be secrets, so the warning does not quote the text.
                     self.warnings.push(|| Warning {
                         annotation: annotation.key(),
                         problem: format!("{problem}; the whole list is ignored"),
@@ -321,7 +320,7 @@ fn write_string_or_null(out: &mut Vec<u8>, text: &str) {
     }
 }
 
-/// Capabilities of a pod or of the values.
+/// Capabilities, from a pod or from the values.
 enum Lists<'l, 'a> {
     Pod(&'l Capabilities<'a>),
     Values(&'l CapabilityLists),
@@ -342,7 +341,7 @@ impl<'l> Lists<'l, '_> {
         }
     }
 
-    /// `{add, drop}` without empty lists; `null` for two empty ones.
+    /// Writes `{add, drop}` without empty lists; `null` if both are empty.
     fn write(&self, out: &mut Vec<u8>) {
         let lists = [("add", self.add()), ("drop", self.drop())];
         let mut lists = lists.into_iter().filter(|(_, list)| !list.is_empty()).peekable();
@@ -358,7 +357,7 @@ impl<'l> Lists<'l, '_> {
         out.push(b'}');
     }
 
-    /// The rest of an init container's capabilities, behind those it always has.
+    /// Writes the remaining capabilities of an init container, after those it always has.
     fn write_init(&self, out: &mut Vec<u8>, keep: impl Fn(&str) -> bool) {
         for added in self.add() {
             out.push(b',');

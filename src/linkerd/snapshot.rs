@@ -1,6 +1,6 @@
-//! One configuration: values, trust roots, what follows from the release, and its templates.
+//! One configuration: values, trust roots, rules of the release, and compiled templates.
 //!
-//! A change of values or trust roots makes a new snapshot, swapped whole; the templates go with it.
+//! A change of values or trust roots replaces the whole snapshot, with its templates.
 
 use std::sync::Arc;
 
@@ -17,15 +17,15 @@ use super::{
     trust_roots::TrustRoots,
     values::{self, Values, ValuesError},
 };
-use crate::{metrics::CacheMetrics, pod::TextMap};
+use crate::{outcome::TemplateLookup, pod::TextMap};
 
-/// Longest key that is kept: longer ones are compiled for their pod alone.
+/// Maximum size of a cached key. A template with a longer key is compiled for each pod.
 const MAX_KEY_BYTES: usize = 4 << 10;
-/// Bytes of compiled templates that are kept, but for the one without overrides: about a thousand
-/// sets of overrides, within the memory that is published (`docs/memory.md`).
+/// Maximum size of the cached templates, without the one for pods without overrides: about a
+/// thousand sets of overrides, within the published memory (`docs/memory.md`).
 const MAX_TEMPLATE_BYTES: u64 = 24 << 20;
 
-/// What a snapshot is made from.
+/// The input for a snapshot.
 #[derive(Debug, Clone, Copy)]
 pub struct Config<'c> {
     /// The YAML text of the values.
@@ -34,7 +34,7 @@ pub struct Config<'c> {
     pub trust_roots: &'c [u8],
     /// The namespace of Linkerd's control plane.
     pub control_plane_namespace: &'c str,
-    /// The release to speak when that of the values is unknown.
+    /// The release to use if the release of the values is unknown.
     pub fallback_release: Option<Release>,
 }
 
@@ -49,13 +49,13 @@ pub struct Snapshot {
     pub port_rules: PortRules,
     /// `proxy.opaquePorts`.
     pub default_opaque_ports: DefaultOpaquePorts,
-    /// The release spoken: that of `release_choice`, for the way of a review.
+    /// The release in use: a copy from `release_choice`, for reviews.
     pub release: Release,
     /// How the release was chosen.
     pub release_choice: ReleaseChoice,
     rules: Rules,
     values: Values,
-    /// For the log alone.
+    /// For the log only.
     values_text: Box<str>,
     trust_roots: TrustRoots,
     control_plane_namespace: String,
@@ -67,7 +67,7 @@ impl Snapshot {
     /// Reads a configuration and compiles the template that most pods use.
     ///
     /// # Errors
-    /// When the values cannot be read. Values that merely render to a refusal are no error.
+    /// The values are invalid. Values that deny every pod are not an error.
     pub fn new(config: Config<'_>, generation: u64) -> Result<Self, ValuesError> {
         let tree = values::parse_tree(config.values)?;
         let release_choice = values::release_of(&tree, config.fallback_release);
@@ -100,7 +100,7 @@ impl Snapshot {
         })
     }
 
-    /// Layers a pod's annotations as the release reads them.
+    /// Layers a pod's annotations by the rules of the release.
     #[must_use]
     pub fn overrides<'a>(
         &self,
@@ -117,39 +117,34 @@ impl Snapshot {
         &self.values_text
     }
 
-    /// Whether the release knows the annotation.
+    /// Whether the release supports the annotation.
     #[must_use]
     pub fn reads(&self, annotation: Annotation) -> bool {
         self.rules.know(annotation)
     }
 
-    /// The template that the overrides lead to: looked up, or compiled on a miss, which `metrics`
-    /// count.
+    /// The template for the overrides, from the cache or compiled.
     #[must_use]
     pub fn template(
         &self,
         overrides: &Overrides<'_>,
         path_prefix: &'static str,
-        metrics: &CacheMetrics,
-    ) -> Arc<Compiled> {
+    ) -> (Arc<Compiled>, TemplateLookup) {
         let key = overrides.template_key(path_prefix);
         if key.as_slice() == [0] {
-            metrics.hits.increment(1);
-            return Arc::clone(&self.without_overrides);
+            return (Arc::clone(&self.without_overrides), TemplateLookup::Hit);
         }
         if let Some(compiled) = self.templates.get(key.as_slice()) {
-            metrics.hits.increment(1);
-            return compiled;
+            return (compiled, TemplateLookup::Hit);
         }
-        metrics.misses.increment(1);
         let compiled = Arc::new(self.compile(overrides, path_prefix));
         if key.len() <= MAX_KEY_BYTES {
             self.templates.insert(key.as_slice().into(), Arc::clone(&compiled));
         }
-        compiled
+        (compiled, TemplateLookup::Miss)
     }
 
-    /// How many templates are kept, but for the one without overrides.
+    /// The number of cached templates, without the one for pods without overrides.
     #[must_use]
     pub fn template_count(&self) -> u64 {
         self.templates.run_pending_tasks();

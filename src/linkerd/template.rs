@@ -1,7 +1,8 @@
-//! A compiled patch: everything that settings decide is a fixed segment, everything that a pod
-//! decides is a slot. One is compiled per set of overrides.
+//! A compiled patch. The settings decide the fixed segments; the pod fills the slots. There is one
+//! template per set of overrides.
 //!
-//! The operations and their order are `linkerd-template.md` §1. Not for filling: [`super::render`].
+//! The operations and their order are `docs/linkerd/template.md` §1. Not for filling:
+//! [`super::render`].
 
 use super::{
     annotations::{CREATED_BY_ANNOTATION, PROXY_VERSION_ANNOTATION, TRUST_ROOT_SHA256_ANNOTATION},
@@ -25,21 +26,21 @@ mod proxy;
 mod validator;
 mod volumes;
 
-/// A hole of the template. All but the value tokens bring their own commas.
+/// A slot of the template. A slot writes its own commas, except for value tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Slot {
-    /// Empty metadata and annotations to begin with, and annotations before `linkerd.io/…`, each
-    /// operation followed by a comma.
+    /// Empty metadata and annotations where the pod has none, and annotations before
+    /// `linkerd.io/…`; each operation is followed by a comma.
     Head,
-    /// The inject annotation, if it is taken over.
+    /// The inject annotation, if it is inherited.
     InjectAnnotation,
-    /// Empty labels to begin with.
+    /// Empty labels, if the pod has none.
     RootLabels,
-    /// The label that names the workload.
+    /// The label with the name of the workload.
     WorkloadLabel,
     /// Value token: the namespace of the workload.
     WorkloadNamespace,
-    /// Empty volumes and init containers to begin with.
+    /// Empty volumes and init containers, if the pod has none.
     RootLists,
     /// Value token: capabilities of the init container.
     InitCapabilities,
@@ -57,7 +58,7 @@ pub enum Slot {
     AdditionalEnv,
 }
 
-/// What slots fall back to where the pod says nothing.
+/// Values of the slots that the pod does not set.
 #[derive(Debug)]
 pub struct SlotDefaults {
     /// `proxy.capabilities`.
@@ -79,29 +80,29 @@ pub struct SlotDefaults {
 pub struct Template {
     /// Segments and slots in order.
     pub parts: Vec<Part<Slot>>,
-    /// Where the pod's metadata and spec are in the object.
+    /// The path of the pod in the object; empty for a pod.
     pub path_prefix: &'static str,
-    /// For slots the pod leaves open.
+    /// Values of the slots that the pod does not set.
     pub defaults: SlotDefaults,
     /// Bytes of base64 in the fixed segments.
     pub base64_len: usize,
 }
 
-/// What a set of overrides leads to.
+/// The result of compiling a set of overrides.
 #[derive(Debug)]
 pub struct Compiled {
-    /// The template, or why every such pod is refused.
+    /// The template, or the reason to deny every pod with these overrides.
     pub template: Result<Template, Denial>,
-    /// Overrides that were ignored.
+    /// Warnings about ignored overrides.
     pub warnings: Warnings,
 }
 
-/// What a template is compiled from.
+/// The input for a template.
 #[derive(Debug, Clone, Copy)]
 pub struct Source<'s> {
     /// The settings.
     pub settings: &'s Settings,
-    /// The release whose patch is written.
+    /// The release whose patch the template produces.
     pub release: Release,
     /// The trust roots.
     pub trust_roots: &'s TrustRoots,
@@ -121,10 +122,11 @@ impl Compiled {
         }
     }
 
-    /// Bytes that it occupies, roughly.
+    /// Approximate size in bytes.
     #[must_use]
     pub fn weight(&self) -> usize {
-        // A segment is kept as JSON and as base64; an allocator rounds up (`docs/memory.md`).
+        // Segments are stored as JSON and as base64, and the allocator rounds up
+        // (`docs/memory.md`).
         const FIXED: usize = 2048;
         FIXED + self.template.as_ref().map_or(0, |template| template.base64_len * 9 / 4)
     }
@@ -241,16 +243,16 @@ impl Operations<'_> {
 }
 
 impl Source<'_> {
-    /// Whether the proxy runs as an init container that restarts.
+    /// Whether the proxy runs as a native sidecar: an init container that restarts.
     fn is_native(self) -> bool {
         self.settings.values.proxy.native_sidecar && self.release.has(Delta::NativeSidecar)
     }
 
-    /// Whether the volume with the pod's labels is there. All of 2.19 forgot it.
+    /// Whether the patch has the volume with the pod's labels. Linkerd 2.19 omits it by mistake.
     fn has_podinfo(self) -> bool {
-        let forgotten =
+        let is_omitted =
             self.release.has(Delta::TracingEnabled) && !self.release.has(Delta::PodinfoVolume);
-        self.settings.values.proxy.tracing.enabled && !forgotten
+        self.settings.values.proxy.tracing.enabled && !is_omitted
     }
 
     /// The image and pull policy of the proxy.
@@ -260,7 +262,7 @@ impl Source<'_> {
         (values.proxy.image.reference(&values.linkerd_version), policy.to_owned())
     }
 
-    /// The resources of init container and validator: the proxy's own since 24.6.4.
+    /// The resources of init container and validator: the proxy's since 24.6.4.
     fn init_resources(&self) -> &Resources {
         let values = &self.settings.values;
         if self.release.has(Delta::SharedResources) {

@@ -1,4 +1,5 @@
-//! The trust roots: the bundle of certificates that proxies trust (`linkerd-template.md` §2.2.3).
+//! The trust roots: the bundle of certificates that proxies trust
+//! (`docs/linkerd/template.md` §2.2.3).
 
 use std::fmt::Write as _;
 
@@ -24,7 +25,7 @@ impl TrustRoots {
             anchors => format!("{anchors}\n"),
         };
         let sha256 = Sha256::digest(bundle).iter().fold(String::new(), |mut hex, byte| {
-            write!(hex, "{byte:02x}").expect("a string must take text");
+            write!(hex, "{byte:02x}").expect("writing to a string must succeed");
             hex
         });
         Self { anchors, sha256, is_missing: bundle.is_empty() }

@@ -1,9 +1,9 @@
-//! The values: what an installation writes into the `ConfigMap` `linkerd-config`, typed.
+//! The values of a Linkerd installation, from the `ConfigMap` `linkerd-config`, as types.
 //!
-//! Only the keys that the renderer reads (`linkerd-template.md` §9). The webhook has no defaults of
-//! its own but for optional sections: a missing key is the zero value.
+//! Contains only the keys that the renderer reads (`docs/linkerd/template.md` §9). Optional
+//! sections have defaults; other missing keys have the zero value.
 //!
-//! Not for what pods override: see [`super::settings`].
+//! Overrides of pods are in [`super::settings`].
 
 #![expect(clippy::disallowed_types, reason = "configuration is read once per change")]
 
@@ -22,28 +22,28 @@ pub(crate) mod tree;
 
 type Result<T> = std::result::Result<T, ValuesError>;
 
-/// A value that does not fit its place.
+/// Why the values are invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ValuesError {
     /// Not YAML.
     #[error("not valid YAML: {0}")]
     Syntax(String),
-    /// A key that has to be there.
-    #[error("{0}: missing; an installation writes it")]
+    /// A required key is missing.
+    #[error("{0}: missing; use the complete values of a Linkerd installation")]
     Missing(String),
-    /// A value of another type.
+    /// A value has the wrong type.
     #[error("{key}: expected {expected}, found {found}")]
     Type {
         /// Path of the key, joined with dots.
         key: String,
-        /// What belongs there.
+        /// The expected type.
         expected: &'static str,
-        /// What stands there.
+        /// The value that was found.
         found: String,
     },
 }
 
-/// The built-in values: what an installation of the newest release writes.
+/// The built-in values: those of an installation of the newest release.
 pub const DEFAULT_VALUES: &str = include_str!("values/default.yaml");
 
 /// The values of a Linkerd installation. Field names are those of the YAML.
@@ -96,7 +96,7 @@ pub struct Proxy {
     pub is_gateway: bool,
     pub is_ingress: bool,
     pub require_identity_on_inbound_ports: String,
-    /// Only an annotation sets it, possibly to nothing.
+    /// Set by an annotation only; may be empty.
     pub pod_inbound_ports: Option<String>,
     pub opaque_ports: String,
     pub shutdown_grace_period: String,
@@ -109,7 +109,7 @@ pub struct Proxy {
     pub control_streams: ControlStreams,
     pub hostname_labels: bool,
     pub tracing: Tracing,
-    /// Ready variables for `proxy.inbound` and `proxy.outbound`: name and value.
+    /// Variables for `proxy.inbound` and `proxy.outbound`: name and value.
     pub parameters: Vec<(String, Option<String>)>,
     pub additional_env: Vec<EnvVar>,
     pub experimental_env: Vec<EnvVar>,
@@ -180,7 +180,7 @@ pub struct Workers {
 /// A `resources` section: quantities as they were written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Resources {
-    /// Whether the section is missing from the values and nothing was set since.
+    /// Whether the section is missing from the values and no override sets any of it.
     pub is_missing: bool,
     /// cpu
     pub cpu: Constraints,
@@ -258,13 +258,13 @@ pub struct Tracing {
 /// Parses the YAML text of the key `values`.
 ///
 /// # Errors
-/// When it is no YAML, or not a map.
+/// The text is not valid YAML.
 pub fn parse_tree(text: &str) -> Result<Value> {
     yaml::parse(text).map_err(ValuesError::Syntax)
 }
 
-/// The release to speak for the values: that of their version if it is known, else `fallback`, else
-/// what [`ReleaseChoice::new`] makes of the version and of the marker keys.
+/// The release to use for the values, as [`ReleaseChoice::new`] chooses it from their version,
+/// `fallback` and the marker keys.
 #[must_use]
 pub fn release_of(tree: &Value, fallback: Option<Release>) -> ReleaseChoice {
     let version = match tree.get("linkerdVersion") {
@@ -282,14 +282,14 @@ pub fn release_of(tree: &Value, fallback: Option<Release>) -> ReleaseChoice {
 // === impl Values ===
 
 impl Values {
-    /// The trust domain, by default the cluster's domain.
+    /// The trust domain; the default is the cluster's domain.
     #[must_use]
     pub fn trust_domain(&self) -> &str {
         if_set(&self.identity_trust_domain, &self.cluster_domain)
     }
 }
 
-/// `text`, or `other` where it is empty.
+/// `text`, or `other` if `text` is empty.
 #[must_use]
 pub fn if_set<'t>(text: &'t str, other: &'t str) -> &'t str {
     if text.is_empty() { other } else { text }
@@ -298,7 +298,7 @@ pub fn if_set<'t>(text: &'t str, other: &'t str) -> &'t str {
 // === impl Image ===
 
 impl Image {
-    /// `name:version`; the version falls back to `version`.
+    /// `name:version`; `version` is the default version.
     #[must_use]
     pub fn reference(&self, version: &str) -> String {
         format!("{}:{}", self.name, if_set(&self.version, version))

@@ -1,10 +1,10 @@
-//! Strings of a line: what is printed as it is and what is escaped.
+//! Writes the strings of a line, quoted and escaped where necessary.
 
 use std::io::Write as _;
 
 use crate::json;
 
-/// As logrus: in quotes unless every character is harmless.
+/// Writes a string as logrus does: in quotes unless every character is harmless.
 pub(super) fn write_text(out: &mut Vec<u8>, text: &str) {
     let is_harmless = |byte: u8| {
         byte.is_ascii_alphanumeric()
@@ -17,8 +17,8 @@ pub(super) fn write_text(out: &mut Vec<u8>, text: &str) {
     }
 }
 
-/// As JSON, with an escape for every character that is not printable: JSON allows U+009B, U+202E and
-/// U+2028, but terminals and readers of lines act on them.
+/// Writes a JSON string with an escape for every character that is not printable. JSON allows
+/// U+009B, U+202E and U+2028, but terminals and line readers interpret them.
 pub(super) fn write_json(out: &mut Vec<u8>, text: &str) {
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return json::write_string(out, text);
@@ -36,7 +36,7 @@ pub(super) fn write_json(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
 }
 
-/// Whether JSON's own escapes suffice, which it has for control characters up to U+001F.
+/// Whether JSON's own escapes suffice; they cover control characters up to U+001F.
 fn is_printable(character: char) -> bool {
     matches!(character, '\0'..='~') || character.escape_debug().len() == 1
 }

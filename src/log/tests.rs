@@ -9,7 +9,7 @@ fn the_time_of_a_line_is_not_that_of_one_before() {
     assert!(line.second > 1);
 }
 
-/// The lines of what happens in `events`, without their times.
+/// The lines that `events` logs, without their times.
 fn lines(format: Format, events: impl FnOnce()) -> String {
     let waiting = Arc::new(Waiting::default());
     let layer = LineLayer { waiting: Arc::clone(&waiting), format };
@@ -30,17 +30,17 @@ fn without_time(line: &str) -> String {
 fn lines_look_like_those_of_logrus() {
     let events = || {
         tracing::info!(name = "web-1", kind = "pod", "reviewed");
-        tracing::warn!(error = %"it said \"no\"", tries = 3, "cannot do it");
+        tracing::warn!(error = %"it was \"no\"", tries = 3, "cannot do it");
     };
     assert_eq!(
         lines(Format::Text, events),
         "time=\"T\" level=info msg=reviewed name=web-1 kind=pod\n\
-         time=\"T\" level=warning msg=\"cannot do it\" error=\"it said \\\"no\\\"\" tries=3"
+         time=\"T\" level=warning msg=\"cannot do it\" error=\"it was \\\"no\\\"\" tries=3"
     );
     assert_eq!(
         lines(Format::Json, events),
         "{\"level\":\"info\",\"msg\":\"reviewed\",\"name\":\"web-1\",\"kind\":\"pod\",\"time\":\"T\"}\n\
-         {\"level\":\"warning\",\"msg\":\"cannot do it\",\"error\":\"it said \\\"no\\\"\",\"tries\":3,\"time\":\"T\"}"
+         {\"level\":\"warning\",\"msg\":\"cannot do it\",\"error\":\"it was \\\"no\\\"\",\"tries\":3,\"time\":\"T\"}"
     );
 }
 
@@ -92,7 +92,7 @@ fn a_value_that_writes_on_when_it_is_cut_is_marked_once() {
 }
 
 #[test]
-fn whoever_reads_too_slowly_is_told_what_he_missed() {
+fn dropped_lines_are_counted_in_a_warning() {
     let waiting = Waiting::default();
     let line = [b'x'; 1 << 10];
     for _ in 0..MAX_WAITING_BYTES / line.len() + 7 {
@@ -101,9 +101,8 @@ fn whoever_reads_too_slowly_is_told_what_he_missed() {
     waiting.lock().is_closed = true;
     let mut written = Vec::new();
     waiting.write_to(&mut written, Format::Text);
-    let told = &written[MAX_WAITING_BYTES..];
-    let told = str::from_utf8(told).expect("a log is text");
-    assert!(
-        told.ends_with("level=warning msg=\"7 lines of the log were dropped: nobody read them\"\n")
-    );
+    let warning = &written[MAX_WAITING_BYTES..];
+    let warning = str::from_utf8(warning).expect("a log is text");
+    let message = "dropped 7 log lines: stderr was not read in time";
+    assert!(warning.ends_with(&format!("level=warning msg=\"{message}\"\n")), "{warning}");
 }

@@ -1,8 +1,8 @@
-//! The families of metrics, with the help that `/metrics` has for each.
+//! The families of metrics and their help texts.
 //!
 //! Not for labels: they belong to the struct that counts.
 
-/// How a family is counted.
+/// The type of a family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Counter,
@@ -12,11 +12,11 @@ pub(super) enum Kind {
 
 use Kind::{Counter, Gauge, Histogram};
 
-/// Name, kind and help of every family but for `process_*`.
+/// Name, kind and help of every family except `process_*`.
 pub(super) const FAMILIES: [(&str, Kind, &str); 29] = [
     ("injectd_accept_errors_total", Counter, "Connections that could not be accepted."),
     ("injectd_build_info", Gauge, "The version of injectd."),
-    ("injectd_cache_entries", Gauge, "Entries that a cache holds."),
+    ("injectd_cache_entries", Gauge, "Entries in a cache."),
     ("injectd_cache_hits_total", Counter, "Entries found in a cache."),
     ("injectd_cache_misses_total", Counter, "Entries not found in a cache."),
     (
@@ -24,27 +24,27 @@ pub(super) const FAMILIES: [(&str, Kind, &str); 29] = [
         Gauge,
         "When the webhook's certificate expires, in seconds since 1970.",
     ),
-    ("injectd_config_generation", Gauge, "Configurations taken so far."),
+    ("injectd_config_generation", Gauge, "Configurations applied so far."),
     (
         "injectd_config_info",
         Gauge,
-        "The Linkerd release that is spoken, the version in the values and what decided.",
+        "The Linkerd release in use, the version in the values and the source of the release.",
     ),
     ("injectd_connections", Gauge, "Open connections."),
-    ("injectd_connections_failed_total", Counter, "Connections that ended early."),
+    ("injectd_connections_failed_total", Counter, "Connections that failed."),
     ("injectd_connections_refused_total", Counter, "Connections over --max-connections."),
     ("injectd_connections_total", Counter, "Connections accepted."),
-    ("injectd_events_total", Counter, "Kubernetes events for pods, by what became of them."),
+    ("injectd_events_total", Counter, "Kubernetes events for pods, by result."),
     ("injectd_handshakes_failed_total", Counter, "TLS handshakes that failed."),
     ("injectd_panics_total", Counter, "Reviews that failed because of a bug."),
     ("injectd_release_unknown", Gauge, "1 while the Linkerd release of the values is unknown."),
-    ("injectd_reload_refused", Gauge, "1 while changed files are refused."),
-    ("injectd_reloads_total", Counter, "Changed files, by what they are and result."),
-    ("injectd_requests_refused_total", Counter, "Requests that were not answered with a review."),
+    ("injectd_reload_refused", Gauge, "1 while changed files are rejected."),
+    ("injectd_reloads_total", Counter, "Reloads of files, by kind of file and result."),
+    ("injectd_requests_refused_total", Counter, "Requests that were rejected, by reason."),
     ("injectd_review_duration_seconds", Histogram, "Time from the request's header to the answer."),
-    ("injectd_reviews_in_flight", Gauge, "Reviews being answered."),
+    ("injectd_reviews_in_flight", Gauge, "Reviews in flight."),
     ("injectd_reviews_total", Counter, "Reviews answered, by server, kind and verdict."),
-    ("injectd_skips_total", Counter, "Reasons not to inject."),
+    ("injectd_skips_total", Counter, "Reasons for which pods were not injected."),
     ("injectd_warnings_total", Counter, "Annotations that were ignored."),
     ("injectd_watch_errors_total", Counter, "Failures of a watch."),
     ("injectd_watch_failing", Gauge, "1 while a watch fails."),

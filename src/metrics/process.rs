@@ -1,9 +1,8 @@
-//! The process as the system sees it, under the names that Prometheus gives its measures; read when
-//! they are asked for.
+//! Metrics of the process under Prometheus' standard names, measured at each scrape.
 
 use std::fmt::Write as _;
 
-/// What is measured of a process; a measure that the system does not give is left out.
+/// Measurements of a process; one that the system does not provide is left out.
 #[derive(Debug, Default)]
 struct Process {
     cpu_seconds: Option<f64>,
@@ -14,7 +13,7 @@ struct Process {
     virtual_bytes: Option<f64>,
 }
 
-/// Appends the families to the text that Prometheus reads.
+/// Appends the families to the rendered metrics.
 pub(super) fn write(out: &mut String) {
     let process = Process::measured();
     let families = [
@@ -42,7 +41,7 @@ pub(super) fn write(out: &mut String) {
 
 impl Process {
     #[cfg(target_os = "linux")]
-    #[expect(clippy::cast_precision_loss, reason = "measures are less exact than a float")]
+    #[expect(clippy::cast_precision_loss, reason = "measurements are less exact than a float")]
     fn measured() -> Self {
         use procfs::{
             WithCurrentSystemInfo as _,
@@ -62,7 +61,7 @@ impl Process {
             }),
             open_fds: process.fd_count().ok().map(|count| count as f64),
             resident_bytes: stat.map(|stat| stat.rss_bytes().get() as f64),
-            start_seconds: stat.zip(boot).map(|(it, boot)| boot as f64 + seconds(it.starttime)),
+            start_seconds: stat.zip(boot).map(|(stat, boot)| boot as f64 + seconds(stat.starttime)),
             virtual_bytes: stat.map(|stat| stat.vsize as f64),
         }
     }

@@ -1,4 +1,4 @@
-//! What a door counts of the reviews that it answers, and the two counters of Linkerd's injector.
+//! Metrics of the reviews that a server answers, and the two counters of Linkerd's injector.
 
 use std::{
     collections::HashMap,
@@ -9,19 +9,19 @@ use std::{
 use foldhash::fast::RandomState;
 use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
 
-use super::{Counted, Registry};
+use super::{CacheMetrics, Counted, Registry};
 use crate::{
-    outcome::{Outcome, SkipReason, SkipReasons, Verdict},
+    outcome::{Outcome, SkipReason, SkipReasons, TemplateLookup, Verdict},
     pod::Kind,
 };
 
-/// Counted by a door that answers reviews.
+/// Metrics of a server's reviews.
 #[derive(Debug, Clone)]
 pub struct ReviewMetrics(Arc<Reviews>);
 
 #[derive(Debug)]
 struct Reviews {
-    // The arrays are indexed by what they are counted by.
+    // Each array is indexed by the enum that labels its counters.
     answered: Vec<(Kind, [Counter; Verdict::ALL.len()])>,
     skips: [Counter; SkipReason::ALL.len()],
     warnings: Counter,
@@ -29,31 +29,32 @@ struct Reviews {
     in_flight: Gauge,
     panics: Counter,
     refused: [Counter; Refused::ALL.len()],
+    templates: CacheMetrics,
     upstream: Option<Upstream>,
 }
 
-/// Why a request got no `AdmissionReview` for an answer.
+/// Why a request was rejected without an `AdmissionReview`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refused {
     /// 400: not a review.
     NotAReview,
     /// 405: not POST.
     Method,
-    /// 503: the body took too long.
+    /// 503: the body did not arrive in time.
     SlowBody,
     /// 413: the body is too large.
     TooLarge,
-    /// 503: the bodies being read are too large together.
+    /// 503: the memory budget for bodies is exhausted.
     Bodies,
     /// 503: the deadline has passed.
     Deadline,
-    /// 503: as many requests are being answered as there may be.
+    /// 503: too many concurrent requests.
     Requests,
-    /// The client left in the middle of its request.
+    /// The body of the request is incomplete, or longer than announced.
     Aborted,
-    /// The caller is not one that is let in.
+    /// The caller is not allowed.
     Caller,
-    /// 503: what the answer depends on cannot be looked up, or too many reviews wait for it.
+    /// 503: a lookup in the API server failed, or too many reviews wait for one.
     Cluster,
     /// 431: the header is too large.
     Header,
@@ -66,13 +67,12 @@ pub enum Refused {
 #[derive(Debug)]
 struct Upstream {
     registry: Arc<Registry>,
-    counters: RwLock<HashMap<Asked, UpstreamCounters, RandomState>>,
+    counters: RwLock<HashMap<UpstreamLabels, UpstreamCounters, RandomState>>,
 }
 
-/// What is asked about: the kind of the root owner, where injection was asked for, and what was
-/// answered.
+/// The kind of the root owner, the source of the inject annotation, and the response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Asked {
+struct UpstreamLabels {
     owner_kind: &'static str,
     annotation_at: &'static str,
     response: Response,
@@ -82,9 +82,9 @@ struct Asked {
 enum Response {
     /// A patch.
     Patched,
-    /// A pod was left alone.
+    /// A pod was skipped.
     Skipped(SkipReasons),
-    /// What upstream does not count.
+    /// A response that upstream does not count.
     Other,
 }
 
@@ -97,20 +97,20 @@ struct UpstreamCounters {
 // === impl ReviewMetrics ===
 
 impl ReviewMetrics {
-    /// Registers what a door counts.
+    /// Registers the review metrics of a server.
     #[must_use]
-    pub fn register(registry: &Arc<Registry>, door: &'static str) -> Self {
-        registry.register(|| Self::new(door, Some(Upstream::new(registry))))
+    pub fn register(registry: &Arc<Registry>, server: &'static str) -> Self {
+        registry.register(|| Self::new(server, Some(Upstream::new(registry))))
     }
 
-    fn new(door: &'static str, upstream: Option<Upstream>) -> Self {
+    fn new(server: &'static str, upstream: Option<Upstream>) -> Self {
         let review = |kind: Kind, verdict: Verdict| {
             let (kind, verdict) = (kind.as_str(), verdict.as_str());
-            let labels = [("door", door), ("kind", kind), ("verdict", verdict)];
+            let labels = [("server", server), ("kind", kind), ("verdict", verdict)];
             counter!("injectd_reviews_total", &labels)
         };
         let refused = |why: Refused| {
-            let labels = [("door", door), ("reason", why.as_str())];
+            let labels = [("server", server), ("reason", why.as_str())];
             counter!("injectd_requests_refused_total", &labels)
         };
         let of_kind = |&kind: &Kind| (kind, Verdict::ALL.map(|verdict| review(kind, verdict)));
@@ -119,20 +119,21 @@ impl ReviewMetrics {
             skips: SkipReason::ALL
                 .map(|reason| counter!("injectd_skips_total", "reason" => reason.as_str())),
             warnings: counter!("injectd_warnings_total"),
-            duration: histogram!("injectd_review_duration_seconds", "door" => door),
-            in_flight: gauge!("injectd_reviews_in_flight", "door" => door),
+            duration: histogram!("injectd_review_duration_seconds", "server" => server),
+            in_flight: gauge!("injectd_reviews_in_flight", "server" => server),
             panics: counter!("injectd_panics_total"),
             refused: Refused::ALL.map(refused),
+            templates: CacheMetrics::new("templates"),
             upstream,
         }))
     }
 
-    /// A review begins; it ends when the value is dropped.
+    /// Counts a review in flight until the value is dropped.
     pub fn begin(&self) -> Counted {
         Counted::new(&self.0.in_flight)
     }
 
-    /// Counts what became of a review.
+    /// Counts the outcome of a review.
     pub fn record(&self, outcome: &Outcome<'_>, duration: Duration) {
         let Reviews { answered, skips, warnings, .. } = &*self.0;
         let of_kind = answered.iter().find(|(kind, _)| *kind == outcome.kind);
@@ -144,20 +145,25 @@ impl ReviewMetrics {
             counter.increment(1);
         }
         warnings.increment(outcome.warnings.total() as u64);
+        match outcome.template {
+            Some(TemplateLookup::Hit) => self.0.templates.hits.increment(1),
+            Some(TemplateLookup::Miss) => self.0.templates.misses.increment(1),
+            None => {}
+        }
         self.0.duration.record(duration);
         if let Some(upstream) = &self.0.upstream {
             upstream.record(outcome);
         }
     }
 
-    /// Counts a request without an answer.
+    /// Counts a rejected request.
     pub fn refused(&self, why: Refused) {
         if let Some(counter) = self.0.refused.get(why as usize) {
             counter.increment(1);
         }
     }
 
-    /// Counts a bug.
+    /// Counts a panic, which is a bug.
     pub fn panicked(&self) {
         self.0.panics.increment(1);
     }
@@ -215,19 +221,19 @@ impl Upstream {
     }
 
     fn record(&self, outcome: &Outcome<'_>) {
-        let asked = Asked::of(outcome);
+        let labels = UpstreamLabels::of(outcome);
         if let Some(counters) =
-            self.counters.read().unwrap_or_else(PoisonError::into_inner).get(&asked)
+            self.counters.read().unwrap_or_else(PoisonError::into_inner).get(&labels)
         {
             return counters.increment();
         }
         let mut counters = self.counters.write().unwrap_or_else(PoisonError::into_inner);
-        let register = || self.registry.register(|| UpstreamCounters::register(asked));
-        counters.entry(asked).or_insert_with(register).increment();
+        let register = || self.registry.register(|| UpstreamCounters::register(labels));
+        counters.entry(labels).or_insert_with(register).increment();
     }
 }
 
-impl Asked {
+impl UpstreamLabels {
     fn of(outcome: &Outcome<'_>) -> Self {
         let &Outcome { owner_kind, annotation_at, verdict, reasons, .. } = outcome;
         let response = match verdict {
@@ -240,8 +246,10 @@ impl Asked {
 }
 
 impl UpstreamCounters {
-    /// `linkerd.md` §2.10: no response is counted for services that are left alone and for denials.
-    fn register(Asked { owner_kind, annotation_at, response }: Asked) -> Self {
+    /// `docs/linkerd/injection.md` §2.10: no response is counted for unchanged
+    /// services and for denials.
+    fn register(labels: UpstreamLabels) -> Self {
+        let UpstreamLabels { owner_kind, annotation_at, response } = labels;
         let labels = vec![("owner_kind", owner_kind), ("annotation_at", annotation_at)];
         let skip = match response {
             Response::Patched => Some(("false", String::new())),
@@ -269,9 +277,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_counted_is_numbered_as_in_its_list() {
+    fn discriminants_are_indexes_into_the_list_of_all() {
         assert!(Verdict::ALL.iter().enumerate().all(|(index, &verdict)| verdict as usize == index));
-        assert!(SkipReason::ALL.iter().enumerate().all(|(index, &it)| it as usize == index));
+        let mut reasons = SkipReason::ALL.iter().enumerate();
+        assert!(reasons.all(|(index, &reason)| reason as usize == index));
         assert!(Refused::ALL.iter().enumerate().all(|(index, &why)| why as usize == index));
     }
 }

@@ -1,4 +1,4 @@
-//! Texts of a caller on their way into answers and logs: cut where they are too long.
+//! Cuts long texts of a caller for answers and logs.
 
 use std::{
     borrow::Cow,
@@ -10,7 +10,7 @@ use crate::pod::Text;
 
 const MORE: char = '…';
 
-/// A text of at most `max_bytes`; a longer one is not written to its end, and ends with `…`.
+/// A text of at most `max_bytes`; a longer one is cut and ends with `…`.
 #[must_use]
 pub fn bounded(text: &impl fmt::Display, max_bytes: usize) -> String {
     let mut out = Bounded { text: String::new(), room: max_bytes };

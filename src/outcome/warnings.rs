@@ -1,17 +1,17 @@
-//! The warnings of one answer, of which only the first are kept.
+//! The warnings of one answer; only the first ones are kept.
 
 use std::fmt;
 
-/// Warnings of an answer that are kept: a person reads no more, and API servers cut what they pass
-/// on. An annotation may hold a million mistakes.
+/// Maximum number of warnings that are kept. An annotation may hold a million mistakes, and API
+/// servers cut long lists of warnings.
 pub const MAX_WARNINGS: usize = 10;
 
-/// An annotation that was ignored, or understood in part.
+/// An annotation that was ignored, or applied in part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
     /// The annotation's key.
     pub annotation: &'static str,
-    /// What was wrong with its value and what became of it.
+    /// The problem with its value, and the consequence.
     pub problem: String,
 }
 
@@ -23,7 +23,7 @@ pub struct Warnings {
 }
 
 impl Warnings {
-    /// Adds a warning, which is written only if it is kept.
+    /// Adds a warning; it is created only if it is kept.
     pub fn push(&mut self, warning: impl FnOnce() -> Warning) {
         if self.kept.len() < MAX_WARNINGS {
             self.kept.push(warning());
@@ -38,25 +38,25 @@ impl Warnings {
         &self.kept
     }
 
-    /// How many are not kept.
+    /// The number of warnings that are not kept.
     #[must_use]
     pub fn left_out(&self) -> usize {
         self.left_out
     }
 
-    /// How many there were in all.
+    /// The number of all warnings.
     #[must_use]
     pub fn total(&self) -> usize {
         self.kept.len() + self.left_out
     }
 
-    /// Whether there was none.
+    /// Whether there are no warnings.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.kept.is_empty()
     }
 
-    /// What stands for the warnings that are not kept, if any.
+    /// The line in place of the warnings that are not kept, if any.
     #[must_use]
     pub fn and_more(&self) -> Option<String> {
         match self.left_out {
@@ -66,7 +66,7 @@ impl Warnings {
         }
     }
 
-    /// The warnings as answers and logs have them, a line each.
+    /// The warnings as in answers and logs, a line each.
     pub fn lines(&self) -> impl Iterator<Item = String> {
         self.kept.iter().map(Warning::to_string).chain(self.and_more())
     }

@@ -1,4 +1,4 @@
-//! Lists and maps of views, of which some keep only what is asked of them.
+//! Lists and maps of views; some keep only the entries that injection reads.
 
 use std::ops::Deref;
 
@@ -10,24 +10,24 @@ use super::{
 };
 use crate::json::{Read, ReadError, Reader};
 
-/// Room made at once for a list that has none in place: most pods have fewer containers.
+/// Capacity of the first allocation of a list: most pods have fewer containers.
 const HEAP_ITEMS: usize = 4;
-/// Longest list: far more than any pod has, and far less than fills the memory.
+/// Maximum length of a list: far more than any pod has, and far less than exhausts the memory.
 const MAX_ITEMS: usize = 10_000;
 
-/// A list with room for `N` items in place. Large items are better off with none: a view is moved
-/// several times while it is read.
+/// A list that stores up to `N` items inline. Large items should use 0: a view is moved several
+/// times while it is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct List<T, const N: usize>(Option<SmallVec<[T; N]>>);
 
-/// The containers of a pod, and what is read of the first alone.
+/// The containers of a pod, and the fields that are read only of the first one.
 #[derive(Debug, Default)]
 pub struct Containers<'a> {
     all: List<Container<'a>, 0>,
     pub(super) first: FirstContainer<'a>,
 }
 
-/// Labels or annotations: the entries whose keys matter, and how many there are in all.
+/// Labels or annotations: the entries that injection reads, and the number of all entries.
 #[derive(Debug, Default)]
 pub struct TextMap<'a> {
     len: Option<usize>,
@@ -41,7 +41,7 @@ pub struct ServiceAccountMount<'a>(pub Option<VolumeMount<'a>>);
 // === impl List ===
 
 impl<T, const N: usize> List<T, N> {
-    /// Whether the list is there, empty or not.
+    /// Whether the list is present, empty or not.
     #[must_use]
     pub fn is_present(&self) -> bool {
         self.0.is_some()
@@ -71,7 +71,7 @@ impl<T, const N: usize> List<T, N> {
 }
 
 impl<T: Default, const N: usize> List<T, N> {
-    /// Reads the list: `read` is told the index of each item and reads it.
+    /// Reads the list: `read` gets the index of each item and reads the item.
     fn read_items<'a>(
         &mut self,
         reader: &mut Reader<'a>,
@@ -132,31 +132,32 @@ impl<'a> Read<'a> for Containers<'a> {
 // === impl TextMap ===
 
 impl<'a> TextMap<'a> {
-    /// Whether there is no entry at all, kept or not.
+    /// Whether the map has no entries, kept or not.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len.unwrap_or_default() == 0
     }
 
-    /// Whether the map is there, empty or not.
+    /// Whether the map is present, empty or not.
     #[must_use]
     pub fn is_present(&self) -> bool {
         self.len.is_some()
     }
 
-    /// The value of a key that matters; of a repeated key the last one.
+    /// The value of a kept key; the last of repeated keys wins.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&str> {
         self.iter().rev().find(|(found, _)| *found == key).map(|(_, value)| value)
     }
 
-    /// The entries whose keys matter, in the order of the document.
+    /// The kept entries, in the order of the document.
     #[must_use]
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&str, &str)> + use<'_, 'a> {
         self.entries.iter().map(|(key, value)| (&**key, &**value))
     }
 
-    /// Whether a key is kept: the domains that meshes use, and what names a service or a workload.
+    /// Whether a key is kept: those in the domains of meshes, and those that name a service or a
+    /// workload.
     #[must_use]
     pub fn matters(key: &str) -> bool {
         let Some(slash) = memchr(b'/', key.as_bytes()) else {

@@ -17,7 +17,7 @@ fn null_reads_as_absent_everywhere() {
 }
 
 #[test]
-fn of_a_repeated_key_the_last_one_counts() {
+fn the_last_of_repeated_keys_wins() {
     let pod = object(
         r#"{"metadata":{"name":"a","name":"b","annotations":{
         "linkerd.io/inject":"enabled","linkerd.io/inject":"disabled"}}}"#,
@@ -54,7 +54,7 @@ fn a_wrong_type_in_a_read_field_is_an_error() {
 }
 
 #[test]
-fn a_list_has_an_end() {
+fn the_length_of_a_list_is_limited() {
     let pod = |items: usize| {
         let ports = vec![r#"{"containerPort":1}"#; items].join(",");
         format!(r#"{{"spec":{{"containers":[{{"ports":[{ports}]}}]}}}}"#)
@@ -129,7 +129,7 @@ fn template_metadata_is_zero_as_go_sees_it() {
 }
 
 #[test]
-fn kinds_are_told_without_case() {
+fn kinds_ignore_case() {
     assert_eq!(Kind::of("POD"), Kind::Pod);
     assert_eq!(Kind::of("deployment"), Kind::Workload("deployment"));
     assert_eq!(Kind::of("CronJob").path_prefix(), "/spec/jobTemplate/spec/template");

@@ -1,4 +1,4 @@
-//! Fields of borrowed views: the macro that makes a view, and types of single fields.
+//! Fields of borrowed views: the macro that defines a view, and the types of single fields.
 //!
 //! Go's decoder reads `null` as the zero value everywhere, so every type here does.
 
@@ -19,8 +19,8 @@ macro_rules! view {
         }
 
         impl<'a> $name<'a> {
-            /// Reads the value of a member and tells `true`, if it is one that is read; `seen` has a
-            /// bit for each field.
+            /// Reads the value of a member if the view has that field, and returns whether it has.
+            /// `seen` has a bit for each field.
             pub(crate) fn member(
                 &mut self,
                 reader: &mut $crate::json::Reader<'a>,
@@ -74,7 +74,7 @@ pub enum IntegerOrName<'a> {
     Name(Text<'a>),
 }
 
-/// Whether a field holds anything but Go's zero value.
+/// Whether a field has another value than Go's zero value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Presence(pub bool);
 
@@ -82,14 +82,14 @@ pub struct Presence(pub bool);
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct HasItems(pub bool);
 
-/// A value that is there, whatever it is.
+/// A value of any type.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Anything;
 
 // === impl Text ===
 
 impl Text<'_> {
-    /// A text of its own.
+    /// An owned text.
     #[must_use]
     pub fn owned(text: &str) -> Text<'static> {
         Text(Cow::Owned(text.to_owned()))

@@ -1,10 +1,10 @@
-//! Specs that have pods inside: workloads; and services.
+//! Specs of workloads, which contain a pod template, and of services.
 
 use super::{List, Metadata, ServicePort, Spec, view};
 use crate::json::{Read, ReadError, Reader};
 
-/// The spec of an object: that of a pod, or of what has a template of pods. Templates have pods
-/// alone, so that what is read does not nest.
+/// The spec of a pod, a workload or a service. A template contains only the fields of pods, so that
+/// templates do not nest.
 #[derive(Debug, Default)]
 pub struct ObjectSpec<'a> {
     /// The fields of pods.
@@ -14,7 +14,7 @@ pub struct ObjectSpec<'a> {
 }
 
 view! {
-    /// The fields that specs of workloads and services have beside those of pods.
+    /// The fields of workloads and services that pods do not have.
     pub struct OtherSpec {
         /// Service: its ports.
         ports: List<ServicePort<'a>, 0> = "ports",
@@ -28,9 +28,9 @@ view! {
 view! {
     /// A pod template.
     pub struct Template {
-        /// Metadata of the pods to come.
+        /// Metadata of the pods.
         metadata: Metadata<'a> = "metadata",
-        /// Their spec.
+        /// Spec of the pods.
         spec: Spec<'a> = "spec",
     }
 }
@@ -38,7 +38,7 @@ view! {
 view! {
     /// The job template of a `CronJob`.
     pub struct JobTemplate {
-        /// The spec of the jobs to come.
+        /// The spec of the jobs.
         spec: JobSpec<'a> = "spec",
     }
 }

@@ -17,7 +17,7 @@ fn the_objects_own_kind_wins_over_the_requests() {
 }
 
 #[test]
-fn what_is_not_a_review_is_told_from_an_object_that_cannot_be_understood() {
+fn a_body_that_is_not_a_review_is_an_error_and_an_unreadable_object_is_not() {
     for body in ["", "{", "{}x", "\u{feff}{}", "nul", r#"{"request":{"object":{"kind":"Pod" 1}}}"#]
     {
         assert!(matches!(decode(body.as_bytes()), Err(DecodeError::NotJson(_))), "{body}");

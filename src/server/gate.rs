@@ -1,4 +1,4 @@
-//! What the server's limits and a shutdown do to the requests of a connection.
+//! Applies the server's limits, and a shutdown, to the requests of a connection.
 
 use std::{
     convert::Infallible,
@@ -32,23 +32,23 @@ use super::{
     share::{NoRoom, Share, Taken},
 };
 
-/// What is read and thrown away of a body that is not wanted.
+/// Maximum number of bytes to read and discard of the body of a rejected request.
 const MAX_DISCARDED_BYTES: usize = 20 << 20;
-/// How long that may take.
+/// Timeout for reading them.
 const DISCARD_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// An answer of a server.
+/// A response with its whole body.
 pub type Answered = Response<Full<Bytes>>;
 
-/// A service that a server is opened for: it answers every request.
+/// The service behind a server: it answers every request.
 pub trait Answers: Clone + Send + Sync + 'static {
-    /// Body of its answers.
+    /// Body of the responses.
     type Body: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static;
-    /// An answer to come.
+    /// Future of a response.
     type Answer: Future<Output = Response<Self::Body>> + Send + 'static;
 
-    /// Answers a request. It counts as one of the server's requests until `slot` is dropped: hold it
-    /// as long as anything of the request or its answer takes memory.
+    /// Answers a request. The request counts towards the server's limit until `slot` is dropped:
+    /// hold `slot` while the request or its response takes memory.
     fn answer(&self, request: Request<Incoming>, slot: Taken) -> Self::Answer;
 
     /// The same service, for the requests of one caller.
@@ -57,51 +57,51 @@ pub trait Answers: Clone + Send + Sync + 'static {
         self
     }
 
-    /// The answer to a request that is not looked at. It holds nothing: over HTTP/2 it has no body,
-    /// which a client could leave untaken.
+    /// The response to a request that is rejected unread. Over HTTP/2 it has no body: a client that
+    /// does not read a body would keep its memory in use.
     fn refuse(&self, why: TooMuch, request: &Request<Incoming>) -> Response<Self::Body>;
 }
 
-/// Why a request is not looked at.
+/// Why a request is rejected unread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TooMuch {
-    /// The server has as many connections as it may have.
+    /// The server is at its limit of connections.
     Connections,
-    /// The server has as many requests as it may have, and the connection its share of them.
+    /// The server is at its limit of requests, and the connection has its share of them.
     Requests,
     /// The header is larger than [`MAX_HEADER_BYTES`].
     Header,
 }
 
-/// Who opened a connection.
+/// The client of a connection, and its shares of the server's limits.
 #[derive(Debug, Clone, Default)]
 pub struct Caller {
-    /// The client's certificate, which the server's CA has signed.
+    /// The client's certificate, which the server's client CA signed.
     pub certificate: Option<CertificateDer<'static>>,
-    /// Room for the bodies of its requests and answers.
+    /// Memory for the bodies of its requests and responses.
     pub room: Room,
     /// Its share of the server's requests.
     pub requests: Share,
 }
 
-/// The service of one connection: the server's own, or a refusal where there is too much.
+/// The service of one connection: passes requests on, or rejects those over a limit.
 #[derive(Debug, Clone)]
 pub struct Gate<S> {
     service: S,
-    /// `None` for a connection beyond the limit.
+    /// `None` for a connection over the limit.
     requests: Option<Share>,
     is_draining: Arc<AtomicBool>,
 }
 
 impl<S> Gate<S> {
-    /// The gate of a connection and its share of the requests.
+    /// The gate of a connection, with its share of the requests.
     pub fn new(service: S, requests: Option<Share>, is_draining: Arc<AtomicBool>) -> Self {
         Self { service, requests, is_draining }
     }
 
     fn admit(&self, request: &Request<Incoming>) -> Result<Taken, TooMuch> {
         let requests = self.requests.as_ref().ok_or(TooMuch::Connections)?;
-        // Over HTTP/1 hyper has refused it already.
+        // Over HTTP/1 hyper has rejected it already.
         if request.version() == Version::HTTP_2 && header_bytes(request) > MAX_HEADER_BYTES.into() {
             return Err(TooMuch::Header);
         }
@@ -125,9 +125,9 @@ impl<S: Answers> Service<Request<Incoming>> for Gate<S> {
         match self.admit(&request) {
             Ok(slot) => Either::Right(self.service.answer(request, slot).map(finish)),
             Err(why) => {
-                let refusal = self.service.refuse(why, &request);
+                let rejection = self.service.refuse(why, &request);
                 discard(request.version(), request.into_body());
-                Either::Left(ready(finish(refusal)))
+                Either::Left(ready(finish(rejection)))
             }
         }
     }
@@ -137,7 +137,7 @@ impl<S: Answers> Service<Request<Incoming>> for Gate<S> {
 fn header_bytes(request: &Request<Incoming>) -> usize {
     let fields = request.headers().iter();
     let fields = fields.map(|(name, value)| name.as_str().len() + value.len() + 32);
-    let uri = request.uri().path_and_query().map_or(0, |it| it.as_str().len());
+    let uri = request.uri().path_and_query().map_or(0, |path| path.as_str().len());
     fields.sum::<usize>() + uri
 }
 
@@ -147,8 +147,8 @@ fn closing<B>(mut response: Response<B>) -> Response<B> {
     response
 }
 
-/// Reads on for a while, beside the answer: over HTTP/1 a client that is still sending would not see
-/// it. Over HTTP/2 it does, and what is not read takes no memory.
+/// Reads and discards the rest of a body in the background: an HTTP/1 client that is still sending
+/// would not read the response. An HTTP/2 client reads it, and an unread body takes no memory.
 pub fn discard(version: Version, mut body: Incoming) {
     if version >= Version::HTTP_2 || body.is_end_stream() {
         return;
@@ -164,12 +164,12 @@ pub fn discard(version: Version, mut body: Incoming) {
     };
     tokio::spawn(async move {
         if timeout(DISCARD_TIMEOUT, rest).await.is_err() {
-            debug!("gave up on the body of a request that was refused");
+            debug!("timed out while discarding the body of a rejected request");
         }
     });
 }
 
-/// 503, to be asked again: the API server does so inside its own timeout.
+/// 503 with `retry-after`: the API server retries within its own timeout.
 #[must_use]
 pub fn overloaded(why: &str) -> Answered {
     let mut response = plain(StatusCode::SERVICE_UNAVAILABLE, why.to_owned());
@@ -177,7 +177,7 @@ pub fn overloaded(why: &str) -> Answered {
     response
 }
 
-/// An answer of text.
+/// A plain-text response.
 #[must_use]
 pub fn plain(status: StatusCode, text: impl Into<Bytes>) -> Answered {
     let mut response = Response::new(Full::new(text.into()));

@@ -1,65 +1,68 @@
-//! How much the webhook door takes at a time. Each limit has a flag, a default with its reason, and
-//! a metric that tells when it was reached.
+//! The limits of the servers. Each limit has a flag, a default with its reason, and a metric that
+//! counts how often it is reached.
 
 use std::time::Duration;
 
 use clap::value_parser;
 
-use crate::go::duration;
+use crate::go::{duration, quantity};
 
-/// More connections than a process can have.
-const MOST: i64 = 1_000_000;
+/// Maximum value of a limit: more connections than a process can have.
+const MAX_LIMIT: i64 = 1_000_000;
 
-/// The limits of a door.
+/// The limits of a server.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Limits")]
 pub struct Limits {
-    /// Connections that are served; a quarter as many more are answered 503, the rest is closed. A Go client
-    /// keeps 25 to a host: enough for hundreds of API servers, within 250 MiB
-    #[arg(long, value_name = "N", default_value = "2000", value_parser = value_parser!(u32).range(1..=MOST), env = "INJECTD_MAX_CONNECTIONS")]
+    /// Maximum concurrent connections. Up to 25 % more are answered with 503; connections beyond
+    /// that are closed. A Go client keeps 25 per host: the default is enough for hundreds of API
+    /// servers and takes at most 250 MiB
+    #[arg(long, value_name = "N", default_value = "2000", value_parser = value_parser!(u32).range(1..=MAX_LIMIT), env = "INJECTD_MAX_CONNECTIONS")]
     pub max_connections: u32,
-    /// Longest TLS handshake: Go's clients give up after ten seconds
+    /// Timeout of a TLS handshake. Go clients give up after 10 s
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parse_duration, env = "INJECTD_HANDSHAKE_TIMEOUT")]
     pub handshake_timeout: Duration,
-    /// Longest wait for a request's header, which includes idling: Go keeps connections for 90 s
+    /// Timeout for the header of a request, including idle time. Go clients keep idle connections
+    /// for 90 s
     #[arg(long, value_name = "DURATION", default_value = "2m", value_parser = parse_duration, env = "INJECTD_HEADER_TIMEOUT")]
     pub header_timeout: Duration,
-    /// Longest wait for a request's body: the API server gives a whole review 10 s unless told
-    /// otherwise
+    /// Timeout for the body of a request. The API server gives a whole review 10 s by default
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parse_duration, env = "INJECTD_BODY_TIMEOUT")]
     pub body_timeout: Duration,
-    /// Longest wait for a client to take more of an answer
+    /// Timeout for a client that does not read its response
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parse_duration, env = "INJECTD_WRITE_TIMEOUT")]
     pub write_timeout: Duration,
-    /// Requests that are read or answered at the same time. Beyond it a connection still has its share,
-    /// this number divided by the connections that have requests; more are answered 503
-    #[arg(long, value_name = "N", default_value = "4000", value_parser = value_parser!(u32).range(1..=MOST), env = "INJECTD_MAX_REQUESTS")]
+    /// Maximum concurrent requests. Over the limit, a connection may still have its share: the
+    /// limit divided by the number of connections with requests. Further requests are answered with
+    /// 503
+    #[arg(long, value_name = "N", default_value = "4000", value_parser = value_parser!(u32).range(1..=MAX_LIMIT), env = "INJECTD_MAX_REQUESTS")]
     pub max_requests: u32,
-    /// Bytes of bodies and answers, each above its first 2 KiB, that are held at the same time. Beyond
-    /// it a connection still has its share, a fourth of an even division; more are answered 503
-    #[arg(long, value_name = "BYTES", default_value = "67108864", value_parser = value_parser!(u32).range(1..), env = "INJECTD_MAX_BODY_MEMORY")]
+    /// Maximum memory of bodies and responses, such as 64Mi, without the first 2 KiB of each. Over
+    /// the limit, a connection may still have its share: a quarter of an even division among the
+    /// connections that hold any. Further requests are answered with 503
+    #[arg(long, value_name = "BYTES", default_value = "64Mi", value_parser = parse_bytes, env = "INJECTD_MAX_BODY_MEMORY")]
     pub max_body_memory: u32,
-    /// HTTP/2 streams of a connection: the least that RFC 9113 recommends
+    /// Maximum concurrent HTTP/2 streams per connection. RFC 9113 recommends at least 100
     #[arg(long, value_name = "N", default_value = "100", value_parser = value_parser!(u32).range(1..), env = "INJECTD_HTTP2_MAX_STREAMS")]
     pub http2_max_streams: u32,
-    /// HTTP/2 streams of a connection that may be reset before they are looked at; more close it.
-    /// A client that gives up may reset all it has
+    /// Maximum HTTP/2 streams per connection that a client may reset before the server reads them;
+    /// more close the connection. A client that gives up may reset all of its streams
     #[arg(long, value_name = "N", default_value = "100", env = "INJECTD_HTTP2_MAX_RESETS")]
     pub http2_max_resets: u32,
-    /// How long requests are still taken after SIGTERM, answered with connection: close. Endpoints
-    /// take a moment to learn that this one is not ready
+    /// Time after SIGTERM in which new requests are still answered, with connection: close.
+    /// Kubernetes takes a moment to remove the pod from its endpoints
     #[arg(long, value_name = "DURATION", default_value = "3s", value_parser = parse_duration, env = "INJECTD_DRAIN_DELAY")]
     pub drain_delay: Duration,
-    /// How long requests under way are waited for after that: with the delay less than the 30 s that
-    /// Kubernetes gives a pod
+    /// Timeout for requests in flight after the drain delay. Delay and timeout together should be
+    /// less than the pod's termination grace period, 30 s by default
     #[arg(long, value_name = "DURATION", default_value = "20s", value_parser = parse_duration, env = "INJECTD_DRAIN_TIMEOUT")]
     pub drain_timeout: Duration,
 }
 
-/// Reads a duration as Go writes it, for a flag.
+/// Parses the value of a flag as a Go duration.
 ///
 /// # Errors
-/// What was expected.
+/// The expected format.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let usage = || "expected a duration above zero, such as 10s, 1m30s or 500ms".to_owned();
     let nanoseconds = duration::parse(text).ok_or_else(usage)?;
@@ -67,6 +70,18 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
         Ok(nanoseconds @ 1..) => Ok(Duration::from_nanos(nanoseconds)),
         _ => Err(usage()),
     }
+}
+
+/// Parses the value of a flag as a number of bytes: a Kubernetes quantity such as `64Mi`; also
+/// accepts `64MiB`.
+///
+/// # Errors
+/// The expected format.
+fn parse_bytes(text: &str) -> Result<u32, String> {
+    let quantity = text.strip_suffix('B').filter(|text| text.ends_with('i')).unwrap_or(text);
+    let bytes = quantity::parse(quantity).and_then(|quantity| quantity.whole_units());
+    let bytes = bytes.and_then(|bytes| u32::try_from(bytes).ok()).filter(|&bytes| bytes > 0);
+    bytes.ok_or_else(|| "expected a number of bytes below 4Gi, such as 67108864 or 64Mi".to_owned())
 }
 
 impl Default for Limits {
@@ -78,5 +93,28 @@ impl Default for Limits {
         }
         let defaults: [&str; 1] = ["injectd"];
         <Defaults as clap::Parser>::parse_from(defaults).limits
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_kubernetes_quantities() {
+        for (text, bytes) in [
+            ("67108864", Some(64 << 20)),
+            ("64Mi", Some(64 << 20)),
+            ("64MiB", Some(64 << 20)),
+            ("100M", Some(100_000_000)),
+            ("4Gi", None),
+            ("0", None),
+            ("-1", None),
+            ("64MB", None),
+            ("many", None),
+        ] {
+            assert_eq!(parse_bytes(text).ok(), bytes, "{text}");
+        }
+        assert_eq!(Limits::default().max_body_memory, 64 << 20);
     }
 }

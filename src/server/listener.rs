@@ -1,4 +1,4 @@
-//! Where connections come from: addresses as Go writes them, and sockets of the file system.
+//! Listeners: TCP addresses as Go writes them, and Unix domain sockets.
 
 use std::{
     fmt, fs,
@@ -17,24 +17,24 @@ use tokio::{
 };
 use tracing::warn;
 
-/// Pause after a failed accept, when file descriptors run out for example.
+/// Pause after a failed accept, for example when file descriptors run out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// How the address of a socket of the file system begins.
+/// Prefix of the address of a Unix domain socket.
 pub const UNIX_SCHEME: &str = "unix:";
 
-/// A listener that nobody is served on yet. What it leaves in the file system goes with it.
+/// A listener that does not serve yet. Dropping it removes the file of its Unix domain socket.
 #[derive(Debug)]
 pub struct Bound {
     listener: Listener,
     addr: Addr,
 }
 
-/// An address that was bound, its port never 0.
+/// A bound address; its port is never 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Addr {
-    /// Of a network.
+    /// A TCP address.
     Tcp(SocketAddr),
-    /// A path of the file system.
+    /// The path of a Unix domain socket.
     Unix(PathBuf),
 }
 
@@ -44,20 +44,20 @@ enum Listener {
     Unix(UnixListener),
 }
 
-/// A connection.
+/// An accepted connection.
 #[derive(Debug)]
 pub enum Socket {
-    /// Over a network.
+    /// Over TCP, with the address of the peer.
     Tcp(TcpStream, SocketAddr),
-    /// From a process of the same machine that may open the socket's file.
+    /// From a process on this machine that may open the socket's file.
     Unix(UnixStream),
 }
 
 impl Bound {
-    /// Binds an address as Go writes it: `:8443` is dual stack, or IPv4 where that is all there is.
+    /// Binds an address as Go writes it: `:8443` is dual stack, or IPv4 on a machine without IPv6.
     ///
     /// # Errors
-    /// When the address is none, or taken.
+    /// When the address is not valid, or is in use.
     pub async fn bind(addr: &str) -> io::Result<Self> {
         let listener = match addr.strip_prefix(':') {
             Some(port) => match TcpListener::bind(first_addr(&format!("[::]:{port}")).await?).await
@@ -72,13 +72,12 @@ impl Bound {
         Ok(Self { listener: Listener::Tcp(listener), addr })
     }
 
-    /// Binds a socket of the file system, for this user alone; one that nobody listens on any more
-    /// is removed before.
+    /// Binds a Unix domain socket that only this user can open; removes a stale socket file first.
     ///
     /// # Errors
-    /// When somebody listens on it, or it cannot be made.
+    /// When another process listens on the socket, or it cannot be created.
     pub fn bind_unix(path: &Path) -> io::Result<Self> {
-        let is_socket = fs::symlink_metadata(path).is_ok_and(|it| it.file_type().is_socket());
+        let is_socket = fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket());
         if is_socket {
             match StdUnixStream::connect(path) {
                 Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
@@ -87,20 +86,20 @@ impl Bound {
                 _ => return Err(ErrorKind::AddrInUse.into()),
             }
         }
-        // Nobody else may connect, not even for a moment.
+        // Other users must not be able to connect, not even for a moment.
         let before = umask(Mode::RWXG | Mode::RWXO | Mode::XUSR);
         let listener = UnixListener::bind(path);
         umask(before);
         Ok(Self { listener: Listener::Unix(listener?), addr: Addr::Unix(path.to_owned()) })
     }
 
-    /// The address that was bound.
+    /// The bound address.
     #[must_use]
     pub fn addr(&self) -> &Addr {
         &self.addr
     }
 
-    /// The next connection; what fails is told, counted and tried again.
+    /// Accepts the next connection. A failure is logged, counted in `failures` and retried.
     pub async fn accept(&self, failures: &Counter) -> Socket {
         loop {
             let accepted = match &self.listener {
@@ -134,7 +133,7 @@ impl Drop for Bound {
 }
 
 impl Addr {
-    /// Whether only this machine can reach it.
+    /// Whether only this machine can reach the address.
     #[must_use]
     pub fn is_local(&self) -> bool {
         match self {
@@ -157,5 +156,5 @@ async fn first_addr(addr: &str) -> io::Result<SocketAddr> {
     lookup_host(addr)
         .await?
         .next()
-        .ok_or_else(|| io::Error::new(ErrorKind::AddrNotAvailable, "the name has no address"))
+        .ok_or_else(|| io::Error::new(ErrorKind::AddrNotAvailable, "the host name has no address"))
 }

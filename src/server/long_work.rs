@@ -1,4 +1,4 @@
-//! Long work: what takes a thread for so long that others would wait for it.
+//! Separate threads for work that would block the worker threads for too long.
 
 use std::{
     sync::Arc,
@@ -12,29 +12,30 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-/// Above this a review is answered on a thread of its own: the instructions for a byte (`just cost`)
-/// keep smaller ones to a few milliseconds, and the largest recorded pods have half of it.
+/// Size above which a review is answered on a separate thread. By their instructions per byte
+/// (`just cost`), smaller reviews take a few milliseconds. The largest recorded pods have half this
+/// size.
 pub const LONG_REVIEW_BYTES: usize = 128 << 10;
-/// Threads that do long work at a time: the machine has to have some left for the others.
+/// Maximum number of threads for long work, so that cores are left for other requests.
 const MAX_AT_A_TIME: usize = 4;
 
-/// Threads beside those that accept connections and read requests.
+/// Threads apart from those that accept connections and read requests.
 #[derive(Debug)]
 pub struct LongWork(Arc<Semaphore>);
 
-/// No thread was free in time.
+/// No thread became free before the deadline.
 #[derive(Debug)]
 pub struct Late;
 
 impl LongWork {
-    /// Does the work on threads of its own, which must be free by `deadline`. Work that waits takes
-    /// none: others go on.
+    /// Runs `work` on separate threads; one must become free by `deadline`. Waiting work holds no
+    /// thread.
     ///
     /// # Errors
-    /// When no thread is free in time.
+    /// When no thread becomes free in time.
     ///
     /// # Panics
-    /// When the work does.
+    /// When `work` panics.
     pub async fn run<T: Send + 'static>(
         &self,
         deadline: Instant,
@@ -47,7 +48,7 @@ impl LongWork {
             let Ok(Ok(permit)) = permit else { return Err(Late) };
             let (runtime, waker) = (Handle::current(), Waker::from(Arc::clone(&woken)));
             let polled = spawn_blocking(move || {
-                // It goes on if the caller leaves, and so must the permit.
+                // The work continues if the caller drops this future, so it must own the permit.
                 let _permit = permit;
                 let _entered = runtime.enter();
                 let polled = work.as_mut().poll(&mut Context::from_waker(&waker));
@@ -57,7 +58,7 @@ impl LongWork {
                 Ok((Poll::Ready(done), _)) => return Ok(done),
                 Ok((Poll::Pending, work)) => work,
                 Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-                // The process ends.
+                // The runtime shuts down.
                 Err(_) => return Err(Late),
             };
             woken.0.notified().await;
@@ -65,7 +66,7 @@ impl LongWork {
     }
 }
 
-/// Notified when work that waited can go on.
+/// Notified when waiting work can continue.
 #[derive(Default)]
 struct Woken(Notify);
 
@@ -92,30 +93,30 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_thread_that_asked_goes_on_meanwhile() {
+    async fn the_calling_thread_is_not_blocked() {
         let long_work = LongWork::default();
-        let (tell, told) = mpsc::channel();
-        // It would wait for ever on the only thread of this test.
-        let work = long_work.run(deadline(), async move { told.recv() });
-        let (done, _) = tokio::join!(work, async { tell.send(7) });
+        let (sender, receiver) = mpsc::channel();
+        // On the only thread of this test, it would block for ever.
+        let work = long_work.run(deadline(), async move { receiver.recv() });
+        let (done, _) = tokio::join!(work, async { sender.send(7) });
         assert_eq!(done.expect("a thread must be free"), Ok(7));
     }
 
     #[tokio::test]
     async fn work_that_waits_keeps_no_thread_from_others() {
         let long_work = LongWork::default();
-        let (tell, _) = tokio::sync::broadcast::channel(1);
+        let (sender, _) = tokio::sync::broadcast::channel(1);
         let waiting = (0..2 * MAX_AT_A_TIME).map(|_| {
-            let mut told = tell.subscribe();
-            long_work.run(deadline(), async move { told.recv().await })
+            let mut receiver = sender.subscribe();
+            long_work.run(deadline(), async move { receiver.recv().await })
         });
         let waiting = futures_util::future::join_all(waiting);
         let other = async {
             let done = long_work.run(deadline(), async { 7 }).await;
-            tell.send(done.expect("a thread must be free")).expect("others must wait");
+            sender.send(done.expect("a thread must be free")).expect("others must wait");
         };
         let (done, ()) = tokio::join!(waiting, other);
-        assert!(done.into_iter().all(|it| matches!(it, Ok(Ok(7)))));
+        assert!(done.into_iter().all(|result| matches!(result, Ok(Ok(7)))));
     }
 
     #[tokio::test]

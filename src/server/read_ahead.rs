@@ -1,7 +1,7 @@
-//! Reading ahead: one read of the system for what is read in many small ones.
+//! Reading ahead: one system call in place of many small reads.
 //!
-//! The buffer belongs to the thread and not to the connection: a connection has it only while what
-//! was read is not taken yet, so one that waits for bytes holds none.
+//! The buffer belongs to the thread. A connection holds it only until its bytes are consumed, so a
+//! connection that waits for bytes holds no buffer.
 
 use std::{
     cell::Cell,
@@ -14,23 +14,23 @@ use std::{
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_util::io::poll_read_buf;
 
-/// Room for encrypted bytes: rustls alone reads 4 KB at a time.
+/// Size of the buffer for encrypted bytes; rustls itself reads 4 KB at a time.
 const READ_BUFFER_BYTES: usize = 32 << 10;
-/// Reads after which other connections have their turn: a flood of small frames would keep a thread
-/// for a hundred thousand of them.
+/// Reads after which the task yields: a flood of small frames would otherwise keep the thread for a
+/// hundred thousand frames.
 const MAX_READS_AT_A_TIME: u8 = 4;
 
 thread_local! {
     static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-/// A stream that is read ahead of whoever reads it; writes go straight through.
+/// A stream with read-ahead; writes are not buffered.
 #[derive(Debug)]
 pub(super) struct ReadAhead<S> {
     stream: S,
     ahead: Vec<u8>,
     taken: usize,
-    /// Since the stream had nothing more, or others had their turn.
+    /// Reads since the stream was last empty or the task last yielded.
     reads: u8,
 }
 
@@ -41,7 +41,7 @@ impl<S> ReadAhead<S> {
 }
 
 impl<S: AsyncRead + Unpin> ReadAhead<S> {
-    /// Reads if nothing is left of what was read before.
+    /// Reads from the stream if the buffer is empty.
     fn poll_fill(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         if !self.ahead.is_empty() {
             return Poll::Ready(Ok(()));
@@ -58,7 +58,7 @@ impl<S: AsyncRead + Unpin> ReadAhead<S> {
         read.map_ok(drop)
     }
 
-    /// Gives the buffer back if all of it is taken.
+    /// Returns the buffer to the thread once all of it is consumed.
     fn give_back(&mut self) {
         if self.taken == self.ahead.len() {
             self.taken = 0;
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_stream_that_never_runs_dry_lets_others_have_their_turn() {
+    async fn a_stream_that_never_runs_dry_yields_to_others() {
         let mut stream = ReadAhead::new(tokio::io::repeat(7));
         let mut piece = vec![0; READ_BUFFER_BYTES];
         for _ in 0..2 {
@@ -178,7 +178,7 @@ mod tests {
 
         let waiting = futures_util::poll!(std::pin::pin!(streams[0].read(&mut found)));
         assert!(waiting.is_pending());
-        assert!(streams.iter().all(|it| it.ahead.capacity() == 0), "a stream that waits holds it");
+        assert!(streams.iter().all(|stream| stream.ahead.capacity() == 0), "a buffer is held");
         assert_eq!(SPARE.take().capacity(), READ_BUFFER_BYTES);
     }
 }

@@ -1,34 +1,34 @@
-//! Room for bodies: those of all callers together take only so much memory.
+//! The memory budget for bodies, which all callers share.
 
 use super::share::{NoRoom, Pool, Share, Taken};
 
-/// Room that every body has beside the pool: what a request takes anyway.
+/// Bytes of each body that the pool does not count: a request takes as much without a body.
 const FIRST_BODY_BYTES: usize = 2 << 10;
-/// A connection's part of an even division once all room is taken: bodies are large, and a pool that
-/// two thousand connections overdraw must still fit a container's memory.
+/// Divisor of a connection's even share once the pool is exhausted. Bodies are large, and a pool
+/// that two thousand connections overdraw must still fit into a container's memory.
 const SPLIT: usize = 4;
 
-/// Room of one connection, in bytes: for what its bodies are larger than the room each body has.
+/// The budget of one connection, in bytes. The first 2 KiB of each body are not counted.
 #[derive(Debug, Clone, Default)]
 pub struct Room(Share);
 
 impl Room {
-    /// Memory for the bodies of all connections.
+    /// A pool of `bytes` bytes for the bodies of all connections.
     #[must_use]
     pub fn pool(bytes: u32) -> Pool {
         Pool::new(bytes as usize, SPLIT)
     }
 
-    /// The room of a new connection.
+    /// The budget of a new connection.
     #[must_use]
     pub fn of_connection(pool: &Pool) -> Self {
         Self(pool.share())
     }
 
-    /// Sees to it that `taken` is what a body of `bytes` needs.
+    /// Resizes `taken` to the need of a body of `bytes` bytes.
     ///
     /// # Errors
-    /// When other connections have taken the room; what was taken before stays so.
+    /// When the pool is exhausted and the connection has its share; `taken` then stays as it was.
     pub fn take(&self, taken: &mut Taken, bytes: usize) -> Result<(), NoRoom> {
         self.0.resize(taken, bytes.saturating_sub(FIRST_BODY_BYTES))
     }
@@ -39,19 +39,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_all_take_together_is_bounded_but_for_the_first_bytes_of_each() {
+    fn the_sum_of_all_bodies_is_bounded_except_for_the_first_bytes_of_each() {
         let pool = Room::pool(100);
         let [one, other] = [(); 2].map(|()| Room::of_connection(&pool));
         let [mut first, mut second] = [Taken::default(), Taken::default()];
-        one.take(&mut first, FIRST_BODY_BYTES).expect("every body has that");
+        one.take(&mut first, FIRST_BODY_BYTES).expect("not counted");
         assert_eq!(pool.taken(), 0);
         one.take(&mut first, FIRST_BODY_BYTES + 70).expect("there must be room");
         other.take(&mut second, FIRST_BODY_BYTES + 31).expect_err("thirty are left");
         other.take(&mut second, FIRST_BODY_BYTES + 30).expect("thirty are left");
-        one.take(&mut first, 0).expect("gives back");
-        other.take(&mut second, FIRST_BODY_BYTES + 100).expect("all is there");
-        one.take(&mut first, usize::MAX).expect_err("nothing is left");
+        one.take(&mut first, 0).expect("must shrink");
+        other.take(&mut second, FIRST_BODY_BYTES + 100).expect("the pool must be full");
+        one.take(&mut first, usize::MAX).expect_err("the pool is exhausted");
         drop(second);
-        one.take(&mut first, FIRST_BODY_BYTES + 100).expect("all is there again");
+        one.take(&mut first, FIRST_BODY_BYTES + 100).expect("the pool must be full again");
     }
 }

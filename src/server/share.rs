@@ -1,10 +1,9 @@
-//! Fair shares of what the server has only so much of: a connection that takes much keeps no other
-//! out.
+//! Fair shares of a limited resource: a connection that takes much cannot starve the others.
 //!
-//! The first to come takes what there is. Once everything is taken, a connection may still take up
-//! to its share: the pool's capacity divided among the connections that hold any of it. One
-//! connection, or a hundred, can therefore not starve the next. The price is that a pool may be
-//! overdrawn: with `n` connections that each take all they may, by less than
+//! Connections take from the pool until it is exhausted. After that, a connection may still take up
+//! to its share: the pool's capacity divided by the number of connections that hold any of it. Not
+//! even a hundred connections can therefore starve the next one. The price is that a pool may be
+//! overdrawn: with `n` connections that each take their maximum, by less than
 //! `capacity / split × ln(n)`.
 
 use std::sync::{
@@ -12,7 +11,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering::Relaxed},
 };
 
-/// Something that connections share: requests, or bytes of memory.
+/// A resource that connections share: requests, or bytes of memory.
 #[derive(Debug, Clone)]
 pub struct Pool(Arc<State>);
 
@@ -21,11 +20,11 @@ struct State {
     capacity: usize,
     split: usize,
     taken: AtomicUsize,
-    /// Connections that hold anything.
+    /// Number of connections that hold any of it.
     holders: AtomicUsize,
 }
 
-/// What one connection holds of a pool.
+/// The part of a pool that one connection holds.
 #[derive(Debug, Clone)]
 pub struct Share(Arc<Holder>);
 
@@ -35,22 +34,22 @@ struct Holder {
     held: AtomicUsize,
 }
 
-/// An amount that is taken until this is dropped.
+/// An amount taken from a pool; dropping it returns the amount.
 #[derive(Debug, Default)]
-#[must_use = "it is given back when it is dropped"]
+#[must_use = "dropping it returns the amount to the pool"]
 pub struct Taken {
     amount: usize,
-    /// `None` as long as nothing is taken.
+    /// `None` while the amount is 0.
     from: Option<Share>,
 }
 
-/// Others have taken it, and the connection has its share.
+/// The pool is exhausted, and the connection has its share.
 #[derive(Debug)]
 pub struct NoRoom;
 
 impl Pool {
-    /// A pool of `capacity`. Once all of it is taken, a connection may take a `split`-th of what an
-    /// even division gives it.
+    /// A pool of `capacity`. Once it is exhausted, a connection may hold 1/`split` of an even
+    /// division.
     #[must_use]
     pub fn new(capacity: usize, split: usize) -> Self {
         let (taken, holders) = Default::default();
@@ -63,7 +62,7 @@ impl Pool {
         Share(Arc::new(Holder { pool: self.clone(), held: AtomicUsize::new(0) }))
     }
 
-    /// How much is taken.
+    /// The amount that all connections hold.
     #[must_use]
     pub fn taken(&self) -> usize {
         self.0.taken.load(Relaxed)
@@ -74,17 +73,17 @@ impl Share {
     /// Takes an amount.
     ///
     /// # Errors
-    /// When everything is taken, and the connection would hold more than its share.
+    /// When the pool is exhausted, and the connection would exceed its share.
     pub fn take(&self, amount: usize) -> Result<Taken, NoRoom> {
         let mut taken = Taken::default();
         self.resize(&mut taken, amount)?;
         Ok(taken)
     }
 
-    /// Takes more, or gives back, so that `taken` is `amount`.
+    /// Takes or returns the difference, so that `taken` is `amount`.
     ///
     /// # Errors
-    /// As [`Share::take`]; what was taken before stays so.
+    /// As [`Share::take`]; `taken` then stays as it was.
     pub fn resize(&self, taken: &mut Taken, amount: usize) -> Result<(), NoRoom> {
         if amount > taken.amount {
             self.add(amount - taken.amount)?;
@@ -124,7 +123,7 @@ impl Share {
 }
 
 impl Default for Share {
-    /// A share of a pool that is never empty.
+    /// A share of an unlimited pool.
     fn default() -> Self {
         Pool::new(usize::MAX, 1).share()
     }
@@ -159,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hundred_connections_that_take_all_they_may_leave_room_for_the_next() {
+    fn a_hundred_connections_at_their_maximum_leave_a_share_for_the_next() {
         let pool = Pool::new(2000, 1);
         let held: Vec<Vec<Taken>> = (0..100).map(|_| take_all(&pool.share())).collect();
         assert_eq!(take_all(&pool.share()).len(), 2000 / 101);

@@ -1,4 +1,4 @@
-//! When to stop: at a signal, and at once at a second one.
+//! Shutdown: graceful at the first signal, immediate at the second.
 
 use std::{
     future::{Future, pending},
@@ -14,30 +14,30 @@ use tracing::info;
 
 use crate::readiness::Readiness;
 
-/// Tells when to stop.
+/// Observes the signals to shut down.
 #[derive(Debug, Clone)]
 pub struct Shutdown(watch::Receiver<Signalled>);
 
-/// What was signalled so far.
+/// The signals received so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Signalled {
-    /// Nothing.
+    /// No signal.
     Nothing,
-    /// SIGTERM: others have to learn of it first.
+    /// SIGTERM: clients need time to learn that this endpoint stops.
     ToTerminate,
-    /// SIGINT: a person waits.
+    /// SIGINT: a person waits for the exit.
     ToInterrupt,
     /// A second signal.
     Again,
 }
 
 impl Shutdown {
-    /// Stops at SIGTERM or SIGINT; not ready from then on.
+    /// Shuts down at SIGTERM or SIGINT; from then on the process is not ready.
     ///
     /// # Errors
-    /// When the system does not let it listen for signals.
+    /// When a signal handler cannot be installed.
     pub fn at_signals(readiness: Readiness) -> io::Result<Self> {
-        let (tell, told) = watch::channel(Signalled::Nothing);
+        let (sender, receiver) = watch::channel(Signalled::Nothing);
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
         tokio::spawn(async move {
@@ -47,44 +47,44 @@ impl Shutdown {
             };
             let _not_ready = readiness.hold();
             info!("shutting down webhook server");
-            tell.send_replace(first);
+            sender.send_replace(first);
             tokio::select! {
                 _ = terminate.recv() => {}
                 _ = interrupt.recv() => {}
             }
-            tell.send_replace(Signalled::Again);
-            tell.closed().await;
+            sender.send_replace(Signalled::Again);
+            sender.closed().await;
         });
-        Ok(Self(told))
+        Ok(Self(receiver))
     }
 
-    /// Stops when a future is done, as at SIGINT.
+    /// Shuts down when `done` completes, as at SIGINT.
     #[must_use]
     pub fn after(done: impl Future<Output = ()> + Send + 'static) -> Self {
-        let (tell, told) = watch::channel(Signalled::Nothing);
+        let (sender, receiver) = watch::channel(Signalled::Nothing);
         tokio::spawn(async move {
             done.await;
-            tell.send_replace(Signalled::ToInterrupt);
-            tell.closed().await;
+            sender.send_replace(Signalled::ToInterrupt);
+            sender.closed().await;
         });
-        Self(told)
+        Self(receiver)
     }
 
-    /// Done at the first signal.
+    /// Completes at the first signal.
     pub async fn begun(&mut self) -> Signalled {
         self.at_least(Signalled::ToTerminate).await
     }
 
-    /// Done at the second signal.
+    /// Completes at the second signal.
     pub async fn hastened(&mut self) {
         self.at_least(Signalled::Again).await;
     }
 
     async fn at_least(&mut self, least: Signalled) -> Signalled {
-        let told = self.0.wait_for(|signalled| *signalled >= least).await.map(|told| *told);
-        match told {
+        let signalled = self.0.wait_for(|signalled| *signalled >= least).await.map(|found| *found);
+        match signalled {
             Ok(signalled) => signalled,
-            // Whoever tells is gone.
+            // The sender is dropped: no signal can follow.
             Err(_) => pending().await,
         }
     }

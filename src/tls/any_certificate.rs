@@ -1,4 +1,4 @@
-//! For clients of servers whose certificate nobody vouches for.
+//! A verifier for clients of servers with self-signed certificates.
 
 use std::sync::Arc;
 
@@ -9,9 +9,9 @@ use rustls::{
     pki_types::{CertificateDer, ServerName, UnixTime},
 };
 
-/// Trusts whoever answers, as long as he has the key of the certificate that he shows.
+/// Accepts any certificate whose key the server has.
 ///
-/// For a user's own requests to an address of his own, and for tests.
+/// For a user's requests to their own server, and for tests.
 #[derive(Debug)]
 pub struct AnyCertificate(Arc<CryptoProvider>);
 

@@ -1,4 +1,4 @@
-//! Bodies of requests: read whole, each up to a limit and all together within a room.
+//! Request bodies: read whole, with a size limit for each and a memory budget for all.
 
 use std::io::Write as _;
 
@@ -11,26 +11,26 @@ use hyper::{
 use memmap2::MmapMut;
 use tracing::debug;
 
-use super::Refusal;
+use super::Rejection;
 use crate::{
     metrics::Refused,
     server::{NoRoom, Room, Taken, discard},
 };
 
-/// Largest body, as upstream's.
+/// Maximum size of a body, as upstream's.
 pub const MAX_BODY_BYTES: usize = 10 << 20;
-/// From here on a body that is announced and comes in pieces gets pages of its own, which go back to
-/// the system with it. The allocator keeps what is freed, for each thread anew.
+/// Size from which a body of known length that arrives in pieces gets its own mapped pages. They
+/// return to the system with the body; the allocator would keep freed memory for each thread.
 const MAPPED_BODY_BYTES: usize = 32 << 10;
 
-/// A whole body, and the room that it takes.
+/// A whole body, and the memory it takes.
 #[derive(Debug)]
 pub(super) struct Body {
     pub(super) bytes: Bytes,
     _taken: Taken,
 }
 
-/// What has come of a body that comes in pieces.
+/// The received part of a body that arrives in pieces.
 #[derive(Debug)]
 enum Pieces {
     Allocated(BytesMut),
@@ -38,22 +38,24 @@ enum Pieces {
 }
 
 impl Body {
-    /// Reads a body. The rest of a body that is refused is discarded, so that the client reads the
-    /// refusal.
+    /// Reads a body. The rest of a rejected body is discarded, so that the client reads the
+    /// response.
     pub(super) async fn read(
         mut incoming: Incoming,
         version: Version,
         room: &Room,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, Rejection> {
         let read = Self::collect(&mut incoming, room).await;
-        if read.as_ref().is_err_and(|it| matches!(it.why, Refused::TooLarge | Refused::Bodies)) {
+        let is_too_large =
+            |error: &Rejection| matches!(error.why, Refused::TooLarge | Refused::Bodies);
+        if read.as_ref().is_err_and(is_too_large) {
             discard(version, incoming);
         }
         read
     }
 
-    /// Not copied if it comes in one piece.
-    async fn collect(incoming: &mut Incoming, room: &Room) -> Result<Self, Refusal> {
+    /// Collects a body; one that arrives in one piece is not copied.
+    async fn collect(incoming: &mut Incoming, room: &Room) -> Result<Self, Rejection> {
         let announced = usize::try_from(incoming.size_hint().lower()).unwrap_or(usize::MAX);
         must_fit(announced)?;
         let mut read = 0;
@@ -63,9 +65,9 @@ impl Body {
         while let Some(data) = next_data(incoming).await? {
             read += data.len();
             must_fit(read)?;
-            // Pieces of a body of unknown length are kept in a buffer that doubles.
+            // The buffer for a body of unknown length doubles as it grows.
             let held = if read <= announced { read } else { 2 * read };
-            room.take(&mut taken, held).map_err(|NoRoom| Refusal::no_room())?;
+            room.take(&mut taken, held).map_err(|NoRoom| Rejection::no_room())?;
             if data.len() == announced {
                 in_one = data;
                 continue;
@@ -81,34 +83,34 @@ impl Body {
     }
 }
 
-fn must_fit(bytes: usize) -> Result<(), Refusal> {
+fn must_fit(bytes: usize) -> Result<(), Rejection> {
     if bytes > MAX_BODY_BYTES {
         let text = format!("the body is larger than {MAX_BODY_BYTES} bytes");
-        return Err(Refusal::new(Refused::TooLarge, &text));
+        return Err(Rejection::new(Refused::TooLarge, &text));
     }
     Ok(())
 }
 
 impl Pieces {
-    /// For a body of which so much is announced.
-    fn of(announced: usize) -> Result<Self, Refusal> {
+    /// A buffer for a body of `announced` bytes; 0 if the length is unknown.
+    fn of(announced: usize) -> Result<Self, Rejection> {
         if announced < MAPPED_BODY_BYTES {
             return Ok(Self::Allocated(BytesMut::with_capacity(announced)));
         }
         let pages = MmapMut::map_anon(announced).map_err(|error| {
-            debug!(%error, announced, "no pages for a body");
-            Refusal::new(Refused::Bodies, "no memory for a large body")
+            debug!(%error, announced, "cannot map memory for a body");
+            Rejection::new(Refused::Bodies, "no memory for a large body")
         })?;
         Ok(Self::Mapped { pages, len: 0 })
     }
 
-    /// Fails if more comes than was announced and pages are for.
-    fn push(&mut self, data: &[u8]) -> Result<(), Refusal> {
+    /// Fails if a mapped body exceeds its announced length.
+    fn push(&mut self, data: &[u8]) -> Result<(), Rejection> {
         match self {
             Self::Allocated(bytes) => bytes.extend_from_slice(data),
             Self::Mapped { pages, len } => {
                 (&mut pages[*len..]).write_all(data).map_err(|_| {
-                    Refusal::new(Refused::Aborted, "the body is longer than was announced")
+                    Rejection::new(Refused::Aborted, "the body exceeds its announced length")
                 })?;
                 *len += data.len();
             }
@@ -124,11 +126,11 @@ impl Pieces {
     }
 }
 
-/// The next bytes. An HTTP/2 frame may have none, and end the body.
-async fn next_data(body: &mut Incoming) -> Result<Option<Bytes>, Refusal> {
+/// The next bytes; skips frames without data. HTTP/2 may end a body with an empty frame.
+async fn next_data(body: &mut Incoming) -> Result<Option<Bytes>, Rejection> {
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| {
-            Refusal::new(Refused::Aborted, &format!("the body broke off: {error}"))
+            Rejection::new(Refused::Aborted, &format!("the body is incomplete: {error}"))
         })?;
         match frame.into_data() {
             Ok(data) if !data.is_empty() => return Ok(Some(data)),

@@ -1,31 +1,32 @@
-//! Until when an answer is waited for.
+//! The deadline of a review.
 
 use std::time::{Duration, Instant};
 
 use crate::go::duration;
 
-/// What the API server gives a webhook that does not say how long it takes.
+/// The API server's timeout for a webhook without `timeoutSeconds`.
 pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
-/// The longest it gives any (`timeoutSeconds`).
+/// Maximum of `timeoutSeconds`.
 pub(crate) const MAX_TIMEOUT: Duration = Duration::from_secs(30);
-/// Left for the way back.
-const WAY_BACK: Duration = Duration::from_secs(1);
+/// Time reserved for the response to reach the API server.
+const RESPONSE_RESERVE: Duration = Duration::from_secs(1);
 
-/// The end of a request's time.
+/// The time by which a request must be answered.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Deadline(Instant);
 
 impl Deadline {
-    /// The time that the query's `timeout` gives, less a second, but at least half of it.
+    /// The query's `timeout` less a second, but at least half of it.
     pub(super) fn of(query: Option<&str>, begin: Instant) -> Self {
         let pairs = query.unwrap_or_default().split('&');
         let timeout = pairs
             .filter_map(|pair| pair.strip_prefix("timeout="))
             .find_map(duration::parse)
-            .and_then(|nanoseconds| u64::try_from(nanoseconds).ok().filter(|&it| it > 0))
+            .and_then(|nanoseconds| u64::try_from(nanoseconds).ok())
+            .filter(|&nanoseconds| nanoseconds > 0)
             .map_or(DEFAULT_TIMEOUT, Duration::from_nanos)
             .min(MAX_TIMEOUT);
-        Self(begin + timeout.saturating_sub(WAY_BACK).max(timeout / 2))
+        Self(begin + timeout.saturating_sub(RESPONSE_RESERVE).max(timeout / 2))
     }
 
     pub(super) fn at(self) -> tokio::time::Instant {
@@ -46,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_is_left_for_the_way_back_but_half_of_the_time_at_least() {
+    fn a_second_is_reserved_for_the_response_but_at_most_half_of_the_time() {
         let begin = Instant::now();
         for (query, milliseconds) in [
             (None, 9000),

@@ -1,4 +1,4 @@
-//! gRPC calls to a port that serves the webhook alone.
+//! gRPC calls to a port that serves only the webhook.
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -9,7 +9,7 @@ use hyper::{
 
 use crate::server::Answered;
 
-/// The content type of every gRPC message over HTTP/2, or how it begins.
+/// Prefix of the content type of every gRPC message over HTTP/2.
 const CONTENT_TYPE_PREFIX: &[u8] = b"application/grpc";
 /// `UNIMPLEMENTED` of `google.rpc.Code`.
 const UNIMPLEMENTED: &str = "12";
@@ -17,7 +17,7 @@ const UNIMPLEMENTED: &str = "12";
 /// Whether a request is a gRPC call.
 pub(crate) fn is_grpc(headers: &HeaderMap) -> bool {
     let content_type = headers.get(CONTENT_TYPE);
-    content_type.is_some_and(|it| it.as_bytes().starts_with(CONTENT_TYPE_PREFIX))
+    content_type.is_some_and(|value| value.as_bytes().starts_with(CONTENT_TYPE_PREFIX))
 }
 
 /// A gRPC status without a message ("Trailers-Only").

@@ -1,4 +1,4 @@
-//! `injectd compare`: what it finds, what it does not know, and its exit codes.
+//! `injectd compare`: differences, uncertain differences, and exit codes.
 
 use std::{fs::File as Handle, io::Read as _};
 
@@ -32,7 +32,7 @@ fn compared_with(name: &str, answer: &str, input: &str) -> Output {
 }
 
 #[test]
-fn compare_finds_a_planted_difference_and_names_its_place() {
+fn compare_finds_a_planted_difference_and_prints_its_place() {
     let same = compared_with("same", &answer_with("4143", "4143"), REVIEW);
     assert_eq!(same.status.code(), Some(0), "{}", text(&same.stderr));
     assert!(text(&same.stdout).contains("compared 1 review: 1 identical\n"));
@@ -46,7 +46,7 @@ fn compare_finds_a_planted_difference_and_names_its_place() {
 }
 
 #[test]
-fn compare_names_the_row_of_a_difference_that_is_meant() {
+fn compare_prints_the_row_of_a_documented_difference() {
     let output = compared_with("meant", &answer_with("\"1000000\"", "\"1e+06\""), REVIEW);
     let found = text(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{found}");
@@ -55,7 +55,7 @@ fn compare_names_the_row_of_a_difference_that_is_meant() {
     );
 }
 
-/// The event of an audit log after our answer to [`REVIEW`], by a webhook of this name.
+/// An audit event with our answer to [`REVIEW`], as a webhook of this name.
 fn event_of(webhook: &str) -> Value {
     use base64::{Engine as _, engine::general_purpose::STANDARD};
     let answer: Value =
@@ -119,7 +119,7 @@ fn compare_needs_the_name_of_the_webhook_in_an_audit_log() {
 }
 
 #[test]
-fn compare_counts_what_was_let_in_while_the_webhook_failed() {
+fn compare_counts_objects_that_were_admitted_while_the_webhook_failed() {
     let mut event = event_of(WEBHOOK);
     event["annotations"] =
         json!({"failed-open.mutation.webhook.admission.k8s.io/round_0_index_0": WEBHOOK});
@@ -158,7 +158,7 @@ const NAMESPACE: &str = "kind: Namespace\nmetadata: {name: a}\n";
 const ENABLED: &str =
     "kind: Namespace\nmetadata: {name: a, annotations: {linkerd.io/inject: enabled}}\n";
 
-/// Compares what `review` answers with some objects and what it answers with others.
+/// Compares the answers of `review` with two different sets of objects.
 fn compared_on(theirs: &str, ours: &str, reviews: &str) -> Output {
     let (theirs, ours) = (file("theirs", theirs), file("ours", ours));
     let answers = injectd(&["review", "--objects", theirs.path()], reviews);
@@ -168,7 +168,7 @@ fn compared_on(theirs: &str, ours: &str, reviews: &str) -> Output {
 }
 
 #[test]
-fn compare_derives_the_owner_that_the_objects_lack() {
+fn compare_derives_an_owner_that_is_missing_in_the_objects() {
     let owned = "---\nkind: ReplicaSet\nmetadata: {name: web-5f4, namespace: a, \
                  ownerReferences: [{kind: Deployment, name: web}]}\n";
     let enabled = json!({"linkerd.io/inject": "enabled"});
@@ -186,7 +186,7 @@ fn compare_derives_the_owner_that_the_objects_lack() {
 }
 
 #[test]
-fn a_missing_namespace_is_no_finding_and_no_success() {
+fn a_missing_namespace_is_neither_a_finding_nor_success() {
     let output = compared_on(NAMESPACE, "kind: Namespace\nmetadata: {name: b}\n", REVIEW);
     let found = text(&output.stdout);
     assert_eq!(output.status.code(), Some(1), "{found}");
@@ -196,7 +196,7 @@ fn a_missing_namespace_is_no_finding_and_no_success() {
     assert!(error.starts_with("error: 1 difference that may come from objects missing"), "{error}");
 }
 
-/// Compares what `review` answers with some objects and what it answers without any.
+/// Compares the answers of `review` with and without objects.
 fn compared_without_objects(theirs: &str, review: &str, from: &str, to: &str) -> Output {
     let objects = file("theirs", theirs);
     let answer = injectd(&["review", "--objects", objects.path()], review);
@@ -225,7 +225,7 @@ fn without_objects_every_namespace_and_owner_is_missing() {
         assert!(found.contains("may come from objects missing in --objects: "), "{found}");
         assert!(found.contains(missing), "{found}");
         let error = text(&output.stderr);
-        assert!(error.contains("missing in --objects: give the namespaces and owners"), "{error}");
+        assert!(error.contains("missing in --objects: add the namespaces and owners"), "{error}");
     }
 }
 
@@ -248,7 +248,7 @@ fn a_finding_decides_the_exit_code_beside_missing_objects() {
     assert_eq!(output.status.code(), Some(3), "{found}");
     assert!(found.contains("\nDIFFERS: ") && found.contains("  missing Namespace b\n"), "{found}");
     let error = text(&output.stderr);
-    assert!(error.starts_with("error: 1 difference that no row"), "{error}");
+    assert!(error.starts_with("error: 1 difference not documented"), "{error}");
     assert!(error.contains("; 1 difference that may come from"), "{error}");
 }
 
@@ -264,9 +264,11 @@ fn the_reason_of_a_skip_is_shown() {
         } else {
             ("  theirs  nothing (", "injection_enable_annotation_absent")
         };
-        let is_it = |found: &str| found.starts_with(line) && found.contains(reason);
-        assert!(found.lines().any(is_it), "{found}");
-        assert!(text(&output.stderr).contains("1 difference that no row"));
+        let is_expected = |found: &str| found.starts_with(line) && found.contains(reason);
+        assert!(found.lines().any(is_expected), "{found}");
+        assert!(
+            text(&output.stderr).contains("1 difference not documented in docs/differences.md")
+        );
     }
 }
 
@@ -283,8 +285,8 @@ fn compare_never_succeeds_when_it_compared_nothing() {
 
 fn gzip(content: &str) -> Vec<u8> {
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
-    gzip.write_all(content.as_bytes()).expect("memory");
-    gzip.finish().expect("memory")
+    gzip.write_all(content.as_bytes()).expect("writing to memory must succeed");
+    gzip.finish().expect("writing to memory must succeed")
 }
 
 fn zstd(content: &str) -> Vec<u8> {
@@ -312,7 +314,7 @@ fn binary_data_is_one_error_and_other_files_are_compared() {
     assert!(text(&output.stdout).starts_with("compared 1 review: 1 identical\n"));
     let error = text(&output.stderr);
     let expected = format!(
-        "{}: cannot read: binary data; give JSON, plain or compressed with gzip or zstd\n\
+        "{}: cannot read: binary data; expected JSON, plain or compressed with gzip or zstd\n\
          error: 1 document could not be compared\n",
         binary.path()
     );
@@ -320,7 +322,7 @@ fn binary_data_is_one_error_and_other_files_are_compared() {
 }
 
 #[test]
-fn a_hundred_documents_that_cannot_be_compared_have_a_line() {
+fn errors_of_the_first_hundred_documents_are_printed() {
     let output = injectd(&["compare"], &format!("{}{}", event_of(WEBHOOK), "\nwhat".repeat(1000)));
     assert_eq!(output.status.code(), Some(1));
     let error = text(&output.stderr);
@@ -332,7 +334,7 @@ fn a_hundred_documents_that_cannot_be_compared_have_a_line() {
     let output = injectd(&["compare", "--answers", answers.path()], REVIEW);
     let error = text(&output.stderr);
     assert!(error.contains("1000 documents could not be used (only the first 100"), "{error}");
-    assert!(error.contains("holds no answer for uid u1"), "{error}");
+    assert!(error.contains("contains no answer for uid u1"), "{error}");
 }
 
 #[test]
@@ -341,15 +343,15 @@ fn a_ca_without_a_server_is_wrong_usage() {
     for args in [&["--answers", answers.path()][..], &[]] {
         let output = injectd(&[&["compare", "--ca", "/no/such/file"], args].concat(), "");
         assert_eq!(output.status.code(), Some(64));
-        assert!(text(&output.stderr).contains("--ca: "), "{}", text(&output.stderr));
+        assert!(text(&output.stderr).contains("--ca requires --url"), "{}", text(&output.stderr));
     }
 }
 
-/// What a command writes to stderr if that is a terminal.
+/// The stderr of a command, with stderr as a terminal.
 fn on_terminal(args: &[&str]) -> String {
-    let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("must be there");
-    grantpt(&controller).expect("must be ours");
-    unlockpt(&controller).expect("must be ours");
+    let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal must open");
+    grantpt(&controller).expect("a terminal must be granted");
+    unlockpt(&controller).expect("a terminal must be unlocked");
     let name = ptsname(&controller, Vec::new()).expect("must have a name");
     let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
     let terminal = rustix::fs::open(name, flags, Mode::empty()).expect("must open");
@@ -358,10 +360,10 @@ fn on_terminal(args: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_injectd"));
     command.args(args).env("TERM", "xterm").stderr(Handle::from(terminal)).stdout(Stdio::null());
     let mut child = command.spawn().expect("the binary must start");
-    // This process holds the terminal open as long as the command holds it.
+    // The command keeps a handle to the terminal, which must be closed here.
     drop(command);
     let mut shown = Vec::new();
-    // A terminal that is closed is an error, not an end.
+    // Reading from a closed terminal is an error, not the end of the stream.
     drop(Handle::from(controller).read_to_end(&mut shown));
     assert!(child.wait().expect("must end").success());
     String::from_utf8_lossy(&shown).into_owned()
@@ -377,7 +379,7 @@ fn progress_is_shown_on_a_terminal_only() {
     assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""));
 }
 
-/// What a server that is compared with does with each request.
+/// The reply of a server to each request.
 #[derive(Clone)]
 enum Reply {
     Send(String),
@@ -391,7 +393,7 @@ fn http(status: &str, body: &str) -> Reply {
     ))
 }
 
-/// A server with TLS that gives every request the same reply; returns its URL.
+/// Starts a TLS server with the same reply to every request. Returns its URL.
 fn server(reply: Reply) -> String {
     use rustls::{ServerConfig, pki_types::PrivateKeyDer};
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("made");
@@ -399,24 +401,24 @@ fn server(reply: Reply) -> String {
     let provider = rustls::crypto::aws_lc_rs::default_provider().into();
     let config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .expect("the provider must know TLS")
+        .expect("the provider must support TLS")
         .with_no_client_auth()
         .with_single_cert(vec![made.cert.der().clone()], key)
-        .expect("must fit");
+        .expect("the certificate must match the key");
     let config = std::sync::Arc::new(config);
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback must be there");
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback must be usable");
     let url = format!("https://{}/", listener.local_addr().expect("must be bound"));
     thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {
             let connection = rustls::ServerConnection::new(config.clone()).expect("must start");
-            // A client that goes away is not of interest here.
+            // Clients may close the connection early.
             drop(answer(rustls::StreamOwned::new(connection, stream), &reply));
         }
     });
     url
 }
 
-/// Reads one request to its end and replies.
+/// Reads one request and replies.
 fn answer(stream: impl std::io::Read + std::io::Write, reply: &Reply) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream);
     let (mut line, mut length) = (String::new(), 0);
@@ -437,12 +439,12 @@ fn answer(stream: impl std::io::Read + std::io::Write, reply: &Reply) -> std::io
 }
 
 #[test]
-fn an_answer_that_is_not_one_of_an_injector_is_not_compared() {
+fn an_answer_that_is_not_an_injectors_is_not_compared() {
     for (reply, expected) in [
         (http("404 Not Found", "no such page"), "HTTP status 404 Not Found; expected 200"),
         (http("500 Internal Server Error", ""), "HTTP status 500 "),
         (http("200 OK", "hello"), "HTTP status 200, but the answer is not an AdmissionReview"),
-        (Reply::Send("SSH-2.0-OpenSSH\r\n\r\n".to_owned()), "cannot be read as HTTP/1.1"),
+        (Reply::Send("SSH-2.0-OpenSSH\r\n\r\n".to_owned()), "is not valid HTTP/1.1"),
     ] {
         let output = injectd(&["compare", "--url", &server(reply)], REVIEW);
         let error = text(&output.stderr);
@@ -457,7 +459,7 @@ fn an_answer_that_is_not_one_of_an_injector_is_not_compared() {
 }
 
 #[test]
-fn a_connection_that_breaks_off_is_a_panic_unless_neither_side_answers() {
+fn a_connection_that_closes_early_is_a_panic_unless_neither_side_answers() {
     let url = server(Reply::BreakOff);
     let output = injectd(&["compare", "--url", &url], REVIEW);
     let found = text(&output.stdout);

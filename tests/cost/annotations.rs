@@ -1,4 +1,4 @@
-//! Annotations, labels and what stands in their values.
+//! Annotations and labels, and their values.
 
 use injectd::linkerd::{annotations::Keys, release::Release};
 
@@ -37,7 +37,7 @@ fn every_annotation() -> Vec<Shape> {
     all.map(|annotation| value_of(annotation.key(), |bytes| fill("a", bytes))).collect()
 }
 
-/// Long numbers, which are computed with digit by digit.
+/// Long numbers, which are parsed digit by digit.
 fn numbers() -> Vec<Shape> {
     let quantity = |name, whole: &'static str, rest: &'static str| {
         named(name, "config.linkerd.io/proxy-cpu-limit", move |bytes| {
@@ -181,7 +181,7 @@ fn maps() -> Vec<Shape> {
     ]
 }
 
-/// Texts that do not stand for themselves, in the annotation with the most copies.
+/// Texts that need escapes, in the annotation that is copied most often.
 fn texts() -> Vec<Shape> {
     let text = |name: &str, unit: &'static str| {
         Shape::of_body(format!("text: {name}"), move |bytes| {

@@ -16,7 +16,7 @@ fn spec(name: &str, spec: impl Fn(usize) -> String + 'static) -> Shape {
     Shape::of_body(name, move |bytes| annotated("", &spec(bytes)))
 }
 
-/// Lists longer than a list may be, in many containers.
+/// Lists over the maximum length, in many containers.
 fn in_containers(bytes: usize, member: &str, item: impl Fn(usize) -> String) -> String {
     const LIST_BYTES: usize = 16 << 10;
     let container = |index: usize| {
@@ -223,7 +223,7 @@ fn kinds() -> Vec<Shape> {
             annotated("", &format!(r#"{{{fields}"containers":[{{}}]}}"#)) + "x"
         }),
         Shape::of_body("nested templates", |bytes| {
-            // Less deep than is read.
+            // Below the maximum depth.
             let levels = 50;
             let containers = fill("{},", bytes / levels);
             let nested = (0..levels).fold("{}".to_owned(), |inner, _| {

@@ -1,5 +1,5 @@
-//! Reviews of any size, each of which concentrates on one field, annotation or kind of text. Shared by
-//! the test of allocations and the benchmark of instructions.
+//! Reviews of any size, each of which concentrates on one field, annotation or kind of text. Shared
+//! by the test of allocations and the benchmark of instructions.
 
 #![expect(clippy::disallowed_types, reason = "values are changed as a tree")]
 
@@ -21,7 +21,7 @@ mod objects;
 
 /// A review that grows in one place.
 pub(crate) struct Shape {
-    /// What grows.
+    /// Name of the part that grows.
     pub(crate) name: String,
     grow: Box<dyn Fn(usize) -> Grown>,
 }
@@ -34,13 +34,13 @@ pub(crate) struct Grown {
     namespace: Vec<(String, String)>,
 }
 
-/// Injectors that many reviews share: values are read once.
+/// Injectors that many reviews share, so that values are read once.
 pub(crate) struct Injectors {
     plain: Injector,
 }
 
 impl Shape {
-    /// A review with a body of its own.
+    /// A review with this body.
     fn of_body(name: impl Into<String>, body: impl Fn(usize) -> String + 'static) -> Self {
         let grow = move |bytes| Grown { body: body(bytes), namespace: Vec::new() };
         Self { name: name.into(), grow: Box::new(grow) }
@@ -58,20 +58,20 @@ impl Shape {
         Self { name: format!("namespace: {}", name.into()), grow: Box::new(grow) }
     }
 
-    /// About so many bytes of it.
+    /// The review with about this many bytes in the part that grows.
     pub(crate) fn grow(&self, bytes: usize) -> Grown {
         (self.grow)(bytes)
     }
 }
 
 impl Grown {
-    /// What a caller sent: the body and the namespace's annotations.
+    /// Size of the input: the body and the namespace's annotations.
     pub(crate) fn bytes(&self) -> usize {
         let namespace = self.namespace.iter().map(|(key, value)| key.len() + value.len());
         self.body.len() + namespace.sum::<usize>()
     }
 
-    /// Does something with the review and the injector that has to answer it.
+    /// Calls a function with the review and its injector.
     pub(crate) fn with<T>(
         &self,
         injectors: &Injectors,
@@ -119,12 +119,12 @@ fn injector(namespace: Vec<(String, String)>) -> Injector {
 
 // === texts ===
 
-/// So many bytes of a text, again and again.
+/// A text of this many bytes that repeats `unit`.
 fn fill(unit: &str, bytes: usize) -> String {
     unit.repeat(bytes.div_ceil(unit.len()))
 }
 
-/// Numbered items of about `item_bytes`, joined by commas, so many bytes of them.
+/// Numbered items of about `item_bytes` each, joined by commas, of this many bytes in total.
 fn items(bytes: usize, item_bytes: usize, item: impl Fn(usize) -> String) -> String {
     let items = (0..bytes.div_ceil(item_bytes)).map(item);
     items.fold(String::with_capacity(2 * bytes), |mut all, item| {
@@ -136,7 +136,7 @@ fn items(bytes: usize, item_bytes: usize, item: impl Fn(usize) -> String) -> Str
     })
 }
 
-/// The inside of a string token.
+/// The content of a JSON string, without the quotes.
 fn escaped(text: &str) -> String {
     text.replace('\\', r"\\").replace('"', r#"\""#)
 }
@@ -148,21 +148,21 @@ fn review(object: &str) -> String {
     )
 }
 
-/// A pod; `metadata` brings its own comma.
+/// A pod; `metadata` includes its comma.
 fn pod(metadata: &str, spec: &str) -> String {
     format!(
         r#"{{"kind":"Pod","metadata":{{"name":"web","namespace":"shop"{metadata}}},"spec":{spec}}}"#
     )
 }
 
-/// A review of a pod that asks for its sidecar and has more annotations; `annotations` brings its
-/// own comma.
+/// A review of a pod with injection enabled and further annotations; `annotations` includes its
+/// comma.
 fn annotated(annotations: &str, spec: &str) -> String {
     let annotations = format!(r#","annotations":{{"linkerd.io/inject":"enabled"{annotations}}}"#);
     review(&pod(&annotations, spec))
 }
 
-/// A spec of one container with more members; `container` brings its own comma.
+/// A spec with one container and further members; `container` includes its comma.
 fn container(container: &str) -> String {
     format!(r#"{{"containers":[{{"name":"web"{container}}}]}}"#)
 }

@@ -1,5 +1,5 @@
-//! What stands beside the table: back-ports, edges that only `linkerd-template.md` tells, and how
-//! the values tell the release (§1.3).
+//! Cases outside the table: back-ports, edges that only `docs/linkerd/template.md` lists, and the
+//! release of the values (`docs/linkerd/injection.md` §1.3).
 
 use futures_util::FutureExt as _;
 use injectd::linkerd::{release::Release, values::release_of};
@@ -39,7 +39,7 @@ fn the_pod_in_the_destination_context_was_back_ported() {
 }
 
 #[test]
-fn an_annotation_is_inherited_by_releases_that_know_it() {
+fn an_annotation_is_inherited_in_releases_that_support_it() {
     for (key, before, since) in [
         ("config.alpha.linkerd.io/proxy-enable-native-sidecar", "23.11.3", "23.11.4"),
         ("config.beta.linkerd.io/proxy-enable-native-sidecar", "25.10.1", "25.10.2"),
@@ -103,7 +103,7 @@ fn tracing_has_a_switch_and_needs_a_collector() {
 }
 
 #[test]
-fn values_without_a_version_tell_their_release_by_the_highest_marker() {
+fn values_without_a_version_have_the_release_of_the_newest_marker() {
     for version in [json!(null), json!(""), json!("dev-undefined"), json!("git-0a1b2c3d")] {
         let unmarked = json!({"linkerdVersion": version, "proxyInit": {"image": {"name": "i"}}});
         assert_eq!(release_of(&unmarked, None).release, Release::stable_2_14());
@@ -131,7 +131,7 @@ fn values_without_a_version_tell_their_release_by_the_highest_marker() {
 }
 
 #[test]
-fn an_outcome_has_the_release_that_was_spoken() {
+fn an_outcome_has_the_release_in_use() {
     for (version, release) in
         [("25.3.4", Release::edge(25, 3, 4)), ("stable-2.14.10", Release::stable_2_14())]
     {

@@ -13,7 +13,7 @@ use injectd::{
 };
 use serde_json::{Map, Value, json};
 
-/// Expected where nothing may stand; null is something.
+/// The expected value where there must be no value; null is a value.
 pub(crate) const ABSENT: &str = "(absent)";
 
 /// Values that only older releases read.
@@ -28,7 +28,7 @@ type Texts<'a> = &'a [(&'a str, &'a str)];
 
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Case<'a> {
-    /// YAML, merged into the built-in values; null takes a key out.
+    /// YAML, merged into the built-in values; null removes a key.
     pub(crate) values: &'a str,
     /// Annotations of the pod.
     pub(crate) pod: Texts<'a>,
@@ -44,12 +44,12 @@ pub(crate) struct Case<'a> {
 /// - `verdict`, `reasons`, `warned` (keys of annotations)
 /// - `annotations`, `volumes` by name
 /// - `proxy`, `init`, `debug`, `network-validator`: the container, with its `path`, `flags` (each
-///   argument with the next), `mounts` by name, `env` by name, of each variable the one it is
-///   `behind`, and the `last` one
+///   argument with the next), `mounts` by name, `env` by name, the previous variable of each
+///   variable (`behind`), and the `last` one
 pub(crate) struct Answers(Vec<(&'static str, Value)>);
 
 impl Case<'_> {
-    /// Lets releases review the pod: edges, but for those that say what they are.
+    /// Reviews the pod in each release: an edge release, unless the text names another channel.
     pub(crate) fn across(self, releases: &[&'static str]) -> Answers {
         Answers(releases.iter().map(|release| (*release, self.review(release))).collect())
     }
@@ -93,8 +93,8 @@ impl Case<'_> {
 }
 
 impl Answers {
-    /// What releases must have at a JSON pointer: a list with one for each, or one for all. Of a pod
-    /// that was not injected nothing but the verdict can be expected.
+    /// Checks the value at a JSON pointer in each release: a list with one value per release, or
+    /// one value for all. For pods that are not injected, only the verdict can be checked.
     pub(crate) fn hold(&self, pointer: &str, expected: Value) -> &Self {
         let expected = match expected {
             Value::Array(each) => each,
@@ -112,13 +112,13 @@ impl Answers {
         self
     }
 
-    /// The value of a variable of the proxy in each release.
+    /// Checks the value of a variable of the proxy in each release.
     pub(crate) fn env(&self, name: &str, expected: Value) -> &Self {
         self.hold(&format!("/proxy/env/{name}"), expected)
     }
 
-    /// All variables of the proxy whose names begin so, in their order: for each release a list of
-    /// pairs, the rest of the name and the value.
+    /// Checks the proxy's variables with this prefix, in order: for each release a list of pairs of
+    /// the rest of the name and the value.
     pub(crate) fn family(&self, prefix: &str, expected: Value) -> &Self {
         let families = self.0.iter().map(|(release, view)| {
             let env = view["proxy"]["env"].as_object().into_iter().flatten();
@@ -129,7 +129,7 @@ impl Answers {
         self
     }
 
-    /// The variable before a variable of the proxy in each release.
+    /// Checks the variable before a variable of the proxy in each release.
     pub(crate) fn behind(&self, name: &str, expected: Value) -> &Self {
         self.hold(&format!("/proxy/behind/{name}"), expected)
     }
@@ -196,7 +196,7 @@ fn yaml(text: &str) -> Value {
     serde_saphyr::from_str(text).expect("must be YAML")
 }
 
-/// As Helm merges values: maps are merged, null takes out, everything else is replaced.
+/// Merges values as Helm does: merges maps, removes on null, replaces everything else.
 fn merge(into: &mut Value, from: Value) {
     match (into, from) {
         (Value::Object(into), Value::Object(from)) => {

@@ -1,4 +1,4 @@
-//! Rows 23.11.2 to 24.2.2: what 2.15 brought.
+//! Rows 23.11.2 to 24.2.2: changes in 2.15.
 
 use serde_json::json;
 
@@ -92,7 +92,7 @@ fn additional_then_experimental_variables_come_last() {
 }
 
 #[test]
-fn probes_take_their_numbers_from_the_values() {
+fn probe_delays_and_timeouts_come_from_the_values() {
     let probe = |path| json!({"path": path, "port": 4191});
     let live = json!([
         {"httpGet": probe("/live"), "initialDelaySeconds": 10},

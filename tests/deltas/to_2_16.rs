@@ -1,4 +1,4 @@
-//! Rows 24.4.1 to 24.7.4: what 2.16 brought.
+//! Rows 24.4.1 to 24.7.4: changes in 2.16.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use super::case::{ABSENT, Case};
 const LOG: &str = "LINKERD2_PROXY_LOG";
 
 #[test]
-fn the_init_container_is_told_to_leave_ipv6_alone() {
+fn the_init_container_has_an_argument_to_disable_ipv6() {
     let edge = ["24.4.0", "24.4.1"];
     Case { values: "disableIPv6: true\nproxyInit: {iptablesMode: nft}", ..Case::default() }
         .across(&edge)
@@ -20,7 +20,7 @@ fn the_init_container_is_told_to_leave_ipv6_alone() {
 }
 
 #[test]
-fn computed_ports_win_over_pod_inbound_ports_and_the_last_of_a_name_counts() {
+fn computed_ports_win_over_pod_inbound_ports_and_the_last_of_a_name_wins() {
     let edge = ["24.4.1", "24.4.2"];
     let spec = "containers: [{name: a, ports: [{name: http, containerPort: 8080}]}, \
                 {name: b, ports: [{name: http, containerPort: 3000}]}]";
@@ -197,7 +197,7 @@ fn headers_stay_out_of_the_log() {
 }
 
 #[test]
-fn init_container_and_validator_take_the_proxys_resources() {
+fn init_container_and_validator_have_the_proxys_resources() {
     let bounds = json!({"cpu": "100m", "memory": "20Mi"});
     let resources = json!([{"limits": bounds, "requests": bounds}, {"limits": {"cpu": "300m"}}]);
     for (values, container) in [

@@ -1,4 +1,4 @@
-//! Rows 24.10.1 to 25.3.4: what 2.17 and 2.18 brought.
+//! Rows 24.10.1 to 25.3.4: changes in 2.17 and 2.18.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ fn connections_have_user_timeouts() {
 }
 
 #[test]
-fn the_proxy_knows_its_pods_uid_and_its_own_name() {
+fn the_proxy_has_variables_with_its_pods_uid_and_its_own_name() {
     Case::default()
         .across(&["25.1.0", "25.1.1"])
         .env("_pod_uid", json!([ABSENT, {"fieldRef": {"fieldPath": "metadata.uid"}}]))

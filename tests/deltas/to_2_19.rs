@@ -1,11 +1,11 @@
-//! Rows 25.5.5 to 25.10.2: what 2.19 brought.
+//! Rows 25.5.5 to 25.10.2: changes in 2.19.
 
 use serde_json::json;
 
 use super::case::{ABSENT, Case};
 
 #[test]
-fn the_proxy_knows_its_pods_address() {
+fn the_proxy_has_a_variable_with_its_pods_address() {
     Case::default()
         .across(&["25.5.4", "25.5.5"])
         .env("_pod_ip", json!([ABSENT, {"fieldRef": {"fieldPath": "status.podIP"}}]))
@@ -50,9 +50,9 @@ fn the_proxy_traces() {
     .behind("LINKERD2_PROXY_TRACE_ATTRIBUTES_PATH", json!([ABSENT, begin, begin, begin, begin]));
 }
 
-/// The row changes a default; in every release the values decide.
+/// The row changes a default of the chart; the values decide in every release.
 #[test]
-fn the_values_tell_the_iptables_mode() {
+fn the_values_set_the_iptables_mode() {
     for (mode, first) in [
         ("proxyInit: {iptablesMode: nft}", "--firewall-bin-path"),
         ("proxyInit: {iptablesMode: legacy}", "--ipv6=false"),
@@ -67,7 +67,7 @@ fn the_values_tell_the_iptables_mode() {
 }
 
 #[test]
-fn a_custom_security_context_is_taken_as_it_is() {
+fn a_custom_security_context_is_used_without_changes() {
     let edge = ["25.8.3", "25.8.4"];
     let spec = "containers: [{name: web, securityContext: {capabilities: {drop: [ALL]}}}]";
     let default = json!({
@@ -117,7 +117,7 @@ fn a_custom_security_context_is_taken_as_it_is() {
 }
 
 #[test]
-fn the_beta_native_sidecar_annotation_beats_the_alpha_one_and_is_inherited() {
+fn the_beta_native_sidecar_annotation_wins_over_the_alpha_one_and_is_inherited() {
     let edge = ["25.10.1", "25.10.2"];
     let beta = "config.beta.linkerd.io/proxy-enable-native-sidecar";
     let alpha = "config.alpha.linkerd.io/proxy-enable-native-sidecar";

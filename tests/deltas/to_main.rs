@@ -1,4 +1,4 @@
-//! Rows 25.11.1 to 26.7.1: what 2.20 and main brought.
+//! Rows 25.11.1 to 26.7.1: changes in 2.20 and main.
 
 use serde_json::json;
 
@@ -51,7 +51,7 @@ fn the_init_container_runs_the_proxys_image() {
 }
 
 #[test]
-fn ports_of_init_containers_count() {
+fn ports_of_init_containers_are_used() {
     let edge = ["25.12.1", "25.12.2"];
     let spec = "
 initContainers:
@@ -99,11 +99,11 @@ fn variables_can_be_annotated() {
         .hold("/warned", json!([[], [annotation]]));
 }
 
-// 26.4.4, a metric's label: there is none of annotations (`docs/differences.md`).
+// 26.4.4, a metric label: injectd has no labels from annotations (`docs/differences.md`).
 
 // 26.5.2 also changes the default of nativeSidecar: the golden case `pod-native`.
 #[test]
-fn the_stable_native_sidecar_annotation_beats_the_others() {
+fn the_stable_native_sidecar_annotation_wins_over_the_others() {
     let edge = ["26.5.1", "26.5.2"];
     let stable = "config.linkerd.io/proxy-enable-native-sidecar";
     let beta = "config.beta.linkerd.io/proxy-enable-native-sidecar";

@@ -1,4 +1,4 @@
-//! The admin door: what kubelets, Prometheus and people ask, and what they should not.
+//! The admin server: probes, metrics, profiles, and invalid requests.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ use super::{
 const PROFILE: &str = "/debug/pprof/profile?seconds=1";
 
 #[tokio::test]
-async fn probes_are_answered_and_nothing_else_is_there() {
+async fn probes_are_answered_and_other_paths_do_not_exist() {
     let process = Process::serve(&[]).await;
     for (path, status, body) in [
         ("/ping", 200, "pong\n"),
@@ -32,11 +32,11 @@ async fn probes_are_answered_and_nothing_else_is_there() {
 }
 
 #[tokio::test]
-async fn garbage_harms_nobody() {
+async fn invalid_requests_do_no_harm() {
     let process = Process::serve(&[]).await;
     for garbage in [b"\x16\x03\x01\x00\xff\xff\xff".as_slice(), b"\r\n\r\n\0\0", &[0xff; 10_000]] {
         let mut stream = tcp(process.admin).await;
-        // It may be closed before all is sent.
+        // The server may close the connection before the client has sent everything.
         drop(soon("write", stream.write_all(garbage)).await);
         drop(stream.shutdown().await);
         let answer = read_to_close(&mut stream).await;
@@ -46,7 +46,7 @@ async fn garbage_harms_nobody() {
     process.must_still_serve().await;
 }
 
-/// The name of a series without what a histogram or a summary adds.
+/// The name of a series without the suffix of a histogram or summary.
 fn family<'t>(series: &'t str, declared: &HashSet<&str>) -> &'t str {
     let name = series.split(['{', ' ']).next().unwrap_or_default();
     let plain = ["_bucket", "_sum", "_count"].iter().find_map(|end| name.strip_suffix(end));
@@ -54,14 +54,18 @@ fn family<'t>(series: &'t str, declared: &HashSet<&str>) -> &'t str {
 }
 
 #[tokio::test]
-async fn metrics_are_what_prometheus_reads() {
+async fn metrics_are_valid_for_prometheus() {
     let process = Process::serve(&[]).await;
     let mut connection = Connection::open(process.webhook).await;
     connection.must_inject().await;
     connection.review(&REVIEW.replace("enabled", "disabled")).await;
     connection.review("no review").await;
     let answer = ask(process.admin, "GET", "/metrics").await;
-    assert!(answer.header("content-type").is_some_and(|it| it.starts_with("text/plain; version=")));
+    assert!(
+        answer
+            .header("content-type")
+            .is_some_and(|value| value.starts_with("text/plain; version="))
+    );
     let mut declared = HashSet::new();
     let mut helped = HashSet::new();
     for line in answer.body.lines().filter(|line| !line.is_empty()) {
@@ -70,7 +74,7 @@ async fn metrics_are_what_prometheus_reads() {
             assert_eq!(words.len(), 3, "{line}");
             match words[0] {
                 "TYPE" => assert!(declared.insert(words[1]), "declared twice: {line}"),
-                "HELP" => assert!(helped.insert(words[1]), "explained twice: {line}"),
+                "HELP" => assert!(helped.insert(words[1]), "two help texts: {line}"),
                 _ => panic!("{line}"),
             }
         } else {
@@ -79,7 +83,7 @@ async fn metrics_are_what_prometheus_reads() {
             assert!(value.parse::<f64>().is_ok(), "without a value: {line}");
         }
     }
-    assert_eq!(helped, declared, "every family has help");
+    assert_eq!(helped, declared, "every family must have a help text");
     for name in ["cpu_seconds_total", "resident_memory_bytes", "virtual_memory_bytes", "open_fds"] {
         let value = process.metric(&format!("process_{name}")).await;
         assert!(value.is_some_and(|value| value >= 0.0), "{name}: {value:?}");
@@ -110,8 +114,13 @@ async fn an_injection_is_counted_as_linkerds_injector_does() {
 }
 
 #[tokio::test]
-async fn a_profile_is_taken_where_that_is_enabled() {
+async fn a_profile_is_taken_if_profiles_are_enabled() {
     let process = Process::serve(&["--enable-pprof"]).await;
+    if cfg!(not(feature = "profiling")) {
+        process.logs("this build lacks the feature `profiling`").await;
+        assert_eq!(process.page(PROFILE).await.0, 404);
+        return;
+    }
     let load = async {
         let mut connection = Connection::open(process.webhook).await;
         loop {
@@ -123,7 +132,7 @@ async fn a_profile_is_taken_where_that_is_enabled() {
         () = load => unreachable!("a load must not end"),
     };
     assert_eq!(status, 200);
-    assert!(profile.contains("nanoseconds"), "a profile must say what it counts");
+    assert!(profile.contains("nanoseconds"), "a profile must name its unit");
     assert_eq!(process.page("/debug/pprof/profile?seconds=0").await.0, 400);
     process.must_still_serve().await;
 }

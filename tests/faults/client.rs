@@ -1,4 +1,4 @@
-//! Clients of the doors: well-behaved ones, and streams for those that are not.
+//! Clients of the servers, and raw streams for malicious clients.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -22,7 +22,7 @@ use tokio_rustls::{TlsConnector, client::TlsStream};
 
 use super::{files::Pair, process::soon};
 
-/// A review whose answer has a sidecar.
+/// A review of a pod that is injected.
 pub(super) const REVIEW: &str = concat!(
     r#"{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"705ab4f5","#,
     r#""kind":{"version":"v1","kind":"Pod"},"namespace":"shop","object":{"kind":"Pod","metadata":"#,
@@ -38,10 +38,10 @@ pub(super) struct Answer {
     pub(super) body: String,
 }
 
-/// A connection to the webhook door that is kept.
+/// A kept-alive connection to the webhook server.
 pub(super) struct Connection {
     sender: http1::SendRequest<Full<Bytes>>,
-    /// What the server showed.
+    /// The server's certificate.
     pub(super) certificate: CertificateDer<'static>,
 }
 
@@ -63,8 +63,8 @@ impl Answer {
         String::from_utf8(patch.unwrap_or_default()).expect("a patch must be text")
     }
 
-    /// What a client that is turned away is told: ask again, elsewhere.
-    pub(super) fn must_ask_again(&self) {
+    /// Checks the answer to a client that must retry, on another connection.
+    pub(super) fn must_ask_for_a_retry(&self) {
         assert_eq!(self.status, 503, "{self:?}");
         assert_eq!(self.header("retry-after"), Some("1"), "{self:?}");
     }
@@ -77,11 +77,11 @@ impl Connection {
 
     pub(super) async fn over(stream: TlsStream<TcpStream>) -> Self {
         let shown = stream.get_ref().1.peer_certificates().and_then(<[_]>::first);
-        let certificate = shown.expect("a server must show a certificate").clone().into_owned();
+        let certificate = shown.expect("a server must present a certificate").clone().into_owned();
         Self { sender: handshake(stream).await, certificate }
     }
 
-    /// A review, and what became of it.
+    /// Sends a review and returns the answer.
     pub(super) async fn try_review(&mut self, review: &str) -> Result<Answer, hyper::Error> {
         let request = Request::post("/").header("host", "localhost");
         let request = request.body(Full::new(Bytes::from(review.to_owned())));
@@ -98,12 +98,12 @@ impl Connection {
     }
 }
 
-/// A page of the admin door.
+/// A page of the admin server.
 pub(super) async fn get(addr: SocketAddr, path: &str) -> Answer {
     ask(addr, "GET", path).await
 }
 
-/// A page of the admin door, by any method.
+/// A page of the admin server, requested with any method.
 pub(super) async fn ask(addr: SocketAddr, method: &str, path: &str) -> Answer {
     let mut sender = handshake(tcp(addr).await).await;
     let request = Request::builder().method(method).uri(path).header("host", "localhost");
@@ -116,7 +116,7 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let handshake = soon("HTTP", http1::handshake(TokioIo::new(stream))).await;
-    let (sender, connection) = handshake.expect("HTTP/1.1 must be spoken");
+    let (sender, connection) = handshake.expect("the HTTP/1.1 handshake must succeed");
     tokio::spawn(connection);
     sender
 }
@@ -138,12 +138,12 @@ async fn send(
 // === streams ===
 
 pub(super) async fn tcp(addr: SocketAddr) -> TcpStream {
-    soon("connection", TcpStream::connect(addr)).await.expect("the door must be open")
+    soon("connection", TcpStream::connect(addr)).await.expect("the server must be open")
 }
 
 /// TLS, for HTTP/1.1.
 pub(super) async fn connect(addr: SocketAddr) -> TlsStream<TcpStream> {
-    try_connect(addr, &http1_config()).await.expect("TLS must be spoken")
+    try_connect(addr, &http1_config()).await.expect("the TLS handshake must succeed")
 }
 
 pub(super) async fn try_connect(
@@ -156,15 +156,15 @@ pub(super) async fn try_connect(
     soon("TLS handshake", connector.connect(name, stream)).await
 }
 
-/// All that comes until the other side closes, whether it says so or not.
+/// Reads until the other side closes the connection, with or without a TLS close message.
 pub(super) async fn read_to_close(stream: &mut (impl AsyncRead + Unpin)) -> String {
     let mut bytes = Vec::new();
-    // A close without TLS' own word for it is a close.
+    // A close without `close_notify` is an error of rustls, but not of these tests.
     drop(soon("close", stream.read_to_end(&mut bytes)).await);
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The head of a review whose body is to come.
+/// The head of a review, without the body.
 pub(super) fn head(path: &str, body_bytes: usize) -> String {
     format!("POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {body_bytes}\r\n\r\n")
 }
@@ -175,7 +175,7 @@ pub(super) fn http1_config() -> ClientConfig {
     config(&TLS13, None, "http/1.1")
 }
 
-/// A client's TLS: it believes every server, so that it sees what each shows.
+/// The TLS configuration of a client that accepts any certificate, to inspect it.
 pub(super) fn config(
     version: &'static SupportedProtocolVersion,
     identity: Option<&Pair>,
@@ -184,7 +184,7 @@ pub(super) fn config(
     let provider = Arc::new(aws_lc_rs::default_provider());
     let builder = ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[version])
-        .expect("the provider must know the version")
+        .expect("the provider must support the version")
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(AnyCertificate::default()));
     let mut config = match identity {

@@ -5,11 +5,11 @@ use super::{
     process::Process,
 };
 
-/// Room for the process itself and a few connections.
+/// Enough descriptors for the process and a few connections.
 const DESCRIPTORS: u32 = 40;
 
 #[tokio::test]
-async fn without_descriptors_a_process_waits_for_some() {
+async fn a_process_without_free_descriptors_waits_for_one() {
     let process = Process::serve_with_descriptors(DESCRIPTORS, &[]).await;
     let mut kept = Connection::open(process.webhook).await;
     kept.must_inject().await;

@@ -1,4 +1,4 @@
-//! Connections that take all they can get, and one that behaves: it must not be refused.
+//! Connections that take as much as they can, and a well-behaved one, which must still be served.
 
 use tokio::{io::AsyncWriteExt as _, net::TcpStream};
 use tokio_rustls::client::TlsStream;
@@ -10,11 +10,11 @@ use super::{
     shutdown::IN_FLIGHT,
 };
 
-const REFUSED: &str = r#"injectd_requests_refused_total{door="webhook",reason="requests"}"#;
+const REFUSED: &str = r#"injectd_requests_refused_total{server="webhook",reason="requests"}"#;
 /// `SETTINGS_INITIAL_WINDOW_SIZE`: 0.
 const NO_WINDOW: &[u8] = &[0, 4, 0, 0, 0, 0];
 
-/// A connection with so many requests whose bodies do not come.
+/// A connection with this many open requests, without their bodies.
 async fn with_open_streams(process: &Process, streams: u32) -> TlsStream<TcpStream> {
     let mut connection = open(process).await;
     let begun = |stream| frame(HEADERS, END_HEADERS, 2 * stream + 1, POST);
@@ -23,7 +23,7 @@ async fn with_open_streams(process: &Process, streams: u32) -> TlsStream<TcpStre
     connection
 }
 
-/// A connection that began a body of which so much was sent.
+/// A connection that has sent this many bytes of an unfinished body.
 async fn with_open_body(process: &Process, sent: usize) -> TlsStream<TcpStream> {
     let mut connection = connect(process.webhook).await;
     let begun = format!("{}{}", head("/", sent + 1), " ".repeat(sent));
@@ -38,7 +38,7 @@ async fn must_inject_often(connection: &mut Connection) {
 }
 
 #[tokio::test]
-async fn streams_whose_bodies_do_not_come_keep_no_other_connection_out() {
+async fn streams_without_bodies_do_not_block_other_connections() {
     let process = Process::serve(&["--max-requests", "100"]).await;
     let mut behaved = Connection::open(process.webhook).await;
     behaved.must_inject().await;
@@ -46,14 +46,14 @@ async fn streams_whose_bodies_do_not_come_keep_no_other_connection_out() {
     for _ in 0..8 {
         hogs.push(with_open_streams(&process, 100).await);
     }
-    // 800 were asked for: 100, and a share for each of the other seven.
+    // Of 800 requests, 100 are within the limit, and seven connections get their share of 50.
     process.counts(REFUSED, 800.0 - 100.0 - 7.0 * 50.0).await;
     must_inject_often(&mut behaved).await;
     process.must_still_serve().await;
 }
 
 #[tokio::test]
-async fn a_stream_that_is_refused_is_gone_at_once() {
+async fn a_rejected_stream_releases_its_slot_immediately() {
     let process = Process::serve(&["--max-requests", "10"]).await;
     let mut hogs = Vec::new();
     for _ in 0..20 {
@@ -66,7 +66,7 @@ async fn a_stream_that_is_refused_is_gone_at_once() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_not_taken_counts_as_a_request() {
+async fn an_answer_that_is_not_read_counts_as_a_request() {
     let process = Process::serve(&["--max-requests", "10"]).await;
     let mut stalled = open(&process).await;
     let mut requests = frame(SETTINGS, 0, 0, NO_WINDOW);
@@ -86,10 +86,10 @@ async fn an_answer_that_is_not_taken_counts_as_a_request() {
 }
 
 #[tokio::test]
-async fn a_refusal_that_is_not_taken_counts_as_a_request() {
+async fn a_rejection_that_is_not_read_counts_as_a_request() {
     let process = Process::serve(&["--max-requests", "10"]).await;
     let mut stalled = open(&process).await;
-    // GET, which is refused with a text.
+    // GET, which is rejected with a text.
     let get = [b"\x82".as_slice(), &POST[1..]].concat();
     let mut requests = frame(SETTINGS, 0, 0, NO_WINDOW);
     for number in 0..30 {
@@ -101,13 +101,13 @@ async fn a_refusal_that_is_not_taken_counts_as_a_request() {
 }
 
 #[tokio::test]
-async fn large_bodies_that_do_not_end_keep_no_other_body_out() {
+async fn large_unfinished_bodies_do_not_block_other_bodies() {
     let process = Process::serve(&["--max-body-memory", "1000000"]).await;
     let mut hogs = Vec::new();
     for number in 1..=4 {
         hogs.push(with_open_body(&process, 900_000).await);
         until("a hog", async || {
-            let refused = r#"injectd_requests_refused_total{door="webhook",reason="bodies"}"#;
+            let refused = r#"injectd_requests_refused_total{server="webhook",reason="bodies"}"#;
             let [in_flight, refused] =
                 [process.metric(IN_FLIGHT).await?, process.metric(refused).await?];
             (in_flight + refused >= f64::from(number)).then_some(())

@@ -1,4 +1,4 @@
-//! What injectd reads: folders as they are mounted, values, certificates.
+//! The files that injectd reads: mounted directories, values, certificates.
 
 use std::{
     env, fs,
@@ -14,7 +14,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
 use injectd::linkerd::values::DEFAULT_VALUES;
 
-/// A folder of its own; gone with the value.
+/// A temporary directory, removed on drop.
 pub(super) struct Folder(PathBuf);
 
 impl Folder {
@@ -30,42 +30,43 @@ impl Folder {
         self.0.join(name).into_os_string().into_string().expect("a path must be UTF-8")
     }
 
-    /// Writes a file whole: nobody reads half of it.
+    /// Writes a file atomically.
     pub(super) fn write(&self, name: &str, content: &str) -> String {
         let path = self.path(name);
         let fresh = format!("{path}.fresh");
-        fs::write(&fresh, content).expect("a folder must take a file");
+        fs::write(&fresh, content).expect("the file must be written");
         fs::rename(&fresh, &path).expect("a file must be renamed");
         path
     }
 
-    /// Puts a pipe that no process writes to in place of a file.
+    /// Replaces a file with a pipe that no process writes to.
     pub(super) fn pipe(&self, name: &str) -> String {
         let (path, fresh) = (self.path(name), self.path("..pipe"));
         mknodat(CWD, &fresh, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)
-            .expect("a folder must take a pipe");
+            .expect("the pipe must be created");
         fs::rename(&fresh, &path).expect("a pipe must be renamed");
         path
     }
 
-    /// Swaps files as a kubelet does: a new folder behind `..data`. Files are links into it.
+    /// Swaps files as a kubelet does: `..data` becomes a link to a new directory, and files are
+    /// links into `..data`.
     pub(super) fn swap(&self, version: &str, files: &[(&str, &str)]) {
         fs::create_dir(self.path(version)).expect("a version must be new");
         for (name, content) in files {
             self.write(&format!("{version}/{name}"), content);
             let link = self.path(name);
             if fs::symlink_metadata(&link).is_err() {
-                symlink(format!("..data/{name}"), link).expect("a folder must take a link");
+                symlink(format!("..data/{name}"), link).expect("the link must be created");
             }
         }
-        symlink(version, self.path("..fresh")).expect("a folder must take a link");
+        symlink(version, self.path("..fresh")).expect("the link must be created");
         fs::rename(self.path("..fresh"), self.path("..data")).expect("a link must be renamed");
     }
 }
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What is left in the temporary folder harms nobody.
+        // Files that remain in the temporary directory do no harm.
         drop(fs::remove_dir_all(&self.0));
     }
 }
@@ -73,7 +74,7 @@ impl Drop for Folder {
 /// The default values with another log level for proxies.
 pub(super) fn values_with_log_level(level: &str) -> String {
     let before = "logLevel: warn,linkerd=info,hickory=error";
-    assert!(DEFAULT_VALUES.contains(before), "default values must have a level of proxies");
+    assert!(DEFAULT_VALUES.contains(before), "default values must have the proxies' log level");
     DEFAULT_VALUES.replace(before, &format!("logLevel: {level}"))
 }
 
@@ -120,7 +121,7 @@ impl Pair {
     }
 }
 
-/// Who signs the certificates of clients.
+/// A CA that signs client certificates.
 pub(super) struct Authority {
     pub(super) certificate: String,
     issuer: Issuer<'static, KeyPair>,
@@ -146,5 +147,5 @@ fn params() -> CertificateParams {
 }
 
 fn new_key() -> KeyPair {
-    KeyPair::generate().expect("the system must give randomness")
+    KeyPair::generate().expect("the system must provide randomness")
 }

@@ -1,4 +1,4 @@
-//! Abuse that only HTTP/2 knows, frame by frame.
+//! Attacks that are specific to HTTP/2, frame by frame.
 
 use rustix::process::Signal;
 use tokio::{
@@ -27,10 +27,10 @@ pub(super) const END_HEADERS: u8 = 4;
 const CANCEL: u32 = 8;
 /// `POST https://localhost/` from the static table.
 pub(super) const POST: &[u8] = b"\x83\x87\x84\x01\x09localhost";
-/// What may stay in memory of a flood, in KiB.
+/// Allowed memory growth after a flood, in KiB.
 const MAX_GROWTH_KIB: u64 = 32 << 10;
 
-/// A frame that was received.
+/// A received frame.
 pub(super) struct Frame {
     pub(super) kind: u8,
     pub(super) flags: u8,
@@ -38,7 +38,7 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    /// The next one; `None` once the connection is closed.
+    /// Reads the next frame; `None` once the connection is closed.
     pub(super) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Option<Self> {
         let mut head = [0; 9];
         stream.read_exact(&mut head).await.ok()?;
@@ -56,14 +56,15 @@ pub(super) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8>
 
 pub(super) async fn open(process: &Process) -> TlsStream<TcpStream> {
     let config = config(&rustls::version::TLS13, None, "h2");
-    let mut stream = try_connect(process.webhook, &config).await.expect("TLS must be spoken");
+    let mut stream =
+        try_connect(process.webhook, &config).await.expect("the TLS handshake must succeed");
     let begin = [PREFACE, &frame(SETTINGS, 0, 0, &[])].concat();
     soon("write", stream.write_all(&begin)).await.expect("must be sent");
     stream
 }
 
-/// Sends until the connection is closed or there is nothing more to send; says whether the server
-/// said goodbye.
+/// Sends frames until the connection is closed or all are sent. Returns whether the server sent
+/// GOAWAY.
 async fn flood(process: &Process, frames: impl Iterator<Item = Vec<u8>>) -> bool {
     let (mut answers, mut requests) = split(open(process).await);
     let send = async {
@@ -72,7 +73,7 @@ async fn flood(process: &Process, frames: impl Iterator<Item = Vec<u8>>) -> bool
                 return;
             }
         }
-        // The answer may already have been given up: nothing to be done.
+        // The server may already have closed the connection.
         drop(requests.write_all(&frame(PING, 0, 0, &[0; 8])).await);
         drop(requests.flush().await);
     };
@@ -90,7 +91,7 @@ async fn flood(process: &Process, frames: impl Iterator<Item = Vec<u8>>) -> bool
     said_goodbye
 }
 
-/// The body of the next answer.
+/// Reads the body of the next answer.
 async fn answer(stream: &mut TlsStream<TcpStream>) -> String {
     let mut answer = Vec::new();
     while let Some(received) = soon("frame", Frame::read(stream)).await {
@@ -120,12 +121,12 @@ async fn memory_must_hold(process: &Process, before: u64) {
 }
 
 #[tokio::test]
-async fn streams_that_are_reset_at_once_cost_the_connection_and_no_memory() {
+async fn immediate_resets_of_streams_close_the_connection_and_take_no_memory() {
     let process = Process::serve(&[]).await;
     process.must_still_serve().await;
     let before = process.resident_kib();
     for _ in 0..5 {
-        assert!(flood(&process, resets()).await, "a flood must be ended with GOAWAY");
+        assert!(flood(&process, resets()).await, "the server must end a flood with GOAWAY");
     }
     memory_must_hold(&process, before).await;
     let in_flight = process.metric(IN_FLIGHT).await;
@@ -133,7 +134,7 @@ async fn streams_that_are_reset_at_once_cost_the_connection_and_no_memory() {
 }
 
 #[tokio::test]
-async fn a_header_that_never_ends_costs_the_connection_and_no_memory() {
+async fn an_endless_header_closes_the_connection_and_takes_no_memory() {
     let process = Process::serve(&[]).await;
     process.must_still_serve().await;
     let before = process.resident_kib();
@@ -146,7 +147,7 @@ async fn a_header_that_never_ends_costs_the_connection_and_no_memory() {
 }
 
 #[tokio::test]
-async fn pings_and_settings_cost_no_memory() {
+async fn pings_and_settings_take_no_memory() {
     let process = Process::serve(&[]).await;
     process.must_still_serve().await;
     let before = process.resident_kib();
@@ -156,7 +157,7 @@ async fn pings_and_settings_cost_no_memory() {
 }
 
 #[tokio::test]
-async fn a_review_under_way_is_answered_and_the_client_told_to_go_elsewhere() {
+async fn a_review_in_flight_is_answered_and_the_client_gets_goaway() {
     let mut process = Process::serve(&[]).await;
     let mut stream = open(&process).await;
     let begun = frame(HEADERS, END_HEADERS, 1, POST);
@@ -166,12 +167,13 @@ async fn a_review_under_way_is_answered_and_the_client_told_to_go_elsewhere() {
     process.logs("shutting down").await;
     let body = frame(DATA, END_STREAM, 1, REVIEW.as_bytes());
     soon("write", stream.write_all(&body)).await.expect("must be sent");
-    let (mut answer, mut is_told) = (Vec::new(), false);
+    let (mut answer, mut has_goaway) = (Vec::new(), false);
     while let Some(received) = soon("frame", Frame::read(&mut stream)).await {
         match received.kind {
             DATA => answer.extend(received.payload),
-            GOAWAY => is_told = true,
-            // What the server waits for between its two goodbyes; by the last it may be gone.
+            GOAWAY => has_goaway = true,
+            // The server waits for this acknowledgement before its second GOAWAY. After that, the
+            // connection may be closed.
             PING if received.flags & ACK == 0 => {
                 drop(stream.write_all(&frame(PING, ACK, 0, &received.payload)).await);
             }
@@ -180,12 +182,12 @@ async fn a_review_under_way_is_answered_and_the_client_told_to_go_elsewhere() {
     }
     let answer = String::from_utf8_lossy(&answer);
     assert!(answer.contains(r#""verdict":"injected""#), "{answer}");
-    assert!(is_told, "a client must be told to go elsewhere");
+    assert!(has_goaway, "the server must send GOAWAY");
     ends_at_once(&mut process).await;
 }
 
 #[tokio::test]
-async fn a_body_may_end_with_a_frame_of_its_own() {
+async fn a_body_may_end_with_an_empty_frame() {
     let mut process = Process::serve(&[]).await;
     let length = format!("\x0f\x0d\x03{}", REVIEW.len());
     let (first, second) = REVIEW.as_bytes().split_at(100);

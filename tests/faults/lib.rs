@@ -1,6 +1,6 @@
-//! The fault suite. `process` starts and stops the binary, `client` speaks to it, `files` are what
-//! it reads; the others are rules, by where the trouble comes from. Nothing here sleeps for luck:
-//! what is waited for is asked for until it is there, and not for ever.
+//! The fault suite. `process` starts and stops the binary, `client` connects to it, `files` writes
+//! the files it reads; the other modules are tests, by the source of the fault. Tests do not sleep
+//! for a fixed time: they poll a condition, with a timeout.
 
 mod admin;
 mod client;

@@ -1,4 +1,4 @@
-//! More than there is room for: who is turned away is told to ask again, and nobody else notices.
+//! Load over the limits: rejected clients are asked to retry, and other clients are not affected.
 
 use tokio::io::AsyncWriteExt as _;
 
@@ -7,18 +7,18 @@ use super::{
     process::{Process, soon},
 };
 
-const OVER_CONNECTIONS: &str = r#"injectd_connections_refused_total{door="webhook"}"#;
+const OVER_CONNECTIONS: &str = r#"injectd_connections_refused_total{server="webhook"}"#;
 const BROKEN_CONNECTIONS: &str =
-    r#"injectd_connections_failed_total{door="webhook",reason="error"}"#;
-const OVER_BODIES: &str = r#"injectd_requests_refused_total{door="webhook",reason="bodies"}"#;
+    r#"injectd_connections_failed_total{server="webhook",reason="error"}"#;
+const OVER_BODIES: &str = r#"injectd_requests_refused_total{server="webhook",reason="bodies"}"#;
 
-/// A review of so many bytes.
+/// A review of this many bytes.
 fn padded(bytes: usize) -> String {
     format!("{REVIEW}{}", " ".repeat(bytes - REVIEW.len()))
 }
 
 #[tokio::test]
-async fn a_connection_too_many_is_told_to_ask_again_and_many_more_are_closed() {
+async fn a_connection_over_the_limit_gets_503_and_further_ones_are_closed() {
     let process = Process::serve(&["--max-connections", "4"]).await;
     let mut kept = Vec::new();
     for _ in 0..4 {
@@ -27,7 +27,7 @@ async fn a_connection_too_many_is_told_to_ask_again_and_many_more_are_closed() {
         kept.push(connection);
     }
     let answer = Connection::open(process.webhook).await.review(REVIEW).await;
-    answer.must_ask_again();
+    answer.must_ask_for_a_retry();
     assert_eq!(answer.header("connection"), Some("close"));
     process.has_connections(4).await;
     let mut silent = Vec::new();
@@ -43,26 +43,26 @@ async fn a_connection_too_many_is_told_to_ask_again_and_many_more_are_closed() {
 }
 
 #[tokio::test]
-async fn who_is_turned_away_hears_it_though_he_sends_a_review() {
+async fn a_client_that_sends_a_review_still_reads_the_rejection() {
     let process = Process::serve(&["--max-connections", "1"]).await;
     let mut kept = Connection::open(process.webhook).await;
     kept.must_inject().await;
     for bytes in [1 << 10, 10 << 10].repeat(10) {
-        let mut turned_away = Connection::open(process.webhook).await;
-        let answer = turned_away.try_review(&padded(bytes)).await;
-        answer.unwrap_or_else(|error| panic!("{bytes} bytes: {error:?}")).must_ask_again();
+        let mut rejected = Connection::open(process.webhook).await;
+        let answer = rejected.try_review(&padded(bytes)).await;
+        answer.unwrap_or_else(|error| panic!("{bytes} bytes: {error:?}")).must_ask_for_a_retry();
         process.has_connections(1).await;
     }
     kept.must_inject().await;
 }
 
 #[tokio::test]
-async fn many_handshakes_at_once_keep_nobody_out() {
+async fn many_concurrent_handshakes_do_not_block_other_clients() {
     let process = Process::serve(&[]).await;
     let mut begun = Vec::new();
     for _ in 0..600 {
         let mut stream = tcp(process.webhook).await;
-        // A handshake record that goes on.
+        // The beginning of a handshake record.
         soon("write", stream.write_all(&[22, 3, 1])).await.expect("must be sent");
         begun.push(stream);
     }
@@ -75,7 +75,7 @@ async fn many_handshakes_at_once_keep_nobody_out() {
 }
 
 #[tokio::test]
-async fn a_header_that_is_too_large_is_told() {
+async fn a_header_that_is_too_large_gets_431() {
     let process = Process::serve(&[]).await;
     for (bytes, status) in [(12 << 10, "200"), (20 << 10, "431")] {
         let field = format!("x-padding: {}\r\nconnection: close\r\n\r\n", "x".repeat(bytes));
@@ -91,18 +91,18 @@ async fn a_header_that_is_too_large_is_told() {
 }
 
 #[tokio::test]
-async fn large_bodies_beyond_the_memory_for_them_are_asked_again() {
+async fn large_bodies_over_the_memory_limit_get_503() {
     let process = Process::serve(&["--max-body-memory", "1500000"]).await;
     let large = padded(1_000_000);
     let mut first = connect(process.webhook).await;
     let (most, rest) = large.split_at(900_000);
     let asked = format!("{}{most}", head("/", large.len()));
     soon("write", first.write_all(asked.as_bytes())).await.expect("must be sent");
-    process.counts(r#"injectd_reviews_in_flight{door="webhook"}"#, 1.0).await;
+    process.counts(r#"injectd_reviews_in_flight{server="webhook"}"#, 1.0).await;
     let mut second = connect(process.webhook).await;
     let asked = format!("{}{most}", head("/", large.len()));
     let send = async {
-        // The refusal may come before all is sent.
+        // The rejection may arrive before the client has sent everything.
         drop(second.write_all(asked.as_bytes()).await);
         read_to_close(&mut second).await
     };

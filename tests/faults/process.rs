@@ -1,4 +1,4 @@
-//! The binary as a process: started, asked what it counts, stopped when a test ends.
+//! The binary as a process: starts it, reads its metrics, and stops it at the end of a test.
 
 use std::{
     fs,
@@ -15,15 +15,15 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::client;
 
-/// Longer than anything here takes on a slow machine.
+/// Longer than any step takes on a slow machine.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
-/// Between two looks at what is waited for.
+/// Interval between two checks of a condition.
 const LOOK_INTERVAL: Duration = Duration::from_millis(5);
 
 const ADDRESSES: [&str; 6] =
     ["--addr", "127.0.0.1:0", "--metrics-addr", "127.0.0.1:0", "--grpc-addr", "127.0.0.1:0"];
 
-/// A running injectd; killed when it is dropped.
+/// A running injectd, killed on drop.
 pub(super) struct Process {
     child: Child,
     pub(super) webhook: SocketAddr,
@@ -32,18 +32,18 @@ pub(super) struct Process {
     stderr: Output,
 }
 
-/// What a process that ended by itself left.
+/// Exit code and output of a process that ended by itself.
 pub(super) struct Ended {
     pub(super) code: Option<i32>,
     pub(super) stdout: String,
     pub(super) stderr: String,
 }
 
-/// What was written to a pipe so far.
+/// The text written to a pipe so far.
 #[derive(Clone, Default)]
 struct Output(Arc<Mutex<String>>);
 
-/// The result of a future that must not hang.
+/// Waits for a future, with a timeout.
 pub(super) fn soon<T>(what: &str, future: impl Future<Output = T>) -> impl Future<Output = T> {
     let future = Box::pin(future);
     async move {
@@ -52,7 +52,7 @@ pub(super) fn soon<T>(what: &str, future: impl Future<Output = T>) -> impl Futur
     }
 }
 
-/// Asks until there is an answer.
+/// Polls until there is an answer, with a timeout.
 pub(super) async fn until<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>) -> T {
     let begin = Instant::now();
     loop {
@@ -64,7 +64,7 @@ pub(super) async fn until<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>
     }
 }
 
-/// The binary with nothing of this process' environment.
+/// A command for the binary, without this process's environment.
 pub(super) fn injectd(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_injectd"));
     command.env_clear().args(args);
@@ -86,7 +86,7 @@ impl Process {
         Self::announced(injectd(&all.copied().collect::<Vec<_>>())).await
     }
 
-    /// The same with so many file descriptors and no more.
+    /// The same with a limit of file descriptors.
     pub(super) async fn serve_with_descriptors(descriptors: u32, args: &[&str]) -> Self {
         let mut command = Command::new("/bin/sh");
         let script = format!(r#"ulimit -n {descriptors} && exec "$0" "$@""#);
@@ -95,36 +95,36 @@ impl Process {
         Self::announced(command).await
     }
 
-    /// A command of `serve` that says where its doors are.
+    /// Starts a `serve` command and reads the addresses of its servers from stdout.
     pub(super) async fn announced(command: Command) -> Self {
         let mut process = Self::spawn(command);
-        let [webhook, admin] = until("doors", async || {
+        let [webhook, admin] = until("servers", async || {
             process.must_live();
             let stdout = process.stdout.text();
-            let door = |name: &str| {
+            let server = |name: &str| {
                 let address = stdout.lines().find_map(|line| line.strip_prefix(name))?;
                 address.split_once(' ')?.0.parse().ok()
             };
-            Some([door("webhook door: ")?, door("admin door: ")?])
+            Some([server("webhook server: ")?, server("admin server: ")?])
         })
         .await;
         (process.webhook, process.admin) = (webhook, admin);
         process
     }
 
-    /// `proxy-injector`, which does not say where its doors are, on addresses of the machine itself
-    /// that tell them apart.
+    /// Starts `proxy-injector`, which does not print addresses. Its servers have different loopback
+    /// addresses, so that they can be found in the list of listeners.
     pub(super) async fn proxy_injector(flags: &[&str], env: &[(&str, &str)]) -> Self {
         let (webhook, admin) = (Ipv4Addr::LOCALHOST, Ipv4Addr::new(127, 0, 0, 2));
         let addresses = [format!("-addr={webhook}:0"), format!("--metrics-addr={admin}:0")];
         let mut command = injectd(&["proxy-injector"]);
         command.args(addresses).args(flags).envs(env.iter().copied());
         let mut process = Self::spawn(command);
-        [process.webhook, process.admin] = until("doors", async || {
+        [process.webhook, process.admin] = until("servers", async || {
             process.must_live();
             let open = listeners(process.child.id());
-            let door = |ip: Ipv4Addr| open.iter().copied().find(|addr| addr.ip() == ip);
-            Some([door(webhook)?, door(admin)?])
+            let server = |ip: Ipv4Addr| open.iter().copied().find(|addr| addr.ip() == ip);
+            Some([server(webhook)?, server(admin)?])
         })
         .await;
         process
@@ -140,7 +140,7 @@ impl Process {
     }
 
     fn must_live(&mut self) {
-        let status = self.child.try_wait().expect("a child must be there");
+        let status = self.child.try_wait().expect("the child must exist");
         assert!(status.is_none(), "ended with {status:?}: {}", self.log());
     }
 
@@ -156,43 +156,43 @@ impl Process {
     pub(super) fn signal(&self, signal: Signal) {
         let id = i32::try_from(self.child.id()).expect("an id must be a pid");
         let pid = Pid::from_raw(id).expect("a pid must not be 0");
-        kill_process(pid, signal).expect("a child must take a signal");
+        kill_process(pid, signal).expect("the signal must be sent");
     }
 
     pub(super) async fn ends(&mut self) -> ExitStatus {
-        until("end", async || self.child.try_wait().expect("a child must be there")).await
+        until("end", async || self.child.try_wait().expect("the child must exist")).await
     }
 
-    /// Ends the process as the kernel does when memory runs out.
+    /// Kills the process, as the kernel does when memory runs out.
     pub(super) async fn kill(mut self) {
-        self.child.kill().expect("a child must be there");
+        self.child.kill().expect("the child must exist");
         self.ends().await;
     }
 
     /// Memory in use, in KiB.
     pub(super) fn resident_kib(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()));
-        let status = status.expect("a child must be there");
+        let status = status.expect("the child must exist");
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         let number = line.and_then(|line| line.split_whitespace().next());
-        number.and_then(|text| text.parse().ok()).expect("the kernel must tell the memory in use")
+        number.and_then(|text| text.parse().ok()).expect("the kernel must report the memory in use")
     }
 
     /// Names of its threads.
     pub(super) fn threads(&self) -> Vec<String> {
         let tasks = fs::read_dir(format!("/proc/{}/task", self.child.id()));
-        let tasks = tasks.expect("a child must be there").filter_map(Result::ok);
+        let tasks = tasks.expect("the child must exist").filter_map(Result::ok);
         let name = |path: std::path::PathBuf| fs::read_to_string(path.join("comm")).ok();
         tasks.filter_map(|task| Some(name(task.path())?.trim().to_owned())).collect()
     }
 
-    /// Status and body of a page of the admin door.
+    /// Status and body of a page of the admin server.
     pub(super) async fn page(&self, path: &str) -> (u16, String) {
         let answer = client::get(self.admin, path).await;
         (answer.status, answer.body)
     }
 
-    /// The value of a series, written as `/metrics` writes it.
+    /// The value of a series, named as in `/metrics`.
     pub(super) async fn metric(&self, series: &str) -> Option<f64> {
         let (status, text) = self.page("/metrics").await;
         assert_eq!(status, 200);
@@ -207,16 +207,16 @@ impl Process {
 
     /// Waits for a metric to have this value.
     pub(super) async fn has(&self, series: &str, number: f64) {
-        let equal = async || self.metric(series).await.filter(|it| (it - number).abs() < 0.5);
+        let equal = async || self.metric(series).await.filter(|value| (value - number).abs() < 0.5);
         until(&format!("{series} to be {number}"), equal).await;
     }
 
     /// Waits for the number of open connections.
     pub(super) async fn has_connections(&self, number: u32) {
-        self.has(r#"injectd_connections{door="webhook"}"#, f64::from(number)).await;
+        self.has(r#"injectd_connections{server="webhook"}"#, f64::from(number)).await;
     }
 
-    /// A review on a connection of its own comes back with a sidecar.
+    /// Checks that a review on a new connection is answered with a sidecar.
     pub(super) async fn must_still_serve(&self) {
         let mut connection = client::Connection::open(self.webhook).await;
         connection.must_inject().await;
@@ -225,7 +225,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The process may have ended already.
         drop(self.child.kill());
         drop(self.child.wait());
     }
@@ -249,16 +249,16 @@ impl Output {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// All of it, once the other end is closed: then the thread that reads is gone.
+    /// The whole text, once the other end is closed and the reading thread has ended.
     async fn whole(&self) -> String {
         until("end of output", async || (Arc::strong_count(&self.0) == 1).then(|| self.text()))
             .await
     }
 }
 
-/// The IPv4 addresses that a process listens at.
+/// The IPv4 addresses on which a process listens.
 fn listeners(id: u32) -> Vec<SocketAddr> {
-    let descriptors = fs::read_dir(format!("/proc/{id}/fd")).expect("a child must be there");
+    let descriptors = fs::read_dir(format!("/proc/{id}/fd")).expect("the child must exist");
     let sockets: Vec<String> = descriptors
         .filter_map(|descriptor| fs::read_link(descriptor.ok()?.path()).ok())
         .filter_map(|target| {

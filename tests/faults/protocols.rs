@@ -1,4 +1,4 @@
-//! What is agreed on, announced or asked for before a body comes.
+//! Protocol negotiation, announced body sizes, and gRPC calls to the webhook.
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
@@ -9,10 +9,11 @@ use super::{
 };
 
 #[tokio::test]
-async fn the_protocol_that_tls_agreed_on_is_the_one_that_is_spoken() {
+async fn a_connection_uses_the_protocol_that_alpn_negotiated() {
     let process = Process::serve(&[]).await;
     let http2 = config(&rustls::version::TLS13, None, "h2");
-    let mut stream = try_connect(process.webhook, &http2).await.expect("TLS must be spoken");
+    let mut stream =
+        try_connect(process.webhook, &http2).await.expect("the TLS handshake must succeed");
     let request = format!("{}{REVIEW}", head("/", REVIEW.len()));
     soon("write", stream.write_all(request.as_bytes())).await.expect("must be sent");
     let answer = read_to_close(&mut stream).await;
@@ -27,7 +28,7 @@ async fn the_protocol_that_tls_agreed_on_is_the_one_that_is_spoken() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_announced_too_large_is_refused_at_once() {
+async fn a_body_with_a_content_length_over_the_limit_is_rejected_immediately() {
     let process = Process::serve(&[]).await;
     for (bytes, more) in [(10_usize << 30, ""), (11 << 20, "expect: 100-continue\r\n")] {
         let head = head("/", bytes).replace("\r\n\r\n", &format!("\r\n{more}\r\n"));
@@ -42,10 +43,10 @@ async fn a_body_that_is_announced_too_large_is_refused_at_once() {
 }
 
 #[tokio::test]
-async fn a_grpc_call_to_the_webhook_is_refused_at_once_with_a_status_of_grpc() {
+async fn a_grpc_call_to_the_webhook_gets_a_grpc_status_immediately() {
     let process = Process::serve(&[]).await;
     let mut stream = open(&process).await;
-    // content-type: application/grpc, as a literal with the name's index.
+    // content-type: application/grpc, as a literal with an indexed name.
     let call = [POST, b"\x0f\x10\x10application/grpc"].concat();
     let call = frame(HEADERS, END_HEADERS, 1, &call);
     soon("write", stream.write_all(&call)).await.expect("must be sent");
@@ -58,8 +59,8 @@ async fn a_grpc_call_to_the_webhook_is_refused_at_once_with_a_status_of_grpc() {
             }
         }
     };
-    assert!(soon("answer", ended).await, "trailers only");
-    let refused = r#"injectd_requests_refused_total{door="webhook",reason="grpc"}"#;
+    assert!(soon("answer", ended).await, "the response must have trailers only");
+    let refused = r#"injectd_requests_refused_total{server="webhook",reason="grpc"}"#;
     process.counts(refused, 1.0).await;
     process.must_still_serve().await;
 }

@@ -1,4 +1,4 @@
-//! Which Linkerd release is spoken, and values of a release that this build does not know.
+//! The Linkerd release in use, and values of a release that this build does not know.
 
 use super::{
     files::{Folder, values_of_version},
@@ -20,7 +20,7 @@ fn line(process: &Process, message: &str) -> String {
     log.lines().find(|line| line.contains(message)).unwrap_or_default().to_owned()
 }
 
-/// A process on values of this version.
+/// A process with values of this version.
 async fn on_version(folder: &Folder, version: &str, flags: &[&str]) -> Process {
     let values = folder.write("values", &values_of_version(version));
     Process::serve(&[&["--values", &values], &OFTEN[..], flags].concat()).await
@@ -29,11 +29,11 @@ async fn on_version(folder: &Folder, version: &str, flags: &[&str]) -> Process {
 #[tokio::test]
 async fn a_known_release_is_in_the_log_the_metrics_and_the_probe() {
     let process = on_version(&Folder::new(), "enterprise-2.18.4", &[]).await;
-    process.logs("configuration taken").await;
-    let taken = line(&process, "configuration taken");
+    process.logs("configuration applied").await;
+    let applied = line(&process, "configuration applied");
     for field in ["level=info", "release=edge-25.4.4", "version=enterprise-2.18.4", "source=values"]
     {
-        assert!(taken.contains(field), "{field} in {taken}");
+        assert!(applied.contains(field), "{field} in {applied}");
     }
     assert_eq!(
         process.metric(&info("edge-25.4.4", "enterprise-2.18.4", "values")).await,
@@ -76,7 +76,7 @@ async fn an_unknown_release_is_a_warning_and_a_metric_until_the_values_name_a_kn
 }
 
 #[tokio::test]
-async fn values_of_an_unknown_release_are_refused_by_flag_and_the_old_ones_stay() {
+async fn values_of_an_unknown_release_are_rejected_by_flag_and_the_old_ones_stay() {
     let folder = Folder::new();
     let process = on_version(&folder, "edge-26.6.3", &["--unknown-release", "refuse"]).await;
     folder.write("values", &values_of_version("stable-2.99.0"));
@@ -91,7 +91,7 @@ async fn values_of_an_unknown_release_are_refused_by_flag_and_the_old_ones_stay(
 }
 
 #[tokio::test]
-async fn a_server_does_not_start_on_values_of_an_unknown_release_where_they_are_refused() {
+async fn a_server_that_refuses_unknown_releases_does_not_start_with_values_of_one() {
     let folder = Folder::new();
     let values = folder.write("values", &values_of_version("my-fork-1"));
     let mut command = injectd(&["serve", "--standalone", "--values", &values]);

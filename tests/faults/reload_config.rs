@@ -1,4 +1,4 @@
-//! Values and trust roots change under a process that serves.
+//! Changes of values and trust roots while a process serves.
 
 use std::{fs, io::Write as _};
 
@@ -16,7 +16,7 @@ const REFUSED_NOW: &str = r#"injectd_reload_refused{what="config"}"#;
 const GENERATION: &str = "injectd_config_generation";
 const OFTEN: [&str; 2] = ["--reload-interval", "20ms"];
 
-/// The patch of the example on a connection of its own.
+/// The patch for the example, requested on a new connection.
 async fn patch(process: &Process) -> String {
     Connection::open(process.webhook).await.review(REVIEW).await.patch()
 }
@@ -25,7 +25,7 @@ async fn patches_with(process: &Process, text: &str) {
     until(text, async || patch(process).await.contains(text).then_some(())).await;
 }
 
-/// A process on values whose proxies log at `before`.
+/// A process whose values set the proxies' log level to `before`.
 async fn on_values(folder: &Folder) -> Process {
     let values = folder.write("values", &values_with_log_level("before"));
     let process = Process::serve(&[&["--values", &values], &OFTEN[..]].concat()).await;
@@ -33,8 +33,8 @@ async fn on_values(folder: &Folder) -> Process {
     process
 }
 
-/// What a refused file looks like from everywhere.
-async fn must_serve_on_after_a_refusal(process: &Process, key: &str) {
+/// Checks metrics, log, probes and answers after a file was rejected.
+async fn must_keep_serving_after_a_rejection(process: &Process, key: &str) {
     process.counts(REFUSED, 1.0).await;
     process.logs(key).await;
     let log = process.log();
@@ -44,14 +44,14 @@ async fn must_serve_on_after_a_refusal(process: &Process, key: &str) {
     must_still_serve_before(process, 1.0).await;
 }
 
-/// The files of a generation stay in use after a refusal.
+/// Checks that the files of a generation stay in use after a rejection.
 async fn must_still_serve_before(process: &Process, generation: f64) {
     process.has(REFUSED_NOW, 1.0).await;
     assert!(patch(process).await.contains("before"));
     assert_eq!(process.metric(GENERATION).await, Some(generation));
 }
 
-/// Trust roots that nobody looks into, with a name before them.
+/// Trust roots with a name before them. Their content is not a valid certificate.
 fn bundle(name: &str) -> String {
     format!("{name}\n-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
 }
@@ -73,7 +73,7 @@ async fn changed_values_are_in_the_next_answers() {
 }
 
 #[tokio::test]
-async fn values_swapped_as_a_kubelet_does_are_taken_whole() {
+async fn values_swapped_as_a_kubelet_does_are_applied_together() {
     let folder = Folder::new();
     let roots = bundle("one");
     folder.swap("..1", &[("values", &values_with_log_level("before")), ("roots", &roots)]);
@@ -94,7 +94,7 @@ async fn values_swapped_as_a_kubelet_does_are_taken_whole() {
 }
 
 #[tokio::test]
-async fn a_hangup_reads_unchanged_files_at_once_and_answers_go_on() {
+async fn a_hangup_reloads_unchanged_files_immediately_without_interruption() {
     let folder = Folder::new();
     let values = folder.write("values", &values_with_log_level("before"));
     let pair = Pair::self_signed();
@@ -122,57 +122,57 @@ async fn a_hangup_reads_unchanged_files_at_once_and_answers_go_on() {
 }
 
 #[tokio::test]
-async fn broken_values_are_refused_and_the_last_good_ones_serve_on() {
+async fn invalid_values_are_rejected_and_the_last_valid_ones_stay_in_use() {
     let folder = Folder::new();
     let process = on_values(&folder).await;
     folder.write("values", "proxy: [unclosed");
-    must_serve_on_after_a_refusal(&process, "not valid YAML").await;
+    must_keep_serving_after_a_rejection(&process, "not valid YAML").await;
     folder.write("values", &values_with_log_level("cured"));
     patches_with(&process, "cured").await;
 }
 
 #[tokio::test]
-async fn values_without_a_proxy_are_refused_and_the_key_is_named() {
+async fn values_without_a_proxy_are_rejected_with_the_name_of_the_key() {
     let folder = Folder::new();
     let process = on_values(&folder).await;
     folder.write("values", "linkerdVersion: edge-26.8.3\nidentityTrustDomain: cluster.local\n");
-    must_serve_on_after_a_refusal(&process, "proxy: missing").await;
+    must_keep_serving_after_a_rejection(&process, "proxy: missing").await;
 }
 
 #[tokio::test]
-async fn values_that_are_gone_are_refused() {
+async fn deleted_values_are_rejected() {
     let folder = Folder::new();
     let process = on_values(&folder).await;
-    fs::remove_file(folder.path("values")).expect("must be there");
-    must_serve_on_after_a_refusal(&process, "cannot read").await;
+    fs::remove_file(folder.path("values")).expect("must exist");
+    must_keep_serving_after_a_rejection(&process, "cannot read").await;
     folder.write("values", &values_with_log_level("back"));
     patches_with(&process, "back").await;
 }
 
 #[tokio::test]
-async fn a_pipe_in_place_of_values_is_refused_and_the_file_is_taken_when_it_is_back() {
+async fn a_pipe_in_place_of_values_is_rejected_and_the_file_is_applied_once_it_is_back() {
     let folder = Folder::new();
     let process = on_values(&folder).await;
     folder.pipe("values");
-    must_serve_on_after_a_refusal(&process, "not a regular file").await;
+    must_keep_serving_after_a_rejection(&process, "not a regular file").await;
     assert_eq!(process.metric(REFUSED_NOW).await, Some(1.0));
     folder.write("values", &values_with_log_level("back"));
     patches_with(&process, "back").await;
     process.has(REFUSED_NOW, 0.0).await;
-    assert_eq!(process.metric(REFUSED).await, Some(1.0), "one refusal must be counted once");
+    assert_eq!(process.metric(REFUSED).await, Some(1.0), "one rejection must be counted once");
 }
 
 #[tokio::test]
-async fn values_over_the_limit_are_refused() {
+async fn values_over_the_size_limit_are_rejected() {
     let folder = Folder::new();
     let process = on_values(&folder).await;
     let large = format!("# {}\n{}", "x".repeat(10 << 20), values_with_log_level("large"));
     folder.write("values", &large);
-    must_serve_on_after_a_refusal(&process, "larger than 10485760 bytes").await;
+    must_keep_serving_after_a_rejection(&process, "larger than the limit of 10485760 bytes").await;
 }
 
 #[tokio::test]
-async fn values_that_are_written_piece_by_piece_are_taken_in_the_end() {
+async fn values_that_are_written_in_pieces_are_applied_once_complete() {
     let folder = Folder::new();
     let process = on_values(&folder).await;
     let whole = values_with_log_level("in-the-end");
@@ -186,7 +186,7 @@ async fn values_that_are_written_piece_by_piece_are_taken_in_the_end() {
 }
 
 #[tokio::test]
-async fn changed_trust_roots_are_told_by_their_hash() {
+async fn changed_trust_roots_change_the_hash_in_the_patch() {
     let folder = Folder::new();
     let hash = |patch: &str| {
         let (_, rest) = patch
@@ -205,7 +205,7 @@ async fn changed_trust_roots_are_told_by_their_hash() {
 }
 
 #[tokio::test]
-async fn trust_roots_that_have_expired_or_are_leaves_are_logged_at_start_and_reload() {
+async fn expired_and_leaf_trust_roots_are_logged_at_start_and_reload() {
     let folder = Folder::new();
     let roots = folder.write("roots", &Pair::expired().certificate);
     let process = Process::serve(&[&["--trust-roots", &roots], &OFTEN[..]].concat()).await;
@@ -219,14 +219,17 @@ async fn trust_roots_that_have_expired_or_are_leaves_are_logged_at_start_and_rel
 }
 
 #[tokio::test]
-async fn trust_roots_that_are_none_are_refused() {
+async fn trust_roots_without_certificates_are_rejected() {
     let folder = Folder::new();
     let roots = folder.write("roots", &bundle("one"));
     let process = Process::serve(&[&["--trust-roots", &roots], &OFTEN[..]].concat()).await;
     for nothing in ["", "\n", "hello\n", "-----BEGIN CERTIFICATE-----\nAAAA\n"] {
         folder.write("roots", nothing);
         process.counts(REFUSED_NOW, 1.0).await;
-        assert!(patch(&process).await.contains(r"one\n"), "the last good ones must serve");
+        assert!(
+            patch(&process).await.contains(r"one\n"),
+            "the last valid trust roots must stay in use"
+        );
         folder.write("roots", &bundle("one"));
         process.counts(REFUSED_NOW, 0.0).await;
     }

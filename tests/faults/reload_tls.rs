@@ -1,4 +1,4 @@
-//! The certificate and the CA of clients change under a process that serves.
+//! Changes of the certificate and the client CA while a process serves.
 
 use rustls::{pki_types::CertificateDer, version::TLS13};
 
@@ -36,7 +36,7 @@ async fn shows(process: &Process, pair: &Pair) {
 /// A review with a client's certificate, or without.
 async fn review_as(process: &Process, identity: Option<&Pair>) -> Option<Answer> {
     let config = config(&TLS13, identity, "http/1.1");
-    // A client of TLS 1.3 is through before the server has seen its certificate.
+    // With TLS 1.3, the client's handshake ends before the server has checked its certificate.
     let stream = try_connect(process.webhook, &config).await.ok()?;
     Connection::over(stream).await.try_review(REVIEW).await.ok()
 }
@@ -46,7 +46,7 @@ async fn is_served(process: &Process, identity: Option<&Pair>) -> bool {
 }
 
 #[tokio::test]
-async fn a_changed_certificate_is_shown_to_new_connections_and_old_ones_live_on() {
+async fn new_connections_get_a_changed_certificate_and_old_ones_stay_open() {
     let folder = Folder::new();
     let pairs = [Pair::self_signed(), Pair::self_signed()];
     write_pair(&folder, &pairs[0]);
@@ -60,7 +60,7 @@ async fn a_changed_certificate_is_shown_to_new_connections_and_old_ones_live_on(
 }
 
 #[tokio::test]
-async fn a_certificate_swapped_as_a_kubelet_does_is_taken_at_once() {
+async fn a_certificate_swapped_as_a_kubelet_does_is_applied_immediately() {
     let folder = Folder::new();
     let swap = |version: &str, pair: &Pair| {
         folder.swap(version, &[("tls.crt", &pair.certificate), ("tls.key", &pair.key)]);
@@ -78,7 +78,7 @@ async fn a_certificate_swapped_as_a_kubelet_does_is_taken_at_once() {
 }
 
 #[tokio::test]
-async fn a_certificate_without_its_key_is_refused_and_the_pair_before_serves_on() {
+async fn a_certificate_without_its_key_is_rejected_and_the_previous_pair_stays_in_use() {
     let folder = Folder::new();
     let pairs = [Pair::self_signed(), Pair::self_signed()];
     write_pair(&folder, &pairs[0]);
@@ -94,7 +94,7 @@ async fn a_certificate_without_its_key_is_refused_and_the_pair_before_serves_on(
 }
 
 #[tokio::test]
-async fn a_pipe_in_place_of_the_certificate_is_refused_and_the_pair_before_serves_on() {
+async fn a_pipe_in_place_of_the_certificate_is_rejected_and_the_previous_pair_stays_in_use() {
     let folder = Folder::new();
     let pairs = [Pair::self_signed(), Pair::self_signed()];
     write_pair(&folder, &pairs[0]);
@@ -110,7 +110,7 @@ async fn a_pipe_in_place_of_the_certificate_is_refused_and_the_pair_before_serve
 }
 
 #[tokio::test]
-async fn an_expired_certificate_serves_with_a_warning() {
+async fn an_expired_certificate_is_used_with_a_warning() {
     let folder = Folder::new();
     let expired = Pair::expired();
     write_pair(&folder, &expired);
@@ -132,14 +132,16 @@ async fn only_clients_of_the_ca_are_served() {
     let process = Process::serve(&["--client-ca", &ca]).await;
     assert!(!is_served(&process, None).await, "no certificate");
     assert!(!is_served(&process, Some(&theirs.client())).await, "a certificate of another CA");
-    assert!(!is_served(&process, Some(&Pair::self_signed())).await, "a certificate of no CA");
+    assert!(!is_served(&process, Some(&Pair::self_signed())).await, "a self-signed certificate");
     assert!(is_served(&process, Some(&ours.client())).await);
-    process.counts(r#"injectd_handshakes_failed_total{door="webhook",reason="error"}"#, 3.0).await;
+    process
+        .counts(r#"injectd_handshakes_failed_total{server="webhook",reason="error"}"#, 3.0)
+        .await;
     process.has_connections(0).await;
 }
 
 #[tokio::test]
-async fn a_changed_ca_is_asked_from_then_on() {
+async fn a_changed_ca_applies_to_new_connections() {
     let folder = Folder::new();
     let (before, after) = (Authority::new(), Authority::new());
     write_pair(&folder, &Pair::self_signed());
@@ -149,7 +151,7 @@ async fn a_changed_ca_is_asked_from_then_on() {
     assert!(is_served(&process, Some(&old)).await);
     folder.write("ca.crt", &after.certificate);
     until("new CA", async || is_served(&process, Some(&new)).await.then_some(())).await;
-    assert!(!is_served(&process, Some(&old)).await, "a client of the CA before");
+    assert!(!is_served(&process, Some(&old)).await, "a client of the previous CA");
     folder.write("ca.crt", "");
     process.counts(REFUSED, 1.0).await;
     assert!(is_served(&process, Some(&new)).await);

@@ -1,4 +1,4 @@
-//! Signals, and what they do to requests under way.
+//! Signals, and their effect on requests in flight.
 
 use std::time::{Duration, Instant};
 
@@ -10,11 +10,11 @@ use super::{
     process::{Process, injectd, soon, until},
 };
 
-/// Far below what the limits of these tests would take.
+/// Far below the timeouts that these tests set.
 const AT_ONCE: Duration = Duration::from_secs(5);
-pub(super) const IN_FLIGHT: &str = r#"injectd_reviews_in_flight{door="webhook"}"#;
+pub(super) const IN_FLIGHT: &str = r#"injectd_reviews_in_flight{server="webhook"}"#;
 
-/// Waits for the end; it has to come at once, and with code 0.
+/// Waits for the end of the process, which must come soon and with exit code 0.
 pub(super) async fn ends_at_once(process: &mut Process) {
     let begin = Instant::now();
     let status = process.ends().await;
@@ -26,7 +26,7 @@ async fn is_not_ready(process: &Process) {
     until("not ready", async || (process.page("/ready").await.0 == 500).then_some(())).await;
 }
 
-/// Half a review: it is under way until the other half is sent.
+/// Sends half a review, which stays in flight until the other half is sent.
 async fn half_a_review(
     process: &Process,
 ) -> tokio_rustls::client::TlsStream<tokio::net::TcpStream> {
@@ -37,7 +37,8 @@ async fn half_a_review(
     stream
 }
 
-/// Sends reviews on one connection until it is told that it is closed; how many were answered.
+/// Sends reviews on one connection until an answer has `connection: close`. Returns the number of
+/// answers.
 async fn load(mut connection: Connection) -> u32 {
     for answered in 1.. {
         let answer = connection.try_review(REVIEW).await;
@@ -58,14 +59,14 @@ async fn a_drain_answers_every_review_and_sends_clients_elsewhere() {
     for _ in 0..8 {
         loads.push(tokio::spawn(load(Connection::open(process.webhook).await)));
     }
-    let reviewed = r#"injectd_reviews_total{door="webhook",kind="pod",verdict="injected"}"#;
+    let reviewed = r#"injectd_reviews_total{server="webhook",kind="pod",verdict="injected"}"#;
     process.counts(reviewed, 100.0).await;
     process.signal(Signal::TERM);
     is_not_ready(&process).await;
     for load in loads {
         assert!(soon("load", load).await.expect("every review must be answered") > 1);
     }
-    // Endpoints take a moment to learn of it: who still comes is served.
+    // Endpoints are updated with a delay, so late clients must still be served.
     let late = Connection::open(process.webhook).await.review(REVIEW).await;
     assert!(late.is_injection(), "{late:?}");
     assert_eq!(late.header("connection"), Some("close"));
@@ -73,14 +74,14 @@ async fn a_drain_answers_every_review_and_sends_clients_elsewhere() {
 }
 
 #[tokio::test]
-async fn a_review_under_way_at_the_end_of_the_drain_delay_is_answered() {
+async fn a_review_in_flight_at_the_end_of_the_drain_delay_is_answered() {
     let mut process = Process::serve(&["--drain-delay", "100ms"]).await;
     let mut stream = half_a_review(&process).await;
     let mut idle = Connection::open(process.webhook).await;
     idle.must_inject().await;
     process.signal(Signal::TERM);
-    // Nobody is let in any more, and who idles is closed.
-    until("closed door", async || {
+    // New connections are refused, and idle ones are closed.
+    until("closed server", async || {
         try_connect(process.webhook, &http1_config()).await.is_err().then_some(())
     })
     .await;
@@ -93,7 +94,7 @@ async fn a_review_under_way_at_the_end_of_the_drain_delay_is_answered() {
 }
 
 #[tokio::test]
-async fn a_second_signal_ends_at_once() {
+async fn a_second_signal_ends_the_process_immediately() {
     let args = ["--drain-delay", "1m", "--drain-timeout", "1m", "--body-timeout", "1m"];
     let mut process = Process::serve(&args).await;
     let _stream = half_a_review(&process).await;
@@ -105,7 +106,7 @@ async fn a_second_signal_ends_at_once() {
 }
 
 #[tokio::test]
-async fn an_interrupt_without_load_ends_at_once() {
+async fn an_interrupt_without_load_ends_the_process_immediately() {
     let mut process = Process::serve(&["--drain-delay", "1m", "--drain-timeout", "1m"]).await;
     let mut idle = Connection::open(process.webhook).await;
     idle.must_inject().await;
@@ -114,22 +115,22 @@ async fn an_interrupt_without_load_ends_at_once() {
 }
 
 #[tokio::test]
-async fn a_drain_ends_in_time_whatever_is_under_way() {
+async fn a_drain_ends_in_time_with_requests_in_flight() {
     let mut process = Process::serve(&["--drain-timeout", "200ms", "--body-timeout", "1m"]).await;
     let _stream = half_a_review(&process).await;
     process.signal(Signal::INT);
     ends_at_once(&mut process).await;
-    assert!(process.log().contains("requests were still under way"), "{}", process.log());
+    assert!(process.log().contains("requests in flight"), "{}", process.log());
 }
 
 #[tokio::test]
-async fn a_process_that_was_killed_starts_again_on_its_ports() {
+async fn a_killed_process_can_restart_on_its_ports() {
     let process = Process::serve(&[]).await;
     let mut kept = Connection::open(process.webhook).await;
     kept.must_inject().await;
     let addresses = [process.webhook, process.admin].map(|addr| addr.to_string());
     process.kill().await;
-    assert!(kept.try_review(REVIEW).await.is_err(), "nobody must be there");
+    assert!(kept.try_review(REVIEW).await.is_err(), "the server must be gone");
     let [addr, metrics_addr] = &addresses;
     let args = [
         "serve",

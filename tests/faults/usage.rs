@@ -1,4 +1,4 @@
-//! Flags and files that cannot be used: the process ends, and says which.
+//! Invalid flags and files: the process ends, and the error names the flag or file.
 
 use std::os::unix::fs::symlink;
 
@@ -11,7 +11,7 @@ use super::{
 const EXIT_FAILED: i32 = 1;
 const EXIT_USAGE: i32 = 64;
 
-/// `serve` on free ports, where `args` do not say otherwise.
+/// `serve` on free ports, unless `args` set addresses.
 async fn serve(args: &[&str]) -> Ended {
     let mut all = vec!["serve", "--standalone"];
     for flag in ["--addr", "--metrics-addr"] {
@@ -35,7 +35,7 @@ async fn must_fail(args: &[&str], code: i32, named: &[&str]) {
 }
 
 #[tokio::test]
-async fn a_flag_that_cannot_be_used_is_named() {
+async fn an_error_names_the_invalid_flag() {
     for (args, named) in [
         (&["--addr", "nonsense"][..], "--addr nonsense"),
         (&["--addr", "127.0.0.1:99999"], "--addr 127.0.0.1:99999"),
@@ -55,7 +55,7 @@ async fn a_flag_that_cannot_be_used_is_named() {
 }
 
 #[tokio::test]
-async fn a_file_that_cannot_be_read_is_named() {
+async fn an_error_names_the_unreadable_file() {
     for flag in ["--values", "--trust-roots", "--objects", "--client-ca"] {
         must_fail(&[flag, "/no/such/file"], EXIT_FAILED, &["/no/such/file"]).await;
     }
@@ -64,11 +64,11 @@ async fn a_file_that_cannot_be_read_is_named() {
 }
 
 #[tokio::test]
-async fn what_is_no_regular_file_is_refused_at_start_with_its_flag() {
+async fn a_file_that_is_not_regular_is_rejected_at_start_with_its_flag() {
     let folder = Folder::new();
     let (pipe, link) = (folder.pipe("pipe"), folder.path("link"));
     let text = &*folder.write("text", "just: text\n");
-    symlink("/dev/zero", &link).expect("a folder must take a link");
+    symlink("/dev/zero", &link).expect("the link must be created");
     for file in ["/dev/zero", "/", &pipe, &link] {
         for flag in ["--values", "--trust-roots", "--objects", "--client-ca"] {
             let named = [flag, file, "not a regular file"];
@@ -91,7 +91,7 @@ async fn what_is_no_regular_file_is_refused_at_start_with_its_flag() {
 }
 
 #[tokio::test]
-async fn a_file_of_something_else_is_named_with_its_flag() {
+async fn an_error_names_the_flag_and_the_file_with_wrong_content() {
     let folder = Folder::new();
     let pairs = [Pair::self_signed(), Pair::self_signed()];
     let certificate = folder.write("tls.crt", &pairs[0].certificate);
@@ -108,7 +108,7 @@ async fn a_file_of_something_else_is_named_with_its_flag() {
 }
 
 #[tokio::test]
-async fn review_refuses_a_large_review_in_the_words_of_the_webhook() {
+async fn review_rejects_a_large_review_with_the_webhooks_message() {
     let folder = Folder::new();
     let large = format!("{{\"request\":\"{}\"}}", "x".repeat(10 << 20));
     let process = Process::serve(&[]).await;
@@ -120,7 +120,7 @@ async fn review_refuses_a_large_review_in_the_words_of_the_webhook() {
 }
 
 #[tokio::test]
-async fn an_address_that_is_taken_is_named() {
+async fn an_error_names_the_address_in_use() {
     let process = Process::serve(&[]).await;
     let (webhook, admin) = (process.webhook.to_string(), process.admin.to_string());
     must_fail(&["--addr", &webhook], EXIT_FAILED, &["--addr", &webhook]).await;

@@ -1,4 +1,4 @@
-//! Compares the product with the reference, case by case, with several threads.
+//! Compares the product with the reference case by case, on several threads.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,39 +12,40 @@ use super::configs::Config;
 use super::json_text::Style;
 use super::subjects::{Seen, Subjects};
 
-/// How many reviews share a configuration, and with it the product's compiled templates.
+/// Number of reviews that share a configuration, and the product's compiled templates.
 pub(crate) const REVIEWS_PER_CONFIG: u64 = 16;
 
-/// Disagreements that are told; the search ends with as many.
-const MOST_TOLD: usize = 5;
+/// Maximum number of reported disagreements, after which the search ends.
+const MAX_REPORTED: usize = 5;
 
-/// A case in which the two do not agree.
+/// A case in which the product and the reference disagree.
 pub(crate) struct Disagreement {
     /// The configuration.
     pub(crate) config: Config,
-    /// The review and how it was written; none if they differ on the configuration.
+    /// The review and its JSON style; `None` if they disagree about the configuration.
     pub(crate) review: Option<(Value, Style)>,
-    /// In what.
+    /// The difference.
     pub(crate) what: String,
 }
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Default)]
 pub(crate) struct Count {
-    /// Reviews and configurations that were refused.
+    /// Number of reviews and rejected configurations.
     pub(crate) cases: u64,
-    /// How often each verdict was given.
+    /// Number of cases by verdict.
     pub(crate) verdicts: BTreeMap<&'static str, u64>,
-    /// Where they did not agree.
+    /// The disagreements.
     pub(crate) disagreements: Vec<Disagreement>,
 }
 
-/// Compares so many cases that begin with a seed.
+/// Compares this many cases, from the first seed on.
 pub(crate) fn run(first_seed: u64, cases: u64) -> Count {
     let next = AtomicU64::new(first_seed);
     let total = Mutex::new(Count::default());
     let locked = || total.lock().unwrap_or_else(PoisonError::into_inner);
-    let is_enough = |count: &Count| count.cases >= cases || count.disagreements.len() >= MOST_TOLD;
+    let is_enough =
+        |count: &Count| count.cases >= cases || count.disagreements.len() >= MAX_REPORTED;
     std::thread::scope(|scope| {
         for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
             scope.spawn(|| {
@@ -67,12 +68,12 @@ impl Count {
         self.disagreements.extend(other.disagreements);
     }
 
-    fn see(&mut self, verdict: &'static str) {
+    fn add_case(&mut self, verdict: &'static str) {
         self.cases += 1;
         *self.verdicts.entry(verdict).or_default() += 1;
     }
 
-    /// One line about it.
+    /// A summary in one line.
     pub(crate) fn line(&self, seed: u64, since: Instant) -> String {
         let verdicts = self.verdicts.iter();
         let verdicts: Vec<_> =
@@ -87,7 +88,7 @@ impl Count {
     }
 }
 
-/// Compares under the configuration of a seed. At its first disagreement it stops.
+/// Compares the reviews of one seed's configuration, up to the first disagreement.
 fn compare_config(seed: u64) -> Count {
     let mut count = Count::default();
     let config = Config::of(seed);
@@ -104,13 +105,13 @@ fn compare_config(seed: u64) -> Count {
         }
     };
     if subjects.left_out {
-        count.see("left out");
+        count.add_case("left out");
         return count;
     }
     match subjects.agree_to_serve() {
         Ok(true) => {}
         Ok(false) => {
-            count.see("refused");
+            count.add_case("rejected");
             return count;
         }
         Err(what) => {
@@ -121,7 +122,7 @@ fn compare_config(seed: u64) -> Count {
     for number in 0..REVIEWS_PER_CONFIG {
         let (review, style) = config.review(number);
         match compare(&subjects, &review, style) {
-            Ok(verdict) => count.see(verdict),
+            Ok(verdict) => count.add_case(verdict),
             Err(what) => {
                 let what = format!("review {number}: {what}");
                 count.disagreements.push(disagree(what, Some((review, style))));
@@ -132,7 +133,7 @@ fn compare_config(seed: u64) -> Count {
     count
 }
 
-/// The verdict both give, or in what they differ. Both must be ready to serve.
+/// The verdict of both, or the difference. Both must have accepted the configuration.
 pub(crate) fn compare(
     subjects: &Subjects,
     review: &Value,
@@ -144,16 +145,16 @@ pub(crate) fn compare(
     if product == reference { Ok(product.verdict) } else { Err(difference(&product, &reference)) }
 }
 
-/// A panic becomes an error.
+/// Turns a panic into an error.
 pub(crate) fn caught<T>(run: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(run)).map_err(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-        format!("panic: {}", text.unwrap_or("without words"))
+        format!("panic: {}", text.unwrap_or("no message"))
     })
 }
 
-/// The first thing in which two answers differ.
+/// The first difference between two answers.
 fn difference(product: &Seen, reference: &Seen) -> String {
     let (one, other) = (&product.verdict, &reference.verdict);
     if one != other {
@@ -180,7 +181,7 @@ fn difference(product: &Seen, reference: &Seen) -> String {
         }
     }
     let paths =
-        |patch: &[Value]| -> Vec<Value> { patch.iter().map(|it| it["path"].clone()).collect() };
+        |patch: &[Value]| -> Vec<Value> { patch.iter().map(|op| op["path"].clone()).collect() };
     format!("operations: product {:?}, reference {:?}", paths(one), paths(other))
 }
 

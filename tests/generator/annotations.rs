@@ -1,4 +1,5 @@
-//! Annotations of pods, workloads and namespaces: every one of L§2.1, and some that are none.
+//! Annotations of pods, workloads and namespaces: all of L§2.1, and some that Linkerd does not
+//! read.
 
 use serde_json::{Map, Value};
 
@@ -65,7 +66,8 @@ pub(crate) const ANNOTATIONS: &[(&str, Shape)] = &[
     ("resource.opentelemetry.io/a/b", Shape::LogLevel),
 ];
 
-/// Annotations that lead to much else, and in how many of a hundred cases they are there at least.
+/// Annotations that affect many other settings, with the minimum percentage of cases that have
+/// them.
 const OFTEN: &[(&str, Shape, usize)] = &[
     ("config.linkerd.io/enable-debug-sidecar", Shape::Boolean, 8),
     ("config.linkerd.io/debug-image", Shape::Name, 8),
@@ -73,7 +75,7 @@ const OFTEN: &[(&str, Shape, usize)] = &[
     ("config.linkerd.io/proxy-additional-env", Shape::EnvJson, 8),
 ];
 
-/// Annotations that nobody reads, some by a letter.
+/// Annotations that Linkerd does not read; some differ from a real key by one letter.
 const OTHERS: &[&str] = &[
     "linkerd.io/created-by",
     "linkerd.io/proxy-version",
@@ -93,14 +95,14 @@ const OTHERS: &[&str] = &[
 /// `linkerd.io/inject`.
 pub(crate) const INJECT: &str = "linkerd.io/inject";
 
-/// Where annotations are.
+/// The object that has the annotations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Layer {
-    /// On a namespace.
+    /// A namespace.
     Namespace,
-    /// On a pod or a pod template.
+    /// A pod or a pod template.
     Pod,
-    /// On a workload, beside its template.
+    /// A workload, in addition to its template.
     Workload,
 }
 

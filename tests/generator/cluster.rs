@@ -1,4 +1,4 @@
-//! What is in the cluster: namespaces, and the objects that own pods.
+//! The objects of the cluster: namespaces, and owners of pods.
 
 use serde_json::{Map, Value, json};
 
@@ -8,14 +8,14 @@ use super::random::Random;
 /// The namespaces that exist; requests may name others.
 pub(crate) const NAMESPACES: &[&str] = &["shop", "plain", "123"];
 
-/// What a pod says of its owner.
+/// A pod's reference to its owner.
 #[derive(Clone, Debug)]
 pub(crate) struct OwnerName {
     /// Its kind.
     pub(crate) kind: String,
     /// Its name.
     pub(crate) name: String,
-    /// Its uid, maybe empty.
+    /// Its uid; may be empty.
     pub(crate) uid: String,
 }
 
@@ -83,7 +83,7 @@ fn parent(random: &mut Random) -> Value {
     json!({"kind": random.pick(&kinds), "name": format!("owner-{at}"), "uid": "p"})
 }
 
-/// How pods may call the owners of a cluster.
+/// Owner references to the owners of a cluster, valid and invalid.
 pub(crate) fn owner_names(owners: &[Value]) -> Vec<OwnerName> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let names = owners.iter().map(|owner| OwnerName {

@@ -1,4 +1,4 @@
-//! A configuration with its cluster, and as many reviews under it as are wanted.
+//! A configuration with its cluster, and any number of reviews.
 
 use serde_json::{Map, Value};
 
@@ -8,12 +8,12 @@ use super::yaml_text::Node;
 use super::{cluster, releases, reviews, values};
 use crate::reference::Release;
 
-/// All that an answer depends on but for the review.
+/// Everything except the review that an answer depends on.
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
-    /// What it was made from.
+    /// The seed of the configuration.
     pub(crate) seed: u64,
-    /// The release to assume where the values tell none.
+    /// The release to use if the release of the values is unknown.
     pub(crate) fallback: Option<Release>,
     /// The values.
     pub(crate) values: Node,
@@ -29,7 +29,7 @@ pub(crate) struct Config {
     pub(crate) owners: Vec<Value>,
 }
 
-/// Bundles of certificates, or what is taken for one.
+/// Bundles of certificates, valid and invalid.
 const TRUST_ROOTS: &[&[u8]] = &[
     b"-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n",
     b"-----BEGIN CERTIFICATE-----\r\nMIIB\r\n-----END CERTIFICATE-----\r\n",
@@ -68,7 +68,7 @@ impl Config {
         }
     }
 
-    /// A sound configuration of a version, without anything in the cluster.
+    /// A valid configuration of a version, with an empty cluster.
     pub(crate) fn plain(version: &str) -> Self {
         let mut values = values::base();
         *values.place("linkerdVersion") = Node::Text(version.to_owned());
@@ -84,7 +84,7 @@ impl Config {
         }
     }
 
-    /// One of its reviews, and how it is written.
+    /// One of its reviews, and the JSON style.
     pub(crate) fn review(&self, number: u64) -> (Value, Style) {
         let mut random = Random::new(Random::new(!self.seed).next().wrapping_add(number));
         let review = reviews::any(&mut random, &cluster::owner_names(&self.owners));

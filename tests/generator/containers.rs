@@ -1,4 +1,4 @@
-//! Containers of pods: ports, probes, mounts, capabilities, sidecars that are there already.
+//! Containers of pods: ports, probes, mounts, capabilities, existing sidecars.
 
 use serde_json::{Map, Value, json};
 
@@ -10,10 +10,10 @@ use super::texts;
 /// Where a service account's token is mounted.
 const TOKEN_PATH: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-/// Another one by a letter.
+/// A path that differs by one letter.
 const OTHER_PATH: &str = "/var/run/secrets/kubernetes.io/serviceaccount/";
 
-/// Names and images that make a container a sidecar, or nearly.
+/// Names and images of sidecars, and similar ones.
 const SIDECARS: &[(&str, &str)] = &[
     ("linkerd-proxy", "x"),
     ("istio-proxy", "x"),
@@ -30,7 +30,7 @@ const SIDECARS: &[(&str, &str)] = &[
     ("Linkerd-Proxy", "x"),
 ];
 
-/// How a field of containers is given: missing, null, empty, or up to so many.
+/// A list of containers: missing, null, empty, or up to this many items.
 pub(crate) fn list(random: &mut Random, most: usize) -> Option<Value> {
     match random.below(30) {
         0 => Some(Value::Null),
@@ -90,7 +90,7 @@ fn ports(random: &mut Random) -> Value {
     (0..random.below(5)).map(|_| port(random)).collect()
 }
 
-/// A port's number; seldom one that is none.
+/// A port's number; rarely an invalid one.
 pub(crate) fn number(random: &mut Random) -> Value {
     match random.below(1_000) {
         0 => json!("8080"),

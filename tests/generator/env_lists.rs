@@ -4,7 +4,7 @@ use super::random::Random;
 use super::texts;
 use super::yaml_text::Node;
 
-/// A list, now and then something else.
+/// A list; rarely a value of another type.
 pub(crate) fn list(random: &mut Random) -> Node {
     if random.percent(3) {
         return Node::plain("null");

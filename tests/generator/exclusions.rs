@@ -1,10 +1,10 @@
-//! What is left out of the comparison, and why.
+//! Cases that the comparison excludes, and why.
 
 use serde_json::Value;
 
-/// Whether a configuration is left out: one with two spellings of a key (`proxy` and `Proxy`). Go
-/// merges them in the order of their bytes, the product takes the exact one (L§2.7-1); no
-/// installation writes both.
+/// Whether a configuration is excluded because it has two spellings of a key (`proxy` and `Proxy`).
+/// Go merges them in byte order; the product reads the exact spelling (L§2.7-1). No installation
+/// has both.
 pub(crate) fn config(tree: &Value) -> bool {
     match tree {
         Value::Object(fields) => {

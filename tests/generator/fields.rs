@@ -1,19 +1,19 @@
-//! The fields of the values (T§9) and what each holds.
+//! The fields of the values (T§9) and their types.
 
 use super::shapes::Shape::{self, *};
 
-/// What a field holds.
+/// The type of a field.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Holds {
     /// A string of some shape.
     Text(Shape),
     /// A boolean.
     Flag,
-    /// An integer of 32 bits.
+    /// A 32-bit integer.
     Port,
     /// An integer.
     Int,
-    /// An integer without a sign.
+    /// An unsigned integer.
     Uint,
     /// A float.
     Ratio,
@@ -29,7 +29,7 @@ pub(crate) enum Holds {
     Context,
 }
 
-/// Sections that may be missing, with what follows from it or without.
+/// Sections that may be missing, with or without an effect.
 pub(crate) const SECTIONS: &[&str] = &[
     "proxy",
     "proxy.image",
@@ -170,7 +170,7 @@ pub(crate) const FIELDS: &[(&str, Holds)] = {
         ("debugContainer.image.pullPolicy", Text(PullPolicy)),
         ("debugContainer.image.version", Text(Version)),
         ("identity.serviceAccountTokenProjection", Flag),
-        // Read by nobody.
+        // No release reads this.
         ("proxy.podInboundPorts", Text(Ports)),
         ("proxy.requireTLSOnInboundPorts", Text(Ports)),
         ("proxyInit.kubeAPIServerPorts", Text(Ports)),

@@ -16,7 +16,7 @@ impl Fields for Map<String, Value> {
     }
 }
 
-/// Sets a member in so many of a hundred cases; seldom to null.
+/// Sets a member in this percentage of cases; rarely to null.
 pub(crate) fn maybe(
     random: &mut Random,
     fields: &mut Map<String, Value>,
@@ -33,7 +33,7 @@ pub(crate) fn maybe(
     }
 }
 
-/// A value that hardly any field may hold.
+/// A value of a type that almost no field accepts.
 pub(crate) fn wrong_type(random: &mut Random) -> Value {
     let values = [json!(7), json!(true), json!("x"), json!([7]), json!({"x": []}), json!(1.5)];
     random.one_of(&values).clone()

@@ -1,19 +1,19 @@
-//! JSON as text, in the ways in which the same tree can be written.
+//! JSON as text, in several styles for the same tree.
 
 use std::fmt::Write;
 
 use serde_json::Value;
 
-/// How a tree is written.
+/// The style of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
-    /// As API servers write: no blanks.
+    /// As API servers write it: without white space.
     Compact,
-    /// Blanks wherever they may be.
+    /// With white space wherever it is allowed.
     Spaced,
-    /// Many members come twice, first with another value.
+    /// With many members repeated, first with another value.
     Repeated,
-    /// Every letter that is no plain one as `\u…`, slashes as `\/`.
+    /// With non-ASCII and special characters as `\u…`, and slashes as `\/`.
     Escaped,
 }
 
@@ -66,7 +66,7 @@ impl Style {
         out.push_str(blank);
     }
 
-    /// The same member with a value that must not count.
+    /// The same member with a value that must have no effect.
     fn earlier(self, out: &mut String, name: &str, value: &Value) {
         let other = match (name.len() % 3, value) {
             (0, _) => "null",
@@ -93,7 +93,7 @@ impl Style {
                 'a'..='s' | 'A'..='Z' | '0'..='9' | '.' | '-' => out.push(letter),
                 letter => {
                     for unit in letter.encode_utf16(&mut [0; 2]) {
-                        write!(out, "\\u{unit:04x}").expect("a string must take text");
+                        write!(out, "\\u{unit:04x}").expect("writing to a string must succeed");
                     }
                 }
             }

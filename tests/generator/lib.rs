@@ -1,10 +1,11 @@
 //! Cases for the agreement suite: configurations, clusters and reviews in every dimension of the
-//! specification, each a function of a seed.
+//! specification, each a function of a seed. "L§" and "T§" are sections of
+//! `docs/linkerd/injection.md` and `docs/linkerd/template.md`.
 //!
-//! `configs` is the entry: a configuration and its reviews. `subjects` asks the product and the
-//! reference, `agreement` compares them and counts, `minimise` makes a case small, `mutations` writes
-//! the same review otherwise. A test target that includes it needs `mod reference`, `mod yaml` and
-//! `use injectd::go;` at its root.
+//! `configs` is the entry point: a configuration and its reviews. `subjects` calls the product and
+//! the reference, `agreement` compares and counts, `minimise` shrinks a case, `mutations` changes a
+//! review without changing its meaning. A test target that includes it needs `mod reference`, `mod
+//! yaml` and `use injectd::go;` at its root.
 
 pub(crate) mod agreement;
 pub(crate) mod annotations;

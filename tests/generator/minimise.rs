@@ -1,4 +1,4 @@
-//! Makes a case small: whatever can go goes, as long as the two still disagree.
+//! Shrinks a case: removes everything that is not needed for the disagreement.
 
 use serde_json::{Map, Value};
 
@@ -8,11 +8,11 @@ use super::json_text::Style;
 use super::subjects::Subjects;
 use super::yaml_text::Node;
 
-/// How often a smaller case is tried at most.
-const MOST_TRIES: usize = 6_000;
+/// Maximum number of smaller cases to try.
+const MAX_TRIES: usize = 6_000;
 
-/// A smaller case with a disagreement, in words that are enough to write a test.
-pub(crate) fn told(found: &Disagreement) -> String {
+/// Shrinks a disagreement, and describes it in enough detail to write a test.
+pub(crate) fn report(found: &Disagreement) -> String {
     let mut config = found.config.clone();
     let mut review = found.review.clone();
     let mut what = found.what.clone();
@@ -22,16 +22,16 @@ pub(crate) fn told(found: &Disagreement) -> String {
         let mut smaller = false;
         let mut keep = |config: &Config, review: Option<&(Value, Style)>| {
             tries += 1;
-            let still = (tries < MOST_TRIES).then(|| disagreement(config, review)).flatten();
+            let still = (tries < MAX_TRIES).then(|| disagreement(config, review)).flatten();
             still.inspect(|now| what.clone_from(now)).is_some()
         };
         smaller |= shrink_review(&config, &mut review, &mut keep);
         smaller |= shrink_config(&mut config, review.as_ref(), &mut keep);
-        if !smaller || tries >= MOST_TRIES || tries == before {
+        if !smaller || tries >= MAX_TRIES || tries == before {
             break;
         }
     }
-    words(&config, review.as_ref(), &what)
+    description(&config, review.as_ref(), &what)
 }
 
 type Keep<'k> = dyn FnMut(&Config, Option<&(Value, Style)>) -> bool + 'k;
@@ -99,7 +99,7 @@ fn shrink_config(
     smaller
 }
 
-/// Takes members out, the last ones first, while `keep` agrees.
+/// Removes members, the last ones first, as long as `keep` accepts the result.
 fn shrink<T: Tree>(tree: &mut T, keep: &mut dyn FnMut(&T) -> bool) -> bool {
     let mut smaller = false;
     let mut at = tree.members();
@@ -114,19 +114,19 @@ fn shrink<T: Tree>(tree: &mut T, keep: &mut dyn FnMut(&T) -> bool) -> bool {
     smaller
 }
 
-/// A tree with members that can be taken out, counted from its top.
+/// A tree with members that can be removed, numbered from the top.
 trait Tree: Clone {
-    /// How many members there are at all depths.
+    /// The number of members at all depths.
     fn members(&self) -> usize;
-    /// Takes out a member by its number; `false` if there are fewer.
+    /// Removes a member by its number; `false` if there are fewer members.
     fn remove(&mut self, number: &mut usize) -> bool;
 }
 
 impl Tree for Value {
     fn members(&self) -> usize {
         match self {
-            Self::Array(items) => items.iter().map(|it| 1 + it.members()).sum(),
-            Self::Object(fields) => fields.values().map(|it| 1 + it.members()).sum(),
+            Self::Array(items) => items.iter().map(|item| 1 + item.members()).sum(),
+            Self::Object(fields) => fields.values().map(|value| 1 + value.members()).sum(),
             _ => 0,
         }
     }
@@ -148,8 +148,8 @@ impl Tree for Value {
 impl Tree for Node {
     fn members(&self) -> usize {
         match self {
-            Self::List(items) => items.iter().map(|it| 1 + it.members()).sum(),
-            Self::Map(entries) => entries.iter().map(|(_, it)| 1 + it.members()).sum(),
+            Self::List(items) => items.iter().map(|item| 1 + item.members()).sum(),
+            Self::Map(entries) => entries.iter().map(|(_, node)| 1 + node.members()).sum(),
             _ => 0,
         }
     }
@@ -181,8 +181,8 @@ fn remove_of<M, T: Tree>(
     false
 }
 
-fn words(config: &Config, review: Option<&(Value, Style)>, what: &str) -> String {
-    let fallback = config.fallback.map(|it| (it.edge, it.stable_2_14));
+fn description(config: &Config, review: Option<&(Value, Style)>, what: &str) -> String {
+    let fallback = config.fallback.map(|release| (release.edge, release.stable_2_14));
     let review = review.map_or_else(String::new, |(review, style)| format!("{review} ({style:?})"));
     format!(
         "seed {}: {what}\nvalues:\n{}fallback release: {fallback:?}\ntrust roots: {:?}\n\
@@ -203,7 +203,7 @@ mod tests {
     use super::{Tree, shrink};
 
     #[test]
-    fn all_but_what_matters_goes() {
+    fn everything_that_is_not_needed_is_removed() {
         let mut tree = json!({"a": [1, {"b": 2, "c": [3, 4]}], "d": {"e": 5}});
         assert_eq!(tree.members(), 9);
         shrink(&mut tree, &mut |tree| tree.to_string().contains('4'));

@@ -1,11 +1,11 @@
-//! The same review written otherwise: nothing of it may change the answer.
+//! Changes of a review that must not change the answer.
 
 use serde_json::{Map, Value, json};
 
 use super::random::Random;
 use super::texts;
 
-/// Puts the members of every object into any order.
+/// Shuffles the members of all objects.
 pub(crate) fn shuffle(value: &mut Value, random: &mut Random) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(|item| shuffle(item, random)),
@@ -21,7 +21,7 @@ pub(crate) fn shuffle(value: &mut Value, random: &mut Random) {
     }
 }
 
-/// Adds members nobody knows, with any content. Maps of words are left alone: there, every key counts.
+/// Adds unknown members with any content, except in maps of strings, where every key has an effect.
 pub(crate) fn add_unknown_fields(value: &mut Value, random: &mut Random) {
     match value {
         Value::Array(items) => {
@@ -45,7 +45,7 @@ pub(crate) fn add_unknown_fields(value: &mut Value, random: &mut Random) {
     }
 }
 
-/// Gives every metadata lists of managed fields with hostile content.
+/// Adds lists of managed fields with hostile content to all metadata.
 pub(crate) fn add_managed_fields(value: &mut Value, random: &mut Random) {
     match value {
         Value::Array(items) => {
@@ -85,7 +85,7 @@ pub(crate) fn without_managed_fields(value: &Value) -> Value {
     }
 }
 
-/// Values that have broken readers: brackets and quotes in strings, escapes, keys that look known.
+/// Values that have broken parsers: brackets and quotes in strings, escapes, keys of other fields.
 fn hostile(random: &mut Random, depth: usize) -> Value {
     match random.below(if depth == 0 { 5 } else { 8 }) {
         0 => json!(random.pick(&[
@@ -117,13 +117,14 @@ fn hostile(random: &mut Random, depth: usize) -> Value {
             ];
             let members = (0..random.below(4)).map(|_| random.pick(&names));
             let names: Vec<_> = members.collect();
-            let members = names.into_iter().map(|it| (it.to_owned(), hostile(random, depth - 1)));
+            let members =
+                names.into_iter().map(|name| (name.to_owned(), hostile(random, depth - 1)));
             Value::Object(members.collect())
         }
     }
 }
 
-/// Sets a member at any place among the others.
+/// Inserts a member at a random place.
 fn insert(fields: &mut Map<String, Value>, random: &mut Random, name: &str, value: Value) {
     fields.remove(name);
     let at = random.below(fields.len() + 1);

@@ -1,4 +1,4 @@
-//! `proxy.inbound` and `proxy.outbound`: three maps inside of each other, with odd keys (T§2.2.2).
+//! `proxy.inbound` and `proxy.outbound`: three nested maps with unusual keys (T§2.2.2).
 
 use super::random::Random;
 use super::texts;
@@ -39,7 +39,7 @@ const KEYS: &[&str] = &[
     "aA1bB",
 ];
 
-/// Letters that keys are made of at random.
+/// Letters of random keys.
 const LETTERS: &[char] = &['a', 'b', 'c', 'A', 'B', 'C', '1', '2', '-', '_', '.', ' '];
 
 /// Scopes with protocols with parameters.

@@ -1,18 +1,18 @@
-//! What a patch may do to an object: add a sidecar, and nothing else.
+//! Checks that a patch adds a sidecar to an object and changes nothing else.
 
 use serde_json::Value;
 
-/// The object after the patch, by a library that is not ours; the error tells what is wrong.
+/// Applies a patch with a third-party library.
 pub(crate) fn applied(object: &Value, patch: &[Value]) -> Result<Value, String> {
-    let patch: json_patch::Patch =
-        serde_json::from_value(patch.iter().cloned().collect()).map_err(|it| it.to_string())?;
+    let patch: json_patch::Patch = serde_json::from_value(patch.iter().cloned().collect())
+        .map_err(|error| error.to_string())?;
     let mut patched = object.clone();
     json_patch::patch(&mut patched, &patch).map_err(|error| error.to_string())?;
     Ok(patched)
 }
 
-/// Whether there is enough of an object for a patch to apply: metadata, or a template where the
-/// kind has one, and lists of containers.
+/// Whether an object has the parts that a patch needs: metadata, or a template for kinds with one,
+/// and a list of containers.
 pub(crate) fn can_be_patched(object: &Value, kind: &str) -> bool {
     let Some(pod) = object.pointer(prefix(kind)) else {
         return false;
@@ -21,7 +21,7 @@ pub(crate) fn can_be_patched(object: &Value, kind: &str) -> bool {
     metadata && pod["spec"]["containers"].is_array()
 }
 
-/// Where the pod is inside of an object.
+/// The path of the pod in an object.
 pub(crate) fn prefix(kind: &str) -> &'static str {
     match kind.to_lowercase().as_str() {
         "deployment"
@@ -35,8 +35,8 @@ pub(crate) fn prefix(kind: &str) -> &'static str {
     }
 }
 
-/// What of the patched object is not as it was, though it had to stay. Metadata that Go takes for
-/// none is put there anew, so what it does not know in it is lost.
+/// A change of a part that must stay the same, if there is one. A patch replaces metadata that Go
+/// decodes as zero, so unknown members of that metadata are lost.
 pub(crate) fn changed_elsewhere(
     before: &Value,
     after: &Value,
@@ -68,7 +68,7 @@ pub(crate) fn changed_elsewhere(
     lost.map(|name| format!("{name}: {before}\n!=\n{after}"))
 }
 
-/// The object without all that a sidecar may change.
+/// The object without the parts that a sidecar may change.
 fn rest(object: &Value, kind: &str, is_anew: bool) -> Value {
     let mut object = object.clone();
     let Some(pod) = object.pointer_mut(prefix(kind)) else {
@@ -87,8 +87,8 @@ fn rest(object: &Value, kind: &str, is_anew: bool) -> Value {
     object
 }
 
-/// Whether the items are still there in their order.
+/// Whether the list still contains the items, in their order.
 fn is_within(items: &[Value], list: &[Value]) -> bool {
     let mut list = list.iter();
-    items.iter().all(|item| list.any(|it| it == item))
+    items.iter().all(|item| list.any(|other| other == item))
 }

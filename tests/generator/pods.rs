@@ -37,7 +37,7 @@ pub(crate) fn pod_metadata(random: &mut Random, owners: &[OwnerName]) -> Value {
     meta.into()
 }
 
-/// The metadata of a pod template: often empty in one of the ways that differ for Go.
+/// The metadata of a pod template, often empty in one of the ways that Go distinguishes.
 pub(crate) fn template_metadata(random: &mut Random) -> Option<Value> {
     let empty = [
         json!({}),
@@ -197,7 +197,7 @@ pub(crate) fn spec(random: &mut Random) -> Option<Value> {
     Some(spec.into())
 }
 
-/// Once in a while a field of the wrong type.
+/// Rarely sets a field to the wrong type.
 fn spoil(random: &mut Random, fields: &mut Map<String, Value>, names: &[&str]) {
     if random.below(150) == 0 {
         fields.put(random.pick(names), wrong_type(random));

@@ -1,6 +1,6 @@
-//! Numbers that look random and follow from a seed.
+//! Pseudo-random numbers from a seed.
 
-/// `SplitMix64`: fast, and every seed is as good as any other.
+/// `SplitMix64`: fast, and all seeds are equally good.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 
@@ -25,12 +25,12 @@ impl Random {
         usize::try_from(wide >> 64).expect("a number below a bound must fit as the bound does")
     }
 
-    /// A number between two, both included.
+    /// A number between two bounds, inclusive.
     pub(crate) fn between(&mut self, least: usize, most: usize) -> usize {
         least + self.below(most - least + 1)
     }
 
-    /// True in so many cases of a hundred.
+    /// True in this percentage of cases.
     pub(crate) fn percent(&mut self, chance: usize) -> bool {
         self.below(100) < chance
     }
@@ -40,12 +40,12 @@ impl Random {
         items[self.below(items.len())]
     }
 
-    /// One of the items, where it is.
+    /// A reference to one of the items.
     pub(crate) fn one_of<'t, T>(&mut self, items: &'t [T]) -> &'t T {
         &items[self.below(items.len())]
     }
 
-    /// Puts items into any order.
+    /// Shuffles items.
     pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last + 1));

@@ -1,10 +1,10 @@
-//! Releases: those with a name, and the edges around each change of L§1.1.
+//! Releases: named ones, and the edges around each change of L§1.1.
 
 use super::random::Random;
 use crate::reference::Release;
 use crate::reference::release::Edge;
 
-/// The edges with which something changed.
+/// The edges that changed the output.
 const CHANGES: &[Edge] = &[
     (23, 10, 4),
     (23, 11, 1),
@@ -49,7 +49,7 @@ const CHANGES: &[Edge] = &[
     (26, 7, 1),
 ];
 
-/// The releases with a name, as the values tell them.
+/// Versions of named releases, as the values contain them.
 pub(crate) const NAMED: &[&str] = &[
     "stable-2.14.10",
     "version-2.15",
@@ -70,8 +70,8 @@ pub(crate) fn any(random: &mut Random) -> Release {
     }
 }
 
-/// How the values tell a release.
-pub(crate) fn told(release: Release, random: &mut Random) -> String {
+/// A version of a release, as the values contain it.
+pub(crate) fn version_of(release: Release, random: &mut Random) -> String {
     if release.stable_2_14 {
         return "stable-2.14.10".to_owned();
     }
@@ -95,7 +95,7 @@ fn around((year, month, number): Edge, which: usize) -> Edge {
     }
 }
 
-/// An edge; the oldest that counts is 23.9.2.
+/// An edge, at least 23.9.2, the oldest supported one.
 fn at(edge: Edge) -> Release {
     Release { edge: edge.max((23, 9, 2)), stable_2_14: false }
 }

@@ -13,7 +13,7 @@ use super::texts;
 const WORKLOADS: &[&str] =
     &["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "ReplicationController"];
 
-/// What a review is about.
+/// The type of object under review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sort {
     Pod,
@@ -32,7 +32,7 @@ pub(crate) fn any(random: &mut Random, owners: &[OwnerName]) -> Value {
     let mut object = object(random, sort, owners);
     let mut requested = kind.as_str();
     match random.below(12) {
-        // the request's kind counts where the object has none
+        // The request's kind is used if the object has none.
         0 => {}
         1 => object.put("kind", ""),
         2 => {
@@ -110,7 +110,7 @@ fn template(random: &mut Random) -> Value {
     template.into()
 }
 
-/// An object with one member and others that are not read; seldom without it.
+/// An object with one member and others that are not read; rarely without the member.
 fn around(random: &mut Random, name: &str, make: impl FnOnce(&mut Random) -> Value) -> Value {
     let mut fields = Map::new();
     fields.put("replicas", 3);
@@ -142,7 +142,7 @@ fn service(random: &mut Random) -> Value {
     spec.into()
 }
 
-/// The spec of a kind that is not known may hold anything.
+/// The spec of an unknown kind, with any content.
 fn odd(random: &mut Random) -> Value {
     random
         .one_of(&[
@@ -172,7 +172,7 @@ fn envelope(random: &mut Random, kind: &str, object: Value) -> Value {
     operation(random, &mut request);
     maybe(random, &mut request, "dryRun", 30, |random| random.percent(40).into());
     request.put("userInfo", json!({"username": "admin", "groups": ["system:masters"]}));
-    let without = ["DELETE", "CONNECT"].iter().any(|it| request["operation"] == *it);
+    let without = ["DELETE", "CONNECT"].iter().any(|operation| request["operation"] == *operation);
     if without && random.percent(80) {
         request.put("oldObject", object);
     } else {
@@ -204,7 +204,7 @@ fn operation(random: &mut Random, request: &mut Map<String, Value>) {
     }
 }
 
-/// What is no review, or hardly one.
+/// An invalid or nearly empty review.
 fn broken(random: &mut Random) -> Value {
     let request = json!({"uid": "u", "namespace": "shop", "object": {"kind": "Pod"}});
     random

@@ -1,4 +1,4 @@
-//! What settings look like: for each shape texts that are right, wrong, or right by an inch.
+//! Values of settings: for each shape, valid, invalid and borderline texts.
 
 use super::random::Random;
 use super::texts;
@@ -35,7 +35,7 @@ pub(crate) enum Shape {
 }
 
 impl Shape {
-    /// A text; in one case of eight it may be anything.
+    /// A text of the shape; in one case of eight, any text.
     pub(crate) fn text(self, random: &mut Random) -> String {
         match self {
             Self::Quantity if random.percent(40) => quantity(random),
@@ -46,7 +46,7 @@ impl Shape {
         }
     }
 
-    /// Texts that were thought of.
+    /// Selected texts.
     fn usual(self) -> &'static [&'static str] {
         match self {
             Self::AccessLog => &["apache", "json", ""],
@@ -367,7 +367,7 @@ fn ratio(random: &mut Random) -> String {
     format!("0.{}{exponent}", digits(random, 20))
 }
 
-/// Up to so many digits, seldom none.
+/// Up to this many digits; rarely none.
 fn digits(random: &mut Random, most: usize) -> String {
     let length = match random.below(10) {
         0 => 0,
@@ -378,6 +378,6 @@ fn digits(random: &mut Random, most: usize) -> String {
     (0..length).map(digit).collect()
 }
 
-/// Names of ports: some look like numbers.
+/// Names of ports, some of which look like numbers.
 pub(crate) const PORT_NAMES: &[&str] =
     &["http", "db", "admin", "http", "123-456", "80", "a b", "", "linkerd-proxy"];

@@ -1,5 +1,5 @@
-//! Small cases for proptest, which can make them smaller: a few annotations with any text, a few
-//! ports, one of the named releases.
+//! Small cases for proptest, which can shrink them: a few annotations with any text, a few ports,
+//! and one of the named releases.
 
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
@@ -13,15 +13,15 @@ use super::subjects::Subjects;
 /// A pod with annotations and ports in a namespace with annotations.
 #[derive(Clone, Debug)]
 pub(crate) struct Small {
-    /// Which of the named releases.
+    /// Index of the named release.
     pub(crate) release: usize,
-    /// The namespace's annotations: which, and their text.
+    /// The namespace's annotations: index of the key, and value.
     pub(crate) namespace: Vec<(usize, String)>,
     /// The pod's annotations.
     pub(crate) pod: Vec<(usize, String)>,
-    /// Names and numbers of ports; the init container's are marked.
+    /// Names and numbers of ports; the flag marks ports of the init container.
     pub(crate) ports: Vec<(String, i32, bool)>,
-    /// Capabilities that are added and dropped.
+    /// Added and dropped capabilities.
     pub(crate) capabilities: Option<(Vec<String>, Vec<String>)>,
 }
 

@@ -1,4 +1,4 @@
-//! The fast core and the reference under one configuration, and what each says of a review.
+//! The fast core and the reference with one configuration, and their answers to reviews.
 
 use std::sync::Arc;
 
@@ -22,12 +22,12 @@ use crate::reference::values::Values;
 use crate::reference::{self, Answer, Event, Input, Release};
 use crate::yaml;
 
-/// What is compared.
+/// The compared parts of an answer.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Seen {
     /// The verdict, or `not a review`.
     pub(crate) verdict: &'static str,
-    /// Why a pod was left alone.
+    /// The reasons for a skip.
     pub(crate) reasons: Vec<&'static str>,
     /// The patch.
     pub(crate) patch: Option<Vec<Value>>,
@@ -35,33 +35,33 @@ pub(crate) struct Seen {
     pub(crate) event: Option<Event>,
 }
 
-/// The product's answer in whole.
+/// The product's whole answer.
 #[derive(Debug)]
 pub(crate) struct Answered {
     /// The bytes that are sent.
     pub(crate) body: Vec<u8>,
-    /// What is compared.
+    /// The compared parts.
     pub(crate) seen: Seen,
-    /// All reasons, also those of what is no pod or is annotated.
+    /// All reasons, also of objects that are not pods or are annotated.
     pub(crate) all_reasons: Vec<&'static str>,
 }
 
-/// Both, ready to answer.
+/// The product and the reference, ready to answer.
 pub(crate) struct Subjects {
     /// The configuration.
     pub(crate) config: Config,
-    /// The product, unless it refuses to start.
+    /// The product, or why it rejects the configuration.
     pub(crate) injector: Result<Injector, String>,
-    /// The release that is spoken.
+    /// The release in use.
     pub(crate) release: Release,
     /// Whether the configuration is one of the exclusions.
     pub(crate) left_out: bool,
-    /// The values as the reference types them, or why it refuses them.
+    /// The values as the reference reads them, or why it rejects them.
     pub(crate) values: Result<Values, String>,
 }
 
 impl Subjects {
-    /// Reads the configuration twice, once for each.
+    /// Reads the configuration with the product and with the reference.
     pub(crate) fn of(config: Config) -> Self {
         let text = config.yaml();
         let snapshot = Snapshot::new(
@@ -74,13 +74,13 @@ impl Subjects {
             1,
         );
         let objects = Arc::new(objects(&config));
-        let injector = snapshot.map(|it| {
+        let injector = snapshot.map(|snapshot| {
             let namespaces = Namespaces::Listed(Arc::clone(&objects));
-            Injector::new(it, namespaces, Workloads::Listed(objects))
+            Injector::new(snapshot, namespaces, Workloads::Listed(objects))
         });
         let tree = yaml::tree(&text);
-        let told = tree.as_ref().ok().map(|tree| Release::of_values(tree, config.fallback));
-        let release = told.unwrap_or(Release::OLDEST);
+        let release = tree.as_ref().ok().map(|tree| Release::of_values(tree, config.fallback));
+        let release = release.unwrap_or(Release::OLDEST);
         let left_out = tree.as_ref().is_ok_and(exclusions::config);
         let values = tree.and_then(|tree| Values::read(&tree, release));
         Self {
@@ -92,17 +92,17 @@ impl Subjects {
         }
     }
 
-    /// Whether both refuse the configuration or both serve; if not, what they say.
+    /// Whether both accept (true) or both reject (false) the configuration; else the error of one.
     pub(crate) fn agree_to_serve(&self) -> Result<bool, String> {
         match (&self.injector, &self.values) {
             (Ok(_), Ok(_)) => Ok(true),
             (Err(_), Err(_)) => Ok(false),
-            (Ok(_), Err(why)) => Err(format!("only the reference refuses the values: {why}")),
-            (Err(why), Ok(_)) => Err(format!("only the product refuses the values: {why}")),
+            (Ok(_), Err(why)) => Err(format!("only the reference rejects the values: {why}")),
+            (Err(why), Ok(_)) => Err(format!("only the product rejects the values: {why}")),
         }
     }
 
-    /// The product's answer to a body; the error is a fault in its form.
+    /// The product's answer to a body. The error is an invalid answer.
     pub(crate) fn product(&self, body: &[u8], review: &Value) -> Result<Answered, String> {
         let injector = self.injector.as_ref().map_err(Clone::clone)?;
         let answer = injector.review(body).now_or_never();
@@ -117,7 +117,7 @@ impl Subjects {
     /// The reference's answer.
     pub(crate) fn reference(&self, review: &Value) -> Seen {
         let request = review["request"].as_object();
-        let namespace = request.and_then(|it| it.get("namespace")?.as_str());
+        let namespace = request.and_then(|request| request.get("namespace")?.as_str());
         let namespace = namespace.unwrap_or_default();
         let lookup = |kind: &str, namespace: &str, name: &str| {
             let owner = self.owner(kind, namespace, name)?;
@@ -142,16 +142,16 @@ impl Subjects {
 
     fn owner(&self, kind: &str, namespace: &str, name: &str) -> Option<&Value> {
         let mut owners = self.config.owners.iter();
-        owners.find(|it| {
-            let meta = &it["metadata"];
-            it["kind"] == kind && meta["namespace"] == namespace && meta["name"] == name
+        owners.find(|owner| {
+            let meta = &owner["metadata"];
+            owner["kind"] == kind && meta["namespace"] == namespace && meta["name"] == name
         })
     }
 
     fn answered(&self, answer: CoreAnswer<'_>, asked: &Value) -> Result<Answered, String> {
         let fault = |what: &str| format!("{what}: {}", String::from_utf8_lossy(&answer.body));
         let review: Value =
-            serde_json::from_slice(&answer.body).map_err(|_| fault("the answer is no JSON"))?;
+            serde_json::from_slice(&answer.body).map_err(|_| fault("the answer is not JSON"))?;
         let response = &review["response"];
         let outcome = &answer.outcome;
         let verdict = outcome.verdict.as_str();
@@ -161,7 +161,7 @@ impl Subjects {
             Some(text) => review[name] == text,
         };
         let message = response["status"]["message"].as_str().unwrap_or_default();
-        let sound = response["uid"] == asked["request"]["uid"]
+        let is_valid = response["uid"] == asked["request"]["uid"]
             && named("kind")
             && named("apiVersion")
             && response["allowed"] == !denied
@@ -169,12 +169,12 @@ impl Subjects {
             && patched == (response["patchType"] == "JSONPatch")
             && patched == response["patch"].is_string()
             && patched == response.get("patchType").is_some();
-        if !sound {
-            return Err(fault("the answer is not sound"));
+        if !is_valid {
+            return Err(fault("the answer is not a valid review"));
         }
         let patch = response["patch"].as_str().map(|patch| {
-            let json = STANDARD.decode(patch).map_err(|_| fault("the patch is no base64"))?;
-            serde_json::from_slice(&json).map_err(|_| fault("the patch is no list"))
+            let json = STANDARD.decode(patch).map_err(|_| fault("the patch is not base64"))?;
+            serde_json::from_slice(&json).map_err(|_| fault("the patch is not a list"))
         });
         let all_reasons: Vec<_> = outcome.reasons.iter().map(SkipReason::as_str).collect();
         let skipped = verdict == "skipped";
@@ -230,7 +230,7 @@ fn references_of(owner: &Value) -> OwnerReferences {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let meta = &owner["metadata"];
     let parents = meta["ownerReferences"].as_array().into_iter().flatten();
-    let parents = parents.map(|it| (text(&it["kind"]), text(&it["name"])));
+    let parents = parents.map(|parent| (text(&parent["kind"]), text(&parent["name"])));
     OwnerReferences { uid: text(&meta["uid"]), owners: parents.collect() }
 }
 

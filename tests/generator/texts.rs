@@ -1,8 +1,8 @@
-//! Text of all sorts: what stands in manifests, and what only an adversary writes.
+//! Texts of all kinds: usual ones of manifests, and hostile ones.
 
 use super::random::Random;
 
-/// What has gone wrong somewhere: quotes, breaks, YAML's and JSON's own signs, Go templates.
+/// Texts that have caused bugs: quotes, line breaks, syntax of YAML and JSON, Go templates.
 const UGLY: &[&str] = &[
     "",
     " ",
@@ -76,7 +76,7 @@ const UGLY: &[&str] = &[
     "\"managedFields\":[",
 ];
 
-/// Anything at all.
+/// Random text.
 pub(crate) fn ugly(random: &mut Random) -> String {
     match random.below(20) {
         0..15 => (random.pick(UGLY)).to_owned(),
@@ -89,7 +89,7 @@ pub(crate) fn ugly(random: &mut Random) -> String {
     }
 }
 
-/// One of the texts, now and then an ugly one.
+/// One of the texts; sometimes a hostile one.
 pub(crate) fn text(random: &mut Random, usual: &[&str]) -> String {
     if random.percent(12) { ugly(random) } else { (random.pick(usual)).to_owned() }
 }

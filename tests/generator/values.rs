@@ -1,4 +1,4 @@
-//! The values of an installation: a sound base, and a few fields set, spoilt, emptied or gone.
+//! The values of an installation: a valid base with a few fields set, invalid, empty or missing.
 
 use std::sync::LazyLock;
 
@@ -37,11 +37,11 @@ pub(crate) fn any(random: &mut Random, release: Release) -> Node {
     if random.percent(4) {
         spoil(&mut values, random);
     }
-    tell_release(&mut values, random, release);
+    set_release(&mut values, random, release);
     values
 }
 
-/// What every release could be installed with; keys of other releases are there too.
+/// Values that are valid for every release, with keys of other releases.
 pub(crate) fn base() -> Node {
     static NODE: LazyLock<Node> =
         LazyLock::new(|| Node::of(&yaml::tree(BASE).expect("the base must be YAML")));
@@ -118,7 +118,7 @@ networkValidator:
 debugContainer: {image: {name: cr.l5d.io/linkerd/debug, version: ""}}
 "#;
 
-/// What changes the shape of a patch, each way often.
+/// Sets the switches that change the structure of a patch, often to each of their values.
 fn switches(values: &mut Node, random: &mut Random, release: Release) {
     let native = if release.since((26, 5, 2)) { 60 } else { 30 };
     for (path, chance) in [
@@ -159,7 +159,7 @@ fn change(values: &mut Node, random: &mut Random, path: &str, holds: Holds) {
     }
 }
 
-/// A value of the right type; seldom one that is out of bounds.
+/// A value of the right type; rarely out of bounds.
 fn held(random: &mut Random, holds: Holds) -> Node {
     match holds {
         Holds::Text(shape) => text(random, shape),
@@ -201,8 +201,8 @@ fn number(random: &mut Random, usual: &[&str]) -> Node {
     })
 }
 
-/// Scalars that YAML 1.1 types, or nearly. Left out is what the product's YAML library types in its
-/// own way: `tRUE`, `1__0`, `1_000.5`, `1e400`.
+/// Scalars with a type in YAML 1.1, and similar ones. Without those that the product's YAML library
+/// types differently: `tRUE`, `1__0`, `1_000.5`, `1e400`.
 const SCALARS: &[&str] = &[
     "3306",
     "1.10",
@@ -246,7 +246,7 @@ const SCALARS: &[&str] = &[
     "100000000.0",
 ];
 
-/// A text in quotes, or a scalar that becomes one.
+/// A quoted text, or a scalar that becomes a string.
 fn text(random: &mut Random, shape: Shape) -> Node {
     if random.percent(6) {
         return Node::plain(random.pick(SCALARS));
@@ -285,7 +285,7 @@ fn context(random: &mut Random) -> Node {
     ]))
 }
 
-/// Sections that are not set, as installations by the CLI write them.
+/// Sets sections to null, as installations by the CLI do.
 fn nulls(values: &mut Node) {
     for path in [
         "proxy.capabilities",
@@ -303,7 +303,7 @@ fn nulls(values: &mut Node) {
     }
 }
 
-/// Something of another type.
+/// Sets a field to a value of another type.
 fn spoil(values: &mut Node, random: &mut Random) {
     let (path, _) = random.pick(FIELDS);
     let path = match random.below(6) {
@@ -321,7 +321,7 @@ fn spoil(values: &mut Node, random: &mut Random) {
         .clone();
 }
 
-/// Keys are taken in any case.
+/// Spells a key in another case, which must not matter.
 fn spell_otherwise(values: &mut Node, random: &mut Random, path: &str) {
     if let Some((entries, at)) = values.entry(path) {
         let other = match random.below(2) {
@@ -337,15 +337,15 @@ fn spell_otherwise(values: &mut Node, random: &mut Random, path: &str) {
     }
 }
 
-/// By the version, or by nothing, or by the keys that are there.
-fn tell_release(values: &mut Node, random: &mut Random, release: Release) {
+/// Sets the version of a release, or an unknown version with or without marker keys.
+fn set_release(values: &mut Node, random: &mut Random, release: Release) {
     let version = values.place("linkerdVersion");
     if random.percent(90) {
-        *version = Node::Text(releases::told(release, random));
+        *version = Node::Text(releases::version_of(release, random));
         return;
     }
-    let untold = ["dev-undefined", "git-0123abc", "v2", "", "edge-26.6", "\"", "stable-2.13.1"];
-    *version = Node::Text((random.pick(&untold)).to_owned());
+    let unknown = ["dev-undefined", "git-0123abc", "v2", "", "edge-26.6", "\"", "stable-2.13.1"];
+    *version = Node::Text((random.pick(&unknown)).to_owned());
     if random.percent(10) {
         *version = Node::plain(random.pick(&["26", "null", "1.10"]));
     }

@@ -7,13 +7,13 @@ use serde_json::Value;
 /// A node of the values.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Node {
-    /// A scalar as it stands: `0777`, `yes`, `1e3`, `~`.
+    /// A plain scalar with its spelling: `0777`, `yes`, `1e3`, `~`.
     Plain(String),
-    /// A string, in quotes.
+    /// A quoted string.
     Text(String),
     /// A list.
     List(Vec<Node>),
-    /// A map; keys may come twice.
+    /// A map; keys may be repeated.
     Map(Vec<(String, Node)>),
 }
 
@@ -25,18 +25,18 @@ impl Node {
             Value::Array(items) => Self::List(items.iter().map(Self::of).collect()),
             Value::Object(map) => {
                 let entries = map.iter();
-                Self::Map(entries.map(|(key, it)| (key.clone(), Self::of(it))).collect())
+                Self::Map(entries.map(|(key, node)| (key.clone(), Self::of(node))).collect())
             }
             scalar => Self::Plain(scalar.to_string()),
         }
     }
 
-    /// A scalar as it stands.
+    /// A plain scalar.
     pub(crate) fn plain(text: impl Into<String>) -> Self {
         Self::Plain(text.into())
     }
 
-    /// The place of a path; its maps are made.
+    /// The node at a path; missing maps are created.
     pub(crate) fn place(&mut self, path: &str) -> &mut Self {
         path.split('.').fold(self, |node, key| {
             if !matches!(node, Self::Map(_)) {
@@ -54,7 +54,7 @@ impl Node {
         })
     }
 
-    /// The entry of a path, if it is there: the map that holds it and where.
+    /// The entry at a path, if present: the entries of its map, and the index.
     pub(crate) fn entry(&mut self, path: &str) -> Option<(&mut Vec<(String, Self)>, usize)> {
         let (key, rest) = match path.split_once('.') {
             Some((key, rest)) => (key, Some(rest)),
@@ -70,14 +70,14 @@ impl Node {
         }
     }
 
-    /// Takes the entry of a path out.
+    /// Removes the entry at a path.
     pub(crate) fn remove(&mut self, path: &str) {
         if let Some((entries, at)) = self.entry(path) {
             entries.remove(at);
         }
     }
 
-    /// The text as a file; `block` style or all in braces.
+    /// The text of a file, in block style or in flow style.
     pub(crate) fn to_yaml(&self, block: bool) -> String {
         let mut out = String::new();
         match self {
@@ -144,7 +144,7 @@ fn write_key(out: &mut String, key: &str) {
     out.push(':');
 }
 
-/// In single quotes where that is short, else in double ones.
+/// Writes a string in double quotes; a third of the printable ones in single quotes.
 fn write_text(out: &mut String, text: &str) {
     let printable = |letter: char| (' '..='~').contains(&letter);
     if text.len() % 3 == 1 && text.chars().all(printable) {
@@ -162,7 +162,7 @@ fn write_text(out: &mut String, text: &str) {
             letter if printable(letter) || letter.is_alphabetic() => out.push(letter),
             letter => {
                 let code = u32::from(letter);
-                write!(out, "\\U{code:08X}").expect("a string must take text");
+                write!(out, "\\U{code:08X}").expect("writing to a string must succeed");
             }
         }
     }
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_made_and_entries_found() {
+    fn nodes_are_created_and_entries_found() {
         let mut node = Node::Map(Vec::new());
         *node.place("a.b") = Node::plain("1");
         *node.place("a.c") = Node::plain("2");

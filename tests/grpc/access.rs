@@ -1,4 +1,5 @@
-//! Who may call: certificates over real TLS, tokens reviewed by an API server in the same process.
+//! Access control: certificates over real TLS, and tokens that an API server in the same process
+//! reviews.
 
 use std::{
     convert::Infallible,
@@ -18,10 +19,10 @@ use hyper::{Response, StatusCode};
 use injectd::{
     client::{Connect, ConnectError},
     cluster::Tokens,
-    grpc::{Access, Callers, Grpc},
+    grpc::{Access, Callers, Grpc, Life},
     metrics::ConnectionMetrics,
     readiness::Readiness,
-    server::{Addr, Bound, Door, Limits, Shutdown},
+    server::{Addr, Bound, Limits, Server, Shutdown},
     tls::{self, ClientAuth, Identity},
 };
 use kube::{Client, client::Body};
@@ -40,13 +41,13 @@ use tokio::{
 use tokio_rustls::{TlsConnector, client::TlsStream};
 use tonic::{Code, Status};
 
-use crate::{PATIENCE, door, enabled, standalone};
+use crate::{PATIENCE, enabled, server, standalone};
 
-/// The name of every server here.
+/// The DNS name of all servers in these tests.
 const SERVER: &str = "localhost";
 const SPIFFE: &str = "spiffe://mesh/ns/jobs/sa/runner";
 
-/// A CA and what it signs.
+/// A CA that signs certificates.
 struct Ca(CertifiedIssuer<'static, KeyPair>);
 
 impl Ca {
@@ -61,7 +62,7 @@ impl Ca {
         self.0.pem().into_bytes()
     }
 
-    /// Certificate and key for a name, as PEM; a URI for what looks like one.
+    /// Certificate and key for a DNS name or a URI, as PEM.
     fn sign(&self, name: &str, change: impl FnOnce(&mut CertificateParams)) -> (Vec<u8>, Vec<u8>) {
         let mut params = CertificateParams::default();
         let text = name.try_into().expect("ASCII");
@@ -75,7 +76,7 @@ impl Ca {
     }
 }
 
-/// A door on a port, with a client CA.
+/// A server on a port, with a client CA.
 struct Guarded {
     ca: Ca,
     clients: Ca,
@@ -98,13 +99,15 @@ impl Guarded {
         let injector = Arc::new(standalone::injector());
         let limits = Limits { drain_timeout: Duration::from_secs(1), ..Limits::default() };
         let shutdown = || Shutdown::after(std::future::pending());
-        let (observer, readiness) = (door::observer(), Readiness::default());
+        let (observer, readiness) = (server::observer(), Readiness::default());
         let open = Arc::clone(&access);
-        let grpc = Grpc::new(injector, &limits, observer, open, readiness, shutdown());
+        let grpc =
+            Grpc::new(injector, &limits, observer, open, Life { readiness, shutdown: shutdown() });
         let bound = Bound::bind("127.0.0.1:0").await.expect("a port");
         let Addr::Tcp(addr) = *bound.addr() else { panic!("expected a port") };
-        let door = Door::new(Arc::new(ArcSwap::new(config)), limits, ConnectionMetrics::default());
-        tokio::spawn(bound.serve(door, grpc, shutdown()));
+        let server =
+            Server::new(Arc::new(ArcSwap::new(config)), limits, ConnectionMetrics::default());
+        tokio::spawn(bound.serve(server, grpc, shutdown()));
         Self { ca, clients, addr, access }
     }
 
@@ -116,7 +119,7 @@ impl Guarded {
         }
     }
 
-    /// What becomes of a request; `None`: TLS came to nothing.
+    /// The status code of a request; `None` if the TLS handshake failed.
     async fn code(&self, connect: Connect) -> Option<Code> {
         let asked = async {
             let mut client = connect.to(&format!("https://{}", self.addr)).await?;
@@ -125,7 +128,7 @@ impl Guarded {
         let asked = tokio::time::timeout(PATIENCE, asked).await.expect("must not hang");
         match asked {
             Ok(Ok(_)) => Some(Code::Ok),
-            // With TLS 1.3 a client learns of it with its first request.
+            // With TLS 1.3, a rejected client gets the error with its first request.
             Ok(Err(status)) if is_of_transport(&status) => None,
             Ok(Err(status)) => Some(status.code()),
             Err(_) => None,
@@ -142,9 +145,10 @@ impl Guarded {
 }
 
 impl Guarded {
-    /// A client's TLS that proves a name until then and keeps sessions.
+    /// The TLS configuration of a client with a certificate that expires then, and stored sessions.
     fn tls_until(&self, end: SystemTime) -> TlsConnector {
-        let (chain, key) = self.clients.sign("jobs.example", |it| it.not_after = end.into());
+        let (chain, key) =
+            self.clients.sign("jobs.example", |params| params.not_after = end.into());
         let mut roots = RootCertStore::empty();
         roots.add(CertificateDer::from_pem_slice(&self.ca.pem()).expect("PEM")).expect("a root");
         let chain = CertificateDer::from_pem_slice(&chain).expect("PEM");
@@ -160,7 +164,7 @@ impl Guarded {
         Arc::new(config).into()
     }
 
-    /// A connection that has heard the server, with HTTP/2 begun.
+    /// An HTTP/2 connection that has received data from the server.
     async fn begun(&self, tls: &TlsConnector) -> TlsStream<TcpStream> {
         let begin = async {
             let stream = TcpStream::connect(self.addr).await?;
@@ -171,7 +175,10 @@ impl Guarded {
             stream.read_exact(&mut [0; 9]).await?;
             Ok::<_, io::Error>(stream)
         };
-        tokio::time::timeout(PATIENCE, begin).await.expect("must not hang").expect("must be let in")
+        tokio::time::timeout(PATIENCE, begin)
+            .await
+            .expect("must not hang")
+            .expect("must be accepted")
     }
 }
 
@@ -181,10 +188,10 @@ fn in_seconds(seconds: u64) -> SystemTime {
 
 #[tokio::test]
 async fn a_session_of_a_client_certificate_is_not_resumed() {
-    let door = Guarded::open(None, None).await;
-    let tls = door.tls_until(in_seconds(3600));
+    let server = Guarded::open(None, None).await;
+    let tls = server.tls_until(in_seconds(3600));
     for _ in 0..3 {
-        let stream = door.begun(&tls).await;
+        let stream = server.begun(&tls).await;
         let (_, session) = stream.get_ref();
         assert_eq!(session.handshake_kind(), Some(HandshakeKind::Full));
     }
@@ -192,21 +199,21 @@ async fn a_session_of_a_client_certificate_is_not_resumed() {
 
 #[tokio::test]
 async fn a_connection_ends_when_its_client_certificate_expires() {
-    let door = Guarded::open(None, None).await;
-    let mut stream = door.begun(&door.tls_until(in_seconds(3))).await;
+    let server = Guarded::open(None, None).await;
+    let mut stream = server.begun(&server.tls_until(in_seconds(3))).await;
     let ended = async {
-        // The server may leave without a word of TLS.
+        // The server may close the connection without `close_notify`.
         drop(stream.read_to_end(&mut Vec::new()).await);
     };
     tokio::time::timeout(PATIENCE, ended).await.expect("must be closed");
 }
 
 #[tokio::test]
-async fn metadata_that_is_too_large_is_refused_with_a_status_of_grpc() {
-    let door = Guarded::open(None, None).await;
-    let (chain, key) = door.clients.sign("jobs.example", |_| {});
-    let connect = Connect { identity: Some((chain, key)), ..door.connect() };
-    let mut client = connect.to(&format!("https://{}", door.addr)).await.expect("a connection");
+async fn metadata_over_the_limit_gets_a_grpc_status() {
+    let server = Guarded::open(None, None).await;
+    let (chain, key) = server.clients.sign("jobs.example", |_| {});
+    let connect = Connect { identity: Some((chain, key)), ..server.connect() };
+    let mut client = connect.to(&format!("https://{}", server.addr)).await.expect("a connection");
     let mut request = tonic::Request::new(enabled());
     let large = "x".repeat(20 << 10).parse().expect("a value");
     request.metadata_mut().insert("x-padding", large);
@@ -219,9 +226,9 @@ fn is_of_transport(status: &Status) -> bool {
 }
 
 #[tokio::test]
-async fn callers_prove_their_names_by_certificates() {
+async fn callers_authenticate_with_certificates() {
     let allowed = vec!["JOBS.example".to_owned(), SPIFFE.to_owned()];
-    let door = Guarded::open(None, Some(allowed)).await;
+    let server = Guarded::open(None, Some(allowed)).await;
     for (name, code) in [
         ("jobs.example", Code::Ok),
         ("Jobs.Example", Code::Ok),
@@ -229,30 +236,46 @@ async fn callers_prove_their_names_by_certificates() {
         ("other.example", Code::PermissionDenied),
         ("spiffe://mesh/ns/jobs/sa/other", Code::PermissionDenied),
     ] {
-        assert_eq!(door.code_of(door.clients.sign(name, |_| {})).await, Some(code), "{name}");
+        assert_eq!(server.code_of(server.clients.sign(name, |_| {})).await, Some(code), "{name}");
     }
-    door.access.replace_allowed(Some(vec!["other.example".to_owned()]));
-    let other = door.clients.sign("other.example", |_| {});
-    assert_eq!(door.code_of(other.clone()).await, Some(Code::Ok), "names were replaced");
-    door.access.replace_allowed(Some(Vec::new()));
-    assert_eq!(door.code_of(other).await, Some(Code::PermissionDenied), "nobody is let in");
+    server.access.replace_allowed(Some(vec!["other.example".to_owned()]));
+    let other = server.clients.sign("other.example", |_| {});
+    assert_eq!(
+        server.code_of(other.clone()).await,
+        Some(Code::Ok),
+        "the new names must be allowed"
+    );
+    server.access.replace_allowed(Some(Vec::new()));
+    assert_eq!(
+        server.code_of(other).await,
+        Some(Code::PermissionDenied),
+        "no caller must be allowed"
+    );
 }
 
 #[tokio::test]
-async fn what_proves_nothing_ends_with_the_handshake() {
-    let door = Guarded::open(None, None).await;
+async fn a_client_without_a_valid_certificate_fails_the_handshake() {
+    let server = Guarded::open(None, None).await;
     let name = "jobs.example";
-    assert_eq!(door.code_of(door.clients.sign(name, |_| {})).await, Some(Code::Ok));
-    assert_eq!(door.code(door.connect()).await, None, "no certificate");
-    assert_eq!(door.code_of(Ca::new().sign(name, |_| {})).await, None, "of another CA");
+    assert_eq!(server.code_of(server.clients.sign(name, |_| {})).await, Some(Code::Ok));
+    assert_eq!(server.code(server.connect()).await, None, "no certificate");
+    assert_eq!(
+        server.code_of(Ca::new().sign(name, |_| {})).await,
+        None,
+        "a certificate of another CA"
+    );
     let expired = |params: &mut CertificateParams| {
         params.not_before = date_time_ymd(2020, 1, 1);
         params.not_after = date_time_ymd(2021, 1, 1);
     };
-    assert_eq!(door.code_of(door.clients.sign(name, expired)).await, None, "expired");
+    assert_eq!(
+        server.code_of(server.clients.sign(name, expired)).await,
+        None,
+        "an expired certificate"
+    );
 }
 
-/// An API server that knows one token; counts what it is asked.
+/// An API server with one valid token. Counts its requests.
 fn tokens(asked: &Arc<AtomicUsize>, is_down: bool) -> Arc<Tokens> {
     let asked = Arc::clone(asked);
     let service = tower::service_fn(move |request: hyper::Request<Body>| {
@@ -282,27 +305,31 @@ fn tokens(asked: &Arc<AtomicUsize>, is_down: bool) -> Arc<Tokens> {
 }
 
 #[tokio::test]
-async fn callers_prove_their_names_by_tokens() {
+async fn callers_authenticate_with_tokens() {
     let asked = Arc::default();
-    let door = Guarded::open(Some(tokens(&asked, false)), None).await;
+    let server = Guarded::open(Some(tokens(&asked, false)), None).await;
     for (token, code) in [
         (Some("good"), Code::Ok),
         (Some("meant-for-others"), Code::Unauthenticated),
         (Some("bad"), Code::Unauthenticated),
         (None, Code::Unauthenticated),
     ] {
-        assert_eq!(door.code_with(token).await, Some(code), "{token:?}");
+        assert_eq!(server.code_with(token).await, Some(code), "{token:?}");
     }
-    assert_eq!(door.code_with(Some("good")).await, Some(Code::Ok));
-    assert_eq!(asked.load(Ordering::Relaxed), 3, "a token is known for a moment");
-    let certificate = door.clients.sign("jobs.example", |_| {});
-    assert_eq!(door.code_of(certificate).await, Some(Code::Ok), "either will do");
-    door.access.replace_allowed(Some(vec!["system:serviceaccount:jobs:other".to_owned()]));
-    assert_eq!(door.code_with(Some("good")).await, Some(Code::PermissionDenied));
+    assert_eq!(server.code_with(Some("good")).await, Some(Code::Ok));
+    assert_eq!(asked.load(Ordering::Relaxed), 3, "the result of a token review must be cached");
+    let certificate = server.clients.sign("jobs.example", |_| {});
+    assert_eq!(
+        server.code_of(certificate).await,
+        Some(Code::Ok),
+        "a certificate or a token must be enough"
+    );
+    server.access.replace_allowed(Some(vec!["system:serviceaccount:jobs:other".to_owned()]));
+    assert_eq!(server.code_with(Some("good")).await, Some(Code::PermissionDenied));
 }
 
 #[tokio::test]
-async fn a_token_that_nobody_reviews_is_worth_another_try() {
-    let door = Guarded::open(Some(tokens(&Arc::default(), true)), None).await;
-    assert_eq!(door.code_with(Some("good")).await, Some(Code::Unavailable));
+async fn a_token_that_cannot_be_reviewed_may_be_retried() {
+    let server = Guarded::open(Some(tokens(&Arc::default(), true)), None).await;
+    assert_eq!(server.code_with(Some("good")).await, Some(Code::Unavailable));
 }

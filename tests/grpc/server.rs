@@ -1,4 +1,4 @@
-//! A gRPC door in memory and a client of it; over TLS where callers have to prove who they are.
+//! A gRPC server in memory, and its client; `access` tests servers that authenticate callers.
 
 use std::{
     io,
@@ -7,7 +7,7 @@ use std::{
 
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use injectd::{
-    grpc::{Access, Callers, Grpc, v1::injector_client::InjectorClient},
+    grpc::{Access, Callers, Grpc, Life, v1::injector_client::InjectorClient},
     injector::Injector,
     metrics::ReviewMetrics,
     observer::{LogStyle, Observer},
@@ -16,18 +16,18 @@ use injectd::{
 };
 use tonic::transport::{Channel, Endpoint};
 
-/// The door's services, for everybody.
+/// The services of a server without access control.
 pub(crate) fn services(injector: Arc<Injector>, readiness: Readiness, limits: &Limits) -> Grpc {
     let access = Arc::new(Access::new(Callers::Anybody, None));
     let shutdown = Shutdown::after(std::future::pending());
-    Grpc::new(injector, limits, observer(), access, readiness, shutdown)
+    Grpc::new(injector, limits, observer(), access, Life { readiness, shutdown })
 }
 
 pub(crate) fn observer() -> Observer {
     Observer { metrics: ReviewMetrics::default(), log_style: LogStyle::Line, recorder: None }
 }
 
-/// A channel to services of the same process.
+/// A channel to services in the same process.
 pub(crate) async fn channel(services: Grpc) -> Channel {
     let (client, server) = tokio::io::duplex(64 << 10);
     let gate = Gate::new(services, Some(Share::default()), Arc::default());
@@ -37,11 +37,11 @@ pub(crate) async fn channel(services: Grpc) -> Channel {
     });
     let client = Mutex::new(Some(client));
     let connector = tower::service_fn(move |_| {
-        let taken = client.lock().expect("no test panics with it").take();
+        let taken = client.lock().expect("no test must panic with the lock").take();
         async move { taken.map(TokioIo::new).ok_or(io::Error::from(io::ErrorKind::NotConnected)) }
     });
     let endpoint = Endpoint::from_static("http://localhost");
-    endpoint.connect_with_connector(connector).await.expect("the door must be open")
+    endpoint.connect_with_connector(connector).await.expect("the server must be open")
 }
 
 /// A client of an injector.

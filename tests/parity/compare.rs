@@ -1,15 +1,15 @@
-//! Compares two answers and tells the first difference.
+//! Compares two answers and returns the first difference.
 
 use serde_json::Value;
 
 use super::subject::Seen;
 
-/// The first difference between what is expected and what was got, or none.
+/// The first difference between the expected and the actual answer, if there is one.
 pub(crate) fn first_difference(expected: &Seen, got: &Seen) -> Option<String> {
     if expected.refused || got.refused {
-        let told = |seen: &Seen| if seen.refused { "refused" } else { "served" };
+        let state = |seen: &Seen| if seen.refused { "rejected" } else { "accepted" };
         return (expected.refused != got.refused)
-            .then(|| format!("configuration: {} != {}", told(expected), told(got)));
+            .then(|| format!("configuration: {} != {}", state(expected), state(got)));
     }
     let differs = |what: &str, one: &dyn std::fmt::Debug, other: &dyn std::fmt::Debug| {
         let (one, other) = (format!("{one:?}"), format!("{other:?}"));
@@ -33,7 +33,7 @@ pub(crate) fn first_difference(expected: &Seen, got: &Seen) -> Option<String> {
         .or_else(|| differs("event", &expected.event, &got.event))
 }
 
-/// What the review calls itself must be echoed, if it calls itself anything.
+/// The review's `kind` and `apiVersion` must be echoed, if it has them.
 fn type_meta(expected: &Seen, got: &Seen) -> Option<String> {
     let wanted = expected.type_meta.as_ref()?;
     let named = wanted.iter().all(|name| !name.is_empty());
@@ -41,7 +41,7 @@ fn type_meta(expected: &Seen, got: &Seen) -> Option<String> {
     (named && !same).then(|| format!("type: {wanted:?} != {:?}", got.type_meta))
 }
 
-/// The first operation that differs.
+/// The first different operation.
 pub(crate) fn patches(expected: &[Value], got: &[Value]) -> Option<String> {
     for (at, (one, other)) in expected.iter().zip(got).enumerate() {
         if let Some(difference) = values("", one, other) {
@@ -53,7 +53,7 @@ pub(crate) fn patches(expected: &[Value], got: &[Value]) -> Option<String> {
     (one != other).then(|| format!("{one} operations expected, {other} got"))
 }
 
-/// Whether two values mean the same: order of keys aside, numbers by value.
+/// Whether two values are equal, without the order of keys, and with numbers compared by value.
 pub(crate) fn same(one: &Value, other: &Value) -> bool {
     values("", one, other).is_none()
 }

@@ -45,7 +45,8 @@ impl Subject for CoreSubject {
     }
 }
 
-/// The injector of a case: its configuration, and its cluster. Else why there is none.
+/// The injector for a case, with its configuration and cluster, or why the configuration is
+/// rejected.
 pub(crate) fn injector(
     release: Release,
     config: &ConfigSet,
@@ -68,7 +69,7 @@ pub(crate) fn injector(
     let snapshot = snapshot.map_err(|error| error.to_string())?;
     let mut objects = Objects::default();
     for object in case.objects.iter().chain(&case.get_only) {
-        // An object without a name cannot be looked up.
+        // Objects without a name cannot be looked up.
         drop(objects.add(object));
     }
     let objects = Arc::new(objects);

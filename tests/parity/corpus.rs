@@ -13,13 +13,13 @@ use serde_json::{Map, Value};
 use super::yaml;
 use crate::reference::Release;
 
-/// What is mounted into the injector.
+/// The mounted configuration of an injector.
 pub(crate) struct ConfigSet {
     /// Its name.
     pub(crate) name: String,
     /// The file `values`.
     pub(crate) values_yaml: String,
-    /// The same as a tree typed by YAML 1.1, or why it is none.
+    /// The same as a tree with the types of YAML 1.1, or the syntax error.
     pub(crate) values: Result<Value, String>,
     /// The trust bundle.
     pub(crate) trust_roots: Vec<u8>,
@@ -30,27 +30,27 @@ pub(crate) struct ConfigSet {
 pub(crate) struct Case {
     /// A unique name.
     pub(crate) id: String,
-    /// What the case is about.
+    /// The topic of the case.
     pub(crate) family: String,
     /// The name of its config set.
     pub(crate) config: String,
     /// Objects in the cluster.
     pub(crate) objects: Vec<Value>,
-    /// Objects only a direct GET finds.
+    /// Objects that only a direct GET finds.
     pub(crate) get_only: Vec<Value>,
     /// The HTTP body.
     pub(crate) body: Vec<u8>,
-    /// The HTTP status; none if the connection was closed.
+    /// The HTTP status; `None` if the connection was closed.
     pub(crate) status: Option<u16>,
-    /// The `AdmissionReview` that came back.
+    /// The `AdmissionReview` of the response.
     pub(crate) response: Option<Value>,
-    /// The body that came back, where it is not JSON.
+    /// The body of the response, if it is not JSON.
     pub(crate) response_text: Option<String>,
     /// The patch.
     pub(crate) patch: Option<Vec<Value>>,
     /// The verdict.
     pub(crate) verdict: String,
-    /// Why a pod was skipped, in words.
+    /// The text of the reasons for a skip.
     pub(crate) reasons: Option<String>,
     /// The events.
     pub(crate) events: Vec<Value>,
@@ -69,7 +69,7 @@ impl Case {
         objects.find(|object| is_object(object, kind, namespace, name))
     }
 
-    /// The annotations of a namespace, if there is one of that name.
+    /// The annotations of a namespace, if it exists.
     pub(crate) fn namespace_annotations(&self, name: &str) -> Option<Map<String, Value>> {
         let namespace = self.object("Namespace", "", name)?;
         let annotations = namespace["metadata"]["annotations"].as_object();
@@ -88,7 +88,7 @@ fn is_object(object: &Value, kind: &str, namespace: &str, name: &str) -> bool {
 pub(crate) struct Corpus {
     /// The name of the directory.
     pub(crate) name: String,
-    /// The release it stands for.
+    /// The release.
     pub(crate) release: Release,
     /// Config sets by name.
     pub(crate) configs: BTreeMap<String, ConfigSet>,

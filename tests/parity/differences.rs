@@ -1,8 +1,9 @@
-//! The deliberate differences (design §7): from upstream's recorded answer to ours.
+//! The deliberate differences: from upstream's recorded answer to ours. "L§" and "T§" are sections
+//! of `docs/linkerd/injection.md` and `docs/linkerd/template.md`.
 //!
-//! One row of `docs/differences.md` is one function. It is given what is expected so far, at first
-//! upstream's answer, and gives what injectd must answer instead; where upstream has no usable
-//! answer, that is the reference renderer's.
+//! Each row of `docs/differences.md` is one function. Its input is the expected answer so far, at
+//! first upstream's. It returns the answer that injectd must give instead; if upstream has no
+//! usable answer, that is the reference renderer's.
 
 mod configuration;
 mod events;
@@ -17,11 +18,11 @@ use super::corpus::{Case, ConfigSet};
 use super::subject::Seen;
 use crate::reference::Release;
 
-/// What a row may look at.
+/// The input of a row.
 pub(crate) struct Context<'a> {
     /// The release.
     pub(crate) release: Release,
-    /// What was mounted.
+    /// The mounted configuration.
     pub(crate) config: &'a ConfigSet,
     /// The recorded case.
     pub(crate) case: &'a Case,
@@ -31,7 +32,7 @@ pub(crate) struct Context<'a> {
     pub(crate) reference: Seen,
 }
 
-/// What injectd answers in place of what was expected so far; none if the row does not apply.
+/// The answer that injectd must give instead; `None` if the row does not apply.
 pub(crate) type Expected = fn(&Context<'_>, &Seen) -> Option<Seen>;
 
 /// All rows, in the order in which they are applied. The names are those of `docs/differences.md`.
@@ -63,7 +64,7 @@ pub(crate) const ROWS: &[(&str, Expected)] = &[
     ("owner-by-get-event", events::owner_by_get_event),
 ];
 
-/// What injectd must answer, and the rows that make it differ from upstream.
+/// The answer that injectd must give, and the rows that make it differ from upstream's.
 pub(crate) fn expected(context: &Context<'_>, recorded: Seen) -> (Vec<&'static str>, Seen) {
     let mut names = Vec::new();
     let mut expected = recorded;
@@ -78,7 +79,7 @@ pub(crate) fn expected(context: &Context<'_>, recorded: Seen) -> (Vec<&'static s
     (names, expected)
 }
 
-/// The message of a denial as it was recorded.
+/// The recorded message of a denial.
 fn recorded_message<'a>(context: &'a Context<'_>) -> &'a str {
     let review = context.case.response.as_ref();
     let message = review.map(|review| &review["response"]["status"]["message"]);

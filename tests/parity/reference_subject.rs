@@ -1,4 +1,4 @@
-//! The reference renderer as a subject, from the bytes of a request on.
+//! The reference renderer as a subject: reads the bytes of a request.
 
 use serde_json::{Value, json};
 
@@ -26,14 +26,14 @@ impl Subject for ReferenceSubject {
     }
 }
 
-/// The body as JSON. A string with half of a surrogate pair becomes an object: a wrong type where
-/// the field is read, nothing where it is not.
+/// The body as JSON. A string with half of a surrogate pair becomes an object, which is a wrong
+/// type in a field that is read, and has no effect elsewhere.
 pub(crate) fn review_of(body: &[u8]) -> Option<Value> {
     let text = std::str::from_utf8(body).ok()?;
     serde_json::from_str(text).or_else(|_| serde_json::from_str(&without_half_pairs(text))).ok()
 }
 
-/// Whether a JSON string token holds an escape of half of a surrogate pair.
+/// Whether a JSON string token contains an escape of half of a surrogate pair.
 pub(crate) fn has_half_pair(token: &str) -> bool {
     let mut rest = token;
     while let Some(at) = rest.find('\\') {
@@ -113,7 +113,7 @@ fn answered(
         let references = object["metadata"]["ownerReferences"].as_array();
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let references = references.into_iter().flatten();
-        Some(references.map(|it| (text(&it["kind"]), text(&it["name"]))).collect())
+        Some(references.map(|owner| (text(&owner["kind"]), text(&owner["name"]))).collect())
     };
     let outcome = reference::review(&Input {
         release,
@@ -127,7 +127,7 @@ fn answered(
     dress(review, outcome)
 }
 
-/// Puts an outcome into an `AdmissionReview`.
+/// Converts an outcome to an `AdmissionReview`.
 fn dress(review: &Value, outcome: Outcome) -> Answered {
     let mut response = json!({"uid": review["request"]["uid"], "allowed": true});
     let mut answered = not_a_review();
@@ -179,7 +179,7 @@ mod tests {
     use super::{has_half_pair, review_of};
 
     #[test]
-    fn half_a_pair_is_found_behind_other_escapes() {
+    fn half_a_pair_is_found_after_other_escapes() {
         assert!(has_half_pair(r"\n\ud83d x"));
         assert!(has_half_pair(r"\ude00"));
         assert!(!has_half_pair(r"\ud83d\ude00"));

@@ -1,4 +1,4 @@
-//! Tells how a subject did.
+//! Reports the results of a subject.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
@@ -10,15 +10,15 @@ use super::run::Counts;
 pub(crate) struct Total {
     /// All cases.
     pub(crate) cases: usize,
-    /// Upstream's answers.
+    /// Answers equal to upstream's.
     pub(crate) equal: usize,
-    /// Explained by rows.
+    /// Answers explained by rows.
     pub(crate) explained: usize,
-    /// Not explained: a test fails if there is one.
+    /// Unexplained answers; a test fails if there are any.
     pub(crate) different: usize,
 }
 
-/// Adds up.
+/// Adds the counts of all releases.
 pub(crate) fn total(counts: &[Counts]) -> Total {
     counts.iter().fold(Total::default(), |total, release| Total {
         cases: total.cases + release.cases,
@@ -28,8 +28,8 @@ pub(crate) fn total(counts: &[Counts]) -> Total {
     })
 }
 
-/// Writes the report: per release the counts, the rows, and up to `most` differences.
-pub(crate) fn write(out: &mut dyn Write, counts: &[Counts], most: usize) -> fmt::Result {
+/// Writes the report: per release the counts, the rows, and up to `max_differences` differences.
+pub(crate) fn write(out: &mut dyn Write, counts: &[Counts], max_differences: usize) -> fmt::Result {
     for release in counts {
         let Counts { release: name, cases, equal, explained, rows, different } = release;
         let others = different.len();
@@ -40,7 +40,7 @@ pub(crate) fn write(out: &mut dyn Write, counts: &[Counts], most: usize) -> fmt:
         for (row, times) in rows {
             writeln!(out, "    {times:5} {row}")?;
         }
-        write_different(out, different, most)?;
+        write_different(out, different, max_differences)?;
     }
     let Total { cases, equal, explained, different } = total(counts);
     writeln!(out, "all: {cases} cases, {equal} equal, {explained} explained, {different} different")
@@ -49,15 +49,15 @@ pub(crate) fn write(out: &mut dyn Write, counts: &[Counts], most: usize) -> fmt:
 fn write_different(
     out: &mut dyn Write,
     different: &[(String, Vec<&'static str>, String)],
-    most: usize,
+    max_differences: usize,
 ) -> fmt::Result {
-    for (case, rows, difference) in different.iter().take(most) {
+    for (case, rows, difference) in different.iter().take(max_differences) {
         let short: String = difference.chars().take(400).collect();
         writeln!(out, "    {case} {rows:?} {short}")?;
     }
-    if different.len() > most {
+    if different.len() > max_differences {
         let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
-        for (_, _, difference) in &different[most..] {
+        for (_, _, difference) in &different[max_differences..] {
             let kind = difference.split(':').next().unwrap_or_default();
             *kinds.entry(kind).or_default() += 1;
         }

@@ -1,4 +1,4 @@
-//! Puts every recorded case to a subject.
+//! Runs every recorded case on a subject.
 
 use std::collections::BTreeMap;
 
@@ -8,20 +8,20 @@ use super::differences::{self, Context};
 use super::reference_subject::{ReferenceSubject, review_of};
 use super::subject::{Seen, Subject, SubjectAnswer};
 
-/// How a subject did on one release.
+/// The results of a subject for one release.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counts {
     /// The release's directory.
     pub(crate) release: String,
     /// All cases.
     pub(crate) cases: usize,
-    /// Answers that are upstream's.
+    /// Answers equal to upstream's.
     pub(crate) equal: usize,
-    /// Answers that are what the rows make of upstream's.
+    /// Answers that the rows explain.
     pub(crate) explained: usize,
-    /// How often each row had a part in that.
+    /// Number of answers by row.
     pub(crate) rows: BTreeMap<&'static str, usize>,
-    /// The others: case, rows that applied, first difference.
+    /// Unexplained answers: case, rows that applied, first difference.
     pub(crate) different: Vec<(String, Vec<&'static str>, String)>,
 }
 

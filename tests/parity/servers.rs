@@ -1,4 +1,4 @@
-//! The same review through both doors: the webhook's patch, byte for byte.
+//! The same review through both servers: the webhook's patch, byte for byte.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, value::RawValue};
 use tonic::Code;
 
 use super::corpus::Case;
-use crate::door;
+use crate::server;
 
 /// The parts of a review that a gRPC request has.
 #[derive(serde::Deserialize)]
@@ -35,8 +35,8 @@ struct Request<'a> {
     object: &'a RawValue,
 }
 
-/// Whether both servers were asked; panics where they do not agree. Left out is what gRPC cannot ask: a
-/// deletion, a body that is not a review, a request that contradicts its object.
+/// Sends a case to both servers, and panics if they disagree. Returns false for requests that gRPC
+/// does not have: deletions, invalid reviews, and requests that contradict their object.
 pub(crate) async fn must_agree(injector: Arc<Injector>, case: &Case) -> bool {
     let Ok(Review { request }) = serde_json::from_slice(&case.body) else { return false };
     let is_whole = request.sub_resource.is_empty()
@@ -45,9 +45,10 @@ pub(crate) async fn must_agree(injector: Arc<Injector>, case: &Case) -> bool {
     if !is_whole {
         return false;
     }
-    // A gRPC request must not contradict its object, which decides where it has a word of its own.
+    // A gRPC request must not contradict its object, whose own kind and namespace win.
     let object: Value = serde_json::from_str(request.object.get()).unwrap_or_default();
-    let own = |pointer| object.pointer(pointer).and_then(Value::as_str).filter(|it| !it.is_empty());
+    let own =
+        |pointer| object.pointer(pointer).and_then(Value::as_str).filter(|text| !text.is_empty());
     let requested_kind = request.kind["kind"].as_str().unwrap_or_default();
     let kind = own("/kind").unwrap_or(requested_kind);
     let namespace = own("/metadata/namespace").unwrap_or(&request.namespace);
@@ -63,7 +64,7 @@ pub(crate) async fn must_agree(injector: Arc<Injector>, case: &Case) -> bool {
         ..InjectRequest::default()
     };
     let Ok(answer) = injector.review(&case.body).await else { return false };
-    let answered = door::client(Arc::clone(&injector)).await.inject(message).await;
+    let answered = server::client(Arc::clone(&injector)).await.inject(message).await;
     let answer: Value = serde_json::from_slice(&answer.body).expect("an answer");
     let answer = &answer["response"];
     match answered {

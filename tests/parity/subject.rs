@@ -1,4 +1,4 @@
-//! What is measured, and the form in which answers are compared.
+//! The interface of subjects, and the form in which answers are compared.
 
 use serde_json::Value;
 
@@ -11,21 +11,21 @@ pub(crate) trait Subject {
     fn answer(&mut self, release: Release, config: &ConfigSet, case: &Case) -> SubjectAnswer;
 }
 
-/// What a subject did.
+/// The result of a subject.
 #[derive(Clone, Debug)]
 pub(crate) enum SubjectAnswer {
-    /// It does not start with this configuration; why.
+    /// The subject does not start with this configuration, with the reason.
     Refused(String),
-    /// It answered.
+    /// The subject answered.
     Answered(Box<Answered>),
 }
 
-/// An answer as it left the subject.
+/// An answer of a subject.
 #[derive(Clone, Debug)]
 pub(crate) struct Answered {
     /// The HTTP status.
     pub(crate) status: u16,
-    /// The `AdmissionReview`; its `response.patch` is not looked at.
+    /// The `AdmissionReview`; its `response.patch` is ignored.
     pub(crate) review: Option<Value>,
     /// The decoded patch.
     pub(crate) patch: Option<Vec<Value>>,
@@ -33,7 +33,7 @@ pub(crate) struct Answered {
     pub(crate) verdict: String,
     /// Skip reasons by their short names (`host_network_enabled`), in order.
     pub(crate) reasons: Vec<String>,
-    /// The event that is posted.
+    /// The event that is sent.
     pub(crate) event: Option<SeenEvent>,
 }
 
@@ -44,9 +44,9 @@ pub(crate) struct SeenEvent {
     pub(crate) kind: String,
     /// `Injected` or `InjectionSkipped`.
     pub(crate) reason: String,
-    /// The sentence.
+    /// The message.
     pub(crate) message: String,
-    /// Who posts it.
+    /// The source component.
     pub(crate) component: String,
     /// `apiVersion`, `kind`, `name`, `namespace` of the object it is about.
     pub(crate) regarding: [String; 4],
@@ -55,9 +55,9 @@ pub(crate) struct SeenEvent {
 /// The parts of an answer that are compared.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Seen {
-    /// The configuration was refused; then nothing else matters.
+    /// The configuration was rejected; then the other fields have no meaning.
     pub(crate) refused: bool,
-    /// The HTTP status, none for a closed connection.
+    /// The HTTP status; `None` for a closed connection.
     pub(crate) status: Option<u16>,
     /// `apiVersion` and `kind` of the review.
     pub(crate) type_meta: Option<[String; 2]>,
@@ -73,19 +73,19 @@ pub(crate) struct Seen {
     pub(crate) patch: Option<Vec<Value>>,
     /// The verdict.
     pub(crate) verdict: String,
-    /// Skip reasons in words.
+    /// The texts of the skip reasons.
     pub(crate) reasons: Option<String>,
     /// The event.
     pub(crate) event: Option<SeenEvent>,
 }
 
 impl Seen {
-    /// A configuration that is refused.
+    /// A rejected configuration.
     pub(crate) fn refused() -> Self {
         Self { refused: true, ..Self::status(0, "refused") }
     }
 
-    /// An answer that is no review.
+    /// An answer that is not a review.
     pub(crate) fn status(status: u16, verdict: &str) -> Self {
         Self {
             refused: false,
@@ -102,7 +102,7 @@ impl Seen {
         }
     }
 
-    /// What was recorded of upstream. It posts at most one event.
+    /// Upstream's recorded answer. Upstream sends at most one event.
     pub(crate) fn of_case(case: &Case) -> Self {
         let mut seen = Self::status(0, &case.verdict);
         seen.status = case.status;
@@ -115,7 +115,7 @@ impl Seen {
         seen
     }
 
-    /// What a subject did.
+    /// The result of a subject.
     pub(crate) fn of_answer(answer: &SubjectAnswer) -> Self {
         let answered = match answer {
             SubjectAnswer::Refused(_) => return Self::refused(),

@@ -1,4 +1,4 @@
-//! T§8: annotations and labels that are written, and L§2.1: what a pod inherits.
+//! T§8: annotations and labels of the patch, and L§2.1: inherited annotations.
 
 use std::fmt::Write;
 
@@ -11,10 +11,10 @@ use super::{Context, owner, ports};
 
 const ALWAYS: Edge = (0, 0, 0);
 const NEVER: Edge = (u32::MAX, 0, 0);
-/// The one change among them that stable-2.14 got too.
+/// The only one of these changes that is back-ported to stable-2.14.
 const DETECT_TIMEOUT: Edge = (23, 11, 1);
 
-/// L§2.1, column ns: the keys a namespace hands down, with the releases that do so.
+/// L§2.1, column ns: the keys that pods inherit from the namespace, with the releases.
 const INHERITED: &[(&str, Edge, Edge)] = &[
     ("linkerd.io/inject", ALWAYS, NEVER),
     ("config.linkerd.io/proxy-image", ALWAYS, NEVER),
@@ -64,7 +64,7 @@ const INHERITED: &[(&str, Edge, Edge)] = &[
     ("config.linkerd.io/proxy-additional-env", (26, 4, 3), NEVER),
 ];
 
-/// The keys that a namespace of this release hands down.
+/// The keys that pods inherit from the namespace in this release.
 pub(crate) fn inherited(release: Release) -> impl Iterator<Item = &'static str> {
     let since = move |edge: Edge| match edge {
         DETECT_TIMEOUT => release.since_or_stable(edge),
@@ -74,15 +74,15 @@ pub(crate) fn inherited(release: Release) -> impl Iterator<Item = &'static str> 
     known.map(|(key, _, _)| *key)
 }
 
-/// Whether the pod (template) or the workload itself carries the key.
+/// Whether the pod (template) or the workload has the key.
 pub(crate) fn carries(workload: &Workload, key: &str) -> bool {
     let pod = workload.pod.as_ref();
     pod.is_some_and(|(meta, _)| meta.annotations.contains_key(key))
         || workload.meta.annotations.contains_key(key)
 }
 
-/// Whether the namespace's value is not handed down, because there is another. Only for pods, the
-/// inject annotation of a template does not count (L§2.1).
+/// Whether another value prevents the inheritance of the namespace's. The inject annotation of a
+/// template does not prevent it (L§2.1).
 fn keeps(workload: &Workload, key: &str) -> bool {
     match key {
         "linkerd.io/inject" if workload.kind != "pod" => {
@@ -92,7 +92,7 @@ fn keeps(workload: &Workload, key: &str) -> bool {
     }
 }
 
-/// T§8.1 without the two keys that overrides do not see: what is to be added to the pod.
+/// T§8.1 without the two keys that overrides do not read: the annotations to add to the pod.
 pub(crate) fn added(context: &Context<'_>) -> Map<String, Value> {
     let mut added = Map::new();
     let version = context.values.text("linkerdVersion");
@@ -115,7 +115,7 @@ pub(crate) fn added(context: &Context<'_>) -> Map<String, Value> {
     added
 }
 
-/// T§8.1: all annotations that are written, sorted bytewise.
+/// T§8.1: all annotations of the patch, in byte order.
 pub(crate) fn written(
     context: &Context<'_>,
     mut added: Map<String, Value>,
@@ -126,13 +126,13 @@ pub(crate) fn written(
     added.insert("linkerd.io/proxy-version".into(), version.into());
     let mut digest = String::new();
     for byte in Sha256::digest(context.trust_roots) {
-        write!(digest, "{byte:02x}").expect("a string must take text");
+        write!(digest, "{byte:02x}").expect("writing to a string must succeed");
     }
     added.insert("linkerd.io/trust-root-sha256".into(), digest.into());
     sorted(added)
 }
 
-/// T§8.2: all labels that are written, sorted bytewise.
+/// T§8.2: all labels of the patch, in byte order.
 pub(crate) fn labels(context: &Context<'_>) -> Vec<(String, Value)> {
     let mut labels = Map::new();
     let namespace = context.control_plane_namespace;

@@ -1,4 +1,4 @@
-//! L§2.4: whether a pod is injected, and if not, every reason in upstream's order.
+//! L§2.4: whether a pod is injected, and otherwise every reason in upstream's order.
 
 use super::Context;
 use super::object::{Container, PodSpec};
@@ -8,7 +8,7 @@ use super::ports::SERVICE_ACCOUNT_PATH;
 pub(crate) fn reasons(context: &Context<'_>) -> Option<Vec<&'static str>> {
     let mut reasons = Vec::new();
     let Some((meta, spec)) = &context.workload.pod else {
-        // a Service or a Namespace is left alone without a reason
+        // A Service or a Namespace is allowed without a reason.
         if !["service", "namespace"].contains(&context.workload.kind.as_str()) {
             reasons.push("unsupported_resource");
         }
@@ -47,8 +47,7 @@ fn by_annotation(at_namespace: &str, at_pod: &str) -> Option<&'static str> {
     }
 }
 
-/// L§2.4: sidecars that are there already. Before 24.5.1 a proxy is looked for only among the
-/// regular containers.
+/// L§2.4: existing sidecars. Before 24.5.1, only the regular containers are searched for a proxy.
 fn has_sidecar(context: &Context<'_>, spec: &PodSpec) -> bool {
     let is_proxy = |container: &Container| {
         ["cr.l5d.io/linkerd/proxy:", "gcr.io/istio-release/proxyv2:"]
@@ -66,7 +65,7 @@ fn has_sidecar(context: &Context<'_>, spec: &PodSpec) -> bool {
     native || spec.containers.iter().any(is_proxy) || spec.init_containers.iter().any(is_init)
 }
 
-/// L§2.4: the token must be mounted if there is no projected one of our own.
+/// L§2.4: the token must be mounted, unless the sidecar mounts its own projected token.
 fn automounts_token(context: &Context<'_>, spec: &PodSpec) -> bool {
     let projection = context.values.flag("identity.serviceAccountTokenProjection");
     if projection || !context.values.has("identity") {
@@ -80,7 +79,7 @@ fn automounts_token(context: &Context<'_>, spec: &PodSpec) -> bool {
     spec.automount != Some(false) && mounted
 }
 
-/// L§2.4: the sentence for a skip reason.
+/// L§2.4: the text of a skip reason.
 pub(crate) fn sentence(reason: &str) -> &'static str {
     match reason {
         "host_network_enabled" => "hostNetwork is enabled",

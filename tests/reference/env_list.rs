@@ -1,4 +1,4 @@
-//! T§2.2.4, L§2.8: lists of environment variables, typed as Kubernetes types them.
+//! T§2.2.4, L§2.8: lists of environment variables, with Kubernetes' types.
 
 use serde_json::{Map, Value, json};
 
@@ -6,18 +6,18 @@ use super::release::Release;
 use super::values::scalar_text;
 use crate::go;
 
-/// Whether scalars become strings where a string is wanted: so in YAML, not in JSON.
+/// Whether scalars become strings where a string is expected: yes in YAML, no in JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scalars {
-    /// As `sigs.k8s.io/yaml` has it.
+    /// As `sigs.k8s.io/yaml` does.
     BecomeText,
-    /// As `encoding/json` has it.
+    /// As `encoding/json` does.
     StayWhatTheyAre,
 }
 
 type Fields = Map<String, Value>;
 
-/// The list with unknown fields dropped, or nothing if a type is wrong.
+/// The list without unknown fields; `None` if a type is wrong.
 pub(crate) fn decode(value: &Value, scalars: Scalars) -> Option<Vec<Value>> {
     let items = match value {
         Value::Null => return Some(Vec::new()),
@@ -78,7 +78,7 @@ fn source_of(fields: &Fields, scalars: Scalars) -> Option<Value> {
     Some(source.into())
 }
 
-/// A variable as the given release knows it: `fileKeyRef` came with 25.9.1.
+/// A variable as the release reads it: `fileKeyRef` is supported since 25.9.1.
 pub(crate) fn as_known_by(release: Release, variable: &Value) -> Value {
     let mut variable = variable.clone();
     if !release.since((25, 9, 1))
@@ -89,7 +89,7 @@ pub(crate) fn as_known_by(release: Release, variable: &Value) -> Value {
     variable
 }
 
-/// Keys in any case, the last one wins, as `encoding/json` reads a struct.
+/// Reads keys in any case; the last one wins, as in `encoding/json`.
 fn struct_of(value: &Value) -> Option<Fields> {
     match value {
         Value::Null => Some(Fields::new()),
@@ -103,7 +103,7 @@ fn field<'a>(fields: &'a Fields, name: &str) -> Option<&'a Value> {
     matching.next_back().map(|(_, value)| value)
 }
 
-/// The value of a field that is there and not null.
+/// The value of a field that is present and not null.
 fn pointer<'a>(fields: &'a Fields, name: &str) -> Option<&'a Value> {
     field(fields, name).filter(|value| !value.is_null())
 }
@@ -129,7 +129,7 @@ fn add_optional(fields: &Fields, out: &mut Fields) -> Option<()> {
     Some(())
 }
 
-/// A quantity, given as a string with blanks around it or as a number; missing or null is `0`.
+/// A quantity: a string with optional white space around it, or a number; missing or null is `0`.
 fn quantity(fields: &Fields, name: &str) -> Option<String> {
     let text = match field(fields, name) {
         None | Some(Value::Null) => return Some("0".to_owned()),
@@ -140,7 +140,7 @@ fn quantity(fields: &Fields, name: &str) -> Option<String> {
     Some(go::quantity::parse(&text)?.canonical())
 }
 
-/// L§2.8: `added` replaces a variable of the same name in its place, or goes to the end.
+/// L§2.8: `added` replaces a variable of the same name in place, or is appended.
 pub(crate) fn merge(list: &mut Vec<Value>, added: Vec<Value>) {
     for variable in added {
         match list.iter_mut().find(|old| old["name"] == variable["name"]) {

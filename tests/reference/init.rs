@@ -25,7 +25,7 @@ pub(crate) fn container(context: &Context<'_>) -> Result<Value, String> {
     Ok(container)
 }
 
-/// T§2.4: whose resources an init container has.
+/// T§2.4: the resources of an init container.
 pub(crate) fn init_resources(context: &Context<'_>) -> Value {
     if context.release.since((24, 6, 4)) {
         resources(context, "proxy.resources")

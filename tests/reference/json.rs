@@ -1,9 +1,9 @@
-//! L§7-1: reading a review as JSON. `null` is absent everywhere, a wrong type in a field that is
-//! read is an error, a field that is not read may hold anything.
+//! L§7-1: reads a review as JSON. `null` counts as absent, a wrong type in a field that is read is
+//! an error, and other fields may have any content.
 
 use serde_json::{Map, Value};
 
-/// A field that is read holds the wrong type; the text names it.
+/// A field that is read has the wrong type; the text names the field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WrongType(pub String);
 
@@ -35,7 +35,7 @@ pub(crate) fn flag(fields: &Fields, name: &str) -> Result<Option<bool>, WrongTyp
     }
 }
 
-/// An integer field of 32 bits; `8080.0` is not an integer.
+/// A 32-bit integer field; `8080.0` is not an integer.
 pub(crate) fn int(fields: &Fields, name: &str) -> Result<Option<i32>, WrongType> {
     let Some(value) = present(fields, name) else {
         return Ok(None);
@@ -44,7 +44,7 @@ pub(crate) fn int(fields: &Fields, name: &str) -> Result<Option<i32>, WrongType>
     int.map(Some).ok_or_else(|| wrong(name, "a 32-bit integer"))
 }
 
-/// A field that holds a number or a name, as `targetPort` does; only the number is of interest.
+/// A field with a number or a name, such as `targetPort`. Returns only the number.
 pub(crate) fn int_or_name(fields: &Fields, name: &str) -> Result<Option<IntOrName>, WrongType> {
     match present(fields, name) {
         None => Ok(None),
@@ -53,7 +53,7 @@ pub(crate) fn int_or_name(fields: &Fields, name: &str) -> Result<Option<IntOrNam
     }
 }
 
-/// What a port field of a probe or a Service holds.
+/// The value of a port field of a probe or a Service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IntOrName {
     /// A number.

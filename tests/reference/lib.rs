@@ -1,9 +1,9 @@
-//! The reference renderer: every rule of the specification in plain words over `serde_json`.
+//! The reference renderer: every rule of the specification, written plainly with `serde_json`.
 //!
-//! It exists to be read next to `linkerd.md` ("L§") and `linkerd-template.md` ("T§"): one function
-//! per section, no speed, no cleverness, nothing shared with the product but Go's readers of
-//! numbers, durations and quantities. It gives injectd's answers, so the deliberate differences of
-//! `docs/differences.md` are already in it. Not for use outside of tests; a test target that
+//! Read it next to `docs/linkerd/injection.md` ("L§") and `docs/linkerd/template.md` ("T§"): it has
+//! one function per section, is slow and simple, and shares nothing with the product except the
+//! parsers of Go's numbers, durations and quantities. It gives injectd's answers, including the
+//! deliberate differences of `docs/differences.md`. It is for tests only; a test target that
 //! includes it needs `use injectd::go;` at its root.
 
 pub(crate) mod annotations;
@@ -36,28 +36,28 @@ pub(crate) use owner::{Event, OwnerReferences};
 pub(crate) use release::Release;
 use values::Values;
 
-/// Finds an object by kind, namespace and name, and tells its owners; `None` is 404.
+/// Looks up the owners of an object by kind, namespace and name; `None` is 404.
 pub(crate) type Lookup<'a> = &'a dyn Fn(&str, &str, &str) -> Option<OwnerReferences>;
 
-/// All that an answer depends on.
+/// The input that an answer depends on.
 pub(crate) struct Input<'a> {
-    /// Whose behaviour is wanted.
+    /// The release to follow.
     pub(crate) release: Release,
-    /// The mounted values: a YAML tree whose scalars are typed as YAML 1.1 types them.
+    /// The mounted values: a tree with the scalar types of YAML 1.1.
     pub(crate) values: &'a Value,
     /// The bytes of the trust bundle file.
     pub(crate) trust_roots: &'a [u8],
     /// The flag `-linkerd-namespace`.
     pub(crate) control_plane_namespace: &'a str,
-    /// The annotations of the request's namespace; `None` if there is no such namespace.
+    /// The annotations of the request's namespace; `None` if it does not exist.
     pub(crate) namespace_annotations: Option<&'a Map<String, Value>>,
-    /// Asks the cluster for an object's owner references.
+    /// Looks up an object's owner references in the cluster.
     pub(crate) lookup: Lookup<'a>,
     /// The `AdmissionReview`.
     pub(crate) review: &'a Value,
 }
 
-/// What the API server is told.
+/// The answer to the API server.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Answer {
     /// The full sidecar.
@@ -70,25 +70,25 @@ pub(crate) enum Answer {
         /// The operations in order.
         patch: Vec<Value>,
     },
-    /// A pod left alone.
+    /// A skipped pod.
     Skipped {
-        /// Why, in upstream's order and upstream's short names.
+        /// The reasons, with upstream's order and short names.
         reasons: Vec<&'static str>,
     },
-    /// Anything else left alone.
+    /// Any other object, without a patch.
     Allowed,
-    /// `allowed: false`, with a reason for people.
+    /// `allowed: false`, with a message.
     Denied(String),
     /// Not a review: HTTP 400.
     NotAReview,
 }
 
-/// An answer and the event it leads to.
+/// An answer and its event.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Outcome {
-    /// What the API server is told.
+    /// The answer to the API server.
     pub(crate) answer: Answer,
-    /// What is posted to the cluster, if anything.
+    /// The event that is sent, if there is one.
     pub(crate) event: Option<Event>,
 }
 
@@ -102,7 +102,7 @@ impl Outcome {
     }
 }
 
-/// The settings and the pieces of the review every section works with.
+/// The settings and the parts of the review, for all sections.
 pub(crate) struct Context<'a> {
     pub(crate) release: Release,
     pub(crate) values: Values,
@@ -113,12 +113,12 @@ pub(crate) struct Context<'a> {
     pub(crate) owner: Option<(String, String)>,
 }
 
-/// L§0, L§2, design §6: the answer to a review and its event.
+/// L§0, L§2: the answer to a review and its event.
 pub(crate) fn review(input: &Input<'_>) -> Outcome {
     review_with(input, Values::read(input.values, input.release).as_ref())
 }
 
-/// The same under values that were read before; those of the input do not matter then.
+/// The same with values that are already read; ignores the values of the input.
 pub(crate) fn review_with(input: &Input<'_>, values: Result<&Values, &String>) -> Outcome {
     match answer(input, values) {
         Ok(outcome) => outcome,
@@ -170,18 +170,18 @@ fn answer(input: &Input<'_>, values: Result<&Values, &String>) -> Result<Outcome
     Ok(Outcome { answer, event })
 }
 
-/// The wrong type in a field of the object that is read, if there is one.
+/// The wrong type in a field of the object, if there is one.
 pub(crate) fn wrong_type(review: &Value) -> Option<String> {
     let envelope = Envelope::read(review).filter(|envelope| !envelope.asks_for_nothing())?;
     Workload::read(&envelope).err().map(|WrongType(what)| what)
 }
 
-/// Whether the request is one that nothing is done for (design §6).
+/// Whether the request is allowed without a patch (L§2.12).
 pub(crate) fn asks_for_nothing(review: &Value) -> bool {
     Envelope::read(review).is_some_and(|envelope| envelope.asks_for_nothing())
 }
 
-/// L§2.4: the sentence for a skip reason.
+/// L§2.4: the text of a skip reason.
 pub(crate) fn sentence(reason: &str) -> &'static str {
     decide::sentence(reason)
 }

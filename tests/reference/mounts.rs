@@ -42,7 +42,7 @@ pub(crate) fn init(context: &Context<'_>) -> Result<Vec<Value>, String> {
     Ok(mounts)
 }
 
-/// The first mount of the first container at the service account's path, else the values' one.
+/// The first mount of the first container at the service account's path, else the values' mount.
 fn service_account(context: &Context<'_>, default: &str) -> Option<Value> {
     let spec = context.workload.pod.as_ref().map(|(_, spec)| spec);
     let first = spec.and_then(|spec| spec.containers.first());

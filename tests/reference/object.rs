@@ -9,15 +9,15 @@ type Fields = Map<String, Value>;
 /// Metadata of a pod, a pod template or a workload.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Meta {
-    /// `name`, or nothing.
+    /// `name`; empty if missing.
     pub(crate) name: String,
-    /// `namespace`, or nothing.
+    /// `namespace`; empty if missing.
     pub(crate) namespace: String,
-    /// The annotations injectd knows; see [`knows_annotation`].
+    /// The annotations that injectd reads; see [`knows_annotation`].
     pub(crate) annotations: Map<String, Value>,
     /// Whether there are no annotations at all.
     pub(crate) no_annotations: bool,
-    /// Labels that give a service its name, by key.
+    /// Labels with the name of the service, by key.
     pub(crate) labels: Map<String, Value>,
     /// Whether there are no labels at all.
     pub(crate) no_labels: bool,
@@ -30,15 +30,15 @@ pub(crate) struct Meta {
 /// A reference to an owner.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OwnerReference {
-    /// `kind`, as it is written.
+    /// `kind`, with its spelling.
     pub(crate) kind: String,
-    /// `name`, or nothing.
+    /// `name`; empty if missing.
     pub(crate) name: String,
-    /// `uid`, or nothing. A pod's author may write any.
+    /// `uid`; empty if missing. A pod's author may set any value.
     pub(crate) uid: String,
 }
 
-/// A container's fields that are read.
+/// The fields of a container that are read.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Container {
     /// Its name.
@@ -47,11 +47,11 @@ pub(crate) struct Container {
     pub(crate) image: String,
     /// Its ports: name (may be empty) and number.
     pub(crate) ports: Vec<(String, i32)>,
-    /// Ports of its liveness and readiness probes given as a number.
+    /// Ports of its liveness and readiness probes, if they are numbers.
     pub(crate) probe_ports: Vec<i32>,
-    /// Of the first container, its mounts: name, path, read-only.
+    /// Mounts, of the first container only: name, path, read-only.
     pub(crate) mounts: Vec<(String, String, bool)>,
-    /// Of the first container, `securityContext.capabilities`: the lists `add` and `drop`.
+    /// `securityContext.capabilities`, of the first container only: the lists `add` and `drop`.
     pub(crate) capabilities: Option<(Vec<String>, Vec<String>)>,
 }
 
@@ -60,7 +60,7 @@ pub(crate) struct Container {
 pub(crate) struct PodSpec {
     /// `hostNetwork`.
     pub(crate) host_network: bool,
-    /// `automountServiceAccountToken`, if it is given.
+    /// `automountServiceAccountToken`, if set.
     pub(crate) automount: Option<bool>,
     /// Whether there are no volumes.
     pub(crate) no_volumes: bool,
@@ -80,13 +80,13 @@ pub(crate) struct Workload {
     pub(crate) kind: String,
     /// The object's own metadata.
     pub(crate) meta: Meta,
-    /// Metadata and spec of the pod or the pod template, for a kind that has one.
+    /// Metadata and spec of the pod or the pod template, for kinds with one.
     pub(crate) pod: Option<(Meta, PodSpec)>,
     /// The ports of a Service.
     pub(crate) service_ports: Vec<ServicePort>,
 }
 
-/// What surrounds the object of a review.
+/// The request of a review, without its object.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Envelope {
     /// The namespace of the request.
@@ -100,7 +100,7 @@ pub(crate) struct Envelope {
 }
 
 impl Envelope {
-    /// L§0-1, design §3-2: a review has a request with a uid; nothing otherwise.
+    /// L§0-1: a review has a request with a uid; otherwise `None`.
     pub(crate) fn read(review: &Value) -> Option<Self> {
         let review = review.as_object()?;
         for echoed in ["kind", "apiVersion"] {
@@ -119,11 +119,12 @@ impl Envelope {
             kind: json::text(kind, "kind").ok()?.unwrap_or_default(),
             operation: text("operation")?,
             subresource: text("subResource")?,
-            object: request.get("object").filter(|it| !it.is_null()).cloned(),
+            object: request.get("object").filter(|object| !object.is_null()).cloned(),
         })
     }
 
-    /// Design §6: no object, a DELETE, a CONNECT or a subresource: allowed, no patch.
+    /// L§2.12: requests without an object, DELETE, CONNECT and subresources are allowed without a
+    /// patch.
     pub(crate) fn asks_for_nothing(&self) -> bool {
         self.object.is_none()
             || ["DELETE", "CONNECT"].contains(&self.operation.as_str())
@@ -161,7 +162,7 @@ impl Workload {
     }
 }
 
-/// The pod template under `spec.template`; one that is missing is an empty one.
+/// The pod template under `spec.template`; empty if missing.
 fn template(holder: &Fields) -> Result<(Meta, PodSpec), WrongType> {
     let template = inside(holder, &["spec", "template"])?;
     Ok((Meta::read(template)?, PodSpec::read(template)?))
@@ -183,7 +184,7 @@ fn service_ports(object: &Fields) -> Result<Vec<ServicePort>, WrongType> {
         .collect()
 }
 
-/// The annotations injectd reads; other keys may hold anything.
+/// The annotations that injectd reads; others may have any value.
 pub(crate) fn knows_annotation(key: &str) -> bool {
     let domain = key.split('/').next().unwrap_or_default();
     [
@@ -196,7 +197,7 @@ pub(crate) fn knows_annotation(key: &str) -> bool {
     .contains(&domain)
 }
 
-/// The labels injectd reads (L§2.1, last row but one).
+/// The labels that injectd reads (L§2.1, last row but one).
 pub(crate) fn knows_label(key: &str) -> bool {
     key == "app.kubernetes.io/instance" || key == "app.kubernetes.io/name"
 }
@@ -220,7 +221,7 @@ impl Meta {
     }
 }
 
-/// The known entries of a map of strings (`null` is an empty string), and whether it has none.
+/// The known entries of a map of strings (`null` is an empty string), and whether the map is empty.
 fn strings(
     meta: &Fields,
     name: &str,
@@ -248,8 +249,8 @@ fn owners(meta: &Fields) -> Result<Vec<OwnerReference>, WrongType> {
         .collect()
 }
 
-/// T§1, operation 1: Go's zero `ObjectMeta`, an empty map of annotations included. An empty map of
-/// labels or an empty list is not zero for Go.
+/// T§1, operation 1: whether Go decodes a zero `ObjectMeta`. An empty map of annotations is zero;
+/// an empty map of labels or an empty list is not.
 fn is_zero(meta: &Fields) -> bool {
     meta.iter().all(|(key, value)| match key.as_str() {
         _ if value.is_null() => true,
@@ -290,7 +291,7 @@ impl PodSpec {
 }
 
 impl Container {
-    /// Mounts and capabilities are read of the pod's first container alone.
+    /// Reads mounts and capabilities of the pod's first container only.
     fn read(container: &Fields, is_first: bool) -> Result<Self, WrongType> {
         let ports = json::objects(container, "ports")?;
         let ports = ports.iter().map(|port| {
@@ -314,7 +315,7 @@ impl Container {
             match json::int_or_name(get, "port")? {
                 Some(IntOrName::Int(port)) => probe_ports.push(port),
                 Some(IntOrName::Name) => {}
-                // Go's zero value is the number 0
+                // Go's zero value is the number 0.
                 None => probe_ports.push(0),
             }
         }

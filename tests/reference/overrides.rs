@@ -1,4 +1,4 @@
-//! L§2.1: what annotations change in the values, annotation by annotation.
+//! L§2.1: changes of the values by annotations, one by one.
 
 use serde_json::{Map, Value, json};
 
@@ -8,7 +8,7 @@ use crate::go::{duration, number, quantity};
 
 type Annotations = Map<String, Value>;
 
-/// Applies the pod's annotations overlaid by those to be `added`; the error denies the review.
+/// Applies the pod's annotations, and those to be `added`, which win. The error denies the review.
 pub(crate) fn apply(context: &mut Context<'_>, added: &Annotations) -> Result<(), String> {
     let mut annotations = Annotations::new();
     if let Some((meta, _)) = &context.workload.pod {
@@ -33,7 +33,7 @@ pub(crate) fn apply(context: &mut Context<'_>, added: &Annotations) -> Result<()
     Ok(())
 }
 
-/// Whether the debug container was asked for; set by [`apply`].
+/// Whether the debug container is enabled; set by [`apply`].
 pub(crate) fn debug_sidecar(context: &Context<'_>) -> bool {
     context.values.flag("debugSidecar")
 }
@@ -196,7 +196,7 @@ fn durations(context: &mut Context<'_>, annotations: &Annotations) {
     }
 }
 
-/// The first key that is there decides, even if it cannot be read.
+/// The first key that is present decides, even if its value is invalid.
 fn native_sidecar(context: &mut Context<'_>, annotations: &Annotations) {
     let release = context.release;
     let keys = [
@@ -211,7 +211,8 @@ fn native_sidecar(context: &mut Context<'_>, annotations: &Annotations) {
     }
 }
 
-/// Resources keep the text; L§2.6: CPU also sets the workers (before 25.3.3 the limit the cores).
+/// Sets resources as text. L§2.6: CPU also sets the workers; before 25.3.3, the limit sets the
+/// cores.
 fn resources(context: &mut Context<'_>, annotations: &Annotations) {
     let workers = context.release.since((25, 3, 3));
     let values = &mut context.values;
@@ -224,7 +225,7 @@ fn resources(context: &mut Context<'_>, annotations: &Annotations) {
                 continue;
             };
             values.set(&format!("proxy.resources.{resource}.{bound}"), text.into());
-            let cores = quantity.whole_cores().unwrap_or(0);
+            let cores = quantity.whole_units().unwrap_or(0);
             match (resource, bound) {
                 ("cpu", "request") if workers => {
                     values.set("proxy.runtime.workers.minimum", cores.into());
@@ -300,7 +301,7 @@ fn trace_labels(context: &mut Context<'_>, annotations: &Annotations) {
     context.values.set("proxy.tracing.labels", labels.into());
 }
 
-/// L§2.8: the values' list, the namespace's, the pod's; a list that cannot be read is left out.
+/// L§2.8: the lists of the values, the namespace and the pod; an invalid list is ignored.
 fn additional_env(context: &mut Context<'_>, annotations: &Annotations) {
     let key = "config.linkerd.io/proxy-additional-env";
     if !context.release.since((26, 4, 3)) {

@@ -1,12 +1,12 @@
-//! L§2.9: the owner behind a pod, its label, and the event on it.
+//! L§2.9: the owner of a pod, its label, and the event about it.
 
 use super::object::{OwnerReference, Workload};
 use super::{Lookup, sentence};
 
-/// An object of the cluster, as far as it says who owns it.
+/// The owner references of an object in the cluster.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OwnerReferences {
-    /// Its own uid, if it is known.
+    /// The object's uid; empty if unknown.
     pub(crate) uid: String,
     /// Kinds and names of its owners.
     pub(crate) owners: Vec<(String, String)>,
@@ -23,7 +23,7 @@ impl FromIterator<(String, String)> for OwnerReferences {
 pub(crate) struct Event {
     /// `Injected` or `InjectionSkipped`.
     pub(crate) reason: &'static str,
-    /// The sentence.
+    /// The message.
     pub(crate) message: String,
     /// The object it is about.
     pub(crate) regarding: Regarding,
@@ -42,7 +42,7 @@ pub(crate) struct Regarding {
     pub(crate) namespace: String,
 }
 
-/// Lower-case kind and name of the workload behind a pod; `pod` and its own name for a bare one.
+/// Kind in lower case and name of a pod's workload; `pod` and the pod's own name for a bare pod.
 pub(crate) fn of_pod(
     workload: &Workload,
     namespace: &str,
@@ -58,8 +58,9 @@ pub(crate) fn of_pod(
     if kind != "Job" && kind != "ReplicaSet" || name.is_empty() {
         return lower(kind, name);
     }
-    // design §4: an object with another uid is not the owner
-    let found = lookup(kind, namespace, name).filter(|it| it.uid.is_empty() || it.uid == *uid);
+    // L§2.9: an object with another uid is not the owner.
+    let found =
+        lookup(kind, namespace, name).filter(|found| found.uid.is_empty() || found.uid == *uid);
     let found = found.unwrap_or_default();
     let [(parent_kind, parent)] = found.owners.as_slice() else {
         return lower(kind, name);
@@ -71,15 +72,15 @@ pub(crate) fn of_pod(
     lower(parent_kind, parent)
 }
 
-/// The key of the label that names the owner, for the kinds that have one.
+/// The key of the label with the owner's name, for kinds with such a label.
 pub(crate) fn label(kind: &str) -> Option<String> {
     let known =
         ["deployment", "replicationcontroller", "replicaset", "job", "daemonset", "statefulset"];
     known.contains(&kind).then(|| format!("linkerd.io/proxy-{kind}"))
 }
 
-/// The event of an answer: on the owner, if its kind is known and the cluster has it. `reasons` is
-/// `None` for an injected pod.
+/// The event of an answer: about the owner, if its kind is known and it exists. `reasons` is `None`
+/// for an injected pod.
 pub(crate) fn event(
     (kind, name): &(String, String),
     namespace: &str,

@@ -59,14 +59,14 @@ fn class(letter: char) -> Class {
     }
 }
 
-/// Cuts a key into words and joins them with `_`.
+/// Splits a key into words and joins them with `_`.
 fn snake_case(key: &str) -> String {
     let mut out = String::new();
     let mut before = Class::Separator;
     for (class, word) in words(key) {
         let glued =
             [before, class].iter().any(|class| matches!(class, Class::Separator | Class::Other));
-        // a run of digits belongs to the word before it; `words` has put the other case together
+        // A run of digits belongs to the previous word; `words` has joined the other case.
         if !glued && class != Class::Digit {
             out.push('_');
         }
@@ -110,7 +110,7 @@ mod tests {
     use super::snake_case;
 
     #[test]
-    fn keys_are_cut_into_words() {
+    fn keys_are_split_into_words() {
         for (key, words) in [
             ("keepAliveInterval", "KEEP_ALIVE_INTERVAL"),
             ("http2", "HTTP2"),

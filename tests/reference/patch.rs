@@ -90,7 +90,7 @@ impl Patch {
     }
 }
 
-/// Where the pod is inside of an object of this kind.
+/// The path of the pod in an object of this kind.
 fn prefix(kind: &str) -> &'static str {
     match kind {
         "pod" => "",
@@ -103,13 +103,12 @@ fn escape(key: &str) -> String {
     key.replace('/', "~1")
 }
 
-/// Whether the proxy is a native sidecar; unknown before 23.11.4.
+/// Whether the proxy is a native sidecar; not supported before 23.11.4.
 pub(crate) fn is_native(context: &Context<'_>) -> bool {
     context.values.flag("proxy.nativeSidecar")
 }
 
-/// T§10.6, L§2.13: what denies a pod that would be injected, apart from what single containers
-/// check for themselves.
+/// T§10.6, L§2.13: the checks that deny a pod, except those of single containers.
 fn refusals(context: &Context<'_>) -> Result<(), String> {
     let values = &context.values;
     check_networks(&values.text("clusterNetworks"))?;
@@ -162,7 +161,8 @@ fn is_network(text: &str) -> bool {
     digits && length.parse::<u32>().is_ok_and(|length| length <= most)
 }
 
-/// T§10.4: the text that templates print for nothing is deleted from annotations and labels.
+/// T§10.4: removes `<no value>`, which templates print for missing values, from annotations and
+/// labels.
 fn without_no_value(value: &Value) -> Value {
     value.as_str().map_or_else(|| value.clone(), |text| text.replace("<no value>", "").into())
 }

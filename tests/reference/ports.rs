@@ -17,7 +17,8 @@ pub(crate) const SERVICE_ACCOUNT_PATH: &str = "/var/run/secrets/kubernetes.io/se
 
 const OPAQUE_PORTS: &str = "config.linkerd.io/opaque-ports";
 
-/// The containers whose ports count: init containers too from 25.12.2 on, and first.
+/// The containers whose ports are used. Since 25.12.2, init containers are included, and come
+/// first.
 fn counted(release: Release, spec: &PodSpec) -> Vec<&Container> {
     let init = spec.init_containers.iter();
     let init = init.filter(|_| release.since((25, 12, 2)));
@@ -59,7 +60,7 @@ fn default_service_ports(context: &Context<'_>) -> Option<String> {
     (!ports.is_empty()).then(|| ports.join(","))
 }
 
-/// T§1, last paragraph: the patch of what is not injected.
+/// T§1: the annotation-only patch, for objects that are not injected.
 pub(crate) fn opaque_ports_patch(context: &Context<'_>) -> Option<Vec<Value>> {
     let workload = &context.workload;
     if carries(workload, OPAQUE_PORTS) {
@@ -81,7 +82,7 @@ pub(crate) fn opaque_ports_patch(context: &Context<'_>) -> Option<Vec<Value>> {
     Some(patch)
 }
 
-/// The opaque-ports override: names resolved, ranges checked, wrong items dropped.
+/// Resolves the opaque-ports override: replaces names, checks ranges, and drops invalid items.
 pub(crate) fn resolve_opaque_ports(context: &Context<'_>, text: &str) -> String {
     let Some((_, spec)) = &context.workload.pod else {
         return String::new();
@@ -99,8 +100,8 @@ pub(crate) fn resolve_opaque_ports(context: &Context<'_>, text: &str) -> String 
     items.join(",")
 }
 
-/// A port by its name: the last one of that name (24.4.2), before that the first one; then unnamed
-/// ports have the empty name (L§7-7).
+/// A port by its name. The last port of a name wins since 24.4.2; before, the first one wins and
+/// ports without a name have the empty name (L§7-7).
 fn named_port(release: Release, containers: &[&Container], name: &str) -> Option<i32> {
     let ports = containers.iter().flat_map(|container| &container.ports);
     let mut matching = ports.filter(|(port_name, _)| port_name == name);
@@ -112,7 +113,7 @@ fn named_port(release: Release, containers: &[&Container], name: &str) -> Option
     port.map(|(_, port)| *port)
 }
 
-/// `a` or `a-b`, each 0 to 65535, written the short way.
+/// `a` or `a-b`, each from 0 to 65535, in the short form.
 fn port_range(item: &str) -> Option<String> {
     let bound = |text: &str| {
         let port = go::number::parse_int(text, 64)?;

@@ -50,7 +50,7 @@ pub(crate) fn pull_policy(context: &Context<'_>) -> Value {
     policy.map_or(Value::Null, Value::from)
 }
 
-/// T§10.2: a text that is written without quotes: empty means null, anything else stays.
+/// T§10.2: a text that upstream writes without quotes: empty becomes null, other texts stay.
 pub(crate) fn plain(text: String) -> Value {
     if text.is_empty() { Value::Null } else { text.into() }
 }

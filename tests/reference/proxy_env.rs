@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::proxy::plain;
 use super::{Context, env_list, params, tracing};
 
-/// The list being written.
+/// The list of variables.
 struct Env {
     items: Vec<Value>,
 }
@@ -15,7 +15,7 @@ impl Env {
         self.items.push(json!({"name": name, "value": value.into()}));
     }
 
-    /// A variable of the proxy: its name lacks the common beginning.
+    /// Adds a variable of the proxy; `name` lacks the common prefix.
     fn proxy(&mut self, name: &str, value: impl Into<Value>) {
         self.add(&format!("LINKERD2_PROXY_{name}"), value);
     }

@@ -1,4 +1,4 @@
-//! L§1: which release behaves how.
+//! L§1: releases, and the changes between them.
 
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ pub(crate) struct Release {
     pub(crate) stable_2_14: bool,
 }
 
-/// The newest release that was looked at: main.
+/// The newest release that was studied: main.
 const NEWEST: Edge = (26, 8, 3);
 
 /// L§1.3: keys that came with a release.
@@ -33,15 +33,15 @@ const MARKERS: &[(&str, Edge)] = &[
 ];
 
 impl Release {
-    /// The oldest one that is spoken: stable-2.14.
+    /// The oldest supported release: stable-2.14.
     pub(crate) const OLDEST: Self = Self { edge: (23, 9, 2), stable_2_14: true };
 
-    /// Whether the behaviour that came with `edge` is there.
+    /// Whether the release has the behaviour since `edge`.
     pub(crate) fn since(self, edge: Edge) -> bool {
         self.edge >= edge
     }
 
-    /// The same for a change that stable-2.14.x also got.
+    /// The same for a change that was back-ported to stable-2.14.x.
     pub(crate) fn since_or_stable(self, edge: Edge) -> bool {
         self.stable_2_14 || self.since(edge)
     }
@@ -76,13 +76,13 @@ impl Release {
         })
     }
 
-    /// L§1.3: the release the values tell: by their version if it is known, else the one that was
-    /// set for them, else by the newest key that is there, else the oldest.
+    /// L§1.3: the release of the values: by their version if it is known, else the one that was
+    /// set, else by the newest key that is present, else the oldest.
     pub(crate) fn of_values(tree: &Value, set: Option<Self>) -> Self {
         let version = tree["linkerdVersion"].as_str().unwrap_or_default();
-        let told = version.contains('-').then(|| Self::parse(version)).flatten();
-        let known = |it: &Self| (Self::OLDEST.edge..=NEWEST).contains(&it.edge);
-        told.filter(known).or(set).unwrap_or_else(|| {
+        let named = version.contains('-').then(|| Self::parse(version)).flatten();
+        let known = |release: &Self| (Self::OLDEST.edge..=NEWEST).contains(&release.edge);
+        named.filter(known).or(set).unwrap_or_else(|| {
             let there = |path: &str| {
                 let mut keys = path.split('.');
                 keys.try_fold(tree, |at, key| at.get(key)).is_some()

@@ -35,8 +35,8 @@ pub(crate) fn proxy(context: &Context<'_>) -> Value {
     fields.into()
 }
 
-/// T§10.3: a gid of 24.5.4 or later that is not negative. One that a float rounds up to 2^63 counts
-/// as negative.
+/// T§10.3: whether a gid is written: since 24.5.4, unless it is negative. A gid that a float rounds
+/// up to 2^63 counts as negative.
 pub(crate) fn has_gid(context: &Context<'_>) -> bool {
     let gid = context.values.number("proxy.gid").as_f64().unwrap_or(0.0);
     let two_to_63 = 9_223_372_036_854_775_808.0;

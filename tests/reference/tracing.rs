@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::Context;
 use super::proxy::plain;
 
-/// Whether tracing is on; the switch had another name before 25.10.1.
+/// Whether tracing is enabled; the key had another name before 25.10.1.
 pub(crate) fn is_on(context: &Context<'_>) -> bool {
     let switch = if context.release.since((25, 10, 1)) {
         "proxy.tracing.enabled"
@@ -15,7 +15,7 @@ pub(crate) fn is_on(context: &Context<'_>) -> bool {
     context.values.flag(switch)
 }
 
-/// T§7, last paragraph: whether there is a volume of the pod's labels.
+/// T§7, last paragraph: whether the patch has the volume with the pod's labels.
 pub(crate) fn has_volume(context: &Context<'_>) -> bool {
     let release = context.release;
     let in_between = release.since((25, 10, 1)) && !release.since((25, 11, 1));
@@ -60,7 +60,9 @@ fn collector_name(context: &Context<'_>) -> Result<Option<String>, String> {
     let own = context.control_plane_namespace;
     let cluster = values.text("clusterDomain");
     if !context.release.since((25, 10, 1)) {
-        return Ok(account.map(|it| format!("{it}.serviceaccount.identity.{own}.{cluster}")));
+        return Ok(
+            account.map(|account| format!("{account}.serviceaccount.identity.{own}.{cluster}"))
+        );
     }
     let namespace = values.set_text(&format!("{mesh}.namespace"));
     let (Some(account), Some(namespace)) = (account, namespace) else {

@@ -1,7 +1,7 @@
-//! T§9, L§2.7-1: the mounted values as Linkerd's Go structs hold them.
+//! T§9, L§2.7-1: the mounted values as Linkerd's Go structs decode them.
 //!
-//! Keys match in any case, scalars become strings where a string is wanted, anything else of a
-//! wrong type refuses the configuration. Keys the release does not know are dropped unread.
+//! Keys match in any case, and scalars become strings where a string is expected. Other wrong types
+//! are errors. Keys that the release does not support are ignored.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use fields::{FIELDS, Field, Kind};
 
 mod fields;
 
-/// The values with exact keys and types; what is missing is a zero value.
+/// The values with exact keys and types; missing keys have zero values.
 #[derive(Clone, Debug)]
 pub(crate) struct Values {
     tree: Value,
@@ -22,7 +22,7 @@ pub(crate) struct Values {
 }
 
 impl Values {
-    /// Reads a tree; the error is why this configuration is not served with.
+    /// Reads a tree. The error says why the configuration is rejected.
     pub(crate) fn read(tree: &Value, release: Release) -> Result<Self, String> {
         let mut values = Self { tree: json!({}), missing: Vec::new() };
         for field in FIELDS {
@@ -39,7 +39,7 @@ impl Values {
         Ok(values)
     }
 
-    /// Design §3: an optional section that is missing has the release's defaults.
+    /// T§9: adds missing optional sections with the release's defaults.
     fn add_optional_sections(&mut self, release: Release) {
         for (path, default) in optional_sections(release) {
             if !self.has(path) {
@@ -59,7 +59,7 @@ impl Values {
         found.filter(|value| !value.is_null())
     }
 
-    /// Whether a key or section is there and not null.
+    /// Whether a key or section is present and not null.
     pub(crate) fn has(&self, path: &str) -> bool {
         self.find(path).is_some()
     }
@@ -85,7 +85,7 @@ impl Values {
         self.find(path).and_then(Value::as_bool).unwrap_or(false)
     }
 
-    /// A number as JSON shows it; 0 if it is missing.
+    /// A number as in JSON; 0 if missing.
     pub(crate) fn number(&self, path: &str) -> Number {
         let number = self.find(path).and_then(Value::as_number);
         number.cloned().unwrap_or_else(|| 0.into())
@@ -114,7 +114,7 @@ impl Values {
     }
 }
 
-/// The sections a release knows but can do without, with its defaults.
+/// The optional sections of a release, with its defaults.
 fn optional_sections(release: Release) -> Vec<(&'static str, Value)> {
     let resources = json!({"cpu": {}, "memory": {}, "ephemeral-storage": {}});
     let init_resources = json!({
@@ -135,7 +135,7 @@ fn optional_sections(release: Release) -> Vec<(&'static str, Value)> {
         ("proxy.tracing", json!({})),
         ("debugContainer.image", json!({"name": "cr.l5d.io/linkerd/debug"})),
     ];
-    // Until then a missing section leaves out the field.
+    // Before, a missing section omits the field.
     if !release.since((24, 6, 4)) {
         sections.retain(|(path, _)| *path != "proxy.resources");
     }
@@ -167,7 +167,7 @@ fn place<'a>(tree: &'a mut Value, path: &str) -> &'a mut Value {
     })
 }
 
-/// Copies one field; the sections on its way are made as soon as they are there.
+/// Copies one field, and creates the sections of its path that are present.
 fn read_field(tree: &Value, field: &Field, into: &mut Value) -> Result<(), String> {
     let mut at = Some(Cow::Borrowed(tree));
     let mut walked: Vec<&str> = Vec::new();
@@ -201,7 +201,7 @@ fn read_field(tree: &Value, field: &Field, into: &mut Value) -> Result<(), Strin
     Ok(())
 }
 
-/// Go's decoder takes keys in any case and lets later ones (in bytewise order) fill in or win.
+/// Merges keys as Go's decoder does: in any case; later ones, in byte order, win or add members.
 fn fold_keys<'a>(section: &'a Value, key: &str) -> Option<Cow<'a, Value>> {
     let entries = section.as_object().into_iter().flatten();
     let mut matching: Vec<_> = entries.filter(|(name, _)| name.eq_ignore_ascii_case(key)).collect();
@@ -240,7 +240,7 @@ fn convert(kind: Kind, value: &Value) -> Option<Value> {
     })
 }
 
-/// L§2.7-1: a scalar where a string is wanted.
+/// L§2.7-1: a scalar where a string is expected.
 pub(crate) fn scalar_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -254,7 +254,7 @@ pub(crate) fn scalar_text(value: &Value) -> Option<String> {
     }
 }
 
-/// A float without a fraction is written as an integer on its way through JSON.
+/// A float without a fraction becomes an integer in JSON.
 fn whole(value: &Value) -> Option<i128> {
     let number = value.as_number()?;
     if let Some(int) = number.as_i64() {

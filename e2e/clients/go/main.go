@@ -1,4 +1,4 @@
-// Go asks injectd's gRPC door for the sidecar of one pod.
+// Go asks injectd's gRPC server for the sidecar of one pod.
 //
 //	go generate && go run . -addr localhost:8444 -ca ca.crt ../pod.json
 package main
@@ -23,9 +23,9 @@ import (
 )
 
 var (
-	addr      = flag.String("addr", "localhost:8444", "address of the gRPC door")
-	ca        = flag.String("ca", "", "CA of the door's certificate, PEM")
-	cert      = flag.String("cert", "", "client certificate, PEM, if the door asks for one")
+	addr      = flag.String("addr", "localhost:8444", "address of the gRPC server")
+	ca        = flag.String("ca", "", "CA of the server's certificate, PEM")
+	cert      = flag.String("cert", "", "client certificate, PEM, if the server asks for one")
 	key       = flag.String("key", "", "its private key, PEM")
 	namespace = flag.String("namespace", "default", "namespace that the pod is going to be made in")
 	out       = flag.String("patch", "", "file to write the patch to")

@@ -1,4 +1,4 @@
-"""Asks injectd's gRPC door for the sidecar of one pod.
+"""Asks injectd's gRPC server for the sidecar of one pod.
 
     pip install -r requirements.txt
     python inject.py --addr localhost:8444 --ca ca.crt ../pod.json
@@ -43,9 +43,9 @@ def credentials(args):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--addr", default="localhost:8444", help="address of the gRPC door")
-    parser.add_argument("--ca", help="CA of the door's certificate, PEM")
-    parser.add_argument("--cert", help="client certificate, PEM, if the door asks for one")
+    parser.add_argument("--addr", default="localhost:8444", help="address of the gRPC server")
+    parser.add_argument("--ca", help="CA of the server's certificate, PEM")
+    parser.add_argument("--cert", help="client certificate, PEM, if the server asks for one")
     parser.add_argument("--key", help="its private key, PEM")
     parser.add_argument("--namespace", default="default",
                         help="namespace that the pod is going to be made in")

@@ -1,8 +1,8 @@
-//! Reviews out of an API server's audit log.
+//! Reads reviews from an API server's audit log.
 //!
-//! What the webhook saw is not the request object, which lacks defaults and the token volume, but
-//! the response object with patches taken back: those of later webhooks, then the injector's own.
-//! The log holds them all.
+//! The request object of an event lacks defaults and the token volume, so it is not the object that
+//! the webhook received. This module reverts patches on the response object instead: those of later
+//! webhooks, then the injector's own. The log contains all of them.
 
 #![expect(clippy::disallowed_types, reason = "audit events are trees")]
 
@@ -20,35 +20,35 @@ const CALL_PREFIX: &str = "mutation.webhook.admission.k8s.io";
 const PATCH_PREFIX: &str = "patch.webhook.admission.k8s.io";
 const FAILED_OPEN_PREFIX: &str = "failed-open.mutation.webhook.admission.k8s.io";
 
-/// An audit log as far as it was read.
+/// The state of reading an audit log.
 #[derive(Debug)]
 pub(super) struct AuditLog {
-    /// The injector's webhook.
+    /// Name of the injector's webhook.
     webhook: String,
     is_empty: bool,
-    /// All webhooks that were called.
+    /// Names of all webhooks that were called.
     called: BTreeSet<String>,
 }
 
-/// What an event records.
+/// The content of an audit event.
 #[derive(Debug)]
 pub(super) enum Event {
     /// The injector answered.
     Answered(Recorded),
-    /// The webhook failed, and the object was let in.
+    /// The webhook failed, and the API server admitted the object.
     FailedOpen,
-    /// Nothing about the injector's answers.
+    /// The event has no answer of the injector.
     Ignored,
 }
 
-/// A review as the webhook saw it, and what it answered.
+/// A review as the webhook received it, and the answer.
 #[derive(Debug)]
 pub(super) struct Recorded {
     /// The `AdmissionReview`; its uid is the event's auditID.
     pub(super) review: Value,
-    /// The operations of the injector's patch; empty if it made none.
+    /// The operations of the injector's patch; empty without a patch.
     pub(super) patch: Vec<Value>,
-    /// Why the object was not injected, if the injector reports it.
+    /// The reason for a skip, if the injector reports it.
     pub(super) reason: Option<String>,
 }
 
@@ -60,7 +60,7 @@ struct Call {
     has_failed: bool,
 }
 
-/// The audit events of a document; `None` if it holds none, as a review.
+/// The audit events of a document; `None` for other documents, such as reviews.
 pub(super) fn events(document: &Value) -> Option<&[Value]> {
     let version = document["apiVersion"].as_str()?;
     match document["kind"].as_str()? {
@@ -76,11 +76,11 @@ impl AuditLog {
         Self { webhook: webhook.to_owned(), is_empty: true, called: BTreeSet::new() }
     }
 
-    /// Reads an event. Ignores requests that the webhook was not called for, and those that no
-    /// injector is asked about: other verbs and kinds, other stages, subresources, failed requests.
+    /// Reads an event. Ignores requests without a call of the webhook, and requests other than the
+    /// creation of a pod or service: other verbs and kinds, other stages, subresources, failures.
     ///
     /// # Errors
-    /// Why an event that matters cannot be used.
+    /// An event with an answer of the injector is incomplete or invalid.
     pub(super) fn read(&mut self, event: &Value) -> Result<Event, String> {
         let mut calls = calls(event)?;
         self.is_empty = false;
@@ -98,11 +98,11 @@ impl AuditLog {
         let mut object = event["responseObject"].clone();
         if object["metadata"].is_null() {
             return Err(
-                "no responseObject: the audit policy needs level RequestResponse".to_owned()
+                "no responseObject: set level RequestResponse in the audit policy".to_owned()
             );
         }
         for call in calls[own..].iter().rev() {
-            take_back(&mut object, &call.patch)?;
+            revert(&mut object, &call.patch)?;
         }
         Ok(Event::Answered(Recorded {
             review: review_of(event, &object),
@@ -113,24 +113,26 @@ impl AuditLog {
         }))
     }
 
+    /// Checks that the log contains calls of the injector's webhook.
+    ///
     /// # Errors
-    /// What to do when no event records a call of the injector's webhook.
+    /// The log contains events, but none with a call of the webhook; the text names a remedy.
     pub(super) fn result(&self) -> Result<(), String> {
         if self.is_empty || self.called.contains(&self.webhook) {
             return Ok(());
         }
         let called = self.called.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
-        let what_to_do = if called.is_empty() {
-            "nor of any other webhook: the audit policy needs level RequestResponse for new pods"
+        let remedy = if called.is_empty() {
+            "or of any other webhook: set level RequestResponse for pods in the audit policy"
                 .to_owned()
         } else {
-            format!("but of {called}: name the injector's webhook with --webhook")
+            format!("only of {called}: set --webhook to the injector's webhook")
         };
-        Err(format!("the audit log records no call of {}, {what_to_do}", self.webhook))
+        Err(format!("the audit log contains no call of {}, {remedy}", self.webhook))
     }
 }
 
-/// Whether the event is the end of a request that an injector may be asked about.
+/// Whether the event is the response to a successful creation of a pod or service.
 fn is_creation(event: &Value) -> bool {
     let about = &event["objectRef"];
     let code = event["responseStatus"]["code"].as_u64().unwrap_or_default();
@@ -141,7 +143,7 @@ fn is_creation(event: &Value) -> bool {
         && (200..300).contains(&code)
 }
 
-/// The calls of webhooks, in their order.
+/// The calls of webhooks, in call order.
 fn calls(event: &Value) -> Result<Vec<Call>, String> {
     let mut calls = BTreeMap::<Vec<u32>, Call>::new();
     for (key, value) in event["annotations"].as_object().into_iter().flatten() {
@@ -182,9 +184,9 @@ fn review_of(event: &Value, object: &Value) -> Value {
     json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request})
 }
 
-/// Undoes `add` operations, the last one first. What was overwritten, replaced or removed is not
-/// known.
-fn take_back(object: &mut Value, patch: &[Value]) -> Result<(), String> {
+/// Reverts `add` operations, the last one first. The log does not have the old values of replaced
+/// or removed fields.
+fn revert(object: &mut Value, patch: &[Value]) -> Result<(), String> {
     for (at, operation) in patch.iter().enumerate().rev() {
         if operation["op"] != "add" {
             continue;
@@ -194,7 +196,8 @@ fn take_back(object: &mut Value, patch: &[Value]) -> Result<(), String> {
         let key = key.replace("~1", "/").replace("~0", "~");
         match object.pointer_mut(parent) {
             Some(Value::Object(map)) => {
-                // API servers leave out empty labels and annotations: the last one was overwritten.
+                // API servers omit empty maps: if no operation created the map, its only key is
+                // older than the patch, which overwrote it.
                 let is_overwritten = parent.starts_with("/metadata/")
                     && map.len() == 1
                     && patch[..at].iter().all(|earlier| earlier["path"] != parent);
@@ -202,18 +205,19 @@ fn take_back(object: &mut Value, patch: &[Value]) -> Result<(), String> {
                     map.shift_remove(&key);
                 }
             }
-            Some(Value::Array(list)) => take_out(list, &key, &operation["value"]),
-            _ => return Err(format!("the object has no {parent} that a patch added to")),
+            Some(Value::Array(list)) => remove_item(list, &key, &operation["value"]),
+            _ => return Err(format!("responseObject has no {parent}, to which a patch added")),
         }
     }
     Ok(())
 }
 
-/// Removes a list item: by its name where what came later may have moved it.
-fn take_out(list: &mut Vec<Value>, key: &str, added: &Value) {
-    let is_it = |item: &Value| item["name"] == added["name"];
-    let numbered = key.parse().ok().filter(|&at: &usize| list.get(at).is_some_and(is_it));
-    if let Some(at) = numbered.or_else(|| list.iter().rposition(is_it)) {
+/// Removes the item that a patch added at `key`. If a later webhook moved it, the item is found by
+/// its name.
+fn remove_item(list: &mut Vec<Value>, key: &str, added: &Value) {
+    let is_added = |item: &Value| item["name"] == added["name"];
+    let at_key = key.parse().ok().filter(|&at: &usize| list.get(at).is_some_and(is_added));
+    if let Some(at) = at_key.or_else(|| list.iter().rposition(is_added)) {
         list.remove(at);
     }
 }

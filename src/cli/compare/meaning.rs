@@ -1,4 +1,4 @@
-//! What an answer means to an API server, and where two answers differ in that.
+//! The effect of an answer on the API server, and the differences between two answers.
 
 #![expect(clippy::disallowed_types, reason = "compares answers after the fact")]
 
@@ -9,19 +9,19 @@ use serde_json::Value;
 
 use crate::{injector::UNREADABLE_OBJECT, linkerd::differences, log};
 
-/// The audit annotation with the reasons why a pod was not injected.
+/// The audit annotation with the reasons for a skip.
 pub(super) const REASONS: &str = "reasons";
 
-/// What an API server makes of an answer.
+/// The effect of an answer on the API server.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Meaning {
-    /// Allowed, with these operations, possibly none.
+    /// Allowed, with the operations of the patch, which may be empty.
     Allowed(Vec<Value>),
-    /// Refused, with a text for people.
+    /// Denied, with the message.
     Denied(String),
     /// Allowed, with a patch that is not JSON.
     BrokenPatch,
-    /// The connection broke off, or no review was read: the failure policy decides.
+    /// The connection closed early, or the review could not be read: the failure policy decides.
     NoAnswer,
 }
 
@@ -29,14 +29,14 @@ pub(super) enum Meaning {
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) meaning: Meaning,
-    /// Why the object was not injected, as far as known.
+    /// The reason for a skip, if known.
     pub(super) reason: Option<String>,
 }
 
 impl Answer {
-    /// Reads an `AdmissionReview`; injectd and others give reasons in audit annotations.
+    /// Reads an `AdmissionReview`, with the reason from its audit annotations.
     ///
-    /// `None` if it holds no `response.allowed`.
+    /// `None` without `response.allowed`.
     pub(super) fn of(answer: &[u8]) -> Option<Self> {
         let tree: Value = serde_json::from_slice(answer).ok()?;
         let reason = &tree["response"]["auditAnnotations"][REASONS];
@@ -51,13 +51,13 @@ impl Answer {
 /// A place where two answers differ.
 #[derive(Debug, Clone)]
 pub(super) struct Difference {
-    /// Where, so that the same cause has the same place in every review.
+    /// The place, which is the same in every review with the same cause.
     pub(super) place: String,
-    /// The other injector's, as JSON.
+    /// The other injector's value, as JSON.
     pub(super) theirs: String,
-    /// Ours, as JSON.
+    /// Our value, as JSON.
     pub(super) ours: String,
-    /// The row of `docs/differences.md` that says why.
+    /// The row of `docs/differences.md` that explains the difference.
     pub(super) row: Option<&'static str>,
 }
 
@@ -78,7 +78,7 @@ impl Meaning {
         })
     }
 
-    fn word(&self) -> String {
+    fn description(&self) -> String {
         match self {
             Self::Allowed(patch) if patch.is_empty() => "allowed".to_owned(),
             Self::Allowed(patch) => format!("allowed with {} operations", patch.len()),
@@ -89,7 +89,7 @@ impl Meaning {
     }
 }
 
-/// Where `ours` differs from `theirs`; nothing if they mean the same.
+/// The differences between two answers; empty if they have the same effect.
 pub(super) fn differences(theirs: &Meaning, ours: &Meaning, has_object: bool) -> Vec<Difference> {
     let mut found = Vec::new();
     match (theirs, ours) {
@@ -100,8 +100,8 @@ pub(super) fn differences(theirs: &Meaning, ours: &Meaning, has_object: bool) ->
         (theirs, ours) if theirs == ours => {}
         (theirs, ours) => found.push(Difference {
             place: "answer".to_owned(),
-            theirs: theirs.word(),
-            ours: ours.word(),
+            theirs: theirs.description(),
+            ours: ours.description(),
             row: if has_object { row_of_answers(theirs, ours) } else { Some("no-object") },
         }),
     }
@@ -113,8 +113,8 @@ fn row_of_answers(theirs: &Meaning, ours: &Meaning) -> Option<&'static str> {
     match (theirs, ours) {
         (Meaning::BrokenPatch, _) => Some("invalid-patch"),
         (Meaning::NoAnswer, _) => Some("panic"),
-        (_, Meaning::Denied(why)) if why.starts_with(UNREADABLE_OBJECT) => Some("exact-types"),
-        (Meaning::Denied(why), _) if why.starts_with("error unmarshaling JSON") => {
+        (_, Meaning::Denied(text)) if text.starts_with(UNREADABLE_OBJECT) => Some("exact-types"),
+        (Meaning::Denied(text), _) if text.starts_with("error unmarshaling JSON") => {
             Some("unread-fields")
         }
         _ => None,
@@ -174,7 +174,7 @@ fn walk(place: &str, theirs: &Value, ours: &Value, found: &mut Vec<Difference>) 
     }
 }
 
-/// A list item is called by its name, by the option before it, or by its number.
+/// The path step of a list item: its name, the option before it, or its index.
 fn step(list: &[Value], at: usize) -> String {
     let before = at.checked_sub(1).and_then(|before| list[before].as_str());
     match (list[at]["name"].as_str(), before) {
@@ -196,7 +196,7 @@ mod tests {
     }
 
     fn read(answer: &Value) -> Meaning {
-        Meaning::read(answer).expect("must hold response.allowed")
+        Meaning::read(answer).expect("must contain response.allowed")
     }
 
     fn places(theirs: &Meaning, ours: &Meaning) -> Vec<(String, Option<&'static str>)> {
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_and_added_operations_are_named() {
+    fn missing_and_added_operations_are_listed() {
         let patch = |paths: &[&str]| {
             answer(&paths.iter().map(|path| json!({"path": path, "value": {}})).collect())
         };
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn verdicts_differ_unless_a_row_says_why() {
+    fn different_verdicts_are_a_difference_unless_a_row_explains_it() {
         let injected = answer(&json!([{"path": "/a", "value": 1}]));
         assert_eq!(
             places(&Meaning::Denied("x".to_owned()), &injected),

@@ -1,4 +1,5 @@
-//! Objects that an answer depends on and --objects lacks, and which differences they can explain.
+//! Objects that an answer depends on and that --objects does not contain, and the differences they
+//! can cause.
 
 use crate::{
     linkerd::{annotations::Annotation, render::OPAQUE_PORTS_VARIABLE},
@@ -8,7 +9,7 @@ use crate::{
     workloads,
 };
 
-/// An object that is missing.
+/// An object missing in --objects.
 #[derive(Debug)]
 pub(super) struct Missing {
     /// Kind, namespace and name.
@@ -16,17 +17,17 @@ pub(super) struct Missing {
     effect: Effect,
 }
 
-/// What an object changes in the answer to a review.
+/// The part of an answer that an object affects.
 #[derive(Debug)]
 enum Effect {
-    /// The verdict and the annotations that the pod inherits; the list of opaque ports, which the
-    /// defaults may set as well; the variables, where the pod adds some to the namespace's.
+    /// The verdict, the inherited annotations, and the opaque ports, which the defaults may set as
+    /// well; also the variables, if the pod adds some to the namespace's.
     Namespace { adds_variables: bool },
-    /// The label that names the workload.
+    /// The label with the name of the workload.
     Owner,
 }
 
-/// The missing objects that an answer to `review` depends on.
+/// The missing objects that the answer to `review` depends on.
 pub(super) fn missing(objects: &Objects, review: &[u8]) -> Vec<Missing> {
     let Ok(request) = review::decode(review) else { return Vec::new() };
     let namespace = &*request.namespace;
@@ -44,7 +45,7 @@ pub(super) fn missing(objects: &Objects, review: &[u8]) -> Vec<Missing> {
             effect: Effect::Namespace { adds_variables },
         });
     }
-    let owner = object.filter(|_| request.kind == Kind::Pod).and_then(|it| it.metadata.owner());
+    let owner = object.filter(|_| request.kind == Kind::Pod).and_then(|pod| pod.metadata.owner());
     if let Some(owner) = owner.filter(|owner| workloads::is_missing(objects, namespace, owner)) {
         let object = format!("{} {namespace}/{}", &*owner.kind, &*owner.name);
         missing.push(Missing { object, effect: Effect::Owner });
@@ -53,10 +54,10 @@ pub(super) fn missing(objects: &Objects, review: &[u8]) -> Vec<Missing> {
 }
 
 impl Missing {
-    /// Whether a difference at `place` can come from the missing object.
+    /// Whether the missing object can cause a difference at `place`.
     ///
-    /// Injectors write what a pod inherits from its namespace into the patch, so that two patches
-    /// with the same annotations do not differ because of the namespace.
+    /// Injectors write inherited annotations into the patch, so two patches with the same
+    /// annotations do not differ because of the namespace.
     pub(super) fn may_change(&self, place: &str) -> bool {
         match self.effect {
             Effect::Owner => place.contains("/metadata/labels/"),
@@ -76,7 +77,7 @@ impl Missing {
 mod tests {
     use super::*;
 
-    fn of(object: &str) -> Vec<Missing> {
+    fn missing_for(object: &str) -> Vec<Missing> {
         let review = format!(
             r#"{{"request":{{"uid":"u","namespace":"a","object":{{"kind":"Pod","metadata":{object}}}}}}}"#
         );
@@ -85,8 +86,9 @@ mod tests {
 
     #[test]
     fn jobs_replica_sets_and_namespaces_can_be_missing() {
-        let objects =
-            |metadata: &str| of(metadata).into_iter().map(|it| it.object).collect::<Vec<_>>();
+        let objects = |metadata: &str| -> Vec<_> {
+            missing_for(metadata).into_iter().map(|missing| missing.object).collect()
+        };
         for (kind, expected) in [
             ("Job", &["Namespace a", "Job a/o"][..]),
             ("ReplicaSet", &["Namespace a", "ReplicaSet a/o"]),
@@ -98,9 +100,10 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_object_changes_what_depends_on_it() {
-        let plain = of(r#"{"ownerReferences":[{"kind":"Job","name":"o"}]}"#);
-        let adding = of(r#"{"annotations":{"config.linkerd.io/proxy-additional-env":"[]"}}"#);
+    fn a_missing_object_causes_differences_only_where_it_has_an_effect() {
+        let plain = missing_for(r#"{"ownerReferences":[{"kind":"Job","name":"o"}]}"#);
+        let adding =
+            missing_for(r#"{"annotations":{"config.linkerd.io/proxy-additional-env":"[]"}}"#);
         let ports = format!("linkerd-proxy/env/{OPAQUE_PORTS_VARIABLE}/value");
         for (place, by_namespace, by_owner, by_namespace_of_adding) in [
             ("answer", true, false, true),

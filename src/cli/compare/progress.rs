@@ -1,22 +1,23 @@
-//! How far a comparison is, for a person at a terminal.
+//! The progress bar of a comparison, shown on terminals only.
 
 use std::{fs, io::Read, path::PathBuf};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::super::{counted, note};
+use super::super::{counted, print_line};
 
 const KNOWN_LENGTH: &str = "{bar:30} {bytes} of {total_bytes}, {msg}, {eta} left";
 const UNKNOWN_LENGTH: &str = "{spinner} {bytes}, {msg}";
 
-/// A line on stderr; nothing unless that is a terminal. Gone with the value.
+/// A progress bar on stderr; hidden if stderr is not a terminal. Cleared on drop.
 pub(super) struct Progress {
     bar: ProgressBar,
     documents: usize,
 }
 
 impl Progress {
-    /// Measures by the bytes of these files; pipes have no length.
+    /// A bar over the bytes of these files. If one of them has no length, such as a pipe, the bar
+    /// shows no total.
     pub(super) fn of(files: &[PathBuf]) -> Self {
         let length = |path: &PathBuf| {
             fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|file| file.len())
@@ -30,7 +31,7 @@ impl Progress {
         progress
     }
 
-    /// Counts the bytes that are read.
+    /// A reader that advances the bar.
     pub(super) fn reader(&self, reader: impl Read + 'static) -> impl Read + 'static {
         self.bar.wrap_read(reader)
     }
@@ -49,9 +50,9 @@ impl Progress {
         counted(self.documents, "document")
     }
 
-    /// Prints a line above the progress.
-    pub(super) fn note(&self, line: &str) {
-        self.bar.suspend(|| note(line));
+    /// Prints a line above the bar.
+    pub(super) fn print_line(&self, line: &str) {
+        self.bar.suspend(|| print_line(line));
     }
 }
 
@@ -66,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_document_is_not_called_documents() {
+    fn one_document_is_singular() {
         let mut progress = Progress {
             bar: ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden()),
             documents: 0,

@@ -1,4 +1,4 @@
-//! What a comparison found: counts, causes of differences, and the exit code.
+//! The report of a comparison: counts, groups of differences, and the exit code.
 
 #![expect(clippy::disallowed_types, reason = "prints once, at the end")]
 
@@ -16,11 +16,11 @@ use super::{
     missing::Missing,
 };
 
-/// What became of a review.
+/// The result for one review or audit event.
 pub(super) enum Compared {
     Same,
     Differs(Differing),
-    /// An audit event that is not about an answer of the injector.
+    /// An audit event without an answer of the injector.
     Ignored,
     FailedOpen,
     Unreadable(String),
@@ -31,9 +31,9 @@ pub(super) struct Differing {
     /// Kind, namespace and name of the object.
     pub(super) object: String,
     pub(super) differences: Vec<Difference>,
-    /// Why the injectors did not inject, as far as known.
+    /// The injectors' reasons for a skip, if known.
     pub(super) reasons: Reasons,
-    /// The objects that our answer depends on and --objects lacks.
+    /// Objects that our answer depends on and that --objects does not contain.
     pub(super) missing: Vec<Missing>,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct Reasons {
     pub(super) ours: Option<String>,
 }
 
-/// What was found so far.
+/// The results so far.
 #[derive(Default)]
 pub(super) struct Report {
     compared: usize,
@@ -51,26 +51,26 @@ pub(super) struct Report {
     ignored: usize,
     failed_open: usize,
     unreadable: Errors,
-    causes: BTreeMap<(Class, String), Cause>,
+    groups: BTreeMap<(Class, String), DifferenceGroup>,
 }
 
-/// How much a difference means.
+/// The severity of a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Class {
     /// A row of docs/differences.md explains it.
     Documented,
-    /// An object is missing, so that our answer may be wrong.
+    /// An object is missing in --objects, so that our answer may be wrong.
     Uncertain,
     Finding,
 }
 
-/// Reviews that differ at one place.
-struct Cause {
+/// The reviews that differ at one place.
+struct DifferenceGroup {
     reviews: usize,
     example: Example,
 }
 
-/// The first review of a cause.
+/// The first review of a group.
 struct Example {
     review: String,
     difference: Difference,
@@ -79,13 +79,13 @@ struct Example {
 }
 
 impl Report {
-    /// Adds a review. Returns a line for stderr if there is one.
+    /// Adds a result. Returns a line for stderr, if there is one.
     pub(super) fn add(&mut self, place: &str, compared: Compared) -> Option<String> {
         match compared {
             Compared::Ignored => self.ignored += 1,
             Compared::FailedOpen => self.failed_open += 1,
-            Compared::Unreadable(why) => {
-                return self.unreadable.add().then(|| format!("{place}: {why}"));
+            Compared::Unreadable(problem) => {
+                return self.unreadable.add().then(|| format!("{place}: {problem}"));
             }
             Compared::Same => {
                 self.compared += 1;
@@ -109,7 +109,7 @@ impl Report {
                 (None, None) => Class::Finding,
             };
             let key = (class, difference.place.clone());
-            let new = || Cause {
+            let new = || DifferenceGroup {
                 reviews: 0,
                 example: Example {
                     review: format!("{place} {object}"),
@@ -118,22 +118,22 @@ impl Report {
                     missing,
                 },
             };
-            self.causes.entry(key).or_insert_with(new).reviews += 1;
+            self.groups.entry(key).or_insert_with(new).reviews += 1;
         }
     }
 
     fn count(&self, class: Class) -> usize {
-        self.causes.keys().filter(|(it, _)| *it == class).count()
+        self.groups.keys().filter(|(found, _)| *found == class).count()
     }
 
     pub(super) fn print(&self, format: Format) -> io::Result<()> {
         let mut out = io::stdout().lock();
         let Self { compared, same, ignored, .. } = self;
         if let Format::Json = format {
-            let causes: Vec<_> = self.causes.values().map(Cause::as_json).collect();
+            let groups: Vec<_> = self.groups.values().map(DifferenceGroup::as_json).collect();
             let report = json!({"compared": compared, "same": same, "ignored": ignored,
                 "failedOpen": self.failed_open, "unreadable": self.unreadable.count,
-                "differences": causes});
+                "differences": groups});
             return writeln!(out, "{report}");
         }
         write!(out, "compared {}: {same} identical", counted(*compared, "review"))?;
@@ -145,25 +145,27 @@ impl Report {
             let objects = counted(self.failed_open, "object");
             writeln!(out, "{objects} admitted without an answer: the webhook failed open")?;
         }
-        for ((class, _), cause) in &self.causes {
-            cause.print(*class, &mut out)?;
+        for ((class, _), group) in &self.groups {
+            group.print(*class, &mut out)?;
         }
         Ok(())
     }
 
+    /// The result that decides the exit code.
+    ///
     /// # Errors
-    /// What was found, or why the comparison is not complete.
+    /// There are unexplained differences, or the comparison is incomplete.
     pub(super) fn result(&self, webhook: &str) -> Result<(), CommandError> {
         let (findings, uncertain) = (self.count(Class::Finding), self.count(Class::Uncertain));
         let mut problems = Vec::new();
         if findings > 0 {
             let found = counted(findings, "difference");
-            problems.push(format!("{found} that no row of docs/differences.md explains"));
+            problems.push(format!("{found} not documented in docs/differences.md"));
         }
         if uncertain > 0 {
             problems.push(format!(
-                "{} that may come from objects missing in --objects: give the namespaces and \
-                 owners",
+                "{} that may come from objects missing in --objects: add the namespaces and \
+                 owners to that file",
                 counted(uncertain, "difference")
             ));
         }
@@ -174,9 +176,9 @@ impl Report {
         }
         if self.compared == 0 {
             problems.push(format!(
-                "nothing was compared: the input holds no review and no audit event with an answer \
-                 of {webhook}; give reviews with --url or --answers, or an audit log of level \
-                 RequestResponse"
+                "nothing was compared: the input contains no review and no audit event with an \
+                 answer of {webhook}; pass reviews with --url or --answers, or an audit log of \
+                 level RequestResponse"
             ));
         }
         match (problems.join("; "), findings) {
@@ -187,7 +189,7 @@ impl Report {
     }
 }
 
-impl Cause {
+impl DifferenceGroup {
     fn print(&self, class: Class, out: &mut impl Write) -> io::Result<()> {
         let Example { review, difference, reasons, missing } = &self.example;
         let Difference { place, theirs, ours, row } = difference;
@@ -216,7 +218,7 @@ impl Cause {
     }
 }
 
-/// The missing objects that a difference at `place` can come from.
+/// The missing objects that can cause a difference at `place`.
 fn missing_for(place: &str, missing: &[Missing]) -> Option<String> {
     let objects: Vec<_> = missing
         .iter()
@@ -226,7 +228,7 @@ fn missing_for(place: &str, missing: &[Missing]) -> Option<String> {
     (!objects.is_empty()).then(|| objects.join(", "))
 }
 
-/// A value for a table, with the reason for it; JSON output has it whole.
+/// A value for the table, shortened, with its reason. JSON output has the full value.
 fn shown(value: &str, reason: Option<&str>) -> String {
     const SHOWN_CHARS: usize = 160;
     let value = match value.char_indices().nth(SHOWN_CHARS) {

@@ -1,4 +1,4 @@
-//! Where the other injector's answers come from.
+//! The other injector's answers: from a URL, a file or the audit log.
 
 #![expect(clippy::disallowed_types, reason = "compares answers after the fact")]
 
@@ -11,36 +11,36 @@ use serde_json::Value;
 
 use super::{
     super::{
-        CommandError, counted, input, note,
+        CommandError, counted, input, print_line,
         stream::{Document, Documents, Errors, Step},
     },
     meaning::Answer,
-    other::{Other, OtherError},
+    other::{RemoteError, RemoteInjector},
 };
 use crate::log;
 
-/// What is wrong with an answer that is not one of an injector.
 const NOT_AN_ANSWER: &str = "the answer is not an AdmissionReview with response.allowed";
 
-/// The other injector; without flags its answers are in the audit log.
+/// The flags for the source of the other injector's answers; the default is the audit log.
 #[derive(Debug, clap::Args)]
 pub(super) struct TheirsArgs {
-    /// The other injector's address: https://HOST:PORT/
+    /// URL of the other injector: https://HOST:PORT/PATH
     #[arg(long, conflicts_with = "answers")]
     url: Option<String>,
-    /// Certificates to trust at --url, PEM [default: any certificate will do]
+    /// PEM file with the CA bundle that verifies the server at --url [default: any certificate is
+    /// accepted]
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
-    /// The other injector's answers, one `AdmissionReview` per line; matched by uid, in an audit
-    /// log the event's auditID
+    /// File with the other injector's answers as a stream of AdmissionReviews. An answer belongs to
+    /// the review with the same uid, or to the audit event with that auditID
     #[arg(long, value_name = "FILE")]
     answers: Option<PathBuf>,
 }
 
-/// The other injector's answers.
+/// The source of the other injector's answers.
 pub(super) enum Theirs {
-    Url(Box<Other>),
-    /// By the uid of the review.
+    Url(Box<RemoteInjector>),
+    /// Answers by the uid of the review.
     Recorded(HashMap<String, Vec<u8>>),
     AuditLog,
 }
@@ -49,14 +49,14 @@ impl TheirsArgs {
     pub(super) fn open(&self) -> Result<Theirs, CommandError> {
         // clap does not report this beside --answers, which excludes --url.
         if self.ca.is_some() && self.url.is_none() {
-            let text = "--ca: there is no server to trust; give --url, or leave out --ca";
+            let text = "--ca requires --url";
             return Err(CommandError::Usage(text.to_owned()));
         }
         if let Some(url) = &self.url {
             let ca = self.ca.as_deref().map(input::read).transpose()?;
-            let other = Other::new(url, ca.as_deref())
+            let injector = RemoteInjector::new(url, ca.as_deref())
                 .map_err(|error| CommandError::Usage(format!("--url {url}: {error}")))?;
-            return Ok(Theirs::Url(Box::new(other)));
+            return Ok(Theirs::Url(Box::new(injector)));
         }
         let Some(path) = &self.answers else { return Ok(Theirs::AuditLog) };
         recorded_answers(path).map(Theirs::Recorded)
@@ -87,19 +87,19 @@ fn recorded_answers(path: &Path) -> Result<HashMap<String, Vec<u8>>, CommandErro
             Err(error) => error.to_string(),
         };
         if errors.add() {
-            note(&format!("--answers {file}:{line}: {problem}"));
+            print_line(&format!("--answers {file}:{line}: {problem}"));
         }
     }
     if errors.count > 0 {
         let unused = counted(errors.count, "document");
-        note(&format!("--answers {file}: {unused} could not be used{}", errors.hint()));
+        print_line(&format!("--answers {file}: {unused} could not be used{}", errors.hint()));
     }
     Ok(recorded)
 }
 
 impl Theirs {
-    /// The answer to a review: its text, the same as a tree, and the answer in an audit log. The
-    /// inner error is why there is no answer to compare with.
+    /// The answer to a review: `text` and `review` are the same document, `logged` is the answer
+    /// from an audit log. The inner error says why there is no answer to compare.
     pub(super) async fn answer(
         &mut self,
         text: &[u8],
@@ -107,13 +107,13 @@ impl Theirs {
         logged: Option<Answer>,
     ) -> Result<Result<Answer, String>, CommandError> {
         let answer = match (self, logged) {
-            (Self::Url(other), _) => match other.review(text.to_vec()).await {
+            (Self::Url(injector), _) => match injector.review(text.to_vec()).await {
                 Ok(answer) => Answer::of(&answer)
                     .ok_or_else(|| format!("--url: HTTP status 200, but {NOT_AN_ANSWER}")),
-                Err(error @ (OtherError::Connect(_) | OtherError::Timeout)) => {
+                Err(error @ (RemoteError::Connect(_) | RemoteError::Timeout)) => {
                     return Err(CommandError::failed("--url", error));
                 }
-                Err(error @ OtherError::Broken(_)) => Ok(Answer::none(&error)),
+                Err(error @ RemoteError::Closed(_)) => Ok(Answer::none(&error)),
                 Err(error) => Err(format!("--url: {}", log::with_causes(&error))),
             },
             (Self::Recorded(answers), _) => {
@@ -121,13 +121,13 @@ impl Theirs {
                 match answers.get(uid) {
                     Some(answer) => Answer::of(answer)
                         .ok_or_else(|| format!("--answers, uid {uid}: {NOT_AN_ANSWER}")),
-                    None => Err(format!("--answers holds no answer for uid {uid}")),
+                    None => Err(format!("--answers contains no answer for uid {uid}")),
                 }
             }
             (Self::AuditLog, Some(logged)) => Ok(logged),
             (Self::AuditLog, None) => {
-                let text = "an AdmissionReview holds no answer to compare with; give --url or \
-                            --answers, or an audit log";
+                let text = "the input is an AdmissionReview without the other injector's answer; \
+                            set --url or --answers, or pass an audit log";
                 return Err(CommandError::Usage(text.to_owned()));
             }
         };

@@ -1,28 +1,28 @@
-//! How files of the configuration are read: by the server, or by a command.
+//! Reads the files of the configuration, for a server or for a command.
 
 use std::path::Path;
 
 use tracing::warn;
 
 use super::{
-    super::{CommandError, input, note},
+    super::{CommandError, input, print_line},
     trust_roots,
 };
 
-/// What a configuration is read for.
+/// The purpose of a configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::cli) enum Purpose {
-    /// To serve: the files are read again when they change, and the proxies join a mesh.
+    /// A server: it reloads the files when they change, and its proxies join a mesh.
     Serve,
-    /// To print manifests for a cluster; files are of any kind and size.
+    /// `inject` prints manifests for a cluster. Accepts files of any type and size.
     Inject,
-    /// To repeat recorded answers: Linkerd's injector takes any bytes as trust roots. Files are of
-    /// any kind and size.
+    /// `review` and `compare` repeat recorded answers. They accept any bytes as trust roots, as
+    /// Linkerd's injector does, and files of any type and size.
     Replay,
 }
 
 impl Purpose {
-    /// Reads the file of a flag.
+    /// Reads the file that a flag names.
     pub(super) fn read(self, flag: &str, path: &Path) -> Result<Vec<u8>, CommandError> {
         match self {
             Self::Serve => input::read_served(flag, path),
@@ -30,12 +30,12 @@ impl Purpose {
         }
     }
 
-    /// Reads the text file of a flag.
+    /// Reads the file that a flag names as UTF-8.
     pub(super) fn read_text(self, flag: &str, path: &Path) -> Result<String, CommandError> {
         input::utf8(path, self.read(flag, path)?)
     }
 
-    /// Reads trust roots, with warnings for those that proxies cannot use.
+    /// Reads trust roots. Prints or logs warnings about certificates that proxies cannot use.
     pub(super) fn read_trust_roots(self, path: &Path) -> Result<Vec<u8>, CommandError> {
         let bundle = self.read("--trust-roots", path)?;
         let file = format!("--trust-roots {}", path.display());
@@ -47,7 +47,7 @@ impl Purpose {
         for warning in warnings {
             match self {
                 Self::Serve => warn!("{file}: {warning}"),
-                Self::Inject | Self::Replay => note(&format!("warning: {file}: {warning}")),
+                Self::Inject | Self::Replay => print_line(&format!("warning: {file}: {warning}")),
             }
         }
         Ok(bundle)

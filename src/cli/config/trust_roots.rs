@@ -1,25 +1,25 @@
-//! What is wrong with a mesh's trust roots: proxies cannot join a mesh with anything else than the
-//! certificates of its CAs, and show that late.
+//! Checks the trust roots of a mesh. With wrong trust roots, proxies start and then fail to
+//! connect; the checks report the problem earlier.
 
 use rustls::pki_types::{CertificateDer, pem::PemObject as _};
 use x509_parser::{certificate::X509Certificate, parse_x509_certificate, time::ASN1Time};
 
-/// Warnings for one file. A bundle of 10 MiB holds thousands of certificates, and the first ones
-/// show what is wrong with all.
+/// Warnings for one file. A bundle of 10 MiB holds thousands of certificates; the first warnings
+/// show the problem.
 const MAX_WARNINGS: usize = 10;
 
-/// Checks a bundle of certificates as PEM and returns warnings.
+/// Checks a bundle of PEM certificates and returns warnings.
 ///
 /// # Errors
-/// Why it holds no certificates.
+/// The bundle contains no certificate, or invalid PEM.
 pub(super) fn check(bundle: &[u8]) -> Result<Vec<String>, String> {
     let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(bundle).collect();
     let problem = match certificates {
-        Ok(certificates) if certificates.is_empty() => "found none".to_owned(),
+        Ok(certificates) if certificates.is_empty() => "the file contains none".to_owned(),
         Ok(certificates) => return Ok(warnings(&certificates)),
         Err(error) => error.to_string(),
     };
-    Err(format!("expected certificates as PEM: {problem}"))
+    Err(format!("expected PEM certificates: {problem}"))
 }
 
 fn warnings(certificates: &[CertificateDer<'_>]) -> Vec<String> {
@@ -30,14 +30,14 @@ fn warnings(certificates: &[CertificateDer<'_>]) -> Vec<String> {
         match parse_x509_certificate(der) {
             Ok((_, certificate)) => add_warnings(number, &certificate, now, &mut warnings),
             Err(_) => warnings.push(format!(
-                "certificate {number} is not an X.509 certificate: proxies cannot use it"
+                "certificate {number} is not a valid X.509 certificate: proxies cannot use it"
             )),
         }
     }
     let more = warnings.len().saturating_sub(MAX_WARNINGS);
     if more > 0 {
         warnings.truncate(MAX_WARNINGS);
-        warnings.push(format!("{more} more warnings about certificates of this file"));
+        warnings.push(format!("{more} more warnings about certificates in this file"));
     }
     warnings
 }
@@ -54,13 +54,14 @@ fn add_warnings(
     if expiry < now {
         let date = expiry.to_datetime().date();
         warnings.push(format!(
-            "{name} expired on {date}: proxies trust no peer of it; give the current trust roots"
+            "{name} expired on {date}: proxies reject the certificates it signed; use current \
+             trust roots"
         ));
     }
     if !certificate.is_ca() {
         warnings.push(format!(
-            "{name} is not a CA certificate: proxies trust no peer of it; give the certificate of \
-             the CA that signed it"
+            "{name} is not a CA certificate: proxies cannot verify peers with it; use the \
+             certificate of the CA that signed it"
         ));
     }
 }
@@ -81,29 +82,30 @@ mod tests {
     }
 
     #[test]
-    fn expired_certificates_and_leaves_are_named() {
+    fn warnings_name_expired_and_leaf_certificates() {
         let bundle = [
             certificate("good", true, 2999),
             certificate("old", true, 2021),
             certificate("leaf\n", false, 2999),
         ];
-        let warnings = check(bundle.concat().as_bytes()).expect("must hold certificates");
+        let warnings = check(bundle.concat().as_bytes()).expect("must contain certificates");
         let [old, leaf] = &warnings[..] else { panic!("{warnings:?}") };
         assert!(old.starts_with(r#"certificate 2 "CN=old" expired on 2021-02-03: "#), "{old}");
         assert!(leaf.starts_with(r#"certificate 3 "CN=leaf\n" is not a CA"#), "{leaf}");
     }
 
     #[test]
-    fn warnings_of_one_file_are_bounded() {
+    fn warnings_per_file_are_limited() {
         let bundle = certificate("old", false, 2021).repeat(20);
-        let warnings = check(bundle.as_bytes()).expect("must hold certificates");
+        let warnings = check(bundle.as_bytes()).expect("must contain certificates");
         assert_eq!(warnings.len(), MAX_WARNINGS + 1);
-        assert_eq!(warnings[MAX_WARNINGS], "30 more warnings about certificates of this file");
+        assert_eq!(warnings[MAX_WARNINGS], "30 more warnings about certificates in this file");
     }
 
     #[test]
     fn a_file_without_certificates_is_an_error() {
-        assert_eq!(check(b"hello"), Err("expected certificates as PEM: found none".to_owned()));
+        let problem = "expected PEM certificates: the file contains none";
+        assert_eq!(check(b"hello"), Err(problem.to_owned()));
         assert!(check(b"-----BEGIN CERTIFICATE-----\nAAAA\n").is_err());
     }
 }

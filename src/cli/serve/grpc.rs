@@ -1,10 +1,11 @@
-//! The flags of the gRPC door: where it is, and who may call.
+//! The flags of the gRPC server: its address, and which callers are allowed.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use super::{
     super::{CommandError, input},
-    Cluster, addr_error,
+    addr_error,
+    process::Cluster,
     tls::ClientCa,
 };
 use crate::{
@@ -15,30 +16,32 @@ use crate::{
     server::{Bound, UNIX_SCHEME},
 };
 
-/// Where gRPC is served, and to whom.
+/// Address and access control of the gRPC server.
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_field_names, reason = "the fields are named after their flags")]
-#[command(next_help_heading = "gRPC door")]
+#[command(next_help_heading = "gRPC server")]
 pub(super) struct GrpcArgs {
-    /// Address of the gRPC door: as Go writes it, or unix:PATH for a socket of this user, without TLS.
-    /// Empty: there is none. Beyond this machine callers have to prove who they are
+    /// Address of the gRPC server: HOST:PORT, :PORT, or unix:PATH for a Unix socket of this user
+    /// without TLS. Empty disables the gRPC server. Callers from other machines must authenticate
+    /// with --grpc-client-ca or --grpc-token-audience
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8444", env = "INJECTD_GRPC_ADDR")]
     grpc_addr: String,
-    /// Serve gRPC on the webhook's port, too, to callers who prove who they are
+    /// Also serve gRPC on the webhook's port, to authenticated callers
     #[arg(long, env = "INJECTD_GRPC_ON_WEBHOOK", conflicts_with = "client_ca")]
     pub(super) grpc_on_webhook: bool,
-    /// Certificates as PEM: clients with one of this CA may call
+    /// PEM file with a CA bundle. Callers with a certificate signed by one of these CAs are
+    /// authenticated
     #[arg(long, value_name = "FILE", env = "INJECTD_GRPC_CLIENT_CA")]
     grpc_client_ca: Option<PathBuf>,
-    /// `ServiceAccounts` with a token for this audience may call; needs the permission to create
-    /// `TokenReviews`
+    /// Audience of ServiceAccount tokens. Callers with a token for this audience are authenticated.
+    /// Requires the permission to create TokenReviews
     #[arg(long, value_name = "AUDIENCE", env = "INJECTD_GRPC_TOKEN_AUDIENCE")]
     grpc_token_audience: Option<String>,
-    /// Only these callers may call: DNS names and SPIFFE URIs of certificates, users of tokens
-    /// (`system:serviceaccount:NAMESPACE:NAME`) [default: all who prove any]
+    /// Comma-separated names of allowed callers: DNS names or SPIFFE URIs of certificates, users of
+    /// tokens (system:serviceaccount:NAMESPACE:NAME) [default: all authenticated callers]
     #[arg(long, value_name = "NAME", value_delimiter = ',', env = "INJECTD_GRPC_ALLOW")]
     grpc_allow: Vec<String>,
-    /// A file of more names for --grpc-allow, one in a line, read again when it changes
+    /// File with more names for --grpc-allow, one per line, reloaded when it changes
     #[arg(long, value_name = "FILE", env = "INJECTD_GRPC_ALLOW_FILE")]
     grpc_allow_file: Option<PathBuf>,
 }
@@ -49,30 +52,31 @@ impl GrpcArgs {
         self.grpc_on_webhook || !self.grpc_addr.is_empty()
     }
 
-    fn has_proof(&self) -> bool {
+    fn authenticates_callers(&self) -> bool {
         self.grpc_client_ca.is_some() || self.grpc_token_audience.is_some()
     }
 
-    /// Refuses flags that do not go together.
+    /// Rejects combinations of flags that are not allowed.
     pub(super) fn check(&self, is_standalone: bool) -> Result<(), CommandError> {
-        let problem = if self.grpc_on_webhook && !self.has_proof() {
-            "--grpc-on-webhook: callers have to prove who they are; give --grpc-client-ca or \
+        let problem = if self.grpc_on_webhook && !self.authenticates_callers() {
+            "--grpc-on-webhook: callers must authenticate; set --grpc-client-ca or \
              --grpc-token-audience"
-        } else if !self.has_proof() && !self.grpc_allow.is_empty() {
-            "--grpc-allow: nobody can prove a name; give --grpc-client-ca or --grpc-token-audience"
-        } else if !self.has_proof() && self.grpc_allow_file.is_some() {
-            "--grpc-allow-file: nobody can prove a name; give --grpc-client-ca or \
+        } else if !self.authenticates_callers() && !self.grpc_allow.is_empty() {
+            "--grpc-allow: callers must authenticate; set --grpc-client-ca or \
+             --grpc-token-audience"
+        } else if !self.authenticates_callers() && self.grpc_allow_file.is_some() {
+            "--grpc-allow-file: callers must authenticate; set --grpc-client-ca or \
              --grpc-token-audience"
         } else if is_standalone && self.grpc_token_audience.is_some() {
-            "--grpc-token-audience: tokens are reviewed by a cluster; serve one, or give \
-             --grpc-client-ca"
+            "--grpc-token-audience: tokens can only be reviewed in a cluster; remove --standalone, \
+             or set --grpc-client-ca instead"
         } else {
             return Ok(());
         };
         Err(CommandError::Usage(problem.to_owned()))
     }
 
-    /// The listener of the door, if it has one of its own.
+    /// Binds the listener of the gRPC server; `None` if --grpc-addr is empty.
     pub(super) async fn bind(&self) -> Result<Option<Bound>, CommandError> {
         let addr = &self.grpc_addr;
         let bound = match addr.strip_prefix(UNIX_SCHEME) {
@@ -81,16 +85,17 @@ impl GrpcArgs {
             None => Bound::bind(addr).await,
         };
         let bound = bound.map_err(|error| addr_error("--grpc-addr", addr, error))?;
-        if !bound.addr().is_local() && !self.has_proof() {
+        if !bound.addr().is_local() && !self.authenticates_callers() {
             return Err(CommandError::Usage(format!(
-                "--grpc-addr {addr}: callers from other machines have to prove who they are; give \
-                 --grpc-client-ca or --grpc-token-audience, or an address of this machine alone"
+                "--grpc-addr {addr}: callers from other machines must authenticate; set \
+                 --grpc-client-ca or --grpc-token-audience, or use a loopback address or a Unix \
+                 socket"
             )));
         }
         Ok(Some(bound))
     }
 
-    /// The CA of callers; those who may come with a token instead need no certificate.
+    /// The CA of callers. A certificate is optional if callers can send a token instead.
     pub(super) fn client_ca(&self) -> Option<ClientCa> {
         let is_required = self.grpc_token_audience.is_none() && !self.grpc_on_webhook;
         self.grpc_client_ca.clone().map(|path| ClientCa {
@@ -100,7 +105,7 @@ impl GrpcArgs {
         })
     }
 
-    /// Who may call; takes over changed names.
+    /// The access control, with a reload of --grpc-allow-file when it changes.
     pub(super) fn access(
         &self,
         cluster: Option<&Cluster>,
@@ -108,7 +113,7 @@ impl GrpcArgs {
         schedule: &Schedule,
         registry: &Registry,
     ) -> Result<Arc<Access>, CommandError> {
-        let callers = if self.has_proof() {
+        let callers = if self.authenticates_callers() {
             let audience = self.grpc_token_audience.clone().zip(cluster);
             Callers::Known(audience.map(|(audience, cluster)| {
                 Arc::new(Tokens::new(cluster.client.clone(), audience, lookup_timeout))
@@ -116,24 +121,24 @@ impl GrpcArgs {
         } else {
             Callers::Anybody
         };
-        // Looked at before they are read: what changes in between is read again.
+        // Recorded before the first read, so that a change in between causes a reload.
         let files = Files::new(self.grpc_allow_file.iter().cloned());
         let access = Arc::new(Access::new(callers, self.allowed()?));
         if let Some(path) = &self.grpc_allow_file {
             let metrics = ReloadMetrics::register(registry, "grpc_allow");
-            let again = Allowed { names: self.grpc_allow.clone(), file: path.clone() };
+            let allowed = Allowed { names: self.grpc_allow.clone(), file: path.clone() };
             let reloaded = Arc::clone(&access);
             let reload = move || {
-                reloaded.replace_allowed(Some(again.read()?));
+                reloaded.replace_allowed(Some(allowed.read()?));
                 Ok::<_, CommandError>(())
             };
             reload::follow("grpc_allow", files, schedule, metrics, reload)
-                .map_err(|error| CommandError::failed("cannot follow files", error))?;
+                .map_err(|error| CommandError::failed("cannot start the reload thread", error))?;
         }
         Ok(access)
     }
 
-    /// The names of callers; `None`: all.
+    /// The names of allowed callers; `None` allows all authenticated callers.
     fn allowed(&self) -> Result<Option<Vec<String>>, CommandError> {
         let names = self.grpc_allow.clone();
         match &self.grpc_allow_file {
@@ -143,14 +148,14 @@ impl GrpcArgs {
     }
 }
 
-/// Names of callers from flags and a file.
+/// Names of allowed callers, from --grpc-allow and --grpc-allow-file.
 struct Allowed {
     names: Vec<String>,
     file: PathBuf,
 }
 
 impl Allowed {
-    /// One in a line; what follows `#` is a comment.
+    /// Reads the file: one name per line; `#` starts a comment.
     fn read(&self) -> Result<Vec<String>, CommandError> {
         let bytes = input::read_served("--grpc-allow-file", &self.file)?;
         let text = input::utf8(&self.file, bytes)?;

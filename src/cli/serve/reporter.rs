@@ -1,4 +1,4 @@
-//! What a server reports of its configuration: the Linkerd release that is spoken, and why.
+//! Reports the configuration of a server: the Linkerd release in use, and its source.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use tracing::{info, warn};
 use super::super::config::unknown_release;
 use crate::{linkerd::snapshot::Snapshot, metrics::Registry, observer::LogStyle};
 
-/// Reports each configuration that is taken: in the log, the metrics and the text of `/ready`.
+/// Reports each applied configuration in the log, the metrics and the text of `/ready`.
 #[derive(Clone)]
 pub(super) struct Reporter {
     pub(super) registry: Arc<Registry>,
@@ -27,9 +27,9 @@ impl Reporter {
         let (choice, generation) = (&snapshot.release_choice, snapshot.generation);
         let (release, version) = (choice.release.to_string(), &*choice.version);
         let (source, unknown) = (choice.source.as_str(), unknown_release(choice));
-        info!(generation, release, source, version, "configuration taken");
+        info!(generation, release, source, version, "configuration applied");
         if let Some(warning) = &unknown {
-            // As a string it need not be formatted.
+            // `&str` is recorded without formatting.
             warn!(message = &**warning, release, source, version);
         }
         if self.log_style == LogStyle::Line {

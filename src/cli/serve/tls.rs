@@ -1,4 +1,4 @@
-//! The TLS of the doors: the process's identity, what is asked of clients, and changes of both.
+//! The TLS configuration of the servers: certificate, client authentication, reload of both.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -14,39 +14,40 @@ use crate::{
     tls::{self, ClientAuth, Identity},
 };
 
-/// Certificate and key of the doors.
+/// Certificate and key of the servers.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct TlsArgs {
-    /// Certificate chain of the doors, PEM, leaf first [default: made at start, self-signed]
+    /// PEM file with the certificate chain of the servers, leaf first [default: a self-signed
+    /// certificate, generated at startup]
     #[arg(long, value_name = "FILE", requires = "tls_key", env = "INJECTD_TLS_CERT")]
     tls_cert: Option<PathBuf>,
-    /// Private key of the certificate, PEM
+    /// PEM file with the private key of --tls-cert
     #[arg(long, value_name = "FILE", requires = "tls_cert", env = "INJECTD_TLS_KEY")]
     tls_key: Option<PathBuf>,
 }
 
-/// A CA whose clients a door knows.
+/// The CA that signs the certificates of a server's clients.
 #[derive(Debug, Clone)]
 pub(super) struct ClientCa {
     /// The flag that names the file.
     pub(super) flag: &'static str,
     pub(super) path: PathBuf,
-    /// Whether a client without its certificate is turned away.
+    /// Whether clients without a certificate are refused.
     pub(super) is_required: bool,
 }
 
-/// What a door's TLS is made of.
+/// The flags that configure the TLS of a server.
 #[derive(Debug, Clone)]
-pub(super) struct DoorTls {
-    /// What changes are counted as.
+pub(super) struct ServerTls {
+    /// Value of the label `what` of the reload metrics.
     pub(super) what: &'static str,
     pub(super) identity: TlsArgs,
     pub(super) client_ca: Option<ClientCa>,
     pub(super) protocols: &'static [&'static str],
 }
 
-impl DoorTls {
-    /// The TLS of a door, which takes over changed files.
+impl ServerTls {
+    /// Reads the files, and reloads them when they change.
     pub(super) fn follow(
         self,
         schedule: &Schedule,
@@ -65,7 +66,7 @@ impl DoorTls {
             Ok::<_, CommandError>(())
         };
         reload::follow(what, files, schedule, metrics, reload)
-            .map_err(|error| CommandError::failed("cannot follow files", error))?;
+            .map_err(|error| CommandError::failed("cannot start the reload thread", error))?;
         Ok(tls)
     }
 
@@ -83,7 +84,7 @@ impl DoorTls {
             .map_err(|error| CommandError::failed(self.names(), error))?;
         if let Some(expires) = expires {
             if !is_in_future(expires) {
-                warn!(files = self.names(), "the certificate has expired: API servers refuse it");
+                warn!(files = self.names(), "the certificate has expired: API servers reject it");
             }
             #[expect(
                 clippy::cast_precision_loss,
@@ -94,7 +95,7 @@ impl DoorTls {
         Ok(config)
     }
 
-    /// What files are called in messages.
+    /// The flags and their files, for messages.
     fn names(&self) -> String {
         let client_ca = self.client_ca.as_ref().map(|ca| (ca.flag, &ca.path));
         named(self.identity.files().chain(client_ca))
@@ -110,19 +111,20 @@ impl TlsArgs {
                 Identity::from_pem(&chain, &key)
                     .map_err(|error| CommandError::failed(named(self.files()), error))
             }
-            _ => Identity::self_signed()
-                .map_err(|error| CommandError::failed("cannot make a certificate", error)),
+            _ => Identity::self_signed().map_err(|error| {
+                CommandError::failed("cannot generate a self-signed certificate", error)
+            }),
         }
     }
 
-    /// Files that were given, by their flags.
+    /// The files that are set, with their flags.
     fn files(&self) -> impl Iterator<Item = (&'static str, &PathBuf)> {
         let files = [("--tls-cert", &self.tls_cert), ("--tls-key", &self.tls_key)];
         files.into_iter().filter_map(|(flag, path)| Some((flag, path.as_ref()?)))
     }
 }
 
-/// Files by their flags, as messages call them.
+/// Flags and their files, for messages.
 fn named<'p>(files: impl Iterator<Item = (&'static str, &'p PathBuf)>) -> String {
     let files = files.map(|(flag, path)| format!("{flag} {}", path.display()));
     files.collect::<Vec<_>>().join(", ")

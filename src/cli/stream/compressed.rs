@@ -1,4 +1,4 @@
-//! Compressed streams, recognised by their first bytes.
+//! Decompresses streams; the first bytes show the format.
 
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 
@@ -11,10 +11,10 @@ use ruzstd::decoding::{
 const GZIP: &[u8] = &[0x1f, 0x8b];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 
-/// The stream as it was before it was compressed with gzip or zstd.
+/// Decompresses a stream of gzip or zstd; returns other streams as they are.
 pub(super) fn plain(mut reader: impl Read + 'static) -> io::Result<Box<dyn Read>> {
     let mut begin = Vec::new();
-    // Reads no further than needed: a person may be typing.
+    // Byte by byte: a user may be typing the stream on a terminal.
     while [GZIP, ZSTD].iter().any(|magic| magic.len() > begin.len() && magic.starts_with(&begin)) {
         if reader.by_ref().take(1).read_to_end(&mut begin)? == 0 {
             break;
@@ -29,7 +29,7 @@ pub(super) fn plain(mut reader: impl Read + 'static) -> io::Result<Box<dyn Read>
     })
 }
 
-/// The frames of a zstd stream, one after the other.
+/// Decodes the frames of a zstd stream one after the other.
 struct Zstd<R> {
     source: BufReader<R>,
     frame: FrameDecoder,
@@ -40,7 +40,7 @@ impl<R: Read> Zstd<R> {
         Self { source: BufReader::new(source), frame: FrameDecoder::new() }
     }
 
-    /// Begins the next frame; skips those that hold no data.
+    /// Begins the next frame; skips frames without data.
     fn begin_frame(&mut self) -> io::Result<()> {
         match self.frame.init(&mut self.source) {
             Ok(()) => Ok(()),

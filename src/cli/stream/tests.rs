@@ -2,7 +2,7 @@ use std::io::Write as _;
 
 use super::*;
 
-/// A reader that gives so many bytes at a time.
+/// A reader that returns at most this many bytes at a time.
 struct Slow(Vec<u8>, usize);
 
 impl Read for Slow {
@@ -41,7 +41,7 @@ fn expect(stream: &str, documents: &[(usize, &str)]) {
 }
 
 #[test]
-fn documents_stand_on_lines_or_over_many() {
+fn documents_span_one_line_or_several() {
     expect("{\"a\":1}\n{\"b\":2}", &[(1, "{\"a\":1}"), (2, "{\"b\":2}")]);
     expect("\n{\n  \"a\": {\n  }\n}\n\n{}\r\n", &[(2, "{\n  \"a\": {\n  }\n}"), (7, "{}")]);
     expect("{\"a\":\"}{\\\"\"}\n", &[(1, "{\"a\":\"}{\\\"\"}")]);
@@ -58,7 +58,7 @@ fn an_unfinished_document_does_not_swallow_the_next() {
     expect("{\"a\": \"open\\", &[(1, "{\"a\": \"open\\")]);
 }
 
-/// A pipe whose writer waits for an answer.
+/// A pipe whose writer waits for an answer before it writes more.
 struct Waiting;
 
 impl Read for Waiting {
@@ -68,7 +68,7 @@ impl Read for Waiting {
 }
 
 #[test]
-fn documents_are_found_and_the_caller_is_told_before_a_read_waits() {
+fn all_documents_in_memory_come_before_a_read_that_may_block() {
     let reader = b"{}{\"a\":1}{".chain(Waiting);
     let mut documents = Documents::new(reader).expect("must be read");
     let (mut found, mut may_wait) = (0, false);
@@ -84,7 +84,7 @@ fn documents_are_found_and_the_caller_is_told_before_a_read_waits() {
 }
 
 #[test]
-fn a_document_over_the_limit_is_skipped_and_not_held() {
+fn a_document_over_the_limit_is_skipped_and_not_kept() {
     let large = |length: usize| format!("{{\"a\":\"{}\"}}", "x".repeat(length - 8));
     let (fits, over) = (large(MAX_BODY_BYTES), large(MAX_BODY_BYTES + 1));
     let stream = format!("{fits}\n{over}\n{{}}\n{}\n{{}}", "what".repeat(MAX_BODY_BYTES / 4 + 1));
@@ -100,16 +100,16 @@ fn a_document_over_the_limit_is_skipped_and_not_held() {
 fn memory_is_bounded_by_the_limit() {
     let begin = b"{\"a\":\"".as_slice();
     let endless = begin.chain(io::repeat(b'x').take(4 * MAX_BODY_BYTES as u64));
-    let mut documents = Documents::new(endless).expect("memory");
+    let mut documents = Documents::new(endless).expect("must be read");
     while !matches!(documents.next().expect("must be read"), Step::Document(_)) {}
-    // A vector doubles.
+    // A growing vector doubles its capacity.
     assert!(documents.text.capacity() <= 2 * MAX_BODY_BYTES, "{}", documents.text.capacity());
 }
 
 fn gzip(text: &str) -> Vec<u8> {
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
-    gzip.write_all(text.as_bytes()).expect("memory");
-    gzip.finish().expect("memory")
+    gzip.write_all(text.as_bytes()).expect("writing to memory must succeed");
+    gzip.finish().expect("writing to memory must succeed")
 }
 
 fn zstd(text: &str) -> Vec<u8> {
@@ -118,7 +118,7 @@ fn zstd(text: &str) -> Vec<u8> {
 }
 
 #[test]
-fn compressed_streams_are_recognised_and_may_have_many_parts() {
+fn compressed_streams_are_recognised_and_may_have_several_parts() {
     let expected = cut("{\"a\":1}\n{}".as_bytes()).expect("must be read");
     // A frame without data, as pzstd writes it.
     let skipped = [0x50, 0x2a, 0x4d, 0x18, 2, 0, 0, 0, 1, 2].to_vec();
@@ -143,20 +143,20 @@ fn binary_data_and_broken_compression_are_one_error() {
     }
     let utf16: Vec<u8> = "{}\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
     for binary in [&b"\x7fELF"[..], b"BZh9\0", b"\xfd7zXZ", b"{}\n\x00", &utf16] {
-        let error = cut(io::Cursor::new(binary.to_vec())).expect_err("must be refused");
+        let error = cut(io::Cursor::new(binary.to_vec())).expect_err("must be rejected");
         assert!(error.to_string().contains("gzip or zstd"), "{error}");
     }
 }
 
 #[test]
-fn a_hundred_errors_have_lines() {
+fn the_first_hundred_errors_are_printed() {
     let mut errors = Errors::default();
     assert_eq!((0..250).filter(|_| errors.add()).count(), 100);
     assert_eq!((errors.count, errors.hint()), (250, " (only the first 100 are listed)"));
 }
 
 #[test]
-fn the_end_of_a_line_is_searched_for_once() {
+fn the_end_of_a_line_is_searched_only_once() {
     const LENGTH: usize = 1 << 18;
     for (line, documents) in [
         (" ".repeat(LENGTH), 0),
@@ -176,7 +176,7 @@ fn the_end_of_a_line_is_searched_for_once() {
             }
         }
         assert_eq!(found, documents, "{}", &line[..9]);
-        // A last backslash is searched again with the bytes behind it.
+        // A last backslash is searched again together with the next bytes.
         let reads = LENGTH.div_ceil(1 << 10);
         assert!(stream.searched <= line.len() + reads, "{} {}", stream.searched, &line[..9]);
     }

@@ -1,10 +1,10 @@
-//! Floats as Go reads them.
+//! Floats as Go parses them.
 
-/// Reads a float: `5`, `.5`, `5.`, `5e-1`, `1_0`, `0x1p-2`, `inf`, `-Infinity` or `nan`.
+/// Parses a float: `5`, `.5`, `5.`, `5e-1`, `1_0`, `0x1p-2`, `inf`, `-Infinity` or `nan`.
 ///
-/// Go: `strconv.ParseFloat(text, 64)`. A value too large for a float is refused; one too small
+/// Go: `strconv.ParseFloat(text, 64)`. A value too large for a float is rejected; one too small
 /// becomes zero. `inf` and `infinity` may have a sign, `nan` may not; their case is ignored.
-/// More than 800 digits are read to the end, where Go may misplace the point.
+/// More than 800 digits are parsed to the end, where Go may misplace the point.
 #[must_use]
 pub fn parse_float(text: &str) -> Option<f64> {
     if text.eq_ignore_ascii_case("nan") {
@@ -42,7 +42,7 @@ struct Literal<'a> {
 impl<'a> Literal<'a> {
     fn split(body: &'a [u8], hex: bool) -> Option<Self> {
         let is_digit = |byte: u8| byte.is_ascii_digit() || hex && byte.is_ascii_hexdigit();
-        // An underscore goes between two digits; the mark of the base counts as one.
+        // An underscore must be between two digits; the prefix of the base counts as one.
         let misplaced = |(at, byte): (usize, &u8)| {
             let after_digit = || at.checked_sub(1).map_or(hex, |before| is_digit(body[before]));
             let before_digit = || body.get(at + 1).is_some_and(|next| is_digit(*next));
@@ -76,7 +76,7 @@ fn read_exponent(text: &[u8]) -> Option<i64> {
     for byte in digits {
         match byte {
             b'_' => {}
-            // Go lets further digits go here, and so a very long number may come out smaller.
+            // Go ignores further digits here, so the value of a very long number may be too small.
             b'0'..=b'9' if value >= 10_000 => {}
             b'0'..=b'9' => value = value * 10 + i64::from(byte - b'0'),
             _ => return None,
@@ -90,7 +90,7 @@ fn decimal(digits: &[u8], exponent: i64) -> Option<f64> {
         digits.iter().filter(|byte| **byte != b'_').map(|byte| char::from(*byte)).collect();
     text.push('e');
     text.push_str(&exponent.to_string());
-    // Both languages round to the nearest float, and Rust also wants a digit and a single point.
+    // Both languages round to the nearest float; Rust also requires a digit and a single point.
     let value: f64 = text.parse().ok()?;
     value.is_finite().then_some(value)
 }
@@ -119,13 +119,13 @@ fn hexadecimal(digits: &[u8], mut exponent: i64) -> Option<f64> {
     if digit_seen { nearest(mantissa, inexact, exponent) } else { None }
 }
 
-/// The float nearest to `mantissa * 2^exponent`, the even one of two; none where it would be
-/// infinite. `inexact` stands for bits below the mantissa's last.
+/// The float nearest to `mantissa * 2^exponent`, ties to even; `None` if it would be infinite.
+/// `inexact` stands for bits below the mantissa's last.
 fn nearest(mantissa: u64, inexact: bool, exponent: i64) -> Option<f64> {
     if mantissa == 0 {
         return Some(0.0);
     }
-    // Two bits more keep what is above, at and below a half apart.
+    // Two more bits distinguish values above, at and below a half.
     let wide = u128::from(mantissa) << 2 | u128::from(inexact);
     let length = 128 - i64::from(wide.leading_zeros());
     let top = exponent - 2 + length - 1;
@@ -142,7 +142,7 @@ fn nearest(mantissa: u64, inexact: bool, exponent: i64) -> Option<f64> {
     value.is_finite().then_some(value)
 }
 
-/// `value * 2^by`, rounded to the nearest whole number, the even one of two.
+/// `value * 2^by`, rounded to the nearest whole number, ties to even.
 fn shift_to_even(value: u128, by: i64) -> u128 {
     if by >= 0 {
         return value << by;
@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(bits(text), Some(value.to_bits()), "{text}");
     }
 
-    fn assert_refused(texts: &[&str]) {
+    fn assert_rejected(texts: &[&str]) {
         for text in texts {
             assert_eq!(bits(text), None, "{text}");
         }
@@ -180,7 +180,7 @@ mod tests {
         assert_reads("5.", 5.0);
         assert_reads("+5e-1", 0.5);
         assert_reads("-0", -0.0);
-        assert_refused(&["", ".", "+", "-.", ".e1", "1.2.3", "1..", "5e", "5e+", "5e1.0", "--5"]);
+        assert_rejected(&["", ".", "+", "-.", ".e1", "1.2.3", "1..", "5e", "5e+", "5e1.0", "--5"]);
     }
 
     #[test]
@@ -188,7 +188,7 @@ mod tests {
         assert_reads("1_0", 10.0);
         assert_reads("0.1_5", 0.15);
         assert_reads("0_1e1_0", 1e10);
-        assert_refused(&["_1", "1_", "1__0", "1_.5", "1._5", "1_e5", "1e_5", "1e5_", "+_1"]);
+        assert_rejected(&["_1", "1_", "1__0", "1_.5", "1._5", "1_e5", "1e_5", "1e5_", "+_1"]);
     }
 
     #[test]
@@ -197,7 +197,7 @@ mod tests {
         assert_reads("-0X.8P+1", -1.0);
         assert_reads("0x_1_fp1_0", 31744.0);
         assert_reads("0x0p0", 0.0);
-        assert_refused(&[
+        assert_rejected(&[
             "0x",
             "0x1",
             "0x1.8",
@@ -224,12 +224,12 @@ mod tests {
     }
 
     #[test]
-    fn too_large_is_refused_and_too_small_is_zero() {
+    fn too_large_is_rejected_and_too_small_is_zero() {
         assert_reads("1.7976931348623157e308", f64::MAX);
         assert_reads("0x1.fffffffffffff7p1023", f64::MAX);
         assert_reads("1e-400", 0.0);
         assert_reads("-1e-400", -0.0);
-        assert_refused(&[
+        assert_rejected(&[
             "1.7976931348623159e308",
             "1e400",
             "-1e99999999999",
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn exponents_stop_counting_above_ten_thousand() {
-        // Taken in full the exponent would make this one.
+        // With its full exponent this would be one.
         let text = format!("0.{}1e100001", "0".repeat(100_000));
         assert_reads(&text, 0.0);
     }
@@ -252,11 +252,11 @@ mod tests {
         }
         assert_reads("-infinity", f64::NEG_INFINITY);
         assert!(parse_float("NaN").is_some_and(f64::is_nan));
-        assert_refused(&["+nan", "-nan", "infi", "in", "nan(1)", "i", "n"]);
+        assert_rejected(&["+nan", "-nan", "infi", "in", "nan(1)", "i", "n"]);
     }
 
     #[test]
-    fn blanks_and_other_digits_are_refused() {
-        assert_refused(&[" 1", "1 ", "1,5", "\u{661}", "1f", "0b1", "0o7p1"]);
+    fn blanks_and_other_digits_are_rejected() {
+        assert_rejected(&[" 1", "1 ", "1,5", "\u{661}", "1f", "0b1", "0o7p1"]);
     }
 }

@@ -1,7 +1,7 @@
 //! Floats as Go prints them.
 
-/// Prints the shortest decimal that reads back as the same float, with an exponent where it is
-/// below -4 or above 5: `0.1`, `1e-05`, `100000`, `1e+06`.
+/// Prints the shortest decimal that parses to the same float, with an exponent if that is below -4
+/// or above 5: `0.1`, `1e-05`, `100000`, `1e+06`.
 ///
 /// Go: `strconv.FormatFloat(value, 'g', -1, 64)`. Not finite: `NaN`, `+Inf` and `-Inf`.
 #[must_use]
@@ -16,7 +16,7 @@ pub fn plain_decimal(value: f64) -> String {
     print(value, |exponent| exponent >= -4)
 }
 
-/// Prints plainly where `is_plain` holds for the decimal exponent, else scientifically.
+/// Prints without an exponent if `is_plain` holds for it, else in scientific notation.
 fn print(value: f64, is_plain: impl Fn(i32) -> bool) -> String {
     if value.is_nan() {
         return "NaN".to_owned();
@@ -35,12 +35,12 @@ fn print(value: f64, is_plain: impl Fn(i32) -> bool) -> String {
     format!("{sign}{first}{point}{rest}e{exponent_sign}{:02}", exponent.unsigned_abs())
 }
 
-/// The shortest digits that read back as the same value, and the power of ten of the first one.
+/// The shortest digits that parse to the same value, and the power of ten of the first one.
 fn shortest(value: f64) -> (String, i32) {
     let text = format!("{value:e}");
     let (digits, exponent) = digits_of(&text);
-    // Where the value lies midway between two such decimals, Go takes the even one and Rust the
-    // upper one; Rust takes the even one only when it is told how many digits to print.
+    // If the value lies midway between two such decimals, Go takes the even one and Rust the upper
+    // one; Rust takes the even one only with an explicit number of digits.
     let even = format!("{value:.*e}", digits.len().saturating_sub(1));
     if even.parse() == Ok(value) { digits_of(&even) } else { (digits, exponent) }
 }
@@ -106,12 +106,12 @@ mod tests {
     fn of_two_equally_near_decimals_the_even_one_is_printed() {
         assert_eq!(format_float(f64::from_bits(0x3ea4_0000_0000_0000)), "5.960464477539062e-07");
         assert_eq!(plain_decimal(f64::from_bits(0x431e_f54d_55cf_4399)), "2178490450563302.2");
-        // The even one of these would read back as the float below.
+        // The even one of these would parse to the float below.
         assert_eq!(format_float(f64::from_bits(0x0060_0000_0000_0000)), "7.120236347223045e-307");
     }
 
     #[test]
-    fn what_is_not_finite_has_a_name() {
+    fn values_that_are_not_finite_have_names() {
         for print in [format_float, plain_decimal] {
             assert_eq!(print(f64::NAN), "NaN");
             assert_eq!(print(f64::INFINITY), "+Inf");

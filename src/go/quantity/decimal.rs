@@ -5,8 +5,8 @@ const CAP: [u8; 19] = [9, 2, 2, 3, 3, 7, 2, 0, 3, 6, 8, 5, 4, 7, 7, 5, 8, 0, 7];
 
 /// `digits * 10^exponent`, with a sign.
 ///
-/// Go: `gopkg.in/inf.v0`, with the exponent the other way round and never written out in zeros, so
-/// that no exponent takes long.
+/// Go: `gopkg.in/inf.v0`, with the opposite sign of the exponent. An exponent is never expanded to
+/// zeros, so that a large one takes no time.
 #[derive(Clone, Debug)]
 pub(super) struct Decimal {
     pub(super) negative: bool,
@@ -45,7 +45,7 @@ impl Decimal {
         }
     }
 
-    /// Drops the digits below `10^lowest`, and rounds away from zero where one was not 0.
+    /// Drops the digits below `10^lowest`, and rounds away from zero if one of them is not 0.
     pub(super) fn round_up(&mut self, lowest: i32) {
         if self.exponent >= lowest {
             return;
@@ -70,7 +70,7 @@ impl Decimal {
         self.digits.insert(0, 1);
     }
 
-    /// Cuts the magnitude to `2^63 - 1`. The exponent must not be above 0.
+    /// Caps the magnitude at `2^63 - 1`. The exponent must not be above 0.
     pub(super) fn cap(&mut self) {
         let places = usize::try_from(self.exponent.unsigned_abs()).unwrap_or(usize::MAX);
         let whole = self.digits.len().saturating_sub(places);
@@ -101,7 +101,7 @@ impl Decimal {
         (text, exponent.wrapping_sub(extra))
     }
 
-    /// Digits without trailing zeros, and the exponent to go with them.
+    /// Digits without trailing zeros, and the matching exponent.
     fn trimmed(&self) -> (&[u8], i32) {
         let zeros = self.digits.iter().rev().take_while(|digit| **digit == 0).count();
         let kept = &self.digits[..self.digits.len() - zeros];

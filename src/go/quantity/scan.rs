@@ -13,7 +13,7 @@ pub(super) struct Parts<'a> {
     pub(super) whole: &'a str,
     /// Digits after the point.
     pub(super) fraction: &'a str,
-    /// Whether there was a digit, which `whole` no longer tells.
+    /// Whether the text has a digit, which `whole` does not show.
     pub(super) has_digit: bool,
     pub(super) suffix: &'a str,
 }
@@ -106,7 +106,7 @@ impl Suffix {
     }
 }
 
-/// Kubernetes: `suffixHandler.constructBytes` (`suffix.go`), which leaves out what has no name.
+/// Kubernetes: `suffixHandler.constructBytes` (`suffix.go`), which omits values without a name.
 impl fmt::Display for Suffix {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = match self {

@@ -14,11 +14,11 @@ fn assert_cores(pairs: &[(&str, Option<i64>)]) {
     for (text, cores) in pairs {
         let quantity = parse(text);
         assert!(quantity.is_some(), "{text}");
-        assert_eq!(quantity.and_then(|quantity| quantity.whole_cores()), *cores, "{text}");
+        assert_eq!(quantity.and_then(|quantity| quantity.whole_units()), *cores, "{text}");
     }
 }
 
-fn assert_refused(texts: &[&str]) {
+fn assert_rejected(texts: &[&str]) {
     for text in texts {
         assert!(parse(text).is_none(), "{text}");
     }
@@ -88,7 +88,7 @@ fn binary_suffixes_leave_room_for_fewer_digits() {
 fn a_capital_e_is_a_suffix_alone_and_an_exponent_before_digits() {
     assert_canonical(&[("1E", "1E"), ("1E3", "1E3"), ("1E+2", "100"), ("1E-2", "10e-3")]);
     assert_canonical(&[("1e1", "10"), ("1e3", "1e3"), ("1000e3", "1e6"), ("1e-3", "1e-3")]);
-    assert_refused(&["1e", "1e+", "1E-", "1Ee3", "1e+-5", "1e5k", "1E5.0"]);
+    assert_rejected(&["1e", "1e+", "1E-", "1Ee3", "1e+-5", "1e5k", "1E5.0"]);
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn exponents_keep_their_lower_32_bits() {
     assert_canonical(&[("1e4294967296", "1e4294967296"), ("10e4294967296", "10e4294967296")]);
     assert_cores(&[("1e4294967296", Some(1)), ("1e9223372036854775807", Some(1))]);
     assert_canonical(&[("1.5e-2147483648", "150e2147483646"), ("10e2147483647", "10e2147483647")]);
-    assert_refused(&["1e9223372036854775808"]);
+    assert_rejected(&["1e9223372036854775808"]);
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn small_and_broken_binary_amounts_print_in_decimal() {
 }
 
 #[test]
-fn a_text_taken_for_canonical_is_kept_as_it_is() {
+fn a_text_that_counts_as_canonical_is_kept() {
     for text in ["+5", "007", "5.", "1.500", "100Mi", "+1Ki", "0100Mi", "1e+3", "2147483647"] {
         assert_canonical(&[(text, text)]);
     }
@@ -142,13 +142,13 @@ fn values_without_a_name_lose_their_suffix() {
 }
 
 #[test]
-fn what_is_below_a_billionth_is_rounded_up_to_it() {
+fn an_amount_below_a_billionth_is_rounded_up_to_it() {
     assert_canonical(&[("0.1n", "1n"), ("1.1n", "2n"), ("-1.1n", "-2n"), ("1e-999", "1e-9")]);
     assert_canonical(&[("0.9999999999", "1"), ("1e-2147483000", "1e-9")]);
 }
 
 #[test]
-fn binary_amounts_are_cut_to_64_bits_and_decimal_ones_are_not() {
+fn binary_amounts_are_capped_at_64_bits_and_decimal_ones_are_not() {
     let cap = "9223372036854775807";
     assert_canonical(&[("8Ei", cap), ("99999999999999999999Gi", cap), ("7Ei", "7Ei")]);
     assert_canonical(&[("-9Ei", "-9223372036854775807"), ("7.9999999999999999999999Ei", cap)]);
@@ -162,13 +162,13 @@ fn most_texts_without_a_digit_are_zero() {
         assert_canonical(&[(text, "0")]);
         assert_cores(&[(text, Some(0))]);
     }
-    assert_refused(&["", "Pi", ".Pi", "+Ei", "e-10", ".e-10"]);
+    assert_rejected(&["", "Pi", ".Pi", "+Ei", "e-10", ".e-10"]);
 }
 
 #[test]
-fn unknown_shapes_are_refused() {
-    assert_refused(&[" 1", "1 ", "1 Ki", "1..2", "1.2.3", "--1", "1_0", "0x10", "1,5", "\u{661}"]);
-    assert_refused(&[
+fn unknown_shapes_are_rejected() {
+    assert_rejected(&[" 1", "1 ", "1 Ki", "1..2", "1.2.3", "--1", "1_0", "0x10", "1,5", "\u{661}"]);
+    assert_rejected(&[
         "1K", "1ki", "1i", "1B", "1MB", "1KiB", "1mm", "1k5", "1Ki5", "1+5", "1\u{b5}",
     ]);
 }

@@ -1,17 +1,17 @@
-//! What was expected of a JSON text, and where.
+//! Errors of reading JSON: the field, and the expected and the found value.
 
 use std::fmt;
 
-/// Longest key that an error names whole: those of Kubernetes have 317 bytes at most.
+/// Maximum length of a key in an error: Kubernetes' keys have at most 317 bytes.
 const MAX_KEY_BYTES: usize = 320;
 
-/// What was expected, where, and what was found.
+/// A field with another value than the expected one.
 #[derive(Debug)]
 pub struct ReadError(Box<Problem>);
 
 #[derive(Debug)]
 struct Problem {
-    /// The field, its innermost part last.
+    /// The field, its innermost part first.
     path: Vec<Step>,
     expected: &'static str,
     found: &'static str,
@@ -35,7 +35,7 @@ impl ReadError {
         self
     }
 
-    /// Path of the field; empty for the whole.
+    /// Path of the field; empty for the whole text.
     #[must_use]
     pub fn field(&self) -> String {
         let mut field = String::new();
@@ -49,7 +49,7 @@ impl ReadError {
         field
     }
 
-    /// What is wrong with the field.
+    /// The problem with the field.
     #[must_use]
     pub fn problem(&self) -> String {
         format!("expected {}, found {}", self.0.expected, self.0.found)

@@ -1,4 +1,4 @@
-//! Keys and strings: borrowed from the text where they stand for themselves.
+//! Keys and strings: borrowed from the text if they have no escapes.
 
 use std::borrow::Cow;
 
@@ -27,7 +27,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A colon behind blanks, after its key.
+    /// A colon after its key and blanks.
     #[cold]
     fn late_colon(&mut self, key: Cow<'a, str>) -> Result<Cow<'a, str>> {
         match self.peek() {
@@ -42,7 +42,7 @@ impl<'a> Reader<'a> {
     /// Reads a string; `None` for `null`.
     ///
     /// # Errors
-    /// When there is another value.
+    /// When the value is of another type.
     pub fn string(&mut self) -> Result<Option<Cow<'a, str>>> {
         if let Some(text) = self.plain_string() {
             return Ok(Some(Cow::Borrowed(text)));
@@ -54,8 +54,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads the string that is next, if it stands for itself and does not end close to the end of
-    /// the text.
+    /// Reads the next string if it has no escapes and does not end close to the end of the text.
     #[expect(
         clippy::inline_always,
         reason = "runs for each of the two hundred strings of a review"
@@ -124,7 +123,7 @@ fn unescaped(text: &str, begin: usize) -> Option<(String, usize)> {
     }
 }
 
-/// The character of an escape, of which the backslash is left out, and its length.
+/// The character of an escape and its length; `bytes` begin after the backslash.
 fn escape(bytes: &[u8]) -> Option<(char, usize)> {
     let character = match *bytes.first()? {
         byte @ (b'"' | b'\\' | b'/') => byte.into(),
@@ -150,7 +149,7 @@ fn escaped_unit(bytes: &[u8]) -> Option<(char, usize)> {
     };
     let first = unit(bytes)?;
     if !(0xD800..0xDC00).contains(&first) {
-        // Half a pair is no character.
+        // Half a pair is not a character.
         return Some((char::from_u32(first)?, LENGTH));
     }
     let second = unit(bytes.get(LENGTH..)?.strip_prefix(b"\\")?)?;

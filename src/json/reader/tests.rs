@@ -35,7 +35,7 @@ fn objects_and_lists_are_read_member_by_member() {
 }
 
 #[test]
-fn what_is_no_json_is_an_error() {
+fn a_text_that_is_not_json_is_an_error() {
     for text in [
         "",
         "{",
@@ -88,10 +88,10 @@ impl<'a> Read<'a> for Nested {
 }
 
 #[test]
-fn an_error_tells_the_field() {
+fn an_error_names_the_field() {
     let error = read::<Nested>(r#"{"a":{"b":[1,{"number":"x"}]}}"#).expect_err("a string");
-    let told = "a.b[1].number: expected a 32-bit integer, found a string";
-    assert_eq!(error.to_string(), told);
+    let expected = "a.b[1].number: expected a 32-bit integer, found a string";
+    assert_eq!(error.to_string(), expected);
 }
 
 #[test]
@@ -126,14 +126,14 @@ fn go_zero_values_are_not_set() {
 }
 
 #[test]
-fn what_is_read_may_not_nest_without_end() {
+fn the_nesting_of_values_that_are_read_is_limited() {
     let nested = |depth| "[".repeat(depth) + &"]".repeat(depth);
     assert!(read::<Nested>(&nested(128)).is_ok());
     let error = read::<Nested>(&nested(129)).expect_err("too deep");
-    assert!(error.to_string().ends_with("expected a list, found a list that is nested too deep"));
+    assert!(error.to_string().ends_with("expected a list, found a list that is nested too deeply"));
 }
 
-/// Strings are read in place or without their escapes, as any reader of JSON reads them.
+/// Strings are read in place or unescaped, with the same result as `serde_json`'s.
 #[test]
 fn strings_are_read_as_by_another_reader() {
     let pieces = [

@@ -2,7 +2,7 @@ use proptest::{collection::vec as list, prelude::*, sample::select};
 
 use super::*;
 
-/// Byte for byte, as slow as obvious.
+/// The obvious, slow implementation.
 fn container_end_slowly(text: &[u8], begin: usize) -> Option<usize> {
     let mut depth = 1;
     let mut in_string = false;
@@ -23,7 +23,7 @@ fn container_end_slowly(text: &[u8], begin: usize) -> Option<usize> {
     None
 }
 
-/// Wherever a block ends in it.
+/// Checks a text at every offset within a block.
 fn at_every_offset(text: &str, check: impl Fn(&[u8], usize)) {
     for length in 0..2 * BLOCK {
         let padded = format!("{}{text}", "x".repeat(length));
@@ -48,7 +48,7 @@ fn a_container_ends_where_its_bracket_closes() {
 }
 
 #[test]
-fn what_is_not_closed_has_no_end() {
+fn an_unclosed_container_has_no_end() {
     for text in ["", "[", "{}", r#""]"#, r#""\"]"#, r#"["a","b\"#, r#"{"a":[}"#] {
         at_every_offset(text, |bytes, at| {
             assert_eq!(container_end(bytes, at), None, "{text}");
@@ -103,7 +103,7 @@ fn tail() -> impl Strategy<Value = &'static str> {
     select(&["", ",\"a\":1}", "},\"a\":1}", "]", "}}", " ,\"a\":1}"][..])
 }
 
-/// Much of what ends lists, in strings and outside of them.
+/// JSON with many endings of lists, inside strings and outside of them.
 fn any_json() -> impl Strategy<Value = String> {
     let string = || {
         let text = r#"([\[\]{}",:\\ ab]|\],"|\},"|\]\},"|\}\],"){0,6}"#;
@@ -119,7 +119,7 @@ fn any_json() -> impl Strategy<Value = String> {
 }
 
 #[test]
-fn a_list_without_lists_ends_where_that_is_proven() {
+fn a_list_without_lists_ends_where_the_text_proves_it() {
     for (text, end) in [
         (r#"{"f:name":{},"k:{\"name\":\"c\"}":{".":{}}}]},"spec":{}"#, Some(43)),
         (r#"1],"next":1"#, Some(1)),
@@ -148,7 +148,7 @@ fn a_scalar_ends_before_its_delimiter() {
 }
 
 #[test]
-fn what_was_never_open_is_closed_at_once() {
+fn a_closing_bracket_without_an_opening_one_is_an_end() {
     assert_eq!(Nesting::default().end_in(b"{}"), Some(1));
     assert_eq!(Nesting::default().end_in(b"]{}"), Some(0));
 }

@@ -1,7 +1,7 @@
-//! Reads variables from any deserializer without a tree, as Go's decoder types them.
+//! Reads variables from any deserializer, without a tree, as Go's decoder does.
 //!
-//! A wrong type is a value, not an error: the text behind it is still checked, and whether the
-//! member counts is known only at the end of its object.
+//! A wrong type is a value, not a deserializer error: the rest of the text must still be checked,
+//! and a later member of the object may replace the wrong one.
 
 #![expect(clippy::disallowed_types, reason = "a scalar on its way into text")]
 
@@ -16,14 +16,14 @@ use super::{
 };
 use crate::linkerd::release::Release;
 
-/// What a list is read by.
+/// The options for reading a list.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reader {
     pub(super) scalars: Scalars,
     pub(super) release: Release,
 }
 
-/// `None` for `null`; the error is a wrong type and its place in the value.
+/// The value, or `None` for `null`. The error is a wrong type and its place.
 pub(super) type Found<T> = Result<Option<T>, String>;
 
 impl Reader {
@@ -42,11 +42,11 @@ impl Reader {
     }
 }
 
-/// A type that a value is read as; what it does not take is a wrong type.
+/// A type of value. Values that the shape does not accept have a wrong type.
 pub(super) trait Shape<'de>: Copy {
-    /// What is read.
+    /// The type of the result.
     type Out;
-    /// What the value should have been.
+    /// The expected type, for the error text.
     const NOUN: &'static str;
 
     fn string(self, _: Cow<'de, str>) -> Option<Self::Out> {
@@ -102,27 +102,27 @@ impl<'de, S: Shape<'de>> Visitor<'de> for Typed<S> {
     }
 
     fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-        Ok(taken::<S>(self.0.string(Cow::Borrowed(text))))
+        Ok(accepted::<S>(self.0.string(Cow::Borrowed(text))))
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(taken::<S>(self.0.string(Cow::Owned(text.to_owned()))))
+        Ok(accepted::<S>(self.0.string(Cow::Owned(text.to_owned()))))
     }
 
     fn visit_bool<E>(self, flag: bool) -> Result<Self::Value, E> {
-        Ok(taken::<S>(self.0.other_scalar(&flag.into())))
+        Ok(accepted::<S>(self.0.other_scalar(&flag.into())))
     }
 
     fn visit_i64<E>(self, number: i64) -> Result<Self::Value, E> {
-        Ok(taken::<S>(self.0.other_scalar(&number.into())))
+        Ok(accepted::<S>(self.0.other_scalar(&number.into())))
     }
 
     fn visit_u64<E>(self, number: u64) -> Result<Self::Value, E> {
-        Ok(taken::<S>(self.0.other_scalar(&number.into())))
+        Ok(accepted::<S>(self.0.other_scalar(&number.into())))
     }
 
     fn visit_f64<E>(self, number: f64) -> Result<Self::Value, E> {
-        Ok(taken::<S>(self.0.other_scalar(&number.into())))
+        Ok(accepted::<S>(self.0.other_scalar(&number.into())))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Self::Value, A::Error> {
@@ -134,14 +134,14 @@ impl<'de, S: Shape<'de>> Visitor<'de> for Typed<S> {
     }
 }
 
-fn taken<'de, S: Shape<'de>>(value: Option<S::Out>) -> Found<S::Out> {
+fn accepted<'de, S: Shape<'de>>(value: Option<S::Out>) -> Found<S::Out> {
     value.map(Some).ok_or_else(wrong::<S>)
 }
 
 // === impl Names ===
 
-/// Finds the members that count: of each name the exact spelling, else the first spelling in
-/// another case; of a repeated spelling the last.
+/// Finds the effective member of each name: the exact spelling, else the first spelling in another
+/// case. Of repeated members with one spelling, the last wins.
 pub(super) struct Names<'de, const N: usize>([Name<'de>; N]);
 
 #[derive(Default)]
@@ -156,7 +156,7 @@ impl<'de, const N: usize> Names<'de, N> {
         Self([(); N].map(|()| Name { name: names.next().unwrap_or_default(), spelling: None }))
     }
 
-    /// Passes over what does not count, up to the value of a member that may; tells which.
+    /// Skips other members up to the value of a member that may be effective. Returns its index.
     pub(super) fn next<A: MapAccess<'de>>(
         &mut self,
         members: &mut A,

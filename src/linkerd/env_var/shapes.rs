@@ -1,4 +1,4 @@
-//! The types of a variable: what each value is read as, and how it is written.
+//! The types of a variable's fields: how to read and write each of them.
 
 #![expect(clippy::disallowed_types, reason = "a scalar on its way into text")]
 
@@ -17,7 +17,7 @@ use crate::{
     linkerd::{release::Delta, values::tree::scalar},
 };
 
-/// How a field of a variable's source is written.
+/// The type of a field of a variable's source.
 #[derive(Debug, Clone, Copy)]
 enum Field {
     Text,
@@ -31,7 +31,7 @@ type Fields = &'static [(&'static str, Field)];
 const KEY_REF: Fields =
     &[("name", Field::TextUnlessEmpty), ("key", Field::Text), ("optional", Field::Flag)];
 
-/// The sources of a value, in no particular order (`k8s.io/api/core/v1`), but for the last.
+/// The sources of a value (`k8s.io/api/core/v1`). The order matters only for the last.
 const SOURCES: [(&str, Fields); 5] = [
     ("fieldRef", &[("apiVersion", Field::TextUnlessEmpty), ("fieldPath", Field::Text)]),
     (
@@ -44,7 +44,7 @@ const SOURCES: [(&str, Fields); 5] = [
     ),
     ("configMapKeyRef", KEY_REF),
     ("secretKeyRef", KEY_REF),
-    // Not known before `Delta::FileKeyRef`.
+    // Not supported before `Delta::FileKeyRef`.
     (
         "fileKeyRef",
         &[
@@ -123,7 +123,8 @@ impl<'de> Shape<'de> for List {
                 Ok(variable) => {
                     let variable = variable.unwrap_or_default();
                     match list.last_mut() {
-                        // Merging keeps the last of a name, and much of nothing is cheap to send.
+                        // Merging keeps the last variable of a name. Millions of `null`s are short
+                        // to send, and must not take memory.
                         Some(before) if before.name() == variable.name() => *before = variable,
                         _ => list.push(variable),
                     }
@@ -235,9 +236,9 @@ struct Reference {
     fields: Fields,
 }
 
-/// Most fields of a source.
+/// Maximum number of fields of a source.
 const MAX_FIELDS: usize = 4;
-/// Room for most sources.
+/// Initial capacity, enough for most sources.
 const SOURCE_BYTES: usize = 128;
 
 impl<'de> Shape<'de> for Reference {
@@ -255,7 +256,7 @@ impl<'de> Shape<'de> for Reference {
 }
 
 impl Reference {
-    /// A member as the JSON that it is written as; `None` where nothing is written.
+    /// Reads a member and returns its JSON; `None` if it is omitted.
     fn member<'de, A: MapAccess<'de>>(
         self,
         members: &mut A,
@@ -303,7 +304,7 @@ fn string(text: &str) -> Vec<u8> {
     token
 }
 
-/// A wrong type is one of the member.
+/// Adds the member's key to the place of a wrong type.
 fn at<T>(key: &str, found: Found<T>) -> Found<T> {
     found.map_err(|at| [".", key, &at].concat())
 }

@@ -1,59 +1,59 @@
-//! The release that is spoken for an installation, what decided it, and why its own version did not.
+//! Chooses the Linkerd release to use for an installation, and records the reason.
 
 use super::{Release, Version};
 
-/// Longest part of `linkerdVersion` that is kept, in bytes: it becomes the label of a metric, and
-/// the versions of Linkerd's builds are shorter.
+/// Maximum length of the kept part of `linkerdVersion`, in bytes. The part becomes a metric label;
+/// versions of Linkerd's builds are shorter.
 const MAX_VERSION_BYTES: usize = 64;
 
-/// The release that is spoken, and how it was found.
+/// The release in use, and how it was chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReleaseChoice {
-    /// The release that is spoken.
+    /// The release in use.
     pub release: Release,
-    /// `linkerdVersion` as the values have it, cut to 64 bytes; empty if it is missing.
+    /// `linkerdVersion` from the values, cut to 64 bytes; empty if missing.
     pub version: String,
-    /// What decided.
+    /// The source of the choice.
     pub source: Source,
     problem: Option<Problem>,
 }
 
-/// What decided which release is spoken.
+/// The source of a choice of release.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// `linkerdVersion` of the values, which is known.
+    /// `linkerdVersion` of the values names a known release.
     Values,
-    /// The release that the operator set for values whose own is unknown.
+    /// The version is unknown; the operator set this release.
     Variable,
-    /// Unknown: the newest key of the values that came with a release.
+    /// The version is unknown; a key of the values shows at least this release.
     Markers,
-    /// Unknown, and newer than every known release: the newest of those.
+    /// The version is newer than all known releases; the newest of them is used.
     Newest,
-    /// Unknown, and no key tells: the oldest known release.
+    /// The version is unknown, and no key shows a release; the oldest known release is used.
     Oldest,
 }
 
 /// Why `linkerdVersion` does not name a known release.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
-    /// The values have none.
+    /// The values do not set it.
     #[error("linkerdVersion is missing")]
     Missing,
-    /// It is not the version of a release.
-    #[error("linkerdVersion {0:?} is not a release of Linkerd")]
+    /// Not the version of a release.
+    #[error("linkerdVersion {0:?} is not a Linkerd release")]
     Unreadable(String),
-    /// This build is too old for it.
+    /// Newer than the releases that this build knows.
     #[error("linkerdVersion {0:?} is newer than {newest}, the newest known release", newest = Release::NEWEST)]
     Newer(String),
-    /// It was never supported.
+    /// Older than all supported releases.
     #[error("linkerdVersion {0:?} is older than {oldest}, the oldest known release", oldest = Release::stable_2_14())]
     Older(String),
 }
 
 impl ReleaseChoice {
-    /// Chooses by `version`, the `linkerdVersion` of the values, if it is known; else takes
-    /// `fallback`; else the newest release for a newer version, or the release that the marker keys
-    /// lead to, or the oldest one.
+    /// Chooses the release of `version`, the `linkerdVersion` of the values, if it is known; else
+    /// `fallback`; else the newest release for a newer version, the release of the marker keys, or
+    /// the oldest release.
     #[must_use]
     pub fn new(
         version: &str,
@@ -136,14 +136,14 @@ mod tests {
     }
 
     #[test]
-    fn the_variable_settles_what_the_version_leaves_unknown() {
+    fn the_variable_decides_for_an_unknown_version() {
         for version in ["stable-2.99.0", "edge-26.8.4", "stable-2.13.0", "my-fork-1", ""] {
             assert_eq!(chosen(version, Some(SET)), (SET, Source::Variable, true), "{version}");
         }
     }
 
     #[test]
-    fn an_unknown_version_is_spoken_as_the_nearest_guess() {
+    fn an_unknown_version_uses_the_nearest_known_release() {
         for version in
             ["stable-2.99.0", "edge-26.8.4", "edge-27.12.1", "version-2.21", "stable-3.0"]
         {
@@ -159,10 +159,10 @@ mod tests {
     }
 
     #[test]
-    fn the_problem_names_the_key_what_was_found_and_the_known_range() {
+    fn the_problem_names_the_key_the_version_and_the_known_range() {
         for (version, problem) in [
             ("", "linkerdVersion is missing"),
-            ("my-fork-1", "linkerdVersion \"my-fork-1\" is not a release of Linkerd"),
+            ("my-fork-1", "linkerdVersion \"my-fork-1\" is not a Linkerd release"),
             (
                 "edge-27.1.1",
                 "linkerdVersion \"edge-27.1.1\" is newer than edge-26.8.3, the newest known release",
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_is_kept_up_to_the_length_of_a_label() {
+    fn a_version_is_cut_to_64_bytes() {
         let choice = ReleaseChoice::new(&"ü".repeat(100), None, || None);
         assert_eq!(choice.version, "ü".repeat(32));
         let long = format!("edge-26.6.3{}", "x".repeat(100));

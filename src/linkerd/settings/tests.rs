@@ -39,7 +39,7 @@ fn durations_become_whole_milliseconds_or_seconds() {
 }
 
 #[test]
-fn the_first_native_sidecar_annotation_decides_even_if_it_cannot_be_read() {
+fn the_first_native_sidecar_annotation_decides_even_if_it_is_invalid() {
     let stable = "config.linkerd.io/proxy-enable-native-sidecar";
     let alpha = "config.alpha.linkerd.io/proxy-enable-native-sidecar";
     assert!(!settings(&[(alpha, "false")]).values.proxy.native_sidecar);
@@ -67,7 +67,7 @@ fn before_workers_the_cpu_limit_sets_cores() {
 }
 
 #[test]
-fn a_ratio_lies_between_0_and_1_and_nan_is_refused() {
+fn a_ratio_is_between_0_and_1_and_nan_is_denied() {
     let ratio = |text| settings(&[("config.linkerd.io/proxy-cpu-ratio-limit", text)]);
     assert!((ratio("0.10").values.proxy.workers.maximum_cpu_ratio - 0.1).abs() < f64::EPSILON);
     for text in ["0", "1", "-0.5", "half"] {
@@ -77,7 +77,7 @@ fn a_ratio_lies_between_0_and_1_and_nan_is_refused() {
 }
 
 #[test]
-fn a_bad_value_is_ignored_with_a_warning_that_names_the_annotation() {
+fn an_invalid_value_is_ignored_with_a_warning_that_names_the_annotation() {
     for (key, value) in [
         ("config.linkerd.io/admin-port", "0x10"),
         ("config.linkerd.io/proxy-uid", " 1"),
@@ -95,7 +95,7 @@ fn a_bad_value_is_ignored_with_a_warning_that_names_the_annotation() {
 }
 
 #[test]
-fn empty_debug_and_close_wait_annotations_say_nothing() {
+fn empty_debug_and_close_wait_annotations_cause_no_warning() {
     let settings = settings(&[
         ("config.linkerd.io/enable-debug-sidecar", ""),
         ("config.linkerd.io/close-wait-timeout", ""),

@@ -1,4 +1,4 @@
-//! The reasons to refuse every pod of some settings (`linkerd-template.md` §10.6).
+//! Checks for settings that deny every pod (`docs/linkerd/template.md` §10.6).
 
 use std::{borrow::Cow, net::IpAddr};
 
@@ -9,7 +9,7 @@ use crate::linkerd::{
     values::{Ports, Values},
 };
 
-/// Finds the first reason to refuse; else the ports, which every template needs.
+/// Checks the settings. Returns the ports, which every template needs, or the first reason to deny.
 pub(super) fn check(source: Source<'_>) -> Result<Ports, Denial> {
     if let Some(denial) = &source.settings.denial {
         return Err(denial.clone());
@@ -107,7 +107,7 @@ fn check_networks(networks: &str) -> Result<(), Denial> {
     })
 }
 
-/// As Go's `net.ParseCIDR` accepts it.
+/// Whether Go's `net.ParseCIDR` accepts the text.
 fn is_cidr(text: &str) -> bool {
     let Some((address, length)) = text.split_once('/') else {
         return false;

@@ -1,4 +1,4 @@
-//! The container linkerd-debug (`linkerd-template.md` §5).
+//! The container linkerd-debug (`docs/linkerd/template.md` §5).
 
 use super::{Out, Source};
 use crate::linkerd::{release::Delta, values::if_set};

@@ -1,4 +1,4 @@
-//! The environment of linkerd-proxy, in exact order (`linkerd-template.md` §2.2 and §7).
+//! The environment of linkerd-proxy, in exact order (`docs/linkerd/template.md` §2.2 and §7).
 
 use super::{Out, Slot, Source};
 use crate::{
@@ -57,7 +57,7 @@ impl<'s> Env<'_, 's> {
         }
     }
 
-    /// Rows 7 to 10, §2.3.
+    /// Rows 7 to 10, `docs/linkerd/template.md` §2.3.
     fn cores(&mut self) {
         let (cores, workers) = (self.proxy().cores, self.proxy().workers);
         let has_workers = self.has(Delta::Workers);
@@ -213,7 +213,7 @@ impl<'s> Env<'_, 's> {
         }
     }
 
-    /// Row 46, §7.
+    /// Row 46, `docs/linkerd/template.md` §7.
     fn tracing(&mut self) {
         let tracing = &self.proxy().tracing;
         if !tracing.enabled {
@@ -239,7 +239,7 @@ impl<'s> Env<'_, 's> {
         }
     }
 
-    /// The identity of the collector of traces.
+    /// The identity of the trace collector.
     fn collector_name(&self, tracing: &Tracing) -> Option<String> {
         let values = &self.source.settings.values;
         let control_plane = self.source.control_plane_namespace;
@@ -329,7 +329,7 @@ impl<'s> Env<'_, 's> {
         self.entry(name, |out| out.key("value").slot(slot));
     }
 
-    /// A variable that is left out when it is empty.
+    /// Writes a variable, unless it is empty.
     fn set(&mut self, name: &str, value: &str) {
         if !value.is_empty() {
             self.var(name, value);

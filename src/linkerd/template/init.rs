@@ -1,4 +1,4 @@
-//! The container linkerd-init (`linkerd-template.md` §3).
+//! The container linkerd-init (`docs/linkerd/template.md` §3).
 
 use super::{Out, Slot, Source, proxy};
 use crate::linkerd::{
@@ -38,7 +38,7 @@ pub(super) fn write(out: &mut Out, source: Source<'_>, ports: Ports) {
     });
 }
 
-/// Before 25.11.3: an image of its own, whose version has no fallback.
+/// The init container's own image, before 25.11.3. Its version has no default.
 fn own_image(source: Source<'_>, image: &Image) -> (String, String) {
     let policy = if_set(&image.pull_policy, &source.settings.values.image_pull_policy);
     (format!("{}:{}", image.name, image.version), policy.to_owned())

@@ -1,4 +1,4 @@
-//! The container linkerd-proxy (`linkerd-template.md` §2), but for its environment.
+//! The container linkerd-proxy (`docs/linkerd/template.md` §2), except its environment.
 
 #![expect(clippy::disallowed_types, reason = "a security context of any shape is pasted as it is")]
 
@@ -28,8 +28,8 @@ pub(super) fn write(out: &mut Out, source: Source<'_>, ports: Ports) {
                 });
             }
         });
-        write_probe(out, source, "livenessProbe", "/live", &proxy.liveness_probe, 10);
-        write_probe(out, source, "readinessProbe", "/ready", &proxy.readiness_probe, 2);
+        write_probe(out, source, &LIVENESS, &proxy.liveness_probe);
+        write_probe(out, source, &READINESS, &proxy.readiness_probe);
         if native && proxy.r#await {
             write_startup_probe(out, proxy, ports);
         }
@@ -62,24 +62,30 @@ fn seconds(out: &mut Out, key: &str, seconds: u64) {
     out.key(key).raw(seconds.to_string().as_bytes());
 }
 
-fn write_probe(
-    out: &mut Out,
-    source: Source<'_>,
-    key: &str,
-    path: &str,
-    probe: &Probe,
+/// A probe of the proxy.
+struct ProbeField {
+    key: &'static str,
+    path: &'static str,
+    /// The delay in releases that do not read it from the values.
     fixed_delay_seconds: u64,
-) {
+}
+
+const LIVENESS: ProbeField =
+    ProbeField { key: "livenessProbe", path: "/live", fixed_delay_seconds: 10 };
+const READINESS: ProbeField =
+    ProbeField { key: "readinessProbe", path: "/ready", fixed_delay_seconds: 2 };
+
+fn write_probe(out: &mut Out, source: Source<'_>, field: &ProbeField, probe: &Probe) {
     let Some(ports) = source.settings.values.proxy.ports else {
         return;
     };
-    out.key(key).object(|out| {
-        write_http_get(out, path, ports.admin);
+    out.key(field.key).object(|out| {
+        write_http_get(out, field.path, ports.admin);
         if source.release.has(Delta::ProbesFromValues) {
             seconds(out, "initialDelaySeconds", probe.initial_delay_seconds);
             seconds(out, "timeoutSeconds", probe.timeout_seconds);
         } else {
-            seconds(out, "initialDelaySeconds", fixed_delay_seconds);
+            seconds(out, "initialDelaySeconds", field.fixed_delay_seconds);
         }
     });
 }
@@ -97,7 +103,7 @@ fn write_startup_probe(out: &mut Out, proxy: &Proxy, ports: Ports) {
 /// Limits or requests.
 type Part = fn(&Constraints) -> &String;
 
-/// §2.4. Without any quantity the field is `null`.
+/// `docs/linkerd/template.md` §2.4. Without any quantity the field is `null`.
 pub(super) fn write_resources(out: &mut Out, resources: &Resources) {
     let parts: [(&str, Part); 2] =
         [("limits", |bounds| &bounds.limit), ("requests", |bounds| &bounds.request)];
@@ -122,14 +128,14 @@ pub(super) fn write_resources(out: &mut Out, resources: &Resources) {
     });
 }
 
-/// Whether a group is written: since 24.5.4, unless it is negative, which for upstream includes what
-/// rounds up to 2^63 (`linkerd-template.md` §10.3).
+/// Whether a group is written: since 24.5.4, unless it is negative, which for upstream includes
+/// what rounds up to 2^63 (`docs/linkerd/template.md` §10.3).
 pub(super) fn has_gid(source: Source<'_>) -> bool {
     const LARGEST: i64 = i64::MAX - 512;
     source.release.has(Delta::Gid) && (0..=LARGEST).contains(&source.settings.values.proxy.gid)
 }
 
-/// §2.5.
+/// `docs/linkerd/template.md` §2.5.
 fn write_security_context(out: &mut Out, source: Source<'_>) {
     let proxy = &source.settings.values.proxy;
     let may_be_custom = source.release.has(Delta::SecurityContexts);
@@ -155,7 +161,7 @@ pub(super) fn write_map(out: &mut Out, map: &Map<String, Value>) {
     out.raw(&json);
 }
 
-/// §2.6.
+/// `docs/linkerd/template.md` §2.6.
 fn write_lifecycle(out: &mut Out, proxy: &Proxy, ports: Ports) {
     let wait =
         (proxy.wait_before_exit_seconds != 0).then(|| proxy.wait_before_exit_seconds.to_string());
@@ -185,7 +191,7 @@ fn write_hook(out: &mut Out, key: &str, command: &[&str]) {
     });
 }
 
-/// §2.7.
+/// `docs/linkerd/template.md` §2.7.
 fn write_volume_mounts(out: &mut Out, source: Source<'_>) {
     let mounts = [
         (true, "/var/run/linkerd/identity/end-entity", "linkerd-identity-end-entity"),

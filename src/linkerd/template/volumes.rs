@@ -1,4 +1,4 @@
-//! The volumes (`linkerd-template.md` §6).
+//! The volumes (`docs/linkerd/template.md` §6).
 
 use super::Out;
 

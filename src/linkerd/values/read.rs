@@ -1,4 +1,4 @@
-//! Reading values from a tree: each section as upstream's structs type it.
+//! Reads values from a tree, with the types of upstream's structs.
 
 #![expect(clippy::disallowed_types, reason = "configuration is read once per change")]
 
@@ -16,10 +16,10 @@ use crate::linkerd::{
 };
 
 impl Values {
-    /// Types a tree as the given release does.
+    /// Reads a tree with the keys and types of a release.
     ///
     /// # Errors
-    /// The first key that is missing where an installation writes one, or of a wrong type.
+    /// The first required key that is missing, or the first value of the wrong type.
     pub fn from_tree(tree: &Value, release: Release) -> Result<Self> {
         let root = Section::root(tree, release)?;
         if !root.has("identityTrustDomain") {
@@ -53,8 +53,6 @@ impl Values {
 
 impl Proxy {
     fn read(proxy: &Section<'_>, release: Release) -> Result<Self> {
-        let workers = proxy.section("runtime")?.section("workers")?;
-        let streams = proxy.section("control")?.section("streams")?;
         Ok(Self {
             image: Image::read(&proxy.required("image")?)?,
             enable_external_profiles: proxy.boolean("enableExternalProfiles")?,
@@ -74,15 +72,8 @@ impl Proxy {
             log_http_headers: proxy.text("logHTTPHeaders")?,
             ports: proxy.optional("ports")?.map(|ports| Ports::read(&ports)).transpose()?,
             cores: proxy.integer("cores")?,
-            workers: Workers {
-                minimum: workers.integer("minimum")?,
-                maximum: workers.integer("maximum")?,
-                maximum_cpu_ratio: workers.float("maximumCPURatio")?,
-            },
-            resources: match proxy.optional("resources")? {
-                Some(resources) => Resources::read(&resources)?,
-                None => Resources { is_missing: true, ..Resources::default() },
-            },
+            workers: Workers::read(&proxy.section("runtime")?.section("workers")?)?,
+            resources: Resources::read_optional(proxy)?,
             uid: proxy.integer("uid")?,
             gid: proxy.integer("gid")?,
             security_context: proxy.map("securityContext")?.cloned(),
@@ -108,11 +99,7 @@ impl Proxy {
             liveness_probe: Probe::read(proxy, "livenessProbe", 10)?,
             readiness_probe: Probe::read(proxy, "readinessProbe", 2)?,
             startup_probe: StartupProbe::read(proxy)?,
-            control_streams: ControlStreams {
-                initial_timeout: streams.text("initialTimeout")?,
-                idle_timeout: streams.text("idleTimeout")?,
-                lifetime: streams.text("lifetime")?,
-            },
+            control_streams: ControlStreams::read(&proxy.section("control")?.section("streams")?)?,
             hostname_labels: proxy.section("metrics")?.boolean("hostnameLabels")?,
             tracing: Tracing::read(&proxy.section("tracing")?, release)?,
             parameters: parameters::read(proxy, release)?,
@@ -130,7 +117,7 @@ fn env_list(proxy: &Section<'_>, key: &str, release: Release, since: Delta) -> R
         ValuesError::Type {
             key: proxy.path_of(key),
             expected: "a list of environment variables",
-            found: format!("one that is not: {at}"),
+            found: format!("an invalid one: {at}"),
         }
     })
 }
@@ -198,7 +185,34 @@ impl Ports {
     }
 }
 
+impl Workers {
+    fn read(workers: &Section<'_>) -> Result<Self> {
+        Ok(Self {
+            minimum: workers.integer("minimum")?,
+            maximum: workers.integer("maximum")?,
+            maximum_cpu_ratio: workers.float("maximumCPURatio")?,
+        })
+    }
+}
+
+impl ControlStreams {
+    fn read(streams: &Section<'_>) -> Result<Self> {
+        Ok(Self {
+            initial_timeout: streams.text("initialTimeout")?,
+            idle_timeout: streams.text("idleTimeout")?,
+            lifetime: streams.text("lifetime")?,
+        })
+    }
+}
+
 impl Resources {
+    fn read_optional(proxy: &Section<'_>) -> Result<Self> {
+        match proxy.optional("resources")? {
+            Some(resources) => Self::read(&resources),
+            None => Ok(Self { is_missing: true, ..Self::default() }),
+        }
+    }
+
     fn read(resources: &Section<'_>) -> Result<Self> {
         let constraints = |key| -> Result<Constraints> {
             let section = resources.section(key)?;
@@ -212,7 +226,7 @@ impl Resources {
         })
     }
 
-    /// What charts before 24.6.4 write for `proxyInit.resources`.
+    /// The default of `proxyInit.resources` in charts before 24.6.4.
     fn of_old_init_container() -> Self {
         let both = |text: &str| Constraints { limit: text.to_owned(), request: text.to_owned() };
         Self { cpu: both("100m"), memory: both("20Mi"), ..Self::default() }

@@ -38,19 +38,22 @@ fn scalars_become_strings_where_a_string_is_wanted() {
 }
 
 #[test]
-fn a_wrong_type_names_key_expectation_and_finding() {
+fn a_wrong_type_names_the_key_the_expected_type_and_the_value() {
     for (change, message) in [
         ("cniEnabled: 'false'", r#"cniEnabled: expected a boolean, found the string "false""#),
         ("proxy: {uid: '7'}", r#"proxy.uid: expected an integer, found the string "7""#),
         ("proxy: {uid: 7.5}", "proxy.uid: expected an integer, found the number 7.5"),
         ("proxy: {opaquePorts: [1]}", "proxy.opaquePorts: expected a string, found a list"),
         ("proxy: 7", "proxy: expected a map, found the number 7"),
-        ("proxy: null", "proxy: missing; an installation writes it"),
-        ("proxyInit: null", "proxyInit: missing; an installation writes it"),
+        ("proxy: null", "proxy: missing; use the complete values of a Linkerd installation"),
+        (
+            "proxyInit: null",
+            "proxyInit: missing; use the complete values of a Linkerd installation",
+        ),
         (
             "proxy: {additionalEnv: [{name: [x]}]}",
             "proxy.additionalEnv: expected a list of environment variables, \
-             found one that is not: [0].name is not a string",
+             found an invalid one: [0].name is not a string",
         ),
     ] {
         assert_eq!(values(change).expect_err(change).to_string(), message);
@@ -59,7 +62,7 @@ fn a_wrong_type_names_key_expectation_and_finding() {
 }
 
 #[test]
-fn keys_match_in_any_case_and_of_two_the_last_counts() {
+fn keys_match_in_any_case_and_the_last_of_two_wins() {
     let tree = parse_tree(
         "identityTrustDomain: x\nPROXY: {Image: {NAME: a}, logLevel: b, logLevel: c}\nproxyInit: {}",
     );
@@ -94,7 +97,7 @@ fn parameters_are_variables_in_order() {
 }
 
 #[test]
-fn the_release_is_that_of_the_version_or_the_fallback_or_the_markers() {
+fn the_release_comes_from_the_version_the_fallback_or_the_markers() {
     let choice = |yaml, fallback| release_of(&parse_tree(yaml).expect("YAML"), fallback);
     let release = |yaml, fallback| choice(yaml, fallback).release;
     let fallback = Some(Release::NEWEST);
@@ -111,6 +114,6 @@ fn the_release_is_that_of_the_version_or_the_fallback_or_the_markers() {
 }
 
 #[test]
-fn text_that_is_no_yaml_is_told() {
+fn invalid_yaml_is_an_error() {
     assert!(matches!(parse_tree("a: [b"), Err(ValuesError::Syntax(_))));
 }

@@ -1,7 +1,7 @@
-//! Reading a values tree as upstream's structs read it (`linkerd.md` §2.7-1).
+//! Reading a values tree as upstream's structs read it (`docs/linkerd/injection.md` §2.7-1).
 //!
-//! Keys match in any case, unknown keys are dropped, scalars become strings where a string is wanted.
-//! A missing key, `null` included, is Go's zero value.
+//! Keys match in any case, unknown keys are ignored, and scalars become strings where a string is
+//! expected. A missing or `null` key has Go's zero value.
 
 #![expect(clippy::disallowed_types, reason = "configuration is read once per change")]
 
@@ -13,7 +13,7 @@ use crate::linkerd::release::{Delta, Release};
 
 type Result<T> = std::result::Result<T, ValuesError>;
 
-/// A map of the values and where it stands.
+/// A map of the values, with its path.
 #[derive(Debug)]
 pub(crate) struct Section<'v> {
     path: String,
@@ -21,7 +21,7 @@ pub(crate) struct Section<'v> {
     release: Release,
 }
 
-/// Keys that releases before a change do not know: what is not known is not looked at.
+/// Keys that releases before a change do not support, and ignore.
 const KNOWN_SINCE: &[(&str, Delta)] = &[
     ("disableIPv6", Delta::InitIpv6),
     ("networkValidator.securityContext", Delta::SecurityContexts),
@@ -49,7 +49,7 @@ const KNOWN_SINCE: &[(&str, Delta)] = &[
     ("proxyInit.runAsGroup", Delta::Gid),
 ];
 
-/// Keys that are gone with a change.
+/// Keys that a change removes.
 const KNOWN_BEFORE: &[(&str, Delta)] = &[
     ("networkValidator.enableSecurityContext", Delta::SecurityContexts),
     ("proxy.tracing.enable", Delta::TracingEnabled),
@@ -68,17 +68,17 @@ impl<'v> Section<'v> {
         Self::nested(self.path_of(key), self.get(key), self.release)
     }
 
-    /// A section below this one, if it is there.
+    /// A section below this one, if it is present.
     pub(crate) fn optional(&self, key: &str) -> Result<Option<Self>> {
         Ok(Some(self.section(key)?).filter(|section| section.map.is_some()))
     }
 
-    /// A section that an installation cannot be without.
+    /// A required section below this one.
     pub(crate) fn required(&self, key: &str) -> Result<Self> {
         self.optional(key)?.ok_or_else(|| ValuesError::Missing(self.path_of(key)))
     }
 
-    /// A string; other scalars are written out as YAML libraries of Go do.
+    /// A string; other scalars are converted as Go's YAML libraries do.
     pub(crate) fn text(&self, key: &str) -> Result<String> {
         Ok(match self.get(key) {
             None => String::new(),
@@ -95,7 +95,7 @@ impl<'v> Section<'v> {
         }
     }
 
-    /// An integer; `2102.0` is one.
+    /// An integer; accepts `2102.0`.
     pub(crate) fn integer(&self, key: &str) -> Result<i64> {
         match self.get(key) {
             None => Ok(0),
@@ -103,16 +103,16 @@ impl<'v> Section<'v> {
         }
     }
 
-    /// An integer of 32 bits.
+    /// A 32-bit integer.
     pub(crate) fn small_integer(&self, key: &str) -> Result<i64> {
         let number = self.integer(key)?;
         match (i32::try_from(number), self.get(key)) {
-            (Err(_), Some(value)) => Err(self.mismatch(key, "an integer of 32 bits", value)),
+            (Err(_), Some(value)) => Err(self.mismatch(key, "a 32-bit integer", value)),
             _ => Ok(number),
         }
     }
 
-    /// An integer without a sign.
+    /// An unsigned integer.
     pub(crate) fn unsigned(&self, key: &str) -> Result<u64> {
         match self.get(key) {
             None => Ok(0),
@@ -151,7 +151,7 @@ impl<'v> Section<'v> {
         }
     }
 
-    /// A map of any content; `None` for an empty one as well.
+    /// A map with any content; `None` if empty.
     pub(crate) fn map(&self, key: &str) -> Result<Option<&'v Map<String, Value>>> {
         Ok(self.section(key)?.map.filter(|map| !map.is_empty()))
     }
@@ -161,7 +161,7 @@ impl<'v> Section<'v> {
         self.map.into_iter().flatten()
     }
 
-    /// Whether the key is there and not `null`.
+    /// Whether the key is present and not `null`.
     pub(crate) fn has(&self, key: &str) -> bool {
         self.get(key).is_some()
     }
@@ -171,7 +171,7 @@ impl<'v> Section<'v> {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 
-    /// An error for what stands at `key`.
+    /// The error for a value of the wrong type at `key`.
     pub(crate) fn mismatch(&self, key: &str, expected: &'static str, found: &Value) -> ValuesError {
         ValuesError::Type { key: self.path_of(key), expected, found: described(found) }
     }
@@ -197,7 +197,7 @@ impl<'v> Section<'v> {
             && delta(KNOWN_BEFORE).is_none_or(|delta| !self.release.has(delta))
     }
 
-    /// The value of a key, unless it is `null`. The exact spelling wins over others.
+    /// The value of a key, unless it is `null`. The exact spelling wins over other cases.
     fn get(&self, key: &str) -> Option<&'v Value> {
         let map = self.map.filter(|_| self.is_known(key))?;
         map.get(key)
@@ -206,7 +206,7 @@ impl<'v> Section<'v> {
     }
 }
 
-/// A scalar as a string, numbers as Go prints them.
+/// A scalar as a string, with numbers as Go prints them.
 pub(crate) fn scalar(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),

@@ -1,4 +1,4 @@
-//! Rows about events (design §6, §7).
+//! Rows about events (L§2.9).
 
 use super::{Context, Seen};
 
@@ -6,20 +6,21 @@ fn without_event(seen: &Seen) -> Seen {
     Seen { event: None, ..seen.clone() }
 }
 
-/// A dry run leaves no event.
+/// injectd sends no event for a dry run.
 pub(crate) fn dry_run_event(context: &Context<'_>, seen: &Seen) -> Option<Seen> {
     let review = context.review.as_ref()?;
     let dry = review["request"]["dryRun"] == true;
     dry.then(|| without_event(seen))
 }
 
-/// No event on a Pod: for a pod without owner upstream posts it on a pod of that name, or on any.
+/// injectd sends no event about a Pod. For a pod without owner, upstream sends it about the pod of
+/// that name, or about any pod.
 pub(crate) fn pod_event(_: &Context<'_>, seen: &Seen) -> Option<Seen> {
     let event = seen.event.as_ref()?;
     (event.regarding[1] == "Pod").then(|| without_event(seen))
 }
 
-/// An owner reference without a name: upstream posts the event on any object of that kind.
+/// For an owner reference without a name, upstream sends the event about any object of that kind.
 pub(crate) fn nameless_owner_event(context: &Context<'_>, seen: &Seen) -> Option<Seen> {
     let review = context.review.as_ref()?;
     let owners = review["request"]["object"]["metadata"]["ownerReferences"].as_array()?;
@@ -30,7 +31,8 @@ pub(crate) fn nameless_owner_event(context: &Context<'_>, seen: &Seen) -> Option
     nameless(&owner["name"]).then(|| without_event(seen))
 }
 
-/// An owner that only a GET finds gets its event; upstream looks into its informers only.
+/// injectd sends the event about an owner that only a GET finds; upstream searches its informers
+/// only.
 pub(crate) fn owner_by_get_event(context: &Context<'_>, seen: &Seen) -> Option<Seen> {
     let event = context.reference.event.clone()?;
     let [_, kind, name, namespace] = &event.regarding;

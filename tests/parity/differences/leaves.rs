@@ -1,22 +1,22 @@
-//! Walks upstream's patch and the reference's side by side.
+//! Compares upstream's patch and the reference's, value by value.
 
 use serde_json::Value;
 
 use super::{Context, Seen};
 use crate::parity::compare::same;
 
-/// A value in which the two differ.
+/// A different value.
 pub(crate) struct Leaf<'a> {
-    /// Where: `linkerd-proxy/env/LINKERD2_PROXY_LOG/value`, `linkerd-init/args/--proxy-uid`,
+    /// The place: `linkerd-proxy/env/LINKERD2_PROXY_LOG/value`, `linkerd-init/args/--proxy-uid`,
     /// or the path of an operation without a container.
     pub(crate) place: &'a str,
-    /// Upstream's.
+    /// Upstream's value.
     pub(crate) theirs: &'a Value,
-    /// The reference's.
+    /// The reference's value.
     pub(crate) ours: &'a Value,
 }
 
-/// Takes over ours for every differing leaf that `explains` accepts.
+/// Replaces upstream's value with ours in every different leaf that `explains` accepts.
 pub(crate) fn replace(
     context: &Context<'_>,
     seen: &Seen,
@@ -65,7 +65,7 @@ fn walk(place: &str, theirs: &mut Value, ours: &Value, explains: &impl Fn(&Leaf<
     }
 }
 
-/// A list item is called by its name, by the option before it, or by its number.
+/// The path step of a list item: its name, the option before it, or its index.
 fn step(list: &[Value], at: usize) -> String {
     if let Some(name) = list[at]["name"].as_str() {
         return name.to_owned();

@@ -1,4 +1,4 @@
-//! Rows about reading the request: as JSON, and only the fields that are needed (L§7-1).
+//! Rows about reading the request: injectd reads JSON, and only the fields that it needs (L§7-1).
 
 use serde_json::Value;
 
@@ -7,26 +7,26 @@ use crate::parity::reference_subject::has_half_pair;
 
 use crate::reference;
 
-/// An empty body is no review; upstream answers 200 with an empty body.
+/// An empty body is not a review; upstream answers 200 with an empty body.
 pub(crate) fn empty_body(context: &Context<'_>, _: &Seen) -> Option<Seen> {
     let empty = context.case.body.is_empty();
     empty.then(|| Seen::status(400, "http-400"))
 }
 
-/// A body that is not JSON is no review; upstream reads it as YAML.
+/// A body that is not JSON is not a review; upstream reads it as YAML.
 pub(crate) fn json_only(context: &Context<'_>, _: &Seen) -> Option<Seen> {
     let other = context.review.is_none();
     other.then(|| Seen::status(400, "http-400"))
 }
 
-/// Keys are read as they are written; upstream takes `Spec` for `spec`.
+/// Keys are case-sensitive; upstream reads `Spec` as `spec`.
 pub(crate) fn exact_keys(context: &Context<'_>, _: &Seen) -> Option<Seen> {
     let review = context.review.as_ref()?;
     has_key_in_other_case(review).then(|| context.reference.clone())
 }
 
-/// A wrong type in a field that is read denies the review (in the envelope: no review); upstream
-/// turns numbers and booleans into strings, and `8080.0` into an integer.
+/// A wrong type in a field that injectd reads leads to a denial, or in the envelope to an invalid
+/// review; upstream converts numbers and booleans to strings, and `8080.0` to an integer.
 pub(crate) fn exact_types(context: &Context<'_>, seen: &Seen) -> Option<Seen> {
     let review = context.review.as_ref()?;
     let in_envelope = seen.status == Some(200) && context.reference.status == Some(400);
@@ -34,7 +34,7 @@ pub(crate) fn exact_types(context: &Context<'_>, seen: &Seen) -> Option<Seen> {
     (in_envelope || in_object).then(|| context.reference.clone())
 }
 
-/// What is not read is not checked; upstream refuses a wrong type anywhere.
+/// injectd does not check fields that it does not read; upstream rejects a wrong type anywhere.
 pub(crate) fn unread_fields(context: &Context<'_>, seen: &Seen) -> Option<Seen> {
     let what = "error unmarshaling JSON: ";
     let text = context.case.response_text.as_deref().unwrap_or_default();
@@ -45,7 +45,7 @@ pub(crate) fn unread_fields(context: &Context<'_>, seen: &Seen) -> Option<Seen> 
     refused.then(|| context.reference.clone())
 }
 
-/// All that JSON allows is accepted: control characters, escaped pairs and slashes, long keys. In
+/// injectd accepts all valid JSON: control characters, escaped pairs and slashes, long keys. In
 /// YAML they are errors, in the body as well as in a namespace's annotations.
 pub(crate) fn any_json_text(context: &Context<'_>, seen: &Seen) -> Option<Seen> {
     let review = context.review.as_ref()?;
@@ -67,19 +67,19 @@ pub(crate) fn any_json_text(context: &Context<'_>, seen: &Seen) -> Option<Seen> 
     (in_body || in_namespace).then(|| context.reference.clone())
 }
 
-/// Half of a surrogate pair: denied if the field is read, else unnoticed; upstream answers 400.
+/// Half of a surrogate pair leads to a denial if injectd reads the field; upstream answers 400.
 pub(crate) fn half_surrogates(context: &Context<'_>, seen: &Seen) -> Option<Seen> {
     let body = std::str::from_utf8(&context.case.body).ok()?;
     let refused = seen.status == Some(400) && has_half_pair(body);
     refused.then(|| context.reference.clone())
 }
 
-/// Characters YAML does not allow, though JSON does.
+/// Whether YAML does not allow a character that JSON allows.
 fn no_yaml_character(letter: char) -> bool {
     matches!(letter, '\u{7f}'..='\u{84}' | '\u{86}'..='\u{9f}' | '\u{fffe}' | '\u{ffff}')
 }
 
-/// Keys that are read; maps whose keys are not fields are left out.
+/// Whether an object has a known key in another case. Skips maps whose keys are not fields.
 fn has_key_in_other_case(value: &Value) -> bool {
     match value {
         Value::Object(fields) => fields.iter().any(|(key, value)| {
@@ -103,7 +103,7 @@ fn has_long_key(value: &Value) -> bool {
     }
 }
 
-/// The names of all fields that are read.
+/// The names of all fields that injectd reads.
 const READ: &[&str] = &[
     "add",
     "annotations",

@@ -1,10 +1,10 @@
-//! Rows about requests upstream does not answer well.
+//! Rows about requests that upstream answers wrongly.
 
 use super::{Context, Seen, recorded_message};
 use crate::reference;
 
-/// No object, DELETE, CONNECT, a subresource: allowed without a patch. Upstream takes the missing
-/// object for an empty pod.
+/// Requests without an object, DELETE, CONNECT and subresources are allowed without a patch.
+/// Upstream treats a missing object as an empty pod.
 pub(crate) fn no_object(context: &Context<'_>, seen: &Seen) -> Option<Seen> {
     let review = context.review.as_ref()?;
     if seen.status != Some(200) || !reference::asks_for_nothing(review) {
@@ -22,7 +22,7 @@ pub(crate) fn no_object(context: &Context<'_>, seen: &Seen) -> Option<Seen> {
     })
 }
 
-/// A namespace that no watch has shown yet is asked for; upstream denies.
+/// injectd looks up a namespace that the watch has not delivered yet; upstream denies the request.
 pub(crate) fn namespace_by_get(context: &Context<'_>, seen: &Seen) -> Option<Seen> {
     let namespace = context.review.as_ref()?["request"]["namespace"].as_str()?;
     context.case.object_by_get("Namespace", "", namespace)?;
@@ -30,7 +30,7 @@ pub(crate) fn namespace_by_get(context: &Context<'_>, seen: &Seen) -> Option<See
     denied.then(|| context.reference.clone())
 }
 
-/// Upstream panicked and closed the connection: there is no answer to be like.
+/// Upstream panicked and closed the connection, so there is no answer to match.
 pub(crate) fn panic(context: &Context<'_>, seen: &Seen) -> Option<Seen> {
     let aborted = seen.verdict == "aborted" && seen.status.is_none();
     aborted.then(|| context.reference.clone())

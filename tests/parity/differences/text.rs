@@ -7,13 +7,14 @@ use super::{Context, Seen};
 use crate::go;
 use crate::parity::yaml;
 
-/// Upstream's patch is not JSON: there is no answer to be like.
+/// Upstream's patch is not JSON, so there is no answer to match.
 pub(crate) fn invalid_patch(context: &Context<'_>, seen: &Seen) -> Option<Seen> {
     let invalid = seen.verdict == "invalid-patch" && seen.patch.is_none();
     invalid.then(|| context.reference.clone())
 }
 
-/// A container is `{"Error": …}`: ours takes its place, the rest of upstream's patch stays.
+/// Upstream's container is `{"Error": …}`; injectd writes a valid one. The rest of the patch is
+/// equal.
 pub(crate) fn invalid_container(context: &Context<'_>, seen: &Seen) -> Option<Seen> {
     let ours = context.reference.patch.as_ref()?;
     if seen.verdict != "invalid-container" {
@@ -31,7 +32,7 @@ pub(crate) fn invalid_container(context: &Context<'_>, seen: &Seen) -> Option<Se
     Some(seen)
 }
 
-/// Numbers in strings are plain decimals; upstream prints them as Go prints a float.
+/// Numbers in strings are plain decimals; upstream formats them as Go formats a float.
 pub(crate) fn scientific_numbers(context: &Context<'_>, seen: &Seen) -> Option<Seen> {
     replace(context, seen, |leaf| {
         let same = |(theirs, ours)| same_but_for_numbers(theirs, ours);
@@ -62,7 +63,7 @@ fn is_number_place(place: &str) -> bool {
         || place.starts_with("linkerd-proxy/lifecycle/")
 }
 
-/// Piece by piece: equal, or a plain decimal of which upstream's is the float.
+/// Whether all pieces are equal, or upstream's piece is the floating-point form of our decimal.
 fn same_but_for_numbers(theirs: &str, ours: &str) -> bool {
     let between = [',', ':', '=', '[', ']'];
     let (mut theirs, mut ours) = (theirs.split(between), ours.split(between));
@@ -78,10 +79,12 @@ fn same_but_for_numbers(theirs: &str, ours: &str) -> bool {
 fn is_float_of(float: &str, decimal: &str) -> bool {
     let plain = decimal.bytes().all(|byte| byte.is_ascii_digit() || b"+-.".contains(&byte));
     let value = go::number::parse_float(decimal);
-    plain && float.contains('e') && value.is_some_and(|it| go::number::format_float(it) == float)
+    plain
+        && float.contains('e')
+        && value.is_some_and(|value| go::number::format_float(value) == float)
 }
 
-/// Numbers are exact; upstream's have gone through a 64-bit float.
+/// Numbers are exact; upstream converts them to a 64-bit float and back.
 pub(crate) fn exact_integers(context: &Context<'_>, seen: &Seen) -> Option<Seen> {
     replace(context, seen, |leaf| {
         let numbers = leaf.theirs.is_number() && leaf.ours.is_number();
@@ -89,7 +92,8 @@ pub(crate) fn exact_integers(context: &Context<'_>, seen: &Seen) -> Option<Seen>
     })
 }
 
-/// A setting stays the string it is; upstream pastes it unquoted into YAML, which types it.
+/// A setting stays a string; upstream pastes it into YAML without quotes, which gives it another
+/// type.
 pub(crate) fn yaml_typed_text(context: &Context<'_>, seen: &Seen) -> Option<Seen> {
     replace(context, seen, |leaf| {
         let read = |text: &str| yaml::tree(&format!("k: {text}\n")).ok()?.get("k").cloned();
@@ -98,7 +102,7 @@ pub(crate) fn yaml_typed_text(context: &Context<'_>, seen: &Seen) -> Option<Seen
     })
 }
 
-/// What Go's parser reads behind `&name`; only letters, digits, `-` and `_` are of the name.
+/// The text that Go's parser reads after `&name`. A name has only letters, digits, `-` and `_`.
 fn behind_anchor(text: &str) -> &str {
     let Some(anchor) = text.trim_start().strip_prefix('&') else {
         return text;
@@ -110,12 +114,12 @@ fn behind_anchor(text: &str) -> &str {
     }
 }
 
-/// Numbers have gone through a 64-bit float.
+/// Compares scalars; numbers by their 64-bit float.
 fn is_same_scalar(one: &Value, other: &Value) -> bool {
     one == other || one.is_number() && one.as_f64() == other.as_f64()
 }
 
-/// T§10.2: the places without quotes.
+/// T§10.2: places where upstream writes no quotes.
 fn is_plain_place(place: &str) -> bool {
     let Some((container, place)) = place.split_once('/') else {
         return false;
@@ -145,7 +149,7 @@ fn is_plain_place(place: &str) -> bool {
         }
         _ => &[],
     };
-    let variable = place.strip_prefix("env/").and_then(|it| it.strip_suffix("/value"));
+    let variable = place.strip_prefix("env/").and_then(|rest| rest.strip_suffix("/value"));
     let mount = place.starts_with("volumeMounts/");
     place == "image"
         || place == "imagePullPolicy"
@@ -155,7 +159,7 @@ fn is_plain_place(place: &str) -> bool {
 }
 
 /// A setting stays as it is; upstream pastes it between double quotes, so that a backslash begins
-/// an escape and a line break is folded.
+/// an escape and line breaks are folded.
 pub(crate) fn unescaped_text(context: &Context<'_>, seen: &Seen) -> Option<Seen> {
     let release = context.release;
     replace(context, seen, |leaf| {
@@ -216,7 +220,7 @@ fn html(text: &str) -> String {
     out
 }
 
-/// U+0085 stays; for YAML it is a line break, which becomes a space between two texts.
+/// U+0085 stays; in YAML it is a line break, which becomes a space between two texts.
 pub(crate) fn line_breaks(context: &Context<'_>, seen: &Seen) -> Option<Seen> {
     replace(context, seen, |leaf| {
         let folded = |(theirs, ours): (&str, &str)| ours.contains('\u{85}') && fold(ours) == theirs;
@@ -224,7 +228,7 @@ pub(crate) fn line_breaks(context: &Context<'_>, seen: &Seen) -> Option<Seen> {
     })
 }
 
-/// White space around breaks goes, one break is a space, each further one a line feed.
+/// Removes white space around line breaks; one break becomes a space, each further one a line feed.
 fn fold(text: &str) -> String {
     let mut out = String::new();
     let mut breaks = 0;

@@ -1,17 +1,17 @@
-//! T§9: the table of all values that are read.
+//! T§9: the table of all values that Linkerd reads.
 
 use crate::reference::release::{Edge, Release};
 
-/// What a field of the values holds.
+/// The type of a field of the values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Kind {
-    /// A string; scalars are turned into one.
+    /// A string; scalars are converted.
     Text,
     /// A boolean.
     Flag,
-    /// Integers of so many bits.
+    /// A signed integer with this number of bits.
     Int(u32),
-    /// An unsigned integer of 64 bits.
+    /// An unsigned 64-bit integer.
     Uint,
     /// A float.
     Float,
@@ -23,7 +23,7 @@ pub(crate) enum Kind {
     Params,
     /// A list of environment variables (T§2.2.4).
     Env,
-    /// A map taken as it is.
+    /// A map with any content.
     Free,
 }
 
@@ -31,14 +31,14 @@ pub(crate) enum Kind {
 pub(crate) struct Field {
     /// The keys to it.
     pub(crate) path: &'static str,
-    /// What it holds.
+    /// Its type.
     pub(crate) kind: Kind,
     since: Edge,
     until: Edge,
 }
 
 impl Field {
-    /// Whether the release knows the field.
+    /// Whether the release supports the field.
     pub(crate) fn is_known(&self, release: Release) -> bool {
         let is_there = match self.since {
             // Back-ported.
@@ -61,7 +61,7 @@ const fn gone(path: &'static str, kind: Kind, until: Edge) -> Field {
     Field { path, kind, since: ALWAYS, until }
 }
 
-/// The table of T§9: what is read, and from (or until) which release.
+/// The table of T§9: all fields that Linkerd reads, with their first or last release.
 pub(crate) const FIELDS: &[Field] = {
     use Kind::{Env, Flag, Float, Free, Int, List, Params, Text, Texts, Uint};
     &[

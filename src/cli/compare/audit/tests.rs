@@ -42,7 +42,7 @@ fn recorded(event: &Value) -> Recorded {
 }
 
 #[test]
-fn the_injectors_own_patch_is_taken_back() {
+fn the_injectors_own_patch_is_reverted() {
     let recorded = recorded(&event());
     let object = &recorded.review["request"]["object"];
     let expected = json!({"metadata": {"name": "web"},
@@ -52,12 +52,12 @@ fn the_injectors_own_patch_is_taken_back() {
 }
 
 #[test]
-fn what_came_after_the_injector_is_taken_back_before() {
+fn patches_of_later_webhooks_are_reverted_first() {
     let mut event = event();
     let add = |path: &str, name: &str| json!({"op": "add", "path": path, "value": {"name": name}});
     event["annotations"]["patch.webhook.admission.k8s.io/round_0_index_2"] =
         call("a", &json!([add("/spec/volumes/2", "later"), add("/spec/containers/1", "agent")]));
-    // The number of the call counts, not the order of the keys.
+    // Calls are ordered by index, not by key.
     event["annotations"]["patch.webhook.admission.k8s.io/round_0_index_10"] = call(
         "b",
         &json!([
@@ -78,10 +78,10 @@ fn what_came_after_the_injector_is_taken_back_before() {
 }
 
 #[test]
-fn what_came_before_the_injector_stays() {
+fn patches_of_earlier_webhooks_stay() {
     let mut event = event();
     let annotations = event["annotations"].as_object_mut().expect("must be a map");
-    let own = annotations.remove(FIRST).expect("must be there");
+    let own = annotations.remove(FIRST).expect("must exist");
     let patch = json!([{"op": "add", "path": "/spec/volumes/1", "value": {"name": "later"}}]);
     annotations.insert(FIRST.to_owned(), call("a", &patch));
     annotations.insert("patch.webhook.admission.k8s.io/round_0_index_1".to_owned(), own);
@@ -103,7 +103,7 @@ fn an_overwritten_only_key_is_kept() {
 }
 
 #[test]
-fn events_that_no_injector_is_asked_about_are_passed_over() {
+fn events_without_an_answer_of_the_injector_are_ignored() {
     for (pointer, value) in [
         ("/verb", json!("get")),
         ("/stage", json!("RequestReceived")),
@@ -113,13 +113,13 @@ fn events_that_no_injector_is_asked_about_are_passed_over() {
         ("/annotations", json!({FIRST: call("another", &Value::Null)})),
     ] {
         let mut event = event();
-        *event.pointer_mut(pointer).expect("must be there") = value;
+        *event.pointer_mut(pointer).expect("must exist") = value;
         assert!(matches!(read(&event), Ok(Event::Ignored)), "{pointer}");
     }
 }
 
 #[test]
-fn a_call_that_failed_is_no_answer() {
+fn a_failed_call_is_not_an_answer() {
     let mut event = event();
     let failed = "failed-open.mutation.webhook.admission.k8s.io/round_0_index_0";
     let called = call(DEFAULT_WEBHOOK, &Value::Null);
@@ -131,8 +131,8 @@ fn a_call_that_failed_is_no_answer() {
 }
 
 #[test]
-fn an_event_without_its_object_says_what_is_missing() {
+fn an_event_without_response_object_is_an_error() {
     let mut event = event();
     event["responseObject"] = Value::Null;
-    assert!(read(&event).expect_err("must be refused").contains("RequestResponse"));
+    assert!(read(&event).expect_err("must be rejected").contains("RequestResponse"));
 }

@@ -1,0 +1,260 @@
+//! A server process: its configuration, its listeners and its services, in this order.
+
+use std::{future::ready, sync::Arc, time::Duration};
+
+use futures_util::{FutureExt as _, future::join};
+use kube::Client;
+use tokio::time::interval;
+use tracing::info;
+
+use super::{
+    super::{CommandError, config::Purpose, input},
+    Args, addr_error,
+    reporter::Reporter,
+    tls::{ClientCa, ServerTls},
+};
+use crate::{
+    admin::Admin,
+    cluster::{self, Events, Lookups, Owners, WatchedNamespaces},
+    events::Recorder,
+    grpc::{Access, Grpc, Life, MAX_AGE, WebhookAndGrpc},
+    injector::Injector,
+    metrics::{
+        CacheMetrics, ConnectionMetrics, EventMetrics, Registry, ReloadMetrics, ReviewMetrics,
+        WatchMetrics,
+    },
+    observer::{LogStyle, Observer},
+    profiler,
+    readiness::Readiness,
+    reload::{self, Files, Schedule},
+    server::{Addr, Bound, CurrentTls, Server, Shutdown},
+    tls::{HTTP, HTTP2},
+    webhook::Webhook,
+};
+
+/// Interval between updates of the cache-size gauges.
+const CACHE_SIZES_INTERVAL: Duration = Duration::from_secs(5);
+
+/// The parts that all servers of the process share.
+pub(super) struct Process {
+    pub(super) args: Arc<Args>,
+    pub(super) readiness: Readiness,
+    schedule: Schedule,
+    registry: Arc<Registry>,
+    reporter: Reporter,
+    shutdown: Shutdown,
+}
+
+/// A cluster's client, and the limits of lookups in the cluster.
+pub(super) struct Cluster {
+    pub(super) client: Client,
+    lookups: Arc<Lookups>,
+}
+
+/// The services of the process, without connections.
+pub(super) struct Services {
+    webhook: Webhook,
+    grpc: Option<Grpc>,
+}
+
+/// Listeners and their TLS. Connections wait in the backlog until a service answers them.
+pub(super) struct Listeners {
+    pub(super) webhook: Bound,
+    webhook_tls: CurrentTls,
+    pub(super) grpc: Option<Bound>,
+    grpc_tls: Option<CurrentTls>,
+}
+
+impl Process {
+    pub(super) fn new(args: Args, log_style: LogStyle) -> Result<Self, CommandError> {
+        let schedule = Schedule::new(args.reload_interval);
+        schedule
+            .reload_at_hangup()
+            .map_err(|error| CommandError::failed("cannot install the SIGHUP handler", error))?;
+        let registry = Arc::new(Registry::new());
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        registry.set("injectd_build_info", &[("version", version)], 1.0);
+        let reporter = Reporter::new(Arc::clone(&registry), log_style);
+        let readiness = Readiness::default();
+        let shutdown = Shutdown::at_signals(readiness.clone())
+            .map_err(|error| CommandError::failed("cannot install the signal handlers", error))?;
+        Ok(Self { args: Arc::new(args), readiness, schedule, registry, reporter, shutdown })
+    }
+
+    /// Starts the admin server, which answers probes from now on.
+    pub(super) async fn open_admin(&self) -> Result<Addr, CommandError> {
+        let addr = &self.args.metrics_addr;
+        if self.reporter.log_style == LogStyle::Linkerd {
+            info!("starting admin server on {addr}");
+        }
+        let admin = Admin {
+            readiness: self.readiness.clone(),
+            ready_text: Arc::clone(&self.reporter.ready_text),
+            exporter: self.registry.exporter(),
+            has_profiles: self.args.enable_pprof && profiler::prepare(),
+        };
+        let mut shutdown = self.shutdown.clone();
+        // Until the process exits or a second signal arrives, probes are answered "not ready".
+        let stopped = async move { shutdown.hastened().await };
+        let started = admin.start(addr.clone(), stopped).await;
+        started.map_err(|error| addr_error("--metrics-addr", addr, error))
+    }
+
+    /// The cluster; `None` with --standalone.
+    pub(super) async fn cluster(&self) -> Result<Option<Cluster>, CommandError> {
+        if self.args.standalone {
+            return Ok(None);
+        }
+        self.args.config.must_suit_a_cluster()?;
+        if let Some(path) = &self.args.kubeconfig {
+            // The client reads the file again, to resolve relative paths in it. This read rejects
+            // pipes and devices, which could block the client.
+            input::read_served("--kubeconfig", path)?;
+        }
+        let client = cluster::client(self.args.kubeconfig.as_deref())
+            .await
+            .map_err(|error| CommandError::failed("cannot create the Kubernetes client", error))?;
+        let lookups = Lookups::new(self.args.max_waiting as usize, self.args.lookup_timeout);
+        Ok(Some(Cluster { client, lookups: Arc::new(lookups) }))
+    }
+
+    /// An injector that reloads values and trust roots when their files change.
+    pub(super) fn injector(
+        &self,
+        cluster: Option<&Cluster>,
+    ) -> Result<Arc<Injector>, CommandError> {
+        let config = &self.args.config;
+        let files = Files::new(config.files());
+        let injector = Arc::new(match cluster {
+            None => config.standalone_injector(&[], Purpose::Serve)?,
+            Some(cluster) => self.cluster_injector(cluster)?,
+        });
+        self.reporter.report(&injector.snapshot());
+        let metrics = ReloadMetrics::register(&self.registry, "config");
+        let (args, reporter) = (Arc::clone(&self.args), self.reporter.clone());
+        let reloaded = Arc::clone(&injector);
+        let reload = move || {
+            let generation = reloaded.snapshot().generation + 1;
+            let snapshot = args.config.snapshot(generation, Purpose::Serve)?;
+            reloaded.replace_snapshot(snapshot);
+            reporter.report(&reloaded.snapshot());
+            Ok::<_, CommandError>(())
+        };
+        reload::follow("config", files, &self.schedule, metrics, reload)
+            .map_err(|error| CommandError::failed("cannot start the reload thread", error))?;
+        Ok(injector)
+    }
+
+    /// An injector for a cluster. The process becomes ready once the namespace cache is synced.
+    fn cluster_injector(&self, cluster: &Cluster) -> Result<Injector, CommandError> {
+        let Cluster { client, lookups } = cluster;
+        let metrics = WatchMetrics::register(&self.registry, "namespaces");
+        let namespaces = WatchedNamespaces::new(client.clone(), Arc::clone(lookups), metrics);
+        let namespaces = Arc::new(namespaces);
+        let metrics = CacheMetrics::register(&self.registry, "owners");
+        let owners = Owners::new(client.clone(), Arc::clone(lookups), metrics);
+        let config = &self.args.config;
+        let injector = config.cluster_injector(Arc::clone(&namespaces), Arc::new(owners))?;
+        info!("waiting for caches to sync");
+        tokio::spawn(namespaces.follow(self.readiness.hold()));
+        Ok(injector)
+    }
+
+    pub(super) fn services(
+        &self,
+        cluster: Option<&Cluster>,
+        injector: &Arc<Injector>,
+    ) -> Result<Services, CommandError> {
+        let Self { args, registry, .. } = self;
+        let recorder = cluster.map(|cluster| {
+            let metrics = EventMetrics::register(registry);
+            Recorder::start(Arc::clone(injector), Events::new(cluster.client.clone()), metrics)
+        });
+        let observer = |server| Observer {
+            metrics: ReviewMetrics::register(registry, server),
+            log_style: self.reporter.log_style,
+            recorder: recorder.clone(),
+        };
+        let webhook = Webhook::new(Arc::clone(injector), &args.limits, observer("webhook"));
+        if !args.grpc.is_served() {
+            return Ok(Services { webhook, grpc: None });
+        }
+        let access = args.grpc.access(cluster, args.lookup_timeout, &self.schedule, registry)?;
+        let life = Life { readiness: self.readiness.clone(), shutdown: self.shutdown.clone() };
+        let (injector, observer) = (Arc::clone(injector), observer("grpc"));
+        let grpc = Grpc::new(injector, &args.limits, observer, access, life);
+        Ok(Services { webhook, grpc: Some(grpc) })
+    }
+
+    /// Reads certificates and binds the addresses.
+    pub(super) async fn listen(&self) -> Result<Listeners, CommandError> {
+        let Self { args, schedule, registry, .. } = self;
+        let webhook_tls = self.webhook_tls().follow(schedule, registry)?;
+        let webhook = Bound::bind(&args.addr).await;
+        let webhook = webhook.map_err(|error| addr_error("--addr", &args.addr, error))?;
+        let grpc = args.grpc.bind().await?;
+        let grpc_tls = match &grpc {
+            Some(_) => Some(self.grpc_tls().follow(schedule, registry)?),
+            None => None,
+        };
+        Ok(Listeners { webhook, webhook_tls, grpc, grpc_tls })
+    }
+
+    fn webhook_tls(&self) -> ServerTls {
+        let args = &self.args;
+        let own = args.client_ca.clone().map(|path| ClientCa {
+            flag: "--client-ca",
+            path,
+            is_required: true,
+        });
+        let grpc = args.grpc.client_ca().filter(|_| args.grpc.grpc_on_webhook);
+        let (identity, client_ca) = (args.tls.clone(), own.or(grpc));
+        ServerTls { what: "tls", identity, client_ca, protocols: &HTTP }
+    }
+
+    fn grpc_tls(&self) -> ServerTls {
+        let (identity, client_ca) = (self.args.tls.clone(), self.args.grpc.client_ca());
+        ServerTls { what: "grpc_tls", identity, client_ca, protocols: &HTTP2 }
+    }
+
+    /// Serves until shutdown.
+    pub(super) async fn serve(&self, services: Services, listeners: Listeners) {
+        let Services { webhook, grpc } = services;
+        let server = |name, tls| {
+            let metrics = ConnectionMetrics::register(&self.registry, name);
+            Server::new(tls, self.args.limits.clone(), metrics)
+        };
+        let shutdown = || self.shutdown.clone();
+        let grpc_served = match (listeners.grpc.zip(listeners.grpc_tls), &grpc) {
+            (Some((bound, tls)), Some(grpc)) => {
+                let grpc = match bound.addr() {
+                    Addr::Tcp(_) => grpc.clone(),
+                    // Only this user can open the socket. Without TLS there is no client
+                    // certificate.
+                    Addr::Unix(_) => grpc.clone().with_access(Access::default()),
+                };
+                bound.serve(server("grpc", tls).with_max_age(MAX_AGE), grpc, shutdown()).boxed()
+            }
+            _ => ready(()).boxed(),
+        };
+        let (bound, server) = (listeners.webhook, server("webhook", listeners.webhook_tls));
+        let webhook_served = match grpc.filter(|_| self.args.grpc.grpc_on_webhook) {
+            Some(grpc) => bound.serve(server, WebhookAndGrpc { webhook, grpc }, shutdown()).boxed(),
+            None => bound.serve(server, webhook, shutdown()).boxed(),
+        };
+        join(webhook_served, grpc_served).await;
+    }
+
+    /// Updates the cache-size gauges until the process exits.
+    pub(super) fn cache_sizes(&self, injector: Arc<Injector>) -> impl Future<Output = ()> + use<> {
+        let templates = CacheMetrics::register(&self.registry, "templates");
+        async move {
+            let mut ticks = interval(CACHE_SIZES_INTERVAL);
+            loop {
+                ticks.tick().await;
+                templates.keep(injector.snapshot().template_count());
+                injector.record_cache_sizes().await;
+            }
+        }
+    }
+}
