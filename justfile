@@ -13,7 +13,7 @@ ci: lint test parity deny
 # Check the format, and run clippy with warnings denied.
 lint:
     cargo fmt --all --check
-    cargo clippy --all-targets --locked -- -D warnings
+    cargo clippy --workspace --all-targets --locked -- -D warnings
 
 # Run the tests that need nothing outside of the repository.
 test:
@@ -70,9 +70,9 @@ fuzz seconds="60":
     RUSTC_BOOTSTRAP=1 cargo fuzz run raw_body fuzz/corpus/raw_body fuzz/seeds/raw_body -- \
         -dict=fuzz/raw_body.dict -max_total_time={{ seconds }}
 
-# Test the webhook with a real API server ($KUBECONFIG, else a local control plane).
-e2e:
-    e2e/run.sh
+# Test the webhook with a real API server ($KUBECONFIG, else a local control plane); SUITE[/TEXT] selects scenarios.
+e2e *filters:
+    e2e/run.sh {{ filters }}
 
 # Test gRPC with a real API server: clients in Go and Python, mutual TLS, tokens, sockets, abuse (control plane).
 grpc:

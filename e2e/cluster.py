@@ -9,10 +9,9 @@ import urllib.request
 from pathlib import Path
 from typing import NamedTuple
 
-from expect import DEADLINE_SECONDS, Failure, expect, expect_in, expect_same
+from expect import DEADLINE_SECONDS, Failure
 
 ENABLED = {"linkerd.io/inject": "enabled"}
-TIMEOUT_ANNOTATION = "config.linkerd.io/proxy-outbound-connect-timeout"
 
 
 class Answer(NamedTuple):
@@ -123,16 +122,6 @@ def service(name, spec):
     return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": spec}
 
 
-def objects(text):
-    """The objects of a YAML text, each as YAML; a List's items are found by their dash."""
-    for document in filter(None, map(str.strip, re.split(r"^---$", text, flags=re.MULTILINE))):
-        if re.search(r"^kind: List$", document, re.MULTILINE):
-            items = re.split(r"^- ", document, flags=re.MULTILINE)[1:]
-            yield from (re.sub(r"^  ", "", item, flags=re.MULTILINE) for item in items)
-        else:
-            yield document
-
-
 def pod_of(body):
     """The pod or pod template of an object; None if it has none."""
     if body["kind"] == "Pod":
@@ -161,24 +150,3 @@ def without_sidecar(body):
             kept = [e for e in spec.pop(field, []) if not e["name"].startswith("linkerd-")]
             spec.update({field: kept} if kept else {})
     return body
-
-
-def expect_sidecar(body, plain):
-    """Fails unless the object is the plain one with a sidecar, and nothing else changed."""
-    metadata = pod_of(body)["metadata"]
-    own = metadata.get("annotations", {})
-    is_native = own.get("config.linkerd.io/proxy-enable-native-sidecar") != "false"
-    expect("the first init containers", ["linkerd-init", "linkerd-proxy"][: 1 + is_native],
-           names(body, "initContainers")[: 1 + is_native])
-    if not is_native:
-        expect_in("the containers", "linkerd-proxy", names(body, "containers"))
-    for volume in ("linkerd-proxy-init-xtables-lock", "linkerd-identity-end-entity",
-                   "linkerd-identity-token"):
-        expect_in("the volumes", volume, names(body, "volumes"))
-    expect("the control plane's label", "linkerd",
-           metadata.get("labels", {}).get("linkerd.io/control-plane-ns"))
-    expect_in("the annotations", "linkerd.io/proxy-version", own)
-    expect_in("the annotations", "linkerd.io/trust-root-sha256", own)
-    before = pod_of(plain).get("metadata", {}).get("annotations", {})
-    expect_same("the annotations there were", before, {key: own.get(key) for key in before})
-    expect_same("what is not the sidecar's", without_sidecar(plain), without_sidecar(body))

@@ -10,13 +10,13 @@ import grpc
 
 from client import get, metric
 from cluster import collection
+from control_plane import ACCOUNT, CONTROL_PLANE, ControlPlane
 from expect import DEADLINE_SECONDS, Failure, expect, poll
 from grpc_servers import (
     Requests, Served, expect_injected, expect_refused, expect_served, messages, request, told,
 )
 from injectd import LINKERD
 from lab import Component
-from watched import ACCOUNT, CONTROL_PLANE, Watched
 
 AUDIENCE = "injectd"
 NAMESPACE = "default"
@@ -36,7 +36,7 @@ class Tokens:
 
     def __init__(self, folder, api):
         self.api = api
-        self.watched = Watched(os.environ["INJECTD"], api, folder, None)
+        self.control_plane = ControlPlane(os.environ["INJECTD"], api, folder)
         self.api_server = Component(Path(os.environ["KUBECONFIG"]).parent, "kube-apiserver")
         self.folder = folder
         self.served = None
@@ -68,9 +68,9 @@ class Tokens:
     # --- start ---
 
     def make_accounts(self):
-        self.watched.make_account()
+        self.control_plane.make_account()
         group = "rbac.authorization.k8s.io"
-        self.watched.create({
+        self.control_plane.create({
             "apiVersion": f"{group}/v1", "kind": "ClusterRoleBinding",
             "metadata": {"name": f"{ACCOUNT}-tokens"},
             "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "system:auth-delegator"},
@@ -78,7 +78,7 @@ class Tokens:
         })
         for name in CALLER, STRANGER:
             account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}}
-            self.watched.create(account, NAMESPACE)
+            self.control_plane.create(account, NAMESPACE)
 
     def token(self, name=CALLER, audience=AUDIENCE):
         path = f"{collection('v1', 'ServiceAccount', NAMESPACE)}/{name}/token"
@@ -87,7 +87,7 @@ class Tokens:
         return self.api.call("POST", path, json.dumps(request)).created()["status"]["token"]
 
     def start(self):
-        kubeconfig = self.watched.kubeconfig(self.api.server)
+        kubeconfig = self.control_plane.kubeconfig(self.api.server)
         self.served = Served(
             self.folder / "served", "--kubeconfig", kubeconfig,
             "--values", LINKERD / "values/default.yaml",

@@ -1,4 +1,4 @@
-"""`injectd serve` and `injectd proxy-injector`, and the certificate they are called by."""
+"""`injectd proxy-injector`, and the certificate that it is called by."""
 
 import os
 import socket
@@ -7,29 +7,29 @@ from pathlib import Path
 
 from expect import DEADLINE_SECONDS, Failure, expect, poll
 
-# An address of this machine, and in the range of cluster IPs: a Service leads here without proxy.
-WEBHOOK_IP = "127.100.0.9"
 # The name of Linkerd's: `injectd compare` looks for its patches in audit logs.
 WEBHOOK_NAME = "linkerd-proxy-injector.linkerd.io"
 LINKERD = Path(__file__).parent.parent / "src/linkerd"
 
 
-class Injectd:
-    """`injectd serve` with a certificate of its own CA for its Service."""
+class ProxyInjector:
+    """`injectd proxy-injector` for the cluster of a kubeconfig, on the tree's values."""
 
-    # h2 tells each frame: that is how to know which HTTP was spoken.
-    env = {"INJECTD_LOG": "info,h2=debug"}
-
-    def __init__(self, binary, folder, host, ip=WEBHOOK_IP):
+    def __init__(self, binary, folder, host, ip, kubeconfig):
         self.log = folder / "injectd.log"
         self.process = None
-        self.ip, self.port = ip, free_port(ip)
+        self.ip, self.port, self.admin_port = ip, free_port(ip), free_port(ip)
         self.ca = make_certificates(folder, host, ip)
         self.command = [
-            binary, "serve", "--standalone", "--addr", f"{ip}:{self.port}",
-            "--metrics-addr", f"{ip}:0", "--grpc-addr", "",
-            "--tls-cert", folder / "tls.crt", "--tls-key", folder / "tls.key",
+            binary, "proxy-injector", f"-kubeconfig={kubeconfig}", f"-addr={ip}:{self.port}",
+            f"-metrics-addr={ip}:{self.admin_port}",
         ]
+        self.env = {
+            "INJECTD_VALUES": str(LINKERD / "values/default.yaml"),
+            "INJECTD_TRUST_ROOTS": str(LINKERD / "example-root.crt"),
+            "INJECTD_TLS_CERT": str(folder / "tls.crt"),
+            "INJECTD_TLS_KEY": str(folder / "tls.key"),
+        }
 
     def start(self):
         env = {**os.environ, **self.env, "NO_COLOR": "1"}
@@ -57,24 +57,6 @@ class Injectd:
         if self.process and self.process.poll() is None:
             self.process.kill()
             self.process.wait()
-
-
-class ProxyInjector(Injectd):
-    """`injectd proxy-injector` for the cluster of a kubeconfig, on the tree's values."""
-
-    def __init__(self, binary, folder, host, ip, kubeconfig):
-        super().__init__(binary, folder, host, ip)
-        self.admin_port = free_port(ip)
-        self.command = [
-            binary, "proxy-injector", f"-kubeconfig={kubeconfig}", f"-addr={ip}:{self.port}",
-            f"-metrics-addr={ip}:{self.admin_port}",
-        ]
-        self.env = {
-            "INJECTD_VALUES": str(LINKERD / "values/default.yaml"),
-            "INJECTD_TRUST_ROOTS": str(LINKERD / "example-root.crt"),
-            "INJECTD_TLS_CERT": str(folder / "tls.crt"),
-            "INJECTD_TLS_KEY": str(folder / "tls.key"),
-        }
 
 
 def free_port(ip):

@@ -1,8 +1,8 @@
 #!/bin/sh
 # usage: e2e/lab.sh PROGRAM [ARGUMENT…]
 #
-# Runs one of the programs beside it against a Kubernetes control plane of its own (kube-lab: etcd,
-# kube-apiserver, kube-controller-manager). Started by run.sh, storm.sh and memory.sh.
+# Runs a program, or FILE.py in this folder, against a Kubernetes control plane of its own
+# (kube-lab: etcd, kube-apiserver, kube-controller-manager). Started by run.sh, storm.sh, memory.sh.
 #
 #   $KUBE_LAB  the binary of kube-lab [${XDG_CACHE_HOME:-~/.cache}/injectd-ci/kube-lab/kube-lab],
 #              built if missing from $KUBE_LAB_SOURCES [../shared/kube]
@@ -32,11 +32,12 @@ dir=$(mktemp -d)
 pid=
 trap 'rm -rf "$dir"' EXIT
 trap 'trap - INT TERM; [ -z "$pid" ] || { kill "$pid"; wait "$pid" || true; }; exit 130' INT TERM
-program=$here/$1
-shift
-case $program in
-    *.py) set -- python3 -B "$program" "$@" ;;
-    *) set -- "$program" "$@" ;;
+case $1 in
+    *.py)
+        program=$here/$1
+        shift
+        set -- python3 -B "$program" "$@"
+        ;;
 esac
 # shellcheck disable=SC2086 # flags are words
 "$lab" up ${LAB_FLAGS:-} "$dir/lab" -- "$@" &

@@ -20,13 +20,13 @@ from pathlib import Path
 from callers import Callers, Many, patched
 from certificate import Authority
 from cluster import ENABLED, Api, collection, deployment, pod
+from control_plane import HOST, ControlPlane, owner
 from dropin import review
 from expect import Failure, expect, poll
 from injectd import LINKERD
 from lab import Component
 from replicas import Replica
 from steps import Steps, stop_in_time
-from watched import HOST, Watched, owner
 
 TOTAL_SECONDS = 420
 # design.md §10: whatever the number of pods.
@@ -71,17 +71,17 @@ class Memory:
                        for index in range(extent.annotations)}
         self.owners = []
         self.review = json.loads(REVIEW.read_text())
-        watched = Watched(binary, api, folder, None)
-        watched.make_account()
+        control_plane = ControlPlane(binary, api, folder)
+        control_plane.make_account()
         self.authority = Authority(folder / "ca")
         files = {
             "config": {"values": (LINKERD / "values/default.yaml").read_text()},
             "roots": {"ca-bundle.crt": (LINKERD / "example-root.crt").read_text()},
             "tls": self.authority.secret(HOST, "PKCS#8 EC"),
         }
-        kubeconfig = watched.kubeconfig(api.server)
+        kubeconfig = control_plane.kubeconfig(api.server)
         self.replica = Replica(binary, folder / "replica", kubeconfig, files)
-        watched.make_namespace(CROWD)
+        control_plane.make_namespace(CROWD)
         self.controllers.hang()
 
     def steps(self):

@@ -1,4 +1,4 @@
-"""A TCP relay: an API server that is not there yet, or whose old connections fall silent."""
+"""A TCP relay: a server that is not there yet."""
 
 import socket
 import threading
@@ -16,7 +16,7 @@ class Relay:
         self.socket.bind((HOST, 0))
         self.host, self.port = self.socket.getsockname()
         self.lock = threading.Lock()
-        self.gates, self.sockets = [], []
+        self.sockets = []
 
     def open(self):
         self.socket.listen()
@@ -28,38 +28,22 @@ class Relay:
                 client, _ = self.socket.accept()
             except OSError:
                 return  # It is closed.
-            server, gate = socket.create_connection(self.address), threading.Event()
-            gate.set()
+            server = socket.create_connection(self.address)
             with self.lock:
-                self.gates.append(gate)
                 self.sockets += [client, server]
             for source, sink in (client, server), (server, client):
-                threading.Thread(target=pump, args=(source, sink, gate), daemon=True).start()
-
-    def hold(self):
-        """Connections there are pass nothing on any more; gives how many there are."""
-        with self.lock:
-            for gate in self.gates:
-                gate.clear()
-            return len(self.gates)
-
-    def release(self):
-        with self.lock:
-            for gate in self.gates:
-                gate.set()
+                threading.Thread(target=pump, args=(source, sink), daemon=True).start()
 
     def close(self):
-        self.release()
         with self.lock:
             for each in (self.socket, *self.sockets):
                 end(each)
                 each.close()
 
 
-def pump(source, sink, gate):
+def pump(source, sink):
     try:
         while data := source.recv(1 << 16):
-            gate.wait()
             sink.sendall(data)
     except OSError:
         pass  # One of them is gone: the other learns it below.

@@ -14,11 +14,11 @@ from client import HOST as LOCAL
 from client import Exposition, Target, get, metric
 from cluster import ENABLED, collection, service
 from container import Volume
+from control_plane import ACCOUNT, CONTROL_PLANE, HOST, ControlPlane
 from expect import Failure, expect, poll
 from injectd import LINKERD, WEBHOOK_NAME, ProxyInjector, free_port
 from lab import Component
 from steps import wait_until
-from watched import ACCOUNT, CONTROL_PLANE, HOST, Watched
 
 SERVICE_IP = "127.100.0.11"
 WEBHOOKS = collection("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration")
@@ -75,7 +75,7 @@ class Pair:
     def __init__(self, binary, api, folder, lab, env):
         self.api, self.folder = api, folder
         self.api_server = Component(lab, "kube-apiserver")
-        self.watched = Watched(binary, api, folder, None)
+        self.control_plane = ControlPlane(binary, api, folder)
         self.authorities = [Authority(folder / "ca-0")]
         self.port = free_port(SERVICE_IP)
         self.witnesses = 0
@@ -85,10 +85,10 @@ class Pair:
         values, line = (LINKERD / "values/default.yaml").read_text(), "outboundConnectTimeout: {}\n"
         self.values = [values.replace(line.format("1000ms"), line.format(it))
                        for it in ("1000ms", "2000ms")]
-        self.watched.make_account()
+        self.control_plane.make_account()
         files = {"config": {"values": self.values[0]}, "roots": self.bundle(0),
                  "tls": self.secret()}
-        kubeconfig = self.watched.kubeconfig(api.server)
+        kubeconfig = self.control_plane.kubeconfig(api.server)
         self.replicas = [Replica(binary, folder / f"replica-{index}", kubeconfig, files, env)
                          for index in range(2)]
 
@@ -105,13 +105,13 @@ class Pair:
         for index in range(len(ports)):
             self.balancer.wait_for(index, True)
         spec = {"clusterIP": SERVICE_IP, "ports": [{"port": self.port}]}
-        self.watched.create(service(ACCOUNT, spec), CONTROL_PLANE)
+        self.control_plane.create(service(ACCOUNT, spec), CONTROL_PLANE)
         return f"ready after {' and '.join(f'{it:.2f}' for it in seconds)} s"
 
     def register(self, policy, namespace):
         """Makes the API server ask for the pods of a namespace."""
         self.policy, self.namespace = policy, namespace
-        self.watched.make_namespace(namespace, ENABLED)
+        self.control_plane.make_namespace(namespace, ENABLED)
         self.configure(self.authorities[-1:])
 
     def configure(self, authorities):
@@ -119,7 +119,7 @@ class Pair:
         self.witnesses += 1
         # Its pods are injected by nothing but this version.
         witness = f"witness-{self.witnesses}"
-        self.watched.make_namespace(witness, ENABLED)
+        self.control_plane.make_namespace(witness, ENABLED)
         bundle = b"".join(authority.path.read_bytes() for authority in authorities)
         reference = {"name": ACCOUNT, "namespace": CONTROL_PLANE, "port": self.port}
         selector = {"key": "kubernetes.io/metadata.name", "operator": "In",
@@ -140,12 +140,12 @@ class Pair:
                 "metadata": {"name": ACCOUNT}, "webhooks": [webhook]}
         before = self.api.call("GET", f"{WEBHOOKS}/{ACCOUNT}")
         if before.status == 404:
-            self.watched.create(body)
+            self.control_plane.create(body)
         else:
             body["metadata"] = before.body["metadata"]
             answer = self.api.call("PUT", f"{WEBHOOKS}/{ACCOUNT}", json.dumps(body))
             expect(f"the status of the webhook ({answer.body})", 200, answer.status)
-        poll("the webhook acts", lambda: self.watched.expect_injected(witness))
+        poll("the webhook acts", lambda: self.control_plane.expect_injected(witness))
 
     def rewrite(self, volume, content, what):
         """Swaps a mount of one replica after the other, as kubelets do, and waits for both."""

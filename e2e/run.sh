@@ -1,25 +1,34 @@
 #!/bin/sh
-# usage: e2e/run.sh
+# usage: e2e/run.sh [SUITE[/TEXT]…]
 #
-# Runs scenarios.py, watched.py and tutorial.py against a Kubernetes API server of its own; or
-# scenarios.py against the cluster of $KUBECONFIG, less what needs loopback. Variables: lab.sh.
+# Runs the scenarios of tests/e2e, or those of a suite whose names contain a text, against a
+# Kubernetes API server of its own; or against the cluster of $KUBECONFIG, less what needs loopback.
+# Variables: lab.sh.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
+root=$(dirname "$here")
+
+# The whole workspace: dependencies with the same features as for `cargo test`. The binary runs
+# without cargo, which does not forward signals.
+scenarios=$(cd "$root" && cargo test --locked --workspace --test e2e --no-run \
+    --message-format=json-render-diagnostics |
+    sed -n 's/.*"executable":"\([^"]*\)".*/\1/p')
 
 if [ -n "${KUBECONFIG:-}" ]; then
     if [ -z "${INJECTD:-}" ]; then
-        INJECTD=${CARGO_TARGET_DIR:-$here/../target}/release/injectd
-        [ -x "$INJECTD" ] || (cd "$here/.." && cargo build --release --locked)
+        INJECTD=${CARGO_TARGET_DIR:-$root/target}/release/injectd
+        [ -x "$INJECTD" ] || (cd "$root" && cargo build --release --locked)
     fi
     export INJECTD
-    exec python3 -B "$here/scenarios.py"
+    exec "$scenarios" "$@"
 fi
 
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+E2E_AUDIT_LOG=$(mktemp)
+export E2E_AUDIT_LOG
+trap 'rm -f "$E2E_AUDIT_LOG"' EXIT
 trap 'trap - INT TERM; kill "$pid"; wait "$pid" || true; exit 130' INT TERM
 LAB_FLAGS="-apiserver-flag=--audit-policy-file=$here/audit-policy.yaml \
-    -apiserver-flag=--audit-log-path=$log" \
-    "$here/lab.sh" programs.sh "$log" "$here/scenarios.py" "$here/watched.py" "$here/tutorial.py" &
+    -apiserver-flag=--audit-log-path=$E2E_AUDIT_LOG" \
+    "$here/lab.sh" "$scenarios" "$@" &
 pid=$!
 wait "$pid"

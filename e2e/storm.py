@@ -19,6 +19,7 @@ from pathlib import Path
 from certificate import Authority
 from client import ask, metric
 from cluster import Api, collection, deployment, names, pod
+from control_plane import owner_labels
 from creators import NUMBER, WEBHOOK_FAILED, Creators, Phase, settings
 from dropin import review
 from expect import Failure, expect, poll
@@ -26,7 +27,6 @@ from flood import Flood
 from lab import Client
 from replicas import Pair
 from steps import Steps, stop_in_time, wait_until
-from watched import owner_labels
 
 TOTAL_SECONDS = 235
 # Small, so that they are reached; the API server keeps fewer connections than that.
@@ -230,10 +230,10 @@ class Run:
 
     def register(self):
         self.pair.register(self.policy, self.namespace)
-        self.pair.watched.create(deployment("web", 0), self.namespace)
+        self.pair.control_plane.create(deployment("web", 0), self.namespace)
 
     def settings(self):
-        return settings(self.pair.watched.expect_injected(self.namespace))
+        return settings(self.pair.control_plane.expect_injected(self.namespace))
 
     def scale(self, replicas):
         path = collection("apps/v1", "Deployment", self.namespace) + "/web/scale"

@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 from client import get, metric
 from cluster import ENABLED, collection, names, service
+from control_plane import ACCOUNT, CONTROL_PLANE, IP, ControlPlane
 from dropin import patch_of, review
 from expect import expect, expect_same, poll
 from injectd import WEBHOOK_NAME
 from lab import Client, Component
 from policy import TOKEN_PATH, TOKEN_VOLUME, applied, policy
 from posting import post
-from watched import ACCOUNT, CONTROL_PLANE, HOST, IP, Watched
 
 DISABLED = {"linkerd.io/inject": "disabled"}
 BY_WEBHOOK, BY_POLICY = {"sidecar": "webhook"}, {"sidecar": "policy"}
@@ -44,7 +44,7 @@ class Site:
 
     def __init__(self, binary, api, folder, lab, reviewed):
         self.binary, self.api, self.folder = binary, api, folder
-        self.watched = Watched(binary, api, folder, None)
+        self.control_plane = ControlPlane(binary, api, folder)
         self.client = Client(api, folder)
         self.controllers = Component(lab, "kube-controller-manager")
         self.server = Component(lab, "kube-apiserver")
@@ -55,11 +55,11 @@ class Site:
     def start(self):
         # It would delete pods that their ReplicaSet did not ask for, and nothing else needs it.
         self.controllers.stop()
-        self.watched.make_account()
+        self.control_plane.make_account()
         for way in ALL:
             self.make_namespace(way)
-        self.watched.start(self.api.server)
-        self.watched.wait_until_ready()
+        self.control_plane.start(self.api.server)
+        self.control_plane.wait_until_ready()
         self.make_webhook()
         self.sidecar = self.operations()
         self.make_policy()
@@ -70,12 +70,12 @@ class Site:
     @property
     def pids(self):
         etcd = self.server.log.parent / "etcd.pid"
-        return {"apiserver": self.server.pid, "injectd": self.watched.injectd.process.pid,
+        return {"apiserver": self.server.pid, "injectd": self.control_plane.injectd.process.pid,
                 "etcd": int(etcd.read_text())}
 
     def make_namespace(self, way):
         """With a Deployment and its ReplicaSet, to which the pods belong."""
-        name, create = way.namespace, self.watched.create
+        name, create = way.namespace, self.control_plane.create
         create({"apiVersion": "v1", "kind": "Namespace", "metadata": {
             "name": name, "annotations": way.annotations, "labels": way.labels}})
         create({"apiVersion": "v1", "kind": "ServiceAccount",
@@ -98,13 +98,14 @@ class Site:
 
     def make_webhook(self):
         """As Linkerd's chart registers it, but that its failures are told."""
-        port = {"port": self.watched.injectd.port}
-        self.watched.create(service(ACCOUNT, {"clusterIP": IP, "ports": [port]}), CONTROL_PLANE)
+        port = {"port": self.control_plane.injectd.port}
+        spec = {"clusterIP": IP, "ports": [port]}
+        self.control_plane.create(service(ACCOUNT, spec), CONTROL_PLANE)
         webhook = {
             "name": WEBHOOK_NAME,
             "clientConfig": {
                 "service": {"name": ACCOUNT, "namespace": CONTROL_PLANE, **port},
-                "caBundle": base64.b64encode(self.watched.injectd.ca).decode(),
+                "caBundle": base64.b64encode(self.control_plane.injectd.ca).decode(),
             },
             "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"],
                        "resources": ["pods", "services"], "scope": "Namespaced"}],
@@ -114,9 +115,9 @@ class Site:
             "admissionReviewVersions": ["v1"],
             "timeoutSeconds": 10,
         }
-        self.watched.create({"apiVersion": "admissionregistration.k8s.io/v1",
-                             "kind": "MutatingWebhookConfiguration",
-                             "metadata": {"name": ACCOUNT}, "webhooks": [webhook]})
+        self.control_plane.create({"apiVersion": "admissionregistration.k8s.io/v1",
+                                   "kind": "MutatingWebhookConfiguration",
+                                   "metadata": {"name": ACCOUNT}, "webhooks": [webhook]})
 
     def operations(self):
         """injectd's patch for the pod as webhooks get it."""
@@ -202,12 +203,12 @@ class Site:
 
     def connections(self):
         """How many the API server has opened to the webhook."""
-        text = get(self.watched.injectd.admin_port, "/metrics", 10, IP)[1]
+        text = get(self.control_plane.injectd.admin_port, "/metrics", 10, IP)[1]
         return metric(text, "injectd_connections_total", server="webhook")
 
     def clean_up(self):
-        if self.watched.injectd:
-            self.watched.injectd.kill()
+        if self.control_plane.injectd:
+            self.control_plane.injectd.kill()
 
 
 def as_created(admitted):

@@ -1,0 +1,113 @@
+"""Linkerd's control plane as far as its injector sees it: ServiceAccount, ClusterRole, kubeconfig.
+
+Programs start proxy-injector with it, or only take the account. The Rust suites of `tests/e2e` do
+the same in `linkerd.rs`.
+"""
+
+import base64
+import json
+import os
+from pathlib import Path
+
+from client import get
+from cluster import collection, names, pod
+from expect import expect, expect_in, poll
+from injectd import ProxyInjector
+from manifest import documents
+
+HERE = Path(__file__).parent
+IP = "127.100.0.10"
+CONTROL_PLANE = "linkerd"
+ACCOUNT = "linkerd-proxy-injector"
+HOST = f"{ACCOUNT}.{CONTROL_PLANE}.svc"
+PROBE_SECONDS = 5
+LABEL = "linkerd.io/proxy-"
+SELECTED = {"e2e": "watched"}
+
+
+class ControlPlane:
+    """The account in a cluster, and proxy-injector if it is started."""
+
+    def __init__(self, binary, api, folder):
+        self.binary, self.api, self.folder = binary, api, folder
+        self.injectd = None
+
+    def make_account(self):
+        self.make_namespace(CONTROL_PLANE)
+        [role] = documents((HERE / "cluster-role.yaml").read_text())
+        self.expect_upstream(role)
+        account = {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": CONTROL_PLANE}
+        self.create({"apiVersion": "v1", "kind": "ServiceAccount",
+                     "metadata": {"name": ACCOUNT}}, CONTROL_PLANE)
+        self.create(role)
+        group = "rbac.authorization.k8s.io"
+        reference = {"apiGroup": group, "kind": "ClusterRole", "name": role["metadata"]["name"]}
+        self.create({"apiVersion": f"{group}/v1", "kind": "ClusterRoleBinding",
+                     "metadata": {"name": role["metadata"]["name"]},
+                     "roleRef": reference, "subjects": [account]})
+
+    def expect_upstream(self, role):
+        """Compares with the manifests of Linkerd's charts, if they are there."""
+        corpus = Path(os.environ.get("INJECTD_CORPUS") or "/nonexistent")
+        for path in sorted(corpus.glob("manifests/*.yaml")):
+            [theirs] = [it for it in documents(path.read_text()) if it["kind"] == "ClusterRole"]
+            expect(f"the rules of {path.name}", theirs["rules"], role["rules"])
+
+    def kubeconfig(self, server):
+        """A kubeconfig of the ServiceAccount with a new token."""
+        path = f"{collection('v1', 'ServiceAccount', CONTROL_PLANE)}/{ACCOUNT}/token"
+        request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
+                   "spec": {"expirationSeconds": 3600}}
+        token = self.api.call("POST", path, json.dumps(request)).created()["status"]["token"]
+        ca = base64.b64encode(self.api.ca.encode()).decode()
+        config = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "e2e", "cluster": {"server": server,
+                                                     "certificate-authority-data": ca}}],
+            "users": [{"name": ACCOUNT, "user": {"token": token}}],
+            "contexts": [{"name": "e2e", "context": {"cluster": "e2e", "user": ACCOUNT}}],
+            "current-context": "e2e",
+        }
+        file = self.folder / "kubeconfig"
+        file.touch(mode=0o600)
+        file.write_text(json.dumps(config))
+        return file
+
+    def start(self, server):
+        self.injectd = ProxyInjector(self.binary, self.folder, HOST, IP, self.kubeconfig(server))
+        self.injectd.start()
+
+    def wait_until_ready(self):
+        poll("/ready", lambda: expect("/ready", (200, "ok\n"), get(
+            self.injectd.admin_port, "/ready", PROBE_SECONDS, IP)))
+        poll("the log", lambda: expect_in(
+            "the log", "caches synced", self.injectd.log.read_text()))
+
+    def create(self, manifest, namespace=None):
+        return self.api.create(manifest, namespace).created()
+
+    def make_namespace(self, name, annotations=None):
+        """A namespace in which pods can be made at once."""
+        self.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {
+            "name": name, "annotations": annotations or {}, "labels": SELECTED}})
+        account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
+        status = self.api.create(account, name).status
+        # The controller manager may have been faster.
+        expect_in("the status of its service account", status, (201, 409))
+
+    def expect_injected(self, namespace, manifest=None):
+        body = self.api.create(manifest or pod("tried"), namespace, dry_run=True).created()
+        expect_in("the init containers", "linkerd-proxy", names(body, "initContainers"))
+        return body
+
+
+def owner(body):
+    return {"apiVersion": body["apiVersion"], "kind": body["kind"], "controller": True,
+            "name": body["metadata"]["name"], "uid": body["metadata"]["uid"]}
+
+
+def owner_labels(body):
+    """The labels that name a pod's workload, by its kind."""
+    labels = body["metadata"].get("labels", {}).items()
+    return {key.removeprefix(LABEL): value for key, value in labels if key.startswith(LABEL)}

@@ -1,0 +1,284 @@
+//! The API server: requests as `kubectl` sends them, and the whole of its answers.
+
+use std::path::Path;
+
+use http_body_util::BodyExt as _;
+use hyper::http::{Method, Request, header};
+use kube::{
+    Client, Config,
+    client::Body,
+    config::{KubeConfigOptions, Kubeconfig},
+};
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use crate::expect::{DEADLINE, Outcome, expect, failed};
+
+/// The collection that webhooks are configured in.
+pub const WEBHOOK_CONFIGURATIONS: &str =
+    "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
+/// The collection of namespaces.
+pub const NAMESPACES: &str = "/api/v1/namespaces";
+
+/// An answer of the API server.
+#[derive(Debug)]
+pub struct Answer {
+    /// The HTTP status.
+    pub status: u16,
+    /// The object, the list or the `Status`; a text that is no JSON is its `message`.
+    pub body: Value,
+    /// The texts of the `Warning` headers.
+    pub warnings: Vec<String>,
+    /// The id of the request in the audit log.
+    pub audit_id: String,
+}
+
+impl Answer {
+    /// The body of an answer with status 201.
+    ///
+    /// # Errors
+    ///
+    /// Names the status and the message of any other answer.
+    pub fn created(self) -> Outcome<Value> {
+        self.with_status(201)
+    }
+
+    /// The body of an answer with status 200.
+    ///
+    /// # Errors
+    ///
+    /// Names the status and the message of any other answer.
+    pub fn ok(self) -> Outcome<Value> {
+        self.with_status(200)
+    }
+
+    /// Fails if there is a warning.
+    ///
+    /// # Errors
+    ///
+    /// Names the warnings.
+    pub fn expect_no_warnings(&self) -> Outcome {
+        expect("the warnings", [""; 0].as_slice(), self.warnings.as_slice())
+    }
+
+    fn with_status(self, expected: u16) -> Outcome<Value> {
+        if self.status == expected {
+            return Ok(self.body);
+        }
+        let message = &self.body["message"];
+        Err(failed(format!("expected status {expected}, found {}: {message}", self.status)))
+    }
+}
+
+/// A client of the API server, by the current context of a kubeconfig.
+#[derive(Clone)]
+pub struct Api {
+    client: Client,
+    /// The URL of the API server.
+    pub server: String,
+    /// The certificates that the API server is verified by, base64 of PEM.
+    ca: Option<String>,
+}
+
+impl Api {
+    /// A client by a kubeconfig file; nothing is sent yet.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file cannot be read or names credentials that cannot be used.
+    pub async fn from_file(path: &Path) -> Outcome<Self> {
+        let kubeconfig = Kubeconfig::read_from(path)?;
+        let options = KubeConfigOptions::default();
+        let mut config = Config::from_custom_kubeconfig(kubeconfig.clone(), &options).await?;
+        // Scenarios see each answer.
+        config.default_retry = false;
+        let name = kubeconfig.current_context.unwrap_or_default();
+        let context = kubeconfig.contexts.into_iter().find(|it| it.name == name);
+        let cluster = context.and_then(|it| it.context).map(|it| it.cluster).unwrap_or_default();
+        let cluster = kubeconfig.clusters.into_iter().find(|it| it.name == cluster);
+        Ok(Self {
+            server: config.cluster_url.to_string().trim_end_matches('/').to_owned(),
+            ca: cluster.and_then(|it| it.cluster?.certificate_authority_data),
+            client: Client::try_from(config)?,
+        })
+    }
+
+    /// Sends a request, with a body of JSON or YAML.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no answer in time; the status is for the caller to judge.
+    pub async fn call(&self, method: Method, path: &str, body: Option<String>) -> Outcome<Answer> {
+        let exchange = Box::pin(self.exchange(method.clone(), path, body));
+        match timeout(DEADLINE, exchange).await {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(why)) => Err(failed(format!("{method} {path}: {why}"))),
+            Err(_) => Err(failed(format!("{method} {path}: no answer in time"))),
+        }
+    }
+
+    async fn exchange(&self, method: Method, path: &str, body: Option<String>) -> Outcome<Answer> {
+        let mut request = Request::builder().method(method).uri(path);
+        request = request.header(header::ACCEPT, "application/json");
+        if let Some(body) = &body {
+            let is_json = body.starts_with('{');
+            let media_type = if is_json { "application/json" } else { "application/yaml" };
+            request = request.header(header::CONTENT_TYPE, media_type);
+        }
+        let body = Body::from(body.unwrap_or_default().into_bytes());
+        let response = self.client.send(request.body(body)?).await?;
+        let (head, body) = response.into_parts();
+        let text = String::from_utf8(body.collect().await?.to_bytes().into())?;
+        let header = |name: &str| {
+            let values = head.headers.get_all(name).into_iter();
+            values.map(|it| String::from_utf8_lossy(it.as_bytes()).into_owned())
+        };
+        Ok(Answer {
+            status: head.status.as_u16(),
+            body: serde_json::from_str(&text).unwrap_or_else(|_| json!({"message": text})),
+            warnings: header("warning").collect(),
+            audit_id: header("audit-id").next().unwrap_or_default(),
+        })
+    }
+
+    /// Reads a path.
+    ///
+    /// # Errors
+    ///
+    /// As [`Api::call`].
+    pub async fn get(&self, path: &str) -> Outcome<Answer> {
+        self.call(Method::GET, path, None).await
+    }
+
+    /// Deletes the object of a path.
+    ///
+    /// # Errors
+    ///
+    /// As [`Api::call`].
+    pub async fn delete(&self, path: &str) -> Outcome<Answer> {
+        self.call(Method::DELETE, path, None).await
+    }
+
+    /// Reads the object of a path, changes it and writes it back.
+    ///
+    /// # Errors
+    ///
+    /// Fails if one of both is not answered with 200, such as for a conflict.
+    pub async fn update(&self, path: &str, change: impl FnOnce(&mut Value)) -> Outcome {
+        let mut object = self.get(path).await?.ok()?;
+        change(&mut object);
+        self.call(Method::PUT, path, Some(object.to_string())).await?.ok()?;
+        Ok(())
+    }
+
+    /// Creates an object.
+    ///
+    /// # Errors
+    ///
+    /// As [`Api::call`].
+    pub async fn create(&self, namespace: Option<&str>, object: &Value) -> Outcome<Answer> {
+        self.post(namespace, &object.to_string(), kind_of(object), "").await
+    }
+
+    /// Asks the API server what it would create.
+    ///
+    /// # Errors
+    ///
+    /// As [`Api::call`].
+    pub async fn dry_run(&self, namespace: &str, object: &Value) -> Outcome<Answer> {
+        self.post(Some(namespace), &object.to_string(), kind_of(object), "&dryRun=All").await
+    }
+
+    /// As [`Api::dry_run`], of an object in YAML whose version and kind are lines of their own.
+    ///
+    /// # Errors
+    ///
+    /// As [`Api::call`].
+    pub async fn dry_run_yaml(&self, namespace: &str, text: &str) -> Outcome<Answer> {
+        let field = |name: &str| {
+            text.lines().find_map(|line| line.strip_prefix(name)?.split_whitespace().next())
+        };
+        let kind = (field("apiVersion:").unwrap_or_default(), field("kind:").unwrap_or_default());
+        self.post(Some(namespace), text, kind, "&dryRun=All").await
+    }
+
+    async fn post(
+        &self,
+        namespace: Option<&str>,
+        text: &str,
+        (version, kind): (&str, &str),
+        query: &str,
+    ) -> Outcome<Answer> {
+        let path = collection(version, kind, namespace);
+        let path = format!("{path}?fieldValidation=Strict{query}");
+        self.call(Method::POST, &path, Some(text.to_owned())).await
+    }
+
+    /// The items of a list whose label `app` has this value, each with the list's kind.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the list is not answered with 200.
+    pub async fn of_app(
+        &self,
+        (version, kind): (&str, &str),
+        namespace: &str,
+        app: &str,
+    ) -> Outcome<Vec<Value>> {
+        let path = collection(version, kind, Some(namespace));
+        let mut list = self.get(&format!("{path}?labelSelector=app%3D{app}")).await?.ok()?;
+        let Value::Array(mut items) = list["items"].take() else {
+            return Err(failed(format!("{path}: a list without items")));
+        };
+        for item in &mut items {
+            item["apiVersion"] = json!(version);
+            item["kind"] = json!(kind);
+        }
+        Ok(items)
+    }
+
+    /// A kubeconfig of a `ServiceAccount` with a new token, for the API server at this URL.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the API server gives no token.
+    pub async fn kubeconfig(&self, namespace: &str, account: &str, server: &str) -> Outcome<Value> {
+        let path = collection("v1", "ServiceAccount", Some(namespace));
+        let request = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
+            "spec": {"expirationSeconds": 3600}});
+        let path = format!("{path}/{account}/token");
+        let made = self.call(Method::POST, &path, Some(request.to_string())).await?.created()?;
+        let cluster = json!({"server": server, "certificate-authority-data": self.ca});
+        Ok(json!({
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "e2e", "cluster": cluster}],
+            "users": [{"name": account, "user": {"token": made["status"]["token"]}}],
+            "contexts": [{"name": "e2e", "context": {"cluster": "e2e", "user": account}}],
+            "current-context": "e2e",
+        }))
+    }
+
+    /// The release of the API server.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the API server does not answer with 200.
+    pub async fn version(&self) -> Outcome<String> {
+        let version = self.get("/version").await?.ok()?;
+        Ok(version["gitVersion"].as_str().unwrap_or_default().to_owned())
+    }
+}
+
+/// The path of a collection.
+#[must_use]
+pub fn collection(version: &str, kind: &str, namespace: Option<&str>) -> String {
+    let root = if version.contains('/') { "apis" } else { "api" };
+    let scope = namespace.map(|it| format!("/namespaces/{it}")).unwrap_or_default();
+    format!("/{root}/{version}{scope}/{}s", kind.to_lowercase())
+}
+
+fn kind_of(object: &Value) -> (&str, &str) {
+    let field = |name: &str| object[name].as_str().unwrap_or_default();
+    (field("apiVersion"), field("kind"))
+}

@@ -1,0 +1,228 @@
+//! `injectd serve` and `injectd proxy-injector`, and the certificate that clients verify.
+
+use std::{
+    ffi::OsString,
+    fs::{self, File},
+    net::{IpAddr, SocketAddr},
+    os::unix::process::ExitStatusExt as _,
+    path::{Path, PathBuf},
+    process::{Command, ExitStatus},
+};
+
+use rustix::process::Signal;
+use tokio::net::{TcpSocket, TcpStream};
+
+use crate::{
+    certificates::Certificate,
+    client::Webhook,
+    expect::{Outcome, eventually, expect, expect_contains, failed},
+    program::Program,
+};
+
+/// The name of Linkerd's webhook: `injectd compare` looks for its patches in audit logs.
+pub const WEBHOOK_NAME: &str = "linkerd-proxy-injector.linkerd.io";
+
+/// The values, certificates and schemas of Linkerd in this tree.
+#[must_use]
+pub fn linkerd_folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../src/linkerd")
+}
+
+/// A server: how it is started, its addresses and its log. It is killed when this is dropped.
+#[derive(Debug)]
+pub struct Injectd {
+    binary: PathBuf,
+    arguments: Vec<OsString>,
+    environment: Vec<(&'static str, OsString)>,
+    log: PathBuf,
+    host: String,
+    certificate: Certificate,
+    program: Option<Program>,
+    /// The address of the webhook server.
+    pub webhook: SocketAddr,
+    /// The address of the admin server.
+    pub admin: SocketAddr,
+}
+
+impl Injectd {
+    /// `injectd serve --standalone`, its files in this folder.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no certificate or port for it.
+    pub fn standalone(binary: &Path, folder: &Path, host: &str, ip: IpAddr) -> Outcome<Self> {
+        let mut injectd = Self::new(binary, folder, host, ip)?;
+        let (webhook, admin) = (injectd.webhook.to_string(), injectd.admin.to_string());
+        let arguments = [
+            "serve",
+            "--standalone",
+            "--addr",
+            &webhook,
+            "--metrics-addr",
+            &admin,
+            "--grpc-addr",
+            "",
+        ];
+        injectd.arguments = arguments.map(OsString::from).into();
+        // h2 logs each frame: scenarios see which HTTP the API server speaks.
+        injectd.environment.push(("INJECTD_LOG", "info,h2=debug".into()));
+        Ok(injectd)
+    }
+
+    /// `injectd proxy-injector` on the values of the tree, for the cluster of a kubeconfig.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no certificate or port for it.
+    pub fn proxy_injector(
+        binary: &Path,
+        folder: &Path,
+        host: &str,
+        ip: IpAddr,
+        kubeconfig: &Path,
+    ) -> Outcome<Self> {
+        let mut injectd = Self::new(binary, folder, host, ip)?;
+        injectd.arguments = vec![
+            "proxy-injector".into(),
+            format!("-kubeconfig={}", kubeconfig.display()).into(),
+            format!("-addr={}", injectd.webhook).into(),
+            format!("-metrics-addr={}", injectd.admin).into(),
+        ];
+        let linkerd = linkerd_folder();
+        injectd.environment.extend([
+            ("INJECTD_VALUES", linkerd.join("values/default.yaml").into()),
+            ("INJECTD_TRUST_ROOTS", linkerd.join("example-root.crt").into()),
+        ]);
+        Ok(injectd)
+    }
+
+    fn new(binary: &Path, folder: &Path, host: &str, ip: IpAddr) -> Outcome<Self> {
+        let certificate = Certificate::new(host, ip)?;
+        let [cert_file, key_file] = ["tls.crt", "tls.key"].map(|name| folder.join(name));
+        fs::write(&cert_file, &certificate.certificate)?;
+        fs::write(&key_file, &certificate.key)?;
+        Ok(Self {
+            binary: binary.to_owned(),
+            arguments: Vec::new(),
+            environment: vec![
+                ("NO_COLOR", "1".into()),
+                ("INJECTD_TLS_CERT", cert_file.into()),
+                ("INJECTD_TLS_KEY", key_file.into()),
+            ],
+            log: folder.join("injectd.log"),
+            host: host.to_owned(),
+            certificate,
+            program: None,
+            webhook: free_port(ip)?,
+            admin: free_port(ip)?,
+        })
+    }
+
+    /// Adds an argument.
+    pub fn add_argument(&mut self, argument: &str) {
+        self.arguments.push(argument.into());
+    }
+
+    /// Starts the server and waits until it accepts connections.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the server ends or does not accept connections in time.
+    pub async fn start(&mut self) -> Outcome {
+        let log = File::options().create(true).append(true).open(&self.log)?;
+        let mut command = Command::new(&self.binary);
+        command.args(&self.arguments).envs(self.environment.iter().map(|(k, v)| (k, v)));
+        self.program = Some(Program::start(&mut command, log.try_clone()?, log)?);
+        let ended = eventually("injectd accepts connections", async || {
+            let status = self.running()?.exit_status()?;
+            if status.is_none() {
+                TcpStream::connect(self.webhook).await?;
+            }
+            Ok(status)
+        });
+        expect("injectd's exit status", None, ended.await?)
+    }
+
+    /// Fails unless the process runs.
+    ///
+    /// # Errors
+    ///
+    /// Names the exit status of a process that has ended.
+    pub fn expect_running(&mut self) -> Outcome {
+        expect("injectd's exit status", None, self.running()?.exit_status()?)
+    }
+
+    /// Sends a signal and waits for the end of the process.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the process does not run, or does not end in time.
+    pub async fn stop(&mut self, signal: Signal) -> Outcome<ExitStatus> {
+        self.running()?.stop(signal).await
+    }
+
+    /// Ends the server with SIGTERM, on which it drains.
+    ///
+    /// # Errors
+    ///
+    /// Fails unless the exit code is 0.
+    pub async fn terminate(&mut self) -> Outcome {
+        let status = self.stop(Signal::TERM).await?;
+        expect("the exit code", Some(0), status.code())
+    }
+
+    /// Ends the server at once.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the process ends by anything else.
+    pub async fn kill(&mut self) -> Outcome {
+        let status = self.stop(Signal::KILL).await?;
+        expect("the signal that ended it", Some(Signal::KILL.as_raw()), status.signal())
+    }
+
+    /// Ends the server without asking how.
+    pub fn discard(&mut self) {
+        self.program = None;
+    }
+
+    fn running(&mut self) -> Outcome<&mut Program> {
+        self.program.as_mut().ok_or_else(|| failed("injectd was not started"))
+    }
+
+    /// A client of the webhook.
+    #[must_use]
+    pub fn client(&self) -> Webhook<'_> {
+        Webhook { addr: self.webhook, server_name: &self.host, ca: &self.certificate.ca }
+    }
+
+    /// PEM of the CA that the API server verifies the webhook by.
+    #[must_use]
+    pub fn ca(&self) -> &str {
+        &self.certificate.ca
+    }
+
+    /// The log of all starts; empty before the first.
+    #[must_use]
+    pub fn log(&self) -> String {
+        fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// Waits for a text in the log.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the text is not there in time.
+    pub async fn logs(&self, text: &str) -> Outcome {
+        let what = format!("the log has {text:?}");
+        let found =
+            async || expect_contains("its end", text, &self.log()).map_err(|_| failed("no"));
+        eventually(&what, found).await
+    }
+}
+
+fn free_port(ip: IpAddr) -> Outcome<SocketAddr> {
+    let socket = TcpSocket::new_v4()?;
+    socket.bind(SocketAddr::new(ip, 0))?;
+    Ok(socket.local_addr()?)
+}

@@ -1,0 +1,76 @@
+//! A process that ends with its owner.
+
+use std::{
+    fs::File,
+    process::{Child, Command, ExitStatus, Stdio},
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::expect::{Outcome, eventually, failed};
+
+/// A process; it is killed when this is dropped.
+#[derive(Debug)]
+pub struct Program(Child);
+
+impl Program {
+    /// Starts a command with an empty input.
+    ///
+    /// # Errors
+    ///
+    /// Names the command that cannot be started.
+    pub fn start(command: &mut Command, out: File, err: File) -> Outcome<Self> {
+        command.stdin(Stdio::null());
+        Self::start_with(command, out, err)
+    }
+
+    /// Starts a command that has its input already.
+    ///
+    /// # Errors
+    ///
+    /// Names the command that cannot be started.
+    pub fn start_with(command: &mut Command, out: File, err: File) -> Outcome<Self> {
+        let started = command.stdout(out).stderr(err).spawn();
+        let program = command.get_program().to_string_lossy().into_owned();
+        started.map(Self).map_err(|error| failed(format!("cannot start {program}: {error}")))
+    }
+
+    /// The exit status; `None` while the process runs.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the system cannot say.
+    pub fn exit_status(&mut self) -> Outcome<Option<ExitStatus>> {
+        Ok(self.0.try_wait()?)
+    }
+
+    /// Waits for the end of the process.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the process does not end in time.
+    pub async fn wait(&mut self) -> Outcome<ExitStatus> {
+        eventually("the process ends", async || {
+            self.exit_status()?.ok_or_else(|| failed("it still runs"))
+        })
+        .await
+    }
+
+    /// Sends a signal and waits for the end of the process.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the process does not end in time.
+    pub async fn stop(&mut self, signal: Signal) -> Outcome<ExitStatus> {
+        kill_process(Pid::from_child(&self.0), signal)?;
+        self.wait().await
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // It fails for a process that has ended already.
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
