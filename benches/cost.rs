@@ -13,7 +13,7 @@ use std::{
 };
 
 use futures_util::FutureExt as _;
-use injectd::injector::Injector;
+use injectd::sources::Injector;
 
 #[path = "../tests/cost/shapes.rs"]
 mod shapes;

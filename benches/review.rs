@@ -23,8 +23,8 @@ use futures_util::FutureExt as _;
 use http_body_util::{BodyExt as _, Empty, Full};
 use hyper::{Request, Response, body::Bytes};
 use injectd::{
-    cluster::{Lookups, WatchedNamespaces},
-    injector::{CallerFacts, Injector},
+    cluster::{LookupLimits, WatchedNamespaces},
+    injector::CallerFacts,
     linkerd::snapshot::Snapshot,
     metrics::WatchMetrics,
     outcome::Verdict,
@@ -32,6 +32,7 @@ use injectd::{
     pod::TextMap,
     readiness::Readiness,
     review,
+    sources::Injector,
 };
 use k8s_openapi::api::core::v1::Pod;
 use kube::{Client, client::Body};
@@ -318,7 +319,7 @@ fn by_diff_of_typed_pods(review: &[u8], patch: &json_patch::Patch) -> String {
 
 /// Namespaces that an API server in this process has listed.
 async fn listed() -> Arc<WatchedNamespaces> {
-    let lookups = Arc::new(Lookups::new(16, PATIENCE));
+    let lookups = Arc::new(LookupLimits::new(16, PATIENCE));
     let client = Client::new(tower::service_fn(api_server), "default");
     let namespaces = Arc::new(WatchedNamespaces::new(client, lookups, WatchMetrics::default()));
     let readiness = Readiness::default();

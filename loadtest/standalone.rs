@@ -2,13 +2,11 @@
 //! --standalone` answers it with.
 
 use injectd::{
-    injector::Injector,
     linkerd::{
         snapshot::{Config, Snapshot},
         values::DEFAULT_VALUES,
     },
-    namespaces::Namespaces,
-    workloads::Workloads,
+    sources::{Injector, Sources},
 };
 
 /// An injector on the built-in values, in a cluster that nothing is known of.
@@ -20,5 +18,5 @@ pub(crate) fn injector() -> Injector {
         fallback_release: None,
     };
     let snapshot = Snapshot::new(config, 1).expect("the built-in values must be read");
-    Injector::new(snapshot, Namespaces::Every([].into()), Workloads::Unknown)
+    Injector::new(snapshot, Sources::Every([].into()))
 }

@@ -10,7 +10,7 @@ use std::{
 
 use clap::{Parser, Subcommand, error::ErrorKind};
 
-use crate::{linkerd::release::Release, log, observer::LogStyle};
+use crate::{causes::with_causes, linkerd::release::Release, observer::LogStyle};
 
 mod compare;
 mod config;
@@ -119,7 +119,7 @@ fn version() -> String {
 
 /// Prints an error and the chain of its causes.
 fn print_error(error: &dyn Error) {
-    print_line(&format!("error: {}", log::with_causes(error)));
+    print_line(&format!("error: {}", with_causes(error)));
 }
 
 /// Prints a line to stderr.

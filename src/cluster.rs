@@ -15,6 +15,8 @@ use tokio::{
     time::{Instant, timeout},
 };
 
+use crate::lookups::LookupError;
+
 mod events;
 mod namespaces;
 mod owners;
@@ -66,41 +68,15 @@ pub enum ClientError {
     Client(#[source] kube::Error),
 }
 
-/// Why a lookup failed.
-#[derive(Debug, Clone, thiserror::Error)]
-pub enum LookupError {
-    /// The API server did not answer in time.
-    #[error("the API server did not answer in time")]
-    Timeout,
-    /// Too many reviews wait for the API server.
-    #[error("too many reviews wait for the API server")]
-    TooMany,
-    /// The API server answered with an error, or not at all.
-    #[error("the request to the API server failed")]
-    Failed(#[source] Arc<kube::Error>),
-}
-
 /// Limits of the lookups in the API server.
 #[derive(Debug)]
-pub struct Lookups {
+pub struct LookupLimits {
     waiting: Semaphore,
     max_waiting: usize,
     timeout: Duration,
 }
 
-impl LookupError {
-    /// Whether the API server did not answer at all.
-    #[must_use]
-    pub fn is_silence(&self) -> bool {
-        match self {
-            Self::Timeout => true,
-            Self::TooMany => false,
-            Self::Failed(error) => !matches!(**error, kube::Error::Api(_)),
-        }
-    }
-}
-
-impl Lookups {
+impl LookupLimits {
     /// At most `max_waiting` reviews wait for the API server, each at most `timeout`.
     #[must_use]
     pub fn new(max_waiting: usize, timeout: Duration) -> Self {
@@ -114,18 +90,21 @@ impl Lookups {
     async fn wait_for<T>(
         &self,
         found: impl Future<Output = Result<T, Arc<kube::Error>>>,
-        deadline: Option<Instant>,
+        deadline: Option<std::time::Instant>,
     ) -> Result<T, LookupError> {
         let _permit = self.begin()?;
         let mut limit = self.timeout;
         if let Some(deadline) = deadline {
             // Leaves time to answer without the result.
-            let rest = deadline.saturating_duration_since(Instant::now());
+            let rest = Instant::from_std(deadline).saturating_duration_since(Instant::now());
             limit = limit.min(rest.saturating_sub(ANSWER_RESERVE).max(rest / 2));
         }
         match timeout(limit, found).await {
             Ok(Ok(found)) => Ok(found),
-            Ok(Err(error)) => Err(LookupError::Failed(error)),
+            Ok(Err(error)) => Err(match *error {
+                kube::Error::Api(_) => LookupError::Rejected(error),
+                _ => LookupError::Failed(error),
+            }),
             Err(_) => Err(LookupError::Timeout),
         }
     }

@@ -18,12 +18,12 @@ use tokio::{
 use tracing::{debug, warn};
 
 use crate::{
+    causes::with_causes,
     cluster::{Events, WriteError, now},
-    injector::Injector,
     linkerd::events,
-    log,
     metrics::EventMetrics,
     outcome::{Event, InvolvedObject, Outcome, SkipReasons},
+    sources::Injector,
 };
 
 /// Maximum number of events that wait for the lookup of their owner: the same limit as upstream's.
@@ -173,7 +173,7 @@ impl Sender {
                 Err(error) => {
                     self.metrics.failed.increment(1);
                     let (namespace, name) = (&series.key.namespace, &series.name);
-                    let error = log::with_causes(&error);
+                    let error = with_causes(&error);
                     warn!(error, namespace, name, "cannot write an event");
                     return self.forget(series).await;
                 }

@@ -24,11 +24,11 @@ use tonic::{
 use tonic_health::{ServingStatus, server::HealthReporter};
 
 use crate::{
-    injector::Injector,
     metrics::Refused,
     observer::Observer,
     readiness::Readiness,
     server::{Answers, Caller, Limits, Shutdown, Signalled, Taken, TooMuch},
+    sources::Injector,
     webhook::{MAX_BODY_BYTES, Webhook, is_grpc},
 };
 

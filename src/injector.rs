@@ -3,21 +3,20 @@
 //! Decode, namespace, decide, workload, template, render, encode. Only the two lookups may wait;
 //! everything else is synchronous and pure.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc, time::Instant};
 
 use arc_swap::ArcSwap;
-use tokio::time::Instant;
 
 use crate::{
-    cluster::LookupError,
     linkerd::{
         annotate::opaque_ports_patch,
         decide, events,
         overrides::Overrides,
         render::{Injection, OpaquePorts},
         snapshot::Snapshot,
+        workload::{Owner, owner_kind},
     },
-    namespaces::{Annotations, NamespaceError, Namespaces},
+    lookups::{Annotations, LookupError, Lookups},
     outcome::{
         Event, InvolvedObject, Outcome, Regarding, SkipReasons, Verdict, Warnings, Workload,
         bounded_name,
@@ -25,22 +24,16 @@ use crate::{
     patch::PatchBuffer,
     pod::{Kind, Metadata, Object, POD_TEMPLATE_HASH, Spec, Text},
     review::{self, DecodeError, Request, Subject},
-    workloads::Workloads,
 };
-
-mod owner;
-
-use self::owner::owner_kind;
 
 /// Start of the denial of an object with a wrong type in a field that injection reads.
 pub const UNREADABLE_OBJECT: &str = "the object cannot be understood";
 
 /// The injection core, which every server calls.
 #[derive(Debug)]
-pub struct Injector {
+pub struct Injector<L> {
     snapshot: ArcSwap<Snapshot>,
-    namespaces: Namespaces,
-    workloads: Workloads,
+    lookups: L,
 }
 
 /// Why a review failed.
@@ -51,7 +44,7 @@ pub enum ReviewError {
     Decode(#[from] DecodeError),
     /// The lookup of the namespace failed.
     #[error("cannot look up the annotations of namespace {0:?}")]
-    Cluster(String, #[source] LookupError),
+    Namespace(String, #[source] LookupError),
     /// Too many reviews wait for the lookup of owners.
     #[error("cannot look up the owner {0:?}")]
     Owner(String, #[source] LookupError),
@@ -78,11 +71,17 @@ pub struct CallerFacts<'a> {
     pub deadline: Option<Instant>,
 }
 
-impl Injector {
+impl<L: Lookups> Injector<L> {
     /// An injector with this configuration.
     #[must_use]
-    pub fn new(snapshot: Snapshot, namespaces: Namespaces, workloads: Workloads) -> Self {
-        Self { snapshot: ArcSwap::from_pointee(snapshot), namespaces, workloads }
+    pub fn new(snapshot: Snapshot, lookups: L) -> Self {
+        Self { snapshot: ArcSwap::from_pointee(snapshot), lookups }
+    }
+
+    /// The source of lookups.
+    #[must_use]
+    pub fn lookups(&self) -> &L {
+        &self.lookups
     }
 
     /// The configuration in use.
@@ -96,27 +95,19 @@ impl Injector {
         self.snapshot.store(Arc::new(snapshot));
     }
 
-    /// Updates the cache-size gauges of the lookups; call it periodically.
-    pub async fn record_cache_sizes(&self) {
-        if let Namespaces::Watched(namespaces) = &self.namespaces {
-            namespaces.record_cache_size().await;
-        }
-        if let Workloads::Asked(owners) = &self.workloads {
-            owners.record_cache_size().await;
-        }
-    }
-
     /// The involved object of an event: the root owner, if its kind gets events and it exists.
     pub async fn involved_object<'a>(&'a self, event: &Event<'a>) -> Option<InvolvedObject<'a>> {
         let workload = match &event.regarding {
             Regarding::Workload(workload) => workload.clone(),
             Regarding::Owner { owner, pod_template_hash } => {
-                let hash = pod_template_hash.as_deref();
-                self.workloads.resolve(&event.namespace, owner, hash, None).await.ok()?
+                let pod_template_hash = pod_template_hash.as_deref();
+                let owner =
+                    Owner { namespace: &event.namespace, reference: owner, pod_template_hash };
+                owner.resolve(&self.lookups, None).await.ok()?
             }
         };
         let (api_version, kind) = events::involved_kind(&workload.kind)?;
-        let exists = self.workloads.has(&event.namespace, kind, &workload.name);
+        let exists = self.lookups.has(&event.namespace, kind, &workload.name);
         (exists && !workload.name.is_empty()).then_some(InvolvedObject {
             api_version,
             kind,
@@ -172,14 +163,16 @@ impl Injector {
         };
         let namespace = match facts.namespace_annotations {
             Some(annotations) => annotations,
-            None => match self.namespaces.lookup(&request.namespace).await {
-                Ok(annotations) => annotations,
-                Err(error @ NamespaceError::NotFound(_)) => {
-                    outcome.deny(error.to_string().into());
+            None => match self.lookups.namespace(&request.namespace).await {
+                Ok(Some(annotations)) => annotations,
+                Ok(None) => {
+                    // The API server's text.
+                    let reason = format!("namespaces \"{}\" not found", &*request.namespace);
+                    outcome.deny(reason.into());
                     return Ok(outcome);
                 }
-                Err(NamespaceError::Unknown(namespace, error)) => {
-                    return Err(ReviewError::Cluster(namespace, error));
+                Err(error) => {
+                    return Err(ReviewError::Namespace(request.namespace.to_string(), error));
                 }
             },
         };
@@ -210,6 +203,48 @@ impl Injector {
         }
         Ok(outcome)
     }
+
+    /// The workload for the labels of an injected pod.
+    async fn workload_of<'a>(
+        &'a self,
+        request: &Request<'a>,
+        object: &Object<'a>,
+        deadline: Option<Instant>,
+    ) -> Result<Option<Workload<'a>>, ReviewError> {
+        if request.kind != Kind::Pod {
+            let kind = Cow::Borrowed(request.kind.as_str());
+            let name = object.metadata.name.0.clone();
+            return Ok(Some(Workload { kind, name, object_uid: Cow::Borrowed("") }));
+        }
+        let Some(owner) = owner_of(request, object) else { return Ok(None) };
+        let workload = owner.resolve(&self.lookups, deadline).await;
+        let name = || owner.reference.name.to_string();
+        workload.map(Some).map_err(|error| ReviewError::Owner(name(), error))
+    }
+
+    /// The owner's kind in the counters for a pod that is not injected, without a request to the
+    /// API server.
+    async fn kind_of_skipped_owner<'a>(
+        &self,
+        request: &Request<'a>,
+        object: &Object<'a>,
+        known: Option<&Workload<'_>>,
+    ) -> &'static str {
+        if let Some(workload) = known {
+            return owner_kind(&workload.kind);
+        }
+        match owner_of(request, object) {
+            Some(owner) => owner_kind(&owner.known_kind(&self.lookups).await),
+            None => Kind::Pod.as_str(),
+        }
+    }
+}
+
+/// The owner of the pod under review.
+fn owner_of<'o, 'a>(request: &'o Request<'a>, object: &'o Object<'a>) -> Option<Owner<'o, 'a>> {
+    let reference = object.metadata.owner()?;
+    let pod_template_hash = object.metadata.labels.get(POD_TEMPLATE_HASH);
+    Some(Owner { namespace: &request.namespace, reference, pod_template_hash })
 }
 
 /// A review of an object, with the configuration that was in use when it began.

@@ -18,23 +18,24 @@ pub mod reload;
 pub mod server;
 pub mod tls;
 
+pub mod sources;
+
+pub mod cluster;
+pub mod metrics;
+pub mod objects;
+
 pub mod injector;
 
 pub mod review;
 
-pub mod namespaces;
-pub mod workloads;
-
 pub mod linkerd;
 
-pub mod cluster;
-
-pub mod metrics;
-pub mod objects;
+pub mod lookups;
 pub mod outcome;
 pub mod patch;
 pub mod pod;
 
+pub mod causes;
 pub mod go;
 pub mod json;
 pub mod log;

@@ -22,6 +22,7 @@ pub mod snapshot;
 pub mod template;
 pub mod trust_roots;
 pub mod values;
+pub mod workload;
 
 mod parameters;
 

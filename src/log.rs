@@ -7,7 +7,6 @@
 
 use std::{
     cell::RefCell,
-    error::Error,
     fmt::{self, Write as _},
     io::{self, Write as _},
     mem,
@@ -352,22 +351,6 @@ impl fmt::Write for Cut<'_> {
         *is_full = true;
         Err(fmt::Error)
     }
-}
-
-/// An error and the chain of its causes.
-#[must_use]
-pub fn with_causes(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        // Some errors include the text of their cause.
-        let message = error.to_string();
-        if !text.contains(&message) {
-            write!(text, ": {message}").expect("a string must take text");
-        }
-        cause = error.source();
-    }
-    text
 }
 
 fn level_name(level: Level) -> &'static str {

@@ -4,37 +4,20 @@
 
 #![expect(clippy::disallowed_types, reason = "read once, at start")]
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use serde_json::Value;
 
-use crate::{namespaces::Annotations, yaml};
+use crate::{
+    lookups::{Annotations, FoundOwner, OwnerObject, Reference},
+    yaml,
+};
 
 /// The objects of a file.
 #[derive(Debug, Default)]
 pub struct Objects {
     namespaces: HashMap<String, Annotations>,
-    owners: HashMap<ObjectKey, Owned>,
-}
-
-/// A reference from an object to its owner.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reference {
-    /// Kind of the owner, as written.
-    pub kind: String,
-    /// Name of the owner.
-    pub name: String,
-    /// uid of the owner's object; may be empty.
-    pub object_uid: String,
-}
-
-/// An object that may own pods, and its owners.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Owned {
-    /// uid of the object; may be empty.
-    pub object_uid: String,
-    /// Its own owners.
-    pub owners: Vec<Reference>,
+    owners: HashMap<ObjectKey, Arc<OwnerObject>>,
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -107,7 +90,7 @@ impl Objects {
                 kind: kind.to_owned(),
                 name: name.to_owned(),
             };
-            self.owners.insert(key, owned(document));
+            self.owners.insert(key, Arc::new(owned(document)));
         }
         Ok(())
     }
@@ -120,12 +103,13 @@ impl Objects {
 
     /// An object that owns pods.
     #[must_use]
-    pub fn owner(&self, namespace: &str, kind: &str, name: &str) -> Option<&Owned> {
-        self.owners.get(&ObjectKey {
+    pub fn owner(&self, namespace: &str, kind: &str, name: &str) -> FoundOwner {
+        let key = ObjectKey {
             namespace: namespace.to_owned(),
             kind: kind.to_owned(),
             name: name.to_owned(),
-        })
+        };
+        self.owners.get(&key).cloned()
     }
 }
 
@@ -146,7 +130,7 @@ fn annotations(document: &Value) -> Annotations {
         .collect()
 }
 
-fn owned(document: &Value) -> Owned {
+fn owned(document: &Value) -> OwnerObject {
     let references = document.get("metadata").and_then(|metadata| metadata.get("ownerReferences"));
     let owners =
         references.and_then(Value::as_array).into_iter().flatten().map(|reference| Reference {
@@ -154,7 +138,10 @@ fn owned(document: &Value) -> Owned {
             name: text(reference, &["name"]).to_owned(),
             object_uid: text(reference, &["uid"]).to_owned(),
         });
-    Owned { object_uid: text(document, &["metadata", "uid"]).to_owned(), owners: owners.collect() }
+    OwnerObject {
+        object_uid: text(document, &["metadata", "uid"]).to_owned(),
+        owners: owners.collect(),
+    }
 }
 
 #[cfg(test)]

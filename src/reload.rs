@@ -20,7 +20,7 @@ use std::{
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::{info, warn};
 
-use crate::{log, metrics::ReloadMetrics};
+use crate::{causes::with_causes, metrics::ReloadMetrics};
 
 /// Reads of the versions of files until two reads agree; a file that never stops changing counts as
 /// changed.
@@ -185,7 +185,7 @@ pub fn follow<E: Error + 'static>(
             // A panic is a bug; it rejects the files like any error.
             let problem = match catch_unwind(AssertUnwindSafe(&mut reload)) {
                 Ok(Ok(())) => None,
-                Ok(Err(error)) => Some((log::with_causes(&error), is_unread(&error))),
+                Ok(Err(error)) => Some((with_causes(&error), is_unread(&error))),
                 Err(_) => Some(("a bug in injectd".to_owned(), false)),
             };
             metrics.is_refused.set(i32::from(problem.is_some()));

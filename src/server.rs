@@ -351,6 +351,10 @@ impl Server {
     }
 }
 
+/// Tasks that a thread polls before it looks for new I/O events. With tokio's default of 61, a few
+/// connections that always have something to read delay all others for seconds.
+const EVENT_INTERVAL: u32 = 8;
+
 /// The runtime of the servers, with `workers` threads and at least one; by default one thread per
 /// core, at most four.
 ///
@@ -359,7 +363,11 @@ impl Server {
 pub fn runtime(workers: Option<u16>) -> io::Result<Runtime> {
     let cores = || thread::available_parallelism().map_or(1, usize::from);
     let workers = workers.map_or_else(|| cores().min(MAX_DEFAULT_WORKERS), usize::from);
-    runtime::Builder::new_multi_thread().worker_threads(workers.max(1)).enable_all().build()
+    runtime::Builder::new_multi_thread()
+        .worker_threads(workers.max(1))
+        .event_interval(EVENT_INTERVAL)
+        .enable_all()
+        .build()
 }
 
 /// Raises the soft limit of open file descriptors to the hard limit, as Go does.

@@ -22,15 +22,16 @@ use tokio::time::{timeout, timeout_at};
 use tracing::{Level, debug, enabled, error, warn};
 
 use crate::{
-    injector::{Injector, ReviewError},
+    causes::with_causes,
+    injector::ReviewError,
     linkerd::log_lines,
-    log,
     metrics::Refused,
     observer::{LogStyle, Observer},
     server::{
         Answered, Answers, Caller, LONG_REVIEW_BYTES, Late, Limits, LongWork, NoRoom, Room, Share,
         Taken, TooMuch, discard, overloaded, plain,
     },
+    sources::Injector,
 };
 
 mod body;
@@ -179,11 +180,13 @@ impl Shared {
 
     async fn review(&self, body: Body, admitted: Admitted) -> Result<Answered, Rejection> {
         let Admitted { deadline, begin, room, slot } = admitted;
-        let answer =
-            timeout_at(deadline.at(), self.injector.review_by(Some(deadline.at()), &body.bytes))
-                .await
-                .map_err(|_| Rejection::deadline())?
-                .map_err(|error| Rejection::of(&error))?;
+        let answer = timeout_at(
+            deadline.at(),
+            self.injector.review_by(Some(deadline.at().into_std()), &body.bytes),
+        )
+        .await
+        .map_err(|_| Rejection::deadline())?
+        .map_err(|error| Rejection::of(&error))?;
         // An answer without memory for it is not observed: the client retries the request.
         let mut answer_room = Taken::default();
         room.take(&mut answer_room, answer.body.len()).map_err(|NoRoom| Rejection::no_room())?;
@@ -226,9 +229,9 @@ impl Rejection {
     fn of(error: &ReviewError) -> Self {
         let why = match error {
             ReviewError::Decode(_) => Refused::NotAReview,
-            ReviewError::Cluster(..) | ReviewError::Owner(..) => Refused::Cluster,
+            ReviewError::Namespace(..) | ReviewError::Owner(..) => Refused::Cluster,
         };
-        Self::new(why, &log::with_causes(error))
+        Self::new(why, &with_causes(error))
     }
 
     fn deadline() -> Self {

@@ -6,15 +6,14 @@ use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use injectd::{
-    injector::{Answer, Injector},
+    injector::Answer,
     linkerd::{
         snapshot::{Config, Snapshot},
         values::DEFAULT_VALUES,
     },
-    namespaces::Namespaces,
     objects::Objects,
     outcome::{MAX_DENIAL_BYTES, MAX_NAME_BYTES, MAX_WARNINGS},
-    workloads::Workloads,
+    sources::{Injector, Sources},
 };
 use serde_json::{Value, json};
 
@@ -31,7 +30,7 @@ fn injector() -> Injector {
     let snapshot = Snapshot::new(config, 1).expect("the built-in values must be read");
     let objects = "kind: Namespace\nmetadata: {name: shop}\n";
     let objects = Arc::new(Objects::parse(objects).expect("objects"));
-    Injector::new(snapshot, Namespaces::Listed(objects), Workloads::Unknown)
+    Injector::new(snapshot, Sources::ListedInPart(objects))
 }
 
 /// A review of a pod in a namespace, as JSON.

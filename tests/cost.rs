@@ -3,7 +3,7 @@
 
 use allocation_counter::measure;
 use futures_util::FutureExt as _;
-use injectd::injector::Injector;
+use injectd::sources::Injector;
 
 #[path = "cost/shapes.rs"]
 mod shapes;

@@ -16,8 +16,8 @@ use hyper::{Method, Request, Response};
 use injectd::{
     cluster::Events,
     events::Recorder,
-    injector::Injector,
     metrics::{EventMetrics, Registry},
+    sources::Injector,
 };
 use kube::{Client, client::Body};
 use serde_json::{Value, json};

@@ -11,13 +11,11 @@ use std::{fs, path::Path};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use injectd::{
-    injector::Injector,
     linkerd::{
         snapshot::{Config, Snapshot},
         values::DEFAULT_VALUES,
     },
-    namespaces::Namespaces,
-    workloads::Workloads,
+    sources::{Injector, Sources},
 };
 use serde_json::{Value, json};
 
@@ -72,7 +70,7 @@ fn injector_of(case: &Path) -> Injector {
         fallback_release: None,
     };
     let snapshot = Snapshot::new(config, 1).expect("the values must be readable");
-    Injector::new(snapshot, Namespaces::Every(annotations.collect()), Workloads::Unknown)
+    Injector::new(snapshot, Sources::Every(annotations.collect()))
 }
 
 /// The `response` of the answer.

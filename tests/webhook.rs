@@ -14,18 +14,16 @@ use hyper::{
 };
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use injectd::{
-    injector::Injector,
     linkerd::{
         snapshot::{Config, Snapshot},
         values::DEFAULT_VALUES,
     },
     metrics::{ConnectionMetrics, ReviewMetrics},
-    namespaces::Namespaces,
     observer::{LogStyle, Observer},
     server::{self, Addr, Bound, Limits, Shutdown},
+    sources::{Injector, Sources},
     tls::{self, ClientAuth, Identity},
     webhook::{MAX_BODY_BYTES, Webhook},
-    workloads::Workloads,
 };
 use rustls::{
     AlertDescription, ClientConfig, RootCertStore, SupportedProtocolVersion,
@@ -153,8 +151,7 @@ fn injector() -> Arc<Injector> {
         fallback_release: None,
     };
     let snapshot = Snapshot::new(config, 1).expect("built-in values must be readable");
-    let namespaces = Namespaces::Every([].into());
-    Arc::new(Injector::new(snapshot, namespaces, Workloads::Unknown))
+    Arc::new(Injector::new(snapshot, Sources::Every([].into())))
 }
 
 fn post(body: impl Into<Bytes>) -> Request<Full<Bytes>> {

@@ -15,7 +15,7 @@ use std::{str, sync::LazyLock};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use futures_util::FutureExt as _;
-use injectd::{injector::Injector, json, pod::Anything};
+use injectd::{json, pod::Anything, sources::Injector};
 use libfuzzer_sys::fuzz_target;
 use serde::de::IgnoredAny;
 use serde_json::Value;

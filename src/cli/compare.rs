@@ -23,7 +23,11 @@ use super::{
     input,
     stream::{Document, Documents, Step},
 };
-use crate::{injector::Injector, linkerd::events, objects::Objects, workloads::Workloads};
+use crate::{
+    linkerd::events,
+    objects::Objects,
+    sources::{Injector, Sources},
+};
 
 mod audit;
 mod meaning;
@@ -80,10 +84,11 @@ struct Comparison {
 
 pub(super) fn run(args: &Args) -> Result<(), CommandError> {
     let (theirs, objects) = (args.theirs.open()?, args.config.objects(Purpose::Replay)?);
-    let workloads = objects.clone().map_or(Workloads::Unknown, Workloads::ListedInPart);
+    let everywhere = || Sources::Every([].into());
+    let sources = objects.clone().map_or_else(everywhere, Sources::ListedInPart);
     let files = input::files(&args.files)?;
     let mut comparison = Comparison {
-        injector: args.config.injector_with(&[], workloads, Purpose::Replay)?,
+        injector: args.config.injector(sources, Purpose::Replay)?,
         objects: objects.unwrap_or_default(),
         theirs,
         audit_log: AuditLog::new(&args.webhook),

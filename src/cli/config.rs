@@ -4,16 +4,13 @@ use std::{env, path::PathBuf, sync::Arc};
 
 use super::{CommandError, print_line};
 use crate::{
-    cluster::{Owners, WatchedNamespaces},
-    injector::Injector,
     linkerd::{
         release::{Release, ReleaseChoice},
         snapshot::{Config, Snapshot},
         values::DEFAULT_VALUES,
     },
-    namespaces::Namespaces,
     objects::Objects,
-    workloads::Workloads,
+    sources::{Injector, Sources},
 };
 
 mod purpose;
@@ -69,30 +66,26 @@ impl ConfigArgs {
         annotations: &[(&str, &str)],
         purpose: Purpose,
     ) -> Result<Injector, CommandError> {
-        let workloads = self.objects(purpose)?.map_or(Workloads::Unknown, Workloads::Listed);
-        self.injector_with(annotations, workloads, purpose)
+        let owned = |&(key, value): &(&str, &str)| (key.to_owned(), value.to_owned());
+        let sources = match self.objects(purpose)? {
+            Some(objects) => Sources::Listed(objects),
+            None => Sources::Every(annotations.iter().map(owned).collect()),
+        };
+        self.injector(sources, purpose)
     }
 
-    /// The same, with owners looked up in `workloads` and namespaces in its objects.
-    pub(super) fn injector_with(
+    /// The same, with these sources.
+    pub(super) fn injector(
         &self,
-        annotations: &[(&str, &str)],
-        workloads: Workloads,
+        sources: Sources,
         purpose: Purpose,
     ) -> Result<Injector, CommandError> {
-        let owned = |&(key, value): &(&str, &str)| (key.to_owned(), value.to_owned());
-        let namespaces = match &workloads {
-            Workloads::Listed(objects) | Workloads::ListedInPart(objects) => {
-                Namespaces::Listed(Arc::clone(objects))
-            }
-            _ => Namespaces::Every(annotations.iter().map(owned).collect()),
-        };
         let snapshot = self.snapshot(1, purpose)?;
         let warning = unknown_release(&snapshot.release_choice);
         if let Some(warning) = warning.filter(|_| purpose != Purpose::Serve) {
             print_line(&format!("warning: {warning}"));
         }
-        Ok(Injector::new(snapshot, namespaces, workloads))
+        Ok(Injector::new(snapshot, sources))
     }
 
     /// The objects of --objects; `None` without the flag.
@@ -117,17 +110,6 @@ impl ConfigArgs {
             return Err(CommandError::Usage(text.to_owned()));
         }
         Ok(())
-    }
-
-    /// An injector for a cluster.
-    pub(super) fn cluster_injector(
-        &self,
-        namespaces: Arc<WatchedNamespaces>,
-        owners: Arc<Owners>,
-    ) -> Result<Injector, CommandError> {
-        let (namespaces, workloads) = (Namespaces::Watched(namespaces), Workloads::Asked(owners));
-        let snapshot = self.snapshot(1, Purpose::Serve)?;
-        Ok(Injector::new(snapshot, namespaces, workloads))
     }
 
     /// The paths of --values and --trust-roots, where set.

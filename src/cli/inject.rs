@@ -17,10 +17,10 @@ use super::{
     counted, input, print_line,
 };
 use crate::{
-    injector::Injector,
     linkerd::events,
     outcome::{Outcome, Verdict},
     pod::Kind,
+    sources::Injector,
     yaml,
 };
 

@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(bytes.len() as u64, MAX_SERVED_FILE_BYTES);
         file.as_file().set_len(MAX_SERVED_FILE_BYTES + 1).expect("must grow");
         let error = read_served("--values", file.path()).expect_err("must be rejected");
-        let text = crate::log::with_causes(&error);
+        let text = crate::causes::with_causes(&error);
         assert!(text.contains("--values /") && text.contains("10485760 bytes"), "{text}");
     }
 }

@@ -14,7 +14,7 @@ use super::{
     counted, input,
     stream::{Document, Documents, Errors, Step},
 };
-use crate::{injector::Injector, linkerd::events, outcome::Outcome};
+use crate::{linkerd::events, outcome::Outcome, sources::Injector};
 
 /// Answer admission reviews from files or stdin, as the webhook does
 ///

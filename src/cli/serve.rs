@@ -11,6 +11,7 @@ use tracing::info;
 
 use super::{CommandError, config::ConfigArgs, version};
 use crate::{
+    causes::with_causes,
     log,
     observer::LogStyle,
     server::{self, Addr, Bound, Limits},
@@ -114,7 +115,7 @@ async fn serve(args: Args, log_style: LogStyle) -> Result<(), CommandError> {
 
 impl Args {
     fn log_error(&self, error: &log::StartError) -> CommandError {
-        let text = format!("--log-level {}: {}", self.log_level, log::with_causes(error));
+        let text = format!("--log-level {}: {}", self.log_level, with_causes(error));
         CommandError::Usage(text)
     }
 }

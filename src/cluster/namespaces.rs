@@ -18,8 +18,14 @@ use kube::{
 use moka::{future::Cache, policy::EvictionPolicy};
 use tracing::{info, warn};
 
-use super::{LookupError, Lookups, is_object_name, with_retries};
-use crate::{log, metrics::WatchMetrics, namespaces::Annotations, pod::TextMap, readiness::Hold};
+use super::{LookupLimits, is_object_name, with_retries};
+use crate::{
+    causes::with_causes,
+    lookups::{Annotations, LookupError},
+    metrics::WatchMetrics,
+    pod::TextMap,
+    readiness::Hold,
+};
 
 /// Maximum number of cached namespaces: far above the largest clusters. The least recently used are
 /// evicted, and looked up again when they are needed.
@@ -36,7 +42,7 @@ pub struct WatchedNamespaces {
     known: Cache<String, CachedNamespace>,
     /// Merges concurrent lookups of one namespace; keeps no results.
     lookups_in_flight: Cache<String, CachedNamespace>,
-    lookups: Arc<Lookups>,
+    lookups: Arc<LookupLimits>,
     metrics: WatchMetrics,
 }
 
@@ -51,7 +57,7 @@ struct CachedNamespace {
 impl WatchedNamespaces {
     /// Starts with an empty cache, which [`WatchedNamespaces::follow`] fills.
     #[must_use]
-    pub fn new(client: Client, lookups: Arc<Lookups>, metrics: WatchMetrics) -> Self {
+    pub fn new(client: Client, lookups: Arc<LookupLimits>, metrics: WatchMetrics) -> Self {
         let cache = || Cache::builder().eviction_policy(EvictionPolicy::lru());
         Self {
             api: Api::all(client),
@@ -133,7 +139,7 @@ impl WatchedNamespaces {
                 }
                 Err(error) => {
                     self.metrics.failed();
-                    let error = log::with_causes(&error);
+                    let error = with_causes(&error);
                     warn!(error, "cannot watch namespaces; the cached annotations stay in use");
                 }
             }
@@ -192,7 +198,7 @@ mod tests {
         drop(rustls::crypto::aws_lc_rs::default_provider().install_default());
         let config = kube::Config::new("http://127.0.0.1:1".parse().expect("an address"));
         let client = Client::try_from(config).expect("a client");
-        let lookups = Arc::new(Lookups::new(1, Duration::from_secs(5)));
+        let lookups = Arc::new(LookupLimits::new(1, Duration::from_secs(5)));
         WatchedNamespaces::new(client, lookups, WatchMetrics::default())
     }
 

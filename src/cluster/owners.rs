@@ -1,16 +1,16 @@
 //! Owners of pods: looked up when a pod names them, and cached.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Instant};
 
 use k8s_openapi::api::{apps::v1::ReplicaSet, batch::v1::Job};
 use kube::{Api, Client, ResourceExt as _, core::PartialObjectMeta};
 use moka::{future::Cache, policy::EvictionPolicy};
-use tokio::{sync::Semaphore, time::Instant};
+use tokio::sync::Semaphore;
 
-use super::{LookupError, Lookups, is_object_name, with_retries};
+use super::{LookupLimits, is_object_name, with_retries};
 use crate::{
+    lookups::{FoundOwner, LookupError, OwnerObject, Reference},
     metrics::CacheMetrics,
-    objects::{Owned, Reference},
     outcome::MAX_OWNER_UID_BYTES,
     pod::OwnerReference,
 };
@@ -28,9 +28,9 @@ const MAX_NAMESPACES: u64 = 10_000;
 /// The owners of a cluster's pods.
 pub struct Owners {
     client: Client,
-    known: Cache<Key, Found>,
+    known: Cache<Key, FoundOwner>,
     shares: Cache<String, Arc<Share>>,
-    lookups: Arc<Lookups>,
+    lookups: Arc<LookupLimits>,
     metrics: CacheMetrics,
 }
 
@@ -39,9 +39,6 @@ struct Share {
     waiting: Semaphore,
     requests: Semaphore,
 }
-
-/// `None` if the object does not exist.
-type Found = Option<Arc<Owned>>;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Key {
@@ -55,7 +52,7 @@ struct Key {
 impl Owners {
     /// Starts with an empty cache.
     #[must_use]
-    pub fn new(client: Client, lookups: Arc<Lookups>, metrics: CacheMetrics) -> Self {
+    pub fn new(client: Client, lookups: Arc<LookupLimits>, metrics: CacheMetrics) -> Self {
         Self {
             client,
             known: Cache::builder()
@@ -77,7 +74,7 @@ impl Owners {
         namespace: &str,
         owner: &OwnerReference<'_>,
         deadline: Option<Instant>,
-    ) -> Result<Found, LookupError> {
+    ) -> Result<FoundOwner, LookupError> {
         let Some(key) = Key::of(namespace, owner) else { return Ok(None) };
         if let Some(found) = self.known.get(&key).await {
             self.metrics.hits.increment(1);
@@ -89,7 +86,7 @@ impl Owners {
     }
 
     /// The cached owner, without a request to the API server; not counted.
-    pub async fn known(&self, namespace: &str, owner: &OwnerReference<'_>) -> Found {
+    pub async fn known(&self, namespace: &str, owner: &OwnerReference<'_>) -> FoundOwner {
         self.known.get(&Key::of(namespace, owner)?).await.flatten()
     }
 
@@ -98,7 +95,7 @@ impl Owners {
         &self,
         key: Key,
         deadline: Option<Instant>,
-    ) -> Result<Found, LookupError> {
+    ) -> Result<FoundOwner, LookupError> {
         let namespace = key.namespace.as_str();
         let share = self.shares.get_with_by_ref(namespace, async { self.share() }).await;
         let _waiting = share.waiting.try_acquire().map_err(|_| LookupError::TooMany)?;
@@ -126,7 +123,7 @@ impl Owners {
         })
     }
 
-    async fn request(&self, key: &Key, share: &Share) -> Result<Found, kube::Error> {
+    async fn request(&self, key: &Key, share: &Share) -> Result<FoundOwner, kube::Error> {
         // The semaphore is never closed.
         let _permit = share.requests.acquire().await;
         let (client, namespace) = (self.client.clone(), &key.namespace);
@@ -163,7 +160,7 @@ impl fmt::Debug for Owners {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "called by `Option::map`")]
-fn owned<K>(object: PartialObjectMeta<K>) -> Arc<Owned>
+fn owned<K>(object: PartialObjectMeta<K>) -> Arc<OwnerObject>
 where
     PartialObjectMeta<K>: kube::Resource,
 {
@@ -173,7 +170,7 @@ where
         name: owner.name.clone(),
         object_uid: owner.uid.clone(),
     });
-    Arc::new(Owned { object_uid: object.uid().unwrap_or_default(), owners: owners.collect() })
+    Arc::new(OwnerObject { object_uid: object.uid().unwrap_or_default(), owners: owners.collect() })
 }
 
 #[cfg(test)]

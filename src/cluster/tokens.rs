@@ -7,7 +7,8 @@ use kube::{Api, Client, api::PostParams};
 use moka::future::Cache;
 use sha2::{Digest as _, Sha256};
 
-use super::{LookupError, Lookups};
+use super::LookupLimits;
+use crate::lookups::LookupError;
 
 /// How long a token review is cached: at least as long as in the API server itself, and not much
 /// longer than the revocation of a token takes.
@@ -24,7 +25,7 @@ pub struct Tokens {
     /// Users by digest of the token, so that no token stays in memory.
     known: Cache<[u8; 32], Option<String>>,
     /// Separate from the lookups of reviews: these callers are not authenticated yet.
-    lookups: Lookups,
+    lookups: LookupLimits,
 }
 
 impl Tokens {
@@ -32,7 +33,7 @@ impl Tokens {
     #[must_use]
     pub fn new(client: Client, audience: String, timeout: Duration) -> Self {
         let known = Cache::builder().max_capacity(MAX_TOKENS).time_to_live(KNOWN_FOR).build();
-        let lookups = Lookups::new(MAX_WAITING, timeout);
+        let lookups = LookupLimits::new(MAX_WAITING, timeout);
         Self { reviews: Api::all(client), audience, known, lookups }
     }
 

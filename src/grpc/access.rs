@@ -10,7 +10,7 @@ use tonic::Code;
 use x509_parser::{extensions::GeneralName, parse_x509_certificate};
 
 use super::failure::Failure;
-use crate::{cluster::Tokens, log};
+use crate::{causes::with_causes, cluster::Tokens};
 
 /// Decides which callers are allowed.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ impl Access {
         }
         if let (Some(tokens), Some(token)) = (tokens, bearer(headers)) {
             let user = tokens.user(token).await.map_err(|error| {
-                let causes = log::with_causes(&error);
+                let causes = with_causes(&error);
                 Failure::unavailable(format!("cannot review the token: {causes}"))
             })?;
             match user {

@@ -1,9 +1,8 @@
 //! Converts between the messages of the gRPC API and the types of the injector.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, time::Instant};
 
 use bytes::Bytes;
-use tokio::time::Instant;
 
 use super::{
     failure::Failure,

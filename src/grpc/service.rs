@@ -31,13 +31,14 @@ use super::{
     },
 };
 use crate::{
-    injector::{Injector, ReviewError},
-    log,
+    causes::with_causes,
+    injector::ReviewError,
     metrics::Refused,
     observer::Observer,
     patch::PatchBuffer,
     review::MAX_UID_BYTES,
     server::{LONG_REVIEW_BYTES, Late, LongWork, Taken},
+    sources::Injector,
 };
 
 /// Maximum concurrent requests of a stream.
@@ -233,11 +234,11 @@ impl Shared {
     async fn inject(&self, message: Message, end: Instant) -> Result<InjectResponse, Failure> {
         let Message { request, mut room, bodies, begin } = message;
         let reviewed = messages::review_of(&request)?;
-        let facts = messages::facts(&request, &reviewed, end)?;
+        let facts = messages::facts(&request, &reviewed, end.into_std())?;
         let mut patch = PatchBuffer::json();
         let answered = self.injector.answer(&reviewed, facts, &mut patch).await;
-        let outcome = answered
-            .map_err(|error: ReviewError| Failure::unavailable(log::with_causes(&error)))?;
+        let outcome =
+            answered.map_err(|error: ReviewError| Failure::unavailable(with_causes(&error)))?;
         // An answer without memory for it is not observed: the client retries the request.
         bodies.resize(&mut room, patch.len())?;
         self.observer.observe(&outcome, begin.elapsed());

@@ -16,8 +16,8 @@ use tokio_util::io::poll_read_buf;
 
 /// Size of the buffer for encrypted bytes; rustls itself reads 4 KB at a time.
 const READ_BUFFER_BYTES: usize = 32 << 10;
-/// Reads after which the task yields: a flood of small frames would otherwise keep the thread for a
-/// hundred thousand frames.
+/// Reads after which the task yields; a read that fills the buffer counts as all of them. A full
+/// buffer of small frames, such as PING, takes milliseconds, and other connections wait for them.
 const MAX_READS_AT_A_TIME: u8 = 4;
 
 thread_local! {
@@ -54,7 +54,11 @@ impl<S: AsyncRead + Unpin> ReadAhead<S> {
         self.ahead = SPARE.take();
         self.ahead.reserve(READ_BUFFER_BYTES);
         let read = poll_read_buf(Pin::new(&mut self.stream), context, &mut self.ahead);
-        self.reads = if read.is_pending() { 0 } else { self.reads + 1 };
+        self.reads = match read {
+            Poll::Pending => 0,
+            Poll::Ready(_) if self.ahead.len() >= READ_BUFFER_BYTES => MAX_READS_AT_A_TIME,
+            Poll::Ready(_) => self.reads + 1,
+        };
         read.map_ok(drop)
     }
 
@@ -149,13 +153,30 @@ mod tests {
     async fn a_stream_that_never_runs_dry_yields_to_others() {
         let mut stream = ReadAhead::new(tokio::io::repeat(7));
         let mut piece = vec![0; READ_BUFFER_BYTES];
-        for _ in 0..2 {
-            for _ in 0..MAX_READS_AT_A_TIME {
-                let read = futures_util::poll!(std::pin::pin!(stream.read(&mut piece)));
-                assert!(matches!(read, Poll::Ready(Ok(READ_BUFFER_BYTES))));
-            }
+        for _ in 0..3 {
+            let read = futures_util::poll!(std::pin::pin!(stream.read(&mut piece)));
+            assert!(matches!(read, Poll::Ready(Ok(READ_BUFFER_BYTES))));
             let read = futures_util::poll!(std::pin::pin!(stream.read(&mut piece)));
             assert!(read.is_pending(), "it must wait for its next turn");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_stream_of_small_reads_yields_after_four() {
+        let (mut client, server) = tokio::io::duplex(64);
+        let mut stream = ReadAhead::new(server);
+        let mut piece = [0; 64];
+        for _ in 0..2 {
+            for _ in 0..MAX_READS_AT_A_TIME {
+                client.write_all(b"frame").await.expect("must be written");
+                let read = futures_util::poll!(std::pin::pin!(stream.read(&mut piece)));
+                assert!(matches!(read, Poll::Ready(Ok(5))));
+            }
+            client.write_all(b"frame").await.expect("must be written");
+            let read = futures_util::poll!(std::pin::pin!(stream.read(&mut piece)));
+            assert!(read.is_pending(), "it must wait for its next turn");
+            stream.read_exact(&mut piece[..5]).await.expect("must be read");
+            stream.reads = 0;
         }
     }
 

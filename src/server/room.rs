@@ -4,9 +4,10 @@ use super::share::{NoRoom, Pool, Share, Taken};
 
 /// Bytes of each body that the pool does not count: a request takes as much without a body.
 const FIRST_BODY_BYTES: usize = 2 << 10;
-/// Divisor of a connection's even share once the pool is exhausted. Bodies are large, and a pool
-/// that two thousand connections overdraw must still fit into a container's memory.
-const SPLIT: usize = 4;
+/// Divisor of a connection's even share once the pool is exhausted. Beside a hundred connections that
+/// take all they can, the share holds a body of 300 KB; a pool that two thousand connections overdraw
+/// still fits into a container's memory.
+const SPLIT: usize = 2;
 
 /// The budget of one connection, in bytes. The first 2 KiB of each body are not counted.
 #[derive(Debug, Clone, Default)]

@@ -4,13 +4,11 @@
 #![expect(clippy::disallowed_types, reason = "values are changed as a tree")]
 
 use injectd::{
-    injector::Injector,
     linkerd::{
         snapshot::{Config, Snapshot},
         values::DEFAULT_VALUES,
     },
-    namespaces::Namespaces,
-    workloads::Workloads,
+    sources::{Injector, Sources},
 };
 use serde_json::{Value, json};
 
@@ -114,7 +112,7 @@ fn injector(namespace: Vec<(String, String)>) -> Injector {
         fallback_release: None,
     };
     let snapshot = Snapshot::new(config, 1).expect("the built-in values must be read");
-    Injector::new(snapshot, Namespaces::Every(namespace.into()), Workloads::Unknown)
+    Injector::new(snapshot, Sources::Every(namespace.into()))
 }
 
 // === texts ===

@@ -3,13 +3,11 @@
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use futures_util::FutureExt as _;
 use injectd::{
-    injector::Injector,
     linkerd::{
         snapshot::{Config, Snapshot},
         values::DEFAULT_VALUES,
     },
-    namespaces::Namespaces,
-    workloads::Workloads,
+    sources::{Injector, Sources},
 };
 use serde_json::{Map, Value, json};
 
@@ -88,7 +86,7 @@ impl Case<'_> {
         let snapshot = Snapshot::new(config, 1).expect("the values must be readable");
         let owned = |&(key, value): &(&str, &str)| (key.to_owned(), value.to_owned());
         let namespace = self.namespace.iter().map(owned).collect();
-        Injector::new(snapshot, Namespaces::Every(namespace), Workloads::Unknown)
+        Injector::new(snapshot, Sources::Every(namespace))
     }
 }
 

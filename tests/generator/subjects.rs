@@ -5,14 +5,13 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::FutureExt;
-use injectd::injector::{Answer as CoreAnswer, Injector};
+use injectd::injector::Answer as CoreAnswer;
 use injectd::linkerd::events;
 use injectd::linkerd::release::Release as CoreRelease;
 use injectd::linkerd::snapshot::{Config as CoreConfig, Snapshot};
-use injectd::namespaces::Namespaces;
 use injectd::objects::Objects;
 use injectd::outcome::{Outcome, SkipReason};
-use injectd::workloads::Workloads;
+use injectd::sources::{Injector, Sources};
 use serde_json::{Map, Value, json};
 
 use super::configs::Config;
@@ -74,10 +73,8 @@ impl Subjects {
             1,
         );
         let objects = Arc::new(objects(&config));
-        let injector = snapshot.map(|snapshot| {
-            let namespaces = Namespaces::Listed(Arc::clone(&objects));
-            Injector::new(snapshot, namespaces, Workloads::Listed(objects))
-        });
+        let injector =
+            snapshot.map(|snapshot| Injector::new(snapshot, Sources::Listed(Arc::clone(&objects))));
         let tree = yaml::tree(&text);
         let release = tree.as_ref().ok().map(|tree| Release::of_values(tree, config.fallback));
         let release = release.unwrap_or(Release::OLDEST);

@@ -8,11 +8,11 @@ use std::{
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use injectd::{
     grpc::{Access, Callers, Grpc, Life, v1::injector_client::InjectorClient},
-    injector::Injector,
     metrics::ReviewMetrics,
     observer::{LogStyle, Observer},
     readiness::Readiness,
     server::{Gate, Limits, Share, Shutdown},
+    sources::Injector,
 };
 use tonic::transport::{Channel, Endpoint};
 

@@ -2,14 +2,13 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use injectd::injector::{Answer, Injector};
+use injectd::injector::Answer;
 use injectd::linkerd::events;
 use injectd::linkerd::release::Release as CoreRelease;
 use injectd::linkerd::snapshot::{Config, Snapshot};
-use injectd::namespaces::Namespaces;
 use injectd::objects::Objects;
 use injectd::outcome::{Outcome, SkipReason};
-use injectd::workloads::Workloads;
+use injectd::sources::{Injector, Sources};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -73,8 +72,7 @@ pub(crate) fn injector(
         drop(objects.add(object));
     }
     let objects = Arc::new(objects);
-    let workloads = Workloads::Listed(Arc::clone(&objects));
-    Ok(Injector::new(snapshot, Namespaces::Listed(objects), workloads))
+    Ok(Injector::new(snapshot, Sources::Listed(objects)))
 }
 
 fn not_a_review() -> Answered {

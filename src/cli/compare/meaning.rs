@@ -7,7 +7,7 @@ use std::error::Error;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::Value;
 
-use crate::{injector::UNREADABLE_OBJECT, linkerd::differences, log};
+use crate::{causes::with_causes, injector::UNREADABLE_OBJECT, linkerd::differences};
 
 /// The audit annotation with the reasons for a skip.
 pub(super) const REASONS: &str = "reasons";
@@ -44,7 +44,7 @@ impl Answer {
     }
 
     pub(super) fn none(error: &dyn Error) -> Self {
-        Self { meaning: Meaning::NoAnswer, reason: Some(log::with_causes(error)) }
+        Self { meaning: Meaning::NoAnswer, reason: Some(with_causes(error)) }
     }
 }
 

@@ -2,11 +2,14 @@
 //! can cause.
 
 use crate::{
-    linkerd::{annotations::Annotation, render::OPAQUE_PORTS_VARIABLE},
+    linkerd::{
+        annotations::Annotation,
+        render::OPAQUE_PORTS_VARIABLE,
+        workload::{has_claimed_uid, may_have_owner},
+    },
     objects::Objects,
-    pod::Kind,
+    pod::{Kind, OwnerReference},
     review::{self, Subject},
-    workloads,
 };
 
 /// An object missing in --objects.
@@ -46,11 +49,16 @@ pub(super) fn missing(objects: &Objects, review: &[u8]) -> Vec<Missing> {
         });
     }
     let owner = object.filter(|_| request.kind == Kind::Pod).and_then(|pod| pod.metadata.owner());
-    if let Some(owner) = owner.filter(|owner| workloads::is_missing(objects, namespace, owner)) {
+    if let Some(owner) = owner.filter(|owner| is_missing(objects, namespace, owner)) {
         let object = format!("{} {namespace}/{}", &*owner.kind, &*owner.name);
         missing.push(Missing { object, effect: Effect::Owner });
     }
     missing
+}
+
+fn is_missing(objects: &Objects, namespace: &str, owner: &OwnerReference<'_>) -> bool {
+    let object = objects.owner(namespace, &owner.kind, &owner.name);
+    may_have_owner(&owner.kind) && !object.is_some_and(|object| has_claimed_uid(&object, owner))
 }
 
 impl Missing {

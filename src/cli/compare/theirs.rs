@@ -17,7 +17,7 @@ use super::{
     meaning::Answer,
     other::{RemoteError, RemoteInjector},
 };
-use crate::log;
+use crate::causes::with_causes;
 
 const NOT_AN_ANSWER: &str = "the answer is not an AdmissionReview with response.allowed";
 
@@ -114,7 +114,7 @@ impl Theirs {
                     return Err(CommandError::failed("--url", error));
                 }
                 Err(error @ RemoteError::Closed(_)) => Ok(Answer::none(&error)),
-                Err(error) => Err(format!("--url: {}", log::with_causes(&error))),
+                Err(error) => Err(format!("--url: {}", with_causes(&error))),
             },
             (Self::Recorded(answers), _) => {
                 let uid = review["request"]["uid"].as_str().unwrap_or_default();

@@ -15,10 +15,9 @@ use super::{
 };
 use crate::{
     admin::Admin,
-    cluster::{self, Events, Lookups, Owners, WatchedNamespaces},
+    cluster::{self, Events, LookupLimits, Owners, WatchedNamespaces},
     events::Recorder,
     grpc::{Access, Grpc, Life, MAX_AGE, WebhookAndGrpc},
-    injector::Injector,
     metrics::{
         CacheMetrics, ConnectionMetrics, EventMetrics, Registry, ReloadMetrics, ReviewMetrics,
         WatchMetrics,
@@ -28,6 +27,7 @@ use crate::{
     readiness::Readiness,
     reload::{self, Files, Schedule},
     server::{Addr, Bound, CurrentTls, Server, Shutdown},
+    sources::{Injector, Sources},
     tls::{HTTP, HTTP2},
     webhook::Webhook,
 };
@@ -48,7 +48,7 @@ pub(super) struct Process {
 /// A cluster's client, and the limits of lookups in the cluster.
 pub(super) struct Cluster {
     pub(super) client: Client,
-    lookups: Arc<Lookups>,
+    lookups: Arc<LookupLimits>,
 }
 
 /// The services of the process, without connections.
@@ -114,7 +114,7 @@ impl Process {
         let client = cluster::client(self.args.kubeconfig.as_deref())
             .await
             .map_err(|error| CommandError::failed("cannot create the Kubernetes client", error))?;
-        let lookups = Lookups::new(self.args.max_waiting as usize, self.args.lookup_timeout);
+        let lookups = LookupLimits::new(self.args.max_waiting as usize, self.args.lookup_timeout);
         Ok(Some(Cluster { client, lookups: Arc::new(lookups) }))
     }
 
@@ -154,7 +154,8 @@ impl Process {
         let metrics = CacheMetrics::register(&self.registry, "owners");
         let owners = Owners::new(client.clone(), Arc::clone(lookups), metrics);
         let config = &self.args.config;
-        let injector = config.cluster_injector(Arc::clone(&namespaces), Arc::new(owners))?;
+        let sources = Sources::Cluster(Arc::clone(&namespaces), Arc::new(owners));
+        let injector = config.injector(sources, Purpose::Serve)?;
         info!("waiting for caches to sync");
         tokio::spawn(namespaces.follow(self.readiness.hold()));
         Ok(injector)
@@ -253,7 +254,7 @@ impl Process {
             loop {
                 ticks.tick().await;
                 templates.keep(injector.snapshot().template_count());
-                injector.record_cache_sizes().await;
+                injector.lookups().record_cache_sizes().await;
             }
         }
     }

@@ -1,0 +1,92 @@
+//! What the injector looks up: annotations of namespaces, and owners of pods. A review may wait only
+//! for these lookups.
+//!
+//! A namespace that is unknown or evicted never means "no annotations": its lookup fails.
+
+use std::{error::Error, sync::Arc, time::Instant};
+
+use crate::pod::OwnerReference;
+
+/// Annotations of a namespace, at least those that injection reads.
+pub type Annotations = Arc<[(String, String)]>;
+
+/// A reference from an object to its owner.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reference {
+    /// Kind of the owner, as written.
+    pub kind: String,
+    /// Name of the owner.
+    pub name: String,
+    /// uid of the owner's object; may be empty.
+    pub object_uid: String,
+}
+
+/// An object that may own pods, and its owners.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OwnerObject {
+    /// uid of the object; may be empty.
+    pub object_uid: String,
+    /// Its own owners.
+    pub owners: Vec<Reference>,
+}
+
+/// An owner; `None` if it does not exist.
+pub type FoundOwner = Option<Arc<OwnerObject>>;
+
+/// Why a lookup failed.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum LookupError {
+    /// The API server did not answer in time.
+    #[error("the API server did not answer in time")]
+    Timeout,
+    /// Too many reviews wait for the API server.
+    #[error("too many reviews wait for the API server")]
+    TooMany,
+    /// The API server answered with an error.
+    #[error("the request to the API server failed")]
+    Rejected(#[source] Arc<dyn Error + Send + Sync>),
+    /// The API server could not be reached, or its answer could not be read.
+    #[error("the request to the API server failed")]
+    Failed(#[source] Arc<dyn Error + Send + Sync>),
+    /// The object is not in memory, and no source can be asked for it.
+    #[error("the object is not in memory")]
+    NotInMemory,
+}
+
+/// The source of namespaces and owners.
+pub trait Lookups: Send + Sync {
+    /// The annotations of a namespace; `None` if it does not exist.
+    fn namespace(
+        &self,
+        name: &str,
+    ) -> impl Future<Output = Result<Option<Annotations>, LookupError>> + Send;
+
+    /// The object of an owner. The lookup should end before `deadline`.
+    fn owner(
+        &self,
+        namespace: &str,
+        owner: &OwnerReference<'_>,
+        deadline: Option<Instant>,
+    ) -> impl Future<Output = Result<FoundOwner, LookupError>> + Send;
+
+    /// The object of an owner if it is in memory, else [`LookupError::NotInMemory`].
+    fn owner_in_memory(
+        &self,
+        namespace: &str,
+        owner: &OwnerReference<'_>,
+    ) -> impl Future<Output = Result<FoundOwner, LookupError>> + Send;
+
+    /// Whether an involved object exists; `true` if the source cannot answer that.
+    fn has(&self, namespace: &str, kind: &str, name: &str) -> bool;
+}
+
+impl LookupError {
+    /// Whether nothing is known about the object, as opposed to an answer of the API server.
+    #[must_use]
+    pub fn is_silence(&self) -> bool {
+        match self {
+            Self::Timeout | Self::Failed(_) | Self::NotInMemory => true,
+            Self::TooMany | Self::Rejected(_) => false,
+        }
+    }
+}
