@@ -37,9 +37,10 @@ impl<'o, 'a> Owner<'o, 'a> {
         deadline: Option<Instant>,
     ) -> Result<Workload<'a>, LookupError> {
         let Self { namespace, reference, .. } = self;
-        let found = match may_have_owner(&reference.kind) {
-            true => lookups.owner(namespace, reference, deadline).await,
-            false => Ok(None),
+        let found = if may_have_owner(&reference.kind) {
+            lookups.owner(namespace, reference, deadline).await
+        } else {
+            Ok(None)
         };
         let root = match found {
             Ok(object) => object.and_then(|object| root_of(reference, &object).cloned()).map(
