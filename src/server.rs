@@ -52,7 +52,7 @@ pub use gate::{Answered, Answers, Caller, Gate, TooMuch, discard, overloaded, pl
 pub use limits::{Limits, parse_duration};
 pub use listener::{Addr, Bound, Socket, UNIX_SCHEME};
 pub use long_work::{LONG_REVIEW_BYTES, Late, LongWork};
-use read_ahead::ReadAhead;
+use read_ahead::{InTurns, ReadAhead};
 pub use room::Room;
 pub use share::{NoRoom, Pool, Share, Taken};
 pub use shutdown::{Shutdown, Signalled};
@@ -277,7 +277,8 @@ impl Server {
         let service = service.of_caller(caller);
         let service = Gate::new(service, requests, Arc::clone(&self.is_draining));
         let connection = http.serve_connection(TokioIo::new(stream), service);
-        let mut connection = std::pin::pin!(connection.into_owned());
+        let connection = std::pin::pin!(connection.into_owned());
+        let mut connection = InTurns(connection);
         // After a 503 the client opens another connection, which may be within the limit.
         let turned_away =
             async { if is_served { pending().await } else { sleep(TURNED_AWAY_LIFE).await } };
@@ -288,16 +289,16 @@ impl Server {
             }
         };
         let result = tokio::select! {
-            result = connection.as_mut() => result,
+            result = &mut connection => result,
             () = turned_away => Ok(()),
             () = aged => {
-                connection.as_mut().graceful_shutdown();
+                connection.0.as_mut().graceful_shutdown();
                 // A client that does not read its responses cannot keep the connection open.
                 let rest = timeout(self.limits.drain_timeout, connection);
                 rest.await.unwrap_or(Ok(()))
             }
             () = closed(&mut closing) => {
-                connection.as_mut().graceful_shutdown();
+                connection.0.as_mut().graceful_shutdown();
                 connection.await
             }
         };
@@ -336,7 +337,8 @@ impl Server {
         }
         let stream = ReadAhead::new(Box::pin(self.bounded(stream)));
         let acceptor = TlsAcceptor::from(self.tls.load_full());
-        match timeout(self.limits.handshake_timeout, acceptor.accept(stream)).await {
+        let accepted = InTurns(acceptor.accept(stream));
+        match timeout(self.limits.handshake_timeout, accepted).await {
             Ok(Ok(stream)) => return Some(stream),
             Ok(Err(error)) => {
                 self.metrics.failed_handshakes.increment(1);

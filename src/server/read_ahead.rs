@@ -8,6 +8,7 @@ use std::{
     io::{self, IoSlice},
     mem,
     pin::Pin,
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
     task::{Context, Poll},
 };
 
@@ -16,12 +17,34 @@ use tokio_util::io::poll_read_buf;
 
 /// Size of the buffer for encrypted bytes; rustls itself reads 4 KB at a time.
 const READ_BUFFER_BYTES: usize = 32 << 10;
-/// Reads after which the task yields; a read that fills the buffer counts as all of them. A full
-/// buffer of small frames, such as PING, takes milliseconds, and other connections wait for them.
-const MAX_READS_AT_A_TIME: u8 = 4;
+/// Bytes after which the task yields for the first time since the stream was empty: a usual review is
+/// smaller.
+const FIRST_TURN_BYTES: usize = READ_BUFFER_BYTES;
+/// Bytes after which it yields from then on. A flood of small frames, such as PING, takes a
+/// millisecond for so many, and other connections wait for it.
+const NEXT_TURN_BYTES: usize = 4 << 10;
 
 thread_local! {
     static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+    /// The poll in progress on this thread. No two polls have the same number: a task may go on on
+    /// another thread.
+    static POLLS: Cell<u64> = Cell::new(THREADS.fetch_add(1, Relaxed) << 40);
+}
+
+/// Threads that polled connections so far.
+static THREADS: AtomicU64 = AtomicU64::new(0);
+
+/// A connection that reads by [`ReadAhead`], whose turn ends with the poll.
+#[derive(Debug)]
+pub(super) struct InTurns<C>(pub(super) C);
+
+impl<C: Future + Unpin> Future for InTurns<C> {
+    type Output = C::Output;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<C::Output> {
+        POLLS.set(POLLS.get() + 1);
+        Pin::new(&mut self.0).poll(context)
+    }
 }
 
 /// A stream with read-ahead; writes are not buffered.
@@ -30,35 +53,39 @@ pub(super) struct ReadAhead<S> {
     stream: S,
     ahead: Vec<u8>,
     taken: usize,
-    /// Reads since the stream was last empty or the task last yielded.
-    reads: u8,
+    /// Bytes until the task yields.
+    turn: usize,
+    /// The poll that ended the last turn. HTTP/2 may read again in the same poll.
+    ended_in: u64,
 }
 
 impl<S> ReadAhead<S> {
     pub(super) fn new(stream: S) -> Self {
-        Self { stream, ahead: Vec::new(), taken: 0, reads: 0 }
+        Self { stream, ahead: Vec::new(), taken: 0, turn: FIRST_TURN_BYTES, ended_in: u64::MAX }
     }
 }
 
 impl<S: AsyncRead + Unpin> ReadAhead<S> {
-    /// Reads from the stream if the buffer is empty.
+    /// Reads from the stream if the buffer is empty; yields at the end of a turn.
     fn poll_fill(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let poll = POLLS.get();
+        if self.turn == 0 {
+            self.turn = NEXT_TURN_BYTES;
+            self.ended_in = poll;
+            context.waker().wake_by_ref();
+        }
+        if self.ended_in == poll {
+            return Poll::Pending;
+        }
         if !self.ahead.is_empty() {
             return Poll::Ready(Ok(()));
-        }
-        if self.reads == MAX_READS_AT_A_TIME {
-            self.reads = 0;
-            context.waker().wake_by_ref();
-            return Poll::Pending;
         }
         self.ahead = SPARE.take();
         self.ahead.reserve(READ_BUFFER_BYTES);
         let read = poll_read_buf(Pin::new(&mut self.stream), context, &mut self.ahead);
-        self.reads = match read {
-            Poll::Pending => 0,
-            Poll::Ready(_) if self.ahead.len() >= READ_BUFFER_BYTES => MAX_READS_AT_A_TIME,
-            Poll::Ready(_) => self.reads + 1,
-        };
+        if read.is_pending() {
+            self.turn = FIRST_TURN_BYTES;
+        }
         read.map_ok(drop)
     }
 
@@ -80,10 +107,13 @@ impl<S: AsyncRead + Unpin> AsyncRead for ReadAhead<S> {
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         let filled = this.poll_fill(context);
-        let rest = &this.ahead[this.taken..];
-        let taken = rest.len().min(out.remaining());
-        out.put_slice(&rest[..taken]);
-        this.taken += taken;
+        if filled.is_ready() {
+            let rest = &this.ahead[this.taken..];
+            let taken = rest.len().min(out.remaining()).min(this.turn);
+            out.put_slice(&rest[..taken]);
+            this.taken += taken;
+            this.turn -= taken;
+        }
         this.give_back();
         filled
     }
@@ -125,6 +155,19 @@ mod tests {
 
     use super::*;
 
+    /// Reads in a poll of its own; `None` if the stream has to wait.
+    fn poll_once<S: AsyncRead + Unpin>(
+        stream: &mut ReadAhead<S>,
+        piece: &mut [u8],
+    ) -> Option<usize> {
+        let mut read = InTurns(Box::pin(stream.read(piece)));
+        let mut context = Context::from_waker(std::task::Waker::noop());
+        match Pin::new(&mut read).poll(&mut context) {
+            Poll::Ready(read) => Some(read.expect("must be read")),
+            Poll::Pending => None,
+        }
+    }
+
     #[tokio::test]
     async fn what_is_read_ahead_is_taken_in_order_and_the_buffer_given_back() {
         let (mut client, server) = tokio::io::duplex(2 * READ_BUFFER_BYTES);
@@ -136,7 +179,7 @@ mod tests {
         let mut held = Vec::new();
         let mut piece = [0; 4096];
         loop {
-            let len = stream.read(&mut piece).await.expect("must be read");
+            let len = InTurns(Box::pin(stream.read(&mut piece))).await.expect("must be read");
             if len == 0 {
                 break;
             }
@@ -152,31 +195,36 @@ mod tests {
     #[tokio::test]
     async fn a_stream_that_never_runs_dry_yields_to_others() {
         let mut stream = ReadAhead::new(tokio::io::repeat(7));
-        let mut piece = vec![0; READ_BUFFER_BYTES];
-        for _ in 0..3 {
-            let read = futures_util::poll!(std::pin::pin!(stream.read(&mut piece)));
-            assert!(matches!(read, Poll::Ready(Ok(READ_BUFFER_BYTES))));
-            let read = futures_util::poll!(std::pin::pin!(stream.read(&mut piece)));
-            assert!(read.is_pending(), "it must wait for its next turn");
+        let mut piece = vec![0; 2 * READ_BUFFER_BYTES];
+        for expected in [FIRST_TURN_BYTES, NEXT_TURN_BYTES, NEXT_TURN_BYTES] {
+            assert_eq!(poll_once(&mut stream, &mut piece), Some(expected));
+            assert_eq!(poll_once(&mut stream, &mut piece), None, "it must wait for its next turn");
         }
     }
 
     #[tokio::test]
-    async fn a_stream_of_small_reads_yields_after_four() {
-        let (mut client, server) = tokio::io::duplex(64);
-        let mut stream = ReadAhead::new(server);
-        let mut piece = [0; 64];
-        for _ in 0..2 {
-            for _ in 0..MAX_READS_AT_A_TIME {
-                client.write_all(b"frame").await.expect("must be written");
-                let read = futures_util::poll!(std::pin::pin!(stream.read(&mut piece)));
-                assert!(matches!(read, Poll::Ready(Ok(5))));
-            }
-            client.write_all(b"frame").await.expect("must be written");
+    async fn a_turn_does_not_begin_in_the_poll_that_ended_the_last_one() {
+        let mut stream = ReadAhead::new(tokio::io::repeat(7));
+        let mut piece = vec![0; FIRST_TURN_BYTES];
+        assert_eq!(poll_once(&mut stream, &mut piece), Some(FIRST_TURN_BYTES));
+        for _ in 0..3 {
             let read = futures_util::poll!(std::pin::pin!(stream.read(&mut piece)));
             assert!(read.is_pending(), "it must wait for its next turn");
-            stream.read_exact(&mut piece[..5]).await.expect("must be read");
-            stream.reads = 0;
+        }
+        assert_eq!(poll_once(&mut stream, &mut piece), Some(NEXT_TURN_BYTES));
+    }
+
+    #[tokio::test]
+    async fn a_stream_that_ran_dry_has_a_long_turn_again() {
+        let (mut client, server) = tokio::io::duplex(2 * READ_BUFFER_BYTES);
+        let mut stream = ReadAhead::new(server);
+        let mut piece = vec![0; READ_BUFFER_BYTES];
+        for _ in 0..2 {
+            client.write_all(&piece).await.expect("must be written");
+            assert_eq!(poll_once(&mut stream, &mut piece), Some(FIRST_TURN_BYTES));
+            for _ in 0..2 {
+                assert_eq!(poll_once(&mut stream, &mut piece), None, "then the stream is dry");
+            }
         }
     }
 
