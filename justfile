@@ -14,6 +14,7 @@ ci: lint test parity deny
 lint:
     cargo fmt --all --check
     cargo clippy --workspace --all-targets --locked -- -D warnings
+    cargo clippy --lib --features profiling --locked -- -D warnings
 
 # Run the tests that need nothing outside of the repository.
 test:

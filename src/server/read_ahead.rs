@@ -91,7 +91,8 @@ impl<S: AsyncRead + Unpin> ReadAhead<S> {
 
     /// Returns the buffer to the thread once all of it is consumed.
     fn give_back(&mut self) {
-        if self.taken == self.ahead.len() {
+        let is_held = self.ahead.capacity() > 0;
+        if is_held && self.taken == self.ahead.len() {
             self.taken = 0;
             self.ahead.clear();
             SPARE.set(mem::take(&mut self.ahead));
@@ -200,6 +201,15 @@ mod tests {
             assert_eq!(poll_once(&mut stream, &mut piece), Some(expected));
             assert_eq!(poll_once(&mut stream, &mut piece), None, "it must wait for its next turn");
         }
+    }
+
+    #[tokio::test]
+    async fn the_buffer_of_the_thread_outlives_the_end_of_a_turn() {
+        let mut stream = ReadAhead::new(tokio::io::repeat(7));
+        let mut piece = vec![0; FIRST_TURN_BYTES];
+        assert_eq!(poll_once(&mut stream, &mut piece), Some(FIRST_TURN_BYTES));
+        assert_eq!(poll_once(&mut stream, &mut piece), None, "the turn has ended");
+        assert_eq!(SPARE.take().capacity(), READ_BUFFER_BYTES);
     }
 
     #[tokio::test]
