@@ -14,6 +14,8 @@ JSON = ("content-type: application/json",)
 # Of many connections, those that have to be open and busy for what they do to count.
 BUSY_SHARE = 0.99
 LEAST_SECONDS = 0.2
+# A fast server ends a short run before enough connections are busy for long enough.
+MOST_DOUBLINGS = 4
 
 
 class Run(NamedTuple):
@@ -46,20 +48,30 @@ def h2load(server, body, connections, *extent, wants_latencies=False):
 
 
 def steady(server, body, connections, requests):
-    """A run's middle, in which there is a request of each connection under way."""
-    run, times = ran(reviews_of(server), body, connections, "--h1", "-n", connections * requests,
-                     is_logged=True)
-    read(run)
+    """The part of a run in which each connection has a request under way.
+
+    A run in which that part is too short is repeated with twice as many requests.
+    """
+    for doublings in range(MOST_DOUBLINGS + 1):
+        count = connections * requests << doublings
+        run, times = ran(reviews_of(server), body, connections, "--h1", "-n", count,
+                         is_logged=True)
+        read(run)
+        begin, end = busy(times, connections)
+        if end - begin >= LEAST_SECONDS:
+            latencies = [took for start, took in times if begin < start + took <= end]
+            return Steady(len(latencies) / (end - begin), latencies)
+    raise Failure(f"{connections} connections were busy for {end - begin:.1f} s"
+                  f" of {count:,} requests, less than {LEAST_SECONDS} s")
+
+
+def busy(times, connections):
+    """From when to when nearly all connections had a request under way."""
     starts = sorted(start for start, _ in times)
     ends = sorted(start + took for start, took in times)
-    busy = [start for index, start in enumerate(starts, 1)
-            if index - bisect_right(ends, start) >= BUSY_SHARE * connections]
-    begin, end = (busy[0], busy[-1]) if busy else (0, 0)
-    if end - begin < LEAST_SECONDS:
-        raise Failure(f"{connections} connections were busy for {end - begin:.1f} s:"
-                      f" {requests} requests of each are too few to measure")
-    latencies = [took for start, took in times if begin < start + took <= end]
-    return Steady(len(latencies) / (end - begin), latencies)
+    found = [start for index, start in enumerate(starts, 1)
+             if index - bisect_right(ends, start) >= BUSY_SHARE * connections]
+    return (found[0], found[-1]) if found else (0, 0)
 
 
 def reviews_of(server):
