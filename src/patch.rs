@@ -146,18 +146,6 @@ impl PatchBuffer {
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
-
-    /// Length of the bytes written so far.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.bytes.len()
-    }
-
-    /// Whether there is no patch.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
-    }
 }
 
 // === impl Writer ===

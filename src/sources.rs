@@ -63,12 +63,11 @@ impl Lookups for Sources {
         namespace: &str,
         owner: &OwnerReference<'_>,
     ) -> Result<FoundOwner, LookupError> {
-        let listed = |objects: &Objects| objects.owner(namespace, &owner.kind, &owner.name);
         match self {
             Self::Every(_) => Err(LookupError::NotInMemory),
-            Self::Listed(objects) => Ok(listed(objects)),
+            Self::Listed(objects) => Ok(objects.owner(namespace, &owner.kind, &owner.name)),
             Self::ListedInPart(objects) => {
-                let found = listed(objects).filter(|object| has_claimed_uid(object, owner));
+                let found = claimed_owner(objects, namespace, owner);
                 found.map(Some).ok_or(LookupError::NotInMemory)
             }
             Self::Cluster(_, owners) => {
@@ -84,6 +83,13 @@ impl Lookups for Sources {
             Self::Listed(objects) => objects.owner(namespace, kind, name).is_some(),
         }
     }
+}
+
+/// The object that a reference names, if the file has it with the claimed uid.
+#[must_use]
+pub fn claimed_owner(objects: &Objects, namespace: &str, owner: &OwnerReference<'_>) -> FoundOwner {
+    let found = objects.owner(namespace, &owner.kind, &owner.name);
+    found.filter(|object| has_claimed_uid(object, owner))
 }
 
 #[cfg(test)]

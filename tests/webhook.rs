@@ -14,14 +14,9 @@ use hyper::{
 };
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use injectd::{
-    linkerd::{
-        snapshot::{Config, Snapshot},
-        values::DEFAULT_VALUES,
-    },
     metrics::{ConnectionMetrics, ReviewMetrics},
     observer::{LogStyle, Observer},
     server::{self, Addr, Bound, Limits, Shutdown},
-    sources::{Injector, Sources},
     tls::{self, ClientAuth, Identity},
     webhook::{MAX_BODY_BYTES, Webhook},
 };
@@ -38,6 +33,9 @@ use tokio::{
     time::timeout,
 };
 use tokio_rustls::{TlsConnector, client::TlsStream};
+
+#[path = "../loadtest/standalone.rs"]
+mod standalone;
 
 /// Longer than any step takes on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -64,7 +62,7 @@ impl Server {
         let limits = Limits::default();
         let metrics = ReviewMetrics::default();
         let observer = Observer { metrics, log_style: LogStyle::Line, recorder: None };
-        let webhook = Webhook::new(injector(), &limits, observer);
+        let webhook = Webhook::new(standalone::injector().into(), &limits, observer);
         let server = server::Server::new(tls, limits, ConnectionMetrics::default());
         let serving = tokio::spawn(bound.serve(server, webhook, shutdown));
         Self { addr, trusted: made.cert.der().clone(), stop, serving }
@@ -141,17 +139,6 @@ impl Server {
         drop(self.stop);
         timeout(PATIENCE, self.serving).await.expect("must stop").expect("must not panic");
     }
-}
-
-fn injector() -> Arc<Injector> {
-    let config = Config {
-        values: DEFAULT_VALUES,
-        trust_roots: b"roots",
-        control_plane_namespace: "linkerd",
-        fallback_release: None,
-    };
-    let snapshot = Snapshot::new(config, 1).expect("built-in values must be readable");
-    Arc::new(Injector::new(snapshot, Sources::Every([].into())))
 }
 
 fn post(body: impl Into<Bytes>) -> Request<Full<Bytes>> {

@@ -1,6 +1,6 @@
 //! A reader of the Prometheus text format.
 
-/// The sum of the samples of a metric that have all of these labels; 0 if there is none. Of a
+/// The sum of the samples of a metric that have all of these labels; 0 without such samples. Of a
 /// counter or gauge of whole numbers: other samples do not count.
 #[must_use]
 pub fn metric(text: &str, name: &str, labels: &[(&str, &str)]) -> u64 {

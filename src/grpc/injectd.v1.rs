@@ -118,13 +118,13 @@ pub struct InjectStreamResponse {
     /// The uid of the request.
     #[prost(string, tag = "1")]
     pub uid: ::prost::alloc::string::String,
-    /// The response, or why there is none.
+    /// The response, or the failure.
     #[prost(oneof = "inject_stream_response::Result", tags = "2, 3")]
     pub result: ::core::option::Option<inject_stream_response::Result>,
 }
 /// Nested message and enum types in `InjectStreamResponse`.
 pub mod inject_stream_response {
-    /// The response, or why there is none.
+    /// The response, or the failure.
     #[derive(Clone, PartialEq, ::prost::Oneof)]
     pub enum Result {
         /// The response that Inject would return.

@@ -240,11 +240,12 @@ impl Shared {
         let outcome =
             answered.map_err(|error: ReviewError| Failure::unavailable(with_causes(&error)))?;
         // An answer without memory for it is not observed: the client retries the request.
+        let patch = patch.into_bytes();
         bodies.resize(&mut room, patch.len())?;
         self.observer.observe(&outcome, begin.elapsed());
         match &outcome.denial {
             Some(reason) => Err(Failure::new(Code::FailedPrecondition, reason.as_ref())),
-            None => Ok(messages::response(&request.uid, &outcome, patch.into_bytes(), room)),
+            None => Ok(messages::response(&request.uid, &outcome, patch, room)),
         }
     }
 }

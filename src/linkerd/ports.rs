@@ -177,7 +177,7 @@ impl DefaultOpaquePorts {
         self.0.binary_search(&port).is_ok()
     }
 
-    /// The ports of a pod that are on the list, in the pod's order; empty if there are none.
+    /// The ports of a pod that are on the list, in the pod's order; empty without such ports.
     #[must_use]
     pub fn of_pod(&self, rules: PortRules, spec: &Spec<'_>) -> String {
         let ports: SmallVec<[i32; 8]> = rules

@@ -2,14 +2,11 @@
 //! can cause.
 
 use crate::{
-    linkerd::{
-        annotations::Annotation,
-        render::OPAQUE_PORTS_VARIABLE,
-        workload::{has_claimed_uid, may_have_owner},
-    },
+    linkerd::{annotations::Annotation, render::OPAQUE_PORTS_VARIABLE, workload::may_have_owner},
     objects::Objects,
     pod::{Kind, OwnerReference},
     review::{self, Subject},
+    sources::claimed_owner,
 };
 
 /// An object missing in --objects.
@@ -57,8 +54,7 @@ pub(super) fn missing(objects: &Objects, review: &[u8]) -> Vec<Missing> {
 }
 
 fn is_missing(objects: &Objects, namespace: &str, owner: &OwnerReference<'_>) -> bool {
-    let object = objects.owner(namespace, &owner.kind, &owner.name);
-    may_have_owner(&owner.kind) && !object.is_some_and(|object| has_claimed_uid(&object, owner))
+    may_have_owner(&owner.kind) && claimed_owner(objects, namespace, owner).is_none()
 }
 
 impl Missing {

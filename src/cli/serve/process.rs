@@ -40,7 +40,6 @@ pub(super) struct Process {
     pub(super) args: Arc<Args>,
     pub(super) readiness: Readiness,
     schedule: Schedule,
-    registry: Arc<Registry>,
     reporter: Reporter,
     shutdown: Shutdown,
 }
@@ -74,11 +73,15 @@ impl Process {
         let registry = Arc::new(Registry::new());
         let version = env!("CARGO_PKG_VERSION").to_owned();
         registry.set("injectd_build_info", &[("version", version)], 1.0);
-        let reporter = Reporter::new(Arc::clone(&registry), log_style);
+        let reporter = Reporter::new(registry, log_style);
         let readiness = Readiness::default();
         let shutdown = Shutdown::at_signals(readiness.clone())
             .map_err(|error| CommandError::failed("cannot install the signal handlers", error))?;
-        Ok(Self { args: Arc::new(args), readiness, schedule, registry, reporter, shutdown })
+        Ok(Self { args: Arc::new(args), readiness, schedule, reporter, shutdown })
+    }
+
+    fn registry(&self) -> &Arc<Registry> {
+        &self.reporter.registry
     }
 
     /// Starts the admin server, which answers probes from now on.
@@ -90,7 +93,7 @@ impl Process {
         let admin = Admin {
             readiness: self.readiness.clone(),
             ready_text: Arc::clone(&self.reporter.ready_text),
-            exporter: self.registry.exporter(),
+            exporter: self.registry().exporter(),
             has_profiles: self.args.enable_pprof && profiler::prepare(),
         };
         let mut shutdown = self.shutdown.clone();
@@ -130,7 +133,7 @@ impl Process {
             Some(cluster) => self.cluster_injector(cluster)?,
         });
         self.reporter.report(&injector.snapshot());
-        let metrics = ReloadMetrics::register(&self.registry, "config");
+        let metrics = ReloadMetrics::register(self.registry(), "config");
         let (args, reporter) = (Arc::clone(&self.args), self.reporter.clone());
         let reloaded = Arc::clone(&injector);
         let reload = move || {
@@ -148,10 +151,10 @@ impl Process {
     /// An injector for a cluster. The process becomes ready once the namespace cache is synced.
     fn cluster_injector(&self, cluster: &Cluster) -> Result<Injector, CommandError> {
         let Cluster { client, lookups } = cluster;
-        let metrics = WatchMetrics::register(&self.registry, "namespaces");
+        let metrics = WatchMetrics::register(self.registry(), "namespaces");
         let namespaces = WatchedNamespaces::new(client.clone(), Arc::clone(lookups), metrics);
         let namespaces = Arc::new(namespaces);
-        let metrics = CacheMetrics::register(&self.registry, "owners");
+        let metrics = CacheMetrics::register(self.registry(), "owners");
         let owners = Owners::new(client.clone(), Arc::clone(lookups), metrics);
         let config = &self.args.config;
         let sources = Sources::Cluster(Arc::clone(&namespaces), Arc::new(owners));
@@ -166,7 +169,7 @@ impl Process {
         cluster: Option<&Cluster>,
         injector: &Arc<Injector>,
     ) -> Result<Services, CommandError> {
-        let Self { args, registry, .. } = self;
+        let (args, registry) = (&self.args, self.registry());
         let recorder = cluster.map(|cluster| {
             let metrics = EventMetrics::register(registry);
             Recorder::start(Arc::clone(injector), Events::new(cluster.client.clone()), metrics)
@@ -189,7 +192,7 @@ impl Process {
 
     /// Reads certificates and binds the addresses.
     pub(super) async fn listen(&self) -> Result<Listeners, CommandError> {
-        let Self { args, schedule, registry, .. } = self;
+        let (args, schedule, registry) = (&self.args, &self.schedule, self.registry());
         let webhook_tls = self.webhook_tls().follow(schedule, registry)?;
         let webhook = Bound::bind(&args.addr).await;
         let webhook = webhook.map_err(|error| addr_error("--addr", &args.addr, error))?;
@@ -222,7 +225,7 @@ impl Process {
     pub(super) async fn serve(&self, services: Services, listeners: Listeners) {
         let Services { webhook, grpc } = services;
         let server = |name, tls| {
-            let metrics = ConnectionMetrics::register(&self.registry, name);
+            let metrics = ConnectionMetrics::register(self.registry(), name);
             Server::new(tls, self.args.limits.clone(), metrics)
         };
         let shutdown = || self.shutdown.clone();
@@ -248,7 +251,7 @@ impl Process {
 
     /// Updates the cache-size gauges until the process exits.
     pub(super) fn cache_sizes(&self, injector: Arc<Injector>) -> impl Future<Output = ()> + use<> {
-        let templates = CacheMetrics::register(&self.registry, "templates");
+        let templates = CacheMetrics::register(self.registry(), "templates");
         async move {
             let mut ticks = interval(CACHE_SIZES_INTERVAL);
             loop {

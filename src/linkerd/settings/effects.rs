@@ -109,9 +109,14 @@ pub(crate) fn quantity(
     value: &str,
 ) -> Result {
     quantity::parse(value).ok_or(NOT_QUANTITY)?;
+    text(field(resources_of(settings)), value)
+}
+
+/// The resources, which an override sets even if the values lack them.
+fn resources_of(settings: &mut Settings) -> &mut Resources {
     let resources = &mut settings.values.proxy.resources;
     resources.is_missing = false;
-    text(field(resources), value)
+    resources
 }
 
 /// Stores a text of the init container's own image, which older releases have.
@@ -169,7 +174,7 @@ pub(crate) fn inbound_policy(settings: &mut Settings, value: &str, release: Rele
 /// Stores a CPU limit: as a resource, and in whole cores as the maximum of worker threads.
 pub(crate) fn cpu_limit(settings: &mut Settings, value: &str, release: Release) -> Result {
     let cores = quantity::parse(value).ok_or(NOT_QUANTITY)?.whole_units();
-    quantity(settings, |resources| &mut resources.cpu.limit, value)?;
+    text(&mut resources_of(settings).cpu.limit, value)?;
     let proxy = &mut settings.values.proxy;
     let has_workers = release.has(Delta::Workers);
     let setting = if has_workers { &mut proxy.workers.maximum } else { &mut proxy.cores };
@@ -180,7 +185,7 @@ pub(crate) fn cpu_limit(settings: &mut Settings, value: &str, release: Release) 
 /// Stores a CPU request: as a resource, and in whole cores as the minimum of worker threads.
 pub(crate) fn cpu_request(settings: &mut Settings, value: &str, release: Release) -> Result {
     let cores = quantity::parse(value).ok_or(NOT_QUANTITY)?.whole_units();
-    quantity(settings, |resources| &mut resources.cpu.request, value)?;
+    text(&mut resources_of(settings).cpu.request, value)?;
     if release.has(Delta::Workers) {
         settings.values.proxy.workers.minimum = cores.unwrap_or_default();
     }
