@@ -1,5 +1,5 @@
 //! Instructions per byte of a request, counted by callgrind, for reviews that grow in one place
-//! each (`tests/cost/shapes.rs`). Fails if a review costs more than its bytes allow.
+//! each (`crates/testkit/src/cost.rs`). Fails if a review costs more than its bytes allow.
 //!
 //! This program runs itself under valgrind once and answers every review at both sizes; only the
 //! answers are counted, with one dump for each. Without valgrind it prints a message and exits.
@@ -13,12 +13,9 @@ use std::{
 };
 
 use futures_util::FutureExt as _;
-use injectd::sources::Injector;
+use injectd::standalone::Injector;
 
-#[path = "../tests/cost/shapes.rs"]
-mod shapes;
-
-use shapes::{Grown, Injectors, Shape};
+use injectd_testkit::cost::{self as shapes, Grown, Injectors, Shape};
 
 /// The largest request of an API server, and a size to compare with.
 const SIZES: [usize; 2] = [256 << 10, 3 << 20];
@@ -94,7 +91,7 @@ fn total(dump: &Path) -> Option<u64> {
 }
 
 fn run(shapes: &[Shape]) {
-    let injectors = Injectors::new();
+    let injectors = Injectors::default();
     for shape in shapes {
         for size in SIZES {
             let grown: Grown = shape.grow(size);

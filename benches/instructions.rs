@@ -15,9 +15,7 @@ use std::{
 };
 
 use futures_util::FutureExt as _;
-
-#[path = "../loadtest/standalone.rs"]
-mod standalone;
+use injectd::standalone::Injector;
 
 const REVIEW: &str = include_str!("../loadtest/review-12k.json");
 const ENABLED: &str = r#""linkerd.io/inject":"enabled""#;
@@ -84,7 +82,7 @@ fn count(case: &str, reviews: u64) -> u64 {
 }
 
 fn run(case: &str, reviews: u64) {
-    let injector = standalone::injector();
+    let injector: Injector = injectd_testkit::injector();
     let annotation = match case {
         "injected" => ENABLED.to_owned(),
         "overrides" | "template-miss" => {

@@ -32,15 +32,12 @@ use injectd::{
     pod::TextMap,
     readiness::Readiness,
     review,
-    sources::Injector,
+    standalone::Injector,
 };
 use k8s_openapi::api::core::v1::Pod;
 use kube::{Client, client::Body};
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
-
-#[path = "../loadtest/standalone.rs"]
-mod standalone;
 
 /// The review that the load tests send: the golden case of 12 KB, and the envelope of the others.
 const TYPICAL: &str = include_str!("../loadtest/review-12k.json");
@@ -82,7 +79,7 @@ fn main() {
 
 /// A review of a golden case's pod, as an API server sends it.
 fn review_of(size: &str) -> Vec<u8> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/core/tests/golden");
     let object = fs::read_to_string(folder.join(format!("pod-of-{size}/object.yaml")));
     let object: Value = serde_saphyr::from_str(&object.expect("a golden case")).expect("YAML");
     let (head, rest) = TYPICAL.split_once(r#""object":"#).expect("a review has an object");
@@ -155,7 +152,7 @@ impl Bench {
     fn decide(&mut self) {
         let enabled = r#""linkerd.io/inject":"enabled""#;
         let disabled = TYPICAL.replacen(enabled, r#""linkerd.io/inject":"disabled""#, 1);
-        let injector = standalone::injector();
+        let injector: Injector = injectd_testkit::injector();
         let request = review::decode(disabled.as_bytes()).expect("a review");
         self.run("decide_12k_skipped", Some("decode_12k"), || {
             let mut patch = PatchBuffer::json();
@@ -166,7 +163,8 @@ impl Bench {
     }
 
     fn template(&mut self) {
-        let snapshot = standalone::injector().snapshot();
+        let injector: Injector = injectd_testkit::injector();
+        let snapshot = injector.snapshot();
         let no_annotations = TextMap::default();
         let lookup = |snapshot: &Snapshot, value: Option<&str>| {
             let on_namespace = value.map(|value| (OVERRIDE, value)).into_iter();
@@ -187,7 +185,7 @@ impl Bench {
 
     /// All steps after decoding, with the patch as plain JSON and encoded into the answer.
     fn render(&mut self, size: &str, review: &[u8]) {
-        let injector = standalone::injector();
+        let injector: Injector = injectd_testkit::injector();
         let request = review::decode(review).expect("a review");
         let patch = || {
             let mut patch = PatchBuffer::json();
@@ -212,7 +210,7 @@ impl Bench {
     }
 
     fn whole(&mut self, size: &str, review: &[u8]) {
-        let injector = standalone::injector();
+        let injector: Injector = injectd_testkit::injector();
         let tree = format!("baseline_{size}_injected_by_tree");
         let typed = format!("baseline_{size}_injected_by_diff_of_typed_pods");
         let patch = patch_of(&injector, review);
@@ -224,7 +222,7 @@ impl Bench {
     }
 
     fn whole_of_12k(&mut self) {
-        let injector = standalone::injector();
+        let injector: Injector = injectd_testkit::injector();
         let hit = "review_12k_injected";
         let enabled = r#""linkerd.io/inject":"enabled""#;
         let skipped = TYPICAL.replacen(enabled, r#""linkerd.io/inject":"disabled""#, 1);

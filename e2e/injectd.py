@@ -9,7 +9,7 @@ from expect import DEADLINE_SECONDS, Failure, expect, poll
 
 # The name of Linkerd's: `injectd compare` looks for its patches in audit logs.
 WEBHOOK_NAME = "linkerd-proxy-injector.linkerd.io"
-LINKERD = Path(__file__).parent.parent / "src/linkerd"
+LINKERD = Path(__file__).parent.parent / "crates/core/src/linkerd"
 
 
 class ProxyInjector:

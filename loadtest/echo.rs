@@ -24,10 +24,9 @@ use injectd::{
     metrics::ConnectionMetrics,
     readiness::Readiness,
     server::{self, Answered, Answers, Bound, Limits, Server, Shutdown, Taken, TooMuch},
+    standalone::Injector,
     tls::{self, ClientAuth, Identity},
 };
-
-mod standalone;
 
 /// Answer every request with as many bytes as injectd answers a review with
 #[derive(Debug, Parser)]
@@ -85,7 +84,7 @@ impl Answers for Echo {
 
 /// Length of injectd's answer in bytes.
 fn answer_len(review: &[u8]) -> Result<usize> {
-    let injector = standalone::injector();
+    let injector: Injector = injectd_testkit::injector();
     let answer = injector.review(review).now_or_never();
     let answer = answer.expect("a review without a cluster must not wait")?;
     Ok(answer.body.len())

@@ -11,6 +11,8 @@ use futures_util::{
 };
 use http_body_util::Either as EitherBody;
 use hyper::{Request, Response, body::Incoming};
+pub use injectd_api::v1;
+use injectd_api::{DESCRIPTORS, MAX_MESSAGE_BYTES, v1::injector_server::InjectorServer};
 use tokio::{
     sync::Semaphore,
     time::{Instant, sleep, timeout_at},
@@ -29,12 +31,11 @@ use crate::{
     readiness::Readiness,
     server::{Answers, Caller, Limits, Shutdown, Signalled, Taken, TooMuch},
     sources::Injector,
-    webhook::{MAX_BODY_BYTES, Webhook, is_grpc},
+    webhook::{Webhook, is_grpc},
 };
 
 mod access;
 mod body;
-mod codec;
 mod deadline;
 mod failure;
 mod holding;
@@ -43,27 +44,12 @@ mod service;
 
 pub use access::{Access, Callers};
 
-/// Messages and services, generated from `proto/`; `tests/generated.rs` fails if they are stale.
-#[allow(
-    clippy::pedantic,
-    clippy::allow_attributes_without_reason,
-    missing_docs,
-    unreachable_pub,
-    reason = "generated"
-)]
-pub mod v1 {
-    include!("grpc/injectd.v1.rs");
-}
-
 use body::Bodies;
 use deadline::Deadline;
 use failure::Failure;
 use holding::Holding;
 use service::{Call, Ends, Service as InjectorService};
-use v1::injector_server::InjectorServer;
 
-/// File descriptors of `proto/`, for reflection.
-const DESCRIPTORS: &[u8] = include_bytes!("grpc/injectd.v1.bin");
 /// The name of the service, also in health checks.
 const SERVICE: &str = <InjectorServer<InjectorService> as NamedService>::NAME;
 /// Maximum age of a connection and of a stream, so that access is checked again.
@@ -136,7 +122,7 @@ impl Grpc {
         let service = InjectorService::new(injector, Arc::clone(&observer), messages, ends);
         let injector_server = InjectorServer::new(service)
             .accept_compressed(CompressionEncoding::Gzip)
-            .max_decoding_message_size(MAX_BODY_BYTES);
+            .max_decoding_message_size(MAX_MESSAGE_BYTES);
         let reflection = || {
             tonic_reflection::server::Builder::configure()
                 .register_encoded_file_descriptor_set(DESCRIPTORS)

@@ -1,11 +1,11 @@
 //! injectd injects sidecars into pods: the library behind the `injectd` command.
 //!
-//! The modules are listed in the order in which a review passes through them; each module uses only
-//! modules below it. A second mesh gets its own module beside [`linkerd`]. `ARCHITECTURE.md`
+//! Here are the servers, the cluster and the command line; the injection core is the package
+//! `injectd-core`, whose modules this library re-exports. The modules are listed in the order in
+//! which a review passes through them; each module uses only modules below it. `ARCHITECTURE.md`
 //! describes the life of a review.
 
 pub mod cli;
-pub mod client;
 
 pub mod admin;
 pub mod grpc;
@@ -22,23 +22,13 @@ pub mod sources;
 
 pub mod cluster;
 pub mod metrics;
-pub mod objects;
 
-pub mod injector;
+pub use injectd_api::client;
+pub use injectd_core::{
+    causes, injector, json, linkerd, lookups, objects, outcome, patch, pod, review, standalone,
+    yaml,
+};
 
-pub mod review;
-
-pub mod linkerd;
-
-pub mod lookups;
-pub mod outcome;
-pub mod patch;
-pub mod pod;
-
-pub mod causes;
-pub mod go;
-pub mod json;
 pub mod log;
 pub mod profiler;
 pub mod readiness;
-pub mod yaml;

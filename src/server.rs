@@ -50,7 +50,7 @@ mod shutdown;
 
 pub use gate::{Answered, Answers, Caller, Gate, TooMuch, discard, overloaded, plain};
 pub use limits::{Limits, parse_duration};
-pub use listener::{Addr, Bound, Socket, UNIX_SCHEME};
+pub use listener::{Addr, Bound, Socket};
 pub use long_work::{LONG_REVIEW_BYTES, Late, LongWork};
 use read_ahead::{InTurns, ReadAhead};
 pub use room::Room;

@@ -1,14 +1,13 @@
-//! The sources of lookups: a cluster, or objects from a file.
+//! The sources of lookups: a cluster, or objects without a cluster.
 
 use std::{sync::Arc, time::Instant};
 
 use crate::{
     cluster::{Owners, WatchedNamespaces},
     injector,
-    linkerd::workload::has_claimed_uid,
     lookups::{Annotations, FoundOwner, LookupError, Lookups},
-    objects::Objects,
     pod::OwnerReference,
+    standalone::Standalone,
 };
 
 /// The injection core with the sources of this process.
@@ -17,12 +16,8 @@ pub type Injector = injector::Injector<Sources>;
 /// A source of namespaces and owners.
 #[derive(Debug, Clone)]
 pub enum Sources {
-    /// Standalone: every namespace exists and has these annotations. There are no owners.
-    Every(Annotations),
-    /// Standalone: only the objects of a file exist.
-    Listed(Arc<Objects>),
-    /// Standalone: only the namespaces of a file exist; owners that it lacks may exist.
-    ListedInPart(Arc<Objects>),
+    /// No cluster.
+    Standalone(Standalone),
     /// A cluster: namespaces are watched, owners are looked up when a pod names them.
     Cluster(Arc<WatchedNamespaces>, Arc<Owners>),
 }
@@ -40,8 +35,7 @@ impl Sources {
 impl Lookups for Sources {
     async fn namespace(&self, name: &str) -> Result<Option<Annotations>, LookupError> {
         match self {
-            Self::Every(annotations) => Ok(Some(Arc::clone(annotations))),
-            Self::Listed(objects) | Self::ListedInPart(objects) => Ok(objects.namespace(name)),
+            Self::Standalone(objects) => objects.namespace(name).await,
             Self::Cluster(namespaces, _) => namespaces.lookup(name).await,
         }
     }
@@ -53,8 +47,8 @@ impl Lookups for Sources {
         deadline: Option<Instant>,
     ) -> Result<FoundOwner, LookupError> {
         match self {
+            Self::Standalone(objects) => objects.owner(namespace, owner, deadline).await,
             Self::Cluster(_, owners) => owners.lookup(namespace, owner, deadline).await,
-            _ => self.owner_in_memory(namespace, owner).await,
         }
     }
 
@@ -64,12 +58,7 @@ impl Lookups for Sources {
         owner: &OwnerReference<'_>,
     ) -> Result<FoundOwner, LookupError> {
         match self {
-            Self::Every(_) => Err(LookupError::NotInMemory),
-            Self::Listed(objects) => Ok(objects.owner(namespace, &owner.kind, &owner.name)),
-            Self::ListedInPart(objects) => {
-                let found = claimed_owner(objects, namespace, owner);
-                found.map(Some).ok_or(LookupError::NotInMemory)
-            }
+            Self::Standalone(objects) => objects.owner_in_memory(namespace, owner).await,
             Self::Cluster(_, owners) => {
                 let found = owners.known(namespace, owner).await;
                 found.map(Some).ok_or(LookupError::NotInMemory)
@@ -79,17 +68,16 @@ impl Lookups for Sources {
 
     fn has(&self, namespace: &str, kind: &str, name: &str) -> bool {
         match self {
-            Self::Every(_) | Self::ListedInPart(_) | Self::Cluster(..) => true,
-            Self::Listed(objects) => objects.owner(namespace, kind, name).is_some(),
+            Self::Standalone(objects) => objects.has(namespace, kind, name),
+            Self::Cluster(..) => true,
         }
     }
 }
 
-/// The object that a reference names, if the file has it with the claimed uid.
-#[must_use]
-pub fn claimed_owner(objects: &Objects, namespace: &str, owner: &OwnerReference<'_>) -> FoundOwner {
-    let found = objects.owner(namespace, &owner.kind, &owner.name);
-    found.filter(|object| has_claimed_uid(object, owner))
+impl From<Standalone> for Sources {
+    fn from(objects: Standalone) -> Self {
+        Self::Standalone(objects)
+    }
 }
 
 #[cfg(test)]

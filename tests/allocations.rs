@@ -14,12 +14,10 @@ use injectd::{
     observer::{LogStyle, Observer},
     outcome::Verdict,
     server::{Gate, Limits, Share},
+    standalone::Injector,
     webhook::Webhook,
 };
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
-
-#[path = "../loadtest/standalone.rs"]
-mod standalone;
 
 const REVIEW: &str = include_str!("../loadtest/review-12k.json");
 /// Budget of the core (`design.md` §10).
@@ -54,7 +52,7 @@ impl Count {
 }
 
 fn in_core(review: &str) -> Count {
-    let injector = standalone::injector();
+    let injector: Injector = injectd_testkit::injector();
     Count::of(|| {
         let mut verdict = None;
         let counted = measure(|| {
@@ -74,7 +72,7 @@ fn assert_within(count: &Count, budget: u64) {
 
 #[test]
 fn the_future_of_a_review_is_small() {
-    let injector = standalone::injector();
+    let injector: Injector = injectd_testkit::injector();
     // Futures are moved before they are polled, so futures for lookups are boxed on a cache miss.
     let bytes = size_of_val(&injector.review(REVIEW.as_bytes()));
     assert!(bytes <= MAX_FUTURE_BYTES, "{bytes} bytes; the budget is {MAX_FUTURE_BYTES}");
@@ -124,7 +122,7 @@ fn a_review_over_http_stays_within_the_budget() {
         .build()
         .expect("a runtime with timers must start");
     let (mut client, server) = tokio::io::duplex(64 << 10);
-    let injector = standalone::injector().into();
+    let injector = Arc::new(injectd_testkit::injector());
     let observer =
         Observer { metrics: ReviewMetrics::default(), log_style: LogStyle::Line, recorder: None };
     let service = Webhook::new(injector, &Limits::default(), observer);

@@ -23,9 +23,6 @@ use kube::{Client, client::Body};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-#[path = "../loadtest/standalone.rs"]
-mod standalone;
-
 /// Longer than any step takes by the paused clock.
 const LONG: Duration = Duration::from_hours(2);
 
@@ -115,7 +112,7 @@ struct Bench {
 impl Bench {
     fn new(server: ApiServer) -> Self {
         let registry = Registry::new();
-        let injector = Arc::new(standalone::injector());
+        let injector = Arc::new(injectd_testkit::injector());
         let metrics = EventMetrics::register(&registry);
         let events = Events::new(server.client());
         let recorder = Recorder::start(Arc::clone(&injector), events, metrics);

@@ -34,9 +34,6 @@ use tokio::{
 };
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
-#[path = "../loadtest/standalone.rs"]
-mod standalone;
-
 /// Longer than any step takes on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -62,7 +59,7 @@ impl Server {
         let limits = Limits::default();
         let metrics = ReviewMetrics::default();
         let observer = Observer { metrics, log_style: LogStyle::Line, recorder: None };
-        let webhook = Webhook::new(standalone::injector().into(), &limits, observer);
+        let webhook = Webhook::new(Arc::new(injectd_testkit::injector()), &limits, observer);
         let server = server::Server::new(tls, limits, ConnectionMetrics::default());
         let serving = tokio::spawn(bound.serve(server, webhook, shutdown));
         Self { addr, trusted: made.cert.der().clone(), stop, serving }

@@ -15,15 +15,12 @@ use std::{str, sync::LazyLock};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use futures_util::FutureExt as _;
-use injectd::{json, pod::Anything, sources::Injector};
+use injectd_core::{json, pod::Anything, standalone::Injector};
 use libfuzzer_sys::fuzz_target;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-#[path = "../../loadtest/standalone.rs"]
-mod standalone;
-
-static INJECTOR: LazyLock<Injector> = LazyLock::new(standalone::injector);
+static INJECTOR: LazyLock<Injector> = LazyLock::new(injectd_testkit::injector);
 
 fuzz_target!(|body: &[u8]| {
     check_skip(body);

@@ -1,7 +1,7 @@
-"""Cold paths: what is not compiled yet, beside what is.
+"""Cold paths: reviews whose template is not compiled yet, beside hot reviews.
 
 The first review after a start, after a reload and of a set of overrides; a thousand sets; and
-random overrides as an attack, while others' reviews go on.
+random overrides as an attack, beside the reviews of other clients.
 """
 
 import multiprocessing
@@ -10,7 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from connection import Connection, request_of, trusting
+from connection import Connection, request_of, unverified_context
 from h2load import h2load
 from paced import Load, paced
 from results import micros, p50_p99, part, percentile, write_csv
@@ -19,16 +19,16 @@ from servers import Failure, injectd
 
 TIMEOUT = "config.linkerd.io/proxy-outbound-connect-timeout"
 PORTS = "config.linkerd.io/skip-outbound-ports"
-# A longer key of overrides is compiled, but not kept.
+# Makes a key of overrides above 4 KiB, whose template is compiled but not cached.
 LONG_VALUE_PORTS = 900
 ATTACKERS = 2
 RELOAD_SECONDS = 10
-DEFAULT_VALUES = Path(__file__).parent.parent.parent / "src/linkerd/values/default.yaml"
+DEFAULT_VALUES = Path(__file__).parent.parent.parent / "crates/core/src/linkerd/values/default.yaml"
 VALUE = "  outboundConnectTimeout: 1000ms\n"
 
 
 class Table:
-    """Times by what was asked, beside those of hot reviews."""
+    """Times by kind of review, beside those of hot reviews."""
 
     def __init__(self):
         self.rows, self.hot, self.raw = [], None, []
@@ -51,14 +51,14 @@ def run(args, report):
     after_reload(table, body, 2 if few else 30)
     report.table("Cold reviews of 12 KB, one connection, one at a time", [
         "review", "times", "p50", "p99", "p50 ÷ hot", "RSS after", ""], table.rows,
-        ["A connection is open, and its handshake over, before its first review counts."])
+        ["Times do not include the connection and its handshake."])
     write_csv(args.out / "cold.csv", ["review", "times", "p50_us", "p99_us", "rss_mib"], table.raw)
     attacks(args, report, body)
 
 
 def hot_and_new(table, server, body, count):
     """Hot reviews, then sets of overrides: new ones, and the same again."""
-    connection, plain = Connection(server.address, trusting()), request_of(body)
+    connection, plain = Connection(server.address, unverified_context()), request_of(body)
     for _ in range(count):
         connection.ask(plain)
     table.add("hot", [connection.ask(plain) for _ in range(2 * count)], server)
@@ -66,7 +66,7 @@ def hot_and_new(table, server, body, count):
                 for index in range(count)]
     missed = server.metric("injectd_cache_misses_total", cache="templates")
     for name in f"{count:,} new sets of overrides", "the same sets again":
-        times = [connection.ask(it) for it in requests]
+        times = [connection.ask(request) for request in requests]
         misses = server.metric("injectd_cache_misses_total", cache="templates") - missed
         missed += misses
         table.add(name, times, server, f"{misses} compiled")
@@ -75,11 +75,11 @@ def hot_and_new(table, server, body, count):
 
 
 def after_start(table, body, count):
-    """The first review of a process, and how long after its start it is answered."""
+    """The first review of a process, and the time from its start to the answer."""
     first, second, whole = [], [], []
     for _ in range(count):
         with injectd() as server:
-            connection = Connection(server.address, trusting())
+            connection = Connection(server.address, unverified_context())
             first.append(connection.ask(request_of(body)))
             whole.append(time.perf_counter() - server.begin)
             second.append(connection.ask(request_of(body)))
@@ -90,7 +90,7 @@ def after_start(table, body, count):
 
 
 def after_reload(table, body, count):
-    """The first review by values that have just been taken over."""
+    """The first review after a reload of the values."""
     text = DEFAULT_VALUES.read_text()
     if VALUE not in text:
         raise Failure(f"{DEFAULT_VALUES.name} has no line {VALUE!r}")
@@ -99,7 +99,7 @@ def after_reload(table, body, count):
         values = Path(folder) / "values.yaml"
         values.write_text(text)
         with injectd("--values", str(values), "--reload-interval", "20ms") as server:
-            connection = Connection(server.address, trusting())
+            connection = Connection(server.address, unverified_context())
             connection.ask(request_of(body))
             for index in range(count):
                 replace(values, text.replace(VALUE, VALUE.replace("1000", str(1001 + index))))
@@ -112,7 +112,7 @@ def after_reload(table, body, count):
 
 
 def replace(path, text):
-    """Swaps a file whole."""
+    """Replaces a file atomically."""
     other = path.with_suffix(".new")
     other.write_text(text)
     other.rename(path)
@@ -122,7 +122,7 @@ def await_reload(server, count):
     deadline = time.monotonic() + RELOAD_SECONDS
     while server.metric("injectd_reloads_total", what="config", result="taken") < count:
         if time.monotonic() > deadline:
-            raise Failure(f"reload {count} was not taken within {RELOAD_SECONDS} s")
+            raise Failure(f"no reload {count} within {RELOAD_SECONDS} s")
         time.sleep(0.005)
 
 
@@ -130,24 +130,24 @@ def await_reload(server, count):
 
 
 def attacks(args, report, body):
-    """Others' reviews at a constant rate while two callers send overrides that never come again."""
+    """Reviews at a constant rate while two attackers send overrides that are never repeated."""
     seconds = 0.5 if args.smoke else 15
     rows = []
     with injectd() as server:
         rate = h2load(server, TYPICAL, 16, "-D", 1).rate / 10
     for name, make in {"none": None, "short values": short_value, "values above 4 KiB": long_value,
-                       "values that are not allowed": wrong_value}.items():
+                       "invalid values": wrong_value}.items():
         with injectd() as server:
             rows.append([name, *attacked(server, body, rate, seconds, make)])
-    report.table("Overrides that never come again, from two callers in closed loops", [
-        "attack", "reviews of it /s", "CPU each", "p50", "p99", "compiled", "kept after",
-        "others: /s", "p50", "p99", "RSS", "RSS peak"], rows,
-        ["The others send the 12 KB review without overrides at a tenth of the peak, over 25"
+    report.table("Overrides that are never repeated, from two attackers in closed loops", [
+        "attack", "its reviews /s", "CPU each", "p50", "p99", "compiled", "cached after",
+        "other clients: /s", "p50", "p99", "RSS", "RSS peak"], rows,
+        ["The other clients send the 12 KB review without overrides at a tenth of the peak, over 25"
          " connections."])
 
 
 def attacked(server, body, rate, seconds, make):
-    """A row: what the attack got, and what became of the others."""
+    """A row: the figures of the attack, and those of the other clients."""
     before = server.cpu_seconds()
     alone = paced(server.address, rate, seconds / 5)
     each = (server.cpu_seconds() - before) / len(alone.latencies)
@@ -183,7 +183,7 @@ def attack(address, body, make, seconds):
 
 
 def attacker(pipe, seed, address, body, make, seconds):
-    connection, values = Connection(address, trusting()), random.Random(seed)
+    connection, values = Connection(address, unverified_context()), random.Random(seed)
     end, times = time.monotonic() + seconds, []
     while time.monotonic() < end:
         key, value = make(values)
@@ -201,7 +201,7 @@ def long_value(values):
 
 
 def wrong_value(values):
-    """Not a duration: told in a warning, or denied."""
+    """Not a duration: answered with a warning, or denied."""
     return TIMEOUT, f"{values.randrange(1 << 40):x} soon"
 
 

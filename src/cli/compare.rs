@@ -23,11 +23,7 @@ use super::{
     input,
     stream::{Document, Documents, Step},
 };
-use crate::{
-    linkerd::events,
-    objects::Objects,
-    sources::{Injector, Sources},
-};
+use crate::{linkerd::events, objects::Objects, sources::Injector, standalone::Standalone};
 
 mod audit;
 mod meaning;
@@ -84,11 +80,11 @@ struct Comparison {
 
 pub(super) fn run(args: &Args) -> Result<(), CommandError> {
     let (theirs, objects) = (args.theirs.open()?, args.config.objects(Purpose::Replay)?);
-    let everywhere = || Sources::Every([].into());
-    let sources = objects.clone().map_or_else(everywhere, Sources::ListedInPart);
+    let everywhere = || Standalone::Every([].into());
+    let standalone = objects.clone().map_or_else(everywhere, Standalone::ListedInPart);
     let files = input::files(&args.files)?;
     let mut comparison = Comparison {
-        injector: args.config.injector(sources, Purpose::Replay)?,
+        injector: args.config.injector(standalone.into(), Purpose::Replay)?,
         objects: objects.unwrap_or_default(),
         theirs,
         audit_log: AuditLog::new(&args.webhook),

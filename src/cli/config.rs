@@ -7,19 +7,18 @@ use crate::{
     linkerd::{
         release::{Release, ReleaseChoice},
         snapshot::{Config, Snapshot},
+        trust_roots::EXAMPLE_TRUST_ROOTS,
         values::DEFAULT_VALUES,
     },
     objects::Objects,
     sources::{Injector, Sources},
+    standalone::Standalone,
 };
 
 mod purpose;
 mod trust_roots;
 
 pub(super) use self::purpose::Purpose;
-
-/// Placeholder trust roots: no CA key exists for them.
-const EXAMPLE_TRUST_ROOTS: &[u8] = include_bytes!("../linkerd/example-root.crt");
 
 /// Names the Linkerd release to use for values of an unknown release.
 const LINKERD_VERSION_VARIABLE: &str = "INJECTD_LINKERD_VERSION";
@@ -67,11 +66,11 @@ impl ConfigArgs {
         purpose: Purpose,
     ) -> Result<Injector, CommandError> {
         let owned = |&(key, value): &(&str, &str)| (key.to_owned(), value.to_owned());
-        let sources = match self.objects(purpose)? {
-            Some(objects) => Sources::Listed(objects),
-            None => Sources::Every(annotations.iter().map(owned).collect()),
+        let objects = match self.objects(purpose)? {
+            Some(objects) => Standalone::Listed(objects),
+            None => Standalone::Every(annotations.iter().map(owned).collect()),
         };
-        self.injector(sources, purpose)
+        self.injector(objects.into(), purpose)
     }
 
     /// The same, with these sources.

@@ -10,7 +10,9 @@ use std::{
 
 use clap::Parser;
 
-use crate::{go::number::parse_bool, observer::LogStyle};
+use injectd_gocompat::number::parse_bool;
+
+use crate::observer::LogStyle;
 
 use super::{CommandError, serve, version};
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::value_parser;
 
-use crate::go::{duration, quantity};
+use injectd_gocompat::{duration, quantity};
 
 /// Maximum value of a limit: more connections than a process can have.
 const MAX_LIMIT: i64 = 1_000_000;

@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use injectd_api::UNIX_SCHEME;
 use metrics::Counter;
 use rustix::{fs::Mode, process::umask};
 use tokio::{
@@ -19,8 +20,6 @@ use tracing::warn;
 
 /// Pause after a failed accept, for example when file descriptors run out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// Prefix of the address of a Unix domain socket.
-pub const UNIX_SCHEME: &str = "unix:";
 
 /// A listener that does not serve yet. Dropping it removes the file of its Unix domain socket.
 #[derive(Debug)]

@@ -8,6 +8,7 @@ use hyper::{
     Version,
     body::{Body as _, Incoming},
 };
+use injectd_api::MAX_MESSAGE_BYTES;
 use memmap2::MmapMut;
 use tracing::debug;
 
@@ -17,8 +18,8 @@ use crate::{
     server::{NoRoom, Room, Taken, discard},
 };
 
-/// Maximum size of a body, as upstream's.
-pub const MAX_BODY_BYTES: usize = 10 << 20;
+/// Maximum size of a body: upstream's limit, and that of a gRPC message.
+pub const MAX_BODY_BYTES: usize = MAX_MESSAGE_BYTES;
 /// Size from which a body of known length that arrives in pieces gets its own mapped pages. They
 /// return to the system with the body; the allocator would keep freed memory for each thread.
 const MAPPED_BODY_BYTES: usize = 32 << 10;

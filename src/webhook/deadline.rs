@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::go::duration;
+use injectd_gocompat::duration;
 
 /// The API server's timeout for a webhook without `timeoutSeconds`.
 pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);

@@ -41,7 +41,7 @@ use tokio::{
 use tokio_rustls::{TlsConnector, client::TlsStream};
 use tonic::{Code, Status};
 
-use crate::{PATIENCE, enabled, server, standalone};
+use crate::{PATIENCE, enabled, server};
 
 /// The DNS name of all servers in these tests.
 const SERVER: &str = "localhost";
@@ -96,7 +96,7 @@ impl Guarded {
         };
         let config = tls::server_config(identity, auth, &tls::HTTP2).expect("a pair");
         let access = Arc::new(Access::new(Callers::Known(tokens), allowed));
-        let injector = Arc::new(standalone::injector());
+        let injector = Arc::new(injectd_testkit::injector());
         let limits = Limits { drain_timeout: Duration::from_secs(1), ..Limits::default() };
         let shutdown = || Shutdown::after(std::future::pending());
         let (observer, readiness) = (server::observer(), Readiness::default());

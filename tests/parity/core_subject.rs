@@ -8,13 +8,14 @@ use injectd::linkerd::release::Release as CoreRelease;
 use injectd::linkerd::snapshot::{Config, Snapshot};
 use injectd::objects::Objects;
 use injectd::outcome::{Outcome, SkipReason};
-use injectd::sources::{Injector, Sources};
+use injectd::sources::Injector;
+use injectd::standalone::Standalone;
 use serde_json::Value;
 use std::sync::Arc;
 
 use super::corpus::{Case, ConfigSet};
 use super::subject::{Answered, SeenEvent, Subject, SubjectAnswer};
-use crate::reference::Release;
+use injectd_testkit::reference::Release;
 
 /// See [`Injector`].
 #[derive(Debug)]
@@ -72,7 +73,7 @@ pub(crate) fn injector(
         drop(objects.add(object));
     }
     let objects = Arc::new(objects);
-    Ok(Injector::new(snapshot, Sources::Listed(objects)))
+    Ok(Injector::new(snapshot, Standalone::Listed(objects).into()))
 }
 
 fn not_a_review() -> Answered {

@@ -10,8 +10,8 @@ use base64::engine::general_purpose::STANDARD;
 use flate2::read::GzDecoder;
 use serde_json::{Map, Value};
 
-use super::yaml;
-use crate::reference::Release;
+use injectd_testkit::reference::Release;
+use injectd_testkit::yaml;
 
 /// The mounted configuration of an injector.
 pub(crate) struct ConfigSet {

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::corpus::{Case, ConfigSet};
 use super::subject::Seen;
-use crate::reference::Release;
+use injectd_testkit::reference::Release;
 
 /// The input of a row.
 pub(crate) struct Context<'a> {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::corpus::{Case, ConfigSet};
 use super::subject::{Answered, SeenEvent, Subject, SubjectAnswer};
-use crate::reference::{self, Answer, Input, Outcome, Release};
+use injectd_testkit::reference::{self, Answer, Input, Outcome, Release};
 
 /// See [`reference`].
 #[derive(Clone, Copy, Debug, Default)]

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::corpus::{Case, ConfigSet};
-use crate::reference::{self, Release};
+use injectd_testkit::reference::{self, Release};
 
 /// Anything that answers reviews: the reference, the product, another injector.
 pub(crate) trait Subject {

@@ -6,7 +6,7 @@ use crate::{
     objects::Objects,
     pod::{Kind, OwnerReference},
     review::{self, Subject},
-    sources::claimed_owner,
+    standalone::claimed_owner,
 };
 
 /// An object missing in --objects.

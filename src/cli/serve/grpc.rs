@@ -8,12 +8,14 @@ use super::{
     process::Cluster,
     tls::ClientCa,
 };
+use injectd_api::UNIX_SCHEME;
+
 use crate::{
     cluster::Tokens,
     grpc::{Access, Callers},
     metrics::{Registry, ReloadMetrics},
     reload::{self, Files, Schedule},
-    server::{Bound, UNIX_SCHEME},
+    server::Bound,
 };
 
 /// Address and access control of the gRPC server.

@@ -1,7 +1,7 @@
 //! Rows about invalid configurations (T§9).
 
 use super::{Context, Seen, recorded_message};
-use crate::reference::values::Values;
+use injectd_testkit::reference::values::Values;
 
 /// injectd does not start with values that are invalid or lack a key that every pod needs.
 pub(crate) fn refused_configuration(context: &Context<'_>, _: &Seen) -> Option<Seen> {

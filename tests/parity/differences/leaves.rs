@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Context, Seen};
-use crate::parity::compare::same;
+use crate::compare::same;
 
 /// A different value.
 pub(crate) struct Leaf<'a> {

@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::{Context, Seen, recorded_message};
-use crate::parity::reference_subject::has_half_pair;
+use crate::reference_subject::has_half_pair;
 
-use crate::reference;
+use injectd_testkit::reference;
 
 /// An empty body is not a review; upstream answers 200 with an empty body.
 pub(crate) fn empty_body(context: &Context<'_>, _: &Seen) -> Option<Seen> {

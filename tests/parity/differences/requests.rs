@@ -1,7 +1,7 @@
 //! Rows about requests that upstream answers wrongly.
 
 use super::{Context, Seen, recorded_message};
-use crate::reference;
+use injectd_testkit::reference;
 
 /// Requests without an object, DELETE, CONNECT and subresources are allowed without a patch.
 /// Upstream treats a missing object as an empty pod.

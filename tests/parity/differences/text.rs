@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::leaves::{Leaf, replace};
 use super::{Context, Seen};
-use crate::go;
-use crate::parity::yaml;
+use injectd_gocompat::number;
+use injectd_testkit::yaml;
 
 /// Upstream's patch is not JSON, so there is no answer to match.
 pub(crate) fn invalid_patch(context: &Context<'_>, seen: &Seen) -> Option<Seen> {
@@ -78,10 +78,8 @@ fn same_but_for_numbers(theirs: &str, ours: &str) -> bool {
 
 fn is_float_of(float: &str, decimal: &str) -> bool {
     let plain = decimal.bytes().all(|byte| byte.is_ascii_digit() || b"+-.".contains(&byte));
-    let value = go::number::parse_float(decimal);
-    plain
-        && float.contains('e')
-        && value.is_some_and(|value| go::number::format_float(value) == float)
+    let value = number::parse_float(decimal);
+    plain && float.contains('e') && value.is_some_and(|value| number::format_float(value) == float)
 }
 
 /// Numbers are exact; upstream converts them to a 64-bit float and back.
@@ -296,7 +294,7 @@ mod tests {
         ] {
             assert_eq!(behind_anchor(text), read, "{text}");
         }
-        let typed = |text| crate::parity::yaml::tree(&format!("k: {text}\n"));
+        let typed = |text| injectd_testkit::yaml::tree(&format!("k: {text}\n"));
         for (text, expected) in [("", json!(null)), ("  ", json!(null)), (":v1", json!(":v1"))] {
             assert_eq!(typed(text), Ok(json!({"k": expected})), "{text}");
         }

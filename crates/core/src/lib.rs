@@ -1,0 +1,23 @@
+//! The injection core: decides about a pod and writes its patch.
+//!
+//! Knows no server, no cluster and no command line: the package `injectd` has those. The modules
+//! are listed in the order in which a review passes through them; each module uses only modules
+//! below it. `ARCHITECTURE.md` describes the life of a review.
+
+pub mod injector;
+
+pub mod review;
+
+pub mod linkerd;
+
+pub mod objects;
+pub mod standalone;
+
+pub mod lookups;
+pub mod outcome;
+pub mod patch;
+pub mod pod;
+
+pub mod causes;
+pub mod json;
+pub mod yaml;

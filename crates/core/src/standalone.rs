@@ -1,0 +1,75 @@
+//! Lookups without a cluster: every namespace, or the objects of a file.
+
+use std::{sync::Arc, time::Instant};
+
+use crate::{
+    injector,
+    linkerd::workload::has_claimed_uid,
+    lookups::{Annotations, FoundOwner, LookupError, Lookups},
+    objects::Objects,
+    pod::OwnerReference,
+};
+
+/// The injection core without a cluster.
+pub type Injector = injector::Injector<Standalone>;
+
+/// The objects that exist.
+#[derive(Debug, Clone)]
+pub enum Standalone {
+    /// Every namespace exists and has these annotations. There are no owners.
+    Every(Annotations),
+    /// Only the objects of a file exist.
+    Listed(Arc<Objects>),
+    /// Only the namespaces of a file exist; owners that it lacks may exist.
+    ListedInPart(Arc<Objects>),
+}
+
+impl Lookups for Standalone {
+    async fn namespace(&self, name: &str) -> Result<Option<Annotations>, LookupError> {
+        match self {
+            Self::Every(annotations) => Ok(Some(Arc::clone(annotations))),
+            Self::Listed(objects) | Self::ListedInPart(objects) => Ok(objects.namespace(name)),
+        }
+    }
+
+    async fn owner(
+        &self,
+        namespace: &str,
+        owner: &OwnerReference<'_>,
+        _: Option<Instant>,
+    ) -> Result<FoundOwner, LookupError> {
+        self.owner_in_memory(namespace, owner).await
+    }
+
+    async fn owner_in_memory(
+        &self,
+        namespace: &str,
+        owner: &OwnerReference<'_>,
+    ) -> Result<FoundOwner, LookupError> {
+        match self {
+            Self::Every(_) => Err(LookupError::NotInMemory),
+            Self::Listed(objects) => Ok(objects.owner(namespace, &owner.kind, &owner.name)),
+            Self::ListedInPart(objects) => {
+                let found = claimed_owner(objects, namespace, owner);
+                found.map(Some).ok_or(LookupError::NotInMemory)
+            }
+        }
+    }
+
+    fn has(&self, namespace: &str, kind: &str, name: &str) -> bool {
+        match self {
+            Self::Every(_) | Self::ListedInPart(_) => true,
+            Self::Listed(objects) => objects.owner(namespace, kind, name).is_some(),
+        }
+    }
+}
+
+/// The object that a reference names, if the file has it with the claimed uid.
+#[must_use]
+pub fn claimed_owner(objects: &Objects, namespace: &str, owner: &OwnerReference<'_>) -> FoundOwner {
+    let found = objects.owner(namespace, &owner.kind, &owner.name);
+    found.filter(|object| has_claimed_uid(object, owner))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,44 @@
+//! What the tests, benchmarks and load tests of several packages share.
+
+#![expect(
+    missing_docs,
+    clippy::missing_errors_doc,
+    clippy::missing_panics_doc,
+    clippy::must_use_candidate,
+    reason = "for tests only"
+)]
+#![expect(clippy::disallowed_types, reason = "values and reviews are trees, slow and obvious")]
+
+use injectd_core::{
+    injector::Injector,
+    linkerd::{
+        snapshot::{Config, Snapshot},
+        trust_roots::EXAMPLE_TRUST_ROOTS,
+        values::DEFAULT_VALUES,
+    },
+    lookups::Lookups,
+    standalone::Standalone,
+};
+
+pub mod cost;
+pub mod generator;
+pub mod reference;
+pub mod yaml;
+
+/// The injector of `injectd serve --standalone`: built-in values, and every namespace exists and has
+/// no annotations.
+pub fn injector<L: Lookups + From<Standalone>>() -> Injector<L> {
+    injector_of(DEFAULT_VALUES, Standalone::Every([].into()).into())
+}
+
+/// An injector with these values and lookups.
+pub fn injector_of<L: Lookups>(values: &str, lookups: L) -> Injector<L> {
+    let config = Config {
+        values,
+        trust_roots: EXAMPLE_TRUST_ROOTS,
+        control_plane_namespace: "linkerd",
+        fallback_release: None,
+    };
+    let snapshot = Snapshot::new(config, 1).expect("the values must be read");
+    Injector::new(snapshot, lookups)
+}

@@ -1,0 +1,98 @@
+//! Parity with the recorded answers of real injectors (`$INJECTD_CORPUS`): compares a subject's
+//! answers with the recorded ones.
+//!
+//! `corpus` reads recordings, `subject` is the interface of subjects, `differences` has one
+//! function for each row of `docs/differences.md`, `run` checks case by case, and `report` counts.
+//! No rule depends on the id of a case.
+
+#![expect(
+    clippy::disallowed_types,
+    reason = "the reference and the recordings are trees, slow and obvious"
+)]
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+mod compare;
+mod core_subject;
+mod corpus;
+mod differences;
+mod reference_subject;
+mod report;
+mod run;
+#[path = "../grpc/server.rs"]
+mod server;
+mod servers;
+mod subject;
+
+use core_subject::CoreSubject;
+use reference_subject::ReferenceSubject;
+use subject::Subject;
+
+/// Prints a line to stdout. The test harness captures `println!`, but not this.
+fn print_line(line: &str) {
+    writeln!(std::io::stdout(), "{line}").expect("stdout must be writable");
+}
+
+/// Runs all recorded cases on a subject, prints the counts, and fails if an answer differs without
+/// an explanation. Skips the cases, with a message, if there is no corpus.
+fn must_answer_as_recorded(name: &str, subject: &mut dyn Subject) {
+    let Some(corpora) = std::env::var_os("INJECTD_CORPUS") else {
+        print_line(&format!("{name}: skipped, INJECTD_CORPUS is not set"));
+        return;
+    };
+    let directory = PathBuf::from(corpora).join("linkerd");
+    let releases = corpus::load_all(&directory).expect("the corpus must be readable");
+    let counts: Vec<_> = releases.iter().map(|release| run::run(release, subject)).collect();
+    let mut text = String::new();
+    report::write(&mut text, &counts, 20).expect("writing to a string must succeed");
+    print_line(&format!("{name}\n{text}"));
+    assert_eq!(report::total(&counts).different, 0, "{name}: see the report above");
+}
+
+#[test]
+fn core_answers_as_recorded() {
+    must_answer_as_recorded("core", &mut CoreSubject::default());
+}
+
+#[test]
+fn reference_answers_as_recorded() {
+    must_answer_as_recorded("reference", &mut ReferenceSubject);
+}
+
+#[test]
+fn both_servers_give_the_same_patch() {
+    let Some(corpora) = std::env::var_os("INJECTD_CORPUS") else {
+        return print_line("both servers: skipped, INJECTD_CORPUS is not set");
+    };
+    let directory = PathBuf::from(corpora).join("linkerd");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.expect("a runtime must start");
+    let mut asked = 0;
+    for corpus in corpus::load_all(&directory).expect("the corpus must be readable") {
+        for case in &corpus.cases {
+            let config = &corpus.configs[&case.config];
+            let Ok(injector) = core_subject::injector(corpus.release, config, case) else {
+                continue;
+            };
+            asked += usize::from(runtime.block_on(servers::must_agree(injector.into(), case)));
+        }
+    }
+    print_line(&format!("both servers: {asked} reviews, each the same patch"));
+    assert!(asked > 0, "no review of the corpus has an object");
+}
+
+#[test]
+fn every_difference_is_documented_and_every_row_has_a_function() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/differences.md");
+    let text = std::fs::read_to_string(path).expect("docs/differences.md must be readable");
+    let table = text.split("\n## ").next().unwrap_or_default();
+    let documented: Vec<_> = table
+        .lines()
+        .filter_map(|line| line.strip_prefix("| ")?.split_once(" |"))
+        .map(|(name, _)| name)
+        .filter(|name| *name != "row")
+        .collect();
+    let rows: Vec<_> = differences::ROWS.iter().map(|(name, _)| *name).collect();
+    assert_eq!(documented, rows);
+}
