@@ -61,7 +61,7 @@ profile seconds="5":
 rounds *args:
     loadtest/run.sh {{ args }}
 
-# Run the whole load test into loadtest/runs/DATE: `just pgo`, then twenty minutes (h2load, Go, control plane).
+# Run the whole load test, figures into loadtest/runs/DATE: `just pgo`, then twenty minutes (h2load, Go, control plane).
 load *args:
     loadtest/load.sh {{ args }}
 
@@ -108,6 +108,6 @@ memory *args:
 dropin:
     INJECTD_CORPUS={{ corpus }} e2e/dropin.sh
 
-# Test that container under load: swapped files, ten thousand connections, SIGTERM; five minutes (root).
+# Test the container of `dropin` under load: swapped files, ten thousand connections, SIGTERM; five minutes (root).
 endurance *args:
     INJECTD_CORPUS={{ corpus }} e2e/dropin.sh endurance {{ args }}

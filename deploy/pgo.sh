@@ -1,19 +1,19 @@
 #!/bin/sh
-# The release build, optimized by profile: an instrumented injectd answers reviews for some seconds,
-# then injectd is built again for what it was seen to do (PGO).
+# The release build, optimized by profile (PGO): an instrumented injectd answers reviews for some
+# seconds, then injectd is built again with the counts as the profile.
 set -eu
 
 usage() {
     cat <<'TEXT'
 usage: deploy/pgo.sh [FILE]
 
-  FILE            where the binary goes      (pgo/injectd in cargo's target folder)
+  FILE            file for the binary        (pgo/injectd in cargo's target folder)
 
-  $LLVM_PROFDATA  llvm-profdata of the LLVM that rustc has (rustup's component llvm-tools, else
+  $LLVM_PROFDATA  llvm-profdata of rustc's LLVM (that of rustup's component llvm-tools, else
                   llvm-profdata-N of the Debian package llvm-N)
 
-Builds everything twice: half an hour on two cores, less where $CARGO_TARGET_DIR is kept. $RUSTFLAGS
-does not count. Needs python3, and h2load from the Debian package nghttp2-client.
+Builds everything twice: half an hour on two cores, less if $CARGO_TARGET_DIR has an earlier build.
+Ignores $RUSTFLAGS. Needs python3, and h2load from the Debian package nghttp2-client.
 TEXT
 }
 
@@ -27,7 +27,7 @@ case $#:${1-} in
     0: | 1:[!-]*) ;;
     *) usage >&2 && exit 64 ;;
 esac
-# FILE and programs are given from the caller's folder.
+# Relative paths are relative to the caller's folder.
 absolute() {
     case $1 in
         '' | /*) echo "$1" ;;
@@ -35,7 +35,7 @@ absolute() {
     esac
 }
 out=$(absolute "${1-}")
-[ -z "$out" ] || [ -d "$(dirname "$out")" ] || die "there is no folder for $out"
+[ -z "$out" ] || [ -d "$(dirname "$out")" ] || die "the folder of $out does not exist"
 
 for tool in rustc cargo python3 h2load; do
     command -v "$tool" >/dev/null || die "$tool is missing (h2load: apt-get install nghttp2-client)"
@@ -43,7 +43,7 @@ done
 host=$(rustc -vV | sed -n 's/^host: //p')
 llvm=$(rustc -vV | sed -n 's/^LLVM version: \([0-9]*\).*/\1/p')
 if [ -n "${LLVM_PROFDATA:-}" ]; then
-    profdata=$(command -v "$LLVM_PROFDATA") || die "LLVM_PROFDATA: there is no $LLVM_PROFDATA"
+    profdata=$(command -v "$LLVM_PROFDATA") || die "LLVM_PROFDATA: $LLVM_PROFDATA is not a program"
     profdata=$(absolute "$profdata")
 else
     profdata=$(rustc --print sysroot)/lib/rustlib/$host/bin/llvm-profdata
@@ -57,7 +57,7 @@ mkdir -p "${CARGO_TARGET_DIR:-target}/pgo"
 work=$(cd "${CARGO_TARGET_DIR:-target}/pgo" && pwd)
 out=${out:-$work/injectd}
 
-# build FOLDER FLAG: with a target named, the flag is not for build scripts and macros.
+# build FOLDER FLAG: with --target, cargo does not use the flag for build scripts and macros.
 build() {
     CARGO_ENCODED_RUSTFLAGS=$2 cargo build --release --locked --features profiling --bin injectd \
         --target "$host" --target-dir "$work/$1"
@@ -66,11 +66,11 @@ build() {
 instrumented=$work/instrumented/$host/release/injectd
 profile=$work/injectd.profdata
 build instrumented "-Cprofile-generate=$work/raw"
-# What was counted by another program, or by other work, is not for this one.
+# The counts of another program, or of another training, are not valid for this one.
 trained=$(cat "$instrumented" loadtest/load/*.py loadtest/ghz/data.py loadtest/review-12k.json |
     sha256sum)
 if [ ! -f "$work/trained" ] || [ "$(cat "$work/trained")" != "$trained" ]; then
-    # Cargo does not see that a profile has changed: libraries would keep the one before.
+    # Cargo does not notice a changed profile: libraries would keep the old one.
     rm -rf "$work/raw" "$work/optimized" "$work/trained"
     INJECTD=$instrumented PYTHONDONTWRITEBYTECODE=1 python3 loadtest/load/train.py
     "$profdata" merge --output "$profile" "$work/raw"

@@ -1,15 +1,15 @@
-"""A well-behaved client beside attackers, measured.
+"""Measures a well-behaved client beside attackers.
 
     python3 e2e/attack.py [--smoke] [--only WORD] [--rounds N] [--json FILE]
     python3 e2e/attack.py --table BEFORE.json AFTER.json
 
 Each attack has a server of its own (`injectd serve --standalone`). A client sends the 12 KB review
-over a kept connection, another over a new connection each second, and the admin server is probed;
-first alone, then beside the attackers. Attacks on connections are also made on the echo
+over a kept connection, another over a new connection each second, and a third probes the admin
+server; first alone, then beside the attackers. Attacks on connections also run against the echo
 (loadtest/echo.rs): it has the same server code and no reviews, so its times beside the same
-attackers are those of the machine. Prints a row per attack. Exit code 1 if the well-behaved client
-was refused once, or a probe failed or took more than a second. $INJECTD, $ECHO and $PACED name
-other binaries.
+attackers are the machine's part. Prints a row per attack. Exit code 1 if one review of the
+well-behaved client was refused, or a probe failed or took more than a second. $INJECTD, $ECHO and
+$PACED name other binaries.
 """
 
 import argparse
@@ -26,7 +26,7 @@ sys.path.append(str(Path(__file__).parent.parent / "loadtest/load"))
 import attack_table  # noqa: E402
 import servers  # noqa: E402
 from attack_list import ATTACKS, SMOKE  # noqa: E402
-from attack_measure import CUT_SECONDS, Measurement, Watch, settle  # noqa: E402
+from attack_measure import CUT_SECONDS, Measurement, Watch, wait_until_idle  # noqa: E402
 from expect import Failure  # noqa: E402
 from reviews import TYPICAL  # noqa: E402
 
@@ -36,7 +36,7 @@ class Times:
 
     def __init__(self, is_smoke):
         self.quiet, self.attack, self.after = (1, 2, 1) if is_smoke else (2, 8, 12)
-        # The echo is only compared with.
+        # The echo is only a comparison.
         self.echo_quiet, self.echo_attack = 1, 4
 
 
@@ -45,10 +45,10 @@ def main():
     if args.table:
         print(attack_table.merged(*(json.loads(path.read_text()) for path in args.table)))
         return 0
-    # What was started is stopped on the way out.
+    # An exception, so that the processes that were started are stopped.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    chosen = [it for it in ATTACKS if args.only in f"{it.name}, {it.connections}"
-              and (it.key() in SMOKE or not args.smoke)]
+    chosen = [attack for attack in ATTACKS if args.only in f"{attack.name}, {attack.connections}"
+              and (attack.key() in SMOKE or not args.smoke)]
     has_echo = servers.ECHO.exists() and not (args.smoke or args.no_echo)
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(Path(folder), Times(args.smoke), has_echo)
@@ -70,9 +70,9 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--smoke", action="store_true", help="a few attacks, less than a minute")
     parser.add_argument("--only", default="", metavar="WORD",
-                        help="attacks whose name and connections contain it, such as 'pings, 20'")
+                        help="attacks whose name and connections contain it, such as 'PING, 20'")
     parser.add_argument("--rounds", type=int, default=1,
-                        help="measure each so often; the table has the median, or the worst")
+                        help="measurements of each; the table has the median, or the worst value")
     parser.add_argument("--no-echo", action="store_true", help="do not compare with the echo")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures")
     parser.add_argument("--table", type=Path, nargs=2, metavar="FILE",
@@ -81,7 +81,7 @@ def arguments():
 
 
 class Bench:
-    """Measures attacks one after the other; memory after an attack is read beside the next."""
+    """Measures attacks one after the other; reads the memory after an attack during the next."""
 
     def __init__(self, folder, times, has_echo):
         self.folder, self.times, self.has_echo = folder, times, has_echo
@@ -99,7 +99,7 @@ class Bench:
             raise
         ended = time.monotonic()
         if row["usual_after"] is not None:
-            settle(server, ended + CUT_SECONDS - self.times.attack)
+            wait_until_idle(server, ended + CUT_SECONDS - self.times.attack)
         if attack.has_echo and self.has_echo:
             with servers.echo(TYPICAL) as echo:
                 measurement = Measurement(attack, echo, self.folder)

@@ -1,4 +1,4 @@
-"""What attackers send: reviews that were made to be expensive, and the same as gRPC messages."""
+"""The bodies of attacks: reviews that are expensive to answer, and the same as gRPC messages."""
 
 import json
 
@@ -14,12 +14,12 @@ def names_of_variables(count):
 
 
 def many_variables(count=60_000):
-    """A review of 1.3 MB: each variable used to be compared with all before it."""
+    """A review of 1.3 MB: injectd used to compare each variable with all before it."""
     return with_override(TYPICAL.read_bytes(), ADDITIONAL_ENV, names_of_variables(count))
 
 
 def many_port_names(items=60_000, containers=10, ports=10_000):
-    """A review of 2.4 MB: each name used to be looked for in every port of every container."""
+    """A review of 2.4 MB: injectd used to search each name in every port of every container."""
     review = typical()
     pod = review["request"]["object"]
     main = pod["spec"]["containers"][0]
@@ -30,12 +30,12 @@ def many_port_names(items=60_000, containers=10, ports=10_000):
 
 
 def many_commas(count=2_900_000):
-    """A review of 2.9 MB: each empty item used to be answered with a warning of its own."""
+    """A review of 2.9 MB: injectd used to answer each empty item with a warning of its own."""
     return with_override(TYPICAL.read_bytes(), OPAQUE_PORTS, "," * count)
 
 
 def large_review():
-    """A well-behaved review of 216 KB: one of those that have threads of their own."""
+    """A well-behaved review of 216 KB, which the separate threads for large reviews answer."""
     return many_port_names(items=1, containers=1, ports=9_000)
 
 

@@ -8,7 +8,7 @@ import time
 
 import http2
 from attackers import PAUSE_SECONDS, Attacker, Crowd, review_head
-from connection import trusting  # loadtest/load
+from connection import unverified_context  # loadtest/load
 from http2 import HEADERS, PING, RST_STREAM, SETTINGS, frame
 
 CONTINUATION = 9
@@ -17,7 +17,7 @@ BATCH = 200
 
 
 def flood(place, connections, until, first, block_of):
-    """Frames as fast as the server takes them; `block_of` makes the next of a connection."""
+    """Sends frames as fast as the server takes them; `block_of` makes a connection's next ones."""
     crowd = Crowd(connections, lambda: Attacker(place), until)
     begun = set()
     for connection in crowd.rounds():
@@ -48,19 +48,19 @@ def continuations(place, connections, until):
 
 
 def settings(place, connections, until):
-    """SETTINGS, each of which has to be acknowledged."""
+    """SETTINGS, each of which the server must acknowledge."""
     block = frame(SETTINGS, 0, 0, b"") * BATCH
     return flood(place, connections, until, b"", lambda _: block)
 
 
 def pings(place, connections, until):
-    """PING, each of which has to be answered."""
+    """PING, each of which the server must answer."""
     block = frame(PING, 0, 0, b"attacker") * BATCH
     return flood(place, connections, until, b"", lambda _: block)
 
 
 def half_handshakes(place, connections, until):
-    """Handshakes whose first message comes at a byte per second."""
+    """Handshakes that send their first message at one byte per second."""
     hello, counts, sockets = client_hello(), collections.Counter(), {}
     while time.monotonic() < until:
         while len(sockets) < connections and time.monotonic() < until:
@@ -85,7 +85,7 @@ def half_handshakes(place, connections, until):
 
 def client_hello():
     """The first message of a handshake, as OpenSSL writes it."""
-    context, sent = trusting(), ssl.MemoryBIO()
+    context, sent = unverified_context(), ssl.MemoryBIO()
     client = context.wrap_bio(ssl.MemoryBIO(), sent, server_hostname="localhost")
     try:
         client.do_handshake()

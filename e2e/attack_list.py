@@ -1,4 +1,4 @@
-"""The attacks that attack.py makes: name, connections, how."""
+"""The attacks of attack.py: name, connections, function."""
 
 import functools
 from typing import Callable, NamedTuple
@@ -12,17 +12,17 @@ from reviews import TYPICAL  # loadtest/load
 
 
 class Attack(NamedTuple):
-    """`run(place, connections, until, *prepare(place))`, with a share of them in each process."""
+    """An attack: each process calls `run(place, its connections, until, *prepare(place))`."""
 
     name: str
     connections: int
     run: Callable
     prepare: Callable = lambda _: ()
-    # Also made on the echo: it is about connections and not about reviews.
+    # Also runs against the echo: the attack is about connections and not about reviews.
     has_echo: bool = False
     on_grpc: bool = False
     is_one_process: bool = False
-    # How long it takes if not as long as others, and what its processes may take beyond it.
+    # Its length if not the usual one, and the time that its processes may take beyond it.
     seconds: float | None = None
     grace: float = 1.5
 
@@ -31,7 +31,7 @@ class Attack(NamedTuple):
 
 
 def of_connections(name, run, *counts, body=None):
-    """Attacks on connections: also on the echo."""
+    """Attacks on connections, which also run against the echo."""
     prepare = (lambda _: (body,)) if body is not None else (lambda _: ())
     return [Attack(name, count, run, prepare, has_echo=True) for count in counts]
 

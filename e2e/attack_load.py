@@ -7,20 +7,20 @@ import time
 
 import http2
 from attackers import PAUSE_SECONDS, Attacker
-from connection import Connection, request_of, trusting  # loadtest/load
+from connection import Connection, request_of, unverified_context  # loadtest/load
 from http2 import DATA, END_STREAM, frame
 
 LARGEST_WINDOW = (1 << 31) - 1
-# How long one answer is waited for.
+# The longest wait for an answer.
 ANSWER_SECONDS = 40
-# How long the last answers are waited for.
+# The wait for the last answers.
 LAST_SECONDS = 0.5
 INJECT = "/injectd.v1.Injector/Inject"
 
 
 def reviews(place, connections, until, body):
     """One expensive review after the other over each connection, HTTP/1.1."""
-    request, context = request_of(body), trusting()
+    request, context = request_of(body), unverified_context()
 
     def ask(counts):
         connection = Connection(place.address, context)
@@ -38,23 +38,23 @@ def reviews(place, connections, until, body):
 
 
 def take_answer(tls):
-    """Reads an answer and keeps nothing of its body: its status and length."""
+    """Reads an answer and drops its body; returns its status and length."""
     data = b""
     while b"\r\n\r\n" not in data:
-        data += received(tls)
+        data += read_chunk(tls)
     head, _, body = data.partition(b"\r\n\r\n")
     lines = head.decode().lower().split("\r\n")
     length = next(int(line[16:]) for line in lines if line.startswith("content-length: "))
     rest = length - len(body)
     while rest > 0:
-        rest -= len(received(tls))
+        rest -= len(read_chunk(tls))
     return int(lines[0].split()[1]), length
 
 
-def received(tls):
+def read_chunk(tls):
     if data := tls.recv(1 << 16):
         return data
-    raise ConnectionError("the connection ended before the answer did")
+    raise ConnectionError("the connection ended before the answer")
 
 
 def calls(place, connections, until, message):
@@ -83,10 +83,10 @@ def calls(place, connections, until, message):
 
 
 def in_threads(count, until, ask):
-    """Calls `ask` in as many threads, again after trouble with its connection."""
+    """Calls `ask` in `count` threads, and again after an error of its connection."""
     counts = collections.Counter()
 
-    def again_and_again():
+    def repeat():
         while time.monotonic() < until:
             try:
                 ask(counts)
@@ -94,7 +94,7 @@ def in_threads(count, until, ask):
                 counts[f"failed: {type(error).__name__}"] += 1
                 time.sleep(PAUSE_SECONDS)
 
-    threads = [threading.Thread(target=again_and_again, daemon=True) for _ in range(count)]
+    threads = [threading.Thread(target=repeat, daemon=True) for _ in range(count)]
     for thread in threads:
         thread.start()
     # Answers of the last round may never come.

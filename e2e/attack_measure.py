@@ -1,4 +1,4 @@
-"""One attack, measured: what the well-behaved client found before and during it, and the memory."""
+"""Measures one attack: the well-behaved client before and during it, and the server's memory."""
 
 import ssl
 import threading
@@ -13,17 +13,17 @@ from reviews import TYPICAL
 
 # The machine has two cores for everything.
 PROCESSES = 2
-# A run that has not ended so long after the attack began is cut.
+# A run is cut this long after the attack began.
 CUT_SECONDS = 40
-# A server that takes more is killed, so that the machine outlives it.
-MOST_RSS_MIB = 6 << 10
+# A server above it is killed, to protect the machine.
+MAX_RSS_MIB = 6 << 10
 WATCH_SECONDS = 0.1
 # Less of a core than this is an idle server.
 IDLE_CORES = 0.1
 
 
 class Watch:
-    """Memory of a server, which is stopped if it takes too much."""
+    """Watches the memory of a server, and kills the server if it takes too much."""
 
     def __init__(self, server):
         self.server, self.first, self.last, self.high = server, server.rss_mib(), 0, 0
@@ -41,7 +41,7 @@ class Watch:
         except (OSError, TypeError):
             return  # The process has ended.
         self.high = max(self.high, high)
-        if self.last > MOST_RSS_MIB:
+        if self.last > MAX_RSS_MIB:
             self.server.process.kill()
 
     def end(self):
@@ -51,8 +51,8 @@ class Watch:
         return self.first, self.high, self.last
 
 
-def settle(server, ends):
-    """Waits until the server has nothing to do."""
+def wait_until_idle(server, ends):
+    """Waits until the server is idle."""
     while time.monotonic() < ends and server.process.poll() is None:
         begin, before = time.monotonic(), server.cpu_seconds()
         time.sleep(WATCH_SECONDS)
@@ -92,7 +92,7 @@ class Measurement:
             probes = Process(beside.probes, self.server.admin, ends)
         time.sleep(quiet_seconds)
         begin = time.monotonic()
-        done = self.attack_it(begin + attack_seconds)
+        done = self.run_attackers(begin + attack_seconds)
         end = time.monotonic()
         kept.send((begin, end))
         samples = kept.result(ends + beside.GIVES_UP_SECONDS - end) or []
@@ -103,8 +103,8 @@ class Measurement:
         row = {"attack": self.attack.name, "connections": self.attack.connections, "done": done}
         return row | figures(samples, new_samples, probe_samples, begin, end)
 
-    def attack_it(self, until):
-        """Runs the attackers; what they did, by name."""
+    def run_attackers(self, until):
+        """Runs the attackers; returns their counts by name."""
         count = min(PROCESSES, self.attack.connections)
         shares = [len(range(index, self.attack.connections, count)) for index in range(count)]
         if self.attack.is_one_process:
@@ -113,8 +113,8 @@ class Measurement:
                      for share in shares]
         time.sleep(max(0, until - time.monotonic()))
         done = {}
-        for it in attackers:
-            result = it.result(until + self.attack.grace - time.monotonic()) or {}
+        for each in attackers:
+            result = each.result(until + self.attack.grace - time.monotonic()) or {}
             for name, found in result.items():
                 done[name] = done.get(name, 0) + found
         return done
@@ -125,20 +125,22 @@ def attacker(_, work, place, connections, until, args):
 
 
 def figures(samples, new, probes, begin, end):
-    """What the well-behaved client and the probes found before the attack and during it."""
-    good = [it for it in samples if not it.problem]
-    quiet = [it.seconds for it in good if it.begin < begin]
-    # A review that was begun before and answered during it counts, too.
-    under = [it.seconds for it in samples if it.begin + it.seconds > begin and it.begin < end]
+    """The figures of the well-behaved client and of the probes, before and during the attack."""
+    good = [sample for sample in samples if not sample.problem]
+    quiet = [sample.seconds for sample in good if sample.begin < begin]
+    # Includes a review that began before the attack and was answered during it.
+    under = [sample.seconds for sample in samples
+             if sample.begin + sample.seconds > begin and sample.begin < end]
     usual = beside.USUAL * percentile(quiet, 0.99) if quiet else 0
-    after = [it for it in samples if beside.is_usual(it, end, usual)]
-    problems = [it.problem for it in samples + new if it.problem]
+    after = [sample for sample in samples if beside.is_usual(sample, end, usual)]
+    problems = [sample.problem for sample in samples + new if sample.problem]
     return {
         "quiet": times(quiet), "under": times(under), "reviews": len(under),
-        "new_worst": max((it.seconds for it in new), default=None),
+        "new_worst": max((sample.seconds for sample in new), default=None),
         "refused": len(problems), "problems": problems[:3],
-        "probe_worst": max((it.seconds for it in probes), default=None), "probes": len(probes),
-        "probe_problems": [it.problem for it in probes if it.problem][:3],
+        "probe_worst": max((sample.seconds for sample in probes), default=None),
+        "probes": len(probes),
+        "probe_problems": [sample.problem for sample in probes if sample.problem][:3],
         "usual_after": after[0].begin + after[0].seconds - end if after else None,
     }
 

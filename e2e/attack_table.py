@@ -1,17 +1,17 @@
-"""Tables of what attack.py measured: a line per attack, and one that compares two runs."""
+"""Tables of attack.py: a line per attack, and a comparison of two runs."""
 
 import statistics
 
-HEADER = ("attack, connections | client p50/p99/max (ms), quiet → under attack | of the echo |"
+HEADER = ("attack, connections | client p50/p99/max (ms), quiet → under attack | the echo's |"
           " worst over a new connection | refused | worst probe |"
           " RSS at start/high/after (MiB) | usual speed after | attackers")
-# Of each there is one before and one after.
+# Each has a column before and one after the change.
 PAIRS = ("p50 / p99 / longest, ms", "refused", "worst probe, ms", "RSS high / 12 s after, MiB",
          "usual speed after")
 COLUMNS = ("attack", "connections", *(f"{name}: {when}" for name in PAIRS
                                       for when in ("before", "after")), "beside the echo, ms")
-# A probe may take so long: the default timeout of a kubelet's.
-MOST_PROBE_SECONDS = 1
+# The default timeout of a kubelet's probe.
+MAX_PROBE_SECONDS = 1
 
 
 def has_failed(row):
@@ -25,7 +25,7 @@ def why(row):
         found.append(f"{row['refused']} reviews were refused or failed: {row['problems']}")
     if row["probe_problems"] or not row["probes"]:
         found.append(f"a probe failed: {row['probe_problems']}")
-    elif row["probe_worst"] > MOST_PROBE_SECONDS:
+    elif row["probe_worst"] > MAX_PROBE_SECONDS:
         found.append(f"a probe took {row['probe_worst']:.1f} s")
     return "; ".join(found)
 
@@ -67,13 +67,13 @@ def middle(rows):
     first = dict(rows[0])
     for key in "quiet", "under":
         found = [row[key] for row in rows if row[key]]
-        first[key] = [statistics.median(it) for it in zip(*found)] if found else None
+        first[key] = [statistics.median(values) for values in zip(*found)] if found else None
     for key in "rss_first", "rss_high", "rss_after":
         first[key] = statistics.median(row[key] for row in rows)
     for key in "refused", "probe_worst", "new_worst":
         first[key] = max((row[key] for row in rows if row[key] is not None), default=None)
     for key in "problems", "probe_problems":
-        first[key] = [it for row in rows for it in row[key]][:3]
+        first[key] = [problem for row in rows for problem in row[key]][:3]
     first["reviews"] = sum(row["reviews"] for row in rows)
     usual = [row["usual_after"] for row in rows]
     first["usual_after"] = None if None in usual else statistics.median(usual)
@@ -83,7 +83,8 @@ def middle(rows):
 
 
 def middle_of_echo(rows):
-    return {key: [statistics.median(it) for it in zip(*(row[key] for row in rows if row[key]))]
+    return {key: [statistics.median(values)
+                  for values in zip(*(row[key] for row in rows if row[key]))]
             for key in ("quiet", "under")}
 
 
@@ -95,7 +96,7 @@ def merged(before, after_rows):
         pair = known.get((row["attack"], row["connections"])), row
         cells = [row["attack"], str(row["connections"])]
         for cell in (speed, refused, probe, memory, after):
-            cells += [cell(it) if it else "" for it in pair]
+            cells += [cell(side) if side else "" for side in pair]
         cells.append(speed(row["echo"]) if "echo" in row else "")
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)

@@ -1,8 +1,8 @@
-"""Attackers that hold what they are given: streams, bodies, answers, requests.
+"""Attackers that hold resources of the server: streams, bodies, answers, requests.
 
 Each function attacks a server of this machine until a given time, in a process of its own
-(attack.py). It trusts the certificate that the server presents, opens a connection again after the
-server closed it, and returns what it did, by name.
+(attack.py). It trusts the certificate that the server presents, reopens connections that the
+server closes, and returns its counts by name.
 """
 
 import collections
@@ -14,20 +14,20 @@ import time
 from typing import NamedTuple
 
 import http2
-from connection import Connection, request_of, trusting  # loadtest/load
+from connection import Connection, request_of, unverified_context  # loadtest/load
 from http2 import DATA, END_HEADERS, END_STREAM, HEADERS, SETTINGS, frame
 
 MAX_CONCURRENT_STREAMS = 3
-# What a connection may have of streams until the server announces it (RFC 9113 recommends 100).
+# The streams of a connection until the server announces its limit (RFC 9113 recommends 100).
 STREAMS = 100
 # A pause after a round in which nothing could be sent, and after a connection was refused.
 PAUSE_SECONDS = 0.002
-# Streams of a connection that the attack `refusals` does not hold, but sends requests over.
+# Streams of a connection that the attack `refusals` does not hold, but uses for requests.
 SPARE = 20
 
 
 class Place(NamedTuple):
-    """An address (host:port), and the file of the certificate that is presented there."""
+    """An address (host:port), and a file with the certificate of its server."""
 
     address: str
     ca: str
@@ -52,7 +52,7 @@ class Attacker(http2.Connection):
         return super().take_frame()
 
     def look_at(self, kind, flags, stream, payload):
-        """A frame that was received, before it is taken."""
+        """Inspects a received frame before it is taken."""
         if kind == SETTINGS:
             for key, value in struct.iter_unpack(">HI", payload):
                 if key == MAX_CONCURRENT_STREAMS:
@@ -61,7 +61,7 @@ class Attacker(http2.Connection):
             self.ended.add(stream)
 
     def room(self):
-        """Reads what came; returns how many streams may be opened, and of how many ends came."""
+        """Reads frames; returns how many streams may be opened, and how many have ended."""
         self.read(0)
         ended = self.live & (self.ended | self.resets.keys())
         self.live -= ended
@@ -70,13 +70,13 @@ class Attacker(http2.Connection):
         return max(0, self.limit - len(self.live)), len(ended)
 
     def begin(self, count):
-        """Ids of streams that are opened by the caller."""
+        """Ids of streams, which the caller opens."""
         ids = list(itertools.islice(self.ids, count))
         self.live.update(ids)
         return ids
 
     def push(self, block):
-        """Sends what the server takes now: the rest of the last block, or else of this one."""
+        """Sends as much as the server takes now: of the last block's rest, else of this block."""
         self.left = self.left or memoryview(block)
         before = len(self.left)
         try:
@@ -89,7 +89,7 @@ class Attacker(http2.Connection):
         return before - len(self.left)
 
     def discard(self):
-        """Reads what came and does not look at it."""
+        """Reads and drops received bytes."""
         try:
             while not self.is_over:
                 self.is_over = not self.tls.recv(1 << 16)
@@ -100,7 +100,7 @@ class Attacker(http2.Connection):
 
 
 class Crowd:
-    """A number of connections; those that end are opened again."""
+    """A number of connections; reopens those that end."""
 
     def __init__(self, count, connect, until):
         self.connections, self.connect, self.until = [None] * count, connect, until
@@ -140,11 +140,11 @@ def review_head(stream, flags=0, length=None):
     return frame(HEADERS, END_HEADERS | flags, stream, block)
 
 
-# --- requests that stay ---
+# --- held requests ---
 
 
 def endless_streams(place, connections, until, body):
-    """As many streams as the server allows, whose bodies do not end."""
+    """As many streams as the server allows, with bodies that do not end."""
     crowd = Crowd(connections, lambda: Attacker(place), until)
     for connection in crowd.rounds():
         room, ended = connection.room()
@@ -160,7 +160,7 @@ def endless_streams(place, connections, until, body):
 def stalled_bodies(place, connections, until):
     """HTTP/1.1 requests that announce 3 MiB, send 1 MiB and stop."""
     request = request_of(b" " * (3 << 20))[:-(2 << 20)]
-    context, counts, stalled = trusting(), collections.Counter(), {}
+    context, counts, stalled = unverified_context(), collections.Counter(), {}
     while time.monotonic() < until:
         while len(stalled) < connections and time.monotonic() < until:
             connection = None
@@ -190,7 +190,7 @@ def stalled_bodies(place, connections, until):
 
 
 def untaken_answers(place, connections, until, body):
-    """Complete reviews whose answers find a window of zero bytes."""
+    """Complete reviews, with a window of zero bytes for their answers."""
     crowd = Crowd(connections, lambda: Attacker(place, window=0), until)
     for connection in crowd.rounds():
         room, _ = connection.room()
@@ -208,7 +208,7 @@ def untaken_answers(place, connections, until, body):
 
 
 def refusals(place, connections, until):
-    """Streams that do not end, and beyond them requests that are complete at once."""
+    """Streams that do not end, and complete requests beyond them."""
     crowd = Crowd(connections, lambda: Attacker(place), until)
     holding = set()
     for connection in crowd.rounds():

@@ -1,7 +1,7 @@
-"""Stands in for kube-proxy: a Service's address, its new connections go to ready replicas in turn.
+"""A stand-in for kube-proxy: forwards new connections to a Service to ready replicas in turn.
 
-Each replica's /ready is asked as a kubelet asks, and what it tells acts a little later, as
-endpoints do. Connections stay where they are.
+It probes /ready of each replica as a kubelet does. A change takes effect a little later, as with
+endpoints. Open connections stay where they are.
 """
 
 import asyncio
@@ -15,16 +15,16 @@ from expect import Failure
 from steps import wait_until
 
 PROBE_SECONDS = 1
-# From a kubelet's word to the kernel's rules.
+# From a kubelet's report to the kernel's rules.
 LAG_SECONDS = 0.5
 BUFFER_BYTES = 1 << 16
 
 
 class Balancer:
-    """A process of its own, so that it does not wait for those who measure."""
+    """A process of its own, so that measurements do not delay it."""
 
     def __init__(self, address, replicas):
-        """Listens on an address, for replicas told by the ports of webhook and admin server."""
+        """Listens on an address; `replicas` has the ports of their webhook and admin servers."""
         context = multiprocessing.get_context("fork")
         self.rotation = context.Array("b", len(replicas))
         self.is_listening = context.Event()
@@ -35,7 +35,7 @@ class Balancer:
             raise Failure(f"the balancer does not listen on {address}")
 
     def wait_for(self, index, is_in):
-        """Waits until a replica is in rotation, or is not."""
+        """Waits until a replica is in rotation, or out of it."""
         what = f"replica {index} {'in' if is_in else 'out of'} rotation"
         wait_until(what, lambda: bool(self.rotation[index]) == is_in)
 
@@ -46,7 +46,7 @@ class Balancer:
 
 def run(*args):
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    # Ctrl-c is for whoever started this.
+    # The parent process handles Ctrl-C.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     asyncio.run(serve(*args))
 
@@ -78,7 +78,7 @@ async def pump(reader, writer):
             writer.write(data)
             await writer.drain()
     except OSError:
-        pass  # One of them is gone: the other learns it now.
+        pass  # One side is closed: close the other.
     writer.close()
 
 
@@ -103,7 +103,7 @@ async def ask(port):
 
 
 async def end_with(parent):
-    """Ends when the process that started this is no more."""
+    """Exits when the parent process has ended."""
     while os.getppid() == parent:
         await asyncio.sleep(PROBE_SECONDS)
     os._exit(1)

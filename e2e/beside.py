@@ -1,6 +1,6 @@
-"""A well-behaved client beside attackers, and a kubelet's probes: what they found, and when.
+"""A well-behaved client beside attackers, and a kubelet's probes, with a sample of each request.
 
-Each runs in a process of its own, so that it is not slowed down by the attackers' Python.
+Each runs in a process of its own, so that the attackers' Python does not slow it down.
 """
 
 import itertools
@@ -9,7 +9,7 @@ import time
 from typing import NamedTuple
 
 import client
-from connection import Connection, request_of, trusting  # loadtest/load
+from connection import Connection, request_of, unverified_context  # loadtest/load
 from expect import Failure
 from results import percentile  # loadtest/load
 
@@ -17,13 +17,13 @@ from results import percentile  # loadtest/load
 GIVES_UP_SECONDS = 10
 PROBE_SECONDS = 0.1
 NEW_CONNECTION_SECONDS = 1
-# A review is at its usual speed again if it takes at most so many times the p99 before the attack.
+# A review has its usual speed if it takes at most this many times the p99 before the attack.
 USUAL = 2
 FORK = multiprocessing.get_context("fork")
 
 
 class Sample(NamedTuple):
-    """A request: when it was begun, what it took (s), and why it failed; "" if it did not."""
+    """A request: when it began, its time (s), and why it failed; "" if it did not."""
 
     begin: float
     seconds: float
@@ -31,7 +31,7 @@ class Sample(NamedTuple):
 
 
 class Process:
-    """Runs `work(pipe, *args)` elsewhere; `pipe` brings a message to it and its result back."""
+    """Runs `work(pipe, *args)` as a process; `pipe` carries messages to it and its result back."""
 
     def __init__(self, work, *args):
         self.pipe, theirs = FORK.Pipe()
@@ -43,10 +43,10 @@ class Process:
         try:
             self.pipe.send(message)
         except OSError:
-            pass  # It has ended; `result` says how.
+            pass  # The process has ended; `result` returns its result, if any.
 
     def result(self, seconds, default=None):
-        """What it returned; `default` if it does not within so many seconds."""
+        """The result of `work`; `default` if there is none within `seconds`."""
         try:
             return self.pipe.recv() if self.pipe.poll(max(0, seconds)) else default
         except EOFError:
@@ -69,8 +69,8 @@ def run(work, pipe, *args):
 def reviews(pipe, address, body, ends):
     """One review after the other over a kept connection.
 
-    Ends with a review at its usual speed after `pipe` brought (begin, end) of the attack, or at
-    `ends`.
+    Ends with a review at its usual speed after `pipe` has delivered (begin, end) of the attack, or
+    at `ends`.
     """
     request, samples, attack = request_of(body), [], None
     slowest = 0.0
@@ -80,7 +80,8 @@ def reviews(pipe, address, body, ends):
         samples.append(sample)
         if attack is None and pipe.poll():
             attack = pipe.recv()
-            quiet = [it.seconds for it in samples if it.begin < attack[0] and not it.problem]
+            quiet = [sample.seconds for sample in samples
+                     if sample.begin < attack[0] and not sample.problem]
             slowest = USUAL * percentile(quiet, 0.99)
         if attack and is_usual(sample, attack[1], slowest):
             break
@@ -93,7 +94,7 @@ def is_usual(sample, since, slowest):
 
 
 def new_connections(pipe, address, bodies, ends):
-    """A new TLS connection each second with one review, until `pipe` brings something."""
+    """A new TLS connection each second with one review, until `pipe` has a message."""
     requests, samples = itertools.cycle(map(request_of, bodies)), []
     while time.monotonic() < ends:
         caller = Caller(address, ends)
@@ -105,14 +106,15 @@ def new_connections(pipe, address, bodies, ends):
 
 
 class Caller:
-    """Asks over one connection, and over a new one after trouble."""
+    """Sends reviews over one connection, and over a new one after an error."""
 
     def __init__(self, address, ends):
-        self.address, self.ends, self.context, self.connection = address, ends, trusting(), None
+        self.address, self.ends, self.connection = address, ends, None
+        self.context = unverified_context()
 
     def ask(self, request):
         begin = time.monotonic()
-        # What a connection may take to be open, handshake included.
+        # The time limit to open a connection, handshake included.
         client.DEADLINE_SECONDS = max(0.1, min(GIVES_UP_SECONDS, self.ends - begin))
         problem = ""
         try:
@@ -134,7 +136,7 @@ class Caller:
 
 
 def probes(pipe, admin, ends):
-    """/live and /ready in turn, until `pipe` brings something."""
+    """/live and /ready in turn, until `pipe` has a message."""
     host, port = admin.rsplit(":", 1)
     samples = []
     while time.monotonic() < ends:

@@ -1,4 +1,4 @@
-"""Many clients at a time: of the API server, to fill it, and of the webhook's server."""
+"""Many clients at a time: of the API server, to create objects, and of the webhook."""
 
 import json
 import queue
@@ -22,7 +22,7 @@ class Many:
         self.clients = [Client(api, folder) for _ in range(CREATORS)]
 
     def create(self, version, kind, namespace, objects):
-        """Creates them, gives each the uid that it got, and tells how fast."""
+        """Creates the objects and sets their uids; returns a text with number and time."""
         path = collection(version, kind, namespace)
 
         def create(client, body):
@@ -36,7 +36,7 @@ class Many:
         begin = time.monotonic()
         share(create, self.clients, objects)
         seconds = time.monotonic() - begin
-        return f"{len(objects)} made in {seconds:.0f} s"
+        return f"{len(objects)} created in {seconds:.0f} s"
 
 
 class Callers:
@@ -63,14 +63,14 @@ class Callers:
         begin = time.monotonic()
         try:
             share(call, self.connections, list(enumerate(requests)))
-            return Found(answers, times, time.monotonic() - begin)
+            return Answers(answers, times, time.monotonic() - begin)
         finally:
             for connection in self.connections:
                 connection.close()
 
 
-class Found:
-    """Answers in the order of what was asked, and how long they took."""
+class Answers:
+    """Answers in the order of their requests, and their times."""
 
     def __init__(self, answers, times, seconds):
         self.answers, self.times, self.seconds = answers, times, seconds
@@ -78,7 +78,7 @@ class Found:
     def rate(self):
         return len(self.answers) / self.seconds
 
-    def told(self):
+    def text(self):
         centiles = statistics.quantiles(self.times, n=100)
         return (f"{self.rate():.0f} reviews/s, p50 {centiles[49] * 1000:.1f} ms, "
                 f"p99 {centiles[98] * 1000:.1f} ms")
@@ -86,7 +86,8 @@ class Found:
 
 def patched(answer):
     """Values of a patch by their paths."""
-    return {it["path"]: it.get("value") for it in patch_of(json.loads(answer.body))}
+    operations = patch_of(json.loads(answer.body))
+    return {operation["path"]: operation.get("value") for operation in operations}
 
 
 def share(work, workers, items):

@@ -1,10 +1,10 @@
-"""Certificates for the webhook's Service, made with openssl, of a CA that lasts for a run."""
+"""Certificates for the webhook's Service, made with openssl, from a CA of the run."""
 
 import subprocess
 
 from expect import expect, expect_in
 
-# How a private key may be written, by what makes it: all that Linkerd's injector takes.
+# The formats of a private key that Linkerd's injector accepts, and the openssl command of each.
 KEYS = {
     "PKCS#1 RSA": ["genrsa", "-traditional", "-out", "tls.key", "2048"],
     "SEC1 EC": ["ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", "tls.key"],
@@ -16,7 +16,7 @@ HEADERS = {"PKCS#1": "RSA PRIVATE KEY", "SEC1": "EC PRIVATE KEY", "PKCS#8": "PRI
 
 
 class Authority:
-    """A CA, and the folder that it works in."""
+    """A CA in a folder."""
 
     def __init__(self, folder):
         self.folder = folder

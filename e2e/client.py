@@ -16,7 +16,7 @@ EXAMPLES = 3
 
 
 class Target(NamedTuple):
-    """Where a webhook is, and by which name and CA its certificate is verified."""
+    """The port of a webhook, and the name and CA that verify its certificate."""
 
     port: int
     server_name: str
@@ -65,23 +65,23 @@ class Connection:
 
     def receive(self):
         while b"\r\n\r\n" not in self.rest:
-            self.rest += self.some()
+            self.rest += self.read_chunk()
         head, _, body = self.rest.partition(b"\r\n\r\n")
         lines = head.decode().lower().split("\r\n")
         fields = dict(line.split(": ", 1) for line in lines[1:])
         length = int(fields["content-length"])
         while len(body) < length:
-            body += self.some()
+            body += self.read_chunk()
         self.rest = body[length:]
         self.received += 1
         is_last = fields.get("connection") == "close"
         retry_after = fields.get("retry-after")
         return Answer(int(lines[0].split()[1]), is_last, body[:length], retry_after)
 
-    def some(self):
+    def read_chunk(self):
         received = self.tls.recv(1 << 16)
         if not received:
-            raise ConnectionError("the connection ended before the answer did")
+            raise ConnectionError("the connection ended before the answer")
         return received
 
     def close(self):
@@ -97,7 +97,7 @@ def certificate_digest(pem):
 
 
 def ask(target, body, host=HOST, context=None):
-    """One review over a connection of its own: its answer, parsed, and the certificate seen."""
+    """Sends one review over a new connection; returns the parsed answer and the certificate."""
     connection = Connection(target, context or target.context(), host)
     connection.send(target.post(body))
     answer, certificate = connection.receive(), connection.certificate()
@@ -107,7 +107,7 @@ def ask(target, body, host=HOST, context=None):
 
 
 class Exposition:
-    """`/metrics` over one connection, as Prometheus asks."""
+    """`/metrics` over one connection, as Prometheus requests it."""
 
     def __init__(self, port):
         self.connection = http.client.HTTPConnection(HOST, port, timeout=DEADLINE_SECONDS)
@@ -121,7 +121,7 @@ class Exposition:
 
 
 def get(port, path, timeout, host=HOST):
-    """Status and text of a GET at the admin server, as a kubelet probes."""
+    """Status and text of a GET from the admin server, as a kubelet probes."""
     connection = http.client.HTTPConnection(host, port, timeout=timeout)
     try:
         connection.request("GET", path, headers={
@@ -150,7 +150,7 @@ def metric(text, name, **labels):
 
 
 class Tally:
-    """What became of requests that were sent completely."""
+    """The outcomes of requests that were sent completely."""
 
     def __init__(self):
         self.answered = self.failed = self.wrong = 0
@@ -182,16 +182,15 @@ class Tally:
             self.examples.append(example)
 
     def expect_good(self, answers, certificates):
-        """Fails unless all requests were answered by one of these, each certificate seen too."""
+        """Fails unless all answers, and all certificates, are among these."""
         self.wrong = sum(count for key, count in self.answers.items() if key not in answers)
         expect(f"failed reviews (such as {self.examples})", 0, self.failed)
         expect(f"wrong answers, of {self.answered}", 0, self.wrong)
-        expect("certificates that are none of those expected", set(),
-               set(self.certificates) - set(certificates))
+        expect("unexpected certificates", set(), set(self.certificates) - set(certificates))
 
 
 class Clients:
-    """Processes that share a number of connections and do one thing after the other."""
+    """Processes that share a number of connections and run one command after the other."""
 
     def __init__(self, target, body, processes, pause=0.0):
         """Processes that send `body`; under load they pause after each round of reviews."""
@@ -204,30 +203,30 @@ class Clients:
             theirs.close()
             self.workers.append((worker, ours))
 
-    def tell(self, what, connections=0):
+    def begin(self, what, connections=0):
         """Begins `open`, `ask` or `load` in each process."""
         for index, (_, pipe) in enumerate(self.workers):
             share = len(range(index, connections, len(self.workers)))
             pipe.send((what, share))
 
-    def told(self, seconds=120):
-        """What came of it, of all processes together."""
+    def wait(self, seconds=120):
+        """Waits for the command to end; returns the sum of all processes."""
         total = Tally()
         deadline = time.monotonic() + seconds
         for _, pipe in self.workers:
             if not pipe.poll(max(0, deadline - time.monotonic())):
-                raise Failure(f"a client was not done within {seconds} s")
+                raise Failure(f"a client did not end within {seconds} s")
             total.add(pipe.recv())
         return total
 
     def do(self, what, connections=0):
-        self.tell(what, connections)
-        return self.told()
+        self.begin(what, connections)
+        return self.wait()
 
     def stop_load(self):
         for _, pipe in self.workers:
             pipe.send(("stop", 0))
-        return self.told()
+        return self.wait()
 
     def close(self):
         for worker, pipe in self.workers:
@@ -241,7 +240,7 @@ class Clients:
 
 
 def work(target, body, pipe, pause):
-    """A client process: does what it is told, until told to end."""
+    """A client process: runs commands until `end`."""
     worker = Worker(target, body, pipe, pause)
     while True:
         what, share = pipe.recv()
@@ -260,7 +259,7 @@ class Worker:
         self.tally, self.unsent = Tally(), None
 
     def connect(self):
-        """A new connection; None, and counted, if there is none to be had."""
+        """Opens a connection; if it fails, returns None and counts it as unsent."""
         try:
             connection = Connection(self.target, self.context)
         except OSError as error:
@@ -272,7 +271,7 @@ class Worker:
         self.tally.certificates[key] = self.tally.certificates.get(key, 0) + 1
         return connection
 
-    # --- what it may be told ---
+    # --- commands ---
 
     def open(self, share):
         for _ in range(share):
@@ -287,7 +286,7 @@ class Worker:
         self.round()
 
     def load(self, replaced):
-        """Reviews over all connections until told to stop; some are replaced in each round."""
+        """Reviews over all connections until the next message; replaces some in each round."""
         while not self.pipe.poll():
             self.round()
             for _ in range(replaced):
@@ -304,7 +303,7 @@ class Worker:
                 self.connections.remove(connection)
 
     def load_until_refused(self, share):
-        """Reviews, over new connections if need be, until there are none to be had."""
+        """Reviews, over new connections if needed, until the server refuses them."""
         self.open(share)
         while self.connections:
             for connection in self.round():
@@ -318,7 +317,7 @@ class Worker:
         self.connections = []
 
     def round(self):
-        """A review over each connection at a time; gives those that are not to be used again."""
+        """One review over each connection at a time; returns connections that are used up."""
         sent, last = [], []
         for connection in self.connections:
             try:

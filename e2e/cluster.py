@@ -1,4 +1,4 @@
-"""The API server, and the objects that are sent to it."""
+"""A client of the API server, and the objects that programs create."""
 
 import base64
 import json
@@ -27,7 +27,7 @@ class Answer(NamedTuple):
 
 
 class Api:
-    """A client by the kubeconfig of one cluster and one user."""
+    """A client from a kubeconfig with one cluster and one user."""
 
     def __init__(self, kubeconfig, folder):
         fields = Path(kubeconfig).read_text()
@@ -36,7 +36,7 @@ class Api:
             found = re.findall(rf"^[ -]*{name}: *(\S+)", fields, re.MULTILINE)
             if len(found) > 1:
                 raise Failure(
-                    f"{kubeconfig}: expected one {name}, found {len(found)}; cut it down with "
+                    f"{kubeconfig}: expected one {name}, found {len(found)}; reduce it with "
                     "`kubectl config view --raw --minify --flatten`"
                 )
             return found[0].strip("\"'") if found else None
@@ -135,7 +135,7 @@ def names(body, field):
 
 
 def without_sidecar(body):
-    """The object less what a sidecar brings and what differs from one creation to the next."""
+    """The object without its sidecar and without fields that differ between two creations."""
     text = json.dumps(body).replace(body["metadata"].get("uid", "no uid"), "UID")
     body = json.loads(re.sub(r"kube-api-access-\w+", "kube-api-access", text))
     body.pop("status", None)

@@ -1,9 +1,9 @@
 """A container of the Deployment as a kubelet runs it: its mounts, user, arguments and signals.
 
 Read-only root with nothing but the binary and its libraries, a process namespace of its own, no
-capabilities, no way to new privileges. Not the seccomp profile, and not limits of memory.
+capabilities, no new privileges. Without the seccomp profile and memory limits.
 
-Run as a program it is what becomes the container's first process.
+Run as a program, this file becomes the container's first process.
 """
 
 import ctypes
@@ -26,7 +26,7 @@ LAST_CAPABILITY = Path("/proc/sys/kernel/cap_last_cap")
 
 
 class Volume:
-    """A ConfigMap or Secret on a node: files are links through `..data`, which is swapped whole."""
+    """A ConfigMap or Secret on a node: files are links through `..data`, swapped atomically."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -34,7 +34,7 @@ class Volume:
         folder.mkdir(parents=True)
 
     def write(self, files):
-        """Lays new content beside the old, then swaps (kubelet's `atomic_writer.go`)."""
+        """Writes new content beside the old, then swaps (kubelet's `atomic_writer.go`)."""
         stamp = time.strftime("..%Y_%m_%d_%H_%M_%S.") + str(time.monotonic_ns())
         data = self.folder / stamp
         data.mkdir()
@@ -85,7 +85,7 @@ class Container:
         }
 
     def start(self, log):
-        """Starts it; what it writes goes to `log`, a file or a pipe."""
+        """Starts it, with its output to `log`, a file or a pipe."""
         plan = self.folder / "plan.json"
         plan.write_text(json.dumps(self.plan))
         command = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--",
@@ -104,7 +104,7 @@ class Container:
                     return pid
             except OSError as error:
                 raise Failure(str(error)) from None
-        raise Failure("it has not begun")
+        raise Failure("the binary has not started")
 
     def kill(self):
         if self.process and self.process.poll() is None:
@@ -118,9 +118,9 @@ class Container:
         try:
             return self.process.wait(DEADLINE_SECONDS)
         except subprocess.TimeoutExpired:
-            raise Failure(f"it outlived SIGTERM by {DEADLINE_SECONDS} s") from None
+            raise Failure(f"still running {DEADLINE_SECONDS} s after SIGTERM") from None
 
-    # --- what it looks like from the outside ---
+    # --- from the outside ---
 
     def status(self, field):
         text = Path(f"/proc/{self.pid}/status").read_text()
@@ -133,7 +133,7 @@ class Container:
         return len(os.listdir(f"/proc/{self.pid}/fd"))
 
     def writable(self, uid):
-        """The paths that a process of this user in this container may write, and those tried."""
+        """The paths in the container that this user can write, and the number of those tried."""
         reader, writer = os.pipe()
         child = os.fork()
         if child == 0:
@@ -147,7 +147,7 @@ class Container:
             answer = pipe.read()
         os.waitpid(child, 0)
         if not answer:
-            raise Failure("the attempt to write broke off")
+            raise Failure("the process that tries to write failed")
         return json.loads(answer)
 
 
@@ -157,11 +157,11 @@ def libraries(binary):
 
 
 def try_to_write(pid, uid, gid):
-    """Tries each file and folder of the container; /proc is the kernel's."""
+    """Tries to write each file and folder of the container, except the kernel's /proc."""
     os.chroot(f"/proc/{pid}/root")
     os.chdir("/")
     if uid:
-        become(uid, gid)
+        drop_privileges(uid, gid)
     written, tried = [], 0
     for folder, folders, files in os.walk("/"):
         folders[:] = [name for name in folders if folder != "/" or name != "proc"]
@@ -177,10 +177,10 @@ def try_to_write(pid, uid, gid):
     return written, tried
 
 
-# --- inside of its namespaces ---
+# --- inside its namespaces ---
 
 
-def become(uid, gid):
+def drop_privileges(uid, gid):
     libc = ctypes.CDLL(None, use_errno=True)
     for capability in range(int(LAST_CAPABILITY.read_text()) + 1):
         if libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0):
@@ -195,7 +195,7 @@ def mount(*args):
     subprocess.run(["mount", *map(str, args)], check=True)
 
 
-def lay_out(root, binds):
+def mount_root(root, binds):
     mount("-t", "tmpfs", "-o", "mode=755", "tmpfs", root)
     (root / "proc").mkdir()
     for inside, outside in binds.items():
@@ -213,10 +213,10 @@ def lay_out(root, binds):
 
 def main():
     plan = json.loads(Path(sys.argv[1]).read_text())
-    lay_out(Path(plan["root"]), plan["binds"])
+    mount_root(Path(plan["root"]), plan["binds"])
     os.chroot(plan["root"])
     os.chdir("/")
-    become(plan["uid"], plan["gid"])
+    drop_privileges(plan["uid"], plan["gid"])
     os.execve(BINARY, plan["argv"], plan["env"])
 
 

@@ -1,6 +1,6 @@
-"""Linkerd's control plane as far as its injector sees it: ServiceAccount, ClusterRole, kubeconfig.
+"""What Linkerd's injector needs of its control plane: ServiceAccount, ClusterRole, kubeconfig.
 
-Programs start proxy-injector with it, or only take the account. The Rust suites of `tests/e2e` do
+Programs start proxy-injector with it, or use only the account. The Rust suites of `tests/e2e` do
 the same in `linkerd.rs`.
 """
 
@@ -26,7 +26,7 @@ SELECTED = {"e2e": "watched"}
 
 
 class ControlPlane:
-    """The account in a cluster, and proxy-injector if it is started."""
+    """The account in a cluster, and proxy-injector after `start`."""
 
     def __init__(self, binary, api, folder):
         self.binary, self.api, self.folder = binary, api, folder
@@ -47,11 +47,12 @@ class ControlPlane:
                      "roleRef": reference, "subjects": [account]})
 
     def expect_upstream(self, role):
-        """Compares with the manifests of Linkerd's charts, if they are there."""
+        """Compares with the manifests of Linkerd's charts in $INJECTD_CORPUS, if it is set."""
         corpus = Path(os.environ.get("INJECTD_CORPUS") or "/nonexistent")
         for path in sorted(corpus.glob("manifests/*.yaml")):
-            [theirs] = [it for it in documents(path.read_text()) if it["kind"] == "ClusterRole"]
-            expect(f"the rules of {path.name}", theirs["rules"], role["rules"])
+            [upstream] = [body for body in documents(path.read_text())
+                          if body["kind"] == "ClusterRole"]
+            expect(f"the rules of {path.name}", upstream["rules"], role["rules"])
 
     def kubeconfig(self, server):
         """A kubeconfig of the ServiceAccount with a new token."""
@@ -88,7 +89,7 @@ class ControlPlane:
         return self.api.create(manifest, namespace).created()
 
     def make_namespace(self, name, annotations=None):
-        """A namespace in which pods can be made at once."""
+        """Creates a namespace in which pods can be created at once."""
         self.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {
             "name": name, "annotations": annotations or {}, "labels": SELECTED}})
         account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}

@@ -1,4 +1,4 @@
-"""Threads that create pods as controllers do, and the account of what became of them."""
+"""Threads that create pods as controllers do, and counts of the results."""
 
 import itertools
 import json
@@ -19,7 +19,7 @@ EXAMPLES = 3
 
 
 class Phase:
-    """What became of the pods whose creation began in a time."""
+    """The counts of the pods whose creation began in one phase."""
 
     def __init__(self, name):
         self.name = name
@@ -29,12 +29,12 @@ class Phase:
         # Of pods without sidecar: when their creation began and ended.
         self.uninjected = []
         self.begins = []
-        # What is in the sidecars.
+        # The settings of the sidecars.
         self.settings = set()
         self.examples = []
 
     def count(self, body, begin):
-        """Counts a pod by the body that the API server answered."""
+        """Counts a pod by the body that the API server returned."""
         self.created += 1
         sidecars = names(body, "initContainers").count("linkerd-proxy")
         if sidecars > 1:
@@ -51,15 +51,16 @@ class Phase:
 
 
 def settings(body):
-    """What of a sidecar the values and the trust roots decide."""
-    [proxy] = [it for it in body["spec"]["initContainers"] if it["name"] == "linkerd-proxy"]
+    """The settings of a sidecar that depend on the values and the trust roots."""
+    [proxy] = [container for container in body["spec"]["initContainers"]
+               if container["name"] == "linkerd-proxy"]
     env = {variable["name"]: variable.get("value") for variable in proxy["env"]}
     return (env["LINKERD2_PROXY_OUTBOUND_CONNECT_TIMEOUT"],
             body["metadata"]["annotations"]["linkerd.io/trust-root-sha256"])
 
 
 class Creators:
-    """Each thread creates one pod after the other, and tries again until it is there."""
+    """Each thread creates one pod after the other, and retries until the pod exists."""
 
     def __init__(self, clients, namespace, pause):
         self.path, self.pause = collection("v1", "Pod", namespace), pause
@@ -71,7 +72,7 @@ class Creators:
         self.threads = [threading.Thread(target=self.run, args=each) for each in enumerate(clients)]
 
     def enter(self, phase):
-        """From now on pods count for this phase, and none is under way that counts for another."""
+        """Counts pods for this phase from now on; waits for creations that count for another."""
         with self.lock:
             is_first, self.phase = self.phase is None, phase
         if is_first:
@@ -80,14 +81,14 @@ class Creators:
         self.finish()
 
     def finish(self):
-        """Waits for all that is under way now."""
+        """Waits for the creations that are in progress now."""
         before = list(self.busy_with)
-        wait_until("the creations under way", lambda: all(
+        wait_until("the creations in progress", lambda: all(
             now is None or now is not then for now, then in zip(self.busy_with, before)))
 
     @contextmanager
-    def haste(self, pause):
-        """As many creations at a time as a roll-out brings, so that connections lead everywhere."""
+    def faster(self, pause):
+        """Creates pods as fast as a rollout, so that connections lead to every replica."""
         self.pause, before = pause, self.pause
         try:
             self.wait_for(self.phase.created + 4 * len(self.threads))
@@ -96,15 +97,15 @@ class Creators:
             self.pause = before
 
     def wait_for(self, created):
-        def is_so():
+        def is_reached():
             if self.failure:
                 raise self.failure
             return self.phase.created >= created
 
-        wait_until(f"{created} pods", is_so)
+        wait_until(f"{created} pods", is_reached)
 
     def stop(self):
-        """Begins no more pods, and waits for those that are under way."""
+        """Creates no more pods, and waits for the creations in progress."""
         self.ended.set()
         for thread in self.threads:
             if thread.ident:

@@ -1,8 +1,8 @@
-"""The binary in the place of Linkerd's proxy-injector, by its Deployment. Started by dropin.sh.
+"""Runs the binary in place of Linkerd's proxy-injector, by its Deployment. Started by dropin.sh.
 
 For each manifest: the container's arguments, environment, mounts, probes, ports and user are those
-of the manifest; only INJECTD_STANDALONE is added, as there is no API server. Each step prints a
-line `ok …`, or `FAILED …` with what was expected and what was found.
+of the manifest; only INJECTD_STANDALONE is added, because there is no API server. Each step prints
+a line `ok …`, or `FAILED …` with the expected value and the value that was found.
 """
 
 import base64
@@ -25,7 +25,7 @@ from steps import Steps, stop_in_time
 
 TOTAL_SECONDS = 240
 STANDALONE = {"INJECTD_STANDALONE": "true"}
-# What a platform gives that chooses users itself.
+# A user as a platform assigns it that chooses users itself.
 ARBITRARY_UID = 1000730000
 TLS = "/var/run/linkerd/tls"
 TRUST_ROOTS = "/var/run/linkerd/identity/trust-roots"
@@ -60,7 +60,7 @@ def patch_of(answer):
 
 
 def probe(manifest, which, expected):
-    """Asks as a kubelet by the manifest's probe; gives up when it would."""
+    """Sends the manifest's probe as a kubelet does, with the same timeout."""
     spec = manifest.container[which]
     port, path = spec["httpGet"]["port"], spec["httpGet"]["path"]
     found = get(port, path, spec.get("timeoutSeconds", 1))
@@ -68,7 +68,7 @@ def probe(manifest, which, expected):
 
 
 class Dropin:
-    """One manifest's container, and what is asked of it."""
+    """One manifest's container, and its steps."""
 
     def __init__(self, binary, manifest, folder, form, uid):
         self.manifest, self.form, self.uid = manifest, form, uid
@@ -90,7 +90,7 @@ class Dropin:
             f"{name}: liveness probe": lambda: probe(self.manifest, "livenessProbe",
                                                      (200, "pong\n")),
             f"{name}: no privileges": self.privileges,
-            f"{name}: nothing can be written": self.read_only,
+            f"{name}: no path is writable": self.read_only,
             f"{name}: injects a pod over TLS 1.3": self.inject,
             f"{name}: TLS 1.2 is refused, HTTP/2 is offered": self.protocols,
             f"{name}: metrics": self.metrics,
@@ -102,7 +102,7 @@ class Dropin:
     def start(self):
         with self.log.open("wb") as log:
             self.container.start(log)
-        # Empty as long as the kernel is about to start it.
+        # Empty until the kernel has started the program.
         command = Path(f"/proc/{self.container.pid}/cmdline")
         poll("the arguments", lambda: expect(
             "the arguments", self.manifest.container["args"],
@@ -122,19 +122,19 @@ class Dropin:
         expect("its process id in its namespace", "1", status("NSpid").split()[-1])
 
     def read_only(self):
-        # Root's attempt tells the mounts from the permissions.
+        # As root, only the mounts prevent writing, not the permissions.
         for uid in (self.container.plan["uid"], 0):
             written, tried = self.container.writable(uid)
-            expect(f"what user {uid} could write", [], written)
-        return f"{tried} places tried, as its user and as root"
+            expect(f"paths that user {uid} can write", [], written)
+        return f"{tried} paths tried, as its user and as root"
 
-    def asked(self, host=HOST):
+    def inject_over(self, host=HOST):
         answer, certificate = ask(self.target, review(pod("web", ENABLED)), host)
         return patch_of(answer), certificate
 
     def inject(self):
         for host in (HOST, "::1"):
-            operations, certificate = self.asked(host)
+            operations, certificate = self.inject_over(host)
             expect("the certificate", certificate_digest(self.secret["tls.crt"]), certificate)
         text = json.dumps(operations)
         expect_in("the patch", '"linkerd-proxy"', text)
@@ -152,7 +152,7 @@ class Dropin:
         context.minimum_version = context.maximum_version = ssl.TLSVersion.TLSv1_2
         try:
             Connection(self.target, context)
-            raise Failure("TLS 1.2 is taken")
+            raise Failure("TLS 1.2 is accepted")
         except ssl.SSLError as error:
             expect_in("the error", "PROTOCOL_VERSION", str(error).upper())
         context = self.target.context()
@@ -175,30 +175,31 @@ class Dropin:
         }.items():
             expect(name, 2, metric(text, name, **labels))
         [release] = re.findall(r'^injectd_config_info{linkerd_release="([^"]*)".*} 1$', text, re.M)
-        return f"taken for {release}"
+        return f"release {release}"
 
     def renew(self):
         secret = self.authority.secret(self.host, self.form)
         self.container.volumes[TLS].write(secret)
         expected = certificate_digest(secret["tls.crt"])
         poll("the certificate",
-             lambda: expect("the certificate", expected, self.asked()[1]))
+             lambda: expect("the certificate", expected, self.inject_over()[1]))
 
     def rotate(self):
         bundle = self.authority.path.read_text()
         self.container.volumes[TRUST_ROOTS].write({"ca-bundle.crt": bundle})
-        poll("the patch", lambda: self.expect_anchors(self.asked()[0], bundle))
+        poll("the patch", lambda: self.expect_anchors(self.inject_over()[0], bundle))
 
     def terminate(self):
         self.container.terminate()
         poll("/ready after SIGTERM",
              lambda: probe(self.manifest, "readinessProbe", (500, "not ready\n")))
         probe(self.manifest, "livenessProbe", (200, "pong\n"))
-        self.asked()
+        self.inject_over()
         memory = self.container.rss_kib("VmHWM")
         expect("the exit code", 0, self.container.wait())
         with socket.socket() as free:
-            expect("connecting after its end", 111, free.connect_ex((HOST, self.port)))
+            error = free.connect_ex((HOST, self.port))
+            expect("the error of a connection after its end", 111, error)
         limit = self.manifest.container.get("resources", {}).get("limits", {}).get("memory")
         return f"at most {memory >> 10} MiB used, limit {limit or 'none'}"
 

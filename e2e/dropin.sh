@@ -1,9 +1,9 @@
 #!/bin/sh
 # usage: e2e/dropin.sh [dropin | endurance] [ARGUMENT…]
 #
-# The binary in the place of Linkerd's proxy-injector: started as the Deployment of each manifest
-# says (dropin.py), or under load while its files are swapped (endurance.py). In namespaces of its
-# own: no port of this machine is taken, and no mount or process outlives it.
+# Runs the binary in place of Linkerd's proxy-injector: as the Deployment of each manifest describes
+# it (dropin.py), or under load while its files are swapped (endurance.py). It runs in namespaces of
+# its own: it uses no port of this machine, and leaves no mount or process behind.
 #
 #   $INJECTD         the binary under test [target/release/injectd, built if missing]
 #   $INJECTD_CORPUS  manifests/*.yaml: Linkerd's control plane as its chart renders it
@@ -21,7 +21,7 @@ case $what in
 esac
 
 if [ -z "${INJECTD_CORPUS:-}" ]; then
-    echo "$what: passed over: \$INJECTD_CORPUS names no manifests"
+    echo "$what: skipped: \$INJECTD_CORPUS is unset"
     exit 0
 fi
 if [ "$(id -u)" != 0 ]; then
@@ -34,8 +34,8 @@ if [ -z "${INJECTD:-}" ]; then
 fi
 export INJECTD
 
-# Mounts that another user can read, whatever the umask was. As many descriptors
-# as there may be, and ports for the clients' ends.
+# Another user must be able to read the mounts, whatever the umask was. The clients
+# need many descriptors and ports.
 # shellcheck disable=SC2016 # the inner shell expands it
 exec unshare --mount --net --pid --fork --kill-child --mount-proc sh -eu -c '
     ip link set lo up

@@ -1,9 +1,9 @@
 """The proxy-injector's container under load, while its files are swapped. Started by dropin.sh.
 
-Mounts are swapped as a kubelet does, a thousand times each; ten thousand connections idle beside a
-thousand busy ones; SIGTERM comes in the middle. Each answer is compared with those expected: what
-was sent completely is answered, by one configuration or the other. Each step prints a line `ok …`,
-or `FAILED …` with what was expected and what was found.
+Mounts are swapped as a kubelet does, a thousand times each. Ten thousand connections idle beside a
+thousand busy ones. SIGTERM arrives under load. Every request that was sent completely must have the
+answer of one configuration or the other. Each step prints a line `ok …`, or `FAILED …` with the
+expected value and the value that was found.
 """
 
 import argparse
@@ -25,9 +25,9 @@ from steps import Steps, stop_in_time, wait_until
 
 TOTAL_SECONDS = 295
 REVIEW = Path(__file__).parent.parent / "loadtest/review-12k.json"
-# Every so many swaps come files that must not be taken.
-# Many intervals of looking at files.
+# Many reload intervals.
 QUIET_SECONDS = 0.2
+# Torn files, which must be rejected, come before every tenth swap.
 TORN_EVERY = 10
 PROCESSES, CONNECTIONS = 2, 16
 # Leaves room for swaps on a machine of few cores.
@@ -37,7 +37,7 @@ SETTLING_SECONDS = 5
 
 
 class Server:
-    """The container of the newest manifest, and what is expected of its answers."""
+    """The container of the newest manifest, and its expected answers."""
 
     def __init__(self, binary, manifest, folder, env):
         folder.mkdir()
@@ -47,7 +47,7 @@ class Server:
         host = manifest.service_name()
         self.target = Target(self.port, host, str(self.authority.path))
         self.secrets = [self.authority.secret(host, "PKCS#8 EC") for _ in range(3)]
-        self.certificates = [certificate_digest(it["tls.crt"]) for it in self.secrets]
+        self.certificates = [certificate_digest(secret["tls.crt"]) for secret in self.secrets]
         self.exposition = Exposition(self.admin_port)
         self.context = self.target.context()
         self.body = REVIEW.read_bytes()
@@ -57,7 +57,7 @@ class Server:
         self.tail = None
 
     def start(self):
-        # There are many lines, and only the last tell anything.
+        # Only the last lines of the log are of interest.
         with self.log.open("wb") as log:
             self.tail = subprocess.Popen(["tail", "-n", LOG_LINES], stdin=subprocess.PIPE,
                                          stdout=log)
@@ -71,13 +71,13 @@ class Server:
             self.tail.wait()
 
     def reloads(self, what):
-        """How often such files were taken and refused so far."""
+        """How many reloads of these files succeeded and failed so far."""
         text = self.exposition.read()
         return tuple(metric(text, "injectd_reloads_total", what=what, result=result)
                      for result in ("taken", "refused"))
 
     def answer(self):
-        """What is answered now: the answer's digest, and the certificate's."""
+        """The digests of the current answer and of its certificate."""
         answer, certificate = ask(self.target, self.body, context=self.context)
         patch_of(answer)
         raw = json.dumps(answer, separators=(",", ":")).encode()
@@ -88,24 +88,24 @@ class Server:
 
 
 class Swaps:
-    """One mount: two good contents in turn, and now and then one that has to be refused."""
+    """One mount: two good contents in turn, and sometimes one that must be rejected."""
 
     def __init__(self, server, what, path, good, torn, replaced=0):
         self.server, self.what, self.path = server, what, path
         self.good, self.torn, self.replaced = good, torn, replaced
         self.volume = server.container.volumes[path]
 
-    def run(self, count, hasty):
-        """`count` swaps, each awaited, then `hasty` ones that nobody waits for."""
+    def run(self, count, unawaited):
+        """`count` swaps, each awaited, then `unawaited` ones without waiting."""
         expected = [self.show(content) for content in self.good]
         if expected[0] == expected[1]:
-            raise Failure("the two contents are answered alike")
+            raise Failure("both contents give the same answer")
         clients = self.server.clients(pause=PAUSE)
         try:
             clients.do("open", CONNECTIONS)
-            clients.tell("load", self.replaced * PROCESSES)
-            torn = self.in_step(count, expected)
-            taken, refused = self.in_haste(hasty, expected)
+            clients.begin("load", self.replaced * PROCESSES)
+            torn = self.one_by_one(count, expected)
+            taken, refused = self.without_waiting(unawaited, expected)
             tally = clients.stop_load()
         finally:
             clients.close()
@@ -113,23 +113,23 @@ class Swaps:
         for index in range(2):
             if not self.seen(tally, expected[index]):
                 raise Failure(f"content {index} was never served: {tally.answers}")
-        return (f"{count} swaps taken and {torn} torn refused one by one, of {hasty} in haste "
-                f"{taken} taken and {refused} refused as torn; {tally.answered} reviews answered "
-                f"over {tally.opened + CONNECTIONS} connections, 0 failed, 0 wrong, "
+        return (f"{count} swaps accepted and {torn} torn ones rejected; of {unawaited} without "
+                f"waiting, {taken} accepted and {refused} rejected; {tally.answered} reviews "
+                f"answered over {tally.opened + CONNECTIONS} connections, 0 failed, 0 wrong, "
                 f"slowest {tally.slowest * 1000:.0f} ms")
 
     def seen(self, tally, expected):
         answer, certificate = expected
-        # Connections from before show the certificate of then.
+        # Older connections have the old certificate.
         return answer in tally.answers and (not self.replaced
                                             or certificate in tally.certificates)
 
     def show(self, content):
-        """What is answered under this content."""
-        wait_until("the reloads of what was swapped before", self.is_quiet)
+        """Swaps to this content; returns the answer under it."""
+        wait_until("the earlier reloads", self.is_quiet)
         before = self.server.reloads(self.what)
         self.volume.write(content)
-        self.noticed((before[0] + 1, before[1]))
+        self.await_reload((before[0] + 1, before[1]))
         return self.server.answer()
 
     def is_quiet(self):
@@ -137,27 +137,27 @@ class Swaps:
         time.sleep(QUIET_SECONDS)
         return self.server.reloads(self.what) == before
 
-    def noticed(self, expected):
+    def await_reload(self, expected):
         wait_until("a reload", lambda: sum(self.server.reloads(self.what)) >= sum(expected))
-        expect("reloads taken and refused", expected, self.server.reloads(self.what))
+        expect("reloads accepted and rejected", expected, self.server.reloads(self.what))
 
-    def in_step(self, count, expected):
+    def one_by_one(self, count, expected):
         taken, refused = self.server.reloads(self.what)
         torn = 0
         for index in range(count):
             if index % TORN_EVERY == 0:
                 torn += 1
                 self.volume.write(self.torn)
-                self.noticed((taken + index, refused + torn))
-                # The first is after what `show` left, the last good content.
-                expect("what is served after torn files", expected[(index + 1) % 2],
+                self.await_reload((taken + index, refused + torn))
+                # Before the first swap, the content is the last one of `show`.
+                expect("the answer after torn files", expected[(index + 1) % 2],
                        self.server.answer())
             self.volume.write(self.good[index % 2])
-            self.noticed((taken + index + 1, refused + torn))
-            expect("what is served after a swap", expected[index % 2], self.server.answer())
+            self.await_reload((taken + index + 1, refused + torn))
+            expect("the answer after a swap", expected[index % 2], self.server.answer())
         return torn
 
-    def in_haste(self, count, expected):
+    def without_waiting(self, count, expected):
         before = self.server.reloads(self.what)
         for index in range(count):
             self.volume.write(self.good[index % 2])
@@ -166,16 +166,17 @@ class Swaps:
         return (after - then for after, then in zip(self.server.reloads(self.what), before))
 
 
-def empty_bundle_is_refused(server):
-    """Without trust roots every pod would be denied: those there were serve on."""
+def empty_bundle_is_rejected(server):
+    """An empty bundle is rejected: without trust roots every pod would be denied."""
     volume = server.container.volumes[TRUST_ROOTS]
     good = server.manifest.find("ConfigMap", "linkerd-identity-trust-roots")["data"]
     expected, before = server.answer(), server.reloads("config")
     try:
         volume.write({"ca-bundle.crt": ""})
         wait_until("a reload", lambda: server.reloads("config") != before)
-        expect("reloads taken and refused", (before[0], before[1] + 1), server.reloads("config"))
-        expect("what is served", expected, server.answer())
+        expect("reloads accepted and rejected", (before[0], before[1] + 1),
+               server.reloads("config"))
+        expect("the answer", expected, server.answer())
     finally:
         volume.write(good)
         wait_until("a reload", lambda: server.reloads("config")[0] > before[0] + 1
@@ -201,7 +202,7 @@ def swaps_of(server):
 
 
 class Crowd:
-    """Very many connections: what they cost while they are there, and after."""
+    """Thousands of connections: their cost while they are open, and after."""
 
     def __init__(self, server, idle, busy, seconds):
         self.server, self.idle, self.busy, self.seconds = server, idle, busy, seconds
@@ -220,17 +221,17 @@ class Crowd:
             total.add(idle.do("ask"))
             self.measure("  and a review each", self.idle)
             total.add(busy.do("open", self.busy))
-            busy.tell("load")
+            busy.begin("load")
             time.sleep(self.seconds)
             self.measure(f"  and {self.busy} busy ones", self.idle + self.busy)
             load = busy.stop_load()
             total.add(load)
-            # None was dropped meanwhile.
+            # The server has not dropped any of them.
             total.add(idle.do("ask"))
             for clients in idle, busy:
                 clients.do("close")
             self.measure("all closed")
-            # As many again take what these have left.
+            # As many again reuse the memory of the first.
             total.add(idle.do("open", self.idle))
             total.add(idle.do("ask"))
             self.measure(f"{self.idle} again, with a review each", self.idle)
@@ -243,9 +244,10 @@ class Crowd:
                 clients.close()
             print(self.table(), flush=True)
         total.expect_good(*map(set, zip(*expected)))
-        expect("connections that were not to be had", 0, total.unsent)
-        # The connection that metrics are asked over may still be open.
-        expect_in("the descriptors after", self.rows[-1][3], range(self.rows[0][3], self.rows[0][3] + 3))
+        expect("connections that could not be opened", 0, total.unsent)
+        # The connection for metrics may be open.
+        first, last = self.rows[0][3], self.rows[-1][3]
+        expect_in("the descriptors after", last, range(first, first + 3))
         expect("the threads after", self.rows[0][2], self.rows[-1][2])
         return (f"{total.answered} reviews answered, 0 failed, 0 wrong; {self.idle} handshakes in "
                 f"{opening:.0f} s; busy: {load.answered / self.seconds:.0f} reviews/s, "
@@ -253,7 +255,7 @@ class Crowd:
 
     def expect_open(self, count):
         found = metric(self.server.exposition.read(), "injectd_connections", server="webhook")
-        expect("the connections that are open", count, found)
+        expect("the open connections", count, found)
 
     def measure(self, when, connections=0):
         poll("the connections", lambda: self.expect_open(connections))
@@ -272,11 +274,11 @@ class Crowd:
 
 
 def terminated_under_load(server, load):
-    """SIGTERM while reviews are asked over and over: each that was sent is answered."""
+    """SIGTERM under load: every review that was sent must be answered."""
     expected = [server.answer()]
     clients = server.clients()
     try:
-        clients.tell(load, CONNECTIONS)
+        clients.begin(load, CONNECTIONS)
         begun = metric(server.exposition.read(), "injectd_reviews_total")
         enough = begun + 20 * CONNECTIONS
         wait_until("reviews", lambda: reviews(server) > enough)
@@ -285,7 +287,7 @@ def terminated_under_load(server, load):
         begin = time.monotonic()
         expect("the exit code", 0, server.container.wait())
         seconds = time.monotonic() - begin
-        tally = clients.told()
+        tally = clients.wait()
     finally:
         clients.close()
     tally.expect_good(*map(set, zip(*expected)))
@@ -305,15 +307,15 @@ def main():
     parser.add_argument("--swaps", type=int, default=1000)
     parser.add_argument("--idle", type=int, default=10000)
     parser.add_argument("--busy", type=int, default=1000)
-    parser.add_argument("--seconds", type=int, default=5, help="of busy connections")
+    parser.add_argument("--seconds", type=int, default=5, help="length of the load")
     parser.add_argument("--only", action="append", choices=["swaps", "crowd", "end"])
     args = parser.parse_args()
     stop_in_time(TOTAL_SECONDS)
     limit, wanted = resource.getrlimit(resource.RLIMIT_NOFILE)[1], args.idle + args.busy + 200
     if limit < wanted:
         sys.exit(f"endurance: {wanted} descriptors are needed, the hard limit is {limit}")
-    [manifest] = [it for it in manifests() if not it.name.endswith("-ha")][-1:] or sys.exit(
-        "endurance: no manifests in $INJECTD_CORPUS")
+    plain = [manifest for manifest in manifests() if not manifest.name.endswith("-ha")]
+    [manifest] = plain[-1:] or sys.exit("endurance: no manifests in $INJECTD_CORPUS")
     steps = Steps()
     with tempfile.TemporaryDirectory() as folder:
         env = {"INJECTD_RELOAD_INTERVAL": "10ms",
@@ -330,11 +332,11 @@ def main():
 
 
 def groups(args):
-    """Steps by name, of one server each."""
+    """Groups of steps by name; each group has a server of its own."""
     def swaps(server):
         for what, swaps in swaps_of(server).items():
             yield f"{what}: swapped under load", lambda: swaps.run(args.swaps, args.swaps)
-        yield "an empty trust bundle is refused", lambda: empty_bundle_is_refused(server)
+        yield "an empty trust bundle is rejected", lambda: empty_bundle_is_rejected(server)
 
     def crowd(server):
         crowd = Crowd(server, args.idle, args.busy, args.seconds)
@@ -345,7 +347,7 @@ def groups(args):
             server, "load_until_closed")
 
     def refused(server):
-        yield "SIGTERM under load that opens new connections to the end", (
+        yield "SIGTERM under load, with new connections until the end", (
             lambda: terminated_under_load(server, "load_until_refused"))
 
     chosen = {"swaps": [swaps], "crowd": [crowd], "end": [closed, refused]}

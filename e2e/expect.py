@@ -1,4 +1,4 @@
-"""Expectations: what was expected, what was found, and how long to wait for it."""
+"""Expectations: the value that was expected, the value that was found, and how long to wait."""
 
 import time
 
@@ -6,7 +6,7 @@ DEADLINE_SECONDS = 30
 
 
 class Failure(Exception):
-    """Something was expected, something else was found."""
+    """An expectation was not met."""
 
 
 def expect(what, expected, found):
@@ -20,7 +20,7 @@ def expect_in(what, expected, found):
 
 
 def expect_same(what, expected, found, path=""):
-    """Compares trees, and tells of the first difference alone."""
+    """Compares trees, and reports the first difference."""
     if isinstance(expected, dict) and isinstance(found, dict):
         for key in {**expected, **found}:
             expect_same(what, expected.get(key), found.get(key), f"{path}.{key}")
@@ -32,7 +32,7 @@ def expect_same(what, expected, found, path=""):
 
 
 def poll(what, attempt):
-    """Calls `attempt` until it raises no Failure, and gives what it returned."""
+    """Calls `attempt` until it raises no Failure; returns its result."""
     deadline = time.monotonic() + DEADLINE_SECONDS
     while True:
         try:

@@ -1,8 +1,8 @@
 #!/bin/sh
 # usage: e2e/grpc.sh [KUBE_LAB_DIR [PART…]]
 #
-# Runs grpc_server.py, or parts of it, against a Kubernetes API server of its own (kube-lab). Its
-# clients are made here if they are missing: a Python with grpcio, one in Go, and grpcurl.
+# Runs grpc_server.py, or parts of it, against a Kubernetes API server of its own (kube-lab). Builds
+# missing clients first: a Python with grpcio, one in Go, and grpcurl.
 #
 #   KUBE_LAB_DIR  sources of kube-lab, built once if its binary is missing [../shared/kube]
 #   $KUBE_LAB     its binary [${XDG_CACHE_HOME:-~/.cache}/injectd-ci/kube-lab/kube-lab]
@@ -47,7 +47,7 @@ pid=
 trap 'rm -rf "$dir"' EXIT
 trap 'trap - INT TERM; [ -z "$pid" ] || { kill "$pid"; wait "$pid" || true; }; exit 130' INT TERM
 
-# Java gets its package from the proto itself, as Go and Python do below.
+# The Java package comes from the proto; Go and Python are generated below.
 if command -v protoc >/dev/null; then
     mkdir "$dir/java"
     well_known=$("$python" -c 'import grpc_tools; print(grpc_tools.__path__[0])')/_proto
@@ -55,13 +55,13 @@ if command -v protoc >/dev/null; then
     [ -s "$dir/java/dev/injectd/v1/InjectRequest.java" ]
     echo "ok protoc generates Java"
 else
-    echo "grpc: Java is not generated, there is no protoc"
+    echo "grpc: skipped: Java, which needs protoc"
 fi
 
 GO_CLIENT=$dir/go-client
 (cd "$here/clients/go" && go generate && go build -o "$GO_CLIENT" .)
 
-# Connections that are refused on purpose are no news.
+# Many connections are refused on purpose: no log of them.
 GRPC_VERBOSITY=NONE
 export INJECTD GRPCURL GO_CLIENT GRPC_VERBOSITY
 "$lab" up "$dir/lab" -- "$python" -B "$here/grpc_server.py" "$@" &

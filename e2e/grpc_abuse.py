@@ -1,4 +1,4 @@
-"""Callers that do what no caller should: each gets a status, and the others do not notice."""
+"""Misbehaving callers: each gets a status, and other callers are served as before."""
 
 import gzip
 import json
@@ -8,7 +8,7 @@ import time
 from expect import DEADLINE_SECONDS, Failure, expect, expect_in, poll
 from grpc_servers import (
     HERE, POD, SERVICE, Requests, Served, expect_refused, expect_served, expect_status, messages,
-    request, told,
+    must_succeed, request,
 )
 from http2 import (
     CANCEL, DATA, END_HEADERS, END_STREAM, HEADERS, RST_STREAM, Connection, call_of, frame, message,
@@ -19,16 +19,16 @@ INJECT, STREAM = (f"/{SERVICE}/{method}" for method in ("Inject", "InjectStream"
 MAX_BYTES = 10 << 20
 RESETS, AT_ONCE = 10_000, 100
 REVIEW = HERE.parent / "loadtest/review-12k.json"
-# Connections, and streams on each; what a connection whose client does not read may cost: what its
-# window lets in (1 MiB), the requests and answers of one stream, and what the allocator keeps.
+# Connections, and streams on each. A connection whose client does not read has a window of 1 MiB, the
+# requests and answers of one stream, and memory that the allocator keeps.
 SLOW_READERS = (1, 1), (1, 50), (20, 4), (60, 2)
 SLOW_READER_KIB = 3 << 10
 SLOW_READER_BYTES = 8 << 20
 HALF_OPEN = 200
-# As many as a stream may have unanswered.
+# The largest number of unanswered requests of a stream.
 BOMBS = 64
-# --max-body-memory, and as much again.
-MOST_UNPACKED_KIB = 2 * 64 << 10
+# Twice --max-body-memory.
+MAX_UNPACKED_KIB = 2 * 64 << 10
 NOISE_KIB = 16 << 10
 
 
@@ -43,22 +43,22 @@ def stream_message(uid, **fields):
 
 
 class Abuse:
-    """One process, whose memory is looked at before and after."""
+    """One process, whose memory is measured before and after."""
 
     def __init__(self, folder):
         self.served = Served(folder / "served", "--max-connections", "100")
         self.first_rss = None
-        self.most_grown = 0
+        self.max_grown = 0
 
     def steps(self):
         return {
-            "serve, and what it takes when warm": self.start,
+            "serve, and its memory when warm": self.start,
             "a message over 10 MiB: OUT_OF_RANGE": self.too_large,
-            "one in a stream: it ends with OUT_OF_RANGE": self.too_large_in_stream,
+            "a stream with such a message ends with OUT_OF_RANGE": self.too_large_in_stream,
             "invalid JSON: INVALID_ARGUMENT, the field is named": self.invalid_json,
-            "JSON that is no object, wrong types: INVALID_ARGUMENT": self.wrong_types,
+            "JSON that is not an object, wrong types: INVALID_ARGUMENT": self.wrong_types,
             "an unknown kind, of the request or the object, is skipped": self.unknown_kind,
-            "bytes that are no message: a status": self.no_message,
+            "bytes that are not a message: a status": self.no_message,
             "unknown methods and services: UNIMPLEMENTED": self.unimplemented,
             **{f"{streams} streams on each of {connections} connections whose client does not "
                f"read: at most {SLOW_READER_KIB >> 10} MiB each":
@@ -66,9 +66,9 @@ class Abuse:
                for connections, streams in SLOW_READERS},
             f"{HALF_OPEN} streams that stop inside of a message": self.half_open,
             f"{RESETS} streams that are reset at once": self.resets,
-            f"a call, and {BOMBS} requests of a stream, that are tiny until they are unpacked":
+            f"a call, and {BOMBS} requests of a stream, small until they are decompressed":
                 self.bombs,
-            "memory is what it was": self.memory,
+            "memory is as before": self.memory,
             "SIGTERM ends it with exit code 0": lambda: expect("exit code", 0, self.served.stop()),
         }
 
@@ -79,7 +79,7 @@ class Abuse:
             requests.send(uid=str(index), object=large_object())
         requests.close()
         with self.served.call() as client:
-            told(lambda: list(client.stream(requests)))
+            must_succeed(lambda: list(client.stream(requests)))
         self.first_rss = self.served.rss_kib()
         return f"{self.first_rss >> 10} MiB"
 
@@ -123,23 +123,23 @@ class Abuse:
 
     def unknown_kind(self):
         pod = json.loads(POD.read_text())
-        untold = {key: pod[key] for key in ("metadata", "spec")}
+        without_kind = {key: pod[key] for key in ("metadata", "spec")}
         with self.served.call() as client:
-            for fields in ({"kind": "Frobnicator", "object": json.dumps(untold).encode()},
+            for fields in ({"kind": "Frobnicator", "object": json.dumps(without_kind).encode()},
                            {"object": json.dumps({**pod, "kind": "Frobnicator"}).encode()}):
-                found = told(lambda fields=fields: client.inject(**fields))
+                found = must_succeed(lambda fields=fields: client.inject(**fields))
                 expect("the verdict", "VERDICT_SKIPPED", messages.Verdict.Name(found.verdict))
         return [skip.reason for skip in found.skips]
 
     def no_message(self):
-        """What is no protobuf; prefixes that lie, and a message cut short."""
+        """Bytes that are not protobuf, wrong prefixes, and a truncated message."""
         with self.served.call() as client:
             ask = client.channel.unary_unary(INJECT)
             words = expect_status("INTERNAL", lambda: ask(b"\xff" * 64, timeout=DEADLINE_SECONDS))
         for name, data in {
             "a length of 4 GiB": b"\0\xff\xff\xff\xff" + b"x" * 64,
             "an unknown compression": b"\7\0\0\0\1x",
-            "a message cut short": b"\0\0\0\1\0abc",
+            "a truncated message": b"\0\0\0\1\0abc",
             "no message": b"",
         }.items():
             connection = Connection(self.served.port(), self.served.ca)
@@ -164,7 +164,7 @@ class Abuse:
     # --- streams ---
 
     def slow_readers(self, connections, streams):
-        """Each sends until the server takes no more; none reads an answer."""
+        """Clients that send until the server takes no more, and read no answer."""
         data = b"".join(stream_message(str(index), object=large_object())
                         for index in range(SLOW_READER_BYTES // (12 << 10)))
         before = self.served.rss_kib()
@@ -177,15 +177,15 @@ class Abuse:
                     connection.open(2 * index + 1, STREAM)
                     sent += connection.write(2 * index + 1, data, 0.02 if index else 0.2)
             grown = self.served.rss_kib() - before
-            self.most_grown = max(grown, self.most_grown)
+            self.max_grown = max(grown, self.max_grown)
             self.expect_well()
         finally:
             for connection in opened:
                 connection.close()
-        all_of_it = len(data) * connections * streams
-        words = f"{grown >> 10} MiB more, {sent >> 10} KiB taken of {all_of_it >> 20} MiB"
-        if sent == all_of_it:
-            raise Failure(f"everything was taken from a client that does not read: {words}")
+        total = len(data) * connections * streams
+        words = f"{grown >> 10} MiB more, {sent >> 10} KiB taken of {total >> 20} MiB"
+        if sent == total:
+            raise Failure(f"the server took everything from a client that does not read: {words}")
         if grown > NOISE_KIB + SLOW_READER_KIB * connections:
             raise Failure(words)
         return words
@@ -216,9 +216,9 @@ class Abuse:
             while sent < RESETS and not connection.is_over and connection.goaway is None:
                 block = call_of(STREAM)
                 batch = b"".join(
-                    frame(HEADERS, END_HEADERS, stream + 2 * it, block)
-                    + frame(RST_STREAM, 0, stream + 2 * it, struct.pack(">I", CANCEL))
-                    for it in range(AT_ONCE))
+                    frame(HEADERS, END_HEADERS, stream + 2 * offset, block)
+                    + frame(RST_STREAM, 0, stream + 2 * offset, struct.pack(">I", CANCEL))
+                    for offset in range(AT_ONCE))
                 connection.send(batch)
                 connection.read(0)
                 sent, stream = sent + AT_ONCE, stream + 2 * AT_ONCE
@@ -233,7 +233,7 @@ class Abuse:
                 f"{time.monotonic() - begin:.1f} s")
 
     def bombs(self):
-        """What counts is the room that a message takes, not what was sent of it."""
+        """The limit is for the decompressed size of a message, not for its size when sent."""
         gzipped = ("grpc-encoding", "gzip")
         padding = b" " * (MAX_BYTES - (16 << 10))
         zeros = gzip.compress(b"\0" * (40 * MAX_BYTES), 1)
@@ -245,11 +245,10 @@ class Abuse:
         for path, sent in (INJECT, message(zeros, True)), (STREAM, data):
             connection, most = Connection(self.served.port(), self.served.ca), 0
             connection.open(1, path, gzipped)
-            # Not all of it is taken: who does not read answers is not read from.
+            # The server does not take all of it, because this client does not read all answers.
             connection.write(1, sent, 2)
             connection.send(frame(DATA, END_STREAM, 1, b""))
             until = time.monotonic() + 3
-            # Some answers remain: this client does not read them.
             while time.monotonic() < until and not connection.has_ended(1):
                 connection.read(0.01)
                 most = max(most, self.served.rss_kib() - before)
@@ -258,34 +257,34 @@ class Abuse:
         self.expect_well()
         words = (f"{len(zeros) >> 10} KiB: {grown[0] >> 10} MiB more, "
                  f"{len(data) >> 10} KiB: {grown[1] >> 10} MiB more")
-        if max(grown) > MOST_UNPACKED_KIB:
+        if max(grown) > MAX_UNPACKED_KIB:
             raise Failure(words)
         return words
 
     def memory(self):
-        """The allocator takes a moment to give back what ended with its connections."""
+        """The allocator returns the memory of closed connections after a moment."""
 
-        def given_back():
-            # It gives back as it is asked for more.
+        def is_returned():
+            # The allocator returns memory while the server answers requests.
             self.expect_well()
             found = self.served.rss_kib()
             words = f"{self.first_rss >> 10} MiB before, {found >> 10} MiB after"
-            if found - self.first_rss > self.most_grown / 2 + NOISE_KIB:
+            if found - self.first_rss > self.max_grown / 2 + NOISE_KIB:
                 raise Failure(words)
             return words
 
-        return poll("memory is given back", given_back)
+        return poll("memory is returned", is_returned)
 
     def clean_up(self):
         self.served.kill()
 
 
 class Patience:
-    """Callers that neither end nor read get only so long: --body-timeout and --write-timeout."""
+    """Callers that neither end nor read, limited by --body-timeout and --write-timeout."""
 
-    # Both, and what is added to them for a slow machine.
+    # Both timeouts, and the additional time for a slow machine.
     timeout, patience = 5, 13
-    # So many together leave less than a message of this size needs.
+    # Together the streams leave less memory than a message of `large_bytes` needs.
     streams, bytes_each, large_bytes = 16, 4 << 20, 1 << 20
 
     def __init__(self, folder):
@@ -329,7 +328,7 @@ class Patience:
                     return f"after {seconds:.1f} s"
                 except Failure as failure:
                     if seconds > self.timeout + self.patience:
-                        raise Failure(f"not after {seconds:.0f} s: {failure}") from None
+                        raise Failure(f"not served after {seconds:.0f} s: {failure}") from None
         finally:
             for connection in opened:
                 connection.close()

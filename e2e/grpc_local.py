@@ -1,4 +1,4 @@
-"""Servers that only this machine reaches: loopback, a unix socket; and what is refused at start."""
+"""Servers that only this machine reaches (loopback, a unix socket), and flags rejected at start."""
 
 import base64
 import json
@@ -16,27 +16,27 @@ from dropin import review
 from expect import DEADLINE_SECONDS, Failure, expect, expect_in, poll
 from grpc_servers import (
     HERE, POD, SERVICE, Requests, Served, environment, expect_injected, expect_served,
-    expect_status, messages, told,
+    expect_status, messages, must_succeed,
 )
 
 USAGE = 64
 FAILED = 1
 SERVING, NOT_SERVING = 1, 2
 MODE = 0o600
-# Long enough to see what happens before the server closes.
+# Long enough for calls between the signal and the end of the server.
 DRAIN_SECONDS = 3
 
 
 def run(*command):
-    """What a program prints; its exit code has to be 0."""
-    command = [str(it) for it in command]
+    """Runs a program and returns its output; its exit code must be 0."""
+    command = [str(word) for word in command]
     done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_SECONDS)
     expect(f"the exit code of {command[0]} ({done.stderr.strip()[-300:]})", 0, done.returncode)
     return done.stdout
 
 
 def patch_of_webhook(served, pod):
-    """The bytes that the webhook server of a process answers for the same object."""
+    """The patch that the webhook server of a process returns for the same object."""
     target = Target(served.port("webhook"), "localhost", str(served.ca))
     answer, _ = ask(target, review(pod))
     return base64.b64decode(answer["response"]["patch"])
@@ -106,13 +106,13 @@ class Loopback:
     def expect_same_patch(self, *command):
         *program, addr, ca, patch = command
         file = self.folder / "patch"
-        said = run(*program, addr, self.served.address(), ca, self.served.ca, patch, file, POD)
+        output = run(*program, addr, self.served.address(), ca, self.served.ca, patch, file, POD)
         found = file.read_bytes()
         expect("whether the patch is the webhook's", True,
                found == patch_of_webhook(self.served, self.pod))
-        expect("what it says", f"VERDICT_INJECTED, {len(json.loads(found))} operations",
-               said.strip())
-        return f"{said.strip()}, {len(found)} bytes"
+        expect("its output", f"VERDICT_INJECTED, {len(json.loads(found))} operations",
+               output.strip())
+        return f"{output.strip()}, {len(found)} bytes"
 
     def stream(self):
         requests, count = Requests(), 200
@@ -123,9 +123,9 @@ class Loopback:
         requests.close()
         wrong = {"": 3, "broken": 3}
         with self.served.call() as client:
-            answers = told(lambda: list(client.stream(requests)))
+            answers = must_succeed(lambda: list(client.stream(requests)))
         expect("the number of answers", count + len(wrong), len(answers))
-        expect("the uids", {*wrong, *(f"uid-{it}" for it in range(count))},
+        expect("the uids", {*wrong, *(f"uid-{index}" for index in range(count))},
                {answer.uid for answer in answers})
         patch = patch_of_webhook(self.served, self.pod)
         for answer in answers:
@@ -137,7 +137,7 @@ class Loopback:
 
     def gzip(self):
         with self.served.call() as client:
-            response = told(lambda: client.stub.Inject(
+            response = must_succeed(lambda: client.stub.Inject(
                 messages.InjectRequest(namespace="default", kind="Pod", object=POD.read_bytes()),
                 timeout=DEADLINE_SECONDS, compression=grpc.Compression.Gzip))
         expect_injected(response)
@@ -150,7 +150,7 @@ class Loopback:
 
 
 class UnixSocket:
-    """A socket of the file system, for this user alone."""
+    """A socket in the file system, only for this user."""
 
     def __init__(self, folder):
         self.path = folder / "grpc.sock"
@@ -164,7 +164,7 @@ class UnixSocket:
             "grpcurl and Python are served on it, without TLS": self.serve,
             "a second process on it exits 1 and names --grpc-addr": self.taken,
             "a socket that kill -9 left is replaced": self.replaced,
-            "a file that is no socket is not": self.no_socket,
+            "a file that is not a socket stays": self.no_socket,
             "SIGTERM ends it with exit code 0, the socket is gone": self.stop,
         }
 
@@ -184,10 +184,10 @@ class UnixSocket:
         expect_served(self.served.call())
 
     def taken(self):
-        said = expect_exit(self.second.command, FAILED, "--grpc-addr")
+        last_line = expect_exit(self.second.command, FAILED, "--grpc-addr")
         self.served.expect_alive()
         expect_served(self.served.call())
-        return said
+        return last_line
 
     def replaced(self):
         self.served.kill()
@@ -199,10 +199,10 @@ class UnixSocket:
     def no_socket(self):
         file = self.path.with_name("file")
         file.write_text("mine")
-        command = [f"unix:{file}" if it == self.addr else it for it in self.second.command]
-        said = expect_exit(command, FAILED, "--grpc-addr")
+        command = [f"unix:{file}" if word == self.addr else word for word in self.second.command]
+        last_line = expect_exit(command, FAILED, "--grpc-addr")
         expect("the file", "mine", file.read_text())
-        return said
+        return last_line
 
     def stop(self):
         expect("the exit code", 0, self.served.stop())
@@ -213,12 +213,12 @@ class UnixSocket:
 
 
 def expect_exit(command, code, flag):
-    """Fails unless a process ends with this exit code, and its last words begin with the flag."""
+    """Fails unless a process ends with this exit code and its last line names the flag."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, env=environment(),
                               timeout=DEADLINE_SECONDS)
     except subprocess.TimeoutExpired:
-        raise Failure(f"it serves; expected exit code {code}") from None
+        raise Failure(f"still running; expected exit code {code}") from None
     expect(f"the exit code ({done.stderr.strip()})", code, done.returncode)
     [*_, last] = done.stderr.strip().splitlines()
     expect_in("the last line", flag, last)
@@ -226,7 +226,7 @@ def expect_exit(command, code, flag):
 
 
 class Refusals:
-    """Servers that would be open to anybody, and flags that do not go together."""
+    """Servers that would accept any client, and flags that do not go together."""
 
     def __init__(self, folder):
         self.served = Served(folder / "served")
@@ -242,7 +242,7 @@ class Refusals:
 
     def steps(self):
         return {f"{' '.join(map(str, flags[:2])) if flag != '--grpc-allow-file' else flag} without "
-                f"proof: exit code {USAGE}, {flag.split()[0]} is named":
+                f"authentication: exit code {USAGE}, {flag.split()[0]} is named":
                 lambda flag=flag, flags=flags: self.expect_usage(flag.split()[0], flags)
                 for flag, flags in self.refused.items()}
 
@@ -258,7 +258,7 @@ class Refusals:
 
 
 class Ends:
-    """SIGTERM while a stream is open."""
+    """SIGTERM and SIGINT while a stream is open."""
 
     def __init__(self, folder):
         self.served = Served(folder / "served", drain_delay=f"{DRAIN_SECONDS}s")
@@ -275,18 +275,19 @@ class Ends:
         self.served.start()
         requests = Requests()
         with self.served.call() as client, self.served.call() as watcher:
-            expect("the health before", SERVING, told(watcher.health))
+            expect("the health before", SERVING, must_succeed(watcher.health))
             answers = client.stream(requests)
             requests.send(uid="before")
-            expect("the first answer", "before", told(lambda: next(answers)).uid)
+            expect("the first answer", "before", must_succeed(lambda: next(answers)).uid)
             self.served.process.send_signal(how)
             begin = time.monotonic()
             if how == signal.SIGTERM:
-                poll("the health", lambda: expect("the health", NOT_SERVING, told(watcher.health)))
-                # Others have yet to learn of it.
+                poll("the health", lambda: expect("the health", NOT_SERVING,
+                                                  must_succeed(watcher.health)))
+                # Other clients may not know it yet.
                 expect_served(self.served.call())
                 requests.send(uid="after")
-                answer = told(lambda: next(answers))
+                answer = must_succeed(lambda: next(answers))
                 expect("the second answer", "after", answer.uid)
                 expect_injected(answer.response)
             words = expect_status("UNAVAILABLE", lambda: next(answers))

@@ -1,4 +1,4 @@
-"""Client certificates: whose are let in, on the server of its own and on the webhook's port."""
+"""Client certificates: which are accepted, on the gRPC server and on the webhook's port."""
 
 import json
 import subprocess
@@ -15,7 +15,7 @@ ADDED = "added.example.com"
 
 
 class Certificates:
-    """A CA of clients, another one, and certificates by both."""
+    """A CA of clients, another CA, and certificates from both."""
 
     def __init__(self, folder):
         self.known, self.other = Authority(folder / "known"), Authority(folder / "other")
@@ -28,16 +28,16 @@ class Certificates:
 
 
 class MutualTls:
-    """A server that asks for certificates."""
+    """A server that requires certificates."""
 
     def __init__(self, folder):
         self.certificates = Certificates(folder)
         self.client_ca, self.allow_file = folder / "client-ca.crt", folder / "allow"
         self.client_ca.write_bytes(self.certificates.known.path.read_bytes())
-        self.allow_file.write_text("# nobody yet\n")
+        self.allow_file.write_text("# empty\n")
         self.served = Served(
             folder / "served", "--grpc-client-ca", self.client_ca,
-            # Names of hosts are the same in upper and lower case.
+            # Host names are not case-sensitive.
             "--grpc-allow", f"{DNS},{SPIFFE},Upper.Example.com",
             "--grpc-allow-file", self.allow_file)
 
@@ -49,15 +49,17 @@ class MutualTls:
             "a client certificate with an allowed SPIFFE URI":
                 lambda: self.expect_served(known.spiffe),
             "no client certificate: no connection": lambda: self.expect_no_connection(None),
-            "one of another CA: no connection": lambda: self.expect_no_connection(known.of_other),
-            "an expired one: no connection": lambda: self.expect_no_connection(known.expired),
+            "a certificate of another CA: no connection":
+                lambda: self.expect_no_connection(known.of_other),
+            "an expired certificate: no connection":
+                lambda: self.expect_no_connection(known.expired),
             "a name that is not allowed: PERMISSION_DENIED":
                 lambda: self.expect_denied(known.stranger, STRANGER),
             "a DNS name is allowed in upper case, too": self.upper_case,
-            "the webhook of the process asks for no certificate": self.webhook,
+            "the webhook of the process requires no certificate": self.webhook,
             "--grpc-allow-file changes: a name is added, then removed": self.allow_file_changes,
             "--grpc-client-ca changes: the other CA's clients, not the first's": self.ca_changes,
-            "a --grpc-client-ca that is none is refused, what serves serves on": self.bad_ca,
+            "an invalid --grpc-client-ca is rejected, the previous one stays": self.bad_ca,
             "SIGTERM ends it with exit code 0": lambda: expect("exit code", 0, self.served.stop()),
         }
 
@@ -72,7 +74,7 @@ class MutualTls:
         return expect_refused("PERMISSION_DENIED", self.served.call(cert=cert), name)
 
     def expect_no_connection(self, cert):
-        """TLS refuses it, which gRPC tells as UNAVAILABLE; the process counts it."""
+        """TLS refuses it: gRPC reports UNAVAILABLE, and the process counts it."""
         before = self.failed_handshakes()
         words = expect_refused("UNAVAILABLE", self.served.call(cert=cert))
         if self.failed_handshakes() == before:
@@ -94,35 +96,35 @@ class MutualTls:
         self.expect_denied(added, ADDED)
         with self.served.call(cert=added) as client:
             self.allow_file.write_text(f"{ADDED} # since today\n")
-            poll("the name is taken over", lambda: self.expect_served(added))
-            # What was open before counts the same.
-            told_of_open = client.inject()
+            poll("the name is allowed", lambda: self.expect_served(added))
+            # The change applies to a connection that was open before.
+            response = client.inject()
             self.expect_served(self.certificates.dns)
             self.allow_file.write_text("")
-            poll("the name is gone", lambda: self.expect_denied(added, ADDED))
-        expect("the verdict", 1, told_of_open.verdict)
+            poll("the name is denied", lambda: self.expect_denied(added, ADDED))
+        expect("the verdict", 1, response.verdict)
 
     def ca_changes(self):
         self.replace_ca(self.certificates.other.path.read_bytes())
-        poll("the CA is taken over", lambda: self.expect_served(self.certificates.of_other))
+        poll("the new CA is in use", lambda: self.expect_served(self.certificates.of_other))
         self.expect_no_connection(self.certificates.dns)
 
     def bad_ca(self):
         before = self.served.log.read_text().count("--grpc-client-ca")
         self.replace_ca(b"not a certificate\n")
 
-        def told():
+        def reported():
             found = self.served.log.read_text().count("--grpc-client-ca")
             if found == before:
                 raise Failure("the log does not name --grpc-client-ca")
 
-        poll("the log tells of it", told)
+        poll("the log reports it", reported)
         self.expect_served(self.certificates.of_other)
         status, _ = get(self.served.port("admin"), "/ready", DEADLINE_SECONDS)
         expect("the status of /ready", 200, status)
 
     def replace_ca(self, pem):
-        """As a program replaces a file: whole."""
+        """Replaces the file atomically."""
         new = self.client_ca.with_suffix(".new")
         new.write_bytes(pem)
         new.rename(self.client_ca)
@@ -132,7 +134,7 @@ class MutualTls:
 
 
 class OnWebhook:
-    """gRPC and the webhook on one port: the certificate is for gRPC alone."""
+    """gRPC and the webhook on one port: only gRPC requires a certificate."""
 
     def __init__(self, folder):
         self.certificates = Certificates(folder)
@@ -146,18 +148,19 @@ class OnWebhook:
             "the webhook answers without a certificate, over HTTP/1.1 and HTTP/2": self.webhook,
             "gRPC on the webhook's port, with a client certificate":
                 lambda: expect_served(self.call(known.dns)),
-            "without one: UNAUTHENTICATED":
+            "gRPC without a certificate: UNAUTHENTICATED":
                 lambda: expect_refused("UNAUTHENTICATED", self.call(None)),
-            "with a name that is not allowed: PERMISSION_DENIED":
+            "gRPC with a name that is not allowed: PERMISSION_DENIED":
                 lambda: expect_refused("PERMISSION_DENIED", self.call(known.stranger), STRANGER),
-            "with one of another CA: no connection":
+            "gRPC with a certificate of another CA: no connection":
                 lambda: expect_refused("UNAVAILABLE", self.call(known.of_other)),
             "SIGTERM ends it with exit code 0": lambda: expect("exit code", 0, self.served.stop()),
         }
 
     def start(self):
         self.served.start()
-        expect("whether there is a gRPC server", False, "gRPC server" in self.served.out.read_text())
+        output = self.served.out.read_text()
+        expect("whether there is a gRPC server", False, "gRPC server" in output)
 
     def call(self, cert):
         return self.served.call(server="webhook", cert=cert)
@@ -170,8 +173,8 @@ class OnWebhook:
         body = review(json.loads(POD.read_text()))
         done = subprocess.run(command, input=body, capture_output=True, timeout=DEADLINE_SECONDS)
         expect(f"the exit code of curl ({done.stderr})", 0, done.returncode)
-        answer, _, told = done.stdout.decode().rpartition("\n")
-        expect("version and status", "2 200", told)
+        answer, _, last_line = done.stdout.decode().rpartition("\n")
+        expect("version and status", "2 200", last_line)
         expect_in("the answer", '"patch":', answer)
 
     def clean_up(self):

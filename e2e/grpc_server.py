@@ -1,7 +1,7 @@
-"""End-to-end scenarios of the gRPC server. Started by grpc.sh, inside of kube-lab.
+"""End-to-end scenarios of the gRPC server. Started by grpc.sh, inside kube-lab.
 
-Not named grpc.py: that is the name of the package that they call it with. Each scenario prints a
-line `ok …`, or `FAILED …` with what was expected and what was found.
+Not named grpc.py, because that is the name of the clients' package. Each scenario prints a line
+`ok …`, or `FAILED …` with the expected value and the value that was found.
 """
 
 import argparse
@@ -37,7 +37,7 @@ def main():
 
 
 def run(steps, part, folder):
-    """Runs a part of them on a process of its own; the others do not depend on it."""
+    """Runs a part on a process of its own; parts do not depend on each other."""
     folder.mkdir()
     made = part(folder, Api(os.environ["KUBECONFIG"], folder)) if part is Tokens else part(folder)
     failed = steps.failed
@@ -48,7 +48,7 @@ def run(steps, part, folder):
         made.clean_up()
     served = getattr(made, "served", None)
     if steps.failed > failed and served and served.log.exists():
-        lines = [it for it in served.log.read_text().splitlines() if "msg=reviewed" not in it]
+        lines = [line for line in served.log.read_text().splitlines() if "msg=reviewed" not in line]
         print("the end of injectd's log:", *(line[:300] for line in lines[-5:]), sep="\n  ")
 
 

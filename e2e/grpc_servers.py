@@ -1,4 +1,4 @@
-"""`injectd serve` with a gRPC server, what calls it, and the certificates of both."""
+"""`injectd serve` with a gRPC server, its clients, and the certificates of both."""
 
 import os
 import queue
@@ -16,7 +16,7 @@ from expect import DEADLINE_SECONDS, Failure, expect, expect_in, poll
 HERE = Path(__file__).parent
 POD = HERE / "clients/pod.json"
 SERVICE = "injectd.v1.Injector"
-# What a server prints at its start, up to its address.
+# The lines that servers print at start, up to the address.
 SERVERS = {"webhook": "webhook server: ", "grpc": "gRPC server: ", "admin": "admin server: "}
 LAST_LINE = "try it: "
 
@@ -27,7 +27,7 @@ messages, services = generated()
 
 
 class Authority:
-    """A CA, and certificates of servers and clients by it."""
+    """A CA that issues certificates of servers and clients."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -42,8 +42,9 @@ class Authority:
         expect(f"openssl {args[0]}: {run.stderr}", 0, run.returncode)
 
     def issue(self, name, names, usage="clientAuth", days=2):
-        """Makes NAME.crt and NAME.key with these names: DNS:…, URI:…; gives their paths."""
-        key, request, certificate = (self.folder / f"{name}.{it}" for it in ("key", "csr", "crt"))
+        """Makes NAME.crt and NAME.key with these names: DNS:…, URI:…; returns their paths."""
+        key, request, certificate = (self.folder / f"{name}.{suffix}"
+                                     for suffix in ("key", "csr", "crt"))
         self.openssl(*KEYS["PKCS#8 EC"][:-1], key)
         self.openssl("req", "-new", "-key", key, "-subj", "/CN=e2e", "-out", request)
         extensions = self.folder / "extensions"
@@ -55,7 +56,7 @@ class Authority:
 
 
 class Served:
-    """A process of `injectd serve` on free ports; it prints where its servers are."""
+    """A process of `injectd serve` on free ports; it prints the addresses of its servers."""
 
     def __init__(self, folder, *arguments, grpc_addr="127.0.0.1:0", is_standalone=True,
                  drain_delay="200ms"):
@@ -73,20 +74,20 @@ class Served:
         ]
 
     def start(self):
-        # A step that failed may have left one.
+        # A failed step may have left a process.
         self.kill()
         with self.log.open("a") as log, self.out.open("w") as out:
             self.process = subprocess.Popen(self.command, stdout=out, stderr=log, env=environment())
 
         def announced():
-            expect(f"the exit code of a process that serves ({self.last_words()!r})", None,
+            expect(f"injectd's exit code ({self.log_tail()!r})", None,
                    self.process.poll())
-            expect_in("what it prints", LAST_LINE, self.out.read_text())
+            expect_in("its output", LAST_LINE, self.out.read_text())
 
         poll("the servers are open", announced)
         return self
 
-    def last_words(self):
+    def log_tail(self):
         return self.log.read_text()[-500:]
 
     def address(self, server="grpc"):
@@ -106,7 +107,7 @@ class Served:
         expect("injectd's exit code", None, self.process.poll())
 
     def stop(self, how=signal.SIGTERM):
-        """Sends a signal and gives the exit code."""
+        """Sends a signal and returns the exit code."""
         self.process.send_signal(how)
         return self.exit_code(how.name)
 
@@ -114,7 +115,7 @@ class Served:
         try:
             return self.process.wait(DEADLINE_SECONDS)
         except subprocess.TimeoutExpired:
-            raise Failure(f"injectd outlived {cause} by {DEADLINE_SECONDS} s") from None
+            raise Failure(f"injectd still runs {DEADLINE_SECONDS} s after {cause}") from None
 
     def kill(self):
         if self.process and self.process.poll() is None:
@@ -143,7 +144,7 @@ class Client:
         if address.startswith("unix:"):
             self.channel = grpc.insecure_channel(address, options)
         else:
-            chain, key = (it.read_bytes() for it in cert) if cert else (None, None)
+            chain, key = (path.read_bytes() for path in cert) if cert else (None, None)
             credentials = grpc.ssl_channel_credentials(ca.read_bytes(), key, chain)
             self.channel = grpc.secure_channel(address, credentials, options)
         self.stub = services.InjectorStub(self.channel)
@@ -156,7 +157,7 @@ class Client:
         self.channel.close()
 
     def inject(self, timeout=DEADLINE_SECONDS, **fields):
-        """Asks for the pod of the examples, or for what else is given."""
+        """Requests the sidecar of the example pod, or of the pod in `fields`."""
         return self.stub.Inject(request(**fields), timeout=timeout, metadata=self.metadata)
 
     def stream(self, requests, timeout=DEADLINE_SECONDS):
@@ -171,7 +172,7 @@ class Client:
 
 
 class Requests:
-    """Requests of a stream, sent as they come."""
+    """Requests of a stream, sent as they are queued."""
 
     def __init__(self):
         self.queue = queue.SimpleQueue()
@@ -198,7 +199,7 @@ def request(**fields):
 
 
 def environment():
-    """That of the process, less what would set flags."""
+    """The environment of this process, without the variables that set flags."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith("INJECTD")}
     return {**kept, "NO_COLOR": "1"}
 
@@ -210,13 +211,13 @@ def expect_injected(response):
 
 
 def expect_served(client, **fields):
-    """Fails unless a client of its own connection is served; closes it."""
+    """Fails unless a client is served; closes the client."""
     with client:
-        told(lambda: expect_injected(client.inject(**fields)))
+        must_succeed(lambda: expect_injected(client.inject(**fields)))
 
 
-def told(call):
-    """A call whose status is told as a Failure."""
+def must_succeed(call):
+    """The result of a call; if the call fails, raises a Failure with its status."""
     try:
         return call()
     except grpc.RpcError as error:
@@ -224,7 +225,7 @@ def told(call):
 
 
 def expect_status(code, call, words=""):
-    """Fails unless a call ends with this status; gives its message."""
+    """Fails unless a call ends with this status; returns its message."""
     try:
         call()
     except grpc.RpcError as error:
@@ -235,6 +236,6 @@ def expect_status(code, call, words=""):
 
 
 def expect_refused(code, client, words="", **fields):
-    """As expect_status, for one request of a client of its own connection; closes it."""
+    """As expect_status, for one request of a client; closes the client."""
     with client:
         return expect_status(code, lambda: client.inject(**fields), words)

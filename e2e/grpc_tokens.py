@@ -1,4 +1,4 @@
-"""Tokens of ServiceAccounts, reviewed by a real API server: the right ones, others, and none."""
+"""Tokens of ServiceAccounts, reviewed by a real API server: valid, invalid and missing."""
 
 import concurrent.futures
 import json
@@ -13,7 +13,8 @@ from cluster import collection
 from control_plane import ACCOUNT, CONTROL_PLANE, ControlPlane
 from expect import DEADLINE_SECONDS, Failure, expect, poll
 from grpc_servers import (
-    Requests, Served, expect_injected, expect_refused, expect_served, messages, request, told,
+    Requests, Served, expect_injected, expect_refused, expect_served, messages, must_succeed,
+    request,
 )
 from injectd import LINKERD
 from lab import Component
@@ -25,10 +26,10 @@ USER = "system:serviceaccount:{}:{}"
 LOOKUP_SECONDS = 4
 CALL_SECONDS = 10
 AT_ONCE_SECONDS = 0.5
-# Of streams, while the cluster does not tell what their answers depend on.
+# Streams, and messages of each, whose answers wait for the cluster.
 STREAMS, LARGE, LARGE_BYTES = 4, 12, 9 << 20
-# --max-body-memory, and as much again for what is read from sockets.
-MOST_KIB = 2 * 64 << 10
+# --max-body-memory, and as much again for data read from sockets.
+MAX_KIB = 2 * 64 << 10
 
 
 class Tokens:
@@ -46,20 +47,20 @@ class Tokens:
             "a ServiceAccount with Linkerd's ClusterRole that may create TokenReviews":
                 self.make_accounts,
             "serve --grpc-token-audience --grpc-allow is ready": self.start,
-            "a token for the audience is served": self.right,
-            "a token is asked for once": self.asked_once,
-            "one for another audience: UNAUTHENTICATED": self.wrong_audience,
-            "none: UNAUTHENTICATED": self.none,
+            "a token for the audience is served": self.valid,
+            "a token is reviewed once": self.reviewed_once,
+            "a token for another audience: UNAUTHENTICATED": self.wrong_audience,
+            "no token: UNAUTHENTICATED": self.no_token,
             "garbage: UNAUTHENTICATED": self.garbage,
             "other schemes and empty tokens: UNAUTHENTICATED": self.other_schemes,
             "a user that is not in --grpc-allow: PERMISSION_DENIED": self.stranger,
             "health needs no token": self.health,
-            "a namespace that is not there: FAILED_PRECONDITION": self.no_namespace,
-            "the API server hangs: UNAVAILABLE in time; who is known is served": self.hung,
+            "an unknown namespace: FAILED_PRECONDITION": self.no_namespace,
+            "the API server hangs: UNAVAILABLE in time; known tokens are served": self.hung,
             "the API server hangs: the caller's own deadline counts": self.short_deadline,
-            "what it cannot ask is counted as the cluster's": self.counted,
-            f"{STREAMS} × {LARGE} messages of {LARGE_BYTES >> 20} MiB wait for it: "
-            f"at most {MOST_KIB >> 10} MiB":
+            "such a call is counted with reason cluster": self.counted,
+            f"{STREAMS} × {LARGE} messages of {LARGE_BYTES >> 20} MiB wait for the API server: "
+            f"at most {MAX_KIB >> 10} MiB":
                 self.large_wait,
             "the API server is back: served without a restart": self.back,
             "SIGTERM ends it with exit code 0": lambda: expect("exit code", 0, self.served.stop()),
@@ -94,11 +95,11 @@ class Tokens:
             "--trust-roots", LINKERD / "example-root.crt",
             "--grpc-token-audience", AUDIENCE, "--grpc-allow", USER.format(NAMESPACE, CALLER),
             "--lookup-timeout", f"{LOOKUP_SECONDS}s",
-            # Beyond this machine, since callers prove who they are.
+            # Not only loopback, because callers authenticate.
             grpc_addr=":0", is_standalone=False).start()
         poll("/ready", lambda: expect("/ready", 200, self.admin("/ready")[0]))
         self.known = self.token()
-        # Not the same token, though the same user.
+        # Other tokens of the same user.
         self.unseen = [self.token() for _ in range(4)]
         return self.served.address()
 
@@ -111,33 +112,33 @@ class Tokens:
 
     # --- tokens ---
 
-    def right(self):
+    def valid(self):
         with self.call(self.known) as client:
-            told(lambda: expect_injected(client.inject(namespace=NAMESPACE)))
+            must_succeed(lambda: expect_injected(client.inject(namespace=NAMESPACE)))
             requests = Requests()
             requests.send(uid="1", namespace=NAMESPACE)
             requests.close()
-            [answer] = told(lambda: list(client.stream(requests)))
+            [answer] = must_succeed(lambda: list(client.stream(requests)))
         expect_injected(answer.response)
 
-    def asked_once(self):
+    def reviewed_once(self):
         token, count = self.token(), 100
         before = self.token_reviews()
         with self.call(token) as client:
             for _ in range(count):
-                told(lambda: client.inject(namespace=NAMESPACE))
+                must_succeed(lambda: client.inject(namespace=NAMESPACE))
         expect("TokenReviews", 1, self.token_reviews() - before)
-        return f"by {count} calls"
+        return f"{count} calls"
 
     def token_reviews(self):
-        """How many the API server was asked for so far."""
+        """The number of TokenReviews that the API server has received so far."""
         text = self.api.call("GET", "/metrics").body["message"]
         return metric(text, "apiserver_request_total", resource="tokenreviews")
 
     def wrong_audience(self):
         return expect_refused("UNAUTHENTICATED", self.call(self.token(audience="another")))
 
-    def none(self):
+    def no_token(self):
         return expect_refused("UNAUTHENTICATED", self.call(), "authorization")
 
     def garbage(self):
@@ -159,7 +160,7 @@ class Tokens:
 
     def health(self):
         with self.call() as client:
-            expect("the health", 1, told(client.health))
+            expect("the health", 1, must_succeed(client.health))
 
     def no_namespace(self):
         return expect_refused("FAILED_PRECONDITION", self.call(self.known), "nowhere",
@@ -175,7 +176,7 @@ class Tokens:
             known = [self.timed_served() for _ in range(20)]
             words, seconds = unseen.result()
         if max(known) > AT_ONCE_SECONDS:
-            raise Failure(f"the slowest call with a token that is known took {max(known):.1f} s")
+            raise Failure(f"the slowest call with a known token took {max(known):.1f} s")
         if seconds > CALL_SECONDS:
             raise Failure(f"UNAVAILABLE after {seconds:.1f} s")
         return (f"{words} after {seconds:.1f} s; known: slowest {max(known) * 1000:.0f} ms "
@@ -211,7 +212,7 @@ class Tokens:
                 for why in ("cluster", "deadline", "caller")}
 
     def large_wait(self):
-        """Each is for a namespace that only the API server knows of."""
+        """Each message names a namespace that injectd must look up in the API server."""
         before, most = self.served.rss_kib(), 0
         padding = b" " * LARGE_BYTES
 
@@ -225,12 +226,12 @@ class Tokens:
 
         with concurrent.futures.ThreadPoolExecutor() as pool:
             answers = [pool.submit(codes_of, number) for number in range(STREAMS)]
-            while not all(it.done() for it in answers):
+            while not all(answer.done() for answer in answers):
                 most = max(most, self.served.rss_kib() - before)
                 time.sleep(0.02)
-        words = f"{most >> 10} MiB more, codes {[it.result() for it in answers]}"
+        words = f"{most >> 10} MiB more, codes {[answer.result() for answer in answers]}"
         self.served.expect_alive()
-        if most > MOST_KIB:
+        if most > MAX_KIB:
             raise Failure(words)
         return words
 
@@ -248,7 +249,7 @@ class Tokens:
 
 
 def codes(answers):
-    """The codes of a stream's answers, and of its end, by their number."""
+    """How often each code occurs in a stream's answers and at its end."""
     found = {}
     try:
         for answer in answers:

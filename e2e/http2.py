@@ -1,4 +1,4 @@
-"""HTTP/2 by the frame (RFC 9113): a client that does what no library would."""
+"""HTTP/2 frame by frame (RFC 9113): a client that can break the rules, unlike a library."""
 
 import select
 import socket
@@ -16,7 +16,7 @@ FRAME_BYTES = 16 << 10
 
 
 class Connection:
-    """TLS and HTTP/2; what the server sends is read only when asked to."""
+    """HTTP/2 over TLS; it reads frames of the server only in `read`."""
 
     def __init__(self, port, ca, window=None):
         context = ssl.create_default_context(cafile=ca)
@@ -27,13 +27,13 @@ class Connection:
         self.tls.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(SETTINGS, 0, 0, settings))
         self.tls.setblocking(False)
         self.rest = b""
-        # What the server lets it send: on the connection, and at first on each stream.
+        # The bytes that the server accepts: on the connection, on a new stream, and by stream.
         self.window, self.first_window, self.windows = 65_535, 65_535, {}
         self.is_over = False
         self.resets, self.ended, self.goaway, self.data_bytes = {}, set(), None, 0
 
     def send(self, data, patience=DEADLINE_SECONDS):
-        """Sends all of it; False where the server does not take it, or is gone."""
+        """Sends all of it; False if the server does not take it in time, or has closed."""
         data, until = memoryview(data), time.monotonic() + patience
         while data:
             try:
@@ -55,7 +55,7 @@ class Connection:
         return self.send(frame(RST_STREAM, 0, stream, struct.pack(">I", CANCEL)))
 
     def write(self, stream, data, patience):
-        """Sends data as the server's windows let it; gives how much of it was sent."""
+        """Sends data as far as the server's windows allow; returns the number of bytes sent."""
         sent, until = 0, time.monotonic() + patience
         while sent < len(data) and not self.is_over and stream not in self.resets:
             self.read(0)
@@ -74,7 +74,7 @@ class Connection:
         return sent
 
     def read(self, patience):
-        """Reads what there is, or what comes within its patience; gives no credit for data."""
+        """Reads frames for `patience` seconds; does not enlarge the server's window."""
         until = time.monotonic() + patience
         while not self.is_over:
             try:
@@ -148,5 +148,5 @@ def text(value):
 
 
 def message(data, is_compressed=False):
-    """As gRPC writes one: whether it is compressed, its length, its bytes."""
+    """A message of gRPC: whether it is compressed, its length, its bytes."""
     return bytes([is_compressed]) + len(data).to_bytes(4, "big") + data

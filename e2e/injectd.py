@@ -1,4 +1,4 @@
-"""`injectd proxy-injector`, and the certificate that it is called by."""
+"""`injectd proxy-injector`, and its certificate."""
 
 import os
 import socket
@@ -7,13 +7,13 @@ from pathlib import Path
 
 from expect import DEADLINE_SECONDS, Failure, expect, poll
 
-# The name of Linkerd's: `injectd compare` looks for its patches in audit logs.
+# The name of Linkerd's webhook: `injectd compare` searches audit logs for its patches.
 WEBHOOK_NAME = "linkerd-proxy-injector.linkerd.io"
 LINKERD = Path(__file__).parent.parent / "crates/core/src/linkerd"
 
 
 class ProxyInjector:
-    """`injectd proxy-injector` for the cluster of a kubeconfig, on the tree's values."""
+    """`injectd proxy-injector` for the cluster of a kubeconfig, with the default values."""
 
     def __init__(self, binary, folder, host, ip, kubeconfig):
         self.log = folder / "injectd.log"
@@ -46,12 +46,12 @@ class ProxyInjector:
         poll("injectd listens", connect)
 
     def stop(self, how):
-        """Sends a signal and gives the exit code."""
+        """Sends a signal and returns the exit code."""
         self.process.send_signal(how)
         try:
             return self.process.wait(DEADLINE_SECONDS)
         except subprocess.TimeoutExpired:
-            raise Failure(f"injectd outlived {how.name} by {DEADLINE_SECONDS} s") from None
+            raise Failure(f"injectd still runs {DEADLINE_SECONDS} s after {how.name}") from None
 
     def kill(self):
         if self.process and self.process.poll() is None:
@@ -66,7 +66,7 @@ def free_port(ip):
 
 
 def make_certificates(folder, host, ip):
-    """Writes tls.crt and tls.key for a host, and gives the certificate of their CA."""
+    """Writes tls.crt and tls.key for a host, and returns the certificate of their CA."""
 
     def openssl(*args):
         run = subprocess.run(["openssl", *args], cwd=folder, capture_output=True, text=True)

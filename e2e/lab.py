@@ -11,7 +11,7 @@ from pathlib import Path
 
 from expect import DEADLINE_SECONDS, Failure
 
-# What is under way gets so long to end; the API server waits longer for those who watch.
+# The time for requests in progress; the API server itself waits longer for open watches.
 GRACE_SECONDS = 1
 
 
@@ -20,7 +20,7 @@ class Unreachable(Failure):
 
 
 class Client:
-    """One connection to the API server, opened again after trouble."""
+    """One connection to the API server, reopened after an error."""
 
     def __init__(self, api, folder):
         address = urllib.parse.urlsplit(api.server)
@@ -45,7 +45,7 @@ class Client:
 
 
 class Component:
-    """A process of kube-lab that is stopped and started beside it, with its own flags."""
+    """A process of kube-lab that programs stop, and start again with the same flags."""
 
     def __init__(self, lab, name):
         self.pid = int((lab / f"{name}.pid").read_text())
@@ -55,7 +55,7 @@ class Component:
         self.executable = os.readlink(files / "exe")
         self.command, environment = (
             (files / file).read_text().split("\0")[:-1] for file in ("cmdline", "environ"))
-        self.env = dict(it.split("=", 1) for it in environment)
+        self.env = dict(variable.split("=", 1) for variable in environment)
 
     def signal(self, how):
         os.kill(self.pid, how)
@@ -67,15 +67,15 @@ class Component:
         self.signal(signal.SIGCONT)
 
     def stop(self):
-        """Ends it with SIGTERM; a second one ends it at once."""
+        """Stops it with SIGTERM; a second SIGTERM stops it at once."""
         for patience in GRACE_SECONDS, DEADLINE_SECONDS:
             self.signal(signal.SIGTERM)
             deadline = time.monotonic() + patience
             while time.monotonic() < deadline:
-                if not self.is_there():
+                if not self.is_running():
                     return
                 time.sleep(0.01)
-        raise Failure(f"{self.command[0]} outlived SIGTERM by {DEADLINE_SECONDS} s")
+        raise Failure(f"{self.command[0]} still runs {DEADLINE_SECONDS} s after SIGTERM")
 
     def start(self):
         with self.log.open("a") as log:
@@ -83,7 +83,7 @@ class Component:
                                             stdout=log, stderr=log, start_new_session=True)
         self.pid = self.process.pid
 
-    def is_there(self):
+    def is_running(self):
         if self.process:
             return self.process.poll() is None
         try:
@@ -93,10 +93,10 @@ class Component:
         return True
 
     def clean_up(self):
-        """Lets it go on; one that was started here ends: kube-lab ends the others."""
-        if self.is_there():
+        """Resumes the process, and stops it if `start` started it; kube-lab stops the others."""
+        if self.is_running():
             self.resume()
-        if self.process and self.is_there():
+        if self.process and self.is_running():
             try:
                 self.stop()
             except Failure:

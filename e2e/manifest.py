@@ -1,6 +1,6 @@
 """The Deployment of Linkerd's proxy-injector, as its chart renders it: a reader for such manifests.
 
-Just the YAML that is found there: block mappings and lists, plain and quoted scalars.
+It reads only the YAML of these manifests: block mappings and lists, plain and quoted scalars.
 """
 
 import re
@@ -13,14 +13,15 @@ FOLD = r" *\n[ \n]*"
 
 
 class Manifest:
-    """What the chart says of the container `proxy-injector`, its volumes and its certificate."""
+    """The container `proxy-injector`, its volumes and its certificate, as the chart has them."""
 
     def __init__(self, path):
         self.name = path.stem
         self.objects = list(documents(path.read_text()))
-        [deployment] = [it for it in self.objects if it["kind"] == "Deployment"]
+        [deployment] = [body for body in self.objects if body["kind"] == "Deployment"]
         self.pod = deployment["spec"]["template"]["spec"]
-        [self.container] = [it for it in self.pod["containers"] if it["name"] == "proxy-injector"]
+        [self.container] = [container for container in self.pod["containers"]
+                            if container["name"] == "proxy-injector"]
         self.ports = [port["containerPort"] for port in self.container["ports"]]
 
     def find(self, kind, name):
@@ -30,7 +31,7 @@ class Manifest:
         raise Failure(f"{self.name}: no {kind} {name}")
 
     def mounts(self):
-        """Where each volume is mounted, and its files; a Secret's are None."""
+        """The mount path of each volume, and its files; None for a Secret."""
         volumes = {volume["name"]: volume for volume in self.pod["volumes"]}
         for mount in self.container["volumeMounts"]:
             yield mount["mountPath"], self.files(volumes[mount["name"]])
@@ -44,7 +45,7 @@ class Manifest:
                        list(self.find("Secret", name)["data"]))
                 return None
             case {"projected": {"sources": sources}}:
-                # What reaches the API server, if there were one.
+                # The credentials for an API server, which is not there.
                 paths = [item["path"] for source in sources for origin in source.values()
                          for item in origin.get("items", [origin])]
                 return {path: f"no {path}\n" for path in paths}
@@ -52,8 +53,8 @@ class Manifest:
 
     def service_name(self):
         """The name that the API server expects in the certificate."""
-        [configuration] = [it for it in self.objects
-                           if it["kind"] == "MutatingWebhookConfiguration"]
+        [configuration] = [body for body in self.objects
+                           if body["kind"] == "MutatingWebhookConfiguration"]
         service = configuration["webhooks"][0]["clientConfig"]["service"]
         return f"{service['name']}.{service['namespace']}.svc"
 
@@ -66,13 +67,13 @@ def documents(text):
 
 
 class Block:
-    """Lines that are read one after the other."""
+    """Reads lines one after the other."""
 
     def __init__(self, lines):
         self.lines, self.at = lines, 0
 
     def indent(self):
-        """Of the line that is next; -1 at the end."""
+        """The indent of the next line; -1 at the end."""
         while self.at < len(self.lines) and not self.lines[self.at].strip():
             self.at += 1
         if self.at == len(self.lines):
@@ -112,9 +113,9 @@ class Block:
         return found
 
     def scalar(self, text, indent):
-        """A scalar that begins with this text of the line, and what is more of it below."""
+        """A scalar that begins with this text, and its continuation lines."""
         if text[0] in "|>&*!":
-            raise Failure(f"YAML beyond this reader: {text}")
+            raise Failure(f"unsupported YAML: {text}")
         self.at += 1
         quote = text[0] if text[0] in "\"'" else None
         pattern = {'"': r'"(?:[^"\\]|\\[\s\S])*"', "'": r"'(?:[^']|'')*'"}.get(quote)

@@ -1,8 +1,8 @@
-"""Memory of injectd by what is in the cluster, and reviews that wait for it. Started by memory.sh.
+"""Memory of injectd by objects of the cluster, and reviews that wait for it. Started by memory.sh.
 
-injectd runs as `proxy-injector`, as a ServiceAccount with exactly Linkerd's ClusterRole. The API
-server gets namespaces, pods and ReplicaSets as plain objects; its controllers stand still, so that
-nothing else happens. Reviews are sent to the webhook's server. Ends with a table of the resident
+injectd runs as `proxy-injector`, as a ServiceAccount with exactly Linkerd's ClusterRole. This
+program creates namespaces, pods and ReplicaSets as plain objects. The controllers are stopped, so
+that nothing else changes. Reviews go directly to the webhook. Ends with a table of the resident
 memory.
 """
 
@@ -29,10 +29,10 @@ from replicas import Replica
 from steps import Steps, stop_in_time
 
 TOTAL_SECONDS = 420
-# design.md §10: whatever the number of pods.
-MOST_KIB = 64 << 10
-MOST_SECONDS = 1
-# Pods must not show in it: less than any of them would take.
+# The budget of docs/profiling.md, with any number of pods.
+MAX_KIB = 64 << 10
+MAX_SECONDS = 1
+# Less growth than this is noise: pods and ReplicaSets in memory would take more.
 NOISE_KIB = 4 << 10
 REVIEW = Path(__file__).parent.parent / "loadtest/review-12k.json"
 CROWD = "crowd"
@@ -42,7 +42,7 @@ LABEL = "config.linkerd.io/proxy-log-level"
 
 
 class Extent:
-    """How much of everything there is."""
+    """The number of objects and reviews."""
 
     def __init__(self, args):
         is_short = args.short
@@ -58,7 +58,7 @@ class Extent:
 
 
 class Memory:
-    """One replica, what was put into the cluster, and the memory that was measured."""
+    """One replica, the objects in the cluster, and the measured memory."""
 
     def __init__(self, binary, api, folder, lab, extent):
         self.api, self.extent, self.rows = api, extent, []
@@ -66,7 +66,7 @@ class Memory:
         self.controllers = Component(lab, "kube-controller-manager")
         self.many = Many(api, folder)
         self.numbers = itertools.count()
-        # Of no matter to injectd.
+        # Annotations that injectd does not read.
         self.others = {f"example.com/other-{index}": "some text that others read"
                        for index in range(extent.annotations)}
         self.owners = []
@@ -93,7 +93,7 @@ class Memory:
             f"{self.extent.pods} pods and {self.extent.replica_sets} ReplicaSets": self.crowd,
             f"{self.extent.injections} pods injected": self.injections,
             f"a pod each of {self.extent.strangers} new ReplicaSets": self.strangers,
-            f"memory of all that is less than {MOST_KIB >> 10} MiB": self.budget,
+            f"memory with all of them is less than {MAX_KIB >> 10} MiB": self.budget,
             f"{self.extent.templates} sets of overrides": self.templates,
             "the API server hangs and is back": self.hangs,
             "SIGTERM ends it": self.terminated,
@@ -114,9 +114,9 @@ class Memory:
         self.expect_known(count)
         seconds = [self.start_again() for _ in range(self.extent.starts)]
         self.measure(f"{count} namespaces, listed at start")
-        if min(seconds) > MOST_SECONDS:
-            raise Failure(f"ready after {seconds} s, the budget is {MOST_SECONDS} s")
-        return f"ready after {', '.join(f'{it:.2f}' for it in seconds)} s; {rate}"
+        if min(seconds) > MAX_SECONDS:
+            raise Failure(f"ready after {seconds} s, the budget is {MAX_SECONDS} s")
+        return f"ready after {', '.join(f'{each:.2f}' for each in seconds)} s; {rate}"
 
     def namespaces(self):
         count = self.extent.namespaces[2]
@@ -133,24 +133,24 @@ class Memory:
             {**pod(f"crowd-{index}"), "kind": "Pod"} for index in range(extent.pods)))
         self.owners += self.replica_sets(extent.replica_sets)
         what = f"  and {extent.pods} pods, {extent.replica_sets} ReplicaSets"
-        self.measure(f"{what}, made meanwhile")
-        # The peak: what the list at the start has left comes and goes.
+        self.measure(f"{what}, created meanwhile")
+        # The peak, because the allocator returns the memory of the list at start at some time.
         more = self.rows[-1][2] - before
         seconds = self.start_again()
-        self.measure(f"{what}, there at start")
+        self.measure(f"{what}, present at start")
         if more > NOISE_KIB:
             raise Failure(f"pods and ReplicaSets take {more} KiB")
         return f"ready after {seconds:.2f} s; {rate}"
 
     def injections(self):
-        """The owners are asked for once each; the pods are of all namespaces."""
+        """injectd looks up each owner once; the pods are in many namespaces."""
         names = itertools.cycle(range(self.extent.namespaces[2] // 2))
         bodies = [self.body(CROWD if index % 2 else f"team-{next(names)}",
                             self.owners[index // 2 % len(self.owners)] if index % 2 else None)
                   for index in range(self.extent.injections)]
         found = self.send(bodies, CALLERS)
         self.measure(f"  and {len(bodies)} pods injected over {CALLERS} connections")
-        return found.told()
+        return found.text()
 
     def strangers(self):
         count = self.extent.strangers
@@ -160,24 +160,24 @@ class Memory:
         for each, answer in zip(strangers, found.answers):
             [theirs] = each["metadata"]["ownerReferences"]
             expect("the label", theirs["name"], patched(answer).get(DEPLOYMENT))
-        expect("owners that were not known", count, self.misses("owners") - before)
+        expect("unknown owners", count, self.misses("owners") - before)
         self.measure(f"  and {count} pods of as many new ReplicaSets")
-        return f"{CALLERS} callers; {found.told()}; all labelled with their Deployment"
+        return f"{CALLERS} callers; {found.text()}; all labelled with their Deployment"
 
     def budget(self):
         most = max(rss for _, rss, _ in self.rows)
-        if most > MOST_KIB:
+        if most > MAX_KIB:
             raise Failure(f"{most} KiB")
         return f"{most / 1024:.1f} MiB at most"
 
     def templates(self):
-        """Each set is seen once: what is not kept costs time, what is kept is bounded."""
+        """Each set is used once: an uncached template costs time, and the cache is bounded."""
         count = self.extent.templates
         bodies = [self.body(CROWD, None, {LABEL: f"warn,linkerd=debug,set={index}"})
                   for index in range(count)]
         found = self.send(bodies, CALLERS)
         self.measure(f"  and {count} sets of overrides")
-        return found.told()
+        return found.text()
 
     def hangs(self):
         bodies = [self.body(f"team-{index % 10}") for index in range(self.extent.reviews)]
@@ -192,7 +192,7 @@ class Memory:
         finally:
             self.api_server.resume()
         if during.rate() < before.rate() / 2:
-            raise Failure(f"reviews of known namespaces: {before.told()}, then {during.told()}")
+            raise Failure(f"reviews of known namespaces: {before.text()}, then {during.text()}")
         begin = time.monotonic()
         poll("the API server", lambda: self.expect_denied("unknown-10"))
         namespace = {"apiVersion": "v1", "kind": "Namespace",
@@ -205,17 +205,17 @@ class Memory:
         expect("/ready", True, self.replica.is_ready())
         after = self.send(bodies, CALLERS)
         self.measure("  and the API server hung meanwhile")
-        return (f"known namespaces before: {before.told()}; meanwhile: {during.told()}; after: "
-                f"{after.told()}; unknown ones: 503 after {', '.join(refused)}; "
+        return (f"known namespaces before: {before.text()}; meanwhile: {during.text()}; after: "
+                f"{after.text()}; unknown ones: 503 after {', '.join(refused)}; "
                 f"a new one injected {back:.1f} s after it was back")
 
     def terminated(self):
         expect("the exit code", 0, self.replica.stop(signal.SIGTERM))
 
-    # --- what they are made of ---
+    # --- parts of the steps ---
 
     def fill(self, count):
-        """Makes namespaces until there are so many."""
+        """Creates namespaces until the cluster has `count`."""
         there = len(self.api.call("GET", collection("v1", "Namespace")).body["items"])
         return self.many.create("v1", "Namespace", None, (
             {"metadata": {"name": f"team-{next(self.numbers)}", "annotations": {
@@ -237,7 +237,7 @@ class Memory:
         return made
 
     def body(self, namespace, replica_set=None, annotations=None):
-        """A review of 12 KB. Nothing but the API server tells the Deployment behind an owner."""
+        """A review of 12 KB. Only the API server knows the Deployment behind an owner."""
         request = self.review["request"]
         metadata = request["object"]["metadata"]
         metadata = {**metadata, "namespace": namespace, "ownerReferences": [],
@@ -250,7 +250,7 @@ class Memory:
         return json.dumps({**self.review, "request": made}).encode()
 
     def send(self, bodies, callers, timeout_seconds=10):
-        """Sends reviews over so many connections; all have to be injected."""
+        """Sends reviews over `callers` connections; all must be injected."""
         found = Callers(self.replica.target(self.authority), callers).send(bodies, timeout_seconds)
         for answer in found.answers:
             expect(f"the status of {answer.body[:100]}", 200, answer.status)
@@ -285,13 +285,13 @@ class Memory:
         return self.replica.start()
 
     def expect_known(self, count):
-        """Fails if the watch has not shown the namespaces that were made last."""
+        """Fails if the watch has not delivered the newest namespaces."""
         before = self.misses("namespaces")
         self.send([self.body(f"team-{index}") for index in range(count - 50, count - 10)], 1)
-        expect("namespaces that were not known", before, self.misses("namespaces"))
+        expect("unknown namespaces", before, self.misses("namespaces"))
 
     def measure(self, when):
-        """Takes down the memory, once it does not change any more."""
+        """Records the memory once it no longer changes."""
         before = None
         while before != (before := self.replica.rss_kib()):
             time.sleep(0.5)
@@ -311,11 +311,12 @@ class Memory:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--short", action="store_true", help="less of everything")
+    parser.add_argument("--short", action="store_true", help="fewer objects and reviews")
     parser.add_argument("--annotations", type=int, default=1,
-                        help="of a namespace, beside two that matter [1]")
-    parser.add_argument("--replica-sets", type=int, help="beside the pods [3000]")
-    parser.add_argument("--injections", type=int, help="every second of a ReplicaSet's pod [5000]")
+                        help="annotations of a namespace that injectd does not read [1]")
+    parser.add_argument("--replica-sets", type=int, help="ReplicaSets beside the pods [3000]")
+    parser.add_argument("--injections", type=int,
+                        help="pods to inject, every second one of a ReplicaSet [5000]")
     args = parser.parse_args()
     stop_in_time(TOTAL_SECONDS)
     steps = Steps()

@@ -1,8 +1,8 @@
-"""More reviews than the server can answer, from clients that do not wait for each other.
+"""More reviews than the server can answer, from clients that do not wait for answers.
 
-Requests fall due at a constant rate, whatever the answers take, and a client gives up on a request
-ten seconds after it fell due: `paced` over HTTP/1.1, and Python over HTTP/2, whose reviews all have
-different overrides, so that the server has to compile a template for each of them.
+Requests fall due at a constant rate, and a client gives up on a request ten seconds after it fell
+due. Over HTTP/1.1 the client is `paced`. Over HTTP/2 it is in Python, and its reviews all have
+different overrides, so that the server must compile a template for each of them.
 """
 
 import collections
@@ -13,16 +13,15 @@ import http2
 import paced  # loadtest/load
 from attackers import PAUSE_SECONDS, Attacker, review_head
 from beside import GIVES_UP_SECONDS
-from expect import Failure
 from http2 import DATA, END_STREAM, HEADERS, SETTINGS, frame
 from reviews import TYPICAL, with_override
 
 BEYOND_CAPACITY = 2.5
 SECONDS = 20
 CAPACITY_SECONDS = 2
-# More than any server answers: how many it does answer is its capacity.
+# More than any server can answer, so that the answered rate is the capacity.
 ENDLESS = 200_000
-# Requests under way while the capacity of a process's connections is measured.
+# Requests in progress while the capacity is measured over HTTP/2.
 AT_ONCE = 50
 LOG_LEVEL = "config.linkerd.io/proxy-log-level"
 SERIAL, DIGITS = "warn,linkerd=info,serial=%s", 10
@@ -44,10 +43,10 @@ def paced_capacity(place):
 
 
 def paced_overload(place, connections, until, capacity):
-    """What became of requests at 2.5 times the capacity; `paced` fails if one is refused."""
+    """The outcomes of requests at 2.5 times the capacity; `paced` fails if one is refused."""
     paced.CONNECTIONS = connections
     found = paced.paced(place.address, BEYOND_CAPACITY * capacity, SECONDS)
-    in_time = sum(it <= GIVES_UP_SECONDS for it in found.latencies)
+    in_time = sum(latency <= GIVES_UP_SECONDS for latency in found.latencies)
     return {"capacity per second": round(capacity), "answered per second": round(found.rate),
             "answered in 10 s": in_time, "given up": len(found.latencies) - in_time + found.unsent}
 
@@ -65,7 +64,7 @@ def own_capacity(place):
 
 
 def own_overload(place, connections, until, capacity):
-    """What became of requests at 2.5 times the capacity."""
+    """The outcomes of requests at 2.5 times the capacity."""
     load = OpenLoop(place, connections)
     begin, rate = time.monotonic(), BEYOND_CAPACITY * capacity
     load.run(until, lambda: int((time.monotonic() - begin) * rate) - load.due)
@@ -78,7 +77,7 @@ def own_overload(place, connections, until, capacity):
 
 
 class OpenLoop:
-    """Requests over a number of connections, those that ended replaced."""
+    """Requests over a number of connections; replaces connections that end."""
 
     def __init__(self, place, count):
         self.place, self.count = place, count
@@ -86,14 +85,14 @@ class OpenLoop:
         self.body = with_override(TYPICAL.read_bytes(), LOG_LEVEL, SERIAL % ("0" * DIGITS))
         self.at = self.body.index(b"0" * DIGITS)
         self.due, self.queue, self.counts = 0, collections.deque(), collections.Counter()
-        # Serials of one run are of no other: the server keeps templates.
+        # Each run has serials of its own, because the server caches templates.
         self.first = time.monotonic_ns() % 10**DIGITS
 
     def under_way(self):
-        return sum(len(it.begun) for it in self.connections)
+        return sum(len(connection.begun) for connection in self.connections)
 
     def run(self, until, falls_due):
-        """Sends what falls due: `falls_due` says how many more."""
+        """Sends requests as they fall due; `falls_due` returns how many more."""
         while (now := time.monotonic()) < until:
             for _ in range(max(0, falls_due())):
                 self.queue.append(now)
@@ -104,7 +103,8 @@ class OpenLoop:
             for connection in self.connections:
                 connection.read(0)
                 self.counts += connection.take_outcomes()
-            self.connections = [it for it in self.connections if not it.is_over]
+            self.connections = [connection for connection in self.connections
+                                if not connection.is_over]
 
     def give_up(self, now):
         while self.queue and self.queue[0] < now - GIVES_UP_SECONDS:
@@ -114,7 +114,7 @@ class OpenLoop:
             self.counts["given up"] += connection.give_up(now - GIVES_UP_SECONDS)
 
     def send(self, now):
-        """Sends what the connections have room for."""
+        """Sends as many requests as the connections have room for."""
         sent = 0
         for connection in self.connections:
             while self.queue and connection.has_room(len(self.body)):
@@ -138,13 +138,13 @@ class OpenLoop:
 
 
 class Asker(Attacker):
-    """A connection whose answers are looked at: what became of each request."""
+    """A connection that records the outcome of each request."""
 
     def __init__(self, place):
-        # By stream: when its request fell due, and what its answer is so far.
+        # By stream: when its request fell due, and its outcome so far.
         self.begun, self.answers, self.outcomes = {}, {}, collections.Counter()
         super().__init__(place, window=LARGEST_WINDOW)
-        # Header fields are sent whole, so that they can be read by themselves.
+        # No dynamic table, so that each header block can be read by itself.
         self.send(frame(SETTINGS, 0, 0, struct.pack(">HI", HEADER_TABLE_SIZE, 0)))
         self.send(frame(http2.WINDOW_UPDATE, 0, 0, struct.pack(">I", LARGEST_WINDOW - 65_535)))
 
@@ -180,7 +180,7 @@ class Asker(Attacker):
             self.answers[stream] = RIGHT
 
     def take_outcomes(self):
-        """Counts what ended."""
+        """Returns the counts of requests that ended since the last call."""
         self.live.clear()
         for stream in (self.ended | self.resets.keys()) & self.begun.keys():
             del self.begun[stream]
@@ -195,7 +195,7 @@ class Asker(Attacker):
 
 
 def outcome(block):
-    """What the header block of an answer, without entries of the dynamic table, begins."""
+    """The outcome by the header block of an answer without entries of the dynamic table."""
     names, at = set(), 0
     while at < len(block):
         byte = block[at]

@@ -1,4 +1,4 @@
-"""A TCP relay: a server that is not there yet."""
+"""A TCP relay to a server that starts later."""
 
 import socket
 import threading
@@ -11,7 +11,7 @@ class Relay:
 
     def __init__(self, address):
         self.address = address
-        # Bound and not listening: whoever connects is refused, and nobody else gets the port.
+        # Bound and not listening: connections are refused, and no other process gets the port.
         self.socket = socket.socket()
         self.socket.bind((HOST, 0))
         self.host, self.port = self.socket.getsockname()
@@ -27,7 +27,7 @@ class Relay:
             try:
                 client, _ = self.socket.accept()
             except OSError:
-                return  # It is closed.
+                return  # The relay is closed.
             server = socket.create_connection(self.address)
             with self.lock:
                 self.sockets += [client, server]
@@ -46,7 +46,7 @@ def pump(source, sink):
         while data := source.recv(1 << 16):
             sink.sendall(data)
     except OSError:
-        pass  # One of them is gone: the other learns it below.
+        pass  # One side is closed: close the other below.
     end(sink)
 
 

@@ -25,7 +25,7 @@ WEBHOOKS = collection("admissionregistration.k8s.io/v1", "MutatingWebhookConfigu
 
 
 class Replica(ProxyInjector):
-    """`injectd proxy-injector` on mounts of its own, as a kubelet lays them out."""
+    """`injectd proxy-injector` with mounts of its own, as a kubelet makes them."""
 
     def __init__(self, binary, folder, kubeconfig, files, env=None):
         folder.mkdir()
@@ -43,7 +43,7 @@ class Replica(ProxyInjector):
         }
 
     def start(self):
-        """Starts it, and gives the seconds until it was ready."""
+        """Starts it, and returns the seconds until it was ready."""
         begin = time.monotonic()
         with self.log.open("a") as log:
             self.process = subprocess.Popen(self.command, env={**os.environ, **self.env},
@@ -83,8 +83,8 @@ class Pair:
         roots = (LINKERD / "example-root.crt").read_text()
         self.roots = [roots, roots + self.authorities[0].path.read_text()]
         values, line = (LINKERD / "values/default.yaml").read_text(), "outboundConnectTimeout: {}\n"
-        self.values = [values.replace(line.format("1000ms"), line.format(it))
-                       for it in ("1000ms", "2000ms")]
+        self.values = [values.replace(line.format("1000ms"), line.format(timeout))
+                       for timeout in ("1000ms", "2000ms")]
         self.control_plane.make_account()
         files = {"config": {"values": self.values[0]}, "roots": self.bundle(0),
                  "tls": self.secret()}
@@ -106,18 +106,18 @@ class Pair:
             self.balancer.wait_for(index, True)
         spec = {"clusterIP": SERVICE_IP, "ports": [{"port": self.port}]}
         self.control_plane.create(service(ACCOUNT, spec), CONTROL_PLANE)
-        return f"ready after {' and '.join(f'{it:.2f}' for it in seconds)} s"
+        return f"ready after {' and '.join(f'{each:.2f}' for each in seconds)} s"
 
     def register(self, policy, namespace):
-        """Makes the API server ask for the pods of a namespace."""
+        """Makes the API server call the webhook for the pods of a namespace."""
         self.policy, self.namespace = policy, namespace
         self.control_plane.make_namespace(namespace, ENABLED)
         self.configure(self.authorities[-1:])
 
     def configure(self, authorities):
-        """Writes the webhook's configuration, and waits until the API server has taken it over."""
+        """Writes the webhook's configuration, and waits until the API server uses it."""
         self.witnesses += 1
-        # Its pods are injected by nothing but this version.
+        # Only this version of the configuration injects its pods.
         witness = f"witness-{self.witnesses}"
         self.control_plane.make_namespace(witness, ENABLED)
         bundle = b"".join(authority.path.read_bytes() for authority in authorities)
@@ -145,7 +145,7 @@ class Pair:
             body["metadata"] = before.body["metadata"]
             answer = self.api.call("PUT", f"{WEBHOOKS}/{ACCOUNT}", json.dumps(body))
             expect(f"the status of the webhook ({answer.body})", 200, answer.status)
-        poll("the webhook acts", lambda: self.control_plane.expect_injected(witness))
+        poll("the webhook injects", lambda: self.control_plane.expect_injected(witness))
 
     def rewrite(self, volume, content, what):
         """Swaps a mount of one replica after the other, as kubelets do, and waits for both."""

@@ -2,14 +2,14 @@
 # usage: e2e/run.sh [SUITE[/TEXT]…]
 #
 # Runs the scenarios of tests/e2e, or those of a suite whose names contain a text, against a
-# Kubernetes API server of its own; or against the cluster of $KUBECONFIG, less what needs loopback.
-# Variables: lab.sh.
+# Kubernetes API server of its own. With $KUBECONFIG it uses that cluster, and skips scenarios that
+# need loopback. Variables: lab.sh.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(dirname "$here")
 
-# The whole workspace: dependencies with the same features as for `cargo test`. The binary runs
-# without cargo, which does not forward signals.
+# --workspace gives dependencies the same features as for `cargo test`. The binary runs without
+# cargo, because cargo does not forward signals.
 scenarios=$(cd "$root" && cargo test --locked --workspace --test e2e --no-run \
     --message-format=json-render-diagnostics |
     sed -n 's/.*"executable":"\([^"]*\)".*/\1/p')

@@ -11,7 +11,7 @@ CONTAINER = "proxy-injector"
 
 
 class Scheduled:
-    """What a kubelet makes of a pod: for `Container` in the place of a manifest."""
+    """A pod as a kubelet reads it: for `Container`, in place of a manifest."""
 
     def __init__(self, api, body):
         self.api, self.body = api, body
@@ -40,7 +40,7 @@ class Scheduled:
         raise Failure(f"a volume of an unknown kind: {source}")
 
     def token(self, seconds):
-        """A token that ends with the pod."""
+        """A token that is bound to the pod."""
         metadata = self.body["metadata"]
         account = self.body["spec"]["serviceAccountName"]
         bound = {"apiVersion": "v1", "kind": "Pod",
@@ -52,7 +52,7 @@ class Scheduled:
 
 
 def container_of(spec):
-    [found] = [it for it in spec["containers"] if it["name"] == CONTAINER]
+    [found] = [container for container in spec["containers"] if container["name"] == CONTAINER]
     return found
 
 

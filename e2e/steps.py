@@ -1,4 +1,4 @@
-"""Steps of a program: each prints a line with its time, and the first that fails ends them."""
+"""Steps of a program: each prints a line with its time; `all` stops at the first failure."""
 
 import signal
 import sys
@@ -8,17 +8,17 @@ from expect import DEADLINE_SECONDS, Failure
 
 
 class Steps:
-    """What has been done so far, and what failed."""
+    """Counts the steps that passed and those that failed."""
 
     def __init__(self):
         self.begin = time.monotonic()
         self.done = self.failed = 0
 
     def run(self, name, step, *args):
-        """Runs a step; what it returns is told beside its name."""
+        """Runs a step; prints its result beside its name."""
         begin = time.monotonic()
         try:
-            told = step(*args)
+            note = step(*args)
         except Exception as error:
             self.failed += 1
             found = error if isinstance(error, Failure) else repr(error)
@@ -26,8 +26,8 @@ class Steps:
             print(f"FAILED {name}: {found} ({seconds:.1f} s)", flush=True)
             return False
         self.done += 1
-        told = f": {told}" if told else ""
-        print(f"ok {name}{told} ({time.monotonic() - begin:.1f} s)", flush=True)
+        note = f": {note}" if note else ""
+        print(f"ok {name}{note} ({time.monotonic() - begin:.1f} s)", flush=True)
         return True
 
     def all(self, steps):
@@ -40,10 +40,10 @@ class Steps:
         return self.failed > 0
 
 
-def wait_until(what, is_so):
-    """As `poll`, for what is there in milliseconds, and what is not awaited in vain."""
+def wait_until(what, is_met):
+    """As `poll`, for conditions that are met within milliseconds."""
     deadline = time.monotonic() + DEADLINE_SECONDS
-    while not is_so():
+    while not is_met():
         if time.monotonic() > deadline:
             raise Failure(f"{what}: not within {DEADLINE_SECONDS} s")
         time.sleep(0.004)

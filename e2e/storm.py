@@ -1,10 +1,10 @@
 """End-to-end storm: two replicas behind a Service, pods created all the time. Started by storm.sh.
 
 injectd runs as `proxy-injector`, as a ServiceAccount with exactly Linkerd's ClusterRole; the API
-server calls it by its Service, whose address balancer.py serves in kube-proxy's place. While
-threads and a Deployment's controller create pods, one trouble comes after the other. No call of the
-webhook may fail, but for those that a SIGKILL costs. These are tried again with failurePolicy Fail:
-no pod may be without its sidecar, and none may be lost. With Ignore they are counted.
+server calls it by its Service, whose address balancer.py serves in place of kube-proxy. While
+threads and a Deployment's controller create pods, one fault follows another. No call of the webhook
+may fail, except those in progress at a SIGKILL. With failurePolicy Fail these are retried: every
+pod must get its sidecar, and no pod may be lost. With Ignore they are counted.
 """
 
 import argparse
@@ -29,28 +29,28 @@ from replicas import Pair
 from steps import Steps, stop_in_time, wait_until
 
 TOTAL_SECONDS = 235
-# Small, so that they are reached; the API server keeps fewer connections than that.
-MOST_CONNECTIONS, MOST_REQUESTS = 100, 16
-COLUMNS = ["", "pods", "injected", "without", "refused", "API away", "slowest"]
+# Small, so that the floods reach them; the API server keeps fewer connections.
+MAX_CONNECTIONS, MAX_REQUESTS = 100, 16
+COLUMNS = ["", "pods", "injected", "not injected", "refused", "no answer", "slowest"]
 LOG_LINES = 20
 
 
 class Extent:
-    """How much of everything there is."""
+    """The number of pods and faults."""
 
     def __init__(self, is_short):
         self.threads, self.pause, self.short_pause = (6, 0.2, 0.05) if is_short else (8, 0.25, 0.05)
         self.replicas = 3 if is_short else 6
-        # Pods of a phase, at least; most last longer for other reasons.
+        # The least number of pods of a phase; most phases have more.
         self.pods = 30 if is_short else 80
         self.hung_seconds = 1.5 if is_short else 4
         self.floods = 1 if is_short else 3
-        # The policies under which the API server is started again, which takes the longest.
+        # The policies under which the API server is restarted, which takes longest.
         self.restarts = ["Ignore"] if is_short else ["Fail", "Ignore"]
 
 
 class Run:
-    """All troubles under one failure policy."""
+    """All faults with one failure policy."""
 
     def __init__(self, pair, policy, extent):
         self.pair, self.policy, self.extent = pair, policy, extent
@@ -63,8 +63,8 @@ class Run:
         print(f"failurePolicy {self.policy}", flush=True)
         if not steps.run("the webhook is registered", self.register):
             return
-        for name, trouble in {
-            "nothing happens": self.quiet,
+        for name, fault in {
+            "no fault": self.quiet,
             "API server: stopped and started": self.api_server_restarts,
             "API server: hangs and is back": self.api_server_hangs,
             "values change": self.values_change,
@@ -73,26 +73,26 @@ class Run:
             "overload of both replicas": self.overload,
             "SIGTERM of a replica": self.terminated,
             "SIGKILL of a replica": self.killed,
-            "nothing happens any more": self.quiet,
+            "no fault, at the end": self.quiet,
         }.items():
-            if trouble != self.api_server_restarts or self.policy in self.extent.restarts:
-                steps.run(name, self.under_load, name, trouble)
-        steps.run("every pod is there, none twice injected", self.account)
+            if fault != self.api_server_restarts or self.policy in self.extent.restarts:
+                steps.run(name, self.under_load, name, fault)
+        steps.run("every pod exists, with one sidecar at most", self.audit)
 
-    def under_load(self, name, trouble):
-        """Pods are created all the time; at the end those of the Deployment are there, too."""
+    def under_load(self, name, fault):
+        """Makes a fault while pods are created; at the end all pods of the Deployment must exist."""
         before, phase = self.settings(), Phase(name)
         self.phases.append(phase)
         self.creators.enter(phase)
         self.scale(len(self.phases) * self.extent.replicas)
-        told = trouble(phase)
+        note = fault(phase)
         self.creators.wait_for(self.extent.pods)
         self.count_replicas(phase)
         self.check(phase, before, self.settings())
-        return told
+        return note
 
     def check(self, phase, before, after):
-        """What no trouble may do."""
+        """Fails if a fault had an effect that it must not have."""
         is_killed = phase.name.startswith("SIGKILL")
         if phase.uninjected and not (is_killed and self.policy == "Ignore"):
             raise Failure(f"pods without sidecar: {phase.uninjected[:3]} of {phase.created}")
@@ -103,7 +103,7 @@ class Run:
         expect("whether settings changed", phase.name.endswith("change"), before != after)
         expect("settings that are neither old nor new", set(), phase.settings - {before, after})
 
-    # --- troubles ---
+    # --- the faults ---
 
     def quiet(self, _):
         pass
@@ -158,10 +158,11 @@ class Run:
             ask(replica.target(pair.authorities[-1]), review(pod("new"), self.namespace))
 
     def overload(self, _):
-        """A flood that takes every connection and every request: reviews of others are answered."""
+        """A flood uses up connections and requests: reviews of other clients are answered."""
         half = review(pod("half"), self.namespace)
-        floods = [Flood(replica, self.pair.authorities[-1], half, MOST_REQUESTS)
+        floods = [Flood(replica, self.pair.authorities[-1], half, MAX_REQUESTS)
                   for replica in self.pair.replicas]
+
         def total(of):
             return sum(of(flood) for flood in floods)
 
@@ -169,12 +170,12 @@ class Run:
         try:
             for _ in range(self.extent.floods):
                 for flood in floods:
-                    flood.begin(MOST_CONNECTIONS)
+                    flood.begin(MAX_CONNECTIONS)
                 enough = total(Flood.answered) + self.extent.threads
                 wait_until("reviews answered", lambda: total(Flood.answered) >= enough)
                 for flood in floods:
                     statuses = set(flood.end())
-                    expect("other answers to half reviews", set(), statuses - {200, 503})
+                    expect("unexpected statuses of half reviews", set(), statuses - {200, 503})
                 self.creators.finish()
         finally:
             for flood in floods:
@@ -186,7 +187,7 @@ class Run:
 
     def terminated(self, phase):
         balancer = self.pair.balancer
-        with self.creators.haste(self.extent.short_pause):
+        with self.creators.faster(self.extent.short_pause):
             index, replica = self.busiest(phase)
             begin = time.monotonic()
             expect("the exit code", 0, replica.stop(signal.SIGTERM))
@@ -198,9 +199,9 @@ class Run:
 
     def killed(self, phase):
         balancer = self.pair.balancer
-        with self.creators.haste(self.extent.short_pause):
+        with self.creators.faster(self.extent.short_pause):
             index, replica = self.busiest(phase)
-            under_way = sum(it is not None for it in self.creators.busy_with)
+            in_progress = sum(creation is not None for creation in self.creators.busy_with)
             begin = time.monotonic()
             replica.kill()
             balancer.wait_for(index, False)
@@ -208,17 +209,17 @@ class Run:
         replica.start()
         balancer.wait_for(index, True)
         self.count_replicas(phase)
-        late = [it for it in phase.uninjected if it[0] > end]
+        late = [each for each in phase.uninjected if each[0] > end]
         expect("pods without sidecar after the replica was out of rotation", [], late)
-        begun = sum(begin <= it <= end for it in phase.begins)
-        return (f"out of rotation after {end - begin:.1f} s; {under_way} creations under way at "
-                f"the kill, {begun} begun until then; without sidecar {len(phase.uninjected)}, "
+        begun = sum(begin <= each <= end for each in phase.begins)
+        return (f"out of rotation after {end - begin:.1f} s; {in_progress} creations in progress "
+                f"at the kill, {begun} begun until then; without sidecar {len(phase.uninjected)}, "
                 f"refused {phase.refused}")
 
     def busiest(self, phase):
-        """The replica that gets most reviews now: connections stay where they are."""
+        """The replica that gets most reviews, because connections stay where they are."""
         def reviews():
-            return [it.metric("injectd_reviews_total") for it in self.pair.replicas]
+            return [replica.metric("injectd_reviews_total") for replica in self.pair.replicas]
 
         before = reviews()
         self.creators.wait_for(phase.created + 2 * self.extent.threads)
@@ -226,7 +227,7 @@ class Run:
         index = more.index(max(more))
         return index, self.pair.replicas[index]
 
-    # --- what they are made of ---
+    # --- parts of the steps ---
 
     def register(self):
         self.pair.register(self.policy, self.namespace)
@@ -247,7 +248,7 @@ class Run:
         poll("the Deployment is scaled", attempt)
 
     def count_replicas(self, phase):
-        """Counts the Deployment's pods of this phase once they are all there."""
+        """Counts the Deployment's pods of this phase once all exist."""
         path = collection("v1", "Pod", self.namespace) + "?labelSelector=app%3Dweb"
         expected = len(self.phases) * self.extent.replicas
 
@@ -262,13 +263,13 @@ class Run:
                 continue
             self.seen.add(uid)
             before = phase.injected
-            # When the controller began is not known.
+            # The begin of the controller's creation is unknown.
             phase.count(item, 0)
             if phase.injected > before:
                 expect("the labels", {"deployment": "web"}, owner_labels(item))
 
-    def account(self):
-        """Looks at what is stored, and at what the API server has counted."""
+    def audit(self):
+        """Compares the stored pods with the counts of this program and of the API server."""
         self.creators.stop()
         uninjected = {name for phase in self.phases for *_, name in phase.uninjected}
         numbers, without, count, rest = set(), set(), 0, ""
@@ -286,10 +287,10 @@ class Run:
             rest = found["metadata"].get("continue")
         missing = {str(number) for number in range(self.creators.begun)} - numbers
         expect("creations without a pod", set(), missing)
-        expect("stored pods without sidecar that nobody counted", set(), without - uninjected)
+        expect("uncounted stored pods without sidecar", set(), without - uninjected)
         text = self.pair.api.call("GET", "/metrics").body["message"]
         failed_open = metric(text, "apiserver_admission_webhook_fail_open_count", type="admit")
-        expect("the calls that failed open in the API server's account", len(without), failed_open)
+        expect("the API server's count of calls that failed open", len(without), failed_open)
         for replica in self.pair.replicas:
             expect("/ready", True, replica.is_ready())
             poll("the watch", lambda: expect(
@@ -297,7 +298,7 @@ class Run:
             expect("bugs", 0, replica.metric("injectd_panics_total"))
         unanswered = count - self.creators.begun - len(self.seen)
         return (f"{count} stored, {len(without)} without sidecar, as many as failed open; "
-                f"{unanswered} of them created a second time, as the first answer was lost")
+                f"{unanswered} of them created twice, because the first answer was lost")
 
     def table(self):
         rows = [COLUMNS] + [phase.row() for phase in self.phases]
@@ -330,8 +331,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         folder, lab = Path(folder), Path(os.environ["KUBECONFIG"]).parent
         pair = Pair(os.environ["INJECTD"], Api(os.environ["KUBECONFIG"], folder), folder, lab, {
-            "INJECTD_MAX_CONNECTIONS": str(MOST_CONNECTIONS),
-            "INJECTD_MAX_REQUESTS": str(MOST_REQUESTS),
+            "INJECTD_MAX_CONNECTIONS": str(MAX_CONNECTIONS),
+            "INJECTD_MAX_REQUESTS": str(MAX_REQUESTS),
         })
         try:
             steps.run("two replicas behind a Service", pair.start)

@@ -1,9 +1,9 @@
-"""deploy/linkerd-swap on Linkerd's own control plane, there and back. Started by swap.sh.
+"""deploy/linkerd-swap on Linkerd's control plane: the swap and the way back. Started by swap.sh.
 
-For each manifest: it is applied as its chart rendered it, but for the certificate, which is not
-recorded; the commands are those of README.md there. What runs is what a kubelet would run for the
-pod that the controllers make, with the token of its ServiceAccount. Each step prints a line
-`ok …`, or `FAILED …` with what was expected and what was found.
+Each manifest is applied as its chart rendered it, except the certificate, which is not recorded.
+The commands are those of deploy/linkerd-swap/README.md. The container runs as a kubelet would run
+it for the pod that the controllers create, with the token of its ServiceAccount. Each step prints a
+line `ok …`, or `FAILED …` with the expected value and the value that was found.
 """
 
 import argparse
@@ -39,17 +39,17 @@ NEIGHBOUR = "linkerd-destination"
 IMAGE = "ghcr.io/injectd/injectd:TAG"
 USER = f"system:serviceaccount:{CONTROL_PLANE}:{INJECTOR}"
 SELECTED = f"?labelSelector=linkerd.io/control-plane-component%3D{CONTAINER}"
-# Of the Service `kubernetes`, and of Services.
+# The address of the Service `kubernetes`, and the port of all Services.
 API_SERVER_IP, PORT = "127.100.0.1", 443
 REPLICAS = 3
 APPLY = ["kubectl", "apply", "--server-side=false"]
-# Controllers and clients write them at will.
+# Annotations that controllers and clients write.
 BOOKKEEPING = ("deployment.kubernetes.io/revision",
                "kubectl.kubernetes.io/last-applied-configuration")
 
 
 class ServiceAddress(Relay):
-    """The address and port of a Service, for as long as there is no kube-proxy."""
+    """The address and port of a Service, in place of kube-proxy."""
 
     def __init__(self, ip, target):
         super().__init__(target)
@@ -59,7 +59,7 @@ class ServiceAddress(Relay):
 
 
 class Swap:
-    """One manifest, swapped there and back."""
+    """One manifest, with the swap and the way back."""
 
     def __init__(self, binary, api, folder, path, audit_log):
         self.binary, self.api, self.audit_log = binary, api, audit_log
@@ -78,15 +78,15 @@ class Swap:
             "Linkerd's manifests are applied": self.apply,
             "kubectl set image changes the image and nothing else": self.set_image,
             "the overlay changes the image and nothing else": self.overlay,
-            "the post-renderer gives the same": self.post_render,
+            "the post-renderer prints the same": self.post_render,
             "injectd starts as the Deployment's pod": self.start,
             "its readiness probe succeeds": self.ready,
             "a pod is injected through Linkerd's webhook": self.injected,
             "a Deployment's pods in an annotated namespace are injected": self.replicas,
             "a pod that does not ask is left alone": self.left_alone,
             "Linkerd's ClusterRole is enough": self.permissions,
-            "swapped back, the Deployment is what it was": self.back,
-            "what alerts and dashboard ask for is there": self.metrics,
+            "swapped back, the Deployment is as before": self.back,
+            "the metrics of alerts and dashboard exist": self.metrics,
             "SIGTERM ends it with exit code 0": self.terminated,
         }.items()}
 
@@ -97,9 +97,9 @@ class Swap:
                   **self.authority.secret(host, "PKCS#1 RSA")}  # As Helm makes them.
         for key, value in values.items():
             blank = f"{key}: <base64 PEM>"
-            expect(f"how often {blank} is there", 1, text.count(blank))
+            expect(f"the number of {blank}", 1, text.count(blank))
             text = text.replace(blank, f"{key}: {base64.b64encode(value.encode()).decode()}")
-        [injector] = [it for it in documents(text) if it["kind"] == "Deployment"]
+        [injector] = [body for body in documents(text) if body["kind"] == "Deployment"]
         neighbour = deployment(NEIGHBOUR, 0)
         neighbour["metadata"]["namespace"] = CONTROL_PLANE
         neighbour["spec"]["template"]["spec"]["containers"] = [
@@ -112,12 +112,11 @@ class Swap:
         run = subprocess.run(command, input=text, capture_output=True, text=True,
                              cwd=self.folder / "overlay", timeout=DEADLINE_SECONDS,
                              env={**os.environ, "HOME": str(self.folder.parent)})
-        said = f"the exit code of {command[:4]}, which said {run.stderr!r}"
-        expect(said, exit_code, run.returncode)
+        expect(f"the exit code of {command[:4]} ({run.stderr!r})", exit_code, run.returncode)
         return run.stdout
 
     def documented(self, heading):
-        """Runs the commands that README.md gives below a heading."""
+        """Runs the commands that README.md has below a heading."""
         text = (OVERLAY / "README.md").read_text()
         [section] = re.findall(rf"^## {heading}\n(.*?)(?:^## |\Z)", text, re.M | re.S)
         commands = re.search(r"^```sh\n(.*?)^```$", section, re.M | re.S)[1]
@@ -155,7 +154,7 @@ class Swap:
         before, after = self.parsed(self.manifests.read_text()), self.parsed(self.built)
         expect_same("the objects", [with_image(body, IMAGE) for body in before], after)
         answer = json.loads(self.run([*APPLY, "--dry-run=server", "-o", "json", "-k", "."]))
-        [body] = [it for it in answer["items"] if is_injector(it)]
+        [body] = [item for item in answer["items"] if is_injector(item)]
         self.expect_swapped(content(body))
         return f"{len(after)} objects"
 
@@ -163,12 +162,13 @@ class Swap:
         text, script = self.manifests.read_text(), "./post-render.sh"
         other = "registry.example:5000/a/b@sha256:" + 64 * "0"
         expect("the manifests", self.built, self.run([script], text))
-        expect("them", self.built.replace(IMAGE, other), self.run([script, other], text))
+        expect("the manifests with another image", self.built.replace(IMAGE, other),
+               self.run([script, other], text))
         self.run([script], json.dumps(namespace("without")), exit_code=1)
 
     def pods(self, image):
         """The pods of the injector with this image; fails if there are none."""
-        found = [it for it in self.all_pods() if container_of(it["spec"])["image"] == image]
+        found = [body for body in self.all_pods() if container_of(body["spec"])["image"] == image]
         if not found:
             raise Failure(f"no pod of {image}")
         return found
@@ -192,7 +192,7 @@ class Swap:
         return f"user {uid}, {' '.join(self.scheduled.container['args'])}"
 
     def expect_arguments(self):
-        # It is empty for a moment.
+        # Empty until the kernel has started the program.
         cmdline = Path(f"/proc/{self.container.pid}/cmdline").read_text().split("\0")
         expect("the arguments", self.scheduled.container["args"], cmdline[1:-1])
 
@@ -200,7 +200,7 @@ class Swap:
         poll("/ready", lambda: self.probe("readinessProbe", "ok\n"))
         self.probe("livenessProbe", "pong\n")
         spec = find(self.api, "v1", "Service", INJECTOR)["spec"]
-        [target] = [it["targetPort"] for it in spec["ports"] if it["port"] == PORT]
+        [target] = [port["targetPort"] for port in spec["ports"] if port["port"] == PORT]
         target = ("127.0.0.1", self.scheduled.ports[target])
         self.service = ServiceAddress(spec["clusterIP"], target)
 
@@ -214,23 +214,24 @@ class Swap:
         self.api.create(namespace(self.application)).created()
         web = pod("web", ENABLED)
         create = lambda *where: self.api.create(web, *where).created()
-        poll("the webhook acts", lambda: self.expect_sidecar(create(self.application, True)))
+        poll("the webhook injects", lambda: self.expect_sidecar(create(self.application, True)))
         body = create(self.application)
         self.expect_sidecar(body)
-        plain = create("kube-system", True)  # No webhook is asked there.
-        expect_same("what is not the sidecar's", without_sidecar(plain), without_sidecar(body))
+        plain = create("kube-system", True)  # No webhook is called there.
+        expect_same("the pod without its sidecar", without_sidecar(plain), without_sidecar(body))
         return re.search("failurePolicy: .*", self.manifests.read_text())[0]
 
     def expect_sidecar(self, body):
-        found = {it["name"]: it for field in ("initContainers", "containers")
-                 for it in body["spec"].get(field, [])}
+        found = {container["name"]: container for field in ("initContainers", "containers")
+                 for container in body["spec"].get(field, [])}
         expect("its containers", {"linkerd-init", "linkerd-proxy", "main"}, set(found))
         own = body["metadata"]["annotations"]
         version = self.before["metadata"]["labels"]["app.kubernetes.io/version"]
-        expect("who made the sidecar", f"linkerd/proxy-injector {version}",
+        expect("the creator of the sidecar", f"linkerd/proxy-injector {version}",
                own.get("linkerd.io/created-by"))
         expect("the proxy", f"cr.l5d.io/linkerd/proxy:{version}", found["linkerd-proxy"]["image"])
-        env = {it["name"]: it.get("value") for it in found["linkerd-proxy"]["env"]}
+        env = {variable["name"]: variable.get("value")
+               for variable in found["linkerd-proxy"]["env"]}
         roots = find(self.api, "v1", "ConfigMap", "linkerd-identity-trust-roots")["data"]
         expect("the trust roots", roots["ca-bundle.crt"].strip(),
                (env.get("LINKERD2_PROXY_IDENTITY_TRUST_ANCHORS") or "").strip())
@@ -264,18 +265,19 @@ class Swap:
         expect("refused requests", 0, metric(text, "injectd_requests_refused_total"))
         exported = set(re.findall(r"^# TYPE (\S+)", text, re.M))
         documented = metrics_in(ROOT / "docs/operations.md")
-        asked = set().union(*map(metrics_in, [*DEPLOY.glob("*.*"), OVERLAY / "README.md"]))
-        expect("what is not in docs/operations.md", set(), asked - documented)
-        expect("what is not exported", set(), asked - exported)
-        return f"{len(asked)} metrics"
+        used = set().union(*map(metrics_in, [*DEPLOY.glob("*.*"), OVERLAY / "README.md"]))
+        expect("metrics that are not in docs/operations.md", set(), used - documented)
+        expect("metrics that are not exported", set(), used - exported)
+        return f"{len(used)} metrics"
 
     def permissions(self):
         found = events(self.audit_log, f'"username":"{USER}"')
-        codes = {it.get("responseStatus", {}).get("code") for it in found}
-        asked = {f"{it['verb']} {it.get('objectRef', {}).get('resource')}" for it in found}
-        expect_in("what was asked for", "watch namespaces", asked)
-        expect("what was refused", set(), codes & {401, 403})
-        return ", ".join(sorted(asked))
+        codes = {event.get("responseStatus", {}).get("code") for event in found}
+        requests = {f"{event['verb']} {event.get('objectRef', {}).get('resource')}"
+                    for event in found}
+        expect_in("the requests", "watch namespaces", requests)
+        expect("refused requests", set(), codes & {401, 403})
+        return ", ".join(sorted(requests))
 
     def back(self):
         self.documented("Back")
@@ -292,7 +294,7 @@ class Swap:
         if self.service:
             self.service.close()
         self.run(["kubectl", "delete", "--ignore-not-found", "-f", self.manifests])
-        poll("the pods are gone", lambda: expect("their number", 0, len(self.all_pods())))
+        poll("the pods are gone", lambda: expect("the number of pods", 0, len(self.all_pods())))
 
 
 def namespace(name, annotations=None):
@@ -301,7 +303,7 @@ def namespace(name, annotations=None):
 
 
 def content(body):
-    """An object less what the API server and the controllers make of it."""
+    """An object without the fields that the API server and the controllers write."""
     kept = {key: body["metadata"].get(key) for key in ("name", "namespace", "labels")}
     annotations = body["metadata"].get("annotations", {}).items()
     kept["annotations"] = {key: value for key, value in annotations if key not in BOOKKEEPING}
@@ -322,7 +324,7 @@ def image_of(body):
 
 
 def with_image(body, image):
-    """The object with this image where the injector's is; others as they are."""
+    """The object with this image if it is the injector, else the same object."""
     body = json.loads(json.dumps(body))
     if is_injector(body):
         container_of(body["spec"]["template"]["spec"])["image"] = image

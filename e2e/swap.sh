@@ -1,9 +1,10 @@
 #!/bin/sh
 # usage: e2e/swap.sh [KUBE_LAB_DIR]
 #
-# deploy/linkerd-swap on Linkerd's own manifests and a Kubernetes API server of its own (kube-lab):
-# there and back, with injectd running as the swapped Deployment says (swap.py). In namespaces of
-# its own: no port of this machine is taken, and no mount or process outlives it.
+# Tests deploy/linkerd-swap on Linkerd's own manifests and a Kubernetes API server of its own
+# (kube-lab): the swap and the way back, with injectd running as the swapped Deployment describes it
+# (swap.py). It runs in namespaces of its own: it uses no port of this machine, and leaves no mount
+# or process behind.
 #
 #   KUBE_LAB_DIR     sources of kube-lab, built once if its binary is missing [../shared/kube]
 #   $KUBE_LAB        its binary [${XDG_CACHE_HOME:-~/.cache}/injectd-ci/kube-lab/kube-lab]
@@ -16,7 +17,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 root=$(dirname "$here")
 
 if [ -z "${INJECTD_CORPUS:-}" ]; then
-    echo "swap: passed over: \$INJECTD_CORPUS names no manifests"
+    echo "swap: skipped: \$INJECTD_CORPUS is unset"
     exit 0
 fi
 if [ "$(id -u)" != 0 ]; then
@@ -43,9 +44,9 @@ dir=$(mktemp -d)
 export TMPDIR="$dir"
 pid=
 trap 'rm -rf "$dir"' EXIT
-# unshare takes no notice of gentler signals; what it started ends with it.
+# unshare ignores SIGINT and SIGTERM; its children end with it.
 trap 'trap - INT TERM; [ -z "$pid" ] || { kill -KILL "$pid"; wait "$pid" || true; }; exit 130' INT TERM
-# Mounts that another user can read, whatever the umask was.
+# Another user must be able to read the mounts, whatever the umask was.
 # shellcheck disable=SC2016 # the inner shell expands it
 unshare --mount --net --pid --fork --kill-child --mount-proc sh -eu -c '
     ip link set lo up

@@ -1,7 +1,7 @@
 #!/bin/sh
 # The whole load test: webhook, bursts, cold paths, a million reviews, gRPC, an API server. It
-# prints figures beside their budgets and keeps them in loadtest/runs/DATE. A slow machine fails
-# nothing; a request that is not answered as expected does.
+# prints figures beside their budgets and writes them to loadtest/runs/DATE. It fails if a request
+# does not get the expected answer, and not if a budget is missed.
 set -eu
 
 usage() {
@@ -9,13 +9,13 @@ usage() {
 usage: loadtest/load.sh [--smoke] [--out FOLDER] [--only "PART…"]
 
   --smoke         each part for a second or so, without ghz and apiserver; keeps no figures
-  --out FOLDER    where figures go                             (loadtest/runs/DATE)
-  --only "PART…"  of: rounds curve mixed burst cold soak ghz apiserver
+  --out FOLDER    folder for the figures                       (loadtest/runs/DATE)
+  --only "PART…"  some of: rounds curve mixed burst cold soak ghz apiserver
 
-  $INJECTD        the binary that is measured                  (built by deploy/pgo.sh, as the image
-                                                                has it; --smoke: cargo's release)
+  $INJECTD        the binary to measure                        (built by deploy/pgo.sh, as in the
+                                                                image; --smoke: cargo's release)
   $ECHO           the echo                                     (examples/echo, built)
-  $PACED          the client that keeps a rate                 (examples/paced, built)
+  $PACED          the client with a constant rate              (examples/paced, built)
   $K6             k6 [${XDG_CACHE_HOME:-~/.cache}/injectd-ci/tools/bin/k6, built with go if missing]
 
 Needs cargo, python3, go if k6 is missing, and h2load from the Debian package nghttp2-client; without
@@ -31,12 +31,12 @@ die() {
 smoke=false
 out=
 only="rounds curve mixed burst cold soak ghz apiserver"
-# No part may take longer.
-most_seconds=400
+# The time limit of each part.
+max_seconds=400
 
 while [ $# -gt 0 ]; do
     case $1 in
-        --smoke) smoke=true most_seconds=60 ;;
+        --smoke) smoke=true max_seconds=60 ;;
         --help | -h) usage && exit 0 ;;
         --out | --only)
             [ $# -ge 2 ] || die "$1 needs a value"
@@ -58,7 +58,7 @@ target=$(cd "${CARGO_TARGET_DIR:-target}" && pwd)
 wanted=
 [ -n "${ECHO:-}" ] && [ -n "${PACED:-}" ] || wanted="--example echo --example paced"
 if [ -n "${INJECTD:-}" ]; then
-    BUILD="as \$INJECTD gave it"
+    BUILD="given by \$INJECTD"
 elif $smoke; then
     wanted="--bin injectd --example echo --example paced"
     INJECTD=$target/release/injectd BUILD="cargo build --release"
@@ -96,8 +96,8 @@ elif [ -z "$out" ]; then
     mkdir -p "$out"
 fi
 
-# measure NAME COMMAND...: runs it in its time, its output to descriptor 3, and tells how long it
-# took; counts failures.
+# measure NAME COMMAND...: runs the command within the time limit, with its output to descriptor 3;
+# prints how long it took, and counts failures.
 exec 3>&1
 failed=0
 measure() {
@@ -105,7 +105,7 @@ measure() {
     shift
     begin=$(date +%s)
     printf '\n== %s\n' "$name"
-    timeout "$most_seconds" "$@" >&3 2>&3 &
+    timeout "$max_seconds" "$@" >&3 2>&3 &
     pid=$!
     code=0
     wait "$pid" || code=$?
@@ -115,8 +115,8 @@ measure() {
         "load average $(cut -d ' ' -f 1 /proc/loadavg)" | tee -a "$out/parts.txt"
 }
 
-# printed NAME COMMAND...: the same, of a script that prints its figures.
-printed() {
+# record NAME COMMAND...: the same for a script that prints its figures; also writes them to a file.
+record() {
     name=$1
     shift
     measure "$name" "$@" 3>"$out/$name.txt"
@@ -124,13 +124,13 @@ printed() {
 }
 
 ghz() {
-    printed ghz loadtest/ghz/run.sh --seconds 3
+    record ghz loadtest/ghz/run.sh --seconds 3
 }
 
 apiserver() {
     mkdir -p "$out/apiserver"
-    printed apiserver loadtest/apiserver/run.sh --out "$out/apiserver"
-    # Where it was on this machine is no figure.
+    record apiserver loadtest/apiserver/run.sh --out "$out/apiserver"
+    # A path on this machine is not a figure.
     sed -i '/^export KUBECONFIG=/d' "$out/apiserver.txt"
 }
 
@@ -142,16 +142,16 @@ cat "$out/setup.txt"
 for part in $only; do
     case $part in
         rounds | curve | mixed | burst | cold | soak)
-            # shellcheck disable=SC2086 # a flag or none
+            # shellcheck disable=SC2086 # one flag, or no word
             measure "$part" python3 "loadtest/load/$part.py" --out "$out" $flags
             ;;
         ghz | apiserver)
-            # They have smokes of their own.
+            # Each has its own --smoke.
             if ! $smoke && [ -x "loadtest/$part/run.sh" ]; then
                 "$part"
             fi
             ;;
-        *) die "there is no part $part" ;;
+        *) die "unknown part $part" ;;
     esac
 done
 python3 loadtest/load/summary.py --out "$out"

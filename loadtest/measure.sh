@@ -1,4 +1,4 @@
-# What the load tests in shell share: how they fail, measure and sum up. Sourced, not run.
+# Functions of the load tests in shell: to fail, to measure, to compute medians. Sourced, not run.
 
 die() {
     echo "loadtest: $*" >&2

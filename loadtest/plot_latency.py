@@ -1,4 +1,4 @@
-"""Draws the latency against the rate of a load run as SVG, readable in light and in dark mode.
+"""Draws latency against rate of a load run as SVG, readable in light and in dark mode.
 
     python3 loadtest/plot_latency.py loadtest/runs/RUN/curve.csv docs/img/latency.svg
 
@@ -17,7 +17,7 @@ LOWEST, HIGHEST = 50, 20_000  # µs
 TICKS = {50: "50 µs", 100: "100 µs", 200: "200 µs", 500: "500 µs", 1_000: "1 ms", 2_000: "2 ms",
          5_000: "5 ms", 10_000: "10 ms", 20_000: "20 ms"}
 RATE_STEP = 5_000
-# Where a label stands beside the last dot of its line, in pixels, and which end is there.
+# Offset of a label from the last dot of its line, in pixels, and its text-anchor.
 LABELS = {"injectd": (-9, -8, "end"), "echo": (10, 16, "start")}
 STYLE = """
   text { font: 13px system-ui, "Segoe UI", "DejaVu Sans", sans-serif; fill: #1f2328 }
@@ -50,7 +50,7 @@ def main():
 
 
 def curve(rows):
-    """(rate, p50, p99) by rising share of the peak; the last one is the peak itself."""
+    """(rate, p50, p99) by rising share of the peak; the last is the peak itself."""
     columns = "answered_per_second", "p50_us", "p99_us"
     shares = sorted({float(row["share_of_peak"]) for row in rows})
     return [[statistics.median(float(row[column]) for row in rows

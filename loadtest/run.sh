@@ -12,17 +12,17 @@ usage: loadtest/run.sh [--rounds N] [--turns N] [--seconds N | --requests N] [--
                        [--review FILE] [--smoke]
 
   --rounds N        rounds; figures are their medians                   (3)
-  --turns N         turns of a round, each the echo's and injectd's     (5)
+  --turns N         turns of a round, each of the echo and of injectd   (5)
   --seconds N       length of a turn                                    (1)
-  --requests N      requests of a turn, in place of its length
+  --requests N      requests of a turn, instead of its length
   --connections N   kept-alive HTTP/1.1 connections                     (16)
   --review FILE     the AdmissionReview to send                         (loadtest/review-12k.json)
-  --smoke           three rounds of a turn, whatever else is asked for; fails if a request fails or
-                    the ratio is above 5
+  --smoke           three rounds of one turn of a second; fails if a request fails or the ratio is
+                    above 5
 
-  $INJECTD, $ECHO   the binaries that answer   (target/release/injectd and examples/echo, built)
+  $INJECTD, $ECHO   the servers' binaries      (target/release/injectd and examples/echo, built)
 
-Needs cargo if they are not given, and h2load from the Debian package nghttp2-client.
+Needs h2load from the Debian package nghttp2-client, and cargo unless both binaries are set.
 TEXT
 }
 
@@ -35,7 +35,7 @@ seconds=1
 requests=
 connections=16
 smoke=false
-most_absurd=5
+max_ratio=5
 budget=1.6
 
 cd "$(dirname "$0")/.."
@@ -63,7 +63,7 @@ while [ $# -gt 0 ]; do
 done
 
 for count in "$rounds" "$turns" "$seconds"; do
-    [ "$count" -gt 0 ] 2>/dev/null || die "rounds, turns and seconds are numbers above 0, not $count"
+    [ "$count" -gt 0 ] 2>/dev/null || die "rounds, turns and seconds must be above 0, not $count"
 done
 command -v h2load >/dev/null || die "h2load is missing: apt-get install nghttp2-client"
 
@@ -79,18 +79,18 @@ clean_up() {
 trap clean_up EXIT
 trap 'exit 130' INT TERM
 
-# start NAME COMMAND...: starts a server and leaves its pid in NAME_pid and its address in NAME_addr.
+# start NAME COMMAND...: starts a server; sets NAME_pid and NAME_addr.
 start() {
     name=$1
     shift
-    # Nobody reads the log, but it is written, at its default level.
+    # The server writes its log at the default level; the test discards it.
     "$@" >"$work/$name.out" 2>/dev/null &
     pid=$!
     pids="$pids $pid"
     addr=
     tries=0
     while [ -z "$addr" ]; do
-        kill -0 "$pid" 2>/dev/null || die "$name ended at its start"
+        kill -0 "$pid" 2>/dev/null || die "$name exited during start"
         [ $tries -lt 200 ] || die "$name printed no address"
         tries=$((tries + 1))
         sleep 0.05
@@ -121,7 +121,7 @@ load() {
         }' "$work/h2load" || die "requests failed: $(grep -E '^(requests|status)' "$work/h2load")"
 }
 
-# sum FILE: of all runs in it, "requests/s CPU-µs/request".
+# sum FILE: prints "requests/s CPU-µs/request" of all runs in it.
 sum() {
     awk -v per_second="$(getconf CLK_TCK)" '
         { done += $1; ticks += $2; seconds += $3 }
@@ -186,6 +186,6 @@ ratio=$(median 1 "$work/ratios" %.2f)
 echo "CPU of injectd ÷ echo: $ratio (median of rounds; budget $budget)"
 echo "rate of injectd ÷ echo: $(median 2 "$work/ratios" %.2f)"
 
-if $smoke && awk -v ratio="$ratio" -v most="$most_absurd" 'BEGIN { exit !(ratio > most) }'; then
-    die "the ratio is above $most_absurd"
+if $smoke && awk -v ratio="$ratio" -v most="$max_ratio" 'BEGIN { exit !(ratio > most) }'; then
+    die "the ratio is above $max_ratio"
 fi

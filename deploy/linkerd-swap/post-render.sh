@@ -1,8 +1,9 @@
 #!/bin/sh
 # usage: post-render.sh [IMAGE] <MANIFESTS >MANIFESTS
 #
-# Linkerd's manifests in, the same with IMAGE [that of image.yaml] for its proxy-injector out; fails
-# if it is not among them. For `helm --post-renderer`, and for `linkerd install | post-render.sh`.
+# Reads Linkerd's manifests and prints them with IMAGE [default: that of image.yaml] for the
+# proxy-injector; fails if they have no proxy-injector. For `helm --post-renderer`, and for
+# `linkerd install | post-render.sh`.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 dir=$(mktemp -d)

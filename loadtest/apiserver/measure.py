@@ -1,4 +1,4 @@
-"""What a sidecar costs through the real API server, way by way. Started by run.sh."""
+"""Measures what a sidecar costs in a real API server, way by way. Started by run.sh."""
 
 import argparse
 import csv
@@ -22,7 +22,7 @@ from table import Row, summary  # noqa: E402
 from ways import ALL, COMPARED, Site  # noqa: E402
 
 TOTAL_SECONDS = 420
-MOST_WARM_UP_SECONDS = 1
+MAX_WARM_UP_SECONDS = 1
 
 
 def main():
@@ -30,7 +30,7 @@ def main():
     arguments.add_argument("--rounds", type=int, required=True)
     arguments.add_argument("--seconds", type=float, required=True)
     arguments.add_argument("--creators", required=True)
-    arguments.add_argument("--most-seconds", type=float, required=True)
+    arguments.add_argument("--max-seconds", type=float, required=True)
     arguments.add_argument("--load", required=True)
     arguments.add_argument("--out")
     options = arguments.parse_args()
@@ -44,7 +44,7 @@ def main():
         site = Site(os.environ["INJECTD"], api, folder, kubeconfig.parent, reviewed)
         try:
             site.start()
-            rows, sizes = measure(site, folder, options, begin + options.most_seconds)
+            rows, sizes = measure(site, folder, options, begin + options.max_seconds)
         finally:
             for number in signal.SIGINT, signal.SIGTERM, signal.SIGALRM:
                 signal.signal(number, signal.SIG_IGN)
@@ -56,13 +56,13 @@ def main():
 
 
 def measure(site, folder, options, end):
-    """All rounds that fit."""
+    """Measures as many rounds as fit before `end`."""
     sizes = site.expect_same_pods()
-    levels = [int(it) for it in options.creators.split(",")]
+    levels = [int(level) for level in options.creators.split(",")]
     creators = Creators(site.api, folder / "client.pem", max(levels))
-    go = Go(site, creators, {**site.pids, "client": os.getpid()})
+    runner = Runner(site, creators, {**site.pids, "client": os.getpid()})
     for way in ALL:
-        go.run(way, max(levels), min(options.seconds, MOST_WARM_UP_SECONDS))
+        runner.run(way, max(levels), min(options.seconds, MAX_WARM_UP_SECONDS))
     rows, longest = [], 0
     for number in range(options.rounds):
         begin = time.monotonic()
@@ -72,7 +72,8 @@ def measure(site, folder, options, end):
         for level in levels:
             ways = ALL if level == levels[len(levels) // 2] else COMPARED
             first = number % len(ways)
-            rows += [Row(number + 1, level, way.namespace, *go.run(way, level, options.seconds))
+            rows += [Row(number + 1, level, way.namespace,
+                         *runner.run(way, level, options.seconds))
                      for way in ways[first:] + ways[:first]]
         longest = max(longest, time.monotonic() - begin)
         print(f"round {number + 1}: {time.monotonic() - begin:.0f} s", file=sys.stderr, flush=True)
@@ -80,8 +81,8 @@ def measure(site, folder, options, end):
     return rows, sizes
 
 
-class Go:
-    """One way for a while, with nothing left of it afterwards."""
+class Runner:
+    """Runs one way for some seconds, then deletes its pods."""
 
     def __init__(self, site, creators, pids):
         self.site, self.creators, self.pids = site, creators, pids
@@ -98,7 +99,8 @@ class Go:
 def machine(load):
     found = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     model = found[1] if found else "unknown"
-    return f"Machine: {os.cpu_count()} cores, {model}, for all of it; load average {load} before."
+    return (f"Machine: {os.cpu_count()} cores, {model}, shared by all processes; "
+            f"load average {load} before.")
 
 
 def write(folder, rows, text):

@@ -15,7 +15,7 @@ TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 
 class Connection:
-    """HTTP/1.1 with little work of its own: a request is bytes, an answer is looked at for 201."""
+    """HTTP/1.1 at little CPU: it sends bytes, and checks only that the answer is a 201."""
 
     def __init__(self, api, client_certificate):
         address = urllib.parse.urlsplit(api.server)
@@ -27,13 +27,13 @@ class Connection:
 
     def create(self, request):
         self.tls.sendall(request)
-        answer = self.some()
+        answer = self.read_chunk()
         while not is_whole(answer):
-            answer += self.some()
+            answer += self.read_chunk()
         if not answer.startswith(b"HTTP/1.1 201 "):
             raise Failure(f"a pod was not created: {answer[-500:].decode(errors='replace')}")
 
-    def some(self):
+    def read_chunk(self):
         received = self.tls.recv(1 << 18)
         if not received:
             raise Failure("the API server closed a connection")
@@ -44,10 +44,10 @@ class Connection:
 
 
 def is_whole(answer):
-    """Whether all of it is there; JSON has no line break in it that could be taken for the end."""
+    """Whether the answer is complete; its JSON has no line break that looks like the last chunk."""
     head, _, body = answer.partition(b"\r\n\r\n")
-    _, is_told, length = head.lower().partition(b"content-length: ")
-    if is_told:
+    _, has_length, length = head.lower().partition(b"content-length: ")
+    if has_length:
         return len(body) >= int(length.split(b"\r\n")[0])
     return body.endswith(b"0\r\n\r\n")
 
@@ -60,23 +60,23 @@ def post(path, body):
 
 
 class Run(NamedTuple):
-    """What creating pods for a while came to."""
+    """The result of a run."""
 
     pods: int
     seconds: float
-    # Of each process.
+    # By process.
     cpu_seconds: dict
 
 
 class Creators:
-    """As many connections as are ever needed at a time."""
+    """Connections for the largest number of creators."""
 
     def __init__(self, api, client_certificate, most):
         self.connections = [Connection(api, client_certificate) for _ in range(most)]
         self.failure = None
 
     def run(self, request, count, seconds, pids):
-        """Creates pods with so many at a time, for so long."""
+        """Creates pods with `count` creators for `seconds`."""
         counts = [0] * count
         end = threading.Event()
         before, begin = cpu_seconds(pids), time.monotonic()

@@ -1,4 +1,4 @@
-"""Tables of what was measured: medians of rounds, and ratios and differences within a round."""
+"""Tables of the figures: medians of rounds, and ratios and differences within a round."""
 
 from statistics import median
 from typing import NamedTuple
@@ -9,7 +9,7 @@ SHOWN = [NOTHING, AGAIN, POLICY, INJECTD, ALLOWED, COMPLETE]
 
 
 class Row(NamedTuple):
-    """One way, by its namespace, in one round; CPU in seconds, for all of its pods."""
+    """One way, named by its namespace, in one round; CPU in seconds, for all of its pods."""
 
     round: int
     creators: int
@@ -47,22 +47,22 @@ def summary(rows, sizes, setting):
         "# A sidecar through the API server",
         "",
         *setting,
-        f"Rounds: {rounds}, {pods:,} pods; a stored one has {plain}, with sidecar {injected}.",
+        f"Rounds: {rounds}, {pods:,} pods; a stored pod has {plain}, with sidecar {injected}.",
         "",
-        "Pods with a sidecar by injectd and by the policy were compared: they are the same. The",
-        "policy is made of injectd's answer for this very pod: what injectd works out (labels,",
-        "ports, settings) is constant in it. Figures are medians of rounds, CPU in ms per pod;",
-        "those of injector and etcd are means; ratios and differences are within a round. The",
-        f"client took {client:.2f} ms per pod.",
+        "A pod injected by injectd equals a pod injected by the policy: both were compared. The",
+        "policy is made from injectd's answer for this pod, so the values that injectd computes",
+        "(labels, ports, settings) are constants in it. Figures are medians of rounds, CPU in ms",
+        "per pod; those of injector and etcd are means. Ratios and differences are within a round.",
+        f"The client took {client:.2f} ms per pod.",
     ]
-    for level, it in measured.items():
-        lines += ["", f"## {level} at a time", "", *it.costs(), "", *it.ratios()]
-    lines += ["", "## What it is made of", "", *parts(measured), "", *verdict(measured)]
+    for level, group in measured.items():
+        lines += ["", f"## {level} at a time", "", *group.costs(), "", *group.ratios()]
+    lines += ["", "## Parts of the cost", "", *parts(measured), "", *verdict(measured)]
     return "\n".join(lines)
 
 
 class Level:
-    """All rounds with so many creators."""
+    """All rounds with one number of creators."""
 
     def __init__(self, rows):
         self.ways = {way.namespace: [] for way in SHOWN}
@@ -70,8 +70,8 @@ class Level:
             self.ways[row.way].append(row)
 
     def costs(self):
-        yield ("| way | pods/s (min–max) | API server | injector | both (min–max) | ÷ nothing "
-               "| etcd |")
+        yield ("| way | pods/s (min–max) | API server | injector | both (min–max) "
+               f"| ÷ {NOTHING.title} | etcd |")
         yield "|---|---|---|---|---|---|---|"
         for way in SHOWN:
             if not (rows := self.ways[way.namespace]):
@@ -86,7 +86,8 @@ class Level:
         yield "| ratio (min–max) | CPU of both | CPU of the API server | pods/s |"
         yield "|---|---|---|---|"
         for one, other in (INJECTD, POLICY), (AGAIN, NOTHING):
-            cells = [spread(self.compared(one, other, it), 2) for it in ("total", "server", "rate")]
+            cells = [spread(self.compared(one, other, figure), 2)
+                     for figure in ("total", "server", "rate")]
             yield f"| {one.title} ÷ {other.title} | {' | '.join(cells)} |"
 
     def compared(self, one, other, figure):
@@ -96,16 +97,16 @@ class Level:
         return zip(self.ways[one.namespace], self.ways[other.namespace])
 
     def injector(self, way):
-        # A tick is as much as a hundred pods: all rounds together.
+        # Over all rounds, because a clock tick is the CPU of a hundred pods.
         return pooled(self.ways[way.namespace], "injector_cpu")
 
     def more(self, one, other):
-        """How much more CPU the API server takes."""
+        """The additional CPU of the API server in ms per pod."""
         return median(a.server - b.server for a, b in self.pairs(one, other))
 
     def noise(self):
-        """How far the same way was from itself in the worst round."""
-        return max(max(it, 1 / it) for it in self.compared(AGAIN, NOTHING, "total"))
+        """The ratio of a way to itself in the worst round."""
+        return max(max(ratio, 1 / ratio) for ratio in self.compared(AGAIN, NOTHING, "total"))
 
     def opened(self):
         rows = self.ways[INJECTD.namespace]
@@ -113,30 +114,31 @@ class Level:
 
 
 def parts(measured):
-    """Differences of ways, where all were measured."""
-    [(level, it)] = [(level, it) for level, it in measured.items() if it.ways[ALLOWED.namespace]]
-    call, sidecar = it.more(ALLOWED, NOTHING), it.more(COMPLETE, NOTHING)
-    yield f"| CPU in ms per pod, {level} at a time | by injectd | by the policy |"
+    """Differences between ways, for the level at which all were measured."""
+    [(level, group)] = [(level, group) for level, group in measured.items()
+                        if group.ways[ALLOWED.namespace]]
+    call, sidecar = group.more(ALLOWED, NOTHING), group.more(COMPLETE, NOTHING)
+    yield f"| CPU in ms per pod, {level} at a time | injectd | policy |"
     yield "|---|---|---|"
-    yield f"| the API server calls the webhook, which only allows | {call:.2f} | |"
-    yield (f"| the API server does all the rest that it would not do for nothing "
-           f"| {it.more(INJECTD, ALLOWED):.2f} | {it.more(POLICY, NOTHING):.2f} |")
-    yield f"| of that, for a pod that is sent with its sidecar | {sidecar:.2f} | {sidecar:.2f} |"
-    yield f"| injectd itself | {it.injector(INJECTD):.2f} | |"
+    yield f"| API server: the call of a webhook that only allows | {call:.2f} | |"
+    yield (f"| API server: all other work that a pod without sidecar does not need "
+           f"| {group.more(INJECTD, ALLOWED):.2f} | {group.more(POLICY, NOTHING):.2f} |")
+    yield f"| of that, if the request already has the sidecar | {sidecar:.2f} | {sidecar:.2f} |"
+    yield f"| injectd itself | {group.injector(INJECTD):.2f} | |"
     yield ""
-    opened = ", ".join(f"{it.opened():.0f} at {level}" for level, it in measured.items())
+    opened = ", ".join(f"{group.opened():.0f} with {level}" for level, group in measured.items())
     yield f"Connections that the API server opened to injectd per 1,000 pods: {opened} at a time."
 
 
 def verdict(measured):
-    yield "Budget: injectd no dearer than the policy, CPU of API server and injector together."
-    for level, it in measured.items():
-        ratio, noise = median(it.compared(INJECTD, POLICY, "total")), it.noise()
-        word = "kept" if ratio <= 1 else "NOT kept: see what it is made of"
+    yield "Budget: CPU of API server and injector with injectd ≤ that with the policy."
+    for level, group in measured.items():
+        ratio, noise = median(group.compared(INJECTD, POLICY, "total")), group.noise()
+        word = "met" if ratio <= 1 else "NOT MET: see the parts of the cost"
         if 1 < ratio <= noise:
-            word = "dearer by less than the noise"
+            word = "missed by less than the noise"
         yield (f"- {level} at a time: {ratio:.2f}, {word} "
-               f"(nothing against itself: up to {noise:.2f})")
+               f"({NOTHING.title} ÷ itself: up to {noise:.2f})")
 
 
 def spread(values, digits):

@@ -1,4 +1,4 @@
-"""The ways of a pod through the API server: a namespace each, and who adds a sidecar there."""
+"""The ways of a pod through the API server: a namespace for each, by how its pods are injected."""
 
 import base64
 import json
@@ -21,26 +21,26 @@ BY_WEBHOOK, BY_POLICY = {"sidecar": "webhook"}, {"sidecar": "policy"}
 
 
 class Way(NamedTuple):
-    # Also its key.
+    # Also the key of the way.
     namespace: str
     title: str
     labels: dict
     annotations: dict
 
 
-NOTHING = Way("nothing", "nothing", {}, {})
-AGAIN = Way("nothing-again", "nothing, again", {}, {})
+NOTHING = Way("nothing", "no sidecar", {}, {})
+AGAIN = Way("nothing-again", "no sidecar, again", {}, {})
 INJECTD = Way("injectd", "injectd", BY_WEBHOOK, ENABLED)
 POLICY = Way("policy", "policy", BY_POLICY, ENABLED)
-# Two more to tell what the cost is made of: the call alone, and the sidecar alone.
+# Two more to split the cost: only the call, and only the sidecar.
 ALLOWED = Way("allowed", "injectd, only allows", BY_WEBHOOK, DISABLED)
-COMPLETE = Way("complete", "sidecar sent along", {}, {})
+COMPLETE = Way("complete", "sidecar in the request", {}, {})
 COMPARED = [NOTHING, POLICY, INJECTD, AGAIN]
 ALL = [*COMPARED, ALLOWED, COMPLETE]
 
 
 class Site:
-    """The control plane with injectd, the policy and all namespaces; requests that make pods."""
+    """The control plane with injectd, the policy, all namespaces, and requests that create pods."""
 
     def __init__(self, binary, api, folder, lab, reviewed):
         self.binary, self.api, self.folder = binary, api, folder
@@ -53,7 +53,7 @@ class Site:
         self.bodies, self.owners = {}, []
 
     def start(self):
-        # It would delete pods that their ReplicaSet did not ask for, and nothing else needs it.
+        # It would delete pods beyond the replicas of their ReplicaSet, and nothing else needs it.
         self.controllers.stop()
         self.control_plane.make_account()
         for way in ALL:
@@ -65,7 +65,7 @@ class Site:
         self.make_policy()
         self.bodies[COMPLETE.namespace] = self.complete()
         for way in POLICY, INJECTD:
-            poll(f"{way.title} acts", lambda way=way: self.expect_sidecar(way))
+            poll(f"{way.title} adds the sidecar", lambda way=way: self.expect_sidecar(way))
 
     @property
     def pids(self):
@@ -74,7 +74,7 @@ class Site:
                 "etcd": int(etcd.read_text())}
 
     def make_namespace(self, way):
-        """With a Deployment and its ReplicaSet, to which the pods belong."""
+        """Creates a namespace, and the Deployment and ReplicaSet that own its pods."""
         name, create = way.namespace, self.control_plane.create
         create({"apiVersion": "v1", "kind": "Namespace", "metadata": {
             "name": name, "annotations": way.annotations, "labels": way.labels}})
@@ -97,7 +97,7 @@ class Site:
         self.bodies[way.namespace] = {**self.pod, "metadata": metadata}
 
     def make_webhook(self):
-        """As Linkerd's chart registers it, but that its failures are told."""
+        """Registers the webhook as Linkerd's chart does, but with failurePolicy Fail."""
         port = {"port": self.control_plane.injectd.port}
         spec = {"clusterIP": IP, "ports": [port]}
         self.control_plane.create(service(ACCOUNT, spec), CONTROL_PLANE)
@@ -120,7 +120,7 @@ class Site:
                                    "metadata": {"name": ACCOUNT}, "webhooks": [webhook]})
 
     def operations(self):
-        """injectd's patch for the pod as webhooks get it."""
+        """injectd's patch for the pod as a webhook receives it."""
         sent, name = self.bodies[NOTHING.namespace], NOTHING.namespace
         body = self.api.create(sent, name, dry_run=True).created()
         del body["metadata"]["managedFields"]
@@ -142,11 +142,11 @@ class Site:
             self.api.call("POST", path, json.dumps(manifest)).created()
 
     def complete(self):
-        """The pod with the sidecar in it; the token's volume is yet to come."""
+        """The pod with its sidecar, but without the token's volume, which admission adds."""
         body = applied(self.bodies[COMPLETE.namespace], self.sidecar)
         for container in body["spec"]["initContainers"]:
-            container["volumeMounts"] = [it for it in container["volumeMounts"]
-                                         if it["mountPath"] != TOKEN_PATH]
+            container["volumeMounts"] = [mount for mount in container["volumeMounts"]
+                                         if mount["mountPath"] != TOKEN_PATH]
         text = json.dumps(body).replace(f'"{NOTHING.namespace}"', f'"{COMPLETE.namespace}"')
         return json.loads(text)
 
@@ -156,22 +156,22 @@ class Site:
                names(body, "initContainers"))
 
     def expect_same_pods(self):
-        """Pods that are stored are the same, whoever added the sidecar."""
+        """Fails unless the stored pods are equal, with the sidecar from either way."""
         stored = {way.namespace: self.stored(way) for way in ALL}
         sizes = [len(json.dumps(stored[way.namespace], separators=(",", ":")))
                  for way in (NOTHING, INJECTD)]
         for one, *others in (INJECTD, POLICY), (NOTHING, AGAIN, ALLOWED), (INJECTD, COMPLETE):
-            for it in others:
-                if it == COMPLETE:
-                    # Who sends a field along manages it, what admission adds is nobody's.
-                    for same in one, it:
+            for other in others:
+                if other == COMPLETE:
+                    # A field of the request has a manager, a field that admission adds has not.
+                    for same in one, other:
                         del stored[same.namespace]["metadata"]["managedFields"]
-                expect_same(f"{it.title}: the pod", stored[one.namespace],
-                            stored[it.namespace])
+                expect_same(f"{other.title}: the pod", stored[one.namespace],
+                            stored[other.namespace])
         return sizes
 
     def stored(self, way):
-        """A pod of that way, but for what is another in each."""
+        """A stored pod of that way, without the values that differ from pod to pod."""
         pods = collection("v1", "Pod", way.namespace)
         made = self.api.create(self.bodies[way.namespace], way.namespace).created()
         body = self.api.call("GET", f"{pods}/{made['metadata']['name']}").body
@@ -185,7 +185,7 @@ class Site:
             text = text.replace(f'"{value}"', '"-"')
         text = re.sub(rf'uid\\"+:\\"+{metadata["ownerReferences"][0]["uid"]}', "uid", text)
         body = json.loads(text)
-        body["spec"]["volumes"].sort(key=lambda it: it["name"])
+        body["spec"]["volumes"].sort(key=lambda volume: volume["name"])
         return body
 
     def request(self, way):
@@ -193,16 +193,17 @@ class Site:
         return post(collection("v1", "Pod", way.namespace), body)
 
     def clear(self, way):
-        """Deletes the pods of a namespace, and lets the API server collect its garbage now."""
+        """Deletes the pods of a namespace, and makes the API server collect its garbage."""
         path = f"{collection('v1', 'Pod', way.namespace)}?gracePeriodSeconds=0"
         expect("the status of the deletion", 200, self.client.call("DELETE", path)[0])
         self.collect_garbage()
 
     def collect_garbage(self):
-        expect("a collection", 200, self.client.call("GET", "/debug/pprof/heap?gc=1")[0])
+        status, _ = self.client.call("GET", "/debug/pprof/heap?gc=1")
+        expect("the status of the garbage collection", 200, status)
 
     def connections(self):
-        """How many the API server has opened to the webhook."""
+        """Connections that the API server has opened to the webhook so far."""
         text = get(self.control_plane.injectd.admin_port, "/metrics", 10, IP)[1]
         return metric(text, "injectd_connections_total", server="webhook")
 
@@ -218,15 +219,17 @@ def as_created(admitted):
     body.pop("status", None)
     for field in "managedFields", "namespace", "creationTimestamp", "ownerReferences":
         metadata.pop(field, None)
-    # That is told by the namespace.
+    # The namespace has this annotation.
     metadata["annotations"].pop("linkerd.io/inject", None)
     for field in "serviceAccountName", "serviceAccount", "priority", "preemptionPolicy":
         spec.pop(field, None)
     token = token_volume(body)
-    spec["volumes"] = [it for it in spec["volumes"] if it["name"] != token]
+    spec["volumes"] = [volume for volume in spec["volumes"] if volume["name"] != token]
     for container in spec["containers"] + spec["initContainers"]:
-        container["volumeMounts"] = [it for it in container["volumeMounts"] if it["name"] != token]
-    spec["tolerations"] = [it for it in spec["tolerations"] if "tolerationSeconds" not in it]
+        container["volumeMounts"] = [mount for mount in container["volumeMounts"]
+                                     if mount["name"] != token]
+    spec["tolerations"] = [toleration for toleration in spec["tolerations"]
+                           if "tolerationSeconds" not in toleration]
     return body
 
 

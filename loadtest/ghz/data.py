@@ -1,10 +1,10 @@
-"""Makes data of the object of a review: for ghz one request, or the requests of a stream; for
+"""Makes load from the object of a review: for ghz one request, or the requests of a stream; for
 h2load the body of a unary call.
 
     python3 data.py REVIEW.json N > data.json
     python3 data.py REVIEW.json body > data
 
-The requests are literal, each uid its own: ghz makes messages of them once, and not for each call.
+The requests are complete, each with its own uid, so that ghz encodes them once and not per call.
 """
 
 import base64
@@ -24,8 +24,8 @@ def main():
     filled = template.replace("@OBJECT@", base64.b64encode(text).decode())
     filled = filled.replace("@NAMESPACE@", request["namespace"])
     requests = [json.loads(filled.replace("@UID@", str(index))) for index in range(1, count + 1)]
-    # What a stream sends is a list.
-    json.dump(requests[0] if count == 1 else [{"request": it} for it in requests], sys.stdout)
+    # ghz reads a list as the requests of a stream.
+    json.dump(requests[0] if count == 1 else [{"request": each} for each in requests], sys.stdout)
 
 
 def request_of(path):
@@ -35,7 +35,7 @@ def request_of(path):
 
 
 def message(path):
-    """A message as gRPC writes one: not compressed, its length, InjectRequest by hand."""
+    """A message of gRPC: not compressed, its length, an InjectRequest encoded by hand."""
     request, text = request_of(path)
     namespace = request["namespace"].encode()
     encoded = b"".join(

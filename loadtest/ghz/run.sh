@@ -1,18 +1,18 @@
 #!/bin/sh
-# The load test of the gRPC server: ghz on it, h2load on the webhook of the same process in turn, over
-# HTTP/1.1 and HTTP/2, with the same object, on this machine alone.
+# The load test of the gRPC server. In turn, ghz calls it, and h2load calls the webhook of the same
+# process over HTTP/1.1 and HTTP/2, with the same object, on this machine alone.
 #
 # The figure that counts is CPU per answer, gRPC's divided by the webhook's: rates and times move with
-# the machine and with what a client costs, the ratio hardly does.
+# the machine and with the cost of the client, the ratio hardly does.
 set -eu
 
 usage() {
     cat <<'TEXT'
 usage: loadtest/ghz/run.sh [--rounds N] [--seconds N] [--callers "N…"] [--smoke] [--review FILE]
 
-  --rounds N      rounds, each a run of the webhook, of calls by h2load and by ghz   (3)
+  --rounds N      rounds, each a run of the webhook, of calls by h2load, and by ghz  (3)
   --seconds N     length of a run                                                    (5)
-  --callers "N…"  how many call at a time, each over a connection of its own         ("1 25 100")
+  --callers "N…"  callers at a time, each over a connection of its own               ("1 25 100")
   --review FILE   the AdmissionReview whose object is sent                           (loadtest/review-12k.json)
   --smoke         one round of a second; fails if a call fails or a ratio is above 5
 
@@ -30,7 +30,7 @@ rounds=3
 seconds=5
 callers='1 25 100'
 smoke=false
-most_absurd=5
+max_ratio=5
 budget=1.4
 # Requests of a stream.
 stream_requests=100
@@ -103,12 +103,12 @@ h2() {
         die "requests failed: $(grep -E '^(requests|status)' "$work/h2load")"
 }
 
-# webhook CALLERS EXTENT…: over HTTP/1.1, as an API server calls by service.
+# webhook CALLERS EXTENT…: reviews over HTTP/1.1, as an API server calls a Service.
 webhook() {
     webhook_h2 "$@" --h1
 }
 
-# webhook_h2 CALLERS EXTENT…: over HTTP/2, as an API server calls by url and as gRPC does.
+# webhook_h2 CALLERS EXTENT…: reviews over HTTP/2, as gRPC does and as an API server calls a URL.
 webhook_h2() {
     connections=$1
     shift
@@ -117,14 +117,14 @@ webhook_h2() {
     per_answer "$ticks" "$answers" "$(h2_seconds)"
 }
 
-# call CALLERS EXTENT…: unary calls by the webhook's client, so that the server alone differs.
+# call CALLERS EXTENT…: unary calls by the webhook's client, so that only the server differs.
 call() {
     connections=$1
     shift
     answered=$(answered_by_grpc)
     h2 "$connections" "$@" -d "$work/call" -H 'content-type: application/grpc' -H 'te: trailers' \
         "https://$grpc_addr/injectd.v1.Injector/Inject"
-    # The status of a call is in its trailers, which h2load does not look at.
+    # The status of a call is in its trailers, which h2load does not check.
     answered=$(($(answered_by_grpc) - answered))
     [ "$answered" -ge "$answers" ] || die "$answers calls were made, $answered were injected"
     per_answer "$ticks" "$answers" "$(h2_seconds)"
@@ -146,9 +146,9 @@ grpc() {
         --format summary "$grpc_addr" >"$work/ghz" 2>&1 || die "ghz failed: $(tail -n 3 "$work/ghz")"
     ticks=$(($(cpu_ticks "$pid") - before))
     answered=$(($(answered_by_grpc) - answered))
-    # Every call has to be OK, and each of its requests injected. One exception: the gRPC library of
-    # this ghz (grpc-go 1.34) raises its window after the server may use it, and then ends a stream
-    # of its own accord, once in some hundred streams.
+    # Every call must be OK, and each of its requests injected. One exception: the gRPC library of
+    # this ghz (grpc-go 1.34) counts a larger window only after the server may use it, and then ends
+    # a stream itself, about one in some hundred.
     counts=$(awk '
         /^ *Count:/ { count = $2 }
         $1 == "[OK]" { ok = $2 }
@@ -171,14 +171,14 @@ grpc() {
         print $3 == "ms" ? $2 / 1000 : $2 }' "$work/ghz")"
 }
 
-# answered_by_grpc: pods that came through the gRPC server so far.
+# answered_by_grpc: prints the number of pods that the gRPC server has injected so far.
 answered_by_grpc() {
     python3 - "$admin_addr" <<'PYTHON'
 import re, sys, urllib.request
 text = urllib.request.urlopen(f"http://{sys.argv[1]}/metrics").read().decode()
 lines = re.findall(r"^injectd_reviews_total\{(.*)\} (\d+)$", text, re.MULTILINE)
 wanted = 'server="grpc"', 'verdict="injected"'
-print(sum(int(value) for labels, value in lines if all(it in labels for it in wanted)))
+print(sum(int(value) for labels, value in lines if all(label in labels for label in wanted)))
 PYTHON
 }
 
@@ -192,13 +192,13 @@ python3 loadtest/ghz/data.py "$review" 1 >"$work/unary.json"
 python3 loadtest/ghz/data.py "$review" "$stream_requests" >"$work/stream.json"
 
 load_average=$(cut -d ' ' -f 1 /proc/loadavg)
-# Nobody reads the log, but it is written, at its default level.
+# The server writes its log at the default level; the test discards it.
 "$INJECTD" serve --standalone --addr 127.0.0.1:0 --metrics-addr 127.0.0.1:0 --grpc-addr 127.0.0.1:0 \
     >"$work/out" 2>/dev/null &
 pid=$!
 tries=0
 until grep -q '^try it' "$work/out"; do
-    kill -0 "$pid" 2>/dev/null || die "injectd ended at its start"
+    kill -0 "$pid" 2>/dev/null || die "injectd exited during start"
     [ $tries -lt 200 ] || die "injectd printed no addresses"
     tries=$((tries + 1))
     sleep 0.05
@@ -233,12 +233,12 @@ done
 model=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)
 echo "machine: $(nproc) cores, ${model:-unknown}; clients on the same cores;" \
     "load average $load_average before"
-echo "load: the object of $(wc -c <"$review") bytes of review, TLS 1.3, $rounds × $seconds s each;" \
-    "webhook by h2load over HTTP/1.1 and HTTP/2, call: the same client on gRPC, unary and stream: ghz," \
+echo "load: object of a review of $(wc -c <"$review") bytes, TLS 1.3, $rounds × $seconds s each;" \
+    "webhook: h2load over HTTP/1.1 and HTTP/2; call: h2load over gRPC; unary and stream: ghz," \
     "$stream_requests requests a stream"
 printf '%-8s %-10s %12s %16s %8s %14s\n' callers server answers/s 'CPU µs/answer' ratio 'to HTTP/2'
 
-# ratio KIND BASELINE: the median of rounds.
+# ratio KIND BASELINE: prints the median of the rounds.
 ratio() {
     paste -d ' ' "$work/$2.$count" "$work/$1.$count" | awk '{ printf "%.3f\n", $4 / $2 }' >"$work/ratios"
     median 1 "$work/ratios" %.2f
@@ -257,6 +257,6 @@ for count in $callers; do
 done
 echo "CPU of gRPC ÷ webhook: $worst at most (medians of rounds; budget $budget)"
 
-if $smoke && awk -v ratio="$worst" -v most="$most_absurd" 'BEGIN { exit !(ratio > most) }'; then
-    die "the ratio is above $most_absurd"
+if $smoke && awk -v ratio="$worst" -v most="$max_ratio" 'BEGIN { exit !(ratio > most) }'; then
+    die "the ratio is above $max_ratio"
 fi

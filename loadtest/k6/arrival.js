@@ -1,4 +1,4 @@
-// Constant arrival rate: reviews come as pods are created, whether the last is answered or not.
+// Constant arrival rate: reviews start on time, whether or not earlier ones are answered.
 //
 //   k6 run -e TARGET=https://127.0.0.1:8443 -e BODIES=… [-e RATE=500] [-e SECONDS=10] arrival.js
 

@@ -1,8 +1,8 @@
-// A review to the webhook, and whether its answer is the one expected; shared by both loads.
+// Sends a review to the webhook and checks its answer; both loads use it.
 //
 //   TARGET  https://HOST:PORT of the webhook
 //   BODIES  folder of bodies with expected.json (python3 loadtest/load/reviews.py FOLDER)
-//   ECHO    set where an echo answers: its status alone is looked at
+//   ECHO    if set, only the status is checked: for the echo and other injectors
 //   OUT     file for the figures
 
 import { check } from 'k6';
@@ -12,7 +12,7 @@ const folder = __ENV.BODIES;
 const expected = JSON.parse(open(`${folder}/expected.json`));
 const uid = '5e2b94f7-3c0d-4a18-b6f5-91d7e08ac263';
 const names = Object.keys(expected.mix);
-// Split where the uid goes: each review has its own.
+// Split at the uid, because each review gets its own.
 const split = (name) => open(`${folder}/${name}.json`).split(uid);
 const bodies = Object.fromEntries(names.map((name) => [name, split(name)]));
 const params = Object.fromEntries(names.map((name) => [name, {
@@ -21,8 +21,8 @@ const params = Object.fromEntries(names.map((name) => [name, {
 }]));
 const deck = names.flatMap((name) => Array(expected.mix[name]).fill(name));
 
-// Far above what is measured: a machine of two cores runs the client, too. Budgets are told by
-// the summary of the load test, as ratios.
+// Far above the measured times: a machine of two cores runs the client, too. The summary of the
+// load test has the budgets, as ratios.
 export const thresholds = {
   checks: ['rate==1'],
   http_req_failed: ['rate==0'],
@@ -44,17 +44,17 @@ export function review(iteration) {
   const own = `${uid.slice(0, 24)}${String(iteration).padStart(12, '0')}`;
   const answer = http.post(`${__ENV.TARGET}/?timeout=10s`, bodies[name].join(own), params[name]);
   if (__ENV.ECHO) {
-    check(answer, { 'status 200': (it) => it.status === 200 });
+    check(answer, { 'status 200': ({ status }) => status === 200 });
     return;
   }
   const marks = [`"uid":"${own}"`, ...expected.contains[name]];
   check(answer, {
-    'status 200': (it) => it.status === 200,
-    'its uid and its verdict': (it) => marks.every((mark) => it.body.includes(mark)),
+    'status 200': ({ status }) => status === 200,
+    'uid and verdict': ({ body }) => marks.every((mark) => body.includes(mark)),
   });
 }
 
-// The figures alone: k6 prints the rest.
+// The figures that the load test reads.
 export function figures(data) {
   const { metrics } = data;
   const trends = Object.entries(metrics).filter(([name]) => name.startsWith('http_req_duration'));
@@ -65,7 +65,7 @@ export function figures(data) {
     dropped: metrics.dropped_iterations ? metrics.dropped_iterations.values.count : 0,
     milliseconds: Object.fromEntries(trends.map(([name, metric]) => [name, metric.values])),
     crossed: Object.entries(metrics).filter(([, metric]) =>
-      Object.values(metric.thresholds || {}).some((it) => !it.ok)).map(([name]) => name),
+      Object.values(metric.thresholds || {}).some(({ ok }) => !ok)).map(([name]) => name),
   };
   return { [__ENV.OUT || 'stdout']: `${JSON.stringify(found, null, 1)}\n` };
 }

@@ -1,17 +1,17 @@
-"""Connections to servers that made their certificates at start."""
+"""Connections to servers that make their certificate at start."""
 
 import ssl
 import time
 
-from servers import Failure  # finds client
+from servers import Failure  # adds e2e to sys.path
 
 import client
 
 HERE = client.Target(port=0, server_name="localhost", ca="")
 
 
-def trusting():
-    """A context for any certificate."""
+def unverified_context():
+    """A TLS context that accepts any certificate."""
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     context.minimum_version = ssl.TLSVersion.TLSv1_3
@@ -31,7 +31,7 @@ class Connection(client.Connection):
         super().__init__(HERE._replace(port=port), context, session=session)
 
     def ask(self, request):
-        """A request and its answer; gives the seconds it took."""
+        """Sends a request and reads its answer; returns the seconds."""
         begin = time.perf_counter()
         self.send(request)
         status = self.receive().status

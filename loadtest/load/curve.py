@@ -1,8 +1,8 @@
 """Latency against rate, injectd and the echo in turn, from a tenth of the peak up to it.
 
-The peak is a closed loop over 25 connections (h2load), found anew in each round: a shared machine
-changes its speed. The rates below it arrive at random and are the same share of each server's own
-peak.
+The peak is a closed loop over 25 connections (h2load), measured again in each round, because a
+shared machine changes its speed. Below it, requests arrive at random, at the same shares of each
+server's own peak.
 """
 
 from contextlib import ExitStack
@@ -34,12 +34,12 @@ def run(args, report):
             rows += [[index, name, 1, *of_h2load(found)] for name, found in peaks.items()]
             for share in shares:
                 for name, server in servers.items():
-                    found = one(server, share * peaks[name].rate, seconds, seed=index)
+                    found = at_rate(server, share * peaks[name].rate, seconds, seed=index)
                     rows.append([index, name, share, *found])
     write_csv(args.out / "curve.csv", COLUMNS, rows)
     points = medians(rows, [*shares, 1])
     (args.out / "latency.svg").write_text(plot.svg(points))
-    tell(report, points)
+    add_results(report, points)
 
 
 def peak(server):
@@ -51,10 +51,10 @@ def of_h2load(found):
     return [rate, rate, 0, *quantiles(found.latencies), round(found.cpu * 1e6, 1)]
 
 
-def one(server, rate, seconds, seed):
+def at_rate(server, rate, seconds, seed):
     before = server.cpu_seconds()
     found = paced(server.address, rate, seconds, seed)
-    # With a handshake and a first review of each connection.
+    # Includes a handshake and a first review of each connection.
     cpu = (server.cpu_seconds() - before) / len(found.latencies)
     return [round(rate), round(found.rate), found.unsent, *quantiles(found.latencies),
             round(cpu * 1e6, 1)]
@@ -71,17 +71,17 @@ def medians(rows, shares):
             for name in ("echo", "injectd")}
 
 
-def tell(report, points):
+def add_results(report, points):
     rows = [[f"{share:.0%}" if share < 1 else "peak, closed loop", *(
         cell for name in ("echo", "injectd") for cell in cells(points[name][index]))]
         for index, (share, *_) in enumerate(points["echo"])]
     report.table("Latency against rate, 25 connections, medians of the rounds", [
         "share of its own peak", "echo /s", "p50", "p99", "injectd /s", "p50", "p99"], rows,
         ["Client and servers share the cores. Below the peak, requests fall due at random on each"
-         " connection; a time counts from then, also while its connection is busy. That the client"
-         " itself was woken late does not count. ![latency](latency.svg)"])
+         " connection. A time starts when its request falls due, even if the connection is busy. A"
+         " late wake-up of the client does not count. ![latency](latency.svg)"])
     report.facts["peak_per_second"] = points["injectd"][-1][1]
-    echo_ms, ms = (next(it[3] for it in points[name] if it[0] == HALF) / 1000
+    echo_ms, ms = (next(point[3] for point in points[name] if point[0] == HALF) / 1000
                    for name in ("echo", "injectd"))
     report.budget("p99 at 25 connections, half load (ms)", ms, most=P99_BUDGET_MS,
                   baseline=f"echo {echo_ms:.2f} at half of its own peak")

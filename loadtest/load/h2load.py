@@ -1,4 +1,4 @@
-"""h2load: a closed loop over kept-alive connections, of HTTP/1.1 unless told otherwise."""
+"""h2load: a closed loop over kept-alive connections."""
 
 import re
 import subprocess
@@ -9,17 +9,17 @@ from typing import NamedTuple
 
 from servers import Failure
 
-MOST_SECONDS = 300
+MAX_SECONDS = 300
 JSON = ("content-type: application/json",)
-# Of many connections, those that have to be open and busy for what they do to count.
+# The share of connections that must be open and busy for a measurement with many connections.
 BUSY_SHARE = 0.99
-LEAST_SECONDS = 0.2
+MIN_SECONDS = 0.2
 # A fast server ends a short run before enough connections are busy for long enough.
-MOST_DOUBLINGS = 4
+MAX_DOUBLINGS = 4
 
 
 class Run(NamedTuple):
-    """What a run found; CPU is the server's for each request, times are in seconds."""
+    """The figures of a run; CPU is the server's per request, times are in seconds."""
 
     rate: float
     done: int
@@ -28,45 +28,45 @@ class Run(NamedTuple):
 
 
 class Steady(NamedTuple):
-    """What a run found while all of its connections were open and busy."""
+    """The figures of a run while all of its connections were open and busy."""
 
     rate: float
     latencies: list
 
 
 def h2load(server, body, connections, *extent, wants_latencies=False):
-    """Runs it and fails unless all requests were answered with 200.
+    """Runs h2load over HTTP/1.1; fails unless all requests were answered with 200.
 
-    With `-D` it never ends if a connection is not open by then: many connections want `-n`.
+    With `-D`, h2load never ends if a connection is not open by then: use `-n` for many connections.
     """
     before = server.cpu_seconds()
-    run, times = ran(reviews_of(server), body, connections, "--h1", *extent,
-                     is_logged=wants_latencies)
+    run, times = run_h2load(review_url(server), body, connections, "--h1", *extent,
+                            is_logged=wants_latencies)
     cpu = server.cpu_seconds() - before
     rate, done = read(run)
     return Run(rate, done, cpu / done, [took for _, took in times])
 
 
 def steady(server, body, connections, requests):
-    """The part of a run in which each connection has a request under way.
+    """The part of a run in which each connection has a request in progress.
 
     A run in which that part is too short is repeated with twice as many requests.
     """
-    for doublings in range(MOST_DOUBLINGS + 1):
+    for doublings in range(MAX_DOUBLINGS + 1):
         count = connections * requests << doublings
-        run, times = ran(reviews_of(server), body, connections, "--h1", "-n", count,
-                         is_logged=True)
+        run, times = run_h2load(review_url(server), body, connections, "--h1", "-n", count,
+                                is_logged=True)
         read(run)
         begin, end = busy(times, connections)
-        if end - begin >= LEAST_SECONDS:
+        if end - begin >= MIN_SECONDS:
             latencies = [took for start, took in times if begin < start + took <= end]
             return Steady(len(latencies) / (end - begin), latencies)
     raise Failure(f"{connections} connections were busy for {end - begin:.1f} s"
-                  f" of {count:,} requests, less than {LEAST_SECONDS} s")
+                  f" of {count:,} requests, less than {MIN_SECONDS} s")
 
 
 def busy(times, connections):
-    """From when to when nearly all connections had a request under way."""
+    """Begin and end of the time in which nearly all connections had a request in progress."""
     starts = sorted(start for start, _ in times)
     ends = sorted(start + took for start, took in times)
     found = [start for index, start in enumerate(starts, 1)
@@ -74,13 +74,13 @@ def busy(times, connections):
     return (found[0], found[-1]) if found else (0, 0)
 
 
-def reviews_of(server):
-    """The URL as an API server asks."""
+def review_url(server):
+    """The URL that an API server calls."""
     return f"https://{server.address}/?timeout=10s"
 
 
-def ran(url, body, connections, *extent, headers=JSON, is_logged=False):
-    """The process after its end, and of each request when it was sent and what it took (s)."""
+def run_h2load(url, body, connections, *extent, headers=JSON, is_logged=False):
+    """Runs h2load; returns the process, and (begin, duration) of each request in seconds."""
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
         line = ["h2load", "-t", "1", "-c", str(connections), *map(str, extent), "-d", str(body),
@@ -88,15 +88,15 @@ def ran(url, body, connections, *extent, headers=JSON, is_logged=False):
         if is_logged:
             line += ["--log-file", str(log)]
         try:
-            run = subprocess.run(line, capture_output=True, text=True, timeout=MOST_SECONDS,
+            run = subprocess.run(line, capture_output=True, text=True, timeout=MAX_SECONDS,
                                  check=False)
         except subprocess.TimeoutExpired:
-            raise Failure(f"h2load was not done within {MOST_SECONDS} s") from None
+            raise Failure(f"h2load did not end within {MAX_SECONDS} s") from None
         return run, read_log(log) if is_logged else []
 
 
 def read(run):
-    """Requests per second and in all."""
+    """Requests per second, and the number of requests."""
     numbers = re.search(r"^requests: .* (\d+) done, (\d+) succeeded, (\d+) failed, (\d+) errored, "
                         r"(\d+) timeout", run.stdout, re.MULTILINE)
     good = re.search(r"^status codes: (\d+) 2xx", run.stdout, re.MULTILINE)

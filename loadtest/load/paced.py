@@ -11,7 +11,7 @@ GRACE_SECONDS = 30
 
 
 class Paced(NamedTuple):
-    """What came of it: answers per second, requests that were due but never sent, times (s)."""
+    """The result: answers per second, requests that were due but never sent, times (s)."""
 
     rate: float
     unsent: int
@@ -19,7 +19,7 @@ class Paced(NamedTuple):
 
 
 class Load:
-    """A load that runs beside what else is done, until `result` is asked for."""
+    """A load in the background; `result` waits for its end."""
 
     def __init__(self, address, rate, seconds, seed=0):
         self.seconds = seconds
@@ -34,7 +34,7 @@ class Load:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.communicate()
-            raise Failure("the client was not done in time") from None
+            raise Failure("the client did not end in time") from None
         if self.process.returncode:
             raise Failure(f"{PACED.name}: {problem[-300:]}")
         unsent, *times = out.splitlines()

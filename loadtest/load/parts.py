@@ -2,8 +2,8 @@
 
     python3 loadtest/load/parts.py [SECONDS]
 
-Both answer the 12 KB review in turn under h2load. The parts add up to the CPU of a request, which is
-measured without perf. Needs perf, which has to be allowed to look into the kernel, and h2load.
+Both answer the 12 KB review in turn under h2load. The parts add up to the CPU of a request, which
+is measured without perf. Needs h2load, and perf with access to the kernel.
 """
 
 import re
@@ -20,7 +20,7 @@ REVIEW = ROOT / "loadtest" / "review-12k.json"
 CONNECTIONS = 16
 SAMPLES_A_SECOND = 1999
 SAMPLE = re.compile(r"^\s+([\d.]+)%\s+.*?\s\[(.)\]\s+(.*?)\s*$", re.MULTILINE)
-# The first that a symbol is like.
+# The first pattern that matches a symbol names its part.
 PARTS = [
     ("TLS", r"aes|gcm|ghash|AEAD|rustls|EVP|aws_lc|CRYPTO_"),
     ("decode", r"injectd::(json::(scan|reader)|review::(decode|Review|Group)|pod::)|memchr::|utf8"),
@@ -59,7 +59,8 @@ def cpu_by_part(server, seconds):
         part = KERNEL if kind == "k" else part_of(symbol)
         shares[part] = shares.get(part, 0) + float(percent)
     if not shares.get(KERNEL):
-        raise Failure("perf saw nothing of the kernel: sysctl kernel.perf_event_paranoid=1, or root")
+        raise Failure("perf has no samples of the kernel: set sysctl kernel.perf_event_paranoid=1,"
+                      " or run as root")
     total = sum(shares.values())
     return cpu, {part: cpu * share / total for part, share in shares.items()}
 

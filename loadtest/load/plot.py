@@ -6,17 +6,17 @@ from xml.sax.saxutils import escape
 WIDTH, HEIGHT = 860, 480
 LEFT, RIGHT, TOP, BOTTOM = 80, 150, 58, 60
 COLOURS = {"echo": "#8a6d00", "injectd": "#0b5fa5"}
-# Index of the time in a point, and how its line is drawn.
+# Index of the time in a point, and the dashes of its line.
 LINES = {"p50": (2, "6 4"), "p99": (3, "none")}
 
 
 def svg(points):
     """`points`: by server, (share, rate, p50, p99) in requests/s and µs."""
     everything = [point for line in points.values() for point in line]
-    most_rate = step_above(max(point[1] for point in everything))
+    max_rate = step_above(max(point[1] for point in everything))
     low = 10 ** math.floor(math.log10(min(point[2] for point in everything)))
     high = 10 ** math.ceil(math.log10(max(point[3] for point in everything)))
-    scale = Scale(most_rate, low, max(high, low * 10))
+    scale = Scale(max_rate, low, max(high, low * 10))
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
              f'width="{WIDTH}" height="{HEIGHT}" font-family="sans-serif" font-size="13">',
              f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>',
@@ -41,15 +41,15 @@ def drawn(places, colour, dashes):
            f'stroke-dasharray="{dashes}"/>')
     for x, y in below:
         yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{colour}"/>'
-    # Another kind of load: not on the line.
+    # The peak is another kind of load, so it is not on the line.
     yield (f'<rect x="{peak_x - 4:.1f}" y="{peak_y - 4:.1f}" width="8" height="8" fill="#ffffff" '
            f'stroke="{colour}" stroke-width="2"/>')
 
 
 def spread(labels):
-    """Labels at the ends of lines, none over another."""
+    """Labels at the ends of lines, without overlaps."""
     last = -math.inf
-    for (x, y), name, colour in sorted(labels, key=lambda it: it[0][1]):
+    for (x, y), name, colour in sorted(labels, key=lambda label: label[0][1]):
         last = max(y + 4, last + 16)
         yield text(WIDTH - RIGHT + 14, last, name, "start", f'fill="{colour}"')
         yield (f'<line x1="{x + 5:.1f}" y1="{y:.1f}" x2="{WIDTH - RIGHT + 11}" y2="{last - 4:.1f}" '
@@ -57,11 +57,11 @@ def spread(labels):
 
 
 class Scale:
-    def __init__(self, most_rate, low, high):
-        self.most_rate, self.low, self.high = most_rate, low, high
+    def __init__(self, max_rate, low, high):
+        self.max_rate, self.low, self.high = max_rate, low, high
 
     def x(self, rate):
-        return LEFT + (WIDTH - LEFT - RIGHT) * rate / self.most_rate
+        return LEFT + (WIDTH - LEFT - RIGHT) * rate / self.max_rate
 
     def y(self, micros):
         share = math.log10(micros / self.low) / math.log10(self.high / self.low)
@@ -70,7 +70,7 @@ class Scale:
     def axes(self):
         right, bottom = WIDTH - RIGHT, HEIGHT - BOTTOM
         for index in range(6):
-            rate = self.most_rate * index / 5
+            rate = self.max_rate * index / 5
             x = self.x(rate)
             yield line(x, TOP, x, bottom)
             yield text(x, bottom + 20, f"{rate:,.0f}", "middle")
@@ -101,7 +101,7 @@ def milliseconds(micros):
 
 
 def step_above(value):
-    """A round number of five steps that is not below a value."""
+    """A round number of five round steps, at least `value`."""
     unit = 10 ** math.floor(math.log10(value / 5))
     return next(5 * unit * factor for factor in (1, 1.5, 2, 3, 4, 5, 6, 8, 10)
                 if 5 * unit * factor >= value)

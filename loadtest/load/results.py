@@ -1,4 +1,4 @@
-"""What a part found: tables and budgets for the summary, and raw data beside them."""
+"""The results of a part: tables and budgets for the summary, and raw data beside them."""
 
 import argparse
 import csv
@@ -13,12 +13,12 @@ from servers import Failure
 
 
 def part(name, run):
-    """The main function of a part: `run(arguments, report)`, then the report is written."""
+    """The main function of a part: calls `run(arguments, report)`, then writes the report."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--out", type=Path, required=True, help="folder of the run")
     parser.add_argument("--smoke", action="store_true", help="seconds, not minutes")
     args = parser.parse_args()
-    # What was started is stopped on the way out.
+    # An exception, so that the processes that were started are stopped.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     report = Report(name)
     try:
@@ -45,7 +45,7 @@ class Report:
         print("\n".join(markdown(self.sections[-1])), flush=True)
 
     def budget(self, what, found, most=None, least=None, form="{:.3f}", baseline=""):
-        """A figure against its budget: nothing fails if it is not met."""
+        """A figure beside its budget; a missed budget does not fail the part."""
         is_met = (most is None or found <= most) and (least is None or found >= least)
         sign, limit = ("≤", most) if least is None else ("≥", least)
         self.budgets.append({"what": what, "found": form.format(found), "baseline": baseline,
@@ -79,7 +79,7 @@ def write_csv(path, columns, rows):
 
 
 def percentile(values, share):
-    """By nearest rank; the values in any order."""
+    """By nearest rank; `values` in any order."""
     if not values:
         raise Failure("nothing was measured")
     ordered = sorted(values)

@@ -2,7 +2,7 @@
 
     python3 reviews.py FOLDER
 
-writes them into a folder, with `expected.json`: what an answer has to contain. They come out the
+writes them into a folder, with `expected.json`: the texts that an answer must contain. They are the
 same every time, compact and escaped as an API server sends them.
 """
 
@@ -12,19 +12,19 @@ import sys
 from pathlib import Path
 
 TYPICAL = Path(__file__).parent.parent / "review-12k.json"
-# The annotation of the typical review before which those of overrides come, as Go sorts keys.
+# Overrides come before this annotation of the typical review, because Go sorts keys.
 AFTER_OVERRIDES = b'"fulfilment.example/change":'
 TOKEN_VOLUME = "kube-api-access-"
-# What an item of a list is known by in managedFields, if not by its name.
+# The keys of list items in managedFields, if not the name.
 LIST_KEYS = {"ports": ("containerPort", "protocol"), "volumeMounts": ("mountPath",),
              "ownerReferences": ("uid",)}
 WITHOUT_SELF = {"metadata", "spec", "containers"}
-# Owned whole.
+# Fields that have one manager as a whole.
 ATOMIC = {"secretKeyRef", "fieldRef", "nodeSelector"}
-# Set by admission plugins, which are no managers.
+# Set by admission plugins, which are not managers.
 OF_ADMISSION = {"tolerations", "priority", "preemptionPolicy"}
 
-# What each answer has to contain.
+# Texts that each answer must contain.
 INJECTED = ['"allowed":true', '"verdict":"injected"', '"patch":"']
 EXPECTED = {
     "small": INJECTED, "typical": INJECTED, "large": INJECTED,
@@ -32,12 +32,12 @@ EXPECTED = {
     "skipped": ['"allowed":true', '"verdict":"skipped"'],
     "denied": ['"allowed":false', '"verdict":"denied"', "runAsRoot"],
 }
-# The share of each in a mix.
+# Percent of each in a mix.
 MIX = {"typical": 60, "small": 20, "skipped": 8, "annotated": 6, "large": 3, "denied": 3}
 
 
 def encode(review):
-    """As Go's encoder: compact, and without characters that mean something in HTML."""
+    """As Go's encoder writes it: compact, with the special characters of HTML escaped."""
     text = json.dumps(review, separators=(",", ":"), ensure_ascii=False)
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -48,7 +48,7 @@ def typical():
     return json.loads(TYPICAL.read_text())
 
 
-def told_mix():
+def mix_text():
     return ", ".join(f"{percent} % {name}" for name, percent in MIX.items())
 
 
@@ -75,9 +75,9 @@ def small():
 
 
 def only_token(owner):
-    """Leaves a container's mounts, or a pod's volumes, but for the token's, out."""
+    """Removes all mounts of a container, or all volumes of a pod, except the token's."""
     field = "volumeMounts" if "volumeMounts" in owner else "volumes"
-    owner[field] = [it for it in owner[field] if it["name"].startswith(TOKEN_VOLUME)]
+    owner[field] = [item for item in owner[field] if item["name"].startswith(TOKEN_VOLUME)]
 
 
 def large():
@@ -109,15 +109,16 @@ def large():
 
 
 def managed(review):
-    """Writes managedFields as the controller's own write leaves them."""
+    """Sets managedFields to those of the controller's own write."""
     pod = review["request"]["object"]
     whole = copy.deepcopy(pod)
     metadata, spec = whole["metadata"], whole["spec"]
     for field in "namespace", "creationTimestamp", "managedFields":
         metadata.pop(field, None)
     containers = spec["containers"] + spec.get("initContainers", [])
-    for owner, field in [(spec, "volumes"), *((it, "volumeMounts") for it in containers)]:
-        owner[field] = [it for it in owner[field] if not it["name"].startswith(TOKEN_VOLUME)]
+    mounts = ((container, "volumeMounts") for container in containers)
+    for owner, field in [(spec, "volumes"), *mounts]:
+        owner[field] = [item for item in owner[field] if not item["name"].startswith(TOKEN_VOLUME)]
         if not owner[field]:
             del owner[field]
     for field in OF_ADMISSION:
@@ -134,12 +135,12 @@ def fields_of(name, value):
         children = {f"f:{key}": fields_of(key, value[key]) for key in sorted(value)}
         return {**own, **children} if children else {}
     if isinstance(value, list) and value and isinstance(value[0], dict):
-        return {**own, **{key_of(name, it): item_fields(name, it) for it in value}}
+        return {**own, **{key_of(name, item): item_fields(name, item) for item in value}}
     return {}
 
 
 def key_of(name, item):
-    key = {it: item[it] for it in LIST_KEYS.get(name, ("name",))}
+    key = {field: item[field] for field in LIST_KEYS.get(name, ("name",))}
     return "k:" + json.dumps(key, separators=(",", ":"))
 
 
@@ -182,7 +183,7 @@ def service():
 
 
 def bodies():
-    """All of them by name, encoded."""
+    """All reviews by name, encoded."""
     reviews = {
         "small": small(), "typical": typical(), "large": large(),
         "skipped": annotated_with("linkerd.io/inject", "disabled"),
@@ -194,13 +195,13 @@ def bodies():
 
 
 def with_override(body, key, value):
-    """The typical review with one annotation more."""
+    """The typical review with one more annotation."""
     override = f"{json.dumps(key)}:{json.dumps(value)},".encode()
     return body.replace(AFTER_OVERRIDES, override + AFTER_OVERRIDES, 1)
 
 
 def write(folder):
-    """All of them as files, and what is expected of their answers."""
+    """Writes all reviews, and the expectations of their answers; yields names and lengths."""
     for name, body in bodies().items():
         (folder / f"{name}.json").write_bytes(body)
         yield name, len(body)

@@ -23,7 +23,7 @@ STOP_SECONDS = 10
 
 
 class Server:
-    """A process that prints its servers; nobody reads its log, but it is written."""
+    """A process that prints the addresses of its servers; it writes a log, which is discarded."""
 
     def __init__(self, command):
         self.begin = time.perf_counter()
@@ -42,7 +42,7 @@ class Server:
             if self.address and (self.admin or server[1] == b"echo"):
                 return
         self.stop()
-        raise Failure(f"{command[0]} ended at its start")
+        raise Failure(f"{command[0]} exited during start")
 
     def __enter__(self):
         return self
@@ -59,7 +59,7 @@ class Server:
             self.process.wait()
         self.process.stdout.close()
 
-    # --- what it takes ---
+    # --- CPU, memory, metrics ---
 
     def cpu_seconds(self):
         """User and system time of its threads so far, to the nanosecond."""

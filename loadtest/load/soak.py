@@ -6,7 +6,7 @@ from pathlib import Path
 from h2load import h2load
 from paced import CONNECTIONS
 from results import part, write_csv
-from reviews import MIX, told_mix, write
+from reviews import MIX, mix_text, write
 from servers import injectd
 
 FIRST, ALL, BLOCKS = 10_000, 1_000_000, 20
@@ -27,26 +27,26 @@ def run(args, report):
         verdicts = {verdict: server.metric("injectd_reviews_total", verdict=verdict)
                     for verdict in ("injected", "skipped", "annotated", "denied")}
     write_csv(args.out / "soak.csv", ["reviews", "per_second", "rss_mib", "rss_peak_mib"], rows)
-    tell(report, rows, verdicts)
+    add_results(report, rows, verdicts)
 
 
 def mixed(server, folder, count):
-    """A block of reviews in their shares; the rate of all. Memory is read after the usual ones."""
+    """Sends a block of the mix, the most frequent reviews last; returns the rate of all."""
     done, seconds = 0, 0.0
-    for name, percent in sorted(MIX.items(), key=lambda it: it[1]):
+    for name, percent in sorted(MIX.items(), key=lambda share: share[1]):
         found = h2load(server, folder / f"{name}.json", CONNECTIONS, "-n", count * percent // 100)
         done += found.done
         seconds += found.done / found.rate
     return done / seconds
 
 
-def tell(report, rows, verdicts):
+def add_results(report, rows, verdicts):
     chosen = [rows[0], rows[1], *(rows[6::5] or rows[2:])]
-    told = ", ".join(f"{count:,} {verdict}" for verdict, count in verdicts.items())
+    counts = ", ".join(f"{count:,} {verdict}" for verdict, count in verdicts.items())
     report.table(f"{rows[-1][0]:,} reviews through one process, 25 connections", [
         "reviews so far", "RSS", "RSS peak"],
-        [[f"{done:,}", *(f"{it:.1f} MiB" if it else "" for it in memory)]
-         for done, _, *memory in chosen], [f"{told_mix()}. {told}."])
+        [[f"{done:,}", *(f"{figure:.1f} MiB" if figure else "" for figure in memory)]
+         for done, _, *memory in chosen], [f"{mix_text()}. {counts}."])
     first, last = rows[1][2], rows[-1][2]
     report.budget(f"RSS after {rows[-1][0]:,} reviews ÷ after {rows[1][0]:,}", last / first,
                   most=GROWTH_BUDGET, baseline=f"{first:.1f} MiB")

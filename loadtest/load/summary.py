@@ -1,7 +1,7 @@
 """The summary of a run: every budget with its figure, then the tables of the parts.
 
     python3 summary.py --out FOLDER --setup   writes setup.txt, before anything is measured
-    python3 summary.py --out FOLDER           writes summary.md from what the parts left there
+    python3 summary.py --out FOLDER           writes summary.md from the results of the parts
 """
 
 import argparse
@@ -36,7 +36,7 @@ def main():
         (args.out / "summary.md").write_text(summary(args.out))
 
 
-# --- what it was run on ---
+# --- the setup ---
 
 
 def setup():
@@ -47,11 +47,11 @@ def setup():
         "processor": f"{os.cpu_count()} cores, {model[1] if model else 'unknown'}",
         "memory": f"{memory / 1024 / 1024:.0f} GiB",
         "kernel": platform.release(),
-        "load average before": " ".join(f"{it:.2f}" for it in os.getloadavg()),
+        "load average before": " ".join(f"{load:.2f}" for load in os.getloadavg()),
         "commit": commit(),
-        "injectd": f"{printed([str(INJECTD), '--version'])}, sha256 {digest(INJECTD)}, "
-                   f"{os.environ.get('BUILD', 'no word of its build')}",
-        **{name: printed(command) for name, command in VERSIONS.items()},
+        "injectd": f"{first_line([str(INJECTD), '--version'])}, sha256 {digest(INJECTD)}, "
+                   f"{os.environ.get('BUILD', 'unknown build')}",
+        **{name: first_line(command) for name, command in VERSIONS.items()},
         "python": f"{platform.python_version()}, {ssl.OPENSSL_VERSION}",
         "clients": "on the same cores as the servers; TLS 1.3 over the loopback",
     }
@@ -60,17 +60,17 @@ def setup():
 
 
 def commit():
-    changed = printed(["git", "-C", str(ROOT), "status", "--porcelain", "--", "src", "Cargo.lock",
-                       "deploy/pgo.sh", "loadtest"])
-    head = printed(["git", "-C", str(ROOT), "rev-parse", "--short=12", "HEAD"])
-    return head + (" and changes that are not committed" if changed else "")
+    changed = first_line(["git", "-C", str(ROOT), "status", "--porcelain", "--", "src",
+                          "Cargo.lock", "deploy/pgo.sh", "loadtest"])
+    head = first_line(["git", "-C", str(ROOT), "rev-parse", "--short=12", "HEAD"])
+    return head + (" and uncommitted changes" if changed else "")
 
 
 def digest(path):
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
 
 
-def printed(command):
+def first_line(command):
     """The first line that a command prints."""
     try:
         run = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -79,7 +79,7 @@ def printed(command):
     return run.stdout.partition("\n")[0]
 
 
-# --- what was found ---
+# --- the results ---
 
 
 def summary(folder):
@@ -106,10 +106,11 @@ def summary(folder):
 
 
 def budgets(parts, folder):
-    lines = ["## Budgets", "", "| what | found | baseline | budget | |", "|---|---|---|---|---|"]
+    lines = ["## Budgets", "", "| figure | result | baseline | budget | |", "|---|---|---|---|---|"]
     for part in parts.values():
-        for it in part["budgets"]:
-            lines.append(row(it["what"], it["found"], it["baseline"], it["budget"], it["met"]))
+        for each in part["budgets"]:
+            lines.append(row(each["what"], each["found"], each["baseline"], each["budget"],
+                             each["met"]))
     grpc = re.search(r"^(CPU of gRPC.*?): ([\d.]+) .*budget ([\d.]+)\)",
                      output(folder, "ghz.txt"), re.MULTILINE)
     if grpc:

@@ -3,7 +3,7 @@
     pip install -r requirements.txt
     python inject.py --addr localhost:8444 --ca ca.crt ../pod.json
 
-What speaks the protocol is made of proto/ at each start, in a folder that goes with the process.
+It generates the code of the protocol from proto/ at each start, in a temporary folder.
 """
 
 import argparse
@@ -45,10 +45,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--addr", default="localhost:8444", help="address of the gRPC server")
     parser.add_argument("--ca", help="CA of the server's certificate, PEM")
-    parser.add_argument("--cert", help="client certificate, PEM, if the server asks for one")
+    parser.add_argument("--cert", help="client certificate, PEM, if the server requires one")
     parser.add_argument("--key", help="its private key, PEM")
-    parser.add_argument("--namespace", default="default",
-                        help="namespace that the pod is going to be made in")
+    parser.add_argument("--namespace", default="default", help="namespace of the pod")
     parser.add_argument("--patch", type=Path, help="file to write the patch to")
     parser.add_argument("--timeout", type=float, default=10, help="seconds to wait for the answer")
     parser.add_argument("pod", type=Path, help="the pod as JSON")
