@@ -6,20 +6,14 @@
 use injectd_gocompat::number::plain_decimal;
 use serde_json::Value;
 
-use super::{
-    release::{Delta, Release},
-    values::{ValuesError, tree::Section},
-};
+use super::values::{ValuesError, read::Field as _, tree::Section};
 
 /// Name and value of each parameter; `None` is written as `null`.
 type Parameters = Vec<(String, Option<String>)>;
 
 /// Reads both maps, inbound first, with the keys of each level sorted by their original spelling.
-pub(super) fn read(proxy: &Section<'_>, release: Release) -> Result<Parameters, ValuesError> {
+pub(super) fn read(proxy: &Section<'_>) -> Result<Parameters, ValuesError> {
     let mut parameters = Vec::new();
-    if !release.has(Delta::Parameters) {
-        return Ok(parameters);
-    }
     for direction in ["inbound", "outbound"] {
         let scopes = proxy.section(direction)?;
         for scope in sorted_keys(&scopes) {
@@ -49,7 +43,7 @@ fn value(leaves: &Section<'_>, key: &str) -> Result<Option<String>, ValuesError>
             Ok(Some(plain_decimal(number.as_f64().unwrap_or_default())))
         }
         Some(Value::Number(integer)) => Ok(Some(integer.to_string())),
-        Some(_) => leaves.text(key).map(Some),
+        Some(_) => String::read(leaves, key).map(Some),
     }
 }
 

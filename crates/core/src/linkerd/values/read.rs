@@ -1,302 +1,204 @@
-//! Reads values from a tree, with the types of upstream's structs.
+//! The macro that declares the values, and how each type of field is read: as upstream's structs.
 
 #![expect(clippy::disallowed_types, reason = "configuration is read once per change")]
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{
-    CapabilityLists, Constraints, ControlStreams, Image, Mount, NetworkValidator, Ports, Probe,
-    Proxy, ProxyInit, Resources, Result, StartupProbe, Tracing, Values, ValuesError, Workers,
-    tree::Section,
+    Result, ValuesError,
+    tree::{Section, scalar},
 };
 use crate::linkerd::{
     env_var::{self, EnvVar, Scalars},
-    parameters,
-    release::{Delta, Release},
+    release::Delta,
 };
 
-impl Values {
-    /// Reads a tree with the keys and types of a release.
-    ///
-    /// # Errors
-    /// The first required key that is missing, or the first value of the wrong type.
-    pub fn from_tree(tree: &Value, release: Release) -> Result<Self> {
-        let root = Section::root(tree, release)?;
-        if !root.has("identityTrustDomain") {
-            return Err(ValuesError::Missing("identityTrustDomain".to_owned()));
+/// Declares sections of the values, and how they are read: the fields in the order of the rows. The
+/// module [`super`] describes the words of a row.
+macro_rules! values {
+    ($(
+        $(#[$meta:meta])*
+        pub struct $name:ident {$(
+            $(#[$doc:meta])*
+            $field:ident: $type:ty
+                = $($key:literal $(as $narrow:ident)?)? $(by $($read:ident)::+)?
+                $(since $since:ident)? $(until $until:ident)? $(or $default:expr)?,
+        )*}
+    )*) => {$(
+        $(#[$meta])*
+        #[derive(Debug, Clone, PartialEq)]
+        pub struct $name {$(
+            $(#[doc = concat!("`", $key, "`.")])?
+            $(#[$doc])*
+            pub $field: $type,
+        )*}
+
+        impl $name {
+            fn of(section: &Section<'_>) -> Result<Self> {
+                Ok(Self {$(
+                    $field: {
+                        $(let section = section.since(Delta::$since);)?
+                        $(let section = section.until(Delta::$until);)?
+                        $(let value = section.read($key)?; $(let value = $narrow::into(value);)?)?
+                        $(let value = $($read)::+(&section)?;)?
+                        $(let value = Option::unwrap_or_else(value, || $default);)?
+                        value
+                    },
+                )*})
+            }
         }
-        let identity = root.optional("identity")?;
-        Ok(Self {
-            linkerd_version: root.text("linkerdVersion")?,
-            cluster_domain: root.text("clusterDomain")?,
-            cluster_networks: root.text("clusterNetworks")?,
-            identity_trust_domain: root.text("identityTrustDomain")?,
-            image_pull_policy: root.text("imagePullPolicy")?,
-            cni_enabled: root.boolean("cniEnabled")?,
-            disable_ipv6: root.boolean("disableIPv6")?,
-            proxy: Proxy::read(&root.required("proxy")?, release)?,
-            proxy_init: ProxyInit::read(&root.required("proxyInit")?)?,
-            network_validator: root
-                .optional("networkValidator")?
-                .map(|section| NetworkValidator::read(&section))
-                .transpose()?,
-            debug_image: match root.section("debugContainer")?.optional("image")? {
-                Some(image) => Image::read(&image)?,
-                None => Image { name: "cr.l5d.io/linkerd/debug".to_owned(), ..Image::default() },
-            },
-            token_projection: identity
-                .map(|identity| identity.boolean("serviceAccountTokenProjection"))
-                .transpose()?,
-        })
-    }
-}
 
-impl Proxy {
-    fn read(proxy: &Section<'_>, release: Release) -> Result<Self> {
-        Ok(Self {
-            image: Image::read(&proxy.required("image")?)?,
-            enable_external_profiles: proxy.boolean("enableExternalProfiles")?,
-            outbound_connect_timeout: proxy.text("outboundConnectTimeout")?,
-            inbound_connect_timeout: proxy.text("inboundConnectTimeout")?,
-            outbound_discovery_cache_unused_timeout: proxy
-                .text("outboundDiscoveryCacheUnusedTimeout")?,
-            inbound_discovery_cache_unused_timeout: proxy
-                .text("inboundDiscoveryCacheUnusedTimeout")?,
-            disable_outbound_protocol_detect_timeout: proxy
-                .boolean("disableOutboundProtocolDetectTimeout")?,
-            disable_inbound_protocol_detect_timeout: proxy
-                .boolean("disableInboundProtocolDetectTimeout")?,
-            enable_shutdown_endpoint: proxy.boolean("enableShutdownEndpoint")?,
-            log_level: proxy.text("logLevel")?,
-            log_format: proxy.text("logFormat")?,
-            log_http_headers: proxy.text("logHTTPHeaders")?,
-            ports: proxy.optional("ports")?.map(|ports| Ports::read(&ports)).transpose()?,
-            cores: proxy.integer("cores")?,
-            workers: Workers::read(&proxy.section("runtime")?.section("workers")?)?,
-            resources: Resources::read_optional(proxy)?,
-            uid: proxy.integer("uid")?,
-            gid: proxy.integer("gid")?,
-            security_context: proxy.map("securityContext")?.cloned(),
-            capabilities: proxy
-                .optional("capabilities")?
-                .map(|section| CapabilityLists::read(&section))
-                .transpose()?,
-            sa_mount_path: proxy
-                .optional("saMountPath")?
-                .map(|mount| Mount::read(&mount))
-                .transpose()?,
-            wait_before_exit_seconds: proxy.unsigned("waitBeforeExitSeconds")?,
-            r#await: proxy.boolean("await")?,
-            is_gateway: proxy.boolean("isGateway")?,
-            is_ingress: proxy.boolean("isIngress")?,
-            require_identity_on_inbound_ports: proxy.text("requireIdentityOnInboundPorts")?,
-            pod_inbound_ports: None,
-            opaque_ports: proxy.text("opaquePorts")?,
-            shutdown_grace_period: proxy.text("shutdownGracePeriod")?,
-            access_log: proxy.text("accessLog")?,
-            default_inbound_policy: proxy.text("defaultInboundPolicy")?,
-            native_sidecar: proxy.boolean("nativeSidecar")?,
-            liveness_probe: Probe::read(proxy, "livenessProbe", 10)?,
-            readiness_probe: Probe::read(proxy, "readinessProbe", 2)?,
-            startup_probe: StartupProbe::read(proxy)?,
-            control_streams: ControlStreams::read(&proxy.section("control")?.section("streams")?)?,
-            hostname_labels: proxy.section("metrics")?.boolean("hostnameLabels")?,
-            tracing: Tracing::read(&proxy.section("tracing")?, release)?,
-            parameters: parameters::read(proxy, release)?,
-            additional_env: env_list(proxy, "additionalEnv", release, Delta::AdditionalEnv)?,
-            experimental_env: env_list(proxy, "experimentalEnv", release, Delta::ExperimentalEnv)?,
-        })
-    }
-}
-
-fn env_list(proxy: &Section<'_>, key: &str, release: Release, since: Delta) -> Result<Vec<EnvVar>> {
-    if !release.has(since) {
-        return Ok(Vec::new());
-    }
-    env_var::read_list(proxy.list(key)?, Scalars::Coerced, release).map_err(|at| {
-        ValuesError::Type {
-            key: proxy.path_of(key),
-            expected: "a list of environment variables",
-            found: format!("an invalid one: {at}"),
+        impl Field for $name {
+            fn read(parent: &Section<'_>, key: &str) -> Result<Self> {
+                Self::of(&parent.required(key)?)
+            }
         }
-    })
+    )*};
+}
+pub(super) use values;
+
+/// A type of field. Missing scalars and lists are zero or empty; a missing section is an error.
+pub(crate) trait Field: Sized {
+    /// Reads the value of a key.
+    fn read(section: &Section<'_>, key: &str) -> Result<Self>;
 }
 
-impl ProxyInit {
-    fn read(init: &Section<'_>) -> Result<Self> {
-        Ok(Self {
-            image: init.optional("image")?.map(|image| Image::read(&image)).transpose()?,
-            iptables_mode: init.text("iptablesMode")?,
-            ignore_inbound_ports: init.text("ignoreInboundPorts")?,
-            ignore_outbound_ports: init.text("ignoreOutboundPorts")?,
-            skip_subnets: init.text("skipSubnets")?,
-            log_level: init.text("logLevel")?,
-            log_format: init.text("logFormat")?,
-            close_wait_timeout_secs: init.integer("closeWaitTimeoutSecs")?,
-            privileged: init.boolean("privileged")?,
-            run_as_root: init.boolean("runAsRoot")?,
-            run_as_user: init.integer("runAsUser")?,
-            run_as_group: init.integer("runAsGroup")?,
-            xt_mount_path: init
-                .optional("xtMountPath")?
-                .map(|mount| Mount::read(&mount))
-                .transpose()?,
-            capabilities: CapabilityLists::read(&init.section("capabilities")?)?,
-            resources: match init.optional("resources")? {
-                Some(resources) => Resources::read(&resources)?,
-                None => Resources::of_old_init_container(),
-            },
-        })
-    }
+/// A type of field for a single value.
+trait Scalar: Default {
+    const EXPECTED: &str;
+
+    /// Converts a value as Go's YAML libraries do.
+    fn of(value: &Value) -> Option<Self>;
 }
 
-impl NetworkValidator {
-    fn read(validator: &Section<'_>) -> Result<Self> {
-        Ok(Self {
-            log_level: validator.text("logLevel")?,
-            log_format: validator.text("logFormat")?,
-            connect_addr: validator.text("connectAddr")?,
-            listen_addr: validator.text("listenAddr")?,
-            timeout: validator.text("timeout")?,
-            enable_security_context: validator.boolean("enableSecurityContext")?,
-            security_context: validator.map("securityContext")?.cloned(),
-        })
-    }
-}
-
-impl Image {
-    fn read(image: &Section<'_>) -> Result<Self> {
-        Ok(Self {
-            name: image.text("name")?,
-            version: image.text("version")?,
-            pull_policy: image.text("pullPolicy")?,
-        })
-    }
-}
-
-impl Ports {
-    fn read(ports: &Section<'_>) -> Result<Self> {
-        Ok(Self {
-            admin: ports.small_integer("admin")?,
-            control: ports.small_integer("control")?,
-            inbound: ports.small_integer("inbound")?,
-            outbound: ports.small_integer("outbound")?,
-        })
-    }
-}
-
-impl Workers {
-    fn read(workers: &Section<'_>) -> Result<Self> {
-        Ok(Self {
-            minimum: workers.integer("minimum")?,
-            maximum: workers.integer("maximum")?,
-            maximum_cpu_ratio: workers.float("maximumCPURatio")?,
-        })
-    }
-}
-
-impl ControlStreams {
-    fn read(streams: &Section<'_>) -> Result<Self> {
-        Ok(Self {
-            initial_timeout: streams.text("initialTimeout")?,
-            idle_timeout: streams.text("idleTimeout")?,
-            lifetime: streams.text("lifetime")?,
-        })
-    }
-}
-
-impl Resources {
-    fn read_optional(proxy: &Section<'_>) -> Result<Self> {
-        match proxy.optional("resources")? {
-            Some(resources) => Self::read(&resources),
-            None => Ok(Self { is_missing: true, ..Self::default() }),
+impl<T: Scalar> Field for T {
+    fn read(section: &Section<'_>, key: &str) -> Result<Self> {
+        match section.get(key) {
+            None => Ok(T::default()),
+            Some(value) => T::of(value).ok_or_else(|| section.mismatch(key, T::EXPECTED, value)),
         }
     }
+}
 
-    fn read(resources: &Section<'_>) -> Result<Self> {
-        let constraints = |key| -> Result<Constraints> {
-            let section = resources.section(key)?;
-            Ok(Constraints { limit: section.text("limit")?, request: section.text("request")? })
+impl Scalar for String {
+    const EXPECTED: &str = "a string";
+
+    fn of(value: &Value) -> Option<Self> {
+        scalar(value)
+    }
+}
+
+impl Scalar for bool {
+    const EXPECTED: &str = "a boolean";
+
+    fn of(value: &Value) -> Option<Self> {
+        value.as_bool()
+    }
+}
+
+impl Scalar for i64 {
+    const EXPECTED: &str = "an integer";
+
+    /// Accepts `2102.0`.
+    fn of(value: &Value) -> Option<Self> {
+        value.as_i64().or_else(|| {
+            let number = value.as_f64()?;
+            let whole = number.fract() == 0.0 && number.abs() < 1e21;
+            whole.then(|| format!("{number:.0}").parse().ok())?
+        })
+    }
+}
+
+impl Scalar for u64 {
+    const EXPECTED: &str = "an integer of 0 or more";
+
+    fn of(value: &Value) -> Option<Self> {
+        value.as_u64().or_else(|| i64::of(value)?.try_into().ok())
+    }
+}
+
+impl Scalar for f64 {
+    const EXPECTED: &str = "a number";
+
+    fn of(value: &Value) -> Option<Self> {
+        value.as_f64()
+    }
+}
+
+impl Field for i32 {
+    fn read(section: &Section<'_>, key: &str) -> Result<Self> {
+        let number = i64::read(section, key)?;
+        number.try_into().map_err(|_| {
+            let found = section.get(key).unwrap_or(&Value::Null);
+            section.mismatch(key, "a 32-bit integer", found)
+        })
+    }
+}
+
+/// `None` if the key is missing.
+impl<T: Field> Field for Option<T> {
+    fn read(section: &Section<'_>, key: &str) -> Result<Self> {
+        section.has(key).then(|| T::read(section, key)).transpose()
+    }
+}
+
+/// A map with any content; `None` if empty.
+impl Field for Option<Map<String, Value>> {
+    fn read(section: &Section<'_>, key: &str) -> Result<Self> {
+        Ok(section.section(key)?.map.filter(|map| !map.is_empty()).cloned())
+    }
+}
+
+impl Field for Vec<String> {
+    fn read(section: &Section<'_>, key: &str) -> Result<Self> {
+        let item_of = |item: &Value| match item {
+            Value::Null => Ok(String::new()),
+            item => scalar(item).ok_or_else(|| section.mismatch(key, "a list of strings", item)),
         };
-        Ok(Self {
-            is_missing: false,
-            cpu: constraints("cpu")?,
-            memory: constraints("memory")?,
-            ephemeral_storage: constraints("ephemeral-storage")?,
-        })
-    }
-
-    /// The default of `proxyInit.resources` in charts before 24.6.4.
-    fn of_old_init_container() -> Self {
-        let both = |text: &str| Constraints { limit: text.to_owned(), request: text.to_owned() };
-        Self { cpu: both("100m"), memory: both("20Mi"), ..Self::default() }
+        section.list(key)?.iter().map(item_of).collect()
     }
 }
 
-impl CapabilityLists {
-    fn read(capabilities: &Section<'_>) -> Result<Self> {
-        Ok(Self { add: capabilities.texts("add")?, drop: capabilities.texts("drop")? })
-    }
-}
-
-impl Mount {
-    fn read(mount: &Section<'_>) -> Result<Self> {
-        Ok(Self {
-            name: mount.text("name")?,
-            mount_path: mount.text("mountPath")?,
-            read_only: mount.boolean("readOnly")?,
-        })
-    }
-}
-
-impl Probe {
-    fn read(proxy: &Section<'_>, key: &str, default_delay_seconds: u64) -> Result<Self> {
-        let Some(probe) = proxy.optional(key)? else {
-            return Ok(Self { initial_delay_seconds: default_delay_seconds, timeout_seconds: 1 });
-        };
-        Ok(Self {
-            initial_delay_seconds: probe.unsigned("initialDelaySeconds")?,
-            timeout_seconds: probe.unsigned("timeoutSeconds")?,
-        })
-    }
-}
-
-impl StartupProbe {
-    fn read(proxy: &Section<'_>) -> Result<Self> {
-        let Some(probe) = proxy.optional("startupProbe")? else {
-            return Ok(Self {
-                initial_delay_seconds: 0,
-                period_seconds: 1,
-                failure_threshold: 120,
-            });
-        };
-        Ok(Self {
-            initial_delay_seconds: probe.unsigned("initialDelaySeconds")?,
-            period_seconds: probe.unsigned("periodSeconds")?,
-            failure_threshold: probe.unsigned("failureThreshold")?,
-        })
-    }
-}
-
-impl Tracing {
-    fn read(tracing: &Section<'_>, release: Release) -> Result<Self> {
-        let collector = tracing.section("collector")?;
-        let mesh_identity = collector.section("meshIdentity")?;
-        let switch = if release.has(Delta::TracingEnabled) { "enabled" } else { "enable" };
-        let labels = tracing.section("labels")?;
-        let mut sorted = Vec::new();
-        for (key, _) in labels.entries() {
-            sorted.push((key.clone(), labels.text(key)?));
+/// A map of strings, sorted by key.
+impl Field for Vec<(String, String)> {
+    fn read(section: &Section<'_>, key: &str) -> Result<Self> {
+        let map = section.section(key)?;
+        let mut entries = Vec::new();
+        for (key, _) in map.entries() {
+            entries.push((key.clone(), String::read(&map, key)?));
         }
-        sorted.sort();
-        Ok(Self {
-            enabled: release.has(Delta::Tracing) && tracing.boolean(switch)?,
-            protocol: tracing.text("protocol")?,
-            trace_service_name: tracing.text("traceServiceName")?,
-            labels: sorted,
-            collector_endpoint: collector.text("endpoint")?,
-            collector_service_account: mesh_identity.text("serviceAccountName")?,
-            collector_namespace: mesh_identity.text("namespace")?,
+        entries.sort();
+        Ok(entries)
+    }
+}
+
+impl Field for Vec<EnvVar> {
+    fn read(section: &Section<'_>, key: &str) -> Result<Self> {
+        let list = section.list(key)?;
+        env_var::read_list(list, Scalars::Coerced, section.release).map_err(|at| {
+            ValuesError::Type {
+                key: section.path_of(key),
+                expected: "a list of environment variables",
+                found: format!("an invalid one: {at}"),
+            }
         })
     }
+}
+
+/// Reads `identity.serviceAccountTokenProjection`.
+pub(super) fn token_projection(root: &Section<'_>) -> Result<Option<bool>> {
+    let identity = root.optional("identity")?;
+    identity.map(|identity| identity.read("serviceAccountTokenProjection")).transpose()
+}
+
+/// Reads the switch of `proxy.tracing`, which was renamed.
+pub(super) fn tracing_enabled(tracing: &Section<'_>) -> Result<bool> {
+    let is_renamed = tracing.release.has(Delta::TracingEnabled);
+    tracing.read(if is_renamed { "enabled" } else { "enable" })
+}
+
+/// For fields that are not in the YAML.
+#[expect(clippy::unnecessary_wraps, reason = "the signature of a row's function")]
+pub(super) fn unset<T: Default>(_: &Section<'_>) -> Result<T> {
+    Ok(T::default())
 }

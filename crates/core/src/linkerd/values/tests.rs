@@ -1,7 +1,10 @@
 use super::*;
 
 fn values(change: &str) -> Result<Values> {
-    let release = Release::NEWEST;
+    values_in(Release::NEWEST, change)
+}
+
+fn values_in(release: Release, change: &str) -> Result<Values> {
     let mut tree = parse_tree(DEFAULT_VALUES).expect("built-in values");
     merge(&mut tree, parse_tree(change)?);
     Values::from_tree(&tree, release)
@@ -69,6 +72,22 @@ fn keys_match_in_any_case_and_the_last_of_two_wins() {
     let values = Values::from_tree(&tree.expect("YAML"), Release::NEWEST).expect("values");
     assert_eq!(values.proxy.image.name, "a");
     assert_eq!(values.proxy.log_level, "c");
+}
+
+#[test]
+fn a_release_ignores_the_keys_of_others() {
+    let older =
+        "proxy: {logHTTPHeaders: [1], runtime: 7, livenessProbe: 7, tracing: 7, outbound: 7}";
+    let newer = "proxy: {tracing: {enable: 7}}\nproxyInit: {image: 7, resources: 7}";
+    let oldest = Release::stable_2_14();
+    let proxy = values_in(oldest, older).expect("older values").proxy;
+    assert_eq!(proxy.log_http_headers, "");
+    assert_eq!((proxy.workers, proxy.tracing), (Workers::default(), Tracing::default()));
+    assert_eq!(proxy.liveness_probe.initial_delay_seconds, 10);
+    assert_eq!(proxy.parameters, []);
+    let init = values(newer).expect("newer values").proxy_init;
+    assert_eq!((init.image, init.resources.cpu.limit.as_str()), (None, "100m"));
+    assert!(values(older).is_err() && values_in(oldest, newer).is_err());
 }
 
 #[test]

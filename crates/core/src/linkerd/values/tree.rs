@@ -8,7 +8,7 @@
 use injectd_gocompat::number::format_float;
 use serde_json::{Map, Value};
 
-use super::ValuesError;
+use super::{ValuesError, read::Field};
 use crate::linkerd::release::{Delta, Release};
 
 type Result<T> = std::result::Result<T, ValuesError>;
@@ -17,45 +17,9 @@ type Result<T> = std::result::Result<T, ValuesError>;
 #[derive(Debug)]
 pub(crate) struct Section<'v> {
     path: String,
-    map: Option<&'v Map<String, Value>>,
-    release: Release,
+    pub(super) map: Option<&'v Map<String, Value>>,
+    pub(super) release: Release,
 }
-
-/// Keys that releases before a change do not support, and ignore.
-const KNOWN_SINCE: &[(&str, Delta)] = &[
-    ("disableIPv6", Delta::InitIpv6),
-    ("networkValidator.securityContext", Delta::SecurityContexts),
-    ("proxy.additionalEnv", Delta::AdditionalEnv),
-    ("proxy.control", Delta::ControlStreams),
-    ("proxy.disableInboundProtocolDetectTimeout", Delta::DetectTimeout),
-    ("proxy.disableOutboundProtocolDetectTimeout", Delta::DetectTimeout),
-    ("proxy.enableShutdownEndpoint", Delta::ShutdownEndpoint),
-    ("proxy.experimentalEnv", Delta::ExperimentalEnv),
-    ("proxy.gid", Delta::Gid),
-    ("proxy.inbound", Delta::Parameters),
-    ("proxy.livenessProbe", Delta::ProbesFromValues),
-    ("proxy.logHTTPHeaders", Delta::LogWithoutHeaders),
-    ("proxy.metrics", Delta::HostnameLabels),
-    ("proxy.nativeSidecar", Delta::NativeSidecar),
-    ("proxy.outbound", Delta::Parameters),
-    ("proxy.readinessProbe", Delta::ProbesFromValues),
-    ("proxy.runtime", Delta::Workers),
-    ("proxy.securityContext", Delta::SecurityContexts),
-    ("proxy.startupProbe", Delta::NativeSidecar),
-    ("proxy.tracing", Delta::Tracing),
-    ("proxy.tracing.collector.meshIdentity.namespace", Delta::TracingEnabled),
-    ("proxy.tracing.enabled", Delta::TracingEnabled),
-    ("proxy.tracing.labels", Delta::TracingLabels),
-    ("proxyInit.runAsGroup", Delta::Gid),
-];
-
-/// Keys that a change removes.
-const KNOWN_BEFORE: &[(&str, Delta)] = &[
-    ("networkValidator.enableSecurityContext", Delta::SecurityContexts),
-    ("proxy.tracing.enable", Delta::TracingEnabled),
-    ("proxyInit.image", Delta::InitUsesProxyImage),
-    ("proxyInit.resources", Delta::SharedResources),
-];
 
 impl<'v> Section<'v> {
     /// The whole tree; `null` is an empty one.
@@ -78,82 +42,31 @@ impl<'v> Section<'v> {
         self.optional(key)?.ok_or_else(|| ValuesError::Missing(self.path_of(key)))
     }
 
-    /// A string; other scalars are converted as Go's YAML libraries do.
-    pub(crate) fn text(&self, key: &str) -> Result<String> {
-        Ok(match self.get(key) {
-            None => String::new(),
-            Some(value) => scalar(value).ok_or_else(|| self.mismatch(key, "a string", value))?,
-        })
+    /// This section, but empty if the release is older than the change: it ignores the keys.
+    pub(super) fn since(&self, delta: Delta) -> Self {
+        self.only_if(self.release.has(delta))
     }
 
-    /// A boolean.
-    pub(crate) fn boolean(&self, key: &str) -> Result<bool> {
-        match self.get(key) {
-            None => Ok(false),
-            Some(Value::Bool(value)) => Ok(*value),
-            Some(value) => Err(self.mismatch(key, "a boolean", value)),
+    /// This section, but empty if the release has the change: it ignores the keys.
+    pub(super) fn until(&self, delta: Delta) -> Self {
+        self.only_if(!self.release.has(delta))
+    }
+
+    /// The value at a path: keys of nested sections, joined with dots.
+    pub(super) fn read<T: Field>(&self, path: &str) -> Result<T> {
+        match path.split_once('.') {
+            Some((key, rest)) => self.section(key)?.read(rest),
+            None => T::read(self, path),
         }
-    }
-
-    /// An integer; accepts `2102.0`.
-    pub(crate) fn integer(&self, key: &str) -> Result<i64> {
-        match self.get(key) {
-            None => Ok(0),
-            Some(value) => integer(value).ok_or_else(|| self.mismatch(key, "an integer", value)),
-        }
-    }
-
-    /// A 32-bit integer.
-    pub(crate) fn small_integer(&self, key: &str) -> Result<i64> {
-        let number = self.integer(key)?;
-        match (i32::try_from(number), self.get(key)) {
-            (Err(_), Some(value)) => Err(self.mismatch(key, "a 32-bit integer", value)),
-            _ => Ok(number),
-        }
-    }
-
-    /// An unsigned integer.
-    pub(crate) fn unsigned(&self, key: &str) -> Result<u64> {
-        match self.get(key) {
-            None => Ok(0),
-            Some(value) => value
-                .as_u64()
-                .or_else(|| integer(value)?.try_into().ok())
-                .ok_or_else(|| self.mismatch(key, "an integer of 0 or more", value)),
-        }
-    }
-
-    /// A floating-point number.
-    pub(crate) fn float(&self, key: &str) -> Result<f64> {
-        match self.get(key) {
-            None => Ok(0.0),
-            Some(value) => value.as_f64().ok_or_else(|| self.mismatch(key, "a number", value)),
-        }
-    }
-
-    /// A list of strings.
-    pub(crate) fn texts(&self, key: &str) -> Result<Vec<String>> {
-        let list = self.list(key)?;
-        list.iter()
-            .map(|item| match item {
-                Value::Null => Ok(String::new()),
-                item => scalar(item).ok_or_else(|| self.mismatch(key, "a list of strings", item)),
-            })
-            .collect()
     }
 
     /// A list.
-    pub(crate) fn list(&self, key: &str) -> Result<&'v [Value]> {
+    pub(super) fn list(&self, key: &str) -> Result<&'v [Value]> {
         match self.get(key) {
             None => Ok(&[]),
             Some(Value::Array(list)) => Ok(list),
             Some(value) => Err(self.mismatch(key, "a list", value)),
         }
-    }
-
-    /// A map with any content; `None` if empty.
-    pub(crate) fn map(&self, key: &str) -> Result<Option<&'v Map<String, Value>>> {
-        Ok(self.section(key)?.map.filter(|map| !map.is_empty()))
     }
 
     /// The entries of this section.
@@ -188,18 +101,13 @@ impl<'v> Section<'v> {
         Ok(Self { path, map, release })
     }
 
-    fn is_known(&self, key: &str) -> bool {
-        let path = self.path_of(key);
-        let delta = |table: &[(&str, Delta)]| {
-            table.iter().find(|(known, _)| *known == path).map(|(_, delta)| *delta)
-        };
-        delta(KNOWN_SINCE).is_none_or(|delta| self.release.has(delta))
-            && delta(KNOWN_BEFORE).is_none_or(|delta| !self.release.has(delta))
+    fn only_if(&self, is_known: bool) -> Self {
+        Self { path: self.path.clone(), map: self.map.filter(|_| is_known), release: self.release }
     }
 
     /// The value of a key, unless it is `null`. The exact spelling wins over other cases.
-    fn get(&self, key: &str) -> Option<&'v Value> {
-        let map = self.map.filter(|_| self.is_known(key))?;
+    pub(super) fn get(&self, key: &str) -> Option<&'v Value> {
+        let map = self.map?;
         map.get(key)
             .or_else(|| map.iter().find(|(k, _)| k.eq_ignore_ascii_case(key)).map(|(_, v)| v))
             .filter(|value| !value.is_null())
@@ -215,14 +123,6 @@ pub(crate) fn scalar(value: &Value) -> Option<String> {
         Value::Number(number) => Some(number.to_string()),
         Value::Null | Value::Array(_) | Value::Object(_) => None,
     }
-}
-
-fn integer(value: &Value) -> Option<i64> {
-    value.as_i64().or_else(|| {
-        let number = value.as_f64()?;
-        let whole = number.fract() == 0.0 && number.abs() < 1e21;
-        whole.then(|| format!("{number:.0}").parse().ok())?
-    })
 }
 
 fn described(value: &Value) -> String {
