@@ -13,8 +13,8 @@ use std::{
 };
 
 use futures_util::FutureExt as _;
-use injectd::standalone::Injector;
 
+use injectd_testkit::Injector;
 use injectd_testkit::cost::{self as shapes, Grown, Injectors, Shape};
 
 /// The largest request of an API server, and a size to compare with.

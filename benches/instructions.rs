@@ -15,7 +15,7 @@ use std::{
 };
 
 use futures_util::FutureExt as _;
-use injectd::standalone::Injector;
+use injectd_testkit::Injector;
 
 const REVIEW: &str = include_str!("../loadtest/review-12k.json");
 const ENABLED: &str = r#""linkerd.io/inject":"enabled""#;

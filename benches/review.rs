@@ -24,16 +24,19 @@ use http_body_util::{BodyExt as _, Empty, Full};
 use hyper::{Request, Response, body::Bytes};
 use injectd::{
     cluster::{LookupLimits, WatchedNamespaces},
-    injector::CallerFacts,
-    linkerd::snapshot::Snapshot,
+    linkerd::{
+        pod::{Object, TextMap},
+        snapshot::Snapshot,
+    },
+    lookups::CallerFacts,
     metrics::WatchMetrics,
     outcome::Verdict,
     patch::PatchBuffer,
-    pod::TextMap,
+    profiles,
     readiness::Readiness,
     review,
-    standalone::Injector,
 };
+use injectd_testkit::Injector;
 use k8s_openapi::api::core::v1::Pod;
 use kube::{Client, client::Body};
 use serde::de::IgnoredAny;
@@ -130,7 +133,7 @@ impl Bench {
         });
         self.run(&format!("baseline_{size}_value"), Some(&skip), || value(review));
         self.run(&format!("decode_{size}"), Some(&skip), || {
-            black_box(review::decode(black_box(review)).expect("a review")).uid.len()
+            black_box(review::decode::<Object<'_>>(black_box(review)).expect("a review")).uid.len()
         });
     }
 
@@ -164,7 +167,7 @@ impl Bench {
 
     fn template(&mut self) {
         let injector: Injector = injectd_testkit::injector();
-        let snapshot = injector.snapshot();
+        let snapshot = injector.mesh();
         let no_annotations = TextMap::default();
         let lookup = |snapshot: &Snapshot, value: Option<&str>| {
             let on_namespace = value.map(|value| (OVERRIDE, value)).into_iter();
@@ -319,7 +322,8 @@ fn by_diff_of_typed_pods(review: &[u8], patch: &json_patch::Patch) -> String {
 async fn listed() -> Arc<WatchedNamespaces> {
     let lookups = Arc::new(LookupLimits::new(16, PATIENCE));
     let client = Client::new(tower::service_fn(api_server), "default");
-    let namespaces = Arc::new(WatchedNamespaces::new(client, lookups, WatchMetrics::default()));
+    let namespaces =
+        Arc::new(WatchedNamespaces::new(client, lookups, WatchMetrics::default(), profiles::reads));
     let readiness = Readiness::default();
     let followed = Arc::clone(&namespaces).follow(readiness.hold());
     tokio::select! {

@@ -24,9 +24,9 @@ use injectd::{
     metrics::ConnectionMetrics,
     readiness::Readiness,
     server::{self, Answered, Answers, Bound, Limits, Server, Shutdown, Taken, TooMuch},
-    standalone::Injector,
     tls::{self, ClientAuth, Identity},
 };
+use injectd_testkit::Injector;
 
 /// Answer every request with as many bytes as injectd answers a review with
 #[derive(Debug, Parser)]

@@ -23,7 +23,7 @@ use crate::{
     linkerd::events,
     metrics::EventMetrics,
     outcome::{Event, InvolvedObject, Outcome, SkipReasons},
-    sources::Injector,
+    sources::Sources,
 };
 
 /// Maximum number of events that wait for the lookup of their owner: the same limit as upstream's.
@@ -57,7 +57,7 @@ pub struct Recorder {
 /// Sends the queued events.
 #[derive(Debug)]
 struct Sender {
-    injector: Arc<Injector>,
+    sources: Sources,
     events: Events,
     series: Cache<Key, Arc<Series>>,
     open: Arc<Semaphore>,
@@ -96,7 +96,7 @@ struct State {
 impl Recorder {
     /// Starts a task that sends events until all recorders are dropped.
     #[must_use]
-    pub fn start(injector: Arc<Injector>, events: Events, metrics: EventMetrics) -> Self {
+    pub fn start(sources: Sources, events: Events, metrics: EventMetrics) -> Self {
         let (queue, mut queued) = mpsc::channel(MAX_QUEUED);
         let series = Cache::builder()
             .max_capacity(MAX_SERIES)
@@ -104,7 +104,7 @@ impl Recorder {
             .time_to_idle(SERIES_KEPT)
             .build();
         let sender = Arc::new(Sender {
-            injector,
+            sources,
             events,
             series,
             open: Arc::new(Semaphore::new(MAX_OPEN)),
@@ -131,7 +131,7 @@ impl Recorder {
 
 impl Sender {
     async fn take(self: &Arc<Self>, event: Event<'static>) {
-        let Some(object) = self.injector.involved_object(&event).await else {
+        let Some(object) = events::involved_object(&self.sources, &event).await else {
             return self.metrics.no_object.increment(1);
         };
         let object = object.to_static();

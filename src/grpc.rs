@@ -28,9 +28,9 @@ use tonic_health::{ServingStatus, server::HealthReporter};
 use crate::{
     metrics::Refused,
     observer::Observer,
+    profiles::Profile,
     readiness::Readiness,
     server::{Answers, Caller, Limits, Shutdown, Signalled, Taken, TooMuch},
-    sources::Injector,
     webhook::{Webhook, is_grpc},
 };
 
@@ -104,7 +104,7 @@ impl Grpc {
     /// Never: the built-in descriptors are valid.
     #[must_use]
     pub fn new(
-        injector: Arc<Injector>,
+        profile: Profile,
         limits: &Limits,
         observer: Observer,
         access: Arc<Access>,
@@ -119,7 +119,7 @@ impl Grpc {
             let (shutdown, limits) = (shutdown, limits.clone());
             Arc::new(move || closing(&shutdown, &limits))
         };
-        let service = InjectorService::new(injector, Arc::clone(&observer), messages, ends);
+        let service = InjectorService::new(profile, Arc::clone(&observer), messages, ends);
         let injector_server = InjectorServer::new(service)
             .accept_compressed(CompressionEncoding::Gzip)
             .max_decoding_message_size(MAX_MESSAGE_BYTES);

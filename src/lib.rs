@@ -13,6 +13,8 @@ pub mod webhook;
 
 pub mod observer;
 
+pub mod profiles;
+
 pub mod events;
 pub mod reload;
 pub mod server;
@@ -21,12 +23,14 @@ pub mod tls;
 pub mod sources;
 
 pub mod cluster;
+pub mod drop_in;
+
 pub mod metrics;
 
 pub use injectd_api::client;
 pub use injectd_core::{
-    causes, injector, json, linkerd, lookups, objects, outcome, patch, pod, review, standalone,
-    yaml,
+    causes, injector, json, linkerd, lookups, mesh, object, objects, outcome, patch, request,
+    review, standalone, view, yaml,
 };
 
 pub mod log;

@@ -130,7 +130,7 @@ impl Registry {
     }
 
     /// Runs `make` with this registry as the recorder.
-    fn register<T>(&self, make: impl FnOnce() -> T) -> T {
+    pub(crate) fn register<T>(&self, make: impl FnOnce() -> T) -> T {
         metrics::with_local_recorder(&self.recorder, make)
     }
 
@@ -356,6 +356,7 @@ mod tests {
     use std::{collections::HashSet, sync::Arc};
 
     use super::*;
+    use crate::{linkerd::snapshot::Snapshot, mesh::Mesh as _};
 
     /// The first words after `comment`, in the lines that begin with it.
     fn named(text: &str, comment: &str) -> HashSet<String> {
@@ -371,7 +372,7 @@ mod tests {
         drop(WatchMetrics::register(&registry, "namespaces"));
         drop(ReloadMetrics::register(&registry, "config"));
         drop(EventMetrics::register(&registry));
-        drop(ReviewMetrics::register(&registry, "webhook"));
+        drop(ReviewMetrics::register(&registry, "webhook", Snapshot::SKIP_REASONS));
         let text = registry.exporter().render();
         assert_eq!(named(&text, "# TYPE "), named(&text, "# HELP "));
         assert!(text.contains("# HELP injectd_watch_failing "), "{text}");

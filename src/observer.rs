@@ -2,29 +2,33 @@
 
 use std::time::Duration;
 
-use tracing::{info, warn};
+use tracing::{Level, enabled, info, warn};
 
 use crate::{
+    drop_in::{Counters, log_lines},
     events::Recorder,
-    linkerd::log_lines,
     metrics::ReviewMetrics,
     outcome::{Outcome, Verdict},
+    profiles::Profile,
 };
 
 /// The format of reviews in the log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum LogStyle {
     /// One line per review.
+    #[default]
     Line,
     /// The lines of Linkerd's injector.
     Linkerd,
 }
 
 /// Records every outcome of a server.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Observer {
     /// The server's metrics.
     pub metrics: ReviewMetrics,
+    /// The counters of Linkerd's injector.
+    pub upstream: Option<Counters>,
     /// The format of its reviews in the log.
     pub log_style: LogStyle,
     /// Queues events; `None` without a cluster.
@@ -35,12 +39,24 @@ impl Observer {
     /// Records the outcome of a review.
     pub fn observe(&self, outcome: &Outcome<'_>, duration: Duration) {
         self.metrics.record(outcome, duration);
+        if let Some(upstream) = &self.upstream {
+            upstream.record(outcome);
+        }
         match self.log_style {
             LogStyle::Line => log_line(outcome),
             LogStyle::Linkerd => log_lines::log_outcome(outcome),
         }
         if let Some(recorder) = &self.recorder {
             recorder.record(outcome);
+        }
+    }
+
+    /// Logs a review and its answer whole, at level debug under Linkerd's flags.
+    pub fn log_exchange(&self, profile: &Profile, body: &[u8], answer: &[u8]) {
+        if self.log_style == LogStyle::Linkerd && enabled!(Level::DEBUG) {
+            let Profile::Linkerd(injector) = profile;
+            let [review, answer] = [body, answer].map(String::from_utf8_lossy);
+            log_lines::log_exchange(&review, injector.mesh().values(), &answer);
         }
     }
 }

@@ -16,13 +16,14 @@ use rustls::{
 };
 use x509_parser::parse_x509_certificate;
 
+use crate::drop_in::SERVICE_HOST;
+
 mod any_certificate;
 
 pub use any_certificate::AnyCertificate;
 
 /// Names in a self-signed certificate.
-const SELF_SIGNED_NAMES: [&str; 4] =
-    ["localhost", "127.0.0.1", "::1", "linkerd-proxy-injector.linkerd.svc"];
+const SELF_SIGNED_NAMES: [&str; 4] = ["localhost", "127.0.0.1", "::1", SERVICE_HOST];
 
 /// A certificate chain, leaf first, and its key.
 #[derive(Debug)]

@@ -19,19 +19,18 @@ use hyper::{
     header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderValue},
 };
 use tokio::time::{timeout, timeout_at};
-use tracing::{Level, debug, enabled, error, warn};
+use tracing::{debug, error, warn};
 
 use crate::{
     causes::with_causes,
     injector::ReviewError,
-    linkerd::log_lines,
     metrics::Refused,
-    observer::{LogStyle, Observer},
+    observer::Observer,
+    profiles::Profile,
     server::{
         Answered, Answers, Caller, LONG_REVIEW_BYTES, Late, Limits, LongWork, NoRoom, Room, Share,
         Taken, TooMuch, discard, overloaded, plain,
     },
-    sources::Injector,
 };
 
 mod body;
@@ -56,7 +55,7 @@ pub struct Webhook {
 
 #[derive(Debug)]
 struct Shared {
-    injector: Arc<Injector>,
+    profile: Profile,
     body_timeout: Duration,
     long_work: LongWork,
     observer: Observer,
@@ -86,12 +85,12 @@ struct Answer {
 }
 
 impl Webhook {
-    /// A webhook in front of the injector.
+    /// A webhook for a profile.
     #[must_use]
-    pub fn new(injector: Arc<Injector>, limits: &Limits, observer: Observer) -> Self {
+    pub fn new(profile: Profile, limits: &Limits, observer: Observer) -> Self {
         let body_timeout = limits.body_timeout;
         let long_work = LongWork::default();
-        let shared = Arc::new(Shared { injector, body_timeout, long_work, observer });
+        let shared = Arc::new(Shared { profile, body_timeout, long_work, observer });
         Self { shared, room: Room::default(), requests: Share::default() }
     }
 }
@@ -182,7 +181,7 @@ impl Shared {
         let Admitted { deadline, begin, room, slot } = admitted;
         let answer = timeout_at(
             deadline.at(),
-            self.injector.review_by(Some(deadline.at().into_std()), &body.bytes),
+            self.profile.review_by(Some(deadline.at().into_std()), &body.bytes),
         )
         .await
         .map_err(|_| Rejection::deadline())?
@@ -191,20 +190,12 @@ impl Shared {
         let mut answer_room = Taken::default();
         room.take(&mut answer_room, answer.body.len()).map_err(|NoRoom| Rejection::no_room())?;
         self.observer.observe(&answer.outcome, begin.elapsed());
-        self.log_exchange(&body.bytes, &answer.body);
+        self.observer.log_exchange(&self.profile, &body.bytes, &answer.body);
         let bytes = answer.body;
         let answer = Bytes::from_owner(Answer { bytes, _slot: slot, _room: answer_room });
         let mut response = Response::new(Full::new(answer));
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         Ok(response)
-    }
-
-    /// Logs the review and its answer whole, at level debug under Linkerd's flags.
-    fn log_exchange(&self, body: &[u8], answer: &[u8]) {
-        if self.observer.log_style == LogStyle::Linkerd && enabled!(Level::DEBUG) {
-            let [review, answer] = [body, answer].map(String::from_utf8_lossy);
-            log_lines::log_exchange(&review, self.injector.snapshot().values(), &answer);
-        }
     }
 }
 
@@ -229,7 +220,7 @@ impl Rejection {
     fn of(error: &ReviewError) -> Self {
         let why = match error {
             ReviewError::Decode(_) => Refused::NotAReview,
-            ReviewError::Namespace(..) | ReviewError::Owner(..) => Refused::Cluster,
+            ReviewError::Namespace(..) | ReviewError::Owner(_) => Refused::Cluster,
         };
         Self::new(why, &with_causes(error))
     }

@@ -10,13 +10,13 @@ use hyper_util::{
     server::conn::auto,
 };
 use injectd::{
-    metrics::ReviewMetrics,
-    observer::{LogStyle, Observer},
+    observer::Observer,
     outcome::Verdict,
+    profiles::Profile,
     server::{Gate, Limits, Share},
-    standalone::Injector,
     webhook::Webhook,
 };
+use injectd_testkit::Injector;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 
 const REVIEW: &str = include_str!("../loadtest/review-12k.json");
@@ -122,10 +122,8 @@ fn a_review_over_http_stays_within_the_budget() {
         .build()
         .expect("a runtime with timers must start");
     let (mut client, server) = tokio::io::duplex(64 << 10);
-    let injector = Arc::new(injectd_testkit::injector());
-    let observer =
-        Observer { metrics: ReviewMetrics::default(), log_style: LogStyle::Line, recorder: None };
-    let service = Webhook::new(injector, &Limits::default(), observer);
+    let profile = Profile::Linkerd(Arc::new(injectd_testkit::injector()));
+    let service = Webhook::new(profile, &Limits::default(), Observer::default());
     let service = Gate::new(service, Some(Share::default()), Arc::default());
     let length = REVIEW.len();
     let request = format!(

@@ -112,10 +112,10 @@ struct Bench {
 impl Bench {
     fn new(server: ApiServer) -> Self {
         let registry = Registry::new();
-        let injector = Arc::new(injectd_testkit::injector());
+        let injector: Arc<Injector> = Arc::new(injectd_testkit::injector());
         let metrics = EventMetrics::register(&registry);
         let events = Events::new(server.client());
-        let recorder = Recorder::start(Arc::clone(&injector), events, metrics);
+        let recorder = Recorder::start(injector.lookups().clone(), events, metrics);
         Self { server, injector, registry, recorder }
     }
 

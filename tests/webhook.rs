@@ -14,8 +14,9 @@ use hyper::{
 };
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use injectd::{
-    metrics::{ConnectionMetrics, ReviewMetrics},
-    observer::{LogStyle, Observer},
+    metrics::ConnectionMetrics,
+    observer::Observer,
+    profiles::Profile,
     server::{self, Addr, Bound, Limits, Shutdown},
     tls::{self, ClientAuth, Identity},
     webhook::{MAX_BODY_BYTES, Webhook},
@@ -57,9 +58,8 @@ impl Server {
         let Addr::Tcp(addr) = *bound.addr() else { panic!("expected an address with a port") };
         let shutdown = Shutdown::after(async move { drop(stopped.await) });
         let limits = Limits::default();
-        let metrics = ReviewMetrics::default();
-        let observer = Observer { metrics, log_style: LogStyle::Line, recorder: None };
-        let webhook = Webhook::new(Arc::new(injectd_testkit::injector()), &limits, observer);
+        let profile = Profile::Linkerd(Arc::new(injectd_testkit::injector()));
+        let webhook = Webhook::new(profile, &limits, Observer::default());
         let server = server::Server::new(tls, limits, ConnectionMetrics::default());
         let serving = tokio::spawn(bound.serve(server, webhook, shutdown));
         Self { addr, trusted: made.cert.der().clone(), stop, serving }

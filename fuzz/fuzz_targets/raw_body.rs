@@ -15,7 +15,8 @@ use std::{str, sync::LazyLock};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use futures_util::FutureExt as _;
-use injectd_core::{json, pod::Anything, standalone::Injector};
+use injectd_core::{json, view::Anything};
+use injectd_testkit::Injector;
 use libfuzzer_sys::fuzz_target;
 use serde::de::IgnoredAny;
 use serde_json::Value;

@@ -18,8 +18,8 @@ use super::{
 };
 use crate::{
     linkerd::events,
+    object::Kind,
     outcome::{Outcome, Verdict},
-    pod::Kind,
     sources::Injector,
     yaml,
 };

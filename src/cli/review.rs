@@ -122,7 +122,7 @@ async fn answer(injector: &Injector, review: &[u8], events: bool) -> Result<Vec<
 /// The event as a `core/v1` object in JSON, or `null`.
 async fn event_of(injector: &Injector, outcome: &Outcome<'_>) -> String {
     let Some(event) = &outcome.event else { return "null".to_owned() };
-    match injector.involved_object(event).await {
+    match events::involved_object(injector.lookups(), event).await {
         Some(object) => events::to_json(&event.namespace, &object, event.reasons).to_string(),
         None => "null".to_owned(),
     }

@@ -23,7 +23,6 @@ use crate::{
     causes::with_causes,
     lookups::{Annotations, LookupError},
     metrics::WatchMetrics,
-    pod::TextMap,
     readiness::Hold,
 };
 
@@ -44,6 +43,8 @@ pub struct WatchedNamespaces {
     lookups_in_flight: Cache<String, CachedNamespace>,
     lookups: Arc<LookupLimits>,
     metrics: WatchMetrics,
+    /// Whether injection reads an annotation: others are not kept.
+    reads: fn(&str) -> bool,
 }
 
 #[derive(Debug, Clone)]
@@ -57,7 +58,12 @@ struct CachedNamespace {
 impl WatchedNamespaces {
     /// Starts with an empty cache, which [`WatchedNamespaces::follow`] fills.
     #[must_use]
-    pub fn new(client: Client, lookups: Arc<LookupLimits>, metrics: WatchMetrics) -> Self {
+    pub fn new(
+        client: Client,
+        lookups: Arc<LookupLimits>,
+        metrics: WatchMetrics,
+        reads: fn(&str) -> bool,
+    ) -> Self {
         let cache = || Cache::builder().eviction_policy(EvictionPolicy::lru());
         Self {
             api: Api::all(client),
@@ -65,6 +71,7 @@ impl WatchedNamespaces {
             lookups_in_flight: cache().max_capacity(1).build(),
             lookups,
             metrics,
+            reads,
         }
     }
 
@@ -102,6 +109,11 @@ impl WatchedNamespaces {
         }
     }
 
+    fn annotations_of(&self, namespace: &PartialObjectMeta<Namespace>) -> Annotations {
+        let all = namespace.annotations().iter();
+        all.filter(|(key, _)| (self.reads)(key)).map(|(k, v)| (k.clone(), v.clone())).collect()
+    }
+
     /// Caches a namespace unless a newer version is cached.
     async fn store(
         &self,
@@ -109,7 +121,7 @@ impl WatchedNamespaces {
         exists: bool,
     ) -> CachedNamespace {
         let version = namespace.resource_version().and_then(|version| version.parse().ok());
-        let annotations = exists.then(|| annotations_of(namespace));
+        let annotations = exists.then(|| self.annotations_of(namespace));
         let found = CachedNamespace { version: version.unwrap_or_default(), annotations };
         let entry = self.known.entry(namespace.name_any());
         let newest = entry.and_upsert_with(|before| async {
@@ -181,17 +193,12 @@ impl WatchedNamespaces {
     }
 }
 
-/// The annotations that injection reads.
-fn annotations_of(namespace: &PartialObjectMeta<Namespace>) -> Annotations {
-    let all = namespace.annotations().iter();
-    all.filter(|(key, _)| TextMap::matters(key)).map(|(k, v)| (k.clone(), v.clone())).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::{linkerd::snapshot::Snapshot, mesh::Mesh as _};
 
     /// A cluster whose API server cannot be reached.
     fn unreachable() -> WatchedNamespaces {
@@ -199,7 +206,7 @@ mod tests {
         let config = kube::Config::new("http://127.0.0.1:1".parse().expect("an address"));
         let client = Client::try_from(config).expect("a client");
         let lookups = Arc::new(LookupLimits::new(1, Duration::from_secs(5)));
-        WatchedNamespaces::new(client, lookups, WatchMetrics::default())
+        WatchedNamespaces::new(client, lookups, WatchMetrics::default(), Snapshot::reads)
     }
 
     fn namespace(name: &str, version: u64, inject: &str) -> PartialObjectMeta<Namespace> {

@@ -11,8 +11,8 @@ use super::{LookupLimits, is_object_name, with_retries};
 use crate::{
     lookups::{FoundOwner, LookupError, OwnerObject, Reference},
     metrics::CacheMetrics,
+    object::OwnerReference,
     outcome::MAX_OWNER_UID_BYTES,
-    pod::OwnerReference,
 };
 
 /// Maximum number of cached owners: far more than are created at once. An owner is needed only

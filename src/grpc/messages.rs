@@ -10,19 +10,18 @@ use super::{
 };
 use crate::{
     cluster::is_object_name,
-    injector::CallerFacts,
-    linkerd::events,
+    lookups::CallerFacts,
+    mesh::Mesh,
+    object::Kind,
     outcome::{Outcome, Verdict, Workload},
-    pod::{Kind, TextMap},
-    review::{self, DecodeError, MAX_UID_BYTES, Subject},
+    profiles::Profile,
+    request::{Request, Subject, View},
+    review::{self, DecodeError, MAX_UID_BYTES},
     server::Taken,
 };
 
 /// Maximum length of a kind: kinds are DNS labels with capitals.
 const MAX_KIND_BYTES: usize = 63;
-
-/// The name of the only injector.
-const INJECTOR: &str = "linkerd";
 
 type Result<T> = std::result::Result<T, Failure>;
 
@@ -52,16 +51,25 @@ pub(super) fn bytes_of(request: &InjectRequest) -> usize {
     texts + annotations.chain(workload).sum::<usize>()
 }
 
+/// Checks that a request names this profile, or none.
+///
+/// # Errors
+/// The field with the name.
+pub(super) fn must_name(profile: &Profile, request: &InjectRequest) -> Result<()> {
+    let (name, injector) = (profile.name(), request.injector.as_str());
+    if injector.is_empty() || injector == name {
+        return Ok(());
+    }
+    let problem = format!("is {injector:?}; this server has one injector: {name:?}");
+    Err(Failure::field("injector", problem))
+}
+
 /// Converts the object of a request to an object under review.
 ///
 /// # Errors
 /// The field that is not valid, or that contradicts the object.
-pub(super) fn review_of(request: &InjectRequest) -> Result<review::Request<'_>> {
-    let InjectRequest { uid, namespace, kind, object, injector, .. } = request;
-    if !matches!(injector.as_str(), "" | INJECTOR) {
-        let problem = format!("is {injector:?}; this server has one injector: {INJECTOR:?}");
-        return Err(Failure::field("injector", problem));
-    }
+pub(super) fn review_of<'a, O: View<'a>>(request: &'a InjectRequest) -> Result<Request<'a, O>> {
+    let InjectRequest { uid, namespace, kind, object, .. } = request;
     if uid.len() > MAX_UID_BYTES {
         let problem = format!("must not be longer than {MAX_UID_BYTES} bytes");
         return Err(Failure::field("uid", problem));
@@ -69,7 +77,7 @@ pub(super) fn review_of(request: &InjectRequest) -> Result<review::Request<'_>> 
     if !is_object_name(namespace) {
         return Err(Failure::field("namespace", "expected the name of a namespace"));
     }
-    let mut reviewed = review::Request::of_object(uid, namespace, kind, object)
+    let mut reviewed = review::decode_object::<O>(uid, namespace, kind, object)
         .map_err(|error| unreadable(&error))?;
     reviewed.dry_run = request.dry_run;
     match &reviewed.subject {
@@ -79,7 +87,7 @@ pub(super) fn review_of(request: &InjectRequest) -> Result<review::Request<'_>> 
         }
         Subject::Absent => Err(Failure::field("object", "expected an object, found null")),
         Subject::Object(object) => {
-            let (own_kind, own_namespace) = (&*object.kind, &*object.metadata.namespace);
+            let (own_kind, own_namespace) = (object.kind(), object.namespace());
             if kind.is_empty() && own_kind.is_empty() {
                 let problem = "must be set: the object has no kind";
                 return Err(Failure::field("kind", problem));
@@ -118,18 +126,18 @@ fn unreadable(error: &DecodeError) -> Failure {
 ///
 /// # Errors
 /// The field that is not valid.
-pub(super) fn facts<'a>(
-    request: &'a InjectRequest,
-    reviewed: &review::Request<'_>,
+pub(super) fn facts<M: Mesh>(
+    request: &InjectRequest,
+    kind: Kind,
     deadline: Instant,
-) -> Result<CallerFacts<'a>> {
+) -> Result<CallerFacts<'_>> {
     let namespace_annotations = request.namespace_annotations.as_ref().map(|namespace| {
         let all = namespace.annotations.iter();
-        all.filter(|(key, _)| TextMap::matters(key)).map(|(k, v)| (k.clone(), v.clone())).collect()
+        all.filter(|(key, _)| M::reads(key)).map(|(k, v)| (k.clone(), v.clone())).collect()
     });
     let workload = match &request.workload {
         None => None,
-        Some(_) if reviewed.kind != Kind::Pod => {
+        Some(_) if kind != Kind::Pod => {
             let problem = "applies only to pods; leave it unset";
             return Err(Failure::field("workload", problem));
         }
@@ -171,9 +179,9 @@ pub(super) fn response(
         Verdict::Annotated => v1::Verdict::Annotated,
         Verdict::Skipped | Verdict::Allowed | Verdict::Denied => v1::Verdict::Skipped,
     };
-    let skips = outcome.reasons.iter().map(|reason| v1::Skip {
-        reason: reason.as_str().to_owned(),
-        message: events::words(reason).to_owned(),
+    let skips = outcome.reasons.iter().map(|(_, reason)| v1::Skip {
+        reason: reason.code.to_owned(),
+        message: reason.text.to_owned(),
     });
     let warnings = outcome.warnings.kept().iter().map(|warning| v1::Warning {
         annotation: warning.annotation.to_owned(),
@@ -185,8 +193,8 @@ pub(super) fn response(
         patch: Bytes::from_owner(Patch { json: patch, _room: room }),
         skips: skips.collect(),
         warnings: warnings.collect(),
-        configuration_generation: outcome.generation,
-        release: outcome.release.to_string(),
+        configuration_generation: outcome.configuration.generation,
+        release: outcome.configuration.release.clone(),
         omitted_warnings: outcome.warnings.left_out() as u64,
     }
 }

@@ -32,13 +32,15 @@ use super::{
 };
 use crate::{
     causes::with_causes,
-    injector::ReviewError,
+    injector::{Injector, ReviewError},
+    mesh::Mesh,
     metrics::Refused,
     observer::Observer,
     patch::PatchBuffer,
+    profiles::Profile,
     review::MAX_UID_BYTES,
     server::{LONG_REVIEW_BYTES, Late, LongWork, Taken},
-    sources::Injector,
+    sources::Sources,
 };
 
 /// Maximum concurrent requests of a stream.
@@ -49,7 +51,7 @@ const MAX_OF_STREAM: usize = 64;
 pub(super) struct Service(Arc<Shared>);
 
 struct Shared {
-    injector: Arc<Injector>,
+    profile: Profile,
     observer: Arc<Observer>,
     /// Limits the messages of all streams that are answered concurrently.
     messages: Semaphore,
@@ -90,13 +92,13 @@ pub(super) type Ends = Arc<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>;
 
 impl Service {
     pub(super) fn new(
-        injector: Arc<Injector>,
+        profile: Profile,
         observer: Arc<Observer>,
         messages: Semaphore,
         ends: Ends,
     ) -> Self {
         let long_work = LongWork::default();
-        Self(Arc::new(Shared { injector, observer, messages, long_work, ends }))
+        Self(Arc::new(Shared { profile, observer, messages, long_work, ends }))
     }
 }
 
@@ -231,12 +233,25 @@ impl Shared {
         Err(failure)
     }
 
+    /// Chooses the injector that the request names.
     async fn inject(&self, message: Message, end: Instant) -> Result<InjectResponse, Failure> {
+        messages::must_name(&self.profile, &message.request)?;
+        match &self.profile {
+            Profile::Linkerd(injector) => self.inject_by(injector, message, end).await,
+        }
+    }
+
+    async fn inject_by<M: Mesh>(
+        &self,
+        injector: &Injector<M, Sources>,
+        message: Message,
+        end: Instant,
+    ) -> Result<InjectResponse, Failure> {
         let Message { request, mut room, bodies, begin } = message;
         let reviewed = messages::review_of(&request)?;
-        let facts = messages::facts(&request, &reviewed, end.into_std())?;
+        let facts = messages::facts::<M>(&request, reviewed.kind, end.into_std())?;
         let mut patch = PatchBuffer::json();
-        let answered = self.injector.answer(&reviewed, facts, &mut patch).await;
+        let answered = injector.answer(&reviewed, facts, &mut patch).await;
         let outcome =
             answered.map_err(|error: ReviewError| Failure::unavailable(with_causes(&error)))?;
         // An answer without memory for it is not observed: the client retries the request.

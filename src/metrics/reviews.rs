@@ -1,18 +1,13 @@
-//! Metrics of the reviews that a server answers, and the two counters of Linkerd's injector.
+//! Metrics of the reviews that a server answers.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, PoisonError, RwLock},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
-use foldhash::fast::RandomState;
 use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
 
 use super::{CacheMetrics, Counted, Registry};
 use crate::{
-    outcome::{Outcome, SkipReason, SkipReasons, TemplateLookup, Verdict},
-    pod::Kind,
+    object::Kind,
+    outcome::{Outcome, SkipReason, TemplateLookup, Verdict},
 };
 
 /// Metrics of a server's reviews.
@@ -21,16 +16,15 @@ pub struct ReviewMetrics(Arc<Reviews>);
 
 #[derive(Debug)]
 struct Reviews {
-    // Each array is indexed by the enum that labels its counters.
+    // Each list is indexed by the enum that labels its counters.
     answered: Vec<(Kind, [Counter; Verdict::ALL.len()])>,
-    skips: [Counter; SkipReason::ALL.len()],
+    skips: Vec<Counter>,
     warnings: Counter,
     duration: Histogram,
     in_flight: Gauge,
     panics: Counter,
     refused: [Counter; Refused::ALL.len()],
     templates: CacheMetrics,
-    upstream: Option<Upstream>,
 }
 
 /// Why a request was rejected without an `AdmissionReview`.
@@ -62,48 +56,20 @@ pub enum Refused {
     Grpc,
 }
 
-/// Linkerd's counters, without the values of annotations and the namespace as labels; registered
-/// when they are first needed.
-#[derive(Debug)]
-struct Upstream {
-    registry: Arc<Registry>,
-    counters: RwLock<HashMap<UpstreamLabels, UpstreamCounters, RandomState>>,
-}
-
-/// The kind of the root owner, the source of the inject annotation, and the response.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct UpstreamLabels {
-    owner_kind: &'static str,
-    annotation_at: &'static str,
-    response: Response,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Response {
-    /// A patch.
-    Patched,
-    /// A pod was skipped.
-    Skipped(SkipReasons),
-    /// A response that upstream does not count.
-    Other,
-}
-
-#[derive(Debug)]
-struct UpstreamCounters {
-    requests: Counter,
-    responses: Option<Counter>,
-}
-
 // === impl ReviewMetrics ===
 
 impl ReviewMetrics {
-    /// Registers the review metrics of a server.
+    /// Registers the review metrics of a server, which skips pods for these reasons.
     #[must_use]
-    pub fn register(registry: &Arc<Registry>, server: &'static str) -> Self {
-        registry.register(|| Self::new(server, Some(Upstream::new(registry))))
+    pub fn register(
+        registry: &Registry,
+        server: &'static str,
+        reasons: &'static [SkipReason],
+    ) -> Self {
+        registry.register(|| Self::new(server, reasons))
     }
 
-    fn new(server: &'static str, upstream: Option<Upstream>) -> Self {
+    fn new(server: &'static str, reasons: &'static [SkipReason]) -> Self {
         let review = |kind: Kind, verdict: Verdict| {
             let (kind, verdict) = (kind.as_str(), verdict.as_str());
             let labels = [("server", server), ("kind", kind), ("verdict", verdict)];
@@ -113,18 +79,17 @@ impl ReviewMetrics {
             let labels = [("server", server), ("reason", why.as_str())];
             counter!("injectd_requests_refused_total", &labels)
         };
+        let skip = |reason: &SkipReason| counter!("injectd_skips_total", "reason" => reason.code);
         let of_kind = |&kind: &Kind| (kind, Verdict::ALL.map(|verdict| review(kind, verdict)));
         Self(Arc::new(Reviews {
             answered: Kind::ALL.iter().map(of_kind).collect(),
-            skips: SkipReason::ALL
-                .map(|reason| counter!("injectd_skips_total", "reason" => reason.as_str())),
+            skips: reasons.iter().map(skip).collect(),
             warnings: counter!("injectd_warnings_total"),
             duration: histogram!("injectd_review_duration_seconds", "server" => server),
             in_flight: gauge!("injectd_reviews_in_flight", "server" => server),
             panics: counter!("injectd_panics_total"),
             refused: Refused::ALL.map(refused),
             templates: CacheMetrics::new("templates"),
-            upstream,
         }))
     }
 
@@ -141,7 +106,7 @@ impl ReviewMetrics {
         if let Some(counter) = counter {
             counter.increment(1);
         }
-        for counter in outcome.reasons.iter().filter_map(|reason| skips.get(reason as usize)) {
+        for counter in outcome.reasons.iter().filter_map(|(index, _)| skips.get(index)) {
             counter.increment(1);
         }
         warnings.increment(outcome.warnings.total() as u64);
@@ -151,9 +116,6 @@ impl ReviewMetrics {
             None => {}
         }
         self.0.duration.record(duration);
-        if let Some(upstream) = &self.0.upstream {
-            upstream.record(outcome);
-        }
     }
 
     /// Counts a rejected request.
@@ -171,7 +133,7 @@ impl ReviewMetrics {
 
 impl Default for ReviewMetrics {
     fn default() -> Self {
-        Self::new("none", None)
+        Self::new("none", &[])
     }
 }
 
@@ -213,65 +175,6 @@ impl Refused {
     }
 }
 
-// === impl Upstream ===
-
-impl Upstream {
-    fn new(registry: &Arc<Registry>) -> Self {
-        Self { registry: Arc::clone(registry), counters: RwLock::default() }
-    }
-
-    fn record(&self, outcome: &Outcome<'_>) {
-        let labels = UpstreamLabels::of(outcome);
-        if let Some(counters) =
-            self.counters.read().unwrap_or_else(PoisonError::into_inner).get(&labels)
-        {
-            return counters.increment();
-        }
-        let mut counters = self.counters.write().unwrap_or_else(PoisonError::into_inner);
-        let register = || self.registry.register(|| UpstreamCounters::register(labels));
-        counters.entry(labels).or_insert_with(register).increment();
-    }
-}
-
-impl UpstreamLabels {
-    fn of(outcome: &Outcome<'_>) -> Self {
-        let &Outcome { owner_kind, annotation_at, verdict, reasons, .. } = outcome;
-        let response = match verdict {
-            Verdict::Injected | Verdict::Annotated => Response::Patched,
-            Verdict::Skipped => Response::Skipped(reasons),
-            Verdict::Allowed | Verdict::Denied => Response::Other,
-        };
-        Self { owner_kind, annotation_at, response }
-    }
-}
-
-impl UpstreamCounters {
-    /// `docs/linkerd/injection.md` §2.10: no response is counted for unchanged
-    /// services and for denials.
-    fn register(labels: UpstreamLabels) -> Self {
-        let UpstreamLabels { owner_kind, annotation_at, response } = labels;
-        let labels = vec![("owner_kind", owner_kind), ("annotation_at", annotation_at)];
-        let skip = match response {
-            Response::Patched => Some(("false", String::new())),
-            Response::Skipped(reasons) => Some(("true", reasons.joined())),
-            Response::Other => None,
-        };
-        let responses = skip.map(|(skip, reason)| {
-            let mut labels: Vec<_> = labels.iter().map(|&(k, v)| (k, v.to_owned())).collect();
-            labels.extend([("skip", skip.to_owned()), ("skip_reason", reason)]);
-            counter!("proxy_inject_admission_responses_total", &labels)
-        });
-        Self { requests: counter!("proxy_inject_admission_requests_total", &labels), responses }
-    }
-
-    fn increment(&self) {
-        self.requests.increment(1);
-        if let Some(responses) = &self.responses {
-            responses.increment(1);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -279,8 +182,6 @@ mod tests {
     #[test]
     fn discriminants_are_indexes_into_the_list_of_all() {
         assert!(Verdict::ALL.iter().enumerate().all(|(index, &verdict)| verdict as usize == index));
-        let mut reasons = SkipReason::ALL.iter().enumerate();
-        assert!(reasons.all(|(index, &reason)| reason as usize == index));
         assert!(Refused::ALL.iter().enumerate().all(|(index, &why)| why as usize == index));
     }
 }

@@ -21,6 +21,7 @@ use injectd::{
     cluster::Tokens,
     grpc::{Access, Callers, Grpc, Life},
     metrics::ConnectionMetrics,
+    profiles::Profile,
     readiness::Readiness,
     server::{Addr, Bound, Limits, Server, Shutdown},
     tls::{self, ClientAuth, Identity},
@@ -96,13 +97,13 @@ impl Guarded {
         };
         let config = tls::server_config(identity, auth, &tls::HTTP2).expect("a pair");
         let access = Arc::new(Access::new(Callers::Known(tokens), allowed));
-        let injector = Arc::new(injectd_testkit::injector());
+        let profile = Profile::Linkerd(Arc::new(injectd_testkit::injector()));
         let limits = Limits { drain_timeout: Duration::from_secs(1), ..Limits::default() };
         let shutdown = || Shutdown::after(std::future::pending());
         let (observer, readiness) = (server::observer(), Readiness::default());
         let open = Arc::clone(&access);
         let grpc =
-            Grpc::new(injector, &limits, observer, open, Life { readiness, shutdown: shutdown() });
+            Grpc::new(profile, &limits, observer, open, Life { readiness, shutdown: shutdown() });
         let bound = Bound::bind("127.0.0.1:0").await.expect("a port");
         let Addr::Tcp(addr) = *bound.addr() else { panic!("expected a port") };
         let server =

@@ -8,8 +8,8 @@ use std::{
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use injectd::{
     grpc::{Access, Callers, Grpc, Life, v1::injector_client::InjectorClient},
-    metrics::ReviewMetrics,
-    observer::{LogStyle, Observer},
+    observer::Observer,
+    profiles::Profile,
     readiness::Readiness,
     server::{Gate, Limits, Share, Shutdown},
     sources::Injector,
@@ -20,11 +20,11 @@ use tonic::transport::{Channel, Endpoint};
 pub(crate) fn services(injector: Arc<Injector>, readiness: Readiness, limits: &Limits) -> Grpc {
     let access = Arc::new(Access::new(Callers::Anybody, None));
     let shutdown = Shutdown::after(std::future::pending());
-    Grpc::new(injector, limits, observer(), access, Life { readiness, shutdown })
+    Grpc::new(Profile::Linkerd(injector), limits, observer(), access, Life { readiness, shutdown })
 }
 
 pub(crate) fn observer() -> Observer {
-    Observer { metrics: ReviewMetrics::default(), log_style: LogStyle::Line, recorder: None }
+    Observer::default()
 }
 
 /// A channel to services in the same process.

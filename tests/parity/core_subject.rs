@@ -7,7 +7,7 @@ use injectd::linkerd::events;
 use injectd::linkerd::release::Release as CoreRelease;
 use injectd::linkerd::snapshot::{Config, Snapshot};
 use injectd::objects::Objects;
-use injectd::outcome::{Outcome, SkipReason};
+use injectd::outcome::Outcome;
 use injectd::sources::Injector;
 use injectd::standalone::Standalone;
 use serde_json::Value;
@@ -94,7 +94,7 @@ async fn answered(answer: &Answer<'_>, injector: &Injector) -> Answered {
         serde_json::from_slice(&json).expect("a patch must be a list")
     });
     let outcome = &answer.outcome;
-    let reasons = outcome.reasons.iter().map(SkipReason::as_str);
+    let reasons = outcome.reasons.iter().map(|(_, reason)| reason.code);
     Answered {
         status: 200,
         patch,
@@ -108,7 +108,7 @@ async fn answered(answer: &Answer<'_>, injector: &Injector) -> Answered {
 /// The event as it would be sent.
 async fn event(outcome: &Outcome<'_>, injector: &Injector) -> Option<SeenEvent> {
     let event = outcome.event.as_ref()?;
-    let object = injector.involved_object(event).await?;
+    let object = events::involved_object(injector.lookups(), event).await?;
     Some(SeenEvent {
         kind: "Normal".to_owned(),
         reason: events::reason(event.reasons).to_owned(),

@@ -6,17 +6,24 @@
 
 pub mod injector;
 
-pub mod review;
-
 pub mod linkerd;
+
+pub mod mesh;
+
+pub mod review;
 
 pub mod objects;
 pub mod standalone;
 
 pub mod lookups;
+
 pub mod outcome;
 pub mod patch;
-pub mod pod;
+pub mod request;
+
+pub mod object;
+
+pub mod view;
 
 pub mod causes;
 pub mod json;

@@ -5,7 +5,7 @@
 
 use std::{error::Error, sync::Arc, time::Instant};
 
-use crate::pod::OwnerReference;
+use crate::{object::OwnerReference, outcome::Workload};
 
 /// Annotations of a namespace, at least those that injection reads.
 pub type Annotations = Arc<[(String, String)]>;
@@ -53,6 +53,28 @@ pub enum LookupError {
     NotInMemory,
 }
 
+/// Why the workload of a pod is unknown: too many reviews wait for the lookup of owners.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot look up the owner {name:?}")]
+pub struct OwnerError {
+    /// Name of the owner.
+    pub name: String,
+    /// The failed lookup.
+    pub source: LookupError,
+}
+
+/// Facts that the caller supplies in place of lookups, and its deadline.
+#[derive(Debug, Default)]
+pub struct CallerFacts<'a> {
+    /// Annotations of the namespace, at least those that injection reads.
+    pub namespace_annotations: Option<Annotations>,
+    /// The workload for the labels of an injected pod.
+    pub workload: Option<Workload<'a>>,
+    /// When the caller stops waiting: an owner whose lookup takes longer is derived from the pod's
+    /// labels.
+    pub deadline: Option<Instant>,
+}
+
 /// The source of namespaces and owners.
 pub trait Lookups: Send + Sync {
     /// The annotations of a namespace; `None` if it does not exist.
@@ -88,5 +110,15 @@ impl LookupError {
             Self::Timeout | Self::Failed(_) | Self::NotInMemory => true,
             Self::TooMany | Self::Rejected(_) => false,
         }
+    }
+}
+
+// === impl OwnerObject ===
+
+impl OwnerObject {
+    /// Whether the object has the claimed uid: the author of a pod may write any uid.
+    #[must_use]
+    pub fn has_claimed_uid(&self, reference: &OwnerReference<'_>) -> bool {
+        self.object_uid.is_empty() || self.object_uid == *reference.owner_uid
     }
 }

@@ -2,11 +2,17 @@
 //!
 //! Not for decisions: these are results, borrowed from the reviewed body.
 
-use std::{borrow::Cow, marker::PhantomData};
+use std::{
+    borrow::Cow,
+    hash::{Hash, Hasher},
+    marker::PhantomData,
+    sync::Arc,
+};
 
 use crate::{
-    linkerd::release::Release,
-    pod::{Kind, OwnerReference, Text},
+    object::{Kind, OwnerReference},
+    request::{Request, Subject, View},
+    view::Text,
 };
 
 mod bounded;
@@ -39,26 +45,13 @@ pub enum Verdict {
     Denied,
 }
 
-/// Why a pod was not injected (`pkg/inject/report.go`), in upstream's order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub enum SkipReason {
-    /// The pod uses the network of its node.
-    HostNetwork,
-    /// The pod has a sidecar already.
-    SidecarExists,
-    /// The kind has no pods.
-    UnsupportedResource,
-    /// The namespace's inject annotation holds an unknown value.
-    InvalidNamespaceAnnotation,
-    /// The pod's inject annotation holds an unknown value.
-    InvalidPodAnnotation,
-    /// The pod opted out.
-    DisabledByPod,
-    /// Neither the pod nor its namespace opted in.
-    NotEnabled,
-    /// The sidecar needs the service account's token, which is not mounted.
-    NoServiceAccountToken,
+/// A mesh's reason for not injecting a pod.
+#[derive(Debug, PartialEq, Eq)]
+pub struct SkipReason {
+    /// Its code, in metric labels, audit annotations and the gRPC API.
+    pub code: &'static str,
+    /// Its text, in events and the log.
+    pub text: &'static str,
 }
 
 /// Whether the cache had the template of a pod.
@@ -70,9 +63,21 @@ pub enum TemplateLookup {
     Miss,
 }
 
-/// A set of skip reasons.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub struct SkipReasons(u8);
+/// A set of a mesh's skip reasons.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SkipReasons {
+    all: &'static [SkipReason],
+    set: u16,
+}
+
+/// A configuration, in answers and logs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Configuration {
+    /// Counted from 1.
+    pub generation: u64,
+    /// The mesh's release that it is for.
+    pub release: String,
+}
 
 /// The workload behind a pod: events are about it, and labels name it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -151,10 +156,8 @@ pub struct Outcome<'a> {
     pub template: Option<TemplateLookup>,
     /// The event to send.
     pub event: Option<Event<'a>>,
-    /// Number of the configuration in use, counted from 1.
-    pub generation: u64,
-    /// The Linkerd release of the configuration.
-    pub release: Release,
+    /// The configuration in use.
+    pub configuration: Arc<Configuration>,
 }
 
 // === impl Verdict ===
@@ -177,60 +180,54 @@ impl Verdict {
     }
 }
 
-// === impl SkipReason ===
-
-impl SkipReason {
-    /// Every reason, in upstream's order.
-    pub const ALL: [Self; 8] = [
-        Self::HostNetwork,
-        Self::SidecarExists,
-        Self::UnsupportedResource,
-        Self::InvalidNamespaceAnnotation,
-        Self::InvalidPodAnnotation,
-        Self::DisabledByPod,
-        Self::NotEnabled,
-        Self::NoServiceAccountToken,
-    ];
-
-    /// The value of the metric label, as upstream spells it.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::HostNetwork => "host_network_enabled",
-            Self::SidecarExists => "sidecar_already_exists",
-            Self::UnsupportedResource => "unsupported_resource",
-            Self::InvalidNamespaceAnnotation => "invalid_inject_annotation_at_ns",
-            Self::InvalidPodAnnotation => "invalid_inject_annotation_at_workload",
-            Self::DisabledByPod => "injection_disable_annotation_present",
-            Self::NotEnabled => "injection_enable_annotation_absent",
-            Self::NoServiceAccountToken => "disabled_automount_service_account_token_account",
-        }
-    }
-}
-
 // === impl SkipReasons ===
 
 impl SkipReasons {
-    /// Adds a reason.
-    pub fn insert(&mut self, reason: SkipReason) {
-        self.0 |= 1 << reason as u8;
+    /// An empty set of a mesh's reasons.
+    ///
+    /// # Panics
+    /// The mesh has more than 16 reasons.
+    #[must_use]
+    pub const fn none_of(all: &'static [SkipReason]) -> Self {
+        assert!(all.len() <= u16::BITS as usize, "the set has 16 bits");
+        Self { all, set: 0 }
+    }
+
+    /// Adds the reason at an index of the mesh's reasons.
+    pub fn insert(&mut self, index: usize) {
+        self.set |= 1 << index;
     }
 
     /// Whether the set is empty.
     #[must_use]
     pub fn is_empty(self) -> bool {
-        self.0 == 0
+        self.set == 0
     }
 
-    /// The reasons as in metric labels, audit annotations and the log.
+    /// The codes of the reasons, as in metric labels, audit annotations and the log.
     #[must_use]
     pub fn joined(self) -> String {
-        self.iter().map(SkipReason::as_str).collect::<Vec<_>>().join(",")
+        self.iter().map(|(_, reason)| reason.code).collect::<Vec<_>>().join(",")
     }
 
-    /// The reasons in upstream's order.
-    pub fn iter(self) -> impl Iterator<Item = SkipReason> {
-        SkipReason::ALL.into_iter().filter(move |&reason| self.0 & (1 << reason as u8) != 0)
+    /// The reasons and their indexes, in the mesh's order.
+    pub fn iter(self) -> impl Iterator<Item = (usize, &'static SkipReason)> {
+        let has = move |index: usize| self.set & (1 << index) != 0;
+        self.all.iter().enumerate().filter(move |(index, _)| has(*index))
+    }
+}
+
+impl PartialEq for SkipReasons {
+    fn eq(&self, other: &Self) -> bool {
+        self.set == other.set && std::ptr::eq(self.all, other.all)
+    }
+}
+
+impl Eq for SkipReasons {}
+
+impl Hash for SkipReasons {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.set.hash(state);
     }
 }
 
@@ -289,7 +286,35 @@ impl Event<'_> {
 
 // === impl Outcome ===
 
-impl Outcome<'_> {
+impl<'a> Outcome<'a> {
+    /// The outcome of a request of which nothing is decided yet.
+    #[must_use]
+    pub fn of<O: View<'a>>(
+        request: &Request<'a, O>,
+        reasons: SkipReasons,
+        configuration: Arc<Configuration>,
+    ) -> Self {
+        let name = match &request.subject {
+            Subject::Object(object) => bounded_name(object.name()),
+            Subject::Absent | Subject::Unreadable(_) => Text::default(),
+        };
+        Self {
+            uid: request.uid.clone(),
+            kind: request.kind,
+            namespace: bounded_name(&request.namespace),
+            name,
+            owner_kind: "",
+            annotation_at: "",
+            verdict: Verdict::Allowed,
+            reasons,
+            denial: None,
+            warnings: Warnings::default(),
+            template: None,
+            event: None,
+            configuration,
+        }
+    }
+
     /// Denies the object; the reason is cut to [`MAX_DENIAL_BYTES`].
     pub fn deny(&mut self, reason: Cow<'static, str>) {
         self.verdict = Verdict::Denied;

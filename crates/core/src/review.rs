@@ -11,9 +11,11 @@ use serde::de::IgnoredAny;
 
 use crate::{
     json::{self, Read, ReadError, Reader},
+    object::Kind,
     outcome::Outcome,
     patch::PatchBuffer,
-    pod::{Bare, Kind, Object, Text, view},
+    request::{Request, Subject, View},
+    view::{Text, view},
 };
 
 /// Maximum length of a uid, which is echoed: an API server's has 36 bytes.
@@ -36,36 +38,6 @@ pub enum DecodeError {
     NoRequest,
 }
 
-/// The object of a request.
-#[derive(Debug)]
-pub enum Subject<'a> {
-    /// No object that will be stored: a deletion, a connection, or a request to a subresource.
-    Absent,
-    /// A decoded object.
-    Object(Box<Object<'a>>),
-    /// An object with a wrong type in a field that injection reads; the error names the field.
-    Unreadable(ReadError),
-}
-
-/// An admission request, and the kind and version of its review.
-#[derive(Debug)]
-pub struct Request<'a> {
-    /// `kind` of the review, echoed.
-    pub review_kind: Text<'a>,
-    /// `apiVersion` of the review, echoed: `admission.k8s.io/v1` or `v1beta1`.
-    pub review_api_version: Text<'a>,
-    /// The admission request's uid, echoed.
-    pub uid: Text<'a>,
-    /// The object's own kind, or else the request's.
-    pub kind: Kind,
-    /// Namespace of the request; empty for cluster-scoped objects.
-    pub namespace: Text<'a>,
-    /// Whether the request is a dry run: nothing will be stored.
-    pub dry_run: bool,
-    /// The object under review.
-    pub subject: Subject<'a>,
-}
-
 /// The start of an answer with a patch, which follows as base64.
 const PATCH_HEAD: &[u8] = br#"{"response":{"patchType":"JSONPatch","patch":""#;
 
@@ -76,39 +48,39 @@ view! {
 }
 
 view! {
-    struct Review {
+    struct Review<O: View<'a>> {
         kind: Text<'a> = "kind",
         api_version: Text<'a> = "apiVersion",
-        request: Option<ReviewRequest<'a>> = "request",
+        request: Option<ReviewRequest<'a, O>> = "request",
     }
 }
 
 view! {
-    struct ReviewRequest {
+    struct ReviewRequest<O: View<'a>> {
         uid: Text<'a> = "uid",
         kind: GroupVersionKind<'a> = "kind",
         namespace: Text<'a> = "namespace",
         operation: Text<'a> = "operation",
         sub_resource: Text<'a> = "subResource",
         dry_run: Option<bool> = "dryRun",
-        object: Found<'a> = "object",
+        object: Found<'a, O> = "object",
     }
 }
 
 /// The value of the field `object`.
 #[derive(Debug, Default)]
-enum Found<'a> {
+enum Found<'a, O> {
     #[default]
     Nothing,
-    Object(Box<Object<'a>>),
+    Object(Box<O>),
     /// JSON that is read again once the kind is known.
     Other(&'a str, ReadError),
 }
 
-impl<'a> Read<'a> for Found<'a> {
+impl<'a, O: View<'a>> Read<'a> for Found<'a, O> {
     fn read(&mut self, reader: &mut Reader<'a>) -> Result<(), ReadError> {
         let begin = reader.clone();
-        let mut object = None::<Box<Object<'a>>>;
+        let mut object = None::<Box<O>>;
         *self = match object.read(reader) {
             Ok(()) => object.map_or(Self::Nothing, Self::Object),
             Err(error) => {
@@ -121,48 +93,15 @@ impl<'a> Read<'a> for Found<'a> {
     }
 }
 
-impl<'a> Request<'a> {
-    /// The request of a server that has only the object, as JSON. `kind` applies if the object has
-    /// no kind.
-    ///
-    /// # Errors
-    /// When the object is not JSON; a wrong type in it is [`Subject::Unreadable`].
-    pub fn of_object(
-        uid: &'a str,
-        namespace: &'a str,
-        kind: &str,
-        object: &'a [u8],
-    ) -> Result<Self, DecodeError> {
-        let text = utf8(object)?;
-        let mut reader = Reader::new(text);
-        let mut found = Found::default();
-        let read = found.read(&mut reader).and_then(|()| reader.end());
-        if read.is_err() || matches!(found, Found::Other(..)) {
-            serde_json::from_str::<IgnoredAny>(text).map_err(DecodeError::NotJson)?;
-        }
-        read.map_err(DecodeError::NotAReview)?;
-        let (kind, subject) = found.subject(true, kind);
-        Ok(Self {
-            review_kind: Text::default(),
-            review_api_version: Text::default(),
-            uid: Text(Cow::Borrowed(uid)),
-            kind,
-            namespace: Text(Cow::Borrowed(namespace)),
-            dry_run: false,
-            subject,
-        })
-    }
-}
-
 /// Decodes a review.
 ///
 /// # Errors
 /// When no response can be addressed: not UTF-8, not JSON, not a review, no `uid`. An object that
 /// cannot be decoded is not an error but [`Subject::Unreadable`], so that the request is denied.
-pub fn decode(body: &[u8]) -> Result<Request<'_>, DecodeError> {
+pub fn decode<'a, O: View<'a>>(body: &'a [u8]) -> Result<Request<'a, O>, DecodeError> {
     let body = utf8(body)?;
     let mut reader = Reader::new(body);
-    let mut review = Review::default();
+    let mut review = Review::<O>::default();
     let read = review.read(&mut reader).and_then(|()| reader.end());
     let request = review.request.as_ref();
     if read.is_err() || request.is_some_and(|request| matches!(request.object, Found::Other(..))) {
@@ -173,14 +112,45 @@ pub fn decode(body: &[u8]) -> Result<Request<'_>, DecodeError> {
     review.into_request()
 }
 
+/// The request of a server that has only the object, as JSON. `kind` applies if the object has no
+/// kind.
+///
+/// # Errors
+/// When the object is not JSON; a wrong type in it is [`Subject::Unreadable`].
+pub fn decode_object<'a, O: View<'a>>(
+    uid: &'a str,
+    namespace: &'a str,
+    kind: &str,
+    object: &'a [u8],
+) -> Result<Request<'a, O>, DecodeError> {
+    let text = utf8(object)?;
+    let mut reader = Reader::new(text);
+    let mut found = Found::default();
+    let read = found.read(&mut reader).and_then(|()| reader.end());
+    if read.is_err() || matches!(found, Found::Other(..)) {
+        serde_json::from_str::<IgnoredAny>(text).map_err(DecodeError::NotJson)?;
+    }
+    read.map_err(DecodeError::NotAReview)?;
+    let (kind, subject) = found.subject(true, kind);
+    Ok(Request {
+        review_kind: Text::default(),
+        review_api_version: Text::default(),
+        uid: Text(Cow::Borrowed(uid)),
+        kind,
+        namespace: Text(Cow::Borrowed(namespace)),
+        dry_run: false,
+        subject,
+    })
+}
+
 fn utf8(body: &[u8]) -> Result<&str, DecodeError> {
     simdutf8::basic::from_utf8(body)
         .or_else(|_| std::str::from_utf8(body))
         .map_err(DecodeError::NotUtf8)
 }
 
-impl<'a> Review<'a> {
-    fn into_request(self) -> Result<Request<'a>, DecodeError> {
+impl<'a, O: View<'a>> Review<'a, O> {
+    fn into_request(self) -> Result<Request<'a, O>, DecodeError> {
         let is_valid = |uid: &str| !uid.is_empty() && uid.len() <= MAX_UID_BYTES;
         let request = self.request.filter(|request| is_valid(&request.uid));
         let request = request.ok_or(DecodeError::NoRequest)?;
@@ -199,34 +169,35 @@ impl<'a> Review<'a> {
     }
 }
 
-impl<'a> Found<'a> {
+impl<'a, O: View<'a>> Found<'a, O> {
     /// The kind of the object, or else of the request, and the subject of the review.
-    fn subject(self, is_whole: bool, requested_kind: &str) -> (Kind, Subject<'a>) {
+    fn subject(self, is_whole: bool, requested_kind: &str) -> (Kind, Subject<O>) {
         match self {
-            Self::Object(object) if is_whole => {
-                let kind = kind_of(&object.kind, requested_kind);
-                (kind, Subject::Object(completed(object, kind)))
+            Self::Object(mut object) if is_whole => {
+                let kind = kind_of(object.kind(), requested_kind);
+                object.complete(kind);
+                (kind, Subject::Object(object))
             }
-            Self::Other(text, error) if is_whole => read_bare(text, error, requested_kind),
+            Self::Other(json, error) if is_whole => read_bare(json, error, requested_kind),
             _ => (Kind::of(requested_kind), Subject::Absent),
         }
     }
 }
 
-/// Reads only the metadata of an object of unknown kind, whose spec may have any shape.
-fn read_bare<'a>(text: &'a str, error: ReadError, requested_kind: &str) -> (Kind, Subject<'a>) {
-    let Ok(bare) = json::read::<Bare<'a>>(text) else {
+/// The subject of a review whose object could not be read: an object of unknown kind may have a
+/// spec of any shape.
+fn read_bare<'a, O: View<'a>>(
+    json: &'a str,
+    error: ReadError,
+    requested_kind: &str,
+) -> (Kind, Subject<O>) {
+    let Ok(bare) = O::read_bare(json) else {
         return (Kind::of(requested_kind), Subject::Unreadable(error));
     };
-    match kind_of(&bare.kind, requested_kind) {
-        Kind::Other => (Kind::Other, Subject::Object(Box::new(bare.into()))),
+    match kind_of(bare.kind(), requested_kind) {
+        Kind::Other => (Kind::Other, Subject::Object(Box::new(bare))),
         kind => (kind, Subject::Unreadable(error)),
     }
-}
-
-fn completed(mut object: Box<Object<'_>>, kind: Kind) -> Box<Object<'_>> {
-    object.complete_template(kind);
-    object
 }
 
 fn kind_of(own: &str, requested: &str) -> Kind {
@@ -242,7 +213,7 @@ pub fn patch_buffer() -> PatchBuffer {
 /// The answer to a request as an `AdmissionReview`, with audit annotations and with warnings for the
 /// client. `patch` must come from [`patch_buffer`].
 #[must_use]
-pub fn encode(request: &Request<'_>, outcome: &Outcome<'_>, patch: PatchBuffer) -> Vec<u8> {
+pub fn encode<O>(request: &Request<'_, O>, outcome: &Outcome<'_>, patch: PatchBuffer) -> Vec<u8> {
     let mut out = patch.into_bytes();
     if out.is_empty() {
         out.reserve(512 + outcome.denial.as_ref().map_or(0, |reason| reason.len()));

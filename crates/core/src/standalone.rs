@@ -3,15 +3,10 @@
 use std::{sync::Arc, time::Instant};
 
 use crate::{
-    injector,
-    linkerd::workload::has_claimed_uid,
     lookups::{Annotations, FoundOwner, LookupError, Lookups},
+    object::OwnerReference,
     objects::Objects,
-    pod::OwnerReference,
 };
-
-/// The injection core without a cluster.
-pub type Injector = injector::Injector<Standalone>;
 
 /// The objects that exist.
 #[derive(Debug, Clone)]
@@ -68,7 +63,7 @@ impl Lookups for Standalone {
 #[must_use]
 pub fn claimed_owner(objects: &Objects, namespace: &str, owner: &OwnerReference<'_>) -> FoundOwner {
     let found = objects.owner(namespace, &owner.kind, &owner.name);
-    found.filter(|object| has_claimed_uid(object, owner))
+    found.filter(|object| object.has_claimed_uid(owner))
 }
 
 #[cfg(test)]

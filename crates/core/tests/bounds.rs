@@ -13,8 +13,9 @@ use injectd_core::{
     },
     objects::Objects,
     outcome::{MAX_DENIAL_BYTES, MAX_NAME_BYTES, MAX_WARNINGS},
-    standalone::{Injector, Standalone},
+    standalone::Standalone,
 };
+use injectd_testkit::Injector;
 use serde_json::{Value, json};
 
 /// Largest request of an API server.

@@ -3,8 +3,8 @@
 
 use allocation_counter::measure;
 use futures_util::FutureExt as _;
-use injectd_core::standalone::Injector;
 
+use injectd_testkit::Injector;
 use injectd_testkit::cost::{self as shapes, Grown, Injectors};
 
 /// The small size: large enough that constant costs do not hide growth.

@@ -16,8 +16,9 @@ use injectd_core::{
         snapshot::{Config, Snapshot},
         values::DEFAULT_VALUES,
     },
-    standalone::{Injector, Standalone},
+    standalone::Standalone,
 };
+use injectd_testkit::Injector;
 use serde_json::{Value, json};
 
 const TRUST_ROOTS: &[u8] =

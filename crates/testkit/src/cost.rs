@@ -1,11 +1,10 @@
 //! Reviews of any size, each of which concentrates on one field, annotation or kind of text. Shared
 //! by the test of allocations and the benchmark of instructions.
 
-use injectd_core::{
-    linkerd::values::DEFAULT_VALUES,
-    standalone::{Injector, Standalone},
-};
+use injectd_core::{linkerd::values::DEFAULT_VALUES, standalone::Standalone};
 use serde_json::{Value, json};
+
+use crate::Injector;
 
 mod annotations;
 mod objects;

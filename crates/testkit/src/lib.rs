@@ -10,7 +10,7 @@
 #![expect(clippy::disallowed_types, reason = "values and reviews are trees, slow and obvious")]
 
 use injectd_core::{
-    injector::Injector,
+    injector,
     linkerd::{
         snapshot::{Config, Snapshot},
         trust_roots::EXAMPLE_TRUST_ROOTS,
@@ -24,6 +24,9 @@ pub mod cost;
 pub mod generator;
 pub mod reference;
 pub mod yaml;
+
+/// The injection core for Linkerd; without a cluster, unless its lookups say so.
+pub type Injector<L = Standalone> = injector::Injector<Snapshot, L>;
 
 /// The injector of `injectd serve --standalone`: built-in values, and every namespace exists and has
 /// no annotations.

@@ -2,10 +2,14 @@
 //! can cause.
 
 use crate::{
-    linkerd::{annotations::Annotation, render::OPAQUE_PORTS_VARIABLE, workload::may_have_owner},
+    linkerd::{
+        annotations::Annotation, pod::Object, render::OPAQUE_PORTS_VARIABLE,
+        workload::may_have_owner,
+    },
+    object::{Kind, OwnerReference},
     objects::Objects,
-    pod::{Kind, OwnerReference},
-    review::{self, Subject},
+    request::Subject,
+    review,
     standalone::claimed_owner,
 };
 
@@ -29,7 +33,7 @@ enum Effect {
 
 /// The missing objects that the answer to `review` depends on.
 pub(super) fn missing(objects: &Objects, review: &[u8]) -> Vec<Missing> {
-    let Ok(request) = review::decode(review) else { return Vec::new() };
+    let Ok(request) = review::decode::<Object<'_>>(review) else { return Vec::new() };
     let namespace = &*request.namespace;
     let object = match &request.subject {
         Subject::Object(object) => Some(object),

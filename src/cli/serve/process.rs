@@ -16,6 +16,7 @@ use super::{
 use crate::{
     admin::Admin,
     cluster::{self, Events, LookupLimits, Owners, WatchedNamespaces},
+    drop_in::Counters,
     events::Recorder,
     grpc::{Access, Grpc, Life, MAX_AGE, WebhookAndGrpc},
     metrics::{
@@ -24,6 +25,7 @@ use crate::{
     },
     observer::{LogStyle, Observer},
     profiler,
+    profiles::{self, Profile},
     readiness::Readiness,
     reload::{self, Files, Schedule},
     server::{Addr, Bound, CurrentTls, Server, Shutdown},
@@ -132,15 +134,15 @@ impl Process {
             None => config.standalone_injector(&[], Purpose::Serve)?,
             Some(cluster) => self.cluster_injector(cluster)?,
         });
-        self.reporter.report(&injector.snapshot());
+        self.reporter.report(&injector.mesh());
         let metrics = ReloadMetrics::register(self.registry(), "config");
         let (args, reporter) = (Arc::clone(&self.args), self.reporter.clone());
         let reloaded = Arc::clone(&injector);
         let reload = move || {
-            let generation = reloaded.snapshot().generation + 1;
+            let generation = reloaded.mesh().configuration.generation + 1;
             let snapshot = args.config.snapshot(generation, Purpose::Serve)?;
-            reloaded.replace_snapshot(snapshot);
-            reporter.report(&reloaded.snapshot());
+            reloaded.replace_mesh(snapshot);
+            reporter.report(&reloaded.mesh());
             Ok::<_, CommandError>(())
         };
         reload::follow("config", files, &self.schedule, metrics, reload)
@@ -152,7 +154,8 @@ impl Process {
     fn cluster_injector(&self, cluster: &Cluster) -> Result<Injector, CommandError> {
         let Cluster { client, lookups } = cluster;
         let metrics = WatchMetrics::register(self.registry(), "namespaces");
-        let namespaces = WatchedNamespaces::new(client.clone(), Arc::clone(lookups), metrics);
+        let namespaces =
+            WatchedNamespaces::new(client.clone(), Arc::clone(lookups), metrics, profiles::reads);
         let namespaces = Arc::new(namespaces);
         let metrics = CacheMetrics::register(self.registry(), "owners");
         let owners = Owners::new(client.clone(), Arc::clone(lookups), metrics);
@@ -172,21 +175,27 @@ impl Process {
         let (args, registry) = (&self.args, self.registry());
         let recorder = cluster.map(|cluster| {
             let metrics = EventMetrics::register(registry);
-            Recorder::start(Arc::clone(injector), Events::new(cluster.client.clone()), metrics)
+            Recorder::start(
+                injector.lookups().clone(),
+                Events::new(cluster.client.clone()),
+                metrics,
+            )
         });
+        let profile = Profile::Linkerd(Arc::clone(injector));
         let observer = |server| Observer {
-            metrics: ReviewMetrics::register(registry, server),
+            metrics: ReviewMetrics::register(registry, server, profile.skip_reasons()),
+            upstream: Some(Counters::new(registry)),
             log_style: self.reporter.log_style,
             recorder: recorder.clone(),
         };
-        let webhook = Webhook::new(Arc::clone(injector), &args.limits, observer("webhook"));
+        let webhook = Webhook::new(profile.clone(), &args.limits, observer("webhook"));
         if !args.grpc.is_served() {
             return Ok(Services { webhook, grpc: None });
         }
         let access = args.grpc.access(cluster, args.lookup_timeout, &self.schedule, registry)?;
         let life = Life { readiness: self.readiness.clone(), shutdown: self.shutdown.clone() };
-        let (injector, observer) = (Arc::clone(injector), observer("grpc"));
-        let grpc = Grpc::new(injector, &args.limits, observer, access, life);
+        let observer = observer("grpc");
+        let grpc = Grpc::new(profile, &args.limits, observer, access, life);
         Ok(Services { webhook, grpc: Some(grpc) })
     }
 
@@ -256,7 +265,7 @@ impl Process {
             let mut ticks = interval(CACHE_SIZES_INTERVAL);
             loop {
                 ticks.tick().await;
-                templates.keep(injector.snapshot().template_count());
+                templates.keep(injector.mesh().template_count());
                 injector.lookups().record_cache_sizes().await;
             }
         }

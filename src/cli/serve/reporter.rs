@@ -24,7 +24,7 @@ impl Reporter {
 
     #[expect(clippy::cast_precision_loss, reason = "configurations are few")]
     pub(super) fn report(&self, snapshot: &Snapshot) {
-        let (choice, generation) = (&snapshot.release_choice, snapshot.generation);
+        let (choice, generation) = (&snapshot.release_choice, snapshot.configuration.generation);
         let (release, version) = (choice.release.to_string(), &*choice.version);
         let (source, unknown) = (choice.source.as_str(), unknown_release(choice));
         info!(generation, release, source, version, "configuration applied");

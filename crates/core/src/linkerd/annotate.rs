@@ -3,10 +3,10 @@
 
 use std::borrow::Cow;
 
-use super::{annotations::Annotation, overrides::Overrides, snapshot::Snapshot};
+use super::{annotations::Annotation, overrides::Overrides, pod::Object, snapshot::Snapshot};
 use crate::{
+    object::Kind,
     patch::{Segment, write_add, write_add_string},
-    pod::{Kind, Object},
 };
 
 /// The patch; `None` if the object needs no annotation.

@@ -5,12 +5,11 @@
 use super::{
     annotations::Annotation,
     overrides::Overrides,
+    pod::{Container, Spec},
+    reasons::{self, Reason},
     release::{Delta, Release},
 };
-use crate::{
-    outcome::{SkipReason, SkipReasons},
-    pod::{Container, Kind, Spec},
-};
+use crate::{object::Kind, outcome::SkipReasons};
 
 /// The part of the configuration that the decision depends on.
 #[derive(Debug, Clone, Copy)]
@@ -62,26 +61,26 @@ impl Decider {
         spec: Option<&Spec<'_>>,
         overrides: &Overrides<'_>,
     ) -> SkipReasons {
-        let mut reasons = SkipReasons::default();
+        let mut reasons = SkipReasons::none_of(&reasons::ALL);
         let Some(spec) = spec else {
             if kind != Kind::Service {
-                reasons.insert(SkipReason::UnsupportedResource);
+                reasons.insert(Reason::UnsupportedResource as usize);
             }
             return reasons;
         };
         if spec.host_network == Some(true) {
-            reasons.insert(SkipReason::HostNetwork);
+            reasons.insert(Reason::HostNetwork as usize);
         }
         if self.has_sidecar(spec) {
-            reasons.insert(SkipReason::SidecarExists);
+            reasons.insert(Reason::SidecarExists as usize);
         }
         if let Some(reason) = disabled_by_annotation(overrides) {
-            reasons.insert(reason);
+            reasons.insert(reason as usize);
         }
         let token_is_mounted = spec.automount_service_account_token != Some(false)
             && spec.service_account_mount().is_some();
         if self.needs_mounted_token && !token_is_mounted {
-            reasons.insert(SkipReason::NoServiceAccountToken);
+            reasons.insert(Reason::NoServiceAccountToken as usize);
         }
         reasons
     }
@@ -103,7 +102,7 @@ pub fn annotation_at(overrides: &Overrides<'_>) -> &'static str {
     let namespace = overrides.of_namespace(Annotation::Inject);
     let pod = overrides.of_pod(Annotation::Inject);
     match disabled_by_annotation(overrides) {
-        Some(SkipReason::DisabledByPod) => "workload",
+        Some(Reason::DisabledByPod) => "workload",
         None if enables(namespace) => "namespace",
         None if enables(pod) => "workload",
         _ => "",
@@ -112,26 +111,26 @@ pub fn annotation_at(overrides: &Overrides<'_>) -> &'static str {
 
 /// Checks the namespace's annotation first: an invalid value disables injection even for pods that
 /// enable it.
-fn disabled_by_annotation(overrides: &Overrides<'_>) -> Option<SkipReason> {
+fn disabled_by_annotation(overrides: &Overrides<'_>) -> Option<Reason> {
     let is_valid = |value| matches!(value, "" | "enabled" | "disabled" | "ingress");
     let enables = |value| matches!(value, "enabled" | "ingress");
     let namespace = overrides.of_namespace(Annotation::Inject).unwrap_or_default();
     let pod = overrides.of_pod(Annotation::Inject).unwrap_or_default();
     if !is_valid(namespace) {
-        Some(SkipReason::InvalidNamespaceAnnotation)
+        Some(Reason::InvalidNamespaceAnnotation)
     } else if !is_valid(pod) {
-        Some(SkipReason::InvalidPodAnnotation)
+        Some(Reason::InvalidPodAnnotation)
     } else if enables(namespace) {
-        (pod == "disabled").then_some(SkipReason::DisabledByPod)
+        (pod == "disabled").then_some(Reason::DisabledByPod)
     } else {
-        (!enables(pod)).then_some(SkipReason::NotEnabled)
+        (!enables(pod)).then_some(Reason::NotEnabled)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{linkerd::overrides::Rules, pod::TextMap};
+    use crate::{linkerd::overrides::Rules, linkerd::pod::TextMap};
 
     fn reasons(
         spec: &str,
@@ -147,7 +146,7 @@ mod tests {
         let overrides = Overrides::new(&rules, &pod, None, namespace);
         let decider = Decider::new(Release::NEWEST, token_projection);
         let reasons = decider.decide(Kind::Pod, Some(&spec), &overrides);
-        reasons.iter().map(SkipReason::as_str).collect()
+        reasons.iter().map(|(_, reason)| reason.code).collect()
     }
 
     #[test]
@@ -235,7 +234,7 @@ mod tests {
                 "containers":[{{"volumeMounts":[{{"mountPath":"{mount}"}}]}}]}}"#
             )
         };
-        let path = crate::pod::SERVICE_ACCOUNT_MOUNT_PATH;
+        let path = crate::linkerd::pod::SERVICE_ACCOUNT_MOUNT_PATH;
         assert!(reasons(&spec("null", path), "enabled", "", false).is_empty());
         for (automount, mount) in [("false", path), ("true", "/elsewhere")] {
             let found = reasons(&spec(automount, mount), "enabled", "", false);

@@ -5,7 +5,11 @@
 
 use serde_json::{Value, json};
 
-use crate::outcome::{InvolvedObject, SkipReason, SkipReasons};
+use super::workload::Owner;
+use crate::{
+    lookups::Lookups,
+    outcome::{Event, InvolvedObject, Regarding, SkipReasons},
+};
 
 /// The source component of the events.
 pub const SOURCE_COMPONENT: &str = "linkerd-proxy-injector";
@@ -58,32 +62,31 @@ pub fn involved_kind(kind: &str) -> Option<(&'static str, &'static str)> {
     }
 }
 
+/// The involved object of an event: the root owner, if its kind gets events and it exists.
+pub async fn involved_object<'a>(
+    lookups: &impl Lookups,
+    event: &Event<'a>,
+) -> Option<InvolvedObject<'a>> {
+    let workload = match &event.regarding {
+        Regarding::Workload(workload) => workload.clone(),
+        Regarding::Owner { owner, pod_template_hash } => {
+            let pod_template_hash = pod_template_hash.as_deref();
+            let owner = Owner { namespace: &event.namespace, reference: owner, pod_template_hash };
+            owner.resolve(lookups, None).await.ok()?
+        }
+    };
+    let (api_version, kind) = involved_kind(&workload.kind)?;
+    let exists = lookups.has(&event.namespace, kind, &workload.name);
+    (exists && !workload.name.is_empty()).then_some(InvolvedObject {
+        api_version,
+        kind,
+        name: workload.name,
+        object_uid: workload.object_uid,
+    })
+}
+
 /// The texts of all reasons, joined as upstream joins them.
 #[must_use]
 pub fn in_words(reasons: SkipReasons) -> String {
-    reasons.iter().map(words).collect::<Vec<_>>().join(", ")
-}
-
-/// The text of a reason.
-#[must_use]
-pub fn words(reason: SkipReason) -> &'static str {
-    match reason {
-        SkipReason::HostNetwork => "hostNetwork is enabled",
-        SkipReason::SidecarExists => "pod has a sidecar injected already",
-        SkipReason::UnsupportedResource => "this resource kind is unsupported",
-        SkipReason::InvalidNamespaceAnnotation => {
-            r#"invalid value for annotation "linkerd.io/inject" at namespace"#
-        }
-        SkipReason::InvalidPodAnnotation => {
-            r#"invalid value for annotation "linkerd.io/inject" at workload"#
-        }
-        SkipReason::DisabledByPod => r#"pod has the annotation "linkerd.io/inject:disabled""#,
-        SkipReason::NotEnabled => {
-            r#"neither the namespace nor the pod have the annotation "linkerd.io/inject:enabled""#
-        }
-        SkipReason::NoServiceAccountToken => concat!(
-            r#"automountServiceAccountToken set to "false", "#,
-            r#"with Values.identity.serviceAccountTokenProjection set to "false""#
-        ),
-    }
+    reasons.iter().map(|(_, reason)| reason.text).collect::<Vec<_>>().join(", ")
 }

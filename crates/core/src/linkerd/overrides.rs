@@ -7,9 +7,9 @@ use smallvec::SmallVec;
 
 use super::{
     annotations::{Annotation, AnnotationSet, Keys},
+    pod::TextMap,
     release::{Delta, Release},
 };
-use crate::pod::TextMap;
 
 /// The annotations that a release supports, by their use; resolved once per configuration.
 #[derive(Debug, Clone, Copy)]

@@ -8,13 +8,11 @@ use smallvec::SmallVec;
 
 use super::{
     annotations::Annotation,
+    pod::{Container, ServicePort, Spec},
     release::{Delta, Release},
     settings,
 };
-use crate::{
-    outcome::Warnings,
-    pod::{Container, IntegerOrName, ServicePort, Spec},
-};
+use crate::{outcome::Warnings, view::IntegerOrName};
 
 /// The ports of `proxy.opaquePorts`, sorted for lookups.
 #[derive(Debug)]
@@ -222,7 +220,7 @@ fn joined(ports: &[i32]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pod::OtherSpec;
+    use crate::linkerd::pod::OtherSpec;
 
     fn spec(json: &str) -> Spec<'_> {
         crate::json::read(json).expect("spec")

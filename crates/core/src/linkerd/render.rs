@@ -11,15 +11,16 @@ use super::{
     env_var::{self, EnvVar},
     no_value,
     overrides::Overrides,
+    pod::{Capabilities, Metadata, Spec},
     snapshot::Snapshot,
     template::{Slot, SlotDefaults, Template},
     values::{CapabilityLists, Mount},
 };
 use crate::{
     json,
+    object::Kind,
     outcome::{Warning, Warnings, Workload},
     patch::{Part, PatchBuffer, write_add, write_add_string},
-    pod::{Capabilities, Kind, Metadata, Spec},
 };
 
 /// The variable with the opaque ports of a pod.
@@ -286,7 +287,7 @@ impl Filler<'_, '_> {
         let annotation = Annotation::AdditionalEnv;
         let overrides = self.pod.overrides;
         let layers = [overrides.of_namespace(annotation), overrides.of_pod(annotation)];
-        let known = self.pod.snapshot.reads(annotation);
+        let known = self.pod.snapshot.supports(annotation);
         let mut added = SmallVec::<[Vec<EnvVar>; 2]>::new();
         for value in layers.into_iter().flatten().filter(|_| known) {
             match env_var::read_json(value, self.pod.snapshot.release) {

@@ -10,6 +10,7 @@ use super::{
     annotations::Annotation,
     decide::Decider,
     overrides::{Overrides, Rules},
+    pod::TextMap,
     ports::{DefaultOpaquePorts, PortRules},
     release::{Release, ReleaseChoice},
     settings::Settings,
@@ -17,7 +18,7 @@ use super::{
     trust_roots::TrustRoots,
     values::{self, Values, ValuesError},
 };
-use crate::{outcome::TemplateLookup, pod::TextMap};
+use crate::outcome::{Configuration, TemplateLookup};
 
 /// Maximum size of a cached key. A template with a longer key is compiled for each pod.
 const MAX_KEY_BYTES: usize = 4 << 10;
@@ -41,8 +42,8 @@ pub struct Config<'c> {
 /// One configuration.
 #[derive(Debug)]
 pub struct Snapshot {
-    /// Counted from 1.
-    pub generation: u64,
+    /// For outcomes.
+    pub configuration: Arc<Configuration>,
     /// Rules for the decision.
     pub decider: Decider,
     /// Rules for ports.
@@ -84,7 +85,7 @@ impl Snapshot {
             control_plane_namespace: config.control_plane_namespace,
         };
         Ok(Self {
-            generation,
+            configuration: Arc::new(Configuration { generation, release: release.to_string() }),
             decider: Decider::new(release, values.token_projection.unwrap_or(true)),
             port_rules: PortRules::of(release),
             default_opaque_ports: DefaultOpaquePorts::new(&values.proxy.opaque_ports),
@@ -119,7 +120,7 @@ impl Snapshot {
 
     /// Whether the release supports the annotation.
     #[must_use]
-    pub fn reads(&self, annotation: Annotation) -> bool {
+    pub fn supports(&self, annotation: Annotation) -> bool {
         self.rules.know(annotation)
     }
 

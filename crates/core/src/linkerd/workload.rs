@@ -7,9 +7,9 @@ use tracing::warn;
 
 use crate::{
     causes::with_causes,
-    lookups::{LookupError, Lookups, OwnerObject, Reference},
+    lookups::{LookupError, Lookups, OwnerError, OwnerObject, Reference},
+    object::{Kind, OwnerReference},
     outcome::Workload,
-    pod::{Kind, OwnerReference},
 };
 
 /// A pod's owner, with the facts that identify its root.
@@ -35,7 +35,7 @@ impl<'o, 'a> Owner<'o, 'a> {
         self,
         lookups: &impl Lookups,
         deadline: Option<Instant>,
-    ) -> Result<Workload<'a>, LookupError> {
+    ) -> Result<Workload<'a>, OwnerError> {
         let Self { namespace, reference, .. } = self;
         let found = if may_have_owner(&reference.kind) {
             lookups.owner(namespace, reference, deadline).await
@@ -50,7 +50,9 @@ impl<'o, 'a> Owner<'o, 'a> {
                     object_uid: Cow::Owned(object_uid),
                 },
             ),
-            Err(error @ LookupError::TooMany) => return Err(error),
+            Err(source @ LookupError::TooMany) => {
+                return Err(OwnerError { name: reference.name.to_string(), source });
+            }
             Err(error) => {
                 self.log(&error);
                 // If the API server answers with an error, the owner is its own root, as upstream.
@@ -117,12 +119,6 @@ pub fn may_have_owner(kind: &str) -> bool {
     matches!(kind, "ReplicaSet" | "Job")
 }
 
-/// Whether the object has the claimed uid: the author of a pod may write any uid.
-#[must_use]
-pub fn has_claimed_uid(object: &OwnerObject, reference: &OwnerReference<'_>) -> bool {
-    object.object_uid.is_empty() || object.object_uid == *reference.owner_uid
-}
-
 /// The kind of an owner if that kind owns pods, else an empty text.
 #[must_use]
 pub fn owner_kind(kind: &str) -> &'static str {
@@ -140,5 +136,5 @@ fn root_of<'o>(owner: &OwnerReference<'_>, object: &'o OwnerObject) -> Option<&'
     };
     let is_known = |known: &&str| known.eq_ignore_ascii_case(&root.kind);
     let counts = *owner.kind == *"Job" || REPLICA_SET_OWNERS.iter().any(is_known);
-    (has_claimed_uid(object, owner) && counts).then_some(root)
+    (object.has_claimed_uid(owner) && counts).then_some(root)
 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{MAX_DENIAL_BYTES, MAX_NAME_BYTES};
-use crate::pod::Text;
+use crate::view::Text;
 
 const MORE: char = '…';
 

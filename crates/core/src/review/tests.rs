@@ -1,4 +1,9 @@
 use super::*;
+use crate::linkerd::pod::Object;
+
+fn decode(body: &[u8]) -> Result<Request<'_, Object<'_>>, DecodeError> {
+    super::decode(body)
+}
 
 fn pod_review(object: &str) -> String {
     format!(

@@ -2,12 +2,13 @@ use futures_util::FutureExt as _;
 
 use super::*;
 use crate::{
-    injector::{CallerFacts, Injector},
+    injector::Injector,
     linkerd::{
         snapshot::{Config, Snapshot},
         values::DEFAULT_VALUES,
         workload::Owner,
     },
+    lookups::CallerFacts,
     outcome::{Verdict, Workload},
     review,
 };

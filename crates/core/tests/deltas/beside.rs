@@ -138,6 +138,9 @@ fn an_outcome_has_the_release_in_use() {
         let injector = Case::default().injector(version);
         let body = br#"{"request":{"uid":"u","object":{"kind":"Pod"}}}"#;
         let answer = injector.review(body).now_or_never().expect("must not wait");
-        assert_eq!(answer.expect("must be answered").outcome.release, release);
+        assert_eq!(
+            answer.expect("must be answered").outcome.configuration.release,
+            release.to_string()
+        );
     }
 }

@@ -7,8 +7,9 @@ use injectd_core::{
         snapshot::{Config, Snapshot},
         values::DEFAULT_VALUES,
     },
-    standalone::{Injector, Standalone},
+    standalone::Standalone,
 };
+use injectd_testkit::Injector;
 use serde_json::{Map, Value, json};
 
 /// The expected value where there must be no value; null is a value.

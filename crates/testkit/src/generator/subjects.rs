@@ -10,8 +10,8 @@ use injectd_core::linkerd::events;
 use injectd_core::linkerd::release::Release as CoreRelease;
 use injectd_core::linkerd::snapshot::{Config as CoreConfig, Snapshot};
 use injectd_core::objects::Objects;
-use injectd_core::outcome::{Outcome, SkipReason};
-use injectd_core::standalone::{Injector, Standalone};
+use injectd_core::outcome::Outcome;
+use injectd_core::standalone::Standalone;
 use serde_json::{Map, Value, json};
 
 use super::configs::Config;
@@ -19,7 +19,7 @@ use super::exclusions;
 use crate::reference::owner::{self, OwnerReferences};
 use crate::reference::values::Values;
 use crate::reference::{self, Answer, Event, Input, Release};
-use crate::yaml;
+use crate::{Injector, yaml};
 
 /// The compared parts of an answer.
 #[derive(Clone, Debug, PartialEq)]
@@ -173,7 +173,7 @@ impl Subjects {
             let json = STANDARD.decode(patch).map_err(|_| fault("the patch is not base64"))?;
             serde_json::from_slice(&json).map_err(|_| fault("the patch is not a list"))
         });
-        let all_reasons: Vec<_> = outcome.reasons.iter().map(SkipReason::as_str).collect();
+        let all_reasons: Vec<_> = outcome.reasons.iter().map(|(_, reason)| reason.code).collect();
         let skipped = verdict == "skipped";
         let seen = Seen {
             verdict,
@@ -187,7 +187,7 @@ impl Subjects {
     /// The event as it would be sent.
     fn event(&self, outcome: &Outcome<'_>) -> Option<Event> {
         let (event, injector) = (outcome.event.as_ref()?, self.injector.as_ref().ok()?);
-        let object = injector.involved_object(event).now_or_never();
+        let object = events::involved_object(injector.lookups(), event).now_or_never();
         let object = object.expect("a list must not wait")?;
         Some(Event {
             reason: events::reason(event.reasons),

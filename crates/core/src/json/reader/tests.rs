@@ -1,5 +1,5 @@
 use super::*;
-use crate::pod::Text;
+use crate::view::Text;
 
 #[test]
 fn any_value_is_skipped_to_its_end() {

@@ -1,10 +1,10 @@
 use super::*;
 use crate::{
+    linkerd::pod::TextMap,
     linkerd::{
         overrides::Rules,
         values::{self, DEFAULT_VALUES},
     },
-    pod::TextMap,
 };
 
 fn settings_in(release: Release, annotations: &[(&str, &str)]) -> Settings {

@@ -6,19 +6,24 @@ use std::{borrow::Cow, ops::Deref};
 
 use crate::json::{Read, ReadError, Reader};
 
-/// Defines a view `Name<'a>`: `pub field: Type = "jsonKey"`.
+mod list;
+
+pub use list::List;
+
+/// Defines a view `Name<'a>`: `pub field: Type = "jsonKey"`. `Name<O: View<'a>>` also has an
+/// object.
 macro_rules! view {
-    ($(#[$meta:meta])* $vis:vis struct $name:ident {
+    ($(#[$meta:meta])* $vis:vis struct $name:ident $(<$object:ident: $bound:path>)? {
         $($(#[$doc:meta])* $field_vis:vis $field:ident: $type:ty = $key:literal,)*
     }) => {
         $(#[$meta])*
         #[derive(Debug, Default)]
-        $vis struct $name<'a> {
+        $vis struct $name<'a $(, $object)?> {
             $($(#[$doc])* $field_vis $field: $type,)*
             pub(crate) borrowed: std::marker::PhantomData<&'a str>,
         }
 
-        impl<'a> $name<'a> {
+        impl<'a $(, $object: $bound)?> $name<'a $(, $object)?> {
             /// Reads the value of a member if the view has that field, and returns whether it has.
             /// `seen` has a bit for each field.
             pub(crate) fn member(
@@ -41,7 +46,9 @@ macro_rules! view {
             }
         }
 
-        impl<'a> $crate::json::Read<'a> for $name<'a> {
+        impl<'a $(, $object: $bound)?> $crate::json::Read<'a>
+            for $name<'a $(, $object)?>
+        {
             fn read(
                 &mut self,
                 reader: &mut $crate::json::Reader<'a>,

@@ -8,13 +8,17 @@
 
 use smallvec::SmallVec;
 
+use crate::{
+    json::{self, ReadError},
+    object::{Kind, OwnerReference},
+    request::View,
+    view::{Anything, HasItems, Integer, IntegerOrName, List, Presence, Text, view},
+};
+
 mod collections;
-mod view;
 mod workload;
 
-pub use collections::{Containers, List, ServiceAccountMount, TextMap};
-pub(crate) use view::view;
-pub use view::{Anything, HasItems, Integer, IntegerOrName, Presence, Text};
+pub use collections::{Containers, ServiceAccountMount, TextMap};
 pub use workload::{JobSpec, JobTemplate, ObjectSpec, OtherSpec, Template};
 
 /// Where the kubelet mounts a service account's token.
@@ -22,21 +26,6 @@ pub const SERVICE_ACCOUNT_MOUNT_PATH: &str = "/var/run/secrets/kubernetes.io/ser
 
 /// The label that a Deployment puts on its pods; its `ReplicaSet`'s name ends in the same hash.
 pub const POD_TEMPLATE_HASH: &str = "pod-template-hash";
-
-/// The kinds that injection distinguishes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// A pod.
-    Pod,
-    /// A workload with a pod template at `/spec/template`.
-    Workload(&'static str),
-    /// A workload whose template is at `/spec/jobTemplate/spec/template`.
-    CronJob,
-    /// A service.
-    Service,
-    /// Any other kind.
-    Other,
-}
 
 view! {
     /// The object of a review.
@@ -52,11 +41,11 @@ view! {
 
 view! {
     /// The fields that are read of an object of unknown kind.
-    pub struct Bare {
+    struct Bare {
         /// The object's own kind.
-        pub kind: Text<'a> = "kind",
+        kind: Text<'a> = "kind",
         /// The object's own metadata.
-        pub metadata: Metadata<'a> = "metadata",
+        metadata: Metadata<'a> = "metadata",
     }
 }
 
@@ -84,19 +73,6 @@ view! {
         resource_version: Presence = "resourceVersion",
         self_link: Presence = "selfLink",
         uid: Presence = "uid",
-    }
-}
-
-view! {
-    /// A reference from a pod to its owner, or from an owner to its own.
-    #[derive(Clone)]
-    pub struct OwnerReference {
-        /// Kind of the owner, as written.
-        pub kind: Text<'a> = "kind",
-        /// Name of the owner.
-        pub name: Text<'a> = "name",
-        /// `uid` of the owner's object, not the admission request's.
-        pub owner_uid: Text<'a> = "uid",
     }
 }
 
@@ -208,68 +184,9 @@ view! {
     }
 }
 
-// === impl Kind ===
-
-impl Kind {
-    /// Every kind; a closed set.
-    pub const ALL: &[Self] = &[
-        Self::Pod,
-        Self::Workload("deployment"),
-        Self::Workload("replicationcontroller"),
-        Self::Workload("replicaset"),
-        Self::Workload("job"),
-        Self::Workload("daemonset"),
-        Self::Workload("statefulset"),
-        Self::CronJob,
-        Self::Service,
-        Self::Other,
-    ];
-
-    /// The kind of that name, in upper or lower case (`inject.go`).
-    #[must_use]
-    pub fn of(name: &str) -> Self {
-        let has_name = |kind: &&Self| name.eq_ignore_ascii_case(kind.as_str());
-        Self::ALL.iter().find(has_name).copied().unwrap_or(Self::Other)
-    }
-
-    /// Where the pod's metadata and spec are in the object, as a JSON pointer.
-    #[must_use]
-    pub fn path_prefix(self) -> &'static str {
-        match self {
-            Self::Workload(_) => "/spec/template",
-            Self::CronJob => "/spec/jobTemplate/spec/template",
-            Self::Pod | Self::Service | Self::Other => "",
-        }
-    }
-
-    /// The kind in lower case; a closed set.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Pod => "pod",
-            Self::Workload(kind) => kind,
-            Self::CronJob => "cronjob",
-            Self::Service => "service",
-            Self::Other => "other",
-        }
-    }
-}
-
 // === impl Object ===
 
 impl<'a> Object<'a> {
-    /// Gives a workload without its template an empty one, as Go's decoder does.
-    pub(crate) fn complete_template(&mut self, kind: Kind) {
-        let template = match kind {
-            Kind::Workload(_) => &mut self.spec.other.template,
-            Kind::CronJob => {
-                &mut self.spec.other.job_template.get_or_insert_default().spec.template
-            }
-            Kind::Pod | Kind::Service | Kind::Other => return,
-        };
-        template.get_or_insert_default();
-    }
-
     /// The metadata and spec of the pod: the object's own, or its template's.
     ///
     /// `None` for kinds without pods.
@@ -285,9 +202,34 @@ impl<'a> Object<'a> {
     }
 }
 
-impl<'a> From<Bare<'a>> for Object<'a> {
-    fn from(bare: Bare<'a>) -> Self {
-        Self { kind: bare.kind, metadata: bare.metadata, ..Self::default() }
+impl<'a> View<'a> for Object<'a> {
+    fn read_bare(json: &'a str) -> Result<Self, ReadError> {
+        let Bare { kind, metadata, .. } = json::read(json)?;
+        Ok(Self { kind, metadata, ..Self::default() })
+    }
+
+    fn kind(&self) -> &str {
+        &self.kind
+    }
+
+    fn namespace(&self) -> &str {
+        &self.metadata.namespace
+    }
+
+    fn name(&self) -> &Text<'a> {
+        self.metadata.name_or_prefix()
+    }
+
+    /// Gives a workload without its template an empty one, as Go's decoder does.
+    fn complete(&mut self, kind: Kind) {
+        let template = match kind {
+            Kind::Workload(_) => &mut self.spec.other.template,
+            Kind::CronJob => {
+                &mut self.spec.other.job_template.get_or_insert_default().spec.template
+            }
+            Kind::Pod | Kind::Service | Kind::Other => return,
+        };
+        template.get_or_insert_default();
     }
 }
 

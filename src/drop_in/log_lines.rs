@@ -6,8 +6,10 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tracing::{debug, error, info, warn};
 
-use super::events;
-use crate::outcome::{MAX_NAME_BYTES, Outcome, Verdict, bounded};
+use crate::{
+    linkerd::events,
+    outcome::{MAX_NAME_BYTES, Outcome, Verdict, bounded},
+};
 
 /// The path from which Linkerd's injector reads the values; its log line contains the path.
 const VALUES_PATH: &str = "/var/run/linkerd/config/values";
@@ -90,9 +92,9 @@ mod tests {
 
     use super::*;
     use crate::{
-        linkerd::release::Release,
+        object::Kind,
         outcome::{SkipReasons, Warnings},
-        pod::{Kind, Text},
+        view::Text,
     };
 
     /// Records the messages of a log, one per line.
@@ -128,8 +130,7 @@ mod tests {
             warnings: Warnings::default(),
             template: None,
             event: None,
-            generation: 1,
-            release: Release::NEWEST,
+            configuration: Arc::default(),
         };
         let messages = Messages::default();
         let subscriber = tracing_subscriber::registry().with(messages.clone());

@@ -1,7 +1,10 @@
 //! Specs of workloads, which contain a pod template, and of services.
 
-use super::{List, Metadata, ServicePort, Spec, view};
-use crate::json::{Read, ReadError, Reader};
+use super::{Metadata, ServicePort, Spec};
+use crate::{
+    json::{Read, ReadError, Reader},
+    view::{List, view},
+};
 
 /// The spec of a pod, a workload or a service. A template contains only the fields of pods, so that
 /// templates do not nest.

@@ -1,0 +1,112 @@
+//! The steps of a review that differ from mesh to mesh.
+
+use std::sync::Arc;
+
+use crate::{
+    lookups::{Annotations, CallerFacts, Lookups, OwnerError},
+    object::Kind,
+    outcome::{Configuration, Outcome, SkipReason, Workload},
+    patch::PatchBuffer,
+    request::{Request, View},
+};
+
+/// A mesh with one configuration. [`Injector`](crate::injector::Injector) calls its methods in
+/// their order.
+pub trait Mesh: Send + Sync + 'static {
+    /// Its name in the API.
+    const NAME: &'static str;
+    /// Why it skips pods.
+    const SKIP_REASONS: &'static [SkipReason];
+    /// Its view of an object under review.
+    type Object<'a>: View<'a> + Send + Sync;
+    /// What a decision finds out about an object.
+    type Plan<'r>: Send + Sync;
+
+    /// Whether it reads an annotation with this key; others need not be kept in memory.
+    fn reads(key: &str) -> bool;
+
+    /// Number and release of the configuration.
+    fn configuration(&self) -> &Arc<Configuration>;
+
+    /// The kind of an object's direct owner, for the counters; a closed set.
+    fn owner_kind(kind: Kind, object: &Self::Object<'_>) -> &'static str;
+
+    /// Decides about an object in a namespace with these annotations. Records skip reasons in the
+    /// outcome.
+    fn decide<'r, 'a>(
+        &'r self,
+        reviewed: Reviewed<'r, 'a, Self::Object<'a>>,
+        namespace: &'r Annotations,
+        outcome: &mut Outcome<'a>,
+    ) -> Decision<Self::Plan<'r>>;
+
+    /// The workload of an object to inject; `None` if it has none.
+    ///
+    /// # Errors
+    /// Too many reviews wait for the lookup.
+    fn workload<'a>(
+        reviewed: Reviewed<'_, 'a, Self::Object<'a>>,
+        facts: CallerFacts<'a>,
+        lookups: &impl Lookups,
+    ) -> impl Future<Output = Result<Option<Workload<'a>>, OwnerError>> + Send;
+
+    /// The kind of the root owner of an object without a sidecar, for the counters; a closed set.
+    /// Sends no request to the API server.
+    fn known_owner_kind<'a>(
+        reviewed: Reviewed<'_, 'a, Self::Object<'a>>,
+        facts: CallerFacts<'a>,
+        lookups: &impl Lookups,
+    ) -> impl Future<Output = &'static str> + Send;
+
+    /// Writes the patch with the sidecar.
+    fn inject<'a>(
+        &self,
+        reviewed: Reviewed<'_, 'a, Self::Object<'a>>,
+        plan: &Self::Plan<'_>,
+        workload: Option<Workload<'a>>,
+        answer: Answering<'_, 'a>,
+    );
+
+    /// Finishes the answer for an object without a sidecar, which may still get a patch.
+    fn leave_alone<'a>(
+        &self,
+        reviewed: Reviewed<'_, 'a, Self::Object<'a>>,
+        plan: &Self::Plan<'_>,
+        answer: Answering<'_, 'a>,
+    );
+}
+
+/// An object under review, and its request.
+#[derive(Debug)]
+pub struct Reviewed<'r, 'a, O> {
+    /// The request.
+    pub request: &'r Request<'a, O>,
+    /// The object of the request.
+    pub object: &'r O,
+}
+
+/// The two parts of an answer.
+#[derive(Debug)]
+pub struct Answering<'p, 'a> {
+    /// The patch.
+    pub patch: &'p mut PatchBuffer,
+    /// The outcome.
+    pub outcome: &'p mut Outcome<'a>,
+}
+
+/// The decision on an object.
+#[derive(Debug)]
+pub struct Decision<P> {
+    /// Whether the object gets a sidecar.
+    pub is_injected: bool,
+    /// What the decision found out about the object.
+    pub plan: P,
+}
+
+impl<O> Clone for Reviewed<'_, '_, O> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<O> Copy for Reviewed<'_, '_, O> {}

@@ -1,0 +1,108 @@
+//! The two counters of Linkerd's injector.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, PoisonError, RwLock},
+};
+
+use foldhash::fast::RandomState;
+use metrics::{Counter, counter};
+
+use crate::{
+    metrics::Registry,
+    outcome::{Outcome, SkipReasons, Verdict},
+};
+
+/// Linkerd's counters, without the values of annotations and the namespace as labels; registered
+/// when they are first needed.
+#[derive(Debug)]
+pub struct Counters {
+    registry: Arc<Registry>,
+    counters: RwLock<HashMap<Labels, OfLabels, RandomState>>,
+}
+
+/// The kind of the root owner, the source of the inject annotation, and the response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Labels {
+    owner_kind: &'static str,
+    annotation_at: &'static str,
+    response: Response,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Response {
+    /// A patch.
+    Patched,
+    /// A pod was skipped.
+    Skipped(SkipReasons),
+    /// A response that upstream does not count.
+    Other,
+}
+
+#[derive(Debug)]
+struct OfLabels {
+    requests: Counter,
+    responses: Option<Counter>,
+}
+
+// === impl Counters ===
+
+impl Counters {
+    /// Counters in this registry.
+    #[must_use]
+    pub fn new(registry: &Arc<Registry>) -> Self {
+        Self { registry: Arc::clone(registry), counters: RwLock::default() }
+    }
+
+    /// Counts the outcome of a review.
+    pub fn record(&self, outcome: &Outcome<'_>) {
+        let labels = Labels::of(outcome);
+        if let Some(counters) =
+            self.counters.read().unwrap_or_else(PoisonError::into_inner).get(&labels)
+        {
+            return counters.increment();
+        }
+        let mut counters = self.counters.write().unwrap_or_else(PoisonError::into_inner);
+        let register = || self.registry.register(|| OfLabels::register(labels));
+        counters.entry(labels).or_insert_with(register).increment();
+    }
+}
+
+impl Labels {
+    fn of(outcome: &Outcome<'_>) -> Self {
+        let &Outcome { owner_kind, annotation_at, verdict, reasons, .. } = outcome;
+        let response = match verdict {
+            Verdict::Injected | Verdict::Annotated => Response::Patched,
+            Verdict::Skipped => Response::Skipped(reasons),
+            Verdict::Allowed | Verdict::Denied => Response::Other,
+        };
+        Self { owner_kind, annotation_at, response }
+    }
+}
+
+impl OfLabels {
+    /// `docs/linkerd/injection.md` §2.10: no response is counted for unchanged
+    /// services and for denials.
+    fn register(labels: Labels) -> Self {
+        let Labels { owner_kind, annotation_at, response } = labels;
+        let labels = vec![("owner_kind", owner_kind), ("annotation_at", annotation_at)];
+        let skip = match response {
+            Response::Patched => Some(("false", String::new())),
+            Response::Skipped(reasons) => Some(("true", reasons.joined())),
+            Response::Other => None,
+        };
+        let responses = skip.map(|(skip, reason)| {
+            let mut labels: Vec<_> = labels.iter().map(|&(k, v)| (k, v.to_owned())).collect();
+            labels.extend([("skip", skip.to_owned()), ("skip_reason", reason)]);
+            counter!("proxy_inject_admission_responses_total", &labels)
+        });
+        Self { requests: counter!("proxy_inject_admission_requests_total", &labels), responses }
+    }
+
+    fn increment(&self) {
+        self.requests.increment(1);
+        if let Some(responses) = &self.responses {
+            responses.increment(1);
+        }
+    }
+}
