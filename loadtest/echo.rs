@@ -23,7 +23,7 @@ use hyper::{
 use injectd::{
     metrics::ConnectionMetrics,
     readiness::Readiness,
-    server::{self, Answered, Answers, Bound, Limits, Server, Shutdown, Taken, TooMuch},
+    server::{self, Bound, HttpResponse, HttpService, Limits, Overload, Permit, Server, Shutdown},
     tls::{self, ClientAuth, Identity},
 };
 use injectd_testkit::Injector;
@@ -69,15 +69,15 @@ async fn serve(args: &Args) -> Result<()> {
 #[derive(Debug, Clone)]
 struct Echo(Bytes);
 
-impl Answers for Echo {
+impl HttpService for Echo {
     type Body = Full<Bytes>;
-    type Answer = BoxFuture<'static, Answered>;
+    type Future = BoxFuture<'static, HttpResponse>;
 
-    fn answer(&self, request: Request<Incoming>, slot: Taken) -> Self::Answer {
+    fn answer(&self, request: Request<Incoming>, slot: Permit) -> Self::Future {
         echo(request, self.0.clone(), slot).boxed()
     }
 
-    fn refuse(&self, why: TooMuch, _: &Request<Incoming>) -> Answered {
+    fn reject(&self, why: Overload, _: &Request<Incoming>) -> HttpResponse {
         server::overloaded(&format!("too much: {why:?}\n"))
     }
 }
@@ -90,7 +90,7 @@ fn answer_len(review: &[u8]) -> Result<usize> {
     Ok(answer.body.len())
 }
 
-async fn echo(request: Request<Incoming>, answer: Bytes, _slot: Taken) -> Answered {
+async fn echo(request: Request<Incoming>, answer: Bytes, _slot: Permit) -> HttpResponse {
     let mut body = request.into_body();
     // A body that breaks off is the end of the connection.
     while let Some(Ok(_)) = body.frame().await {}

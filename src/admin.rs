@@ -27,7 +27,7 @@ use crate::{
     metrics::Exporter,
     profiler,
     readiness::Readiness,
-    server::{Addr, Answered, Bound, Socket, plain},
+    server::{Addr, Bound, HttpResponse, Socket, plain},
 };
 
 /// Maximum concurrent connections: from a kubelet, a few Prometheus servers, a person.
@@ -126,7 +126,7 @@ impl Admin {
         }
     }
 
-    async fn answer(&self, request: &Request<Incoming>) -> Answered {
+    async fn answer(&self, request: &Request<Incoming>) -> HttpResponse {
         if request.method() != Method::GET && request.method() != Method::HEAD {
             return plain(StatusCode::METHOD_NOT_ALLOWED, "use GET\n");
         }
@@ -149,7 +149,7 @@ impl Admin {
     }
 }
 
-async fn profile(request: &Request<Incoming>) -> Answered {
+async fn profile(request: &Request<Incoming>) -> HttpResponse {
     let seconds = request
         .uri()
         .query()

@@ -26,11 +26,11 @@ use tonic::{
 use tonic_health::{ServingStatus, server::HealthReporter};
 
 use crate::{
-    metrics::Refused,
+    metrics::RejectReason,
     observer::Observer,
     profiles::Profile,
     readiness::Readiness,
-    server::{Answers, Caller, Limits, Shutdown, Signalled, Taken, TooMuch},
+    server::{Caller, HttpService, Limits, Overload, Permit, Shutdown, Signalled},
     webhook::{Webhook, is_grpc},
 };
 
@@ -164,19 +164,19 @@ impl Grpc {
             let checked = self.access.check(self.caller.certificate.as_ref(), request.headers());
             let failure = match timeout_at(end, checked).await {
                 Ok(Ok(())) if Instant::now() < end => None,
-                Ok(Ok(())) | Err(_) => Some((Failure::late(), Refused::Deadline)),
+                Ok(Ok(())) | Err(_) => Some((Failure::late(), RejectReason::Deadline)),
                 Ok(Err(failure)) => {
-                    let why = failure.refused().unwrap_or(Refused::Caller);
+                    let why = failure.rejected().unwrap_or(RejectReason::Caller);
                     Some((failure, why))
                 }
             };
             if let Some((failure, why)) = failure {
-                self.observer.metrics.refused(why);
+                self.observer.metrics.rejected(why);
                 return Status::from(failure).into_http();
             }
         }
         let metrics = self.observer.metrics.clone();
-        let bodies = Bodies::new(self.caller.room.clone(), self.body_timeout, metrics);
+        let bodies = Bodies::new(self.caller.budget.clone(), self.body_timeout, metrics);
         let mut request = request.map(|body| bodies.bounded(body));
         request.extensions_mut().insert(Call { deadline, begin, bodies });
         let answered = if is_injection {
@@ -189,7 +189,7 @@ impl Grpc {
             return answered.await;
         }
         timeout_at(end, answered).await.unwrap_or_else(|_| {
-            self.observer.metrics.refused(Refused::Deadline);
+            self.observer.metrics.rejected(RejectReason::Deadline);
             Status::from(Failure::late()).into_http()
         })
     }
@@ -241,46 +241,46 @@ async fn report_readiness(readiness: &Readiness, reporter: &HealthReporter) -> I
     }
 }
 
-impl Answers for Grpc {
+impl HttpService for Grpc {
     type Body = Holding;
-    type Answer = BoxFuture<'static, Response<Holding>>;
+    type Future = BoxFuture<'static, Response<Holding>>;
 
-    fn answer(&self, request: Request<Incoming>, slot: Taken) -> Self::Answer {
-        let (answer, room) = (self.clone().answer(request), self.caller.room.clone());
-        answer.map(|response| response.map(|body| Holding::new(body, slot, room))).boxed()
+    fn answer(&self, request: Request<Incoming>, slot: Permit) -> Self::Future {
+        let (answer, budget) = (self.clone().answer(request), self.caller.budget.clone());
+        answer.map(|response| response.map(|body| Holding::new(body, slot, budget))).boxed()
     }
 
     fn of_caller(self, caller: Caller) -> Self {
         Self { caller: Arc::new(caller), ..self }
     }
 
-    fn refuse(&self, why: TooMuch, _: &Request<Incoming>) -> Response<Holding> {
+    fn reject(&self, why: Overload, _: &Request<Incoming>) -> Response<Holding> {
         let metrics = &self.observer.metrics;
         let failure = match why {
-            TooMuch::Connections => Failure::overloaded("too many connections"),
-            TooMuch::Requests => {
-                metrics.refused(Refused::Requests);
+            Overload::Connections => Failure::overloaded("too many connections"),
+            Overload::Requests => {
+                metrics.rejected(RejectReason::Requests);
                 Failure::overloaded("too many concurrent requests")
             }
-            TooMuch::Header => {
-                metrics.refused(Refused::Header);
+            Overload::Header => {
+                metrics.rejected(RejectReason::Header);
                 Failure::new(Code::ResourceExhausted, "the metadata is too large")
             }
         };
-        let (slot, room) = Default::default();
-        Status::from(failure).into_http().map(|body| Holding::new(body, slot, room))
+        let (slot, budget) = Default::default();
+        Status::from(failure).into_http().map(|body| Holding::new(body, slot, budget))
     }
 }
 
-type BothBody = EitherBody<<Webhook as Answers>::Body, Holding>;
+type BothBody = EitherBody<<Webhook as HttpService>::Body, Holding>;
 
-impl Answers for WebhookAndGrpc {
+impl HttpService for WebhookAndGrpc {
     type Body = BothBody;
-    type Answer = BoxFuture<'static, Response<BothBody>>;
+    type Future = BoxFuture<'static, Response<BothBody>>;
 
-    fn answer(&self, request: Request<Incoming>, slot: Taken) -> Self::Answer {
+    fn answer(&self, request: Request<Incoming>, slot: Permit) -> Self::Future {
         if is_grpc(request.headers()) {
-            let answer = Answers::answer(&self.grpc, request, slot);
+            let answer = HttpService::answer(&self.grpc, request, slot);
             answer.map(|response| response.map(EitherBody::Right)).boxed()
         } else {
             let answer = self.webhook.answer(request, slot);
@@ -293,11 +293,11 @@ impl Answers for WebhookAndGrpc {
         Self { webhook, grpc: self.grpc.of_caller(caller) }
     }
 
-    fn refuse(&self, why: TooMuch, request: &Request<Incoming>) -> Response<Self::Body> {
+    fn reject(&self, why: Overload, request: &Request<Incoming>) -> Response<Self::Body> {
         if is_grpc(request.headers()) {
-            self.grpc.refuse(why, request).map(EitherBody::Right)
+            self.grpc.reject(why, request).map(EitherBody::Right)
         } else {
-            self.webhook.refuse(why, request).map(EitherBody::Left)
+            self.webhook.reject(why, request).map(EitherBody::Left)
         }
     }
 }

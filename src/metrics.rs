@@ -21,7 +21,7 @@ mod process;
 mod reviews;
 
 use self::families::{FAMILIES, Kind};
-pub use reviews::{Refused, ReviewMetrics};
+pub use reviews::{RejectReason, ReviewMetrics};
 
 /// Bounds of the histogram of durations, in seconds.
 const DURATION_BOUNDS: [f64; 14] = [

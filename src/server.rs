@@ -39,22 +39,22 @@ use crate::{
     tls::remaining_validity,
 };
 
+mod body_budget;
 mod gate;
 mod limits;
 mod listener;
 mod long_work;
 mod read_ahead;
-mod room;
 mod share;
 mod shutdown;
 
-pub use gate::{Answered, Answers, Caller, Gate, TooMuch, discard, overloaded, plain};
+pub use body_budget::BodyBudget;
+pub use gate::{Caller, Gate, HttpResponse, HttpService, Overload, discard, overloaded, plain};
 pub use limits::{Limits, parse_duration};
 pub use listener::{Addr, Bound, Socket};
 pub use long_work::{LONG_REVIEW_BYTES, Late, LongWork};
 use read_ahead::{InTurns, ReadAhead};
-pub use room::Room;
-pub use share::{NoRoom, Pool, Share, Taken};
+pub use share::{BudgetExceeded, Permit, Pool, Share};
 pub use shutdown::{Shutdown, Signalled};
 
 /// Maximum number of worker threads by default. The allocator keeps freed memory for each thread,
@@ -110,7 +110,7 @@ impl Bound {
     /// Serves until `shutdown` begins, then drains. After SIGTERM the server still accepts
     /// connections during the drain delay and answers with `connection: close`. Then it accepts no
     /// connection and waits for the requests in flight.
-    pub async fn serve(self, server: Server, service: impl Answers, mut shutdown: Shutdown) {
+    pub async fn serve(self, server: Server, service: impl HttpService, mut shutdown: Shutdown) {
         let server = Arc::new(server);
         let (close, closing) = watch::channel(false);
         tokio::select! {
@@ -186,7 +186,7 @@ impl Http {
 async fn accept(
     bound: &Bound,
     server: &Arc<Server>,
-    service: &impl Answers,
+    service: &impl HttpService,
     closing: &Closing,
 ) -> Infallible {
     loop {
@@ -205,7 +205,7 @@ impl Server {
             served: Semaphore::new(limits.max_connections as usize),
             turned_away: Semaphore::new(limits.max_connections.div_ceil(4) as usize),
             requests: Pool::new(limits.max_requests as usize, 1),
-            bodies: Room::pool(limits.max_body_memory),
+            bodies: BodyBudget::pool(limits.max_body_memory),
             is_draining: Arc::default(),
             max_age: None,
             http: Http::new(&limits),
@@ -221,7 +221,7 @@ impl Server {
         Self { max_age: Some(age), ..self }
     }
 
-    async fn serve(&self, socket: Socket, service: impl Answers, mut closing: Closing) {
+    async fn serve(&self, socket: Socket, service: impl HttpService, mut closing: Closing) {
         let served = self.served.try_acquire();
         if served.is_err() {
             self.metrics.over_limit.increment(1);
@@ -233,7 +233,7 @@ impl Server {
         let _open = Counted::new(&self.metrics.open);
         let caller = Caller {
             certificate: None,
-            room: Room::of_connection(&self.bodies),
+            budget: BodyBudget::of_connection(&self.bodies),
             requests: self.requests.share(),
         };
         match socket {
@@ -267,7 +267,7 @@ impl Server {
     async fn serve_http(
         &self,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-        service: impl Answers,
+        service: impl HttpService,
         conversation: Conversation<'_>,
         mut closing: Closing,
     ) {

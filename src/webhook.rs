@@ -24,12 +24,12 @@ use tracing::{debug, error, warn};
 use crate::{
     causes::with_causes,
     injector::ReviewError,
-    metrics::Refused,
+    metrics::RejectReason,
     observer::Observer,
     profiles::Profile,
     server::{
-        Answered, Answers, Caller, LONG_REVIEW_BYTES, Late, Limits, LongWork, NoRoom, Room, Share,
-        Taken, TooMuch, discard, overloaded, plain,
+        BodyBudget, BudgetExceeded, Caller, HttpResponse, HttpService, LONG_REVIEW_BYTES, Late,
+        Limits, LongWork, Overload, Permit, Share, discard, overloaded, plain,
     },
 };
 
@@ -48,7 +48,7 @@ pub(crate) use not_grpc::is_grpc;
 pub struct Webhook {
     shared: Arc<Shared>,
     /// Memory for the bodies of this caller.
-    room: Room,
+    budget: BodyBudget,
     /// Share of the requests, which also limits the error texts that this caller has not read.
     requests: Share,
 }
@@ -64,7 +64,7 @@ struct Shared {
 /// The rejection of a request, without an `AdmissionReview`.
 #[derive(Debug)]
 struct Rejection {
-    why: Refused,
+    why: RejectReason,
     text: String,
 }
 
@@ -73,15 +73,15 @@ struct Rejection {
 struct Admitted {
     deadline: Deadline,
     begin: Instant,
-    room: Room,
-    slot: Taken,
+    budget: BodyBudget,
+    slot: Permit,
 }
 
 /// The bytes of a response, and the permits that are returned once they are sent.
 struct Answer {
     bytes: Vec<u8>,
-    _slot: Taken,
-    _room: Taken,
+    _slot: Permit,
+    _memory: Permit,
 }
 
 impl Webhook {
@@ -91,22 +91,22 @@ impl Webhook {
         let body_timeout = limits.body_timeout;
         let long_work = LongWork::default();
         let shared = Arc::new(Shared { profile, body_timeout, long_work, observer });
-        Self { shared, room: Room::default(), requests: Share::default() }
+        Self { shared, budget: BodyBudget::default(), requests: Share::default() }
     }
 }
 
-impl Answers for Webhook {
+impl HttpService for Webhook {
     type Body = Full<Bytes>;
-    type Answer = BoxFuture<'static, Answered>;
+    type Future = BoxFuture<'static, HttpResponse>;
 
-    fn answer(&self, request: Request<Incoming>, slot: Taken) -> Self::Answer {
-        let Self { shared, room, requests } = self.clone();
+    fn answer(&self, request: Request<Incoming>, slot: Permit) -> Self::Future {
+        let Self { shared, budget, requests } = self.clone();
         let answered = async move {
             let _in_flight = shared.observer.metrics.begin();
-            match AssertUnwindSafe(shared.answer(request, room, slot)).catch_unwind().await {
+            match AssertUnwindSafe(shared.answer(request, budget, slot)).catch_unwind().await {
                 Ok(Ok(response)) => response,
                 Ok(Err(rejection)) => {
-                    shared.observer.metrics.refused(rejection.why);
+                    shared.observer.metrics.rejected(rejection.why);
                     rejection.into_response(&requests)
                 }
                 Err(_) => {
@@ -120,20 +120,20 @@ impl Answers for Webhook {
     }
 
     fn of_caller(self, caller: Caller) -> Self {
-        Self { room: caller.room, requests: caller.requests, ..self }
+        Self { budget: caller.budget, requests: caller.requests, ..self }
     }
 
-    fn refuse(&self, why: TooMuch, request: &Request<Incoming>) -> Answered {
+    fn reject(&self, why: Overload, request: &Request<Incoming>) -> HttpResponse {
         let rejection = match why {
-            TooMuch::Connections => None,
-            TooMuch::Requests => Some((Refused::Requests, "too many concurrent requests")),
-            TooMuch::Header => Some((Refused::Header, "the header is too large")),
+            Overload::Connections => None,
+            Overload::Requests => Some((RejectReason::Requests, "too many concurrent requests")),
+            Overload::Header => Some((RejectReason::Header, "the header is too large")),
         };
         let mut response = match rejection {
             // The server has counted the connection.
             None => overloaded("too many connections\n"),
             Some((why, text)) => {
-                self.shared.observer.metrics.refused(why);
+                self.shared.observer.metrics.rejected(why);
                 Rejection::new(why, text).response()
             }
         };
@@ -148,26 +148,26 @@ impl Shared {
     async fn answer(
         self: &Arc<Self>,
         request: Request<Incoming>,
-        room: Room,
-        slot: Taken,
-    ) -> Result<Answered, Rejection> {
+        budget: BodyBudget,
+        slot: Permit,
+    ) -> Result<HttpResponse, Rejection> {
         let begin = Instant::now();
         if request.method() != Method::POST {
-            return Err(Rejection::new(Refused::Method, "send reviews with POST"));
+            return Err(Rejection::new(RejectReason::Method, "send reviews with POST"));
         }
         if is_grpc(request.headers()) {
             discard(request.version(), request.into_body());
-            return Err(Rejection::new(Refused::Grpc, "gRPC is not served here"));
+            return Err(Rejection::new(RejectReason::Grpc, "gRPC is not served here"));
         }
         let deadline = Deadline::of(request.uri().query(), begin);
         let version = request.version();
         let body_timeout = self.body_timeout.min(deadline.rest());
-        let read = timeout(body_timeout, Body::read(request.into_body(), version, &room)).await;
+        let read = timeout(body_timeout, Body::read(request.into_body(), version, &budget)).await;
         let body = read.map_err(|_| Rejection::slow_body(deadline))??;
         if deadline.is_over() {
             return Err(Rejection::deadline());
         }
-        let admitted = Admitted { deadline, begin, room, slot };
+        let admitted = Admitted { deadline, begin, budget, slot };
         if body.bytes.len() <= LONG_REVIEW_BYTES {
             return self.review(body, admitted).await;
         }
@@ -177,8 +177,8 @@ impl Shared {
         reviewed.unwrap_or_else(|Late| Err(Rejection::deadline()))
     }
 
-    async fn review(&self, body: Body, admitted: Admitted) -> Result<Answered, Rejection> {
-        let Admitted { deadline, begin, room, slot } = admitted;
+    async fn review(&self, body: Body, admitted: Admitted) -> Result<HttpResponse, Rejection> {
+        let Admitted { deadline, begin, budget, slot } = admitted;
         let answer = timeout_at(
             deadline.at(),
             self.profile.review_by(Some(deadline.at().into_std()), &body.bytes),
@@ -187,12 +187,14 @@ impl Shared {
         .map_err(|_| Rejection::deadline())?
         .map_err(|error| Rejection::of(&error))?;
         // An answer without memory for it is not observed: the client retries the request.
-        let mut answer_room = Taken::default();
-        room.take(&mut answer_room, answer.body.len()).map_err(|NoRoom| Rejection::no_room())?;
+        let mut permit = Permit::default();
+        budget
+            .take(&mut permit, answer.body.len())
+            .map_err(|BudgetExceeded| Rejection::budget_exceeded())?;
         self.observer.observe(&answer.outcome, begin.elapsed());
         self.observer.log_exchange(&self.profile, &body.bytes, &answer.body);
         let bytes = answer.body;
-        let answer = Bytes::from_owner(Answer { bytes, _slot: slot, _room: answer_room });
+        let answer = Bytes::from_owner(Answer { bytes, _slot: slot, _memory: permit });
         let mut response = Response::new(Full::new(answer));
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         Ok(response)
@@ -206,7 +208,7 @@ impl AsRef<[u8]> for Answer {
 }
 
 impl Rejection {
-    fn new(why: Refused, text: &str) -> Self {
+    fn new(why: RejectReason, text: &str) -> Self {
         Self { why, text: format!("{text}\n") }
     }
 
@@ -214,67 +216,68 @@ impl Rejection {
         if deadline.is_over() {
             return Self::deadline();
         }
-        Self::new(Refused::SlowBody, "timed out while reading the body")
+        Self::new(RejectReason::SlowBody, "timed out while reading the body")
     }
 
     fn of(error: &ReviewError) -> Self {
         let why = match error {
-            ReviewError::Decode(_) => Refused::NotAReview,
-            ReviewError::Namespace(..) | ReviewError::Owner(_) => Refused::Cluster,
+            ReviewError::Decode(_) => RejectReason::NotAReview,
+            ReviewError::Namespace(..) | ReviewError::Owner(_) => RejectReason::Cluster,
         };
         Self::new(why, &with_causes(error))
     }
 
     fn deadline() -> Self {
-        Self::new(Refused::Deadline, "deadline exceeded")
+        Self::new(RejectReason::Deadline, "deadline exceeded")
     }
 
-    fn no_room() -> Self {
-        Self::new(Refused::Bodies, "too many large bodies in memory")
+    fn budget_exceeded() -> Self {
+        Self::new(RejectReason::Bodies, "too many large bodies in memory")
     }
 
     /// The text counts as a request until it is sent; a caller at its limit gets no text.
-    fn into_response(self, requests: &Share) -> Answered {
+    fn into_response(self, requests: &Share) -> HttpResponse {
         let mut response = self.response();
         let text = mem::take(response.body_mut()).into_inner();
         if let (Some(text), Ok(slot)) = (text, requests.take(1)) {
-            let (bytes, room) = (text.to_vec(), Taken::default());
+            let (bytes, memory) = (text.to_vec(), Permit::default());
             *response.body_mut() =
-                Bytes::from_owner(Answer { bytes, _slot: slot, _room: room }).into();
+                Bytes::from_owner(Answer { bytes, _slot: slot, _memory: memory }).into();
         }
         response
     }
 
-    fn response(self) -> Answered {
+    fn response(self) -> HttpResponse {
         match self.why {
-            Refused::Grpc => not_grpc::unimplemented(),
-            Refused::Method => {
+            RejectReason::Grpc => not_grpc::unimplemented(),
+            RejectReason::Method => {
                 let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, self.text);
                 response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
                 response
             }
-            Refused::TooLarge => plain(StatusCode::PAYLOAD_TOO_LARGE, self.text),
-            Refused::Header => plain(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, self.text),
-            Refused::NotAReview => {
+            RejectReason::TooLarge => plain(StatusCode::PAYLOAD_TOO_LARGE, self.text),
+            RejectReason::Header => plain(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, self.text),
+            RejectReason::NotAReview => {
                 warn!(error = self.text.trim_end(), "cannot read a review");
                 plain(StatusCode::BAD_REQUEST, self.text)
             }
-            Refused::Aborted => {
+            RejectReason::Aborted => {
                 debug!(error = self.text.trim_end(), "cannot read a request");
                 plain(StatusCode::BAD_REQUEST, self.text)
             }
-            Refused::SlowBody => {
+            RejectReason::SlowBody => {
                 let mut response = overloaded(&self.text);
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
                 response
             }
-            Refused::Cluster => {
+            RejectReason::Cluster => {
                 warn!(error = self.text.trim_end(), "lookup in the API server failed");
                 overloaded(&self.text)
             }
-            Refused::Bodies | Refused::Deadline | Refused::Requests | Refused::Caller => {
-                overloaded(&self.text)
-            }
+            RejectReason::Bodies
+            | RejectReason::Deadline
+            | RejectReason::Requests
+            | RejectReason::Caller => overloaded(&self.text),
         }
     }
 }

@@ -12,10 +12,10 @@ use serde_json::Value;
 
 use self::{
     audit::{AuditLog, Event, Recorded},
+    baseline::{Baseline, BaselineArgs},
     meaning::{Answer, Meaning, differences},
     progress::Progress,
     report::{Compared, Differing, Reasons, Report},
-    theirs::{Theirs, TheirsArgs},
 };
 use super::{
     CommandError,
@@ -26,12 +26,12 @@ use super::{
 use crate::{linkerd::events, objects::Objects, sources::Injector, standalone::Standalone};
 
 mod audit;
+mod baseline;
 mod meaning;
 mod missing;
 mod other;
 mod progress;
 mod report;
-mod theirs;
 
 /// Compare with another injector: at a URL, from recorded answers, or from an audit log
 ///
@@ -50,7 +50,7 @@ pub(super) struct Args {
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
     #[command(flatten)]
-    theirs: TheirsArgs,
+    theirs: BaselineArgs,
     /// Name of the other injector's webhook in the audit log
     #[arg(long, value_name = "NAME", default_value = audit::DEFAULT_WEBHOOK)]
     webhook: String,
@@ -72,7 +72,7 @@ struct Comparison {
     injector: Injector,
     /// The objects of --objects; empty without the flag.
     objects: Arc<Objects>,
-    theirs: Theirs,
+    theirs: Baseline,
     audit_log: AuditLog,
     report: Report,
     progress: Progress,

@@ -14,8 +14,8 @@ use tonic::Status;
 
 use super::failure::Failure;
 use crate::{
-    metrics::{Refused, ReviewMetrics},
-    server::{NoRoom, Room, Taken},
+    metrics::{RejectReason, ReviewMetrics},
+    server::{BodyBudget, BudgetExceeded, Permit},
 };
 
 /// A flag and the length of the message (gRPC over HTTP/2, "Length-Prefixed-Message").
@@ -24,7 +24,7 @@ const PREFIX_BYTES: usize = 5;
 /// The memory budget and the timeout of messages that are being read.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Bodies {
-    room: Room,
+    budget: BodyBudget,
     timeout: Duration,
     metrics: ReviewMetrics,
 }
@@ -35,7 +35,7 @@ pub(super) struct Bounded {
     body: Incoming,
     bodies: Bodies,
     messages: Messages,
-    taken: Taken,
+    permit: Permit,
     /// Deadline of the incomplete message.
     end: Option<Pin<Box<Sleep>>>,
 }
@@ -51,27 +51,27 @@ struct Messages {
 
 impl Bodies {
     /// For the bodies of a caller with this budget.
-    pub(super) fn new(room: Room, timeout: Duration, metrics: ReviewMetrics) -> Self {
-        Self { room, timeout, metrics }
+    pub(super) fn new(budget: BodyBudget, timeout: Duration, metrics: ReviewMetrics) -> Self {
+        Self { budget, timeout, metrics }
     }
 
     /// Applies the budget and the timeout to a body.
     pub(super) fn bounded(&self, body: Incoming) -> Bounded {
         let (bodies, messages) = (self.clone(), Messages::default());
-        Bounded { body, bodies, messages, taken: Taken::default(), end: None }
+        Bounded { body, bodies, messages, permit: Permit::default(), end: None }
     }
 
     /// Takes memory for a message that is being answered.
-    pub(super) fn take(&self, message_bytes: usize) -> Result<Taken, Failure> {
-        let mut taken = Taken::default();
-        self.resize(&mut taken, message_bytes)?;
-        Ok(taken)
+    pub(super) fn take(&self, message_bytes: usize) -> Result<Permit, Failure> {
+        let mut permit = Permit::default();
+        self.resize(&mut permit, message_bytes)?;
+        Ok(permit)
     }
 
     /// Resizes the memory that a message has taken.
-    pub(super) fn resize(&self, taken: &mut Taken, bytes: usize) -> Result<(), Failure> {
-        self.room.take(taken, bytes).map_err(|NoRoom| {
-            self.metrics.refused(Refused::Bodies);
+    pub(super) fn resize(&self, permit: &mut Permit, bytes: usize) -> Result<(), Failure> {
+        self.budget.take(permit, bytes).map_err(|BudgetExceeded| {
+            self.metrics.rejected(RejectReason::Bodies);
             no_room()
         })
     }
@@ -87,7 +87,7 @@ impl Bounded {
         } else {
             self.end = None;
         }
-        self.bodies.resize(&mut self.taken, self.messages.read)
+        self.bodies.resize(&mut self.permit, self.messages.read)
     }
 }
 
@@ -140,8 +140,8 @@ impl Body for Bounded {
             Poll::Pending => {
                 let Some(end) = &mut this.end else { return Poll::Pending };
                 ready!(end.as_mut().poll(context));
-                this.taken = Taken::default();
-                this.bodies.metrics.refused(Refused::SlowBody);
+                this.permit = Permit::default();
+                this.bodies.metrics.rejected(RejectReason::SlowBody);
                 return Poll::Ready(Some(Err(Failure::late().into())));
             }
         };

@@ -6,7 +6,7 @@ use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt as _};
 
 use super::v1;
-use crate::metrics::Refused;
+use crate::metrics::RejectReason;
 
 /// Time after which a client should retry.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
@@ -52,12 +52,12 @@ impl Failure {
     }
 
     /// The reason that metrics count; denied objects are counted with the reviews.
-    pub(super) fn refused(&self) -> Option<Refused> {
+    pub(super) fn rejected(&self) -> Option<RejectReason> {
         match self.code {
-            Code::InvalidArgument => Some(Refused::NotAReview),
-            Code::ResourceExhausted => Some(Refused::Requests),
-            Code::Unavailable => Some(Refused::Cluster),
-            Code::DeadlineExceeded => Some(Refused::Deadline),
+            Code::InvalidArgument => Some(RejectReason::NotAReview),
+            Code::ResourceExhausted => Some(RejectReason::Requests),
+            Code::Unavailable => Some(RejectReason::Cluster),
+            Code::DeadlineExceeded => Some(RejectReason::Deadline),
             _ => None,
         }
     }

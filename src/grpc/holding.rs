@@ -13,20 +13,20 @@ use hyper::{
 use tonic::Status;
 
 use super::body::no_room;
-use crate::server::{NoRoom, Room, Taken};
+use crate::server::{BodyBudget, BudgetExceeded, Permit};
 
 /// The body of a response, the request's slot, and memory for the frame that is being sent.
 #[derive(Debug)]
 pub struct Holding {
     body: tonic::body::Body,
-    _slot: Taken,
-    room: Room,
-    taken: Taken,
+    _slot: Permit,
+    budget: BodyBudget,
+    permit: Permit,
 }
 
 impl Holding {
-    pub(super) fn new(body: tonic::body::Body, slot: Taken, room: Room) -> Self {
-        Self { body, _slot: slot, room, taken: Taken::default() }
+    pub(super) fn new(body: tonic::body::Body, slot: Permit, budget: BodyBudget) -> Self {
+        Self { body, _slot: slot, budget, permit: Permit::default() }
     }
 }
 
@@ -42,7 +42,7 @@ impl Body for Holding {
         let frame = ready!(Pin::new(&mut this.body).poll_frame(context));
         // hyper polls for the next frame once this one is sent.
         let sending = frame.iter().flatten().find_map(Frame::data_ref).map_or(0, Bytes::len);
-        if let Err(NoRoom) = this.room.take(&mut this.taken, sending) {
+        if let Err(BudgetExceeded) = this.budget.take(&mut this.permit, sending) {
             let mut trailers = HeaderMap::new();
             Status::from(no_room()).add_header(&mut trailers)?;
             this.body = tonic::body::Body::empty();

@@ -17,7 +17,7 @@ use crate::{
     profiles::Profile,
     request::{Request, Subject, View},
     review::{self, DecodeError, MAX_UID_BYTES},
-    server::Taken,
+    server::Permit,
 };
 
 /// Maximum length of a kind: kinds are DNS labels with capitals.
@@ -28,7 +28,7 @@ type Result<T> = std::result::Result<T, Failure>;
 /// A patch, and its memory, which is returned once the patch is sent.
 struct Patch {
     json: Vec<u8>,
-    _room: Taken,
+    _permit: Permit,
 }
 
 impl AsRef<[u8]> for Patch {
@@ -167,12 +167,12 @@ fn is_kind(kind: &str) -> bool {
         && kind.bytes().all(is_inner)
 }
 
-/// The response for an outcome. `room` is returned to the budget once the patch is sent.
+/// The response for an outcome. `permit` is returned to the budget once the patch is sent.
 pub(super) fn response(
     uid: &str,
     outcome: &Outcome<'_>,
     patch: Vec<u8>,
-    room: Taken,
+    permit: Permit,
 ) -> InjectResponse {
     let verdict = match outcome.verdict {
         Verdict::Injected => v1::Verdict::Injected,
@@ -190,7 +190,7 @@ pub(super) fn response(
     InjectResponse {
         uid: uid.to_owned(),
         verdict: verdict.into(),
-        patch: Bytes::from_owner(Patch { json: patch, _room: room }),
+        patch: Bytes::from_owner(Patch { json: patch, _permit: permit }),
         skips: skips.collect(),
         warnings: warnings.collect(),
         configuration_generation: outcome.configuration.generation,

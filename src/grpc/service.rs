@@ -34,12 +34,12 @@ use crate::{
     causes::with_causes,
     injector::{Injector, ReviewError},
     mesh::Mesh,
-    metrics::Refused,
+    metrics::RejectReason,
     observer::Observer,
     patch::PatchBuffer,
     profiles::Profile,
     review::MAX_UID_BYTES,
-    server::{LONG_REVIEW_BYTES, Late, LongWork, Taken},
+    server::{LONG_REVIEW_BYTES, Late, LongWork, Permit},
     sources::Sources,
 };
 
@@ -70,7 +70,7 @@ pub(super) struct Call {
 /// A message that is being answered.
 struct Message {
     request: InjectRequest,
-    room: Taken,
+    permit: Permit,
     bodies: Bodies,
     begin: Instant,
 }
@@ -111,8 +111,8 @@ impl injector_server::Injector for Service {
         let Self(shared) = self;
         let Call { deadline, begin, bodies } = Call::of(&request);
         let request = request.into_inner();
-        let room = bodies.take(messages::bytes_of(&request))?;
-        let message = Message { request, room, bodies, begin };
+        let permit = bodies.take(messages::bytes_of(&request))?;
+        let message = Message { request, permit, bodies, begin };
         let response = shared.answer(message, deadline.at(begin)).await?;
         Ok(Response::new(response))
     }
@@ -169,11 +169,11 @@ impl injector_server::Injector for Service {
 /// over the budget.
 fn receive(request: InjectRequest, bodies: &Bodies) -> (String, Result<Message, Failure>) {
     let begin = Instant::now();
-    let room = bodies.take(messages::bytes_of(&request));
+    let permit = bodies.take(messages::bytes_of(&request));
     // A longer uid is rejected; the response echoes its beginning.
     let uid = request.uid[..request.uid.floor_char_boundary(MAX_UID_BYTES)].to_owned();
     let bodies = bodies.clone();
-    (uid, room.map(|room| Message { request, room, bodies, begin }))
+    (uid, permit.map(|permit| Message { request, permit, bodies, begin }))
 }
 
 impl Shared {
@@ -188,7 +188,7 @@ impl Shared {
         let answered = match message {
             Err(failure) => Err(failure),
             Ok(_) if uid.is_empty() => {
-                self.observer.metrics.refused(Refused::NotAReview);
+                self.observer.metrics.rejected(RejectReason::NotAReview);
                 Err(Failure::field("uid", "must be set in a stream"))
             }
             Ok(message) => self.answer(message, end).await,
@@ -227,8 +227,8 @@ impl Shared {
                 Failure::new(Code::Internal, "a bug in injectd: see its log")
             }
         };
-        if let Some(why) = failure.refused() {
-            self.observer.metrics.refused(why);
+        if let Some(why) = failure.rejected() {
+            self.observer.metrics.rejected(why);
         }
         Err(failure)
     }
@@ -247,7 +247,7 @@ impl Shared {
         message: Message,
         end: Instant,
     ) -> Result<InjectResponse, Failure> {
-        let Message { request, mut room, bodies, begin } = message;
+        let Message { request, mut permit, bodies, begin } = message;
         let reviewed = messages::review_of(&request)?;
         let facts = messages::facts::<M>(&request, reviewed.kind, end.into_std())?;
         let mut patch = PatchBuffer::json();
@@ -256,11 +256,11 @@ impl Shared {
             answered.map_err(|error: ReviewError| Failure::unavailable(with_causes(&error)))?;
         // An answer without memory for it is not observed: the client retries the request.
         let patch = patch.into_bytes();
-        bodies.resize(&mut room, patch.len())?;
+        bodies.resize(&mut permit, patch.len())?;
         self.observer.observe(&outcome, begin.elapsed());
         match &outcome.denial {
             Some(reason) => Err(Failure::new(Code::FailedPrecondition, reason.as_ref())),
-            None => Ok(messages::response(&request.uid, &outcome, patch, room)),
+            None => Ok(messages::response(&request.uid, &outcome, patch, permit)),
         }
     }
 }

@@ -23,13 +23,13 @@ struct Reviews {
     duration: Histogram,
     in_flight: Gauge,
     panics: Counter,
-    refused: [Counter; Refused::ALL.len()],
+    rejected: [Counter; RejectReason::ALL.len()],
     templates: CacheMetrics,
 }
 
 /// Why a request was rejected without an `AdmissionReview`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Refused {
+pub enum RejectReason {
     /// 400: not a review.
     NotAReview,
     /// 405: not POST.
@@ -75,7 +75,7 @@ impl ReviewMetrics {
             let labels = [("server", server), ("kind", kind), ("verdict", verdict)];
             counter!("injectd_reviews_total", &labels)
         };
-        let refused = |why: Refused| {
+        let rejected = |why: RejectReason| {
             let labels = [("server", server), ("reason", why.as_str())];
             counter!("injectd_requests_refused_total", &labels)
         };
@@ -88,7 +88,7 @@ impl ReviewMetrics {
             duration: histogram!("injectd_review_duration_seconds", "server" => server),
             in_flight: gauge!("injectd_reviews_in_flight", "server" => server),
             panics: counter!("injectd_panics_total"),
-            refused: Refused::ALL.map(refused),
+            rejected: RejectReason::ALL.map(rejected),
             templates: CacheMetrics::new("templates"),
         }))
     }
@@ -119,8 +119,8 @@ impl ReviewMetrics {
     }
 
     /// Counts a rejected request.
-    pub fn refused(&self, why: Refused) {
-        if let Some(counter) = self.0.refused.get(why as usize) {
+    pub fn rejected(&self, why: RejectReason) {
+        if let Some(counter) = self.0.rejected.get(why as usize) {
             counter.increment(1);
         }
     }
@@ -139,7 +139,7 @@ impl Default for ReviewMetrics {
 
 // === impl Refused ===
 
-impl Refused {
+impl RejectReason {
     const ALL: [Self; 12] = [
         Self::NotAReview,
         Self::Method,
@@ -182,6 +182,6 @@ mod tests {
     #[test]
     fn discriminants_are_indexes_into_the_list_of_all() {
         assert!(Verdict::ALL.iter().enumerate().all(|(index, &verdict)| verdict as usize == index));
-        assert!(Refused::ALL.iter().enumerate().all(|(index, &why)| why as usize == index));
+        assert!(RejectReason::ALL.iter().enumerate().all(|(index, &why)| why as usize == index));
     }
 }

@@ -28,8 +28,8 @@ use tracing::debug;
 
 use super::{
     MAX_HEADER_BYTES,
-    room::Room,
-    share::{NoRoom, Share, Taken},
+    body_budget::BodyBudget,
+    share::{BudgetExceeded, Permit, Share},
 };
 
 /// Maximum number of bytes to read and discard of the body of a rejected request.
@@ -38,18 +38,18 @@ const MAX_DISCARDED_BYTES: usize = 20 << 20;
 const DISCARD_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A response with its whole body.
-pub type Answered = Response<Full<Bytes>>;
+pub type HttpResponse = Response<Full<Bytes>>;
 
 /// The service behind a server: it answers every request.
-pub trait Answers: Clone + Send + Sync + 'static {
+pub trait HttpService: Clone + Send + Sync + 'static {
     /// Body of the responses.
     type Body: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static;
     /// Future of a response.
-    type Answer: Future<Output = Response<Self::Body>> + Send + 'static;
+    type Future: Future<Output = Response<Self::Body>> + Send + 'static;
 
     /// Answers a request. The request counts towards the server's limit until `slot` is dropped:
     /// hold `slot` while the request or its response takes memory.
-    fn answer(&self, request: Request<Incoming>, slot: Taken) -> Self::Answer;
+    fn answer(&self, request: Request<Incoming>, slot: Permit) -> Self::Future;
 
     /// The same service, for the requests of one caller.
     #[must_use]
@@ -59,12 +59,12 @@ pub trait Answers: Clone + Send + Sync + 'static {
 
     /// The response to a request that is rejected unread. Over HTTP/2 it has no body: a client that
     /// does not read a body would keep its memory in use.
-    fn refuse(&self, why: TooMuch, request: &Request<Incoming>) -> Response<Self::Body>;
+    fn reject(&self, why: Overload, request: &Request<Incoming>) -> Response<Self::Body>;
 }
 
 /// Why a request is rejected unread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TooMuch {
+pub enum Overload {
     /// The server is at its limit of connections.
     Connections,
     /// The server is at its limit of requests, and the connection has its share of them.
@@ -79,7 +79,7 @@ pub struct Caller {
     /// The client's certificate, which the server's client CA signed.
     pub certificate: Option<CertificateDer<'static>>,
     /// Memory for the bodies of its requests and responses.
-    pub room: Room,
+    pub budget: BodyBudget,
     /// Its share of the server's requests.
     pub requests: Share,
 }
@@ -99,23 +99,23 @@ impl<S> Gate<S> {
         Self { service, requests, is_draining }
     }
 
-    fn admit(&self, request: &Request<Incoming>) -> Result<Taken, TooMuch> {
-        let requests = self.requests.as_ref().ok_or(TooMuch::Connections)?;
+    fn admit(&self, request: &Request<Incoming>) -> Result<Permit, Overload> {
+        let requests = self.requests.as_ref().ok_or(Overload::Connections)?;
         // Over HTTP/1 hyper has rejected it already.
         if request.version() == Version::HTTP_2 && header_bytes(request) > MAX_HEADER_BYTES.into() {
-            return Err(TooMuch::Header);
+            return Err(Overload::Header);
         }
-        requests.take(1).map_err(|NoRoom| TooMuch::Requests)
+        requests.take(1).map_err(|BudgetExceeded| Overload::Requests)
     }
 }
 
 type Finish<B> = fn(Response<B>) -> Result<Response<B>, Infallible>;
 
-impl<S: Answers> Service<Request<Incoming>> for Gate<S> {
+impl<S: HttpService> Service<Request<Incoming>> for Gate<S> {
     type Response = Response<S::Body>;
     type Error = Infallible;
     type Future =
-        Either<Ready<Result<Response<S::Body>, Infallible>>, Map<S::Answer, Finish<S::Body>>>;
+        Either<Ready<Result<Response<S::Body>, Infallible>>, Map<S::Future, Finish<S::Body>>>;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         let is_last = self.requests.is_none() || self.is_draining.load(Ordering::Acquire);
@@ -125,7 +125,7 @@ impl<S: Answers> Service<Request<Incoming>> for Gate<S> {
         match self.admit(&request) {
             Ok(slot) => Either::Right(self.service.answer(request, slot).map(finish)),
             Err(why) => {
-                let rejection = self.service.refuse(why, &request);
+                let rejection = self.service.reject(why, &request);
                 discard(request.version(), request.into_body());
                 Either::Left(ready(finish(rejection)))
             }
@@ -171,7 +171,7 @@ pub fn discard(version: Version, mut body: Incoming) {
 
 /// 503 with `retry-after`: the API server retries within its own timeout.
 #[must_use]
-pub fn overloaded(why: &str) -> Answered {
+pub fn overloaded(why: &str) -> HttpResponse {
     let mut response = plain(StatusCode::SERVICE_UNAVAILABLE, why.to_owned());
     response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
     response
@@ -179,7 +179,7 @@ pub fn overloaded(why: &str) -> Answered {
 
 /// A plain-text response.
 #[must_use]
-pub fn plain(status: StatusCode, text: impl Into<Bytes>) -> Answered {
+pub fn plain(status: StatusCode, text: impl Into<Bytes>) -> HttpResponse {
     let mut response = Response::new(Full::new(text.into()));
     *response.status_mut() = status;
     let text_plain = HeaderValue::from_static("text/plain; charset=utf-8");

@@ -37,7 +37,7 @@ struct Holder {
 /// An amount taken from a pool; dropping it returns the amount.
 #[derive(Debug, Default)]
 #[must_use = "dropping it returns the amount to the pool"]
-pub struct Taken {
+pub struct Permit {
     amount: usize,
     /// `None` while the amount is 0.
     from: Option<Share>,
@@ -45,7 +45,7 @@ pub struct Taken {
 
 /// The pool is exhausted, and the connection has its share.
 #[derive(Debug)]
-pub struct NoRoom;
+pub struct BudgetExceeded;
 
 impl Pool {
     /// A pool of `capacity`. Once it is exhausted, a connection may hold 1/`split` of an even
@@ -74,28 +74,28 @@ impl Share {
     ///
     /// # Errors
     /// When the pool is exhausted, and the connection would exceed its share.
-    pub fn take(&self, amount: usize) -> Result<Taken, NoRoom> {
-        let mut taken = Taken::default();
-        self.resize(&mut taken, amount)?;
-        Ok(taken)
+    pub fn take(&self, amount: usize) -> Result<Permit, BudgetExceeded> {
+        let mut permit = Permit::default();
+        self.resize(&mut permit, amount)?;
+        Ok(permit)
     }
 
-    /// Takes or returns the difference, so that `taken` is `amount`.
+    /// Takes or returns the difference, so that `permit` is `amount`.
     ///
     /// # Errors
-    /// As [`Share::take`]; `taken` then stays as it was.
-    pub fn resize(&self, taken: &mut Taken, amount: usize) -> Result<(), NoRoom> {
-        if amount > taken.amount {
-            self.add(amount - taken.amount)?;
+    /// As [`Share::take`]; `permit` then stays as it was.
+    pub fn resize(&self, permit: &mut Permit, amount: usize) -> Result<(), BudgetExceeded> {
+        if amount > permit.amount {
+            self.add(amount - permit.amount)?;
         } else {
-            self.give_back(taken.amount - amount);
+            self.give_back(permit.amount - amount);
         }
-        taken.amount = amount;
-        taken.from = (amount > 0).then(|| self.clone());
+        permit.amount = amount;
+        permit.from = (amount > 0).then(|| self.clone());
         Ok(())
     }
 
-    fn add(&self, more: usize) -> Result<(), NoRoom> {
+    fn add(&self, more: usize) -> Result<(), BudgetExceeded> {
         let Holder { pool: Pool(pool), held } = &*self.0;
         let mine = held.fetch_add(more, Relaxed).saturating_add(more);
         if mine == more {
@@ -107,7 +107,7 @@ impl Share {
             return Ok(());
         }
         self.give_back(more);
-        Err(NoRoom)
+        Err(BudgetExceeded)
     }
 
     fn give_back(&self, amount: usize) {
@@ -129,7 +129,7 @@ impl Default for Share {
     }
 }
 
-impl Drop for Taken {
+impl Drop for Permit {
     fn drop(&mut self) {
         if let Some(share) = &self.from {
             share.give_back(self.amount);
@@ -141,7 +141,7 @@ impl Drop for Taken {
 mod tests {
     use super::*;
 
-    fn take_all(share: &Share) -> Vec<Taken> {
+    fn take_all(share: &Share) -> Vec<Permit> {
         std::iter::from_fn(|| share.take(1).ok()).collect()
     }
 
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn a_hundred_connections_at_their_maximum_leave_a_share_for_the_next() {
         let pool = Pool::new(2000, 1);
-        let held: Vec<Vec<Taken>> = (0..100).map(|_| take_all(&pool.share())).collect();
+        let held: Vec<Vec<Permit>> = (0..100).map(|_| take_all(&pool.share())).collect();
         assert_eq!(take_all(&pool.share()).len(), 2000 / 101);
         // 2,000 and a harmonic series: less than 2,000 × (1 + ln 101).
         assert!(pool.taken() < 11_300, "{}", pool.taken());

@@ -14,8 +14,8 @@ use tracing::debug;
 
 use super::Rejection;
 use crate::{
-    metrics::Refused,
-    server::{NoRoom, Room, Taken, discard},
+    metrics::RejectReason,
+    server::{BodyBudget, BudgetExceeded, Permit, discard},
 };
 
 /// Maximum size of a body: upstream's limit, and that of a gRPC message.
@@ -28,7 +28,7 @@ const MAPPED_BODY_BYTES: usize = 32 << 10;
 #[derive(Debug)]
 pub(super) struct Body {
     pub(super) bytes: Bytes,
-    _taken: Taken,
+    _permit: Permit,
 }
 
 /// The received part of a body that arrives in pieces.
@@ -44,11 +44,11 @@ impl Body {
     pub(super) async fn read(
         mut incoming: Incoming,
         version: Version,
-        room: &Room,
+        budget: &BodyBudget,
     ) -> Result<Self, Rejection> {
-        let read = Self::collect(&mut incoming, room).await;
+        let read = Self::collect(&mut incoming, budget).await;
         let is_too_large =
-            |error: &Rejection| matches!(error.why, Refused::TooLarge | Refused::Bodies);
+            |error: &Rejection| matches!(error.why, RejectReason::TooLarge | RejectReason::Bodies);
         if read.as_ref().is_err_and(is_too_large) {
             discard(version, incoming);
         }
@@ -56,19 +56,21 @@ impl Body {
     }
 
     /// Collects a body; one that arrives in one piece is not copied.
-    async fn collect(incoming: &mut Incoming, room: &Room) -> Result<Self, Rejection> {
+    async fn collect(incoming: &mut Incoming, budget: &BodyBudget) -> Result<Self, Rejection> {
         let announced = usize::try_from(incoming.size_hint().lower()).unwrap_or(usize::MAX);
         must_fit(announced)?;
         let mut read = 0;
         let mut in_one = Bytes::new();
         let mut pieces = None;
-        let mut taken = Taken::default();
+        let mut permit = Permit::default();
         while let Some(data) = next_data(incoming).await? {
             read += data.len();
             must_fit(read)?;
             // The buffer for a body of unknown length doubles as it grows.
             let held = if read <= announced { read } else { 2 * read };
-            room.take(&mut taken, held).map_err(|NoRoom| Rejection::no_room())?;
+            budget
+                .take(&mut permit, held)
+                .map_err(|BudgetExceeded| Rejection::budget_exceeded())?;
             if data.len() == announced {
                 in_one = data;
                 continue;
@@ -80,14 +82,14 @@ impl Body {
             pieces.push(&data)?;
         }
         let bytes = pieces.map_or(in_one, Pieces::join);
-        Ok(Self { bytes, _taken: taken })
+        Ok(Self { bytes, _permit: permit })
     }
 }
 
 fn must_fit(bytes: usize) -> Result<(), Rejection> {
     if bytes > MAX_BODY_BYTES {
         let text = format!("the body is larger than {MAX_BODY_BYTES} bytes");
-        return Err(Rejection::new(Refused::TooLarge, &text));
+        return Err(Rejection::new(RejectReason::TooLarge, &text));
     }
     Ok(())
 }
@@ -100,7 +102,7 @@ impl Pieces {
         }
         let pages = MmapMut::map_anon(announced).map_err(|error| {
             debug!(%error, announced, "cannot map memory for a body");
-            Rejection::new(Refused::Bodies, "no memory for a large body")
+            Rejection::new(RejectReason::Bodies, "no memory for a large body")
         })?;
         Ok(Self::Mapped { pages, len: 0 })
     }
@@ -111,7 +113,7 @@ impl Pieces {
             Self::Allocated(bytes) => bytes.extend_from_slice(data),
             Self::Mapped { pages, len } => {
                 (&mut pages[*len..]).write_all(data).map_err(|_| {
-                    Rejection::new(Refused::Aborted, "the body exceeds its announced length")
+                    Rejection::new(RejectReason::Aborted, "the body exceeds its announced length")
                 })?;
                 *len += data.len();
             }
@@ -131,7 +133,7 @@ impl Pieces {
 async fn next_data(body: &mut Incoming) -> Result<Option<Bytes>, Rejection> {
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| {
-            Rejection::new(Refused::Aborted, &format!("the body is incomplete: {error}"))
+            Rejection::new(RejectReason::Aborted, &format!("the body is incomplete: {error}"))
         })?;
         match frame.into_data() {
             Ok(data) if !data.is_empty() => return Ok(Some(data)),

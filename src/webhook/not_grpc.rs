@@ -7,7 +7,7 @@ use hyper::{
     header::{CONTENT_TYPE, HeaderName, HeaderValue},
 };
 
-use crate::server::Answered;
+use crate::server::HttpResponse;
 
 /// Prefix of the content type of every gRPC message over HTTP/2.
 const CONTENT_TYPE_PREFIX: &[u8] = b"application/grpc";
@@ -21,7 +21,7 @@ pub(crate) fn is_grpc(headers: &HeaderMap) -> bool {
 }
 
 /// A gRPC status without a message ("Trailers-Only").
-pub(super) fn unimplemented() -> Answered {
+pub(super) fn unimplemented() -> HttpResponse {
     let mut response = Response::new(Full::<Bytes>::default());
     let text = "gRPC is not served on this port: use --grpc-addr or --grpc-on-webhook";
     let fields = [

@@ -12,7 +12,7 @@ use injectd::{
     },
     linkerd::release::Release,
     readiness::Readiness,
-    server::{Answers as _, Caller, LONG_REVIEW_BYTES, Limits, Room},
+    server::{BodyBudget, Caller, HttpService as _, LONG_REVIEW_BYTES, Limits},
 };
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -229,8 +229,8 @@ async fn messages_may_be_compressed_but_not_larger_than_10_mib() {
 async fn large_messages_over_the_memory_limit_may_be_retried() {
     let injector = Arc::new(injectd_testkit::injector());
     let services = server::services(injector, Readiness::default(), &Limits::default());
-    let room = Room::of_connection(&Room::pool(1 << 20));
-    let services = services.of_caller(Caller { room, ..Caller::default() });
+    let budget = BodyBudget::of_connection(&BodyBudget::pool(1 << 20));
+    let services = services.of_caller(Caller { budget, ..Caller::default() });
     let mut client = InjectorClient::new(server::channel(services).await);
     let large = InjectRequest { object: vec![b' '; 2 << 20].into(), ..enabled() };
     let status = client.inject(large).await.expect_err("must be rejected");

@@ -23,7 +23,7 @@ const NOT_AN_ANSWER: &str = "the answer is not an AdmissionReview with response.
 
 /// The flags for the source of the other injector's answers; the default is the audit log.
 #[derive(Debug, clap::Args)]
-pub(super) struct TheirsArgs {
+pub(super) struct BaselineArgs {
     /// URL of the other injector: https://HOST:PORT/PATH
     #[arg(long, conflicts_with = "answers")]
     url: Option<String>,
@@ -38,15 +38,15 @@ pub(super) struct TheirsArgs {
 }
 
 /// The source of the other injector's answers.
-pub(super) enum Theirs {
+pub(super) enum Baseline {
     Url(Box<RemoteInjector>),
     /// Answers by the uid of the review.
     Recorded(HashMap<String, Vec<u8>>),
     AuditLog,
 }
 
-impl TheirsArgs {
-    pub(super) fn open(&self) -> Result<Theirs, CommandError> {
+impl BaselineArgs {
+    pub(super) fn open(&self) -> Result<Baseline, CommandError> {
         // clap does not report this beside --answers, which excludes --url.
         if self.ca.is_some() && self.url.is_none() {
             let text = "--ca requires --url";
@@ -56,10 +56,10 @@ impl TheirsArgs {
             let ca = self.ca.as_deref().map(input::read).transpose()?;
             let injector = RemoteInjector::new(url, ca.as_deref())
                 .map_err(|error| CommandError::Usage(format!("--url {url}: {error}")))?;
-            return Ok(Theirs::Url(Box::new(injector)));
+            return Ok(Baseline::Url(Box::new(injector)));
         }
-        let Some(path) = &self.answers else { return Ok(Theirs::AuditLog) };
-        recorded_answers(path).map(Theirs::Recorded)
+        let Some(path) = &self.answers else { return Ok(Baseline::AuditLog) };
+        recorded_answers(path).map(Baseline::Recorded)
     }
 }
 
@@ -97,7 +97,7 @@ fn recorded_answers(path: &Path) -> Result<HashMap<String, Vec<u8>>, CommandErro
     Ok(recorded)
 }
 
-impl Theirs {
+impl Baseline {
     /// The answer to a review: `text` and `review` are the same document, `logged` is the answer
     /// from an audit log. The inner error says why there is no answer to compare.
     pub(super) async fn answer(

@@ -1,6 +1,6 @@
 //! The memory budget for bodies, which all callers share.
 
-use super::share::{NoRoom, Pool, Share, Taken};
+use super::share::{BudgetExceeded, Permit, Pool, Share};
 
 /// Bytes of each body that the pool does not count: a request takes as much without a body.
 const FIRST_BODY_BYTES: usize = 2 << 10;
@@ -11,9 +11,9 @@ const SPLIT: usize = 2;
 
 /// The budget of one connection, in bytes. The first 2 KiB of each body are not counted.
 #[derive(Debug, Clone, Default)]
-pub struct Room(Share);
+pub struct BodyBudget(Share);
 
-impl Room {
+impl BodyBudget {
     /// A pool of `bytes` bytes for the bodies of all connections.
     #[must_use]
     pub fn pool(bytes: u32) -> Pool {
@@ -26,12 +26,12 @@ impl Room {
         Self(pool.share())
     }
 
-    /// Resizes `taken` to the need of a body of `bytes` bytes.
+    /// Resizes `permit` to the need of a body of `bytes` bytes.
     ///
     /// # Errors
-    /// When the pool is exhausted and the connection has its share; `taken` then stays as it was.
-    pub fn take(&self, taken: &mut Taken, bytes: usize) -> Result<(), NoRoom> {
-        self.0.resize(taken, bytes.saturating_sub(FIRST_BODY_BYTES))
+    /// When the pool is exhausted and the connection has its share; `permit` then stays as it was.
+    pub fn take(&self, permit: &mut Permit, bytes: usize) -> Result<(), BudgetExceeded> {
+        self.0.resize(permit, bytes.saturating_sub(FIRST_BODY_BYTES))
     }
 }
 
@@ -41,9 +41,9 @@ mod tests {
 
     #[test]
     fn the_sum_of_all_bodies_is_bounded_except_for_the_first_bytes_of_each() {
-        let pool = Room::pool(100);
-        let [one, other] = [(); 2].map(|()| Room::of_connection(&pool));
-        let [mut first, mut second] = [Taken::default(), Taken::default()];
+        let pool = BodyBudget::pool(100);
+        let [one, other] = [(); 2].map(|()| BodyBudget::of_connection(&pool));
+        let [mut first, mut second] = [Permit::default(), Permit::default()];
         one.take(&mut first, FIRST_BODY_BYTES).expect("not counted");
         assert_eq!(pool.taken(), 0);
         one.take(&mut first, FIRST_BODY_BYTES + 70).expect("there must be room");
