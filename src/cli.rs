@@ -8,7 +8,7 @@ use std::{
     process::ExitCode,
 };
 
-use clap::{Parser, Subcommand, error::ErrorKind};
+use clap::{CommandFactory as _, Parser, Subcommand, error::ErrorKind};
 
 use crate::{causes::with_causes, linkerd::release::Release, observer::LogStyle};
 
@@ -16,6 +16,7 @@ mod compare;
 mod config;
 mod inject;
 mod input;
+mod manual;
 mod proxy_injector;
 mod review;
 mod serve;
@@ -30,7 +31,7 @@ const EXIT_FINDINGS: u8 = 3;
 
 /// A sidecar injector for large Kubernetes clusters.
 #[derive(Debug, Parser)]
-#[command(version, propagate_version = true)]
+#[command(version, long_version = long_version(), propagate_version = true)]
 struct Args {
     #[command(subcommand)]
     command: Command,
@@ -43,6 +44,8 @@ enum Command {
     Review(review::Args),
     Inject(inject::Args),
     Compare(compare::Args),
+    Completion(manual::CompletionArgs),
+    Man(manual::ManArgs),
 }
 
 /// Why a command failed. The variant decides the exit code.
@@ -85,6 +88,8 @@ pub fn main() -> ExitCode {
         Command::Review(args) => review::run(&args),
         Command::Inject(args) => inject::run(&args),
         Command::Compare(args) => compare::run(&args),
+        Command::Completion(args) => manual::print_completion(Args::command(), &args),
+        Command::Man(args) => manual::write_man_pages(Args::command(), &args),
     };
     match result {
         // Not an error: `head` closes the pipe once it has read enough.
@@ -113,8 +118,17 @@ fn usage(error: &clap::Error) -> ExitCode {
 
 /// The version that `proxy-injector` reports: injectd's own, and the Linkerd releases it supports.
 fn version() -> String {
-    let (oldest, newest) = (Release::stable_2_14(), Release::NEWEST);
-    format!("injectd-{} (linkerd {oldest} to {newest})", env!("CARGO_PKG_VERSION"))
+    format!("injectd-{} ({})", env!("CARGO_PKG_VERSION"), releases())
+}
+
+/// The version with the commit, if the build set `INJECTD_COMMIT`, and the Linkerd releases.
+fn long_version() -> String {
+    let commit = option_env!("INJECTD_COMMIT").map(|commit| format!("\ncommit {commit}"));
+    format!("{}{}\n{}", env!("CARGO_PKG_VERSION"), commit.unwrap_or_default(), releases())
+}
+
+fn releases() -> String {
+    format!("linkerd {} to {}", Release::stable_2_14(), Release::NEWEST)
 }
 
 /// Prints an error and the chain of its causes.

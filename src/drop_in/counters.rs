@@ -56,6 +56,11 @@ impl Counters {
 
     /// Counts the outcome of a review.
     pub fn record(&self, outcome: &Outcome<'_>) {
+        let is_undecided = outcome.verdict == Verdict::Denied && outcome.template.is_none();
+        if is_undecided {
+            // Linkerd counts a request once it has the namespace and the object.
+            return;
+        }
         let labels = Labels::of(outcome);
         if let Some(counters) =
             self.counters.read().unwrap_or_else(PoisonError::into_inner).get(&labels)
@@ -103,6 +108,33 @@ impl OfLabels {
         self.requests.increment(1);
         if let Some(responses) = &self.responses {
             responses.increment(1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+    use crate::{linkerd::values::DEFAULT_VALUES, objects::Objects, standalone::Standalone};
+
+    #[test]
+    fn a_request_counts_once_its_namespace_is_found() {
+        let objects = Objects::parse("kind: Namespace\nmetadata: {name: shop}").expect("objects");
+        let lookups = Standalone::Listed(Arc::new(objects));
+        let injector = injectd_testkit::injector_of(DEFAULT_VALUES, lookups);
+        let registry = Arc::new(Registry::new());
+        let counters = Counters::new(&registry);
+        for (namespace, is_counted) in [("other", false), ("shop", true)] {
+            let review = format!(
+                r#"{{"request":{{"uid":"u","namespace":"{namespace}","object":{{"kind":"Pod"}}}}}}"#
+            );
+            let answer = injector.review(review.as_bytes()).now_or_never();
+            counters.record(&answer.expect("must not wait").expect("an answer").outcome);
+            let text = registry.exporter().render();
+            let name = "proxy_inject_admission_requests_total{";
+            assert_eq!(text.contains(name), is_counted, "{namespace}: {text}");
         }
     }
 }

@@ -333,3 +333,27 @@ const REVIEW: &str = concat!(
     r#""namespace":"a","object":{"kind":"Pod","metadata":{"name":"web","annotations":{"#,
     r#""linkerd.io/inject":"enabled","config.linkerd.io/proxy-uid":"1000000"}}}}}"#,
 );
+
+#[test]
+fn completion_and_man_pages_name_every_command() {
+    let script = injectd(&["completion", "bash"], "");
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().to_str().expect("the path must be text");
+    assert!(injectd(&["man", path], "").status.success());
+    for command in ["serve", "proxy-injector", "review", "inject", "compare"] {
+        assert!(text(&script.stdout).contains(&format!(",{command})")), "{command}");
+        let page = folder.path().join(format!("injectd-{command}.1"));
+        assert!(std::fs::read_to_string(page).is_ok_and(|page| page.contains("SYNOPSIS")));
+    }
+    let missing = injectd(&["man", "/no/such/folder"], "");
+    assert_eq!(missing.status.code(), Some(1));
+    assert!(text(&missing.stderr).contains("/no/such/folder"));
+}
+
+#[test]
+fn the_long_version_has_the_releases_of_linkerd() {
+    let version = injectd(&["--version"], "");
+    let version = text(&version.stdout);
+    assert!(version.starts_with(concat!("injectd ", env!("CARGO_PKG_VERSION"))), "{version}");
+    assert!(version.contains("linkerd stable-2.14 to edge-"), "{version}");
+}

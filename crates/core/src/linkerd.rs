@@ -1,8 +1,8 @@
 //! Everything specific to Linkerd.
 //!
-//! For a review, [`overrides`] layers the annotations, [`decide`] decides, [`snapshot`] finds or
-//! compiles the template for the overrides ([`settings`] → [`template`]), and [`render`] fills it.
-//! Wire formats, caches of cluster objects and servers are elsewhere: a second mesh shares them.
+//! [`mesh`] has the steps of a review: [`overrides`] layers the annotations, [`decide`] decides,
+//! [`workload`] finds the root owner, [`snapshot`] finds or compiles the template for the overrides
+//! ([`settings`] → [`template`]), and [`render`] fills it.
 
 use std::borrow::Cow;
 

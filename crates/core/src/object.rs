@@ -13,6 +13,8 @@ pub enum Kind {
     CronJob,
     /// A service.
     Service,
+    /// A namespace.
+    Namespace,
     /// Any other kind.
     Other,
 }
@@ -44,6 +46,7 @@ impl Kind {
         Self::Workload("statefulset"),
         Self::CronJob,
         Self::Service,
+        Self::Namespace,
         Self::Other,
     ];
 
@@ -60,7 +63,7 @@ impl Kind {
         match self {
             Self::Workload(_) => "/spec/template",
             Self::CronJob => "/spec/jobTemplate/spec/template",
-            Self::Pod | Self::Service | Self::Other => "",
+            Self::Pod | Self::Service | Self::Namespace | Self::Other => "",
         }
     }
 
@@ -72,6 +75,7 @@ impl Kind {
             Self::Workload(kind) => kind,
             Self::CronJob => "cronjob",
             Self::Service => "service",
+            Self::Namespace => "namespace",
             Self::Other => "other",
         }
     }

@@ -195,7 +195,7 @@ fn read_bare<'a, O: View<'a>>(
         return (Kind::of(requested_kind), Subject::Unreadable(error));
     };
     match kind_of(bare.kind(), requested_kind) {
-        Kind::Other => (Kind::Other, Subject::Object(Box::new(bare))),
+        kind @ (Kind::Namespace | Kind::Other) => (kind, Subject::Object(Box::new(bare))),
         kind => (kind, Subject::Unreadable(error)),
     }
 }

@@ -45,7 +45,7 @@ fn ports_to_add<'o>(
     let ports = match kind {
         Kind::Pod => defaults.of_pod(snapshot.port_rules, &object.spec.pod),
         Kind::Service => defaults.of_service(&object.spec.other.ports),
-        Kind::Workload(_) | Kind::CronJob | Kind::Other => return None,
+        Kind::Workload(_) | Kind::CronJob | Kind::Namespace | Kind::Other => return None,
     };
     (!ports.is_empty()).then_some(Cow::Owned(ports))
 }

@@ -53,7 +53,7 @@ impl Decider {
     }
 
     /// Every reason to skip the pod; empty if the pod is injected. `spec` is `None` for kinds
-    /// without pods, of which a Service has no reason.
+    /// without pods, of which a Service and a Namespace have no reason.
     #[must_use]
     pub fn decide(
         self,
@@ -63,7 +63,7 @@ impl Decider {
     ) -> SkipReasons {
         let mut reasons = SkipReasons::none_of(&reasons::ALL);
         let Some(spec) = spec else {
-            if kind != Kind::Service {
+            if !matches!(kind, Kind::Service | Kind::Namespace) {
                 reasons.insert(Reason::UnsupportedResource as usize);
             }
             return reasons;
@@ -150,13 +150,14 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_without_pods_is_unsupported_but_a_service_is_not() {
+    fn a_kind_without_pods_is_unsupported_but_a_service_or_namespace_is_not() {
         let (rules, annotations) = (Rules::of(Release::NEWEST), TextMap::default());
         let overrides = Overrides::new(&rules, &annotations, None, [].into_iter());
         let decider = Decider::new(Release::NEWEST, true);
         let reasons = |kind| decider.decide(kind, None, &overrides).joined();
         assert_eq!(reasons(Kind::Other), "unsupported_resource");
         assert_eq!(reasons(Kind::Service), "");
+        assert_eq!(reasons(Kind::Namespace), "");
     }
 
     #[test]

@@ -196,7 +196,7 @@ impl<'a> Object<'a> {
             Kind::Pod => return Some((&self.metadata, &self.spec.pod)),
             Kind::Workload(_) => self.spec.other.template.as_deref()?,
             Kind::CronJob => self.spec.other.job_template.as_deref()?.spec.template.as_deref()?,
-            Kind::Service | Kind::Other => return None,
+            Kind::Service | Kind::Namespace | Kind::Other => return None,
         };
         Some((&template.metadata, &template.spec))
     }
@@ -227,7 +227,7 @@ impl<'a> View<'a> for Object<'a> {
             Kind::CronJob => {
                 &mut self.spec.other.job_template.get_or_insert_default().spec.template
             }
-            Kind::Pod | Kind::Service | Kind::Other => return,
+            Kind::Pod | Kind::Service | Kind::Namespace | Kind::Other => return,
         };
         template.get_or_insert_default();
     }

@@ -124,7 +124,7 @@ pub fn may_have_owner(kind: &str) -> bool {
 pub fn owner_kind(kind: &str) -> &'static str {
     match Kind::of(kind) {
         kind @ (Kind::Workload(_) | Kind::CronJob) => kind.as_str(),
-        Kind::Pod | Kind::Service | Kind::Other => "",
+        Kind::Pod | Kind::Service | Kind::Namespace | Kind::Other => "",
     }
 }
 
