@@ -37,8 +37,8 @@ mod report;
 ///
 /// The input is a stream of admission reviews, or an API server's audit log, plain or compressed
 /// with gzip or zstd. The audit log needs level RequestResponse for pods; it then contains the
-/// other injector's patches. It contains no objects of denied requests, so that differences in
-/// denials are not found.
+/// other injector's patches. It contains no objects of denied requests, so compare finds no
+/// differences in denials.
 ///
 /// Differences that docs/differences.md documents are listed by name. Any other difference leads to
 /// exit code 3. Differences that may come from a namespace or owner missing in --objects are listed

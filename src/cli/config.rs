@@ -27,11 +27,11 @@ const LINKERD_VERSION_VARIABLE: &str = "INJECTD_LINKERD_VERSION";
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct ConfigArgs {
     /// YAML file with the values of the Linkerd installation: the key values of the ConfigMap
-    /// linkerd-config [default: the chart's defaults of the newest release]
+    /// linkerd-config [default: the chart's defaults of the newest release; required in a cluster]
     #[arg(long, value_name = "FILE", env = "INJECTD_VALUES")]
     values: Option<PathBuf>,
-    /// PEM file with the mesh's trust roots [default: a placeholder certificate; injected proxies
-    /// cannot join a mesh]
+    /// PEM file with the mesh's trust roots [default: a placeholder certificate, with which injected
+    /// proxies cannot join a mesh; required in a cluster]
     #[arg(long, value_name = "FILE", env = "INJECTD_TRUST_ROOTS")]
     trust_roots: Option<PathBuf>,
     /// Namespace of the Linkerd control plane

@@ -27,9 +27,10 @@ use crate::{
 /// Inject the sidecar into the pods and pod templates of manifests
 ///
 /// Reads YAML or JSON: single objects, Lists and files with several documents. Prints all objects
-/// as YAML on stdout, and one line per object on stderr with the outcome. Objects that need no
-/// sidecar are printed without changes. Without --objects, every namespace counts as enabled for
-/// injection, so that only pods that opt out are skipped.
+/// as YAML on stdout, and on stderr one line with the outcome of each pod, of each workload, and of
+/// each Service that gets an annotation. Objects that need no sidecar are printed without changes.
+/// Without --objects, every namespace counts as enabled for injection, so that only pods that opt
+/// out are skipped.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Files or directories with manifests; - reads stdin [default: stdin]

@@ -72,7 +72,7 @@ impl Bodies {
     pub(super) fn resize(&self, permit: &mut Permit, bytes: usize) -> Result<(), Failure> {
         self.budget.take(permit, bytes).map_err(|BudgetExceeded| {
             self.metrics.rejected(RejectReason::Bodies);
-            no_room()
+            budget_exceeded()
         })
     }
 }
@@ -92,7 +92,7 @@ impl Bounded {
 }
 
 /// The budget has no memory for a message or a response.
-pub(super) fn no_room() -> Failure {
+pub(super) fn budget_exceeded() -> Failure {
     Failure::overloaded("too many large messages in memory")
 }
 

@@ -51,11 +51,11 @@ impl Failure {
         Self::new(Code::DeadlineExceeded, "deadline exceeded")
     }
 
-    /// The reason that metrics count; denied objects are counted with the reviews.
+    /// The reason to count. Denied objects are counted with the reviews, and requests over the memory
+    /// budget by [`Bodies`](super::body::Bodies).
     pub(super) fn rejected(&self) -> Option<RejectReason> {
         match self.code {
             Code::InvalidArgument => Some(RejectReason::NotAReview),
-            Code::ResourceExhausted => Some(RejectReason::Requests),
             Code::Unavailable => Some(RejectReason::Cluster),
             Code::DeadlineExceeded => Some(RejectReason::Deadline),
             _ => None,

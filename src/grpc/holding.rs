@@ -12,7 +12,7 @@ use hyper::{
 };
 use tonic::Status;
 
-use super::body::no_room;
+use super::body::budget_exceeded;
 use crate::server::{BodyBudget, BudgetExceeded, Permit};
 
 /// The body of a response, the request's slot, and memory for the frame that is being sent.
@@ -44,7 +44,7 @@ impl Body for Holding {
         let sending = frame.iter().flatten().find_map(Frame::data_ref).map_or(0, Bytes::len);
         if let Err(BudgetExceeded) = this.budget.take(&mut this.permit, sending) {
             let mut trailers = HeaderMap::new();
-            Status::from(no_room()).add_header(&mut trailers)?;
+            Status::from(budget_exceeded()).add_header(&mut trailers)?;
             this.body = tonic::body::Body::empty();
             return Poll::Ready(Some(Ok(Frame::trailers(trailers))));
         }

@@ -2,8 +2,8 @@
 /// InjectRequest is an object that is about to be created.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct InjectRequest {
-    /// Identifies the request; the response repeats it. At most 64 KiB. Optional, but required in a
-    /// stream.
+    /// Identifies the request; the response repeats it. At most 64 KiB. Required in a stream,
+    /// optional in Inject.
     #[prost(string, tag = "1")]
     pub uid: ::prost::alloc::string::String,
     /// The namespace of the object. If the object names a namespace, both must be equal.
@@ -300,8 +300,8 @@ pub mod injector_client {
         ///   UNAVAILABLE          the lookup of a namespace or an owner failed; details:
         ///                        google.rpc.RetryInfo
         ///   RESOURCE_EXHAUSTED   the server is at a limit of requests or memory; details:
-        ///                        google.rpc.RetryInfo. Without details: the message exceeds 10 MiB after
-        ///                        decompression, or the metadata exceeds 16 KiB
+        ///                        google.rpc.RetryInfo. Or, without details, the message exceeds 10 MiB
+        ///                        after decompression or the metadata exceeds 16 KiB; do not retry
         ///   OUT_OF_RANGE         the message exceeds 10 MiB
         ///   DEADLINE_EXCEEDED    the deadline of the call passed
         ///   UNAUTHENTICATED      the caller sent neither a valid client certificate nor a valid token
@@ -329,7 +329,7 @@ pub mod injector_client {
         }
         /// InjectStream is Inject for bulk callers. The server answers each request once. Responses carry
         /// the uid of their request and may arrive in another order. A request that fails does not end the
-        /// stream; a message that cannot be decoded or is too large does. The server applies backpressure:
+        /// stream. A message that cannot be decoded or is too large ends it. The server applies backpressure:
         /// it stops reading requests while responses are not consumed. After ten minutes, and at shutdown,
         /// the server answers the requests in flight and ends the stream with UNAVAILABLE; the client then
         /// opens a new stream.
@@ -384,8 +384,8 @@ pub mod injector_server {
         ///   UNAVAILABLE          the lookup of a namespace or an owner failed; details:
         ///                        google.rpc.RetryInfo
         ///   RESOURCE_EXHAUSTED   the server is at a limit of requests or memory; details:
-        ///                        google.rpc.RetryInfo. Without details: the message exceeds 10 MiB after
-        ///                        decompression, or the metadata exceeds 16 KiB
+        ///                        google.rpc.RetryInfo. Or, without details, the message exceeds 10 MiB
+        ///                        after decompression or the metadata exceeds 16 KiB; do not retry
         ///   OUT_OF_RANGE         the message exceeds 10 MiB
         ///   DEADLINE_EXCEEDED    the deadline of the call passed
         ///   UNAUTHENTICATED      the caller sent neither a valid client certificate nor a valid token
@@ -402,7 +402,7 @@ pub mod injector_server {
             + 'static;
         /// InjectStream is Inject for bulk callers. The server answers each request once. Responses carry
         /// the uid of their request and may arrive in another order. A request that fails does not end the
-        /// stream; a message that cannot be decoded or is too large does. The server applies backpressure:
+        /// stream. A message that cannot be decoded or is too large ends it. The server applies backpressure:
         /// it stops reading requests while responses are not consumed. After ten minutes, and at shutdown,
         /// the server answers the requests in flight and ends the stream with UNAVAILABLE; the client then
         /// opens a new stream.

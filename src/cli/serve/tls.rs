@@ -18,7 +18,7 @@ use crate::{
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct TlsArgs {
     /// PEM file with the certificate chain of the servers, leaf first [default: a self-signed
-    /// certificate, generated at startup]
+    /// certificate, generated at startup; required in a cluster]
     #[arg(long, value_name = "FILE", requires = "tls_key", env = "INJECTD_TLS_CERT")]
     tls_cert: Option<PathBuf>,
     /// PEM file with the private key of --tls-cert
