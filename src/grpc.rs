@@ -9,7 +9,6 @@ use futures_util::{
     FutureExt as _,
     future::{BoxFuture, Either},
 };
-use http_body_util::Either as EitherBody;
 use hyper::{Request, Response, body::Incoming};
 pub use injectd_api::v1;
 use injectd_api::{DESCRIPTORS, MAX_MESSAGE_BYTES, v1::injector_server::InjectorServer};
@@ -31,7 +30,6 @@ use crate::{
     profiles::Profile,
     readiness::Readiness,
     server::{Caller, HttpService, Limits, Overload, Permit, Shutdown, Signalled},
-    webhook::{Webhook, is_grpc},
 };
 
 mod access;
@@ -71,15 +69,6 @@ pub struct Grpc {
     body_timeout: Duration,
     observer: Arc<Observer>,
     caller: Arc<Caller>,
-}
-
-/// Webhook and gRPC on the same port.
-#[derive(Debug, Clone)]
-pub struct WebhookAndGrpc {
-    /// Answers reviews.
-    pub webhook: Webhook,
-    /// Answers gRPC.
-    pub grpc: Grpc,
 }
 
 impl fmt::Debug for Grpc {
@@ -269,35 +258,5 @@ impl HttpService for Grpc {
         };
         let (slot, budget) = Default::default();
         Status::from(failure).into_http().map(|body| Holding::new(body, slot, budget))
-    }
-}
-
-type BothBody = EitherBody<<Webhook as HttpService>::Body, Holding>;
-
-impl HttpService for WebhookAndGrpc {
-    type Body = BothBody;
-    type Future = BoxFuture<'static, Response<BothBody>>;
-
-    fn answer(&self, request: Request<Incoming>, slot: Permit) -> Self::Future {
-        if is_grpc(request.headers()) {
-            let answer = HttpService::answer(&self.grpc, request, slot);
-            answer.map(|response| response.map(EitherBody::Right)).boxed()
-        } else {
-            let answer = self.webhook.answer(request, slot);
-            answer.map(|response| response.map(EitherBody::Left)).boxed()
-        }
-    }
-
-    fn of_caller(self, caller: Caller) -> Self {
-        let webhook = self.webhook.of_caller(caller.clone());
-        Self { webhook, grpc: self.grpc.of_caller(caller) }
-    }
-
-    fn reject(&self, why: Overload, request: &Request<Incoming>) -> Response<Self::Body> {
-        if is_grpc(request.headers()) {
-            self.grpc.reject(why, request).map(EitherBody::Right)
-        } else {
-            self.webhook.reject(why, request).map(EitherBody::Left)
-        }
     }
 }

@@ -44,15 +44,18 @@ mod gate;
 mod limits;
 mod listener;
 mod long_work;
+mod one_port;
 mod read_ahead;
 mod share;
 mod shutdown;
 
 pub use body_budget::BodyBudget;
 pub use gate::{Caller, Gate, HttpResponse, HttpService, Overload, discard, overloaded, plain};
+pub(crate) use limits::{DEFAULT_TIMEOUT, MAX_TIMEOUT};
 pub use limits::{Limits, parse_duration};
 pub use listener::{Addr, Bound, Socket};
 pub use long_work::{LONG_REVIEW_BYTES, Late, LongWork};
+pub use one_port::{OnePort, is_grpc};
 use read_ahead::{InTurns, ReadAhead};
 pub use share::{BudgetExceeded, Permit, Pool, Share};
 pub use shutdown::{Shutdown, Signalled};

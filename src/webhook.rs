@@ -29,7 +29,7 @@ use crate::{
     profiles::Profile,
     server::{
         BodyBudget, BudgetExceeded, Caller, HttpResponse, HttpService, LONG_REVIEW_BYTES, Late,
-        Limits, LongWork, Overload, Permit, Share, discard, overloaded, plain,
+        Limits, LongWork, Overload, Permit, Share, discard, is_grpc, overloaded, plain,
     },
 };
 
@@ -40,8 +40,6 @@ mod not_grpc;
 use body::Body;
 pub use body::MAX_BODY_BYTES;
 use deadline::Deadline;
-pub(crate) use deadline::{DEFAULT_TIMEOUT, MAX_TIMEOUT};
-pub(crate) use not_grpc::is_grpc;
 
 /// The service of the webhook.
 #[derive(Debug, Clone)]

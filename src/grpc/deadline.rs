@@ -5,7 +5,7 @@ use std::time::Duration;
 use hyper::HeaderMap;
 use tokio::time::Instant;
 
-use crate::webhook::{DEFAULT_TIMEOUT, MAX_TIMEOUT};
+use crate::server::{DEFAULT_TIMEOUT, MAX_TIMEOUT};
 
 /// The header with the timeout of a call.
 const HEADER: &str = "grpc-timeout";

@@ -4,10 +4,8 @@ use std::time::{Duration, Instant};
 
 use injectd_gocompat::duration;
 
-/// The API server's timeout for a webhook without `timeoutSeconds`.
-pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Maximum of `timeoutSeconds`.
-pub(crate) const MAX_TIMEOUT: Duration = Duration::from_secs(30);
+use crate::server::{DEFAULT_TIMEOUT, MAX_TIMEOUT};
+
 /// Time reserved for the response to reach the API server.
 const RESPONSE_RESERVE: Duration = Duration::from_secs(1);
 

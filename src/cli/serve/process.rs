@@ -18,7 +18,7 @@ use crate::{
     cluster::{self, Events, LookupLimits, Owners, WatchedNamespaces},
     drop_in::Counters,
     events::Recorder,
-    grpc::{Access, Grpc, Life, MAX_AGE, WebhookAndGrpc},
+    grpc::{Access, Grpc, Life, MAX_AGE},
     metrics::{
         CacheMetrics, ConnectionMetrics, EventMetrics, Registry, ReloadMetrics, ReviewMetrics,
         WatchMetrics,
@@ -28,7 +28,7 @@ use crate::{
     profiles::{self, Profile},
     readiness::Readiness,
     reload::{self, Files, Schedule},
-    server::{Addr, Bound, CurrentTls, Server, Shutdown},
+    server::{Addr, Bound, CurrentTls, OnePort, Server, Shutdown},
     sources::{Injector, Sources},
     tls::{HTTP, HTTP2},
     webhook::Webhook,
@@ -252,7 +252,7 @@ impl Process {
         };
         let (bound, server) = (listeners.webhook, server("webhook", listeners.webhook_tls));
         let webhook_served = match grpc.filter(|_| self.args.grpc.grpc_on_webhook) {
-            Some(grpc) => bound.serve(server, WebhookAndGrpc { webhook, grpc }, shutdown()).boxed(),
+            Some(grpc) => bound.serve(server, OnePort { webhook, grpc }, shutdown()).boxed(),
             None => bound.serve(server, webhook, shutdown()).boxed(),
         };
         join(webhook_served, grpc_served).await;
