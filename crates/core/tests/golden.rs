@@ -58,7 +58,7 @@ fn check(case: &Path) {
 fn injector_of(case: &Path) -> Injector {
     let mut values = yaml(DEFAULT_VALUES);
     if let Some(change) = read(&case.join("values.yaml")) {
-        merge(&mut values, change);
+        injectd_testkit::merge(&mut values, change);
     }
     let annotations = read(&case.join("namespace.yaml")).unwrap_or_else(|| json!({}));
     let annotations = annotations.as_object().expect("annotations must be a map");
@@ -100,18 +100,6 @@ fn read(path: &Path) -> Option<Value> {
 
 fn yaml(text: &str) -> Value {
     serde_saphyr::from_str(text).expect("a case must be YAML")
-}
-
-/// Maps are merged, everything else is replaced.
-fn merge(into: &mut Value, from: Value) {
-    match (into, from) {
-        (Value::Object(into), Value::Object(from)) => {
-            for (key, value) in from {
-                merge(into.entry(key).or_insert(Value::Null), value);
-            }
-        }
-        (into, from) => *into = from,
-    }
 }
 
 #[test]

@@ -19,6 +19,7 @@ use injectd_core::{
     lookups::Lookups,
     standalone::Standalone,
 };
+use serde_json::Value;
 
 pub mod cost;
 pub mod generator;
@@ -44,4 +45,16 @@ pub fn injector_of<L: Lookups>(values: &str, lookups: L) -> Injector<L> {
     };
     let snapshot = Snapshot::new(config, 1).expect("the values must be read");
     Injector::new(snapshot, lookups)
+}
+
+/// Maps are merged, everything else is replaced.
+pub fn merge(into: &mut Value, from: Value) {
+    match (into, from) {
+        (Value::Object(into), Value::Object(from)) => {
+            for (key, value) in from {
+                merge(into.entry(key).or_insert(Value::Null), value);
+            }
+        }
+        (into, from) => *into = from,
+    }
 }

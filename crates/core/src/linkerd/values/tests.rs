@@ -6,20 +6,8 @@ fn values(change: &str) -> Result<Values> {
 
 fn values_in(release: Release, change: &str) -> Result<Values> {
     let mut tree = parse_tree(DEFAULT_VALUES).expect("built-in values");
-    merge(&mut tree, parse_tree(change)?);
+    injectd_testkit::merge(&mut tree, parse_tree(change)?);
     Values::from_tree(&tree, release)
-}
-
-/// Maps are merged, everything else is replaced.
-fn merge(into: &mut Value, from: Value) {
-    match (into, from) {
-        (Value::Object(into), Value::Object(from)) => {
-            for (key, value) in from {
-                merge(into.entry(key).or_insert(Value::Null), value);
-            }
-        }
-        (into, from) => *into = from,
-    }
 }
 
 #[test]
