@@ -29,10 +29,10 @@ use injectd::{
         snapshot::Snapshot,
     },
     lookups::CallerFacts,
+    mesh::Mesh as _,
     metrics::WatchMetrics,
     outcome::Verdict,
     patch::PatchBuffer,
-    profiles,
     readiness::Readiness,
     review,
 };
@@ -323,7 +323,7 @@ async fn listed() -> Arc<WatchedNamespaces> {
     let lookups = Arc::new(LookupLimits::new(16, PATIENCE));
     let client = Client::new(tower::service_fn(api_server), "default");
     let namespaces =
-        Arc::new(WatchedNamespaces::new(client, lookups, WatchMetrics::default(), profiles::reads));
+        Arc::new(WatchedNamespaces::new(client, lookups, WatchMetrics::default(), Snapshot::reads));
     let readiness = Readiness::default();
     let followed = Arc::clone(&namespaces).follow(readiness.hold());
     tokio::select! {

@@ -74,7 +74,7 @@ class Server:
         """How many reloads of these files succeeded and failed so far."""
         text = self.exposition.read()
         return tuple(metric(text, "injectd_reloads_total", what=what, result=result)
-                     for result in ("taken", "refused"))
+                     for result in ("applied", "rejected"))
 
     def answer(self):
         """The digests of the current answer and of its certificate."""

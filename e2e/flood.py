@@ -30,11 +30,11 @@ class Flood:
 
     def refused_requests(self):
         """Requests that were refused at the limit."""
-        return self.count("injectd_requests_refused_total", reason="requests")
+        return self.count("injectd_requests_rejected_total", reason="requests")
 
     def refused_connections(self):
         """Connections that were refused at the limit."""
-        return self.count("injectd_connections_refused_total")
+        return self.count("injectd_connections_rejected_total")
 
     def answered(self):
         """Pods that were injected."""

@@ -208,7 +208,7 @@ class Tokens:
 
     def refused(self):
         _, text = self.admin("/metrics")
-        return {why: metric(text, "injectd_requests_refused_total", reason=why, server="grpc")
+        return {why: metric(text, "injectd_requests_rejected_total", reason=why, server="grpc")
                 for why in ("cluster", "deadline", "caller")}
 
     def large_wait(self):

@@ -150,10 +150,10 @@ class Pair:
     def rewrite(self, volume, content, what):
         """Swaps a mount of one replica after the other, as kubelets do, and waits for both."""
         for replica in self.replicas:
-            taken = replica.metric("injectd_reloads_total", what=what, result="taken")
+            taken = replica.metric("injectd_reloads_total", what=what, result="applied")
             replica.volumes[volume].write(content)
             wait_until("a reload", lambda: replica.metric(
-                "injectd_reloads_total", what=what, result="taken") > taken)
+                "injectd_reloads_total", what=what, result="applied") > taken)
 
     def clean_up(self):
         self.api_server.clean_up()

@@ -262,7 +262,7 @@ class Swap:
         port = self.scheduled.container["readinessProbe"]["httpGet"]["port"]
         status, text = get(port, "/metrics", 1)
         expect("the status of /metrics", 200, status)
-        expect("refused requests", 0, metric(text, "injectd_requests_refused_total"))
+        expect("refused requests", 0, metric(text, "injectd_requests_rejected_total"))
         exported = set(re.findall(r"^# TYPE (\S+)", text, re.M))
         documented = metrics_in(ROOT / "docs/operations.md")
         used = set().union(*map(metrics_in, [*DEPLOY.glob("*.*"), OVERLAY / "README.md"]))

@@ -85,11 +85,11 @@ pub struct WatchMetrics {
 #[derive(Debug, Clone)]
 pub struct ReloadMetrics {
     /// Reloads that were applied.
-    pub taken: Counter,
+    pub applied: Counter,
     /// Reloads that were rejected; the previous files stay in use.
-    pub refused: Counter,
+    pub rejected: Counter,
     /// 1 while the files are rejected.
-    pub is_refused: Gauge,
+    pub is_rejected: Gauge,
 }
 
 /// Metrics of events.
@@ -198,7 +198,7 @@ impl ConnectionMetrics {
         Self {
             open: gauge!("injectd_connections", "server" => server),
             accepted: counter!("injectd_connections_total", "server" => server),
-            over_limit: counter!("injectd_connections_refused_total", "server" => server),
+            over_limit: counter!("injectd_connections_rejected_total", "server" => server),
             failed_handshakes: not_shaken("error"),
             slow_handshakes: not_shaken("timeout"),
             not_accepted: counter!("injectd_accept_errors_total", "server" => server),
@@ -321,9 +321,9 @@ impl ReloadMetrics {
     #[must_use]
     pub fn register(registry: &Registry, what: &'static str) -> Self {
         registry.register(|| Self {
-            taken: counter!("injectd_reloads_total", "what" => what, "result" => "taken"),
-            refused: counter!("injectd_reloads_total", "what" => what, "result" => "refused"),
-            is_refused: gauge!("injectd_reload_refused", "what" => what),
+            applied: counter!("injectd_reloads_total", "what" => what, "result" => "applied"),
+            rejected: counter!("injectd_reloads_total", "what" => what, "result" => "rejected"),
+            is_rejected: gauge!("injectd_reload_rejected", "what" => what),
         })
     }
 }

@@ -1,16 +1,20 @@
-//! The choice between meshes: a profile is a mesh with its configuration and its lookups.
+//! The choice between meshes.
 
 use std::{sync::Arc, time::Instant};
 
 use crate::{
-    injector::{Answer, ReviewError},
+    injector::{self, Answer, ReviewError},
     linkerd::snapshot::Snapshot,
     mesh::Mesh,
     outcome::SkipReason,
-    sources::Injector,
+    sources::Sources,
 };
 
-/// An injector that the servers call; cheap to clone.
+/// The injection core for Linkerd with the sources of this process.
+pub type Injector = injector::Injector<Snapshot, Sources>;
+
+/// A mesh with its configuration and its lookups, which the servers call; cheap to clone. Wherever
+/// meshes differ, a `match` on it makes a missing mesh a compile error.
 #[derive(Debug, Clone)]
 pub enum Profile {
     /// Linkerd.
@@ -47,10 +51,4 @@ impl Profile {
             Self::Linkerd(injector) => injector.review_by(deadline, body).await,
         }
     }
-}
-
-/// Whether any mesh reads an annotation with this key; others need not be kept in memory.
-#[must_use]
-pub fn reads(key: &str) -> bool {
-    Snapshot::reads(key)
 }

@@ -188,16 +188,16 @@ pub fn follow<E: Error + 'static>(
                 Ok(Err(error)) => Some((with_causes(&error), is_unread(&error))),
                 Err(_) => Some(("a bug in injectd".to_owned(), false)),
             };
-            metrics.is_refused.set(i32::from(problem.is_some()));
+            metrics.is_rejected.set(i32::from(problem.is_some()));
             let Some((error, is_unread)) = problem else {
                 state = State::Settled;
-                metrics.taken.increment(1);
+                metrics.applied.increment(1);
                 info!(what, "reloaded");
                 continue;
             };
             // Retries are not logged.
             if have_changed || is_requested || state != State::Unread {
-                metrics.refused.increment(1);
+                metrics.rejected.increment(1);
                 warn!(error, what, "files are rejected; the previous ones stay in use");
             }
             state = if is_unread { State::Unread } else { State::Settled };

@@ -51,7 +51,6 @@ mod shutdown;
 
 pub use body_budget::BodyBudget;
 pub use gate::{Caller, Gate, HttpResponse, HttpService, Overload, discard, overloaded, plain};
-pub(crate) use limits::{DEFAULT_TIMEOUT, MAX_TIMEOUT};
 pub use limits::{Limits, parse_duration};
 pub use listener::{Addr, Bound, Socket};
 pub use long_work::{LONG_REVIEW_BYTES, Late, LongWork};
@@ -60,6 +59,11 @@ use read_ahead::{InTurns, ReadAhead};
 pub use share::{BudgetExceeded, Permit, Pool, Share};
 pub use shutdown::{Shutdown, Signalled};
 
+/// Timeout of a request that names no timeout: the API server's for a webhook without
+/// `timeoutSeconds`.
+pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Maximum timeout of a request: that of `timeoutSeconds`.
+pub(crate) const MAX_TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum number of worker threads by default. The allocator keeps freed memory for each thread,
 /// and four threads answer more reviews than API servers send.
 const MAX_DEFAULT_WORKERS: usize = 4;

@@ -4,15 +4,10 @@ use std::{sync::Arc, time::Instant};
 
 use crate::{
     cluster::{Owners, WatchedNamespaces},
-    injector,
-    linkerd::snapshot::Snapshot,
     lookups::{Annotations, FoundOwner, LookupError, Lookups},
     object::OwnerReference,
     standalone::Standalone,
 };
-
-/// The injection core for Linkerd with the sources of this process.
-pub type Injector = injector::Injector<Snapshot, Sources>;
 
 /// A source of namespaces and owners.
 #[derive(Debug, Clone)]

@@ -17,7 +17,7 @@ use injectd::{
     cluster::Events,
     events::Recorder,
     metrics::{EventMetrics, Registry},
-    sources::Injector,
+    profiles::Injector,
 };
 use kube::{Client, client::Body};
 use serde_json::{Value, json};

@@ -120,7 +120,7 @@ def replace(path, text):
 
 def await_reload(server, count):
     deadline = time.monotonic() + RELOAD_SECONDS
-    while server.metric("injectd_reloads_total", what="config", result="taken") < count:
+    while server.metric("injectd_reloads_total", what="config", result="applied") < count:
         if time.monotonic() > deadline:
             raise Failure(f"no reload {count} within {RELOAD_SECONDS} s")
         time.sleep(0.005)

@@ -23,7 +23,7 @@ use super::{
     input,
     stream::{Document, Documents, Step},
 };
-use crate::{linkerd::events, objects::Objects, sources::Injector, standalone::Standalone};
+use crate::{linkerd::events, objects::Objects, profiles::Injector, standalone::Standalone};
 
 mod audit;
 mod baseline;

@@ -11,7 +11,8 @@ use crate::{
         values::DEFAULT_VALUES,
     },
     objects::Objects,
-    sources::{Injector, Sources},
+    profiles::Injector,
+    sources::Sources,
     standalone::Standalone,
 };
 
@@ -42,7 +43,7 @@ pub(super) struct ConfigArgs {
     #[arg(long, value_name = "FILE", env = "INJECTD_OBJECTS")]
     objects: Option<PathBuf>,
     /// Action for values of a Linkerd release that this version of injectd does not know: warn and
-    /// use the nearest known release, or refuse the values. To choose a release yourself, set
+    /// use the nearest known release, or reject the values. To choose a release yourself, set
     /// INJECTD_LINKERD_VERSION
     #[arg(long, value_name = "ACTION", default_value = "warn", env = "INJECTD_UNKNOWN_RELEASE")]
     unknown_release: UnknownRelease,
@@ -52,7 +53,7 @@ pub(super) struct ConfigArgs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum UnknownRelease {
     Warn,
-    Refuse,
+    Reject,
 }
 
 impl ConfigArgs {
@@ -154,9 +155,9 @@ impl ConfigArgs {
         let snapshot = Snapshot::new(config, generation)
             .map_err(|error| CommandError::failed(file(), error))?;
         match snapshot.release_choice.unknown() {
-            Some(problem) if self.unknown_release == UnknownRelease::Refuse => {
+            Some(problem) if self.unknown_release == UnknownRelease::Reject => {
                 let problem = format!("{problem}; {}", remedy());
-                Err(CommandError::failed(format!("--unknown-release refuse: {}", file()), problem))
+                Err(CommandError::failed(format!("--unknown-release reject: {}", file()), problem))
             }
             _ => Ok(snapshot),
         }

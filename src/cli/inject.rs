@@ -20,7 +20,7 @@ use crate::{
     linkerd::events,
     object::Kind,
     outcome::{Outcome, Verdict},
-    sources::Injector,
+    profiles::Injector,
     yaml,
 };
 

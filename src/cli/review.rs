@@ -14,7 +14,7 @@ use super::{
     counted, input,
     stream::{Document, Documents, Errors, Step},
 };
-use crate::{linkerd::events, outcome::Outcome, sources::Injector};
+use crate::{linkerd::events, outcome::Outcome, profiles::Injector};
 
 /// Answer admission reviews from files or stdin, as the webhook does
 ///

@@ -41,7 +41,7 @@ pub enum WriteError {
     NoEvent,
     /// The API server rejected the event; a retry would fail, too.
     #[error("the API server rejected the event")]
-    RejectReason(#[source] Box<kube::Error>),
+    Rejected(#[source] Box<kube::Error>),
     /// The request failed or timed out; a retry may succeed.
     #[error("the request to the API server failed or timed out")]
     Failed(#[source] Option<Box<kube::Error>>),
@@ -97,7 +97,7 @@ impl Events {
         };
         match in_time(self.api(namespace).create(&PostParams::default(), &event)).await {
             // An earlier attempt succeeded, but its answer was lost.
-            Err(WriteError::RejectReason(error)) if is_status(&error, 409) => {
+            Err(WriteError::Rejected(error)) if is_status(&error, 409) => {
                 self.count_up(namespace, name, count.unwrap_or(1)).await
             }
             created => created.map(drop),
@@ -116,9 +116,7 @@ impl Events {
     ) -> Result<(), WriteError> {
         let patch = Patch::Merge(json!({"count": count, "lastTimestamp": now()}));
         match in_time(self.api(namespace).patch(name, &PatchParams::default(), &patch)).await {
-            Err(WriteError::RejectReason(error)) if is_status(&error, 404) => {
-                Err(WriteError::NoEvent)
-            }
+            Err(WriteError::Rejected(error)) if is_status(&error, 404) => Err(WriteError::NoEvent),
             patched => patched.map(drop),
         }
     }
@@ -139,7 +137,7 @@ pub fn now() -> String {
 async fn in_time<T>(request: impl Future<Output = kube::Result<T>>) -> Result<T, WriteError> {
     match timeout(TIMEOUT, request).await {
         Ok(Ok(answer)) => Ok(answer),
-        Ok(Err(error)) if is_final(&error) => Err(WriteError::RejectReason(Box::new(error))),
+        Ok(Err(error)) if is_final(&error) => Err(WriteError::Rejected(Box::new(error))),
         Ok(Err(error)) => Err(WriteError::Failed(Some(Box::new(error)))),
         Err(_) => Err(WriteError::Failed(None)),
     }

@@ -51,7 +51,7 @@ impl Failure {
         Self::new(Code::DeadlineExceeded, "deadline exceeded")
     }
 
-    /// The reason to count. Denied objects are counted with the reviews, and requests over the memory
+    /// The reason to count. Denied objects are counted with the reviews, and messages over the memory
     /// budget by [`Bodies`](super::body::Bodies).
     pub(super) fn rejected(&self) -> Option<RejectReason> {
         match self.code {

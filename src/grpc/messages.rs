@@ -51,7 +51,7 @@ pub(super) fn bytes_of(request: &InjectRequest) -> usize {
     texts + annotations.chain(workload).sum::<usize>()
 }
 
-/// Checks that a request names this profile, or none.
+/// Checks the injector in a request: it is empty or the name of this profile.
 ///
 /// # Errors
 /// The field with the name.

@@ -98,7 +98,7 @@ impl ReviewMetrics {
         };
         let rejected = |why: RejectReason| {
             let labels = [("server", server), ("reason", why.as_str())];
-            counter!("injectd_requests_refused_total", &labels)
+            counter!("injectd_requests_rejected_total", &labels)
         };
         let skip = |reason: &SkipReason| counter!("injectd_skips_total", "reason" => reason.code);
         let of_kind = |&kind: &Kind| (kind, Verdict::ALL.map(|verdict| review(kind, verdict)));

@@ -10,11 +10,6 @@ use injectd_gocompat::{duration, quantity};
 /// Maximum value of a limit: more connections than a process can have.
 const MAX_LIMIT: i64 = 1_000_000;
 
-/// Timeout of a request without one: the API server's for a webhook without `timeoutSeconds`.
-pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Maximum timeout of a request: that of `timeoutSeconds`.
-pub(crate) const MAX_TIMEOUT: Duration = Duration::from_secs(30);
-
 /// The limits of a server.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Limits")]

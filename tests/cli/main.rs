@@ -262,8 +262,8 @@ fn commands_warn_about_values_of_an_unknown_release_or_refuse_them_by_flag() {
         assert_eq!(output.status.code(), Some(0), "{stderr}");
         let warning = "warning: unknown Linkerd release: linkerdVersion \"stable-2.99.0\" is newer";
         assert!(stderr.contains(warning), "{stderr}");
-        let refuse = ["--unknown-release", "refuse"];
-        let output = injectd(&[&[command], &values[..], &refuse].concat(), REVIEW);
+        let reject = ["--unknown-release", "reject"];
+        let output = injectd(&[&[command], &values[..], &reject].concat(), REVIEW);
         let stderr = text(&output.stderr);
         assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), ""), "{stderr}");
         assert!(stderr.contains("linkerdVersion \"stable-2.99.0\""), "{stderr}");
@@ -275,7 +275,7 @@ fn the_variable_replaces_an_unknown_release_and_must_name_a_known_one() {
     let unknown = values_of("my-fork-1");
     let review = |version| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_injectd"));
-        command.args(["review", "--unknown-release", "refuse", "--values", path(&unknown)]);
+        command.args(["review", "--unknown-release", "reject", "--values", path(&unknown)]);
         command.env("INJECTD_LINKERD_VERSION", version).stdin(Stdio::null());
         command.output().expect("the binary must start")
     };
@@ -340,7 +340,7 @@ fn completion_and_man_pages_name_every_command() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().to_str().expect("the path must be text");
     assert!(injectd(&["man", path], "").status.success());
-    for command in ["serve", "proxy-injector", "review", "inject", "compare"] {
+    for command in ["serve", "proxy-injector", "review", "inject", "compare", "completion", "man"] {
         assert!(text(&script.stdout).contains(&format!(",{command})")), "{command}");
         let page = folder.path().join(format!("injectd-{command}.1"));
         assert!(std::fs::read_to_string(page).is_ok_and(|page| page.contains("SYNOPSIS")));

@@ -10,7 +10,7 @@ use super::{
     shutdown::IN_FLIGHT,
 };
 
-const REFUSED: &str = r#"injectd_requests_refused_total{server="webhook",reason="requests"}"#;
+const REFUSED: &str = r#"injectd_requests_rejected_total{server="webhook",reason="requests"}"#;
 /// `SETTINGS_INITIAL_WINDOW_SIZE`: 0.
 const NO_WINDOW: &[u8] = &[0, 4, 0, 0, 0, 0];
 
@@ -107,7 +107,7 @@ async fn large_unfinished_bodies_do_not_block_other_bodies() {
     for number in 1..=4 {
         hogs.push(with_open_body(&process, 900_000).await);
         until("a hog", async || {
-            let refused = r#"injectd_requests_refused_total{server="webhook",reason="bodies"}"#;
+            let refused = r#"injectd_requests_rejected_total{server="webhook",reason="bodies"}"#;
             let [in_flight, refused] =
                 [process.metric(IN_FLIGHT).await?, process.metric(refused).await?];
             (in_flight + refused >= f64::from(number)).then_some(())

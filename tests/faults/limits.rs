@@ -7,10 +7,10 @@ use super::{
     process::{Process, soon},
 };
 
-const OVER_CONNECTIONS: &str = r#"injectd_connections_refused_total{server="webhook"}"#;
+const OVER_CONNECTIONS: &str = r#"injectd_connections_rejected_total{server="webhook"}"#;
 const BROKEN_CONNECTIONS: &str =
     r#"injectd_connections_failed_total{server="webhook",reason="error"}"#;
-const OVER_BODIES: &str = r#"injectd_requests_refused_total{server="webhook",reason="bodies"}"#;
+const OVER_BODIES: &str = r#"injectd_requests_rejected_total{server="webhook",reason="bodies"}"#;
 
 /// A review of this many bytes.
 fn padded(bytes: usize) -> String {

@@ -60,7 +60,7 @@ async fn a_grpc_call_to_the_webhook_gets_a_grpc_status_immediately() {
         }
     };
     assert!(soon("answer", ended).await, "the response must have trailers only");
-    let refused = r#"injectd_requests_refused_total{server="webhook",reason="grpc"}"#;
+    let refused = r#"injectd_requests_rejected_total{server="webhook",reason="grpc"}"#;
     process.counts(refused, 1.0).await;
     process.must_still_serve().await;
 }

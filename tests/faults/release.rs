@@ -78,9 +78,9 @@ async fn an_unknown_release_is_a_warning_and_a_metric_until_the_values_name_a_kn
 #[tokio::test]
 async fn values_of_an_unknown_release_are_rejected_by_flag_and_the_old_ones_stay() {
     let folder = Folder::new();
-    let process = on_version(&folder, "edge-26.6.3", &["--unknown-release", "refuse"]).await;
+    let process = on_version(&folder, "edge-26.6.3", &["--unknown-release", "reject"]).await;
     folder.write("values", &values_of_version("stable-2.99.0"));
-    process.counts(r#"injectd_reload_refused{what="config"}"#, 1.0).await;
+    process.counts(r#"injectd_reload_rejected{what="config"}"#, 1.0).await;
     process.logs("stable-2.99.0").await;
     let refused = line(&process, "stable-2.99.0");
     assert!(refused.contains("linkerdVersion") && refused.contains("--unknown-release"));
@@ -96,7 +96,7 @@ async fn a_server_that_refuses_unknown_releases_does_not_start_with_values_of_on
     let values = folder.write("values", &values_of_version("my-fork-1"));
     let mut command = injectd(&["serve", "--standalone", "--values", &values]);
     command.args(["--addr", "127.0.0.1:0", "--metrics-addr", "127.0.0.1:0", "--grpc-addr", ""]);
-    command.env("INJECTD_UNKNOWN_RELEASE", "refuse");
+    command.env("INJECTD_UNKNOWN_RELEASE", "reject");
     let Ended { code, stderr, .. } = run(command).await;
     assert_eq!(code, Some(1), "{stderr}");
     for text in ["linkerdVersion", "my-fork-1", &values, "INJECTD_LINKERD_VERSION"] {

@@ -10,9 +10,9 @@ use super::{
     process::{Process, until},
 };
 
-const TAKEN: &str = r#"injectd_reloads_total{what="config",result="taken"}"#;
-const REFUSED: &str = r#"injectd_reloads_total{what="config",result="refused"}"#;
-const REFUSED_NOW: &str = r#"injectd_reload_refused{what="config"}"#;
+const APPLIED: &str = r#"injectd_reloads_total{what="config",result="applied"}"#;
+const REJECTED: &str = r#"injectd_reloads_total{what="config",result="rejected"}"#;
+const REFUSED_NOW: &str = r#"injectd_reload_rejected{what="config"}"#;
 const GENERATION: &str = "injectd_config_generation";
 const OFTEN: [&str; 2] = ["--reload-interval", "20ms"];
 
@@ -35,7 +35,7 @@ async fn on_values(folder: &Folder) -> Process {
 
 /// Checks metrics, log, probes and answers after a file was rejected.
 async fn must_keep_serving_after_a_rejection(process: &Process, key: &str) {
-    process.counts(REFUSED, 1.0).await;
+    process.counts(REJECTED, 1.0).await;
     process.logs(key).await;
     let log = process.log();
     let line = log.lines().find(|line| line.contains("files are rejected")).unwrap_or_default();
@@ -64,12 +64,12 @@ async fn changed_values_are_in_the_next_answers() {
     kept.must_inject().await;
     folder.write("values", &values_with_log_level("after"));
     process.counts(GENERATION, 2.0).await;
-    assert_eq!(process.metric(TAKEN).await, Some(1.0));
+    assert_eq!(process.metric(APPLIED).await, Some(1.0));
     assert!(kept.review(REVIEW).await.patch().contains("after"));
     folder.write("values", &values_with_log_level("later"));
     process.counts(GENERATION, 3.0).await;
     assert!(kept.review(REVIEW).await.patch().contains("later"));
-    assert_eq!(process.metric(REFUSED).await, Some(0.0));
+    assert_eq!(process.metric(REJECTED).await, Some(0.0));
 }
 
 #[tokio::test]
@@ -105,8 +105,10 @@ async fn a_hangup_reloads_unchanged_files_immediately_without_interruption() {
     let mut kept = Connection::open(process.webhook).await;
     for round in 1..=3 {
         process.signal(Signal::HUP);
-        process.has(TAKEN, f64::from(round)).await;
-        process.has(r#"injectd_reloads_total{what="tls",result="taken"}"#, f64::from(round)).await;
+        process.has(APPLIED, f64::from(round)).await;
+        process
+            .has(r#"injectd_reloads_total{what="tls",result="applied"}"#, f64::from(round))
+            .await;
         process.has(GENERATION, f64::from(round + 1)).await;
         kept.must_inject().await;
     }
@@ -159,7 +161,7 @@ async fn a_pipe_in_place_of_values_is_rejected_and_the_file_is_applied_once_it_i
     folder.write("values", &values_with_log_level("back"));
     patches_with(&process, "back").await;
     process.has(REFUSED_NOW, 0.0).await;
-    assert_eq!(process.metric(REFUSED).await, Some(1.0), "one rejection must be counted once");
+    assert_eq!(process.metric(REJECTED).await, Some(1.0), "one rejection must be counted once");
 }
 
 #[tokio::test]
@@ -179,7 +181,7 @@ async fn values_that_are_written_in_pieces_are_applied_once_complete() {
     let mut file = fs::File::create(folder.path("values")).expect("must be writable");
     let (begin, end) = whole.split_at(whole.find("proxy:").expect("values must have a proxy"));
     file.write_all(begin.as_bytes()).expect("must be written");
-    process.counts(REFUSED, 1.0).await;
+    process.counts(REJECTED, 1.0).await;
     process.must_still_serve().await;
     file.write_all(end.as_bytes()).expect("must be written");
     patches_with(&process, "in-the-end").await;

@@ -8,8 +8,8 @@ use super::{
     process::{Process, until},
 };
 
-const TAKEN: &str = r#"injectd_reloads_total{what="tls",result="taken"}"#;
-const REFUSED: &str = r#"injectd_reloads_total{what="tls",result="refused"}"#;
+const APPLIED: &str = r#"injectd_reloads_total{what="tls",result="applied"}"#;
+const REJECTED: &str = r#"injectd_reloads_total{what="tls",result="rejected"}"#;
 const OFTEN: [&str; 2] = ["--reload-interval", "20ms"];
 
 async fn on_pair(folder: &Folder, more: &[&str]) -> Process {
@@ -56,7 +56,7 @@ async fn new_connections_get_a_changed_certificate_and_old_ones_stay_open() {
     write_pair(&folder, &pairs[1]);
     shows(&process, &pairs[1]).await;
     old.must_inject().await;
-    process.counts(TAKEN, 1.0).await;
+    process.counts(APPLIED, 1.0).await;
 }
 
 #[tokio::test]
@@ -74,7 +74,7 @@ async fn a_certificate_swapped_as_a_kubelet_does_is_applied_immediately() {
         shows(&process, &pair).await;
     }
     old.must_inject().await;
-    assert_eq!(process.metric(REFUSED).await, Some(0.0));
+    assert_eq!(process.metric(REJECTED).await, Some(0.0));
 }
 
 #[tokio::test]
@@ -84,7 +84,7 @@ async fn a_certificate_without_its_key_is_rejected_and_the_previous_pair_stays_i
     write_pair(&folder, &pairs[0]);
     let process = on_pair(&folder, &[]).await;
     folder.write("tls.crt", &pairs[1].certificate);
-    process.counts(REFUSED, 1.0).await;
+    process.counts(REJECTED, 1.0).await;
     process.logs("the certificate and the private key cannot be used together").await;
     assert!(process.log().contains("--tls-cert"), "the log must name the files");
     assert_eq!(shown(&process).await, pairs[0].der);
@@ -102,11 +102,11 @@ async fn a_pipe_in_place_of_the_certificate_is_rejected_and_the_previous_pair_st
     folder.pipe("tls.crt");
     process.logs("not a regular file").await;
     assert!(process.log().contains("--tls-cert"), "the log must name the flag");
-    process.has(r#"injectd_reload_refused{what="tls"}"#, 1.0).await;
+    process.has(r#"injectd_reload_rejected{what="tls"}"#, 1.0).await;
     assert_eq!(shown(&process).await, pairs[0].der);
     write_pair(&folder, &pairs[1]);
     shows(&process, &pairs[1]).await;
-    process.has(r#"injectd_reload_refused{what="tls"}"#, 0.0).await;
+    process.has(r#"injectd_reload_rejected{what="tls"}"#, 0.0).await;
 }
 
 #[tokio::test]
@@ -153,7 +153,7 @@ async fn a_changed_ca_applies_to_new_connections() {
     until("new CA", async || is_served(&process, Some(&new)).await.then_some(())).await;
     assert!(!is_served(&process, Some(&old)).await, "a client of the previous CA");
     folder.write("ca.crt", "");
-    process.counts(REFUSED, 1.0).await;
+    process.counts(REJECTED, 1.0).await;
     assert!(is_served(&process, Some(&new)).await);
     assert!(!is_served(&process, None).await, "no certificate");
 }

@@ -17,7 +17,7 @@ use super::{
 /// Interval between two bytes of a slow client.
 const DRIP_INTERVAL: Duration = Duration::from_millis(20);
 
-const SLOW_BODIES: &str = r#"injectd_requests_refused_total{server="webhook",reason="slow_body"}"#;
+const SLOW_BODIES: &str = r#"injectd_requests_rejected_total{server="webhook",reason="slow_body"}"#;
 const SLOW_HANDSHAKES: &str =
     r#"injectd_handshakes_failed_total{server="webhook",reason="timeout"}"#;
 const FAILED_HANDSHAKES: &str =

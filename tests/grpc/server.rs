@@ -9,10 +9,10 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use injectd::{
     grpc::{Access, Callers, Grpc, Life, v1::injector_client::InjectorClient},
     observer::Observer,
+    profiles::Injector,
     profiles::Profile,
     readiness::Readiness,
     server::{Gate, Limits, Share, Shutdown},
-    sources::Injector,
 };
 use tonic::transport::{Channel, Endpoint};
 

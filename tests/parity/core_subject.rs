@@ -8,7 +8,7 @@ use injectd::linkerd::release::Release as CoreRelease;
 use injectd::linkerd::snapshot::{Config, Snapshot};
 use injectd::objects::Objects;
 use injectd::outcome::Outcome;
-use injectd::sources::Injector;
+use injectd::profiles::Injector;
 use injectd::standalone::Standalone;
 use serde_json::Value;
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use injectd::{grpc::v1::InjectRequest, sources::Injector};
+use injectd::{grpc::v1::InjectRequest, profiles::Injector};
 use serde_json::{Value, value::RawValue};
 use tonic::Code;
 

@@ -84,11 +84,9 @@ pub struct InjectResponse {
 /// Skip is a reason not to inject a pod.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Skip {
-    /// A code that programs may compare, as in the metric injectd_skips_total:
-    /// host_network_enabled, sidecar_already_exists, unsupported_resource,
-    /// invalid_inject_annotation_at_ns, invalid_inject_annotation_at_workload,
-    /// injection_disable_annotation_present, injection_enable_annotation_absent,
-    /// disabled_automount_service_account_token_account. Later releases may add codes.
+    /// A code that programs may compare, such as host_network_enabled: the label of the metric
+    /// injectd_skips_total. docs/linkerd/injection.md (section 2.4) lists all codes. Later releases
+    /// may add codes.
     #[prost(string, tag = "1")]
     pub reason: ::prost::alloc::string::String,
     /// The reason in words, for people.

@@ -9,7 +9,7 @@ use arc_swap::ArcSwap;
 
 use crate::{
     lookups::{CallerFacts, LookupError, Lookups, OwnerError},
-    mesh::{Answering, Decision, Mesh, Reviewed},
+    mesh::{Decision, Mesh, Output, Reviewed},
     outcome::{Outcome, SkipReasons},
     patch::PatchBuffer,
     request::{Request, Subject},
@@ -109,7 +109,7 @@ impl<M: Mesh, L: Lookups> Injector<M, L> {
         patch: &mut PatchBuffer,
     ) -> Result<Outcome<'a>, ReviewError> {
         let mesh = self.mesh.load_full();
-        let reasons = SkipReasons::none_of(M::SKIP_REASONS);
+        let reasons = SkipReasons::empty(M::SKIP_REASONS);
         let mut outcome = Outcome::of(request, reasons, Arc::clone(mesh.configuration()));
         let object = match &request.subject {
             Subject::Object(object) => object,
@@ -139,10 +139,10 @@ impl<M: Mesh, L: Lookups> Injector<M, L> {
         let Decision { is_injected, plan } = mesh.decide(reviewed, &namespace, &mut outcome);
         if is_injected {
             let workload = M::workload(reviewed, facts, &self.lookups).await?;
-            mesh.inject(reviewed, &plan, workload, Answering { patch, outcome: &mut outcome });
+            mesh.inject(reviewed, &plan, workload, Output { patch, outcome: &mut outcome });
         } else {
             outcome.owner_kind = M::known_owner_kind(reviewed, facts, &self.lookups).await;
-            mesh.leave_alone(reviewed, &plan, Answering { patch, outcome: &mut outcome });
+            mesh.leave_alone(reviewed, &plan, Output { patch, outcome: &mut outcome });
         }
         Ok(outcome)
     }

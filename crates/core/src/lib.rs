@@ -12,12 +12,14 @@ pub mod mesh;
 
 pub mod review;
 
-pub mod objects;
 pub mod standalone;
+
+pub mod objects;
 
 pub mod lookups;
 
 pub mod outcome;
+
 pub mod patch;
 pub mod request;
 

@@ -13,22 +13,23 @@ use crate::{
 /// A mesh with one configuration. [`Injector`](crate::injector::Injector) calls its methods in
 /// their order.
 pub trait Mesh: Send + Sync + 'static {
-    /// Its name in the API.
+    /// The name of the mesh in the gRPC API.
     const NAME: &'static str;
-    /// Why it skips pods.
+    /// The reasons for which the mesh skips pods.
     const SKIP_REASONS: &'static [SkipReason];
-    /// Its view of an object under review.
+    /// The mesh's view of an object under review.
     type Object<'a>: View<'a> + Send + Sync;
     /// What a decision finds out about an object.
     type Plan<'r>: Send + Sync;
 
-    /// Whether it reads an annotation with this key; others need not be kept in memory.
+    /// Whether the mesh reads annotations with this key. Caches drop all other annotations.
     fn reads(key: &str) -> bool;
 
     /// Number and release of the configuration.
     fn configuration(&self) -> &Arc<Configuration>;
 
-    /// The kind of an object's direct owner, for the counters; a closed set.
+    /// A label of counters, from a closed set: the kind of a pod's direct owner, `pod` without an
+    /// owner, and empty for other objects.
     fn owner_kind(kind: Kind, object: &Self::Object<'_>) -> &'static str;
 
     /// Decides about an object in a namespace with these annotations. Records skip reasons in the
@@ -64,7 +65,7 @@ pub trait Mesh: Send + Sync + 'static {
         reviewed: Reviewed<'_, 'a, Self::Object<'a>>,
         plan: &Self::Plan<'_>,
         workload: Option<Workload<'a>>,
-        answer: Answering<'_, 'a>,
+        output: Output<'_, 'a>,
     );
 
     /// Finishes the answer for an object without a sidecar, which may still get a patch.
@@ -72,7 +73,7 @@ pub trait Mesh: Send + Sync + 'static {
         &self,
         reviewed: Reviewed<'_, 'a, Self::Object<'a>>,
         plan: &Self::Plan<'_>,
-        answer: Answering<'_, 'a>,
+        output: Output<'_, 'a>,
     );
 }
 
@@ -87,7 +88,7 @@ pub struct Reviewed<'r, 'a, O> {
 
 /// The two parts of an answer.
 #[derive(Debug)]
-pub struct Answering<'p, 'a> {
+pub struct Output<'p, 'a> {
     /// The patch.
     pub patch: &'p mut PatchBuffer,
     /// The outcome.

@@ -188,13 +188,14 @@ impl SkipReasons {
     /// # Panics
     /// The mesh has more than 16 reasons.
     #[must_use]
-    pub const fn none_of(all: &'static [SkipReason]) -> Self {
+    pub const fn empty(all: &'static [SkipReason]) -> Self {
         assert!(all.len() <= u16::BITS as usize, "the set has 16 bits");
         Self { all, set: 0 }
     }
 
     /// Adds the reason at an index of the mesh's reasons.
     pub fn insert(&mut self, index: usize) {
+        debug_assert!(index < self.all.len(), "the mesh has no reason {index}");
         self.set |= 1 << index;
     }
 

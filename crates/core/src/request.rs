@@ -8,7 +8,7 @@ use crate::{
 
 /// A mesh's view of the object under review. It is read before the kind of the object is known.
 pub trait View<'a>: Read<'a> + Default {
-    /// Reads only the metadata of an object of unknown kind, whose spec may have any shape.
+    /// Reads only the metadata of an object, whose spec may have any shape.
     ///
     /// # Errors
     /// The metadata has a wrong type.

@@ -184,8 +184,8 @@ impl<'a, O: View<'a>> Found<'a, O> {
     }
 }
 
-/// The subject of a review whose object could not be read: an object of unknown kind may have a
-/// spec of any shape.
+/// The subject of a review whose object could not be read. The spec of a kind that injection does
+/// not read may have any shape.
 fn read_bare<'a, O: View<'a>>(
     json: &'a str,
     error: ReadError,

@@ -10,8 +10,8 @@ mod list;
 
 pub use list::List;
 
-/// Defines a view `Name<'a>`: `pub field: Type = "jsonKey"`. `Name<O: View<'a>>` also has an
-/// object.
+/// Defines a view `Name<'a>`: `pub field: Type = "jsonKey"`. `Name<O: View<'a>>` has a
+/// parameter for the view of an object.
 macro_rules! view {
     ($(#[$meta:meta])* $vis:vis struct $name:ident $(<$object:ident: $bound:path>)? {
         $($(#[$doc:meta])* $field_vis:vis $field:ident: $type:ty = $key:literal,)*

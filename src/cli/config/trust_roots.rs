@@ -15,7 +15,9 @@ const MAX_WARNINGS: usize = 10;
 pub(super) fn check(bundle: &[u8]) -> Result<Vec<String>, String> {
     let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(bundle).collect();
     let problem = match certificates {
-        Ok(certificates) if certificates.is_empty() => "the file contains none".to_owned(),
+        Ok(certificates) if certificates.is_empty() => {
+            "the file contains no certificate".to_owned()
+        }
         Ok(certificates) => return Ok(warnings(&certificates)),
         Err(error) => error.to_string(),
     };
@@ -104,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_file_without_certificates_is_an_error() {
-        let problem = "expected PEM certificates: the file contains none";
+        let problem = "expected PEM certificates: the file contains no certificate";
         assert_eq!(check(b"hello"), Err(problem.to_owned()));
         assert!(check(b"-----BEGIN CERTIFICATE-----\nAAAA\n").is_err());
     }

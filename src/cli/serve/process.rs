@@ -1,4 +1,4 @@
-//! A server process: its configuration, its listeners and its services, in this order.
+//! A server process: its configuration, its services and its listeners, in this order.
 
 use std::{future::ready, sync::Arc, time::Duration};
 
@@ -19,17 +19,19 @@ use crate::{
     drop_in::Counters,
     events::Recorder,
     grpc::{Access, Grpc, Life, MAX_AGE},
+    linkerd::snapshot::Snapshot,
+    mesh::Mesh as _,
     metrics::{
         CacheMetrics, ConnectionMetrics, EventMetrics, Registry, ReloadMetrics, ReviewMetrics,
         WatchMetrics,
     },
     observer::{LogStyle, Observer},
     profiler,
-    profiles::{self, Profile},
+    profiles::{Injector, Profile},
     readiness::Readiness,
     reload::{self, Files, Schedule},
     server::{Addr, Bound, CurrentTls, OnePort, Server, Shutdown},
-    sources::{Injector, Sources},
+    sources::Sources,
     tls::{HTTP, HTTP2},
     webhook::Webhook,
 };
@@ -155,7 +157,7 @@ impl Process {
         let Cluster { client, lookups } = cluster;
         let metrics = WatchMetrics::register(self.registry(), "namespaces");
         let namespaces =
-            WatchedNamespaces::new(client.clone(), Arc::clone(lookups), metrics, profiles::reads);
+            WatchedNamespaces::new(client.clone(), Arc::clone(lookups), metrics, Snapshot::reads);
         let namespaces = Arc::new(namespaces);
         let metrics = CacheMetrics::register(self.registry(), "owners");
         let owners = Owners::new(client.clone(), Arc::clone(lookups), metrics);

@@ -61,7 +61,7 @@ impl Decider {
         spec: Option<&Spec<'_>>,
         overrides: &Overrides<'_>,
     ) -> SkipReasons {
-        let mut reasons = SkipReasons::none_of(&reasons::ALL);
+        let mut reasons = SkipReasons::empty(&reasons::ALL);
         let Some(spec) = spec else {
             if !matches!(kind, Kind::Service | Kind::Namespace) {
                 reasons.insert(Reason::UnsupportedResource as usize);

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     lookups::{Annotations, CallerFacts, Lookups, OwnerError},
-    mesh::{Answering, Decision, Mesh, Reviewed},
+    mesh::{Decision, Mesh, Output, Reviewed},
     object::Kind,
     outcome::{
         Configuration, Event, Outcome, Regarding, SkipReason, SkipReasons, Verdict, Workload,
@@ -96,11 +96,13 @@ impl Mesh for Snapshot {
         reviewed: Reviewed<'_, 'a, Object<'a>>,
         overrides: &Overrides<'_>,
         workload: Option<Workload<'a>>,
-        answer: Answering<'_, 'a>,
+        output: Output<'_, 'a>,
     ) {
         let Reviewed { request, object } = reviewed;
-        let Answering { patch, outcome } = answer;
-        let Some((metadata, spec)) = object.pod(request.kind) else { return };
+        let Some((metadata, spec)) = object.pod(request.kind) else {
+            return self.leave_alone(reviewed, overrides, output);
+        };
+        let Output { patch, outcome } = output;
         if let Some(workload) = &workload {
             outcome.owner_kind = owner_kind(&workload.kind);
         }
@@ -135,10 +137,10 @@ impl Mesh for Snapshot {
         &self,
         reviewed: Reviewed<'_, 'a, Object<'a>>,
         overrides: &Overrides<'_>,
-        answer: Answering<'_, 'a>,
+        output: Output<'_, 'a>,
     ) {
         let Reviewed { request, object } = reviewed;
-        let Answering { patch, outcome } = answer;
+        let Output { patch, outcome } = output;
         let hash = object.metadata.labels.get(POD_TEMPLATE_HASH);
         let regarding = object.metadata.owner().cloned().map(|owner| Regarding::owner(owner, hash));
         outcome.event = regarding.and_then(|regarding| reviewed.event(regarding, outcome.reasons));

@@ -100,7 +100,7 @@ async fn slowest_known(it: &Linkerd) -> Outcome<Duration> {
 
 /// How many requests were refused, for want of the cluster and by their deadline.
 async fn refused(it: &Linkerd) -> Outcome<[u64; 2]> {
-    let name = "injectd_requests_refused_total";
+    let name = "injectd_requests_rejected_total";
     let cluster = it.metric(name, &[("reason", "cluster")]).await?;
     Ok([cluster, it.metric(name, &[("reason", "deadline")]).await?])
 }
