@@ -1,22 +1,21 @@
-//! A client for the other injector: HTTPS over one HTTP/1.1 connection that is kept alive.
+//! A client for the other injector: HTTPS over HTTP/1.1 connections that are kept alive.
 
-use std::{sync::Arc, time::Duration};
+use std::{error::Error as _, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
-use hyper::{
-    Request, StatusCode, Uri,
-    client::conn::http1::{self, SendRequest},
-    header::{CONTENT_TYPE, HOST},
+use hyper::{Request, StatusCode, Uri, header::CONTENT_TYPE};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::{
+    client::legacy::{Client, Error as ClientError, connect::HttpConnector},
+    rt::TokioExecutor,
 };
-use hyper_util::rt::TokioIo;
 use rustls::{
     ClientConfig, RootCertStore,
     crypto::aws_lc_rs,
-    pki_types::{CertificateDer, ServerName, pem::PemObject as _},
+    pki_types::{CertificateDer, pem::PemObject as _},
 };
-use tokio::{net::TcpStream, time::timeout};
-use tokio_rustls::TlsConnector;
+use tokio::time::timeout;
 
 use crate::tls::AnyCertificate;
 
@@ -34,16 +33,19 @@ pub(super) enum RemoteError {
     Ca,
     /// No server at the address, or a server without TLS.
     #[error("cannot connect")]
-    Connect(#[source] std::io::Error),
+    Connect(#[source] ClientError),
     /// No answer in time.
     #[error("no answer within {} seconds", TIMEOUT.as_secs())]
     Timeout,
     /// The connection closed before the answer, as when an injector panics.
     #[error("the connection closed before the answer")]
-    Closed(#[source] hyper::Error),
-    /// The answer is not HTTP/1.1, or incomplete.
+    Closed(#[source] ClientError),
+    /// The answer is not HTTP/1.1.
     #[error("the answer is not valid HTTP/1.1")]
-    NotHttp(#[source] hyper::Error),
+    NotHttp(#[source] ClientError),
+    /// The connection closed before the end of the answer.
+    #[error("the answer is incomplete")]
+    Incomplete(#[source] hyper::Error),
     /// The server is not an injector, or it rejected the request.
     #[error("HTTP status {0}; expected 200")]
     Status(StatusCode),
@@ -52,16 +54,13 @@ pub(super) enum RemoteError {
 /// A client for another injector.
 pub(super) struct RemoteInjector {
     url: Uri,
-    authority: String,
-    tls: TlsConnector,
-    connection: Option<SendRequest<Full<Bytes>>>,
+    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
 }
 
 impl RemoteInjector {
     /// `ca` is PEM; without it the client accepts any certificate.
     pub(super) fn new(url: &str, ca: Option<&[u8]>) -> Result<Self, RemoteError> {
         let url: Uri = url.parse().map_err(|_| RemoteError::Url)?;
-        let authority = url.authority().ok_or(RemoteError::Url)?.to_string();
         if url.scheme_str() != Some("https") {
             return Err(RemoteError::Url);
         }
@@ -74,54 +73,40 @@ impl RemoteInjector {
                 .dangerous()
                 .with_custom_certificate_verifier(Arc::new(AnyCertificate::default())),
         };
-        let tls = TlsConnector::from(Arc::new(config.with_no_client_auth()));
-        Ok(Self { url, authority, tls, connection: None })
+        let config = config.with_no_client_auth();
+        let connector =
+            HttpsConnectorBuilder::new().with_tls_config(config).https_only().enable_http1();
+        let client = Client::builder(TokioExecutor::new()).build(connector.build());
+        Ok(Self { url, client })
     }
 
     /// Sends a review. Returns the body of an answer with status 200.
-    pub(super) async fn review(&mut self, body: Vec<u8>) -> Result<Vec<u8>, RemoteError> {
-        let answer = timeout(TIMEOUT, self.send(body)).await.unwrap_or(Err(RemoteError::Timeout));
-        if answer.is_err() {
-            self.connection = None;
-        }
-        answer
+    pub(super) async fn review(&self, body: Vec<u8>) -> Result<Vec<u8>, RemoteError> {
+        timeout(TIMEOUT, self.send(body)).await.unwrap_or(Err(RemoteError::Timeout))
     }
 
-    async fn send(&mut self, body: Vec<u8>) -> Result<Vec<u8>, RemoteError> {
-        let request = Request::post(self.url.path_and_query().map_or("/", |path| path.as_str()))
-            .header(HOST, &self.authority)
+    async fn send(&self, body: Vec<u8>) -> Result<Vec<u8>, RemoteError> {
+        let request = Request::post(self.url.clone())
             .header(CONTENT_TYPE, "application/json")
             .body(Full::new(Bytes::from(body)))
             .map_err(|_| RemoteError::Url)?;
-        let usable = self.connection.take().filter(|connection| !connection.is_closed());
-        let mut connection = match usable {
-            Some(connection) => connection,
-            None => self.connect().await?,
-        };
-        connection.ready().await.map_err(RemoteError::Closed)?;
-        let response = connection.send_request(request).await.map_err(|error| {
-            if error.is_parse() { RemoteError::NotHttp(error) } else { RemoteError::Closed(error) }
-        })?;
+        let response = self.client.request(request).await.map_err(RemoteError::of)?;
         if response.status() != StatusCode::OK {
             return Err(RemoteError::Status(response.status()));
         }
-        let body = response.into_body().collect().await.map_err(RemoteError::NotHttp)?;
-        self.connection = Some(connection);
+        let body = response.into_body().collect().await.map_err(RemoteError::Incomplete)?;
         Ok(body.to_bytes().to_vec())
     }
+}
 
-    async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, RemoteError> {
-        let host = self.url.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
-        let port = self.url.port_u16().unwrap_or(443);
-        let stream =
-            TcpStream::connect((host.as_str(), port)).await.map_err(RemoteError::Connect)?;
-        let name = ServerName::try_from(host).map_err(|_| RemoteError::Url)?;
-        let stream = self.tls.connect(name, stream).await.map_err(RemoteError::Connect)?;
-        let (sender, connection) =
-            http1::handshake(TokioIo::new(stream)).await.map_err(RemoteError::Closed)?;
-        // The next request reports a closed connection.
-        tokio::spawn(async move { drop(connection.await) });
-        Ok(sender)
+impl RemoteError {
+    fn of(error: ClientError) -> Self {
+        let cause = error.source().and_then(|cause| cause.downcast_ref::<hyper::Error>());
+        match cause {
+            _ if error.is_connect() => Self::Connect(error),
+            Some(cause) if cause.is_parse() => Self::NotHttp(error),
+            _ => Self::Closed(error),
+        }
     }
 }
 
