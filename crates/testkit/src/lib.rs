@@ -1,7 +1,6 @@
 //! What the tests, benchmarks and load tests of several packages share.
 
 #![expect(
-    missing_docs,
     clippy::missing_errors_doc,
     clippy::missing_panics_doc,
     clippy::must_use_candidate,
@@ -23,8 +22,8 @@ use serde_json::Value;
 
 pub mod cost;
 pub mod generator;
-pub mod reference;
-pub mod yaml;
+
+pub use injectd_reference::{self as reference, yaml};
 
 /// The injection core for Linkerd; without a cluster, unless its lookups say so.
 pub type Injector<L = Standalone> = injector::Injector<Snapshot, L>;

@@ -1,6 +1,6 @@
 //! T§9: the table of all values that Linkerd reads.
 
-use crate::reference::release::{Edge, Release};
+use crate::release::{Edge, Release};
 
 /// The type of a field of the values.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -5,6 +5,14 @@
 //! parsers of Go's numbers, durations and quantities. It gives injectd's answers, including the
 //! deliberate differences of `docs/differences.md`.
 
+#![expect(
+    missing_docs,
+    clippy::missing_errors_doc,
+    clippy::must_use_candidate,
+    reason = "for tests only"
+)]
+#![expect(clippy::disallowed_types, reason = "values and reviews are trees, slow and obvious")]
+
 pub mod annotations;
 mod debug;
 mod decide;
@@ -26,6 +34,7 @@ mod tracing;
 mod validator;
 pub mod values;
 mod volumes;
+pub mod yaml;
 
 use serde_json::{Map, Value};
 
