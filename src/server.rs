@@ -95,7 +95,7 @@ pub struct Server {
     metrics: ConnectionMetrics,
     http: Http,
     served: Semaphore,
-    turned_away: Semaphore,
+    over_limit: Semaphore,
     requests: Pool,
     bodies: Pool,
     is_draining: Arc<AtomicBool>,
@@ -129,7 +129,7 @@ impl Bound {
                     tokio::select! {
                         never = accept => match never {},
                         () = sleep(server.limits.drain_delay) => {}
-                        () = shutdown.hastened() => {}
+                        () = shutdown.forced() => {}
                     }
                 }
             }
@@ -144,7 +144,7 @@ impl Bound {
                     warn!("drain timeout: closing connections with requests in flight");
                 }
             }
-            () = shutdown.hastened() => {
+            () = shutdown.forced() => {
                 warn!("received a second signal: closing connections with requests in flight");
             }
         }
@@ -153,7 +153,7 @@ impl Bound {
 
 /// A connection: its caller, its peer address, its protocol, and whether it is within the connection
 /// limit.
-struct Conversation<'s> {
+struct Connected<'s> {
     caller: Caller,
     is_served: bool,
     peer: Option<SocketAddr>,
@@ -210,7 +210,7 @@ impl Server {
     pub fn new(tls: CurrentTls, limits: Limits, metrics: ConnectionMetrics) -> Self {
         Self {
             served: Semaphore::new(limits.max_connections as usize),
-            turned_away: Semaphore::new(limits.max_connections.div_ceil(4) as usize),
+            over_limit: Semaphore::new(limits.max_connections.div_ceil(4) as usize),
             requests: Pool::new(limits.max_requests as usize, 1),
             bodies: BodyBudget::pool(limits.max_body_memory),
             is_draining: Arc::default(),
@@ -234,7 +234,7 @@ impl Server {
             self.metrics.over_limit.increment(1);
         }
         let is_served = served.is_ok();
-        let Ok(permit) = served.or_else(|_| self.turned_away.try_acquire()) else {
+        let Ok(permit) = served.or_else(|_| self.over_limit.try_acquire()) else {
             return;
         };
         let _open = Counted::new(&self.metrics.open);
@@ -256,15 +256,15 @@ impl Server {
                     let certificate = chain.first().map(|leaf| leaf.clone().into_owned());
                     let caller = Caller { certificate, ..caller };
                     let peer = Some(peer);
-                    let conversation = Conversation { caller, is_served, peer, http };
-                    self.serve_http(stream, service, conversation, closing).await;
+                    let connected = Connected { caller, is_served, peer, http };
+                    self.serve_http(stream, service, connected, closing).await;
                 }
             }
             Socket::Unix(stream) => {
                 let stream = Box::pin(self.bounded(stream));
                 let http = &self.http.either;
-                let conversation = Conversation { caller, is_served, peer: None, http };
-                self.serve_http(stream, service, conversation, closing).await;
+                let connected = Connected { caller, is_served, peer: None, http };
+                self.serve_http(stream, service, connected, closing).await;
             }
         }
         drop(permit);
@@ -275,10 +275,10 @@ impl Server {
         &self,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         service: impl HttpService,
-        conversation: Conversation<'_>,
+        connected: Connected<'_>,
         mut closing: Closing,
     ) {
-        let Conversation { caller, is_served, peer, http } = conversation;
+        let Connected { caller, is_served, peer, http } = connected;
         let requests = is_served.then(|| caller.requests.clone());
         let age = self.age_of(&caller);
         let service = service.of_caller(caller);
@@ -287,7 +287,7 @@ impl Server {
         let connection = std::pin::pin!(connection.into_owned());
         let mut connection = InTurns(connection);
         // After a 503 the client opens another connection, which may be within the limit.
-        let turned_away =
+        let over_limit =
             async { if is_served { pending().await } else { sleep(TURNED_AWAY_LIFE).await } };
         let aged = async {
             match age {
@@ -297,7 +297,7 @@ impl Server {
         };
         let result = tokio::select! {
             result = &mut connection => result,
-            () = turned_away => Ok(()),
+            () = over_limit => Ok(()),
             () = aged => {
                 connection.0.as_mut().graceful_shutdown();
                 // A client that does not read its responses cannot keep the connection open.

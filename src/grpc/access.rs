@@ -22,10 +22,10 @@ pub struct Access {
 /// How callers authenticate.
 #[derive(Debug)]
 pub enum Callers {
-    /// They need not: only this machine can reach the server.
-    Anybody,
-    /// With a client certificate, which TLS has verified, or with a token if it can be reviewed.
-    Known(Option<Arc<Tokens>>),
+    /// Callers do not authenticate: only this machine can reach the server.
+    Anyone,
+    /// Callers have a client certificate, which TLS has verified, or a token if tokens can be reviewed.
+    Authenticated(Option<Arc<Tokens>>),
 }
 
 impl Access {
@@ -47,7 +47,7 @@ impl Access {
         certificate: Option<&CertificateDer<'_>>,
         headers: &HeaderMap,
     ) -> Result<(), Failure> {
-        let Callers::Known(tokens) = &self.callers else { return Ok(()) };
+        let Callers::Authenticated(tokens) = &self.callers else { return Ok(()) };
         let mut known = Vec::new();
         if let Some(certificate) = certificate {
             let names = names(certificate);
@@ -94,7 +94,7 @@ impl Access {
 impl Default for Access {
     /// Allows all callers.
     fn default() -> Self {
-        Self::new(Callers::Anybody, None)
+        Self::new(Callers::Anyone, None)
     }
 }
 

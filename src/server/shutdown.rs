@@ -76,7 +76,7 @@ impl Shutdown {
     }
 
     /// Completes at the second signal.
-    pub async fn hastened(&mut self) {
+    pub async fn forced(&mut self) {
         self.at_least(Signalled::Again).await;
     }
 

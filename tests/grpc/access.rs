@@ -96,7 +96,7 @@ impl Guarded {
             None => ClientAuth::Required(&pem),
         };
         let config = tls::server_config(identity, auth, &tls::HTTP2).expect("a pair");
-        let access = Arc::new(Access::new(Callers::Known(tokens), allowed));
+        let access = Arc::new(Access::new(Callers::Authenticated(tokens), allowed));
         let profile = Profile::Linkerd(Arc::new(injectd_testkit::injector()));
         let limits = Limits { drain_timeout: Duration::from_secs(1), ..Limits::default() };
         let shutdown = || Shutdown::after(std::future::pending());

@@ -18,7 +18,7 @@ use tonic::transport::{Channel, Endpoint};
 
 /// The services of a server without access control.
 pub(crate) fn services(injector: Arc<Injector>, readiness: Readiness, limits: &Limits) -> Grpc {
-    let access = Arc::new(Access::new(Callers::Anybody, None));
+    let access = Arc::new(Access::new(Callers::Anyone, None));
     let shutdown = Shutdown::after(std::future::pending());
     Grpc::new(Profile::Linkerd(injector), limits, observer(), access, Life { readiness, shutdown })
 }

@@ -117,11 +117,11 @@ impl GrpcArgs {
     ) -> Result<Arc<Access>, CommandError> {
         let callers = if self.authenticates_callers() {
             let audience = self.grpc_token_audience.clone().zip(cluster);
-            Callers::Known(audience.map(|(audience, cluster)| {
+            Callers::Authenticated(audience.map(|(audience, cluster)| {
                 Arc::new(Tokens::new(cluster.client.clone(), audience, lookup_timeout))
             }))
         } else {
-            Callers::Anybody
+            Callers::Anyone
         };
         // Recorded before the first read, so that a change in between causes a reload.
         let files = Files::new(self.grpc_allow_file.iter().cloned());

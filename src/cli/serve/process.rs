@@ -102,7 +102,7 @@ impl Process {
         };
         let mut shutdown = self.shutdown.clone();
         // Until the process exits or a second signal arrives, probes are answered "not ready".
-        let stopped = async move { shutdown.hastened().await };
+        let stopped = async move { shutdown.forced().await };
         let started = admin.start(addr.clone(), stopped).await;
         started.map_err(|error| addr_error("--metrics-addr", addr, error))
     }

@@ -213,7 +213,7 @@ impl Annotation {
 impl Keys {
     /// The annotations that a release supports.
     #[must_use]
-    pub fn known_to(release: Release) -> Self {
+    pub fn supported_by(release: Release) -> Self {
         Self::matching(|row| match row.availability {
             Availability::Always => true,
             Availability::Since(delta) => release.has(delta),
@@ -229,7 +229,7 @@ impl Keys {
             Inherited::Yes => true,
             Inherited::Before(delta) => !release.has(delta),
         });
-        Self(listed.0 & Self::known_to(release).0)
+        Self(listed.0 & Self::supported_by(release).0)
     }
 
     /// All except the given annotations.

@@ -37,7 +37,7 @@ impl Rules {
     /// The rules of a release.
     #[must_use]
     pub fn of(release: Release) -> Self {
-        let known = Keys::known_to(release);
+        let known = Keys::supported_by(release);
         let slots = [Annotation::OpaquePorts, Annotation::AdditionalEnv, Annotation::Inject];
         let without_effect = [Annotation::PodInboundPorts];
         let computed = release.has(Delta::InboundPortsComputed);
@@ -47,7 +47,7 @@ impl Rules {
 
     /// Whether the release supports an annotation.
     #[must_use]
-    pub fn know(&self, annotation: Annotation) -> bool {
+    pub fn supports(&self, annotation: Annotation) -> bool {
         self.known.contains(annotation)
     }
 }

@@ -121,7 +121,7 @@ impl Snapshot {
     /// Whether the release supports the annotation.
     #[must_use]
     pub fn supports(&self, annotation: Annotation) -> bool {
-        self.rules.know(annotation)
+        self.rules.supports(annotation)
     }
 
     /// The template for the overrides, from the cache or compiled.

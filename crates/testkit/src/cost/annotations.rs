@@ -32,7 +32,7 @@ fn named(name: &str, key: &'static str, value: impl Fn(usize) -> String + 'stati
 
 /// Each annotation with a long value, in letters.
 fn every_annotation() -> Vec<Shape> {
-    let known = Keys::known_to(Release::NEWEST);
+    let known = Keys::supported_by(Release::NEWEST);
     let all = known.iter().filter(|annotation| annotation.key() != "linkerd.io/inject");
     all.map(|annotation| value_of(annotation.key(), |bytes| fill("a", bytes))).collect()
 }
