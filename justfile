@@ -32,6 +32,14 @@ agreement cases="1000000":
 bless:
     BLESS=1 cargo test --locked --test golden --test generated
 
+# Record anew what Kubernetes' YAML libraries read (Go); read the counts.
+record-yaml:
+    RECORD=1 cargo test --locked -p injectd-yaml --test battery recorded_answers -- --nocapture
+
+# Compare the YAML reader with Kubernetes' libraries on random documents (Go).
+ask-yaml count="20000":
+    INJECTD_ASK_GO={{ count }} cargo test --locked -p injectd-yaml --test battery answers_of_go_now -- --nocapture
+
 # Build the binary of the image, optimized by profile; half an hour (llvm-profdata, h2load, python3).
 pgo *file:
     deploy/pgo.sh {{ file }}

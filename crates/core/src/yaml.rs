@@ -1,43 +1,37 @@
-//! YAML as Kubernetes reads it: version 1.1's booleans and octal numbers.
+//! YAML as Kubernetes reads it, with what this program adds: nothing is dropped in silence.
 
 #![expect(clippy::disallowed_types, reason = "configuration, manifests and objects from files")]
 
+use injectd_yaml::{DuplicateKeys, MoreDocuments, Options, WholeFloats};
 use serde_json::Value;
-use serde_saphyr::{DuplicateKeyPolicy, Error, Options, options};
 
 /// Parses the documents of a text and skips empty ones. Repeated keys are an error.
 ///
 /// # Errors
 /// The problem and its position, in one line.
 pub fn parse_all(text: &str) -> Result<Vec<Value>, String> {
-    let documents: Result<Vec<Value>, _> =
-        serde_saphyr::from_multiple_with_options(text, as_kubernetes(DuplicateKeyPolicy::Error));
-    let documents = documents.map_err(|error| problem(&error))?;
+    let options = Options {
+        duplicate_keys: DuplicateKeys::Error,
+        more_documents: MoreDocuments::Error,
+        whole_floats: WholeFloats::Integers,
+    };
+    let documents =
+        injectd_yaml::documents(text, options).map_err(|problem| problem.to_string())?;
     Ok(documents.into_iter().filter(|document| !document.is_null()).collect())
 }
 
-/// Parses one document. The last of repeated keys wins, as in upstream's configuration.
+/// Parses one document. The last of repeated keys wins, as in upstream's configuration, and `1e6`
+/// stays a float, which upstream prints as `1e+06` where it wants text.
 ///
 /// # Errors
 /// The problem and its position, in one line.
 pub fn parse(text: &str) -> Result<Value, String> {
-    serde_saphyr::from_str_with_options(text, as_kubernetes(DuplicateKeyPolicy::LastWins))
-        .map_err(|error| problem(&error))
-}
-
-fn as_kubernetes(duplicate_keys: DuplicateKeyPolicy) -> Options {
-    options! { legacy_octal_numbers: true, duplicate_keys: duplicate_keys }
-}
-
-/// The first line of the parser's message; the other lines quote the text.
-fn problem(error: &Error) -> String {
-    let message = error.to_string();
-    let line = message.lines().next().unwrap_or_default();
-    let line = line.strip_prefix("error: ").unwrap_or(line);
-    // The parser advises its callers on Rust types and options.
-    let line = line.split(", set DuplicateKeyPolicy").next().unwrap_or_default();
-    let line = line.split("; use ").next().unwrap_or_default();
-    line.replace("cannot deserialize null into string", "expected a string, found null")
+    let options = Options {
+        duplicate_keys: DuplicateKeys::LastWins,
+        more_documents: MoreDocuments::Error,
+        whole_floats: WholeFloats::Floats,
+    };
+    injectd_yaml::parse(text, options).map_err(|problem| problem.to_string())
 }
 
 #[cfg(test)]
@@ -51,9 +45,9 @@ mod tests {
         let problem = parse_all("a: 1\na: 2").expect_err("must be rejected");
         assert!(problem.ends_with("duplicate mapping key: a"), "{problem}");
         let problem = parse("a: 1\n---\nb: 2").expect_err("must be rejected");
-        assert!(problem.ends_with("multiple YAML documents detected"), "{problem}");
+        assert!(problem.ends_with("a second document begins here"), "{problem}");
         let problem = parse("null: 1").expect_err("must be rejected");
-        assert!(problem.ends_with("expected a string, found null"), "{problem}");
+        assert!(problem.contains("expected a string as key, found null"), "{problem}");
     }
 
     #[test]

@@ -1,0 +1,117 @@
+//! YAML read into JSON as Kubernetes reads it: as Go's `sigs.k8s.io/yaml` (`YAMLToJSON`) on
+//! `go.yaml.in/yaml/v2` does.
+//!
+//! Shapes: [`parse`] reads one document, [`documents`] a stream. Plain scalars and keys have the
+//! types of YAML 1.1 (`yes` is true, `0777` is 511), keys become strings, merge keys take effect in
+//! their order, and numbers are those of the JSON that Go writes (`1e3` is 1000).
+//!
+//! Not a writer, and not for events or comments: both are lost.
+//!
+//! # Limits
+//! [`MAX_NESTING`] lists and mappings inside of one another (Go: 10,000), [`MAX_ALIAS_TEXT_BYTES`],
+//! and Go's own limit for aliases: they make at most 99 % of a document of up to 400,000 nodes and
+//! 10 % of one of four million or more. Documents, nodes and bytes have no limit.
+//!
+//! # Where Go answers otherwise
+//! The parser below, `granit-parser`, reads YAML 1.2, yaml.v2 reads 1.1. `tests/battery` compares
+//! both. No text gets another meaning: a text that the two see differently is an error here. Go reads
+//! these texts, this crate rejects them:
+//!
+//! | kind | example |
+//! |---|---|
+//! | `AnchorName` | `{&x: a}`, where Go's anchor is `x` |
+//! | `BlockIndent` | an empty block scalar with an indentation indicator before an indented comment |
+//! | `ByteOrderMark` | U+FEFF that is not at the beginning |
+//! | `CommentWithoutBlank` | `a: 'b'#c` |
+//! | `FlowColon` | `{a:, b: c}`, where Go's key is `a:` |
+//! | `FlowDash` | `[-]` |
+//! | `FlowQuestionMark` | `[?a]` |
+//! | `JsonNumber` | `{"a": 1e999}` in a stream, if it is YAML and not JSON |
+//! | `JsonSurrogate` | `{"a": "\\ud83d"}`, half of a character, in a stream of JSON |
+//! | `KeyColon` | `*a: b` with no blank before the colon; the header of a block scalar at the left margin |
+//! | `KeysOfTwoTypes` | `{1: a, "1": b}`: at random, Go keeps one |
+//! | `OverwrittenProblem` | a key that is null, in a mapping that the same key replaces later |
+//! | `QuotedIndent` | a quoted scalar whose second line is not indented |
+//! | `Tag` | `[!!str, a]`, where Go's tag is `!!str,`; `!!!x a` |
+//! | `TextAfterEnd` | `{} a: b`, where Go ignores all after `{}` |
+//! | `UnicodeBreak` | U+0085, U+2028 or U+2029 that is not written as an escape |
+//!
+//! One kind is the other way round, with [`MoreDocuments::Ignore`]: `LooksBeyond`, where Go's scanner
+//! is one token ahead and finds an error behind the first document. More than sixteen double-quoted
+//! scalars with `\'` in one document are an error too.
+
+mod alias;
+mod dialect;
+mod json;
+mod keys;
+mod places;
+mod scalar;
+mod stream;
+mod timestamp;
+mod tree;
+
+use std::fmt;
+
+pub use alias::MAX_ALIAS_TEXT_BYTES;
+pub use stream::documents;
+pub use tree::{MAX_NESTING, parse};
+
+/// What to do with keys that are written twice in one mapping.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DuplicateKeys {
+    /// The last one wins, as in `yaml.Unmarshal`.
+    #[default]
+    LastWins,
+    /// They are an error. A key may override one that a merge key brought, which
+    /// `yaml.UnmarshalStrict` rejects.
+    Error,
+}
+
+/// What to do with text after the first document, where one document is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MoreDocuments {
+    /// It is not read, as in `yaml.Unmarshal`.
+    #[default]
+    Ignore,
+    /// It is an error, unless it is only comments.
+    Error,
+}
+
+/// What becomes of floats without a fraction, such as `1e3`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WholeFloats {
+    /// Integers, if they are below 1e21: Go writes `1e3` into JSON as 1000.
+    #[default]
+    Integers,
+    /// They stay floats. `yaml.Unmarshal` prints a float into a string field in another way than
+    /// an integer.
+    Floats,
+}
+
+/// How to read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Keys that are written twice.
+    pub duplicate_keys: DuplicateKeys,
+    /// Documents after the first one.
+    pub more_documents: MoreDocuments,
+    /// Floats without a fraction.
+    pub whole_floats: WholeFloats,
+}
+
+/// Why a text could not be read, and where.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct Problem {
+    /// Counted from 1, in the whole text.
+    pub line: usize,
+    /// Counted from 1, in characters.
+    pub column: usize,
+    /// One line of plain English. It contains no values of the text.
+    pub message: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {} column {}: {}", self.line, self.column, self.message)
+    }
+}

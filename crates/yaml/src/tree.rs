@@ -1,0 +1,362 @@
+//! Builds the tree of one document from the parser's events.
+
+#![expect(clippy::disallowed_types, reason = "configuration, manifests and objects from files")]
+
+use std::{borrow::Cow, collections::HashMap};
+
+use granit_parser::{ErrorKind, Event, Marker, Parser, ScalarStyle, ScanError, Span, Tag};
+use injectd_gocompat::number;
+use serde_json::{Number, Value};
+
+use crate::{
+    MoreDocuments, Options, Problem, WholeFloats,
+    alias::{Counts, Size},
+    dialect::{self, Dialect},
+    keys::{Entries, Key},
+    places::{Source, too_deep},
+    scalar::{self, Scalar},
+};
+
+/// The most lists and mappings inside of one another, aliases included: 300. A tree is
+/// dropped and printed recursively; this fits several times into a stack of 2 MiB.
+pub const MAX_NESTING: usize = 300;
+
+/// The most double-quoted scalars of a document that may have `\\'`: the parser does not know this
+/// escape of YAML 1.1, so each such scalar is one more time to read the text.
+const MAX_QUOTE_REPAIRS: usize = 16;
+
+/// Reads one document. An empty text is null.
+///
+/// # Errors
+/// The first problem and its place.
+pub fn parse(text: &str, options: Options) -> Result<Value, Problem> {
+    read(Source { text, lines_before: 0, ends_line: false }, options)
+}
+
+/// Reads the first document of a part of a text.
+pub(crate) fn read(source: Source<'_>, options: Options) -> Result<Value, Problem> {
+    let mut repaired = None;
+    for _ in 0..MAX_QUOTE_REPAIRS {
+        let text = repaired.as_deref().unwrap_or(source.text);
+        match read_once(Source { text, ..source }, options) {
+            Ok(value) => return Ok(value),
+            Err(Failure::Problem(problem)) => return Err(problem),
+            Err(Failure::Escape { place, problem }) => {
+                match dialect::without_escaped_quotes(text, place) {
+                    Some(text) => repaired = Some(text),
+                    None => return Err(problem),
+                }
+            }
+        }
+    }
+    let text = repaired.as_deref().unwrap_or(source.text);
+    read_once(Source { text, ..source }, options).map_err(|failure| match failure {
+        Failure::Problem(problem) | Failure::Escape { problem, .. } => problem,
+    })
+}
+
+enum Failure {
+    Problem(Problem),
+    /// The parser does not know an escape of the quoted scalar at this byte.
+    Escape {
+        place: usize,
+        problem: Problem,
+    },
+}
+
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Self {
+        Self::Problem(problem)
+    }
+}
+
+fn read_once(source: Source<'_>, options: Options) -> Result<Value, Failure> {
+    let limits = granit_parser::options! {
+        emit_anchor_events: true,
+        emit_comments: false,
+        flow_nesting_limit: MAX_NESTING,
+        block_nesting_limit: MAX_NESTING,
+    };
+    let mut reader = Reader {
+        source,
+        options,
+        dialect: Dialect::new(source)?,
+        counts: Counts::document(),
+        anchors: HashMap::new(),
+        open: Vec::new(),
+        root: None,
+    };
+    let mut ended = false;
+    for event in Parser::new_from_str_with_options(source.text, limits) {
+        let (event, span) = event.map_err(|error| scan_failure(source, &error))?;
+        if ended && matches!(event, Event::DocumentStart(..)) {
+            return Err(source.problem(span.start, "a second document begins here").into());
+        }
+        reader.dialect.check(&event, &span)?;
+        ended |= matches!(event, Event::DocumentEnd);
+        if ended && options.more_documents == MoreDocuments::Ignore {
+            break;
+        }
+        reader.accept(event, &span)?;
+    }
+    Ok(reader.root.unwrap_or_default())
+}
+
+fn scan_failure(source: Source<'_>, error: &ScanError) -> Failure {
+    let problem = source.scan_problem(error);
+    match (error.kind(), error.marker().byte_offset()) {
+        (ErrorKind::UnknownQuotedScalarEscape, Some(place)) => Failure::Escape { place, problem },
+        _ => Failure::Problem(problem),
+    }
+}
+
+struct Reader<'t> {
+    source: Source<'t>,
+    options: Options,
+    dialect: Dialect<'t>,
+    counts: Counts,
+    anchors: HashMap<usize, Anchored>,
+    open: Vec<Open>,
+    root: Option<Value>,
+}
+
+/// A list or mapping whose end is not read yet.
+struct Open {
+    collection: Collection,
+    /// 0 if it has none.
+    anchor: usize,
+    /// Before its first entry.
+    counts: Counts,
+    /// Of the highest of its entries.
+    height: usize,
+}
+
+enum Collection {
+    List(Vec<Value>),
+    Map(Box<Entries>),
+}
+
+/// A node that aliases may repeat.
+struct Anchored {
+    node: Node<'static>,
+    size: Size,
+    height: usize,
+}
+
+#[derive(Clone)]
+enum Node<'a> {
+    Scalar(Scalar<'a>),
+    Tree(Value),
+}
+
+/// How a node came.
+struct Arrival {
+    mark: Marker,
+    aliased: bool,
+    height: usize,
+}
+
+impl<'t> Reader<'t> {
+    fn accept(&mut self, event: Event<'t>, span: &Span) -> Result<(), Problem> {
+        match event {
+            Event::Alias(id) => self.alias(id, span.start),
+            Event::Scalar(mut text, style, anchor, tag) => {
+                if matches!(style, ScalarStyle::Literal | ScalarStyle::Folded)
+                    && self.ends_without_break(span)
+                {
+                    text = Cow::Owned(text.strip_suffix('\n').unwrap_or(&text).to_owned());
+                }
+                self.scalar(text, (style, tag.as_deref()), anchor, span.start)
+            }
+            Event::SequenceStart(_, anchor, _) => {
+                self.begin(Collection::List(Vec::new()), anchor, span.start)
+            }
+            Event::MappingStart(_, anchor, _) => {
+                self.begin(Collection::Map(Box::default()), anchor, span.start)
+            }
+            Event::SequenceEnd | Event::MappingEnd => self.end(span.start),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a block scalar ends in the middle of the last line: then Go adds no line break.
+    fn ends_without_break(&self, span: &Span) -> bool {
+        let text = self.source.text;
+        let last_line = &text[text.rfind(['\n', '\r']).map_or(0, |at| at + 1)..];
+        !self.source.ends_line
+            && span.end.byte_offset() == Some(text.len())
+            && !last_line.trim_matches(' ').is_empty()
+    }
+
+    fn problem(&self, mark: Marker, message: impl Into<String>) -> Problem {
+        self.source.problem(mark, message)
+    }
+
+    /// Whether the next node is a key.
+    fn at_key(&self) -> bool {
+        match self.open.last() {
+            Some(Open { collection: Collection::Map(entries), .. }) => entries.key.is_none(),
+            _ => false,
+        }
+    }
+
+    /// Whether the next node is the value of a merge key.
+    fn at_merge(&self) -> bool {
+        match self.open.last() {
+            Some(Open { collection: Collection::Map(entries), .. }) => {
+                matches!(entries.key, Some(Key::Merge))
+            }
+            _ => false,
+        }
+    }
+
+    fn scalar(
+        &mut self,
+        text: Cow<'t, str>,
+        (style, tag): (ScalarStyle, Option<&Tag>),
+        anchor: usize,
+        mark: Marker,
+    ) -> Result<(), Problem> {
+        let tag = tag.map(|tag| format!("{}{}", tag.handle(), tag.suffix()));
+        let plain = style == ScalarStyle::Plain;
+        let merge = text == "<<"
+            && match tag.as_deref() {
+                None => plain,
+                Some(tag) => tag == "!" || tag == "tag:yaml.org,2002:merge",
+            };
+        let is_key = self.at_key();
+        let before = self.counts;
+        if !(merge && is_key) {
+            self.counts.nodes += 1;
+        }
+        self.counts.text_bytes += text.len();
+        let scalar = match tag {
+            Some(tag) => scalar::tagged(&tag, text).map_err(|text| self.problem(mark, text))?,
+            None if plain => match scalar::plain(&text) {
+                Scalar::Text(_) => Scalar::Text(text),
+                typed => typed.into_owned(),
+            },
+            None => Scalar::Text(text),
+        };
+        if anchor != 0 {
+            let node = Node::Scalar(scalar.clone().into_owned());
+            let size = self.counts.since(before);
+            self.anchors.insert(anchor, Anchored { node, size, height: 0 });
+        }
+        if merge && is_key {
+            if let Some(Open { collection: Collection::Map(entries), .. }) = self.open.last_mut() {
+                entries.key = Some(Key::Merge);
+            }
+            return Ok(());
+        }
+        self.place(Node::Scalar(scalar), &Arrival { mark, aliased: false, height: 0 })
+    }
+
+    fn alias(&mut self, id: usize, mark: Marker) -> Result<(), Problem> {
+        let Some(anchored) = self.anchors.get(&id) else {
+            return Err(self.problem(mark, "the alias is inside of the node that it repeats"));
+        };
+        self.counts.add_alias(anchored.size);
+        if self.counts.excessive() {
+            return Err(self.problem(mark, "aliases make too much of the document"));
+        }
+        if self.open.len() + anchored.height > MAX_NESTING {
+            return Err(self.problem(mark, too_deep()));
+        }
+        let (node, height) = (anchored.node.clone(), anchored.height);
+        self.place(node, &Arrival { mark, aliased: true, height })
+    }
+
+    fn begin(
+        &mut self,
+        collection: Collection,
+        anchor: usize,
+        mark: Marker,
+    ) -> Result<(), Problem> {
+        if self.open.len() >= MAX_NESTING {
+            return Err(self.problem(mark, too_deep()));
+        }
+        if self.at_key() {
+            return Err(self.problem(mark, "a key must not be a list or a mapping"));
+        }
+        let counts = self.counts;
+        let merged_list = self.at_merge() && matches!(collection, Collection::List(_));
+        self.counts.nodes += usize::from(!merged_list);
+        self.open.push(Open { collection, anchor, counts, height: 0 });
+        Ok(())
+    }
+
+    fn end(&mut self, mark: Marker) -> Result<(), Problem> {
+        let Some(open) = self.open.pop() else {
+            return Ok(());
+        };
+        let value = match open.collection {
+            Collection::List(items) => Value::Array(items),
+            Collection::Map(entries) => Value::Object(entries.map),
+        };
+        let height = open.height + 1;
+        if open.anchor != 0 {
+            let (node, size) = (Node::Tree(value.clone()), self.counts.since(open.counts));
+            self.anchors.insert(open.anchor, Anchored { node, size, height });
+        }
+        self.place(Node::Tree(value), &Arrival { mark, aliased: false, height })
+    }
+
+    /// Puts a node where it belongs: the document, a list, a key or a value.
+    fn place(&mut self, node: Node<'_>, arrival: &Arrival) -> Result<(), Problem> {
+        let (source, options) = (self.source, self.options);
+        let fail = |text: String| source.problem(arrival.mark, text);
+        let value = |node| value(node, options.whole_floats).map_err(fail);
+        if let Some(open) = self.open.last_mut() {
+            open.height = open.height.max(arrival.height);
+        }
+        match self.open.last_mut().map(|open| &mut open.collection) {
+            None => self.root = Some(value(node)?),
+            Some(Collection::List(items)) => items.push(value(node)?),
+            Some(Collection::Map(entries)) => match (entries.key.take(), node) {
+                (None, Node::Scalar(scalar)) => {
+                    entries.key = Some(Key::of(scalar).map_err(|text| fail(text.to_owned()))?);
+                }
+                (None, Node::Tree(_)) => {
+                    return Err(fail("a key must not be a list or a mapping".to_owned()));
+                }
+                (Some(Key::Merge), node) => {
+                    let merged = entries.merge(value(node)?, arrival.aliased);
+                    merged.map_err(|text| fail(text.to_owned()))?;
+                }
+                (Some(Key::Name(name, kind)), node) => {
+                    let value = value(node)?;
+                    entries.add((name, kind), value, options.duplicate_keys).map_err(fail)?;
+                }
+            },
+        }
+        Ok(())
+    }
+}
+
+fn value(node: Node<'_>, whole_floats: WholeFloats) -> Result<Value, String> {
+    Ok(match node {
+        Node::Tree(value) => value,
+        Node::Scalar(Scalar::Null) => Value::Null,
+        Node::Scalar(Scalar::Bool(flag)) => Value::Bool(flag),
+        Node::Scalar(Scalar::Int(number)) => Value::Number(number.into()),
+        Node::Scalar(Scalar::Uint(number)) => Value::Number(number.into()),
+        Node::Scalar(Scalar::Float(number)) => Value::Number(as_json(number, whole_floats)?),
+        Node::Scalar(Scalar::Text(text)) => Value::String(text.into_owned()),
+    })
+}
+
+/// Go writes a float below 1e21 without an exponent, so that `1e3` becomes the integer 1000.
+fn as_json(number: f64, whole_floats: WholeFloats) -> Result<Number, String> {
+    let Some(float) = Number::from_f64(number) else {
+        return Err("JSON has no infinity and no NaN; quote the value".to_owned());
+    };
+    let minus_zero = number == 0.0 && number.is_sign_negative();
+    let keep = whole_floats == WholeFloats::Floats;
+    if keep || number.fract() != 0.0 || minus_zero || number.abs() >= 1e21 {
+        return Ok(float);
+    }
+    let digits = number::plain_decimal(number);
+    let whole = digits.parse::<i64>().map(Number::from);
+    Ok(whole.or_else(|_| digits.parse::<u64>().map(Number::from)).unwrap_or(float))
+}

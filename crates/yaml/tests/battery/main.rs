@@ -1,0 +1,88 @@
+//! Compares the reader with Go's: `sigs.k8s.io/yaml` and the document reader of k8s.io/apimachinery.
+//!
+//! Recorded answers are compared always. `INJECTD_ASK_GO=10000` also asks Go for that many random
+//! texts (`go` must be on the path; `INJECTD_ASK_GO_FROM` is the first seed). `just record-yaml`
+//! records anew.
+
+#![expect(clippy::print_stdout, reason = "counts, and what was skipped")]
+
+mod answers;
+mod generator;
+mod kinds;
+mod written;
+
+use std::collections::BTreeMap;
+
+use answers::Case;
+use kinds::Kind;
+
+const RECORDED_SEEDS: u64 = 4000;
+
+/// Prints the differences that no kind explains and counts all by kind; the answer is how many
+/// are unexplained.
+fn compare(name: &str, cases: &[Case]) -> usize {
+    let mut kinds: BTreeMap<Kind, usize> = BTreeMap::new();
+    let mut unexplained = 0;
+    let mut different = 0;
+    for case in cases {
+        let differences = case.differences();
+        different += usize::from(!differences.is_empty());
+        for (reading, difference, ours) in differences {
+            if let Some(kind) = kinds::explain(&case.text, reading, difference, &ours) {
+                *kinds.entry(kind).or_default() += 1;
+                if std::env::var_os("SHOW").is_none() {
+                    continue;
+                }
+            } else {
+                unexplained += 1;
+            }
+            println!(
+                "{difference:?} {reading}: {:?}\n  ours: {ours}\n  go: {}",
+                case.text, case.answers
+            );
+        }
+    }
+    let (texts, equal) = (cases.len(), cases.len() - different);
+    println!(
+        "{name}: {texts} texts, {equal} equal, {different} explained, {unexplained} different"
+    );
+    for (kind, count) in kinds {
+        println!("  {count} readings: {kind:?}");
+    }
+    unexplained
+}
+
+#[test]
+fn recorded_answers() {
+    if std::env::var_os("RECORD").is_some() {
+        let random = (0..RECORDED_SEEDS).map(generator::text);
+        let texts = written::texts().into_iter().chain(random).collect();
+        let cases = answers::ask_go(texts).expect("go must be on the path");
+        answers::record(&cases);
+    }
+    let cases = answers::recorded();
+    assert!(cases.len() > 3000, "{} answers are recorded", cases.len());
+    assert_eq!(compare("recorded", &cases), 0);
+}
+
+#[test]
+fn answers_of_go_now() {
+    let number = |name: &str| {
+        let text = std::env::var_os(name)?;
+        Some(
+            text.to_str()
+                .and_then(|text| text.parse().ok())
+                .expect("the variable must be a number"),
+        )
+    };
+    let Some(count) = number("INJECTD_ASK_GO") else {
+        println!("skipped: INJECTD_ASK_GO is not set");
+        return;
+    };
+    let from: u64 = number("INJECTD_ASK_GO_FROM").unwrap_or(1_000_000);
+    let Some(cases) = answers::ask_go((from..from + count).map(generator::text).collect()) else {
+        println!("skipped: go is not on the path");
+        return;
+    };
+    assert_eq!(compare("asked now", &cases), 0);
+}
