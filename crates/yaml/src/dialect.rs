@@ -121,7 +121,20 @@ impl<'t> Dialect<'t> {
             _ => return,
         };
         let flow = *style == StructureStyle::Flow;
-        self.open.push(Open { flow, column: span.start.col(), key });
+        let column = self.column_of_mapping(span).filter(|_| key.is_none() && !flow);
+        let column = column.unwrap_or(span.start.col());
+        self.open.push(Open { flow, column, key });
+    }
+
+    /// The column of the mapping around a list whose dashes are not indented. The parser places such
+    /// a list behind its first dash.
+    fn column_of_mapping(&self, span: &Span) -> Option<usize> {
+        let mapping = self.open.last().filter(|open| !open.flow && open.key.is_some())?;
+        let before = self.source.text.get(..span.start.byte_offset()?)?;
+        let mut lines = before.lines().rev().map(|line| without_comment(line).trim_end());
+        let line = lines.find(|line| !line.is_empty())?.strip_suffix('-')?;
+        let is_dash = line.len() == mapping.column && line.bytes().all(|byte| byte == b' ');
+        is_dash.then_some(mapping.column)
     }
 
     fn in_flow(&self) -> bool {

@@ -42,6 +42,14 @@ const TEXTS: &[&str] = &[
     "{}",
     "[]",
     // Block scalars and the end of the text.
+    // Lists whose dashes are not indented, with block scalars.
+    "a:\n- |\n  x\n   y\n- >-\n  z\nb: 1\n",
+    "a:\n  b:\n  - |\n    x\n     y\n  - >-\n    z\n    w\n  - |+\n    v\n\n  c: 1\n",
+    "a:\n- - |\n    x\n- |\n  y\n- b: |\n    z\n  c: |-\n    w\n",
+    "a:\n  - |\n    x\n  - c\n",
+    "a:\n-\n  |\n  x\n",
+    "a:\n- # c\n  |\n  x\n- |\n  y\n",
+    "- |\n x\n- |\n  y\n",
     "a: |\n  x",
     "a: |\n  x\n",
     "a: |\n  x\n\n",
