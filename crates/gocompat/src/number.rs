@@ -3,7 +3,7 @@
 mod float;
 mod print;
 
-pub use float::parse_float;
+pub use float::{parse_float, parse_yaml_float};
 pub use print::{format_float, plain_decimal};
 
 /// Parses a boolean: `1`, `t`, `T`, `true`, `TRUE`, `True` or the same six of `false`.

@@ -105,10 +105,7 @@ fn number(text: &str) -> Option<Number> {
         let narrow = i64::try_from(whole).map(Number::from);
         return narrow.or_else(|_| u64::try_from(whole).map(Number::from)).ok();
     }
-    if !looks_like_float(&text) {
-        return None;
-    }
-    Number::from_f64(number::parse_float(&text)?)
+    Number::from_f64(number::parse_yaml_float(&text)?)
 }
 
 fn integer(text: &str) -> Option<i128> {
@@ -131,26 +128,6 @@ fn integer(text: &str) -> Option<i128> {
     let whole = if negative { -whole } else { whole };
     let fits = i64::try_from(whole).is_ok() || u64::try_from(whole).is_ok();
     fits.then_some(whole)
-}
-
-/// `[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?`
-fn looks_like_float(text: &str) -> bool {
-    let text = text.strip_prefix(['-', '+']).unwrap_or(text);
-    let (mantissa, exponent) = match text.split_once(['e', 'E']) {
-        Some((mantissa, exponent)) => (mantissa, Some(exponent)),
-        None => (text, None),
-    };
-    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    let mantissa_fits = match mantissa.split_once('.') {
-        Some(("", fraction)) => !fraction.is_empty() && digits(fraction),
-        Some((whole, fraction)) => digits(whole) && digits(fraction),
-        None => !mantissa.is_empty() && digits(mantissa),
-    };
-    let exponent_fits = exponent.is_none_or(|exponent| {
-        let exponent = exponent.strip_prefix(['-', '+']).unwrap_or(exponent);
-        !exponent.is_empty() && digits(exponent)
-    });
-    mantissa_fits && exponent_fits
 }
 
 #[cfg(test)]

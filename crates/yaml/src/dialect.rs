@@ -121,8 +121,9 @@ impl<'t> Dialect<'t> {
             _ => return,
         };
         let flow = *style == StructureStyle::Flow;
-        let column = self.column_of_mapping(span).filter(|_| key.is_none() && !flow);
-        let column = column.unwrap_or(span.start.col());
+        let is_block_list = key.is_none() && !flow;
+        let around = if is_block_list { self.column_of_mapping(span) } else { None };
+        let column = around.unwrap_or(span.start.col());
         self.open.push(Open { flow, column, key });
     }
 

@@ -123,7 +123,7 @@ fn numeric(text: &str) -> Option<Scalar<'static>> {
                 Cow::Borrowed(text)
             };
             integer(&digits)
-                .or_else(|| float(&digits).map(Scalar::Float))
+                .or_else(|| number::parse_yaml_float(&digits).map(Scalar::Float))
                 .or_else(|| signed_binary(&digits))
         }
         _ => None,
@@ -163,30 +163,6 @@ fn integer(text: &str) -> Option<Scalar<'static>> {
 fn signed_binary(text: &str) -> Option<Scalar<'static>> {
     let digits = text.strip_prefix("0b")?;
     i64::from_str_radix(digits, 2).ok().map(Scalar::Int)
-}
-
-fn float(text: &str) -> Option<f64> {
-    looks_like_float(text).then(|| number::parse_float(text)).flatten()
-}
-
-/// `[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?`
-fn looks_like_float(text: &str) -> bool {
-    let text = text.strip_prefix(['-', '+']).unwrap_or(text);
-    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    let (mantissa, exponent) = match text.split_once(['e', 'E']) {
-        Some((mantissa, exponent)) => (mantissa, Some(exponent)),
-        None => (text, None),
-    };
-    let mantissa_fits = match mantissa.split_once('.') {
-        Some(("", fraction)) => !fraction.is_empty() && digits(fraction),
-        Some((whole, fraction)) => digits(whole) && digits(fraction),
-        None => !mantissa.is_empty() && digits(mantissa),
-    };
-    let exponent_fits = exponent.is_none_or(|exponent| {
-        let exponent = exponent.strip_prefix(['-', '+']).unwrap_or(exponent);
-        !exponent.is_empty() && digits(exponent)
-    });
-    mantissa_fits && exponent_fits
 }
 
 #[cfg(test)]

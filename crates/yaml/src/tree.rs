@@ -182,10 +182,11 @@ impl<'t> Reader<'t> {
     /// Whether a block scalar ends in the middle of the last line: then Go adds no line break.
     fn ends_without_break(&self, span: &Span) -> bool {
         let text = self.source.text;
+        if self.source.ends_line || span.end.byte_offset() != Some(text.len()) {
+            return false;
+        }
         let last_line = &text[text.rfind(['\n', '\r']).map_or(0, |at| at + 1)..];
-        !self.source.ends_line
-            && span.end.byte_offset() == Some(text.len())
-            && !last_line.trim_matches(' ').is_empty()
+        !last_line.trim_matches(' ').is_empty()
     }
 
     fn problem(&self, mark: Marker, message: impl Into<String>) -> Problem {

@@ -290,7 +290,7 @@ impl Filler<'_, '_> {
         let known = self.pod.snapshot.supports(annotation);
         let mut added = SmallVec::<[Vec<EnvVar>; 2]>::new();
         for value in layers.into_iter().flatten().filter(|_| known) {
-            match env_var::read_json(value, self.pod.snapshot.release) {
+            match env_var::read_json(value, self.pod.snapshot.release_choice.release) {
                 Ok(layer) => added.push(layer),
                 Err(problem) => {
                     // Values of variables may be secrets, so the warning does not quote the text.

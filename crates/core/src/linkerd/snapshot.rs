@@ -50,8 +50,6 @@ pub struct Snapshot {
     pub port_rules: PortRules,
     /// `proxy.opaquePorts`.
     pub default_opaque_ports: DefaultOpaquePorts,
-    /// The release in use: a copy from `release_choice`, for reviews.
-    pub release: Release,
     /// How the release was chosen.
     pub release_choice: ReleaseChoice,
     rules: Rules,
@@ -89,7 +87,6 @@ impl Snapshot {
             decider: Decider::new(release, values.token_projection.unwrap_or(true)),
             port_rules: PortRules::of(release),
             default_opaque_ports: DefaultOpaquePorts::new(&values.proxy.opaque_ports),
-            release,
             release_choice,
             rules,
             without_overrides: Arc::new(Compiled::new(source, "")),
@@ -153,10 +150,10 @@ impl Snapshot {
     }
 
     fn compile(&self, overrides: &Overrides<'_>, path_prefix: &'static str) -> Compiled {
-        let settings = Settings::new(&self.values, overrides, self.release);
+        let settings = Settings::new(&self.values, overrides, self.release_choice.release);
         let source = Source {
             settings: &settings,
-            release: self.release,
+            release: self.release_choice.release,
             trust_roots: &self.trust_roots,
             control_plane_namespace: &self.control_plane_namespace,
         };

@@ -156,6 +156,34 @@ fn shift_to_even(value: u128, by: i64) -> u128 {
     kept + u128::from(rest > half || rest == half && kept & 1 == 1)
 }
 
+/// Parses the decimal floats of YAML, without underscores.
+///
+/// Go: `resolve` of yaml.v2, which asks `strconv.ParseFloat` only about texts of this form.
+#[must_use]
+pub fn parse_yaml_float(text: &str) -> Option<f64> {
+    is_yaml_float(text).then(|| parse_float(text)).flatten()
+}
+
+/// `[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?`
+fn is_yaml_float(text: &str) -> bool {
+    let text = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let (mantissa, exponent) = match text.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, Some(exponent)),
+        None => (text, None),
+    };
+    let mantissa_fits = match mantissa.split_once('.') {
+        Some(("", fraction)) => !fraction.is_empty() && digits(fraction),
+        Some((whole, fraction)) => digits(whole) && digits(fraction),
+        None => !mantissa.is_empty() && digits(mantissa),
+    };
+    let exponent_fits = exponent.is_none_or(|exponent| {
+        let exponent = exponent.strip_prefix(['-', '+']).unwrap_or(exponent);
+        !exponent.is_empty() && digits(exponent)
+    });
+    mantissa_fits && exponent_fits
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -59,7 +59,8 @@ const MESSAGES: &[(&str, Kind)] = &[
     ("a line break of Unicode", Kind::UnicodeBreak),
 ];
 
-/// The kind of a difference; `None` if there is none. Nothing explains another meaning.
+/// The kind that explains a difference; `None` if no kind does. A text with another meaning has no
+/// kind.
 pub(crate) fn explain(
     text: &str,
     reading: &str,
