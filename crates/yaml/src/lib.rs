@@ -5,7 +5,9 @@
 //! types of YAML 1.1 (`yes` is true, `0777` is 511), keys become strings, merge keys take effect in
 //! their order, and numbers are those of the JSON that Go writes (`1e3` is 1000).
 //!
-//! Not a writer, and not for events or comments: both are lost.
+//! [`stream`] also says where each document is. [`edit`] changes a document in its text and keeps its
+//! comments and style; [`write`] writes a value anew. What they write reads as the same value here, in
+//! Go's libraries, and in readers of other versions of YAML.
 //!
 //! # Limits
 //! [`MAX_NESTING`] lists and mappings inside of one another (Go: 10,000), [`MAX_ALIAS_TEXT_BYTES`],
@@ -42,19 +44,33 @@
 
 mod alias;
 mod dialect;
+mod edit;
 mod json;
 mod keys;
+mod marks;
 mod places;
 mod scalar;
 mod stream;
 mod timestamp;
 mod tree;
+mod writer;
 
 use std::fmt;
 
 pub use alias::MAX_ALIAS_TEXT_BYTES;
-pub use stream::documents;
+pub use edit::{edit, rewrite};
+pub use stream::{Document, Stream, documents, stream};
 pub use tree::{MAX_NESTING, parse};
+pub use writer::write;
+
+/// What a document is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// YAML. It may be JSON as well, if it is not the first document of its stream.
+    Yaml,
+    /// JSON.
+    Json,
+}
 
 /// What to do with keys that are written twice in one mapping.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

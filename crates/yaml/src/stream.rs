@@ -7,106 +7,159 @@ use std::ops::Range;
 use serde_json::Value;
 
 use crate::{
-    Options, Problem, json,
+    Format, Options, Problem, json,
     places::{Source, too_deep},
     tree,
 };
 
 const SEPARATOR: &str = "---";
 
-/// Reads all documents of a text. Documents without content are null, or are left out where nothing
-/// but a separator stands for them.
+/// A document of a stream.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Document {
+    /// Its bytes in the text: without the lines that separate it from others.
+    pub place: Range<usize>,
+    /// The first of its lines, counted from 1.
+    pub line: usize,
+    /// What it is written in.
+    pub format: Format,
+    /// Null if it has no content.
+    pub value: Value,
+}
+
+/// Reads the documents of a text one after another. A document without content is null, or is left
+/// out where nothing but a separator stands for it. After a problem comes nothing.
 ///
 /// A text that begins with `{` is a stream of JSON values; if its first or second value is not JSON,
 /// the rest is YAML. In YAML, lines that begin with `---` separate documents, also inside of quotes
 /// and block scalars, and nothing but a comment may follow in such a line.
+#[must_use]
+pub fn stream(text: &str, options: Options) -> Stream<'_> {
+    let whole = Source { text, lines_before: 0, ends_line: true };
+    let state = match text.trim_start().starts_with('{') {
+        true if json::is_too_deep(text) => State::Failed(whole.problem_at(0, too_deep())),
+        true => State::Json { read: 0 },
+        false => State::Yaml,
+    };
+    Stream { whole, options, at: 0, counted: Counted { bytes: 0, lines: 0 }, state }
+}
+
+/// Reads all documents of a text, as [`stream`] does.
 ///
 /// # Errors
 /// The first problem and its place.
 pub fn documents(text: &str, options: Options) -> Result<Vec<Value>, Problem> {
-    let whole = Source { text, lines_before: 0, ends_line: true };
-    let mut documents = Vec::new();
-    let mut start = 0;
-    if text.trim_start().starts_with('{') {
-        match json_values(whole, options, &mut documents)? {
-            None => return Ok(documents),
-            Some(rest) => start = rest,
-        }
-    }
-    let mut chunk = start..start;
-    let mut counted = Counted { bytes: 0, lines: 0 };
-    for line in text[start..].split_inclusive('\n') {
-        if let Some(rest) = line.strip_prefix(SEPARATOR) {
-            let rest = rest.trim();
-            if !(rest.is_empty() || rest.starts_with('#')) {
-                let message = "only a comment may follow --- in the line that separates documents";
-                return Err(whole.problem_at(chunk.end, message));
-            }
-            if !chunk.is_empty() {
-                documents.push(document(whole, chunk.clone(), &mut counted, options)?);
-                chunk = chunk.end + line.len()..chunk.end + line.len();
-                continue;
-            }
-        }
-        chunk.end += line.len();
-    }
-    if !chunk.is_empty() {
-        documents.push(document(whole, chunk, &mut counted, options)?);
-    }
-    Ok(documents)
+    stream(text, options).map(|document| document.map(|document| document.value)).collect()
 }
 
-/// The lines of the bytes before a document.
+/// The documents of a text.
+#[derive(Debug)]
+pub struct Stream<'t> {
+    whole: Source<'t>,
+    options: Options,
+    at: usize,
+    counted: Counted,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    /// So many values are read.
+    Json {
+        read: usize,
+    },
+    Yaml,
+    Failed(Problem),
+    Ended,
+}
+
+impl Iterator for Stream<'_> {
+    type Item = Result<Document, Problem>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = match std::mem::replace(&mut self.state, State::Ended) {
+            State::Json { read } => self.json(read),
+            State::Yaml => self.yaml(),
+            State::Failed(problem) => Err(problem),
+            State::Ended => Ok(None),
+        };
+        next.transpose()
+    }
+}
+
+impl Stream<'_> {
+    fn yaml(&mut self) -> Result<Option<Document>, Problem> {
+        let mut chunk = self.at..self.at;
+        for line in self.whole.text[self.at..].split_inclusive('\n') {
+            if let Some(rest) = line.strip_prefix(SEPARATOR) {
+                let rest = rest.trim();
+                if !(rest.is_empty() || rest.starts_with('#')) {
+                    let message =
+                        "only a comment may follow --- in the line that separates documents";
+                    return Err(self.whole.problem_at(chunk.end, message));
+                }
+                if !chunk.is_empty() {
+                    self.at = chunk.end + line.len();
+                    return self.document(chunk).map(Some);
+                }
+            }
+            chunk.end += line.len();
+        }
+        self.at = self.whole.text.len();
+        if chunk.is_empty() { Ok(None) } else { self.document(chunk).map(Some) }
+    }
+
+    fn document(&mut self, place: Range<usize>) -> Result<Document, Problem> {
+        let lines_before = self.counted.up_to(self.whole.text, place.start);
+        let text = &self.whole.text[place.clone()];
+        let value = tree::read(Source { text, lines_before, ends_line: true }, self.options)?;
+        self.state = State::Yaml;
+        Ok(Document { place, line: lines_before + 1, format: Format::Yaml, value })
+    }
+
+    fn json(&mut self, read: usize) -> Result<Option<Document>, Problem> {
+        let rest = &self.whole.text[self.at..];
+        match json::first(rest, self.options.duplicate_keys) {
+            None => Ok(None),
+            Some(Ok((value, after))) => {
+                let start = self.at + rest.len() - rest.trim_start().len();
+                self.at += rest.len() - after.len();
+                self.state = State::Json { read: read + 1 };
+                let line = self.counted.up_to(self.whole.text, start) + 1;
+                Ok(Some(Document { place: start..self.at, line, format: Format::Json, value }))
+            }
+            Some(Err(error)) => {
+                // Go reads `01` as two values.
+                let digits = rest.trim_start().as_bytes();
+                let two = matches!(digits, [b'0', b'0'..=b'9', ..]);
+                if read < 2
+                    && !two
+                    && json::may_be_yaml(&error)
+                    && let Some(blanks) = blanks_of_line(rest)
+                {
+                    self.at += blanks;
+                    return self.yaml();
+                }
+                Err(json_problem(self.whole, self.at, &error))
+            }
+        }
+    }
+}
+
+/// The lines of the bytes that were counted.
+#[derive(Debug)]
 struct Counted {
     bytes: usize,
     lines: usize,
 }
 
-fn document(
-    whole: Source<'_>,
-    chunk: Range<usize>,
-    counted: &mut Counted,
-    options: Options,
-) -> Result<Value, Problem> {
-    let between = &whole.text.as_bytes()[counted.bytes..chunk.start];
-    counted.lines += memchr::memchr_iter(b'\n', between).count();
-    counted.bytes = chunk.start;
-    let text = &whole.text[chunk];
-    tree::read(Source { text, lines_before: counted.lines, ends_line: true }, options)
-}
-
-/// Reads values of JSON. The answer is where YAML begins, or `None` at the end of the text.
-fn json_values(
-    whole: Source<'_>,
-    options: Options,
-    documents: &mut Vec<Value>,
-) -> Result<Option<usize>, Problem> {
-    let mut rest = whole.text;
-    if json::is_too_deep(rest) {
-        return Err(whole.problem_at(0, too_deep()));
-    }
-    loop {
-        match json::first(rest, options.duplicate_keys) {
-            None => return Ok(None),
-            Some(Ok((value, after))) => {
-                documents.push(value);
-                rest = after;
-            }
-            Some(Err(error)) => {
-                let start = whole.text.len() - rest.len();
-                // Go reads `01` as two values.
-                let digits = rest.trim_start().as_bytes();
-                let two = matches!(digits, [b'0', b'0'..=b'9', ..]);
-                if documents.len() < 2
-                    && !two
-                    && json::may_be_yaml(&error)
-                    && let Some(blanks) = blanks_of_line(rest)
-                {
-                    return Ok(Some(start + blanks));
-                }
-                return Err(json_problem(whole, start, &error));
-            }
-        }
+impl Counted {
+    /// The line breaks before a byte; the bytes come in their order.
+    fn up_to(&mut self, text: &str, at: usize) -> usize {
+        let between = &text.as_bytes()[self.bytes..at];
+        self.lines += memchr::memchr_iter(b'\n', between).count();
+        self.bytes = at;
+        self.lines
     }
 }
 

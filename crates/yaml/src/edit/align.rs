@@ -1,0 +1,84 @@
+//! Which items of a list stay, which are new.
+
+#![expect(clippy::disallowed_types, reason = "configuration, manifests and objects from files")]
+
+use std::collections::{HashMap, VecDeque};
+
+use serde_json::Value;
+
+/// A step from the items of one list to those of another. Indexes are of the old and the new list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Keep(usize, usize),
+    Remove(usize),
+    Insert(usize),
+}
+
+/// The steps, in the order of the new list. Items with the same name, or without one the same value,
+/// are the same item; linear in the items.
+pub(super) fn align(before: &[Value], after: &[Value]) -> Vec<Step> {
+    let names: Vec<String> = before.iter().map(name).collect();
+    let mut places: HashMap<&str, VecDeque<usize>> = HashMap::new();
+    for (index, name) in names.iter().enumerate() {
+        places.entry(name).or_default().push_back(index);
+    }
+    let mut steps = Vec::new();
+    let mut next = 0;
+    for (new, item) in after.iter().enumerate() {
+        let place = places.get_mut(name(item).as_str()).and_then(VecDeque::pop_front);
+        match place.filter(|&old| old >= next) {
+            Some(old) => {
+                steps.extend((next..old).map(Step::Remove));
+                steps.push(Step::Keep(old, new));
+                next = old + 1;
+            }
+            None => steps.push(Step::Insert(new)),
+        }
+    }
+    steps.extend((next..before.len()).map(Step::Remove));
+    steps
+}
+
+/// What tells an item from its neighbours: the name of a container, the kind and name of an object,
+/// else all of it.
+fn name(item: &Value) -> String {
+    let text = |pointer: &str| item.pointer(pointer).and_then(Value::as_str);
+    if let Some(name) = text("/name") {
+        return format!("name {name}");
+    }
+    let object = ["/kind", "/metadata/namespace", "/metadata/name"].map(text);
+    if object[0].is_some() || item.get("metadata").is_some() {
+        return format!("object {object:?}");
+    }
+    item.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Step::*, *};
+    use serde_json::json;
+
+    fn steps(before: Value, after: Value) -> Vec<Step> {
+        align(before.as_array().expect("list"), after.as_array().expect("list"))
+    }
+
+    #[test]
+    fn items_of_the_same_name_are_kept() {
+        let found = steps(
+            json!([{"name": "a", "x": 1}, {"name": "b"}]),
+            json!([{"name": "new"}, {"name": "a", "x": 2}, {"name": "b"}, 5]),
+        );
+        assert_eq!(found, [Insert(0), Keep(0, 1), Keep(1, 2), Insert(3)]);
+        assert_eq!(
+            steps(json!([1, 2, 3]), json!([3, 1])),
+            [Remove(0), Remove(1), Keep(2, 0), Insert(1)]
+        );
+    }
+
+    #[test]
+    fn objects_of_a_list_are_known_by_kind_and_name() {
+        let web = |image: &str| json!({"kind": "Pod", "metadata": {"name": "web"}, "image": image});
+        let found = steps(json!([web("a"), web("b")]), json!([web("c"), web("d")]));
+        assert_eq!(found, [Keep(0, 0), Keep(1, 1)]);
+    }
+}
