@@ -8,25 +8,33 @@ use std::{
     process::ExitCode,
 };
 
-use clap::{CommandFactory as _, Parser, Subcommand, error::ErrorKind};
+use clap::{
+    CommandFactory as _, Parser, Subcommand,
+    error::{ContextKind, ErrorKind},
+};
 
 use crate::{causes::with_causes, linkerd::release::Release, observer::LogStyle};
 
+mod cluster_config;
 mod compare;
 mod config;
 mod inject;
 mod input;
+mod manifests;
 mod manual;
+mod progress;
 mod proxy_injector;
 mod review;
 mod serve;
 mod stream;
+mod uninject;
+mod version;
 
 /// Wrong usage (`sysexits.h`, `EX_USAGE`).
 const EXIT_USAGE: u8 = 64;
 /// Wrong usage, in programs that use Go's `flag` package.
 const EXIT_GO_USAGE: u8 = 2;
-/// `compare` found differences.
+/// `compare` found differences, or `--fail-on` found its result.
 const EXIT_FINDINGS: u8 = 3;
 
 /// A sidecar injector for large Kubernetes clusters.
@@ -42,8 +50,10 @@ enum Command {
     Serve(Box<serve::Args>),
     ProxyInjector(proxy_injector::Args),
     Review(review::Args),
-    Inject(inject::Args),
+    Inject(Box<inject::Args>),
+    Uninject(uninject::Args),
     Compare(compare::Args),
+    Version(version::Args),
     Completion(manual::CompletionArgs),
     Man(manual::ManArgs),
 }
@@ -67,7 +77,7 @@ pub(crate) enum CommandError {
     /// Some of the input could not be used; each problem is printed already.
     #[error("{0}")]
     Incomplete(String),
-    /// `compare` found differences.
+    /// `compare` found differences, or `--fail-on` found its result.
     #[error("{0}")]
     Findings(String),
     /// The reader closed the pipe.
@@ -80,14 +90,16 @@ pub(crate) enum CommandError {
 pub fn main() -> ExitCode {
     let args = match Args::try_parse() {
         Ok(args) => args,
-        Err(error) => return usage(&error),
+        Err(error) => return usage(error),
     };
     let result = match args.command {
         Command::Serve(args) => serve::run(*args, LogStyle::Line),
         Command::ProxyInjector(args) => proxy_injector::run(args),
         Command::Review(args) => review::run(&args),
-        Command::Inject(args) => inject::run(&args),
+        Command::Inject(args) => inject::run(*args),
+        Command::Uninject(args) => uninject::run(&args),
         Command::Compare(args) => compare::run(&args),
+        Command::Version(args) => version::run(&args),
         Command::Completion(args) => manual::print_completion(Args::command(), &args),
         Command::Man(args) => manual::write_man_pages(Args::command(), &args),
     };
@@ -107,7 +119,11 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn usage(error: &clap::Error) -> ExitCode {
+fn usage(mut error: clap::Error) -> ExitCode {
+    // clap's advice to pass an unknown flag as a value is never right here.
+    if error.kind() == ErrorKind::UnknownArgument {
+        error.remove(ContextKind::Suggested);
+    }
     // A closed stream cannot be reported.
     drop(error.print());
     match error.kind() {

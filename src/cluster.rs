@@ -123,20 +123,42 @@ where
     request().await
 }
 
-/// A client for the cluster of `kubeconfig`; without it, for the cluster that kube infers: that of
+/// The cluster, and the user that calls it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ClientOptions<'a> {
+    /// The file; without it and `context`, the cluster is the one that kube infers.
+    pub kubeconfig: Option<&'a Path>,
+    /// The context in the file; without it, the current one.
+    pub context: Option<&'a str>,
+    /// The user to impersonate.
+    pub user: Option<&'a str>,
+    /// The groups of that user.
+    pub groups: &'a [String],
+}
+
+/// A client for the cluster of a kubeconfig; without one, for the cluster that kube infers: that of
 /// the default kubeconfig, or of the pod in which this process runs.
 ///
 /// # Errors
 /// When no cluster is found, or its configuration is not valid.
-pub async fn client(kubeconfig: Option<&Path>) -> Result<Client, ClientError> {
-    let mut config = match kubeconfig {
-        None => Config::infer().await.map_err(ClientError::NoCluster)?,
-        Some(path) => {
-            let file = Kubeconfig::read_from(path).map_err(ClientError::Kubeconfig)?;
-            let options = KubeConfigOptions::default();
-            Config::from_custom_kubeconfig(file, &options).await.map_err(ClientError::Kubeconfig)?
-        }
+pub async fn client(options: ClientOptions<'_>) -> Result<Client, ClientError> {
+    let mut config = if options.kubeconfig.is_none() && options.context.is_none() {
+        Config::infer().await.map_err(ClientError::NoCluster)?
+    } else {
+        let file = match options.kubeconfig {
+            Some(path) => Kubeconfig::read_from(path),
+            None => Kubeconfig::read(),
+        };
+        let file = file.map_err(ClientError::Kubeconfig)?;
+        let context = options.context.map(str::to_owned);
+        let context = KubeConfigOptions { context, ..KubeConfigOptions::default() };
+        Config::from_custom_kubeconfig(file, &context).await.map_err(ClientError::Kubeconfig)?
     };
+    if let Some(user) = options.user {
+        config.auth_info.impersonate = Some(user.to_owned());
+        config.auth_info.impersonate_groups =
+            (!options.groups.is_empty()).then(|| options.groups.to_vec());
+    }
     config.connect_timeout = Some(CONNECT_TIMEOUT);
     config.read_timeout = Some(READ_TIMEOUT);
     let user_agent = HeaderValue::from_static(concat!("injectd/", env!("CARGO_PKG_VERSION")));

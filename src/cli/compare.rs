@@ -14,13 +14,13 @@ use self::{
     audit::{AuditLog, Event, Recorded},
     baseline::{Baseline, BaselineArgs},
     meaning::{Answer, Meaning, differences},
-    progress::Progress,
     report::{Compared, Differing, Reasons, Report},
 };
 use super::{
     CommandError,
     config::{ConfigArgs, Purpose},
     input,
+    progress::Progress,
     stream::{Document, Documents, Step},
 };
 use crate::{linkerd::events, objects::Objects, profiles::Injector, standalone::Standalone};
@@ -30,7 +30,6 @@ mod baseline;
 mod meaning;
 mod missing;
 mod other;
-mod progress;
 mod report;
 
 /// Compare with another injector: at a URL, from recorded answers, or from an audit log
@@ -79,7 +78,8 @@ struct Comparison {
 }
 
 pub(super) fn run(args: &Args) -> Result<(), CommandError> {
-    let (theirs, objects) = (args.theirs.open()?, args.config.objects(Purpose::Replay)?);
+    let (theirs, objects) =
+        (args.theirs.open()?, args.config.objects(Purpose::Replay)?.map(Arc::new));
     let everywhere = || Standalone::Every([].into());
     let standalone = objects.clone().map_or_else(everywhere, Standalone::ListedInPart);
     let files = input::files(&args.files)?;

@@ -1,8 +1,12 @@
 //! The flags that commands share: values, trust roots and cluster objects.
 
-use std::{env, path::PathBuf, sync::Arc};
+use std::{
+    env,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
-use super::{CommandError, print_line};
+use super::{CommandError, cluster_config::Found, print_line};
 use crate::{
     linkerd::{
         release::{Release, ReleaseChoice},
@@ -36,7 +40,7 @@ pub(super) struct ConfigArgs {
     #[arg(long, value_name = "FILE", env = "INJECTD_TRUST_ROOTS")]
     trust_roots: Option<PathBuf>,
     /// Namespace of the Linkerd control plane
-    #[arg(long, value_name = "NAMESPACE", default_value = "linkerd")]
+    #[arg(short = 'L', long, value_name = "NAMESPACE", default_value = "linkerd")]
     linkerd_namespace: String,
     /// YAML or JSON file with cluster objects to look up: Namespaces, ReplicaSets, Jobs. A
     /// namespace missing from the file does not exist [default: every namespace exists]
@@ -47,6 +51,9 @@ pub(super) struct ConfigArgs {
     /// INJECTD_LINKERD_VERSION
     #[arg(long, value_name = "ACTION", default_value = "warn", env = "INJECTD_UNKNOWN_RELEASE")]
     unknown_release: UnknownRelease,
+    /// What a cluster has, where no file is named.
+    #[arg(skip)]
+    found: Option<Found>,
 }
 
 /// The action for values of an unknown Linkerd release.
@@ -68,7 +75,7 @@ impl ConfigArgs {
     ) -> Result<Injector, CommandError> {
         let owned = |&(key, value): &(&str, &str)| (key.to_owned(), value.to_owned());
         let objects = match self.objects(purpose)? {
-            Some(objects) => Standalone::Listed(objects),
+            Some(objects) => Standalone::Listed(Arc::new(objects)),
             None => Standalone::Every(annotations.iter().map(owned).collect()),
         };
         self.injector(objects.into(), purpose)
@@ -89,12 +96,27 @@ impl ConfigArgs {
     }
 
     /// The objects of --objects; `None` without the flag.
-    pub(super) fn objects(&self, purpose: Purpose) -> Result<Option<Arc<Objects>>, CommandError> {
+    pub(super) fn objects(&self, purpose: Purpose) -> Result<Option<Objects>, CommandError> {
         let Some(path) = &self.objects else { return Ok(None) };
         let objects = Objects::parse(&purpose.read_text("--objects", path)?).map_err(|error| {
             CommandError::failed(format!("--objects {}", path.display()), error)
         })?;
-        Ok(Some(Arc::new(objects)))
+        Ok(Some(objects))
+    }
+
+    /// Whether --objects is set.
+    pub(super) fn has_objects(&self) -> bool {
+        self.objects.is_some()
+    }
+
+    /// The namespace of Linkerd's control plane.
+    pub(super) fn linkerd_namespace(&self) -> &str {
+        &self.linkerd_namespace
+    }
+
+    /// Uses what a cluster has, where no file is named.
+    pub(super) fn use_found(&mut self, found: Found) {
+        self.found = Some(found);
     }
 
     /// Checks the flags for a cluster, where built-in values and trust roots are not allowed.
@@ -119,7 +141,7 @@ impl ConfigArgs {
 
     /// Prints a note if the output gets the placeholder trust roots.
     pub(super) fn warn_of_example_trust_roots(&self) {
-        if self.trust_roots.is_none() {
+        if self.trust_roots.is_none() && self.found.is_none() {
             print_line(
                 "note: --trust-roots is not set: proxies get a placeholder certificate and cannot \
                  join a mesh",
@@ -133,13 +155,15 @@ impl ConfigArgs {
         generation: u64,
         purpose: Purpose,
     ) -> Result<Snapshot, CommandError> {
-        let values = match &self.values {
-            Some(path) => purpose.read_text("--values", path)?,
-            None => DEFAULT_VALUES.to_owned(),
+        let values = match (&self.values, &self.found) {
+            (Some(path), _) => purpose.read_text("--values", path)?,
+            (None, Some(found)) => found.values.clone(),
+            (None, None) => DEFAULT_VALUES.to_owned(),
         };
-        let trust_roots = match &self.trust_roots {
-            Some(path) => purpose.read_trust_roots(path)?,
-            None => EXAMPLE_TRUST_ROOTS.to_vec(),
+        let trust_roots = match (&self.trust_roots, &self.found) {
+            (Some(path), _) => purpose.read_trust_roots(path)?,
+            (None, Some(found)) => found.trust_roots.clone(),
+            (None, None) => EXAMPLE_TRUST_ROOTS.to_vec(),
         };
         let config = Config {
             values: &values,
@@ -149,8 +173,11 @@ impl ConfigArgs {
         };
         let file = || {
             let path = self.values.as_deref();
-            let file = path.map_or("built-in values".into(), |path| path.display().to_string());
-            format!("--values {file}")
+            match (path, &self.found) {
+                (Some(path), _) => format!("--values {}", path.display()),
+                (None, Some(_)) => "the values of the cluster".to_owned(),
+                (None, None) => "the built-in values".to_owned(),
+            }
         };
         let snapshot = Snapshot::new(config, generation)
             .map_err(|error| CommandError::failed(file(), error))?;
@@ -162,6 +189,20 @@ impl ConfigArgs {
             _ => Ok(snapshot),
         }
     }
+}
+
+/// The configuration of values from a file, or of the built-in ones, for what does not depend on
+/// trust roots.
+pub(super) fn snapshot_of_values(values: Option<&Path>) -> Result<Snapshot, CommandError> {
+    let args = ConfigArgs {
+        values: values.map(Path::to_owned),
+        trust_roots: None,
+        linkerd_namespace: "linkerd".to_owned(),
+        objects: None,
+        unknown_release: UnknownRelease::Warn,
+        found: None,
+    };
+    args.snapshot(1, Purpose::Inject)
 }
 
 /// The warning about an unknown release, with the release in use and what to do; `None` if the

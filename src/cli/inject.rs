@@ -1,169 +1,79 @@
-//! `injectd inject`: adds the sidecar to manifests.
+//! `injectd inject`: adds the sidecar to manifests, or the annotation that asks for it.
 //!
 //! Each object goes through the same review as in a cluster; this command applies the patch.
 
-#![expect(clippy::disallowed_types, reason = "manifests are trees of any shape")]
-
-use std::{
-    io::{self, Write},
-    path::PathBuf,
-};
-
-use serde_json::{Value, json};
-
 use super::{
     CommandError,
+    cluster_config::ClusterArgs,
     config::{ConfigArgs, Purpose},
-    counted, input, print_line,
+    manifests::{self, ManifestArgs},
 };
-use crate::{
-    linkerd::events,
-    object::Kind,
-    outcome::{Outcome, Verdict},
-    profiles::Injector,
-    yaml,
-};
+
+mod injection;
+mod namespaces;
+mod pods;
+mod review;
+mod settings;
+
+pub(super) use self::pods::kind_of;
+use self::{injection::Injection, review::Reviewer, settings::SettingArgs};
+
+/// The annotation that enables or disables injection.
+const INJECT: &str = "linkerd.io/inject";
 
 /// Inject the sidecar into the pods and pod templates of manifests
 ///
-/// Reads YAML or JSON: single objects, Lists and files with several documents. Prints all objects
-/// as YAML on stdout, and on stderr one line with the outcome of each pod, of each workload, and of
-/// each Service that gets an annotation. Objects that need no sidecar are printed without changes.
+/// Reads YAML or JSON: single objects, Lists and files with several documents. Changes only the
+/// places that injection changes: comments, order and style stay, and documents without pods are
+/// printed byte for byte. Prints on stderr one line with the result for each pod, each workload, and
+/// each Service and Namespace that gets an annotation. Objects with Linkerd's sidecar are injected
+/// anew. If an object fails, no manifest is printed.
+///
 /// Without --objects, every namespace counts as enabled for injection, so that only pods that opt
-/// out are skipped.
+/// out are skipped. Namespaces in the input count with their annotations.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Files or directories with manifests; - reads stdin [default: stdin]
-    #[arg(value_name = "FILE")]
-    files: Vec<PathBuf>,
+    #[command(flatten)]
+    manifests: ManifestArgs,
+    /// Add the full sidecar (the default)
+    #[arg(long, conflicts_with = "annotate")]
+    manual: bool,
+    /// Add only the annotations that ask the injector in the cluster for the sidecar, to pods, pod
+    /// templates and Namespaces: what `linkerd inject` does without --manual
+    #[arg(long)]
+    annotate: bool,
     /// Namespace of manifests that do not set one
     #[arg(short, long, default_value = "default")]
     namespace: String,
+    /// Do not read the configuration from a cluster (the default)
+    #[arg(long, hide = true)]
+    ignore_cluster: bool,
     #[command(flatten)]
     config: ConfigArgs,
+    #[command(flatten)]
+    cluster: ClusterArgs,
+    #[command(flatten)]
+    settings: SettingArgs,
 }
 
-pub(super) fn run(args: &Args) -> Result<(), CommandError> {
-    let injector =
-        args.config.standalone_injector(&[("linkerd.io/inject", "enabled")], Purpose::Inject)?;
-    args.config.warn_of_example_trust_roots();
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .build()
-        .map_err(|error| CommandError::failed("cannot start the async runtime", error))?;
-    let mut out = io::BufWriter::new(io::stdout().lock());
-    let mut run = Run { injector, runtime, namespace: &args.namespace, rejected: 0 };
-    let mut is_empty = true;
-    for path in input::files(&args.files)? {
-        let documents = yaml::parse_all(&input::read_text(&path)?)
-            .map_err(|error| CommandError::failed(input::name(&path), error))?;
-        for mut document in documents {
-            is_empty = false;
-            run.inject(&mut document, "")?;
-            let yaml = serde_saphyr::to_string(&document)
-                .map_err(|error| CommandError::failed("cannot write YAML", error))?;
-            write!(out, "---\n{yaml}").map_err(CommandError::output)?;
-        }
+pub(super) fn run(mut args: Args) -> Result<(), CommandError> {
+    let runtime = manifests::runtime()?;
+    if let Some(found) = runtime.block_on(args.cluster.read(args.config.linkerd_namespace()))? {
+        args.config.use_found(found);
     }
-    out.flush().map_err(CommandError::output)?;
-    if is_empty {
-        print_line("note: the input contains no objects");
+    let inputs = args.manifests.read(&runtime)?;
+    let sources = namespaces::sources(&inputs, args.config.objects(Purpose::Inject)?);
+    let injector = args.config.injector(sources.into(), Purpose::Inject)?;
+    if !args.annotate {
+        args.config.warn_of_example_trust_roots();
     }
-    match run.rejected {
-        0 => Ok(()),
-        count => {
-            let objects = counted(count, "object");
-            Err(CommandError::Incomplete(format!("{objects} could not be injected")))
-        }
-    }
-}
-
-struct Run<'r> {
-    injector: Injector,
-    runtime: tokio::runtime::Runtime,
-    namespace: &'r str,
-    rejected: usize,
-}
-
-impl Run<'_> {
-    /// Injects an object, or the items of a List, in place. Items of a `PodList` may have no kind:
-    /// their kind is then `listed_kind`.
-    fn inject(&mut self, object: &mut Value, listed_kind: &str) -> Result<(), CommandError> {
-        let kind = text(object, "/kind").to_owned();
-        if let Some(item_kind) = kind.strip_suffix("List").map(str::to_owned)
-            && let Some(items) = object.get_mut("items").and_then(Value::as_array_mut)
-        {
-            return items.iter_mut().try_for_each(|item| self.inject(item, &item_kind));
-        }
-        let kind = if kind.is_empty() { listed_kind.to_owned() } else { kind };
-        let review = self.review_of(object, &kind);
-        let answer = self.runtime.block_on(self.injector.review(&review));
-        let answer =
-            answer.map_err(|error| CommandError::failed("cannot review an object", error))?;
-        let patch = patch_of(&answer.body)
-            .map_err(|error| CommandError::failed("cannot decode the generated patch", error))?;
-        let outcome = answer.outcome;
-        let problem = match &outcome.denial {
-            Some(denial) => Some(denial.to_string()),
-            None => json_patch::patch(object, &patch)
-                .err()
-                .map(|error| format!("cannot apply the patch: {error}")),
-        };
-        let name =
-            ["/metadata/name", "/metadata/generateName"].map(|pointer| text(object, pointer));
-        let name = name.into_iter().find(|name| !name.is_empty()).unwrap_or("(no name)");
-        let object = format!("{}/{name}", kind.to_lowercase());
-        print_outcome(&object, &outcome, problem.as_deref());
-        self.rejected += usize::from(problem.is_some());
-        Ok(())
-    }
-
-    /// The review that an API server would send. An API server sets the namespace of every object.
-    fn review_of(&self, object: &Value, kind: &str) -> Vec<u8> {
-        let mut object = object.clone();
-        if text(&object, "/metadata/namespace").is_empty()
-            && let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut)
-        {
-            metadata.insert("namespace".to_owned(), self.namespace.into());
-        }
-        let namespace = match text(&object, "/metadata/namespace") {
-            "" => self.namespace,
-            namespace => namespace,
-        };
-        let request = json!({
-            "uid": "inject",
-            "kind": {"kind": kind},
-            "namespace": namespace,
-            "object": object,
-        });
-        json!({ "request": request }).to_string().into_bytes()
-    }
-}
-
-fn text<'v>(object: &'v Value, pointer: &str) -> &'v str {
-    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
-}
-
-fn patch_of(answer: &[u8]) -> Result<json_patch::Patch, Box<dyn std::error::Error + Send + Sync>> {
-    use base64::{Engine as _, engine::general_purpose::STANDARD};
-    let answer: Value = serde_json::from_slice(answer)?;
-    let Some(patch) = answer.pointer("/response/patch").and_then(Value::as_str) else {
-        return Ok(json_patch::Patch::default());
+    let settings = args.settings.annotations(&injector.mesh());
+    let injection = Injection {
+        reviewer: Reviewer { runtime, injector, namespace: &args.namespace },
+        settings,
+        annotate: args.annotate,
+        ingress: args.settings.ingress,
+        keeps_inject: args.config.has_objects(),
     };
-    Ok(serde_json::from_slice(&STANDARD.decode(patch)?)?)
-}
-
-/// Prints the outcome for an object; nothing for allowed objects without pods.
-fn print_outcome(object: &str, outcome: &Outcome<'_>, problem: Option<&str>) {
-    let has_pods = matches!(outcome.kind, Kind::Pod | Kind::Workload(_) | Kind::CronJob);
-    let result = match (problem, outcome.verdict) {
-        (Some(problem), _) => format!("rejected: {problem}"),
-        (None, Verdict::Injected) => "injected".to_owned(),
-        _ if has_pods => format!("skipped: {}", events::in_words(outcome.reasons)),
-        (None, Verdict::Annotated) => "annotated".to_owned(),
-        _ => return,
-    };
-    print_line(&format!("{object} {result}"));
-    for warning in outcome.warnings.lines() {
-        print_line(&format!("  warning: {warning}"));
-    }
+    args.manifests.run(inputs, "injected", |object, kind| injection.edit(object, kind))
 }

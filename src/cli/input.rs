@@ -1,6 +1,7 @@
 //! Input of commands: files, directories and stdin; and the files that the server reloads.
 
 use std::{
+    collections::HashSet,
     fs, io,
     io::Read as _,
     path::{Path, PathBuf},
@@ -80,8 +81,12 @@ pub(super) fn open(path: &Path) -> Result<Box<dyn io::Read>, CommandError> {
     Ok(Box::new(file))
 }
 
-/// The given paths, with each directory replaced by its YAML and JSON files, sorted; stdin if there
-/// are no paths.
+/// The given paths, with each directory replaced by its YAML and JSON files and those of its
+/// subdirectories, sorted; stdin if there are no paths.
+///
+/// As `kubectl -R -f`: in directories, links to directories are not followed. Other than kubectl,
+/// hidden entries are skipped and a file is read once, also if links in the directory name it again:
+/// a mounted `ConfigMap` has each file three times.
 pub(super) fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
     if paths.is_empty() {
         return Ok(vec![PathBuf::from(STDIN)]);
@@ -89,7 +94,7 @@ pub(super) fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
     let mut files = Vec::new();
     for path in paths {
         if path.is_dir() {
-            add_directory(path, &mut files)?;
+            add_directory(path, &mut HashSet::new(), &mut files)?;
         } else {
             files.push(path.clone());
         }
@@ -97,21 +102,35 @@ pub(super) fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
     Ok(files)
 }
 
-fn add_directory(directory: &Path, files: &mut Vec<PathBuf>) -> Result<(), CommandError> {
-    let failed =
-        |error| CommandError::failed(format!("cannot read {}", directory.display()), error);
-    let mut entries: Vec<PathBuf> = fs::read_dir(directory)
-        .map_err(failed)?
-        .map(|entry| entry.map(|entry| entry.path()))
+fn add_directory(
+    directory: &Path,
+    known: &mut HashSet<PathBuf>,
+    files: &mut Vec<PathBuf>,
+) -> Result<(), CommandError> {
+    let failed = |path: &Path| {
+        let message = format!("cannot read {}", path.display());
+        move |error: io::Error| CommandError::failed(message, error)
+    };
+    let mut entries: Vec<fs::DirEntry> = fs::read_dir(directory)
+        .map_err(failed(directory))?
         .collect::<Result<_, _>>()
-        .map_err(failed)?;
-    entries.sort();
+        .map_err(failed(directory))?;
+    entries.sort_by_key(fs::DirEntry::path);
     for entry in entries {
-        let extension = entry.extension().and_then(|extension| extension.to_str());
-        if entry.is_dir() {
-            add_directory(&entry, files)?;
+        let path = entry.path();
+        let is_hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        let kind = entry.file_type().map_err(failed(&path))?;
+        if is_hidden {
+            continue;
+        }
+        if kind.is_dir() {
+            add_directory(&path, known, files)?;
         } else if matches!(extension, Some("yaml" | "yml" | "json")) {
-            files.push(entry);
+            let target = fs::canonicalize(&path).map_err(failed(&path))?;
+            if !target.is_dir() && known.insert(target) {
+                files.push(path);
+            }
         }
     }
     Ok(())

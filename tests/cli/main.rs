@@ -15,6 +15,8 @@ use injectd::linkerd::values::DEFAULT_VALUES;
 use serde_json::{Value, json};
 
 mod compare;
+mod inject;
+mod uninject;
 
 /// Longer than any step takes on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -63,45 +65,6 @@ impl File {
 
 fn example(name: &str) -> String {
     format!("{}/examples/{name}", env!("CARGO_MANIFEST_DIR"))
-}
-
-#[test]
-fn the_example_is_injected() {
-    let output = injectd(&["inject", &example("deployment.yaml")], "");
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    let deployment: Value = serde_saphyr::from_slice(&output.stdout).expect("must be YAML");
-    let init = &deployment["spec"]["template"]["spec"]["initContainers"];
-    assert_eq!(init[0]["name"], "linkerd-init");
-    assert_eq!(init[1]["name"], "linkerd-proxy");
-    assert_eq!(init[1]["resources"]["requests"]["cpu"], "100m");
-    assert!(text(&output.stderr).contains("deployment/web injected"));
-}
-
-#[test]
-fn manifests_that_need_no_sidecar_are_printed_without_changes() {
-    let manifests = "kind: List\nitems:\n- {kind: ConfigMap, data: {a: 'yes', b: '0777'}}\n---\n\
-                     kind: Pod\nmetadata: {name: p, annotations: {linkerd.io/inject: disabled}}\n";
-    let output = injectd(&["inject"], manifests);
-    assert_eq!(output.status.code(), Some(0));
-    let read = |text: &str| serde_saphyr::from_multiple::<Value>(text).expect("must be YAML");
-    assert_eq!(read(text(&output.stdout)), read(manifests));
-    assert!(text(&output.stderr).contains("pod/p skipped: pod has the annotation"));
-}
-
-#[test]
-fn a_rejected_object_is_reported_and_the_others_are_injected() {
-    let manifests = "kind: Pod\nmetadata: {name: bad}\nspec: {containers: 7}\n---\n\
-                     kind: Pod\nmetadata: {name: good}\nspec: {containers: []}\n---\n\
-                     kind: Deployment\nmetadata: {name: hollow}\n";
-    let output = injectd(&["inject"], manifests);
-    assert_eq!(output.status.code(), Some(1));
-    let stderr = text(&output.stderr);
-    assert!(stderr.contains("pod/bad rejected: the object cannot be understood"), "{stderr}");
-    assert!(stderr.contains("pod/good injected"), "{stderr}");
-    let hollow = "deployment/hollow rejected: cannot apply the patch";
-    assert!(stderr.contains(hollow), "{stderr}");
-    assert!(stderr.ends_with("error: 2 objects could not be injected\n"), "{stderr}");
-    assert!(text(&output.stdout).contains("linkerd-proxy"));
 }
 
 #[test]

@@ -23,6 +23,7 @@ pub mod settings;
 pub mod snapshot;
 pub mod template;
 pub mod trust_roots;
+pub mod uninject;
 pub mod values;
 pub mod workload;
 

@@ -13,6 +13,9 @@ use crate::{
 pub enum Standalone {
     /// Every namespace exists and has these annotations. There are no owners.
     Every(Annotations),
+    /// Every namespace exists: those of a file, and others with these annotations. There are no
+    /// owners.
+    EveryBut(Arc<Objects>, Annotations),
     /// Only the objects of a file exist.
     Listed(Arc<Objects>),
     /// Only the namespaces of a file exist; owners that it lacks may exist.
@@ -23,6 +26,9 @@ impl Lookups for Standalone {
     async fn namespace(&self, name: &str) -> Result<Option<Annotations>, LookupError> {
         match self {
             Self::Every(annotations) => Ok(Some(Arc::clone(annotations))),
+            Self::EveryBut(objects, annotations) => {
+                Ok(objects.namespace(name).or_else(|| Some(Arc::clone(annotations))))
+            }
             Self::Listed(objects) | Self::ListedInPart(objects) => Ok(objects.namespace(name)),
         }
     }
@@ -42,7 +48,7 @@ impl Lookups for Standalone {
         owner: &OwnerReference<'_>,
     ) -> Result<FoundOwner, LookupError> {
         match self {
-            Self::Every(_) => Err(LookupError::NotInMemory),
+            Self::Every(_) | Self::EveryBut(..) => Err(LookupError::NotInMemory),
             Self::Listed(objects) => Ok(objects.owner(namespace, &owner.kind, &owner.name)),
             Self::ListedInPart(objects) => {
                 let found = claimed_owner(objects, namespace, owner);
@@ -53,7 +59,7 @@ impl Lookups for Standalone {
 
     fn has(&self, namespace: &str, kind: &str, name: &str) -> bool {
         match self {
-            Self::Every(_) | Self::ListedInPart(_) => true,
+            Self::Every(_) | Self::EveryBut(..) | Self::ListedInPart(_) => true,
             Self::Listed(objects) => objects.owner(namespace, kind, name).is_some(),
         }
     }

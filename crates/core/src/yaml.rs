@@ -2,21 +2,29 @@
 
 #![expect(clippy::disallowed_types, reason = "configuration, manifests and objects from files")]
 
-use injectd_yaml::{DuplicateKeys, MoreDocuments, Options, WholeFloats};
+use injectd_yaml::{Document, DuplicateKeys, MoreDocuments, Options, Problem, WholeFloats};
 use serde_json::Value;
+
+/// Manifests: repeated keys are an error.
+const MANIFESTS: Options = Options {
+    duplicate_keys: DuplicateKeys::Error,
+    more_documents: MoreDocuments::Error,
+    whole_floats: WholeFloats::Integers,
+};
+
+/// Parses the documents of a text one after another, with their places. Repeated keys are an error.
+pub fn stream(text: &str) -> impl Iterator<Item = Result<Document, Problem>> {
+    injectd_yaml::stream(text, MANIFESTS)
+}
 
 /// Parses the documents of a text and skips empty ones. Repeated keys are an error.
 ///
 /// # Errors
 /// The problem and its position, in one line.
 pub fn parse_all(text: &str) -> Result<Vec<Value>, String> {
-    let options = Options {
-        duplicate_keys: DuplicateKeys::Error,
-        more_documents: MoreDocuments::Error,
-        whole_floats: WholeFloats::Integers,
-    };
-    let documents =
-        injectd_yaml::documents(text, options).map_err(|problem| problem.to_string())?;
+    let documents: Result<Vec<Value>, Problem> =
+        stream(text).map(|document| document.map(|document| document.value)).collect();
+    let documents = documents.map_err(|problem| problem.to_string())?;
     Ok(documents.into_iter().filter(|document| !document.is_null()).collect())
 }
 

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     admin::Admin,
-    cluster::{self, Events, LookupLimits, Owners, WatchedNamespaces},
+    cluster::{self, ClientOptions, Events, LookupLimits, Owners, WatchedNamespaces},
     drop_in::Counters,
     events::Recorder,
     grpc::{Access, Grpc, Life, MAX_AGE},
@@ -118,7 +118,8 @@ impl Process {
             // pipes and devices, which could block the client.
             input::read_served("--kubeconfig", path)?;
         }
-        let client = cluster::client(self.args.kubeconfig.as_deref())
+        let kubeconfig = self.args.kubeconfig.as_deref();
+        let client = cluster::client(ClientOptions { kubeconfig, ..ClientOptions::default() })
             .await
             .map_err(|error| CommandError::failed("cannot create the Kubernetes client", error))?;
         let lookups = LookupLimits::new(self.args.max_waiting as usize, self.args.lookup_timeout);

@@ -121,6 +121,17 @@ impl Snapshot {
         self.rules.supports(annotation)
     }
 
+    /// The names of the images, with the annotation that overrides each.
+    pub fn images(&self) -> impl Iterator<Item = (Annotation, &str)> {
+        let init = self.values.proxy_init.image.as_ref();
+        let images = [
+            (Annotation::ProxyImage, Some(&self.values.proxy.image)),
+            (Annotation::InitImage, init),
+            (Annotation::DebugImage, Some(&self.values.debug_image)),
+        ];
+        images.into_iter().filter_map(|(annotation, image)| Some((annotation, &*image?.name)))
+    }
+
     /// The template for the overrides, from the cache or compiled.
     #[must_use]
     pub fn template(

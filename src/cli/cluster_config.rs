@@ -1,0 +1,77 @@
+//! The configuration of the mesh in a cluster: what `--values` and `--trust-roots` name in files.
+
+use std::path::PathBuf;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::{Api, Client};
+
+use super::CommandError;
+use crate::cluster::{self, ClientOptions};
+
+/// The `ConfigMap` and key of the values.
+const VALUES: (&str, &str) = ("linkerd-config", "values");
+/// The `ConfigMap` and key of the trust roots.
+const TRUST_ROOTS: (&str, &str) = ("linkerd-identity-trust-roots", "ca-bundle.crt");
+
+/// The cluster to read the configuration from.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Values and trust roots from a cluster")]
+pub(super) struct ClusterArgs {
+    /// Path to a kubeconfig file: take values and trust roots from its cluster [default: read no
+    /// cluster]
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// Context of the kubeconfig [default: the current one]
+    #[arg(long, value_name = "CONTEXT")]
+    context: Option<String>,
+    /// User to impersonate
+    #[arg(long = "as", value_name = "USER")]
+    user: Option<String>,
+    /// Group to impersonate; may be repeated
+    #[arg(long = "as-group", value_name = "GROUP", requires = "user")]
+    groups: Vec<String>,
+}
+
+/// The configuration that a cluster has.
+#[derive(Debug, Clone)]
+pub(super) struct Found {
+    pub(super) values: String,
+    pub(super) trust_roots: Vec<u8>,
+}
+
+impl ClusterArgs {
+    /// Reads the configuration of the control plane in a namespace; `None` without flags.
+    pub(super) async fn read(&self, namespace: &str) -> Result<Option<Found>, CommandError> {
+        if self.kubeconfig.is_none() && self.context.is_none() && self.user.is_none() {
+            return Ok(None);
+        }
+        let options = ClientOptions {
+            kubeconfig: self.kubeconfig.as_deref(),
+            context: self.context.as_deref(),
+            user: self.user.as_deref(),
+            groups: &self.groups,
+        };
+        let client = cluster::client(options).await.map_err(|error| {
+            CommandError::failed("cannot read the configuration of the cluster", error)
+        })?;
+        let values = key(&client, namespace, VALUES).await?;
+        let trust_roots = key(&client, namespace, TRUST_ROOTS).await?.into_bytes();
+        Ok(Some(Found { values, trust_roots }))
+    }
+}
+
+async fn key(
+    client: &Client,
+    namespace: &str,
+    (name, key): (&str, &str),
+) -> Result<String, CommandError> {
+    let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
+    let map = api.get(name).await.map_err(|error| {
+        let message = format!("cannot read the ConfigMap {namespace}/{name} (--linkerd-namespace)");
+        CommandError::failed(message, error)
+    })?;
+    map.data.and_then(|mut data| data.remove(key)).ok_or_else(|| {
+        let problem = format!("the key {key} is missing");
+        CommandError::failed(format!("ConfigMap {namespace}/{name}"), problem)
+    })
+}

@@ -1,0 +1,54 @@
+//! The namespaces of an injection: those of --objects, those of the input, and all others.
+
+#![expect(clippy::disallowed_types, reason = "manifests are trees of any shape")]
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::{INJECT, pods};
+use crate::{
+    cli::manifests::{Input, listed},
+    objects::Objects,
+    standalone::Standalone,
+    yaml,
+};
+
+/// With `objects`, the namespaces of both, and no others. Else all namespaces exist, and without an
+/// annotation that says otherwise injection is enabled for them.
+pub(super) fn sources(inputs: &[Input], objects: Option<Objects>) -> Standalone {
+    let others_are_enabled = objects.is_none();
+    let mut known = objects.unwrap_or_default();
+    for input in inputs.iter().filter(|input| input.text.contains("Namespace")) {
+        // An error is reported with the objects before it.
+        for document in yaml::stream(&input.text).map_while(Result::ok) {
+            add(&document.value, "", others_are_enabled, &mut known);
+        }
+    }
+    let known = Arc::new(known);
+    if others_are_enabled {
+        let enabled = [(INJECT.to_owned(), "enabled".to_owned())].into();
+        return Standalone::EveryBut(known, enabled);
+    }
+    Standalone::Listed(known)
+}
+
+fn add(object: &Value, listed_kind: &str, enable: bool, known: &mut Objects) {
+    if let Some((items, kind)) = listed(object) {
+        return items.iter().for_each(|item| add(item, kind, enable, known));
+    }
+    let kind = match pods::text(object, "/kind") {
+        "" => listed_kind,
+        kind => kind,
+    };
+    if kind != "Namespace" || pods::kind_of(object, kind) != crate::object::Kind::Namespace {
+        return;
+    }
+    let mut namespace = object.clone();
+    namespace["kind"] = kind.into();
+    if enable && pods::annotation(object, "", INJECT).is_none() {
+        pods::annotate(&mut namespace, "", INJECT, "enabled");
+    }
+    // Without a name, no object can be in it.
+    drop(known.add(&namespace));
+}

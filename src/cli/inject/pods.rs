@@ -1,0 +1,125 @@
+//! Pods and pod templates in manifests.
+
+#![expect(clippy::disallowed_types, reason = "manifests are trees of any shape")]
+
+use serde_json::{Map, Value};
+
+use crate::{
+    cli::manifests::{Action, Entry},
+    object::Kind,
+};
+
+/// The API groups of the kinds that injection knows; a custom resource may use their names.
+const GROUPS: [&str; 4] = ["", "apps", "batch", "extensions"];
+
+/// Where kinds that Linkerd's injector does not know have a pod template: Rollout and
+/// `DeploymentConfig`, `PodTemplate`, kinds like `CronJob`.
+const TEMPLATES: [&str; 3] = ["/spec/template", "/template", "/spec/jobTemplate/spec/template"];
+
+/// The kind of an object of that name.
+pub(in crate::cli) fn kind_of(object: &Value, name: &str) -> Kind {
+    let group = text(object, "/apiVersion").split_once('/').map_or("", |(group, _)| group);
+    if GROUPS.contains(&group) { Kind::of(name) } else { Kind::Other }
+}
+
+/// The entry of an object of a kind that Linkerd's injector does not know.
+pub(super) fn without_injector(object: &Value, kind: &str) -> Entry {
+    let has_containers = |prefix: &&&str| {
+        object.pointer(&format!("{prefix}/spec/containers")).is_some_and(Value::is_array)
+    };
+    if kind.is_empty() {
+        let entry = Entry::of(object, kind, Action::Unchanged);
+        return entry.because("the object has no kind; it is printed as it is");
+    }
+    match TEMPLATES.iter().find(has_containers) {
+        None => Entry::of(object, kind, Action::Unchanged),
+        Some(prefix) => {
+            let path = prefix.replace('/', ".");
+            let message = format!(
+                "Linkerd's injector does not know the kind {kind}; the webhook injects its pods if \
+                 their namespace, or {path}.metadata.annotations, has linkerd.io/inject: enabled",
+                path = path.trim_start_matches('.'),
+            );
+            let entry = Entry::of(object, kind, Action::Skipped).because(message);
+            Entry { reasons: vec!["unsupported_resource"], has_pods: true, ..entry }
+        }
+    }
+}
+
+/// Rejects an object without the spec of a pod.
+pub(super) fn must_have_spec(object: &Value, prefix: &str) -> Result<(), String> {
+    let path = format!("{prefix}/spec");
+    match object.pointer(&path) {
+        Some(spec) if !spec.is_null() => Ok(()),
+        _ => Err(format!("{} is missing", path.trim_start_matches('/').replace('/', "."))),
+    }
+}
+
+/// A warning for each port that the proxy does not handle.
+pub(super) fn udp_warnings(object: &Value, kind: Kind) -> Vec<String> {
+    let containers = object.pointer(&format!("{}/spec/containers", kind.path_prefix()));
+    let mut warnings = Vec::new();
+    for container in items(containers) {
+        for port in items(container.get("ports")) {
+            if text(port, "/protocol") == "UDP" {
+                let (name, port) = (text(container, "/name"), &port["containerPort"]);
+                warnings.push(format!(
+                    "port {port} of container {name:?} uses UDP; the proxy handles TCP only"
+                ));
+            }
+        }
+    }
+    warnings
+}
+
+fn items(list: Option<&Value>) -> &[Value] {
+    list.and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// Gives the object metadata, if it has none.
+pub(super) fn ensure_metadata(object: &mut Value) {
+    map_in(object, "metadata");
+}
+
+/// Sets an annotation of the pod at this prefix.
+pub(super) fn annotate(object: &mut Value, prefix: &str, key: &str, value: &str) {
+    let Some(pod) = object.pointer_mut(prefix) else { return };
+    let Some(metadata) = map_in(pod, "metadata") else { return };
+    let annotations = metadata.entry("annotations").or_insert(Value::Null);
+    if annotations.is_null() {
+        *annotations = Value::Object(Map::new());
+    }
+    if let Some(annotations) = annotations.as_object_mut() {
+        annotations.insert(key.to_owned(), value.into());
+    }
+}
+
+/// Gives an annotation the value that it had before.
+pub(super) fn restore(object: &mut Value, prefix: &str, key: &str, value: Option<String>) {
+    if let Some(value) = value {
+        return annotate(object, prefix, key, &value);
+    }
+    let annotations = object.pointer_mut(&format!("{prefix}/metadata/annotations"));
+    if let Some(annotations) = annotations.and_then(Value::as_object_mut) {
+        annotations.shift_remove(key);
+    }
+}
+
+/// An annotation of the pod at this prefix.
+pub(super) fn annotation<'o>(object: &'o Value, prefix: &str, key: &str) -> Option<&'o str> {
+    object.pointer(&format!("{prefix}/metadata/annotations"))?.get(key)?.as_str()
+}
+
+/// A text, or an empty one.
+pub(super) fn text<'v>(object: &'v Value, pointer: &str) -> &'v str {
+    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The mapping at a key, which is made if it is null or absent; `None` if something else is there.
+fn map_in<'o>(object: &'o mut Value, key: &str) -> Option<&'o mut Map<String, Value>> {
+    let value = object.as_object_mut()?.entry(key).or_insert(Value::Null);
+    if value.is_null() {
+        *value = Value::Object(Map::new());
+    }
+    value.as_object_mut()
+}

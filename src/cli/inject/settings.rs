@@ -1,0 +1,193 @@
+//! The flags of `linkerd inject` that change settings. Each becomes the annotation that it stands
+//! for, so that this command and the webhook read the same.
+
+use crate::{
+    cli::print_line,
+    linkerd::{annotations::Annotation, snapshot::Snapshot},
+};
+
+mod values;
+
+use self::values::{
+    access_log, any, duration, number, policy, port, ports, ports_or_names, pull_policy, quantity,
+    subnet,
+};
+
+/// An annotation that a flag stands for.
+#[derive(Debug)]
+pub(super) struct Setting {
+    pub(super) annotation: Annotation,
+    pub(super) value: String,
+    /// Whether namespaces get it too, for their pods.
+    pub(super) on_namespaces: bool,
+}
+
+/// Defines the flags: documentation, field, name and parser of the value, and the annotation. Those in
+/// `lists` take several values, with commas or by repetition.
+macro_rules! settings {
+    (
+        single {
+            $($(#[$doc:meta])* $field:ident $value:literal $parser:ident => $annotation:ident;)*
+        }
+        lists {
+            $($(#[$list_doc:meta])* $list:ident $item:literal $item_parser:ident => $list_annotation:ident;)*
+        }
+    ) => {
+        /// The flags for settings.
+        #[derive(Debug, clap::Args)]
+        #[command(next_help_heading = "Settings of the proxy, written as annotations")]
+        pub(super) struct SettingArgs {
+            $(
+                $(#[$doc])*
+                #[arg(long, value_name = $value, value_parser = $parser)]
+                $field: Option<String>,
+            )*
+            $(
+                $(#[$list_doc])*
+                #[arg(long, value_name = $item, value_parser = $item_parser, value_delimiter = ',')]
+                $list: Vec<String>,
+            )*
+            /// Registry of all images; the last part of their names stays
+            #[arg(long, value_name = "REGISTRY", value_parser = any)]
+            registry: Option<String>,
+            /// Run the proxy as a native sidecar, or not
+            #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", require_equals = true)]
+            native_sidecar: Option<bool>,
+            /// Use service profiles for services outside of Kubernetes, or not
+            #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", require_equals = true)]
+            enable_external_profiles: Option<bool>,
+            /// Add a sidecar for debugging
+            #[arg(long)]
+            enable_debug_sidecar: bool,
+            /// Run the proxy in ingress mode
+            #[arg(long)]
+            pub(super) ingress: bool,
+        }
+
+        impl SettingArgs {
+            fn rows(&self) -> impl Iterator<Item = (Annotation, String)> {
+                let single = [$((Annotation::$annotation, self.$field.clone()),)*];
+                let lists = [$((Annotation::$list_annotation, &self.$list),)*];
+                let lists = lists.into_iter().map(|(annotation, values)| {
+                    (annotation, (!values.is_empty()).then(|| values.join(",")))
+                });
+                single
+                    .into_iter()
+                    .chain(lists)
+                    .filter_map(|(annotation, value)| Some((annotation, value?)))
+            }
+        }
+    };
+}
+
+settings! {
+    single {
+        /// Port of the proxy for metrics
+        admin_port "PORT" port => AdminPort;
+        /// Port of the proxy for control
+        control_port "PORT" port => ControlPort;
+        /// Port of the proxy for inbound traffic
+        inbound_port "PORT" port => InboundPort;
+        /// Port of the proxy for outbound traffic
+        outbound_port "PORT" port => OutboundPort;
+        /// Tag of the proxy's image
+        proxy_version "VERSION" any => ProxyVersion;
+        /// Name of the proxy's image
+        proxy_image "IMAGE" any => ProxyImage;
+        /// Name of the image of proxy-init
+        init_image "IMAGE" any => InitImage;
+        /// Tag of the image of proxy-init
+        init_image_version "VERSION" any => InitImageVersion;
+        /// Pull policy of all images: `Always`, `IfNotPresent` or `Never`
+        image_pull_policy "POLICY" pull_policy => ImagePullPolicy;
+        /// User ID of the proxy
+        proxy_uid "UID" number => ProxyUid;
+        /// Group ID of the proxy
+        proxy_gid "GID" number => ProxyGid;
+        /// Log level of the proxy, such as warn,linkerd=info
+        proxy_log_level "LEVEL" any => LogLevel;
+        /// Log format of the proxy: plain or json
+        proxy_log_format "FORMAT" any => LogFormat;
+        /// CPU that the proxy requests
+        #[arg(alias = "proxy-cpu")]
+        proxy_cpu_request "QUANTITY" quantity => CpuRequest;
+        /// Most CPU that the proxy may use
+        proxy_cpu_limit "QUANTITY" quantity => CpuLimit;
+        /// Memory that the proxy requests
+        #[arg(alias = "proxy-memory")]
+        proxy_memory_request "QUANTITY" quantity => MemoryRequest;
+        /// Most memory that the proxy may use
+        proxy_memory_limit "QUANTITY" quantity => MemoryLimit;
+        /// Policy for inbound traffic that no Server resource selects
+        default_inbound_policy "POLICY" policy => DefaultInboundPolicy;
+        /// Access log of the proxy: apache or json
+        access_log "FORMAT" access_log => AccessLog;
+        /// Seconds that the proxy waits before it stops
+        wait_before_exit_seconds "SECONDS" number => WaitBeforeExitSeconds;
+        /// Time that the proxy has for open connections when it stops
+        shutdown_grace_period "DURATION" duration => ShutdownGracePeriod;
+        /// Time after which the kernel forgets half-closed connections of the pod
+        close_wait_timeout "DURATION" duration => CloseWaitTimeout;
+    }
+    lists {
+        /// Inbound ports that bypass the proxy: numbers and ranges, such as 22,8100-8102
+        skip_inbound_ports "PORTS" ports => SkipInboundPorts;
+        /// Outbound ports that bypass the proxy
+        skip_outbound_ports "PORTS" ports => SkipOutboundPorts;
+        /// Subnets that bypass the proxy, such as 10.0.0.0/8
+        skip_subnets "CIDRS" subnet => SkipSubnets;
+        /// Ports of protocols that the proxy must not detect: numbers, ranges, names. Services get the
+        /// annotation too
+        opaque_ports "PORTS" ports_or_names => OpaquePorts;
+        /// Inbound ports that need a client with a mesh identity
+        require_identity_on_inbound_ports "PORTS" ports => RequireIdentity;
+    }
+}
+
+impl SettingArgs {
+    /// The annotations of all flags that are set. Warns about those that the release does not read.
+    pub(super) fn annotations(&self, snapshot: &Snapshot) -> Vec<Setting> {
+        let switch = |flag: Option<bool>| flag.map(|flag| flag.to_string());
+        let native = [
+            Annotation::NativeSidecar,
+            Annotation::BetaNativeSidecar,
+            Annotation::AlphaNativeSidecar,
+        ];
+        let native = native.into_iter().find(|annotation| snapshot.supports(*annotation));
+        let others = [
+            (native.unwrap_or(Annotation::NativeSidecar), switch(self.native_sidecar)),
+            (Annotation::EnableExternalProfiles, switch(self.enable_external_profiles)),
+            (Annotation::EnableDebugSidecar, self.enable_debug_sidecar.then(|| "true".to_owned())),
+        ];
+        let others = others.into_iter().filter_map(|(key, value)| Some((key, value?)));
+        let images = self.images(snapshot);
+        let settings = images.into_iter().chain(self.rows()).chain(others);
+        settings
+            .map(|(annotation, value)| {
+                if !snapshot.supports(annotation) {
+                    let (key, release) = (annotation.key(), &snapshot.configuration.release);
+                    print_line(&format!("warning: Linkerd {release} does not read {key}"));
+                }
+                let on_namespaces = !matches!(
+                    annotation,
+                    Annotation::EnableDebugSidecar | Annotation::CloseWaitTimeout
+                );
+                Setting { annotation, value, on_namespaces }
+            })
+            .collect()
+    }
+
+    /// The images of --registry: those of the values that the release can override.
+    fn images(&self, snapshot: &Snapshot) -> Vec<(Annotation, String)> {
+        let Some(registry) = &self.registry else { return Vec::new() };
+        let registry = registry.trim_end_matches('/');
+        snapshot
+            .images()
+            .filter(|(annotation, name)| !name.is_empty() && snapshot.supports(*annotation))
+            .map(|(annotation, name)| {
+                let last = name.rsplit_once('/').map_or(name, |(_, last)| last);
+                (annotation, format!("{registry}/{last}"))
+            })
+            .collect()
+    }
+}

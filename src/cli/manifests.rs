@@ -1,0 +1,280 @@
+//! Commands that change manifests: `inject` and `uninject`.
+//!
+//! Reads files, passes each object to the command, and writes the documents back: those that did not
+//! change byte for byte, the others with an edit in place.
+
+#![expect(clippy::disallowed_types, reason = "manifests are trees of any shape")]
+
+use std::path::PathBuf;
+
+use injectd_yaml::{Document, Format};
+use serde_json::Value;
+use tokio::runtime::Runtime;
+
+use super::{CommandError, counted, input, print_line, progress::Progress};
+use crate::yaml;
+
+mod output;
+mod report;
+mod url;
+
+pub(super) use self::report::{Action, Entry};
+use self::{
+    output::{File, Written},
+    report::Report,
+};
+
+/// The flags of commands that change manifests.
+#[derive(Debug, clap::Args)]
+pub(super) struct ManifestArgs {
+    /// Files or directories with manifests, or URLs; - reads stdin [default: stdin]
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// The same as FILE, as in kubectl
+    #[arg(short = 'f', long = "filename", value_name = "FILE")]
+    filenames: Vec<PathBuf>,
+    /// Print all manifests in this format [default: that of the input]
+    #[arg(short, long, value_name = "FORMAT")]
+    output: Option<OutputFormat>,
+    /// Print the other objects if an object fails. Without it, no manifest is printed then
+    #[arg(long)]
+    keep_going: bool,
+    /// Treat objects with this result as a failure and exit with 3; may be repeated
+    #[arg(long, value_name = "RESULT", value_delimiter = ',')]
+    fail_on: Vec<FailOn>,
+    /// File for a report in JSON: a list with an entry for each object
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Also report objects that did not change
+    #[arg(long)]
+    verbose: bool,
+}
+
+/// The format of the manifests that are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum OutputFormat {
+    Json,
+    Yaml,
+}
+
+/// A result that counts as a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum FailOn {
+    /// A pod or workload was skipped
+    Skipped,
+    /// An object has a warning
+    Warning,
+}
+
+/// What a command made of an object.
+pub(super) struct Edited {
+    /// The changed object; `None` if it stays as it is.
+    pub(super) object: Option<Value>,
+    /// What happened to it.
+    pub(super) entry: Entry,
+}
+
+/// A file with its text.
+pub(super) struct Input {
+    pub(super) name: String,
+    pub(super) text: String,
+}
+
+impl ManifestArgs {
+    /// Reads all input.
+    pub(super) fn read(&self, runtime: &Runtime) -> Result<Vec<Input>, CommandError> {
+        let paths = [&self.files[..], &self.filenames[..]].concat();
+        let read = |path: PathBuf| {
+            let name = input::name(&path);
+            let text = if url::is_url(&name) {
+                let failed = |error| CommandError::failed(format!("cannot read {name}"), error);
+                input::utf8(&path, runtime.block_on(url::read(&name)).map_err(failed)?)?
+            } else {
+                input::read_text(&path)?
+            };
+            Ok(Input { name, text })
+        };
+        input::files(&paths)?.into_iter().map(read).collect()
+    }
+
+    /// Passes each object with its kind to `edit` and prints the manifests. `done` is the result in
+    /// errors: injected or uninjected.
+    pub(super) fn run(
+        &self,
+        inputs: Vec<Input>,
+        done: &str,
+        edit: impl FnMut(&Value, &str) -> Result<Edited, CommandError>,
+    ) -> Result<(), CommandError> {
+        let bytes = inputs.iter().map(|input| input.text.len() as u64).sum();
+        let report = Report::new(self.verbose, Progress::of_manifests(bytes));
+        let mut run = Run { edit, args: self, report };
+        let files = inputs.into_iter().map(|input| run.file(input));
+        let files: Vec<File> =
+            files.filter_map(Result::transpose).collect::<Result<_, CommandError>>()?;
+        let report = run.report.finish();
+        if let Some(path) = &self.report {
+            report.write(path)?;
+        }
+        if report.is_empty() {
+            print_line("note: the input contains no objects");
+        } else if !report.has_pods() {
+            print_line("warning: no supported objects found: the input has no pods");
+        }
+        let failure = self.failure(&report, done);
+        if failure.is_none() || self.keep_going {
+            output::write(files, self.output.map(OutputFormat::format))?;
+        }
+        failure.map_or(Ok(()), Err)
+    }
+
+    fn failure(&self, report: &Report, done: &str) -> Option<CommandError> {
+        let hint = if self.keep_going { "" } else { "; nothing is printed without --keep-going" };
+        let failed = report.failed();
+        if failed > 0 {
+            let objects = counted(failed, "object");
+            return Some(CommandError::Incomplete(format!("{objects} could not be {done}{hint}")));
+        }
+        self.fail_on.iter().find_map(|fail_on| {
+            let (count, flag, noun) = match fail_on {
+                FailOn::Skipped => (report.skipped(), "skipped", "skipped object"),
+                FailOn::Warning => (report.warnings(), "warning", "warning"),
+            };
+            let found = counted(count, noun);
+            (count > 0).then(|| CommandError::Findings(format!("--fail-on {flag}: {found}{hint}")))
+        })
+    }
+}
+
+/// The runtime of a command that changes manifests.
+pub(super) fn runtime() -> Result<Runtime, CommandError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| CommandError::failed("cannot start the async runtime", error))
+}
+
+impl OutputFormat {
+    fn format(self) -> Format {
+        match self {
+            Self::Json => Format::Json,
+            Self::Yaml => Format::Yaml,
+        }
+    }
+}
+
+struct Run<'r, E> {
+    edit: E,
+    args: &'r ManifestArgs,
+    report: Report,
+}
+
+/// What becomes of an object in its document.
+enum Change {
+    Unchanged,
+    Changed(Value),
+    /// The object failed, and the others are printed.
+    LeftOut,
+}
+
+impl<E: FnMut(&Value, &str) -> Result<Edited, CommandError>> Run<'_, E> {
+    /// `None` if the file cannot be read and others can.
+    fn file(&mut self, input: Input) -> Result<Option<File>, CommandError> {
+        let mut documents = Vec::new();
+        for document in yaml::stream(&input.text) {
+            match document {
+                Ok(document) => documents.push(self.document(&input, document)?),
+                Err(problem) if self.args.keep_going => {
+                    self.report.unreadable(&input.name, &problem);
+                    return Ok(None);
+                }
+                Err(problem) => return Err(CommandError::failed(input.name, problem)),
+            }
+        }
+        Ok(Some(File { text: input.text, documents }))
+    }
+
+    fn document(&mut self, input: &Input, document: Document) -> Result<Written, CommandError> {
+        let Document { place, line, format, value } = document;
+        self.report.begin(&input.name, line, place.len());
+        let text = &input.text[place.clone()];
+        let text = match self.change(&value, "")? {
+            Change::LeftOut => Some(String::new()),
+            Change::Unchanged => self.forced(format).map(|forced| as_text(forced, &value)),
+            Change::Changed(after) => Some(match self.forced(format) {
+                Some(forced) => as_text(forced, &after),
+                None => injectd_yaml::edit(text, format, &value, &after).unwrap_or_else(|| {
+                    self.report.rewritten();
+                    injectd_yaml::rewrite(text, format, &after)
+                }),
+            }),
+        };
+        let format = self.forced(format).unwrap_or(format);
+        Ok(Written { place, format, text })
+    }
+
+    /// The format of --output, if it is not that of the document.
+    fn forced(&self, format: Format) -> Option<Format> {
+        self.args.output.map(OutputFormat::format).filter(|output| *output != format)
+    }
+
+    /// Changes an object, or the items of a List. Items of a `PodList` may have no kind: their kind
+    /// is then `listed_kind`.
+    fn change(&mut self, object: &Value, listed_kind: &str) -> Result<Change, CommandError> {
+        if object.is_null() {
+            return Ok(Change::Unchanged);
+        }
+        if let Some((items, item_kind)) = listed(object) {
+            return self.change_items(object, items, item_kind);
+        }
+        let kind = match object.get("kind").and_then(Value::as_str) {
+            None | Some("") => listed_kind,
+            Some(kind) => kind,
+        };
+        let Edited { object, entry } = (self.edit)(object, kind)?;
+        let failed = entry.action == Action::Rejected;
+        self.report.add(&entry);
+        Ok(match object {
+            _ if failed && self.args.keep_going => Change::LeftOut,
+            Some(object) if !failed => Change::Changed(object),
+            _ => Change::Unchanged,
+        })
+    }
+
+    fn change_items(
+        &mut self,
+        list: &Value,
+        items: &[Value],
+        item_kind: &str,
+    ) -> Result<Change, CommandError> {
+        let changes: Vec<Change> =
+            items.iter().map(|item| self.change(item, item_kind)).collect::<Result<_, _>>()?;
+        if changes.iter().all(|change| matches!(change, Change::Unchanged)) {
+            return Ok(Change::Unchanged);
+        }
+        let items = items.iter().zip(changes).filter_map(|(item, change)| match change {
+            Change::Unchanged => Some(item.clone()),
+            Change::Changed(item) => Some(item),
+            Change::LeftOut => None,
+        });
+        let mut list_entries = serde_json::Map::new();
+        let items = Value::Array(items.collect());
+        for (key, value) in
+            list.as_object().into_iter().flatten().filter(|(key, _)| *key != "items")
+        {
+            list_entries.insert(key.clone(), value.clone());
+        }
+        list_entries.insert("items".to_owned(), items);
+        Ok(Change::Changed(Value::Object(list_entries)))
+    }
+}
+
+/// The items of a List of any kind, and the kind that its name gives them. A custom resource whose
+/// kind ends in List has a name, and its items may be anything.
+pub(super) fn listed(object: &Value) -> Option<(&[Value], &str)> {
+    let item_kind = object.get("kind")?.as_str()?.strip_suffix("List")?;
+    let items = object.get("items")?.as_array()?;
+    let is_named = object.pointer("/metadata/name").is_some();
+    (!is_named && items.iter().all(Value::is_object)).then_some((items, item_kind))
+}
+
+fn as_text(format: Format, value: &Value) -> String {
+    injectd_yaml::rewrite("", format, value)
+}

@@ -1,0 +1,228 @@
+//! What happened to each object: a line on stderr, and an entry in the report of --report.
+
+#![expect(clippy::disallowed_types, reason = "a report for people and programs, made once")]
+
+use std::{fs, path::Path};
+
+use injectd_yaml::Problem;
+use serde_json::{Value, json};
+
+use super::super::{CommandError, progress::Progress};
+
+/// What a command did with an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::cli) enum Action {
+    /// The sidecar was added.
+    Injected,
+    /// Only annotations were added.
+    Annotated,
+    /// The sidecar was removed.
+    Uninjected,
+    /// A pod or workload stays as it is, for a reason.
+    Skipped,
+    /// An object without pods stays as it is.
+    Unchanged,
+    /// The object cannot be used.
+    Rejected,
+}
+
+/// What happened to an object.
+#[derive(Debug)]
+pub(in crate::cli) struct Entry {
+    pub(in crate::cli) action: Action,
+    /// As written; may be empty.
+    pub(in crate::cli) kind: String,
+    pub(in crate::cli) namespace: String,
+    pub(in crate::cli) name: String,
+    /// Why it was skipped or rejected; what to know of it.
+    pub(in crate::cli) message: Option<String>,
+    /// Codes of the reasons for a skip.
+    pub(in crate::cli) reasons: Vec<&'static str>,
+    pub(in crate::cli) warnings: Vec<String>,
+    /// Whether it is a pod or has a pod template.
+    pub(in crate::cli) has_pods: bool,
+}
+
+/// The entries of all objects.
+pub(super) struct Report {
+    verbose: bool,
+    progress: Option<Progress>,
+    file: String,
+    line: usize,
+    entries: Vec<Value>,
+    counts: Counts,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    failed: usize,
+    skipped: usize,
+    warnings: usize,
+    with_pods: usize,
+}
+
+impl Action {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Injected => "injected",
+            Self::Annotated => "annotated",
+            Self::Uninjected => "uninjected",
+            Self::Skipped => "skipped",
+            Self::Unchanged => "unchanged",
+            Self::Rejected => "rejected",
+        }
+    }
+}
+
+impl Entry {
+    /// The entry of an object.
+    pub(in crate::cli) fn of(object: &Value, kind: &str, action: Action) -> Self {
+        let text = |pointer: &str| {
+            object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
+        };
+        let name = match text("/metadata/name") {
+            name if name.is_empty() => text("/metadata/generateName"),
+            name => name,
+        };
+        Self {
+            action,
+            kind: kind.to_owned(),
+            namespace: text("/metadata/namespace"),
+            name,
+            message: None,
+            reasons: Vec::new(),
+            warnings: Vec::new(),
+            has_pods: false,
+        }
+    }
+
+    /// The same with a message.
+    pub(in crate::cli) fn because(self, message: impl Into<String>) -> Self {
+        Self { message: Some(message.into()), ..self }
+    }
+
+    fn line(&self) -> String {
+        let or = |text: &str, other: &str| {
+            if text.is_empty() { other.to_owned() } else { text.to_owned() }
+        };
+        let (kind, name) =
+            (or(&self.kind.to_lowercase(), "(no kind)"), or(&self.name, "(no name)"));
+        let message = self.message.as_ref().map(|text| format!(": {text}"));
+        format!("{kind}/{name} {}{}", self.action.as_str(), message.unwrap_or_default())
+    }
+}
+
+impl Report {
+    pub(super) fn new(verbose: bool, progress: Progress) -> Self {
+        Self {
+            verbose,
+            progress: Some(progress),
+            file: String::new(),
+            line: 1,
+            entries: Vec::new(),
+            counts: Counts::default(),
+        }
+    }
+
+    /// Begins a document of so many bytes.
+    pub(super) fn begin(&mut self, file: &str, line: usize, bytes: usize) {
+        file.clone_into(&mut self.file);
+        self.line = line;
+        if let Some(progress) = &mut self.progress {
+            progress.advance(bytes);
+        }
+    }
+
+    /// Reports an object of the document.
+    pub(super) fn add(&mut self, entry: &Entry) {
+        let is_failure = entry.action == Action::Rejected;
+        self.counts.failed += usize::from(is_failure);
+        self.counts.skipped += usize::from(entry.action == Action::Skipped);
+        self.counts.warnings += entry.warnings.len();
+        self.counts.with_pods += usize::from(entry.has_pods || entry.action == Action::Annotated);
+        let is_silent = entry.action == Action::Unchanged && entry.message.is_none();
+        if self.verbose || !is_silent {
+            let place =
+                if is_failure { format!("{}:{}: ", self.file, self.line) } else { String::new() };
+            self.print(&format!("{place}{}", entry.line()));
+        }
+        for warning in &entry.warnings {
+            self.print(&format!("  warning: {warning}"));
+        }
+        self.entries.push(json!({
+            "file": self.file,
+            "line": self.line,
+            "kind": entry.kind,
+            "namespace": entry.namespace,
+            "name": entry.name,
+            "result": entry.action.as_str(),
+            "message": entry.message,
+            "reasons": entry.reasons,
+            "warnings": entry.warnings,
+        }));
+    }
+
+    /// Reports that the document was written anew.
+    pub(super) fn rewritten(&mut self) {
+        let note = format!(
+            "note: {}:{}: an anchor or an unusual form is in the way of an edit in place; the document \
+             is rewritten, without its comments",
+            self.file, self.line
+        );
+        self.print(&note);
+    }
+
+    /// Reports a file that is not valid.
+    pub(super) fn unreadable(&mut self, file: &str, problem: &Problem) {
+        self.counts.failed += 1;
+        self.print(&format!("{file}: {problem}; the file is left out"));
+        self.entries.push(json!({
+            "file": file,
+            "line": problem.line,
+            "result": "rejected",
+            "message": problem.message,
+        }));
+    }
+
+    /// Ends the progress bar.
+    pub(super) fn finish(mut self) -> Self {
+        self.progress = None;
+        self
+    }
+
+    pub(super) fn write(&self, path: &Path) -> Result<(), CommandError> {
+        let text = serde_json::to_string_pretty(&self.entries).expect("a tree must be JSON");
+        fs::write(path, text + "\n").map_err(|error| {
+            CommandError::failed(format!("cannot write --report {}", path.display()), error)
+        })
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Whether there are objects that injection is about.
+    pub(super) fn has_pods(&self) -> bool {
+        self.counts.with_pods > 0
+    }
+
+    /// Objects and files that cannot be used.
+    pub(super) fn failed(&self) -> usize {
+        self.counts.failed
+    }
+
+    pub(super) fn skipped(&self) -> usize {
+        self.counts.skipped
+    }
+
+    pub(super) fn warnings(&self) -> usize {
+        self.counts.warnings
+    }
+
+    fn print(&self, line: &str) {
+        match &self.progress {
+            Some(progress) => progress.print_line(line),
+            None => super::super::print_line(line),
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! The progress bar of commands that read much, shown on terminals only.
+
+use std::{
+    fs,
+    io::Read,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::{counted, print_line};
+
+const KNOWN_LENGTH: &str = "{bar:30} {bytes} of {total_bytes}, {msg}, {eta} left";
+const UNKNOWN_LENGTH: &str = "{spinner} {bytes}, {msg}";
+
+/// Work on manifests that takes less time has no bar.
+const DELAY: Duration = Duration::from_secs(1);
+
+/// A progress bar on stderr; hidden if stderr is not a terminal. Cleared on drop.
+pub(super) struct Progress {
+    bar: ProgressBar,
+    documents: usize,
+    /// The time from which on the bar is shown; `None` once it is.
+    from: Option<Instant>,
+}
+
+impl Progress {
+    /// A bar over the bytes of these files. If one of them has no length, such as a pipe, the bar
+    /// shows no total.
+    pub(super) fn of(files: &[PathBuf]) -> Self {
+        let length = |path: &PathBuf| {
+            fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|file| file.len())
+        };
+        let mut progress = Self::new(files.iter().map(length).sum(), Duration::ZERO);
+        progress.draw();
+        progress
+    }
+
+    /// A bar over the bytes of manifests, which is shown after a second.
+    pub(super) fn of_manifests(bytes: u64) -> Self {
+        Self::new(Some(bytes), DELAY)
+    }
+
+    fn new(length: Option<u64>, delay: Duration) -> Self {
+        let template = if length.is_some() { KNOWN_LENGTH } else { UNKNOWN_LENGTH };
+        let style = ProgressStyle::with_template(template).expect("a template must be valid");
+        let bar = ProgressBar::with_draw_target(length, ProgressDrawTarget::hidden());
+        Self { bar: bar.with_style(style), documents: 0, from: Some(Instant::now() + delay) }
+    }
+
+    /// A reader that advances the bar.
+    pub(super) fn reader(&self, reader: impl Read + 'static) -> impl Read + 'static {
+        self.bar.wrap_read(reader)
+    }
+
+    /// Advances the bar by the bytes of a document.
+    pub(super) fn advance(&mut self, bytes: usize) {
+        self.bar.inc(bytes as u64);
+        self.add_document();
+        self.draw();
+    }
+
+    pub(super) fn add_document(&mut self) {
+        self.documents += 1;
+    }
+
+    pub(super) fn draw(&mut self) {
+        if self.from.is_some_and(|from| from <= Instant::now()) {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+            self.from = None;
+        }
+        if !self.bar.is_hidden() {
+            self.bar.set_message(self.message());
+        }
+    }
+
+    fn message(&self) -> String {
+        counted(self.documents, "document")
+    }
+
+    /// Prints a line above the bar.
+    pub(super) fn print_line(&self, line: &str) {
+        self.bar.suspend(|| print_line(line));
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_document_is_singular() {
+        let mut progress = Progress::of_manifests(0);
+        for expected in ["0 documents", "1 document", "2 documents"] {
+            assert_eq!(progress.message(), expected);
+            progress.add_document();
+        }
+    }
+
+    #[test]
+    fn the_bar_of_manifests_is_shown_after_a_delay() {
+        let mut progress = Progress::of_manifests(2);
+        progress.advance(1);
+        let from = progress.from.expect("must wait");
+        progress.from = from.checked_sub(DELAY);
+        progress.advance(1);
+        assert_eq!(progress.from, None);
+    }
+}

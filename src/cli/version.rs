@@ -1,0 +1,41 @@
+//! `injectd version`: the version, for people and programs.
+
+use std::io::{self, Write as _};
+
+use serde_json::json;
+
+use super::{CommandError, long_version};
+use crate::linkerd::release::Release;
+
+/// Print the version, the commit and the supported releases
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Output format
+    #[arg(short, long, value_name = "FORMAT")]
+    output: Option<Format>,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Format {
+    Json,
+    Yaml,
+}
+
+pub(super) fn run(args: &Args) -> Result<(), CommandError> {
+    let version = json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "commit": option_env!("INJECTD_COMMIT"),
+        "linkerd": {
+            "oldest": Release::stable_2_14().to_string(),
+            "newest": Release::NEWEST.to_string(),
+        },
+    });
+    let text = match args.output {
+        None => format!("injectd {}\n", long_version()),
+        Some(Format::Json) => {
+            serde_json::to_string_pretty(&version).expect("a tree must be JSON") + "\n"
+        }
+        Some(Format::Yaml) => injectd_yaml::write(&version),
+    };
+    io::stdout().write_all(text.as_bytes()).map_err(CommandError::output)
+}

@@ -1,0 +1,421 @@
+//! `injectd inject`: edits in place, all or nothing, flags of `linkerd inject`.
+
+#![expect(clippy::disallowed_types, reason = "tests parse output as trees")]
+
+use std::{
+    fs,
+    io::{Read as _, Write as _},
+    net::TcpListener,
+    os::unix::fs::symlink,
+    thread,
+};
+
+use serde_json::Value;
+
+use super::{example, file, injectd, text};
+
+fn tree(yaml: &[u8]) -> Value {
+    serde_saphyr::from_slice(yaml).expect("must be YAML")
+}
+
+fn trees(yaml: &[u8]) -> Vec<Value> {
+    serde_saphyr::from_multiple(text(yaml)).expect("must be YAML")
+}
+
+/// The stdout of a run that must succeed.
+fn injected(args: &[&str], stdin: &str) -> String {
+    let output = injectd(&[&["inject"], args].concat(), stdin);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    text(&output.stdout).to_owned()
+}
+
+fn uninjected(manifests: &str) -> String {
+    let output = injectd(&["uninject"], manifests);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    text(&output.stdout).to_owned()
+}
+
+const POD: &str = "kind: Pod\nmetadata: {name: web}\nspec:\n  containers:\n  - name: web\n";
+
+#[test]
+fn the_example_is_injected() {
+    let output = injectd(&["inject", &example("deployment.yaml")], "");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let deployment = tree(&output.stdout);
+    let init = &deployment["spec"]["template"]["spec"]["initContainers"];
+    assert_eq!(init[0]["name"], "linkerd-init");
+    assert_eq!(init[1]["name"], "linkerd-proxy");
+    assert_eq!(init[1]["resources"]["requests"]["cpu"], "100m");
+    assert!(text(&output.stderr).contains("deployment/web injected"));
+}
+
+#[test]
+fn the_examples_come_back_byte_for_byte_and_injecting_twice_is_injecting_once() {
+    for name in ["deployment.yaml", "pod.json"] {
+        let original = fs::read_to_string(example(name)).expect("the example");
+        let once = injected(&[], &original);
+        assert_eq!(injected(&[], &once), once, "{name}");
+        let back = uninjected(&once);
+        if name == "pod.json" {
+            // It asks for injection, and who wrote that cannot be known.
+            let author = ",\n    \"annotations\": { \"linkerd.io/inject\": \"enabled\" }";
+            assert_eq!(back, original.replace(author, ""), "{name}");
+        } else {
+            assert_eq!(back, original, "{name}");
+        }
+    }
+}
+
+#[test]
+fn documents_without_pods_are_printed_byte_for_byte() {
+    let manifests = "# first\nkind:   ConfigMap\ndata: {a: 'yes', b: \"0777\", c: 0o17} # c\n---\n\
+                     # nothing\n--- # next\nkind: List\nitems:\n- {kind: ConfigMap, data: {}}\n---\n\
+                     kind: Pod\nmetadata: {name: p, annotations: {linkerd.io/inject: disabled}}\n---\n\
+                     apiVersion: example.com/v1\nkind: AllowList\nmetadata: {name: x}\nitems: [1, a]\n---\n\
+                     apiVersion: serving.knative.dev/v1\nkind: Service\nspec: {ports: [{port: 3306}]}";
+    let output = injectd(&["inject"], manifests);
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(0), manifests));
+    assert!(text(&output.stderr).contains("pod/p skipped: pod has the annotation"));
+}
+
+#[test]
+fn only_the_places_that_injection_changes_are_written() {
+    let manifest = "# head\nkind: Pod\nmetadata:\n    # the name\n    name: 'web' # quoted\nspec:\n    \
+                    containers:\n      # the app\n      - name: web\n        args: [ \"-v\",'x' ]\n# end\n";
+    let found = injected(&[], manifest);
+    let mut rest = found.as_str();
+    for line in manifest.lines() {
+        let at = rest.find(line).unwrap_or_else(|| panic!("{line:?} is missing:\n{found}"));
+        rest = &rest[at + line.len()..];
+    }
+    assert!(found.contains("\n    initContainers:\n      - name: linkerd-init\n"), "{found}");
+    assert_eq!(uninjected(&found), manifest);
+}
+
+#[test]
+fn json_stays_json_unless_a_format_is_forced() {
+    let json = "{\n  \"kind\": \"Pod\",\n  \"metadata\": {\n    \"name\": \"web\"\n  },\n  \"spec\": {\n    \"containers\": [\n      {\"name\": \"web\"}\n    ]\n  }\n}\n{\"kind\":\"Secret\"}";
+    let found = injected(&[], json);
+    assert!(
+        found.starts_with("{\n  \"kind\": \"Pod\",\n  \"metadata\": {\n    \"name\": \"web\",\n")
+    );
+    assert!(found.ends_with("\n}\n{\"kind\":\"Secret\"}"), "{found}");
+    assert_eq!(uninjected(&found), json);
+    let yaml = injected(&["-o", "yaml"], json);
+    assert!(yaml.starts_with("kind: Pod\nmetadata:\n  name: web\n"), "{yaml}");
+    assert_eq!(trees(yaml.as_bytes())[1], serde_json::json!({"kind": "Secret"}));
+    let back = injected(&["-o", "json"], POD);
+    let pod: Value = serde_json::from_str(&back).expect("must be JSON");
+    assert_eq!(pod["spec"]["containers"][0]["name"], "web");
+}
+
+#[test]
+fn an_anchor_in_the_way_leads_to_a_rewritten_document_and_a_note() {
+    let manifest = "kind: List\nitems:\n- kind: Pod\n  metadata: &m\n    name: a\n  spec: {}\n\
+                    - kind: ConfigMap\n  metadata: *m\n";
+    let output = injectd(&["inject"], manifest);
+    assert_eq!(output.status.code(), Some(0));
+    let note = "note: stdin:1: an anchor or an unusual form is in the way of an edit in place";
+    assert!(text(&output.stderr).contains(note), "{}", text(&output.stderr));
+    let list = tree(&output.stdout);
+    assert_eq!(list["items"][1]["metadata"], serde_json::json!({"name": "a"}));
+    assert_eq!(list["items"][0]["spec"]["initContainers"][0]["name"], "linkerd-init");
+}
+
+#[test]
+fn a_failure_prints_nothing_and_keep_going_prints_the_others() {
+    let bad = "kind: Pod\nmetadata: {name: bad}\nspec: {containers: 7}\n---\n";
+    let manifests = format!("{bad}{POD}---\nkind: Deployment\nmetadata: {{name: hollow}}\n");
+    let output = injectd(&["inject"], &manifests);
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), ""));
+    let stderr = text(&output.stderr);
+    assert!(
+        stderr.contains("stdin:1: pod/bad rejected: the object cannot be understood"),
+        "{stderr}"
+    );
+    assert!(stderr.contains("pod/web injected"), "{stderr}");
+    assert!(
+        stderr.contains("deployment/hollow rejected: spec.template.spec is missing"),
+        "{stderr}"
+    );
+    let error = "error: 2 objects could not be injected; nothing is printed without --keep-going\n";
+    assert!(stderr.ends_with(error), "{stderr}");
+
+    let output = injectd(&["inject", "--keep-going"], &manifests);
+    assert_eq!(output.status.code(), Some(1));
+    let found: Vec<Value> = trees(&output.stdout).into_iter().filter(|it| !it.is_null()).collect();
+    assert_eq!(found.len(), 1, "{}", text(&output.stdout));
+    assert_eq!(found[0]["metadata"]["name"], "web");
+
+    let list = "kind: List\nitems:\n- kind: Pod\n  metadata: {name: bad}\n  spec: {containers: 7}\n\
+                - kind: Secret\n";
+    let output = injectd(&["inject", "--keep-going"], list);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(text(&output.stdout), "kind: List\nitems:\n- kind: Secret\n");
+}
+
+#[test]
+fn a_file_that_is_not_valid_is_one_line_and_keep_going_leaves_it_out() {
+    let (good, bad) = (file("good", POD), file("bad", "kind: Pod\nmetadata: [\n"));
+    let args = ["inject", good.path(), bad.path()];
+    let output = injectd(&args, "");
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), ""));
+    let expected = format!("error: {}: line 2 column 11: ", bad.path());
+    let last = text(&output.stderr).lines().last().expect("an error").to_owned();
+    assert!(last.starts_with(&expected), "{last}");
+    let output = injectd(&[&args[..], &["--keep-going"]].concat(), "");
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(tree(&output.stdout)["metadata"]["name"], "web");
+    assert!(text(&output.stderr).contains("; the file is left out"));
+}
+
+#[test]
+fn fail_on_ends_with_3_and_prints_nothing() {
+    let host = POD.replace("spec:\n", "spec:\n  hostNetwork: true\n");
+    let output = injectd(&["inject"], &host);
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(0), host.as_str()));
+    let output = injectd(&["inject", "--fail-on", "skipped"], &host);
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(3), ""));
+    assert!(text(&output.stderr).contains("pod/web skipped: hostNetwork is enabled"));
+    assert!(text(&output.stderr).contains("error: --fail-on skipped: 1 skipped object"));
+    let udp = format!("{POD}    ports: [{{containerPort: 53, protocol: UDP}}]\n");
+    let output = injectd(&["inject", "--fail-on", "skipped,warning"], &udp);
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(3), ""));
+    let warning = "warning: port 53 of container \"web\" uses UDP; the proxy handles TCP only";
+    assert!(text(&output.stderr).contains(warning), "{}", text(&output.stderr));
+    assert_eq!(injectd(&["inject"], &udp).status.code(), Some(0));
+}
+
+#[test]
+fn a_report_lists_each_object() {
+    let report = file("report", "");
+    let manifests = format!("{POD}---\nkind: Secret\nmetadata: {{name: s}}\n");
+    injected(&["--report", report.path()], &manifests);
+    let found: Value =
+        serde_json::from_str(&fs::read_to_string(report.path()).expect("a report")).expect("JSON");
+    assert_eq!(found[0]["result"], "injected");
+    assert_eq!((&found[1]["kind"], &found[1]["line"]), (&"Secret".into(), &7.into()));
+    assert_eq!(found.as_array().map(Vec::len), Some(2));
+}
+
+#[test]
+fn input_without_pods_is_a_warning() {
+    let output = injectd(&["inject"], "kind: Secret\n");
+    assert!(text(&output.stderr).contains("warning: no supported objects found"));
+    let output = injectd(&["inject"], "# nothing\n");
+    assert!(text(&output.stderr).contains("note: the input contains no objects"));
+}
+
+#[test]
+fn directories_are_read_without_hidden_entries_and_each_file_once() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let path = |name: &str| folder.path().join(name);
+    let pod = |name: &str| POD.replace("web}", &format!("{name}}}"));
+    fs::create_dir_all(path("..2024/x")).expect("a directory");
+    fs::create_dir_all(path("sub")).expect("a directory");
+    fs::write(path("..2024/a.yaml"), pod("a")).expect("a file");
+    fs::write(path("sub/b.yml"), pod("b")).expect("a file");
+    fs::write(path("c.json"), r#"{"kind":"Pod","metadata":{"name":"c"},"spec":{"containers":[]}}"#)
+        .expect("a file");
+    fs::write(path("README.md"), "not: [yaml").expect("a file");
+    symlink("..2024", path("..data")).expect("a link");
+    symlink("..data/a.yaml", path("a.yaml")).expect("a link");
+    symlink("..", path("sub/up")).expect("a link");
+    symlink("../a.yaml", path("sub/again.yaml")).expect("a link");
+    let found = injected(&["-f", folder.path().to_str().expect("UTF-8")], "");
+    let names: Vec<Value> =
+        trees(found.as_bytes()).iter().map(|pod| pod["metadata"]["name"].clone()).collect();
+    assert_eq!(names, ["a", "c", "b"]);
+}
+
+#[test]
+fn several_files_are_one_stream_that_can_be_read() {
+    let first = file("first", "\u{feff}kind: Secret\n# no line break at the end");
+    let second = file(
+        "second",
+        "{\"kind\":\"Pod\",\"spec\":{\"containers\":[]}}\n{\n\t\"kind\": \"Secret\",\n\t\"a\": \"\\/\"\n}",
+    );
+    let third = file("third", "---\nkind: Secret\n");
+    let found = injected(&[first.path(), second.path(), third.path()], "");
+    let trees = trees(found.as_bytes());
+    assert_eq!(trees.len(), 4, "{found}");
+    assert_eq!(trees[1]["spec"]["initContainers"][0]["name"], "linkerd-init");
+    assert_eq!(trees[2], serde_json::json!({"kind": "Secret", "a": "/"}));
+}
+
+#[test]
+fn annotate_asks_the_injector_in_the_cluster() {
+    let manifests = format!(
+        "{POD}---\nkind: Namespace\nmetadata:\n  name: a\n---\nkind: Namespace\nmetadata:\n  name: b\n  \
+         annotations:\n    linkerd.io/inject: disabled\n---\nkind: Service\nspec: {{ports: [{{port: 1}}]}}\n"
+    );
+    let output = injectd(&["inject", "--annotate", "--admin-port=1234"], &manifests);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let found = trees(&output.stdout);
+    let annotations = serde_json::json!({
+        "linkerd.io/inject": "enabled",
+        "config.linkerd.io/admin-port": "1234",
+    });
+    assert_eq!(found[0]["metadata"]["annotations"], annotations);
+    assert_eq!(found[0]["spec"], serde_json::json!({"containers": [{"name": "web"}]}));
+    assert_eq!(found[1]["metadata"]["annotations"], annotations);
+    assert_eq!(found[2]["metadata"]["annotations"]["linkerd.io/inject"], "disabled");
+    assert!(found[3].get("metadata").is_none());
+    let output = injectd(&["inject", "--annotate", "--opaque-ports", "1,mysql"], &manifests);
+    let found = trees(&output.stdout);
+    let ports = &found[3]["metadata"]["annotations"]["config.linkerd.io/opaque-ports"];
+    assert_eq!(ports, "1,mysql");
+    assert_eq!(injectd(&["inject", "--annotate", "--manual"], "").status.code(), Some(64));
+}
+
+#[test]
+fn a_component_of_the_control_plane_needs_manual() {
+    let manifest =
+        POD.replace("{name: web}", "{name: web, labels: {linkerd.io/control-plane-component: x}}");
+    let output = injectd(&["inject", "--annotate"], &manifest);
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), ""));
+    assert!(text(&output.stderr).contains("inject it with --manual"), "{}", text(&output.stderr));
+    assert!(injected(&["--manual"], &manifest).contains("linkerd-proxy"));
+}
+
+/// Flags, the annotation of each, and a text of the sidecar that shows its effect.
+const SETTINGS: &[(&str, &str, &str)] = &[
+    ("--admin-port=9191", "config.linkerd.io/admin-port", ":9191"),
+    ("--control-port=9190", "config.linkerd.io/control-port", ":9190"),
+    ("--inbound-port=9143", "config.linkerd.io/inbound-port", ":9143"),
+    ("--outbound-port=9140", "config.linkerd.io/outbound-port", ":9140"),
+    ("--proxy-version=v9", "config.linkerd.io/proxy-version", "proxy:v9"),
+    ("--proxy-image=me/p", "config.linkerd.io/proxy-image", "image: me/p:"),
+    (
+        "--image-pull-policy=Always",
+        "config.linkerd.io/image-pull-policy",
+        "imagePullPolicy: Always",
+    ),
+    ("--proxy-uid=77", "config.linkerd.io/proxy-uid", "runAsUser: 77"),
+    ("--proxy-gid=78", "config.linkerd.io/proxy-gid", "runAsGroup: 78"),
+    ("--proxy-log-level=debug", "config.linkerd.io/proxy-log-level", "value: \"debug,[{headers}]"),
+    ("--proxy-log-format=json", "config.linkerd.io/proxy-log-format", "value: json"),
+    ("--proxy-cpu-request=11m", "config.linkerd.io/proxy-cpu-request", "cpu: 11m"),
+    ("--proxy-cpu-limit=2", "config.linkerd.io/proxy-cpu-limit", "cpu: \"2\""),
+    ("--proxy-memory-request=12Mi", "config.linkerd.io/proxy-memory-request", "memory: 12Mi"),
+    ("--proxy-memory-limit=13Mi", "config.linkerd.io/proxy-memory-limit", "memory: 13Mi"),
+    ("--default-inbound-policy=deny", "config.linkerd.io/default-inbound-policy", "value: deny"),
+    ("--access-log=apache", "config.linkerd.io/access-log", "value: apache"),
+    ("--wait-before-exit-seconds=7", "config.alpha.linkerd.io/proxy-wait-before-exit-seconds", ""),
+    ("--shutdown-grace-period=7s", "config.linkerd.io/shutdown-grace-period", "7000ms"),
+    ("--skip-inbound-ports=22,8100-8102", "config.linkerd.io/skip-inbound-ports", "22,8100-8102"),
+    ("--skip-outbound-ports=5432", "config.linkerd.io/skip-outbound-ports", "5432"),
+    ("--skip-subnets=10.0.0.0/8", "config.linkerd.io/skip-subnets", "--subnets-to-ignore"),
+    ("--opaque-ports=5000-6000", "config.linkerd.io/opaque-ports", "5000-6000"),
+    (
+        "--require-identity-on-inbound-ports=9",
+        "config.linkerd.io/proxy-require-identity-inbound-ports",
+        "",
+    ),
+    ("--native-sidecar", "config.linkerd.io/proxy-enable-native-sidecar", ""),
+    ("--enable-external-profiles", "config.linkerd.io/enable-external-profiles", ""),
+    ("--enable-debug-sidecar", "config.linkerd.io/enable-debug-sidecar", "linkerd-debug"),
+    ("--registry=reg.example/x", "config.linkerd.io/proxy-image", "reg.example/x/proxy:"),
+];
+
+#[test]
+fn each_flag_writes_its_annotation_and_takes_effect() {
+    for (flag, annotation, effect) in SETTINGS {
+        let found = injected(&[flag], POD);
+        let pod = tree(found.as_bytes());
+        assert!(pod["metadata"]["annotations"][annotation].is_string(), "{flag}: {found}");
+        assert!(found.contains(effect), "{flag}: {found}");
+    }
+    // As in Linkerd, the timeout needs a proxy-init that runs as root.
+    let timeout = "--close-wait-timeout=1h";
+    let output = injectd(&["inject", timeout], POD);
+    assert!(text(&output.stderr).contains("proxyInit.runAsRoot must be set"));
+    let found = injected(&["--annotate", timeout], POD);
+    assert!(found.contains("config.linkerd.io/close-wait-timeout: 1h"), "{found}");
+    let ingress = injected(&["--ingress"], POD);
+    assert!(ingress.contains("LINKERD2_PROXY_INGRESS_MODE"), "{ingress}");
+    assert!(tree(ingress.as_bytes())["metadata"]["annotations"].get("linkerd.io/inject").is_none());
+    let ingress = injected(&["--ingress", "--annotate"], POD);
+    assert_eq!(tree(ingress.as_bytes())["metadata"]["annotations"]["linkerd.io/inject"], "ingress");
+}
+
+#[test]
+fn an_invalid_value_of_a_flag_is_wrong_usage() {
+    for (flag, value) in
+        [("--admin-port", "0"), ("--proxy-cpu-request", "lots"), ("--default-inbound-policy", "x")]
+    {
+        let output = injectd(&["inject", flag, value], POD);
+        assert_eq!((output.status.code(), text(&output.stdout)), (Some(64), ""));
+        assert!(text(&output.stderr).contains(flag) && text(&output.stderr).contains("expected"));
+    }
+}
+
+#[test]
+fn namespaces_of_the_input_count() {
+    let namespace = |annotations: &str| {
+        format!(
+            "kind: Namespace\nmetadata:\n  name: default\n  annotations: {annotations}\n---\n{POD}"
+        )
+    };
+    let found = injected(&[], &namespace("{config.linkerd.io/proxy-cpu-request: 7m}"));
+    assert!(found.contains("cpu: 7m"), "{found}");
+    let disabled = namespace("{linkerd.io/inject: disabled}");
+    assert_eq!(injected(&[], &disabled), disabled);
+    let objects = file("objects", "kind: Namespace\nmetadata: {name: other}\n");
+    let enabled = namespace("{linkerd.io/inject: enabled}") + "---\nkind: ClusterRole\n";
+    assert!(injected(&["--objects", objects.path()], &enabled).contains("linkerd-proxy"));
+    let output = injectd(&["inject", "--objects", objects.path()], POD);
+    assert!(text(&output.stderr).contains("namespaces \"default\" not found"));
+}
+
+#[test]
+fn kinds_that_linkerds_injector_does_not_know_are_named() {
+    let rollout = "apiVersion: argoproj.io/v1alpha1\nkind: Rollout\nmetadata: {name: web}\nspec:\n  \
+                   template:\n    spec:\n      containers: []\n";
+    let output = injectd(&["inject"], rollout);
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(0), rollout));
+    let stderr = text(&output.stderr);
+    assert!(stderr.contains("rollout/web skipped: Linkerd's injector does not know"), "{stderr}");
+    assert!(stderr.contains("spec.template.metadata.annotations"), "{stderr}");
+}
+
+#[test]
+fn metadata_may_be_null() {
+    let found = injected(&[], "kind: Pod\nmetadata:\nspec:\n  containers: []\n");
+    assert!(tree(found.as_bytes())["metadata"]["annotations"].is_object(), "{found}");
+}
+
+#[test]
+fn objects_that_are_injected_already_are_injected_anew() {
+    let old = injected(&["--proxy-version", "old"], POD);
+    let new = injected(&["--proxy-version", "new"], &old);
+    assert!(!new.contains("proxy:old") && new.contains("proxy:new"), "{new}");
+    let names = new.matches("- name: linkerd-proxy\n").count();
+    assert_eq!(names, 1, "{new}");
+}
+
+#[test]
+fn a_manifest_may_be_at_a_url() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    let server = thread::spawn(move || {
+        for answer in [
+            "HTTP/1.1 302 Found\r\nlocation: /pod\r\ncontent-length: 0\r\n".to_owned(),
+            format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n", POD.len()),
+            "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n".to_owned(),
+        ] {
+            let (mut stream, _) = listener.accept().expect("a connection");
+            let mut request = [0; 4096];
+            let read = stream.read(&mut request).expect("a request");
+            let body = if text(&request[..read]).starts_with("GET /pod ") { POD } else { "" };
+            let answer = format!("{answer}connection: close\r\n\r\n{body}");
+            stream.write_all(answer.as_bytes()).expect("must be read");
+        }
+    });
+    let found = injected(&[&format!("http://127.0.0.1:{port}/x")], "");
+    assert!(found.contains("linkerd-proxy"));
+    let output = injectd(&["inject", &format!("http://127.0.0.1:{port}/y")], "");
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), ""));
+    assert!(text(&output.stderr).contains("HTTP status 404"), "{}", text(&output.stderr));
+    server.join().expect("must end");
+}
