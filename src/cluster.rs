@@ -60,8 +60,8 @@ pub enum ClientError {
          --standalone to serve from files"
     )]
     NoCluster(#[source] InferConfigError),
-    /// The kubeconfig is not valid.
-    #[error("the kubeconfig is not valid")]
+    /// The kubeconfig cannot be read, or is not valid.
+    #[error("cannot use the kubeconfig")]
     Kubeconfig(#[source] KubeconfigError),
     /// The configuration is not valid.
     #[error("cannot create a client for the API server")]

@@ -68,7 +68,11 @@ async fn key(
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
     let map = api.get(name).await.map_err(|error| {
         let message = format!("cannot read the ConfigMap {namespace}/{name} (--linkerd-namespace)");
-        CommandError::failed(message, error)
+        match error {
+            // Only the API server's words.
+            kube::Error::Api(status) => CommandError::failed(message, status.message.clone()),
+            error => CommandError::failed(message, error),
+        }
     })?;
     map.data.and_then(|mut data| data.remove(key)).ok_or_else(|| {
         let problem = format!("the key {key} is missing");

@@ -25,13 +25,23 @@ pub(super) fn name(path: &Path) -> String {
 
 /// Reads a file to its end; `-` is stdin.
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, CommandError> {
-    let failed = |error| CommandError::failed(format!("cannot read {}", name(path)), error);
+    read_bytes(path)
+        .map_err(|error| CommandError::failed(format!("cannot read {}", name(path)), error))
+}
+
+/// Reads the file that a flag names.
+pub(super) fn read_flag(flag: &str, path: &Path) -> Result<Vec<u8>, CommandError> {
+    read_bytes(path)
+        .map_err(|error| CommandError::failed(format!("cannot read {flag} {}", name(path)), error))
+}
+
+fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
     if path == Path::new(STDIN) {
         let mut bytes = Vec::new();
-        io::stdin().lock().read_to_end(&mut bytes).map_err(failed)?;
+        io::stdin().lock().read_to_end(&mut bytes)?;
         return Ok(bytes);
     }
-    fs::read(path).map_err(failed)
+    fs::read(path)
 }
 
 /// Reads a file of text.

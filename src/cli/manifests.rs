@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::runtime::Runtime;
 
 use super::{CommandError, counted, input, print_line, progress::Progress};
-use crate::yaml;
+use crate::{causes::with_causes, yaml};
 
 mod output;
 mod report;
@@ -60,7 +60,7 @@ enum OutputFormat {
 /// A result that counts as a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum FailOn {
-    /// A pod or workload was skipped
+    /// An object was skipped
     Skipped,
     /// An object has a warning
     Warning,
@@ -74,10 +74,10 @@ pub(super) struct Edited {
     pub(super) entry: Entry,
 }
 
-/// A file with its text.
+/// A file, and its text or why it cannot be read.
 pub(super) struct Input {
     pub(super) name: String,
-    pub(super) text: String,
+    pub(super) text: Result<String, CommandError>,
 }
 
 impl ManifestArgs {
@@ -87,14 +87,15 @@ impl ManifestArgs {
         let read = |path: PathBuf| {
             let name = input::name(&path);
             let text = if url::is_url(&name) {
-                let failed = |error| CommandError::failed(format!("cannot read {name}"), error);
-                input::utf8(&path, runtime.block_on(url::read(&name)).map_err(failed)?)?
+                let text = runtime.block_on(url::read(&name));
+                text.map_err(|error| CommandError::failed(format!("cannot read {name}"), error))
+                    .and_then(|bytes| input::utf8(&path, bytes))
             } else {
-                input::read_text(&path)?
+                input::read_text(&path)
             };
-            Ok(Input { name, text })
+            Input { name, text }
         };
-        input::files(&paths)?.into_iter().map(read).collect()
+        Ok(input::files(&paths)?.into_iter().map(read).collect())
     }
 
     /// Passes each object with its kind to `edit` and prints the manifests. `done` is the result in
@@ -105,22 +106,34 @@ impl ManifestArgs {
         done: &str,
         edit: impl FnMut(&Value, &str) -> Result<Edited, CommandError>,
     ) -> Result<(), CommandError> {
-        let bytes = inputs.iter().map(|input| input.text.len() as u64).sum();
+        let length = |input: &Input| input.text.as_ref().map_or(0, String::len) as u64;
+        let bytes = inputs.iter().map(length).sum();
         let report = Report::new(self.verbose, Progress::of_manifests(bytes));
         let mut run = Run { edit, args: self, report };
-        let files = inputs.into_iter().map(|input| run.file(input));
-        let files: Vec<File> =
-            files.filter_map(Result::transpose).collect::<Result<_, CommandError>>()?;
+        let mut files = Vec::with_capacity(inputs.len());
+        let mut failure = None;
+        for input in inputs {
+            match run.file(input)? {
+                Ok(file) => files.push(file),
+                Err(error) if self.keep_going => {
+                    run.report.print(&format!("{}; the file is left out", with_causes(&error)));
+                }
+                Err(error) => {
+                    failure = Some(error);
+                    break;
+                }
+            }
+        }
         let report = run.report.finish();
         if let Some(path) = &self.report {
             report.write(path)?;
         }
-        if report.is_empty() {
+        if failure.is_none() && report.is_empty() {
             print_line("note: the input contains no objects");
-        } else if !report.has_pods() {
+        } else if failure.is_none() && !report.has_supported() {
             print_line("warning: no supported objects found: the input has no pods");
         }
-        let failure = self.failure(&report, done);
+        let failure = failure.or_else(|| self.failure(&report, done));
         if failure.is_none() || self.keep_going {
             output::write(files, self.output.map(OutputFormat::format))?;
         }
@@ -131,8 +144,9 @@ impl ManifestArgs {
         let hint = if self.keep_going { "" } else { "; nothing is printed without --keep-going" };
         let failed = report.failed();
         if failed > 0 {
-            let objects = counted(failed, "object");
-            return Some(CommandError::Incomplete(format!("{objects} could not be {done}{hint}")));
+            let parts =
+                counted(failed, if report.has_files() { "object or file" } else { "object" });
+            return Some(CommandError::Incomplete(format!("{parts} could not be {done}{hint}")));
         }
         self.fail_on.iter().find_map(|fail_on| {
             let (count, flag, noun) = match fail_on {
@@ -175,26 +189,39 @@ enum Change {
 }
 
 impl<E: FnMut(&Value, &str) -> Result<Edited, CommandError>> Run<'_, E> {
-    /// `None` if the file cannot be read and others can.
-    fn file(&mut self, input: Input) -> Result<Option<File>, CommandError> {
+    /// The inner error is that of a file that cannot be used.
+    fn file(&mut self, input: Input) -> Result<Result<File, CommandError>, CommandError> {
+        let Input { name, text } = input;
+        let text = match text {
+            Ok(text) => text,
+            Err(error) => {
+                self.report.leave_out(&name, None, &with_causes(&error));
+                return Ok(Err(error));
+            }
+        };
         let mut documents = Vec::new();
-        for document in yaml::stream(&input.text) {
+        for document in yaml::stream(&text) {
             match document {
-                Ok(document) => documents.push(self.document(&input, document)?),
-                Err(problem) if self.args.keep_going => {
-                    self.report.unreadable(&input.name, &problem);
-                    return Ok(None);
+                Ok(document) => documents.push(self.document(&name, &text, document)?),
+                Err(problem) => {
+                    self.report.leave_out(&name, Some(problem.line), &problem.message);
+                    return Ok(Err(CommandError::failed(name, problem)));
                 }
-                Err(problem) => return Err(CommandError::failed(input.name, problem)),
             }
         }
-        Ok(Some(File { text: input.text, documents }))
+        self.report.end_file();
+        Ok(Ok(File { text, documents }))
     }
 
-    fn document(&mut self, input: &Input, document: Document) -> Result<Written, CommandError> {
+    fn document(
+        &mut self,
+        file: &str,
+        text: &str,
+        document: Document,
+    ) -> Result<Written, CommandError> {
         let Document { place, line, format, value } = document;
-        self.report.begin(&input.name, line, place.len());
-        let text = &input.text[place.clone()];
+        self.report.begin(file, line, place.len());
+        let text = &text[place.clone()];
         let text = match self.change(&value, "")? {
             Change::LeftOut => Some(String::new()),
             Change::Unchanged => self.forced(format).map(|forced| as_text(forced, &value)),

@@ -167,6 +167,17 @@ fn a_file_that_is_not_valid_is_one_line_and_keep_going_leaves_it_out() {
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(tree(&output.stdout)["metadata"]["name"], "web");
     assert!(text(&output.stderr).contains("; the file is left out"));
+    let output = injectd(&["inject", "--keep-going", good.path(), "/nowhere.yaml"], "");
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(text(&output.stdout).matches("- name: linkerd-proxy\n").count(), 1);
+    assert!(text(&output.stderr).contains("cannot read /nowhere.yaml"), "{}", text(&output.stderr));
+    let half = file("half", format!("{POD}---\na: [\n"));
+    let report = file("report", "old");
+    let output = injectd(&["inject", "--report", report.path(), half.path()], "");
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), ""));
+    assert!(!text(&output.stderr).contains("pod/web injected"), "{}", text(&output.stderr));
+    let found = fs::read_to_string(report.path()).expect("a report");
+    assert!(found.contains("\"line\": 7") && !found.contains("injected"), "{found}");
 }
 
 #[test]
@@ -332,6 +343,8 @@ fn each_flag_writes_its_annotation_and_takes_effect() {
     assert!(text(&output.stderr).contains("proxyInit.runAsRoot must be set"));
     let found = injected(&["--annotate", timeout], POD);
     assert!(found.contains("config.linkerd.io/close-wait-timeout: 1h"), "{found}");
+    let workload = "kind: Deployment\nmetadata: {name: web}\nspec:\n  template:\n    spec:\n      containers: []\n";
+    assert!(injected(&["--ingress"], workload).contains("LINKERD2_PROXY_INGRESS_MODE"));
     let ingress = injected(&["--ingress"], POD);
     assert!(ingress.contains("LINKERD2_PROXY_INGRESS_MODE"), "{ingress}");
     assert!(tree(ingress.as_bytes())["metadata"]["annotations"].get("linkerd.io/inject").is_none());
@@ -366,6 +379,20 @@ fn namespaces_of_the_input_count() {
     assert!(injected(&["--objects", objects.path()], &enabled).contains("linkerd-proxy"));
     let output = injectd(&["inject", "--objects", objects.path()], POD);
     assert!(text(&output.stderr).contains("namespaces \"default\" not found"));
+}
+
+#[test]
+fn a_template_wins_over_its_namespace() {
+    let manifests = "kind: Namespace\nmetadata:\n  name: default\n  annotations:\n    \
+                     config.linkerd.io/proxy-cpu-request: 7m\n    linkerd.io/inject: disabled\n---\n\
+                     kind: Deployment\nspec:\n  template:\n    metadata:\n      annotations:\n        \
+                     linkerd.io/inject: enabled\n        config.linkerd.io/proxy-cpu-request: 8m\n    \
+                     spec:\n      containers: []\n";
+    let found = injected(&[], manifests);
+    assert!(found.contains("cpu: 8m") && !found.contains("cpu: 7m"), "{found}");
+    let disabled = manifests.replace("linkerd.io/inject: enabled", "example.com/x: y");
+    assert_eq!(injected(&[], &disabled), disabled);
+    assert!(injected(&["--annotate"], &disabled).contains("linkerd.io/inject: enabled"));
 }
 
 #[test]

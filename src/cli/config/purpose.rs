@@ -26,7 +26,7 @@ impl Purpose {
     pub(super) fn read(self, flag: &str, path: &Path) -> Result<Vec<u8>, CommandError> {
         match self {
             Self::Serve => input::read_served(flag, path),
-            Self::Inject | Self::Replay => input::read(path),
+            Self::Inject | Self::Replay => input::read_flag(flag, path),
         }
     }
 

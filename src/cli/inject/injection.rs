@@ -113,7 +113,10 @@ impl Injection<'_> {
         let prefix = kind.path_prefix();
         let mut injected = object.clone();
         let inject = self.without_sidecar(&mut injected, kind);
-        if !self.annotate {
+        if self.annotate {
+            // Whatever the namespace says.
+            self.enable(&mut injected, prefix);
+        } else {
             self.write_settings(&mut injected, prefix);
         }
         let reviewed = self.reviewer.review(&injected, kind)??;
@@ -123,7 +126,6 @@ impl Injection<'_> {
         pods::must_have_spec(object, prefix)?;
         if self.annotate {
             self.write_settings(&mut injected, prefix);
-            pods::annotate(&mut injected, prefix, INJECT, self.inject_value());
         } else {
             apply(&mut injected, &reviewed.patch)?;
             if !self.keeps_inject {
@@ -177,6 +179,13 @@ impl Injection<'_> {
         }
         if self.ingress && pods::annotation(object, prefix, INJECT) != Some("disabled") {
             pods::annotate(object, prefix, INJECT, "ingress");
+        }
+    }
+
+    /// Asks for injection, unless the author opted out or chose the mode.
+    fn enable(&self, object: &mut Value, prefix: &str) {
+        if matches!(pods::annotation(object, prefix, INJECT), None | Some("")) {
+            pods::annotate(object, prefix, INJECT, self.inject_value());
         }
     }
 

@@ -19,9 +19,10 @@ use crate::{
 pub(super) fn sources(inputs: &[Input], objects: Option<Objects>) -> Standalone {
     let others_are_enabled = objects.is_none();
     let mut known = objects.unwrap_or_default();
-    for input in inputs.iter().filter(|input| input.text.contains("Namespace")) {
-        // An error is reported with the objects before it.
-        for document in yaml::stream(&input.text).map_while(Result::ok) {
+    let texts = inputs.iter().filter_map(|input| input.text.as_deref().ok());
+    for text in texts.filter(|text| text.contains("Namespace")) {
+        // An error is reported when the file is injected.
+        for document in yaml::stream(text).map_while(Result::ok) {
             add(&document.value, "", others_are_enabled, &mut known);
         }
     }

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     cli::manifests::{Action, Entry},
+    linkerd::annotations::Annotation,
     object::Kind,
 };
 
@@ -108,6 +109,17 @@ pub(super) fn restore(object: &mut Value, prefix: &str, key: &str, value: Option
 /// An annotation of the pod at this prefix.
 pub(super) fn annotation<'o>(object: &'o Value, prefix: &str, key: &str) -> Option<&'o str> {
     object.pointer(&format!("{prefix}/metadata/annotations"))?.get(key)?.as_str()
+}
+
+/// Linkerd's annotations of a pod template at this prefix.
+pub(super) fn linkerd_annotations(object: &Value, prefix: &str) -> Vec<(String, String)> {
+    if prefix.is_empty() {
+        return Vec::new();
+    }
+    let annotations = object.pointer(&format!("{prefix}/metadata/annotations"));
+    let annotations = annotations.and_then(Value::as_object).into_iter().flatten();
+    let of_linkerd = annotations.filter(|(key, _)| Annotation::of(key).is_some());
+    of_linkerd.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
 }
 
 /// A text, or an empty one.

@@ -60,6 +60,12 @@ impl Reviewer<'_> {
             "" => self.namespace.to_owned(),
             namespace => namespace.to_owned(),
         };
+        // A namespace overrides the template of a workload, but not its pods: what the template says
+        // is said by the workload.
+        let prefix = kind.path_prefix();
+        for (key, value) in pods::linkerd_annotations(&object, prefix) {
+            pods::annotate(&mut object, "", &key, &value);
+        }
         if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.insert("namespace".to_owned(), namespace.as_str().into());
         }

@@ -9,8 +9,8 @@ use crate::{
 mod values;
 
 use self::values::{
-    access_log, any, duration, number, policy, port, ports, ports_or_names, pull_policy, quantity,
-    subnet,
+    access_log, any, duration, log_format, number, policy, port, ports, ports_or_names,
+    pull_policy, quantity, subnet,
 };
 
 /// An annotation that a flag stands for.
@@ -91,6 +91,7 @@ settings! {
         /// Port of the proxy for outbound traffic
         outbound_port "PORT" port => OutboundPort;
         /// Tag of the proxy's image
+        #[arg(short = 'v')]
         proxy_version "VERSION" any => ProxyVersion;
         /// Name of the proxy's image
         proxy_image "IMAGE" any => ProxyImage;
@@ -107,7 +108,7 @@ settings! {
         /// Log level of the proxy, such as warn,linkerd=info
         proxy_log_level "LEVEL" any => LogLevel;
         /// Log format of the proxy: plain or json
-        proxy_log_format "FORMAT" any => LogFormat;
+        proxy_log_format "FORMAT" log_format => LogFormat;
         /// CPU that the proxy requests
         #[arg(alias = "proxy-cpu")]
         proxy_cpu_request "QUANTITY" quantity => CpuRequest;

@@ -4,7 +4,6 @@
 
 use std::{fs, path::Path};
 
-use injectd_yaml::Problem;
 use serde_json::{Value, json};
 
 use super::super::{CommandError, progress::Progress};
@@ -49,16 +48,28 @@ pub(super) struct Report {
     progress: Option<Progress>,
     file: String,
     line: usize,
+    /// Of the files before.
     entries: Vec<Value>,
+    counts: Counts,
+    /// Of the file that is read: if it ends with a problem, nothing of it counts.
+    pending: Pending,
+}
+
+#[derive(Debug, Default)]
+struct Pending {
+    entries: Vec<Value>,
+    lines: Vec<String>,
     counts: Counts,
 }
 
 #[derive(Debug, Default)]
 struct Counts {
     failed: usize,
+    files: usize,
     skipped: usize,
     warnings: usize,
-    with_pods: usize,
+    /// Objects that injection is about.
+    supported: usize,
 }
 
 impl Action {
@@ -121,6 +132,7 @@ impl Report {
             line: 1,
             entries: Vec::new(),
             counts: Counts::default(),
+            pending: Pending::default(),
         }
     }
 
@@ -136,20 +148,22 @@ impl Report {
     /// Reports an object of the document.
     pub(super) fn add(&mut self, entry: &Entry) {
         let is_failure = entry.action == Action::Rejected;
-        self.counts.failed += usize::from(is_failure);
-        self.counts.skipped += usize::from(entry.action == Action::Skipped);
-        self.counts.warnings += entry.warnings.len();
-        self.counts.with_pods += usize::from(entry.has_pods || entry.action == Action::Annotated);
+        let counts = &mut self.pending.counts;
+        counts.failed += usize::from(is_failure);
+        counts.skipped += usize::from(entry.action == Action::Skipped);
+        counts.warnings += entry.warnings.len();
+        let is_changed = !matches!(entry.action, Action::Unchanged | Action::Skipped);
+        counts.supported += usize::from(entry.has_pods || is_changed);
         let is_silent = entry.action == Action::Unchanged && entry.message.is_none();
         if self.verbose || !is_silent {
             let place =
                 if is_failure { format!("{}:{}: ", self.file, self.line) } else { String::new() };
-            self.print(&format!("{place}{}", entry.line()));
+            self.pending.lines.push(format!("{place}{}", entry.line()));
         }
         for warning in &entry.warnings {
-            self.print(&format!("  warning: {warning}"));
+            self.pending.lines.push(format!("  warning: {warning}"));
         }
-        self.entries.push(json!({
+        self.pending.entries.push(json!({
             "file": self.file,
             "line": self.line,
             "kind": entry.kind,
@@ -169,18 +183,32 @@ impl Report {
              is rewritten, without its comments",
             self.file, self.line
         );
-        self.print(&note);
+        self.pending.lines.push(note);
     }
 
-    /// Reports a file that is not valid.
-    pub(super) fn unreadable(&mut self, file: &str, problem: &Problem) {
+    /// Ends a file: reports its objects.
+    pub(super) fn end_file(&mut self) {
+        let Pending { entries, lines, counts } = std::mem::take(&mut self.pending);
+        for line in lines {
+            self.print(&line);
+        }
+        self.entries.extend(entries);
+        self.counts.failed += counts.failed;
+        self.counts.skipped += counts.skipped;
+        self.counts.warnings += counts.warnings;
+        self.counts.supported += counts.supported;
+    }
+
+    /// Ends a file that cannot be used; `line` is the place of its problem.
+    pub(super) fn leave_out(&mut self, file: &str, line: Option<usize>, problem: &str) {
+        self.pending = Pending::default();
         self.counts.failed += 1;
-        self.print(&format!("{file}: {problem}; the file is left out"));
+        self.counts.files += 1;
         self.entries.push(json!({
             "file": file,
-            "line": problem.line,
+            "line": line,
             "result": "rejected",
-            "message": problem.message,
+            "message": problem,
         }));
     }
 
@@ -202,8 +230,13 @@ impl Report {
     }
 
     /// Whether there are objects that injection is about.
-    pub(super) fn has_pods(&self) -> bool {
-        self.counts.with_pods > 0
+    pub(super) fn has_supported(&self) -> bool {
+        self.counts.supported > 0
+    }
+
+    /// Whether files cannot be used.
+    pub(super) fn has_files(&self) -> bool {
+        self.counts.files > 0
     }
 
     /// Objects and files that cannot be used.
@@ -219,7 +252,8 @@ impl Report {
         self.counts.warnings
     }
 
-    fn print(&self, line: &str) {
+    /// Prints a line above the progress bar.
+    pub(super) fn print(&self, line: &str) {
         match &self.progress {
             Some(progress) => progress.print_line(line),
             None => super::super::print_line(line),

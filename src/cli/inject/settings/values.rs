@@ -12,6 +12,7 @@ const POLICIES: [&str; 6] = [
 ];
 const PULL_POLICIES: [&str; 3] = ["Always", "IfNotPresent", "Never"];
 const ACCESS_LOGS: [&str; 2] = ["apache", "json"];
+const LOG_FORMATS: [&str; 2] = ["plain", "json"];
 
 type Parsed = Result<String, String>;
 
@@ -91,6 +92,10 @@ pub(super) fn pull_policy(text: &str) -> Parsed {
     one_of(text, &PULL_POLICIES)
 }
 
+pub(super) fn log_format(text: &str) -> Parsed {
+    one_of(text, &LOG_FORMATS)
+}
+
 pub(super) fn access_log(text: &str) -> Parsed {
     one_of(text, &ACCESS_LOGS)
 }
@@ -114,6 +119,7 @@ mod tests {
             (policy, "deny", "none"),
             (pull_policy, "Always", "always"),
             (access_log, "apache", "nginx"),
+            (log_format, "json", "xml"),
             (any, "x", " "),
         ] {
             assert_eq!(parse(good).as_deref(), Ok(good));
