@@ -51,6 +51,13 @@ async fn all(suite: &mut Suite<'_>, it: &mut Standalone) -> Outcome {
         let name = format!("inject: {name} gets its sidecar, once");
         suite.scenario(&name, inject::manifest(it, &file)).await;
     }
+    for file in manifests::files()? {
+        let name = file.file_name().unwrap_or_default().display().to_string();
+        let name = format!("uninject: {name} comes back byte for byte");
+        suite.scenario(&name, inject::back(it, &file)).await;
+    }
+    let name = "inject takes values and trust roots from the cluster";
+    suite.scenario(name, inject::cluster_values(it)).await;
     if it.lab.local.is_none() {
         suite.block(NOT_LOCAL);
     }

@@ -41,14 +41,52 @@ pub(super) async fn manifest(it: &Standalone, file: &Path) -> Outcome {
     expect("the manifest after a second run", once, injected(it, &input).await?)
 }
 
+/// `uninject` gives the text of the manifest back, without what it names.
+pub(super) async fn back(it: &Standalone, file: &Path) -> Outcome {
+    let input = it.folder.path().join("once.yaml");
+    fs::write(&input, injected(it, file).await?)?;
+    let original = fs::read_to_string(file)?;
+    // Whether the author or the injection wrote it cannot be known.
+    let stays = |line: &&str| !line.trim().starts_with("linkerd.io/inject: ");
+    let expected: String = original.split_inclusive('\n').filter(stays).collect();
+    expect("the manifest", expected, changed(it, &["uninject"], &input).await?)
+}
+
+/// Values and trust roots come from the `ConfigMaps` of a cluster.
+pub(super) async fn cluster_values(it: &Standalone) -> Outcome {
+    let values = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/core/src/linkerd/values");
+    let values = fs::read_to_string(values.join("default.yaml"))?;
+    let values = values.replace("linkerdVersion: edge-26.8.3", "linkerdVersion: edge-26.6.3");
+    for (name, key, value) in [
+        ("linkerd-config", "values", values.as_str()),
+        ("linkerd-identity-trust-roots", "ca-bundle.crt", "roots of the cluster"),
+    ] {
+        let map = json!({"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": name},
+            "data": {key: value}});
+        it.lab.api.create(Some(&it.namespace), &map).await?.created()?;
+    }
+    let pod = it.folder.path().join("pod.yaml");
+    fs::write(&pod, "kind: Pod\nmetadata:\n  name: web\nspec:\n  containers: []\n")?;
+    let config = std::env::var("KUBECONFIG")?;
+    let args = ["inject", "--kubeconfig", &config, "--linkerd-namespace", &it.namespace];
+    let found = changed(it, &args, &pod).await?;
+    expect("the roots of the cluster", true, found.contains("roots of the cluster"))?;
+    expect("the release of the cluster", true, found.contains("proxy:edge-26.6.3"))
+}
+
 /// What `injectd inject` makes of a file.
 async fn injected(it: &Standalone, file: &Path) -> Outcome<String> {
+    changed(it, &["inject"], file).await
+}
+
+/// What a command of injectd makes of a file.
+async fn changed(it: &Standalone, args: &[&str], file: &Path) -> Outcome<String> {
     let [out, err] = ["inject.out", "inject.err"].map(|name| it.folder.path().join(name));
     let mut command = Command::new(&it.lab.binary);
-    command.arg("inject").stdin(File::open(file)?);
+    command.args(args).stdin(File::open(file)?);
     let mut program = Program::start_with(&mut command, File::create(&out)?, File::create(&err)?)?;
     let status = program.wait().await?;
     let errors = fs::read_to_string(err)?;
-    expect(format!("the exit code of inject, which printed {errors:?}"), Some(0), status.code())?;
+    expect(format!("the exit code of {args:?}, which printed {errors:?}"), Some(0), status.code())?;
     Ok(fs::read_to_string(out)?)
 }
