@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 mod compare;
 mod inject;
+mod round_trip;
 mod uninject;
 
 /// Longer than any step takes on a slow machine.

@@ -2,6 +2,7 @@
 
 #![expect(clippy::disallowed_types, reason = "manifests are trees of any shape")]
 
+use json_patch::PatchOperation;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -79,9 +80,17 @@ impl Reviewer<'_> {
     }
 }
 
-/// Applies the patch of an answer.
+/// Applies the patch of an answer. Linkerd's injector replaces metadata that say nothing, such as
+/// `creationTimestamp: null`, with an empty mapping; here they stay.
 pub(super) fn apply(object: &mut Value, patch: &json_patch::Patch) -> Result<(), String> {
-    json_patch::patch(object, patch).map_err(|error| format!("cannot apply the patch: {error}"))
+    let is_needed = |operation: &&PatchOperation| match operation {
+        PatchOperation::Add(add) if add.value == json!({}) => {
+            !object.pointer(add.path.as_str()).is_some_and(Value::is_object)
+        }
+        _ => true,
+    };
+    let needed: Vec<PatchOperation> = patch.0.iter().filter(is_needed).cloned().collect();
+    json_patch::patch(object, &needed).map_err(|error| format!("cannot apply the patch: {error}"))
 }
 
 fn patch_of(answer: &[u8]) -> Result<json_patch::Patch, Box<dyn std::error::Error + Send + Sync>> {
