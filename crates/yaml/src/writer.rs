@@ -224,8 +224,8 @@ fn is_plain(text: &str) -> bool {
         || last == b':'
         || text.contains(": ")
         || text.starts_with("- ")
-        || text.starts_with("--- ")
-        || matches!(text, "-" | "---" | "...");
+        || text.starts_with("---")
+        || matches!(text, "-" | "...");
     !syntax && !is_word(text) && !may_be_number(text)
 }
 
@@ -304,6 +304,7 @@ mod tests {
             "- a",
             "-",
             "---",
+            "---a",
             "...",
             "#a",
             "*a",

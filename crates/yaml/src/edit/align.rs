@@ -58,19 +58,19 @@ mod tests {
     use super::{Step::*, *};
     use serde_json::json;
 
-    fn steps(before: Value, after: Value) -> Vec<Step> {
+    fn steps(before: &Value, after: &Value) -> Vec<Step> {
         align(before.as_array().expect("list"), after.as_array().expect("list"))
     }
 
     #[test]
     fn items_of_the_same_name_are_kept() {
         let found = steps(
-            json!([{"name": "a", "x": 1}, {"name": "b"}]),
-            json!([{"name": "new"}, {"name": "a", "x": 2}, {"name": "b"}, 5]),
+            &json!([{"name": "a", "x": 1}, {"name": "b"}]),
+            &json!([{"name": "new"}, {"name": "a", "x": 2}, {"name": "b"}, 5]),
         );
         assert_eq!(found, [Insert(0), Keep(0, 1), Keep(1, 2), Insert(3)]);
         assert_eq!(
-            steps(json!([1, 2, 3]), json!([3, 1])),
+            steps(&json!([1, 2, 3]), &json!([3, 1])),
             [Remove(0), Remove(1), Keep(2, 0), Insert(1)]
         );
     }
@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn objects_of_a_list_are_known_by_kind_and_name() {
         let web = |image: &str| json!({"kind": "Pod", "metadata": {"name": "web"}, "image": image});
-        let found = steps(json!([web("a"), web("b")]), json!([web("c"), web("d")]));
+        let found = steps(&json!([web("a"), web("b")]), &json!([web("c"), web("d")]));
         assert_eq!(found, [Keep(0, 0), Keep(1, 1)]);
     }
 }

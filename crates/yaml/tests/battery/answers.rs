@@ -4,6 +4,7 @@
 
 use std::{
     io::{Read, Write},
+    ops::Range,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
@@ -62,6 +63,21 @@ pub(crate) fn record(cases: &[Case]) {
     }
     let bytes = out.finish().expect("memory must take it");
     std::fs::write(recording(), bytes).expect("the recorded answers must be writable");
+}
+
+/// The seeds to ask Go for; `None`, with a message, if it is not to be asked.
+pub(crate) fn seeds_to_ask() -> Option<Range<u64>> {
+    let number = |name: &str| {
+        let text = std::env::var_os(name)?;
+        let number = text.to_str().and_then(|text| text.parse().ok());
+        Some(number.expect("the variable must be a number"))
+    };
+    let Some(count) = number("INJECTD_ASK_GO") else {
+        println!("skipped: INJECTD_ASK_GO is not set");
+        return None;
+    };
+    let from: u64 = number("INJECTD_ASK_GO_FROM").unwrap_or(1_000_000);
+    Some(from..from + count)
 }
 
 /// Asks Go for all texts; `None` if there is no `go`.
@@ -123,7 +139,7 @@ impl Case {
 }
 
 /// Equal but for the order of keys and for how a number is held.
-fn same(one: &Value, other: &Value) -> bool {
+pub(crate) fn same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => {
             // serde_json reads the last digit of Go's floats inexactly.

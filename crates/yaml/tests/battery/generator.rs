@@ -5,7 +5,7 @@
 use injectd_testkit::generator::random::Random;
 
 /// Words and numbers that look like another type.
-const WORDS: &[&str] = &[
+pub(crate) const WORDS: &[&str] = &[
     "y",
     "Y",
     "yes",
@@ -196,7 +196,7 @@ const LETTERS: &[char] = &[
 ];
 
 /// What a change of a text puts in.
-const MARKS: &[&str] = &[
+pub(crate) const MARKS: &[&str] = &[
     " ",
     "  ",
     "\n",

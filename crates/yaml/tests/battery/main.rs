@@ -9,6 +9,8 @@
 mod answers;
 mod generator;
 mod kinds;
+mod values;
+mod writer;
 mod written;
 
 use std::collections::BTreeMap;
@@ -17,6 +19,7 @@ use answers::Case;
 use kinds::Kind;
 
 const RECORDED_SEEDS: u64 = 4000;
+const RECORDED_VALUES: u64 = 600;
 
 /// Prints the differences that no kind explains and counts all by kind; the answer is how many
 /// are unexplained.
@@ -56,7 +59,8 @@ fn compare(name: &str, cases: &[Case]) -> usize {
 fn recorded_answers() {
     if std::env::var_os("RECORD").is_some() {
         let random = (0..RECORDED_SEEDS).map(generator::text);
-        let texts = written::texts().into_iter().chain(random).collect();
+        let values = (0..RECORDED_VALUES).map(|seed| injectd_yaml::write(&values::value(seed)));
+        let texts = written::texts().into_iter().chain(random).chain(values).collect();
         let cases = answers::ask_go(texts).expect("go must be on the path");
         answers::record(&cases);
     }
@@ -67,20 +71,8 @@ fn recorded_answers() {
 
 #[test]
 fn answers_of_go_now() {
-    let number = |name: &str| {
-        let text = std::env::var_os(name)?;
-        Some(
-            text.to_str()
-                .and_then(|text| text.parse().ok())
-                .expect("the variable must be a number"),
-        )
-    };
-    let Some(count) = number("INJECTD_ASK_GO") else {
-        println!("skipped: INJECTD_ASK_GO is not set");
-        return;
-    };
-    let from: u64 = number("INJECTD_ASK_GO_FROM").unwrap_or(1_000_000);
-    let Some(cases) = answers::ask_go((from..from + count).map(generator::text).collect()) else {
+    let Some(seeds) = answers::seeds_to_ask() else { return };
+    let Some(cases) = answers::ask_go(seeds.map(generator::text).collect()) else {
         println!("skipped: go is not on the path");
         return;
     };
