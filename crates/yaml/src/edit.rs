@@ -3,7 +3,7 @@
 
 #![expect(clippy::disallowed_types, reason = "configuration, manifests and objects from files")]
 
-use std::ops::Range;
+use std::{collections::HashMap, ops::Range};
 
 use serde_json::{Map, Value};
 
@@ -11,16 +11,22 @@ use crate::{
     Format, Options, json,
     marks::{Entry, Item, Kind, Node, Style, marks},
     places::Source,
+    stream::stream,
     tree,
-    writer::{self, KUBERNETES, Layout, Writer},
+    writer::{self, Layout, Writer},
 };
 
 mod align;
 mod flow;
+mod layout;
+mod lines;
+mod parts;
 
 use self::{
     align::{Step, align},
     flow::Spacing,
+    layout::layout,
+    parts::Parts,
 };
 
 /// The text of a document with its value changed from `before` to `after`; `None` if that is not
@@ -28,12 +34,21 @@ use self::{
 /// `after`.
 #[must_use]
 pub fn edit(text: &str, format: Format, before: &Value, after: &Value) -> Option<String> {
+    if format == Format::Json && json::is_too_deep(text) {
+        return None;
+    }
     let root = marks(text, format)?;
     let mut editor = Editor {
         text,
         format,
         newline: if text.contains("\r\n") { "\r\n" } else { "\n" },
         layout: layout(text, &root),
+        wide_colons: match &root.kind {
+            Kind::Map(_, entries) => {
+                entries.first().is_some_and(|entry| text[entry.after_colon..].starts_with(' '))
+            }
+            _ => false,
+        },
         edits: Vec::new(),
     };
     editor.node(&root, (before, after), Place::Root)?;
@@ -63,6 +78,12 @@ fn read(text: &str, format: Format) -> Option<Value> {
     let options = Options::default();
     match format {
         Format::Json => Some(json::first(text, options.duplicate_keys)?.ok()?.0),
+        // Where a stream begins, it may be JSON now, with text after it that YAML ignores.
+        Format::Yaml if text.trim_start().starts_with('{') => {
+            let mut documents = stream(text, options);
+            let first = documents.next()?.ok()?;
+            documents.next().is_none().then_some(first.value)
+        }
         Format::Yaml => tree::read(Source { text, lines_before: 0, ends_line: true }, options).ok(),
     }
 }
@@ -84,6 +105,8 @@ struct Editor<'t> {
     format: Format,
     newline: &'static str,
     layout: Layout,
+    /// In JSON, whether a blank follows a colon.
+    wide_colons: bool,
     edits: Vec<(Range<usize>, String)>,
 }
 
@@ -97,7 +120,8 @@ impl Editor<'_> {
         if before == after {
             return Some(());
         }
-        match (&node.kind, before, after) {
+        let edits = self.edits.len();
+        let inside = match (&node.kind, before, after) {
             (Kind::Map(style, entries), Value::Object(before), Value::Object(after))
                 if !entries.is_empty() && !after.is_empty() =>
             {
@@ -114,8 +138,15 @@ impl Editor<'_> {
                     Style::Flow => self.flow_list(node, items, before, after),
                 }
             }
-            _ => self.replace(node, after, place),
-        }
+            _ => None,
+        };
+        inside.or_else(|| {
+            self.edits.truncate(edits);
+            // It may have comments that would go with it.
+            let parts = matches!(node.kind, Kind::Map(..) | Kind::List(..));
+            let may = parts && self.text[node.start..node.end].contains('#');
+            if may && writer::is_nested(after) { None } else { self.replace(node, after, place) }
+        })
     }
 
     fn map(
@@ -124,10 +155,24 @@ impl Editor<'_> {
         before: &Map<String, Value>,
         after: &Map<String, Value>,
     ) -> Option<()> {
-        let column = self.column(entries.first()?.start);
-        for entry in entries {
+        let first = entries.first()?.start;
+        let column = self.column(first);
+        let mut rest = entries;
+        if !self.begins_line(first) {
+            // The first entry is behind a dash: the first one that stays comes there.
+            let stays =
+                |entry: &Entry| entry.key.as_ref().is_none_or(|key| after.contains_key(key));
+            let gone = entries.iter().position(stays)?;
+            if gone > 0 {
+                self.edits.push((first..entries[gone].start, String::new()));
+            }
+            rest = &entries[gone..];
+        }
+        let last = last_of_each_key(entries);
+        for entry in rest {
             let Some(key) = &entry.key else { continue };
             match (before.get(key), after.get(key)) {
+                (Some(_), Some(_)) if last[key.as_str()] != entry.start => {}
                 (Some(before), Some(after)) => {
                     self.node(&entry.value, (before, after), Place::Entry(entry, column))?;
                 }
@@ -140,7 +185,7 @@ impl Editor<'_> {
         for (key, value) in added {
             self.writer(&mut lines).entry(key, value, column);
         }
-        self.insert_lines(self.line_end(end), lines);
+        self.insert_lines(self.behind(end, column), lines);
         Some(())
     }
 
@@ -155,11 +200,12 @@ impl Editor<'_> {
         let column = self.column(first.start);
         // New items stand between the line of the key and the comments of the first item.
         let mut at = match place {
-            Place::Entry(entry, _) => self.line_end(entry.after_colon),
-            Place::Root => self.line_start(first.start),
-            Place::Item(..) | Place::Flow(_) => return None,
+            Place::Entry(entry, _) => Some(self.line_end(entry.after_colon)),
+            Place::Root => Some(self.line_start(first.start)),
+            Place::Item(..) | Place::Flow(_) => None,
         };
-        if at > first.start || items.len() != before.len() {
+        at = at.filter(|&at| at <= first.start);
+        if items.len() != before.len() {
             return None;
         }
         for step in align(before, after) {
@@ -168,17 +214,17 @@ impl Editor<'_> {
                     let item = &items[old];
                     let values = (&before[old], &after[new]);
                     self.node(&item.value, values, Place::Item(item, column))?;
-                    at = self.line_end(item.value.end);
+                    at = Some(self.behind(item.value.end, column));
                 }
                 Step::Remove(old) => {
                     let item = &items[old];
                     self.remove_lines(item.start, item.value.end)?;
-                    at = self.line_end(item.value.end);
+                    at = Some(self.line_end(item.value.end));
                 }
                 Step::Insert(new) => {
                     let mut lines = String::new();
                     self.writer(&mut lines).item(&after[new], column);
-                    self.insert_lines(at, lines);
+                    self.insert_lines(at?, lines);
                 }
             }
         }
@@ -187,27 +233,36 @@ impl Editor<'_> {
 
     /// Writes a node anew: a scalar, or a collection that becomes or stops being empty.
     fn replace(&mut self, node: &Node, after: &Value, place: Place<'_>) -> Option<()> {
-        if node.has_properties {
-            return None;
-        }
         match place {
             Place::Root => return None,
+            _ if node.has_properties => {
+                // Behind its anchor or tag.
+                let old = &self.text[node.start..node.end];
+                if old.is_empty() || old.starts_with(['|', '>']) {
+                    return None;
+                }
+                let mut text = String::new();
+                Spacing::new(self.format, (true, true), None).write(&mut text, after);
+                self.edits.push((node.start..node.end, text));
+            }
             Place::Flow(spacing) => {
                 let mut text = String::new();
                 spacing.write(&mut text, after);
                 self.edits.push((node.start..node.end, self.broken(text)));
             }
             Place::Entry(entry, column) => {
-                let old = entry.after_colon..node.end;
+                // A comment may be between the key and the value.
+                let comment = self.text[entry.after_colon..node.start].contains('#');
+                let start = if comment { node.start } else { entry.after_colon };
                 let mut text = String::new();
                 if writer::is_nested(after) {
                     self.writer(&mut text).nested(after, column);
-                    self.edits.push((old, String::new()));
+                    self.edits.push((start..node.end, String::new()));
                     self.insert_lines(self.line_end(node.end), text);
                 } else {
-                    text.push(' ');
+                    text.push_str(if comment { "" } else { " " });
                     self.writer(&mut text).inline(after);
-                    self.edits.push((old, text));
+                    self.edits.push((start..node.end, text));
                 }
             }
             Place::Item(item, column) => {
@@ -227,23 +282,30 @@ impl Editor<'_> {
         before: &Map<String, Value>,
         after: &Map<String, Value>,
     ) -> Option<()> {
-        let spacing = self.spacing(node, entries.first()?.start);
-        let mut parts = flow::Parts::default();
-        for entry in entries {
-            let place = entry.start..entry.value.end;
-            match entry.key.as_ref().map(|key| (before.get(key), after.get(key))) {
-                Some((Some(before), Some(after))) => {
-                    self.node(&entry.value, (before, after), Place::Flow(&spacing))?;
-                    parts.keep(place);
+        let places = entries.iter().map(|entry| entry.start..entry.value.end).collect();
+        let mut parts = Parts::of(self.text, node, places)?;
+        let colon = self.text[entries.first()?.after_colon..].starts_with([' ', '\n', '\r']);
+        let spacing = parts.spacing(self.format, colon);
+        let last = last_of_each_key(entries);
+        for (index, entry) in entries.iter().enumerate() {
+            let Some(key) = &entry.key else {
+                parts.keep(index);
+                continue;
+            };
+            match (before.get(key), after.get(key)) {
+                (Some(before), Some(after)) => {
+                    if last[key.as_str()] == entry.start {
+                        self.node(&entry.value, (before, after), Place::Flow(&spacing))?;
+                    }
+                    parts.keep(index);
                 }
-                Some(_) => parts.remove(place),
-                None => parts.keep(place),
+                _ => parts.remove(index),
             }
         }
         for (key, value) in after.iter().filter(|(key, _)| !before.contains_key(*key)) {
             parts.insert(spacing.entry(key, value));
         }
-        self.flow_edits(parts, &spacing)
+        self.flow_edits(&parts, &spacing)
     }
 
     fn flow_list(
@@ -256,142 +318,38 @@ impl Editor<'_> {
         if items.len() != before.len() {
             return None;
         }
-        let spacing = self.spacing(node, items.first()?.start);
-        let mut parts = flow::Parts::default();
+        let places = items.iter().map(|item| item.start..item.value.end).collect();
+        let mut parts = Parts::of(self.text, node, places)?;
+        let spacing = parts.spacing(self.format, self.wide_colons);
         for step in align(before, after) {
             match step {
                 Step::Keep(old, new) => {
                     let value = &items[old].value;
                     self.node(value, (&before[old], &after[new]), Place::Flow(&spacing))?;
-                    parts.keep(value.start..value.end);
+                    parts.keep(old);
                 }
-                Step::Remove(old) => parts.remove(items[old].start..items[old].value.end),
+                Step::Remove(old) => parts.remove(old),
                 Step::Insert(new) => parts.insert(spacing.item(&after[new])),
             }
         }
-        self.flow_edits(parts, &spacing)
+        self.flow_edits(&parts, &spacing)
     }
 
-    fn flow_edits(&mut self, parts: flow::Parts, spacing: &Spacing) -> Option<()> {
+    fn flow_edits(&mut self, parts: &Parts<'_>, spacing: &Spacing) -> Option<()> {
         for (place, text) in parts.edits(spacing)? {
             self.edits.push((place, self.broken(text)));
         }
         Some(())
     }
 
-    fn spacing(&self, node: &Node, first: usize) -> Spacing {
-        Spacing::of(self.text, self.format, node.start, first)
-    }
-
     fn writer<'o>(&self, out: &'o mut String) -> Writer<'o> {
         Writer { out, layout: self.layout }
     }
-
-    /// Removes whole lines, if nothing but blanks is before the first byte of content.
-    fn remove_lines(&mut self, start: usize, end: usize) -> Option<()> {
-        let place = self.line_start(start)..self.line_end(end);
-        if !self.text[place.start..start].trim_matches(' ').is_empty() {
-            return None;
-        }
-        self.edits.push((place, String::new()));
-        Some(())
-    }
-
-    /// Inserts whole lines at the beginning of a line, or at the end of the text.
-    fn insert_lines(&mut self, at: usize, mut lines: String) {
-        if lines.is_empty() {
-            return;
-        }
-        if at == self.text.len() && !self.text.ends_with('\n') {
-            lines.pop();
-            lines.insert(0, '\n');
-        }
-        self.edits.push((at..at, self.broken(lines)));
-    }
-
-    /// The lines with the line breaks of the document.
-    fn broken(&self, lines: String) -> String {
-        if self.newline == "\n" { lines } else { lines.replace('\n', self.newline) }
-    }
-
-    fn column(&self, at: usize) -> usize {
-        at - self.line_start(at)
-    }
-
-    fn line_start(&self, at: usize) -> usize {
-        self.text[..at].rfind('\n').map_or(0, |newline| newline + 1)
-    }
-
-    fn line_end(&self, at: usize) -> usize {
-        self.text[at..].find('\n').map_or(self.text.len(), |newline| at + newline + 1)
-    }
-
-    fn apply(mut self) -> String {
-        self.edits.sort_by_key(|(place, _)| place.start);
-        let mut out = String::with_capacity(self.text.len());
-        let mut at = 0;
-        for (place, text) in &self.edits {
-            out.push_str(self.text.get(at..place.start).unwrap_or_default());
-            out.push_str(text);
-            at = at.max(place.end);
-        }
-        out.push_str(&self.text[at..]);
-        if !self.text.ends_with('\n') && out.ends_with(self.newline) {
-            out.truncate(out.len() - self.newline.len());
-        }
-        out
-    }
 }
 
-/// The layout of a document: that of its first mapping in a mapping and its first list in a mapping.
-fn layout(text: &str, root: &Node) -> Layout {
-    let mut found = Found::default();
-    found.search(text, root);
-    let step = found.step.unwrap_or(KUBERNETES.step);
-    Layout { step, list_step: found.list_step.unwrap_or(KUBERNETES.list_step) }
-}
-
-#[derive(Default)]
-struct Found {
-    step: Option<usize>,
-    list_step: Option<usize>,
-}
-
-impl Found {
-    fn search(&mut self, text: &str, node: &Node) {
-        if self.step.is_some() && self.list_step.is_some() {
-            return;
-        }
-        match &node.kind {
-            Kind::Map(Style::Block, entries) => {
-                for entry in entries {
-                    self.measure(text, entry);
-                    self.search(text, &entry.value);
-                }
-            }
-            Kind::List(Style::Block, items) => {
-                for item in items {
-                    self.search(text, &item.value);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn measure(&mut self, text: &str, entry: &Entry) {
-        let column = |at: usize| at - text[..at].rfind('\n').map_or(0, |newline| newline + 1);
-        let (step, inside) = match &entry.value.kind {
-            Kind::Map(Style::Block, entries) => {
-                (&mut self.step, entries.first().map(|it| it.start))
-            }
-            Kind::List(Style::Block, items) => {
-                (&mut self.list_step, items.first().map(|it| it.start))
-            }
-            _ => return,
-        };
-        let depth = inside.and_then(|inside| column(inside).checked_sub(column(entry.start)));
-        *step = step.or(depth);
-    }
+/// Where the last entry of each key is: if a key is written twice, the last one counts.
+fn last_of_each_key(entries: &[Entry]) -> HashMap<&str, usize> {
+    entries.iter().filter_map(|entry| Some((entry.key.as_deref()?, entry.start))).collect()
 }
 
 #[cfg(test)]

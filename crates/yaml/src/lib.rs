@@ -33,7 +33,7 @@
 //! | `KeyColon` | `*a: b` with no blank before the colon; the header of a block scalar at the left margin |
 //! | `KeysOfTwoTypes` | `{1: a, "1": b}`: at random, Go keeps one |
 //! | `OverwrittenProblem` | a key that is null, in a mapping that the same key replaces later |
-//! | `QuotedIndent` | a quoted scalar whose second line is not indented |
+//! | `QuotedIndent` | a quoted scalar whose second line is not indented with spaces |
 //! | `Tag` | `[!!str, a]`, where Go's tag is `!!str,`; `!!!x a` |
 //! | `TextAfterEnd` | `{} a: b`, where Go ignores all after `{}` |
 //! | `UnicodeBreak` | U+0085, U+2028 or U+2029 that is not written as an escape |

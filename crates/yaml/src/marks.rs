@@ -112,7 +112,7 @@ where
                 let style = Style::of(*style);
                 let after = match style {
                     Style::Flow => end,
-                    Style::Block if has_properties => return None,
+                    Style::Block if has_properties => self.behind_properties(after)?,
                     Style::Block => after,
                 };
                 let (items, end) = self.items(style, after)?;
@@ -184,14 +184,32 @@ where
 
     /// The next dash behind blanks and comments.
     fn dash(&self, after: usize) -> Option<usize> {
+        let at = self.content(after)?;
+        (self.text.as_bytes()[at] == b'-').then_some(at)
+    }
+
+    /// Behind an anchor and a tag, in any order.
+    fn behind_properties(&self, after: usize) -> Option<usize> {
+        let mut at = after;
+        loop {
+            let start = self.content(at)?;
+            let rest = &self.text[start..];
+            if !rest.starts_with(['&', '!']) {
+                return Some(at);
+            }
+            at = start + rest.find([' ', '\t', '\r', '\n'])?;
+        }
+    }
+
+    /// The next byte that is not a blank and not in a comment.
+    fn content(&self, after: usize) -> Option<usize> {
         let mut at = after;
         loop {
             let rest = &self.text[at..];
             at += rest.len() - rest.trim_start().len();
             match self.text.as_bytes().get(at)? {
-                b'-' => return Some(at),
                 b'#' => at += self.text[at..].find('\n')?,
-                _ => return None,
+                _ => return Some(at),
             }
         }
     }
@@ -199,14 +217,19 @@ where
     /// The end of the lines of a block scalar: with the empty lines that belong to its value,
     /// without those that do not.
     fn end_of_lines(&self, value: &str, place: std::ops::Range<usize>, after: usize) -> usize {
-        let lines = self.text[place.clone()].trim_end();
-        let newlines = |text: &str| text.len() - text.trim_end_matches('\n').len();
+        const BLANKS: [char; 4] = [' ', '\t', '\r', '\n'];
+        let lines = self.text[place.clone()].trim_end_matches(BLANKS);
+        let blank_end = &value[value.trim_end_matches(BLANKS).len()..];
+        let mut more = blank_end.split_inclusive('\n').count();
+        let mut end = place.start + lines.len();
         if lines.is_empty() {
             let header = &self.text[after..];
-            return after + header.find('\n').unwrap_or(header.len());
+            end = after + header.find('\n').unwrap_or(header.len());
+        } else {
+            // The first line break ends the last line that is not blank.
+            more = more.saturating_sub(usize::from(blank_end.starts_with('\n')));
         }
-        let mut end = place.start + lines.len();
-        for _ in 1..newlines(value) {
+        for _ in 0..more {
             let rest = &self.text[end..];
             match rest.find('\n').and_then(|at| rest[at + 1..].find('\n').map(|to| at + 1 + to)) {
                 Some(line) => end += line,

@@ -6,6 +6,9 @@ use std::collections::{HashMap, VecDeque};
 
 use serde_json::Value;
 
+/// With so many new items, an item that goes is compared.
+const MAX_COMPARED: usize = 16;
+
 /// A step from the items of one list to those of another. Indexes are of the old and the new list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
@@ -36,7 +39,52 @@ pub(super) fn align(before: &[Value], after: &[Value]) -> Vec<Step> {
         }
     }
     steps.extend((next..before.len()).map(Step::Remove));
-    steps
+    with_alike(&steps, before, after)
+}
+
+/// The steps, where items that are alike and go and come at the same place are the same item.
+fn with_alike(steps: &[Step], before: &[Value], after: &[Value]) -> Vec<Step> {
+    let mut found = Vec::with_capacity(steps.len());
+    for run in steps.split_inclusive(|step| matches!(step, Step::Keep(..))) {
+        let (kept, run) = match run.split_last() {
+            Some((kept @ Step::Keep(..), run)) => (Some(*kept), run),
+            _ => (None, run),
+        };
+        let inserted = |step: &Step| match step {
+            Step::Insert(new) => Some(*new),
+            _ => None,
+        };
+        let mut new: VecDeque<usize> = run.iter().filter_map(inserted).collect();
+        for step in run {
+            let Step::Remove(old) = *step else { continue };
+            let near = new.iter().take(MAX_COMPARED);
+            let alike = near.copied().position(|new| are_alike(&before[old], &after[new]));
+            match alike {
+                Some(place) => {
+                    found.extend(new.drain(..place).map(Step::Insert));
+                    found.extend(new.pop_front().map(|new| Step::Keep(old, new)));
+                }
+                None => found.push(Step::Remove(old)),
+            }
+        }
+        found.extend(new.into_iter().map(Step::Insert));
+        found.extend(kept);
+    }
+    found
+}
+
+/// Whether a mapping or list without a name has a part of another one.
+fn are_alike(old: &Value, new: &Value) -> bool {
+    match (old, new) {
+        (Value::Object(old), Value::Object(new)) if !old.contains_key("name") => {
+            let alike = |old, new| old == new || are_alike(old, new);
+            old.iter().any(|(key, old)| new.get(key).is_some_and(|new| alike(old, new)))
+        }
+        (Value::Array(old), Value::Array(new)) => {
+            old.iter().zip(new).any(|(old, new)| old == new || are_alike(old, new))
+        }
+        _ => false,
+    }
 }
 
 /// What tells an item from its neighbours: the name of a container, the kind and name of an object,
@@ -72,6 +120,10 @@ mod tests {
         assert_eq!(
             steps(&json!([1, 2, 3]), &json!([3, 1])),
             [Remove(0), Remove(1), Keep(2, 0), Insert(1)]
+        );
+        assert_eq!(
+            steps(&json!([{"port": 1}, 2]), &json!([0, {"port": 1, "more": 2}, 2])),
+            [Insert(0), Keep(0, 1), Keep(1, 2)]
         );
     }
 

@@ -2,8 +2,6 @@
 
 #![expect(clippy::disallowed_types, reason = "configuration, manifests and objects from files")]
 
-use std::ops::Range;
-
 use serde_json::Value;
 
 use crate::{Format, writer};
@@ -25,22 +23,17 @@ impl Spacing {
         Self { format: Format::Json, colon: ": ", comma: ",", lines: Some((indent, unit)) }
     }
 
-    /// That of a collection whose bracket and whose first part are at these bytes.
-    pub(super) fn of(text: &str, format: Format, open: usize, first: usize) -> Self {
-        let indent = |at: usize| {
-            let line = &text[text[..at].rfind('\n').map_or(0, |newline| newline + 1)..];
-            &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
-        };
-        if text[open..first].contains('\n') {
-            let (outer, inner) = (indent(open), indent(first));
-            let unit = inner.strip_prefix(outer).filter(|unit| !unit.is_empty()).unwrap_or("  ");
-            let lines = Some((inner.to_owned(), unit.to_owned()));
-            return Self { format, colon: ": ", comma: ",", lines };
-        }
-        // JSON is either as Go writes it, without a blank, or as people and Python write it.
-        let tight = format == Format::Json && !text[open..].contains("\": ");
-        let (colon, comma) = if tight { (":", ",") } else { (": ", ", ") };
-        Self { format, colon, comma, lines: None }
+    /// Parts in lines of their own, with this indentation and how much deeper it is than that of the
+    /// collection; or all in one line.
+    pub(super) fn new(format: Format, wide: (bool, bool), lines: Option<(String, String)>) -> Self {
+        let colon = if wide.0 { ": " } else { ":" };
+        let comma = if wide.1 && lines.is_none() { ", " } else { "," };
+        Self { format, colon, comma, lines }
+    }
+
+    /// The indentation of each part, if each has its own line.
+    pub(super) fn indent(&self) -> Option<&str> {
+        self.lines.as_ref().map(|(indent, _)| indent.as_str())
     }
 
     /// Writes a value that is a part of the collection.
@@ -101,7 +94,7 @@ impl Spacing {
     }
 
     /// What stands between two parts.
-    fn between(&self, out: &mut String) {
+    pub(super) fn between(&self, out: &mut String) {
         out.push_str(self.comma);
         if let Some((indent, _)) = &self.lines {
             out.extend(["\n", indent]);
@@ -113,64 +106,5 @@ impl Spacing {
             Format::Json => out.push_str(&Value::from(text).to_string()),
             Format::Yaml => writer::string(out, text),
         }
-    }
-}
-
-/// The parts of a collection, old and new, in their new order.
-#[derive(Default)]
-pub(super) struct Parts(Vec<Part>);
-
-enum Part {
-    Keep(Range<usize>),
-    Remove(Range<usize>),
-    Insert(String),
-}
-
-impl Parts {
-    pub(super) fn keep(&mut self, place: Range<usize>) {
-        self.0.push(Part::Keep(place));
-    }
-
-    pub(super) fn remove(&mut self, place: Range<usize>) {
-        self.0.push(Part::Remove(place));
-    }
-
-    pub(super) fn insert(&mut self, text: String) {
-        self.0.push(Part::Insert(text));
-    }
-
-    /// The edits; `None` if nothing old stays. A part goes with the comma before it, the first one
-    /// with the comma behind it.
-    pub(super) fn edits(self, spacing: &Spacing) -> Option<Vec<(Range<usize>, String)>> {
-        let first = self.0.iter().find_map(|part| match part {
-            Part::Keep(place) => Some(place.start),
-            _ => None,
-        })?;
-        let mut edits = Vec::new();
-        let mut head = None;
-        let mut kept: Option<usize> = None;
-        for part in self.0 {
-            match (part, kept) {
-                (Part::Keep(place), _) => kept = Some(place.end),
-                (Part::Remove(place), None) => head = head.or(Some(place.start)),
-                (Part::Remove(place), Some(end)) => {
-                    edits.push((end..place.end, String::new()));
-                    kept = Some(place.end);
-                }
-                (Part::Insert(mut text), None) => {
-                    spacing.between(&mut text);
-                    edits.push((first..first, text));
-                }
-                (Part::Insert(text), Some(end)) => {
-                    let mut new = String::new();
-                    spacing.between(&mut new);
-                    edits.push((end..end, new + &text));
-                }
-            }
-        }
-        if let Some(head) = head {
-            edits.insert(0, (head..first, String::new()));
-        }
-        Some(edits)
     }
 }

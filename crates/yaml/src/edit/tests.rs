@@ -153,3 +153,64 @@ fn keys_of_other_types_are_the_strings_that_kubernetes_reads() {
     });
     assert_eq!(found, "on:\n  a: 1\n1: 5\n'yes': 3\n");
 }
+
+#[test]
+fn comments_that_are_deeper_stay_with_the_item_before_them() {
+    let text = "a:\n- name: b\n  # c: d\n# of the next\ne:\n  f: g\n    # deep\n";
+    let found = edited(text, |value| {
+        value["a"].as_array_mut().expect("a list").push(json!("new"));
+        value["h"] = json!(1);
+    });
+    assert_eq!(
+        found,
+        "a:\n- name: b\n  # c: d\n- new\n# of the next\ne:\n  f: g\n    # deep\nh: 1\n"
+    );
+}
+
+#[test]
+fn comments_in_flow_style_stay_with_their_part() {
+    let text = "a: [\n  # of b\n  b, # b\n  c # c\n]\nd: {\n  e: 1, # e\n}\n";
+    let found = edited(text, |value| {
+        let list = value["a"].as_array_mut().expect("a list");
+        list.insert(0, json!("first"));
+        list.insert(2, json!("middle"));
+        list.extend([json!("last"), json!(2)]);
+        value["d"]["f"] = json!(2);
+    });
+    assert_eq!(
+        found,
+        "a: [\n  first,\n  # of b\n  b, # b\n  middle,\n  c, # c\n  last,\n  2\n]\nd: {\n  e: 1, # e\n  f: 2,\n}\n"
+    );
+}
+
+#[test]
+fn anchors_elsewhere_and_tags_are_not_in_the_way() {
+    let text = "\u{feff}a: &l\n# c\n- b\nc: *l\nd: &m {}\ne: !!map {}\nf: &s x\n";
+    let format = Format::Yaml;
+    let before = read(text, format).expect("valid");
+    let mut after = before.clone();
+    after["d"] = json!({"k": "v"});
+    after["e"] = json!({"k": [1]});
+    after["f"] = json!("y");
+    after["g"] = json!({"h": 1});
+    let found = edit(text, format, &before, &after).expect("an edit in place");
+    assert_eq!(
+        found,
+        "\u{feff}a: &l\n# c\n- b\nc: *l\nd: &m {k: v}\ne: !!map {k: [1]}\nf: &s \"y\"\ng:\n  h: 1\n"
+    );
+}
+
+#[test]
+fn of_keys_that_are_written_twice_the_last_one_is_edited() {
+    let found =
+        edited("{\"a\": {\"b\": 1}, \"a\": {\"c\": 1}}", |value| value["a"]["d"] = json!(1));
+    assert_eq!(found, "{\"a\": {\"b\": 1}, \"a\": {\"c\": 1, \"d\": 1}}");
+}
+
+#[test]
+fn the_first_entry_behind_a_dash_can_go() {
+    let text = "- a: 1\n  # of b\n  b: 2\n  c: 3\n";
+    let before = read(text, Format::Yaml).expect("valid");
+    let after = json!([{"c": 3}]);
+    assert_eq!(edit(text, Format::Yaml, &before, &after).as_deref(), Some("- c: 3\n"));
+}

@@ -48,6 +48,7 @@ const MESSAGES: &[(&str, Kind)] = &[
     ("expected a string as key, found null", Kind::OverwrittenProblem),
     ("a merge key needs a mapping", Kind::OverwrittenProblem),
     ("invalid indentation in multiline quoted scalar", Kind::QuotedIndent),
+    ("tab cannot be used as indentation", Kind::QuotedIndent),
     ("comment intercepting the multiline text", Kind::TextAfterEnd),
     ("a key must not be a list or a mapping", Kind::TextAfterEnd),
     ("misplaced bracket", Kind::TextAfterEnd),

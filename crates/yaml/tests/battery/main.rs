@@ -7,8 +7,12 @@
 #![expect(clippy::print_stdout, reason = "counts, and what was skipped")]
 
 mod answers;
+mod changes;
+mod comments;
+mod editor;
 mod generator;
 mod kinds;
+mod manifests;
 mod values;
 mod writer;
 mod written;
@@ -20,6 +24,7 @@ use kinds::Kind;
 
 const RECORDED_SEEDS: u64 = 4000;
 const RECORDED_VALUES: u64 = 600;
+const RECORDED_MANIFESTS: u64 = 300;
 
 /// Prints the differences that no kind explains and counts all by kind; the answer is how many
 /// are unexplained.
@@ -60,7 +65,9 @@ fn recorded_answers() {
     if std::env::var_os("RECORD").is_some() {
         let random = (0..RECORDED_SEEDS).map(generator::text);
         let values = (0..RECORDED_VALUES).map(|seed| injectd_yaml::write(&values::value(seed)));
-        let texts = written::texts().into_iter().chain(random).chain(values).collect();
+        let manifests = (0..RECORDED_MANIFESTS).map(manifests::text);
+        let texts = written::texts().into_iter().chain(random).chain(values).chain(manifests);
+        let texts = texts.collect();
         let cases = answers::ask_go(texts).expect("go must be on the path");
         answers::record(&cases);
     }
