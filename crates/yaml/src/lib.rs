@@ -28,6 +28,7 @@
 //! | `FlowColon` | `{a:, b: c}`, where Go's key is `a:` |
 //! | `FlowDash` | `[-]` |
 //! | `FlowQuestionMark` | `[?a]` |
+//! | `FlowTab` | a line of `[a, b]` that begins with a tab |
 //! | `JsonNumber` | `{"a": 1e999}` in a stream, if it is YAML and not JSON |
 //! | `JsonSurrogate` | `{"a": "\\ud83d"}`, half of a character, in a stream of JSON |
 //! | `KeyColon` | `*a: b` with no blank before the colon; the header of a block scalar at the left margin |

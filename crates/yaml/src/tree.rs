@@ -35,10 +35,11 @@ pub fn parse(text: &str, options: Options) -> Result<Value, Problem> {
 
 /// Reads the first document of a part of a text.
 pub(crate) fn read(source: Source<'_>, options: Options) -> Result<Value, Problem> {
-    let mut repaired = None;
+    let blank_end = ends_in_blanks(source.text);
+    let mut repaired = blank_end.then(|| format!("{}\n", source.text));
     for _ in 0..MAX_QUOTE_REPAIRS {
         let text = repaired.as_deref().unwrap_or(source.text);
-        match read_once(Source { text, ..source }, options) {
+        match read_once(Source { text, ..source }, blank_end, options) {
             Ok(value) => return Ok(value),
             Err(Failure::Problem(problem)) => return Err(problem),
             Err(Failure::Escape { place, problem }) => {
@@ -50,7 +51,7 @@ pub(crate) fn read(source: Source<'_>, options: Options) -> Result<Value, Proble
         }
     }
     let text = repaired.as_deref().unwrap_or(source.text);
-    read_once(Source { text, ..source }, options).map_err(|failure| match failure {
+    read_once(Source { text, ..source }, blank_end, options).map_err(|failure| match failure {
         Failure::Problem(problem) | Failure::Escape { problem, .. } => problem,
     })
 }
@@ -70,7 +71,14 @@ impl From<Problem> for Failure {
     }
 }
 
-fn read_once(source: Source<'_>, options: Options) -> Result<Value, Failure> {
+/// Whether the last line is only spaces, and nothing ends it. The parser sees it with a line break;
+/// in a block scalar it may be text.
+fn ends_in_blanks(text: &str) -> bool {
+    text.ends_with(' ') && text.trim_end_matches(' ').ends_with(['\n', '\r'])
+}
+
+/// `blank_end`: a line break was put behind the blanks of the last line.
+fn read_once(source: Source<'_>, blank_end: bool, options: Options) -> Result<Value, Failure> {
     let limits = granit_parser::options! {
         emit_anchor_events: true,
         emit_comments: false,
@@ -79,6 +87,7 @@ fn read_once(source: Source<'_>, options: Options) -> Result<Value, Failure> {
     };
     let mut reader = Reader {
         source,
+        blank_end,
         options,
         dialect: Dialect::new(source)?,
         counts: Counts::document(),
@@ -112,6 +121,7 @@ fn scan_failure(source: Source<'_>, error: &ScanError) -> Failure {
 
 struct Reader<'t> {
     source: Source<'t>,
+    blank_end: bool,
     options: Options,
     dialect: Dialect<'t>,
     counts: Counts,
@@ -162,7 +172,7 @@ impl<'t> Reader<'t> {
             Event::Alias(id) => self.alias(id, span.start),
             Event::Scalar(mut text, style, anchor, tag) => {
                 if matches!(style, ScalarStyle::Literal | ScalarStyle::Folded)
-                    && self.ends_without_break(span)
+                    && self.ends_without_break(&text, span)
                 {
                     text = Cow::Owned(text.strip_suffix('\n').unwrap_or(&text).to_owned());
                 }
@@ -180,13 +190,29 @@ impl<'t> Reader<'t> {
     }
 
     /// Whether a block scalar ends in the middle of the last line: then Go adds no line break.
-    fn ends_without_break(&self, span: &Span) -> bool {
+    fn ends_without_break(&self, value: &str, span: &Span) -> bool {
         let text = self.source.text;
-        if self.source.ends_line || span.end.byte_offset() != Some(text.len()) {
+        let (start, end) = (span.start.byte_offset(), span.end.byte_offset());
+        let (Some(start), Some(end), false) = (start, end, self.source.ends_line) else {
+            return false;
+        };
+        if !self.blank_end {
+            return end == text.len() && !text.ends_with(['\n', '\r']);
+        }
+        if !text[end..].trim().is_empty() {
             return false;
         }
-        let last_line = &text[text.rfind(['\n', '\r']).map_or(0, |at| at + 1)..];
-        !last_line.trim_matches(' ').is_empty()
+        // The last line is text if it is deeper than the others; else it counts only if all empty
+        // lines do.
+        let lead = |line: &str| line.len() - line.trim_start_matches(' ').len();
+        let last = |text: &str| text.lines().rev().find(|line| !line.trim().is_empty()).map(lead);
+        let start = text[..start].rfind('\n').map_or(0, |at| at + 1);
+        let blanks = text.lines().next_back().map_or(0, lead);
+        let deeper = match (last(&text[start..end]), last(value)) {
+            (Some(column), Some(inside)) => blanks > column.saturating_sub(inside),
+            _ => true,
+        };
+        deeper && value.ends_with(" \n") || value.ends_with("\n\n") || value == "\n"
     }
 
     fn problem(&self, mark: Marker, message: impl Into<String>) -> Problem {

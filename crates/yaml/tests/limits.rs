@@ -1,6 +1,7 @@
 //! Limits, and the places of problems.
 
-use injectd_yaml::{DuplicateKeys, MAX_NESTING, MoreDocuments, Options, documents, parse};
+use injectd_yaml::{DuplicateKeys, Format, MAX_NESTING, MoreDocuments, Options, documents, parse};
+use serde_json::json;
 
 const ALL: Options = Options {
     duplicate_keys: DuplicateKeys::Error,
@@ -42,4 +43,27 @@ fn problems_name_their_place_in_the_whole_text() {
         problem("{\"a\":1}\n{\"a\":1}\n  {\"a\" 1}\n")
             .starts_with("line 3 column 8: not valid JSON")
     );
+}
+
+#[test]
+fn long_lines_are_edited_in_linear_time() {
+    let labels = |count: usize| {
+        let item = |at| json!({"kind": "A", "metadata": {"name": format!("a{at}"), "labels": {}}});
+        json!({"items": (0..count).map(item).collect::<Vec<_>>()})
+    };
+    let before = labels(5000);
+    let mut after = before.clone();
+    for item in after["items"].as_array_mut().expect("a list") {
+        item["metadata"]["labels"]["b"] = json!("c");
+        item["spec"] = json!([1]);
+    }
+    // Quadratic, this takes minutes.
+    let json = before.to_string();
+    for (text, format) in [
+        (json.clone(), Format::Json),
+        (format!("# c\n{json}\n"), Format::Yaml),
+        (injectd_yaml::write(&before), Format::Yaml),
+    ] {
+        assert!(injectd_yaml::edit(&text, format, &before, &after).is_some());
+    }
 }

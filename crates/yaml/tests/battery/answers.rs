@@ -36,13 +36,13 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests")
 }
 
-fn recording() -> PathBuf {
-    folder().join("battery/answers.jsonl.gz")
+fn recording(name: &str) -> PathBuf {
+    folder().join("battery").join(name)
 }
 
-/// The recorded cases.
-pub(crate) fn recorded() -> Vec<Case> {
-    let bytes = std::fs::read(recording()).expect("the recorded answers must be there");
+/// The cases of a recording.
+pub(crate) fn recorded(name: &str) -> Vec<Case> {
+    let bytes = std::fs::read(recording(name)).expect("the recorded answers must be there");
     let mut lines = String::new();
     flate2::read::GzDecoder::new(&bytes[..]).read_to_string(&mut lines).expect("gzip");
     let line = |line: &str| {
@@ -53,8 +53,8 @@ pub(crate) fn recorded() -> Vec<Case> {
     lines.lines().map(line).collect()
 }
 
-/// Writes the cases.
-pub(crate) fn record(cases: &[Case]) {
+/// Writes a recording.
+pub(crate) fn record(name: &str, cases: &[Case]) {
     let best = flate2::Compression::best();
     let mut out = flate2::write::GzEncoder::new(Vec::new(), best);
     for case in cases {
@@ -62,7 +62,7 @@ pub(crate) fn record(cases: &[Case]) {
         writeln!(out, "{line}").expect("memory must take it");
     }
     let bytes = out.finish().expect("memory must take it");
-    std::fs::write(recording(), bytes).expect("the recorded answers must be writable");
+    std::fs::write(recording(name), bytes).expect("the recorded answers must be writable");
 }
 
 /// The seeds to ask Go for; `None`, with a message, if it is not to be asked.

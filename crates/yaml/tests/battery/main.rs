@@ -13,6 +13,7 @@ mod editor;
 mod generator;
 mod kinds;
 mod manifests;
+mod suite;
 mod values;
 mod writer;
 mod written;
@@ -22,6 +23,7 @@ use std::collections::BTreeMap;
 use answers::Case;
 use kinds::Kind;
 
+const RECORDING: &str = "answers.jsonl.gz";
 const RECORDED_SEEDS: u64 = 4000;
 const RECORDED_VALUES: u64 = 600;
 const RECORDED_MANIFESTS: u64 = 300;
@@ -69,9 +71,9 @@ fn recorded_answers() {
         let texts = written::texts().into_iter().chain(random).chain(values).chain(manifests);
         let texts = texts.collect();
         let cases = answers::ask_go(texts).expect("go must be on the path");
-        answers::record(&cases);
+        answers::record(RECORDING, &cases);
     }
-    let cases = answers::recorded();
+    let cases = answers::recorded(RECORDING);
     assert!(cases.len() > 3000, "{} answers are recorded", cases.len());
     assert_eq!(compare("recorded", &cases), 0);
 }

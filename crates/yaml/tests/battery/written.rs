@@ -18,6 +18,14 @@ pub(crate) fn texts() -> Vec<String> {
         }
         texts.push(text);
     }
+    // Block scalars that end in the middle of a line.
+    for header in ["|", "|+", "|-", ">", ">+", "|2", "|2+"] {
+        for lines in ["", "  x\n", "  x\n\n", "\n", "  x\n   \n"] {
+            let last = [" ", "  ", "   ", "    ", "  y"];
+            texts.extend(last.map(|last| format!("a: {header}\n{lines}{last}")));
+            texts.push(format!("- {header}\n{lines}   "));
+        }
+    }
     // Keys near the limit of 1,024 characters.
     texts.extend(
         [1000, 1023, 1024, 1025, 1100].map(|length| format!("{}: 1\n", "k".repeat(length))),
