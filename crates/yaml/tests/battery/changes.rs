@@ -37,7 +37,10 @@ impl Injection {
         }
         let pod = match manifest["kind"].as_str() {
             Some("Pod") => manifest,
-            Some("Deployment") => &mut manifest["spec"]["template"],
+            Some("CronJob") => &mut manifest["spec"]["jobTemplate"]["spec"]["template"],
+            Some("Deployment" | "DaemonSet" | "StatefulSet" | "Job") => {
+                &mut manifest["spec"]["template"]
+            }
             _ => return false,
         };
         let proxy = json!({

@@ -9,6 +9,7 @@
 mod answers;
 mod changes;
 mod comments;
+mod corpus;
 mod editor;
 mod generator;
 mod kinds;
