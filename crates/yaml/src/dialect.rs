@@ -55,6 +55,11 @@ impl<'t> Dialect<'t> {
         Ok(Self { source, breaks, open: Vec::new(), begun: false, end: 0, plain: false })
     }
 
+    /// Where the last node that was checked ended.
+    pub(crate) fn end(&self) -> usize {
+        self.end
+    }
+
     /// Checks an event.
     pub(crate) fn check(&mut self, event: &Event<'_>, span: &Span) -> Result<(), Problem> {
         let start = span.start.byte_offset().unwrap_or_default();
@@ -372,28 +377,4 @@ fn has_foreign_escape(raw: &str) -> bool {
         }
     }
     false
-}
-
-/// The text without the escapes `\'` of the double-quoted scalar at a place; `None` if it has none.
-/// YAML 1.1 knows them, but not the parser.
-pub(crate) fn without_escaped_quotes(text: &str, place: usize) -> Option<String> {
-    let (before, scalar) = text.split_at_checked(place)?;
-    let mut out = String::with_capacity(text.len());
-    out.push_str(before);
-    let mut rest = scalar.strip_prefix('"')?;
-    out.push('"');
-    while let Some(at) = rest.find(['"', '\\']) {
-        let (plain, special) = rest.split_at(at);
-        out.push_str(plain);
-        if special.starts_with('"') {
-            rest = special;
-            break;
-        }
-        let escape = special.chars().nth(1)?;
-        let (escaped, after) = special.split_at(1 + escape.len_utf8());
-        out.push_str(if escape == '\'' { "'" } else { escaped });
-        rest = after;
-    }
-    out.push_str(rest);
-    (out.len() < text.len()).then_some(out)
 }

@@ -34,14 +34,14 @@
 //! | `KeyColon` | `*a: b` with no blank before the colon; the header of a block scalar at the left margin |
 //! | `KeysOfTwoTypes` | `{1: a, "1": b}`: at random, Go keeps one |
 //! | `OverwrittenProblem` | a key that is null, in a mapping that the same key replaces later |
-//! | `QuotedIndent` | a quoted scalar whose second line is not indented with spaces |
+//! | `QuotedIndent` | a line of a quoted scalar that begins with `---"` or `..."` |
 //! | `Tag` | `[!!str, a]`, where Go's tag is `!!str,`; `!!!x a` |
 //! | `TextAfterEnd` | `{} a: b`, where Go ignores all after `{}` |
 //! | `UnicodeBreak` | U+0085, U+2028 or U+2029 that is not written as an escape |
 //!
 //! One kind is the other way round, with [`MoreDocuments::Ignore`]: `LooksBeyond`, where Go's scanner
-//! is one token ahead and finds an error behind the first document. More than sixteen double-quoted
-//! scalars with `\'` in one document are an error too.
+//! is one token ahead and finds an error behind the first document. More than sixteen quoted scalars
+//! with `\'`, or with lines that are not indented, in one document are an error too.
 
 mod alias;
 mod dialect;
@@ -50,6 +50,7 @@ mod json;
 mod keys;
 mod marks;
 mod places;
+mod repair;
 mod scalar;
 mod stream;
 mod timestamp;

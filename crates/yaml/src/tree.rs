@@ -11,9 +11,10 @@ use serde_json::{Number, Value};
 use crate::{
     MoreDocuments, Options, Problem, WholeFloats,
     alias::{Counts, Size},
-    dialect::{self, Dialect},
+    dialect::Dialect,
     keys::{Entries, Key},
     places::{Source, too_deep},
+    repair::Flaw,
     scalar::{self, Scalar},
 };
 
@@ -21,8 +22,8 @@ use crate::{
 /// dropped and printed recursively; this fits several times into a stack of 2 MiB.
 pub const MAX_NESTING: usize = 300;
 
-/// The most double-quoted scalars of a document that may have `\\'`: the parser does not know this
-/// escape of YAML 1.1, so each such scalar is one more time to read the text.
+/// The most quoted scalars of a document that may be valid only in YAML 1.1: with escapes `\\'` or
+/// lines that are not indented. Each such scalar is one more time to read the text.
 const MAX_QUOTE_REPAIRS: usize = 16;
 
 /// Reads one document. An empty text is null.
@@ -42,25 +43,23 @@ pub(crate) fn read(source: Source<'_>, options: Options) -> Result<Value, Proble
         match read_once(Source { text, ..source }, blank_end, options) {
             Ok(value) => return Ok(value),
             Err(Failure::Problem(problem)) => return Err(problem),
-            Err(Failure::Escape { place, problem }) => {
-                match dialect::without_escaped_quotes(text, place) {
-                    Some(text) => repaired = Some(text),
-                    None => return Err(problem),
-                }
-            }
+            Err(Failure::Quoted { flaw, problem }) => match flaw.mended(text) {
+                Some(text) => repaired = Some(text),
+                None => return Err(problem),
+            },
         }
     }
     let text = repaired.as_deref().unwrap_or(source.text);
     read_once(Source { text, ..source }, blank_end, options).map_err(|failure| match failure {
-        Failure::Problem(problem) | Failure::Escape { problem, .. } => problem,
+        Failure::Problem(problem) | Failure::Quoted { problem, .. } => problem,
     })
 }
 
 enum Failure {
     Problem(Problem),
-    /// The parser does not know an escape of the quoted scalar at this byte.
-    Escape {
-        place: usize,
+    /// The parser rejects a quoted scalar that YAML 1.1 allows.
+    Quoted {
+        flaw: Flaw,
         problem: Problem,
     },
 }
@@ -97,7 +96,8 @@ fn read_once(source: Source<'_>, blank_end: bool, options: Options) -> Result<Va
     };
     let mut ended = false;
     for event in Parser::new_from_str_with_options(source.text, limits) {
-        let (event, span) = event.map_err(|error| scan_failure(source, &error))?;
+        let (event, span) =
+            event.map_err(|error| scan_failure(source, &error, reader.dialect.end()))?;
         if ended && matches!(event, Event::DocumentStart(..)) {
             return Err(source.problem(span.start, "a second document begins here").into());
         }
@@ -111,12 +111,18 @@ fn read_once(source: Source<'_>, blank_end: bool, options: Options) -> Result<Va
     Ok(reader.root.unwrap_or_default())
 }
 
-fn scan_failure(source: Source<'_>, error: &ScanError) -> Failure {
+/// `after` is the end of the last node.
+fn scan_failure(source: Source<'_>, error: &ScanError, after: usize) -> Failure {
     let problem = source.scan_problem(error);
-    match (error.kind(), error.marker().byte_offset()) {
-        (ErrorKind::UnknownQuotedScalarEscape, Some(place)) => Failure::Escape { place, problem },
-        _ => Failure::Problem(problem),
-    }
+    let Some(place) = error.marker().byte_offset() else { return Failure::Problem(problem) };
+    let flaw = match error.kind() {
+        ErrorKind::UnknownQuotedScalarEscape => Flaw::Escape(place),
+        ErrorKind::InvalidQuotedScalarIndent | ErrorKind::TabInIndentation => {
+            Flaw::Indent(after, place)
+        }
+        _ => return Failure::Problem(problem),
+    };
+    Failure::Quoted { flaw, problem }
 }
 
 struct Reader<'t> {

@@ -1,0 +1,117 @@
+//! Quoted scalars that YAML 1.1 allows and the parser does not: they are written in a way that means
+//! the same to both.
+
+/// Why the parser rejects a quoted scalar.
+pub(crate) enum Flaw {
+    /// It has escapes `\'`; it begins at this byte.
+    Escape(usize),
+    /// A line is not indented; it is after the first byte and around the second one.
+    Indent(usize, usize),
+}
+
+impl Flaw {
+    /// The text with the scalar written in another way; `None` if that is not possible.
+    pub(crate) fn mended(&self, text: &str) -> Option<String> {
+        match *self {
+            Self::Escape(place) => without_escaped_quotes(text, place),
+            Self::Indent(after, place) => with_indented_lines(text, after, place),
+        }
+    }
+}
+
+/// The text with more blanks before each line of the quoted scalar around a place. They are not part
+/// of its value.
+fn with_indented_lines(text: &str, after: usize, place: usize) -> Option<String> {
+    let mut at = after;
+    let (open, close) = loop {
+        let open = opening_quote(text, at).filter(|&open| open < place)?;
+        let close = closing_quote(text, open)?;
+        if close >= place {
+            break (open, close);
+        }
+        at = close + 1;
+    };
+    let column = open - text[..open].rfind('\n').map_or(0, |newline| newline + 1);
+    let (mut lines, end) = text.split_at_checked(close)?;
+    let mut out = String::with_capacity(text.len() * 2);
+    let first = open + lines[open..].find('\n')? + 1;
+    out.push_str(&lines[..first]);
+    lines = &lines[first..];
+    for line in lines.split_inclusive('\n') {
+        // These end a document, also inside of quotes.
+        if let Some(rest) = line.strip_prefix("---").or_else(|| line.strip_prefix("..."))
+            && (rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n']))
+        {
+            return None;
+        }
+        if !line.trim_end().is_empty() || !line.ends_with('\n') {
+            out.extend(std::iter::repeat_n(' ', column + 1));
+        }
+        out.push_str(line);
+    }
+    if lines.is_empty() || lines.ends_with('\n') {
+        out.extend(std::iter::repeat_n(' ', column + 1));
+    }
+    out.push_str(end);
+    Some(out)
+}
+
+/// The next quote that is not in a comment; `None` if it does not begin a scalar.
+fn opening_quote(text: &str, after: usize) -> Option<usize> {
+    let mut at = after;
+    for line in text.get(after..)?.split_inclusive('\n') {
+        let comment = line.match_indices('#').map(|(at, _)| at);
+        let mut comment = comment.filter(|&at| line[..at].ends_with([' ', '\t']) || at == 0);
+        let code = comment.next().map_or(line, |comment| &line[..comment]);
+        if let Some(quote) = code.find(['"', '\'']) {
+            let begins = quote == 0 || code[..quote].ends_with([' ', '\t']);
+            return begins.then_some(at + quote);
+        }
+        at += line.len();
+    }
+    None
+}
+
+/// The quote that ends the scalar at a place.
+fn closing_quote(text: &str, open: usize) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let quote = *bytes.get(open)?;
+    let mut at = open + 1;
+    loop {
+        match *bytes.get(at)? {
+            b'\\' if quote == b'"' => at += 1,
+            byte if byte == quote => {
+                if quote == b'"' || bytes.get(at + 1) != Some(&quote) {
+                    return Some(at);
+                }
+                at += 1;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+}
+
+/// The text without the escapes `\'` of the double-quoted scalar at a place; `None` if it has none.
+/// YAML 1.1 knows them, but not the parser.
+fn without_escaped_quotes(text: &str, place: usize) -> Option<String> {
+    let (before, scalar) = text.split_at_checked(place)?;
+    let mut out = String::with_capacity(text.len());
+    out.push_str(before);
+    let mut rest = scalar.strip_prefix('"')?;
+    out.push('"');
+    while let Some(at) = rest.find(['"', '\\']) {
+        let (plain, special) = rest.split_at(at);
+        out.push_str(plain);
+        if special.starts_with('"') {
+            rest = special;
+            break;
+        }
+        let escape = special.chars().nth(1)?;
+        let (escaped, after) = special.split_at(1 + escape.len_utf8());
+        out.push_str(if escape == '\'' { "'" } else { escaped });
+        rest = after;
+    }
+    out.push_str(rest);
+    (out.len() < text.len()).then_some(out)
+}
