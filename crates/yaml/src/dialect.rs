@@ -9,6 +9,9 @@ use crate::{Problem, places::Source};
 
 const TAB: &str = "a tab where only spaces may indent";
 
+const UNICODE_BREAK: &str =
+    "a line break of Unicode; quote the text and write it as \\N, \\L or \\P";
+
 /// Checks events against the text that they came from.
 pub(crate) struct Dialect<'t> {
     source: Source<'t>,
@@ -66,7 +69,8 @@ impl<'t> Dialect<'t> {
         let end = span.end.byte_offset().unwrap_or_default().max(start);
         self.check_breaks(event, start..end)?;
         match event {
-            Event::Anchor(_, name) => return self.check_anchor(name, span),
+            Event::Anchor(_, name) => return self.check_anchor(name, span, end),
+            Event::Alias(..) => self.check_end_of_name(span, end)?,
             Event::DocumentStart(_, version) => {
                 if version.is_some_and(|version| (version.major, version.minor) != (1, 1)) {
                     return Err(self.problem(span, "Kubernetes reads only %YAML 1.1"));
@@ -102,6 +106,17 @@ impl<'t> Dialect<'t> {
                 matches!(event, Event::Scalar(text, ScalarStyle::Plain, ..) if !text.is_empty());
         }
         Ok(())
+    }
+
+    /// Checks what is between the end of a document and the next one, if no event comes from it.
+    pub(crate) fn check_end(&self) -> Result<(), Problem> {
+        let rest = self.source.text.get(self.end..).unwrap_or_default();
+        let ends = ["\n---", "\n..."].into_iter().filter_map(|end| rest.find(end)).min();
+        let end = ends.map_or(self.source.text.len(), |end| self.end + end);
+        match self.breaks.last() {
+            Some(&at) if at < end => Err(self.source.problem_at(at, UNICODE_BREAK)),
+            _ => Ok(()),
+        }
     }
 
     fn problem(&self, span: &Span, message: &str) -> Problem {
@@ -153,17 +168,24 @@ impl<'t> Dialect<'t> {
         block.map_or(0, |open| open.column + 1)
     }
 
-    fn check_anchor(&self, name: &str, span: &Span) -> Result<(), Problem> {
+    fn check_anchor(&self, name: &str, span: &Span, end: usize) -> Result<(), Problem> {
         if name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte)) {
-            return Ok(());
+            return self.check_end_of_name(span, end);
         }
         let message = "the name of the anchor has other characters than letters, digits, - and _";
         Err(self.problem(span, message))
     }
 
+    /// What may follow the name of an anchor.
+    fn check_end_of_name(&self, span: &Span, end: usize) -> Result<(), Problem> {
+        let next = self.source.text.as_bytes().get(end);
+        if next.is_none_or(|byte| b" \t\r\n?:,]}%@`".contains(byte)) {
+            return Ok(());
+        }
+        Err(self.problem(span, "a blank must follow the name of an anchor"))
+    }
+
     fn check_breaks(&mut self, event: &Event<'_>, place: Range<usize>) -> Result<(), Problem> {
-        const MESSAGE: &str =
-            "a line break of Unicode; quote the text and write it as \\N, \\L or \\P";
         let quoted = matches!(
             event,
             Event::Scalar(_, ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted, ..)
@@ -178,7 +200,7 @@ impl<'t> Dialect<'t> {
             let between_text = || !is_blank(bytes.get(at - 1)) && !is_blank(bytes.get(at + 3));
             let key = self.open.last().is_some_and(|open| open.key == Some(true));
             if !(inside && !key && bytes[at] == 0xE2 && between_text()) {
-                return Err(self.source.problem_at(at, MESSAGE));
+                return Err(self.source.problem_at(at, UNICODE_BREAK));
             }
             self.breaks.pop();
         }
@@ -273,6 +295,7 @@ impl<'t> Dialect<'t> {
                 }
                 if !place.is_empty()
                     && after
+                        .trim_start_matches([' ', '\t'])
                         .strip_prefix(':')
                         .is_some_and(|rest| rest.starts_with([',', '[', ']', '{', '}']))
                 {

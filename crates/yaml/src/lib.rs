@@ -25,7 +25,7 @@
 //! | `BlockIndent` | an empty block scalar with an indentation indicator before an indented comment |
 //! | `ByteOrderMark` | U+FEFF that is not at the beginning |
 //! | `CommentWithoutBlank` | `a: 'b'#c` |
-//! | `FlowColon` | `{a:, b: c}`, where Go's key is `a:` |
+//! | `FlowColon` | `{a:, b: c}` and `{a :, b: c}`, where Go's keys are `a:` and `a :` |
 //! | `FlowDash` | `[-]` |
 //! | `FlowQuestionMark` | `[?a]` |
 //! | `FlowTab` | a line of `[a, b]` that begins with a tab |

@@ -104,6 +104,7 @@ fn read_once(source: Source<'_>, blank_end: bool, options: Options) -> Result<Va
         reader.dialect.check(&event, &span)?;
         ended |= matches!(event, Event::DocumentEnd);
         if ended && options.more_documents == MoreDocuments::Ignore {
+            reader.dialect.check_end()?;
             break;
         }
         reader.accept(event, &span)?;

@@ -42,6 +42,7 @@ const MESSAGES: &[(&str, Kind)] = &[
     ("tabs disallowed within this context", Kind::FlowTab),
     ("a blank must follow the tag", Kind::Tag),
     ("did not find expected tag URI", Kind::Tag),
+    ("mismatched bracket", Kind::Tag),
     ("high surrogate without", Kind::JsonSurrogate),
     ("while scanning a tag, did not find expected whitespace", Kind::Tag),
     ("number out of range", Kind::JsonNumber),
@@ -74,8 +75,15 @@ pub(crate) fn explain(
     match difference {
         Difference::OtherMeaning => None,
         Difference::OnlyWeRead => {
-            let one = reading != "many" && text.matches(['{', '[']).count() > 1;
-            (one && text.trim_start().starts_with('{')).then_some(Kind::LooksBeyond)
+            // In a stream, a document has a line before it.
+            let is_separator =
+                |line: &&str| line.trim().is_empty() || line.starts_with(['-', '%', '#']);
+            let first = text.lines().find(|line| !is_separator(line)).unwrap_or_default();
+            let one = reading != "many" || text.contains("---");
+            // An anchor or tag is a whole document, with text behind it.
+            let empty = ["null", "\"\"", "[null]", "[\"\"]"].contains(&ours);
+            let flow = one && first.trim_start().starts_with(['{', '[']);
+            (empty || flow).then_some(Kind::LooksBeyond)
         }
         Difference::OnlyGoReads => {
             let known = MESSAGES.iter().find(|(message, _)| ours.contains(message));
