@@ -7,7 +7,7 @@
 
 use std::path::PathBuf;
 
-use injectd_yaml::{Document, Format};
+use injectd_yaml::{Document, Format, ItemEditor};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
@@ -23,6 +23,9 @@ use self::{
     output::{File, Written},
     report::Report,
 };
+
+/// The key of the objects of a List.
+const ITEMS: &str = "items";
 
 /// The flags of commands that change manifests.
 #[derive(Debug, clap::Args)]
@@ -184,6 +187,8 @@ struct Run<'r, E> {
 enum Change {
     Unchanged,
     Changed(Value),
+    /// The whole document, with its changes.
+    Written(String),
     /// The object failed, and the others are printed.
     LeftOut,
 }
@@ -222,10 +227,16 @@ impl<E: FnMut(&Value, &str) -> Result<Edited, CommandError>> Run<'_, E> {
         let Document { place, line, format, value } = document;
         self.report.begin(file, line, place.len());
         let text = &text[place.clone()];
-        let text = match self.change(&value, "")? {
+        let forced = self.forced(format);
+        let change = match listed(&value) {
+            Some(list) if forced.is_none() => self.change_list(text, format, &value, list)?,
+            _ => self.change(&value, "")?,
+        };
+        let text = match change {
             Change::LeftOut => Some(String::new()),
-            Change::Unchanged => self.forced(format).map(|forced| as_text(forced, &value)),
-            Change::Changed(after) => Some(match self.forced(format) {
+            Change::Unchanged => forced.map(|forced| as_text(forced, &value)),
+            Change::Written(text) => Some(text),
+            Change::Changed(after) => Some(match forced {
                 Some(forced) => as_text(forced, &after),
                 None => injectd_yaml::edit(text, format, &value, &after).unwrap_or_else(|| {
                     self.report.rewritten();
@@ -233,8 +244,42 @@ impl<E: FnMut(&Value, &str) -> Result<Edited, CommandError>> Run<'_, E> {
                 }),
             }),
         };
-        let format = self.forced(format).unwrap_or(format);
-        Ok(Written { place, format, text })
+        Ok(Written { place, format: forced.unwrap_or(format), text })
+    }
+
+    /// Changes the items of a List one after another in its text. If that does not work, all of
+    /// them are changed first.
+    fn change_list(
+        &mut self,
+        text: &str,
+        format: Format,
+        list: &Value,
+        (items, item_kind): (&[Value], &str),
+    ) -> Result<Change, CommandError> {
+        let Some(mut editor) = ItemEditor::new(text, format, ITEMS) else {
+            let changes = items.iter().map(|item| self.change(item, item_kind));
+            return Ok(changed_list(list, items, changes.collect::<Result<_, _>>()?));
+        };
+        let mut is_changed = false;
+        for (index, item) in items.iter().enumerate() {
+            let change = self.change(item, item_kind)?;
+            match &change {
+                Change::Unchanged => {}
+                Change::Changed(after) if editor.edit(index, item, after) => is_changed = true,
+                _ => {
+                    let before = (0..index).map(|index| editor.changed(index));
+                    let before =
+                        before.map(|after| after.map_or(Change::Unchanged, Change::Changed));
+                    let mut changes: Vec<Change> = before.collect();
+                    changes.push(change);
+                    for item in &items[index + 1..] {
+                        changes.push(self.change(item, item_kind)?);
+                    }
+                    return Ok(changed_list(list, items, changes));
+                }
+            }
+        }
+        Ok(if is_changed { Change::Written(editor.finish()) } else { Change::Unchanged })
     }
 
     /// The format of --output, if it is not that of the document.
@@ -249,7 +294,8 @@ impl<E: FnMut(&Value, &str) -> Result<Edited, CommandError>> Run<'_, E> {
             return Ok(Change::Unchanged);
         }
         if let Some((items, item_kind)) = listed(object) {
-            return self.change_items(object, items, item_kind);
+            let changes = items.iter().map(|item| self.change(item, item_kind));
+            return Ok(changed_list(object, items, changes.collect::<Result<_, _>>()?));
         }
         let kind = match object.get("kind").and_then(Value::as_str) {
             None | Some("") => listed_kind,
@@ -264,40 +310,31 @@ impl<E: FnMut(&Value, &str) -> Result<Edited, CommandError>> Run<'_, E> {
             _ => Change::Unchanged,
         })
     }
+}
 
-    fn change_items(
-        &mut self,
-        list: &Value,
-        items: &[Value],
-        item_kind: &str,
-    ) -> Result<Change, CommandError> {
-        let changes: Vec<Change> =
-            items.iter().map(|item| self.change(item, item_kind)).collect::<Result<_, _>>()?;
-        if changes.iter().all(|change| matches!(change, Change::Unchanged)) {
-            return Ok(Change::Unchanged);
-        }
-        let items = items.iter().zip(changes).filter_map(|(item, change)| match change {
-            Change::Unchanged => Some(item.clone()),
-            Change::Changed(item) => Some(item),
-            Change::LeftOut => None,
-        });
-        let mut list_entries = serde_json::Map::new();
-        let items = Value::Array(items.collect());
-        for (key, value) in
-            list.as_object().into_iter().flatten().filter(|(key, _)| *key != "items")
-        {
-            list_entries.insert(key.clone(), value.clone());
-        }
-        list_entries.insert("items".to_owned(), items);
-        Ok(Change::Changed(Value::Object(list_entries)))
+/// The List with its items changed.
+fn changed_list(list: &Value, items: &[Value], changes: Vec<Change>) -> Change {
+    if changes.iter().all(|change| matches!(change, Change::Unchanged)) {
+        return Change::Unchanged;
     }
+    let items = items.iter().zip(changes).filter_map(|(item, change)| match change {
+        Change::Changed(item) => Some(item),
+        Change::LeftOut => None,
+        Change::Unchanged | Change::Written(_) => Some(item.clone()),
+    });
+    let items = Value::Array(items.collect());
+    let others = list.as_object().into_iter().flatten().filter(|(key, _)| *key != ITEMS);
+    let mut list: serde_json::Map<_, _> =
+        others.map(|(key, value)| (key.clone(), value.clone())).collect();
+    list.insert(ITEMS.to_owned(), items);
+    Change::Changed(Value::Object(list))
 }
 
 /// The items of a List of any kind, and the kind that its name gives them. A custom resource whose
 /// kind ends in List has a name, and its items may be anything.
 pub(super) fn listed(object: &Value) -> Option<(&[Value], &str)> {
     let item_kind = object.get("kind")?.as_str()?.strip_suffix("List")?;
-    let items = object.get("items")?.as_array()?;
+    let items = object.get(ITEMS)?.as_array()?;
     let is_named = object.pointer("/metadata/name").is_some();
     (!is_named && items.iter().all(Value::is_object)).then_some((items, item_kind))
 }

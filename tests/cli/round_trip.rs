@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use super::{file, injectd, text};
 
-const RANDOM_MANIFESTS: u64 = 1000;
+const RANDOM_MANIFESTS: usize = 1000;
 const SEPARATOR: &str = "\n---\n";
 
 /// Objects as one stream, each in a style of its own.
@@ -115,7 +115,7 @@ fn random_manifests_come_back() {
         object.cloned().unwrap_or_default()
     };
     let objects = (0..).map(object).filter(Value::is_object);
-    let objects: Vec<Value> = objects.take(RANDOM_MANIFESTS as usize).collect();
+    let objects: Vec<Value> = objects.take(RANDOM_MANIFESTS).collect();
     round_trip("random", &objects);
 }
 

@@ -18,10 +18,12 @@ use crate::{
 
 mod align;
 mod flow;
+mod items;
 mod layout;
 mod lines;
 mod parts;
 
+pub use self::items::ItemEditor;
 use self::{
     align::{Step, align},
     flow::Spacing,

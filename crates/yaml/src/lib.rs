@@ -60,7 +60,7 @@ mod writer;
 use std::fmt;
 
 pub use alias::MAX_ALIAS_TEXT_BYTES;
-pub use edit::{edit, rewrite};
+pub use edit::{ItemEditor, edit, rewrite};
 pub use stream::{Document, Stream, documents, stream};
 pub use tree::{MAX_NESTING, parse};
 pub use writer::write;
