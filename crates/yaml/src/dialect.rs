@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use granit_parser::{Event, ScalarStyle, Span, StructureStyle};
 
-use crate::{Problem, places::Source};
+use crate::{Problem, places::Source, repair::has_foreign_escape};
 
 const TAB: &str = "a tab where only spaces may indent";
 
@@ -213,6 +213,13 @@ impl<'t> Dialect<'t> {
             return Ok(());
         }
         let before = self.source.text.get(..end).unwrap_or_default();
+        let mark = '\u{feff}';
+        let behind = self.source.text[before.len()..].starts_with(mark).then_some(before.len());
+        if let Some(at) = before.rfind(mark).or(behind).filter(|&at| at > 0) {
+            return Err(self
+                .source
+                .problem_at(at, "a BOM must not appear after the first character"));
+        }
         let mut at = 0;
         for line in before.split_inclusive('\n') {
             let known = ["%YAML", "%TAG"].iter().any(|name| {
@@ -381,23 +388,4 @@ fn without_comment(line: &str) -> &str {
     let starts = |at: usize| line[..at].is_empty() || line[..at].ends_with([' ', '\t']);
     let comment = line.match_indices('#').find(|(at, _)| starts(*at));
     comment.map_or(line, |(at, _)| &line[..at])
-}
-
-/// `\/`, and halves of surrogate pairs, which YAML 1.2 has for JSON.
-fn has_foreign_escape(raw: &str) -> bool {
-    let bytes = raw.as_bytes();
-    let mut at = 0;
-    while let Some(found) = memchr::memchr(b'\\', &bytes[at..]) {
-        at += found + 1;
-        match bytes.get(at..) {
-            Some([b'/', ..] | [b'u', b'd' | b'D', b'8'..=b'9' | b'a'..=b'f' | b'A'..=b'F', ..]) => {
-                return true;
-            }
-            _ => at += 1,
-        }
-        if at >= bytes.len() {
-            break;
-        }
-    }
-    false
 }

@@ -1,5 +1,5 @@
-//! Quoted scalars that YAML 1.1 allows and the parser does not: they are written in a way that means
-//! the same to both.
+//! Quoted scalars that only one of YAML 1.1 and the parser allows. What the parser does not is written
+//! in a way that means the same to both.
 
 /// Why the parser rejects a quoted scalar.
 pub(crate) enum Flaw {
@@ -114,4 +114,23 @@ fn without_escaped_quotes(text: &str, place: usize) -> Option<String> {
     }
     out.push_str(rest);
     (out.len() < text.len()).then_some(out)
+}
+
+/// `\/`, and halves of surrogate pairs, which YAML 1.2 has for JSON.
+pub(crate) fn has_foreign_escape(raw: &str) -> bool {
+    let bytes = raw.as_bytes();
+    let mut at = 0;
+    while let Some(found) = memchr::memchr(b'\\', &bytes[at..]) {
+        at += found + 1;
+        match bytes.get(at..) {
+            Some([b'/', ..] | [b'u', b'd' | b'D', b'8'..=b'9' | b'a'..=b'f' | b'A'..=b'F', ..]) => {
+                return true;
+            }
+            _ => at += 1,
+        }
+        if at >= bytes.len() {
+            break;
+        }
+    }
+    false
 }
