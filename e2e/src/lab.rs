@@ -22,6 +22,8 @@ pub struct Lab {
     pub binary: PathBuf,
     /// The API server.
     pub api: Api,
+    /// The kubeconfig of an administrator.
+    pub kubeconfig: PathBuf,
     /// The folder with manifests of Linkerd's charts, to compare with.
     pub corpus: Option<PathBuf>,
     /// Only of an API server on this machine, which reaches loopback addresses.

@@ -71,7 +71,7 @@ async fn run(arguments: Arguments) -> Outcome<ExitCode> {
     let local = audit_log.map(|log| Local::beside(&kubeconfig, log)).transpose()?;
     let api = Api::from_file(&kubeconfig).await?;
     let corpus = corpus.filter(|it| !it.is_empty()).map(PathBuf::from);
-    let lab = Lab { binary, api, corpus, local };
+    let lab = Lab { binary, api, kubeconfig, corpus, local };
     let mut run = Run::new(&filters)?;
     print(&format!("Kubernetes {} at {}", lab.api.version().await?, lab.api.server));
     let outcome = standalone::run(&mut run, &lab).await;

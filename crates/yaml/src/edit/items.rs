@@ -112,11 +112,12 @@ fn block_part(text: &str, dash: usize, end: usize) -> Option<Part> {
     is_first.then(|| Part { place: start..end, dash: Some(dash - start), edited: None })
 }
 
-/// The text of an item, with the blanks before it, which show its indentation.
+/// The text of an item, with the blanks before it, which show its indentation. All items may stand
+/// in one line: only the blanks are read.
 fn flow_part(text: &str, start: usize, end: usize) -> Part {
-    let line = line_start(text, start);
-    let is_first = text[line..start].trim_matches([' ', '\t']).is_empty();
-    Part { place: if is_first { line } else { start }..end, dash: None, edited: None }
+    let blanks = text[..start].trim_end_matches([' ', '\t']);
+    let is_first = blanks.is_empty() || blanks.ends_with('\n');
+    Part { place: if is_first { blanks.len() } else { start }..end, dash: None, edited: None }
 }
 
 fn line_start(text: &str, at: usize) -> usize {

@@ -67,7 +67,7 @@ pub(super) async fn cluster_values(it: &Standalone) -> Outcome {
     }
     let pod = it.folder.path().join("pod.yaml");
     fs::write(&pod, "kind: Pod\nmetadata:\n  name: web\nspec:\n  containers: []\n")?;
-    let config = std::env::var("KUBECONFIG")?;
+    let config = it.lab.kubeconfig.display().to_string();
     let args = ["inject", "--kubeconfig", &config, "--linkerd-namespace", &it.namespace];
     let found = changed(it, &args, &pod).await?;
     expect("the roots of the cluster", true, found.contains("roots of the cluster"))?;
