@@ -4,7 +4,7 @@
 //!
 //! `configs` is the entry point: a configuration and its reviews. `subjects` calls the product and
 //! the reference, `agreement` compares and counts, `minimise` shrinks a case, `mutations` changes a
-//! review without changing its meaning.
+//! review without changing its meaning. `manifests` writes manifests in odd but legal styles.
 
 pub mod agreement;
 pub mod annotations;
@@ -16,6 +16,7 @@ mod exclusions;
 mod fields;
 mod json_parts;
 pub mod json_text;
+pub mod manifests;
 pub mod minimise;
 pub mod mutations;
 mod parameters;

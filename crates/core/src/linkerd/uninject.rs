@@ -99,6 +99,9 @@ pub fn uninject(snapshot: &Snapshot, object: &mut Value, kind: Kind) -> Removed 
             remove_empty(template, "metadata");
         }
     }
+    if !removed.is_nothing() {
+        remove_empty(object, "metadata");
+    }
     removed
 }
 
@@ -266,7 +269,7 @@ mod tests {
         let mut object = service("3306");
         let removed = uninject(&mut object, Kind::Service);
         assert_eq!(removed.opaque_ports.as_deref(), Some("3306"));
-        assert_eq!(object["metadata"], json!({}));
+        assert!(object.get("metadata").is_none());
         let mut object = service("80");
         assert!(uninject(&mut object, Kind::Service).is_nothing());
         assert_eq!(object, service("80"));

@@ -4,14 +4,14 @@
 
 use std::collections::BTreeMap;
 
-use injectd_testkit::generator::random::Random;
+use injectd_testkit::generator::{manifests, random::Random};
 use injectd_yaml::{Document, Options, edit, stream};
 use serde_json::{Value, json};
 
 use crate::{
     answers::{self, same},
     changes::{Injection, changed},
-    comments, generator, manifests,
+    comments, generator,
 };
 
 const SEEDS: u64 = 500;

@@ -13,7 +13,6 @@ mod corpus;
 mod editor;
 mod generator;
 mod kinds;
-mod manifests;
 mod suite;
 mod values;
 mod writer;
@@ -22,6 +21,7 @@ mod written;
 use std::collections::BTreeMap;
 
 use answers::Case;
+use injectd_testkit::generator::manifests;
 use kinds::Kind;
 
 const RECORDING: &str = "answers.jsonl.gz";

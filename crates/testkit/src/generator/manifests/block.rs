@@ -1,10 +1,8 @@
 //! Block style.
 
-#![expect(clippy::disallowed_types, reason = "manifests are trees")]
-
 use std::fmt::Write as _;
 
-use injectd_testkit::generator::random::Random;
+use crate::generator::random::Random;
 use serde_json::{Map, Value};
 
 use super::flow;

@@ -1,15 +1,13 @@
 //! Random manifests of Kubernetes: what people and tools write, in odd but legal styles.
 
-#![expect(clippy::disallowed_types, reason = "manifests are trees")]
-
 mod block;
 mod flow;
 
-use injectd_testkit::generator::random::Random;
+use crate::generator::random::Random;
 use serde_json::{Map, Value, json};
 
 /// The manifest of a seed: one document. All comments are `# c1`, `# c2` and so on.
-pub(crate) fn text(seed: u64) -> String {
+pub fn text(seed: u64) -> String {
     let mut random = Random::new(seed);
     let value = workload(&mut random);
     let text = match random.below(8) {

@@ -1,8 +1,6 @@
 //! Flow style, and JSON.
 
-#![expect(clippy::disallowed_types, reason = "manifests are trees")]
-
-use injectd_testkit::generator::random::Random;
+use crate::generator::random::Random;
 use serde::Serialize;
 use serde_json::{Value, ser::PrettyFormatter};
 
