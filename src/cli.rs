@@ -124,6 +124,9 @@ fn usage(mut error: clap::Error) -> ExitCode {
     if error.kind() == ErrorKind::UnknownArgument {
         error.remove(ContextKind::Suggested);
     }
+    if error.kind() == ErrorKind::InvalidValue {
+        error.remove(ContextKind::SuggestedValue);
+    }
     // A closed stream cannot be reported.
     drop(error.print());
     match error.kind() {

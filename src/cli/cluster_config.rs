@@ -6,7 +6,10 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Api, Client};
 
 use super::CommandError;
-use crate::cluster::{self, ClientOptions};
+use crate::{
+    causes::with_causes,
+    cluster::{self, ClientError, ClientOptions},
+};
 
 /// The `ConfigMap` and key of the values.
 const VALUES: (&str, &str) = ("linkerd-config", "values");
@@ -51,12 +54,28 @@ impl ClusterArgs {
             user: self.user.as_deref(),
             groups: &self.groups,
         };
-        let client = cluster::client(options).await.map_err(|error| {
-            CommandError::failed("cannot read the configuration of the cluster", error)
-        })?;
+        let client = cluster::client(options).await.map_err(|error| self.error(&error))?;
         let values = key(&client, namespace, VALUES).await?;
         let trust_roots = key(&client, namespace, TRUST_ROOTS).await?.into_bytes();
         Ok(Some(Found { values, trust_roots }))
+    }
+}
+
+impl ClusterArgs {
+    fn error(&self, error: &ClientError) -> CommandError {
+        let text = with_causes(error);
+        let problem = match error {
+            ClientError::NoCluster(_) => "no kubeconfig is found; set --kubeconfig",
+            // A library draws the place below its message.
+            _ => text.lines().next().unwrap_or_default(),
+        };
+        let file = self.kubeconfig.as_ref();
+        let flags = [
+            file.map(|path| format!("--kubeconfig {}: ", path.display())),
+            self.context.as_ref().map(|context| format!("--context {context}: ")),
+        ];
+        let flags: String = flags.into_iter().flatten().collect();
+        CommandError::Incomplete(format!("{flags}{problem}"))
     }
 }
 
@@ -71,6 +90,10 @@ async fn key(
         match error {
             // Only the API server's words.
             kube::Error::Api(status) => CommandError::failed(message, status.message.clone()),
+            kube::Error::Service(cause) => {
+                let problem = format!("cannot connect to the API server: {cause}");
+                CommandError::failed(message, problem)
+            }
             error => CommandError::failed(message, error),
         }
     })?;

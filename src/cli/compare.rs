@@ -82,7 +82,7 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
         (args.theirs.open()?, args.config.objects(Purpose::Replay)?.map(Arc::new));
     let everywhere = || Standalone::Every([].into());
     let standalone = objects.clone().map_or_else(everywhere, Standalone::ListedInPart);
-    let files = input::files(&args.files)?;
+    let files = input::all_files(&args.files)?;
     let mut comparison = Comparison {
         injector: args.config.injector(standalone.into(), Purpose::Replay)?,
         objects: objects.unwrap_or_default(),

@@ -8,6 +8,7 @@ use super::{
     config::{ConfigArgs, Purpose},
     manifests::{self, ManifestArgs},
 };
+use crate::linkerd::annotations::Annotation;
 
 mod injection;
 mod namespaces;
@@ -15,11 +16,11 @@ mod pods;
 mod review;
 mod settings;
 
-pub(super) use self::pods::kind_of;
+pub(super) use self::pods::{kind_of, without_injector};
 use self::{injection::Injection, review::Reviewer, settings::SettingArgs};
 
 /// The annotation that enables or disables injection.
-const INJECT: &str = "linkerd.io/inject";
+const INJECT: &str = Annotation::Inject.key();
 
 /// Inject the sidecar into the pods and pod templates of manifests
 ///
@@ -36,18 +37,18 @@ pub(super) struct Args {
     #[command(flatten)]
     manifests: ManifestArgs,
     /// Add the full sidecar (the default)
-    #[arg(long, conflicts_with = "annotate")]
-    manual: bool,
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true, conflicts_with = "annotate")]
+    manual: Option<bool>,
     /// Add only the annotations that ask the injector in the cluster for the sidecar, to pods, pod
     /// templates and Namespaces: what `linkerd inject` does without --manual
     #[arg(long)]
     annotate: bool,
     /// Namespace of manifests that do not set one
-    #[arg(short, long, default_value = "default")]
+    #[arg(short, long, default_value = "default", value_parser = settings::namespace)]
     namespace: String,
     /// Do not read the configuration from a cluster (the default)
-    #[arg(long, hide = true)]
-    ignore_cluster: bool,
+    #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    ignore_cluster: Option<bool>,
     #[command(flatten)]
     config: ConfigArgs,
     #[command(flatten)]
@@ -61,7 +62,7 @@ pub(super) fn run(mut args: Args) -> Result<(), CommandError> {
     if let Some(found) = runtime.block_on(args.cluster.read(args.config.linkerd_namespace()))? {
         args.config.use_found(found);
     }
-    let inputs = args.manifests.read(&runtime)?;
+    let inputs = args.manifests.read(&runtime);
     let sources = namespaces::sources(&inputs, args.config.objects(Purpose::Inject)?);
     let injector = args.config.injector(sources.into(), Purpose::Inject)?;
     if !args.annotate {

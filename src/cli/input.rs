@@ -77,8 +77,10 @@ fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
 
 /// Decodes the bytes of a file as UTF-8.
 pub(super) fn utf8(path: &Path, bytes: Vec<u8>) -> Result<String, CommandError> {
-    String::from_utf8(bytes)
-        .map_err(|error| CommandError::failed(format!("{} is not valid UTF-8", name(path)), error))
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        CommandError::failed(name(path), format!("not UTF-8 at byte {at}; save it as UTF-8"))
+    })
 }
 
 /// Opens a file as a stream; `-` is stdin.
@@ -91,59 +93,66 @@ pub(super) fn open(path: &Path) -> Result<Box<dyn io::Read>, CommandError> {
     Ok(Box::new(file))
 }
 
+/// A file, or a path that cannot be read and why.
+pub(super) type Found = Result<PathBuf, (PathBuf, CommandError)>;
+
 /// The given paths, with each directory replaced by its YAML and JSON files and those of its
 /// subdirectories, sorted; stdin if there are no paths.
 ///
 /// As `kubectl -R -f`: in directories, links to directories are not followed. Other than kubectl,
 /// hidden entries are skipped and a file is read once, also if links in the directory name it again:
 /// a mounted `ConfigMap` has each file three times.
-pub(super) fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
+pub(super) fn files(paths: &[PathBuf]) -> Vec<Found> {
     if paths.is_empty() {
-        return Ok(vec![PathBuf::from(STDIN)]);
+        return vec![Ok(PathBuf::from(STDIN))];
     }
     let mut files = Vec::new();
     for path in paths {
         if path.is_dir() {
-            add_directory(path, &mut HashSet::new(), &mut files)?;
+            add_directory(path, &mut HashSet::new(), &mut files);
         } else {
-            files.push(path.clone());
+            files.push(Ok(path.clone()));
         }
     }
-    Ok(files)
+    files
 }
 
-fn add_directory(
-    directory: &Path,
-    known: &mut HashSet<PathBuf>,
-    files: &mut Vec<PathBuf>,
-) -> Result<(), CommandError> {
-    let failed = |path: &Path| {
+/// The same, if all paths can be read.
+pub(super) fn all_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
+    files(paths).into_iter().map(|path| path.map_err(|(_, error)| error)).collect()
+}
+
+fn add_directory(directory: &Path, known: &mut HashSet<PathBuf>, files: &mut Vec<Found>) {
+    let failed = |path: PathBuf, error: io::Error| {
         let message = format!("cannot read {}", path.display());
-        move |error: io::Error| CommandError::failed(message, error)
+        Err((path, CommandError::failed(message, error)))
     };
-    let mut entries: Vec<fs::DirEntry> = fs::read_dir(directory)
-        .map_err(failed(directory))?
-        .collect::<Result<_, _>>()
-        .map_err(failed(directory))?;
+    let entries = fs::read_dir(directory).and_then(Iterator::collect::<io::Result<Vec<_>>>);
+    let mut entries = match entries {
+        Ok(entries) => entries,
+        Err(error) => return files.push(failed(directory.to_owned(), error)),
+    };
     entries.sort_by_key(fs::DirEntry::path);
     for entry in entries {
         let path = entry.path();
         let is_hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
         let extension = path.extension().and_then(|extension| extension.to_str());
-        let kind = entry.file_type().map_err(failed(&path))?;
         if is_hidden {
             continue;
         }
-        if kind.is_dir() {
-            add_directory(&path, known, files)?;
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            add_directory(&path, known, files);
         } else if matches!(extension, Some("yaml" | "yml" | "json")) {
-            let target = fs::canonicalize(&path).map_err(failed(&path))?;
-            if !target.is_dir() && known.insert(target) {
-                files.push(path);
+            match fs::canonicalize(&path) {
+                // Reading a pipe would wait for a writer.
+                Ok(target) if target.is_file() && known.insert(target.clone()) => {
+                    files.push(Ok(path));
+                }
+                Ok(_) => {}
+                Err(error) => files.push(failed(path, error)),
             }
         }
     }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -11,14 +11,14 @@ use injectd_yaml::{Document, Format, ItemEditor};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
-use super::{CommandError, counted, input, print_line, progress::Progress};
+use super::{CommandError, counted, input, progress::Progress};
 use crate::{causes::with_causes, yaml};
 
 mod output;
 mod report;
 mod url;
 
-pub(super) use self::report::{Action, Entry};
+pub(super) use self::report::{Action, Entry, text};
 use self::{
     output::{File, Written},
     report::Report,
@@ -27,14 +27,17 @@ use self::{
 /// The key of the objects of a List.
 const ITEMS: &str = "items";
 
+/// The API groups of the kinds that injection knows; a custom resource may use their names.
+pub(super) const GROUPS: [&str; 4] = ["", "apps", "batch", "extensions"];
+
 /// The flags of commands that change manifests.
 #[derive(Debug, clap::Args)]
 pub(super) struct ManifestArgs {
     /// Files or directories with manifests, or URLs; - reads stdin [default: stdin]
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// The same as FILE, as in kubectl
-    #[arg(short = 'f', long = "filename", value_name = "FILE")]
+    /// The same as FILE, as in kubectl; read after the others
+    #[arg(short = 'f', long = "filename", value_name = "FILE", value_delimiter = ',')]
     filenames: Vec<PathBuf>,
     /// Print all manifests in this format [default: that of the input]
     #[arg(short, long, value_name = "FORMAT")]
@@ -42,7 +45,7 @@ pub(super) struct ManifestArgs {
     /// Print the other objects if an object fails. Without it, no manifest is printed then
     #[arg(long)]
     keep_going: bool,
-    /// Treat objects with this result as a failure and exit with 3; may be repeated
+    /// Treat this result as a failure and exit with 3; may be repeated
     #[arg(long, value_name = "RESULT", value_delimiter = ',')]
     fail_on: Vec<FailOn>,
     /// File for a report in JSON: a list with an entry for each object
@@ -65,7 +68,7 @@ enum OutputFormat {
 enum FailOn {
     /// An object was skipped
     Skipped,
-    /// An object has a warning
+    /// An object has a warning, or the input has no pods
     Warning,
 }
 
@@ -85,9 +88,15 @@ pub(super) struct Input {
 
 impl ManifestArgs {
     /// Reads all input.
-    pub(super) fn read(&self, runtime: &Runtime) -> Result<Vec<Input>, CommandError> {
+    pub(super) fn read(&self, runtime: &Runtime) -> Vec<Input> {
         let paths = [&self.files[..], &self.filenames[..]].concat();
-        let read = |path: PathBuf| {
+        let read = |path: Result<PathBuf, (PathBuf, CommandError)>| {
+            let path = match path {
+                Ok(path) => path,
+                Err((path, error)) => {
+                    return Input { name: input::name(&path), text: Err(error) };
+                }
+            };
             let name = input::name(&path);
             let text = if url::is_url(&name) {
                 let text = runtime.block_on(url::read(&name));
@@ -98,7 +107,7 @@ impl ManifestArgs {
             };
             Input { name, text }
         };
-        Ok(input::files(&paths)?.into_iter().map(read).collect())
+        input::files(&paths).into_iter().map(read).collect()
     }
 
     /// Passes each object with its kind to `edit` and prints the manifests. `done` is the result in
@@ -127,14 +136,12 @@ impl ManifestArgs {
                 }
             }
         }
-        let report = run.report.finish();
+        let mut report = run.report.finish();
         if let Some(path) = &self.report {
             report.write(path)?;
         }
-        if failure.is_none() && report.is_empty() {
-            print_line("note: the input contains no objects");
-        } else if failure.is_none() && !report.has_supported() {
-            print_line("warning: no supported objects found: the input has no pods");
+        if failure.is_none() && report.failed() == 0 {
+            report.warn_of_nothing();
         }
         let failure = failure.or_else(|| self.failure(&report, done));
         if failure.is_none() || self.keep_going {
@@ -234,6 +241,8 @@ impl<E: FnMut(&Value, &str) -> Result<Edited, CommandError>> Run<'_, E> {
         };
         let text = match change {
             Change::LeftOut => Some(String::new()),
+            // Comments, as JSON.
+            Change::Unchanged if value.is_null() => forced.map(|_| String::new()),
             Change::Unchanged => forced.map(|forced| as_text(forced, &value)),
             Change::Written(text) => Some(text),
             Change::Changed(after) => Some(match forced {
@@ -257,12 +266,11 @@ impl<E: FnMut(&Value, &str) -> Result<Edited, CommandError>> Run<'_, E> {
         (items, item_kind): (&[Value], &str),
     ) -> Result<Change, CommandError> {
         let Some(mut editor) = ItemEditor::new(text, format, ITEMS) else {
-            let changes = items.iter().map(|item| self.change(item, item_kind));
-            return Ok(changed_list(list, items, changes.collect::<Result<_, _>>()?));
+            return Ok(changed_list(list, items, self.change_items(items, item_kind)?));
         };
         let mut is_changed = false;
         for (index, item) in items.iter().enumerate() {
-            let change = self.change(item, item_kind)?;
+            let change = self.change_item(index, item, item_kind)?;
             match &change {
                 Change::Unchanged => {}
                 Change::Changed(after) if editor.edit(index, item, after) => is_changed = true,
@@ -272,14 +280,35 @@ impl<E: FnMut(&Value, &str) -> Result<Edited, CommandError>> Run<'_, E> {
                         before.map(|after| after.map_or(Change::Unchanged, Change::Changed));
                     let mut changes: Vec<Change> = before.collect();
                     changes.push(change);
-                    for item in &items[index + 1..] {
-                        changes.push(self.change(item, item_kind)?);
+                    for (index, item) in items.iter().enumerate().skip(index + 1) {
+                        changes.push(self.change_item(index, item, item_kind)?);
                     }
                     return Ok(changed_list(list, items, changes));
                 }
             }
         }
         Ok(if is_changed { Change::Written(editor.finish()) } else { Change::Unchanged })
+    }
+
+    fn change_items(
+        &mut self,
+        items: &[Value],
+        item_kind: &str,
+    ) -> Result<Vec<Change>, CommandError> {
+        let items = items.iter().enumerate();
+        items.map(|(index, item)| self.change_item(index, item, item_kind)).collect()
+    }
+
+    fn change_item(
+        &mut self,
+        index: usize,
+        item: &Value,
+        item_kind: &str,
+    ) -> Result<Change, CommandError> {
+        self.report.begin_item(index);
+        let change = self.change(item, item_kind);
+        self.report.end_item();
+        change
     }
 
     /// The format of --output, if it is not that of the document.
@@ -290,12 +319,16 @@ impl<E: FnMut(&Value, &str) -> Result<Edited, CommandError>> Run<'_, E> {
     /// Changes an object, or the items of a List. Items of a `PodList` may have no kind: their kind
     /// is then `listed_kind`.
     fn change(&mut self, object: &Value, listed_kind: &str) -> Result<Change, CommandError> {
-        if object.is_null() {
+        if object.is_null() && !self.report.is_in_list() {
             return Ok(Change::Unchanged);
         }
+        if !object.is_object() {
+            self.report
+                .add(&Entry::of(object, listed_kind, Action::Rejected).because("not an object"));
+            return Ok(Change::LeftOut);
+        }
         if let Some((items, item_kind)) = listed(object) {
-            let changes = items.iter().map(|item| self.change(item, item_kind));
-            return Ok(changed_list(object, items, changes.collect::<Result<_, _>>()?));
+            return Ok(changed_list(object, items, self.change_items(items, item_kind)?));
         }
         let kind = match object.get("kind").and_then(Value::as_str) {
             None | Some("") => listed_kind,
@@ -330,13 +363,24 @@ fn changed_list(list: &Value, items: &[Value], changes: Vec<Change>) -> Change {
     Change::Changed(Value::Object(list))
 }
 
-/// The items of a List of any kind, and the kind that its name gives them. A custom resource whose
-/// kind ends in List has a name, and its items may be anything.
+/// The items of a List of any kind, and the kind that its name gives them. Of a custom resource whose
+/// kind ends in List, items may be anything: it is one if it has no name and its items are objects.
 pub(super) fn listed(object: &Value) -> Option<(&[Value], &str)> {
     let item_kind = object.get("kind")?.as_str()?.strip_suffix("List")?;
-    let items = object.get(ITEMS)?.as_array()?;
+    let items = match object.get(ITEMS)? {
+        Value::Null => &[],
+        items => items.as_array()?.as_slice(),
+    };
+    let is_kubernetes = GROUPS.contains(&group(object));
     let is_named = object.pointer("/metadata/name").is_some();
-    (!is_named && items.iter().all(Value::is_object)).then_some((items, item_kind))
+    let is_list = is_kubernetes || !is_named && items.iter().all(Value::is_object);
+    is_list.then_some((items, item_kind))
+}
+
+/// The API group of an object; empty for that of pods.
+pub(super) fn group(object: &Value) -> &str {
+    let version = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
+    version.split_once('/').map_or("", |(group, _)| group)
 }
 
 fn as_text(format: Format, value: &Value) -> String {

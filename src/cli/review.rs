@@ -45,7 +45,7 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
         out: io::BufWriter::new(io::stdout().lock()),
         errors: Errors::default(),
     };
-    for path in input::files(&args.files)? {
+    for path in input::all_files(&args.files)? {
         run.answer_file(&path)?;
     }
     match run.errors.count {

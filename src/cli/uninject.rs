@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{
     CommandError, config,
-    inject::kind_of,
+    inject::{kind_of, without_injector},
     manifests::{self, Action, Edited, Entry, ManifestArgs},
 };
 use crate::{
@@ -36,12 +36,15 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> Result<(), CommandError> {
     let snapshot = config::snapshot_of_values(args.values.as_deref())?;
-    let inputs = args.manifests.read(&manifests::runtime()?)?;
+    let inputs = args.manifests.read(&manifests::runtime()?);
     args.manifests.run(inputs, "uninjected", |object, name| Ok(edit(&snapshot, object, name)))
 }
 
 fn edit(snapshot: &Snapshot, object: &Value, name: &str) -> Edited {
     let kind = kind_of(object, name);
+    if kind == Kind::Other {
+        return Edited { object: None, entry: without_injector(object, name) };
+    }
     let has_pods = matches!(kind, Kind::Pod | Kind::Workload(_) | Kind::CronJob);
     let entry = |action| Entry { has_pods, ..Entry::of(object, name, action) };
     let mut left = object.clone();
@@ -64,16 +67,14 @@ fn edit(snapshot: &Snapshot, object: &Value, name: &str) -> Edited {
 
 /// What the manifest does not show: whether its author or the injection wrote it.
 fn unknown(removed: &Removed) -> Option<String> {
-    let inject = removed.inject.as_ref().filter(|_| removed.sidecar);
-    let inject = inject.map(|value| {
+    let inject = removed.inject.as_ref().map(|value| {
         format!("removed linkerd.io/inject: {value}; set it again if the author had set it")
-    });
-    let kept = (removed.sidecar && !removed.kept.is_empty()).then(|| {
-        format!("kept {}, which the author or a namespace had set", removed.kept.join(", "))
     });
     let opaque = removed.opaque_ports.as_ref().map(|ports| {
         format!("removed config.linkerd.io/opaque-ports: {ports}, the default for its ports")
     });
+    let kept = (!removed.kept.is_empty())
+        .then(|| format!("kept {}; remove what a flag of inject had set", removed.kept.join(", ")));
     let parts: Vec<String> = inject.into_iter().chain(opaque).chain(kept).collect();
     (!parts.is_empty()).then(|| parts.join("; "))
 }

@@ -14,6 +14,8 @@ use serde_json::Value;
 
 use super::{example, file, injectd, text};
 
+mod settings;
+
 fn tree(yaml: &[u8]) -> Value {
     serde_saphyr::from_slice(yaml).expect("must be YAML")
 }
@@ -198,6 +200,33 @@ fn fail_on_ends_with_3_and_prints_nothing() {
 }
 
 #[test]
+fn items_of_lists_are_objects_and_failures_name_the_item() {
+    let list =
+        "kind: List\nmetadata: {name: x}\nitems:\n- kind: Pod\n  spec: {containers: []}\n- null\n";
+    let output = injectd(&["inject"], list);
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), ""));
+    let place = "stdin:1: item 2: (no kind)/(no name) rejected: not an object";
+    assert!(text(&output.stderr).contains(place), "{}", text(&output.stderr));
+    let found = injected(&[], &list.replace("- null\n", ""));
+    assert!(found.contains("linkerd-proxy"), "{found}");
+    assert_eq!(injected(&[], "kind: List\nitems:\n"), "kind: List\nitems:\n");
+    let output = injectd(&["inject"], "just text\n");
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn json_in_a_stream_of_yaml_stays_json() {
+    let json = "{\"kind\":\"Pod\",\"spec\":{\"containers\":[]}}";
+    let found = injected(&["--annotate"], &format!("kind: Secret\n---\n{json}\n"));
+    let pod = found.split("---\n").nth(1).expect("two documents");
+    serde_json::from_str::<Value>(pod).expect("must be JSON");
+    let found = injected(&["--annotate"], &format!("\u{feff}{json}"));
+    serde_json::from_str::<Value>(found.trim_start_matches('\u{feff}')).expect("must be JSON");
+    let comments = injected(&["-o", "json"], "---\n# Source: x\n---\nkind: Secret\n");
+    assert_eq!(comments, "{\n  \"kind\": \"Secret\"\n}\n");
+}
+
+#[test]
 fn a_report_lists_each_object() {
     let report = file("report", "");
     let manifests = format!("{POD}---\nkind: Secret\nmetadata: {{name: s}}\n");
@@ -213,6 +242,8 @@ fn a_report_lists_each_object() {
 fn input_without_pods_is_a_warning() {
     let output = injectd(&["inject"], "kind: Secret\n");
     assert!(text(&output.stderr).contains("warning: no supported objects found"));
+    let output = injectd(&["inject", "--fail-on", "warning"], "kind: Secret\n");
+    assert_eq!(output.status.code(), Some(3));
     let output = injectd(&["inject"], "# nothing\n");
     assert!(text(&output.stderr).contains("note: the input contains no objects"));
 }
@@ -233,10 +264,17 @@ fn directories_are_read_without_hidden_entries_and_each_file_once() {
     symlink("..data/a.yaml", path("a.yaml")).expect("a link");
     symlink("..", path("sub/up")).expect("a link");
     symlink("../a.yaml", path("sub/again.yaml")).expect("a link");
-    let found = injected(&["-f", folder.path().to_str().expect("UTF-8")], "");
+    let folder_name = folder.path().to_str().expect("UTF-8");
+    let found = injected(&["-f", folder_name], "");
     let names: Vec<Value> =
         trees(found.as_bytes()).iter().map(|pod| pod["metadata"]["name"].clone()).collect();
     assert_eq!(names, ["a", "c", "b"]);
+    symlink("nowhere", path("dangling.yaml")).expect("a link");
+    assert_eq!(injectd(&["inject", folder_name], "").status.code(), Some(1));
+    let output = injectd(&["inject", "--keep-going", folder_name], "");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("dangling.yaml"), "{}", text(&output.stderr));
+    assert_eq!(trees(&output.stdout).len(), 3);
 }
 
 #[test]
@@ -287,80 +325,6 @@ fn a_component_of_the_control_plane_needs_manual() {
     assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), ""));
     assert!(text(&output.stderr).contains("inject it with --manual"), "{}", text(&output.stderr));
     assert!(injected(&["--manual"], &manifest).contains("linkerd-proxy"));
-}
-
-/// Flags, the annotation of each, and a text of the sidecar that shows its effect.
-const SETTINGS: &[(&str, &str, &str)] = &[
-    ("--admin-port=9191", "config.linkerd.io/admin-port", ":9191"),
-    ("--control-port=9190", "config.linkerd.io/control-port", ":9190"),
-    ("--inbound-port=9143", "config.linkerd.io/inbound-port", ":9143"),
-    ("--outbound-port=9140", "config.linkerd.io/outbound-port", ":9140"),
-    ("--proxy-version=v9", "config.linkerd.io/proxy-version", "proxy:v9"),
-    ("--proxy-image=me/p", "config.linkerd.io/proxy-image", "image: me/p:"),
-    (
-        "--image-pull-policy=Always",
-        "config.linkerd.io/image-pull-policy",
-        "imagePullPolicy: Always",
-    ),
-    ("--proxy-uid=77", "config.linkerd.io/proxy-uid", "runAsUser: 77"),
-    ("--proxy-gid=78", "config.linkerd.io/proxy-gid", "runAsGroup: 78"),
-    ("--proxy-log-level=debug", "config.linkerd.io/proxy-log-level", "value: \"debug,[{headers}]"),
-    ("--proxy-log-format=json", "config.linkerd.io/proxy-log-format", "value: json"),
-    ("--proxy-cpu-request=11m", "config.linkerd.io/proxy-cpu-request", "cpu: 11m"),
-    ("--proxy-cpu-limit=2", "config.linkerd.io/proxy-cpu-limit", "cpu: \"2\""),
-    ("--proxy-memory-request=12Mi", "config.linkerd.io/proxy-memory-request", "memory: 12Mi"),
-    ("--proxy-memory-limit=13Mi", "config.linkerd.io/proxy-memory-limit", "memory: 13Mi"),
-    ("--default-inbound-policy=deny", "config.linkerd.io/default-inbound-policy", "value: deny"),
-    ("--access-log=apache", "config.linkerd.io/access-log", "value: apache"),
-    ("--wait-before-exit-seconds=7", "config.alpha.linkerd.io/proxy-wait-before-exit-seconds", ""),
-    ("--shutdown-grace-period=7s", "config.linkerd.io/shutdown-grace-period", "7000ms"),
-    ("--skip-inbound-ports=22,8100-8102", "config.linkerd.io/skip-inbound-ports", "22,8100-8102"),
-    ("--skip-outbound-ports=5432", "config.linkerd.io/skip-outbound-ports", "5432"),
-    ("--skip-subnets=10.0.0.0/8", "config.linkerd.io/skip-subnets", "--subnets-to-ignore"),
-    ("--opaque-ports=5000-6000", "config.linkerd.io/opaque-ports", "5000-6000"),
-    (
-        "--require-identity-on-inbound-ports=9",
-        "config.linkerd.io/proxy-require-identity-inbound-ports",
-        "",
-    ),
-    ("--native-sidecar", "config.linkerd.io/proxy-enable-native-sidecar", ""),
-    ("--enable-external-profiles", "config.linkerd.io/enable-external-profiles", ""),
-    ("--enable-debug-sidecar", "config.linkerd.io/enable-debug-sidecar", "linkerd-debug"),
-    ("--registry=reg.example/x", "config.linkerd.io/proxy-image", "reg.example/x/proxy:"),
-];
-
-#[test]
-fn each_flag_writes_its_annotation_and_takes_effect() {
-    for (flag, annotation, effect) in SETTINGS {
-        let found = injected(&[flag], POD);
-        let pod = tree(found.as_bytes());
-        assert!(pod["metadata"]["annotations"][annotation].is_string(), "{flag}: {found}");
-        assert!(found.contains(effect), "{flag}: {found}");
-    }
-    // As in Linkerd, the timeout needs a proxy-init that runs as root.
-    let timeout = "--close-wait-timeout=1h";
-    let output = injectd(&["inject", timeout], POD);
-    assert!(text(&output.stderr).contains("proxyInit.runAsRoot must be set"));
-    let found = injected(&["--annotate", timeout], POD);
-    assert!(found.contains("config.linkerd.io/close-wait-timeout: 1h"), "{found}");
-    let workload = "kind: Deployment\nmetadata: {name: web}\nspec:\n  template:\n    spec:\n      containers: []\n";
-    assert!(injected(&["--ingress"], workload).contains("LINKERD2_PROXY_INGRESS_MODE"));
-    let ingress = injected(&["--ingress"], POD);
-    assert!(ingress.contains("LINKERD2_PROXY_INGRESS_MODE"), "{ingress}");
-    assert!(tree(ingress.as_bytes())["metadata"]["annotations"].get("linkerd.io/inject").is_none());
-    let ingress = injected(&["--ingress", "--annotate"], POD);
-    assert_eq!(tree(ingress.as_bytes())["metadata"]["annotations"]["linkerd.io/inject"], "ingress");
-}
-
-#[test]
-fn an_invalid_value_of_a_flag_is_wrong_usage() {
-    for (flag, value) in
-        [("--admin-port", "0"), ("--proxy-cpu-request", "lots"), ("--default-inbound-policy", "x")]
-    {
-        let output = injectd(&["inject", flag, value], POD);
-        assert_eq!((output.status.code(), text(&output.stdout)), (Some(64), ""));
-        assert!(text(&output.stderr).contains(flag) && text(&output.stderr).contains("expected"));
-    }
 }
 
 #[test]

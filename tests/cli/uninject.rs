@@ -19,7 +19,7 @@ fn what_cannot_be_known_is_said() {
     let stderr = text(&output.stderr);
     let said = "removed linkerd.io/inject: enabled; set it again if the author had set it";
     assert!(stderr.contains(said), "{stderr}");
-    assert!(stderr.contains("kept config.linkerd.io/proxy-uid, which the author"), "{stderr}");
+    assert!(stderr.contains("kept config.linkerd.io/proxy-uid; remove what a flag"), "{stderr}");
 }
 
 #[test]
@@ -43,6 +43,16 @@ fn annotations_of_inject_are_removed_from_namespaces() {
 }
 
 #[test]
+fn labels_of_namespaces_and_other_kinds_stay() {
+    let manifests = "kind: Namespace\nmetadata:\n  labels: {linkerd.io/is-control-plane: \"true\"}\n---\n\
+                     apiVersion: example.com/v1\nkind: Rollout\nspec:\n  template:\n    spec:\n      \
+                     containers:\n      - name: linkerd-proxy\n";
+    let output = injectd(&["uninject"], manifests);
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(0), manifests));
+    assert!(text(&output.stderr).contains("does not know the kind Rollout"));
+}
+
+#[test]
 fn the_version_has_the_supported_releases() {
     let output = injectd(&["version", "-o", "json"], "");
     let version: Value = serde_json::from_slice(&output.stdout).expect("must be JSON");
@@ -55,5 +65,17 @@ fn the_version_has_the_supported_releases() {
 fn wrong_usage_has_no_advice_of_the_library() {
     let output = injectd(&["inject", "--nonsense"], "");
     assert_eq!(output.status.code(), Some(64));
-    assert!(!text(&output.stderr).contains("as a value"), "{}", text(&output.stderr));
+    assert!(!text(&output.stderr).contains("tip:"), "{}", text(&output.stderr));
+    for (args, problem) in [
+        (&["-o", "xml"][..], "invalid value 'xml'"),
+        (&["--kubeconfig", "/nowhere"], "--kubeconfig /nowhere: cannot use the kubeconfig"),
+        (&["-n", "Foo Bar"], "the name of a namespace"),
+        (&["--registry", "/"], "a registry"),
+        (&["--values", "/nowhere"], "cannot read --values /nowhere"),
+    ] {
+        let output = injectd(&[&["inject"], args].concat(), "");
+        let stderr = text(&output.stderr);
+        assert!(stderr.contains(problem) && !stderr.contains("tip:"), "{stderr}");
+        assert!(!stderr.contains("standalone"), "{stderr}");
+    }
 }

@@ -53,7 +53,7 @@ mod tests {
         let problem = parse_all("a: 1\na: 2").expect_err("must be rejected");
         assert!(problem.ends_with("duplicate mapping key: a"), "{problem}");
         let problem = parse("a: 1\n---\nb: 2").expect_err("must be rejected");
-        assert!(problem.ends_with("a second document begins here"), "{problem}");
+        assert!(problem.contains("a second document begins here"), "{problem}");
         let problem = parse("null: 1").expect_err("must be rejected");
         assert!(problem.contains("expected a string as key, found null"), "{problem}");
     }

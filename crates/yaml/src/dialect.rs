@@ -5,7 +5,11 @@ use std::ops::Range;
 
 use granit_parser::{Event, ScalarStyle, Span, StructureStyle};
 
-use crate::{Problem, places::Source, repair::has_foreign_escape};
+use crate::{
+    Problem,
+    places::{Source, line_start},
+    repair::has_foreign_escape,
+};
 
 const TAB: &str = "a tab where only spaces may indent";
 
@@ -352,7 +356,7 @@ impl<'t> Dialect<'t> {
         let gap = self.source.text.get(self.end..content)?;
         let mut end = gap.len();
         loop {
-            let start = gap[..end].rfind('\n').map_or(0, |at| at + 1);
+            let start = line_start(gap, end);
             let line = without_comment(&gap[start..end]).trim_end();
             let header = line.rsplit([' ', '\t']).next().unwrap_or_default();
             if header.starts_with(['|', '>']) {

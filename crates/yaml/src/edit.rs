@@ -5,6 +5,7 @@
 
 use std::{collections::HashMap, ops::Range};
 
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
 use crate::{
@@ -39,6 +40,11 @@ pub fn edit(text: &str, format: Format, before: &Value, after: &Value) -> Option
     if format == Format::Json && json::is_too_deep(text) {
         return None;
     }
+    if let Some(place) = json_in(text).filter(|_| format == Format::Yaml) {
+        let edited = edit(&text[place.clone()], Format::Json, before, after)?;
+        let edited = [&text[..place.start], &edited, &text[place.end..]].concat();
+        return (read(&edited, format).as_ref() == Some(after)).then_some(edited);
+    }
     let root = marks(text, format)?;
     let mut editor = Editor {
         text,
@@ -56,6 +62,15 @@ pub fn edit(text: &str, format: Format, before: &Value, after: &Value) -> Option
     editor.node(&root, (before, after), Place::Root)?;
     let edited = editor.apply();
     (read(&edited, format).as_ref() == Some(after)).then_some(edited)
+}
+
+/// The place of the value, if a document of YAML is JSON.
+fn json_in(text: &str) -> Option<Range<usize>> {
+    let content = text.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
+    let start = text.len() - content.len();
+    let content = content.trim_end();
+    let is_json = content.starts_with('{') && serde_json::from_str::<IgnoredAny>(content).is_ok();
+    is_json.then_some(start..start + content.len())
 }
 
 /// The text of a document as its value is written anew; the comments before its first node stay.

@@ -128,7 +128,10 @@ pub(crate) fn may_be_yaml(error: &serde_json::Error) -> bool {
 pub(crate) fn message(error: &serde_json::Error) -> String {
     let text = error.to_string();
     match text.rsplit_once(" at line ") {
-        Some((message, _)) => format!("not valid JSON: {message}"),
+        Some((message, _)) => {
+            let message = message.replace("EOF while parsing", "the text ends in");
+            format!("not valid JSON: {message}")
+        }
         None => text,
     }
 }

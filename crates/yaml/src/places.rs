@@ -25,7 +25,7 @@ impl Source<'_> {
     /// A problem at a byte of the text.
     pub(crate) fn problem_at(&self, offset: usize, message: impl Into<String>) -> Problem {
         let before = self.text.get(..offset).unwrap_or(self.text);
-        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        let line_start = line_start(before, before.len());
         Problem {
             line: self.lines_before + before.matches('\n').count() + 1,
             column: before[line_start..].chars().count() + 1,
@@ -43,6 +43,25 @@ impl Source<'_> {
             ErrorKind::UnexpectedCharacter { .. } => {
                 "this character cannot begin a value; quote the text".to_owned()
             }
+            ErrorKind::InvalidQuotedScalarIndent | ErrorKind::UnclosedQuotedScalar => {
+                "this quoted text does not end, or its next line is not indented".to_owned()
+            }
+            ErrorKind::UnknownQuotedScalarEscape => {
+                "an escape that YAML does not have; write \\\\ for a backslash".to_owned()
+            }
+            ErrorKind::ExpectedDocumentStart => "expected --- after a directive".to_owned(),
+            ErrorKind::SimpleKeyExpected | ErrorKind::InvalidSimpleKey => {
+                "expected a colon after this key".to_owned()
+            }
+            ErrorKind::InvalidColonPlacement | ErrorKind::MappingValueNotAllowed => {
+                "a colon and a blank are not allowed here; quote the text".to_owned()
+            }
+            ErrorKind::InvalidBlockScalarHeader | ErrorKind::ZeroBlockScalarIndent => {
+                "after | or >, only a digit, + or - and a comment are allowed".to_owned()
+            }
+            ErrorKind::InvalidBlockScalarIndent => {
+                "the lines of this text are not indented alike".to_owned()
+            }
             ErrorKind::InputSlicingUnavailable | ErrorKind::InputOffsetsWithoutSlice => {
                 "not valid YAML".to_owned()
             }
@@ -50,6 +69,11 @@ impl Source<'_> {
         };
         self.problem(*error.marker(), message)
     }
+}
+
+/// Where the line of a byte begins.
+pub(crate) fn line_start(text: &str, at: usize) -> usize {
+    memchr::memrchr(b'\n', &text.as_bytes()[..at]).map_or(0, |newline| newline + 1)
 }
 
 pub(crate) fn too_deep() -> String {

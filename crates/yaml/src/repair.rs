@@ -1,6 +1,8 @@
 //! Quoted scalars that only one of YAML 1.1 and the parser allows. What the parser does not is written
 //! in a way that means the same to both.
 
+use crate::places::line_start;
+
 /// Why the parser rejects a quoted scalar.
 pub(crate) enum Flaw {
     /// It has escapes `\'`; it begins at this byte.
@@ -31,7 +33,7 @@ fn with_indented_lines(text: &str, after: usize, place: usize) -> Option<String>
         }
         at = close + 1;
     };
-    let column = open - text[..open].rfind('\n').map_or(0, |newline| newline + 1);
+    let column = open - line_start(text, open);
     let (mut lines, end) = text.split_at_checked(close)?;
     let mut out = String::with_capacity(text.len() * 2);
     let first = open + lines[open..].find('\n')? + 1;

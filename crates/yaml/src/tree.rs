@@ -13,7 +13,7 @@ use crate::{
     alias::{Counts, Size},
     dialect::Dialect,
     keys::{Entries, Key},
-    places::{Source, too_deep},
+    places::{Source, line_start, too_deep},
     repair::Flaw,
     scalar::{self, Scalar},
 };
@@ -22,9 +22,9 @@ use crate::{
 /// dropped and printed recursively; this fits several times into a stack of 2 MiB.
 pub const MAX_NESTING: usize = 300;
 
-/// The most quoted scalars of a document that may be valid only in YAML 1.1: with escapes `\\'` or
-/// lines that are not indented. Each such scalar is one more time to read the text.
-const MAX_QUOTE_REPAIRS: usize = 16;
+/// The most bytes that are read again for quoted scalars that are valid only in YAML 1.1: with an
+/// escaped `'`, or lines that are not indented. Each such scalar is one more time to read the text.
+const MAX_BYTES_READ_AGAIN: usize = 256 << 20;
 
 /// Reads one document. An empty text is null.
 ///
@@ -38,21 +38,26 @@ pub fn parse(text: &str, options: Options) -> Result<Value, Problem> {
 pub(crate) fn read(source: Source<'_>, options: Options) -> Result<Value, Problem> {
     let blank_end = ends_in_blanks(source.text);
     let mut repaired = blank_end.then(|| format!("{}\n", source.text));
-    for _ in 0..MAX_QUOTE_REPAIRS {
+    let mut read_again = 0;
+    loop {
         let text = repaired.as_deref().unwrap_or(source.text);
         match read_once(Source { text, ..source }, blank_end, options) {
             Ok(value) => return Ok(value),
             Err(Failure::Problem(problem)) => return Err(problem),
-            Err(Failure::Quoted { flaw, problem }) => match flaw.mended(text) {
-                Some(text) => repaired = Some(text),
-                None => return Err(problem),
-            },
+            Err(Failure::Quoted { flaw, problem }) => {
+                read_again += text.len();
+                if read_again > MAX_BYTES_READ_AGAIN {
+                    let message = "too many quoted texts with an escaped ' or lines that are not \
+                                   indented for a document of this size";
+                    return Err(Problem { message: message.to_owned(), ..problem });
+                }
+                match flaw.mended(text) {
+                    Some(text) => repaired = Some(text),
+                    None => return Err(problem),
+                }
+            }
         }
     }
-    let text = repaired.as_deref().unwrap_or(source.text);
-    read_once(Source { text, ..source }, blank_end, options).map_err(|failure| match failure {
-        Failure::Problem(problem) | Failure::Quoted { problem, .. } => problem,
-    })
 }
 
 enum Failure {
@@ -99,7 +104,9 @@ fn read_once(source: Source<'_>, blank_end: bool, options: Options) -> Result<Va
         let (event, span) =
             event.map_err(|error| scan_failure(source, &error, reader.dialect.end()))?;
         if ended && matches!(event, Event::DocumentStart(..)) {
-            return Err(source.problem(span.start, "a second document begins here").into());
+            return Err(source
+                .problem(span.start, "a second document begins here; separate documents with ---")
+                .into());
         }
         reader.dialect.check(&event, &span)?;
         ended |= matches!(event, Event::DocumentEnd);
@@ -213,7 +220,7 @@ impl<'t> Reader<'t> {
         // lines do.
         let lead = |line: &str| line.len() - line.trim_start_matches(' ').len();
         let last = |text: &str| text.lines().rev().find(|line| !line.trim().is_empty()).map(lead);
-        let start = text[..start].rfind('\n').map_or(0, |at| at + 1);
+        let start = line_start(text, start);
         let blanks = text.lines().next_back().map_or(0, lead);
         let deeper = match (last(&text[start..end]), last(value)) {
             (Some(column), Some(inside)) => blanks > column.saturating_sub(inside),
@@ -292,7 +299,7 @@ impl<'t> Reader<'t> {
         };
         self.counts.add_alias(anchored.size);
         if self.counts.excessive() {
-            return Err(self.problem(mark, "aliases make too much of the document"));
+            return Err(self.problem(mark, "aliases repeat too much: more than 99 % of a small document, or 10 % of a large one"));
         }
         if self.open.len() + anchored.height > MAX_NESTING {
             return Err(self.problem(mark, too_deep()));

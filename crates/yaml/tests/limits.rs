@@ -30,7 +30,7 @@ fn nesting_up_to_the_limit_is_read() {
 #[test]
 fn aliases_stop_before_they_fill_the_memory() {
     let long = format!("a: &a {}\nb: [{}]\n", "x".repeat(1 << 20), "*a, ".repeat(300));
-    assert!(problem(&long).contains("aliases make too much of the document"));
+    assert!(problem(&long).contains("aliases repeat too much"));
 }
 
 #[test]
@@ -66,4 +66,12 @@ fn long_lines_are_edited_in_linear_time() {
     ] {
         assert!(injectd_yaml::edit(&text, format, &before, &after).is_some());
     }
+}
+
+#[test]
+fn quoted_texts_of_yaml_1_1_have_no_limit_of_their_own() {
+    let lines = (0..100).map(|at| format!("a{at}: \"x\ny\"\nb{at}: \"it\\'s\"\n"));
+    let text: String = lines.collect();
+    let value = injectd_yaml::parse(&text, injectd_yaml::Options::default()).expect("must be read");
+    assert_eq!((&value["a99"], &value["b99"]), (&"x y".into(), &"it's".into()));
 }

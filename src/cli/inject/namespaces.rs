@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{INJECT, pods};
 use crate::{
-    cli::manifests::{Input, listed},
+    cli::manifests::{Input, listed, text},
     objects::Objects,
     standalone::Standalone,
     yaml,
@@ -38,7 +38,7 @@ fn add(object: &Value, listed_kind: &str, enable: bool, known: &mut Objects) {
     if let Some((items, kind)) = listed(object) {
         return items.iter().for_each(|item| add(item, kind, enable, known));
     }
-    let kind = match pods::text(object, "/kind") {
+    let kind = match text(object, "/kind") {
         "" => listed_kind,
         kind => kind,
     };

@@ -5,13 +5,10 @@
 use serde_json::{Map, Value};
 
 use crate::{
-    cli::manifests::{Action, Entry},
+    cli::manifests::{Action, Entry, GROUPS, group, text},
     linkerd::annotations::Annotation,
     object::Kind,
 };
-
-/// The API groups of the kinds that injection knows; a custom resource may use their names.
-const GROUPS: [&str; 4] = ["", "apps", "batch", "extensions"];
 
 /// Where kinds that Linkerd's injector does not know have a pod template: Rollout and
 /// `DeploymentConfig`, `PodTemplate`, kinds like `CronJob`.
@@ -19,12 +16,11 @@ const TEMPLATES: [&str; 3] = ["/spec/template", "/template", "/spec/jobTemplate/
 
 /// The kind of an object of that name.
 pub(in crate::cli) fn kind_of(object: &Value, name: &str) -> Kind {
-    let group = text(object, "/apiVersion").split_once('/').map_or("", |(group, _)| group);
-    if GROUPS.contains(&group) { Kind::of(name) } else { Kind::Other }
+    if GROUPS.contains(&group(object)) { Kind::of(name) } else { Kind::Other }
 }
 
 /// The entry of an object of a kind that Linkerd's injector does not know.
-pub(super) fn without_injector(object: &Value, kind: &str) -> Entry {
+pub(in crate::cli) fn without_injector(object: &Value, kind: &str) -> Entry {
     let has_containers = |prefix: &&&str| {
         object.pointer(&format!("{prefix}/spec/containers")).is_some_and(Value::is_array)
     };
@@ -58,9 +54,11 @@ pub(super) fn must_have_spec(object: &Value, prefix: &str) -> Result<(), String>
 
 /// A warning for each port that the proxy does not handle.
 pub(super) fn udp_warnings(object: &Value, kind: Kind) -> Vec<String> {
-    let containers = object.pointer(&format!("{}/spec/containers", kind.path_prefix()));
+    let list = |name| items(object.pointer(&format!("{}/spec/{name}", kind.path_prefix())));
+    let is_native_sidecar = |container: &&Value| text(container, "/restartPolicy") == "Always";
+    let sidecars = list("initContainers").iter().filter(is_native_sidecar);
     let mut warnings = Vec::new();
-    for container in items(containers) {
+    for container in sidecars.chain(list("containers")) {
         for port in items(container.get("ports")) {
             if text(port, "/protocol") == "UDP" {
                 let (name, port) = (text(container, "/name"), &port["containerPort"]);
@@ -120,11 +118,6 @@ pub(super) fn linkerd_annotations(object: &Value, prefix: &str) -> Vec<(String, 
     let annotations = annotations.and_then(Value::as_object).into_iter().flatten();
     let of_linkerd = annotations.filter(|(key, _)| Annotation::of(key).is_some());
     of_linkerd.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
-}
-
-/// A text, or an empty one.
-pub(super) fn text<'v>(object: &'v Value, pointer: &str) -> &'v str {
-    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// The mapping at a key, which is made if it is null or absent; `None` if something else is there.

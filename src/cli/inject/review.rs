@@ -8,7 +8,11 @@ use tokio::runtime::Runtime;
 
 use super::pods;
 use crate::{
-    cli::CommandError, linkerd::events, object::Kind, outcome::Verdict, profiles::Injector,
+    cli::{CommandError, manifests::text},
+    linkerd::events,
+    object::Kind,
+    outcome::Verdict,
+    profiles::Injector,
 };
 
 /// Asks an injector about objects.
@@ -57,7 +61,7 @@ impl Reviewer<'_> {
     /// The review that an API server would send. An API server sets the namespace of every object.
     fn review_of(&self, object: &Value, kind: Kind) -> Vec<u8> {
         let mut object = object.clone();
-        let namespace = match pods::text(&object, "/metadata/namespace") {
+        let namespace = match text(&object, "/metadata/namespace") {
             "" => self.namespace.to_owned(),
             namespace => namespace.to_owned(),
         };

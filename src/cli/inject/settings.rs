@@ -8,9 +8,10 @@ use crate::{
 
 mod values;
 
+pub(super) use self::values::namespace;
 use self::values::{
     access_log, any, duration, log_format, number, policy, port, ports, ports_or_names,
-    pull_policy, quantity, subnet,
+    pull_policy, quantity, registry, subnet,
 };
 
 /// An annotation that a flag stands for.
@@ -48,7 +49,7 @@ macro_rules! settings {
                 $list: Vec<String>,
             )*
             /// Registry of all images; the last part of their names stays
-            #[arg(long, value_name = "REGISTRY", value_parser = any)]
+            #[arg(long, value_name = "REGISTRY", value_parser = registry)]
             registry: Option<String>,
             /// Run the proxy as a native sidecar, or not
             #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", require_equals = true)]
@@ -57,10 +58,10 @@ macro_rules! settings {
             #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", require_equals = true)]
             enable_external_profiles: Option<bool>,
             /// Add a sidecar for debugging
-            #[arg(long)]
+            #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true", hide_default_value = true, hide_possible_values = true, action = clap::ArgAction::Set)]
             enable_debug_sidecar: bool,
             /// Run the proxy in ingress mode
-            #[arg(long)]
+            #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true", hide_default_value = true, hide_possible_values = true, action = clap::ArgAction::Set)]
             pub(super) ingress: bool,
         }
 

@@ -42,12 +42,19 @@ pub(in crate::cli) struct Entry {
     pub(in crate::cli) has_pods: bool,
 }
 
+/// A text in an object; empty if there is none.
+pub(in crate::cli) fn text<'v>(object: &'v Value, pointer: &str) -> &'v str {
+    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
 /// The entries of all objects.
 pub(super) struct Report {
     verbose: bool,
     progress: Option<Progress>,
     file: String,
     line: usize,
+    /// The place in Lists, counted from 1.
+    items: Vec<usize>,
     /// Of the files before.
     entries: Vec<Value>,
     counts: Counts,
@@ -88,18 +95,15 @@ impl Action {
 impl Entry {
     /// The entry of an object.
     pub(in crate::cli) fn of(object: &Value, kind: &str, action: Action) -> Self {
-        let text = |pointer: &str| {
-            object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
-        };
-        let name = match text("/metadata/name") {
-            name if name.is_empty() => text("/metadata/generateName"),
+        let name = match text(object, "/metadata/name") {
+            "" => text(object, "/metadata/generateName"),
             name => name,
         };
         Self {
             action,
             kind: kind.to_owned(),
-            namespace: text("/metadata/namespace"),
-            name,
+            namespace: text(object, "/metadata/namespace").to_owned(),
+            name: name.to_owned(),
             message: None,
             reasons: Vec::new(),
             warnings: Vec::new(),
@@ -130,6 +134,7 @@ impl Report {
             progress: Some(progress),
             file: String::new(),
             line: 1,
+            items: Vec::new(),
             entries: Vec::new(),
             counts: Counts::default(),
             pending: Pending::default(),
@@ -145,6 +150,26 @@ impl Report {
         }
     }
 
+    /// Begins an item of a List.
+    pub(super) fn begin_item(&mut self, index: usize) {
+        self.items.push(index + 1);
+    }
+
+    /// Ends an item of a List.
+    pub(super) fn end_item(&mut self) {
+        self.items.pop();
+    }
+
+    /// Whether an item of a List is reported.
+    pub(super) fn is_in_list(&self) -> bool {
+        !self.items.is_empty()
+    }
+
+    fn place(&self) -> String {
+        let items = self.items.iter().map(|item| format!("item {item}: "));
+        format!("{}:{}: {}", self.file, self.line, items.collect::<String>())
+    }
+
     /// Reports an object of the document.
     pub(super) fn add(&mut self, entry: &Entry) {
         let is_failure = entry.action == Action::Rejected;
@@ -156,8 +181,7 @@ impl Report {
         counts.supported += usize::from(entry.has_pods || is_changed);
         let is_silent = entry.action == Action::Unchanged && entry.message.is_none();
         if self.verbose || !is_silent {
-            let place =
-                if is_failure { format!("{}:{}: ", self.file, self.line) } else { String::new() };
+            let place = if is_failure { self.place() } else { String::new() };
             self.pending.lines.push(format!("{place}{}", entry.line()));
         }
         for warning in &entry.warnings {
@@ -166,6 +190,7 @@ impl Report {
         self.pending.entries.push(json!({
             "file": self.file,
             "line": self.line,
+            "items": self.items,
             "kind": entry.kind,
             "namespace": entry.namespace,
             "name": entry.name,
@@ -180,7 +205,7 @@ impl Report {
     pub(super) fn rewritten(&mut self) {
         let note = format!(
             "note: {}:{}: an anchor or an unusual form is in the way of an edit in place; the document \
-             is rewritten, without its comments",
+             is rewritten, without the comments in it",
             self.file, self.line
         );
         self.pending.lines.push(note);
@@ -207,8 +232,14 @@ impl Report {
         self.entries.push(json!({
             "file": file,
             "line": line,
+            "items": [],
+            "kind": "",
+            "namespace": "",
+            "name": "",
             "result": "rejected",
             "message": problem,
+            "reasons": [],
+            "warnings": [],
         }));
     }
 
@@ -218,20 +249,22 @@ impl Report {
         self
     }
 
+    /// Warns if there is nothing to inject.
+    pub(super) fn warn_of_nothing(&mut self) {
+        if self.entries.is_empty() {
+            self.print("note: the input contains no objects");
+        } else if self.counts.supported == 0 {
+            self.counts.warnings += 1;
+            self.print("warning: no supported objects found: the input has no pods");
+        }
+    }
+
+    /// Writes the report as JSON.
     pub(super) fn write(&self, path: &Path) -> Result<(), CommandError> {
         let text = serde_json::to_string_pretty(&self.entries).expect("a tree must be JSON");
         fs::write(path, text + "\n").map_err(|error| {
             CommandError::failed(format!("cannot write --report {}", path.display()), error)
         })
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
-
-    /// Whether there are objects that injection is about.
-    pub(super) fn has_supported(&self) -> bool {
-        self.counts.supported > 0
     }
 
     /// Whether files cannot be used.

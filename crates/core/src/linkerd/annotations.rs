@@ -192,7 +192,7 @@ pub struct AnnotationSet<'a> {
 impl Annotation {
     /// The key.
     #[must_use]
-    pub fn key(self) -> &'static str {
+    pub const fn key(self) -> &'static str {
         TABLE[self as usize].key
     }
 

@@ -90,11 +90,16 @@ pub fn uninject(snapshot: &Snapshot, object: &mut Value, kind: Kind) -> Removed 
     if removed.sidecar || matches!(kind, Kind::Pod | Kind::Service) {
         removed.opaque_ports = remove_opaque_ports(snapshot, object, kind);
     }
-    uninject_metadata(object, &mut removed);
+    let lists: &[&str] = match kind {
+        // Injection gives it no labels.
+        Kind::Namespace => &["annotations"],
+        _ => &["labels", "annotations"],
+    };
+    uninject_metadata(object, lists, &mut removed);
     if !prefix.is_empty()
         && let Some(template) = object.pointer_mut(prefix)
     {
-        uninject_metadata(template, &mut removed);
+        uninject_metadata(template, lists, &mut removed);
         if !removed.is_nothing() {
             remove_empty(template, "metadata");
         }
@@ -126,7 +131,7 @@ fn remove_opaque_ports(snapshot: &Snapshot, object: &mut Value, kind: Kind) -> O
     Some(ports)
 }
 
-fn uninject_metadata(object: &mut Value, removed: &mut Removed) {
+fn uninject_metadata(object: &mut Value, lists: &[&str], removed: &mut Removed) {
     let Some(metadata) = object.get_mut("metadata") else { return };
     let map = |key| metadata.get(key).and_then(Value::as_object);
     if map("labels").is_some_and(|labels| labels.contains_key(CONTROL_PLANE_LABEL)) {
@@ -135,7 +140,7 @@ fn uninject_metadata(object: &mut Value, removed: &mut Removed) {
     let inject = map("annotations").and_then(|map| map.get(Annotation::Inject.key()));
     let inject = inject.and_then(Value::as_str).filter(|value| *value != "disabled");
     removed.inject = inject.map(str::to_owned).or(removed.inject.take());
-    for list in ["labels", "annotations"] {
+    for &list in lists {
         let Some(map) = metadata.get_mut(list).and_then(Value::as_object_mut) else { continue };
         let before = map.len();
         map.retain(|key, value| {

@@ -11,6 +11,7 @@ use super::{edit, read};
 use crate::{
     Format,
     marks::{Kind, Node, Style, marks},
+    places::line_start,
 };
 
 /// Edits the items of a list in a document.
@@ -118,10 +119,6 @@ fn flow_part(text: &str, start: usize, end: usize) -> Part {
     let blanks = text[..start].trim_end_matches([' ', '\t']);
     let is_first = blanks.is_empty() || blanks.ends_with('\n');
     Part { place: if is_first { blanks.len() } else { start }..end, dash: None, edited: None }
-}
-
-fn line_start(text: &str, at: usize) -> usize {
-    memchr::memrchr(b'\n', &text.as_bytes()[..at]).map_or(0, |newline| newline + 1)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use crate::{
     marks::{Entry, Kind, Node, Style},
+    places::line_start,
     writer::{KUBERNETES, Layout},
 };
 
@@ -41,7 +42,7 @@ impl Found {
     }
 
     fn measure(&mut self, text: &str, entry: &Entry) {
-        let column = |at: usize| at - text[..at].rfind('\n').map_or(0, |newline| newline + 1);
+        let column = |at: usize| at - line_start(text, at);
         let (step, inside) = match &entry.value.kind {
             Kind::Map(Style::Block, entries) => {
                 (&mut self.step, entries.first().map(|it| it.start))

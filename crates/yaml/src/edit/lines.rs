@@ -1,6 +1,7 @@
 //! Lines of the text that is edited.
 
 use super::Editor;
+use crate::places::line_start;
 
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 
@@ -42,7 +43,7 @@ impl Editor<'_> {
 
     pub(super) fn line_start(&self, at: usize) -> usize {
         let mark = if self.text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
-        self.text[..at].rfind('\n').map_or(mark.min(at), |newline| newline + 1)
+        line_start(self.text, at).max(mark.min(at))
     }
 
     pub(super) fn line_end(&self, at: usize) -> usize {

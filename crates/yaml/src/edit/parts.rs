@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::flow::Spacing;
-use crate::{Format, marks::Node};
+use crate::{Format, marks::Node, places::line_start};
 
 /// The parts in their new order.
 pub(super) struct Parts<'t> {
@@ -66,7 +66,7 @@ impl<'t> Parts<'t> {
     }
 
     fn indent(&self, at: usize) -> &'t str {
-        let line = &self.text[self.text[..at].rfind('\n').map_or(0, |newline| newline + 1)..];
+        let line = &self.text[line_start(self.text, at)..];
         &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
     }
 

@@ -28,12 +28,11 @@ pub(crate) enum Kind {
 
 /// Parts of our messages.
 const MESSAGES: &[(&str, Kind)] = &[
-    ("simple key expected ':'", Kind::KeyColon),
+    ("expected a colon after this key", Kind::KeyColon),
     ("the name of the anchor has other characters", Kind::AnchorName),
-    ("wrongly indented line in block scalar", Kind::BlockIndent),
+    ("the lines of this text are not indented alike", Kind::BlockIndent),
     ("JSON has no infinity and no NaN", Kind::OverwrittenProblem),
     ("did not find expected hexadecimal number", Kind::TextAfterEnd),
-    ("unclosed quote", Kind::TextAfterEnd),
     ("a BOM must not appear", Kind::ByteOrderMark),
     ("comments must be separated", Kind::CommentWithoutBlank),
     ("a blank must follow the colon of this key", Kind::FlowColon),
@@ -50,7 +49,7 @@ const MESSAGES: &[(&str, Kind)] = &[
     ("the key is a number of more than 63 bits", Kind::OverwrittenProblem),
     ("expected a string as key, found null", Kind::OverwrittenProblem),
     ("a merge key needs a mapping", Kind::OverwrittenProblem),
-    ("invalid indentation in multiline quoted scalar", Kind::QuotedIndent),
+    ("this quoted text does not end", Kind::QuotedIndent),
     ("tab cannot be used as indentation", Kind::QuotedIndent),
     ("comment intercepting the multiline text", Kind::TextAfterEnd),
     ("a key must not be a list or a mapping", Kind::TextAfterEnd),

@@ -1,5 +1,6 @@
 //! Checks the values of flags, which become the values of annotations.
 
+use crate::outcome::MAX_LABEL_BYTES;
 use injectd_gocompat::{duration as go_duration, quantity as go_quantity};
 
 const POLICIES: [&str; 6] = [
@@ -67,8 +68,26 @@ pub(super) fn subnet(text: &str) -> Parsed {
     checked(text, is_subnet, "subnets in CIDR notation, such as 10.0.0.0/8")
 }
 
+pub(super) fn registry(text: &str) -> Parsed {
+    checked(
+        text,
+        !text.trim_matches([' ', '/']).is_empty(),
+        "a registry, such as cr.l5d.io/linkerd",
+    )
+}
+
+/// The name of a namespace: a DNS label.
+pub(in crate::cli) fn namespace(text: &str) -> Parsed {
+    let is_valid = !text.is_empty()
+        && text.len() <= MAX_LABEL_BYTES
+        && text.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'))
+        && !text.starts_with('-')
+        && !text.ends_with('-');
+    checked(text, is_valid, "the name of a namespace: lower-case letters, digits and -")
+}
+
 pub(super) fn number(text: &str) -> Parsed {
-    checked(text, text.parse::<u32>().is_ok(), "a number that is not negative")
+    checked(text, text.parse::<u32>().is_ok(), "a number from 0 to 4294967295")
 }
 
 pub(super) fn quantity(text: &str) -> Parsed {
@@ -120,6 +139,8 @@ mod tests {
             (pull_policy, "Always", "always"),
             (access_log, "apache", "nginx"),
             (log_format, "json", "xml"),
+            (registry, "reg.example/x", "/"),
+            (namespace, "shop-1", "Foo Bar"),
             (any, "x", " "),
         ] {
             assert_eq!(parse(good).as_deref(), Ok(good));
