@@ -40,6 +40,14 @@ record-yaml:
 ask-yaml count="5000":
     INJECTD_ASK_GO={{ count }} cargo test --locked -p injectd-yaml --test battery go_ -- --nocapture
 
+# Record anew what Kubernetes' strategic merge makes of Pods and patches (Go); read the counts.
+record-merge:
+    RECORD=1 cargo test --locked -p injectd-merge --test battery recorded_answers -- --nocapture
+
+# Compare the merge and its table of types with Kubernetes' library, on random Pods (Go).
+ask-merge count="20000":
+    INJECTD_ASK_GO={{ count }} cargo test --locked -p injectd-merge --test battery of_go_now -- --nocapture
+
 # Build the binary of the image, optimized by profile; half an hour (llvm-profdata, h2load, python3).
 pgo *file:
     deploy/pgo.sh {{ file }}
