@@ -21,10 +21,11 @@ use crate::{error::MergeError, schema::Kind, show::go_type};
 use fields::{Current, Types};
 
 pub(crate) use directives::{is_deletion, is_directive};
-pub(crate) use taken::whole;
+pub(crate) use taken::{whole, zero};
 
 /// Maximum number of lists and objects inside each other in a patch, which bounds the recursion.
-pub const MAX_DEPTH: usize = 500;
+/// A Pod has about 15; `serde_json` reads 127.
+pub const MAX_DEPTH: usize = 128;
 
 /// The directive that says how an object or an element of a list is merged.
 const PATCH_DIRECTIVE: &str = "$patch";

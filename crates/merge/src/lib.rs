@@ -19,7 +19,19 @@
 //!   (`Spec` and `spec`).
 //! - Unknown fields of the Pod and of the patch stay. Go drops them.
 //!
-//! [`strategic_merge`] does none of that; it is the library's function on any JSON.
+//! The battery of tests knows these differences from Go:
+//!
+//! - Keys in another case, as above.
+//! - Of several values of a wrong type, [`check`] may report another one, as the order of merged
+//!   lists decides in Go. It also reports values that the merge drops or replaces: in an object with
+//!   `$patch`, or in an element that a later one of the same key replaces.
+//! - If finalizers of the Pod occur twice, their order may differ: Go removes duplicates in an array
+//!   that it also reads the old order from, if the array has room.
+//! - Go goes through an object in random order. If that decides a result, as with `finalizers` beside
+//!   `$deleteFromPrimitiveList/finalizers`, here it is the order of the patch.
+//! - What makes Go panic, such as an object as merge key, is an error.
+//!
+//! [`strategic_merge`] does not read the Pod that way; it is the library's function on any JSON.
 //!
 //! Not for other kinds of objects, and not for creating patches.
 

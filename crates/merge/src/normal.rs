@@ -10,7 +10,7 @@ mod tests;
 use serde_json::{Map, Value};
 
 use crate::{
-    apply::whole,
+    apply::{whole, zero},
     schema::{Field, Kind, POD, Struct},
     time::{ZERO_TIME, seconds},
 };
@@ -36,9 +36,8 @@ pub fn normal(pod: &Value) -> Value {
 fn value(value: &Value, kind: &'static Kind) -> Value {
     match (kind, value) {
         (Kind::Struct(inner), Value::Object(map)) => fields(map, inner.get()),
-        (Kind::Struct(_), Value::Null) => Value::Object(Map::new()),
-        (Kind::Text(_), Value::Null) => "".into(),
-        (Kind::Quantity, Value::Null) => amount::normal("0").unwrap_or_default(),
+        (Kind::Quantity, Value::Null) => amount::ZERO.into(),
+        (kind, Value::Null) => zero(kind),
         (Kind::List(inner), Value::Array(list)) => {
             list.iter().map(|value| self::value(value, inner)).collect()
         }

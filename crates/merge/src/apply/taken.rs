@@ -90,7 +90,7 @@ fn settle_element(value: &mut Value, kind: &'static Kind) {
 }
 
 /// The value that Go writes for a `null` it has read.
-pub(super) fn zero(kind: &Kind) -> Value {
+pub(crate) fn zero(kind: &Kind) -> Value {
     match kind {
         Kind::Text(_) => "".into(),
         Kind::Boolean => false.into(),

@@ -141,6 +141,7 @@ fn what_panics_in_go_is_an_error() {
 fn nesting_is_bounded() {
     let nested = |depth| (0..depth).fold(json!(1), |inner, _| json!({"a": inner}));
     assert_eq!(overlay(&mut json!({}), nested(MAX_DEPTH)), Ok(()));
+    assert_eq!(overlay(&mut nested(2 * MAX_DEPTH), nested(MAX_DEPTH)), Ok(()));
     assert_eq!(overlay(&mut json!({}), nested(MAX_DEPTH + 1)), Err(MergeError::TooDeep));
 }
 

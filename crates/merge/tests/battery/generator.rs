@@ -121,6 +121,22 @@ pub(crate) fn merge(seed: u64) -> (Value, Value) {
     (object(base), object(patch))
 }
 
+/// Two sides with much noise.
+pub(crate) fn nonsense(seed: u64) -> (Value, Value) {
+    let mut random = Random::new(seed);
+    let noise = Noise {
+        nulls: 10,
+        wrong_types: 15,
+        directives: 20,
+        missing_keys: 10,
+        unknown_fields: 10,
+        other_case: 5,
+        empty: 10,
+    };
+    let mut side = || Writer { random: &mut random, noise, depth: 0 }.value(&POD);
+    (side(), side())
+}
+
 fn object(value: Value) -> Value {
     if value.is_object() { value } else { json!({}) }
 }

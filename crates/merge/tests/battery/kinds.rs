@@ -26,10 +26,17 @@ pub(crate) enum Kind {
     /// Finalizers of the base occur twice. Go removes duplicates in an array that it also reads the
     /// old order from, if the array has room.
     DoubleFinalizer,
+    /// A merge key is a list or an object, which makes Go panic unless it finds another error first.
+    KeyNotComparable,
 }
 
 /// The kind that explains a difference; `None` if no kind does.
 pub(crate) fn explain(case: &Case, reading: &Reading) -> Option<Kind> {
+    if reading.ours.starts_with("the merge key of a list element must not be") {
+        let go = &case.answers[reading.name];
+        let rejects = go.get("error").is_some() || go.get("errors").is_some();
+        return rejects.then_some(Kind::KeyNotComparable);
+    }
     if has_double_finalizer(&case.base) {
         return Some(Kind::DoubleFinalizer);
     }

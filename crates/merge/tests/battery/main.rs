@@ -94,6 +94,19 @@ fn answers_of_go_now() {
     assert_eq!(compare("asked now", &cases), 0);
 }
 
+/// Whatever both sides hold, there is an answer.
+#[test]
+fn nonsense_does_not_panic() {
+    for seed in 0..5000 {
+        let (base, patch) = generator::nonsense(seed);
+        let mut merged = base.clone();
+        let _ = injectd_merge::overlay(&mut merged, patch.clone());
+        let _ = injectd_merge::normal(&merged);
+        let _ = injectd_merge::strategic_merge(&mut base.clone(), patch.clone());
+        let _ = injectd_merge::check(&patch);
+    }
+}
+
 /// The embedded types are those of Go.
 #[test]
 fn types_of_go_now() {
