@@ -146,7 +146,7 @@ impl Comparison {
         file: &str,
         document: &Document<'_>,
     ) -> Result<(), CommandError> {
-        self.progress.add_document();
+        self.progress.add();
         let place = format!("{file}:{}", document.line);
         let compared = match read(document) {
             Err(problem) => Compared::Unreadable(problem),

@@ -20,7 +20,8 @@ const DELAY: Duration = Duration::from_secs(1);
 /// A progress bar on stderr; hidden if stderr is not a terminal. Cleared on drop.
 pub(super) struct Progress {
     bar: ProgressBar,
-    documents: usize,
+    noun: &'static str,
+    count: usize,
     /// The time from which on the bar is shown; `None` once it is.
     from: Option<Instant>,
 }
@@ -32,21 +33,21 @@ impl Progress {
         let length = |path: &PathBuf| {
             fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|file| file.len())
         };
-        let mut progress = Self::new(files.iter().map(length).sum(), Duration::ZERO);
+        let mut progress = Self::new(files.iter().map(length).sum(), Duration::ZERO, "document");
         progress.draw();
         progress
     }
 
     /// A bar over the bytes of manifests, which is shown after a second.
     pub(super) fn of_manifests(bytes: u64) -> Self {
-        Self::new(Some(bytes), DELAY)
+        Self::new(Some(bytes), DELAY, "object")
     }
 
-    fn new(length: Option<u64>, delay: Duration) -> Self {
+    fn new(length: Option<u64>, delay: Duration, noun: &'static str) -> Self {
         let template = if length.is_some() { KNOWN_LENGTH } else { UNKNOWN_LENGTH };
         let style = ProgressStyle::with_template(template).expect("a template must be valid");
         let bar = ProgressBar::with_draw_target(length, ProgressDrawTarget::hidden());
-        Self { bar: bar.with_style(style), documents: 0, from: Some(Instant::now() + delay) }
+        Self { bar: bar.with_style(style), noun, count: 0, from: Some(Instant::now() + delay) }
     }
 
     /// A reader that advances the bar.
@@ -54,15 +55,15 @@ impl Progress {
         self.bar.wrap_read(reader)
     }
 
-    /// Advances the bar by the bytes of a document.
+    /// Advances the bar by so many bytes.
     pub(super) fn advance(&mut self, bytes: usize) {
         self.bar.inc(bytes as u64);
-        self.add_document();
         self.draw();
     }
 
-    pub(super) fn add_document(&mut self) {
-        self.documents += 1;
+    /// Counts a document or an object.
+    pub(super) fn add(&mut self) {
+        self.count += 1;
     }
 
     pub(super) fn draw(&mut self) {
@@ -76,7 +77,7 @@ impl Progress {
     }
 
     fn message(&self) -> String {
-        counted(self.documents, "document")
+        counted(self.count, self.noun)
     }
 
     /// Prints a line above the bar.
@@ -96,11 +97,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_document_is_singular() {
+    fn one_object_is_singular() {
         let mut progress = Progress::of_manifests(0);
-        for expected in ["0 documents", "1 document", "2 documents"] {
+        for expected in ["0 objects", "1 object", "2 objects"] {
             assert_eq!(progress.message(), expected);
-            progress.add_document();
+            progress.add();
         }
     }
 

@@ -53,6 +53,8 @@ pub(super) struct Report {
     progress: Option<Progress>,
     file: String,
     line: usize,
+    /// Of the document that is read.
+    bytes: usize,
     /// The place in Lists, counted from 1.
     items: Vec<usize>,
     /// Of the files before.
@@ -134,6 +136,7 @@ impl Report {
             progress: Some(progress),
             file: String::new(),
             line: 1,
+            bytes: 0,
             items: Vec::new(),
             entries: Vec::new(),
             counts: Counts::default(),
@@ -145,8 +148,9 @@ impl Report {
     pub(super) fn begin(&mut self, file: &str, line: usize, bytes: usize) {
         file.clone_into(&mut self.file);
         self.line = line;
+        let before = std::mem::replace(&mut self.bytes, bytes);
         if let Some(progress) = &mut self.progress {
-            progress.advance(bytes);
+            progress.advance(before);
         }
     }
 
@@ -172,6 +176,10 @@ impl Report {
 
     /// Reports an object of the document.
     pub(super) fn add(&mut self, entry: &Entry) {
+        if let Some(progress) = &mut self.progress {
+            progress.add();
+            progress.draw();
+        }
         let is_failure = entry.action == Action::Rejected;
         let counts = &mut self.pending.counts;
         counts.failed += usize::from(is_failure);
