@@ -1,0 +1,180 @@
+//! What an execution may use, how much of it, and what it reports.
+
+use std::{fmt, time::SystemTime};
+
+use crate::{text::Text, value::Value};
+
+/// Bytes that a template may write, and bytes of one text in it.
+pub const MAX_OUTPUT_BYTES: usize = 8 << 20;
+
+/// Steps of one execution: actions, rounds of loops, calls, and items of lists that functions make.
+pub const MAX_STEPS: usize = 1_000_000;
+
+/// Templates, control structures, pipelines and values inside of one another.
+pub const MAX_DEPTH: usize = 200;
+
+/// How much one execution may use.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// [`MAX_OUTPUT_BYTES`].
+    pub output_bytes: usize,
+    /// [`MAX_STEPS`].
+    pub steps: usize,
+    /// [`MAX_DEPTH`]. More of it needs more stack.
+    pub depth: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { output_bytes: MAX_OUTPUT_BYTES, steps: MAX_STEPS, depth: MAX_DEPTH }
+    }
+}
+
+/// A place in the data, named by whoever watches the reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Origin(pub u32);
+
+impl Origin {
+    /// Not a place in the data: a constant, or the result of a function.
+    pub const NONE: Self = Self(0);
+    /// The data itself.
+    pub const ROOT: Self = Self(1);
+}
+
+/// One step from a place in the data to the next.
+#[derive(Clone, Copy, Debug)]
+pub enum Step<'s> {
+    /// A field of a struct, or an entry of a map by its name.
+    Field(&'s str),
+    /// A method without arguments.
+    Method(&'s str),
+    /// An entry of a map.
+    Key(&'s [u8]),
+    /// An item of a list.
+    Item(usize),
+}
+
+/// What an execution used of a place itself, and not only of places in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    /// Whether it is true.
+    Truth,
+    /// How many items or which keys it has.
+    Keys,
+    /// Everything: it was printed, compared or given to a function.
+    Whole,
+}
+
+/// Is told what an execution reads of its data. Every method has a default that ignores it.
+///
+/// An execution whose answers were the same for other data gives the same output for that data,
+/// unless it called functions that are volatile.
+pub trait Reads {
+    /// A step from a place to another. The answer names the place that was found; `found` is
+    /// `None` if there is no value.
+    fn step(&mut self, _from: Origin, _step: Step<'_>, _found: Option<&Value>) -> Origin {
+        Origin::NONE
+    }
+
+    /// A place was used. `value` is `None` if there is no value.
+    fn used(&mut self, _place: Origin, _how: Use, _value: Option<&Value>) {}
+}
+
+/// What only the owner of the data can do, for functions of Istio. Every method has a default
+/// without messages of protobuf.
+pub trait Hooks {
+    /// `protoToJSON` of a message.
+    ///
+    /// # Errors
+    /// The text of the error.
+    fn proto_to_json(&self, _message: &Value) -> Result<Text, String> {
+        Ok("{}".into())
+    }
+
+    /// `otelResourceAttributes` of mesh config, annotations, labels, namespace and containers.
+    ///
+    /// # Errors
+    /// The text of the error.
+    fn otel_resource_attributes(&self, _args: &[Value]) -> Result<Text, String> {
+        Ok(Text::default())
+    }
+}
+
+/// No hooks: there are no messages.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoHooks;
+
+impl Hooks for NoHooks {}
+
+/// What one execution may use.
+pub struct Context<'c> {
+    /// How much it may use.
+    pub limits: Limits,
+    /// Is told what it reads of its data.
+    pub reads: Option<&'c mut dyn Reads>,
+    /// A variable of the environment, for `env` and `expandenv`.
+    pub environment: &'c dyn Fn(&str) -> Option<String>,
+    /// The time for `now` and other functions of dates; by default the time of the first call.
+    pub now: Option<SystemTime>,
+    /// What the owner of the data does.
+    pub hooks: &'c dyn Hooks,
+    pub(crate) steps: usize,
+}
+
+impl Default for Context<'_> {
+    fn default() -> Self {
+        Self {
+            limits: Limits::default(),
+            reads: None,
+            environment: &|_| None,
+            now: None,
+            hooks: &NoHooks,
+            steps: 0,
+        }
+    }
+}
+
+impl fmt::Debug for Context<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context").field("limits", &self.limits).finish_non_exhaustive()
+    }
+}
+
+impl Context<'_> {
+    /// Counts steps. The error is the text for the author of the template.
+    pub(crate) fn spend(&mut self, steps: usize) -> Result<(), String> {
+        self.steps = self.steps.saturating_add(steps);
+        if self.steps > self.limits.steps {
+            return Err(format!("the template takes more than {} steps", self.limits.steps));
+        }
+        Ok(())
+    }
+
+    /// Checks the length of a text before it is made, or after.
+    pub(crate) fn check_bytes(&self, bytes: usize) -> Result<(), String> {
+        let limit = self.limits.output_bytes;
+        if bytes > limit {
+            return Err(format!("the text is longer than {limit} bytes"));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn now(&mut self) -> SystemTime {
+        *self.now.get_or_insert_with(SystemTime::now)
+    }
+
+    pub(crate) fn step(&mut self, from: Origin, step: Step<'_>, found: Option<&Value>) -> Origin {
+        match &mut self.reads {
+            Some(reads) if from != Origin::NONE => reads.step(from, step, found),
+            _ => Origin::NONE,
+        }
+    }
+
+    pub(crate) fn used(&mut self, place: Origin, how: Use, value: Option<&Value>) {
+        if let Some(reads) = &mut self.reads
+            && place != Origin::NONE
+        {
+            reads.used(place, how, value);
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Commands, operands, and the fields and methods of values.
+
+use super::{Eval, Evaluated};
+use crate::{
+    context::{Step, Use},
+    function::Slot,
+    number::Number,
+    tree::{Command, Name, Operand, OperandKind, Part},
+    value::{Shape, Value},
+};
+
+/// Arguments of a command, without the operand itself.
+#[derive(Clone, Copy)]
+pub(super) struct Args<'t> {
+    pub(super) operands: &'t [Operand],
+}
+
+impl Args<'_> {
+    const NONE: Self = Self { operands: &[] };
+}
+
+impl<'t> Eval<'t, '_, '_> {
+    /// The value of a command; `last` is the result of the one before.
+    pub(super) fn command(
+        &mut self,
+        dot: &Slot,
+        command: &'t Command,
+        last: Option<Slot>,
+    ) -> Evaluated<Slot> {
+        let [operand, operands @ ..] = command.args.as_slice() else {
+            return self.fail("empty command");
+        };
+        let args = Args { operands };
+        match &operand.kind {
+            OperandKind::Field(_) | OperandKind::Chain(..) => {
+                return self.chain(dot, operand, args, last);
+            }
+            OperandKind::Function(function) => {
+                self.at(Part::Operand(operand));
+                return self.function(dot, function, Part::Command(command), args, last);
+            }
+            OperandKind::Variable(_, names) => {
+                self.at(Part::Operand(operand));
+                if !names.is_empty() {
+                    return self.chain(dot, operand, args, last);
+                }
+            }
+            OperandKind::Pipe(_) => {}
+            _ => self.at(Part::Operand(operand)),
+        }
+        if !operands.is_empty() || last.is_some() {
+            return self.fail(format!("can't give argument to non-function {operand}"));
+        }
+        match &operand.kind {
+            OperandKind::Pipe(pipe) => self.pipe(dot, pipe),
+            OperandKind::Nil => self.fail("nil is not a command"),
+            OperandKind::Dot => Ok(dot.clone()),
+            OperandKind::Variable(name, _) => self.variable(name),
+            _ => self.constant(operand),
+        }
+    }
+
+    fn variable(&self, name: &Name) -> Evaluated<Slot> {
+        match self.variables.iter().rev().find(|(known, _)| known == name) {
+            Some((_, slot)) => Ok(slot.clone()),
+            None => self.fail(format!("undefined variable: {name}")),
+        }
+    }
+
+    /// A literal where no type is expected.
+    pub(super) fn constant(&mut self, operand: &'t Operand) -> Evaluated<Slot> {
+        self.at(Part::Operand(operand));
+        match &operand.kind {
+            OperandKind::Bool(value) => Ok(Slot::from(*value)),
+            OperandKind::Number(number) => self.ideal(number),
+            OperandKind::String(_, value) => Ok(Slot::from(value.clone())),
+            _ => self.fail(format!("can't evaluate command {operand}")),
+        }
+    }
+
+    fn ideal(&self, number: &Number) -> Evaluated<Slot> {
+        if let Some((real, imaginary)) = number.complex {
+            return Ok(Slot::from(Value::Complex(real, imaginary)));
+        }
+        match number {
+            Number { float: Some(float), .. } if number.is_ideal_float() => Ok(Slot::from(*float)),
+            Number { int: Some(int), .. } => Ok(Slot::from(*int)),
+            _ => self.fail(format!("{} overflows int", number.text)),
+        }
+    }
+
+    /// The fields of dot, of a variable or of another operand; the last one may have arguments.
+    pub(super) fn chain(
+        &mut self,
+        dot: &Slot,
+        operand: &'t Operand,
+        args: Args<'t>,
+        last: Option<Slot>,
+    ) -> Evaluated<Slot> {
+        self.at(Part::Operand(operand));
+        let (mut slot, names) = match &operand.kind {
+            OperandKind::Field(names) => (dot.clone(), names),
+            OperandKind::Variable(name, names) => (self.variable(name)?, names),
+            OperandKind::Chain(inner, names) => {
+                if matches!(inner.kind, OperandKind::Nil) {
+                    return self.fail(format!("indirection through explicit nil in {operand}"));
+                }
+                (self.untyped(dot, inner)?, names)
+            }
+            _ => return self.fail(format!("can't evaluate command {operand}")),
+        };
+        let Some((name, before)) = names.split_last() else { return Ok(slot) };
+        let part = Part::Operand(operand);
+        for name in before {
+            slot = self.field(dot, &slot, name, part, (Args::NONE, None))?;
+        }
+        self.field(dot, &slot, name, part, (args, last))
+    }
+
+    /// An operand before a field.
+    fn untyped(&mut self, dot: &Slot, operand: &'t Operand) -> Evaluated<Slot> {
+        self.at(Part::Operand(operand));
+        match &operand.kind {
+            OperandKind::Dot => Ok(dot.clone()),
+            OperandKind::Field(_) | OperandKind::Chain(..) | OperandKind::Variable(..) => {
+                self.read(dot, operand)
+            }
+            OperandKind::Pipe(pipe) => self.pipe(dot, pipe),
+            OperandKind::Function(function) => {
+                self.function(dot, function, Part::Operand(operand), Args::NONE, None)
+            }
+            _ => self.constant(operand),
+        }
+    }
+
+    /// A field or variable without arguments.
+    pub(super) fn read(&mut self, dot: &Slot, operand: &'t Operand) -> Evaluated<Slot> {
+        match &operand.kind {
+            OperandKind::Variable(name, names) if names.is_empty() => {
+                self.at(Part::Operand(operand));
+                self.variable(name)
+            }
+            _ => self.chain(dot, operand, Args::NONE, None),
+        }
+    }
+
+    /// A field, an entry or the result of a method.
+    fn field(
+        &mut self,
+        dot: &Slot,
+        slot: &Slot,
+        name: &Name,
+        part: Part<'t>,
+        (args, last): (Args<'t>, Option<Slot>),
+    ) -> Evaluated<Slot> {
+        let Some(value) = &slot.value else { return Ok(Slot::NONE) };
+        let type_name = slot.type_name();
+        if matches!(value, Value::Nil) {
+            return self.fail(format!("nil pointer evaluating {type_name}.{name}"));
+        }
+        let has_args = !args.operands.is_empty() || last.is_some();
+        match value {
+            Value::Map(map) if map.has_plain_keys() => {
+                if has_args {
+                    return self.fail(format!("{name} is not a method but has arguments"));
+                }
+                let found = map.get(name.as_bytes());
+                let boxed = map.element().is_any();
+                let origin = self.context.step(slot.origin, Step::Field(name), found.as_ref());
+                return Ok(Slot { value: found, boxed, origin });
+            }
+            Value::Object(object) => {
+                if let Some(signature) = object.method(name) {
+                    let plain = !has_args;
+                    let args = self.arguments(dot, (name, signature), args, last)?;
+                    let values: Vec<_> =
+                        args.into_iter().map(|slot| slot.value.unwrap_or_default()).collect();
+                    let result = object.call(name, &values).map_err(|message| {
+                        self.at(part);
+                        self.error(format!("error calling {name}: {message}"))
+                    })?;
+                    let result = Slot::from(self.thawed(result)?);
+                    let value = result.value.as_ref();
+                    let origin = if plain {
+                        self.context.step(slot.origin, Step::Method(name), value)
+                    } else {
+                        self.context.used(slot.origin, Use::Whole, slot.value.as_ref());
+                        result.origin
+                    };
+                    return Ok(Slot { origin, ..result });
+                }
+                let is_nil = matches!(object.shape(), Shape::NilPointer);
+                if let Some(found) = object.field(name) {
+                    if is_nil {
+                        return self.fail(format!("nil pointer evaluating {type_name}.{name}"));
+                    }
+                    if has_args {
+                        return self.fail(format!(
+                            "{name} has arguments but cannot be invoked as function"
+                        ));
+                    }
+                    let found = self.thawed(found)?;
+                    let origin = self.context.step(slot.origin, Step::Field(name), Some(&found));
+                    return Ok(Slot { origin, ..Slot::from(found) });
+                }
+            }
+            _ => {}
+        }
+        self.fail(format!("can't evaluate field {name} in type {type_name}"))
+    }
+}
