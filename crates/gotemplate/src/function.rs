@@ -283,6 +283,8 @@ pub(crate) enum Lazy {
     No,
     And,
     Or,
+    /// `call`, which names its operand in errors.
+    Call,
 }
 
 impl fmt::Debug for Function {

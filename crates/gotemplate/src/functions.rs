@@ -1,14 +1,21 @@
 //! The tables of functions.
 
 mod builtin;
+mod cases;
 mod cast;
 mod compare;
+mod decimal;
 mod defaults;
 mod dicts;
+mod encode;
 mod escape;
 mod lists;
 mod merge;
 mod numbers;
+mod paths;
+mod pattern;
+mod regex;
+mod sha1;
 mod strings;
 mod types;
 mod words;
@@ -26,12 +33,23 @@ impl Functions {
     #[must_use]
     pub fn sprig() -> Self {
         Self::builtin()
+            .with(cases::TABLE)
+            .with(decimal::TABLE)
             .with(defaults::TABLE)
             .with(dicts::TABLE)
+            .with(encode::TABLE)
             .with(lists::TABLE)
             .with(numbers::TABLE)
+            .with(paths::TABLE)
+            .with(regex::TABLE)
             .with(strings::TABLE)
             .with(types::TABLE)
             .with(words::TABLE)
+    }
+
+    /// Go's own functions, those of sprig, and those of Istio's webhook.
+    #[must_use]
+    pub fn istio() -> Self {
+        Self::sprig()
     }
 }

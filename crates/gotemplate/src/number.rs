@@ -19,7 +19,8 @@ pub(crate) struct Number {
 impl Number {
     /// A character literal. Its errors are Go's.
     pub(crate) fn of_char(text: &str) -> Result<Self, String> {
-        let code = unquote_char(text.as_bytes()).ok_or("invalid syntax")?;
+        let code = unquote_char(text.as_bytes())?;
+        let code = code.ok_or_else(|| format!("malformed character constant: {text}"))?;
         Ok(Self {
             text: text.to_owned(),
             int: Some(code.into()),

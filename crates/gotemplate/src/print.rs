@@ -61,10 +61,15 @@ pub(crate) fn action(value: &Value, limit: usize) -> Result<Vec<u8>, String> {
 
 /// `%v` of a value, for messages.
 pub(crate) fn shown(value: &Value) -> String {
+    shown_by(value, 'v')
+}
+
+/// A value with this verb, for messages.
+pub(crate) fn shown_by(value: &Value, verb: char) -> String {
     /// Messages are short.
     const LIMIT: usize = 10_000;
     let mut printer = Printer::new(LIMIT);
-    printer.arg(value, 'v');
+    printer.arg(value, verb);
     String::from_utf8_lossy(&printer.out).into_owned()
 }
 

@@ -75,14 +75,16 @@ pub(crate) fn unquote(literal: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// The character of a literal in single quotes. Go: `strconv.UnquoteChar`.
-pub(crate) fn unquote_char(literal: &[u8]) -> Option<u32> {
-    let body = literal.strip_prefix(b"'")?;
-    let (unit, rest) = unit(body, b'\'')?;
-    (rest == b"'").then_some(match unit {
+/// The character of a literal in single quotes; `None` if there is more in it. Go:
+/// `strconv.UnquoteChar`.
+pub(crate) fn unquote_char(literal: &[u8]) -> Result<Option<u32>, String> {
+    let body = literal.strip_prefix(b"'").unwrap_or_default();
+    let (unit, rest) = unit(body, b'\'').ok_or("invalid syntax")?;
+    let code = match unit {
         Unit::Byte(byte) => u32::from(byte),
         Unit::Char(char) => u32::from(char),
-    })
+    };
+    Ok((rest == b"'").then_some(code))
 }
 
 enum Unit {
@@ -154,8 +156,9 @@ mod tests {
         assert_eq!(unquote(literal), Some(b"tab\there\xc3\xa9AA\xff".to_vec()));
         assert_eq!(unquote(br#""\'""#), None);
         assert_eq!(unquote(br#""\400""#), None);
-        assert_eq!(unquote_char(b"'a'"), Some(97));
-        assert_eq!(unquote_char(b"'ab'"), None);
-        assert_eq!(unquote_char(br"'\''"), Some(39));
+        assert_eq!(unquote_char(b"'a'"), Ok(Some(97)));
+        assert_eq!(unquote_char(b"'ab'"), Ok(None));
+        assert_eq!(unquote_char(br"'\''"), Ok(Some(39)));
+        assert!(unquote_char(b"''").is_err());
     }
 }

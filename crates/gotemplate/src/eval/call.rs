@@ -19,12 +19,17 @@ impl<'t> Eval<'t, '_, '_> {
         args: Args<'t>,
         last: Option<Slot>,
     ) -> Evaluated<Slot> {
-        if function.lazy != Lazy::No {
+        if matches!(function.lazy, Lazy::And | Lazy::Or) {
             return self.lazy(dot, function, args, last);
         }
         let signature = Signature { params: function.params, variadic: function.variadic };
+        let operands = args.operands;
         let args = self.arguments(dot, (function.name, signature), args, last)?;
         self.spend(1)?;
+        if function.lazy == Lazy::Call {
+            self.at(part);
+            return self.no_function(operands.first(), args.first());
+        }
         let mut call = Call { args, context: self.context };
         let result = (function.run)(&mut call).and_then(|slot| {
             let cost = match &slot.value {
@@ -38,6 +43,18 @@ impl<'t> Eval<'t, '_, '_> {
             self.at(part);
             self.fail(format!("error calling {}: {message}", function.name))
         })
+    }
+
+    /// The error of `call`, since no value is a function.
+    fn no_function(&self, operand: Option<&Operand>, slot: Option<&Slot>) -> Evaluated<Slot> {
+        let name = operand.map_or_else(String::new, ToString::to_string);
+        match slot.and_then(|slot| slot.value.as_ref()) {
+            None | Some(Value::Nil) => self.fail("error calling call: call of nil"),
+            Some(value) => {
+                let type_name = value.type_name();
+                self.fail(format!("error calling call: non-function {name} of type {type_name}"))
+            }
+        }
     }
 
     /// `and` and `or`, which stop at the first argument that decides.

@@ -17,7 +17,7 @@ use crate::{
 
 pub(super) const TABLE: &[Function] = &[
     Function::new("and", &[Reflect], |_| Ok(Slot::NONE)).variadic(Reflect).lazy(Lazy::And),
-    Function::new("call", &[Reflect], call).variadic(Reflect),
+    Function::new("call", &[Reflect], |_| Ok(Slot::NONE)).variadic(Reflect).lazy(Lazy::Call),
     Function::new("eq", &[Reflect], eq).variadic(Reflect),
     Function::new("ge", &[Reflect, Reflect], |call| Ok((!less(call)?).into())),
     Function::new("gt", &[Reflect, Reflect], |call| Ok((!less_or_equal(call)?).into())),
@@ -48,13 +48,6 @@ fn eq(call: &mut Call<'_, '_>) -> Outcome {
 fn not(call: &mut Call<'_, '_>) -> Outcome {
     call.used(0, Use::Truth);
     Ok((!call.value(0).is_true()).into())
-}
-
-fn call(call: &mut Call<'_, '_>) -> Outcome {
-    match call.value(0) {
-        Value::Nil => Err("call of nil".to_owned()),
-        value => Err(format!("non-function of type {}", value.type_name())),
-    }
 }
 
 fn limit(call: &Call<'_, '_>) -> usize {

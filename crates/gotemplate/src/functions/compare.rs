@@ -91,14 +91,14 @@ fn incomparable(one: &Value, other: &Value) -> Result<bool, String> {
     let same_kind = one.kind().name() == other.kind().name();
     if !same_kind {
         let (one_type, other_type) = (one.type_name(), other.type_name());
-        let (one, other) = (print::shown(one), print::shown(other));
+        let (one, other) = (print::shown_by(one, 's'), print::shown(other));
         return Err(format!("non-comparable types {one}: {one_type}, {other_type}: {other}"));
     }
     if one.is_nil() || other.is_nil() {
         return Ok(one.is_nil() == other.is_nil());
     }
     let not_comparable =
-        || Err(format!("non-comparable type {}: {}", print::shown(other), other.type_name()));
+        || Err(format!("non-comparable type {}: {}", print::shown_by(other, 's'), other.type_name()));
     match (one, other) {
         (Value::Object(first), Value::Object(second)) => match (first.shape(), second.shape()) {
             (Shape::Pointer, Shape::Pointer) => Ok(Arc::ptr_eq(first, second)),

@@ -40,8 +40,17 @@ impl Reader<'_> {
         }
     }
 
+    /// The error of the next byte; at the end: that of the end.
     fn invalid(&self, context: &str) -> String {
-        let Some(byte) = self.peek() else { return END.to_owned() };
+        match self.peek() {
+            None => END.to_owned(),
+            Some(_) => self.invalid_inside(context),
+        }
+    }
+
+    /// The error of the next byte; the end counts as a blank.
+    fn invalid_inside(&self, context: &str) -> String {
+        let byte = self.peek().unwrap_or(b' ');
         let shown = match byte {
             b'\'' => r"'\''".to_owned(),
             b'"' => "'\"'".to_owned(),
@@ -70,7 +79,7 @@ impl Reader<'_> {
         for byte in word.bytes() {
             if self.peek() != Some(byte) {
                 let expected = quote_rune(char::from(byte), false);
-                return Err(self.invalid(&format!("in literal {word} (expecting {expected})")));
+                return Err(self.invalid_inside(&format!("in literal {word} (expecting {expected})")));
             }
             self.at += 1;
         }
@@ -91,12 +100,12 @@ impl Reader<'_> {
         match self.peek() {
             Some(b'0') => self.at += 1,
             Some(b'1'..=b'9') => self.digits(),
-            _ => return Err(self.invalid("in numeric literal")),
+            _ => return Err(self.invalid_inside("in numeric literal")),
         }
         if self.peek() == Some(b'.') {
             self.at += 1;
             if !matches!(self.peek(), Some(b'0'..=b'9')) {
-                return Err(self.invalid("after decimal point in numeric literal"));
+                return Err(self.invalid_inside("after decimal point in numeric literal"));
             }
             self.digits();
         }
@@ -106,7 +115,7 @@ impl Reader<'_> {
                 self.at += 1;
             }
             if !matches!(self.peek(), Some(b'0'..=b'9')) {
-                return Err(self.invalid("in exponent of numeric literal"));
+                return Err(self.invalid_inside("in exponent of numeric literal"));
             }
             self.digits();
         }
@@ -154,7 +163,7 @@ impl Reader<'_> {
                 let high = self.unit()?;
                 return Ok(self.character(high));
             }
-            _ => return Err(self.invalid("in string escape code")),
+            _ => return Err(self.invalid_inside("in string escape code")),
         };
         self.at += 1;
         Ok(char)
@@ -166,7 +175,7 @@ impl Reader<'_> {
         for _ in 0..4 {
             let digit = self.peek().and_then(|byte| char::from(byte).to_digit(16));
             let Some(digit) = digit else {
-                return Err(self.invalid("in \\u hexadecimal character escape"));
+                return Err(self.invalid_inside("in \\u hexadecimal character escape"));
             };
             unit = unit << 4 | digit;
             self.at += 1;

@@ -178,13 +178,13 @@ impl Format<'_> {
         while let Some(byte) = self.peek().filter(|_| self.at < end)
             && byte.is_ascii_digit()
         {
-            let value = number.unwrap_or(0) * 10 + i64::from(byte - b'0');
+            let value = number.unwrap_or(0);
             if value > MAX_WIDTH {
                 // Go goes on at the end, so that there is no verb.
                 self.at = self.format.len();
                 return None;
             }
-            number = Some(value);
+            number = Some(value * 10 + i64::from(byte - b'0'));
             self.at += 1;
         }
         number.and_then(|number| usize::try_from(number).ok())
