@@ -4,20 +4,27 @@ mod builtin;
 mod cases;
 mod cast;
 mod compare;
+mod dates;
 mod decimal;
 mod defaults;
 mod dicts;
+mod durations;
 mod encode;
 mod escape;
+mod istio;
 mod lists;
 mod merge;
+mod multus;
 mod numbers;
 mod paths;
 mod pattern;
+mod random;
 mod regex;
+mod semver;
 mod sha1;
 mod strings;
 mod types;
+mod urls;
 mod words;
 
 use crate::function::Functions;
@@ -34,6 +41,7 @@ impl Functions {
     pub fn sprig() -> Self {
         Self::builtin()
             .with(cases::TABLE)
+            .with(dates::TABLE)
             .with(decimal::TABLE)
             .with(defaults::TABLE)
             .with(dicts::TABLE)
@@ -41,15 +49,18 @@ impl Functions {
             .with(lists::TABLE)
             .with(numbers::TABLE)
             .with(paths::TABLE)
+            .with(random::TABLE)
             .with(regex::TABLE)
+            .with(semver::TABLE)
             .with(strings::TABLE)
             .with(types::TABLE)
+            .with(urls::TABLE)
             .with(words::TABLE)
     }
 
     /// Go's own functions, those of sprig, and those of Istio's webhook.
     #[must_use]
     pub fn istio() -> Self {
-        Self::sprig()
+        Self::sprig().with(istio::TABLE)
     }
 }

@@ -4,7 +4,7 @@ mod read;
 mod write;
 
 pub(crate) use read::read;
-pub(crate) use write::{Style, write};
+pub(crate) use write::{Style, float, write};
 
 /// Lists and objects inside of one another. Go: 10,000.
 const MAX_NESTING: usize = crate::context::MAX_DEPTH;

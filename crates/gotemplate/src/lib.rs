@@ -22,6 +22,7 @@ mod template;
 mod text;
 mod tree;
 mod value;
+mod yaml;
 
 pub use context::{
     Context, Hooks, Limits, MAX_DEPTH, MAX_OUTPUT_BYTES, MAX_STEPS, NoHooks, Origin, Reads, Step,

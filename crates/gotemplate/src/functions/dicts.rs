@@ -125,6 +125,9 @@ fn dig(call: &mut Call<'_, '_>) -> Outcome {
 
 fn deep_copy(call: &mut Call<'_, '_>) -> Outcome {
     let value = call.value(0).clone();
+    if matches!(value, Value::Nil) {
+        return Err("reflect: call of reflect.Value.Type on zero Value".to_owned());
+    }
     Ok(copied(call, &value, 0)?.into())
 }
 

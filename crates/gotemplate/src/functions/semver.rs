@@ -1,0 +1,23 @@
+//! Semantic versions of sprig. Go: `github.com/Masterminds/semver/v3` 3.3.
+
+mod constraint;
+mod version;
+
+use std::sync::Arc;
+
+use constraint::matches;
+use version::Version;
+
+use crate::{
+    function::{Function, Param::Text},
+    value::Value,
+};
+
+pub(super) const TABLE: &[Function] = &[
+    Function::new("semver", &[Text], |call| {
+        Ok(Value::Object(Arc::new(Version::parse(&call.str(0))?)).into())
+    }),
+    Function::new("semverCompare", &[Text, Text], |call| {
+        Ok(matches(&call.str(0), &call.str(1))?.into())
+    }),
+];
