@@ -86,18 +86,32 @@ fn entry(emitter: &mut Emitter, key: &[char], item: &Value, depth: usize) -> Res
         emitter.indicator(":", false, false, false);
     } else {
         emitter.indicator("?", true, false, true);
-        emitter.open(false);
         emitter.string(key, false);
-        emitter.close();
         emitter.indent();
         emitter.indicator(":", true, false, true);
     }
     node(emitter, item, Place { depth: depth + 1, in_map: true })
 }
 
-/// The text as JSON has it.
+/// The text as it is after Go wrote it into JSON and read that as YAML: U+0085 is a line break
+/// there, which becomes a blank.
 fn chars(text: &[u8]) -> Vec<char> {
-    runes(text).map(|(_, char, _)| char.unwrap_or(REPLACEMENT)).collect()
+    let mut chars: Vec<char> = Vec::with_capacity(text.len());
+    let mut after_break = false;
+    for (_, char, _) in runes(text) {
+        let char = char.unwrap_or(REPLACEMENT);
+        if char == '\u{85}' {
+            while matches!(chars.last(), Some(' ' | '\t')) {
+                chars.pop();
+            }
+            chars.push(' ');
+            after_break = true;
+        } else if !(after_break && matches!(char, ' ' | '\t')) {
+            after_break = false;
+            chars.push(char);
+        }
+    }
+    chars
 }
 
 /// A float that went through JSON: an integer if JSON writes it as one that fits.

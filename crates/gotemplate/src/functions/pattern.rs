@@ -16,6 +16,14 @@ pub(super) fn translate(pattern: &str) -> Result<String, &'static str> {
     Ok(translator.out)
 }
 
+/// Whether the last part has a repetition.
+#[derive(Clone, Copy)]
+enum Repeated {
+    No,
+    Greedy,
+    Lazy,
+}
+
 struct Translator<'p> {
     chars: Peekable<Chars<'p>>,
     out: String,
@@ -23,19 +31,38 @@ struct Translator<'p> {
 
 impl Translator<'_> {
     fn whole(&mut self) -> Result<(), &'static str> {
+        let mut repeated = Repeated::No;
         while let Some(char) = self.chars.next() {
-            match char {
-                '\\' => self.escape(false)?,
-                '[' => self.set()?,
-                '{' => self.repetition()?,
-                '(' => {
-                    self.out.push('(');
-                    if self.chars.peek() == Some(&'?') {
-                        self.group()?;
-                    }
-                }
-                char => self.out.push(char),
+            let before = self.out.len();
+            self.part(char)?;
+            let added = &self.out[before..];
+            let repeats = matches!(char, '*' | '+' | '?') || char == '{' && added == "{";
+            repeated = match (repeated, char) {
+                _ if !repeats => Repeated::No,
+                (Repeated::No, _) => Repeated::Greedy,
+                (Repeated::Greedy, '?') => Repeated::Lazy,
+                _ => return Err("invalid nested repetition operator"),
+            };
+            if char == '{' && repeats {
+                self.out.extend(self.chars.by_ref().take_while(|char| *char != '}'));
+                self.out.push('}');
             }
+        }
+        Ok(())
+    }
+
+    fn part(&mut self, char: char) -> Result<(), &'static str> {
+        match char {
+            '\\' => self.escape(false)?,
+            '[' => self.set()?,
+            '{' => self.repetition()?,
+            '(' => {
+                self.out.push('(');
+                if self.chars.peek() == Some(&'?') {
+                    self.group()?;
+                }
+            }
+            char => self.out.push(char),
         }
         Ok(())
     }

@@ -164,6 +164,14 @@ impl Emitter {
 
     /// A string in the style that reads as the same string.
     pub(super) fn string(&mut self, value: &[char], is_key: bool) {
+        // Further lines of a scalar are indented, also at the top.
+        self.indents.push(self.indent);
+        self.indent = Some(self.indent.map_or(INDENT, |indent| indent + INDENT));
+        self.styled(value, is_key);
+        self.close();
+    }
+
+    fn styled(&mut self, value: &[char], is_key: bool) {
         let text: String = value.iter().collect();
         let allowed = analyze(value);
         let mut style = if value.contains(&'\n') {

@@ -8,7 +8,6 @@ const WORDS: &[&str] = &[
     "", "~", "null", "Null", "NULL", "y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on",
     "On", "ON", "n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF", ".nan",
     ".NaN", ".NAN", ".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF", "-.inf", "-.Inf", "-.INF",
-    "<<",
 ];
 
 /// Whether the text is a string without quotes, as far as its type is concerned.

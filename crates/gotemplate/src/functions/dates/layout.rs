@@ -158,7 +158,7 @@ pub(super) fn format(time: &Time, layout: &str) -> String {
             Part::Year => format!("{:02}", civil.year.rem_euclid(100)),
             Part::UpperHalf => half("PM", "AM").to_owned(),
             Part::LowerHalf => half("pm", "am").to_owned(),
-            Part::Zone if time.zone.is_empty() => numeric_zone(time.offset),
+            Part::Zone if time.zone.is_empty() => offset(time.offset, false, true, false),
             Part::Zone => time.zone.to_string(),
             Part::Offset { z: true, .. } if time.offset == 0 => "Z".to_owned(),
             Part::Offset { colon, minutes, seconds, .. } => {
@@ -185,16 +185,6 @@ fn offset(offset: i64, colon: bool, minutes: bool, seconds: bool) -> String {
         out += &format!("{colon}{:02}", total % 60);
     }
     out
-}
-
-/// The abbreviation of a zone without a name.
-fn numeric_zone(offset: i64) -> String {
-    let sign = if offset < 0 { '-' } else { '+' };
-    let minutes = offset.abs() / 60;
-    match minutes % 60 {
-        0 => format!("{sign}{:02}", minutes / 60),
-        rest => format!("{sign}{:02}{rest:02}", minutes / 60),
-    }
 }
 
 fn fraction(nanos: u32, separator: char, digits: usize, zeros: bool) -> String {

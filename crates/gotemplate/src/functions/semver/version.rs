@@ -15,6 +15,8 @@ pub(super) struct Version {
     pub(super) pre: String,
     metadata: String,
     original: String,
+    /// It is no pointer, as the next versions are.
+    is_struct: bool,
 }
 
 const INVALID: &str = "Invalid Semantic Version";
@@ -63,6 +65,7 @@ impl Version {
             pre: pre.to_owned(),
             metadata: metadata.to_owned(),
             original: text.to_owned(),
+            is_struct: false,
         })
     }
 
@@ -90,8 +93,8 @@ impl Version {
             numbers[index] = numbers[index].wrapping_add(1);
             numbers[index + 1..].fill(0);
         }
-        let mut next =
-            Self { numbers, pre: String::new(), metadata: String::new(), original: String::new() };
+        let (pre, metadata, original) = (String::new(), String::new(), String::new());
+        let mut next = Self { numbers, pre, metadata, original, is_struct: true };
         let prefix = if self.original.starts_with('v') { "v" } else { "" };
         next.original = format!("{prefix}{}", next.shown());
         next
@@ -133,17 +136,20 @@ const OTHER: Signature = Signature { params: &[Param::Object("*semver.Version")]
 
 impl Object for Version {
     fn type_name(&self) -> Cow<'static, str> {
-        "*semver.Version".into()
+        if self.is_struct { "semver.Version" } else { "*semver.Version" }.into()
     }
 
     fn shape(&self) -> Shape {
-        Shape::Pointer
+        if self.is_struct { Shape::Struct } else { Shape::Pointer }
     }
 
     fn method(&self, name: &str) -> Option<Signature> {
         match name {
-            "Major" | "Minor" | "Patch" | "Prerelease" | "Metadata" | "Original" | "String"
-            | "IncMajor" | "IncMinor" | "IncPatch" => Some(Signature::NONE),
+            "Major" | "Minor" | "Patch" | "Prerelease" | "Metadata" | "String" | "IncMajor"
+            | "IncMinor" | "IncPatch" => Some(Signature::NONE),
+            // These are methods of the pointer only.
+            _ if self.is_struct => None,
+            "Original" => Some(Signature::NONE),
             "Compare" | "Equal" | "GreaterThan" | "GreaterThanEqual" | "LessThan"
             | "LessThanEqual" => Some(OTHER),
             _ => None,
