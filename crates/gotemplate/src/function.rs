@@ -272,7 +272,7 @@ pub struct Function {
     pub outside: bool,
     /// It changes its first argument.
     pub changes: bool,
-    /// Templates that use it are refused, as if it did not exist.
+    /// Templates that use it are refused.
     pub refused: bool,
     pub(crate) lazy: Lazy,
 }
@@ -380,6 +380,12 @@ impl Functions {
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&'static Function> {
         self.0.get(name).copied().filter(|function| !function.refused)
+    }
+
+    /// Whether the function exists in Go and templates here cannot use it.
+    #[must_use]
+    pub fn is_refused(&self, name: &str) -> bool {
+        self.0.get(name).is_some_and(|function| function.refused)
     }
 
     /// All functions in the order of their names, refused ones among them.

@@ -19,6 +19,7 @@ mod numbers;
 mod paths;
 mod pattern;
 mod random;
+mod refused;
 mod regex;
 mod semver;
 mod sha1;
@@ -50,6 +51,7 @@ impl Functions {
             .with(numbers::TABLE)
             .with(paths::TABLE)
             .with(random::TABLE)
+            .with(refused::TABLE)
             .with(regex::TABLE)
             .with(semver::TABLE)
             .with(strings::TABLE)
@@ -62,5 +64,18 @@ impl Functions {
     #[must_use]
     pub fn istio() -> Self {
         Self::sprig().with(istio::TABLE)
+    }
+
+    /// With the `appendMultusNetwork` of older releases, which takes `ns/name` for a name (before
+    /// Istio 1.23.6, 1.24.4 and 1.25.1).
+    #[must_use]
+    pub fn with_plain_networks(self) -> Self {
+        self.with(istio::PLAIN_NETWORKS)
+    }
+
+    /// With `expandenv`, which reads any variable of the environment.
+    #[must_use]
+    pub fn with_expandenv(self) -> Self {
+        self.with(refused::EXPANDENV)
     }
 }

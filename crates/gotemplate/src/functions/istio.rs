@@ -22,7 +22,7 @@ const CONTAINERS: &str = "[]v1.Container";
 pub(super) const TABLE: &[Function] = &[
     Function::new("annotation", &[Object("v1.ObjectMeta"), Str, Any], annotation),
     Function::new("appendMultusNetwork", &[Str, Str], |call| {
-        call.give(append_network(call.text(0), call.text(1)))
+        call.give(append_network(call.text(0), call.text(1), true))
     }),
     Function::new("applicationPorts", &[List(CONTAINERS)], |call| ports(call, true)),
     Function::new("contains", &[Str, Str], |call| {
@@ -81,6 +81,11 @@ pub(super) const TABLE: &[Function] = &[
         Ok(call.value(usize::from(is_unset)).clone().into())
     }),
 ];
+
+pub(super) const PLAIN_NETWORKS: &[Function] =
+    &[Function::new("appendMultusNetwork", &[Str, Str], |call| {
+        call.give(append_network(call.text(0), call.text(1), false))
+    })];
 
 fn annotation(call: &mut Call<'_, '_>) -> Outcome {
     let annotations = call.object(0).and_then(|meta| meta.field("Annotations"));

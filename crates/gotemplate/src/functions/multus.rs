@@ -4,8 +4,8 @@ use crate::{json, runes::trim_space, value::Value};
 
 /// The networks with one more: a JSON list of objects, or names between commas.
 ///
-/// The name of the network may have a namespace, `ns/name` (Istio 1.23.6, 1.24.4, 1.25.1).
-pub(super) fn append_network(existing: &[u8], network: &[u8]) -> Vec<u8> {
+/// With namespaces, the name of the network in a JSON list may be `ns/name`.
+pub(super) fn append_network(existing: &[u8], network: &[u8], namespaces: bool) -> Vec<u8> {
     if existing.is_empty() {
         return network.to_vec();
     }
@@ -16,7 +16,7 @@ pub(super) fn append_network(existing: &[u8], network: &[u8]) -> Vec<u8> {
             false => [existing, b", ", network].concat(),
         };
     };
-    let (namespace, name) = match network.iter().position(|byte| *byte == b'/') {
+    let (namespace, name) = match network.iter().position(|byte| *byte == b'/' && namespaces) {
         Some(slash) => (&network[..slash], &network[slash + 1..]),
         None => (&b""[..], network),
     };

@@ -17,6 +17,10 @@ pub(super) const TABLE: &[Function] = &[
     Function::new("contains", &[Str, Str], |call| {
         Ok(find(call.text(1), call.text(0)).is_some().into())
     }),
+    Function::new("env", &[Str], |call| {
+        Ok((call.context.environment)(&call.str(0)).unwrap_or_default().into())
+    })
+    .outside(),
     Function::new("hasPrefix", &[Str, Str], |call| {
         Ok(call.text(1).starts_with(call.text(0)).into())
     }),

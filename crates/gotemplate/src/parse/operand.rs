@@ -161,7 +161,11 @@ impl Parser<'_> {
                 Some(function) => OperandKind::Function(function),
                 None => {
                     let name = quote(item.text.as_bytes(), false);
-                    return self.error(format!("function {name} not defined"));
+                    let problem = match self.functions.is_refused(&item.text) {
+                        true => "is not supported",
+                        false => "not defined",
+                    };
+                    return self.error(format!("function {name} {problem}"));
                 }
             },
             Kind::Dot => OperandKind::Dot,

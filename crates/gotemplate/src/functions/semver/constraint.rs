@@ -5,6 +5,7 @@ use std::{cmp::Ordering, sync::LazyLock};
 use regex::Regex;
 
 use super::version::{Version, compare_pre};
+use crate::quote::quote;
 
 const OPERATORS: &str = r"=||!=|>|<|>=|=>|<=|=<|~|~>|\^";
 const VERSION: &str = r"v?([0-9|x|X|\*]+)(\.[0-9|x|X|\*]+)?(\.[0-9|x|X|\*]+)?(-([0-9A-Za-z\-]+(\.[0-9A-Za-z\-]+)*))?(\+([0-9A-Za-z\-]+(\.[0-9A-Za-z\-]+)*))?";
@@ -27,13 +28,18 @@ fn compiled(regex: &'static LazyLock<Option<Regex>>) -> Result<&'static Regex, S
     regex.as_ref().ok_or_else(|| "constraint Parser Error".to_owned())
 }
 
+/// The error of a constraint, in the words of semver 3.4.
+fn improper(constraint: &str) -> String {
+    format!("improper constraint: {}", quote(constraint.as_bytes(), false))
+}
+
 /// Whether a version satisfies a constraint. Errors are Go's.
 pub(super) fn matches(constraint: &str, version: &str) -> Result<bool, String> {
     let rewritten = rewrite_ranges(constraint)?;
     let mut alternatives = Vec::new();
     for alternative in rewritten.split("||") {
         if !compiled(&ALL)?.is_match(alternative) {
-            return Err(format!("improper constraint: {alternative}"));
+            return Err(improper(alternative));
         }
         let found = compiled(&FIND)?.find_iter(alternative);
         let all: Result<Vec<_>, _> = found.map(|one| Constraint::parse(one.as_str())).collect();
@@ -70,7 +76,7 @@ fn is_any(part: &str) -> bool {
 impl Constraint {
     fn parse(text: &str) -> Result<Self, String> {
         let found = compiled(&ONE)?.captures(text);
-        let found = found.ok_or_else(|| format!("improper constraint: {text}"))?;
+        let found = found.ok_or_else(|| improper(text))?;
         let group = |index| found.get(index).map_or("", |group| group.as_str());
         let (major, minor, patch, pre) = (group(3), group(4), group(5), group(6));
         let mut constraint = (group(2).to_owned(), false, false, false);
