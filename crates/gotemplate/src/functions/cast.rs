@@ -1,4 +1,4 @@
-//! Conversions of any value into numbers. Go: `github.com/spf13/cast` 1.7.
+//! Conversions of any value into numbers. Go: `github.com/spf13/cast` 1.10.
 
 use injectd_gocompat::number::parse_float;
 
@@ -16,7 +16,7 @@ pub(super) fn to_int(value: &Value) -> i64 {
         Value::Float(float) => truncated(*float),
         Value::Bool(bool) => i64::from(*bool),
         Value::Text(text) => {
-            text.as_str().and_then(|text| parse_int(without_zero_decimals(text))).unwrap_or(0)
+            text.as_str().and_then(|text| parse_int(without_decimals(text))).unwrap_or(0)
         }
         _ => 0,
     }
@@ -46,11 +46,12 @@ pub(super) fn to_float(value: &Value) -> f64 {
     }
 }
 
-/// Without a point and zeros at the end. Go: `trimZeroDecimal`.
-fn without_zero_decimals(text: &str) -> &str {
-    let trimmed = text.trim_end_matches('0');
-    match trimmed.strip_suffix('.') {
-        Some(whole) if trimmed.len() < text.len() => whole,
-        _ => text,
+/// Without the point and the digits after it. Go: `trimDecimal`.
+fn without_decimals(text: &str) -> &str {
+    let Some((whole, fraction)) = text.split_once('.') else { return text };
+    let digits = whole.strip_prefix(['+', '-']).unwrap_or(whole);
+    if !digits.bytes().chain(fraction.bytes()).all(|byte| byte.is_ascii_digit()) {
+        return text;
     }
+    if digits.is_empty() { "0" } else { whole }
 }

@@ -1,4 +1,4 @@
-//! Semantic versions of sprig. Go: `github.com/Masterminds/semver/v3` 3.3.
+//! Semantic versions of sprig. Go: `github.com/Masterminds/semver/v3` 3.5.
 
 mod constraint;
 mod version;

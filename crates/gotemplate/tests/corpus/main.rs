@@ -186,7 +186,7 @@ impl Release {
     }
 }
 
-/// Errors of regular expressions have our own words; those of versions the newest ones.
+/// Errors of regular expressions have our own words; those of versions those of the newest release.
 fn same_but_for_words(ours: &str, theirs: &str) -> bool {
     if ours.contains("improper constraint") {
         return theirs.ends_with(&ours.replace("constraint: \"bogus\"", "constraint: bogus"));

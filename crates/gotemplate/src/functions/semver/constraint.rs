@@ -7,6 +7,12 @@ use regex::Regex;
 use super::version::{Version, compare_pre};
 use crate::quote::quote;
 
+/// Longer constraints are an error, as in semver 3.5.
+const MAX_BYTES: usize = 512;
+
+/// Groups between `||`.
+const MAX_GROUPS: usize = 32;
+
 const OPERATORS: &str = r"=||!=|>|<|>=|=>|<=|=<|~|~>|\^";
 const VERSION: &str = r"v?([0-9|x|X|\*]+)(\.[0-9|x|X|\*]+)?(\.[0-9|x|X|\*]+)?(-([0-9A-Za-z\-]+(\.[0-9A-Za-z\-]+)*))?(\+([0-9A-Za-z\-]+(\.[0-9A-Za-z\-]+)*))?";
 
@@ -25,17 +31,23 @@ static ALL: LazyLock<Option<Regex>> =
     LazyLock::new(|| regex(r"^(\s*(OPS)\s*(VER)\s*)((?:\s+|,\s*)(OPS)\s*(VER)\s*)*$"));
 
 fn compiled(regex: &'static LazyLock<Option<Regex>>) -> Result<&'static Regex, String> {
-    regex.as_ref().ok_or_else(|| "constraint Parser Error".to_owned())
+    regex.as_ref().ok_or_else(|| "constraint parser error".to_owned())
 }
 
-/// The error of a constraint, in the words of semver 3.4.
+/// The error of a constraint, in the words of semver 3.5.
 fn improper(constraint: &str) -> String {
     format!("improper constraint: {}", quote(constraint.as_bytes(), false))
 }
 
 /// Whether a version satisfies a constraint. Errors are Go's.
 pub(super) fn matches(constraint: &str, version: &str) -> Result<bool, String> {
+    if constraint.len() > MAX_BYTES {
+        return Err(format!("constraint string is too long (max {MAX_BYTES} bytes)"));
+    }
     let rewritten = rewrite_ranges(constraint)?;
+    if rewritten.matches("||").count() >= MAX_GROUPS {
+        return Err(format!("too many constraint groups (max {MAX_GROUPS})"));
+    }
     let mut alternatives = Vec::new();
     for alternative in rewritten.split("||") {
         if !compiled(&ALL)?.is_match(alternative) {
@@ -46,7 +58,11 @@ pub(super) fn matches(constraint: &str, version: &str) -> Result<bool, String> {
         alternatives.push(all?);
     }
     let version = Version::parse(version)?;
-    Ok(alternatives.iter().any(|all| all.iter().all(|one| one.check(&version))))
+    Ok(alternatives.iter().any(|all| {
+        // Pre-releases are wanted only where a constraint of the group has one.
+        let is_wanted = version.pre.is_empty() || all.iter().any(|one| !one.version.pre.is_empty());
+        is_wanted && all.iter().all(|one| one.check(&version))
+    }))
 }
 
 /// `1.2 - 2` is `>= 1.2, <= 2`.
@@ -88,21 +104,14 @@ impl Constraint {
             constraint = (format!("{major}{minor}.0{pre}"), true, false, true);
         }
         let (version, dirty, minor_dirty, patch_dirty) = constraint;
-        let version = Version::parse(&version).map_err(|_| "constraint Parser Error")?;
+        let version = Version::parse(&version).map_err(|_| "constraint parser error")?;
         Ok(Self { operator: group(1).to_owned(), version, dirty, minor_dirty, patch_dirty })
     }
 
     fn check(&self, version: &Version) -> bool {
-        // A constraint without a pre-release is not for pre-releases.
-        let unwanted_pre = !version.pre.is_empty() && self.version.pre.is_empty();
-        if self.operator == "!=" {
-            return self.differs(version, unwanted_pre);
-        }
-        if unwanted_pre {
-            return false;
-        }
         let order = version.compare(&self.version);
         match self.operator.as_str() {
+            "!=" => self.differs(version, order),
             ">" => self.is_below(version, order),
             "<" => order.is_lt(),
             ">=" | "=>" => order.is_ge(),
@@ -114,27 +123,25 @@ impl Constraint {
         }
     }
 
-    fn differs(&self, version: &Version, unwanted_pre: bool) -> bool {
-        if self.dirty {
-            let ([major, minor, patch], [own_major, own_minor, own_patch]) =
-                (version.numbers, self.version.numbers);
-            if unwanted_pre {
-                return false;
-            }
-            if major != own_major || minor != own_minor && !self.minor_dirty {
-                return true;
-            }
-            if self.minor_dirty {
-                return false;
-            }
-            if patch != own_patch && !self.patch_dirty {
-                return true;
-            }
-            if self.patch_dirty {
-                return compare_pre(&version.pre, &self.version.pre).is_ne();
-            }
+    fn differs(&self, version: &Version, order: Ordering) -> bool {
+        let ([major, minor, patch], [own_major, own_minor, own_patch]) =
+            (version.numbers, self.version.numbers);
+        if !self.dirty {
+            return order.is_ne();
         }
-        version.compare(&self.version).is_ne()
+        if major != own_major || minor != own_minor && !self.minor_dirty {
+            return true;
+        }
+        if self.minor_dirty {
+            return false;
+        }
+        if patch != own_patch && !self.patch_dirty {
+            return true;
+        }
+        if self.patch_dirty {
+            return compare_pre(&version.pre, &self.version.pre).is_ne();
+        }
+        order.is_ne()
     }
 
     /// `>`.

@@ -19,7 +19,10 @@ pub(super) struct Version {
     is_struct: bool,
 }
 
-const INVALID: &str = "Invalid Semantic Version";
+/// Longer versions are an error, as in semver 3.5.
+const MAX_BYTES: usize = 256;
+
+const INVALID: &str = "invalid semantic version";
 
 fn is_identifier(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
@@ -41,6 +44,9 @@ fn tail(text: &str, mark: char) -> Result<(&str, &str), String> {
 impl Version {
     /// Go: `semver.NewVersion`.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
+        if text.len() > MAX_BYTES {
+            return Err(format!("version string is too long (max {MAX_BYTES} bytes)"));
+        }
         let body = text.strip_prefix('v').unwrap_or(text);
         let (body, metadata) = tail(body, '+')?;
         let (body, pre) = tail(body, '-')?;
@@ -52,13 +58,13 @@ impl Version {
         for (number, part) in numbers.iter_mut().zip(parts) {
             *number = part.parse().map_err(|_| {
                 format!(
-                    "Error parsing version segment: strconv.ParseUint: parsing \"{part}\": value \
+                    "error parsing version segment: strconv.ParseUint: parsing \"{part}\": value \
                      out of range"
                 )
             })?;
         }
         if pre.split('.').any(|part| is_number(part) && part.len() > 1 && part.starts_with('0')) {
-            return Err("Version segment starts with 0".to_owned());
+            return Err("version segment starts with 0".to_owned());
         }
         Ok(Self {
             numbers,
