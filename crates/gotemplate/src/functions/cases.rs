@@ -31,6 +31,7 @@ fn pascal(text: &[char]) -> String {
         let mut char = *char;
         if is_connector(char) && is_connector(last) {
             out.push(last);
+            last = char;
             continue;
         }
         if is_connector(last) {

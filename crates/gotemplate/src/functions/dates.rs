@@ -23,6 +23,9 @@ use crate::{
 
 const TIME: crate::function::Param = Object("time.Time");
 
+/// A million years: Go's years wrap around where seconds do.
+const MAX_SECONDS: u64 = 31_556_952_000_000;
+
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
 
 pub(super) const TABLE: &[Function] = &[
@@ -118,6 +121,9 @@ fn format(
     }
     let time = instant(call.value(date));
     let time = time.unwrap_or_else(|| now(call));
+    if time.seconds.unsigned_abs() > MAX_SECONDS {
+        return Err("the date is out of range".to_owned());
+    }
     call.give(layout::format(&time.in_utc(), layout))
 }
 

@@ -2,11 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{
-    cast::to_int,
-    defaults::is_empty,
-    types::deep_equal,
-};
+use super::{cast::to_int, defaults::is_empty, types::deep_equal};
 use crate::{
     function::{
         Call, Function, Outcome,
@@ -85,10 +81,18 @@ fn prepend(call: &mut Call<'_, '_>) -> Outcome {
 
 fn chunk(call: &mut Call<'_, '_>) -> Outcome {
     let list = items(call.value(1), "Cannot chunk type")?;
-    let size = usize::try_from(call.int(0)).ok().filter(|size| *size > 0);
-    let size = size.ok_or("runtime error: makeslice: len out of range")?;
-    let chunks = list.chunks(size).map(|chunk| List::new(chunk.to_vec()).into());
-    Ok(List::of(Element::List, chunks.collect()).into())
+    let length = i64::try_from(list.len()).unwrap_or(i64::MAX);
+    let chunks = match call.int(0) {
+        // As many chunks as Go counts there.
+        size if size < 0 && length > 1 && length - 1 <= -size => Vec::new(),
+        size if size < -1 && length == 1 => vec![Value::List(list.as_ref().clone())],
+        size => {
+            let size = usize::try_from(size).ok().filter(|size| *size > 0);
+            let size = size.ok_or("runtime error: makeslice: len out of range")?;
+            list.chunks(size).map(|chunk| List::new(chunk.to_vec()).into()).collect()
+        }
+    };
+    Ok(List::of(Element::List, chunks).into())
 }
 
 fn compact(call: &mut Call<'_, '_>) -> Outcome {

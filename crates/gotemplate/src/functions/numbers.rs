@@ -67,7 +67,14 @@ fn greater(one: f64, other: f64) -> f64 {
     if one == f64::INFINITY || other == f64::INFINITY {
         return f64::INFINITY;
     }
-    if one.is_nan() || other.is_nan() { f64::NAN } else { one.max(other) }
+    if one.is_nan() || other.is_nan() {
+        return f64::NAN;
+    }
+    // Of two zeros the positive one is greater.
+    if one == 0.0 && other == 0.0 && one.is_sign_negative() {
+        return other;
+    }
+    if other > one { other } else { one }
 }
 
 /// Go: `math.Min`.

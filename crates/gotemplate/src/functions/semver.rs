@@ -5,7 +5,7 @@ mod version;
 
 use std::sync::Arc;
 
-use constraint::matches;
+use constraint::{improper, matches};
 use version::Version;
 
 use crate::{
@@ -18,6 +18,9 @@ pub(super) const TABLE: &[Function] = &[
         Ok(Value::Object(Arc::new(Version::parse(&call.str(0))?)).into())
     }),
     Function::new("semverCompare", &[Text, Text], |call| {
-        Ok(matches(&call.str(0), &call.str(1))?.into())
+        let Ok(constraint) = std::str::from_utf8(call.text(0)) else {
+            return Err(improper(call.text(0)));
+        };
+        Ok(matches(constraint, &call.str(1))?.into())
     }),
 ];

@@ -35,8 +35,8 @@ fn compiled(regex: &'static LazyLock<Option<Regex>>) -> Result<&'static Regex, S
 }
 
 /// The error of a constraint, in the words of semver 3.5.
-fn improper(constraint: &str) -> String {
-    format!("improper constraint: {}", quote(constraint.as_bytes(), false))
+pub(super) fn improper(constraint: &[u8]) -> String {
+    format!("improper constraint: {}", quote(constraint, false))
 }
 
 /// Whether a version satisfies a constraint. Errors are Go's.
@@ -51,7 +51,7 @@ pub(super) fn matches(constraint: &str, version: &str) -> Result<bool, String> {
     let mut alternatives = Vec::new();
     for alternative in rewritten.split("||") {
         if !compiled(&ALL)?.is_match(alternative) {
-            return Err(improper(alternative));
+            return Err(improper(alternative.as_bytes()));
         }
         let found = compiled(&FIND)?.find_iter(alternative);
         let all: Result<Vec<_>, _> = found.map(|one| Constraint::parse(one.as_str())).collect();
@@ -92,7 +92,7 @@ fn is_any(part: &str) -> bool {
 impl Constraint {
     fn parse(text: &str) -> Result<Self, String> {
         let found = compiled(&ONE)?.captures(text);
-        let found = found.ok_or_else(|| improper(text))?;
+        let found = found.ok_or_else(|| improper(text.as_bytes()))?;
         let group = |index| found.get(index).map_or("", |group| group.as_str());
         let (major, minor, patch, pre) = (group(3), group(4), group(5), group(6));
         let mut constraint = (group(2).to_owned(), false, false, false);
