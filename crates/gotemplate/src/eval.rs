@@ -183,7 +183,9 @@ impl<'t> Eval<'t, '_, '_> {
             Node::If(branch) => return self.branch(dot, branch, false),
             Node::With(branch) => return self.branch(dot, branch, true),
             Node::Range(branch) => return self.range(dot, branch),
-            Node::Template { name, pipe, .. } => self.call_template(dot, node, name, pipe.as_ref())?,
+            Node::Template { name, pipe, .. } => {
+                self.call_template(dot, node, name, pipe.as_ref())?
+            }
         }
         Ok(Flow::Next)
     }
@@ -294,8 +296,7 @@ impl<'t> Eval<'t, '_, '_> {
     ) -> Evaluated<bool> {
         if branch.pipe.variables.len() > 1 {
             let shown = print::shown(value);
-            return self
-                .fail(format!("can't use {shown} to iterate over more than one variable"));
+            return self.fail(format!("can't use {shown} to iterate over more than one variable"));
         }
         let mut ran = false;
         for number in numbers {

@@ -33,6 +33,4 @@ pub use function::{Call, Function, Functions, Outcome, Param, Slot};
 pub use parse::{MAX_NESTING, ParseError};
 pub use template::Template;
 pub use text::Text;
-pub use value::{
-    Element, Entries, IntKind, List, Map, Object, Shape, Signature, UintKind, Value,
-};
+pub use value::{Element, Entries, IntKind, List, Map, Object, Shape, Signature, UintKind, Value};

@@ -82,11 +82,7 @@ pub(crate) struct Parser<'a> {
 }
 
 /// The templates of a text by their names: its own, and those it defines.
-pub(crate) fn parse(
-    name: &str,
-    text: &str,
-    functions: &Functions,
-) -> Parsed<BTreeMap<Name, List>> {
+pub(crate) fn parse(name: &str, text: &str, functions: &Functions) -> Parsed<BTreeMap<Name, List>> {
     let mut parser = Parser {
         name,
         text,

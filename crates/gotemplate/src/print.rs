@@ -24,13 +24,7 @@ struct Printer {
 
 impl Printer {
     fn new(limit: usize) -> Self {
-        Self {
-            out: Vec::new(),
-            limit,
-            flags: Flags::default(),
-            erroring: false,
-            too_deep: false,
-        }
+        Self { out: Vec::new(), limit, flags: Flags::default(), erroring: false, too_deep: false }
     }
 
     fn str(&mut self, text: &str) {

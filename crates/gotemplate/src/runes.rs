@@ -124,10 +124,7 @@ mod tests {
     #[test]
     fn a_byte_that_is_not_utf8_is_one_character() {
         let found: Vec<_> = runes(b"a\xc3\xff\xc3\xa9").collect();
-        assert_eq!(
-            found,
-            [(0, Some('a'), 1), (1, None, 1), (2, None, 1), (3, Some('é'), 2)]
-        );
+        assert_eq!(found, [(0, Some('a'), 1), (1, None, 1), (2, None, 1), (3, Some('é'), 2)]);
         assert_eq!(map(b"a\xff", upper), "A\u{fffd}".as_bytes());
     }
 

@@ -3,6 +3,7 @@
 mod from;
 mod list;
 mod map;
+mod nested;
 mod object;
 
 use std::{borrow::Cow, sync::Arc};

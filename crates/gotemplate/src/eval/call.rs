@@ -97,8 +97,7 @@ impl<'t> Eval<'t, '_, '_> {
             ));
         }
         if signature.variadic.is_none() && count != fixed {
-            return self
-                .fail(format!("wrong number of args for {name}: want {fixed} got {count}"));
+            return self.fail(format!("wrong number of args for {name}: want {fixed} got {count}"));
         }
         let param = |index: usize| {
             signature.params.get(index).copied().or(signature.variadic).unwrap_or(Param::Any)

@@ -75,7 +75,9 @@ fn is_punctuation(char: char) -> bool {
         '$' | '+' | '<' | '=' | '>' | '^' | '`' | '|' | '~' => false,
         char if char.is_ascii() => char.is_ascii_punctuation(),
         '\u{a1}' | '\u{a7}' | '\u{ab}' | '\u{b6}' | '\u{b7}' | '\u{bb}' | '\u{bf}' => true,
-        char => matches!(char, '\u{2010}'..='\u{2027}' | '\u{2030}'..='\u{205e}' | '\u{3001}'..='\u{3003}'),
+        char => {
+            matches!(char, '\u{2010}'..='\u{2027}' | '\u{2030}'..='\u{205e}' | '\u{3001}'..='\u{3003}')
+        }
     }
 }
 
@@ -109,10 +111,7 @@ fn next_word(text: &[char]) -> (Word, usize) {
         (Word::Number, run(text, char::is_numeric))
     } else {
         let is_other = |char: char| {
-            !(is_connector(char)
-                || is_alphabet(char)
-                || char.is_numeric()
-                || is_punctuation(char))
+            !(is_connector(char) || is_alphabet(char) || char.is_numeric() || is_punctuation(char))
         };
         (Word::Other, run(text, is_other))
     }

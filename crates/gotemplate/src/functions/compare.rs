@@ -97,8 +97,9 @@ fn incomparable(one: &Value, other: &Value) -> Result<bool, String> {
     if one.is_nil() || other.is_nil() {
         return Ok(one.is_nil() == other.is_nil());
     }
-    let not_comparable =
-        || Err(format!("non-comparable type {}: {}", print::shown_by(other, 's'), other.type_name()));
+    let not_comparable = || {
+        Err(format!("non-comparable type {}: {}", print::shown_by(other, 's'), other.type_name()))
+    };
     match (one, other) {
         (Value::Object(first), Value::Object(second)) => match (first.shape(), second.shape()) {
             (Shape::Pointer, Shape::Pointer) => Ok(Arc::ptr_eq(first, second)),

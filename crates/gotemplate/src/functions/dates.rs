@@ -107,12 +107,7 @@ fn instant(value: &Value) -> Option<Time> {
 }
 
 /// Formats an argument in a zone; the present if it is no time.
-fn format(
-    call: &mut Call<'_, '_>,
-    layout: &str,
-    date: usize,
-    zone: Option<usize>,
-) -> Outcome {
+fn format(call: &mut Call<'_, '_>, layout: &str, date: usize, zone: Option<usize>) -> Outcome {
     if let Some(zone) = zone {
         let zone = call.str(zone);
         if !matches!(zone.as_ref(), "" | "UTC" | "Local" | "Etc/UTC" | "GMT") {
@@ -172,5 +167,7 @@ fn round(call: &mut Call<'_, '_>) -> Outcome {
     };
     let nanos = nanos.unsigned_abs();
     let unit = UNITS.iter().find(|(unit, _)| nanos > *unit);
-    Ok(unit.map_or_else(|| "0s".to_owned(), |(unit, name)| format!("{}{name}", nanos / unit)).into())
+    Ok(unit
+        .map_or_else(|| "0s".to_owned(), |(unit, name)| format!("{}{name}", nanos / unit))
+        .into())
 }

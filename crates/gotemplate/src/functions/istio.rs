@@ -48,9 +48,7 @@ pub(super) const TABLE: &[Function] = &[
     Function::new("kubevirtInterfaces", &[Str], |call| Ok(call.text(0).into())),
     Function::new("mergeMaps", &[], |call| Ok(merged(call).into())).variadic(Texts),
     Function::new("omit", &[Texts], omit).variadic(Str),
-    Function::new("omitNil", &[Any], |call| {
-        Ok(without_nil(&call.value(0).clone(), 0)?.into())
-    }),
+    Function::new("omitNil", &[Any], |call| Ok(without_nil(&call.value(0).clone(), 0)?.into())),
     Function::new(
         "otelResourceAttributes",
         &[Object("*v1alpha1.MeshConfig"), Texts, Texts, Str, List(CONTAINERS)],
@@ -196,7 +194,8 @@ fn strdict(call: &mut Call<'_, '_>) -> Outcome {
 
 /// JSON; `{}` of nil and of what has no JSON.
 fn json_or_braces(call: &mut Call<'_, '_>) -> Outcome {
-    if matches!(call.value(0), Value::Nil) || matches!(call.value(0), Value::Map(map) if map.is_nil())
+    if matches!(call.value(0), Value::Nil)
+        || matches!(call.value(0), Value::Map(map) if map.is_nil())
     {
         return Ok("{}".into());
     }

@@ -100,12 +100,7 @@ fn round(call: &mut Call<'_, '_>) -> Outcome {
 }
 
 /// The numbers from `start` to before `stop`. Sprig: `untilStep`.
-fn numbers(
-    call: &mut Call<'_, '_>,
-    start: i64,
-    stop: i64,
-    step: i64,
-) -> Result<Vec<i64>, String> {
+fn numbers(call: &mut Call<'_, '_>, start: i64, stop: i64, step: i64) -> Result<Vec<i64>, String> {
     let goes_down = stop < start;
     if goes_down && step >= 0 || !goes_down && step <= 0 {
         return Ok(Vec::new());

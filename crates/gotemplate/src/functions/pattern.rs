@@ -91,13 +91,15 @@ impl Translator<'_> {
         let least = bounds.next().unwrap_or_default();
         let most = bounds.next();
         let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-        let counted =
-            closed && is_number(least) && most.is_none_or(|text| text.is_empty() || is_number(text));
+        let counted = closed
+            && is_number(least)
+            && most.is_none_or(|text| text.is_empty() || is_number(text));
         if !counted {
             self.out.push_str("\\{");
             return Ok(());
         }
-        let too_large = |text: &str| !text.is_empty() && !text.parse().is_ok_and(|n: u32| n <= MAX_REPEAT);
+        let too_large =
+            |text: &str| !text.is_empty() && !text.parse().is_ok_and(|n: u32| n <= MAX_REPEAT);
         if too_large(least) || most.is_some_and(too_large) {
             return Err("invalid repeat count");
         }

@@ -9,10 +9,8 @@ use crate::function::{
 pub(super) const TABLE: &[Function] = &[
     Function::new("randAlpha", &[Int], |call| text(call, &alphabet(u8::is_ascii_alphabetic)))
         .volatile(),
-    Function::new("randAlphaNum", &[Int], |call| {
-        text(call, &alphabet(u8::is_ascii_alphanumeric))
-    })
-    .volatile(),
+    Function::new("randAlphaNum", &[Int], |call| text(call, &alphabet(u8::is_ascii_alphanumeric)))
+        .volatile(),
     Function::new("randAscii", &[Int], |call| {
         text(call, &alphabet(|byte| (b' '..=b'~').contains(byte)))
     })

@@ -119,10 +119,7 @@ fn join(call: &mut Call<'_, '_>) -> Outcome {
 }
 
 /// Prints each argument that is not nil and joins them with blanks.
-fn each(
-    call: &Call<'_, '_>,
-    print: impl Fn(&Value) -> Result<Value, String>,
-) -> Outcome {
+fn each(call: &Call<'_, '_>, print: impl Fn(&Value) -> Result<Value, String>) -> Outcome {
     let values = call.values(0).filter(|value| !matches!(value, Value::Nil));
     let parts: Result<Vec<_>, _> = values.map(print).collect();
     joined(call, &parts?, b" ")

@@ -4,7 +4,7 @@ mod escape;
 mod parse;
 
 use escape::{Part, escape};
-use parse::{User, Url};
+use parse::{Url, User};
 
 use crate::{
     function::{
@@ -14,10 +14,8 @@ use crate::{
     value::{Entries, Map, Value},
 };
 
-pub(super) const TABLE: &[Function] = &[
-    Function::new("urlJoin", &[Dict], join),
-    Function::new("urlParse", &[Str], parse),
-];
+pub(super) const TABLE: &[Function] =
+    &[Function::new("urlJoin", &[Dict], join), Function::new("urlParse", &[Str], parse)];
 
 fn parse(call: &mut Call<'_, '_>) -> Outcome {
     let url = Url::parse(call.text(0)).map_err(|text| format!("unable to parse url: {text}"))?;

@@ -79,7 +79,9 @@ impl Reader<'_> {
         for byte in word.bytes() {
             if self.peek() != Some(byte) {
                 let expected = quote_rune(char::from(byte), false);
-                return Err(self.invalid_inside(&format!("in literal {word} (expecting {expected})")));
+                return Err(
+                    self.invalid_inside(&format!("in literal {word} (expecting {expected})"))
+                );
             }
             self.at += 1;
         }

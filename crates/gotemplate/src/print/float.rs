@@ -166,7 +166,8 @@ fn sharp(text: &str, verb: char, precision: Option<usize>) -> String {
         'g' | 'G' | 'x' => precision.unwrap_or(6),
         _ => 0,
     };
-    let marks: &[char] = if matches!(verb, 'x' | 'X') { &['p', 'P'] } else { &['e', 'E', 'p', 'P'] };
+    let marks: &[char] =
+        if matches!(verb, 'x' | 'X') { &['p', 'P'] } else { &['e', 'E', 'p', 'P'] };
     let (number, tail) = text.split_at(text.find(marks).unwrap_or(text.len()));
     let significant = number.trim_start_matches(['0', '.']);
     let seen = significant.chars().filter(|char| *char != '.').count();

@@ -24,15 +24,8 @@ struct Format<'f> {
 }
 
 pub(super) fn print(printer: &mut Printer, format: &[u8], args: &[&Value]) {
-    let mut state = Format {
-        format,
-        at: 0,
-        args,
-        arg: 0,
-        after_index: false,
-        good: true,
-        reordered: false,
-    };
+    let mut state =
+        Format { format, at: 0, args, arg: 0, after_index: false, good: true, reordered: false };
     while state.at < format.len() && !printer.is_full() {
         let rest = &format[state.at..];
         let text = rest.iter().position(|byte| *byte == b'%').unwrap_or(rest.len());

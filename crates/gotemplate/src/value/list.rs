@@ -3,14 +3,14 @@
 
 use std::{ops::Deref, sync::Arc};
 
-use super::{Element, Value};
+use super::{Element, Value, nested::drop_all};
 
 /// A slice of Go.
 #[derive(Clone, Debug)]
 pub struct List {
     element: Element,
     /// `None`: a nil slice.
-    items: Option<Arc<[Value]>>,
+    items: Option<Arc<Vec<Value>>>,
 }
 
 impl List {
@@ -23,7 +23,7 @@ impl List {
     /// A slice of this type. All items must have it.
     #[must_use]
     pub fn of(element: Element, items: Vec<Value>) -> Self {
-        Self { element, items: Some(items.into()) }
+        Self { element, items: Some(Arc::new(items)) }
     }
 
     /// A nil slice of this type.
@@ -54,6 +54,19 @@ impl Deref for List {
     type Target = [Value];
 
     fn deref(&self) -> &[Value] {
-        self.items.as_deref().unwrap_or_default()
+        self.items.as_deref().map_or(&[], Vec::as_slice)
+    }
+}
+
+impl Drop for List {
+    fn drop(&mut self) {
+        drop_all(self.take());
+    }
+}
+
+impl List {
+    /// The items, if no other list has them.
+    pub(super) fn take(&mut self) -> Vec<Value> {
+        self.items.take().and_then(Arc::into_inner).unwrap_or_default()
     }
 }

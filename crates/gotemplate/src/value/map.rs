@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, LazyLock, Mutex, PoisonError},
 };
 
-use super::{Element, Value};
+use super::{Element, Value, nested::drop_all};
 use crate::text::Text;
 
 /// The entries of a map in the order of their keys, which is the order of `range`.
@@ -89,9 +89,7 @@ impl Map {
         match &self.content {
             Content::Nil => Arc::clone(&EMPTY),
             Content::Frozen(entries) => Arc::clone(entries),
-            Content::Live(live) => {
-                Arc::clone(&live.lock().unwrap_or_else(PoisonError::into_inner))
-            }
+            Content::Live(live) => Arc::clone(&live.lock().unwrap_or_else(PoisonError::into_inner)),
         }
     }
 
@@ -155,23 +153,48 @@ impl Map {
     /// Sets a key; see [`Map::change`].
     pub(crate) fn set(&self, key: Text, value: Value) -> Result<(), String> {
         // Go allows it, and then prints until its stack is full.
-        if self.is_in(&value, &mut BTreeSet::new()) {
+        if self.is_in(&value) {
             return Err("a map cannot contain itself".to_owned());
         }
         self.change(|entries| drop(entries.insert(key, value)))
     }
 
-    fn is_in(&self, value: &Value, seen: &mut BTreeSet<usize>) -> bool {
-        match value {
-            Value::Map(map) => {
-                self.identity() == map.identity()
-                    || seen.insert(map.identity())
-                        && map.entries().values().any(|value| self.is_in(value, seen))
+    fn is_in(&self, value: &Value) -> bool {
+        let mut seen = BTreeSet::new();
+        let mut values = vec![value.clone()];
+        while let Some(value) = values.pop() {
+            match &value {
+                Value::Map(map) if map.identity() == self.identity() => return true,
+                Value::Map(map) if seen.insert(map.identity()) => {
+                    values.extend(map.entries().values().cloned());
+                }
+                Value::List(list) if seen.insert(list.identity()) => {
+                    values.extend(list.iter().cloned());
+                }
+                _ => {}
             }
-            Value::List(list) => {
-                seen.insert(list.identity()) && list.iter().any(|value| self.is_in(value, seen))
-            }
-            _ => false,
         }
+        false
+    }
+}
+
+impl Drop for Map {
+    fn drop(&mut self) {
+        drop_all(self.take());
+    }
+}
+
+impl Map {
+    /// The values, if no other map has them.
+    pub(super) fn take(&mut self) -> Vec<Value> {
+        let entries = match std::mem::replace(&mut self.content, Content::Nil) {
+            Content::Nil => return Vec::new(),
+            Content::Frozen(entries) => Some(entries),
+            Content::Live(live) => {
+                Arc::into_inner(live).map(|live| live.into_inner().unwrap_or_else(PoisonError::into_inner))
+            }
+        };
+        let entries = entries.and_then(Arc::into_inner).unwrap_or_default();
+        entries.into_values().collect()
     }
 }

@@ -48,9 +48,8 @@ fn analyze(value: &[char]) -> Allowed {
     let (Some(first), Some(last)) = (value.first(), value.last()) else {
         return Allowed { plain: true, single: true, block: false };
     };
-    let is_blank = |at: usize| {
-        value.get(at).is_none_or(|char| matches!(char, ' ' | '\t') || is_break(*char))
-    };
+    let is_blank =
+        |at: usize| value.get(at).is_none_or(|char| matches!(char, ' ' | '\t') || is_break(*char));
     let follows_blank = |at: usize| value.get(at + 1).is_none_or(|char| matches!(char, ' ' | '\t'));
     let mut indicators = value.starts_with(&['-', '-', '-']) || value.starts_with(&['.', '.', '.']);
     let (mut break_space, mut space_break, mut special, mut breaks) = (false, false, false, false);

@@ -94,11 +94,7 @@ fn container(json: &Json) -> Value {
     let ports = list(&json["ports"], Element::Other("v1.ContainerPort", || Value::Nil), port);
     record(
         "v1.Container",
-        vec![
-            ("Name", text(&json["name"])),
-            ("Image", text(&json["image"])),
-            ("Ports", ports),
-        ],
+        vec![("Name", text(&json["name"])), ("Image", text(&json["image"])), ("Ports", ports)],
     )
 }
 

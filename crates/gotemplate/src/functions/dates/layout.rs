@@ -3,8 +3,18 @@
 use super::time::Time;
 
 pub(super) const MONTHS: [&str; 12] = [
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
-    "November", "December",
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
 ];
 pub(super) const DAYS: [&str; 7] =
     ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
@@ -37,9 +47,18 @@ pub(super) enum Part<'l> {
     LowerHalf,
     Zone,
     /// An offset: how it is written with `Z` for UTC or always as a number, and its text.
-    Offset { z: bool, colon: bool, minutes: bool, seconds: bool },
+    Offset {
+        z: bool,
+        colon: bool,
+        minutes: bool,
+        seconds: bool,
+    },
     /// A fraction of the second: the separator, the digits, whether zeros are written.
-    Fraction { separator: char, digits: usize, zeros: bool },
+    Fraction {
+        separator: char,
+        digits: usize,
+        zeros: bool,
+    },
 }
 
 const FIXED: &[(&str, Part<'static>)] = &[

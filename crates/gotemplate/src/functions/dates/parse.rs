@@ -251,10 +251,9 @@ impl Read<'_> {
             _ => return Err(Wrong::Bad),
         };
         let mut total = in_range(self.digits(2, 2)?, 0, 24, "time zone offset hour")? * 3600;
-        for (is_there, unit, what) in [
-            (minutes, 60, "time zone offset minute"),
-            (seconds, 1, "time zone offset second"),
-        ] {
+        for (is_there, unit, what) in
+            [(minutes, 60, "time zone offset minute"), (seconds, 1, "time zone offset second")]
+        {
             if is_there {
                 if colon && self.take(1)? != ":" {
                     return Err(Wrong::Bad);

@@ -152,9 +152,9 @@ impl Object for Time {
             ("YearDay", _) => civil.year_day.into(),
             ("IsZero", _) => (instant == (YEAR_ONE, 0)).into(),
             ("Unix", _) => long(self.seconds),
-            ("UnixMilli", _) => {
-                long(self.seconds.wrapping_mul(1000).wrapping_add(i64::from(self.nanos / 1_000_000)))
-            }
+            ("UnixMilli", _) => long(
+                self.seconds.wrapping_mul(1000).wrapping_add(i64::from(self.nanos / 1_000_000)),
+            ),
             ("UnixNano", _) => {
                 long(self.seconds.wrapping_mul(1_000_000_000).wrapping_add(self.nanos.into()))
             }

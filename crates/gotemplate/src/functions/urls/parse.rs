@@ -48,9 +48,8 @@ impl Url {
     /// Go: `url.Parse`.
     pub(super) fn parse(text: &[u8]) -> Result<Self, String> {
         let (body, fragment) = cut(text, b'#');
-        let wrong = |text: &[u8], message: String| {
-            format!("parse {}: {message}", quote(text, false))
-        };
+        let wrong =
+            |text: &[u8], message: String| format!("parse {}: {message}", quote(text, false));
         let mut url = Self::without_fragment(body).map_err(|message| wrong(body, message))?;
         if let Some(fragment) = fragment {
             url.fragment =
