@@ -48,6 +48,14 @@ record-merge:
 ask-merge count="20000":
     INJECTD_ASK_GO={{ count }} cargo test --locked -p injectd-merge --test battery of_go_now -- --nocapture
 
+# Record anew what Go's templates and sprig render (Go); read the counts.
+record-templates:
+    RECORD=1 cargo test --locked -p injectd-gotemplate --test battery recorded_answers -- --nocapture
+
+# Compare the templates with Go's on random ones (Go).
+ask-templates count="4000":
+    INJECTD_ASK_GO={{ count }} cargo test --locked -p injectd-gotemplate --test battery answers_of_go_now -- --nocapture
+
 # Build the binary of the image, optimized by profile; half an hour (llvm-profdata, h2load, python3).
 pgo *file:
     deploy/pgo.sh {{ file }}

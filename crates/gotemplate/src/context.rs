@@ -68,10 +68,11 @@ pub enum Use {
 /// Is told what an execution reads of its data. Every method has a default that ignores it.
 ///
 /// An execution whose answers were the same for other data gives the same output for that data,
-/// unless it called functions that are volatile.
+/// unless it called functions that are volatile or change maps (see `Template::functions`): after
+/// `set`, a step finds what the template put there.
 pub trait Reads {
-    /// A step from a place to another. The answer names the place that was found; `found` is
-    /// `None` if there is no value.
+    /// A step from a place to another, which reads whether there is a value: `found` is `None` if
+    /// there is none. The answer names the place that was found.
     fn step(&mut self, _from: Origin, _step: Step<'_>, _found: Option<&Value>) -> Origin {
         Origin::NONE
     }

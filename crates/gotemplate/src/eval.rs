@@ -184,7 +184,7 @@ impl<'t> Eval<'t, '_, '_> {
             Node::With(branch) => return self.branch(dot, branch, true),
             Node::Range(branch) => return self.range(dot, branch),
             Node::Template { name, pipe, .. } => {
-                self.call_template(dot, node, name, pipe.as_ref())?
+                self.call_template(dot, node, name, pipe.as_ref())?;
             }
         }
         Ok(Flow::Next)
@@ -254,7 +254,7 @@ impl<'t> Eval<'t, '_, '_> {
                     let origin = self.context.step(slot.origin, Step::Item(index), Some(item));
                     let item = Slot { value: Some(item.clone()), boxed, origin };
                     let index = Slot::from(i64::try_from(index).unwrap_or(i64::MAX));
-                    if !self.round(branch, index, item)? {
+                    if !self.round(branch, index, &item)? {
                         break;
                     }
                 }
@@ -266,7 +266,7 @@ impl<'t> Eval<'t, '_, '_> {
                 for (key, item) in entries.iter() {
                     let origin = self.context.step(slot.origin, Step::Key(key), Some(item));
                     let item = Slot { value: Some(item.clone()), boxed, origin };
-                    if !self.round(branch, Slot::from(key.clone()), item)? {
+                    if !self.round(branch, Slot::from(key.clone()), &item)? {
                         break;
                     }
                 }
@@ -301,7 +301,7 @@ impl<'t> Eval<'t, '_, '_> {
         let mut ran = false;
         for number in numbers {
             ran = true;
-            if !self.round(branch, Slot::NONE, Slot::from(number))? {
+            if !self.round(branch, Slot::NONE, &Slot::from(number))? {
                 break;
             }
         }
@@ -309,7 +309,7 @@ impl<'t> Eval<'t, '_, '_> {
     }
 
     /// One round of a range; the answer is whether there may be another.
-    fn round(&mut self, branch: &'t Branch, index: Slot, item: Slot) -> Evaluated<bool> {
+    fn round(&mut self, branch: &'t Branch, index: Slot, item: &Slot) -> Evaluated<bool> {
         let variables = &branch.pipe.variables;
         let top = self.variables.len();
         match variables.as_slice() {
@@ -325,7 +325,7 @@ impl<'t> Eval<'t, '_, '_> {
                 self.variables[top - 2].1 = index;
             }
         }
-        let flow = self.list(&item, &branch.body)?;
+        let flow = self.list(item, &branch.body)?;
         self.variables.truncate(top);
         Ok(flow != Flow::Break)
     }

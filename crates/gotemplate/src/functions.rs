@@ -1,5 +1,7 @@
 //! The tables of functions.
 
+#![expect(clippy::unnecessary_wraps, reason = "the functions of a table have one type")]
+
 mod builtin;
 mod cases;
 mod cast;

@@ -96,7 +96,12 @@ impl Number {
     }
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "it is checked")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::float_cmp,
+    reason = "it is checked whether the conversion is exact"
+)]
 fn exact_int(float: f64) -> Option<i64> {
     let int = float as i64;
     (int as f64 == float && float < 9.3e18).then_some(int)
@@ -106,7 +111,8 @@ fn exact_int(float: f64) -> Option<i64> {
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,
     clippy::cast_sign_loss,
-    reason = "it is checked"
+    clippy::float_cmp,
+    reason = "it is checked whether the conversion is exact"
 )]
 fn exact_uint(float: f64) -> Option<u64> {
     let int = float as u64;

@@ -17,23 +17,25 @@ impl<'t> Eval<'t, '_, '_> {
         function: &'static Function,
         part: Part<'t>,
         args: Args<'t>,
-        last: Option<Slot>,
     ) -> Evaluated<Slot> {
         if matches!(function.lazy, Lazy::And | Lazy::Or) {
-            return self.lazy(dot, function, args, last);
+            return self.lazy(dot, function, args);
         }
         let signature = Signature { params: function.params, variadic: function.variadic };
         let operands = args.operands;
-        let args = self.arguments(dot, (function.name, signature), args, last)?;
+        let slots = self.arguments(dot, (function.name, signature), args)?;
         self.spend(1)?;
+        if !function.precise {
+            self.tell_used(&slots, signature);
+        }
         if function.lazy == Lazy::Call {
             self.at(part);
-            return self.no_function(operands.first(), args.first());
+            return self.no_function(operands.first(), slots.first());
         }
-        let mut call = Call { args, context: self.context };
+        let mut call = Call { args: slots, context: self.context };
         let result = (function.run)(&mut call).and_then(|slot| {
             let cost = match &slot.value {
-                Some(Value::List(list)) => list.len(),
+                Some(Value::List(items)) => items.len(),
                 _ => 0,
             };
             call.spend(cost)?;
@@ -58,14 +60,8 @@ impl<'t> Eval<'t, '_, '_> {
     }
 
     /// `and` and `or`, which stop at the first argument that decides.
-    fn lazy(
-        &mut self,
-        dot: &Slot,
-        function: &'static Function,
-        args: Args<'t>,
-        last: Option<Slot>,
-    ) -> Evaluated<Slot> {
-        if args.operands.is_empty() && last.is_none() {
+    fn lazy(&mut self, dot: &Slot, function: &'static Function, args: Args<'t>) -> Evaluated<Slot> {
+        if args.is_empty() {
             let name = function.name;
             return self.fail(format!("wrong number of args for {name}: want at least 1 got 0"));
         }
@@ -78,7 +74,7 @@ impl<'t> Eval<'t, '_, '_> {
                 return Ok(result);
             }
         }
-        Ok(last.unwrap_or(result))
+        Ok(args.last.unwrap_or(result))
     }
 
     /// The arguments of a call with the types of the parameters.
@@ -87,10 +83,9 @@ impl<'t> Eval<'t, '_, '_> {
         dot: &Slot,
         (name, signature): (&str, Signature),
         args: Args<'t>,
-        last: Option<Slot>,
     ) -> Evaluated<Vec<Slot>> {
         let given = args.operands.len();
-        let (count, fixed) = (given + usize::from(last.is_some()), signature.params.len());
+        let (count, fixed) = (given + usize::from(args.last.is_some()), signature.params.len());
         if signature.variadic.is_some() && count < fixed {
             return self.fail(format!(
                 "wrong number of args for {name}: want at least {fixed} got {given}"
@@ -99,27 +94,23 @@ impl<'t> Eval<'t, '_, '_> {
         if signature.variadic.is_none() && count != fixed {
             return self.fail(format!("wrong number of args for {name}: want {fixed} got {count}"));
         }
-        let param = |index: usize| {
-            signature.params.get(index).copied().or(signature.variadic).unwrap_or(Param::Any)
-        };
         let mut slots = Vec::with_capacity(count);
         for (index, operand) in args.operands.iter().enumerate() {
-            let slot = self.argument(dot, param(index), operand)?;
-            slots.push(self.typed_used(slot, param(index)));
+            slots.push(self.argument(dot, signature.param(index), operand)?);
         }
-        if let Some(last) = last {
-            let slot = self.typed(last, param(given))?;
-            slots.push(self.typed_used(slot, param(given)));
+        if let Some(last) = args.last {
+            slots.push(self.typed(last, signature.param(given))?);
         }
         Ok(slots)
     }
 
-    /// Tells that all of an argument is used, unless the function tells it itself.
-    fn typed_used(&mut self, slot: Slot, param: Param) -> Slot {
-        if param != Param::Value {
-            self.context.used(slot.origin, Use::Whole, slot.value.as_ref());
+    /// Tells that all of the arguments are used, but for those that the callee tells itself.
+    fn tell_used(&mut self, slots: &[Slot], signature: Signature) {
+        for (index, slot) in slots.iter().enumerate() {
+            if signature.param(index) != Param::Value {
+                self.context.used(slot.origin, Use::Whole, slot.value.as_ref());
+            }
         }
-        slot
     }
 
     /// An argument of this type.
@@ -129,7 +120,7 @@ impl<'t> Eval<'t, '_, '_> {
             OperandKind::Dot => dot.clone(),
             OperandKind::Nil => {
                 return match param.nil() {
-                    Some(value) => Ok(nil_slot(value)),
+                    Some(slot) => Ok(slot),
                     None => self.fail(format!("cannot assign nil to {}", param.name())),
                 };
             }
@@ -138,8 +129,7 @@ impl<'t> Eval<'t, '_, '_> {
             }
             OperandKind::Pipe(pipe) => self.pipe(dot, pipe)?,
             OperandKind::Function(function) => {
-                let none = Args { operands: &[] };
-                self.function(dot, function, Part::Operand(operand), none, None)?
+                self.function(dot, function, Part::Operand(operand), Args::NONE)?
             }
             _ => return self.literal(param, operand),
         };
@@ -173,7 +163,7 @@ impl<'t> Eval<'t, '_, '_> {
     fn typed(&mut self, slot: Slot, param: Param) -> Evaluated<Slot> {
         let Some(value) = &slot.value else {
             return match param.nil() {
-                Some(value) => Ok(Slot { origin: slot.origin, ..nil_slot(value) }),
+                Some(nil) => Ok(Slot { origin: slot.origin, ..nil }),
                 None => self.fail(format!("invalid value; expected {}", param.name())),
             };
         };
@@ -193,9 +183,4 @@ impl<'t> Eval<'t, '_, '_> {
         let expected = param.name();
         self.fail(format!("wrong type for value; expected {expected}; got {found}"))
     }
-}
-
-fn nil_slot(value: Option<Value>) -> Slot {
-    let boxed = matches!(value, Some(Value::Nil));
-    Slot { value, boxed, ..Slot::NONE }
 }

@@ -6,17 +6,29 @@ use crate::{
     function::Slot,
     number::Number,
     tree::{Command, Name, Operand, OperandKind, Part},
-    value::{Shape, Value},
+    value::{Object, Shape, Value},
 };
 
 /// Arguments of a command, without the operand itself.
-#[derive(Clone, Copy)]
 pub(super) struct Args<'t> {
     pub(super) operands: &'t [Operand],
+    /// The result of the command before, which is the last argument.
+    pub(super) last: Option<Slot>,
 }
 
 impl Args<'_> {
-    const NONE: Self = Self { operands: &[] };
+    pub(super) const NONE: Self = Self { operands: &[], last: None };
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.operands.is_empty() && self.last.is_none()
+    }
+}
+
+/// A field or method that is asked for, and where.
+#[derive(Clone, Copy)]
+struct Access<'t> {
+    name: &'t Name,
+    part: Part<'t>,
 }
 
 impl<'t> Eval<'t, '_, '_> {
@@ -30,25 +42,25 @@ impl<'t> Eval<'t, '_, '_> {
         let [operand, operands @ ..] = command.args.as_slice() else {
             return self.fail("empty command");
         };
-        let args = Args { operands };
+        let args = Args { operands, last };
         match &operand.kind {
             OperandKind::Field(_) | OperandKind::Chain(..) => {
-                return self.chain(dot, operand, args, last);
+                return self.chain(dot, operand, args);
             }
             OperandKind::Function(function) => {
                 self.at(Part::Operand(operand));
-                return self.function(dot, function, Part::Command(command), args, last);
+                return self.function(dot, function, Part::Command(command), args);
             }
             OperandKind::Variable(_, names) => {
                 self.at(Part::Operand(operand));
                 if !names.is_empty() {
-                    return self.chain(dot, operand, args, last);
+                    return self.chain(dot, operand, args);
                 }
             }
             OperandKind::Pipe(_) => {}
             _ => self.at(Part::Operand(operand)),
         }
-        if !operands.is_empty() || last.is_some() {
+        if !args.is_empty() {
             return self.fail(format!("can't give argument to non-function {operand}"));
         }
         match &operand.kind {
@@ -95,7 +107,6 @@ impl<'t> Eval<'t, '_, '_> {
         dot: &Slot,
         operand: &'t Operand,
         args: Args<'t>,
-        last: Option<Slot>,
     ) -> Evaluated<Slot> {
         self.at(Part::Operand(operand));
         let (mut slot, names) = match &operand.kind {
@@ -112,9 +123,9 @@ impl<'t> Eval<'t, '_, '_> {
         let Some((name, before)) = names.split_last() else { return Ok(slot) };
         let part = Part::Operand(operand);
         for name in before {
-            slot = self.field(dot, &slot, name, part, (Args::NONE, None))?;
+            slot = self.field(dot, &slot, Access { name, part }, Args::NONE)?;
         }
-        self.field(dot, &slot, name, part, (args, last))
+        self.field(dot, &slot, Access { name, part }, args)
     }
 
     /// An operand before a field.
@@ -127,7 +138,7 @@ impl<'t> Eval<'t, '_, '_> {
             }
             OperandKind::Pipe(pipe) => self.pipe(dot, pipe),
             OperandKind::Function(function) => {
-                self.function(dot, function, Part::Operand(operand), Args::NONE, None)
+                self.function(dot, function, Part::Operand(operand), Args::NONE)
             }
             _ => self.constant(operand),
         }
@@ -140,7 +151,7 @@ impl<'t> Eval<'t, '_, '_> {
                 self.at(Part::Operand(operand));
                 self.variable(name)
             }
-            _ => self.chain(dot, operand, Args::NONE, None),
+            _ => self.chain(dot, operand, Args::NONE),
         }
     }
 
@@ -149,63 +160,69 @@ impl<'t> Eval<'t, '_, '_> {
         &mut self,
         dot: &Slot,
         slot: &Slot,
-        name: &Name,
-        part: Part<'t>,
-        (args, last): (Args<'t>, Option<Slot>),
+        access: Access<'t>,
+        args: Args<'t>,
     ) -> Evaluated<Slot> {
+        let name = access.name;
         let Some(value) = &slot.value else { return Ok(Slot::NONE) };
         let type_name = slot.type_name();
-        if matches!(value, Value::Nil) {
-            return self.fail(format!("nil pointer evaluating {type_name}.{name}"));
-        }
-        let has_args = !args.operands.is_empty() || last.is_some();
         match value {
+            Value::Nil => self.fail(format!("nil pointer evaluating {type_name}.{name}")),
             Value::Map(map) if map.has_plain_keys() => {
-                if has_args {
+                if !args.is_empty() {
                     return self.fail(format!("{name} is not a method but has arguments"));
                 }
                 let found = map.get(name.as_bytes());
                 let boxed = map.element().is_any();
                 let origin = self.context.step(slot.origin, Step::Field(name), found.as_ref());
-                return Ok(Slot { value: found, boxed, origin });
+                Ok(Slot { value: found, boxed, origin })
             }
             Value::Object(object) => {
                 if let Some(signature) = object.method(name) {
-                    let plain = !has_args;
-                    let args = self.arguments(dot, (name, signature), args, last)?;
-                    let values: Vec<_> =
-                        args.into_iter().map(|slot| slot.value.unwrap_or_default()).collect();
-                    let result = object.call(name, &values).map_err(|message| {
-                        self.at(part);
-                        self.error(format!("error calling {name}: {message}"))
-                    })?;
-                    let result = Slot::from(self.thawed(result)?);
-                    let value = result.value.as_ref();
-                    let origin = if plain {
-                        self.context.step(slot.origin, Step::Method(name), value)
-                    } else {
-                        self.context.used(slot.origin, Use::Whole, slot.value.as_ref());
-                        result.origin
-                    };
-                    return Ok(Slot { origin, ..result });
+                    let slots = self.arguments(dot, (name, signature), args)?;
+                    return self.method(slot, object.as_ref(), access, slots);
                 }
-                let is_nil = matches!(object.shape(), Shape::NilPointer);
-                if let Some(found) = object.field(name) {
-                    if is_nil {
-                        return self.fail(format!("nil pointer evaluating {type_name}.{name}"));
-                    }
-                    if has_args {
-                        return self.fail(format!(
-                            "{name} has arguments but cannot be invoked as function"
-                        ));
-                    }
-                    let found = self.thawed(found)?;
-                    let origin = self.context.step(slot.origin, Step::Field(name), Some(&found));
-                    return Ok(Slot { origin, ..Slot::from(found) });
+                let Some(found) = object.field(name) else {
+                    return self.fail(format!("can't evaluate field {name} in type {type_name}"));
+                };
+                if matches!(object.shape(), Shape::NilPointer) {
+                    return self.fail(format!("nil pointer evaluating {type_name}.{name}"));
                 }
+                if !args.is_empty() {
+                    let problem = "has arguments but cannot be invoked as function";
+                    return self.fail(format!("{name} {problem}"));
+                }
+                let found = self.thawed(found)?;
+                let origin = self.context.step(slot.origin, Step::Field(name), Some(&found));
+                Ok(Slot { origin, ..Slot::from(found) })
             }
-            _ => {}
+            _ => self.fail(format!("can't evaluate field {name} in type {type_name}")),
         }
-        self.fail(format!("can't evaluate field {name} in type {type_name}"))
+    }
+
+    /// The result of a method. One without arguments is a place in the data, too.
+    fn method(
+        &mut self,
+        slot: &Slot,
+        object: &dyn Object,
+        Access { name, part }: Access<'t>,
+        args: Vec<Slot>,
+    ) -> Evaluated<Slot> {
+        let is_place = args.is_empty();
+        for arg in &args {
+            self.context.used(arg.origin, Use::Whole, arg.value.as_ref());
+        }
+        let values: Vec<_> = args.into_iter().map(|slot| slot.value.unwrap_or_default()).collect();
+        let result = object.call(name, &values).map_err(|message| {
+            self.at(part);
+            self.error(format!("error calling {name}: {message}"))
+        })?;
+        let result = Slot::from(self.thawed(result)?);
+        if !is_place {
+            self.context.used(slot.origin, Use::Whole, slot.value.as_ref());
+            return Ok(result);
+        }
+        let origin = self.context.step(slot.origin, Step::Method(name), result.value.as_ref());
+        Ok(Slot { origin, ..result })
     }
 }

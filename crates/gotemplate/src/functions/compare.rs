@@ -136,12 +136,12 @@ pub(super) fn less(call: &mut Call<'_, '_>) -> Result<bool, String> {
     Ok(match (first.plain().as_ref(), second.plain().as_ref()) {
         (Value::Float(one), Value::Float(other)) => one < other,
         (Value::Text(one), Value::Text(other)) => one < other,
-        (first, second) => match integer(first).zip(integer(second)) {
-            Some((one, other)) => one < other,
-            None => {
+        (first, second) => {
+            let Some((one, other)) = integer(first).zip(integer(second)) else {
                 let (one, other) = (type_of(one), type_of(other));
                 return Err(format!("incompatible types for comparison: {one} and {other}"));
-            }
-        },
+            };
+            one < other
+        }
     })
 }

@@ -30,17 +30,12 @@ const NANOS_PER_SECOND: i64 = 1_000_000_000;
 
 pub(super) const TABLE: &[Function] = &[
     Function::new("ago", &[Any], ago).volatile(),
-    Function::new("date", &[Str, Any], |call| format(call, &call.str(0).into_owned(), 1, None))
+    Function::new("date", &[Str, Any], |call| format(call, Some(0), 1, None)).volatile(),
+    Function::new("dateInZone", &[Str, Any, Str], |call| format(call, Some(0), 1, Some(2)))
         .volatile(),
-    Function::new("dateInZone", &[Str, Any, Str], |call| {
-        format(call, &call.str(0).into_owned(), 1, Some(2))
-    })
-    .volatile(),
     Function::new("dateModify", &[Str, TIME], |call| modify(call, false)),
-    Function::new("date_in_zone", &[Str, Any, Str], |call| {
-        format(call, &call.str(0).into_owned(), 1, Some(2))
-    })
-    .volatile(),
+    Function::new("date_in_zone", &[Str, Any, Str], |call| format(call, Some(0), 1, Some(2)))
+        .volatile(),
     Function::new("date_modify", &[Str, TIME], |call| modify(call, false)),
     Function::new("duration", &[Any], |call| {
         let seconds = match call.value(0) {
@@ -51,9 +46,8 @@ pub(super) const TABLE: &[Function] = &[
         Ok(shown(seconds.wrapping_mul(NANOS_PER_SECOND)).into())
     }),
     Function::new("durationRound", &[Any], round).volatile(),
-    Function::new("htmlDate", &[Any], |call| format(call, HTML_DATE, 0, None)).volatile(),
-    Function::new("htmlDateInZone", &[Any, Str], |call| format(call, HTML_DATE, 0, Some(1)))
-        .volatile(),
+    Function::new("htmlDate", &[Any], |call| format(call, None, 0, None)).volatile(),
+    Function::new("htmlDateInZone", &[Any, Str], |call| format(call, None, 0, Some(1))).volatile(),
     Function::new("mustDateModify", &[Str, TIME], |call| modify(call, true)),
     Function::new("mustToDate", &[Str, Str], |call| {
         Ok(value(parse::parse(&call.str(0), &call.str(1))?).into())
@@ -82,10 +76,10 @@ fn now(call: &mut Call<'_, '_>) -> Time {
     };
     let seconds = i64::try_from(past.as_secs()).unwrap_or(0);
     let nanos = past.subsec_nanos();
-    match negative {
-        false => Time { seconds, nanos, ..Time::EPOCH },
-        true => Time { seconds: -seconds, ..Time::EPOCH },
+    if negative {
+        return Time { seconds: -seconds, ..Time::EPOCH };
     }
+    Time { seconds, nanos, ..Time::EPOCH }
 }
 
 /// A time of the data.
@@ -106,8 +100,13 @@ fn instant(value: &Value) -> Option<Time> {
     }
 }
 
-/// Formats an argument in a zone; the present if it is no time.
-fn format(call: &mut Call<'_, '_>, layout: &str, date: usize, zone: Option<usize>) -> Outcome {
+/// Formats an argument in a zone, by default as a date of HTML; the present if it is no time.
+fn format(
+    call: &mut Call<'_, '_>,
+    layout: Option<usize>,
+    date: usize,
+    zone: Option<usize>,
+) -> Outcome {
     if let Some(zone) = zone {
         let zone = call.str(zone);
         if !matches!(zone.as_ref(), "" | "UTC" | "Local" | "Etc/UTC" | "GMT") {
@@ -119,7 +118,8 @@ fn format(call: &mut Call<'_, '_>, layout: &str, date: usize, zone: Option<usize
     if time.seconds.unsigned_abs() > MAX_SECONDS {
         return Err("the date is out of range".to_owned());
     }
-    call.give(layout::format(&time.in_utc(), layout))
+    let layout = layout.map_or(HTML_DATE.into(), |layout| call.str(layout));
+    call.give(layout::format(&time.in_utc(), &layout))
 }
 
 fn modify(call: &mut Call<'_, '_>, must: bool) -> Outcome {

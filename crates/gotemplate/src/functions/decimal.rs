@@ -11,9 +11,9 @@ use crate::{
 
 pub(super) const TABLE: &[Function] = &[
     Function::new("add1f", &[Any], |call| {
-        run(call.value(0), [&Value::from(1_i64)].into_iter(), Decimal::add)
+        run(call.value(0), [&Value::from(1_i64)].into_iter(), Decimal::plus)
     }),
-    Function::new("addf", &[], |call| run(&Value::from(0.0), call.values(0), Decimal::add))
+    Function::new("addf", &[], |call| run(&Value::from(0.0), call.values(0), Decimal::plus))
         .variadic(Any),
     Function::new("divf", &[Any], |call| each(call, Decimal::divided)).variadic(Any),
     Function::new("mulf", &[Any], |call| each(call, Decimal::times)).variadic(Any),
@@ -76,13 +76,14 @@ impl Decimal {
         &self.value * power_of_ten(self.exponent - exponent)
     }
 
-    fn add(self, other: Self) -> Result<Self, String> {
+    #[expect(clippy::needless_pass_by_value, reason = "operations have one type")]
+    fn plus(self, other: Self) -> Result<Self, String> {
         let exponent = self.exponent.min(other.exponent);
         Ok(Self { value: self.scaled(exponent) + other.scaled(exponent), exponent })
     }
 
     fn minus(self, other: Self) -> Result<Self, String> {
-        self.add(Self { value: -other.value, exponent: other.exponent })
+        self.plus(Self { value: -other.value, exponent: other.exponent })
     }
 
     fn times(self, other: Self) -> Result<Self, String> {

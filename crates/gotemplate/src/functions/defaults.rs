@@ -1,6 +1,7 @@
 //! Defaults and conditions of sprig.
 
 use crate::{
+    context::Use,
     function::{
         Call, Function, Outcome,
         Param::{Any, Bool, Text},
@@ -12,7 +13,7 @@ pub(super) const TABLE: &[Function] = &[
     Function::new("all", &[], |call| Ok((!call.values(0).any(is_empty)).into())).variadic(Any),
     Function::new("any", &[], |call| Ok(call.values(0).any(is_full).into())).variadic(Any),
     Function::new("coalesce", &[], coalesce).variadic(Any),
-    Function::new("default", &[Any], default).variadic(Any),
+    Function::new("default", &[Any], default).variadic(Any).precise(),
     Function::new("empty", &[Any], |call| Ok(is_empty(call.value(0)).into())),
     Function::new("fail", &[Text], |call| Err(call.str(0).into_owned())),
     Function::new("ternary", &[Any, Any, Bool], |call| {
@@ -34,7 +35,6 @@ fn coalesce(call: &mut Call<'_, '_>) -> Outcome {
 }
 
 fn default(call: &mut Call<'_, '_>) -> Outcome {
-    let given = call.value(1);
-    let chosen = if given.is_true() { given } else { call.value(0) };
-    Ok(chosen.clone().into())
+    call.used(1, Use::Truth);
+    Ok(call.pass(usize::from(call.value(1).is_true())))
 }

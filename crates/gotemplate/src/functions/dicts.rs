@@ -2,7 +2,7 @@
 
 use super::merge;
 use crate::{
-    context::MAX_DEPTH,
+    context::{MAX_DEPTH, Origin, Step, Use},
     function::{
         Call, Function, Outcome,
         Param::{Any, Map as Dict, Text as Str},
@@ -16,11 +16,11 @@ pub(super) const TABLE: &[Function] = &[
     Function::new("dict", &[], dict).variadic(Any),
     Function::new("dig", &[], dig).variadic(Any),
     Function::new("get", &[Dict, Str], |call| {
-        Ok(call.map(0).get(call.text(1)).unwrap_or_else(|| "".into()).into())
-    }),
-    Function::new("hasKey", &[Dict, Str], |call| {
-        Ok(call.map(0).get(call.text(1)).is_some().into())
-    }),
+        let (found, origin) = entry(call);
+        Ok(found.map_or_else(|| "".into(), |value| call.found(value, origin)))
+    })
+    .precise(),
+    Function::new("hasKey", &[Dict, Str], |call| Ok(entry(call).0.is_some().into())).precise(),
     Function::new("keys", &[], keys).variadic(Dict),
     Function::new("merge", &[Dict], |call| merge::run(call, false)).variadic(Dict).changes(),
     Function::new("mergeOverwrite", &[Dict], |call| merge::run(call, true))
@@ -55,6 +55,15 @@ pub(super) const TABLE: &[Function] = &[
         Ok(List::new(call.map(0).entries().values().cloned().collect()).into())
     }),
 ];
+
+/// The entry of the map and key that a call has, and its place.
+pub(super) fn entry(call: &mut Call<'_, '_>) -> (Option<Value>, Origin) {
+    let key: Text = call.text(1).into();
+    call.used(1, Use::Whole);
+    let found = call.map(0).get(&key);
+    let origin = call.step(call.origin(0), Step::Key(&key), found.as_ref());
+    (found, origin)
+}
 
 fn dict(call: &mut Call<'_, '_>) -> Outcome {
     let mut entries = Entries::new();

@@ -48,14 +48,15 @@ pub(super) fn must_to_json(call: &mut Call<'_, '_>, style: Style) -> Outcome {
 
 /// The same; what has no JSON is an empty string, but not what is too large.
 pub(super) fn to_json(call: &mut Call<'_, '_>, style: Style) -> Outcome {
-    must_to_json(call, style).or_else(|message| match message.starts_with("json: ") {
-        true => Ok(Value::from("").into()),
-        false => Err(message),
+    must_to_json(call, style).or_else(|message| {
+        if message.starts_with("json: ") { Ok(Value::from("").into()) } else { Err(message) }
     })
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+pub(super) fn hex(bytes: &[u8]) -> String {
+    let digits =
+        |byte: &u8| [byte >> 4, byte & 0xf].map(|digit| char::from_digit(digit.into(), 16));
+    bytes.iter().flat_map(digits).flatten().collect()
 }
 
 /// Go: `adler32.Checksum`.

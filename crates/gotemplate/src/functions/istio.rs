@@ -3,8 +3,9 @@
 //! Functions of messages and of Kubernetes' types read them through [`Object`] and the hooks of the
 //! context.
 
-use super::{multus::append_network, paths::directory, strings::find};
+use super::{dicts::entry, multus::append_network, paths::directory, strings::find};
 use crate::{
+    context::{Step, Use},
     function::{
         Call, Function, Outcome,
         Param::{Any, Int, Interface, List, Object, Text as Str, Texts},
@@ -20,7 +21,7 @@ use crate::{
 const CONTAINERS: &str = "[]v1.Container";
 
 pub(super) const TABLE: &[Function] = &[
-    Function::new("annotation", &[Object("v1.ObjectMeta"), Str, Any], annotation),
+    Function::new("annotation", &[Object("v1.ObjectMeta"), Str, Any], annotation).precise(),
     Function::new("appendMultusNetwork", &[Str, Str], |call| {
         call.give(append_network(call.text(0), call.text(1), true))
     }),
@@ -42,9 +43,7 @@ pub(super) const TABLE: &[Function] = &[
     }),
     Function::new("includeInboundPorts", &[List(CONTAINERS)], |call| ports(call, false)),
     Function::new("indent", &[Int, Str], indent),
-    Function::new("isset", &[Texts, Str], |call| {
-        Ok(call.map(0).get(call.text(1)).is_some().into())
-    }),
+    Function::new("isset", &[Texts, Str], |call| Ok(entry(call).0.is_some().into())).precise(),
     Function::new("kubevirtInterfaces", &[Str], |call| Ok(call.text(0).into())),
     Function::new("mergeMaps", &[], |call| Ok(merged(call).into())).variadic(Texts),
     Function::new("omit", &[Texts], omit).variadic(Str),
@@ -61,8 +60,8 @@ pub(super) const TABLE: &[Function] = &[
         call.give(call.context.hooks.proto_to_json(call.value(0))?)
     }),
     Function::new("strdict", &[], strdict).variadic(Str),
-    Function::new("structToJSON", &[Any], |call| json_or_braces(call)),
-    Function::new("toJSON", &[Texts], |call| json_or_braces(call)),
+    Function::new("structToJSON", &[Any], json_or_braces),
+    Function::new("toJSON", &[Texts], json_or_braces),
     Function::new("toJsonMap", &[], |call| {
         let limit = call.context.limits.output_bytes;
         Ok(json::write(&merged(call), Style::COMPACT, limit)?.into())
@@ -86,12 +85,19 @@ pub(super) const PLAIN_NETWORKS: &[Function] =
     })];
 
 fn annotation(call: &mut Call<'_, '_>) -> Outcome {
+    let key: Text = call.text(1).into();
+    call.used(1, Use::Whole);
     let annotations = call.object(0).and_then(|meta| meta.field("Annotations"));
-    if let Some(Value::Map(map)) = annotations
-        && let Some(value) = map.get(call.text(1))
-    {
-        return Ok(value.into());
+    let from = call.step(call.origin(0), Step::Field("Annotations"), annotations.as_ref());
+    let found = match annotations {
+        Some(Value::Map(map)) => map.get(&key),
+        _ => None,
+    };
+    let origin = call.step(from, Step::Key(&key), found.as_ref());
+    if let Some(value) = found {
+        return Ok(call.found(value, origin));
     }
+    call.used(2, Use::Whole);
     let limit = call.context.limits.output_bytes;
     Ok(print::sprint_one(call.value(2), limit)?.into())
 }

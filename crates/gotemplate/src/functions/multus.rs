@@ -11,10 +11,8 @@ pub(super) fn append_network(existing: &[u8], network: &[u8], namespaces: bool) 
     }
     let Some(end) = existing.iter().rposition(|byte| *byte == b']') else {
         let is_known = existing.split(|byte| *byte == b',').any(|part| trim_space(part) == network);
-        return match is_known {
-            true => existing.to_vec(),
-            false => [existing, b", ", network].concat(),
-        };
+        let added: &[&[u8]] = if is_known { &[existing] } else { &[existing, b", ", network] };
+        return added.concat();
     };
     let (namespace, name) = match network.iter().position(|byte| *byte == b'/' && namespaces) {
         Some(slash) => (&network[..slash], &network[slash + 1..]),

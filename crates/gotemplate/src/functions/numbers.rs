@@ -41,8 +41,8 @@ pub(super) const TABLE: &[Function] = &[
         listed(call, 0, count, if count < 0 { -1 } else { 1 })
     }),
     Function::new("untilStep", &[Int, Int, Int], |call| {
-        let (start, stop, step) = (call.int(0), call.int(1), call.int(2));
-        listed(call, start, stop, step)
+        let (start, end, step) = (call.int(0), call.int(1), call.int(2));
+        listed(call, start, end, step)
     }),
 ];
 
@@ -99,23 +99,23 @@ fn round(call: &mut Call<'_, '_>) -> Outcome {
     Ok((whole / power).into())
 }
 
-/// The numbers from `start` to before `stop`. Sprig: `untilStep`.
-fn numbers(call: &mut Call<'_, '_>, start: i64, stop: i64, step: i64) -> Result<Vec<i64>, String> {
-    let goes_down = stop < start;
+/// The numbers from `start` to before `end`. Sprig: `untilStep`.
+fn numbers(call: &mut Call<'_, '_>, start: i64, end: i64, step: i64) -> Result<Vec<i64>, String> {
+    let goes_down = end < start;
     if goes_down && step >= 0 || !goes_down && step <= 0 {
         return Ok(Vec::new());
     }
-    let distance = i128::from(stop) - i128::from(start);
+    let distance = i128::from(end) - i128::from(start);
     let count = usize::try_from(distance.unsigned_abs().div_ceil(step.unsigned_abs().into()));
     call.spend(count.unwrap_or(usize::MAX))?;
     let next = |number: &i64| number.checked_add(step);
-    let is_within = |number: &i64| if goes_down { *number > stop } else { *number < stop };
+    let is_within = |number: &i64| if goes_down { *number > end } else { *number < end };
     Ok(std::iter::successors(Some(start), next).take_while(is_within).collect())
 }
 
-fn listed(call: &mut Call<'_, '_>, start: i64, stop: i64, step: i64) -> Outcome {
-    let numbers = numbers(call, start, stop, step)?;
-    Ok(List::of(Element::Int, numbers.into_iter().map(Value::from).collect()).into())
+fn listed(call: &mut Call<'_, '_>, start: i64, end: i64, step: i64) -> Outcome {
+    let found = numbers(call, start, end, step)?;
+    Ok(List::of(Element::Int, found.into_iter().map(Value::from).collect()).into())
 }
 
 fn seq(call: &mut Call<'_, '_>) -> Outcome {

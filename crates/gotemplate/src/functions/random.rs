@@ -1,6 +1,6 @@
 //! Chance: random texts and numbers.
 
-use super::words::chars;
+use super::{encode::hex, words::chars};
 use crate::function::{
     Call, Function, Outcome,
     Param::{Int, Text as Str},
@@ -95,7 +95,7 @@ fn uuid(_: &mut Call<'_, '_>) -> Outcome {
     // Version 4 of the variant of RFC 9562.
     bytes[6] = bytes[6] & 0x0f | 0x40;
     bytes[8] = bytes[8] & 0x3f | 0x80;
-    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex = hex(&bytes);
     let parts = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]];
     Ok(parts.join("-").into())
 }

@@ -57,9 +57,10 @@ fn compile(pattern: &[u8]) -> Result<Regex, String> {
 /// Go: `regexp.MustCompile`, whose panic names the expression.
 fn must_compile(pattern: &[u8]) -> Result<Regex, String> {
     compile(pattern).map_err(|message| {
-        let shown = match can_backquote(pattern) {
-            true => format!("`{}`", String::from_utf8_lossy(pattern)),
-            false => quote(pattern, false),
+        let shown = if can_backquote(pattern) {
+            format!("`{}`", String::from_utf8_lossy(pattern))
+        } else {
+            quote(pattern, false)
         };
         format!("regexp: Compile({shown}): {message}")
     })

@@ -22,6 +22,7 @@ pub(super) fn sha1(text: &[u8]) -> Vec<u8> {
     state.iter().flat_map(|word| word.to_be_bytes()).collect()
 }
 
+#[expect(clippy::many_single_char_names, reason = "as the RFC names them")]
 fn compress(state: &mut [u32; 5], words: &[u32; 80]) {
     let [mut a, mut b, mut c, mut d, mut e] = *state;
     for (at, word) in words.iter().enumerate() {

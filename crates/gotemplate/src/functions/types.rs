@@ -46,6 +46,7 @@ pub(super) fn deep_equal(
     compare(one, other, context, 0)
 }
 
+#[expect(clippy::too_many_lines, reason = "one arm for each type")]
 fn compare(
     one: &Value,
     other: &Value,

@@ -97,9 +97,8 @@ fn escaped_path(path: &[u8]) -> Vec<u8> {
 }
 
 fn write_host(out: &mut Vec<u8>, host: &[u8], path: &[u8], user: Option<&User>) {
-    if !(host.is_empty() && path.is_empty() && user.is_none())
-        && (!out.is_empty() || !host.is_empty() || user.is_some())
-    {
+    let is_there = !host.is_empty() || user.is_some();
+    if is_there || !out.is_empty() && !path.is_empty() {
         out.extend_from_slice(b"//");
     }
     if let Some(user) = user {

@@ -157,17 +157,7 @@ impl Parser<'_> {
     fn term(&mut self) -> Parsed<Option<Operand>> {
         let item = self.next_solid();
         let kind = match item.kind {
-            Kind::Identifier => match self.functions.get(&item.text) {
-                Some(function) => OperandKind::Function(function),
-                None => {
-                    let name = quote(item.text.as_bytes(), false);
-                    let problem = match self.functions.is_refused(&item.text) {
-                        true => "is not supported",
-                        false => "not defined",
-                    };
-                    return self.error(format!("function {name} {problem}"));
-                }
-            },
+            Kind::Identifier => self.function(&item.text)?,
             Kind::Dot => OperandKind::Dot,
             Kind::Nil => OperandKind::Nil,
             Kind::Variable => {
@@ -196,6 +186,15 @@ impl Parser<'_> {
             }
         };
         Ok(Some(Operand { at: item.at, kind }))
+    }
+
+    fn function(&self, name: &str) -> Parsed<OperandKind> {
+        if let Some(function) = self.functions.get(name) {
+            return Ok(OperandKind::Function(function));
+        }
+        let is_refused = self.functions.is_refused(name);
+        let problem = if is_refused { "is not supported" } else { "not defined" };
+        self.error(format!("function {} {problem}", quote(name.as_bytes(), false)))
     }
 
     fn number(&mut self, item: &Item) -> Parsed<OperandKind> {

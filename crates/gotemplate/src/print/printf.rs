@@ -10,7 +10,7 @@ use crate::{
 const MAX_WIDTH: i64 = 1_000_000;
 
 struct Format<'f> {
-    format: &'f [u8],
+    text: &'f [u8],
     at: usize,
     args: &'f [&'f Value],
     /// The argument of the next verb.
@@ -24,8 +24,15 @@ struct Format<'f> {
 }
 
 pub(super) fn print(printer: &mut Printer, format: &[u8], args: &[&Value]) {
-    let mut state =
-        Format { format, at: 0, args, arg: 0, after_index: false, good: true, reordered: false };
+    let mut state = Format {
+        text: format,
+        at: 0,
+        args,
+        arg: 0,
+        after_index: false,
+        good: true,
+        reordered: false,
+    };
     while state.at < format.len() && !printer.is_full() {
         let rest = &format[state.at..];
         let text = rest.iter().position(|byte| *byte == b'%').unwrap_or(rest.len());
@@ -53,7 +60,7 @@ pub(super) fn print(printer: &mut Printer, format: &[u8], args: &[&Value]) {
 
 impl Format<'_> {
     fn peek(&self) -> Option<u8> {
-        self.format.get(self.at).copied()
+        self.text.get(self.at).copied()
     }
 
     /// One verb, after its percent sign.
@@ -68,10 +75,10 @@ impl Format<'_> {
         if !self.after_index {
             self.index();
         }
-        if self.at >= self.format.len() {
+        if self.at >= self.text.len() {
             return printer.str("%!(NOVERB)");
         }
-        let (char, width) = decode(&self.format[self.at..]);
+        let (char, width) = decode(&self.text[self.at..]);
         let verb = char.unwrap_or(REPLACEMENT);
         self.at += width;
         match self.args.get(self.arg) {
@@ -80,12 +87,12 @@ impl Format<'_> {
             None => printer.str(&format!("%!{verb}(MISSING)")),
             Some(arg) => {
                 self.arg += 1;
-                self.print(printer, arg, verb);
+                Self::print(printer, arg, verb);
             }
         }
     }
 
-    fn print(&self, printer: &mut Printer, arg: &Value, verb: char) {
+    fn print(printer: &mut Printer, arg: &Value, verb: char) {
         if verb == 'v' {
             let flags = &mut printer.flags;
             (flags.sharp_v, flags.sharp) = (flags.sharp, false);
@@ -124,14 +131,14 @@ impl Format<'_> {
             self.after_index = false;
             return;
         }
-        printer.flags.width = self.number(self.format.len());
+        printer.flags.width = self.number(self.text.len());
         if self.after_index && printer.flags.width.is_some() {
             self.good = false;
         }
     }
 
     fn precision(&mut self, printer: &mut Printer) {
-        if self.peek() != Some(b'.') || self.at + 1 >= self.format.len() {
+        if self.peek() != Some(b'.') || self.at + 1 >= self.text.len() {
             return;
         }
         self.at += 1;
@@ -140,7 +147,7 @@ impl Format<'_> {
         }
         self.index();
         if self.peek() != Some(b'*') {
-            let precision = self.number(self.format.len());
+            let precision = self.number(self.text.len());
             printer.flags.precision = Some(precision.unwrap_or(0));
             return;
         }
@@ -174,7 +181,7 @@ impl Format<'_> {
             let value = number.unwrap_or(0);
             if value > MAX_WIDTH {
                 // Go goes on at the end, so that there is no verb.
-                self.at = self.format.len();
+                self.at = self.text.len();
                 return None;
             }
             number = Some(value * 10 + i64::from(byte - b'0'));
@@ -190,7 +197,7 @@ impl Format<'_> {
             return;
         }
         self.reordered = true;
-        let rest = &self.format[self.at..];
+        let rest = &self.text[self.at..];
         let Some(length) = rest.iter().position(|byte| *byte == b']').filter(|_| rest.len() >= 3)
         else {
             self.good = false;

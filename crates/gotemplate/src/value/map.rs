@@ -190,9 +190,8 @@ impl Map {
         let entries = match std::mem::replace(&mut self.content, Content::Nil) {
             Content::Nil => return Vec::new(),
             Content::Frozen(entries) => Some(entries),
-            Content::Live(live) => {
-                Arc::into_inner(live).map(|live| live.into_inner().unwrap_or_else(PoisonError::into_inner))
-            }
+            Content::Live(live) => Arc::into_inner(live)
+                .map(|live| live.into_inner().unwrap_or_else(PoisonError::into_inner)),
         };
         let entries = entries.and_then(Arc::into_inner).unwrap_or_default();
         entries.into_values().collect()

@@ -30,6 +30,11 @@ pub struct Signature {
 impl Signature {
     /// No parameters, as getters have.
     pub const NONE: Self = Self { params: &[], variadic: None };
+
+    /// The type of an argument.
+    pub(crate) fn param(&self, index: usize) -> Param {
+        self.params.get(index).copied().or(self.variadic).unwrap_or(Param::Any)
+    }
 }
 
 /// A struct, pointer or named value of the data.

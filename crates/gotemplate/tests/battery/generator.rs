@@ -18,6 +18,7 @@ impl Random {
 }
 
 /// Values by their type: `s`tring, `i`nt, `n`umber, `b`ool, `l`ist, `d`ict, `a`ny.
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn atoms(kind: u8) -> &'static [&'static str] {
     match kind {
         b's' => &[

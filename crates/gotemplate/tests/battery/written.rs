@@ -18,8 +18,8 @@ fn template(line: &str) -> String {
     if let Some(expression) = line.strip_prefix("istio: ") {
         return format!("{{{{/* istio */}}}}{{{{ {expression} }}}}");
     }
-    match line.contains("{{") || line.contains("}}") {
-        true => line.replace("\\n", "\n"),
-        false => format!("{{{{ {line} }}}}"),
+    if line.contains("{{") || line.contains("}}") {
+        return line.replace("\\n", "\n");
     }
+    format!("{{{{ {line} }}}}")
 }

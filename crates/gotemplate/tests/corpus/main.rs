@@ -10,7 +10,7 @@
 mod data;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     io::Read,
     path::{Path, PathBuf},
 };
@@ -119,7 +119,9 @@ impl Release {
             }
             templates.insert(text("name"), text("template"));
         }
-        let config = json(&folder.join("configs.json"))["battery"].take();
+        let mut configs = json(&folder.join("configs.json"));
+        counts.parsed += shipped(&folder, &configs, &functions);
+        let config = configs["battery"].take();
         let file = config["values"].as_str().expect("the set must have values");
         let values = json(&folder.join(file));
         let revision = config["revision"].as_str().unwrap_or_default().to_owned();
@@ -186,6 +188,28 @@ impl Release {
     }
 }
 
+/// Parses all templates of all sets that the release loads; the answer is how many.
+fn shipped(folder: &Path, configs: &Json, functions: &Functions) -> usize {
+    let sets = configs.as_object().expect("the sets must have names");
+    let loaded = sets.values().filter(|set| set["startError"].is_null());
+    let files: BTreeSet<_> = loaded.filter_map(|set| set["config"].as_str()).collect();
+    let mut parsed = 0;
+    for file in files {
+        let text = std::fs::read_to_string(folder.join(file)).expect("a file must be there");
+        let tree = injectd_yaml::parse(&text, injectd_yaml::Options::default()).expect("YAML");
+        for (name, text) in tree["templates"].as_object().into_iter().flatten() {
+            let Some(text) = text.as_str().filter(|text| !text.contains("derivePassword")) else {
+                continue;
+            };
+            if let Err(problem) = Template::parse(name, text, functions) {
+                panic!("{}: {name}: {problem}", folder.join(file).display());
+            }
+            parsed += 1;
+        }
+    }
+    parsed
+}
+
 /// Errors of regular expressions have our own words; those of versions those of the newest release.
 fn same_but_for_words(ours: &str, theirs: &str) -> bool {
     if ours.contains("improper constraint") {
@@ -227,7 +251,7 @@ fn patched(patch: &Json, name: &str) -> Option<String> {
     patch.as_array()?.iter().find_map(|operation| {
         let value = match operation["path"].as_str()? {
             "/metadata/annotations" => &operation["value"][&key],
-            path if path == pointer => &operation["value"],
+            place if place == pointer => &operation["value"],
             _ => return None,
         };
         value.as_str().map(ToOwned::to_owned)

@@ -76,9 +76,8 @@ fn written(layout: &str, at: usize, part: &Part<'_>, after: &[Part<'_>]) -> usiz
     // A part ends where the next one begins: the shortest text that leaves the same parts.
     let rest = &layout[at..];
     let ends = (1..=rest.len()).filter(|end| rest.is_char_boundary(*end));
-    ends.filter(|end| parts(&rest[..*end]) == [*part] && parts(&rest[*end..]) == after)
-        .last()
-        .unwrap_or(rest.len())
+    let is_end = |end: &usize| parts(&rest[..*end]) == [*part] && parts(&rest[*end..]) == after;
+    ends.rev().find(is_end).unwrap_or(rest.len())
 }
 
 impl Read<'_> {
@@ -132,6 +131,7 @@ impl Read<'_> {
         Err(Wrong::Bad)
     }
 
+    #[expect(clippy::too_many_lines, reason = "one arm for each part")]
     fn part(&mut self, part: Part<'_>, fraction_follows: bool) -> Result<(), Wrong> {
         match part {
             Part::Literal(_) => {}

@@ -126,11 +126,10 @@ pub(super) fn compare_pre(one: &str, other: &str) -> Ordering {
         let order = match (one.parse::<u64>(), other.parse::<u64>()) {
             _ if one == other => Ordering::Equal,
             (Err(_), Err(_)) => one.cmp(other),
-            (Ok(_), Err(_)) => Ordering::Less,
             (Err(_), Ok(_)) => Ordering::Greater,
-            // Unequal texts of equal numbers are in this order.
             (Ok(one), Ok(other)) if one > other => Ordering::Greater,
-            (Ok(_), Ok(_)) => Ordering::Less,
+            // Unequal texts of equal numbers are in this order, too.
+            (Ok(_), _) => Ordering::Less,
         };
         if order != Ordering::Equal {
             return order;

@@ -143,10 +143,10 @@ fn is_port(text: &[u8]) -> bool {
 }
 
 fn check_port(text: &[u8]) -> Result<(), String> {
-    match is_port(text) {
-        true => Ok(()),
-        false => Err(format!("invalid port {} after host", quote(text, false))),
+    if is_port(text) {
+        return Ok(());
     }
+    Err(format!("invalid port {} after host", quote(text, false)))
 }
 
 fn host(scheme: &[u8], text: &[u8]) -> Result<Vec<u8>, String> {
