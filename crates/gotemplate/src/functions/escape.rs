@@ -30,13 +30,10 @@ pub(super) fn js(text: &[u8]) -> Vec<u8> {
             (_, byte @ (b'<' | b'>' | b'&' | b'=' | 0..=0x1f)) => {
                 out.extend_from_slice(format!("\\u{byte:04X}").as_bytes());
             }
-            (Some(char), _) if char.is_ascii() || is_print(char) => {
-                out.extend_from_slice(&text[at..at + width]);
+            (Some(char), _) if !char.is_ascii() && !is_print(char) => {
+                out.extend_from_slice(format!("\\u{:04X}", u32::from(char)).as_bytes());
             }
-            (char, _) => {
-                let code = char.map_or(0xfffd, u32::from);
-                out.extend_from_slice(format!("\\u{code:04X}").as_bytes());
-            }
+            _ => out.extend_from_slice(&text[at..at + width]),
         }
         at += width;
     }
