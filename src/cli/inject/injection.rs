@@ -128,7 +128,7 @@ impl Injection<'_> {
             self.write_settings(&mut injected, prefix);
         } else {
             apply(&mut injected, &reviewed.patch)?;
-            if !self.keeps_inject {
+            if !(self.keeps_inject || self.ingress) {
                 pods::restore(&mut injected, prefix, INJECT, inject);
             }
         }

@@ -60,7 +60,8 @@ fn each_flag_writes_its_annotation_and_takes_effect() {
     assert!(injected(&["--ingress"], workload).contains("LINKERD2_PROXY_INGRESS_MODE"));
     let ingress = injected(&["--ingress"], POD);
     assert!(ingress.contains("LINKERD2_PROXY_INGRESS_MODE"), "{ingress}");
-    assert!(tree(ingress.as_bytes())["metadata"]["annotations"].get("linkerd.io/inject").is_none());
+    assert_eq!(tree(ingress.as_bytes())["metadata"]["annotations"]["linkerd.io/inject"], "ingress");
+    assert_eq!(injected(&[], &ingress), ingress);
     let ingress = injected(&["--ingress", "--annotate"], POD);
     assert_eq!(tree(ingress.as_bytes())["metadata"]["annotations"]["linkerd.io/inject"], "ingress");
 }
