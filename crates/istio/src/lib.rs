@@ -3,4 +3,5 @@
 //!
 //! Not the templates' language (`injectd-gotemplate`) and not the merge (`injectd-merge`).
 
+pub mod pod;
 pub mod release;
