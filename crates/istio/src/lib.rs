@@ -1,7 +1,9 @@
-//! Istio's sidecar injection, as `docs/istio` describes it: configuration, decision, and what comes
-//! before and after the templates.
+//! Istio's sidecar injection, the release, the data of the templates, and what they make of a
+//! pod.
 //!
-//! Not the templates' language (`injectd-gotemplate`) and not the merge (`injectd-merge`).
+//! The templates' language is `injectd-gotemplate`, the merge `injectd-merge`.
 
+pub mod data;
 pub mod pod;
 pub mod release;
+pub mod render;

@@ -1,0 +1,146 @@
+//! Renders the templates of a pod and merges them: into an empty pod, and into the user's.
+//!
+//! Not for what comes before (the data) and after (the user's containers, probes, order).
+
+#![expect(clippy::disallowed_types, reason = "templates may write any field")]
+
+use injectd_gotemplate::{Context, ExecError, Template, Value};
+use injectd_merge::{MergeError, TypeError, check, overlay};
+use serde_json::{Map, Value as Json};
+
+/// The pods that the templates of a pod make.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rendered {
+    /// All templates on an empty pod: what Istio adds.
+    pub template: Json,
+    /// All templates on the user's pod.
+    pub merged: Json,
+}
+
+/// Why templates could not be rendered or merged, with upstream's text.
+#[derive(Debug, thiserror::Error)]
+pub enum RenderError {
+    /// A template stopped.
+    #[error("failed to run injection template: {0}")]
+    Template(#[from] ExecError),
+    /// What a template wrote is no pod.
+    #[error("failed to run injection template: failed applying injection overlay: {0}")]
+    Overlay(#[source] OverlayError),
+    /// It is a pod, but does not fit the user's.
+    #[error(
+        "failed to run injection template: failed parsing generated injected YAML (check Istio \
+         sidecar injector configuration): {0}"
+    )]
+    Merge(#[source] OverlayError),
+}
+
+/// Why a pod could not be laid over another.
+#[derive(Debug, thiserror::Error)]
+pub enum OverlayError {
+    /// The rendered text is not YAML, or not a mapping.
+    #[error("strategic merge: invalid JSON document")]
+    Document,
+    /// The merge failed.
+    #[error("strategic merge: {0}")]
+    Merge(#[from] MergeError),
+    /// A value has another type than Kubernetes'.
+    #[error("unmarshal patched pod: {0}")]
+    Type(#[from] TypeError),
+}
+
+/// Renders templates in their order. Each sees the same data and is merged into the result of those
+/// before it; `before_merge` may change the user's pod first, as for native sidecars.
+///
+/// # Errors
+/// The first error, with upstream's text.
+pub fn render<'t>(
+    templates: impl IntoIterator<Item = &'t Template>,
+    data: &Value,
+    pod: &Json,
+    context: &mut Context<'_>,
+    mut before_merge: impl FnMut(&Json, &mut Json),
+) -> Result<Rendered, RenderError> {
+    let mut rendered = Rendered { template: Json::Object(Map::new()), merged: pod.clone() };
+    for template in templates {
+        let text = template.execute(data, context)?;
+        let patch = document(&text).map_err(RenderError::Overlay)?;
+        lay_over(&mut rendered.template, patch.clone()).map_err(RenderError::Overlay)?;
+        before_merge(&rendered.template, &mut rendered.merged);
+        lay_over(&mut rendered.merged, patch).map_err(RenderError::Merge)?;
+    }
+    Ok(rendered)
+}
+
+fn lay_over(pod: &mut Json, patch: Json) -> Result<(), OverlayError> {
+    let types = check(&patch);
+    overlay(pod, patch)?;
+    Ok(types?)
+}
+
+/// The first document of a rendered text; one without content is an empty mapping.
+fn document(text: &str) -> Result<Json, OverlayError> {
+    match injectd_yaml::parse(text, injectd_yaml::Options::default()) {
+        Ok(Json::Null) => Ok(Json::Object(Map::new())),
+        Ok(document) if document.is_object() => Ok(document),
+        _ => Err(OverlayError::Document),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use injectd_gotemplate::Functions;
+    use serde_json::json;
+
+    use super::*;
+
+    fn rendered(texts: &[&str], pod: &Json) -> Result<Rendered, String> {
+        let parse = |text: &&str| Template::parse("inject", text, &Functions::istio());
+        let templates: Vec<Template> =
+            texts.iter().map(parse).collect::<Result<_, _>>().expect("templates");
+        let data = Value::from_json(&json!({"Image": "proxy:1"}));
+        render(&templates, &data, pod, &mut Context::default(), |_, _| {})
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn templates_are_merged_into_an_empty_pod_and_into_the_users() {
+        let pod = json!({"metadata": {"name": "web"}, "spec": {"containers": [{"name": "web"}]}});
+        let texts = [
+            "spec:\n  containers:\n  - name: istio-proxy\n    image: \"{{ .Image }}\"\n",
+            "metadata:\n  labels: {a: b}\n---\nignored: true\n",
+            "# nothing\n",
+        ];
+        let found = rendered(&texts, &pod).expect("a pod");
+        let proxy = json!({"name": "istio-proxy", "image": "proxy:1"});
+        let template = json!({"spec": {"containers": [proxy]}, "metadata": {"labels": {"a": "b"}}});
+        assert_eq!(found.template, template);
+        let merged = json!({
+            "metadata": {"name": "web", "labels": {"a": "b"}},
+            "spec": {"containers": [proxy, {"name": "web"}]},
+        });
+        assert_eq!(found.merged, merged);
+    }
+
+    #[test]
+    fn errors_have_upstreams_texts() {
+        let pod = json!({"spec": {"containers": [{"name": "web", "image": "a"}]}});
+        let overlay = "failed to run injection template: failed applying injection overlay: ";
+        for (text, expected) in [
+            ("a: [", format!("{overlay}strategic merge: invalid JSON document")),
+            ("- a", format!("{overlay}strategic merge: invalid JSON document")),
+            (
+                "spec: {containers: [{name: a, image: 5}]}",
+                format!(
+                    "{overlay}unmarshal patched pod: json: cannot unmarshal number into Go struct field"
+                ),
+            ),
+            (
+                "{{ fail \"no\" }}",
+                "failed to run injection template: template: inject:1:".to_owned(),
+            ),
+        ] {
+            let error = rendered(&[text], &pod).expect_err("an error");
+            assert!(error.starts_with(&expected), "{text}: {error}");
+        }
+    }
+}
