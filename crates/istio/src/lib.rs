@@ -5,5 +5,6 @@
 
 pub mod data;
 pub mod pod;
+pub mod proto;
 pub mod release;
 pub mod render;
