@@ -1,0 +1,212 @@
+//! The `ProxyConfig` of a pod: layers over the built-in default.
+//!
+//! Lowest first: the `defaultConfig` of the mesh; the resource `ProxyConfig` without selector of the
+//! root namespace; the one of the pod's namespace; the annotation `proxy.istio.io/config`; the
+//! resource of the pod's namespace that selects the pod.
+//!
+//! Go: `EffectiveProxyConfig` of `pilot/pkg/model` and `MergeProxyConfig` of `pkg/config/mesh`.
+
+#![expect(clippy::disallowed_types, reason = "annotations are YAML; resources are few")]
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use injectd_yaml::Options;
+use serde_json::Value as Json;
+
+use super::{
+    defaults,
+    mesh::MeshError,
+    message::{Message, Value},
+    schema::{PROXY_CONFIG, PROXY_CONFIG_RESOURCE},
+    validate,
+};
+use crate::release::Release;
+
+/// The first release that keeps headers of a lower layer.
+const HEADERS_KEPT: Release = Release::new(19, 1);
+
+/// The headers that a lower layer's `proxyHeaders` gives to a higher one without them.
+const KEPT_HEADERS: [&str; 5] =
+    ["forwarded_client_cert", "request_id", "attempt_count", "server", "envoy_debug_headers"];
+
+/// The resources `ProxyConfig` of a cluster.
+#[derive(Clone, Debug, Default)]
+pub struct Resources {
+    /// In the order in which they match.
+    ordered: Vec<Resource>,
+}
+
+#[derive(Clone, Debug)]
+struct Resource {
+    namespace: String,
+    /// `None` without a selector; its labels may be none at all.
+    selector: Option<BTreeMap<String, String>>,
+    config: Message,
+}
+
+/// What the layers look at in a pod.
+#[derive(Clone, Copy, Debug)]
+pub struct Pod<'p> {
+    /// The namespace it will be in.
+    pub namespace: &'p str,
+    /// Looks up one of its labels.
+    pub labels: &'p dyn LabelLookup,
+    /// The annotation `proxy.istio.io/config`.
+    pub annotation: Option<&'p str>,
+}
+
+/// The labels of a pod.
+pub trait LabelLookup: std::fmt::Debug {
+    /// The value of a label.
+    fn label(&self, key: &str) -> Option<&str>;
+}
+
+impl LabelLookup for BTreeMap<String, String> {
+    fn label(&self, key: &str) -> Option<&str> {
+        self.get(key).map(String::as_str)
+    }
+}
+
+impl Resources {
+    /// Reads objects of `networking.istio.io`, kind `ProxyConfig`; of those of one kind the oldest
+    /// matches first, then the order is by name and namespace. Objects that cannot be read are left
+    /// out.
+    pub fn new<'o>(objects: impl IntoIterator<Item = &'o Json>, release: Release) -> Self {
+        let mut found: Vec<_> = objects
+            .into_iter()
+            .filter_map(|object| {
+                let meta = |key: &str| object["metadata"][key].as_str().unwrap_or_default();
+                let age = (meta("creationTimestamp"), meta("name"), meta("namespace"));
+                let spec = Message::read(*PROXY_CONFIG_RESOURCE, &object["spec"], release).ok()?;
+                Some((age, Resource::new(meta("namespace"), &spec)))
+            })
+            .collect();
+        found.sort_by_key(|(age, _)| *age);
+        Self { ordered: found.into_iter().map(|(_, resource)| resource).collect() }
+    }
+
+    /// The first resource of a namespace that has no selector.
+    fn of_namespace(&self, namespace: &str) -> Option<&Message> {
+        self.find(|one| one.namespace == namespace && one.selector.is_none())
+    }
+
+    /// The first resource of the pod's namespace whose labels, one at least, the pod has.
+    fn of_pod(&self, pod: Pod<'_>) -> Option<&Message> {
+        self.find(|one| {
+            let Some(labels) = &one.selector else { return false };
+            let mut labels = labels.iter();
+            one.namespace == pod.namespace
+                && labels.len() > 0
+                && labels.all(|(key, value)| pod.labels.label(key) == Some(value))
+        })
+    }
+
+    fn find(&self, matches: impl Fn(&Resource) -> bool) -> Option<&Message> {
+        self.ordered.iter().find(|one| matches(one)).map(|one| &one.config)
+    }
+}
+
+impl Resource {
+    fn new(namespace: &str, spec: &Message) -> Self {
+        let mut config = Message::new(*PROXY_CONFIG);
+        for (from, to) in [
+            ("concurrency", "concurrency"),
+            ("environment_variables", "proxy_metadata"),
+            ("image", "image"),
+        ] {
+            config.set(to, spec.value(from).cloned());
+        }
+        let selector = spec.message("selector").map(|selector| {
+            let labels = selector.map("match_labels").into_iter().flatten();
+            labels
+                .filter_map(|(key, value)| match value {
+                    Value::Text(text) => Some((key.clone(), text.clone())),
+                    _ => None,
+                })
+                .collect()
+        });
+        Self { namespace: namespace.to_owned(), selector, config }
+    }
+}
+
+/// The `ProxyConfig` of a pod. An annotation that cannot be read is left out here;
+/// [`check_annotation`] rejects it.
+#[must_use]
+pub fn effective(mesh: &Message, resources: &Resources, pod: Pod<'_>, release: Release) -> Message {
+    let root = mesh.text("root_namespace");
+    let annotation = pod.annotation.and_then(|text| read_annotation(text, release).ok());
+    let layers = [
+        mesh.message("default_config"),
+        resources.of_namespace(root).filter(|_| !root.is_empty()),
+        resources.of_namespace(pod.namespace).filter(|_| pod.namespace != root),
+        annotation.as_ref(),
+        resources.of_pod(pod),
+    ];
+    let mut config = defaults::proxy_config(release);
+    for layer in layers.into_iter().flatten() {
+        merge(&mut config, layer, release);
+    }
+    config
+}
+
+/// Reads the annotation `proxy.istio.io/config`.
+///
+/// # Errors
+///
+/// If it is not YAML, or a value has the wrong type.
+pub fn read_annotation(text: &str, release: Release) -> Result<Message, MeshError> {
+    let json = injectd_yaml::parse(text, Options::default()).map_err(MeshError::Yaml)?;
+    Message::read(*PROXY_CONFIG, &json, release).map_err(MeshError::Type)
+}
+
+/// Checks the annotation `proxy.istio.io/config` over the built-in defaults; the mesh config has no
+/// part in it.
+///
+/// # Errors
+///
+/// The text that Istio denies the pod with.
+pub fn check_annotation(text: &str, release: Release) -> Result<(), String> {
+    let prefix =
+        |error: &dyn std::fmt::Display| format!("failed to convert to apply proxy config: {error}");
+    let json = injectd_yaml::parse(text, Options::default()).map_err(|error| prefix(&error))?;
+    let mut config = defaults::proxy_config(release);
+    config.apply(&json, release).map_err(|error| prefix(&error))?;
+    validate::proxy_config(&config, release).map_err(|error| error.to_string())
+}
+
+/// Lays a layer over a `ProxyConfig`: each field that it sets replaces the one below as a whole.
+fn merge(config: &mut Message, layer: &Message, release: Release) {
+    let below = config.clone();
+    for (field, value) in layer.fields() {
+        if let Some(value) = value {
+            config.set(field.name, Some(value.clone()));
+        }
+    }
+    keep_maps_and_headers(config, &below, release);
+}
+
+/// Gives back to a `ProxyConfig` what a new layer does not replace as a whole: entries of
+/// `proxyMetadata`, and some headers.
+pub(super) fn keep_maps_and_headers(config: &mut Message, below: &Message, release: Release) {
+    if let Some(metadata) = below.map("proxy_metadata") {
+        let mut metadata = metadata.clone();
+        let own = config.map("proxy_metadata").into_iter().flatten();
+        metadata.extend(own.map(|(key, value)| (key.clone(), value.clone())));
+        config.set("proxy_metadata", Some(Value::Map(metadata)));
+    }
+    let headers = (config.message("proxy_headers"), below.message("proxy_headers"));
+    if let (Some(own), Some(below)) = headers
+        && release >= HEADERS_KEPT
+    {
+        let mut own = own.clone();
+        for name in KEPT_HEADERS {
+            if own.value(name).is_none() {
+                own.set(name, below.value(name).cloned());
+            }
+        }
+        config.set("proxy_headers", Some(Value::Message(own)));
+    }
+}
