@@ -7,6 +7,8 @@
 //!
 //! Not a general library for Protobuf: there is no binary form, and only these messages are known.
 
+#[cfg(test)]
+mod corpus;
 pub mod defaults;
 pub mod elide;
 pub mod layers;
