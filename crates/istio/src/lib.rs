@@ -3,8 +3,17 @@
 //!
 //! The templates' language is `injectd-gotemplate`, the merge `injectd-merge`.
 
+mod fields;
+pub mod config;
 pub mod data;
+pub mod decide;
+pub mod image;
+pub mod native;
+pub mod openshift;
+pub mod owner;
 pub mod pod;
 pub mod proto;
 pub mod release;
 pub mod render;
+pub mod selection;
+pub mod selector;

@@ -1,0 +1,86 @@
+//! Reads fields of pods and of configuration that are trees of JSON.
+
+#![expect(clippy::disallowed_types, reason = "templates and the merge need the pod as a tree")]
+
+use std::{collections::BTreeMap, fmt::Write as _};
+
+use serde_json::{Map, Value};
+
+/// The keys of a pod's lists of containers, in `spec`.
+pub(crate) const CONTAINER_LISTS: [&str; 2] = ["containers", "initContainers"];
+
+/// An annotation's value; `null` is empty, as Go reads it.
+pub(crate) fn annotation<'p>(pod: &'p Value, key: &str) -> Option<&'p str> {
+    text_of(pod.get("metadata")?.get("annotations")?.get(key)?)
+}
+
+/// A label's value; `null` is empty, as Go reads it.
+pub(crate) fn label<'p>(pod: &'p Value, key: &str) -> Option<&'p str> {
+    text_of(labels(pod)?.get(key)?)
+}
+
+pub(crate) fn labels(pod: &Value) -> Option<&Map<String, Value>> {
+    pod.get("metadata")?.get("labels")?.as_object()
+}
+
+pub(crate) fn text_of(value: &Value) -> Option<&str> {
+    if value.is_null() { Some("") } else { value.as_str() }
+}
+
+/// A text field of an object, empty if it is missing or of another type.
+pub(crate) fn text<'v>(object: &'v Value, key: &str) -> &'v str {
+    object.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The containers in one of [`CONTAINER_LISTS`].
+pub(crate) fn containers<'p>(pod: &'p Value, list: &str) -> &'p [Value] {
+    let containers = pod.get("spec").and_then(|spec| spec.get(list)).and_then(Value::as_array);
+    containers.map_or(&[], Vec::as_slice)
+}
+
+/// Go's `strconv.Quote`, `%q`.
+pub(crate) fn quoted(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('"');
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            '\u{7}' => quoted.push_str("\\a"),
+            '\u{8}' => quoted.push_str("\\b"),
+            '\u{c}' => quoted.push_str("\\f"),
+            '\n' => quoted.push_str("\\n"),
+            '\r' => quoted.push_str("\\r"),
+            '\t' => quoted.push_str("\\t"),
+            '\u{b}' => quoted.push_str("\\v"),
+            // Writing to a string cannot fail.
+            '\0'..'\u{80}' if c.is_control() => _ = write!(quoted, "\\x{:02x}", u32::from(c)),
+            _ if c.is_control() => _ = write!(quoted, "\\u{:04x}", u32::from(c)),
+            _ => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+/// Go's `%v` of a `map[string]string`: `map[a:b c:d]`.
+pub(crate) fn shown_map(map: &BTreeMap<String, String>) -> String {
+    let entries: Vec<_> = map.iter().map(|(key, value)| format!("{key}:{value}")).collect();
+    format!("map[{}]", entries.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_quoted_as_go_quotes_them() {
+        for (text, expected) in [
+            ("a", r#""a""#),
+            ("a\"b\\", r#""a\"b\\""#),
+            ("\u{7}\t\n\0\u{7f}", r#""\a\t\n\x00\x7f""#),
+            ("é\u{85}", r#""é\u0085""#),
+        ] {
+            assert_eq!(quoted(text), expected);
+        }
+    }
+}
