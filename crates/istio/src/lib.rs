@@ -3,6 +3,10 @@
 //!
 //! The templates' language is `injectd-gotemplate`, the merge `injectd-merge`.
 
+pub mod annotations;
+pub mod config;
+pub mod decide;
+pub mod detect;
 mod fields;
 pub mod config;
 pub mod data;
@@ -11,9 +15,11 @@ pub mod image;
 pub mod native;
 pub mod openshift;
 pub mod owner;
+pub mod path;
 pub mod pod;
 pub mod proto;
 pub mod release;
 pub mod render;
 pub mod selection;
 pub mod selector;
+pub mod strip;
