@@ -3,18 +3,17 @@
 //!
 //! The templates' language is `injectd-gotemplate`, the merge `injectd-merge`.
 
-pub mod annotations;
-pub mod config;
-pub mod decide;
-pub mod detect;
 mod fields;
+pub mod annotations;
 pub mod config;
 pub mod data;
 pub mod decide;
+pub mod detect;
 pub mod image;
 pub mod native;
 pub mod openshift;
 pub mod owner;
+pub mod patch;
 pub mod path;
 pub mod pod;
 pub mod proto;

@@ -1,0 +1,116 @@
+//! The RFC 6902 patch from the pod as received to the injected pod.
+//!
+//! Upstream compares lists by position, so that one new volume rewrites all volumes after it. Here
+//! elements of lists with a key are compared with their own earlier version. The patch depends on
+//! the two pods only, and its cost is linear in their size.
+//!
+//! Not for patches of other objects: which lists have keys is known from Kubernetes' pods.
+
+#![expect(clippy::disallowed_types, reason = "templates are merged into trees")]
+
+mod lists;
+mod stay;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+/// One operation of a patch. Paths are JSON pointers.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Operation<'a> {
+    /// Adds a field, or inserts a list element before the one at the index.
+    Add(String, &'a Value),
+    /// Replaces a value that is there.
+    Replace(String, &'a Value),
+    /// Removes a value that is there.
+    Remove(String),
+}
+
+/// As an element of a JSON patch.
+impl fmt::Display for Operation<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = |path: &String| Value::from(path.as_str());
+        match self {
+            Self::Add(at, value) => {
+                write!(f, r#"{{"op":"add","path":{},"value":{value}}}"#, path(at))
+            }
+            Self::Replace(at, value) => {
+                write!(f, r#"{{"op":"replace","path":{},"value":{value}}}"#, path(at))
+            }
+            Self::Remove(at) => write!(f, r#"{{"op":"remove","path":{}}}"#, path(at)),
+        }
+    }
+}
+
+/// The operations that turn `original` into `injected`; none if the two are equal.
+#[must_use]
+pub fn patch<'a>(original: &Value, injected: &'a Value) -> Vec<Operation<'a>> {
+    let mut patch = Patch { path: String::new(), operations: Vec::new() };
+    patch.compare(original, injected, "");
+    patch.operations
+}
+
+/// A JSON patch of the operations, compact.
+#[must_use]
+pub fn encode(operations: &[Operation<'_>]) -> String {
+    let operations: Vec<_> = operations.iter().map(ToString::to_string).collect();
+    format!("[{}]", operations.join(","))
+}
+
+/// The operations so far, and the pointer to the value that is being compared.
+struct Patch<'a> {
+    path: String,
+    operations: Vec<Operation<'a>>,
+}
+
+impl<'a> Patch<'a> {
+    /// `field` is the key of the value, which says how a list is compared.
+    fn compare(&mut self, old: &Value, new: &'a Value, field: &str) {
+        match (old, new) {
+            (Value::Object(old), Value::Object(new)) => self.compare_objects(old, new),
+            (Value::Array(old), Value::Array(list)) => self.compare_lists(old, (new, list), field),
+            (old, new) if old != new => self.replace(new),
+            _ => {}
+        }
+    }
+
+    fn compare_objects(&mut self, old: &Map<String, Value>, new: &'a Map<String, Value>) {
+        for key in old.keys().filter(|key| !new.contains_key(*key)) {
+            self.at(key, Self::remove);
+        }
+        for (key, new) in new {
+            self.at(key, |patch| match old.get(key) {
+                Some(old) => patch.compare(old, new, key),
+                None => patch.add(new),
+            });
+        }
+    }
+
+    fn add(&mut self, value: &'a Value) {
+        self.operations.push(Operation::Add(self.path.clone(), value));
+    }
+
+    fn replace(&mut self, value: &'a Value) {
+        self.operations.push(Operation::Replace(self.path.clone(), value));
+    }
+
+    fn remove(&mut self) {
+        self.operations.push(Operation::Remove(self.path.clone()));
+    }
+
+    /// Does something one level deeper.
+    fn at(&mut self, key: &str, then: impl FnOnce(&mut Self)) {
+        let length = self.path.len();
+        self.path.push('/');
+        if key.contains(['~', '/']) {
+            self.path.push_str(&key.replace('~', "~0").replace('/', "~1"));
+        } else {
+            self.path.push_str(key);
+        }
+        then(self);
+        self.path.truncate(length);
+    }
+}
