@@ -1,0 +1,28 @@
+//! JSON as Go's `encoding/json` writes it.
+
+#![expect(clippy::disallowed_types, reason = "small documents inside annotations and variables")]
+
+use serde_json::Value;
+
+/// Compact JSON with `<`, `>`, `&`, U+2028 and U+2029 escaped. Keys keep their order.
+///
+/// Go: `json.Marshal`.
+pub(crate) fn go_json(value: &Value) -> String {
+    let text = value.to_string();
+    if !text.contains(['<', '>', '&', '\u{2028}', '\u{2029}']) {
+        return text;
+    }
+    // These letters occur in strings only.
+    let mut escaped = String::with_capacity(text.len() + 32);
+    for letter in text.chars() {
+        match letter {
+            '<' => escaped.push_str("\\u003c"),
+            '>' => escaped.push_str("\\u003e"),
+            '&' => escaped.push_str("\\u0026"),
+            '\u{2028}' => escaped.push_str("\\u2028"),
+            '\u{2029}' => escaped.push_str("\\u2029"),
+            letter => escaped.push(letter),
+        }
+    }
+    escaped
+}

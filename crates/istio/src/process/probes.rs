@@ -1,0 +1,39 @@
+//! Directs probes to the agent, which the kubelet reaches without a certificate, and hands the
+//! original probes to the agent.
+
+#![expect(clippy::disallowed_types, reason = "templates are merged into trees")]
+
+mod dump;
+mod handlers;
+mod probers;
+mod redirect;
+
+use injectd_gocompat::number::parse_bool;
+use serde_json::Value;
+
+use super::{
+    Facts,
+    names::{REWRITE_PROBES_ANNOTATION, STATUS_ANNOTATION, STATUS_PORT_ANNOTATION},
+    tree::{annotation, sidecar, sidecar_mut},
+};
+
+/// Istio: `applyRewrite` and `app_probe.go`.
+pub(super) fn rewrite(pod: &mut Value, facts: &Facts<'_>) {
+    let asked = annotation(pod, REWRITE_PROBES_ANNOTATION).and_then(parse_bool);
+    if sidecar(pod).is_none() || !asked.unwrap_or(facts.rewrite_probes) {
+        return;
+    }
+    let found = dump::dump(pod, facts);
+    let is_injected = annotation(pod, STATUS_ANNOTATION).is_some();
+    if let (false, Some(proxy)) = (found.is_empty(), sidecar_mut(pod)) {
+        probers::hand_over(proxy, found, is_injected, facts.release);
+    }
+    let port = status_port(pod, facts.status_port);
+    redirect::redirect(pod, port, facts.release);
+}
+
+/// The port that the rewritten probes call. One that is not an integer is 0.
+fn status_port(pod: &Value, default: i32) -> i32 {
+    let digits = annotation(pod, STATUS_PORT_ANNOTATION);
+    digits.map_or(default, |digits| digits.parse().unwrap_or_default())
+}

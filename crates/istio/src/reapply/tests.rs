@@ -1,0 +1,179 @@
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::reapply;
+use crate::{
+    process::{Facts, Warning},
+    release::Release,
+};
+
+static NOTHING: BTreeMap<String, String> = BTreeMap::new();
+
+fn facts() -> Facts<'static> {
+    Facts {
+        release: Release::NEWEST,
+        status_port: 15020,
+        tproxy: false,
+        hold: false,
+        prometheus_merge: true,
+        rewrite_probes: true,
+        revision: "default",
+        environment: &NOTHING,
+        injected_annotations: &NOTHING,
+    }
+}
+
+/// Merges the template into the pod as the injector does and re-applies.
+fn injected(original: &Value, rendered: &Value, facts: &Facts<'_>) -> (Value, Option<Warning>) {
+    let mut pod = original.clone();
+    injectd_merge::overlay(&mut pod, rendered.clone()).unwrap();
+    let warning = reapply(&mut pod, rendered, original, facts).unwrap();
+    (pod, warning)
+}
+
+fn proxy(fields: &Value) -> Value {
+    let mut proxy = fields.clone();
+    proxy["name"] = "istio-proxy".into();
+    json!({"spec": {"containers": [proxy]}})
+}
+
+#[test]
+fn the_users_fields_win_and_empty_ones_say_nothing() {
+    let user = json!({
+        "image": "auto", "args": ["mine"], "command": [], "workingDir": "", "tty": null,
+        "env": [{"name": "U", "value": "u"}, {"name": "T2", "value": "user"}],
+        "resources": {"limits": {"cpu": "1000m"}}, "unknown": 5,
+    });
+    let template = json!({
+        "image": "proxy", "args": ["theirs"], "command": ["c"], "workingDir": "/",
+        "env": [{"name": "T1"}, {"name": "T2", "value": "template"}, {"name": "T3"}],
+        "resources": {"limits": {"cpu": "2", "memory": "1Gi"}},
+    });
+    let (pod, _) = injected(&proxy(&user), &proxy(&template), &facts());
+    let merged = &pod["spec"]["containers"][0];
+    assert_eq!(merged["image"], "proxy");
+    assert_eq!(merged["args"], json!(["mine"]));
+    assert_eq!(merged["command"], json!(["c"]));
+    assert_eq!(merged["workingDir"], "/");
+    assert_eq!(merged["resources"]["limits"], json!({"cpu": "1000m", "memory": "1Gi"}));
+    let env = json!([{"name": "T1"}, {"name": "U", "value": "u"},
+        {"name": "T2", "value": "user"}, {"name": "T3"}]);
+    assert_eq!(merged["env"], env);
+    assert_eq!(merged["unknown"], 5);
+    let overrides = pod["metadata"]["annotations"]["proxy.istio.io/overrides"].as_str().unwrap();
+    let expected = json!({"containers": [{
+        "name": "istio-proxy", "args": ["mine"],
+        "env": [{"name": "U", "value": "u"}, {"name": "T2", "value": "user"}],
+        "resources": {"limits": {"cpu": "1"}},
+    }]});
+    assert_eq!(serde_json::from_str::<Value>(overrides).unwrap(), expected);
+}
+
+#[test]
+fn a_bare_container_is_recorded_with_its_name_and_resources() {
+    let (pod, _) = injected(&proxy(&json!({"image": "auto"})), &proxy(&json!({})), &facts());
+    let overrides = &pod["metadata"]["annotations"]["proxy.istio.io/overrides"];
+    assert_eq!(overrides, r#"{"containers":[{"name":"istio-proxy","resources":{}}]}"#);
+    let (pod, _) = injected(&json!({"spec": {"containers": []}}), &proxy(&json!({})), &facts());
+    assert!(pod.get("metadata").is_none());
+}
+
+#[test]
+fn containers_of_the_status_annotation_are_not_the_users() {
+    let mut original = proxy(&json!({"args": ["old"]}));
+    let status = r#"{"containers":["istio-proxy"],"initContainers":null}"#;
+    original["metadata"] = json!({"annotations": {"sidecar.istio.io/status": status}});
+    let template = proxy(&json!({"args": ["new"]}));
+    let (pod, _) = injected(&original, &template, &facts());
+    assert_eq!(pod["spec"]["containers"][0]["args"], json!(["new"]));
+    assert_eq!(pod["metadata"], original["metadata"]);
+    // Nonsense names no container, and no overrides are recorded.
+    for status in ["", "[]", "null", r#"{"containers":"x"}"#, r#"{"containers":[5]}"#] {
+        original["metadata"]["annotations"]["sidecar.istio.io/status"] = status.into();
+        let (pod, _) = injected(&original, &template, &facts());
+        assert_eq!(pod["spec"]["containers"][0]["args"], json!(["old"]), "{status}");
+        assert_eq!(pod["metadata"], original["metadata"]);
+    }
+}
+
+#[test]
+fn recorded_overrides_come_before_the_pod() {
+    let mut original = proxy(&json!({"args": ["pod"]}));
+    let overrides = r#"{"containers":[{"name":"istio-proxy","args":["recorded"]}]}"#;
+    original["metadata"] = json!({"annotations": {"proxy.istio.io/overrides": overrides}});
+    let (pod, _) = injected(&original, &proxy(&json!({})), &facts());
+    assert_eq!(pod["spec"]["containers"][0]["args"], json!(["recorded"]));
+    for bad in ["{", "5", "[]"] {
+        original["metadata"]["annotations"]["proxy.istio.io/overrides"] = bad.into();
+        assert!(reapply(&mut json!({}), &json!({}), &original, &facts()).is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn a_native_proxy_takes_the_fields_of_a_users_container() {
+    let original = json!({"spec": {"containers": [{"name": "istio-proxy", "args": ["mine"]}],
+        "initContainers": [{"name": "istio-proxy", "args": ["second"]}]}});
+    let rendered = json!({"spec": {"initContainers": [{"name": "istio-proxy"}]}});
+    let (pod, _) = injected(&original, &rendered, &facts());
+    assert_eq!(pod["spec"]["initContainers"][0]["args"], json!(["mine"]));
+    let overrides = pod["metadata"]["annotations"]["proxy.istio.io/overrides"].as_str().unwrap();
+    assert!(overrides.starts_with(r#"{"initContainers":[{"#));
+    // The other way round the user's init container does not count.
+    let original = json!({"spec": {"initContainers": [{"name": "istio-proxy"}]}});
+    let (pod, _) = injected(&original, &proxy(&json!({})), &facts());
+    assert!(pod.get("metadata").is_none());
+}
+
+/// A pod with the user's ids, merged with a template that has one init container.
+fn with_ids(ids: &Value, init: &str, facts: &Facts<'_>) -> (Value, Option<Warning>) {
+    let args = ["-x", "-u", "1337", "-u", "1"];
+    let mut rendered = proxy(&json!({"securityContext": {"runAsUser": 1337}}));
+    rendered["spec"]["initContainers"] = json!([{"name": init, "args": args}]);
+    injected(&proxy(&json!({"securityContext": ids})), &rendered, facts)
+}
+
+#[test]
+fn the_users_uid_is_exempt_from_capture() {
+    let ids = json!({"runAsUser": 5, "runAsGroup": 6});
+    let (pod, warning) = with_ids(&ids, "istio-init", &facts());
+    let init = &pod["spec"]["initContainers"][0];
+    assert_eq!(init["args"], json!(["-x", "-u", "5", "-u", "1"]));
+    assert_eq!((init.get("securityContext"), warning), (None, None));
+    let (pod, _) = with_ids(&ids, "istio-validation", &facts());
+    assert_eq!(pod["spec"]["initContainers"][0]["securityContext"], ids);
+    let old = Facts { release: Release::new(19, 10), ..facts() };
+    assert_eq!(
+        with_ids(&ids, "istio-init", &old).0["spec"]["initContainers"][0]["args"][2],
+        "1337"
+    );
+}
+
+#[test]
+fn root_and_groups_do_not_change_the_flag() {
+    for ids in [json!({"runAsUser": 0}), json!({"runAsGroup": 6})] {
+        let (pod, _) = with_ids(&ids, "istio-validation", &facts());
+        let init = &pod["spec"]["initContainers"][0];
+        assert_eq!(init["args"][2], "1337");
+        assert_eq!(init["securityContext"], ids);
+    }
+}
+
+#[test]
+fn with_tproxy_the_proxy_is_root() {
+    let facts = Facts { tproxy: true, ..facts() };
+    let (pod, _) = with_ids(&json!({"runAsUser": 5}), "istio-validation", &facts);
+    let init = &pod["spec"]["initContainers"][0];
+    assert_eq!(pod["spec"]["containers"][0]["securityContext"]["runAsUser"], 0);
+    assert_eq!(init["args"][2], "5");
+    assert!(init.get("securityContext").is_none());
+}
+
+#[test]
+fn without_an_init_container_there_is_a_warning() {
+    let (_, warning) = with_ids(&json!({"runAsUser": 5}), "other", &facts());
+    assert_eq!(warning, Some(Warning::NoInitContainer));
+    assert_eq!(with_ids(&json!({}), "other", &facts()).1, None);
+}
