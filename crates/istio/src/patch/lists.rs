@@ -8,8 +8,17 @@ use serde_json::Value;
 
 use super::{Patch, stay};
 
-/// The field that tells the elements of a list apart, by the name of the list.
-fn key(field: &str) -> Option<&'static str> {
+/// What tells the elements of a list apart.
+#[derive(Clone, Copy)]
+enum Key {
+    /// This field of an element.
+    Field(&'static str),
+    /// The element itself.
+    Whole,
+}
+
+/// The key of a list of this name.
+fn key(field: &str) -> Option<Key> {
     match field {
         "containers"
         | "env"
@@ -18,13 +27,14 @@ fn key(field: &str) -> Option<&'static str> {
         | "initContainers"
         | "resourceClaims"
         | "schedulingGates"
-        | "volumes" => Some("name"),
-        "hostAliases" => Some("ip"),
-        "ownerReferences" => Some("uid"),
-        "ports" => Some("containerPort"),
-        "topologySpreadConstraints" => Some("topologyKey"),
-        "volumeDevices" => Some("devicePath"),
-        "volumeMounts" => Some("mountPath"),
+        | "volumes" => Some(Key::Field("name")),
+        "finalizers" => Some(Key::Whole),
+        "hostAliases" => Some(Key::Field("ip")),
+        "ownerReferences" => Some(Key::Field("uid")),
+        "ports" => Some(Key::Field("containerPort")),
+        "topologySpreadConstraints" => Some(Key::Field("topologyKey")),
+        "volumeDevices" => Some(Key::Field("devicePath")),
+        "volumeMounts" => Some(Key::Field("mountPath")),
         _ => None,
     }
 }
@@ -32,11 +42,15 @@ fn key(field: &str) -> Option<&'static str> {
 /// What an element is known by: the text of its key and how many of that key stand before it.
 type Identity = (Option<String>, usize);
 
-fn identities(list: &[Value], key: &'static str) -> Vec<Identity> {
+fn identities(list: &[Value], key: Key) -> Vec<Identity> {
     let mut seen = HashMap::<Option<String>, usize>::new();
     let identity = |element: &Value| {
         // The text of a string has quotes and that of a number has none.
-        let text = element.get(key).map(ToString::to_string);
+        let value = match key {
+            Key::Field(field) => element.get(field),
+            Key::Whole => Some(element),
+        };
+        let text = value.map(ToString::to_string);
         let before = seen.entry(text.clone()).or_default();
         *before += 1;
         (text, *before - 1)
@@ -63,12 +77,7 @@ impl<'a> Patch<'a> {
     }
 
     /// Removes what goes or moves, from the end, and then inserts from the front.
-    fn compare_by_key(
-        &mut self,
-        old: &[Value],
-        (whole, new): (&'a Value, &'a [Value]),
-        key: &'static str,
-    ) {
+    fn compare_by_key(&mut self, old: &[Value], (whole, new): (&'a Value, &'a [Value]), key: Key) {
         let origins = origins(old, new, key);
         if !old.is_empty() && origins.iter().all(Option::is_none) {
             return self.replace(whole);
@@ -90,7 +99,7 @@ impl<'a> Patch<'a> {
 }
 
 /// For each new element the index of the old one that stays for it, in rising order.
-fn origins(old: &[Value], new: &[Value], key: &'static str) -> Vec<Option<usize>> {
+fn origins(old: &[Value], new: &[Value], key: Key) -> Vec<Option<usize>> {
     let places: HashMap<_, _> =
         identities(old, key).into_iter().enumerate().map(|(index, id)| (id, index)).collect();
     let mut origins: Vec<_> =

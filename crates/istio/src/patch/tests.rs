@@ -110,6 +110,13 @@ fn lists_without_a_key_are_compared_by_position_or_replaced() {
 }
 
 #[test]
+fn finalizers_are_told_apart_by_their_text() {
+    let (old, new) = (json!({"finalizers": ["a", "b"]}), json!({"finalizers": ["x", "a", "b"]}));
+    let expected = json!([{"op": "add", "path": "/finalizers/0", "value": "x"}]);
+    assert_eq!(patched(&old, &new), expected);
+}
+
+#[test]
 fn any_pair_of_documents_has_a_patch_that_works() {
     let mut random = Random(7);
     for _ in 0..20_000 {
@@ -141,7 +148,8 @@ impl Random {
 }
 
 fn document(random: &mut Random, depth: u64) -> Value {
-    let keys = ["containers", "env", "ports", "args", "name", "containerPort", "a/b~", "metadata"];
+    let keys =
+        ["containers", "finalizers", "ports", "args", "name", "containerPort", "a/b~", "metadata"];
     match random.below(if depth < 5 { 9 } else { 4 }) {
         0 => Value::Null,
         1 => random.below(3).into(),
