@@ -3,13 +3,16 @@
 //!
 //! The templates' language is `injectd-gotemplate`, the merge `injectd-merge`.
 
-mod fields;
+pub mod injector;
+
 pub mod annotations;
 pub mod config;
 pub mod data;
 pub mod decide;
 pub mod detect;
+mod fields;
 pub mod image;
+pub mod message;
 pub mod native;
 pub mod openshift;
 pub mod owner;
