@@ -29,13 +29,13 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// Reads [`NATIVE_SIDECARS_VARIABLE`], with a warning if its text is unknown. Up to 1.26 it is a
+    /// Reads [`NATIVE_SIDECARS_VARIABLE`], with a warning if its text is unknown or empty. Up to 1.26 it is a
     /// boolean of Go; later `true`, `false` or `auto`.
     #[must_use]
     pub fn read(release: Release, text: Option<&str>) -> (Self, Option<String>) {
         let is_auto_known = release.minor() >= 27;
         let known = match text {
-            None | Some("") => Some(if is_auto_known { Self::Auto } else { Self::Off }),
+            None => Some(if is_auto_known { Self::Auto } else { Self::Off }),
             Some(text) if !is_auto_known => {
                 parse_bool(text).map(|on| if on { Self::On } else { Self::Off })
             }
@@ -180,7 +180,7 @@ mod tests {
     fn the_mode_is_read_by_release() {
         for (text, old, new) in [
             (None, Some(Mode::Off), Some(Mode::Auto)),
-            (Some(""), Some(Mode::Off), Some(Mode::Auto)),
+            (Some(""), None, None),
             (Some("true"), Some(Mode::On), Some(Mode::On)),
             (Some("false"), Some(Mode::Off), Some(Mode::Off)),
             (Some("1"), Some(Mode::On), None),
