@@ -3,8 +3,6 @@
 //!
 //! The templates' language is `injectd-gotemplate`, the merge `injectd-merge`.
 
-pub mod injector;
-
 pub mod annotations;
 pub mod config;
 pub mod data;
@@ -12,6 +10,7 @@ pub mod decide;
 pub mod detect;
 mod fields;
 pub mod image;
+pub mod injector;
 pub mod message;
 pub mod native;
 pub mod openshift;
