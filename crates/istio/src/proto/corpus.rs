@@ -135,6 +135,7 @@ fn ours(case: &Json, mesh: &Message, release: Release) -> Option<String> {
     let objects = objects.filter(|object| object["kind"] == "ProxyConfig");
     let resources = layers::Resources::new(objects, release);
     let annotation = metadata["annotations"]["proxy.istio.io/config"].as_str();
-    let pod = layers::Pod { namespace, labels: &labels, annotation };
+    let label = |key: &str| labels.get(key).map(String::as_str);
+    let pod = layers::Pod { namespace, label: &label, annotation };
     Some(elide::proto_to_json(&layers::effective(mesh, &resources, pod, release), release))
 }

@@ -15,13 +15,14 @@ use std::collections::BTreeMap;
 
 use injectd_yaml::Options;
 use serde_json::Value as Json;
+use thiserror::Error;
 
 use super::{
     defaults,
-    mesh::MeshError,
     message::{Message, Value},
+    read::ReadError,
     schema::{PROXY_CONFIG, PROXY_CONFIG_RESOURCE},
-    validate,
+    validate::{self, Invalid},
 };
 use crate::release::Release;
 
@@ -48,26 +49,28 @@ struct Resource {
 }
 
 /// What the layers look at in a pod.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Pod<'p> {
     /// The namespace it will be in.
     pub namespace: &'p str,
-    /// Looks up one of its labels.
-    pub labels: &'p dyn LabelLookup,
+    /// The value of one of its labels.
+    pub label: &'p dyn Fn(&str) -> Option<&'p str>,
     /// The annotation `proxy.istio.io/config`.
     pub annotation: Option<&'p str>,
 }
 
-/// The labels of a pod.
-pub trait LabelLookup: std::fmt::Debug {
-    /// The value of a label.
-    fn label(&self, key: &str) -> Option<&str>;
-}
-
-impl LabelLookup for BTreeMap<String, String> {
-    fn label(&self, key: &str) -> Option<&str> {
-        self.get(key).map(String::as_str)
-    }
+/// Why Istio denies a pod for its annotation `proxy.istio.io/config`.
+#[derive(Debug, Error)]
+pub enum AnnotationError {
+    /// It is not YAML.
+    #[error("failed to convert to apply proxy config: {0}")]
+    Yaml(#[source] injectd_yaml::Problem),
+    /// A value has the wrong type.
+    #[error("failed to convert to apply proxy config: {0}")]
+    Type(#[source] ReadError),
+    /// The values do not fit.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
 }
 
 impl Resources {
@@ -100,7 +103,7 @@ impl Resources {
             let mut labels = labels.iter();
             one.namespace == pod.namespace
                 && labels.len() > 0
-                && labels.all(|(key, value)| pod.labels.label(key) == Some(value))
+                && labels.all(|(key, value)| (pod.label)(key) == Some(value))
         })
     }
 
@@ -157,9 +160,10 @@ pub fn effective(mesh: &Message, resources: &Resources, pod: Pod<'_>, release: R
 /// # Errors
 ///
 /// If it is not YAML, or a value has the wrong type.
-pub fn read_annotation(text: &str, release: Release) -> Result<Message, MeshError> {
-    let json = injectd_yaml::parse(text, Options::default()).map_err(MeshError::Yaml)?;
-    Message::read(*PROXY_CONFIG, &json, release).map_err(MeshError::Type)
+pub fn read_annotation(text: &str, release: Release) -> Result<Message, AnnotationError> {
+    let mut config = Message::new(*PROXY_CONFIG);
+    apply_annotation(&mut config, text, release)?;
+    Ok(config)
 }
 
 /// Checks the annotation `proxy.istio.io/config` over the built-in defaults; the mesh config has no
@@ -167,14 +171,20 @@ pub fn read_annotation(text: &str, release: Release) -> Result<Message, MeshErro
 ///
 /// # Errors
 ///
-/// The text that Istio denies the pod with.
-pub fn check_annotation(text: &str, release: Release) -> Result<(), String> {
-    let prefix =
-        |error: &dyn std::fmt::Display| format!("failed to convert to apply proxy config: {error}");
-    let json = injectd_yaml::parse(text, Options::default()).map_err(|error| prefix(&error))?;
+/// If it cannot be read, or breaks rules.
+pub fn check_annotation(text: &str, release: Release) -> Result<(), AnnotationError> {
     let mut config = defaults::proxy_config(release);
-    config.apply(&json, release).map_err(|error| prefix(&error))?;
-    validate::proxy_config(&config, release).map_err(|error| error.to_string())
+    apply_annotation(&mut config, text, release)?;
+    Ok(validate::proxy_config(&config, release)?)
+}
+
+fn apply_annotation(
+    config: &mut Message,
+    text: &str,
+    release: Release,
+) -> Result<(), AnnotationError> {
+    let json = injectd_yaml::parse(text, Options::default()).map_err(AnnotationError::Yaml)?;
+    config.apply(&json, release).map_err(AnnotationError::Type)
 }
 
 /// Lays a layer over a `ProxyConfig`: each field that it sets replaces the one below as a whole.

@@ -6,8 +6,11 @@
 #![expect(clippy::disallowed_types, reason = "configuration is read once per change")]
 
 mod duration;
+mod quoted;
 mod scalar;
 
+#[cfg(test)]
+mod recorded;
 #[cfg(test)]
 mod tests;
 

@@ -22,7 +22,8 @@ fn in_mesh(text: &str, annotation: Option<&str>, objects: &[Json]) -> Message {
     let base = defaults::mesh_config(RELEASE);
     let mesh = mesh::apply(&base, text, RELEASE).expect("the test must have a valid mesh config");
     let labels = labels(&[("tier", "a"), ("app", "web")]);
-    let pod = Pod { namespace: "shop", labels: &labels, annotation };
+    let label = |key: &str| labels.get(key).map(String::as_str);
+    let pod = Pod { namespace: "shop", label: &label, annotation };
     effective(&mesh, &Resources::new(objects, RELEASE), pod, RELEASE)
 }
 
@@ -166,7 +167,7 @@ fn objects_of_any_shape_are_left_out() {
 #[test]
 fn an_annotation_that_cannot_be_read_is_left_out_and_denied() {
     assert_eq!(in_mesh("", Some("concurrency: abc"), &[]), in_mesh("", None, &[]));
-    let check = |text: &str| check_annotation(text, RELEASE);
+    let check = |text: &str| check_annotation(text, RELEASE).map_err(|error| error.to_string());
     let prefix = "failed to convert to apply proxy config: ";
     assert_eq!(
         check("concurrency: abc"),

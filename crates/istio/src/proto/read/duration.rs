@@ -2,6 +2,8 @@
 
 #![expect(clippy::disallowed_types, reason = "configuration is read once per change")]
 
+use std::fmt::Write as _;
+
 use serde_json::Value as Json;
 
 use super::{ReadError, scalar};
@@ -17,17 +19,44 @@ pub(super) fn nanos(json: &Json) -> Result<i64, ReadError> {
 
 /// Why Go rejects the text: the first term without a known unit, else the whole.
 fn reason(text: &str) -> String {
-    let is_number = |c: char| c == '.' || c.is_ascii_digit();
+    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+    let quoted = quoted(text);
     let mut rest = text.strip_prefix(['+', '-']).unwrap_or(text);
-    while rest.starts_with(is_number) {
-        let unit_start = rest.trim_start_matches(is_number);
-        let end = unit_start.find(is_number).unwrap_or(unit_start.len());
-        let (unit, after) = unit_start.split_at(end);
+    while rest.starts_with(|c: char| c == '.' || c.is_ascii_digit()) {
+        let whole = digits(rest);
+        let mut unit = &rest[whole..];
+        if let Some(fraction) = unit.strip_prefix('.') {
+            unit = &fraction[digits(fraction)..];
+            if whole == 0 && fraction.len() == unit.len() {
+                break;
+            }
+        }
+        let end = unit.find(|c: char| c == '.' || c.is_ascii_digit()).unwrap_or(unit.len());
+        let (unit, after) = unit.split_at(end);
         match unit {
             "ns" | "us" | "µs" | "μs" | "ms" | "s" | "m" | "h" => rest = after,
-            "" => return format!("time: missing unit in duration {text:?}"),
-            _ => return format!("time: unknown unit {unit:?} in duration {text:?}"),
+            "" => return format!("time: missing unit in duration {quoted}"),
+            _ => {
+                let unit = self::quoted(unit);
+                return format!("time: unknown unit {unit} in duration {quoted}");
+            }
         }
     }
-    format!("time: invalid duration {text:?}")
+    format!("time: invalid duration {quoted}")
+}
+
+/// A text in quotes; bytes that are not printable ASCII are written in hexadecimal.
+///
+/// Go: `quote` of package `time`.
+fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for byte in text.bytes() {
+        match byte {
+            b'"' | b'\\' => out.extend(['\\', char::from(byte)]),
+            b' '..=b'~' => out.push(char::from(byte)),
+            // Writing into a String cannot fail.
+            _ => drop(write!(out, "\\x{byte:02x}")),
+        }
+    }
+    out + "\""
 }

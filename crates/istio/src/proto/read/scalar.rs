@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 
 use serde_json::Value as Json;
 
-use super::ReadError;
+use super::{ReadError, quoted};
 use crate::proto::schema::EnumType;
 
 /// A kind of integers in Go.
@@ -53,17 +53,20 @@ pub(super) fn boolean(json: &Json) -> Result<bool, ReadError> {
 
 /// A number of an enum, or the exact name of one of its values.
 pub(super) fn enumeration(json: &Json, of: &'static EnumType) -> Result<i64, ReadError> {
-    let Json::String(name) = json else { return plain_integer(json, &ENUM) };
+    let Json::String(name) = json else { return number(json, &bare(json), &ENUM) };
     of.number_of(name)
         .map(i64::from)
-        .ok_or_else(|| ReadError::UnknownEnum { quoted: format!("\"{name}\""), name: &of.name })
+        .ok_or_else(|| ReadError::UnknownEnum { quoted: quoted::in_json(name), name: &of.name })
 }
 
 /// An integer, which may be in quotes.
 pub(super) fn integer(json: &Json, of: &Integers) -> Result<i64, ReadError> {
     match json {
-        Json::String(quoted) => plain_integer(&unquoted(quoted)?, of),
-        other => plain_integer(other, of),
+        Json::String(text) => {
+            let (json, literal) = quoted::json(text)?;
+            number(&json, &literal, of)
+        }
+        other => number(other, &bare(other), of),
     }
 }
 
@@ -79,45 +82,25 @@ pub(super) fn double(json: &Json) -> Result<f64, ReadError> {
             "NaN" => Ok(f64::NAN),
             "Infinity" => Ok(f64::INFINITY),
             "-Infinity" => Ok(f64::NEG_INFINITY),
-            quoted => number(&unquoted(quoted)?),
+            text => number(&quoted::json(text)?.0),
         },
         other => number(other),
     }
 }
 
-fn plain_integer(json: &Json, of: &Integers) -> Result<i64, ReadError> {
-    match json {
-        Json::Null => Ok(0),
-        Json::Number(number) => {
-            number.as_i64().filter(|number| of.range.contains(number)).ok_or_else(|| {
-                ReadError::Type { found: format!("number {number}"), go_type: of.go_type }
-            })
-        }
-        other => Err(mismatch(other, of.go_type)),
-    }
-}
-
-/// The JSON in a string.
-fn unquoted(text: &str) -> Result<Json, ReadError> {
-    serde_json::from_str(text).map_err(|_| ReadError::Syntax(syntax(text)))
-}
-
-/// What Go's scanner says of a text that is not JSON; exact for texts that look like words or
-/// numbers.
-fn syntax(text: &str) -> String {
-    let text = text.trim_start_matches([' ', '\t', '\r', '\n']);
-    let number = text.strip_prefix('-').unwrap_or(text);
-    let digits = match number.strip_prefix('0') {
-        Some(rest) => rest,
-        None => number.trim_start_matches(|c: char| c.is_ascii_digit()),
+/// An integer without quotes, and how it is written.
+fn number(json: &Json, literal: &str, of: &Integers) -> Result<i64, ReadError> {
+    let value = match json {
+        Json::Null => return Ok(0),
+        // A float in serde_json. Go rejects the sign of an unsigned number.
+        Json::Number(_) if literal == "-0" => of.range.contains(&-1).then_some(0),
+        Json::Number(number) => number.as_i64().filter(|number| of.range.contains(number)),
+        other => return Err(mismatch(other, of.go_type)),
     };
-    let at_end = digits.chars().next();
-    match (text.chars().next(), at_end) {
-        (None, _) | (_, None) => "unexpected end of JSON input".to_owned(),
-        (Some(_), Some(c)) if digits.len() < number.len() => {
-            format!("invalid character {c:?} after top-level value")
-        }
-        (Some('-'), Some(c)) => format!("invalid character {c:?} in numeric literal"),
-        (Some(c), _) => format!("invalid character {c:?} looking for beginning of value"),
-    }
+    value.ok_or_else(|| ReadError::Type { found: format!("number {literal}"), go_type: of.go_type })
+}
+
+/// A number as Go writes it; `serde_json` adds a fraction to whole floats.
+fn bare(json: &Json) -> String {
+    json.to_string().trim_end_matches(".0").to_owned()
 }

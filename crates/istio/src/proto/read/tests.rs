@@ -100,6 +100,15 @@ fn integers_may_be_quoted_but_have_no_fraction_and_fit() {
         (json!("abc"), "invalid character 'a' looking for beginning of value"),
         (json!("5x"), "invalid character 'x' after top-level value"),
         (json!(""), "unexpected end of JSON input"),
+        (json!(" -0 "), "{}"),
+        (json!("1e3"), "json: cannot unmarshal number 1e3 into Go value of type int32"),
+        (json!("05"), "invalid character '5' after top-level value"),
+        (json!("-x"), "invalid character 'x' in numeric literal"),
+        (json!("1.x"), "invalid character 'x' after decimal point in numeric literal"),
+        (json!("1ex"), "invalid character 'x' in exponent of numeric literal"),
+        (json!("tRUE"), "invalid character 'R' in literal true (expecting 'r')"),
+        (json!("null"), "{}"),
+        (json!("\n7"), "invalid character '\\\\' looking for beginning of value"),
     ] {
         assert_eq!(written(&json!({"statusPort": json})), text);
     }
@@ -168,6 +177,9 @@ fn durations_are_those_of_go() {
         (json!(45), "json: cannot unmarshal number into Go value of type string"),
         (json!("45"), "bad Duration: time: missing unit in duration \"45\""),
         (json!("1d"), "bad Duration: time: unknown unit \"d\" in duration \"1d\""),
+        (json!("1..5s"), "bad Duration: time: missing unit in duration \"1..5s\""),
+        (json!("µs\n"), "bad Duration: time: invalid duration \"\\xc2\\xb5s\\x0a\""),
+        (json!("."), "bad Duration: time: invalid duration \".\""),
         (json!("soon"), "bad Duration: time: invalid duration \"soon\""),
     ] {
         assert_eq!(written(&json!({"drainDuration": json})), text);
