@@ -2,6 +2,8 @@
 
 #![expect(clippy::disallowed_types, reason = "a field may hold any JSON")]
 
+mod member;
+
 #[cfg(test)]
 mod tests;
 
@@ -81,19 +83,19 @@ pub enum View<'m> {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum FieldError {
     /// The type has no such field.
-    #[error("can't evaluate field {field} in type *{go_type}")]
+    #[error("can't evaluate field {field} in type {go_type}")]
     Unknown {
         /// The name that the template wrote.
         field: String,
-        /// The name of the type.
+        /// The type, such as `*v1alpha1.Tracing`.
         go_type: String,
     },
     /// The pointer is nil.
-    #[error("nil pointer evaluating *{go_type}.{field}")]
+    #[error("nil pointer evaluating {go_type}.{field}")]
     Nil {
         /// The name that the template wrote.
         field: String,
-        /// The name of the type.
+        /// The type, such as `*v1alpha1.Tracing`.
         go_type: String,
     },
 }
@@ -104,10 +106,10 @@ impl<'m> Pointer<'m> {
     /// # Errors
     ///
     /// If the message has no such field, or the pointer is nil. A field that is in a group is only
-    /// reachable by its getter.
+    /// reachable by its getter. [`View::member`] finds both.
     pub fn field(self, name: &str) -> Result<View<'m>, FieldError> {
         let of = self.of.get();
-        let (field, go_type) = (name.to_owned(), of.go_name());
+        let (field, go_type) = (name.to_owned(), format!("*{}", of.go_name()));
         let is_field = of.field_of_go(name).is_some_and(|(_, field)| field.oneof.is_none());
         if !is_field && of.oneof_of_go(name).is_none() {
             return Err(FieldError::Unknown { field, go_type });

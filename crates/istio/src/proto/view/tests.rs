@@ -102,3 +102,44 @@ fn every_field_of_every_message_can_be_reached_by_its_name_in_go() {
         }
     }
 }
+
+#[test]
+fn members_are_fields_and_methods() {
+    let message = proxy(&json!({
+        "concurrency": 2, "drainDuration": "45.5s", "interceptionMode": "TPROXY",
+        "tracingServiceName": "CANONICAL_NAME_ONLY",
+    }));
+    let path = |path: &str| {
+        let mut steps = path.split('.').skip(1);
+        let found = steps.try_fold(View::of_message(&message), View::member);
+        found.map_or_else(|error| error.to_string(), |view| view.to_string())
+    };
+    for (text, expected) in [
+        (".Concurrency.GetValue", "2"),
+        (".Concurrency.Value", "2"),
+        (".DrainDuration.Seconds", "45"),
+        (".DrainDuration.GetNanos", "500000000"),
+        (".TerminationDrainDuration.GetSeconds", "0"),
+        (
+            ".TerminationDrainDuration.Seconds",
+            "nil pointer evaluating *durationpb.Duration.Seconds",
+        ),
+        (".InterceptionMode.String", "TPROXY"),
+        (".ClusterName.TracingServiceName", "CANONICAL_NAME_ONLY"),
+        (".GetTracing.GetZipkin.GetAddress", ""),
+        (".Tracing.GetZipkin.Address", "nil pointer evaluating *v1alpha1.Tracing_Zipkin.Address"),
+        (".HoldApplicationUntilProxyStarts.GetValue", "false"),
+        (
+            ".HoldApplicationUntilProxyStarts.Value",
+            "nil pointer evaluating *wrapperspb.BoolValue.Value",
+        ),
+        (".MeshId.x", "can't evaluate field x in type string"),
+        (
+            ".InterceptionMode.x",
+            "can't evaluate field x in type v1alpha1.ProxyConfig_InboundInterceptionMode",
+        ),
+        (".ExtraStatTags.x", "can't evaluate field x in type []string"),
+    ] {
+        assert_eq!(path(text), expected, "{text}");
+    }
+}
