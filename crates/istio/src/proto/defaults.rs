@@ -4,6 +4,8 @@
 
 #![expect(clippy::disallowed_types, reason = "written as JSON, read once per change")]
 
+use std::sync::LazyLock;
+
 use serde_json::json;
 
 use super::{
@@ -15,39 +17,37 @@ use crate::release::Release;
 /// The first release without a default tracer.
 const NO_DEFAULT_TRACER: Release = Release::new(22, 0);
 
+/// The default of releases before 1.22 and that of later ones.
+static PROXY_CONFIGS: LazyLock<[Message; 2]> = LazyLock::new(|| {
+    let later = json!({
+        "configPath": "./etc/istio/proxy",
+        "binaryPath": "/usr/local/bin/envoy",
+        "serviceCluster": "istio-proxy",
+        "drainDuration": "45s",
+        "terminationDrainDuration": "5s",
+        "discoveryAddress": "istiod.istio-system.svc:15012",
+        "proxyAdminPort": 15000,
+        "controlPlaneAuthPolicy": "MUTUAL_TLS",
+        "statNameLength": 189,
+        "statusPort": 15020,
+    });
+    let later = lay(Message::new(*PROXY_CONFIG), Release::NEWEST, &later);
+    let tracing = json!({"tracing": {"zipkin": {"address": "zipkin.istio-system:9411"}}});
+    [lay(later.clone(), Release::OLDEST, &tracing), later]
+});
+
 /// The `ProxyConfig` that holds where neither mesh config, resource nor annotation says otherwise.
 #[must_use]
-pub fn proxy_config(release: Release) -> Message {
-    let mut message = Message::new(*PROXY_CONFIG);
-    lay(
-        &mut message,
-        release,
-        &json!({
-            "configPath": "./etc/istio/proxy",
-            "binaryPath": "/usr/local/bin/envoy",
-            "serviceCluster": "istio-proxy",
-            "drainDuration": "45s",
-            "terminationDrainDuration": "5s",
-            "discoveryAddress": "istiod.istio-system.svc:15012",
-            "proxyAdminPort": 15000,
-            "controlPlaneAuthPolicy": "MUTUAL_TLS",
-            "statNameLength": 189,
-            "statusPort": 15020,
-        }),
-    );
-    if release < NO_DEFAULT_TRACER {
-        let tracing = json!({"tracing": {"zipkin": {"address": "zipkin.istio-system:9411"}}});
-        lay(&mut message, release, &tracing);
-    }
-    message
+pub fn proxy_config(release: Release) -> &'static Message {
+    let [before, later] = &*PROXY_CONFIGS;
+    if release < NO_DEFAULT_TRACER { before } else { later }
 }
 
 /// The mesh config that holds without a source.
 #[must_use]
 pub fn mesh_config(release: Release) -> Message {
-    let mut message = Message::new(*MESH_CONFIG);
-    lay(
-        &mut message,
+    let mut message = lay(
+        Message::new(*MESH_CONFIG),
         release,
         &json!({
             "proxyListenPort": 15001,
@@ -79,10 +79,11 @@ pub fn mesh_config(release: Release) -> Message {
             "defaultProviders": {},
         }),
     );
-    message.set("default_config", Some(super::Value::Message(proxy_config(release))));
+    message.set("default_config", Some(super::Value::Message(proxy_config(release).clone())));
     message
 }
 
-fn lay(message: &mut Message, release: Release, json: &serde_json::Value) {
+fn lay(mut message: Message, release: Release, json: &serde_json::Value) -> Message {
     message.apply(json, release).expect("the defaults must have the types of their fields");
+    message
 }

@@ -148,7 +148,7 @@ pub fn effective(mesh: &Message, resources: &Resources, pod: Pod<'_>, release: R
         annotation.as_ref(),
         resources.of_pod(pod),
     ];
-    let mut config = defaults::proxy_config(release);
+    let mut config = defaults::proxy_config(release).clone();
     for layer in layers.into_iter().flatten() {
         merge(&mut config, layer, release);
     }
@@ -173,7 +173,7 @@ pub fn read_annotation(text: &str, release: Release) -> Result<Message, Annotati
 ///
 /// If it cannot be read, or breaks rules.
 pub fn check_annotation(text: &str, release: Release) -> Result<(), AnnotationError> {
-    let mut config = defaults::proxy_config(release);
+    let mut config = defaults::proxy_config(release).clone();
     apply_annotation(&mut config, text, release)?;
     Ok(validate::proxy_config(&config, release)?)
 }
@@ -189,34 +189,48 @@ fn apply_annotation(
 
 /// Lays a layer over a `ProxyConfig`: each field that it sets replaces the one below as a whole.
 fn merge(config: &mut Message, layer: &Message, release: Release) {
-    let below = config.clone();
-    for (field, value) in layer.fields() {
+    let kept = Kept::of(config);
+    for (index, (_, value)) in layer.fields().enumerate() {
         if let Some(value) = value {
-            config.set(field.name, Some(value.clone()));
+            config.set_at(index, Some(value.clone()));
         }
     }
-    keep_maps_and_headers(config, &below, release);
+    kept.restore(config, release);
 }
 
-/// Gives back to a `ProxyConfig` what a new layer does not replace as a whole: entries of
-/// `proxyMetadata`, and some headers.
-pub(super) fn keep_maps_and_headers(config: &mut Message, below: &Message, release: Release) {
-    if let Some(metadata) = below.map("proxy_metadata") {
-        let mut metadata = metadata.clone();
-        let own = config.map("proxy_metadata").into_iter().flatten();
-        metadata.extend(own.map(|(key, value)| (key.clone(), value.clone())));
-        config.set("proxy_metadata", Some(Value::Map(metadata)));
-    }
-    let headers = (config.message("proxy_headers"), below.message("proxy_headers"));
-    if let (Some(own), Some(below)) = headers
-        && release >= HEADERS_KEPT
-    {
-        let mut own = own.clone();
-        for name in KEPT_HEADERS {
-            if own.value(name).is_none() {
-                own.set(name, below.value(name).cloned());
-            }
+/// What a layer does not replace as a whole.
+pub(super) struct Kept {
+    metadata: Option<BTreeMap<String, Value>>,
+    headers: Option<Message>,
+}
+
+impl Kept {
+    /// Takes it from the lower layers.
+    pub(super) fn of(below: &Message) -> Self {
+        Self {
+            metadata: below.map("proxy_metadata").cloned(),
+            headers: below.message("proxy_headers").cloned(),
         }
-        config.set("proxy_headers", Some(Value::Message(own)));
+    }
+
+    /// Gives it to the merged layers: entries of `proxyMetadata` that the new layer does not have,
+    /// and the same of some headers.
+    pub(super) fn restore(self, config: &mut Message, release: Release) {
+        if let Some(mut metadata) = self.metadata {
+            let own = config.map("proxy_metadata").into_iter().flatten();
+            metadata.extend(own.map(|(key, value)| (key.clone(), value.clone())));
+            config.set("proxy_metadata", Some(Value::Map(metadata)));
+        }
+        if let (Some(own), Some(below)) = (config.message("proxy_headers"), self.headers)
+            && release >= HEADERS_KEPT
+        {
+            let mut own = own.clone();
+            for name in KEPT_HEADERS {
+                if own.value(name).is_none() {
+                    own.set(name, below.value(name).cloned());
+                }
+            }
+            config.set("proxy_headers", Some(Value::Message(own)));
+        }
     }
 }

@@ -69,9 +69,9 @@ fn proxy_config(base: &Message, json: &Json, release: Release) -> Result<Message
         None => Message::new(*PROXY_CONFIG),
     };
     if let Some(json) = json.get("defaultConfig") {
-        let below = config.clone();
+        let kept = layers::Kept::of(&config);
         config.apply(json, release).map_err(MeshError::Type)?;
-        layers::keep_maps_and_headers(&mut config, &below, release);
+        kept.restore(&mut config, release);
     }
     Ok(config)
 }

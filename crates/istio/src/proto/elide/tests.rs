@@ -2,7 +2,7 @@ use super::*;
 use crate::proto::{layers::read_annotation, schema::MESH_CONFIG};
 
 fn over_default(text: &str, release: Release) -> String {
-    let mut config = defaults::proxy_config(release);
+    let mut config = defaults::proxy_config(release).clone();
     let given = read_annotation(text, release).expect("the test must have valid YAML");
     for (field, value) in given.fields() {
         if let Some(value) = value {

@@ -4,7 +4,7 @@ use crate::proto::{defaults, layers::read_annotation};
 /// The problems of the built-in default with these fields.
 fn problems(text: &str, release: Release) -> Vec<String> {
     let given = read_annotation(text, release).expect("the test must have valid YAML");
-    let mut config = defaults::proxy_config(release);
+    let mut config = defaults::proxy_config(release).clone();
     for (field, value) in given.fields() {
         if let Some(value) = value {
             config.set(field.name, Some(value.clone()));
@@ -126,7 +126,7 @@ fn all_problems_are_listed() {
 
 #[test]
 fn names_must_not_be_empty_where_a_mesh_clears_them() {
-    let mut config = defaults::proxy_config(Release::NEWEST);
+    let mut config = defaults::proxy_config(Release::NEWEST).clone();
     for name in ["config_path", "binary_path", "service_cluster", "discovery_address"] {
         config.set(name, None);
     }
