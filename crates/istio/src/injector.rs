@@ -5,7 +5,6 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use injectd_gotemplate::{Context, Functions, ParseError, Template, Value};
-use injectd_merge::schema::POD;
 use serde_json::{Map, Value as Json};
 
 use crate::{
@@ -161,7 +160,7 @@ impl Injector {
         let cluster = cluster(environment.cluster());
         let annotations = original.pointer("/metadata/annotations").and_then(Json::as_object);
         annotations::validate(annotations, self.release, |config| {
-            layers::check_annotation(config, self.release)
+            layers::check_annotation(config, self.release).map_err(|error| error.to_string())
         })
         .map_err(|error| format!("{TEMPLATE_ERROR}{error}"))?;
 
@@ -171,10 +170,10 @@ impl Injector {
             openshift::drop_application_user(&mut pod, self.release);
         }
         let annotation = |key: &str| annotation(original, key);
-        let labels = labels(original);
+        let label = |key: &str| original.pointer("/metadata/labels")?.get(key)?.as_str();
         let layered = layers::Pod {
             namespace,
-            labels: &labels,
+            label: &label,
             annotation: annotation(annotations::PROXY_CONFIG_ANNOTATION),
         };
         let proxy = layers::effective(&self.mesh, resources, layered, self.release);
@@ -216,8 +215,7 @@ impl Injector {
                 .map_err(|error| format!("{TEMPLATE_ERROR}{error}"))?;
             templates.extend(self.templates.get(name));
         }
-        let base = without_managed_fields(&pod);
-        let rendered = render(templates, &data, &base, &mut context, |rendered, merged| {
+        let rendered = render(templates, &data, &pod, &mut context, |rendered, merged| {
             native_move(merged, rendered, native, self.release);
         })
         .map_err(|error| error.to_string())?;
@@ -328,23 +326,10 @@ fn message_text(message: &Message, go: &str) -> String {
         .unwrap_or_default()
 }
 
-fn without_managed_fields(pod: &Json) -> Json {
-    let mut pod = pod.clone();
-    if let Some(metadata) = pod.get_mut("metadata").and_then(Json::as_object_mut) {
-        metadata.shift_remove("managedFields");
-    }
-    pod
-}
-
 fn text<'p>(pod: &'p Json, pointer: &str) -> &'p str {
     pod.pointer(pointer).and_then(Json::as_str).unwrap_or_default()
 }
 
 fn annotation<'p>(pod: &'p Json, key: &str) -> Option<&'p str> {
     pod.pointer("/metadata/annotations")?.get(key)?.as_str()
-}
-
-fn labels(pod: &Json) -> BTreeMap<String, String> {
-    let labels = pod.pointer("/metadata/labels").and_then(Json::as_object).into_iter().flatten();
-    labels.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
 }

@@ -147,7 +147,7 @@ fn small(
 }
 
 fn value(view: View<'_>) -> Value {
-    let text = view.to_string();
+    let (text, go_type) = (view.to_string(), view.go_type());
     let pointer = |is_set| if is_set { Shape::Pointer } else { Shape::NilPointer };
     match view {
         View::Text(text) => text.into(),
@@ -156,9 +156,9 @@ fn value(view: View<'_>) -> Value {
         View::Uint32(number) => Value::Uint(number.into(), UintKind::Uint32),
         View::Int64(number) => Value::Int(number, IntKind::Int64),
         View::Double(number) => number.into(),
-        View::Enum { of, number } => {
+        View::Enum { number, .. } => {
             let number = Value::Int(number.into(), IntKind::Int32);
-            small(of.get().go_name(), Shape::Named(number), Vec::new(), Some(text))
+            small(go_type, Shape::Named(number), Vec::new(), Some(text))
         }
         View::Message(Pointer { of, target }) => {
             let target = target.map(|message| Arc::new(message.clone()));
@@ -167,14 +167,14 @@ fn value(view: View<'_>) -> Value {
         View::Wrapper { value: inner, .. } => {
             let held = view.wrapped().map(value).unwrap_or_default();
             let fields = vec![("Value".to_owned(), held)];
-            small("*wrapperspb.Value", pointer(inner.is_some()), fields, Some(text))
+            small(go_type, pointer(inner.is_some()), fields, Some(text))
         }
         View::Duration(nanos) => {
             let (is_set, nanos) = (nanos.is_some(), nanos.unwrap_or_default());
             let seconds = Value::Int(nanos / 1_000_000_000, IntKind::Int64);
             let rest = Value::Int(nanos % 1_000_000_000, IntKind::Int32);
             let fields = vec![("Seconds".to_owned(), seconds), ("Nanos".to_owned(), rest)];
-            small("*durationpb.Duration", pointer(is_set), fields, Some(text))
+            small(go_type, pointer(is_set), fields, Some(text))
         }
         View::Struct(json) => json.map_or(Value::Nil, Value::from_json),
         View::List { of, items } => {
