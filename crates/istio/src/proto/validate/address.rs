@@ -1,6 +1,9 @@
 //! `host:port`, as Istio and Go's `net` package read it.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::{
+    net::{IpAddr, Ipv6Addr},
+    num::{IntErrorKind, ParseIntError},
+};
 
 /// Checks an address: a port of 1 to 65535, and a DNS name or an IP address.
 ///
@@ -8,8 +11,12 @@ use std::net::{IpAddr, Ipv6Addr};
 pub(super) fn check(address: &str) -> Result<(), String> {
     let (host, port) = split(address)
         .map_err(|reason| format!("unable to split {address:?}: address {address}: {reason}"))?;
-    let number = port.parse().map_err(|_| {
-        format!("port ({port}) is not a number: strconv.Atoi: parsing {port:?}: invalid syntax")
+    let number = port.parse().map_err(|error: ParseIntError| {
+        let reason = match error.kind() {
+            IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "value out of range",
+            _ => "invalid syntax",
+        };
+        format!("port ({port}) is not a number: strconv.Atoi: parsing {port:?}: {reason}")
     })?;
     check_port(number)?;
     if is_dns_name(host) || is_ip(host) {
@@ -31,18 +38,17 @@ fn split(address: &str) -> Result<(&str, &str), &'static str> {
     const MISSING_PORT: &str = "missing port in address";
     const TOO_MANY_COLONS: &str = "too many colons in address";
     let (before, port) = address.rsplit_once(':').ok_or(MISSING_PORT)?;
-    let host = if let Some(inside) = address.strip_prefix('[') {
-        let (host, after) = inside.split_once(']').ok_or("missing ']' in address")?;
-        match after.strip_prefix(':') {
-            None if after.is_empty() => return Err(MISSING_PORT),
-            None if after.contains(':') && !after.starts_with(':') => return Err(MISSING_PORT),
-            Some(rest) if rest.contains(':') => return Err(TOO_MANY_COLONS),
-            _ => host,
+    let host = match address.strip_prefix('[') {
+        None if before.contains(':') => return Err(TOO_MANY_COLONS),
+        None => before,
+        Some(inside) => {
+            let (host, after) = inside.split_once(']').ok_or("missing ']' in address")?;
+            match after.strip_prefix(':') {
+                Some(rest) if rest == port => host,
+                Some(_) => return Err(TOO_MANY_COLONS),
+                None => return Err(MISSING_PORT),
+            }
         }
-    } else if before.contains(':') {
-        return Err(TOO_MANY_COLONS);
-    } else {
-        before
     };
     let behind = address.strip_prefix('[').unwrap_or(address);
     if behind.contains('[') {

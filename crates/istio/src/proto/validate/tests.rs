@@ -160,6 +160,8 @@ fn addresses_have_a_port_and_a_dns_name_or_an_ip_address() {
         ("::1:1", "too many colons in address"),
         ("[::1]:1:2", "too many colons in address"),
         ("[::1:1", "missing ']' in address"),
+        ("[::1]a", "missing port in address"),
+        ("a:99999999999999999999", "value out of range"),
         ("a[:1", "unexpected '[' in address"),
         ("a]:1", "unexpected ']' in address"),
         ("a:", "is not a number"),
