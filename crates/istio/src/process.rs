@@ -66,6 +66,20 @@ pub enum Warning {
     /// The annotation holds another value than `true` and `false`, which counts as `true`.
     #[error("invalid value for sidecar.istio.io/nativeSidecar: {0:?}; istio-proxy becomes native")]
     NativeSidecar(String),
+    /// The pod was injected before, and its own fields of this container lose against the template.
+    #[error("fields that the pod gave to {0} are lost, since the pod was injected before")]
+    LostOverrides(String),
+    /// A rewritten probe has the name of a port that the container lacks.
+    #[error("a probe of container {container} names port {port:?}, which the container lacks")]
+    UnknownPort {
+        /// The container.
+        container: String,
+        /// The name.
+        port: String,
+    },
+    /// The port of `status.sidecar.istio.io/port` is 0 or no number, and probes call it.
+    #[error("rewritten probes call port 0: status.sidecar.istio.io/port is no port")]
+    NoStatusPort,
     /// The annotation has an entry without a port, so that all its entries are ignored.
     #[error("prometheus.istio.io/scrape-targets has an entry without a port: {0:?}")]
     ScrapeTargets(String),
@@ -127,7 +141,7 @@ pub fn process(
     if facts.release >= Release::new(31, 0) {
         secure_port::annotate(pod)?;
     }
-    probes::rewrite(pod, facts);
+    warnings.extend(probes::rewrite(pod, facts));
     metadata::set(pod, rendered, facts)?;
     container_order::arrange(pod, facts.hold);
     Ok(warnings)

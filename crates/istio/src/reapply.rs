@@ -11,7 +11,7 @@ mod uid;
 #[cfg(test)]
 mod tests;
 
-use injectd_merge::MergeError;
+use injectd_merge::{MergeError, TypeError};
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
@@ -27,20 +27,21 @@ const AUTO_IMAGE: &str = "auto";
 /// Why a pod is denied. Upstream prefixes the text with `failed to re apply container: `.
 #[derive(Debug, Error)]
 pub enum ReapplyError {
-    /// The annotation `proxy.istio.io/overrides` is not the JSON of two lists of containers.
-    #[error("{0}")]
+    /// The annotation `proxy.istio.io/overrides` is not a JSON object.
+    #[error("the annotation proxy.istio.io/overrides must be a JSON object")]
     Overrides(#[source] serde_json::Error),
-    /// A user's container cannot be merged.
-    #[error("failed to apply sidecar {kind}: strategic merge: {source}", kind = if *.init { "init container" } else { "container" })]
-    Merge {
-        /// Whether the template has it among the init containers.
-        init: bool,
-        /// Why.
-        source: MergeError,
-    },
+    /// The annotation `proxy.istio.io/overrides` holds other things than containers.
+    #[error("the annotation proxy.istio.io/overrides must hold lists of containers")]
+    OverridesType(#[source] TypeError),
+    /// A user's version of a container of the template cannot be merged.
+    #[error("failed to apply sidecar container: strategic merge")]
+    Container(#[source] MergeError),
+    /// A user's version of an init container of the template cannot be merged.
+    #[error("failed to apply sidecar init container: strategic merge")]
+    InitContainer(#[source] MergeError),
     /// The metadata cannot hold the annotation.
-    #[error("{0}")]
-    Metadata(#[source] ProcessError),
+    #[error(transparent)]
+    Metadata(#[from] ProcessError),
 }
 
 /// Merges the user's injected containers into a pod once more, over the templates' fields.
@@ -48,6 +49,8 @@ pub enum ReapplyError {
 /// `pod` is the user's pod with all templates merged, `rendered` an empty pod with all templates
 /// merged, and `original` the pod as received. Containers that the status annotation names are
 /// not the user's.
+///
+/// On `OpenShift`, `original` is the pod without the ids that were dropped for the templates.
 ///
 /// Sets the annotation `proxy.istio.io/overrides`, from which a later injection knows the user's
 /// fields. Since 1.20, the user's ids of `istio-proxy` are taken over where traffic is captured.
@@ -60,44 +63,52 @@ pub fn reapply(
     rendered: &Value,
     original: &Value,
     facts: &Facts<'_>,
-) -> Result<Option<Warning>, ReapplyError> {
+) -> Result<Vec<Warning>, ReapplyError> {
     let recorded = recorded(original)?;
     let status = annotation(original, STATUS_ANNOTATION);
     let injected = status.and_then(status::read).unwrap_or_default();
     let mut overrides = Map::new();
+    let mut warnings = Vec::new();
     for field in [CONTAINERS, INIT_CONTAINERS] {
         let mut applied = Vec::new();
-        for container in list(rendered, field) {
-            let name = name(container);
+        for name in list(rendered, field).iter().map(name) {
             if injected.has(field, name) {
-                continue;
+                let lost = find(list(&recorded, field), name);
+                warnings.extend(lost.map(|_| Warning::LostOverrides(name.to_owned())));
+            } else if let Some(source) = source(name, field, &recorded, original) {
+                let source = overrides::without_image(source, AUTO_IMAGE);
+                apply(pod, field, &overrides::patch(&source))?;
+                applied.push(overrides::record(&source));
             }
-            let Some(source) = source(name, field, &recorded, original) else { continue };
-            let source = overrides::without_image(source, AUTO_IMAGE);
-            let patch = json!({"spec": {field: [overrides::patch(&source)]}});
-            injectd_merge::overlay(pod, patch)
-                .map_err(|source| ReapplyError::Merge { init: field == INIT_CONTAINERS, source })?;
-            applied.push(overrides::record(&source));
         }
         if !applied.is_empty() {
             overrides.insert(field.to_owned(), applied.into());
         }
     }
     if status.is_none() && !overrides.is_empty() {
-        let annotations = annotations_mut(pod).map_err(ReapplyError::Metadata)?;
         let text = go_json(&Value::Object(overrides));
-        annotations.insert(OVERRIDES_ANNOTATION.to_owned(), text.into());
+        annotations_mut(pod)?.insert(OVERRIDES_ANNOTATION.to_owned(), text.into());
     }
-    Ok(uid::adjust(pod, original, facts))
+    warnings.extend(uid::adjust(pod, original, facts));
+    Ok(warnings)
 }
 
-/// The containers of the annotation that an earlier injection wrote, by list.
+fn apply(pod: &mut Value, field: &str, container: &Value) -> Result<(), ReapplyError> {
+    let is_init = field == INIT_CONTAINERS;
+    let error = if is_init { ReapplyError::InitContainer } else { ReapplyError::Container };
+    injectd_merge::overlay(pod, json!({"spec": {field: [container]}})).map_err(error)
+}
+
+/// The containers of the annotation that an earlier injection wrote, as those of a pod.
 fn recorded(original: &Value) -> Result<Value, ReapplyError> {
     let Some(text) = annotation(original, OVERRIDES_ANNOTATION) else { return Ok(Value::Null) };
-    let recorded: Map<String, Value> = serde_json::from_str::<Option<_>>(text)
+    let mut recorded: Map<String, Value> = serde_json::from_str::<Option<_>>(text)
         .map_err(ReapplyError::Overrides)?
         .unwrap_or_default();
-    Ok(json!({"spec": recorded}))
+    recorded.retain(|field, _| [CONTAINERS, INIT_CONTAINERS].contains(&field.as_str()));
+    let pod = json!({"spec": recorded});
+    injectd_merge::check(&pod).map_err(ReapplyError::OverridesType)?;
+    Ok(pod)
 }
 
 /// The user's version of a container. An init container of the template may be a container of the

@@ -76,8 +76,7 @@ fn scraping(pod: &Value, targets: &[Target<'_>]) -> Option<Value> {
 fn redirect(pod: &mut Value, port: String, knows_targets: bool) -> Result<(), ProcessError> {
     let annotations = annotations_mut(pod)?;
     let consumed = [SCRAPE, PORT, PATH].into_iter().chain(knows_targets.then_some(TARGETS));
-    let consumed: Vec<_> = consumed.map(sanitized).collect();
-    annotations.retain(|key, _| !consumed.contains(&sanitized(key)));
+    annotations.retain(|key, _| !consumed.clone().any(|consumed| same_label(key, consumed)));
     for (key, value) in [(PORT, port), (PATH, MERGED_PATH.into()), (SCRAPE, "true".into())] {
         annotations.insert(key.to_owned(), value.into());
     }
@@ -88,16 +87,15 @@ fn redirect(pod: &mut Value, port: String, knows_targets: bool) -> Result<(), Pr
 /// takes a random one.
 fn spelled<'a>(pod: &'a Value, key: &str) -> Option<&'a str> {
     annotation(pod, key).or_else(|| {
-        let wanted = sanitized(key);
-        let spellings = annotations(pod)?.keys().filter(|other| sanitized(other) == wanted);
+        let spellings = annotations(pod)?.keys().filter(|other| same_label(other, key));
         annotation(pod, spellings.min()?)
     })
 }
 
-/// The name with `_` instead of all but letters, digits and `_` of ASCII.
+/// Whether two keys are the same with `_` instead of all but letters and digits of ASCII.
 ///
 /// Prometheus: `strutil.SanitizeLabelName`.
-pub(super) fn sanitized(key: &str) -> String {
+pub(super) fn same_label(key: &str, other: &str) -> bool {
     let safe = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '_' };
-    key.chars().map(safe).collect()
+    key.chars().map(safe).eq(other.chars().map(safe))
 }

@@ -7,13 +7,13 @@ use serde_json::Value;
 use super::{
     ProcessError,
     names::{SECURE_PORT_ANNOTATION, SECURE_PORT_VARIABLE},
-    prometheus::sanitized,
+    prometheus::same_label,
     tree::{annotations, annotations_mut, find, sidecar},
 };
 
 /// Copies the port from the proxy's variable, unless the pod has the annotation in any spelling.
 pub(super) fn annotate(pod: &mut Value) -> Result<(), ProcessError> {
-    let same = |key: &String| sanitized(key) == sanitized(SECURE_PORT_ANNOTATION);
+    let same = |key: &String| same_label(key, SECURE_PORT_ANNOTATION);
     if annotations(pod).is_some_and(|all| all.keys().any(same)) {
         return Ok(());
     }

@@ -27,11 +27,11 @@ fn facts() -> Facts<'static> {
 }
 
 /// Merges the template into the pod as the injector does and re-applies.
-fn injected(original: &Value, rendered: &Value, facts: &Facts<'_>) -> (Value, Option<Warning>) {
+fn injected(original: &Value, rendered: &Value, facts: &Facts<'_>) -> (Value, Vec<Warning>) {
     let mut pod = original.clone();
     injectd_merge::overlay(&mut pod, rendered.clone()).unwrap();
-    let warning = reapply(&mut pod, rendered, original, facts).unwrap();
-    (pod, warning)
+    let warnings = reapply(&mut pod, rendered, original, facts).unwrap();
+    (pod, warnings)
 }
 
 fn proxy(fields: &Value) -> Value {
@@ -100,13 +100,26 @@ fn containers_of_the_status_annotation_are_not_the_users() {
 }
 
 #[test]
+fn recorded_overrides_of_an_injected_pod_are_lost() {
+    let status = r#"{"containers":["istio-proxy"]}"#;
+    let overrides = r#"{"containers":[{"name":"istio-proxy","args":["recorded"]}]}"#;
+    let mut original = proxy(&json!({"args": ["recorded"]}));
+    original["metadata"] = json!({"annotations": {
+        "sidecar.istio.io/status": status, "proxy.istio.io/overrides": overrides,
+    }});
+    let (pod, warnings) = injected(&original, &proxy(&json!({"args": ["new"]})), &facts());
+    assert_eq!(pod["spec"]["containers"][0]["args"], json!(["new"]));
+    assert_eq!(warnings, [Warning::LostOverrides("istio-proxy".to_owned())]);
+}
+
+#[test]
 fn recorded_overrides_come_before_the_pod() {
     let mut original = proxy(&json!({"args": ["pod"]}));
     let overrides = r#"{"containers":[{"name":"istio-proxy","args":["recorded"]}]}"#;
     original["metadata"] = json!({"annotations": {"proxy.istio.io/overrides": overrides}});
     let (pod, _) = injected(&original, &proxy(&json!({})), &facts());
     assert_eq!(pod["spec"]["containers"][0]["args"], json!(["recorded"]));
-    for bad in ["{", "5", "[]"] {
+    for bad in ["{", "5", "[]", r#"{"containers":5}"#, r#"{"initContainers":[{"name":5}]}"#] {
         original["metadata"]["annotations"]["proxy.istio.io/overrides"] = bad.into();
         assert!(reapply(&mut json!({}), &json!({}), &original, &facts()).is_err(), "{bad}");
     }
@@ -128,7 +141,7 @@ fn a_native_proxy_takes_the_fields_of_a_users_container() {
 }
 
 /// A pod with the user's ids, merged with a template that has one init container.
-fn with_ids(ids: &Value, init: &str, facts: &Facts<'_>) -> (Value, Option<Warning>) {
+fn with_ids(ids: &Value, init: &str, facts: &Facts<'_>) -> (Value, Vec<Warning>) {
     let args = ["-x", "-u", "1337", "-u", "1"];
     let mut rendered = proxy(&json!({"securityContext": {"runAsUser": 1337}}));
     rendered["spec"]["initContainers"] = json!([{"name": init, "args": args}]);
@@ -138,10 +151,10 @@ fn with_ids(ids: &Value, init: &str, facts: &Facts<'_>) -> (Value, Option<Warnin
 #[test]
 fn the_users_uid_is_exempt_from_capture() {
     let ids = json!({"runAsUser": 5, "runAsGroup": 6});
-    let (pod, warning) = with_ids(&ids, "istio-init", &facts());
+    let (pod, warnings) = with_ids(&ids, "istio-init", &facts());
     let init = &pod["spec"]["initContainers"][0];
     assert_eq!(init["args"], json!(["-x", "-u", "5", "-u", "1"]));
-    assert_eq!((init.get("securityContext"), warning), (None, None));
+    assert_eq!((init.get("securityContext"), warnings), (None, Vec::new()));
     let (pod, _) = with_ids(&ids, "istio-validation", &facts());
     assert_eq!(pod["spec"]["initContainers"][0]["securityContext"], ids);
     let old = Facts { release: Release::new(19, 10), ..facts() };
@@ -173,7 +186,7 @@ fn with_tproxy_the_proxy_is_root() {
 
 #[test]
 fn without_an_init_container_there_is_a_warning() {
-    let (_, warning) = with_ids(&json!({"runAsUser": 5}), "other", &facts());
-    assert_eq!(warning, Some(Warning::NoInitContainer));
-    assert_eq!(with_ids(&json!({}), "other", &facts()).1, None);
+    let (_, warnings) = with_ids(&json!({"runAsUser": 5}), "other", &facts());
+    assert_eq!(warnings, [Warning::NoInitContainer]);
+    assert_eq!(with_ids(&json!({}), "other", &facts()).1, []);
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::{
     super::{
-        Facts,
+        Facts, Warning,
         tree::{list, name},
     },
     handlers::{Action, LISTS, Place, is_rewritten, places},
@@ -17,51 +17,71 @@ use super::{
 /// The probes by their path at the agent.
 pub(super) type Probers = BTreeMap<String, Value>;
 
+/// The name of a port that the container lacks.
+struct UnknownPort<'a>(&'a str);
+
 /// All probes of the application's containers that the agent can run.
 ///
 /// Istio: `DumpAppProbers`.
-pub(super) fn dump(pod: &Value, facts: &Facts<'_>) -> Probers {
+pub(super) fn dump(pod: &Value, facts: &Facts<'_>) -> (Probers, Vec<Warning>) {
     let mut found = Probers::new();
+    let mut warnings = Vec::new();
     let containers = LISTS.into_iter().flat_map(|field| list(pod, field));
     for container in containers.filter(|container| is_rewritten(container)) {
         for place in places(facts.release) {
-            if let Some(prober) = prober(container, *place, facts.status_port) {
-                found.insert(place.path(name(container)), prober);
+            match prober(container, *place, facts.status_port) {
+                Ok(Some(prober)) => _ = found.insert(place.path(name(container)), prober),
+                Ok(None) => {}
+                Err(UnknownPort(port)) => warnings.push(Warning::UnknownPort {
+                    container: name(container).to_owned(),
+                    port: port.to_owned(),
+                }),
             }
         }
     }
-    found
+    (found, warnings)
 }
 
-fn prober(container: &Value, place: Place, status_port: i32) -> Option<Value> {
-    let probe = place.of(container)?;
-    let (kind, action) = place.action(probe)?;
-    let details = match kind {
-        Action::Http => http(action, port(container, action, status_port)?),
-        Action::Tcp => tcp(action, port(container, action, status_port)?),
-        Action::Grpc => grpc(action),
+/// The answer is `None` if there is nothing to hand over.
+fn prober(
+    container: &Value,
+    place: Place,
+    status_port: i32,
+) -> Result<Option<Value>, UnknownPort<'_>> {
+    let Some(probe) = place.of(container) else { return Ok(None) };
+    let Some((kind, action)) = place.action(probe) else { return Ok(None) };
+    let details = if kind == Action::Grpc {
+        grpc(action)
+    } else {
+        let Some(port) = port(container, action, status_port)? else { return Ok(None) };
+        if kind == Action::Http { http(action, port) } else { tcp(action, port) }
     };
     let mut prober = Map::new();
     prober.insert(kind.field().to_owned(), Value::Object(details));
     if place.is_probe() {
         copy(probe, &mut prober, "timeoutSeconds");
     }
-    Some(Value::Object(prober))
+    Ok(Some(Value::Object(prober)))
 }
 
-/// The port as a number; `None` if its name is unknown, or if the probe already is rewritten.
-fn port(container: &Value, action: &Map<String, Value>, status_port: i32) -> Option<Value> {
+/// The port as a number; `None` if the probe already is rewritten.
+fn port<'a>(
+    container: &Value,
+    action: &'a Map<String, Value>,
+    status_port: i32,
+) -> Result<Option<Value>, UnknownPort<'a>> {
     match action.get("port") {
         Some(Value::String(wanted)) => {
-            let ports = container.get("ports").and_then(Value::as_array)?;
-            let named = |port: &&Value| !wanted.is_empty() && name(port) == wanted;
-            let named = ports.iter().rfind(named)?;
-            Some(named.get("containerPort").cloned().unwrap_or_else(|| 0.into()))
+            let ports = container.get("ports").and_then(Value::as_array);
+            let is_wanted = |port: &&Value| !wanted.is_empty() && name(port) == wanted;
+            let named = ports.and_then(|ports| ports.iter().rfind(is_wanted));
+            let named = named.ok_or(UnknownPort(wanted))?;
+            Ok(Some(named.get("containerPort").cloned().unwrap_or_else(|| 0.into())))
         }
         Some(port @ Value::Number(_)) => {
-            (port.as_f64() != Some(f64::from(status_port))).then(|| port.clone())
+            Ok((port.as_f64() != Some(f64::from(status_port))).then(|| port.clone()))
         }
-        _ => (status_port != 0).then(|| 0.into()),
+        _ => Ok((status_port != 0).then(|| 0.into())),
     }
 }
 

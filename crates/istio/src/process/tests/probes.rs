@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{facts, processed};
+use super::{
+    super::{Warning, process},
+    facts, processed,
+};
 use crate::{process::Facts, release::Release};
 
 /// The application's container after the rewrite, and the variable.
@@ -62,6 +65,22 @@ fn names_of_ports_are_resolved_and_the_last_one_counts() {
     let (app, variable) = rewritten(&app, &json!({}), &facts());
     assert_eq!(variable, Value::Null);
     assert_eq!(app["livenessProbe"]["httpGet"]["port"], 15020);
+}
+
+#[test]
+fn probes_that_cannot_work_are_reported() {
+    let warnings = |annotations: &Value| {
+        let probe = json!({"httpGet": {"port": "http"}});
+        let mut pod = json!({
+            "metadata": {"annotations": annotations},
+            "spec": {"containers": [{"name": "app", "livenessProbe": probe}, {"name": "istio-proxy"}]},
+        });
+        process(&mut pod, &json!({}), &facts()).unwrap()
+    };
+    let unknown = Warning::UnknownPort { container: "app".into(), port: "http".into() };
+    assert_eq!(warnings(&json!({})), std::slice::from_ref(&unknown));
+    let zero = json!({"status.sidecar.istio.io/port": "0"});
+    assert_eq!(warnings(&zero), [unknown, Warning::NoStatusPort]);
 }
 
 #[test]
