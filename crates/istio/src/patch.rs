@@ -12,7 +12,7 @@ mod lists;
 mod stay;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::fmt;
 
@@ -46,6 +46,9 @@ impl fmt::Display for Operation<'_> {
 }
 
 /// The operations that turn `original` into `injected`; none if the two are equal.
+///
+/// If fields were dropped from `original` before, the patch neither removes nor needs them: on the
+/// pod as received it leaves those that `injected` lacks, and overwrites the others.
 #[must_use]
 pub fn patch<'a>(original: &Value, injected: &'a Value) -> Vec<Operation<'a>> {
     let mut patch = Patch { path: String::new(), operations: Vec::new() };

@@ -1,11 +1,15 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+pub(crate) mod random;
+
 use serde_json::{Value, json};
+
+use random::Random;
 
 use super::{encode, patch};
 
 /// Checks that the patch works, and gives it.
-fn patched(old: &Value, new: &Value) -> Value {
+pub(crate) fn patched(old: &Value, new: &Value) -> Value {
     let patch: Value = serde_json::from_str(&encode(&patch(old, new))).unwrap();
     let operations: json_patch::Patch = serde_json::from_value(patch.clone()).unwrap();
     let mut pod = old.clone();
@@ -118,7 +122,7 @@ fn finalizers_are_told_apart_by_their_text() {
 
 #[test]
 fn any_pair_of_documents_has_a_patch_that_works() {
-    let mut random = Random(7);
+    let mut random = Random::new(7);
     for _ in 0..20_000 {
         let (old, new) = (document(&mut random, 0), document(&mut random, 0));
         patched(&old, &new);
@@ -135,31 +139,19 @@ fn large_lists_in_reverse_need_no_quadratic_time() {
     assert_eq!(patch(&old, &new).len(), 2 * 19_999);
 }
 
-/// xorshift: small, and the same everywhere.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % end
-    }
-}
-
 fn document(random: &mut Random, depth: u64) -> Value {
     let keys =
         ["containers", "finalizers", "ports", "args", "name", "containerPort", "a/b~", "metadata"];
     match random.below(if depth < 5 { 9 } else { 4 }) {
         0 => Value::Null,
         1 => random.below(3).into(),
-        2 => ["a", "b", "c"][usize::try_from(random.below(3)).unwrap()].into(),
+        2 => (*random.one_of(&["a", "b", "c"])).into(),
         3 => (random.below(2) == 0).into(),
         4 | 5 => (0..random.below(5)).map(|_| document(random, depth + 1)).collect(),
         _ => {
             let mut map = serde_json::Map::new();
             for _ in 0..random.below(5) {
-                let key = keys[usize::try_from(random.below(8)).unwrap()];
+                let key = *random.one_of(&keys);
                 map.insert(key.to_owned(), document(random, depth + 1));
             }
             Value::Object(map)

@@ -1,5 +1,6 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+mod nonsense;
 mod probes;
 mod prometheus;
 
