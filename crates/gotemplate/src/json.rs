@@ -3,6 +3,7 @@
 mod read;
 mod write;
 
+pub use read::check as check_json;
 pub(crate) use read::read;
 pub(crate) use write::{Style, float, write};
 

@@ -62,6 +62,7 @@ pub use context::{
 };
 pub use eval::{ExecError, Location};
 pub use function::{Call, Function, Functions, Outcome, Param, Slot};
+pub use json::check_json;
 pub use parse::{MAX_NESTING, ParseError};
 pub use template::Template;
 pub use text::Text;

@@ -4,6 +4,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use injectd_core::causes::with_causes;
 use injectd_gotemplate::{Context, Functions, ParseError, Template, Value};
 use serde_json::{Map, Value as Json};
 
@@ -147,6 +148,11 @@ impl Injector {
         cluster: impl Fn(&str) -> Option<&'c Cluster>,
         resources: &Resources,
     ) -> Result<Verdict, String> {
+        if !original.is_object() {
+            let kind = kind_of_json(original);
+            return Err(format!("json: cannot unmarshal {kind} into Go value of type v1.Pod"));
+        }
+        injectd_merge::check_pod(original).map_err(|error| error.to_string())?;
         let namespace = match text(original, "/metadata/namespace") {
             "" => namespace,
             own => own,
@@ -221,7 +227,7 @@ impl Injector {
         .map_err(|error| error.to_string())?;
         let mut merged = rendered.merged;
         reapply(&mut merged, &rendered.template, &pod, &facts)
-            .map_err(|error| format!("failed to re apply container: {error}"))?;
+            .map_err(|error| format!("failed to re apply container: {}", with_causes(&error)))?;
         process::process(&mut merged, &rendered.template, &facts)
             .map_err(|error| format!("failed to process pod: {error}"))?;
         Ok(Verdict::Injected(merged))
@@ -324,6 +330,17 @@ fn message_text(message: &Message, go: &str) -> String {
         .getter(&format!("Get{go}"))
         .map(|view| view.to_string())
         .unwrap_or_default()
+}
+
+fn kind_of_json(value: &Json) -> &'static str {
+    match value {
+        Json::Null => "null",
+        Json::Bool(_) => "bool",
+        Json::Number(_) => "number",
+        Json::String(_) => "string",
+        Json::Array(_) => "array",
+        Json::Object(_) => "object",
+    }
 }
 
 fn text<'p>(pod: &'p Json, pointer: &str) -> &'p str {

@@ -1,4 +1,6 @@
-//! Messages as templates see them.
+//! Messages as templates see them, and the functions that read them.
+
+mod otel;
 
 use std::{any::Any, borrow::Cow, sync::Arc};
 
@@ -27,10 +29,18 @@ pub struct MessageHooks {
 impl Hooks for MessageHooks {
     fn proto_to_json(&self, message: &Value) -> Result<Text, String> {
         let Value::Object(object) = message else { return Ok("{}".into()) };
-        let message = object.as_any().downcast_ref::<Messages>();
-        let message = message.and_then(|message| message.target.as_ref());
+        let message = target(object.as_ref());
         Ok(message.map_or("{}".into(), |message| proto_to_json(message, self.release).into()))
     }
+
+    fn otel_resource_attributes(&self, args: &[Value]) -> Result<Text, String> {
+        Ok(otel::resource_attributes(args).into())
+    }
+}
+
+/// The message that an object points to.
+fn target(object: &dyn Object) -> Option<&Arc<Message>> {
+    object.as_any().downcast_ref::<Messages>()?.target.as_ref()
 }
 
 #[derive(Debug)]

@@ -5,7 +5,7 @@
 #![expect(clippy::disallowed_types, reason = "templates may write any field")]
 
 use injectd_gotemplate::{Context, ExecError, Template, Value};
-use injectd_merge::{MergeError, TypeError, check, overlay};
+use injectd_merge::{MergeError, TypeError, check, overlay, prune};
 use serde_json::{Map, Value as Json};
 
 /// The pods that the templates of a pod make.
@@ -63,7 +63,8 @@ pub fn render<'t>(
     let mut rendered = Rendered { template: Json::Object(Map::new()), merged: pod.clone() };
     for template in templates {
         let text = template.execute(data, context)?;
-        let patch = document(&text).map_err(RenderError::Overlay)?;
+        let mut patch = document(&text).map_err(RenderError::Overlay)?;
+        prune(&mut patch);
         lay_over(&mut rendered.template, patch.clone()).map_err(RenderError::Overlay)?;
         before_merge(&rendered.template, &mut rendered.merged);
         lay_over(&mut rendered.merged, patch).map_err(RenderError::Merge)?;

@@ -3,6 +3,7 @@
 
 #![expect(clippy::disallowed_types, reason = "templates read the pod as a tree")]
 
+use injectd_gotemplate::check_json;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
@@ -21,9 +22,9 @@ pub const OVERRIDES_ANNOTATION: &str = "proxy.istio.io/overrides";
 /// Why the annotation [`OVERRIDES_ANNOTATION`] denies a pod.
 #[derive(Debug, Error)]
 pub enum OverridesError {
-    /// It is not JSON.
-    #[error("annotation {OVERRIDES_ANNOTATION} is not valid JSON: {0}")]
-    Json(#[from] serde_json::Error),
+    /// It is not JSON; Go's text.
+    #[error("{0}")]
+    Json(String),
     /// It is JSON of another shape.
     #[error("annotation {OVERRIDES_ANNOTATION} must hold lists of containers")]
     Shape,
@@ -115,7 +116,9 @@ fn sanitized(key: &str) -> String {
 }
 
 fn reinsert(pod: &mut Value, overrides: &str) -> Result<(), OverridesError> {
-    let overrides: Value = serde_json::from_str(overrides)?;
+    check_json(overrides.as_bytes()).map_err(OverridesError::Json)?;
+    let overrides: Value =
+        serde_json::from_str(overrides).map_err(|error| OverridesError::Json(error.to_string()))?;
     let overrides = match overrides {
         Value::Object(overrides) => overrides,
         Value::Null => return Ok(()),

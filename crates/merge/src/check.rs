@@ -7,7 +7,7 @@ mod scalars;
 #[cfg(test)]
 mod tests;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 use thiserror::Error;
 
 use crate::{
@@ -58,12 +58,31 @@ pub enum TypeError {
 ///
 /// See [`TypeError`].
 pub fn check(patch: &Value) -> Result<(), TypeError> {
-    let mut checker = Checker { path: Vec::new(), owner: "Pod", first: None, depth: 0 };
-    checker.value(patch, &POD)?;
-    checker.first.map_or(Ok(()), Err)
+    Checker::new(Of::Patch).run(patch)
+}
+
+/// Reports the first value of a Pod that has the wrong type, in the order of its text.
+///
+/// As [`check`], but a float is no integer, even without a fraction, and `$patch` means nothing.
+///
+/// Go: `json.Unmarshal` into a `v1.Pod`.
+///
+/// # Errors
+///
+/// See [`TypeError`].
+pub fn check_pod(pod: &Value) -> Result<(), TypeError> {
+    Checker::new(Of::Pod).run(pod)
+}
+
+/// What is checked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Of {
+    Patch,
+    Pod,
 }
 
 struct Checker {
+    of: Of,
     path: Vec<&'static str>,
     /// The struct of the last field in the path.
     owner: &'static str,
@@ -73,6 +92,24 @@ struct Checker {
 }
 
 impl Checker {
+    fn new(of: Of) -> Self {
+        Self { of, path: Vec::new(), owner: "Pod", first: None, depth: 0 }
+    }
+
+    fn run(mut self, value: &Value) -> Result<(), TypeError> {
+        self.value(value, &POD)?;
+        self.first.map_or(Ok(()), Err)
+    }
+
+    /// The entries of an object: Go reads those of a patch, which it wrote itself, in the order of
+    /// their keys.
+    fn entries<'v>(&self, map: &'v Map<String, Value>) -> Vec<(&'v String, &'v Value)> {
+        match self.of {
+            Of::Patch => sorted(map),
+            Of::Pod => map.iter().collect(),
+        }
+    }
+
     /// The error is one that ends Go's decoding.
     fn value(&mut self, value: &Value, kind: &'static Kind) -> Result<(), TypeError> {
         if self.depth > MAX_DEPTH {
@@ -81,10 +118,10 @@ impl Checker {
         self.depth += 1;
         match (kind, value) {
             (_, Value::Null) | (Kind::Any, _) => {}
-            (_, value) if is_deletion(value) => {}
+            (_, value) if self.of == Of::Patch && is_deletion(value) => {}
             (Kind::Struct(inner), Value::Object(map)) => self.fields(map, inner.get())?,
             (Kind::Map(_, inner), Value::Object(map)) => {
-                for (_, value) in sorted(map) {
+                for (_, value) in self.entries(map) {
                     self.value(value, inner)?;
                 }
             }
@@ -94,10 +131,10 @@ impl Checker {
                 }
             }
             (Kind::IntOrString | Kind::Quantity | Kind::Time, value) => {
-                scalars::check(value, kind).map_err(|problem| self.place(problem, kind))?;
+                self.scalar(value, kind).map_err(|problem| self.place(problem, kind))?;
             }
             (kind, value) => {
-                if let Err(problem) = scalars::check(value, kind) {
+                if let Err(problem) = self.scalar(value, kind) {
                     let error = self.place(problem, kind);
                     self.first.get_or_insert(error);
                 }
@@ -113,7 +150,7 @@ impl Checker {
         fields: &'static Struct,
     ) -> Result<(), TypeError> {
         let (owner, length) = (self.owner, self.path.len());
-        for (key, value) in sorted(map).into_iter().filter(|(key, _)| !is_directive(key)) {
+        for (key, value) in self.entries(map).into_iter().filter(|(key, _)| !is_directive(key)) {
             if let Some(field) = fields.field_ignoring_case(key) {
                 self.owner = fields.name;
                 self.path.extend(Some(field.embedded_in).filter(|names| !names.is_empty()));
@@ -124,6 +161,15 @@ impl Checker {
         }
         self.owner = owner;
         Ok(())
+    }
+
+    fn scalar(&self, value: &Value, kind: &Kind) -> Result<(), scalars::Problem> {
+        match value {
+            Value::Number(number) if self.of == Of::Pod && is_float_for(number, kind) => {
+                Err(scalars::Problem::Type(format!("number {number}")))
+            }
+            _ => scalars::check(value, kind),
+        }
     }
 
     fn place(&self, problem: scalars::Problem, kind: &Kind) -> TypeError {
@@ -144,4 +190,10 @@ fn sorted(map: &Map<String, Value>) -> Vec<(&String, &Value)> {
     let mut entries: Vec<_> = map.iter().collect();
     entries.sort_unstable_by_key(|(key, _)| *key);
     entries
+}
+
+/// Whether a number is a float where an integer is expected.
+fn is_float_for(number: &Number, kind: &Kind) -> bool {
+    let is_integer = matches!(kind, Kind::Int32 | Kind::Int64 | Kind::IntOrString);
+    is_integer && !number.is_i64() && !number.is_u64()
 }

@@ -40,11 +40,13 @@ mod check;
 mod error;
 mod key;
 mod normal;
+mod prune;
 pub mod schema;
 mod show;
 mod time;
 
 pub use apply::{MAX_DEPTH, overlay, strategic_merge};
-pub use check::{TypeError, check};
+pub use check::{TypeError, check, check_pod};
 pub use error::MergeError;
 pub use normal::normal;
+pub use prune::prune;

@@ -22,6 +22,14 @@ pub(crate) fn read(text: &[u8]) -> Result<Value, String> {
     }
 }
 
+/// Whether a text is JSON.
+///
+/// # Errors
+/// It is not; the text of the error is Go's.
+pub fn check(text: &[u8]) -> Result<(), String> {
+    read(text).map(drop)
+}
+
 const END: &str = "unexpected end of JSON input";
 
 struct Reader<'t> {

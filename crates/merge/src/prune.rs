@@ -1,0 +1,72 @@
+//! Fields that a Pod does not have.
+
+#![expect(clippy::disallowed_types, reason = "patches are trees")]
+
+use serde_json::Value;
+
+use crate::{
+    apply::{MAX_DEPTH, is_directive},
+    schema::{Kind, POD},
+};
+
+/// Removes the fields of a patch that a Pod does not have. Directives stay, and keys that differ
+/// from a field in case only.
+pub fn prune(patch: &mut Value) {
+    prune_value(patch, &POD, 0);
+}
+
+fn prune_value(value: &mut Value, kind: &Kind, depth: usize) {
+    if depth > MAX_DEPTH {
+        return;
+    }
+    match (kind, value) {
+        (Kind::Struct(fields), Value::Object(map)) => {
+            let fields = fields.get();
+            map.retain(|key, _| is_directive(key) || fields.field_ignoring_case(key).is_some());
+            for (key, value) in map {
+                if let Some(field) = fields.field_ignoring_case(key) {
+                    prune_value(value, &field.kind, depth + 1);
+                }
+            }
+        }
+        (Kind::Map(_, inner), Value::Object(map)) => {
+            for value in map.values_mut() {
+                prune_value(value, inner, depth + 1);
+            }
+        }
+        (Kind::List(inner), Value::Array(list)) => {
+            for value in list {
+                prune_value(value, inner, depth + 1);
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_fields_of_a_pod_stay() {
+        let mut patch = json!({
+            "labels": {"a": "b"},
+            "metadata": {"labels": {"any": "key"}, "extra": 1},
+            "spec": {
+                "$retainKeys": ["containers"],
+                "Containers": [{"name": "a", "$patch": "merge", "no": 1, "env": [{"name": "A", "x": 1}]}],
+            },
+        });
+        prune(&mut patch);
+        let expected = json!({
+            "metadata": {"labels": {"any": "key"}},
+            "spec": {
+                "$retainKeys": ["containers"],
+                "Containers": [{"name": "a", "$patch": "merge", "env": [{"name": "A"}]}],
+            },
+        });
+        assert_eq!(patch, expected);
+    }
+}
