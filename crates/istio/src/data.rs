@@ -31,7 +31,7 @@ pub struct TemplateData {
     /// `.NativeSidecars`.
     pub native_sidecars: bool,
     /// `.InboundTrafficPolicyMode`: `localhost` or `passthrough`.
-    pub inbound_traffic_policy_mode: String,
+    pub inbound_traffic_policy_mode: &'static str,
     /// `.ProxyUID`.
     pub proxy_uid: i64,
     /// `.ProxyGID`.
@@ -69,7 +69,7 @@ impl Object for TemplateData {
             "ProxyImage" => self.proxy_image.as_str().into(),
             "ProxyInitImage" => self.proxy_init_image.as_str().into(),
             "NativeSidecars" => self.native_sidecars.into(),
-            "InboundTrafficPolicyMode" => self.inbound_traffic_policy_mode.as_str().into(),
+            "InboundTrafficPolicyMode" => self.inbound_traffic_policy_mode.into(),
             "ProxyUID" => int64(self.proxy_uid),
             "ProxyGID" => int64(self.proxy_gid),
             "CompliancePolicy" => self.compliance_policy.as_str().into(),

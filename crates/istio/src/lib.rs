@@ -10,6 +10,7 @@ pub mod decide;
 pub mod detect;
 mod fields;
 pub mod image;
+pub mod injection;
 pub mod injector;
 pub mod message;
 pub mod native;

@@ -5,16 +5,18 @@
 
 #![expect(clippy::disallowed_types, reason = "pods are trees")]
 #![expect(clippy::print_stdout, reason = "counts, and what was skipped")]
+#![expect(clippy::disallowed_methods, reason = "a developer chooses what is shown")]
 
 use std::{
     collections::{BTreeMap, HashMap},
-    env, fs,
+    env, fmt, fs,
     io::Read as _,
     path::Path,
 };
 
 use injectd_istio::{
-    injector::{Cluster, Files, Injector, Verdict},
+    injection::{Injection, Surroundings},
+    injector::{Files, Injector},
     native::Nodes,
     path::{Route, route},
     proto::layers::Resources,
@@ -59,30 +61,61 @@ fn injector(folder: &Path, config: &Value, release: Release) -> Result<Injector,
         config: &file("config"),
         values: &file("values"),
         mesh: &file("mesh"),
-        release,
+        release: Some(release),
         revision: text(config, "/revision"),
         environment: &environment,
     };
     Injector::new(files).map_err(|error| error.to_string())
 }
 
-fn cluster(objects: &[Value]) -> Cluster {
+/// The nodes of a cluster.
+fn nodes(objects: &[Value]) -> Nodes {
     let mut nodes = Nodes::default();
-    let mut cluster = Cluster::default();
-    for object in objects {
-        let name = text(object, "/metadata/name");
-        match text(object, "/kind") {
-            "Node" => drop(nodes.insert(name, text(object, "/status/nodeInfo/kubeletVersion"))),
-            "Namespace" => {
-                let annotations = object.pointer("/metadata/annotations");
-                let annotations = annotations.and_then(Value::as_object).cloned();
-                cluster.namespaces.insert(name.to_owned(), annotations.unwrap_or_default());
-            }
-            _ => {}
-        }
+    for node in objects.iter().filter(|object| object["kind"] == "Node") {
+        let version = text(node, "/status/nodeInfo/kubeletVersion");
+        drop(nodes.insert(text(node, "/metadata/name"), version));
     }
-    cluster.nodes = Some(nodes);
-    cluster
+    nodes
+}
+
+/// The annotations of a namespace.
+fn annotations(objects: &[Value], name: &str) -> Vec<(String, String)> {
+    let is_it =
+        |object: &&Value| object["kind"] == "Namespace" && text(object, "/metadata/name") == name;
+    let found = objects.iter().find(is_it);
+    let found = found.and_then(|found| found.pointer("/metadata/annotations")?.as_object());
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    found.into_iter().flatten().map(|(key, value)| (key.clone(), text(value))).collect()
+}
+
+/// What becomes of a pod.
+fn answer(
+    injector: &Injector,
+    review: &Value,
+    path: &str,
+    case: &Value,
+    local: &str,
+) -> Result<Answer, String> {
+    let object = &review["request"]["object"];
+    let injection = Injection::new(injector, object, text(review, "/request/namespace"), path)?;
+    if !injection.decide().reason.injects() {
+        return Ok(Answer::Skipped);
+    }
+    let objects = case["objects"].as_array().cloned().unwrap_or_default();
+    let known = case["clusters"].as_array().map_or_else(
+        || injection.cluster() == local,
+        |clusters| clusters.iter().any(|name| name == injection.cluster()),
+    );
+    let is_config = |object: &&Value| object["kind"] == "ProxyConfig";
+    let resources = Resources::new(objects.iter().filter(is_config), injector.release());
+    let nodes = nodes(&objects);
+    let annotations = annotations(&objects, injection.namespace());
+    let cluster = Surroundings {
+        resources: Some(&resources),
+        nodes: known.then_some(&nodes),
+        namespace_annotations: if known { &annotations } else { &[] },
+    };
+    injection.inject(cluster).map(|injected| Answer::Injected(Box::new(injected.pod)))
 }
 
 /// The pod in the form in which two are compared, with JSON in its texts as JSON.
@@ -121,6 +154,16 @@ enum Answer {
     Denied(String),
 }
 
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Skipped => f.write_str("skipped"),
+            Self::Injected(_) => f.write_str("injected"),
+            Self::Denied(message) => write!(f, "denied: {message}"),
+        }
+    }
+}
+
 /// What was recorded; `None` if the request is not for the rules: another method, type or body.
 fn recorded(case: &Value, object: &Value) -> Option<Answer> {
     match text(case, "/verdict") {
@@ -138,10 +181,13 @@ fn recorded(case: &Value, object: &Value) -> Option<Answer> {
     }
 }
 
-fn difference(ours: &Result<Verdict, String>, theirs: &Answer) -> Option<String> {
+fn difference(ours: &Answer, theirs: &Answer) -> Option<String> {
     match (ours, theirs) {
-        (Ok(Verdict::Skipped(_)), Answer::Skipped) => None,
-        (Ok(Verdict::Injected(ours)), Answer::Injected(theirs)) => {
+        (Answer::Skipped, Answer::Skipped) => None,
+        (Answer::Denied(ours), Answer::Denied(theirs)) if beginning(ours) == beginning(theirs) => {
+            None
+        }
+        (Answer::Injected(ours), Answer::Injected(theirs)) => {
             let (ours, theirs) = (normal(ours), normal(theirs));
             (ours != theirs).then(|| {
                 let diff = json_patch::diff(&theirs, &ours);
@@ -149,14 +195,7 @@ fn difference(ours: &Result<Verdict, String>, theirs: &Answer) -> Option<String>
                 lines.join("\n    ").chars().take(1200).collect()
             })
         }
-        (Err(ours), Answer::Denied(theirs)) if beginning(ours) == beginning(theirs) => None,
-        (Err(ours), Answer::Denied(theirs)) => Some(format!("denied: {ours}\n    not: {theirs}")),
-        (Err(ours), _) => Some(format!("denied: {ours}")),
-        (Ok(Verdict::Skipped(ours)), _) => Some(format!("skipped: {:?}", ours.reason)),
-        (Ok(Verdict::Injected(_)), Answer::Skipped) => Some("injected, not skipped".to_owned()),
-        (Ok(Verdict::Injected(_)), Answer::Denied(theirs)) => {
-            Some(format!("injected, not denied: {theirs}"))
-        }
+        _ => Some(format!("{ours}\n    not: {theirs}")),
     }
 }
 
@@ -190,28 +229,15 @@ fn recorded_answers() {
                 left_out += 1;
                 continue;
             };
-            let objects = case["objects"].as_array().cloned().unwrap_or_default();
-            let known: Vec<&str> = match case["clusters"].as_array() {
-                Some(clusters) => clusters.iter().filter_map(Value::as_str).collect(),
-                None => vec![text(config, "/cluster")],
-            };
-            let own = cluster(&objects);
-            let is_config = |object: &&Value| object["kind"] == "ProxyConfig";
-            let resources = Resources::new(objects.iter().filter(is_config), release);
             let target = case["path"].as_str().unwrap_or("/inject?timeout=10s");
             let Route::Inject(path) = route(target, release) else {
                 left_out += 1;
                 continue;
             };
             let ours = match injector {
-                Err(error) => Err(format!("cannot start: {error}")),
-                Ok(injector) => injector.inject(
-                    object,
-                    text(&review, "/request/namespace"),
-                    &path,
-                    |name| known.contains(&name).then_some(&own),
-                    &resources,
-                ),
+                Err(error) => Answer::Denied(format!("cannot start: {error}")),
+                Ok(injector) => answer(injector, &review, &path, &case, text(config, "/cluster"))
+                    .unwrap_or_else(Answer::Denied),
             };
             match difference(&ours, &theirs) {
                 None => equal += 1,

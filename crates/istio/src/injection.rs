@@ -1,0 +1,299 @@
+//! The steps of an injection: what happens to a pod from its arrival to the patched pod.
+//!
+//! Read [`Injection::inject`] first. Not for the envelope: `mesh` has it.
+
+#![expect(clippy::disallowed_types, reason = "templates may read and write any field")]
+
+use std::sync::Arc;
+
+use injectd_core::causes::with_causes;
+use injectd_gotemplate::{Context, Value};
+use serde_json::Value as Json;
+
+use crate::{
+    annotations,
+    data::TemplateData,
+    decide::{Decision, decide},
+    fields::{annotation, label},
+    image::{self, ImageType},
+    injector::Injector,
+    message::{self, MessageHooks},
+    native::Nodes,
+    openshift::{self, ProxyIds},
+    owner::Owner,
+    path::PathEnvironment,
+    pod,
+    process::{self, Facts, native_move::native_move},
+    proto::{
+        Message, Pointer,
+        layers::{self, Resources},
+    },
+    reapply::reapply,
+    render::{Rendered, render},
+    selection, strip,
+};
+
+const TEMPLATE_ERROR: &str = "failed to run injection template: ";
+
+/// What a cluster has that an injection depends on.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Surroundings<'c> {
+    /// `ProxyConfig`s; `None` if there are none.
+    pub resources: Option<&'c Resources>,
+    /// Nodes of the pod's cluster; `None` if they cannot be read.
+    pub nodes: Option<&'c Nodes>,
+    /// Annotations of the pod's namespace.
+    pub namespace_annotations: &'c [(String, String)],
+}
+
+/// A pod with its sidecar.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Injected {
+    /// The pod.
+    pub pod: Json,
+    /// What the author of the pod should know.
+    pub warnings: Vec<String>,
+}
+
+/// A pod before its injection.
+#[derive(Debug)]
+pub struct Injection<'i> {
+    injector: &'i Injector,
+    pod: &'i Json,
+    namespace: &'i str,
+    environment: PathEnvironment,
+}
+
+impl<'i> Injection<'i> {
+    /// Of a pod in the request's namespace, asked for with the decoded path of the URL.
+    ///
+    /// # Errors
+    /// The denial of a pod with values of wrong types.
+    pub fn new(
+        injector: &'i Injector,
+        pod: &'i Json,
+        request_namespace: &'i str,
+        path: &str,
+    ) -> Result<Self, String> {
+        if !pod.is_object() {
+            let kind = kind_of_json(pod);
+            return Err(format!("json: cannot unmarshal {kind} into Go value of type v1.Pod"));
+        }
+        injectd_merge::check_pod(pod).map_err(|error| error.to_string())?;
+        let namespace = match text(pod, "/metadata/namespace") {
+            "" => request_namespace,
+            own => own,
+        };
+        let mut environment = PathEnvironment::parse(path);
+        environment.add_cluster_and_network(&injector.values, pod);
+        Ok(Self { injector, pod, namespace, environment })
+    }
+
+    /// The namespace the pod will be in.
+    #[must_use]
+    pub fn namespace(&self) -> &'i str {
+        self.namespace
+    }
+
+    /// The name of the pod's cluster.
+    #[must_use]
+    pub fn cluster(&self) -> &str {
+        self.environment.cluster()
+    }
+
+    /// Whether the pod is injected, and why.
+    #[must_use]
+    pub fn decide(&self) -> Decision {
+        decide(&self.injector.config, self.injector.release, self.pod, self.namespace)
+    }
+
+    /// The pod with its sidecar.
+    ///
+    /// # Errors
+    /// The message of the denial.
+    pub fn inject(&self, cluster: Surroundings<'_>) -> Result<Injected, String> {
+        let injector = self.injector;
+        self.validate_annotations()?;
+        let mut pod = self.pod.clone();
+        if injector.is_openshift() {
+            openshift::drop_application_user(&mut pod, injector.release);
+        }
+        let proxy = self.proxy_config(cluster.resources);
+        let (native, native_warning) =
+            injector.mode.is_native(cluster.nodes, text(self.pod, "/spec/nodeName"));
+        let data = self.data(&pod, &proxy, (native, self.proxy_ids(cluster)))?;
+        let facts = self.facts(&proxy);
+        let mut warnings: Vec<String> =
+            self.environment.warnings.iter().cloned().chain(native_warning).collect();
+        let mut warn = |warning: process::Warning| warnings.push(warning.to_string());
+        let Rendered { template, mut merged } = self.render(&data, &pod, |rendered, merged| {
+            native_move(merged, rendered, native, injector.release).into_iter().for_each(&mut warn);
+        })?;
+        reapply(&mut merged, &template, &pod, &facts)
+            .map_err(|error| format!("failed to re apply container: {}", with_causes(&error)))?
+            .into_iter()
+            .for_each(&mut warn);
+        process::process(&mut merged, &template, &facts)
+            .map_err(|error| format!("failed to process pod: {error}"))?
+            .into_iter()
+            .for_each(&mut warn);
+        Ok(Injected { pod: merged, warnings })
+    }
+
+    fn validate_annotations(&self) -> Result<(), String> {
+        let release = self.injector.release;
+        let annotations = self.pod.pointer("/metadata/annotations").and_then(Json::as_object);
+        let proxy_config = |config: &str| {
+            layers::check_annotation(config, release).map_err(|error| error.to_string())
+        };
+        annotations::validate(annotations, release, proxy_config)
+            .map_err(|error| format!("{TEMPLATE_ERROR}{error}"))
+    }
+
+    fn proxy_config(&self, resources: Option<&Resources>) -> Message {
+        let label = |key: &str| label(self.pod, key);
+        let pod = layers::Pod {
+            namespace: self.namespace,
+            label: &label,
+            annotation: annotation(self.pod, annotations::PROXY_CONFIG_ANNOTATION),
+        };
+        let none = Resources::default();
+        let resources = resources.unwrap_or(&none);
+        layers::effective(&self.injector.mesh, resources, pod, self.injector.release)
+    }
+
+    fn proxy_ids(&self, cluster: Surroundings<'_>) -> ProxyIds {
+        if !self.injector.is_openshift() {
+            return ProxyIds::default();
+        }
+        ProxyIds::of(|wanted| {
+            let found = cluster.namespace_annotations.iter().find(|(key, _)| key == wanted);
+            found.map(|(_, value)| value.as_str())
+        })
+    }
+
+    fn render(
+        &self,
+        data: &Value,
+        pod: &Json,
+        before_merge: impl FnMut(&Json, &mut Json),
+    ) -> Result<Rendered, String> {
+        let injector = self.injector;
+        let asked = annotation(self.pod, selection::TEMPLATES_ANNOTATION);
+        let mut templates = Vec::new();
+        for name in selection::names(&injector.config, asked) {
+            selection::template(&injector.config, name)
+                .map_err(|error| format!("{TEMPLATE_ERROR}{error}"))?;
+            templates.extend(injector.templates.get(name));
+        }
+        let variable = |name: &str| injector.environment.get(name).cloned();
+        let hooks = MessageHooks { release: injector.release };
+        let mut context = Context::default();
+        context.environment = &variable;
+        context.hooks = &hooks;
+        render(templates, data, pod, &mut context, before_merge).map_err(|error| error.to_string())
+    }
+
+    fn facts<'f>(&'f self, proxy: &Message) -> Facts<'f> {
+        let injector = self.injector;
+        Facts {
+            release: injector.release,
+            status_port: i32::try_from(self.status_port()).unwrap_or_default(),
+            tproxy: proxy.value("interception_mode").is_some()
+                && enum_text(proxy, "InterceptionMode") == "TPROXY",
+            hold: self.hold(),
+            prometheus_merge: injector.mesh.boolean("enable_prometheus_merge").unwrap_or(true),
+            rewrite_probes: injector
+                .values
+                .flag(&["sidecarInjectorWebhook", "rewriteAppHTTPProbe"]),
+            revision: &injector.revision,
+            environment: &self.environment.variables,
+            injected_annotations: &injector.config.injected_annotations,
+        }
+    }
+
+    fn status_port(&self) -> i64 {
+        self.injector.default_config().map_or(0, |config| config.integer("status_port"))
+    }
+
+    /// Whether applications wait for the proxy: by the mesh with the pod's annotation, or the values.
+    fn hold(&self) -> bool {
+        let injector = self.injector;
+        let key = "hold_application_until_proxy_starts";
+        let annotation = annotation(self.pod, annotations::PROXY_CONFIG_ANNOTATION);
+        let own = annotation.and_then(|text| layers::read_annotation(text, injector.release).ok());
+        let flag = own
+            .as_ref()
+            .and_then(|config| config.boolean(key))
+            .or_else(|| injector.default_config().and_then(|config| config.boolean(key)));
+        flag.unwrap_or_default()
+            || injector.values.flag(&["global", "proxy", "holdApplicationUntilProxyStarts"])
+    }
+
+    fn data(
+        &self,
+        pod: &Json,
+        proxy: &Message,
+        (native, ids): (bool, ProxyIds),
+    ) -> Result<Value, String> {
+        let injector = self.injector;
+        let mut pod = strip::strip(pod, injector.release, self.status_port())
+            .map_err(|error| format!("{TEMPLATE_ERROR}{error}"))?;
+        if let Some(metadata) = pod.get_mut("metadata").and_then(Json::as_object_mut) {
+            metadata.shift_remove("managedFields");
+            metadata.insert("namespace".to_owned(), self.namespace.into());
+        }
+        let owner = Owner::of(&pod, self.namespace, injector.release);
+        let image_type = annotation(&pod, image::IMAGE_TYPE_ANNOTATION);
+        let types = ImageType {
+            annotation: image_type,
+            proxy_config: proxy.message("image").map(|image| image.text("image_type")),
+        };
+        let mode = injector.mesh.message("inbound_traffic_policy");
+        let is_localhost = mode.is_some_and(|policy| enum_text(policy, "Mode") == "LOCALHOST");
+        let struct_of = |entries: [(&str, &str); 2]| {
+            let entries = entries.into_iter().map(|(key, value)| (key.to_owned(), value.into()));
+            Value::from_json(&Json::Object(entries.collect()))
+        };
+        let compliance_policy = injector.environment.get("COMPLIANCE_POLICY").cloned();
+        let data = TemplateData {
+            type_meta: struct_of([("Kind", &owner.kind), ("APIVersion", &owner.api_version)]),
+            deployment_meta: struct_of([("Name", &owner.name), ("Namespace", &owner.namespace)]),
+            object_meta: pod::object_meta(&pod),
+            spec: pod::spec(&pod),
+            proxy_config: message::of(Arc::new(proxy.clone())),
+            mesh_config: message::of(Arc::clone(&injector.mesh)),
+            values: injector.values_data.clone(),
+            revision: injector.revision.clone(),
+            proxy_image: image::proxy_image(&injector.values, injector.release, types),
+            proxy_init_image: image::proxy_init_image(&injector.values, image_type),
+            native_sidecars: native,
+            inbound_traffic_policy_mode: if is_localhost { "localhost" } else { "passthrough" },
+            proxy_uid: ids.uid.into(),
+            proxy_gid: ids.gid.into(),
+            compliance_policy: compliance_policy.unwrap_or_default(),
+        };
+        Ok(data.into())
+    }
+}
+
+/// The name of an enum's value.
+fn enum_text(message: &Message, go_field: &str) -> String {
+    let pointer = Pointer { of: message.of(), target: Some(message) };
+    pointer.getter(&format!("Get{go_field}")).map(|view| view.to_string()).unwrap_or_default()
+}
+
+fn kind_of_json(value: &Json) -> &'static str {
+    match value {
+        Json::Null => "null",
+        Json::Bool(_) => "bool",
+        Json::Number(_) => "number",
+        Json::String(_) => "string",
+        Json::Array(_) => "array",
+        Json::Object(_) => "object",
+    }
+}
+
+fn text<'p>(pod: &'p Json, pointer: &str) -> &'p str {
+    pod.pointer(pointer).and_then(Json::as_str).unwrap_or_default()
+}
