@@ -54,7 +54,7 @@ impl Observer {
     /// Logs a review and its answer whole, at level debug under Linkerd's flags.
     pub fn log_exchange(&self, profile: &Profile, body: &[u8], answer: &[u8]) {
         if self.log_style == LogStyle::Linkerd && enabled!(Level::DEBUG) {
-            let Profile::Linkerd(injector) = profile;
+            let Profile::Linkerd(injector) = profile else { return };
             let [review, answer] = [body, answer].map(String::from_utf8_lossy);
             log_lines::log_exchange(&review, injector.mesh().values(), &answer);
         }

@@ -24,6 +24,7 @@ use tracing::{debug, error, warn};
 use crate::{
     causes::with_causes,
     injector::ReviewError,
+    lookups::CallerFacts,
     metrics::RejectReason,
     observer::Observer,
     profiles::Profile,
@@ -177,13 +178,12 @@ impl Shared {
 
     async fn review(&self, body: Body, admitted: Admitted) -> Result<HttpResponse, Rejection> {
         let Admitted { deadline, begin, budget, slot } = admitted;
-        let answer = timeout_at(
-            deadline.at(),
-            self.profile.review_by(Some(deadline.at().into_std()), &body.bytes),
-        )
-        .await
-        .map_err(|_| Rejection::deadline())?
-        .map_err(|error| Rejection::of(&error))?;
+        let facts =
+            CallerFacts { deadline: Some(deadline.at().into_std()), ..CallerFacts::default() };
+        let answer = timeout_at(deadline.at(), self.profile.review_with(facts, &body.bytes))
+            .await
+            .map_err(|_| Rejection::deadline())?
+            .map_err(|error| Rejection::of(&error))?;
         // An answer without memory for it is not observed: the client retries the request.
         let mut permit = Permit::default();
         budget

@@ -78,6 +78,7 @@ struct Comparison {
 }
 
 pub(super) fn run(args: &Args) -> Result<(), CommandError> {
+    args.config.must_be_linkerd("compare")?;
     let (theirs, objects) =
         (args.theirs.open()?, args.config.objects(Purpose::Replay)?.map(Arc::new));
     let everywhere = || Standalone::Every([].into());

@@ -15,14 +15,16 @@ use crate::{
         values::DEFAULT_VALUES,
     },
     objects::Objects,
-    profiles::Injector,
+    profiles::{Injector, Profile},
     sources::Sources,
     standalone::Standalone,
 };
 
+mod istio;
 mod purpose;
 mod trust_roots;
 
+use self::istio::IstioArgs;
 pub(super) use self::purpose::Purpose;
 
 /// Names the Linkerd release to use for values of an unknown release.
@@ -31,26 +33,33 @@ const LINKERD_VERSION_VARIABLE: &str = "INJECTD_LINKERD_VERSION";
 /// The configuration of an injector, from files.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct ConfigArgs {
-    /// YAML file with the values of the Linkerd installation: the key values of the ConfigMap
-    /// linkerd-config [default: the chart's defaults of the newest release; required in a cluster]
+    /// Mesh whose sidecars are injected
+    #[arg(long, value_name = "MESH", default_value = "linkerd")]
+    mesh: MeshName,
+    /// YAML or JSON file with the values of the installation: the key values of the ConfigMap
+    /// linkerd-config or istio-sidecar-injector [default, for Linkerd: the chart's defaults of the
+    /// newest release; required in a cluster]
     #[arg(long, value_name = "FILE", env = "INJECTD_VALUES")]
     values: Option<PathBuf>,
     /// PEM file with the mesh's trust roots [default: a placeholder certificate, with which injected
     /// proxies cannot join a mesh; required in a cluster]
     #[arg(long, value_name = "FILE", env = "INJECTD_TRUST_ROOTS")]
     trust_roots: Option<PathBuf>,
-    /// Namespace of the Linkerd control plane
-    #[arg(short = 'L', long, value_name = "NAMESPACE", default_value = "linkerd")]
-    linkerd_namespace: String,
-    /// YAML or JSON file with cluster objects to look up: Namespaces, ReplicaSets, Jobs. A
-    /// namespace missing from the file does not exist [default: every namespace exists]
+    /// Namespace of the Linkerd control plane [default: linkerd]
+    #[arg(short = 'L', long, value_name = "NAMESPACE")]
+    linkerd_namespace: Option<String>,
+    /// YAML or JSON file with cluster objects to look up: for Linkerd Namespaces, ReplicaSets, Jobs,
+    /// where a namespace missing from the file does not exist; for Istio Namespaces, Nodes,
+    /// ProxyConfigs [default: every namespace exists]
     #[arg(long, value_name = "FILE", env = "INJECTD_OBJECTS")]
     objects: Option<PathBuf>,
     /// Action for values of a Linkerd release that this version of injectd does not know: warn and
     /// use the nearest known release, or reject the values. To choose a release yourself, set
-    /// INJECTD_LINKERD_VERSION
-    #[arg(long, value_name = "ACTION", default_value = "warn", env = "INJECTD_UNKNOWN_RELEASE")]
-    unknown_release: UnknownRelease,
+    /// INJECTD_LINKERD_VERSION [default: warn]
+    #[arg(long, value_name = "ACTION", env = "INJECTD_UNKNOWN_RELEASE")]
+    unknown_release: Option<UnknownRelease>,
+    #[command(flatten)]
+    istio: IstioArgs,
     /// What a cluster has, where no file is named.
     #[arg(skip)]
     found: Option<Found>,
@@ -63,7 +72,36 @@ enum UnknownRelease {
     Reject,
 }
 
+/// A mesh, by its name on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum MeshName {
+    Linkerd,
+    Istio,
+}
+
 impl ConfigArgs {
+    /// The mesh that is chosen, with its configuration and without a cluster.
+    pub(super) fn standalone_profile(&self, purpose: Purpose) -> Result<Profile, CommandError> {
+        self.must_suit_the_mesh()?;
+        Ok(match self.mesh {
+            MeshName::Linkerd => {
+                Profile::Linkerd(Arc::new(self.standalone_injector(&[], purpose)?))
+            }
+            MeshName::Istio => Profile::Istio(Arc::new(self.istio_injector(purpose)?)),
+        })
+    }
+
+    /// Checks that the mesh is Linkerd, for what Istio does not have.
+    pub(super) fn must_be_linkerd(&self, what: &str) -> Result<(), CommandError> {
+        self.must_suit_the_mesh()?;
+        match self.mesh {
+            MeshName::Linkerd => Ok(()),
+            MeshName::Istio => {
+                Err(CommandError::Usage(format!("{what} does not work with --mesh istio")))
+            }
+        }
+    }
+
     /// An injector without a cluster. If the release is unknown, commands without a server print a
     /// warning; a server logs it.
     ///
@@ -111,7 +149,7 @@ impl ConfigArgs {
 
     /// The namespace of Linkerd's control plane.
     pub(super) fn linkerd_namespace(&self) -> &str {
-        &self.linkerd_namespace
+        self.linkerd_namespace.as_deref().unwrap_or("linkerd")
     }
 
     /// Uses what a cluster has, where no file is named.
@@ -168,7 +206,7 @@ impl ConfigArgs {
         let config = Config {
             values: &values,
             trust_roots: &trust_roots,
-            control_plane_namespace: &self.linkerd_namespace,
+            control_plane_namespace: self.linkerd_namespace(),
             fallback_release: fallback_release()?,
         };
         let file = || {
@@ -182,7 +220,7 @@ impl ConfigArgs {
         let snapshot = Snapshot::new(config, generation)
             .map_err(|error| CommandError::failed(file(), error))?;
         match snapshot.release_choice.unknown() {
-            Some(problem) if self.unknown_release == UnknownRelease::Reject => {
+            Some(problem) if self.unknown_release == Some(UnknownRelease::Reject) => {
                 let problem = format!("{problem}; {}", remedy());
                 Err(CommandError::failed(format!("--unknown-release reject: {}", file()), problem))
             }
@@ -197,9 +235,11 @@ pub(super) fn snapshot_of_values(values: Option<&Path>) -> Result<Snapshot, Comm
     let args = ConfigArgs {
         values: values.map(Path::to_owned),
         trust_roots: None,
-        linkerd_namespace: "linkerd".to_owned(),
+        mesh: MeshName::Linkerd,
+        linkerd_namespace: None,
         objects: None,
-        unknown_release: UnknownRelease::Warn,
+        unknown_release: None,
+        istio: IstioArgs::default(),
         found: None,
     };
     args.snapshot(1, Purpose::Inject)

@@ -58,6 +58,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(mut args: Args) -> Result<(), CommandError> {
+    args.config.must_be_linkerd("inject")?;
     let runtime = manifests::runtime()?;
     if let Some(found) = runtime.block_on(args.cluster.read(args.config.linkerd_namespace()))? {
         args.config.use_found(found);

@@ -14,7 +14,7 @@ use super::{
     counted, input,
     stream::{Document, Documents, Errors, Step},
 };
-use crate::{linkerd::events, outcome::Outcome, profiles::Injector};
+use crate::{linkerd::events, lookups::CallerFacts, outcome::Outcome, profiles::Profile};
 
 /// Answer admission reviews from files or stdin, as the webhook does
 ///
@@ -36,8 +36,17 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<(), CommandError> {
+    let profile = args.config.standalone_profile(Purpose::Replay)?;
+    if args.events {
+        args.config.must_be_linkerd("--events")?;
+    }
+    let path = match &profile {
+        Profile::Linkerd(_) => Ok(String::new()),
+        Profile::Istio(injector) => args.config.istio_path(injector.mesh().injector().release()),
+    };
     let mut run = Run {
-        injector: args.config.standalone_injector(&[], Purpose::Replay)?,
+        profile,
+        path,
         runtime: tokio::runtime::Builder::new_current_thread()
             .build()
             .map_err(|error| CommandError::failed("cannot start the async runtime", error))?,
@@ -59,7 +68,9 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
 }
 
 struct Run<W> {
-    injector: Injector,
+    profile: Profile,
+    /// The path of the requests, or why there is no answer.
+    path: Result<String, String>,
     runtime: Runtime,
     events: bool,
     out: W,
@@ -83,9 +94,12 @@ impl<W: Write> Run<W> {
     }
 
     fn answer(&mut self, file: &str, review: &Document<'_>) -> io::Result<()> {
-        let answer = match &review.text {
-            Ok(text) => self.runtime.block_on(answer(&self.injector, text, self.events)),
-            Err(error) => Err(error.to_string()),
+        let answer = match (&review.text, &self.path) {
+            (Ok(text), Ok(path)) => {
+                self.runtime.block_on(answer(&self.profile, path, text, self.events))
+            }
+            (Err(error), _) => Err(error.to_string()),
+            (_, Err(problem)) => Err(problem.clone()),
         };
         let line = match answer {
             Ok(line) => line,
@@ -101,13 +115,19 @@ impl<W: Write> Run<W> {
     }
 }
 
-async fn answer(injector: &Injector, review: &[u8], events: bool) -> Result<Vec<u8>, String> {
+async fn answer(
+    profile: &Profile,
+    path: &str,
+    review: &[u8],
+    events: bool,
+) -> Result<Vec<u8>, String> {
     use std::error::Error as _;
-    match injector.review(review).await {
+    let facts = CallerFacts { path, ..CallerFacts::default() };
+    match profile.review_with(facts, review).await {
         Ok(answer) if events => {
             let mut line = br#"{"review":"#.to_vec();
             line.extend_from_slice(&answer.body);
-            let event = event_of(injector, &answer.outcome).await;
+            let event = event_of(profile, &answer.outcome).await;
             line.extend_from_slice(format!(",\"event\":{event}}}").as_bytes());
             Ok(line)
         }
@@ -120,8 +140,10 @@ async fn answer(injector: &Injector, review: &[u8], events: bool) -> Result<Vec<
 }
 
 /// The event as a `core/v1` object in JSON, or `null`.
-async fn event_of(injector: &Injector, outcome: &Outcome<'_>) -> String {
-    let Some(event) = &outcome.event else { return "null".to_owned() };
+async fn event_of(profile: &Profile, outcome: &Outcome<'_>) -> String {
+    let (Profile::Linkerd(injector), Some(event)) = (profile, &outcome.event) else {
+        return "null".to_owned();
+    };
     match events::involved_object(injector.lookups(), event).await {
         Some(object) => events::to_json(&event.namespace, &object, event.reasons).to_string(),
         None => "null".to_owned(),

@@ -82,6 +82,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: Args, log_style: LogStyle) -> Result<(), CommandError> {
+    args.config.must_be_linkerd("serve")?;
     let _log =
         log::start(&args.log_level, args.log_format).map_err(|error| args.log_error(&error))?;
     if log_style == LogStyle::Linkerd {

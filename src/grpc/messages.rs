@@ -143,7 +143,7 @@ pub(super) fn facts<M: Mesh>(
         }
         Some(workload) => Some(workload_of(workload)?),
     };
-    Ok(CallerFacts { namespace_annotations, workload, deadline: Some(deadline) })
+    Ok(CallerFacts { namespace_annotations, workload, deadline: Some(deadline), path: "" })
 }
 
 fn workload_of(workload: &v1::Workload) -> Result<Workload<'_>> {

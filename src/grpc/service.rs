@@ -238,6 +238,7 @@ impl Shared {
         messages::must_name(&self.profile, &message.request)?;
         match &self.profile {
             Profile::Linkerd(injector) => self.inject_by(injector, message, end).await,
+            Profile::Istio(injector) => self.inject_by(injector, message, end).await,
         }
     }
 

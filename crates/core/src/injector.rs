@@ -3,13 +3,13 @@
 //! Decode, namespace, decide, workload, render, encode. Only the two lookups may wait; everything
 //! else is synchronous and pure. The [`Mesh`] decides and renders.
 
-use std::{sync::Arc, time::Instant};
+use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 
 use crate::{
-    lookups::{CallerFacts, LookupError, Lookups, OwnerError},
-    mesh::{Decision, Mesh, Output, Reviewed},
+    lookups::{Annotations, CallerFacts, LookupError, Lookups, OwnerError},
+    mesh::{Decision, Mesh, NamespaceUse, Output, Reviewed},
     outcome::{Outcome, SkipReasons},
     patch::PatchBuffer,
     request::{Request, Subject},
@@ -79,21 +79,20 @@ impl<M: Mesh, L: Lookups> Injector<M, L> {
     /// When the body is not a review: no response can be addressed. When a lookup fails: a retry
     /// may succeed.
     pub async fn review<'a>(&'a self, body: &'a [u8]) -> Result<Answer<'a>, ReviewError> {
-        self.review_by(None, body).await
+        self.review_with(CallerFacts::default(), body).await
     }
 
-    /// Answers a review by the caller's deadline.
+    /// Answers a review with facts of the caller.
     ///
     /// # Errors
     /// As [`Injector::review`].
-    pub async fn review_by<'a>(
+    pub async fn review_with<'a>(
         &'a self,
-        deadline: Option<Instant>,
+        facts: CallerFacts<'a>,
         body: &'a [u8],
     ) -> Result<Answer<'a>, ReviewError> {
         let request = review::decode(body)?;
         let mut patch = review::patch_buffer();
-        let facts = CallerFacts { deadline, ..CallerFacts::default() };
         let outcome = self.answer(&request, facts, &mut patch).await?;
         Ok(Answer { body: review::encode(&request, &outcome, patch), outcome })
     }
@@ -120,22 +119,15 @@ impl<M: Mesh, L: Lookups> Injector<M, L> {
             }
         };
         outcome.owner_kind = M::owner_kind(request.kind, object);
-        let namespace = match facts.namespace_annotations.take() {
-            Some(annotations) => annotations,
-            None => match self.lookups.namespace(&request.namespace).await {
-                Ok(Some(annotations)) => annotations,
-                Ok(None) => {
-                    // The API server's text.
-                    let reason = format!("namespaces \"{}\" not found", &*request.namespace);
-                    outcome.deny(reason.into());
-                    return Ok(outcome);
-                }
-                Err(error) => {
-                    return Err(ReviewError::Namespace(request.namespace.to_string(), error));
-                }
-            },
+        let request_path = facts.path;
+        let Some(namespace) = self.namespace(request, &mut facts, mesh.namespace_use()).await?
+        else {
+            // The API server's text.
+            let reason = format!("namespaces \"{}\" not found", &*request.namespace);
+            outcome.deny(reason.into());
+            return Ok(outcome);
         };
-        let reviewed = Reviewed { request, object };
+        let reviewed = Reviewed { request, object, path: request_path };
         let Decision { is_injected, plan } = mesh.decide(reviewed, &namespace, &mut outcome);
         if is_injected {
             let workload = M::workload(reviewed, facts, &self.lookups).await?;
@@ -145,5 +137,25 @@ impl<M: Mesh, L: Lookups> Injector<M, L> {
             mesh.leave_alone(reviewed, &plan, Output { patch, outcome: &mut outcome });
         }
         Ok(outcome)
+    }
+
+    /// The annotations of the request's namespace; `None` if it must exist and does not.
+    async fn namespace<O>(
+        &self,
+        request: &Request<'_, O>,
+        facts: &mut CallerFacts<'_>,
+        namespace_use: NamespaceUse,
+    ) -> Result<Option<Annotations>, ReviewError> {
+        if let Some(annotations) = facts.namespace_annotations.take() {
+            return Ok(Some(annotations));
+        }
+        if namespace_use == NamespaceUse::Unused {
+            return Ok(Some(Annotations::default()));
+        }
+        match self.lookups.namespace(&request.namespace).await {
+            Ok(None) if namespace_use == NamespaceUse::Optional => Ok(Some(Annotations::default())),
+            Ok(found) => Ok(found),
+            Err(error) => Err(ReviewError::Namespace(request.namespace.to_string(), error)),
+        }
     }
 }

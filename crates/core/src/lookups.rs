@@ -73,6 +73,8 @@ pub struct CallerFacts<'a> {
     /// When the caller stops waiting: an owner whose lookup takes longer is derived from the pod's
     /// labels.
     pub deadline: Option<Instant>,
+    /// The decoded path of the webhook's URL; empty if there is none.
+    pub path: &'a str,
 }
 
 /// The source of namespaces and owners.

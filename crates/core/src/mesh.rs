@@ -25,6 +25,9 @@ pub trait Mesh: Send + Sync + 'static {
     /// Whether the mesh reads annotations with this key. Caches drop all other annotations.
     fn reads(key: &str) -> bool;
 
+    /// How the mesh uses the annotations of the object's namespace.
+    fn namespace_use(&self) -> NamespaceUse;
+
     /// Number and release of the configuration.
     fn configuration(&self) -> &Arc<Configuration>;
 
@@ -84,6 +87,19 @@ pub struct Reviewed<'r, 'a, O> {
     pub request: &'r Request<'a, O>,
     /// The object of the request.
     pub object: &'r O,
+    /// The decoded path of the webhook's URL; empty if there is none.
+    pub path: &'r str,
+}
+
+/// How a mesh uses the annotations of namespaces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NamespaceUse {
+    /// The namespace must exist.
+    Required,
+    /// A namespace that does not exist has no annotations.
+    Optional,
+    /// They are not looked up.
+    Unused,
 }
 
 /// The two parts of an answer.

@@ -46,7 +46,7 @@ pub enum Verdict {
 }
 
 /// A mesh's reason for not injecting a pod.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SkipReason {
     /// Its code, in metric labels, audit annotations and the gRPC API.
     pub code: &'static str,

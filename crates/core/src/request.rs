@@ -8,6 +8,9 @@ use crate::{
 
 /// A mesh's view of the object under review. It is read before the kind of the object is known.
 pub trait View<'a>: Read<'a> + Default {
+    /// Whether a review without a uid is answered.
+    const MAY_LACK_UID: bool = false;
+
     /// Reads only the metadata of an object, whose spec may have any shape.
     ///
     /// # Errors

@@ -151,7 +151,8 @@ fn utf8(body: &[u8]) -> Result<&str, DecodeError> {
 
 impl<'a, O: View<'a>> Review<'a, O> {
     fn into_request(self) -> Result<Request<'a, O>, DecodeError> {
-        let is_valid = |uid: &str| !uid.is_empty() && uid.len() <= MAX_UID_BYTES;
+        let is_valid =
+            |uid: &str| (O::MAY_LACK_UID || !uid.is_empty()) && uid.len() <= MAX_UID_BYTES;
         let request = self.request.filter(|request| is_valid(&request.uid));
         let request = request.ok_or(DecodeError::NoRequest)?;
         let is_whole =

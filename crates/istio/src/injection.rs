@@ -66,27 +66,32 @@ pub struct Injection<'i> {
 
 impl<'i> Injection<'i> {
     /// Of a pod in the request's namespace, asked for with the decoded path of the URL.
-    ///
-    /// # Errors
-    /// The denial of a pod with values of wrong types.
+    #[must_use]
     pub fn new(
         injector: &'i Injector,
         pod: &'i Json,
         request_namespace: &'i str,
         path: &str,
-    ) -> Result<Self, String> {
-        if !pod.is_object() {
-            let kind = kind_of_json(pod);
-            return Err(format!("json: cannot unmarshal {kind} into Go value of type v1.Pod"));
-        }
-        injectd_merge::check_pod(pod).map_err(|error| error.to_string())?;
+    ) -> Self {
         let namespace = match text(pod, "/metadata/namespace") {
             "" => request_namespace,
             own => own,
         };
         let mut environment = PathEnvironment::parse(path);
         environment.add_cluster_and_network(&injector.values, pod);
-        Ok(Self { injector, pod, namespace, environment })
+        Self { injector, pod, namespace, environment }
+    }
+
+    /// Checks the types of the pod's values, which all other steps rely on.
+    ///
+    /// # Errors
+    /// The message of the denial.
+    pub fn check(&self) -> Result<(), String> {
+        if !self.pod.is_object() {
+            let kind = kind_of_json(self.pod);
+            return Err(format!("json: cannot unmarshal {kind} into Go value of type v1.Pod"));
+        }
+        injectd_merge::check_pod(self.pod).map_err(|error| error.to_string())
     }
 
     /// The namespace the pod will be in.

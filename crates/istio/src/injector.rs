@@ -35,9 +35,12 @@ pub struct Files<'f> {
 /// Why an injector cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// `config` or `values`.
+    /// `config`.
     #[error(transparent)]
-    Config(#[from] ConfigError),
+    Config(ConfigError),
+    /// `values`.
+    #[error(transparent)]
+    Values(ConfigError),
     /// `mesh`.
     #[error("mesh: {0}")]
     Mesh(#[from] MeshError),
@@ -71,8 +74,8 @@ impl Injector {
     /// # Errors
     /// The first document that cannot be used, with the place in it.
     pub fn new(files: Files<'_>) -> Result<Self, StartError> {
-        let config = Config::parse(files.config)?;
-        let values = Values::parse(files.values)?;
+        let config = Config::parse(files.config).map_err(StartError::Config)?;
+        let values = Values::parse(files.values).map_err(StartError::Values)?;
         let label = |_: &str| None;
         let release = files.release.unwrap_or_else(|| detect(label, &config, &values).0);
         let mesh = Arc::new(mesh::apply(&defaults::mesh_config(release), files.mesh, release)?);

@@ -4,6 +4,7 @@
 //! The templates' language is `injectd-gotemplate`, the merge `injectd-merge`.
 
 pub mod annotations;
+pub mod cluster;
 pub mod config;
 pub mod data;
 pub mod decide;
@@ -12,8 +13,10 @@ mod fields;
 pub mod image;
 pub mod injection;
 pub mod injector;
+pub mod mesh;
 pub mod message;
 pub mod native;
+mod object;
 pub mod openshift;
 pub mod owner;
 pub mod patch;

@@ -97,7 +97,8 @@ fn answer(
     local: &str,
 ) -> Result<Answer, String> {
     let object = &review["request"]["object"];
-    let injection = Injection::new(injector, object, text(review, "/request/namespace"), path)?;
+    let injection = Injection::new(injector, object, text(review, "/request/namespace"), path);
+    injection.check()?;
     if !injection.decide().reason.injects() {
         return Ok(Answer::Skipped);
     }

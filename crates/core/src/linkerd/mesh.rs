@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     lookups::{Annotations, CallerFacts, Lookups, OwnerError},
-    mesh::{Decision, Mesh, Output, Reviewed},
+    mesh::{Decision, Mesh, NamespaceUse, Output, Reviewed},
     object::Kind,
     outcome::{
         Configuration, Event, Outcome, Regarding, SkipReason, SkipReasons, Verdict, Workload,
@@ -29,6 +29,10 @@ impl Mesh for Snapshot {
 
     fn reads(key: &str) -> bool {
         TextMap::matters(key)
+    }
+
+    fn namespace_use(&self) -> NamespaceUse {
+        NamespaceUse::Required
     }
 
     fn configuration(&self) -> &Arc<Configuration> {
@@ -49,7 +53,7 @@ impl Mesh for Snapshot {
         namespace: &'r Annotations,
         outcome: &mut Outcome<'a>,
     ) -> Decision<Overrides<'r>> {
-        let Reviewed { request, object } = reviewed;
+        let Reviewed { request, object, .. } = reviewed;
         let pod = object.pod(request.kind);
         let annotations = pod.map_or(&object.metadata.annotations, |(pod, _)| &pod.annotations);
         let workload = (request.kind != Kind::Pod).then_some(&object.metadata.annotations);
@@ -65,7 +69,7 @@ impl Mesh for Snapshot {
         facts: CallerFacts<'a>,
         lookups: &impl Lookups,
     ) -> Result<Option<Workload<'a>>, OwnerError> {
-        let Reviewed { request, object } = reviewed;
+        let Reviewed { request, object, .. } = reviewed;
         if facts.workload.is_some() {
             return Ok(facts.workload);
         }
@@ -98,7 +102,7 @@ impl Mesh for Snapshot {
         workload: Option<Workload<'a>>,
         output: Output<'_, 'a>,
     ) {
-        let Reviewed { request, object } = reviewed;
+        let Reviewed { request, object, .. } = reviewed;
         let Some((metadata, spec)) = object.pod(request.kind) else {
             return self.leave_alone(reviewed, overrides, output);
         };
@@ -139,7 +143,7 @@ impl Mesh for Snapshot {
         overrides: &Overrides<'_>,
         output: Output<'_, 'a>,
     ) {
-        let Reviewed { request, object } = reviewed;
+        let Reviewed { request, object, .. } = reviewed;
         let Output { patch, outcome } = output;
         let hash = object.metadata.labels.get(POD_TEMPLATE_HASH);
         let regarding = object.metadata.owner().cloned().map(|owner| Regarding::owner(owner, hash));
@@ -157,7 +161,7 @@ impl Mesh for Snapshot {
 impl<'r, 'a> Reviewed<'r, 'a, Object<'a>> {
     /// The owner of the pod.
     fn owner(self) -> Option<Owner<'r, 'a>> {
-        let Self { request, object } = self;
+        let Self { request, object, .. } = self;
         let reference = object.metadata.owner()?;
         let pod_template_hash = object.metadata.labels.get(POD_TEMPLATE_HASH);
         Some(Owner { namespace: &request.namespace, reference, pod_template_hash })

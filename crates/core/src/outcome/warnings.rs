@@ -9,7 +9,7 @@ pub const MAX_WARNINGS: usize = 10;
 /// An annotation that was ignored, or applied in part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
-    /// The annotation's key.
+    /// The annotation's key; empty if the problem names it.
     pub annotation: &'static str,
     /// The problem with its value, and the consequence.
     pub problem: String,
@@ -74,6 +74,9 @@ impl Warnings {
 
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.annotation.is_empty() {
+            return f.write_str(&self.problem);
+        }
         write!(f, "{}: {}", self.annotation, self.problem)
     }
 }

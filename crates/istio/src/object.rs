@@ -1,0 +1,191 @@
+//! The object under review: its text, and what the log needs of it.
+
+#![expect(clippy::disallowed_types, reason = "templates read any field of the pod")]
+
+use injectd_core::{
+    json::{Read, ReadError, Reader},
+    object::Kind,
+    request::View,
+    view::Text,
+};
+use injectd_gotemplate::check_json;
+use serde::Deserialize;
+use serde_json::Value as Json;
+
+/// An object, not yet parsed.
+#[derive(Debug, Default)]
+pub struct Object<'a> {
+    text: &'a str,
+    kind: String,
+    namespace: String,
+    name: Text<'a>,
+    owner_kind: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Head {
+    kind: Option<Json>,
+    metadata: Option<Json>,
+}
+
+impl Object<'_> {
+    /// The object as a tree. Half of a surrogate pair becomes U+FFFD, as in Go.
+    ///
+    /// # Errors
+    /// The denial of a text that is not JSON, in Go's words.
+    pub fn tree(&self) -> Result<Json, String> {
+        serde_json::from_str(self.text)
+            .or_else(|_| serde_json::from_str(&whole_surrogates(self.text)))
+            .map_err(|error| {
+                let text = check_json(self.text.as_bytes()).err();
+                let text = text.unwrap_or_else(|| error.to_string());
+                format!("couldn't get version/kind; json parse error: {text}")
+            })
+    }
+}
+
+/// The kind of a pod's direct owner, `pod` without an owner.
+pub(crate) fn owner_kind(object: &Object<'_>) -> &'static str {
+    match Kind::of(&object.owner_kind) {
+        _ if object.owner_kind.is_empty() => Kind::Pod.as_str(),
+        kind @ (Kind::Workload(_) | Kind::CronJob) => kind.as_str(),
+        _ => "",
+    }
+}
+
+impl<'a> Read<'a> for Object<'a> {
+    fn read(&mut self, reader: &mut Reader<'a>) -> Result<(), ReadError> {
+        let begin = reader.clone();
+        reader.skip()?;
+        *self = Self::read_bare(reader.since(&begin))?;
+        Ok(())
+    }
+}
+
+impl<'a> View<'a> for Object<'a> {
+    const MAY_LACK_UID: bool = true;
+
+    fn read_bare(json: &'a str) -> Result<Self, ReadError> {
+        let text = json.trim();
+        let head: Head = serde_json::from_str(text).unwrap_or_default();
+        let metadata = head.metadata.unwrap_or_default();
+        let text_of = |key: &str| metadata[key].as_str().unwrap_or_default();
+        let name = match text_of("name") {
+            "" => text_of("generateName"),
+            name => name,
+        };
+        Ok(Self {
+            text,
+            kind: head.kind.as_ref().and_then(Json::as_str).unwrap_or_default().to_owned(),
+            namespace: text_of("namespace").to_owned(),
+            name: Text(name.to_owned().into()),
+            owner_kind: metadata["ownerReferences"][0]["kind"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned(),
+        })
+    }
+
+    fn kind(&self) -> &str {
+        &self.kind
+    }
+
+    fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    fn name(&self) -> &Text<'a> {
+        &self.name
+    }
+
+    fn complete(&mut self, _: Kind) {}
+}
+
+/// A text of JSON in which each escape of half a surrogate pair is that of U+FFFD.
+fn whole_surrogates(text: &str) -> String {
+    const REPLACEMENT: &str = "\\ufffd";
+    let mut whole = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('\\') {
+        let (before, escape) = rest.split_at(at);
+        whole.push_str(before);
+        let unit = |text: &str| {
+            let digits = text.strip_prefix("\\u")?.get(..4)?;
+            u16::from_str_radix(digits, 16).ok()
+        };
+        let length = match unit(escape) {
+            Some(0xD800..=0xDBFF)
+                if escape
+                    .get(6..)
+                    .and_then(unit)
+                    .is_some_and(|low| (0xDC00..=0xDFFF).contains(&low)) =>
+            {
+                whole.push_str(&escape[..12]);
+                12
+            }
+            Some(0xD800..=0xDFFF) => {
+                whole.push_str(REPLACEMENT);
+                6
+            }
+            Some(_) => {
+                whole.push_str(&escape[..6]);
+                6
+            }
+            None => {
+                // The escaped character may be of more than one byte.
+                let length = escape.chars().take(2).map(char::len_utf8).sum();
+                whole.push_str(&escape[..length]);
+                length
+            }
+        };
+        rest = &escape[length..];
+    }
+    whole.push_str(rest);
+    whole
+}
+
+#[cfg(test)]
+mod tests {
+    use injectd_core::json;
+
+    use super::*;
+
+    fn object(text: &str) -> Object<'_> {
+        json::read(text).expect("an object")
+    }
+
+    #[test]
+    fn the_head_is_read_whatever_the_rest_holds() {
+        let pod = object(
+            r#"{"kind":"Pod","metadata":{"generateName":"web-","namespace":"shop",
+                "ownerReferences":[{"kind":"ReplicaSet"}]},"spec":5}"#,
+        );
+        assert_eq!((pod.kind(), pod.namespace(), &**pod.name()), ("Pod", "shop", "web-"));
+        assert_eq!(owner_kind(&pod), "replicaset");
+        assert_eq!(owner_kind(&object("{}")), "pod");
+        assert_eq!(owner_kind(&object(r#"{"metadata":{"ownerReferences":[{"kind":"X"}]}}"#)), "");
+        assert_eq!(object("5").kind(), "");
+    }
+
+    #[test]
+    fn halves_of_surrogate_pairs_are_replaced() {
+        for (text, expected) in [
+            (r#""\ud83d\ude00""#, "\u{1F600}"),
+            (r#""\ud83d""#, "\u{FFFD}"),
+            (r#""\ude00\ud83d\u0041""#, "\u{FFFD}\u{FFFD}A"),
+            (r#""\\ud83d\ud83d""#, "\\ud83d\u{FFFD}"),
+            ("\"\\ud83dé\"", "\u{FFFD}é"),
+        ] {
+            assert_eq!(object(text).tree().expect("JSON"), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_text_that_is_not_json_is_denied_in_gos_words() {
+        let error = object(r#"{"spec":{"a":nul}}"#).tree().expect_err("not JSON");
+        let expected = "couldn't get version/kind; json parse error: invalid character '}' in \
+                        literal null (expecting 'l')";
+        assert_eq!(error, expected);
+    }
+}

@@ -1,0 +1,197 @@
+//! The flags of `--mesh istio`.
+
+use std::{
+    collections::BTreeMap,
+    env,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use injectd_istio::{
+    cluster::Cluster,
+    injector::{Files, Injector, StartError},
+    mesh::Istio,
+    path::{DEFAULT_CLUSTER, Route, route},
+    release::Release,
+};
+
+use super::{super::CommandError, ConfigArgs, MeshName, Purpose};
+use crate::{injector, profiles::IstioInjector, sources::Sources, standalone::Standalone};
+
+/// The path of the webhook that Istio's charts configure.
+const DEFAULT_TARGET: &str = "/inject";
+
+/// What `--mesh istio` needs besides --values and --objects.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[command(next_help_heading = "Options of --mesh istio")]
+pub(in crate::cli) struct IstioArgs {
+    /// YAML file with the key config of the ConfigMap istio-sidecar-injector: policy and templates
+    #[arg(long, value_name = "FILE")]
+    injector_config: Option<PathBuf>,
+    /// YAML file with the key mesh of the ConfigMap istio [default: Istio's defaults]
+    #[arg(long, value_name = "FILE")]
+    mesh_config: Option<PathBuf>,
+    /// Revision of the control plane; may be empty [default: $REVISION, or default]
+    #[arg(long, value_name = "REVISION")]
+    revision: Option<String>,
+    /// Release of Istio, such as 1.24.6 [default: the one that the configuration is for]
+    #[arg(long, value_name = "RELEASE")]
+    istio_release: Option<String>,
+    /// Name of the local cluster [default: $CLUSTER_ID, or Kubernetes]
+    #[arg(long, value_name = "NAME")]
+    cluster: Option<String>,
+    /// Names under which the cluster of --objects is known, with commas between. Pods of another
+    /// cluster find no nodes and no namespace [default: the name of the local cluster]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    clusters: Option<Vec<String>>,
+    /// Target of the requests, such as /inject/cluster/c1/net/n1 [default: /inject]
+    #[arg(long, value_name = "TARGET")]
+    path: Option<String>,
+}
+
+impl IstioArgs {
+    /// The first of these flags that is set.
+    fn set(&self) -> Option<&'static str> {
+        let flags = [
+            ("--injector-config", self.injector_config.is_some()),
+            ("--mesh-config", self.mesh_config.is_some()),
+            ("--revision", self.revision.is_some()),
+            ("--istio-release", self.istio_release.is_some()),
+            ("--cluster", self.cluster.is_some()),
+            ("--clusters", self.clusters.is_some()),
+            ("--path", self.path.is_some()),
+        ];
+        flags.into_iter().find_map(|(flag, is_set)| is_set.then_some(flag))
+    }
+
+    fn release(&self) -> Result<Option<Release>, CommandError> {
+        let Some(text) = &self.istio_release else { return Ok(None) };
+        let release = Release::parse(text).filter(|release| *release >= Release::OLDEST);
+        release.map(Some).ok_or_else(|| {
+            CommandError::Usage(format!(
+                "--istio-release {text}: unknown release; expected one from {} on, such as 1.24.6",
+                Release::OLDEST
+            ))
+        })
+    }
+
+    /// The decoded path of the requests.
+    ///
+    /// # Errors
+    /// What a server answers that does not send the requests to the injector.
+    fn path(&self, release: Release) -> Result<String, String> {
+        let target = self.path.as_deref().unwrap_or(DEFAULT_TARGET);
+        match route(target, release) {
+            Route::Inject(path) => Ok(path),
+            Route::Redirect { status, location } => {
+                Err(format!("--path {target}: HTTP {status}, see {location}"))
+            }
+            Route::BadRequest => Err(format!("--path {target}: HTTP 400, not a target")),
+            Route::NotFound => Err(format!("--path {target}: HTTP 404, not below /inject")),
+        }
+    }
+}
+
+impl ConfigArgs {
+    /// Checks that no flag is set that only another mesh has.
+    pub(in crate::cli) fn must_suit_the_mesh(&self) -> Result<(), CommandError> {
+        let (flag, mesh) = match self.mesh {
+            MeshName::Linkerd => (self.istio.set(), "istio"),
+            MeshName::Istio => (self.set_for_linkerd(), "linkerd"),
+        };
+        match flag {
+            None => Ok(()),
+            Some(flag) => Err(CommandError::Usage(format!("{flag} needs --mesh {mesh}"))),
+        }
+    }
+
+    fn set_for_linkerd(&self) -> Option<&'static str> {
+        if self.trust_roots.is_some() {
+            Some("--trust-roots")
+        } else if self.linkerd_namespace.is_some() {
+            Some("--linkerd-namespace")
+        } else if self.unknown_release.is_some() {
+            Some("--unknown-release")
+        } else {
+            None
+        }
+    }
+
+    /// The decoded path of Istio's requests.
+    ///
+    /// # Errors
+    /// What a server answers that does not send the requests to the injector.
+    pub(in crate::cli) fn istio_path(&self, release: Release) -> Result<String, String> {
+        self.istio.path(release)
+    }
+
+    /// Istio's injector without a cluster.
+    pub(in crate::cli) fn istio_injector(
+        &self,
+        purpose: Purpose,
+    ) -> Result<IstioInjector, CommandError> {
+        let environment = environment();
+        let local =
+            || environment.get("CLUSTER_ID").map_or(DEFAULT_CLUSTER, String::as_str).to_owned();
+        let local = self.istio.cluster.clone().unwrap_or_else(local);
+        let names = self.istio.clusters.clone().unwrap_or_else(|| vec![local]);
+        let injector = self.read_istio(&environment, purpose)?;
+        let (cluster, sources) = match &self.objects {
+            None => (Cluster::new(names), Standalone::Every(Arc::default())),
+            Some(path) => {
+                let text = purpose.read_text("--objects", path)?;
+                let failed =
+                    |error| CommandError::failed(format!("--objects {}", path.display()), error);
+                let cluster = Cluster::parse(names, &text, injector.release()).map_err(failed)?;
+                let objects = self.objects(purpose)?.unwrap_or_default();
+                (cluster, Standalone::Listed(Arc::new(objects)))
+            }
+        };
+        Ok(injector::Injector::new(Istio::new(injector, cluster, 1), Sources::from(sources)))
+    }
+
+    fn read_istio(
+        &self,
+        environment: &BTreeMap<String, String>,
+        purpose: Purpose,
+    ) -> Result<Injector, CommandError> {
+        let required = |flag: &'static str, path: &Option<PathBuf>| {
+            let missing = || CommandError::Usage(format!("--mesh istio needs {flag}"));
+            let path = path.clone().ok_or_else(missing)?;
+            let text = purpose.read_text(flag, &path)?;
+            Ok::<_, CommandError>((path, text))
+        };
+        let (config_path, config) = required("--injector-config", &self.istio.injector_config)?;
+        let (values_path, values) = required("--values", &self.values)?;
+        let mesh = match &self.istio.mesh_config {
+            Some(path) => purpose.read_text("--mesh-config", path)?,
+            None => String::new(),
+        };
+        let revision = self.istio.revision.as_ref().or_else(|| environment.get("REVISION"));
+        let files = Files {
+            config: &config,
+            values: &values,
+            mesh: &mesh,
+            release: self.istio.release()?,
+            revision: revision.map_or("default", String::as_str),
+            environment,
+        };
+        Injector::new(files).map_err(|error| {
+            let (flag, path) = match &error {
+                StartError::Config(_) | StartError::Template { .. } => {
+                    ("--injector-config", Some(&*config_path))
+                }
+                StartError::Values(_) => ("--values", Some(&*values_path)),
+                StartError::Mesh(_) => ("--mesh-config", self.istio.mesh_config.as_deref()),
+            };
+            let file = path.map(Path::display).map(|path| format!("{flag} {path}"));
+            CommandError::failed(file.unwrap_or_default(), error)
+        })
+    }
+}
+
+/// istiod's variables: those of this process.
+fn environment() -> BTreeMap<String, String> {
+    let text = |text: std::ffi::OsString| text.to_string_lossy().into_owned();
+    env::vars_os().map(|(name, value)| (text(name), text(value))).collect()
+}
