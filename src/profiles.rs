@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use injectd_istio::mesh::Istio;
+use injectd_istio::{envelope, mesh::Istio};
 
 use crate::{
     injector::{self, Answer, ReviewError},
@@ -59,7 +59,7 @@ impl Profile {
     ) -> Result<Answer<'a>, ReviewError> {
         match self {
             Self::Linkerd(injector) => injector.review_with(facts, body).await,
-            Self::Istio(injector) => injector.review_with(facts, body).await,
+            Self::Istio(injector) => envelope::review(injector, facts, body).await,
         }
     }
 }

@@ -91,10 +91,21 @@ impl<M: Mesh, L: Lookups> Injector<M, L> {
         facts: CallerFacts<'a>,
         body: &'a [u8],
     ) -> Result<Answer<'a>, ReviewError> {
-        let request = review::decode(body)?;
+        self.answer_review(&review::decode(body)?, facts).await
+    }
+
+    /// Answers a decoded review.
+    ///
+    /// # Errors
+    /// When a lookup fails.
+    pub async fn answer_review<'a>(
+        &'a self,
+        request: &Request<'a, M::Object<'a>>,
+        facts: CallerFacts<'a>,
+    ) -> Result<Answer<'a>, ReviewError> {
         let mut patch = review::patch_buffer();
-        let outcome = self.answer(&request, facts, &mut patch).await?;
-        Ok(Answer { body: review::encode(&request, &outcome, patch), outcome })
+        let outcome = self.answer(request, facts, &mut patch).await?;
+        Ok(Answer { body: review::encode(request, &outcome, patch), outcome })
     }
 
     /// Decides about a request and writes its patch, for a server with its own wire format.

@@ -14,7 +14,7 @@ use crate::{
     annotations,
     data::TemplateData,
     decide::{Decision, decide},
-    fields::{annotation, label},
+    fields::{annotation, json_type, label},
     image::{self, ImageType},
     injector::Injector,
     message::{self, MessageHooks},
@@ -88,7 +88,7 @@ impl<'i> Injection<'i> {
     /// The message of the denial.
     pub fn check(&self) -> Result<(), String> {
         if !self.pod.is_object() {
-            let kind = kind_of_json(self.pod);
+            let kind = json_type(self.pod);
             return Err(format!("json: cannot unmarshal {kind} into Go value of type v1.Pod"));
         }
         injectd_merge::check_pod(self.pod).map_err(|error| error.to_string())
@@ -286,17 +286,6 @@ impl<'i> Injection<'i> {
 fn enum_text(message: &Message, go_field: &str) -> String {
     let pointer = Pointer { of: message.of(), target: Some(message) };
     pointer.getter(&format!("Get{go_field}")).map(|view| view.to_string()).unwrap_or_default()
-}
-
-fn kind_of_json(value: &Json) -> &'static str {
-    match value {
-        Json::Null => "null",
-        Json::Bool(_) => "bool",
-        Json::Number(_) => "number",
-        Json::String(_) => "string",
-        Json::Array(_) => "array",
-        Json::Object(_) => "object",
-    }
 }
 
 fn text<'p>(pod: &'p Json, pointer: &str) -> &'p str {

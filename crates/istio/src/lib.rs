@@ -9,6 +9,7 @@ pub mod config;
 pub mod data;
 pub mod decide;
 pub mod detect;
+pub mod envelope;
 mod fields;
 pub mod image;
 pub mod injection;
