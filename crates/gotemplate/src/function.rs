@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, fmt};
 
 pub use call::{Call, Outcome, Slot};
 
-use crate::value::{Element, IntKind, List, Map, Shape, Value};
+use crate::value::{Element, IntKind, List, Map, Shape, UintKind, Value};
 
 /// The type of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub enum Param {
     Text,
     /// `int`.
     Int,
+    /// `uint32`.
+    Uint32,
     /// `float64`.
     Float,
     /// `bool`.
@@ -43,6 +45,7 @@ impl Param {
             Self::Value => "reflect.Value",
             Self::Text => "string",
             Self::Int => "int",
+            Self::Uint32 => "uint32",
             Self::Float => "float64",
             Self::Bool => "bool",
             Self::Map => "map[string]interface {}",
@@ -70,6 +73,7 @@ impl Param {
             (Self::Any | Self::Value, _)
             | (Self::Text, Value::Text(_))
             | (Self::Int, Value::Int(_, IntKind::Int))
+            | (Self::Uint32, Value::Uint(_, UintKind::Uint32))
             | (Self::Float, Value::Float(_))
             | (Self::Bool, Value::Bool(_)) => true,
             (Self::Map, Value::Map(map)) => map.has_plain_keys() && map.element().is_any(),
