@@ -5,7 +5,9 @@
 mod builtin;
 mod cases;
 mod cast;
+mod certificates;
 mod compare;
+mod crypto;
 mod dates;
 mod decimal;
 mod defaults;
@@ -18,10 +20,10 @@ mod lists;
 mod merge;
 mod multus;
 mod numbers;
+mod outside;
 mod paths;
 mod pattern;
 mod random;
-mod refused;
 mod regex;
 mod semver;
 mod sha1;
@@ -44,6 +46,8 @@ impl Functions {
     pub fn sprig() -> Self {
         Self::builtin()
             .with(cases::TABLE)
+            .with(certificates::TABLE)
+            .with(crypto::TABLE)
             .with(dates::TABLE)
             .with(decimal::TABLE)
             .with(defaults::TABLE)
@@ -51,9 +55,9 @@ impl Functions {
             .with(encode::TABLE)
             .with(lists::TABLE)
             .with(numbers::TABLE)
+            .with(outside::TABLE)
             .with(paths::TABLE)
             .with(random::TABLE)
-            .with(refused::TABLE)
             .with(regex::TABLE)
             .with(semver::TABLE)
             .with(strings::TABLE)
@@ -78,6 +82,6 @@ impl Functions {
     /// With `expandenv`, which reads any variable of the environment.
     #[must_use]
     pub fn with_expandenv(self) -> Self {
-        self.with(refused::EXPANDENV)
+        self.with(outside::EXPANDENV)
     }
 }

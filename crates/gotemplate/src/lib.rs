@@ -7,12 +7,14 @@
 //! # Functions
 //! [`Functions::builtin`] has Go's own, [`Functions::sprig`] those of sprig 3.3 as well, and
 //! [`Functions::istio`] those of Istio's webhook. Each is a row that says whether its result depends on
-//! more than its arguments. Functions that make keys, certificates and passwords are refused when a
-//! template is parsed; [`Functions::is_refused`] names them.
+//! more than its arguments. Templates that use `getHostByName` or, without
+//! [`Functions::with_expandenv`], `expandenv` are refused when they are parsed;
+//! [`Functions::is_refused`] names these functions.
 //!
 //! # Limits
 //! [`MAX_NESTING`] when parsing; [`MAX_OUTPUT_BYTES`], [`MAX_STEPS`] and [`MAX_DEPTH`] when rendering.
-//! Go has none but the depth of templates.
+//! Go has none but the depth of templates. Functions that take long, such as `derivePassword` and `genCA`,
+//! count ten thousand steps for each tenth of a second.
 //!
 //! # Where Go answers otherwise
 //! `tests/battery` compares outputs and texts of errors with Go's, `tests/corpus` with real injectors.
@@ -27,6 +29,8 @@
 //! | dates beyond a million years are an error | they wrap around |
 //! | errors of regular expressions have other words | |
 //! | `snakecase`, `kebabcase` of bytes that are not UTF-8 give U+FFFD | the bytes stay |
+//! | RSA keys of less than 2048 or more than 8192 bits and keys of P-224 are an error | they sign |
+//! | errors of DER that is not cut off and no key have fewer words | |
 //! | addresses of pointers are printed as `0xc000000000` | as they are |
 //!
 //! Conversions of numbers and versions are those of the newest releases of the libraries. `int "12.5"`

@@ -149,7 +149,7 @@ fn base64_digit(byte: u8) -> Option<u32> {
 }
 
 /// The error is the place in the text. Go: `base64.Encoding.decodeQuantum`.
-fn decode_base64(text: &[u8]) -> Result<Vec<u8>, usize> {
+pub(super) fn decode_base64(text: &[u8]) -> Result<Vec<u8>, usize> {
     let is_break = |at: usize| matches!(text.get(at), Some(b'\r' | b'\n'));
     let mut out = Vec::new();
     let mut at = 0;

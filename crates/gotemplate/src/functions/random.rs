@@ -23,7 +23,8 @@ pub(super) const TABLE: &[Function] = &[
     Function::new("uuidv4", &[], uuid).volatile(),
 ];
 
-fn fill(bytes: &mut [u8]) -> Result<(), String> {
+/// Random bytes for keys and salts, too.
+pub(super) fn fill(bytes: &mut [u8]) -> Result<(), String> {
     getrandom::fill(bytes).map_err(|problem| format!("no random bytes: {problem}"))
 }
 

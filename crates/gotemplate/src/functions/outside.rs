@@ -1,30 +1,12 @@
-//! Functions of sprig that templates cannot use.
+//! Functions of sprig that reach out of the process.
 //!
-//! They make keys, certificates and passwords, which differ for each pod and cost much time, or ask
-//! the network. `expandenv` reads the environment of the injector; see
-//! [`Functions::with_expandenv`](crate::Functions::with_expandenv).
+//! `getHostByName` is always refused, since it waits for DNS. `expandenv` reads the environment of the
+//! injector; see [`Functions::with_expandenv`](crate::Functions::with_expandenv).
 
 use crate::function::{Call, Function, Outcome, Param::Text};
 
-pub(super) const TABLE: &[Function] = &[
-    Function::refused("bcrypt"),
-    Function::refused("buildCustomCert"),
-    Function::refused("decryptAES"),
-    // It takes 32 MiB and a tenth of a second.
-    Function::refused("derivePassword"),
-    Function::refused("encryptAES"),
-    Function::refused("expandenv"),
-    Function::refused("genCA"),
-    Function::refused("genCAWithKey"),
-    Function::refused("genPrivateKey"),
-    Function::refused("genSelfSignedCert"),
-    Function::refused("genSelfSignedCertWithKey"),
-    Function::refused("genSignedCert"),
-    Function::refused("genSignedCertWithKey"),
-    // It waits for DNS.
-    Function::refused("getHostByName"),
-    Function::refused("htpasswd"),
-];
+pub(super) const TABLE: &[Function] =
+    &[Function::refused("expandenv"), Function::refused("getHostByName")];
 
 pub(super) const EXPANDENV: &[Function] =
     &[Function::new("expandenv", &[Text], expandenv).outside()];
