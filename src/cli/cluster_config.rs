@@ -45,7 +45,7 @@ pub(super) struct Found {
 impl ClusterArgs {
     /// Reads the configuration of the control plane in a namespace; `None` without flags.
     pub(super) async fn read(&self, namespace: &str) -> Result<Option<Found>, CommandError> {
-        if self.kubeconfig.is_none() && self.context.is_none() && self.user.is_none() {
+        if !self.is_set() {
             return Ok(None);
         }
         let options = ClientOptions {
@@ -62,6 +62,11 @@ impl ClusterArgs {
 }
 
 impl ClusterArgs {
+    /// Whether a cluster is to be read.
+    pub(super) fn is_set(&self) -> bool {
+        self.kubeconfig.is_some() || self.context.is_some() || self.user.is_some()
+    }
+
     fn error(&self, error: &ClientError) -> CommandError {
         let text = with_causes(error);
         let problem = match error {

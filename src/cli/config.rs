@@ -91,6 +91,11 @@ impl ConfigArgs {
         })
     }
 
+    /// Whether the mesh is Istio.
+    pub(super) fn is_istio(&self) -> bool {
+        self.mesh == MeshName::Istio
+    }
+
     /// Checks that the mesh is Linkerd, for what Istio does not have.
     pub(super) fn must_be_linkerd(&self, what: &str) -> Result<(), CommandError> {
         self.must_suit_the_mesh()?;

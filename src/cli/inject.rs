@@ -11,6 +11,7 @@ use super::{
 use crate::linkerd::annotations::Annotation;
 
 mod injection;
+mod istio;
 mod namespaces;
 mod pods;
 mod review;
@@ -58,7 +59,10 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(mut args: Args) -> Result<(), CommandError> {
-    args.config.must_be_linkerd("inject")?;
+    args.config.must_suit_the_mesh()?;
+    if args.config.is_istio() {
+        return istio::run(&args);
+    }
     let runtime = manifests::runtime()?;
     if let Some(found) = runtime.block_on(args.cluster.read(args.config.linkerd_namespace()))? {
         args.config.use_found(found);

@@ -62,6 +62,8 @@ pub struct Injection<'i> {
     pod: &'i Json,
     namespace: &'i str,
     environment: PathEnvironment,
+    /// The pod's owner, if it need not be guessed.
+    owner: Option<Owner>,
 }
 
 impl<'i> Injection<'i> {
@@ -79,7 +81,13 @@ impl<'i> Injection<'i> {
         };
         let mut environment = PathEnvironment::parse(path);
         environment.add_cluster_and_network(&injector.values, pod);
-        Self { injector, pod, namespace, environment }
+        Self { injector, pod, namespace, environment, owner: None }
+    }
+
+    /// The same with an owner that is known: the workload with the template of the pod.
+    #[must_use]
+    pub fn with_owner(self, owner: Owner) -> Self {
+        Self { owner: Some(owner), ..self }
     }
 
     /// Checks the types of the pod's values, which all other steps rely on.
@@ -248,7 +256,8 @@ impl<'i> Injection<'i> {
             metadata.shift_remove("managedFields");
             metadata.insert("namespace".to_owned(), self.namespace.into());
         }
-        let owner = Owner::of(&pod, self.namespace, injector.release);
+        let guess = || Owner::of(&pod, self.namespace, injector.release);
+        let owner = self.owner.clone().unwrap_or_else(guess);
         let image_type = annotation(&pod, image::IMAGE_TYPE_ANNOTATION);
         let types = ImageType {
             annotation: image_type,

@@ -73,7 +73,9 @@ impl Istio {
         &self.injector
     }
 
-    fn surroundings<'c>(
+    /// What the pod's cluster has.
+    #[must_use]
+    pub fn surroundings<'c>(
         &'c self,
         injection: &Injection<'_>,
         namespace_annotations: &'c Annotations,

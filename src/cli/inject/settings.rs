@@ -66,6 +66,21 @@ macro_rules! settings {
         }
 
         impl SettingArgs {
+            /// The first of these flags that is set.
+            pub(super) fn set(&self) -> Option<String> {
+                let flags = [
+                    $((stringify!($field), self.$field.is_some()),)*
+                    $((stringify!($list), !self.$list.is_empty()),)*
+                    ("registry", self.registry.is_some()),
+                    ("native-sidecar", self.native_sidecar.is_some()),
+                    ("enable-external-profiles", self.enable_external_profiles.is_some()),
+                    ("enable-debug-sidecar", self.enable_debug_sidecar),
+                    ("ingress", self.ingress),
+                ];
+                let set = flags.into_iter().find(|(_, is_set)| *is_set);
+                set.map(|(flag, _)| format!("--{}", flag.replace('_', "-")))
+            }
+
             fn rows(&self) -> impl Iterator<Item = (Annotation, String)> {
                 let single = [$((Annotation::$annotation, self.$field.clone()),)*];
                 let lists = [$((Annotation::$list_annotation, &self.$list),)*];

@@ -1,0 +1,152 @@
+//! `injectd inject --mesh istio`: what `istioctl kube-inject` does from files.
+//!
+//! The rules are those of the webhook: policy, selectors, labels and annotations decide. The owner of
+//! a pod template's pods is the workload, which the webhook has to guess.
+
+#![expect(clippy::disallowed_types, reason = "manifests are trees of any shape")]
+
+use injectd_istio::{injection::Injection, mesh::Istio, owner::Owner};
+use serde_json::{Map, Value};
+use tokio::runtime::Runtime;
+
+use super::{Args, kind_of, pods::must_have_spec};
+use crate::{
+    cli::{
+        CommandError,
+        config::Purpose,
+        manifests::{self, Action, Edited, Entry, group, text},
+    },
+    lookups::{Annotations, Lookups as _},
+    object::Kind,
+    profiles::IstioInjector,
+};
+
+/// The kind of `OpenShift` that `istioctl kube-inject` knows, and its group.
+const DEPLOYMENT_CONFIG: (&str, &str) = ("DeploymentConfig", "apps.openshift.io");
+
+pub(super) fn run(args: &Args) -> Result<(), CommandError> {
+    let flags = [
+        (args.annotate, "--annotate".to_owned()),
+        (args.cluster.is_set(), "--kubeconfig".to_owned()),
+        (args.settings.set().is_some(), args.settings.set().unwrap_or_default()),
+    ];
+    if let Some((_, flag)) = flags.into_iter().find(|(is_set, _)| *is_set) {
+        return Err(CommandError::Usage(format!("{flag} does not work with --mesh istio")));
+    }
+    let injector = args.config.istio_injector(Purpose::Inject)?;
+    let mesh = injector.mesh();
+    let path = args.config.istio_path(mesh.injector().release()).map_err(CommandError::Usage)?;
+    let runtime = manifests::runtime()?;
+    let inputs = args.manifests.read(&runtime);
+    let manifests = Manifests { runtime, injector, path, namespace: &args.namespace };
+    args.manifests.run(inputs, "injected", |object, kind| Ok(manifests.edit(&mesh, object, kind)))
+}
+
+struct Manifests<'a> {
+    runtime: Runtime,
+    injector: IstioInjector,
+    path: String,
+    /// The namespace of objects that do not set one.
+    namespace: &'a str,
+}
+
+impl Manifests<'_> {
+    /// What injection makes of an object of this kind.
+    fn edit(&self, mesh: &Istio, object: &Value, kind: &str) -> Edited {
+        let Some(prefix) = prefix(object, kind) else {
+            return Edited { object: None, entry: Entry::of(object, kind, Action::Unchanged) };
+        };
+        let mut edited = match self.inject(mesh, object, kind, prefix) {
+            Ok(edited) => edited,
+            Err(problem) => {
+                let entry = Entry::of(object, kind, Action::Rejected).because(problem);
+                Edited { object: None, entry }
+            }
+        };
+        edited.entry.has_pods = true;
+        edited
+    }
+
+    fn inject(
+        &self,
+        mesh: &Istio,
+        object: &Value,
+        kind: &str,
+        prefix: &str,
+    ) -> Result<Edited, String> {
+        must_have_spec(object, prefix)?;
+        let namespace = match text(object, "/metadata/namespace") {
+            "" => self.namespace,
+            own => own,
+        };
+        let pod = pod_of(object, prefix);
+        let injection = Injection::new(mesh.injector(), &pod, namespace, &self.path);
+        let injection = match prefix {
+            "" => injection,
+            _ => injection.with_owner(Owner {
+                kind: kind.to_owned(),
+                api_version: text(object, "/apiVersion").to_owned(),
+                name: text(object, "/metadata/name").to_owned(),
+                namespace: namespace.to_owned(),
+            }),
+        };
+        injection.check()?;
+        let decision = injection.decide();
+        if !decision.reason.injects() {
+            let reason = decision.reason;
+            let entry = Entry::of(object, kind, Action::Skipped).because(reason.text());
+            let warnings = decision.warnings;
+            let entry = Entry { reasons: vec![reason.as_str()], warnings, ..entry };
+            return Ok(Edited { object: None, entry });
+        }
+        let annotations = self.annotations(injection.namespace())?;
+        let injected = injection.inject(mesh.surroundings(&injection, &annotations))?;
+        let mut warnings = decision.warnings;
+        warnings.extend(injected.warnings);
+        let entry = Entry { warnings, ..Entry::of(object, kind, Action::Injected) };
+        Ok(Edited { object: Some(with_pod(object, prefix, injected.pod)), entry })
+    }
+
+    fn annotations(&self, namespace: &str) -> Result<Annotations, String> {
+        let found = self.runtime.block_on(self.injector.lookups().namespace(namespace));
+        found.map(Option::unwrap_or_default).map_err(|error| error.to_string())
+    }
+}
+
+/// Where an object has its pod or pod template; `None` if Istio does not inject its kind.
+fn prefix(object: &Value, kind: &str) -> Option<&'static str> {
+    match kind_of(object, kind) {
+        kind @ (Kind::Pod | Kind::Workload(_) | Kind::CronJob) => Some(kind.path_prefix()),
+        _ if (kind, group(object)) == DEPLOYMENT_CONFIG => Some(Kind::Workload("").path_prefix()),
+        Kind::Service | Kind::Namespace | Kind::Other => None,
+    }
+}
+
+/// The pod of a template, or the pod itself.
+fn pod_of(object: &Value, prefix: &str) -> Value {
+    let template = object.pointer(prefix).unwrap_or(object);
+    if prefix.is_empty() {
+        return template.clone();
+    }
+    let mut pod = Map::new();
+    pod.insert("apiVersion".to_owned(), "v1".into());
+    pod.insert("kind".to_owned(), "Pod".into());
+    pod.extend(template.as_object().cloned().unwrap_or_default());
+    Value::Object(pod)
+}
+
+/// The object with another pod.
+fn with_pod(object: &Value, prefix: &str, mut pod: Value) -> Value {
+    if prefix.is_empty() {
+        return pod;
+    }
+    let mut object = object.clone();
+    if let (Some(template), Some(pod)) = (object.pointer_mut(prefix), pod.as_object_mut()) {
+        let has = |key: &str| template.get(key).is_some();
+        for key in ["apiVersion", "kind"].into_iter().filter(|key| !has(key)) {
+            pod.shift_remove(key);
+        }
+        *template = Value::Object(std::mem::take(pod));
+    }
+    object
+}
