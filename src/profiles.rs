@@ -1,8 +1,12 @@
 //! The choice between meshes.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
-use injectd_istio::{envelope, mesh::Istio};
+use injectd_istio::{
+    envelope,
+    mesh::Istio,
+    path::{self, Route},
+};
 
 use crate::{
     injector::{self, Answer, ReviewError},
@@ -29,6 +33,25 @@ pub enum Profile {
     Istio(Arc<IstioInjector>),
 }
 
+/// What is answered to a target without a webhook.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoWebhook {
+    /// The status of HTTP.
+    pub status: u16,
+    /// Where the webhook may be: the clean path.
+    pub location: Option<String>,
+}
+
+impl fmt::Display for NoWebhook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.status, &self.location) {
+            (_, Some(location)) => write!(f, "the webhook is at {location}"),
+            (400, None) => f.write_str("the target of the request cannot be read"),
+            _ => f.write_str("the webhook is at /inject"),
+        }
+    }
+}
+
 impl Profile {
     /// The name in gRPC requests.
     #[must_use]
@@ -45,6 +68,22 @@ impl Profile {
         match self {
             Self::Linkerd(_) => Snapshot::SKIP_REASONS,
             Self::Istio(_) => Istio::SKIP_REASONS,
+        }
+    }
+
+    /// The decoded path of a request's target. Linkerd has its webhook at every path.
+    ///
+    /// # Errors
+    /// The mesh has no webhook there.
+    pub fn path(&self, target: &str) -> Result<String, NoWebhook> {
+        let Self::Istio(injector) = self else { return Ok(String::new()) };
+        match path::route(target, injector.mesh().injector().release()) {
+            Route::Inject(path) => Ok(path),
+            Route::Redirect { status, location } => {
+                Err(NoWebhook { status, location: Some(location) })
+            }
+            Route::BadRequest => Err(NoWebhook { status: 400, location: None }),
+            Route::NotFound => Err(NoWebhook { status: 404, location: None }),
         }
     }
 

@@ -16,7 +16,8 @@ use http_body_util::Full;
 use hyper::{
     Method, Request, Response, StatusCode, Version,
     body::Incoming,
-    header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderValue},
+    header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderValue, LOCATION},
+    http::uri::PathAndQuery,
 };
 use tokio::time::{timeout, timeout_at};
 use tracing::{debug, error, warn};
@@ -27,7 +28,7 @@ use crate::{
     lookups::CallerFacts,
     metrics::RejectReason,
     observer::Observer,
-    profiles::Profile,
+    profiles::{NoWebhook, Profile},
     server::{
         BodyBudget, BudgetExceeded, Caller, HttpResponse, HttpService, LONG_REVIEW_BYTES, Late,
         Limits, LongWork, Overload, Permit, Share, discard, is_grpc, overloaded, plain,
@@ -65,11 +66,15 @@ struct Shared {
 struct Rejection {
     why: RejectReason,
     text: String,
+    /// Where the webhook is not.
+    elsewhere: Option<NoWebhook>,
 }
 
 /// A request that is being answered, and the permits it holds until its response is sent.
 #[derive(Debug)]
 struct Admitted {
+    /// The decoded path of the URL.
+    path: String,
     deadline: Deadline,
     begin: Instant,
     budget: BodyBudget,
@@ -158,6 +163,14 @@ impl Shared {
             discard(request.version(), request.into_body());
             return Err(Rejection::new(RejectReason::Grpc, "gRPC is not served here"));
         }
+        let target = request.uri().path_and_query().map_or("/", PathAndQuery::as_str);
+        let path = match self.profile.path(target) {
+            Ok(path) => path,
+            Err(elsewhere) => {
+                discard(request.version(), request.into_body());
+                return Err(Rejection::elsewhere(elsewhere));
+            }
+        };
         let deadline = Deadline::of(request.uri().query(), begin);
         let version = request.version();
         let body_timeout = self.body_timeout.min(deadline.rest());
@@ -166,7 +179,7 @@ impl Shared {
         if deadline.is_over() {
             return Err(Rejection::deadline());
         }
-        let admitted = Admitted { deadline, begin, budget, slot };
+        let admitted = Admitted { path, deadline, begin, budget, slot };
         if body.bytes.len() <= LONG_REVIEW_BYTES {
             return self.review(body, admitted).await;
         }
@@ -177,9 +190,12 @@ impl Shared {
     }
 
     async fn review(&self, body: Body, admitted: Admitted) -> Result<HttpResponse, Rejection> {
-        let Admitted { deadline, begin, budget, slot } = admitted;
-        let facts =
-            CallerFacts { deadline: Some(deadline.at().into_std()), ..CallerFacts::default() };
+        let Admitted { path, deadline, begin, budget, slot } = admitted;
+        let facts = CallerFacts {
+            deadline: Some(deadline.at().into_std()),
+            path: &path,
+            ..CallerFacts::default()
+        };
         let answer = timeout_at(deadline.at(), self.profile.review_with(facts, &body.bytes))
             .await
             .map_err(|_| Rejection::deadline())?
@@ -207,7 +223,12 @@ impl AsRef<[u8]> for Answer {
 
 impl Rejection {
     fn new(why: RejectReason, text: &str) -> Self {
-        Self { why, text: format!("{text}\n") }
+        Self { why, text: format!("{text}\n"), elsewhere: None }
+    }
+
+    fn elsewhere(elsewhere: NoWebhook) -> Self {
+        let rejection = Self::new(RejectReason::Path, &elsewhere.to_string());
+        Self { elsewhere: Some(elsewhere), ..rejection }
     }
 
     fn slow_body(deadline: Deadline) -> Self {
@@ -251,6 +272,16 @@ impl Rejection {
             RejectReason::Method => {
                 let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, self.text);
                 response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
+                response
+            }
+            RejectReason::Path => {
+                let elsewhere = self.elsewhere.as_ref();
+                let status = elsewhere.and_then(|it| StatusCode::from_u16(it.status).ok());
+                let mut response = plain(status.unwrap_or(StatusCode::NOT_FOUND), self.text);
+                let location = elsewhere.and_then(|it| it.location.as_deref());
+                if let Some(Ok(location)) = location.map(HeaderValue::from_str) {
+                    response.headers_mut().insert(LOCATION, location);
+                }
                 response
             }
             RejectReason::TooLarge => plain(StatusCode::PAYLOAD_TOO_LARGE, self.text),

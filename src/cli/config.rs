@@ -177,9 +177,10 @@ impl ConfigArgs {
         Ok(())
     }
 
-    /// The paths of --values and --trust-roots, where set.
+    /// The paths of the files of the configuration, where set.
     pub(super) fn files(&self) -> Vec<PathBuf> {
-        [&self.values, &self.trust_roots].into_iter().flatten().cloned().collect()
+        let own = [&self.values, &self.trust_roots];
+        own.into_iter().chain(self.istio.files()).flatten().cloned().collect()
     }
 
     /// Prints a note if the output gets the placeholder trust roots.

@@ -40,10 +40,7 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
     if args.events {
         args.config.must_be_linkerd("--events")?;
     }
-    let path = match &profile {
-        Profile::Linkerd(_) => Ok(String::new()),
-        Profile::Istio(injector) => args.config.istio_path(injector.mesh().injector().release()),
-    };
+    let path = args.config.path(&profile);
     let mut run = Run {
         profile,
         path,

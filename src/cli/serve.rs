@@ -3,6 +3,7 @@
 use std::{
     io::{self, Write as _},
     path::PathBuf,
+    sync::Arc,
     time::Duration,
 };
 
@@ -14,6 +15,7 @@ use crate::{
     causes::with_causes,
     log,
     observer::LogStyle,
+    profiles::Profile,
     server::{self, Addr, Bound, Limits},
 };
 
@@ -82,7 +84,11 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: Args, log_style: LogStyle) -> Result<(), CommandError> {
-    args.config.must_be_linkerd("serve")?;
+    args.config.must_suit_the_mesh()?;
+    if args.config.is_istio() && !args.standalone {
+        let text = "--mesh istio needs --standalone, with the configuration in files";
+        return Err(CommandError::Usage(text.to_owned()));
+    }
     let _log =
         log::start(&args.log_level, args.log_format).map_err(|error| args.log_error(&error))?;
     if log_style == LogStyle::Linkerd {
@@ -100,14 +106,16 @@ async fn serve(args: Args, log_style: LogStyle) -> Result<(), CommandError> {
     let starting = process.readiness.hold();
     let admin = process.open_admin().await?;
     let cluster = process.cluster().await?;
-    let injector = process.injector(cluster.as_ref())?;
-    let services = process.services(cluster.as_ref(), &injector)?;
+    let profile = process.profile(cluster.as_ref())?;
+    let services = process.services(cluster.as_ref(), &profile)?;
     let listeners = process.listen().await?;
-    tokio::spawn(process.cache_sizes(injector));
+    if let Profile::Linkerd(injector) = &profile {
+        tokio::spawn(process.cache_sizes(Arc::clone(injector)));
+    }
     drop(starting);
     match log_style {
         // Serving must not depend on an open stdout.
-        LogStyle::Line => drop(announce(&listeners, &admin)),
+        LogStyle::Line => drop(announce(&profile, &listeners, &admin)),
         LogStyle::Linkerd => info!("listening at {}", process.args.addr),
     }
     process.serve(services, listeners).await;
@@ -130,7 +138,7 @@ fn addr_error(flag: &str, addr: &str, error: io::Error) -> CommandError {
 }
 
 /// Prints the addresses of the servers, and a command that tries the webhook.
-fn announce(listeners: &Listeners, admin: &Addr) -> io::Result<()> {
+fn announce(profile: &Profile, listeners: &Listeners, admin: &Addr) -> io::Result<()> {
     let addr = listeners.webhook.addr();
     let url = match addr {
         Addr::Tcp(addr) if addr.ip().is_unspecified() => format!("localhost:{}", addr.port()),
@@ -144,7 +152,12 @@ fn announce(listeners: &Listeners, admin: &Addr) -> io::Result<()> {
     }
     writeln!(out, "admin server: {admin} (/ping, /live, /ready, /metrics)")?;
     writeln!(out, "try it: inject a pod and read the patch")?;
-    writeln!(out, "  curl -sk https://{url}/ -d '{EXAMPLE_REVIEW}' \\")?;
+    let (path, key, value) = match profile {
+        Profile::Linkerd(_) => ("/", "linkerd.io/inject", "enabled"),
+        Profile::Istio(_) => ("/inject", "sidecar.istio.io/inject", "true"),
+    };
+    let review = EXAMPLE_REVIEW.replace("KEY", key).replace("VALUE", value);
+    writeln!(out, "  curl -sk https://{url}{path} -d '{review}' \\")?;
     writeln!(out, "    | sed 's/.*\"patch\":\"\\([^\"]*\\)\".*/\\1/' | base64 -d")?;
     out.flush()
 }
@@ -153,6 +166,6 @@ fn announce(listeners: &Listeners, admin: &Addr) -> io::Result<()> {
 const EXAMPLE_REVIEW: &str = concat!(
     r#"{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"1","#,
     r#""kind":{"version":"v1","kind":"Pod"},"namespace":"default","object":{"metadata":"#,
-    r#"{"name":"web","annotations":{"linkerd.io/inject":"enabled"}},"spec":{"containers":"#,
+    r#"{"name":"web","annotations":{"KEY":"VALUE"}},"spec":{"containers":"#,
     r#"[{"name":"web","image":"nginx","ports":[{"containerPort":80}]}]}}}}"#,
 );

@@ -53,6 +53,8 @@ macro_rules! reject_reasons {
 reject_reasons! {
     /// 400: not a review.
     NotAReview = "not_a_review",
+    /// 400, 404 or 307: the mesh has no webhook at the path.
+    Path = "path",
     /// 405: not POST.
     Method = "method",
     /// 503: the body did not arrive in time.

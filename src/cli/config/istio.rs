@@ -11,12 +11,17 @@ use injectd_istio::{
     cluster::Cluster,
     injector::{Files, Injector, StartError},
     mesh::Istio,
-    path::{DEFAULT_CLUSTER, Route, route},
+    path::DEFAULT_CLUSTER,
     release::Release,
 };
 
 use super::{super::CommandError, ConfigArgs, MeshName, Purpose};
-use crate::{injector, profiles::IstioInjector, sources::Sources, standalone::Standalone};
+use crate::{
+    injector,
+    profiles::{IstioInjector, NoWebhook, Profile},
+    sources::Sources,
+    standalone::Standalone,
+};
 
 /// The path of the webhook that Istio's charts configure.
 const DEFAULT_TARGET: &str = "/inject";
@@ -64,6 +69,11 @@ impl IstioArgs {
         flags.into_iter().find_map(|(flag, is_set)| is_set.then_some(flag))
     }
 
+    /// The files of the configuration.
+    pub(super) fn files(&self) -> [&Option<PathBuf>; 2] {
+        [&self.injector_config, &self.mesh_config]
+    }
+
     fn release(&self) -> Result<Option<Release>, CommandError> {
         let Some(text) = &self.istio_release else { return Ok(None) };
         let release = Release::parse(text).filter(|release| *release >= Release::OLDEST);
@@ -73,22 +83,6 @@ impl IstioArgs {
                 Release::OLDEST
             ))
         })
-    }
-
-    /// The decoded path of the requests.
-    ///
-    /// # Errors
-    /// What a server answers that does not send the requests to the injector.
-    fn path(&self, release: Release) -> Result<String, String> {
-        let target = self.path.as_deref().unwrap_or(DEFAULT_TARGET);
-        match route(target, release) {
-            Route::Inject(path) => Ok(path),
-            Route::Redirect { status, location } => {
-                Err(format!("--path {target}: HTTP {status}, see {location}"))
-            }
-            Route::BadRequest => Err(format!("--path {target}: HTTP 400, not a target")),
-            Route::NotFound => Err(format!("--path {target}: HTTP 404, not below /inject")),
-        }
     }
 }
 
@@ -117,12 +111,14 @@ impl ConfigArgs {
         }
     }
 
-    /// The decoded path of Istio's requests.
+    /// The decoded path of the requests, by --path.
     ///
     /// # Errors
     /// What a server answers that does not send the requests to the injector.
-    pub(in crate::cli) fn istio_path(&self, release: Release) -> Result<String, String> {
-        self.istio.path(release)
+    pub(in crate::cli) fn path(&self, profile: &Profile) -> Result<String, String> {
+        let target = self.istio.path.as_deref().unwrap_or(DEFAULT_TARGET);
+        let failed = |error: NoWebhook| format!("--path {target}: HTTP {}, {error}", error.status);
+        profile.path(target).map_err(failed)
     }
 
     /// Istio's injector without a cluster.
@@ -130,24 +126,34 @@ impl ConfigArgs {
         &self,
         purpose: Purpose,
     ) -> Result<IstioInjector, CommandError> {
+        let sources = match self.objects(purpose)? {
+            None => Standalone::Every(Arc::default()),
+            Some(objects) => Standalone::Listed(Arc::new(objects)),
+        };
+        Ok(injector::Injector::new(self.istio(1, purpose)?, Sources::from(sources)))
+    }
+
+    /// Istio with the configuration of the files.
+    pub(in crate::cli) fn istio(
+        &self,
+        generation: u64,
+        purpose: Purpose,
+    ) -> Result<Istio, CommandError> {
         let environment = environment();
-        let local =
-            || environment.get("CLUSTER_ID").map_or(DEFAULT_CLUSTER, String::as_str).to_owned();
-        let local = self.istio.cluster.clone().unwrap_or_else(local);
+        let local = || environment.get("CLUSTER_ID").map_or(DEFAULT_CLUSTER, String::as_str);
+        let local = self.istio.cluster.clone().unwrap_or_else(|| local().to_owned());
         let names = self.istio.clusters.clone().unwrap_or_else(|| vec![local]);
         let injector = self.read_istio(&environment, purpose)?;
-        let (cluster, sources) = match &self.objects {
-            None => (Cluster::new(names), Standalone::Every(Arc::default())),
+        let cluster = match &self.objects {
+            None => Cluster::new(names),
             Some(path) => {
                 let text = purpose.read_text("--objects", path)?;
-                let failed =
-                    |error| CommandError::failed(format!("--objects {}", path.display()), error);
-                let cluster = Cluster::parse(names, &text, injector.release()).map_err(failed)?;
-                let objects = self.objects(purpose)?.unwrap_or_default();
-                (cluster, Standalone::Listed(Arc::new(objects)))
+                Cluster::parse(names, &text, injector.release()).map_err(|error| {
+                    CommandError::failed(format!("--objects {}", path.display()), error)
+                })?
             }
         };
-        Ok(injector::Injector::new(Istio::new(injector, cluster, 1), Sources::from(sources)))
+        Ok(Istio::new(injector, cluster, generation))
     }
 
     fn read_istio(

@@ -5,6 +5,8 @@
 
 #![expect(clippy::disallowed_types, reason = "manifests are trees of any shape")]
 
+use std::sync::Arc;
+
 use injectd_istio::{injection::Injection, mesh::Istio, owner::Owner};
 use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
@@ -18,7 +20,7 @@ use crate::{
     },
     lookups::{Annotations, Lookups as _},
     object::Kind,
-    profiles::IstioInjector,
+    profiles::{IstioInjector, Profile},
 };
 
 /// The kind of `OpenShift` that `istioctl kube-inject` knows, and its group.
@@ -33,9 +35,10 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
     if let Some((_, flag)) = flags.into_iter().find(|(is_set, _)| *is_set) {
         return Err(CommandError::Usage(format!("{flag} does not work with --mesh istio")));
     }
-    let injector = args.config.istio_injector(Purpose::Inject)?;
+    let injector = Arc::new(args.config.istio_injector(Purpose::Inject)?);
     let mesh = injector.mesh();
-    let path = args.config.istio_path(mesh.injector().release()).map_err(CommandError::Usage)?;
+    let profile = Profile::Istio(Arc::clone(&injector));
+    let path = args.config.path(&profile).map_err(CommandError::Usage)?;
     let runtime = manifests::runtime()?;
     let inputs = args.manifests.read(&runtime);
     let manifests = Manifests { runtime, injector, path, namespace: &args.namespace };
@@ -44,7 +47,7 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
 
 struct Manifests<'a> {
     runtime: Runtime,
-    injector: IstioInjector,
+    injector: Arc<IstioInjector>,
     path: String,
     /// The namespace of objects that do not set one.
     namespace: &'a str,

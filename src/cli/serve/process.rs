@@ -27,7 +27,7 @@ use crate::{
     },
     observer::{LogStyle, Observer},
     profiler,
-    profiles::{Injector, Profile},
+    profiles::{Injector, IstioInjector, Profile},
     readiness::Readiness,
     reload::{self, Files, Schedule},
     server::{Addr, Bound, CurrentTls, OnePort, Server, Shutdown},
@@ -126,11 +126,41 @@ impl Process {
         Ok(Some(Cluster { client, lookups: Arc::new(lookups) }))
     }
 
-    /// An injector that reloads values and trust roots when their files change.
-    pub(super) fn injector(
+    /// The mesh, which reloads its configuration when its files change.
+    pub(super) fn profile(&self, cluster: Option<&Cluster>) -> Result<Profile, CommandError> {
+        if self.args.config.is_istio() {
+            return self.istio().map(Profile::Istio);
+        }
+        self.linkerd(cluster).map(Profile::Linkerd)
+    }
+
+    fn istio(&self) -> Result<Arc<IstioInjector>, CommandError> {
+        let files = Files::new(self.args.config.files());
+        let injector = Arc::new(self.args.config.istio_injector(Purpose::Serve)?);
+        self.reporter.report_istio(&injector.mesh());
+        let (args, reporter) = (Arc::clone(&self.args), self.reporter.clone());
+        let reloaded = Arc::clone(&injector);
+        self.follow_config(files, move || {
+            let generation = reloaded.mesh().configuration().generation + 1;
+            reloaded.replace_mesh(args.config.istio(generation, Purpose::Serve)?);
+            reporter.report_istio(&reloaded.mesh());
+            Ok(())
+        })?;
+        Ok(injector)
+    }
+
+    fn follow_config(
         &self,
-        cluster: Option<&Cluster>,
-    ) -> Result<Arc<Injector>, CommandError> {
+        files: Files,
+        reload: impl FnMut() -> Result<(), CommandError> + Send + 'static,
+    ) -> Result<(), CommandError> {
+        let metrics = ReloadMetrics::register(self.registry(), "config");
+        reload::follow("config", files, &self.schedule, metrics, reload)
+            .map_err(|error| CommandError::failed("cannot start the reload thread", error))
+    }
+
+    /// An injector that reloads values and trust roots when their files change.
+    fn linkerd(&self, cluster: Option<&Cluster>) -> Result<Arc<Injector>, CommandError> {
         let config = &self.args.config;
         let files = Files::new(config.files());
         let injector = Arc::new(match cluster {
@@ -138,18 +168,15 @@ impl Process {
             Some(cluster) => self.cluster_injector(cluster)?,
         });
         self.reporter.report(&injector.mesh());
-        let metrics = ReloadMetrics::register(self.registry(), "config");
         let (args, reporter) = (Arc::clone(&self.args), self.reporter.clone());
         let reloaded = Arc::clone(&injector);
-        let reload = move || {
+        self.follow_config(files, move || {
             let generation = reloaded.mesh().configuration.generation + 1;
             let snapshot = args.config.snapshot(generation, Purpose::Serve)?;
             reloaded.replace_mesh(snapshot);
             reporter.report(&reloaded.mesh());
-            Ok::<_, CommandError>(())
-        };
-        reload::follow("config", files, &self.schedule, metrics, reload)
-            .map_err(|error| CommandError::failed("cannot start the reload thread", error))?;
+            Ok(())
+        })?;
         Ok(injector)
     }
 
@@ -173,18 +200,17 @@ impl Process {
     pub(super) fn services(
         &self,
         cluster: Option<&Cluster>,
-        injector: &Arc<Injector>,
+        profile: &Profile,
     ) -> Result<Services, CommandError> {
         let (args, registry) = (&self.args, self.registry());
-        let recorder = cluster.map(|cluster| {
-            let metrics = EventMetrics::register(registry);
-            Recorder::start(
-                injector.lookups().clone(),
-                Events::new(cluster.client.clone()),
-                metrics,
-            )
-        });
-        let profile = Profile::Linkerd(Arc::clone(injector));
+        let recorder = match (cluster, profile) {
+            (Some(cluster), Profile::Linkerd(injector)) => {
+                let metrics = EventMetrics::register(registry);
+                let events = Events::new(cluster.client.clone());
+                Some(Recorder::start(injector.lookups().clone(), events, metrics))
+            }
+            _ => None,
+        };
         let observer = |server| Observer {
             metrics: ReviewMetrics::register(registry, server, profile.skip_reasons()),
             upstream: Some(Counters::new(registry)),
@@ -198,7 +224,7 @@ impl Process {
         let access = args.grpc.access(cluster, args.lookup_timeout, &self.schedule, registry)?;
         let life = Life { readiness: self.readiness.clone(), shutdown: self.shutdown.clone() };
         let observer = observer("grpc");
-        let grpc = Grpc::new(profile, &args.limits, observer, access, life);
+        let grpc = Grpc::new(profile.clone(), &args.limits, observer, access, life);
         Ok(Services { webhook, grpc: Some(grpc) })
     }
 

@@ -1,12 +1,13 @@
-//! Reports the configuration of a server: the Linkerd release in use, and its source.
+//! Reports the configuration of a server: the release of its mesh, and where it comes from.
 
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use injectd_istio::mesh::Istio;
 use tracing::{info, warn};
 
 use super::super::config::unknown_release;
-use crate::{linkerd::snapshot::Snapshot, metrics::Registry, observer::LogStyle};
+use crate::{linkerd::snapshot::Snapshot, mesh::Mesh as _, metrics::Registry, observer::LogStyle};
 
 /// Reports each applied configuration in the log, the metrics and the text of `/ready`.
 #[derive(Clone)]
@@ -46,5 +47,17 @@ impl Reporter {
             ("source", source.to_owned()),
         ];
         registry.set_info("injectd_config_info", &labels.into());
+    }
+
+    /// Reports a configuration of Istio.
+    #[expect(clippy::cast_precision_loss, reason = "configurations are few")]
+    pub(super) fn report_istio(&self, mesh: &Istio) {
+        let (generation, release) =
+            (mesh.configuration().generation, &mesh.configuration().release);
+        info!(generation, release = &**release, "configuration applied");
+        self.ready_text.store(Arc::new(format!("ok\nIstio {release}\n")));
+        self.registry.set("injectd_config_generation", &[], generation as f64);
+        let labels = [("istio_release", release.clone())];
+        self.registry.set_info("injectd_config_info", &labels.into());
     }
 }
