@@ -58,7 +58,8 @@ pub(crate) fn same(one: &Value, other: &Value) -> bool {
     values("", one, other).is_none()
 }
 
-fn values(at: &str, one: &Value, other: &Value) -> Option<String> {
+/// The first difference between two values below the path `at`.
+pub(crate) fn values(at: &str, one: &Value, other: &Value) -> Option<String> {
     match (one, other) {
         (Value::Object(left), Value::Object(right)) => {
             for (key, value) in left {

@@ -1,6 +1,7 @@
 //! Reads recordings: one directory for each release, as the corpus' README describes them.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::fs;
 use std::io::Read;
 use std::path::Path;
@@ -132,23 +133,34 @@ pub(crate) fn load(directory: &Path) -> Result<Corpus, String> {
         };
         configs.insert(set.clone(), config);
     }
-    let mut lines = String::new();
-    GzDecoder::new(read("cases.jsonl.gz")?.as_slice())
-        .read_to_string(&mut lines)
-        .map_err(|error| format!("{name}: {error}"))?;
-    let cases = lines.lines().map(case).collect::<Result<_, _>>()?;
+    let cases = read_cases(directory)?.iter().map(case).collect::<Result<_, _>>()?;
     Ok(Corpus { name, release, configs, cases })
 }
 
-fn case(line: &str) -> Result<Case, String> {
-    let fields: Value = serde_json::from_str(line).map_err(|error| error.to_string())?;
+/// The cases of a release's directory, as JSON.
+pub(crate) fn read_cases(directory: &Path) -> Result<Vec<Value>, String> {
+    let path = directory.join("cases.jsonl.gz");
+    let failed = |error: &dyn Display| format!("{}: {error}", path.display());
+    let compressed = fs::read(&path).map_err(|error| failed(&error))?;
+    let mut lines = String::new();
+    let read = GzDecoder::new(compressed.as_slice()).read_to_string(&mut lines);
+    read.map_err(|error| failed(&error))?;
+    let cases = lines.lines().map(serde_json::from_str).collect::<Result<_, _>>();
+    cases.map_err(|error| failed(&error))
+}
+
+/// The HTTP body of a case.
+pub(crate) fn body(fields: &Value) -> Result<Vec<u8>, String> {
+    match fields["request_base64"].as_str() {
+        Some(encoded) => STANDARD.decode(encoded).map_err(|error| error.to_string()),
+        None => Ok(fields["request"].as_str().unwrap_or_default().into()),
+    }
+}
+
+fn case(fields: &Value) -> Result<Case, String> {
     let text = |name: &str| fields[name].as_str().unwrap_or_default().to_owned();
     let list = |name: &str| fields[name].as_array().cloned().unwrap_or_default();
     let given = |name: &str| Some(&fields[name]).filter(|value| !value.is_null()).cloned();
-    let body = match fields["request_base64"].as_str() {
-        Some(encoded) => STANDARD.decode(encoded).map_err(|error| error.to_string())?,
-        None => text("request").into_bytes(),
-    };
     let status = fields["http"]["status"].as_u64();
     Ok(Case {
         id: text("id"),
@@ -156,7 +168,7 @@ fn case(line: &str) -> Result<Case, String> {
         config: text("config"),
         objects: list("objects"),
         get_only: list("getOnly"),
-        body,
+        body: body(fields)?,
         status: status.and_then(|status| u16::try_from(status).ok()),
         response: given("response"),
         response_text: fields["responseText"].as_str().map(str::to_owned),

@@ -66,13 +66,21 @@ pub(crate) const ROWS: &[(&str, Expected)] = &[
 
 /// The answer that injectd must give, and the rows that make it differ from upstream's.
 pub(crate) fn expected(context: &Context<'_>, recorded: Seen) -> (Vec<&'static str>, Seen) {
+    apply(ROWS.iter().map(|(name, row)| (*name, |seen: &Seen| row(context, seen))), recorded)
+}
+
+/// Applies rows in order to a recorded answer; the names are of those that change it.
+pub(crate) fn apply<A: PartialEq>(
+    rows: impl Iterator<Item = (&'static str, impl Fn(&A) -> Option<A>)>,
+    recorded: A,
+) -> (Vec<&'static str>, A) {
     let mut names = Vec::new();
     let mut expected = recorded;
-    for (name, row) in ROWS {
-        if let Some(ours) = row(context, &expected)
+    for (name, row) in rows {
+        if let Some(ours) = row(&expected)
             && ours != expected
         {
-            names.push(*name);
+            names.push(name);
             expected = ours;
         }
     }

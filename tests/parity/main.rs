@@ -17,6 +17,7 @@ mod compare;
 mod core_subject;
 mod corpus;
 mod differences;
+mod istio;
 mod reference_subject;
 mod report;
 mod run;
@@ -61,6 +62,16 @@ fn reference_answers_as_recorded() {
 }
 
 #[test]
+fn istio_answers_as_recorded() {
+    istio::must_answer_as_recorded();
+}
+
+#[test]
+fn istio_configurations_start_as_recorded() {
+    istio::must_start_as_recorded();
+}
+
+#[test]
 fn both_servers_give_the_same_patch() {
     let Some(corpora) = std::env::var_os("INJECTD_CORPUS") else {
         return print_line("both servers: skipped, INJECTD_CORPUS is not set");
@@ -86,13 +97,17 @@ fn both_servers_give_the_same_patch() {
 fn every_difference_is_documented_and_every_row_has_a_function() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/differences.md");
     let text = std::fs::read_to_string(path).expect("docs/differences.md must be readable");
-    let table = text.split("\n## ").next().unwrap_or_default();
-    let documented: Vec<_> = table
-        .lines()
-        .filter_map(|line| line.strip_prefix("| ")?.split_once(" |"))
-        .map(|(name, _)| name)
-        .filter(|name| *name != "row")
-        .collect();
-    let rows: Vec<_> = differences::ROWS.iter().map(|(name, _)| *name).collect();
-    assert_eq!(documented, rows);
+    let linkerd: Vec<_> = differences::ROWS.iter().map(|(name, _)| *name).collect();
+    let istio: Vec<_> = istio::ROWS.iter().map(|(name, _)| *name).collect();
+    assert_eq!(documented_rows(&text, "Linkerd"), linkerd);
+    assert_eq!(documented_rows(&text, "Istio"), istio);
+}
+
+/// The first column of the first table in the section of a mesh.
+fn documented_rows<'t>(text: &'t str, mesh: &str) -> Vec<&'t str> {
+    let mut sections = text.split("\n## ");
+    let section = sections.find_map(|section| section.strip_prefix(mesh)?.strip_prefix('\n'));
+    let table = section.and_then(|section| section.split("\n### ").next()).unwrap_or_default();
+    let rows = table.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" |"));
+    rows.map(|(name, _)| name).filter(|name| *name != "row").collect()
 }

@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
+use std::slice;
 
 use super::run::Counts;
+
+type ByName = BTreeMap<&'static str, usize>;
 
 /// The counts over all releases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,6 +19,8 @@ pub(crate) struct Total {
     pub(crate) explained: usize,
     /// Unexplained answers; a test fails if there are any.
     pub(crate) different: usize,
+    /// Cases that are not compared.
+    pub(crate) left_out: usize,
 }
 
 /// Adds the counts of all releases.
@@ -25,25 +30,43 @@ pub(crate) fn total(counts: &[Counts]) -> Total {
         equal: total.equal + release.equal,
         explained: total.explained + release.explained,
         different: total.different + release.different.len(),
+        left_out: total.left_out + release.left_out.values().sum::<usize>(),
     })
 }
 
 /// Writes the report: per release the counts, the rows, and up to `max_differences` differences.
 pub(crate) fn write(out: &mut dyn Write, counts: &[Counts], max_differences: usize) -> fmt::Result {
     for release in counts {
-        let Counts { release: name, cases, equal, explained, rows, different } = release;
-        let others = different.len();
-        writeln!(
-            out,
-            "{name}: {cases} cases, {equal} equal, {explained} explained, {others} different"
-        )?;
-        for (row, times) in rows {
-            writeln!(out, "    {times:5} {row}")?;
-        }
-        write_different(out, different, max_differences)?;
+        write_counts(out, &release.release, total(slice::from_ref(release)))?;
+        write_by(out, &release.left_out, "left out: ")?;
+        write_by(out, &release.rows, "")?;
+        write_different(out, &release.different, max_differences)?;
     }
-    let Total { cases, equal, explained, different } = total(counts);
-    writeln!(out, "all: {cases} cases, {equal} equal, {explained} explained, {different} different")
+    write_counts(out, "all", total(counts))?;
+    write_by(out, &sum(counts, |release| &release.left_out), "left out: ")?;
+    write_by(out, &sum(counts, |release| &release.rows), "")
+}
+
+fn write_counts(out: &mut dyn Write, name: &str, total: Total) -> fmt::Result {
+    let Total { cases, equal, explained, different, left_out } = total;
+    write!(out, "{name}: {cases} cases, {equal} equal, {explained} explained")?;
+    write!(out, ", {different} different")?;
+    if left_out > 0 {
+        write!(out, ", {left_out} left out")?;
+    }
+    writeln!(out)
+}
+
+fn write_by(out: &mut dyn Write, counts: &ByName, what: &str) -> fmt::Result {
+    counts.iter().try_for_each(|(name, times)| writeln!(out, "    {times:5} {what}{name}"))
+}
+
+fn sum(counts: &[Counts], of: impl Fn(&Counts) -> &ByName) -> ByName {
+    let mut sum = ByName::new();
+    for (name, times) in counts.iter().flat_map(of) {
+        *sum.entry(name).or_default() += times;
+    }
+    sum
 }
 
 fn write_different(

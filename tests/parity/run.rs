@@ -19,31 +19,49 @@ pub(crate) struct Counts {
     pub(crate) equal: usize,
     /// Answers that the rows explain.
     pub(crate) explained: usize,
+    /// Cases that are not compared, by reason.
+    pub(crate) left_out: BTreeMap<&'static str, usize>,
     /// Number of answers by row.
     pub(crate) rows: BTreeMap<&'static str, usize>,
     /// Unexplained answers: case, rows that applied, first difference.
     pub(crate) different: Vec<(String, Vec<&'static str>, String)>,
 }
 
+impl Counts {
+    /// Counts a case that is not compared.
+    pub(crate) fn leave_out(&mut self, why: &'static str) {
+        self.cases += 1;
+        *self.left_out.entry(why).or_default() += 1;
+    }
+
+    /// Counts a case with the rows that apply to it, and the first difference from what they expect.
+    pub(crate) fn add(
+        &mut self,
+        which: impl FnOnce() -> String,
+        rows: Vec<&'static str>,
+        difference: Option<String>,
+    ) {
+        self.cases += 1;
+        match difference {
+            None if rows.is_empty() => self.equal += 1,
+            None => {
+                self.explained += 1;
+                for row in rows {
+                    *self.rows.entry(row).or_default() += 1;
+                }
+            }
+            Some(difference) => self.different.push((which(), rows, difference)),
+        }
+    }
+}
+
 /// Runs all cases of a release.
 pub(crate) fn run(corpus: &Corpus, subject: &mut dyn Subject) -> Counts {
     let mut counts = Counts { release: corpus.name.clone(), ..Counts::default() };
     for case in &corpus.cases {
-        counts.cases += 1;
         let (rows, difference) = judge(corpus, case, subject);
-        match difference {
-            None if rows.is_empty() => counts.equal += 1,
-            None => {
-                counts.explained += 1;
-                for row in rows {
-                    *counts.rows.entry(row).or_default() += 1;
-                }
-            }
-            Some(difference) => {
-                let which = format!("{} ({}, {})", case.id, case.family, case.config);
-                counts.different.push((which, rows, difference));
-            }
-        }
+        let which = || format!("{} ({}, {})", case.id, case.family, case.config);
+        counts.add(which, rows, difference);
     }
     counts
 }

@@ -44,7 +44,7 @@ const SCALARS: [(&str, &str); 7] = [
 /// Answers a review. A body that is none is denied.
 ///
 /// # Errors
-/// The body has no request: Istio closes the connection. A lookup failed.
+/// The body is empty, or not UTF-8. It has no request: Istio closes the connection. A lookup failed.
 pub async fn review<'a, L: Lookups>(
     injector: &'a Injector<Istio, L>,
     facts: CallerFacts<'a>,
@@ -53,9 +53,9 @@ pub async fn review<'a, L: Lookups>(
     let body = body.strip_prefix(BYTE_ORDER_MARK).unwrap_or(body);
     match review::decode::<Object<'a>>(body) {
         Ok(request) if is_review(&request) => injector.answer_review(&request, facts).await,
-        Err(error @ (DecodeError::NotUtf8(_) | DecodeError::NoRequest)) if is_review_text(body) => {
-            Err(error.into())
-        }
+        Err(error @ DecodeError::NotUtf8(_)) => Err(error.into()),
+        Err(error @ DecodeError::NoRequest) if is_review_text(body) => Err(error.into()),
+        Err(error) if body.is_empty() => Err(error.into()),
         found => {
             let tree = serde_json::from_slice(body).unwrap_or_default();
             let message = problem(body, &tree).unwrap_or_else(|| match found {

@@ -1,0 +1,81 @@
+//! Parity with the recorded answers of Istio's injectors, release by release.
+//!
+//! Of an answer, the suite compares the patched pod, the verdict, the uid, the type of the review,
+//! and the denial up to the first name in it. `run::left_out` names what it does not compare.
+
+mod answer;
+mod corpus;
+mod differences;
+mod run;
+mod subject;
+
+use std::{env, path::PathBuf, thread};
+
+use super::{print_line, report, run::Counts};
+use corpus::Corpus;
+pub(crate) use differences::ROWS;
+
+/// Answers that differ without an explanation, of all releases: gaps that are known. It only
+/// shrinks.
+const MAX_DIFFERENT: usize = 49;
+
+/// Runs all recorded cases, prints the counts, and fails if more answers differ than known.
+pub(crate) fn must_answer_as_recorded() {
+    let Some(corpora) = env::var_os("INJECTD_CORPUS") else {
+        print_line("istio: skipped, INJECTD_CORPUS is not set");
+        return;
+    };
+    let directory = PathBuf::from(corpora).join("istio");
+    let corpora = corpus::load_all(&directory).expect("the corpus must be readable");
+    let counts = run_all(&corpora);
+    let mut text = String::new();
+    report::write(&mut text, &counts, 20).expect("writing to a string must succeed");
+    print_line(&format!("istio\n{text}"));
+    let different = report::total(&counts).different;
+    assert!(different <= MAX_DIFFERENT, "istio: {different} are different, see the report above");
+}
+
+/// Every second release on a thread of its own: a debug build needs it.
+fn run_all(corpora: &[Corpus]) -> Vec<Counts> {
+    let every_second = |first: usize| {
+        move || {
+            let indexes = (first..corpora.len()).step_by(2);
+            indexes.map(|index| (index, run::run(corpora, index))).collect::<Vec<_>>()
+        }
+    };
+    let mut counts = thread::scope(|scope| {
+        let other = scope.spawn(every_second(1));
+        let mut counts = every_second(0)();
+        counts.extend(other.join().expect("no case must panic"));
+        counts
+    });
+    counts.sort_by_key(|(index, _)| *index);
+    counts.into_iter().map(|(_, counts)| counts).collect()
+}
+
+/// Every configuration that an injector refused at start is refused, and every other one that it
+/// used is accepted, unless a later release refuses it.
+pub(crate) fn must_start_as_recorded() {
+    let Some(corpora) = env::var_os("INJECTD_CORPUS") else {
+        print_line("istio configurations: skipped, INJECTD_CORPUS is not set");
+        return;
+    };
+    let directory = PathBuf::from(corpora).join("istio");
+    let corpora = corpus::load_all(&directory).expect("the corpus must be readable");
+    let (mut accepted, mut refused) = (0, 0);
+    let mut different = Vec::new();
+    for (index, corpus) in corpora.iter().enumerate() {
+        for (name, set) in &corpus.sets {
+            let is_refused =
+                corpora[index..].iter().any(|later| later.refuses(name)) || set.is_refused();
+            let ours = subject::injector(corpus.release, set).err();
+            *if is_refused { &mut refused } else { &mut accepted } += 1;
+            if ours.is_some() != is_refused {
+                let ours = ours.unwrap_or_else(|| "accepted".to_owned());
+                different.push(format!("{} {name}: {ours}", corpus.name));
+            }
+        }
+    }
+    print_line(&format!("istio configurations: {accepted} accepted, {refused} refused"));
+    assert!(different.is_empty(), "{different:#?}");
+}
