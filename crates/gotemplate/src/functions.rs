@@ -79,9 +79,14 @@ impl Functions {
         self.with(istio::PLAIN_NETWORKS)
     }
 
-    /// With `expandenv`, which reads any variable of the environment.
+    /// With a function that reaches out of the process: `expandenv` or `getHostByName`. Other names
+    /// change nothing.
     #[must_use]
-    pub fn with_expandenv(self) -> Self {
-        self.with(outside::EXPANDENV)
+    pub fn with_outside(self, name: &str) -> Self {
+        match name {
+            "expandenv" => self.with(outside::EXPANDENV),
+            "getHostByName" => self.with(outside::GET_HOST_BY_NAME),
+            _ => self,
+        }
     }
 }

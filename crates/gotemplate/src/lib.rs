@@ -7,8 +7,8 @@
 //! # Functions
 //! [`Functions::builtin`] has Go's own, [`Functions::sprig`] those of sprig 3.3 as well, and
 //! [`Functions::istio`] those of Istio's webhook. Each is a row that says whether its result depends on
-//! more than its arguments. Templates that use `getHostByName` or, without
-//! [`Functions::with_expandenv`], `expandenv` are refused when they are parsed;
+//! more than its arguments. Templates that use `getHostByName` or `expandenv` are refused when they
+//! are parsed, unless [`Functions::with_outside`] turns the function on;
 //! [`Functions::is_refused`] names these functions.
 //!
 //! # Limits
@@ -67,7 +67,7 @@ pub use context::{
 pub use eval::{ExecError, Location};
 pub use function::{Call, Function, Functions, Outcome, Param, Slot};
 pub use json::check_json;
-pub use parse::{MAX_NESTING, ParseError};
+pub use parse::{IS_OFF, MAX_NESTING, ParseError};
 pub use template::Template;
 pub use text::Text;
 pub use value::{Element, Entries, IntKind, List, Map, Object, Shape, Signature, UintKind, Value};

@@ -17,6 +17,9 @@ use crate::{
 /// Control structures and parentheses inside of one another. Go: 10,000 parentheses.
 pub const MAX_NESTING: usize = 100;
 
+/// The end of the message about a function that is refused.
+pub const IS_OFF: &str = "is off, since it reaches out of the process";
+
 /// Why a text is not a template, and where.
 ///
 /// It prints as in Go, `template: NAME:LINE: MESSAGE`.

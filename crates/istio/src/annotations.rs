@@ -68,12 +68,31 @@ pub fn validate(
             PROXY_CONFIG_ANNOTATION => proxy_config(value),
             key => rule(key, release).map_or(Ok(()), |rule| rule(value)),
         };
-        if let Err(text) = result {
-            failures.push(format!("invalid value '{value}' for annotation '{key}': {text}"));
-        }
+        failures.extend(result.err().map(|text| failure(key, value, &text)));
     }
     failures.sort_unstable();
     if failures.is_empty() { Ok(()) } else { Err(InvalidAnnotations { failures }) }
+}
+
+fn failure(key: &str, value: &str, text: &str) -> String {
+    format!("invalid value '{value}' for annotation '{key}': {text}")
+}
+
+/// Whether a release validates an annotation.
+pub(crate) fn validates(key: &str, release: Release) -> bool {
+    rule(key, release).is_some()
+}
+
+/// What the newest release refuses, of the annotations that this release does not validate.
+pub(crate) fn later_failures(
+    annotations: Option<&Map<String, Value>>,
+    release: Release,
+) -> impl Iterator<Item = String> {
+    annotations.into_iter().flatten().filter_map(move |(key, value)| {
+        let value = text_of(value)?;
+        let rule = rule(key, Release::NEWEST).filter(|_| !validates(key, release))?;
+        rule(value).err().map(|text| failure(key, value, &text))
+    })
 }
 
 type Rule = fn(&str) -> Result<(), String>;

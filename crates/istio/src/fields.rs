@@ -11,7 +11,11 @@ pub(crate) const CONTAINER_LISTS: [&str; 2] = ["containers", "initContainers"];
 
 /// An annotation's value; `null` is empty, as Go reads it.
 pub(crate) fn annotation<'p>(pod: &'p Value, key: &str) -> Option<&'p str> {
-    text_of(pod.get("metadata")?.get("annotations")?.get(key)?)
+    text_of(annotations(pod)?.get(key)?)
+}
+
+pub(crate) fn annotations(pod: &Value) -> Option<&Map<String, Value>> {
+    pod.get("metadata")?.get("annotations")?.as_object()
 }
 
 /// A label's value; `null` is empty, as Go reads it.

@@ -11,7 +11,7 @@ use injectd_gotemplate::{Context, Value};
 use serde_json::Value as Json;
 
 use crate::{
-    annotations,
+    advice, annotations,
     data::TemplateData,
     decide::{Decision, decide},
     fields::{annotation, json_type, label},
@@ -150,6 +150,8 @@ impl<'i> Injection<'i> {
             .map_err(|error| format!("failed to process pod: {error}"))?
             .into_iter()
             .for_each(&mut warn);
+        let known = &injector.known_annotations;
+        warnings.extend(advice::warnings(self.pod, &merged, known, injector.release));
         Ok(Injected { pod: merged, warnings })
     }
 
@@ -197,7 +199,11 @@ impl<'i> Injection<'i> {
         for name in selection::names(&injector.config, asked) {
             selection::template(&injector.config, name)
                 .map_err(|error| format!("{TEMPLATE_ERROR}{error}"))?;
-            templates.extend(injector.templates.get(name));
+            match injector.templates.get(name) {
+                Some(Ok(template)) => templates.push(template),
+                Some(Err(error)) => return Err(format!("{TEMPLATE_ERROR}{name}: {error}")),
+                None => {}
+            }
         }
         let variable = |name: &str| injector.environment.get(name).cloned();
         let hooks = MessageHooks { release: injector.release };

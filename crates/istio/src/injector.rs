@@ -2,9 +2,10 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use injectd_gotemplate::{Functions, ParseError, Template, Value};
+use injectd_gotemplate::{Functions, IS_OFF, ParseError, Template, Value};
 
 use crate::{
+    advice::KnownAnnotations,
     config::{Config, ConfigError, Values},
     detect::detect,
     native::{Mode, NATIVE_SIDECARS_VARIABLE},
@@ -30,6 +31,9 @@ pub struct Files<'f> {
     pub revision: &'f str,
     /// istiod's variables.
     pub environment: &'f BTreeMap<String, String>,
+    /// The functions that templates may use although they reach out of the process, such as
+    /// `getHostByName`.
+    pub allowed_functions: &'f [String],
 }
 
 /// Why an injector cannot start.
@@ -54,12 +58,22 @@ pub enum StartError {
     },
 }
 
+impl StartError {
+    /// Whether [`Files::allowed_functions`] could have prevented it.
+    #[must_use]
+    pub fn is_about_allowed_functions(&self) -> bool {
+        matches!(self, Self::Template { error, .. } if error.message.ends_with(IS_OFF))
+    }
+}
+
 /// An injector of one revision.
 #[derive(Debug)]
 pub struct Injector {
     pub(crate) release: Release,
     pub(crate) config: Config,
-    pub(crate) templates: BTreeMap<String, Template>,
+    /// A template for Gateways may be an error.
+    pub(crate) templates: BTreeMap<String, Result<Template, ParseError>>,
+    pub(crate) known_annotations: KnownAnnotations,
     pub(crate) values: Values,
     pub(crate) values_data: Value,
     pub(crate) mesh: Arc<Message>,
@@ -79,17 +93,23 @@ impl Injector {
         let label = |_: &str| None;
         let release = files.release.unwrap_or_else(|| detect(label, &config, &values).0);
         let mesh = Arc::new(mesh::apply(&defaults::mesh_config(release), files.mesh, release)?);
-        let functions = functions(release);
+        let allowed = files.allowed_functions.iter();
+        let functions = allowed.fold(functions(release), |all, name| all.with_outside(name));
         let parse = |(name, text): (&String, &String)| {
             let template = Template::parse("inject", text, &functions);
-            let failed = |error| StartError::Template { name: name.clone(), error };
-            template.map(|template| (name.clone(), template)).map_err(failed)
+            match template {
+                Err(error) if !is_of_gateways(name) => {
+                    Err(StartError::Template { name: name.clone(), error })
+                }
+                template => Ok((name.clone(), template)),
+            }
         };
         let templates = config.templates.iter().map(parse).collect::<Result<_, _>>()?;
         let native = files.environment.get(NATIVE_SIDECARS_VARIABLE).map(String::as_str);
         Ok(Self {
             release,
             templates,
+            known_annotations: KnownAnnotations::of(&config),
             values_data: Value::from_json(values.tree()),
             values,
             config,
@@ -106,6 +126,15 @@ impl Injector {
         self.release
     }
 
+    /// What is wrong with the configuration, although it can be used: templates for Gateways that do
+    /// not parse. istiod renders them itself, and no pod asks for one.
+    pub fn warnings(&self) -> impl Iterator<Item = String> {
+        self.templates.iter().filter_map(|(name, template)| {
+            let error = template.as_ref().err()?;
+            Some(format!("config.templates.{name}: {error}; pods that ask for it are denied"))
+        })
+    }
+
     /// Whether the proxy's user comes from the namespace: on `OpenShift`.
     #[must_use]
     pub fn is_openshift(&self) -> bool {
@@ -115,6 +144,12 @@ impl Injector {
     pub(crate) fn default_config(&self) -> Option<&Message> {
         self.mesh.message("default_config")
     }
+}
+
+/// Whether istiod makes the workloads of Gateways from a template of this name
+/// (`pilot/pkg/config/kube/gateway/deploymentcontroller.go`).
+fn is_of_gateways(name: &str) -> bool {
+    matches!(name, "waypoint" | "kube-gateway") || name.starts_with("agentgateway")
 }
 
 /// The functions of a release.

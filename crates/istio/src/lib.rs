@@ -3,6 +3,7 @@
 //!
 //! The templates' language is `injectd-gotemplate`, the merge `injectd-merge`.
 
+mod advice;
 pub mod annotations;
 pub mod cluster;
 pub mod config;

@@ -80,6 +80,9 @@ pub enum Warning {
     /// The port of `status.sidecar.istio.io/port` is 0 or no number, and probes call it.
     #[error("rewritten probes call port 0: status.sidecar.istio.io/port is no port")]
     NoStatusPort,
+    /// Istio 1.31 and later deny the pod.
+    #[error("later releases of Istio deny the pod: {0}")]
+    LaterValidation(ProcessError),
     /// The annotation has an entry without a port, so that all its entries are ignored.
     #[error("prometheus.istio.io/scrape-targets has an entry without a port: {0:?}")]
     ScrapeTargets(String),

@@ -49,6 +49,10 @@ pub(in crate::cli) struct IstioArgs {
     /// cluster find no nodes and no namespace [default: the name of the local cluster]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     clusters: Option<Vec<String>>,
+    /// Functions that templates may call although they reach out of the process, with commas between:
+    /// expandenv reads the environment, getHostByName waits for DNS
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = ["expandenv", "getHostByName"])]
+    allow_functions: Vec<String>,
     /// Target of the requests, such as /inject/cluster/c1/net/n1 [default: /inject]
     #[arg(long, value_name = "TARGET")]
     path: Option<String>,
@@ -64,6 +68,7 @@ impl IstioArgs {
             ("--istio-release", self.istio_release.is_some()),
             ("--cluster", self.cluster.is_some()),
             ("--clusters", self.clusters.is_some()),
+            ("--allow-functions", !self.allow_functions.is_empty()),
             ("--path", self.path.is_some()),
         ];
         flags.into_iter().find_map(|(flag, is_set)| is_set.then_some(flag))
@@ -181,8 +186,9 @@ impl ConfigArgs {
             release: self.istio.release()?,
             revision: revision.map_or("default", String::as_str),
             environment,
+            allowed_functions: &self.istio.allow_functions,
         };
-        Injector::new(files).map_err(|error| {
+        let injector = Injector::new(files).map_err(|error| {
             let (flag, path) = match &error {
                 StartError::Config(_) | StartError::Template { .. } => {
                     ("--injector-config", Some(&*config_path))
@@ -191,8 +197,19 @@ impl ConfigArgs {
                 StartError::Mesh(_) => ("--mesh-config", self.istio.mesh_config.as_deref()),
             };
             let file = path.map(Path::display).map(|path| format!("{flag} {path}"));
-            CommandError::failed(file.unwrap_or_default(), error)
-        })
+            let file = file.unwrap_or_default();
+            if error.is_about_allowed_functions() {
+                return CommandError::Usage(format!(
+                    "{file}: {error}; --allow-functions turns it on"
+                ));
+            }
+            CommandError::failed(file, error)
+        })?;
+        let file = format!("--injector-config {}", config_path.display());
+        for warning in injector.warnings() {
+            purpose.warn(&file, &warning);
+        }
+        Ok(injector)
     }
 }
 

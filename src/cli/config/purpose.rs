@@ -44,12 +44,17 @@ impl Purpose {
             Err(problem) if self == Self::Replay => vec![problem],
             Err(problem) => return Err(CommandError::failed(file, problem)),
         };
-        for warning in warnings {
-            match self {
-                Self::Serve => warn!("{file}: {warning}"),
-                Self::Inject | Self::Replay => print_line(&format!("warning: {file}: {warning}")),
-            }
+        for warning in &warnings {
+            self.warn(&file, warning);
         }
         Ok(bundle)
+    }
+
+    /// Prints or logs a warning about a file, which is named with its flag.
+    pub(super) fn warn(self, file: &str, warning: &str) {
+        match self {
+            Self::Serve => warn!("{file}: {warning}"),
+            Self::Inject | Self::Replay => print_line(&format!("warning: {file}: {warning}")),
+        }
     }
 }

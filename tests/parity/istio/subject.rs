@@ -93,6 +93,7 @@ pub(crate) fn injector(release: Release, set: &Set) -> Result<Injector, String> 
         release: Some(release),
         revision: &set.revision,
         environment: &set.environment,
+        allowed_functions: &[],
     };
     Injector::new(files).map_err(|error| error.to_string())
 }

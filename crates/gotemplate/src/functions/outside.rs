@@ -1,7 +1,9 @@
 //! Functions of sprig that reach out of the process.
 //!
-//! `getHostByName` is always refused, since it waits for DNS. `expandenv` reads the environment of the
-//! injector; see [`Functions::with_expandenv`](crate::Functions::with_expandenv).
+//! They are off until [`Functions::with_outside`](crate::Functions::with_outside) turns them on:
+//! `expandenv` reads the whole environment of the injector, and `getHostByName` waits for DNS.
+
+use std::net::ToSocketAddrs as _;
 
 use crate::function::{Call, Function, Outcome, Param::Text};
 
@@ -10,6 +12,17 @@ pub(super) const TABLE: &[Function] =
 
 pub(super) const EXPANDENV: &[Function] =
     &[Function::new("expandenv", &[Text], expandenv).outside()];
+
+pub(super) const GET_HOST_BY_NAME: &[Function] =
+    &[Function::new("getHostByName", &[Text], get_host_by_name).outside()];
+
+/// Sprig takes a random address; this is the first one.
+fn get_host_by_name(call: &mut Call<'_, '_>) -> Outcome {
+    let name = String::from_utf8_lossy(call.text(0)).into_owned();
+    let found = (&*name, 0).to_socket_addrs().map_err(|error| format!("lookup {name}: {error}"))?;
+    let first = found.map(|address| address.ip().to_string()).next();
+    call.give(first.ok_or_else(|| format!("lookup {name}: no such host"))?.into_bytes())
+}
 
 /// Special names of one character in a shell.
 const SPECIAL: &[u8] = b"*#$@!?-0123456789";

@@ -1,6 +1,6 @@
 //! Pipelines, commands and operands.
 
-use super::{Parsed, Parser};
+use super::{IS_OFF, Parsed, Parser};
 use crate::{
     lex::{Item, Kind},
     number::Number,
@@ -193,7 +193,7 @@ impl Parser<'_> {
             return Ok(OperandKind::Function(function));
         }
         let is_refused = self.functions.is_refused(name);
-        let problem = if is_refused { "is not supported" } else { "not defined" };
+        let problem = if is_refused { IS_OFF } else { "not defined" };
         self.error(format!("function {} {problem}", quote(name.as_bytes(), false)))
     }
 

@@ -34,12 +34,13 @@ pub(super) fn merge(pod: &mut Value, facts: &Facts<'_>) -> Result<Option<Warning
     }
     let knows_targets = facts.release >= Release::new(31, 0);
     let asked = spelled(pod, TARGETS).filter(|_| knows_targets).unwrap_or_default();
-    let (targets, warning) = match targets::parse(asked) {
+    let (targets, mut warning) = match targets::parse(asked) {
         Ok(targets) => (targets, None),
         Err(entry) => (Vec::new(), Some(Warning::ScrapeTargets(entry.to_owned()))),
     };
-    if knows_targets {
-        ports::check(port.unwrap_or_default(), &targets, facts.status_port)?;
+    match ports::check(port.unwrap_or_default(), &targets, facts.status_port) {
+        Err(error) if knows_targets => return Err(error),
+        checked => warning = warning.or(checked.err().map(Warning::LaterValidation)),
     }
     let scrape = scraping(pod, &targets);
     if let (Some(scrape), Some(proxy)) = (scrape, sidecar_mut(pod)) {

@@ -1,0 +1,167 @@
+//! What the author of an injected pod should know, although the pod is injected as Istio does it.
+
+#![expect(clippy::disallowed_types, reason = "pods are trees")]
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::{
+    annotations,
+    config::Config,
+    fields::{annotations as annotations_of, text},
+    release::Release,
+};
+
+/// What the keys begin with that only Istio gives a meaning.
+const PREFIXES: [&str; 7] = [
+    "inject.istio.io/",
+    "prometheus.istio.io/",
+    "proxy.istio.io/",
+    "readiness.status.sidecar.istio.io/",
+    "sidecar.istio.io/",
+    "status.sidecar.istio.io/",
+    "traffic.sidecar.istio.io/",
+];
+
+/// The annotations that Istio reads outside of the templates: the injector, its CNI plugin, and the
+/// agent, which has the annotations of its pod (`pkg/model/proxy.go`, `BootstrapNodeMetadata`).
+const READ: [&str; 26] = [
+    "inject.istio.io/templates",
+    "prometheus.istio.io/merge-metrics",
+    "prometheus.istio.io/scrape-targets",
+    "prometheus.istio.io/secure-port",
+    "proxy.istio.io/config",
+    "proxy.istio.io/overrides",
+    "sidecar.istio.io/extraStatTags",
+    "sidecar.istio.io/inject",
+    "sidecar.istio.io/interceptionMode",
+    "sidecar.istio.io/nativeSidecar",
+    "sidecar.istio.io/proxyImageType",
+    "sidecar.istio.io/rewriteAppHTTPProbers",
+    "sidecar.istio.io/statsCompression",
+    "sidecar.istio.io/statsHistogramBuckets",
+    "sidecar.istio.io/statsInclusionPrefixes",
+    "sidecar.istio.io/statsInclusionRegexps",
+    "sidecar.istio.io/statsInclusionSuffixes",
+    "sidecar.istio.io/status",
+    "status.sidecar.istio.io/port",
+    "traffic.sidecar.istio.io/excludeInboundPorts",
+    "traffic.sidecar.istio.io/excludeInterfaces",
+    "traffic.sidecar.istio.io/excludeOutboundIPRanges",
+    "traffic.sidecar.istio.io/excludeOutboundPorts",
+    "traffic.sidecar.istio.io/includeInboundPorts",
+    "traffic.sidecar.istio.io/includeOutboundIPRanges",
+    "traffic.sidecar.istio.io/includeOutboundPorts",
+];
+
+/// The annotations with a known prefix that a configuration reads.
+#[derive(Debug)]
+pub(crate) struct KnownAnnotations(BTreeSet<String>);
+
+impl KnownAnnotations {
+    /// Those of Istio, and all whose keys the texts of the templates have.
+    pub(crate) fn of(config: &Config) -> Self {
+        let is_key = |c: char| c.is_ascii_alphanumeric() || "./-_".contains(c);
+        let words = config.templates.values().flat_map(|text| text.split(|c| !is_key(c)));
+        let keys = words.filter(|word| has_known_prefix(word)).chain(READ);
+        Self(keys.map(str::to_owned).collect())
+    }
+
+    fn ignores(&self, key: &str, release: Release) -> bool {
+        has_known_prefix(key) && !self.0.contains(key) && !annotations::validates(key, release)
+    }
+}
+
+fn has_known_prefix(key: &str) -> bool {
+    PREFIXES.iter().any(|prefix| key.starts_with(prefix))
+}
+
+/// The warnings about a pod and what became of it.
+pub(crate) fn warnings(
+    pod: &Value,
+    injected: &Value,
+    known: &KnownAnnotations,
+    release: Release,
+) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let policy = pod.pointer("/spec/dnsPolicy").and_then(Value::as_str).unwrap_or_default();
+    if !matches!(policy, "" | "ClusterFirst") {
+        warnings.push(format!(
+            "dnsPolicy is {policy:?}, not ClusterFirst: istio-proxy may not find istiod"
+        ));
+    }
+    for key in annotations_of(pod).into_iter().flat_map(serde_json::Map::keys) {
+        if known.ignores(key, release) {
+            warnings.push(format!("annotation {key} has no effect: nothing reads it"));
+        }
+    }
+    for failure in annotations::later_failures(annotations_of(pod), release) {
+        warnings.push(format!("later releases of Istio deny the pod: {failure}"));
+    }
+    let volumes = injected.pointer("/spec/volumes").and_then(Value::as_array);
+    for volume in volumes.into_iter().flatten() {
+        let is_source = |(key, value): &(&String, &Value)| *key != "name" && !value.is_null();
+        if volume.as_object().is_some_and(|map| map.iter().filter(is_source).count() > 1) {
+            warnings.push(format!(
+                "volume {:?} has the pod's source and that of Istio: the API server refuses the pod",
+                text(volume, "name")
+            ));
+        }
+    }
+    warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn warnings_of(pod: &Value, injected: &Value, release: Release) -> Vec<String> {
+        let text =
+            "templates: {sidecar: '{{ annotation .ObjectMeta `sidecar.istio.io/proxyImage` }}'}";
+        let config = Config::parse(text).expect("a configuration");
+        warnings(pod, injected, &KnownAnnotations::of(&config), release)
+    }
+
+    #[test]
+    fn annotations_that_nothing_reads_are_named() {
+        let pod = json!({"metadata": {"annotations": {
+            "sidecar.istio.io/proxyImage": "read by the template",
+            "sidecar.istio.io/inject": "true",
+            "sidecar.istio.io/discoveryAddress": "istiod:15012",
+            "example.com/any": "",
+        }}});
+        let expected =
+            ["annotation sidecar.istio.io/discoveryAddress has no effect: nothing reads it"];
+        assert_eq!(warnings_of(&pod, &pod, Release::NEWEST), expected);
+    }
+
+    #[test]
+    fn a_dns_policy_that_may_hide_istiod_is_named() {
+        for (policy, count) in [("", 0), ("ClusterFirst", 0), ("Default", 1), ("None", 1)] {
+            let pod = json!({"spec": {"dnsPolicy": policy}});
+            assert_eq!(warnings_of(&pod, &pod, Release::NEWEST).len(), count, "{policy}");
+        }
+    }
+
+    #[test]
+    fn validation_of_later_releases_is_named() {
+        let key = "traffic.sidecar.istio.io/excludeInterfaces";
+        let pod = json!({"metadata": {"annotations": {key: "a/b"}}});
+        let found = warnings_of(&pod, &pod, Release::new(28, 0));
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].starts_with("later releases of Istio deny the pod: invalid value"));
+        assert_eq!(warnings_of(&pod, &pod, Release::NEWEST), [""; 0]);
+    }
+
+    #[test]
+    fn a_volume_with_two_sources_is_named() {
+        let volume = json!({"name": "istio-token", "emptyDir": {}, "projected": {}});
+        let injected = json!({"spec": {"volumes": [volume, {"name": "a", "emptyDir": {}}]}});
+        let found = warnings_of(&json!({}), &injected, Release::NEWEST);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].contains("volume \"istio-token\" has"));
+    }
+}
