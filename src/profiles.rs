@@ -45,7 +45,7 @@ pub struct NoWebhook {
 impl fmt::Display for NoWebhook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.status, &self.location) {
-            (_, Some(location)) => write!(f, "the webhook is at {location}"),
+            (_, Some(location)) => write!(f, "the path is {location} without repeated slashes"),
             (400, None) => f.write_str("the target of the request cannot be read"),
             _ => f.write_str("the webhook is at /inject"),
         }

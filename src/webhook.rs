@@ -1,7 +1,7 @@
 //! The webhook server: HTTP around the injection core.
 //!
-//! Maps errors to status codes. The observer counts and logs the outcome of each review. Every path
-//! is a review, as in upstream's webhook.
+//! Maps errors to status codes. The observer counts and logs the outcome of each review. The mesh
+//! says which paths are its webhook.
 
 use std::{
     mem,

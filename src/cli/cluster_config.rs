@@ -45,7 +45,7 @@ pub(super) struct Found {
 impl ClusterArgs {
     /// Reads the configuration of the control plane in a namespace; `None` without flags.
     pub(super) async fn read(&self, namespace: &str) -> Result<Option<Found>, CommandError> {
-        if !self.is_set() {
+        if self.set().is_none() {
             return Ok(None);
         }
         let options = ClientOptions {
@@ -63,8 +63,14 @@ impl ClusterArgs {
 
 impl ClusterArgs {
     /// Whether a cluster is to be read.
-    pub(super) fn is_set(&self) -> bool {
-        self.kubeconfig.is_some() || self.context.is_some() || self.user.is_some()
+    /// The first of these flags that is set.
+    pub(super) fn set(&self) -> Option<&'static str> {
+        let flags = [
+            ("--kubeconfig", self.kubeconfig.is_some()),
+            ("--context", self.context.is_some()),
+            ("--as", self.user.is_some()),
+        ];
+        flags.into_iter().find_map(|(flag, is_set)| is_set.then_some(flag))
     }
 
     fn error(&self, error: &ClientError) -> CommandError {

@@ -31,8 +31,8 @@ const INJECT: &str = Annotation::Inject.key();
 /// each Service and Namespace that gets an annotation. Objects with Linkerd's sidecar are injected
 /// anew. If an object fails, no manifest is printed.
 ///
-/// Without --objects, every namespace counts as enabled for injection, so that only pods that opt
-/// out are skipped. Namespaces in the input count with their annotations.
+/// For Linkerd without --objects, every namespace counts as enabled for injection, so that only pods
+/// that opt out are skipped. Namespaces in the input count with their annotations.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]

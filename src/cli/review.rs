@@ -21,7 +21,7 @@ use crate::{linkerd::events, lookups::CallerFacts, outcome::Outcome, profiles::P
 /// Reads a stream of JSON documents, one per line or pretty-printed, plain or compressed with gzip
 /// or zstd. Prints one line per review, in the order of the input, and flushes stdout before it
 /// waits for more input. For a review that cannot be read it prints {"error": …, "file": …,
-/// "line": N} and exits with 1 at the end. Only the first 100 errors are printed.
+/// "line": N} and exits with 1 at the end. For Linkerd, only the first 100 errors are printed.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Files or directories with reviews; - reads stdin [default: stdin]
@@ -100,7 +100,7 @@ impl<W: Write> Run<W> {
         };
         let line = match answer {
             Ok(line) => line,
-            Err(error) if self.errors.add() => {
+            Err(error) if self.errors.add() || matches!(self.profile, Profile::Istio(_)) => {
                 json!({ "error": error, "file": file, "line": review.line })
                     .to_string()
                     .into_bytes()

@@ -89,6 +89,10 @@ pub(super) fn run(args: Args, log_style: LogStyle) -> Result<(), CommandError> {
         let text = "--mesh istio needs --standalone, with the configuration in files";
         return Err(CommandError::Usage(text.to_owned()));
     }
+    if args.config.sets_path() {
+        let text = "--path does not work with serve: each request has its own";
+        return Err(CommandError::Usage(text.to_owned()));
+    }
     let _log =
         log::start(&args.log_level, args.log_format).map_err(|error| args.log_error(&error))?;
     if log_style == LogStyle::Linkerd {

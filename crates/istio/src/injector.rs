@@ -7,7 +7,7 @@ use injectd_gotemplate::{Functions, IS_OFF, ParseError, Template, Value};
 use crate::{
     advice::KnownAnnotations,
     config::{Config, ConfigError, Values},
-    detect::detect,
+    detect::{Source, detect},
     native::{Mode, NATIVE_SIDECARS_VARIABLE},
     proto::{
         Message, defaults,
@@ -80,6 +80,7 @@ pub struct Injector {
     pub(crate) revision: String,
     pub(crate) environment: BTreeMap<String, String>,
     pub(crate) mode: Mode,
+    warnings: Vec<String>,
 }
 
 impl Injector {
@@ -91,7 +92,13 @@ impl Injector {
         let config = Config::parse(files.config).map_err(StartError::Config)?;
         let values = Values::parse(files.values).map_err(StartError::Values)?;
         let label = |_: &str| None;
-        let release = files.release.unwrap_or_else(|| detect(label, &config, &values).0);
+        let (release, source) = files.release.map_or_else(
+            || {
+                let (release, source) = detect(label, &config, &values);
+                (release, Some(source))
+            },
+            |release| (release, None),
+        );
         let mesh = Arc::new(mesh::apply(&defaults::mesh_config(release), files.mesh, release)?);
         let allowed = files.allowed_functions.iter();
         let functions = allowed.fold(functions(release), |all, name| all.with_outside(name));
@@ -106,6 +113,10 @@ impl Injector {
         };
         let templates = config.templates.iter().map(parse).collect::<Result<_, _>>()?;
         let native = files.environment.get(NATIVE_SIDECARS_VARIABLE).map(String::as_str);
+        let (mode, mode_warning) = Mode::read(release, native);
+        let assumed = (source == Some(Source::Assumed)).then(|| {
+            format!("nothing in it tells the release of Istio: the rules are those of {release}")
+        });
         Ok(Self {
             release,
             templates,
@@ -116,7 +127,8 @@ impl Injector {
             mesh,
             revision: files.revision.to_owned(),
             environment: files.environment.clone(),
-            mode: Mode::read(release, native).0,
+            mode,
+            warnings: mode_warning.into_iter().chain(assumed).collect(),
         })
     }
 
@@ -126,13 +138,14 @@ impl Injector {
         self.release
     }
 
-    /// What is wrong with the configuration, although it can be used: templates for Gateways that do
-    /// not parse. istiod renders them itself, and no pod asks for one.
+    /// What is wrong with the configuration, although it can be used, such as templates for Gateways
+    /// that do not parse: istiod renders them itself, and no pod asks for one.
     pub fn warnings(&self) -> impl Iterator<Item = String> {
-        self.templates.iter().filter_map(|(name, template)| {
+        let templates = self.templates.iter().filter_map(|(name, template)| {
             let error = template.as_ref().err()?;
             Some(format!("config.templates.{name}: {error}; pods that ask for it are denied"))
-        })
+        });
+        self.warnings.iter().cloned().chain(templates)
     }
 
     /// Whether the proxy's user comes from the namespace: on `OpenShift`.

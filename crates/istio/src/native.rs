@@ -61,8 +61,8 @@ impl Mode {
             (Self::Off, _) => (false, None),
             (Self::Auto, Some(nodes)) => nodes.support(node_name),
             (Self::Auto, None) => {
-                let warning =
-                    "configured to auto detect native sidecar support, but couldn't find a client";
+                let warning = "the nodes of the pod's cluster are not known, so istio-proxy is not a \
+                               native sidecar; ENABLE_NATIVE_SIDECARS=true makes it one";
                 (false, Some(warning.to_owned()))
             }
         }

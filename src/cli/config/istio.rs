@@ -105,15 +105,20 @@ impl ConfigArgs {
     }
 
     fn set_for_linkerd(&self) -> Option<&'static str> {
-        if self.trust_roots.is_some() {
-            Some("--trust-roots")
-        } else if self.linkerd_namespace.is_some() {
-            Some("--linkerd-namespace")
-        } else if self.unknown_release.is_some() {
-            Some("--unknown-release")
-        } else {
-            None
-        }
+        let flags = [
+            ("--trust-roots (or its variable INJECTD_TRUST_ROOTS)", self.trust_roots.is_some()),
+            ("--linkerd-namespace", self.linkerd_namespace.is_some()),
+            (
+                "--unknown-release (or its variable INJECTD_UNKNOWN_RELEASE)",
+                self.unknown_release.is_some(),
+            ),
+        ];
+        flags.into_iter().find_map(|(flag, is_set)| is_set.then_some(flag))
+    }
+
+    /// Whether --path is set, which only commands without a server have.
+    pub(in crate::cli) fn sets_path(&self) -> bool {
+        self.istio.path.is_some()
     }
 
     /// The decoded path of the requests, by --path.

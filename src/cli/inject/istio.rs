@@ -27,12 +27,9 @@ use crate::{
 const DEPLOYMENT_CONFIG: (&str, &str) = ("DeploymentConfig", "apps.openshift.io");
 
 pub(super) fn run(args: &Args) -> Result<(), CommandError> {
-    let flags = [
-        (args.annotate, "--annotate".to_owned()),
-        (args.cluster.is_set(), "--kubeconfig".to_owned()),
-        (args.settings.set().is_some(), args.settings.set().unwrap_or_default()),
-    ];
-    if let Some((_, flag)) = flags.into_iter().find(|(is_set, _)| *is_set) {
+    let annotate = args.annotate.then_some("--annotate");
+    let flag = annotate.or(args.cluster.set()).map(str::to_owned).or_else(|| args.settings.set());
+    if let Some(flag) = flag {
         return Err(CommandError::Usage(format!("{flag} does not work with --mesh istio")));
     }
     let injector = Arc::new(args.config.istio_injector(Purpose::Inject)?);

@@ -36,7 +36,7 @@ macro_rules! settings {
     ) => {
         /// The flags for settings.
         #[derive(Debug, clap::Args)]
-        #[command(next_help_heading = "Settings of the proxy, written as annotations")]
+        #[command(next_help_heading = "Settings of Linkerd's proxy, written as annotations")]
         pub(super) struct SettingArgs {
             $(
                 $(#[$doc])*

@@ -115,7 +115,8 @@ impl Entry {
 
     /// The same with a message.
     pub(in crate::cli) fn because(self, message: impl Into<String>) -> Self {
-        Self { message: Some(message.into()), ..self }
+        let message: String = message.into();
+        Self { message: Some(message.trim_end().to_owned()), ..self }
     }
 
     fn line(&self) -> String {
