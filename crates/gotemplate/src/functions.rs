@@ -32,6 +32,8 @@ mod types;
 mod urls;
 mod words;
 
+pub use durations::shown as duration_text;
+
 use crate::function::Functions;
 
 impl Functions {

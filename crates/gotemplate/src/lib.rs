@@ -66,8 +66,10 @@ pub use context::{
 };
 pub use eval::{ExecError, Location};
 pub use function::{Call, Function, Functions, Outcome, Param, Slot};
+pub use functions::duration_text;
 pub use json::check_json;
 pub use parse::{IS_OFF, MAX_NESTING, ParseError};
+pub use print::shown;
 pub use template::Template;
 pub use text::Text;
 pub use value::{Element, Entries, IntKind, List, Map, Object, Shape, Signature, UintKind, Value};

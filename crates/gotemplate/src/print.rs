@@ -49,12 +49,20 @@ impl Printer {
 /// What an action prints of a value: `fmt.Fprint` of what a pointer points to.
 pub(crate) fn action(value: &Value, limit: usize) -> Result<Vec<u8>, String> {
     let mut printer = Printer::new(limit);
-    printer.printable(value);
+    let text = match value {
+        Value::Object(object) => object.text_in_place(),
+        _ => None,
+    };
+    match text {
+        Some(text) => printer.plain(&text),
+        None => printer.printable(value),
+    }
     printer.done()
 }
 
 /// `%v` of a value, for messages.
-pub(crate) fn shown(value: &Value) -> String {
+#[must_use]
+pub fn shown(value: &Value) -> String {
     shown_by(value, 'v')
 }
 

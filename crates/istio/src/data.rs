@@ -2,12 +2,35 @@
 
 use std::{any::Any, borrow::Cow, sync::Arc};
 
-use injectd_gotemplate::{Object, Shape, Value};
+use injectd_gotemplate::{IntKind, Object, Shape, Value};
+
+use crate::release::Release;
+
+/// The fields in Go's order, with the minor version of Istio that brought each.
+const FIELDS: [(&str, u16); 15] = [
+    ("TypeMeta", 0),
+    ("DeploymentMeta", 0),
+    ("ObjectMeta", 0),
+    ("Spec", 0),
+    ("ProxyConfig", 0),
+    ("MeshConfig", 0),
+    ("Values", 0),
+    ("Revision", 0),
+    ("NativeSidecars", 27),
+    ("ProxyImage", 0),
+    ("ProxyInitImage", 31),
+    ("ProxyUID", 20),
+    ("ProxyGID", 20),
+    ("InboundTrafficPolicyMode", 22),
+    ("CompliancePolicy", 0),
+];
 
 /// What templates see, by Go's names of the fields. All releases have all fields here: a template
-/// that uses one was made for a release that has it.
-#[derive(Debug, Clone, Default)]
+/// that uses one was made for a release that has it. Only those of the release are printed.
+#[derive(Debug, Clone)]
 pub struct TemplateData {
+    /// The release that is followed.
+    pub release: Release,
     /// `.TypeMeta`: kind and API version of the owner.
     pub type_meta: Value,
     /// `.DeploymentMeta`: name and namespace of the owner.
@@ -56,7 +79,7 @@ impl Object for TemplateData {
     }
 
     fn field(&self, name: &str) -> Option<Value> {
-        let int64 = |number| Value::Int(number, injectd_gotemplate::IntKind::Int64);
+        let int64 = |number| Value::Int(number, IntKind::Int64);
         Some(match name {
             "TypeMeta" => self.type_meta.clone(),
             "DeploymentMeta" => self.deployment_meta.clone(),
@@ -75,6 +98,11 @@ impl Object for TemplateData {
             "CompliancePolicy" => self.compliance_policy.as_str().into(),
             _ => return None,
         })
+    }
+
+    fn fields(&self) -> Vec<(Cow<'static, str>, Value)> {
+        let known = FIELDS.into_iter().filter(|(_, since)| *since <= self.release.minor());
+        known.filter_map(|(name, _)| Some((name.into(), self.field(name)?))).collect()
     }
 
     fn as_any(&self) -> &dyn Any {

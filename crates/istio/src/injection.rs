@@ -251,18 +251,20 @@ impl<'i> Injection<'i> {
 
     fn data(
         &self,
-        pod: &Json,
+        original: &Json,
         proxy: &Message,
         (native, ids): (bool, ProxyIds),
     ) -> Result<Value, String> {
         let injector = self.injector;
-        let mut pod = strip::strip(pod, injector.release, self.status_port())
+        let release = injector.release;
+        let mut pod = strip::strip(original, release, self.status_port())
             .map_err(|error| format!("{TEMPLATE_ERROR}{error}"))?;
         if let Some(metadata) = pod.get_mut("metadata").and_then(Json::as_object_mut) {
             metadata.shift_remove("managedFields");
             metadata.insert("namespace".to_owned(), self.namespace.into());
         }
-        let guess = || Owner::of(&pod, self.namespace, injector.release);
+        let pod = Arc::new(pod);
+        let guess = || Owner::of(&pod, self.namespace, release);
         let owner = self.owner.clone().unwrap_or_else(guess);
         let image_type = annotation(&pod, image::IMAGE_TYPE_ANNOTATION);
         let types = ImageType {
@@ -271,21 +273,18 @@ impl<'i> Injection<'i> {
         };
         let mode = injector.mesh.message("inbound_traffic_policy");
         let is_localhost = mode.is_some_and(|policy| enum_text(policy, "Mode") == "LOCALHOST");
-        let struct_of = |entries: [(&str, &str); 2]| {
-            let entries = entries.into_iter().map(|(key, value)| (key.to_owned(), value.into()));
-            Value::from_json(&Json::Object(entries.collect()))
-        };
         let compliance_policy = injector.environment.get("COMPLIANCE_POLICY").cloned();
         let data = TemplateData {
-            type_meta: struct_of([("Kind", &owner.kind), ("APIVersion", &owner.api_version)]),
-            deployment_meta: struct_of([("Name", &owner.name), ("Namespace", &owner.namespace)]),
-            object_meta: pod::object_meta(&pod),
-            spec: pod::spec(&pod),
+            release,
+            type_meta: pod::type_meta(&owner, release),
+            deployment_meta: pod::deployment_meta(&owner, original, release),
+            object_meta: pod::object_meta(&pod, release),
+            spec: pod::spec(&pod, release),
             proxy_config: message::of(Arc::new(proxy.clone())),
             mesh_config: message::of(Arc::clone(&injector.mesh)),
             values: injector.values_data.clone(),
             revision: injector.revision.clone(),
-            proxy_image: image::proxy_image(&injector.values, injector.release, types),
+            proxy_image: image::proxy_image(&injector.values, release, types),
             proxy_init_image: image::proxy_init_image(&injector.values, image_type),
             native_sidecars: native,
             inbound_traffic_policy_mode: if is_localhost { "localhost" } else { "passthrough" },

@@ -1,5 +1,6 @@
 //! Messages as templates see them, and the functions that read them.
 
+mod duration;
 mod otel;
 
 use std::{any::Any, borrow::Cow, sync::Arc};
@@ -8,6 +9,7 @@ use injectd_gotemplate::{
     Element, Entries, Hooks, IntKind, List, Map, Object, Shape, Signature, Text, UintKind, Value,
 };
 
+use self::duration::Duration;
 use crate::{
     proto::{FieldError, Message, Pointer, View, elide::proto_to_json, schema::MessageRef},
     release::Release,
@@ -101,7 +103,7 @@ impl Object for Messages {
     }
 }
 
-/// An enum, a wrapper, a duration or a group: a type with fields, getters and a text.
+/// An enum, a wrapper or a group: a type with fields, getters and a text.
 #[derive(Debug)]
 struct Small {
     type_name: Cow<'static, str>,
@@ -179,13 +181,7 @@ fn value(view: View<'_>) -> Value {
             let fields = vec![("Value".to_owned(), held)];
             small(go_type, pointer(inner.is_some()), fields, Some(text))
         }
-        View::Duration(nanos) => {
-            let (is_set, nanos) = (nanos.is_some(), nanos.unwrap_or_default());
-            let seconds = Value::Int(nanos / 1_000_000_000, IntKind::Int64);
-            let rest = Value::Int(nanos % 1_000_000_000, IntKind::Int32);
-            let fields = vec![("Seconds".to_owned(), seconds), ("Nanos".to_owned(), rest)];
-            small(go_type, pointer(is_set), fields, Some(text))
-        }
+        View::Duration(nanos) => Value::Object(Arc::new(Duration { nanos, text: text.into() })),
         View::Struct(json) => json.map_or(Value::Nil, Value::from_json),
         View::List { of, items } => {
             let element = element(of);

@@ -1,227 +1,187 @@
-//! A Pod as templates see it: Kubernetes' structs under Go's names, with Go's zero values.
+//! A Pod as templates see it: Kubernetes' structs under Go's names, with Go's zero values, Go's
+//! methods and the texts that Go prints.
 //!
-//! The types are those of `injectd_merge::schema`. JSON of another type than Kubernetes' is the zero
-//! value, since a Pod is checked before.
+//! Types of values are those of `injectd_merge::schema`, names and order of fields those of
+//! [`layout`]. JSON of another type than Kubernetes' is the zero value, since a Pod is checked before.
+//! Values are made when a template reads them.
 
 #![expect(clippy::disallowed_types, reason = "templates may read any field")]
 
 use std::{
-    any::Any,
-    borrow::Cow,
-    collections::{BTreeMap, HashMap},
-    sync::{Arc, LazyLock, Mutex, PoisonError},
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
 };
 
-use injectd_gotemplate::{Element, Entries, IntKind, List, Map, Object, Shape, Text, Value};
-use injectd_merge::schema::{Field, Kind, POD, Struct};
-use serde_json::Value as Json;
+use injectd_gotemplate::{Element, Entries, IntKind, List, Map, Shape, Text, Value};
+use injectd_merge::schema::{Field, Kind, POD};
+use serde_json::{Value as Json, json};
 
+mod layout;
 mod names;
+mod object_meta;
+mod place;
+mod quantity;
+mod record;
+mod resources;
+mod scalar;
+mod text;
 
-use self::names::go_name;
+#[cfg(test)]
+mod tests;
+
+use self::{
+    layout::Layout,
+    names::NamespacedName,
+    place::{Place, Step},
+    quantity::Quantity,
+    record::Record,
+    resources::Resources,
+    scalar::{IntOrString, Pointer, Scalar, Time},
+};
+use crate::{owner::Owner, release::Release};
+
+/// How Go holds a value, which decides about its methods.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Holder {
+    /// A nil pointer.
+    Nil,
+    /// A pointer.
+    Pointer,
+    /// A field or an item, which has the methods of its pointer.
+    InPlace,
+    /// A value of a map, or a result: it has no methods of its pointer.
+    Copy,
+}
+
+impl Holder {
+    fn shape(self) -> Shape {
+        match self {
+            Self::Nil => Shape::NilPointer,
+            Self::Pointer => Shape::Pointer,
+            Self::InPlace | Self::Copy => Shape::Struct,
+        }
+    }
+
+    fn type_name(self, name: &str) -> String {
+        match self {
+            Self::Nil | Self::Pointer => format!("*{name}"),
+            Self::InPlace | Self::Copy => name.to_owned(),
+        }
+    }
+}
 
 /// `.ObjectMeta` of a Pod.
 #[must_use]
-pub fn object_meta(pod: &Json) -> Value {
-    part(pod, "metadata")
+pub fn object_meta(pod: &Arc<Json>, release: Release) -> Value {
+    part(pod, "metadata", release)
 }
 
 /// `.Spec` of a Pod.
 #[must_use]
-pub fn spec(pod: &Json) -> Value {
-    part(pod, "spec")
+pub fn spec(pod: &Arc<Json>, release: Release) -> Value {
+    part(pod, "spec", release)
 }
 
-fn part(pod: &Json, key: &str) -> Value {
+/// `.TypeMeta`: what the workload is.
+#[must_use]
+pub fn type_meta(owner: &Owner, release: Release) -> Value {
+    let Some(of) = POD.as_struct() else { return Value::Nil };
+    let json = json!({"kind": owner.kind, "apiVersion": owner.api_version});
+    let place = Place::new(Arc::new(json), release);
+    let layout = Layout::of("TypeMeta");
+    Value::Object(Arc::new(Record { layout, of, place, holder: Holder::InPlace }))
+}
+
+/// `.DeploymentMeta`: the name of the workload. Releases up to 1.21 have the whole metadata of the
+/// Pod under that name.
+#[must_use]
+pub fn deployment_meta(owner: &Owner, pod: &Json, release: Release) -> Value {
+    if release.minor() > 21 {
+        let (namespace, name) = (owner.namespace.clone(), owner.name.clone());
+        return Value::Object(Arc::new(NamespacedName { namespace, name }));
+    }
+    let mut metadata = pod.get("metadata").and_then(Json::as_object).cloned().unwrap_or_default();
+    metadata.shift_remove("managedFields");
+    metadata.shift_remove("ownerReferences");
+    metadata.insert("name".to_owned(), owner.name.as_str().into());
+    metadata.insert("namespace".to_owned(), owner.namespace.as_str().into());
+    object_meta(&Arc::new(json!({"metadata": metadata})), release)
+}
+
+fn part(pod: &Arc<Json>, key: &str, release: Release) -> Value {
     let field = POD.as_struct().and_then(|pod| pod.field(key));
-    field.map_or(Value::Nil, |field| of_field(field, pod.get(key)))
+    let pod = Place::new(Arc::clone(pod), release);
+    field.map_or(Value::Nil, |field| of_field(field, pod.below(Step::Key(field.name))))
 }
 
-/// A struct, or a pointer to one.
-#[derive(Debug)]
-struct Record {
-    kind: &'static Struct,
-    is_pointer: bool,
-    fields: BTreeMap<&'static str, Value>,
-    json: String,
-}
-
-impl Object for Record {
-    fn type_name(&self) -> Cow<'static, str> {
-        let pointer = if self.is_pointer { "*" } else { "" };
-        format!("{pointer}v1.{}", self.kind.name).into()
-    }
-
-    fn shape(&self) -> Shape {
-        if self.is_pointer { Shape::Pointer } else { Shape::Struct }
-    }
-
-    fn field(&self, name: &str) -> Option<Value> {
-        if let Some(value) = self.fields.get(name) {
-            return Some(value.clone());
-        }
-        let names = GO_NAMES.get(self.kind.name)?;
-        names.get(name).map(|field| of_field(field, None))
-    }
-
-    fn fields(&self) -> Vec<(Cow<'static, str>, Value)> {
-        let field = |field: &'static Field| {
-            let name = go_name(field.name);
-            self.field(name).map(|value| (name.into(), value))
-        };
-        self.kind.fields().iter().filter_map(field).collect()
-    }
-
-    fn json(&self) -> Result<String, String> {
-        Ok(self.json.clone())
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-}
-
-/// A value of a named type, or a pointer to a value, or a value that prints itself.
-#[derive(Debug)]
-struct Scalar {
-    type_name: Cow<'static, str>,
-    shape: Shape,
-    text: Option<Text>,
-    json: String,
-}
-
-impl Object for Scalar {
-    fn type_name(&self) -> Cow<'static, str> {
-        self.type_name.clone()
-    }
-
-    fn shape(&self) -> Shape {
-        self.shape.clone()
-    }
-
-    fn text(&self) -> Option<Text> {
-        self.text.clone()
-    }
-
-    fn json(&self) -> Result<String, String> {
-        Ok(self.json.clone())
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-}
-
-/// The fields of each struct by Go's names.
-static GO_NAMES: LazyLock<HashMap<&'static str, HashMap<&'static str, &'static Field>>> =
-    LazyLock::new(|| {
-        let mut all = HashMap::new();
-        if let Some(pod) = POD.as_struct() {
-            add_names(pod, &mut all);
-        }
-        all
-    });
-
-fn add_names(
-    of: &'static Struct,
-    all: &mut HashMap<&'static str, HashMap<&'static str, &'static Field>>,
-) {
-    if all.contains_key(of.name) {
-        return;
-    }
-    let names = of.fields().iter().map(|field| (go_name(field.name), field)).collect();
-    all.insert(of.name, names);
-    for field in of.fields() {
-        if let Some(inner) = inner_struct(&field.kind) {
-            add_names(inner, all);
-        }
-    }
-}
-
-fn inner_struct(kind: &'static Kind) -> Option<&'static Struct> {
-    match kind {
-        Kind::List(inner) | Kind::Map(_, inner) => inner_struct(inner),
-        kind => kind.as_struct(),
-    }
-}
-
-fn of_field(field: &'static Field, json: Option<&Json>) -> Value {
-    let json = json.filter(|json| !json.is_null());
+fn of_field(field: &'static Field, place: Place) -> Value {
     if !field.pointer {
-        return of_kind(&field.kind, json.unwrap_or(&Json::Null));
+        return of_kind(&field.kind, place, Holder::InPlace);
     }
-    let Some(json) = json else {
-        return scalar(format!("*{}", field.kind.go_type()), Shape::NilPointer, None, &Json::Null);
-    };
-    if let Some(kind) = field.kind.as_struct() {
-        return record(kind, true, json);
+    let is_set = !place.json().is_null();
+    let holder = if is_set { Holder::Pointer } else { Holder::Nil };
+    match &field.kind {
+        Kind::Struct(_) | Kind::Quantity | Kind::Time | Kind::IntOrString => {
+            of_kind(&field.kind, place, holder)
+        }
+        kind => {
+            let value = is_set.then(|| of_kind(kind, place, Holder::Copy));
+            Value::Object(Arc::new(Pointer { type_name: type_name(kind), value }))
+        }
     }
-    // It prints as what it points to.
-    let text = Text::from(shown(json));
-    scalar(format!("*{}", field.kind.go_type()), Shape::Pointer, Some(text), json)
 }
 
-fn of_kind(kind: &'static Kind, json: &Json) -> Value {
+fn of_kind(kind: &'static Kind, place: Place, holder: Holder) -> Value {
+    let json = place.json();
     match kind {
         Kind::Text("string") => json.as_str().unwrap_or_default().into(),
         Kind::Text(name) => {
             let text = json.as_str().unwrap_or_default();
-            scalar((*name).to_owned(), Shape::Named(text.into()), None, json)
+            Value::Object(Arc::new(Scalar { type_name: name, text: text.into() }))
         }
         Kind::Boolean => json.as_bool().unwrap_or_default().into(),
         Kind::Int32 => Value::Int(json.as_i64().unwrap_or_default(), IntKind::Int32),
         Kind::Int64 => Value::Int(json.as_i64().unwrap_or_default(), IntKind::Int64),
-        Kind::IntOrString | Kind::Quantity | Kind::Time => {
-            let text = Text::from(shown(json));
-            scalar(kind.go_type(), Shape::Struct, Some(text), json)
-        }
+        Kind::IntOrString => Value::Object(Arc::new(IntOrString::of(json, holder))),
+        Kind::Quantity => Value::Object(Arc::new(Quantity::of(json, holder))),
+        Kind::Time => Value::Object(Arc::new(Time::of(json, holder))),
         Kind::Any => Value::from_json(json),
-        Kind::Struct(inner) => record(inner.get(), false, json),
+        Kind::Struct(of) => {
+            let of = of.get();
+            let layout = Layout::of(of.name);
+            Value::Object(Arc::new(Record { layout, of, place, holder }))
+        }
         Kind::List(inner) => {
             let element = element(inner);
             match json.as_array() {
                 None => List::nil(element).into(),
                 Some(items) => {
-                    let items = items.iter().map(|item| of_kind(inner, item));
-                    List::of(element, items.collect()).into()
+                    let item =
+                        |index| of_kind(inner, place.below(Step::Item(index)), Holder::InPlace);
+                    List::of(element, (0..items.len()).map(item).collect()).into()
                 }
             }
         }
-        Kind::Map(name, inner) => {
-            let key = name.strip_prefix("map[").and_then(|rest| rest.split(']').next());
+        Kind::Map(name, inner) if matches!(**inner, Kind::Quantity) => Resources::of(name, json),
+        Kind::Map(_, inner) => {
             let element = element(inner);
             let Some(entries) = json.as_object() else { return Map::nil(element).into() };
-            let entries = entries
-                .iter()
-                .map(|(key, value)| (Text::from(key.as_str()), of_kind(inner, value)));
-            Map::of(key.unwrap_or("string"), element, entries.collect::<Entries>()).into()
+            let entries = entries.iter().map(|(key, value)| {
+                (Text::from(key.as_str()), Value::from(value.as_str().unwrap_or_default()))
+            });
+            Map::of("string", element, entries.collect::<Entries>()).into()
         }
     }
 }
 
-fn record(kind: &'static Struct, is_pointer: bool, json: &Json) -> Value {
-    let entries = json.as_object().into_iter().flatten();
-    let fields = entries.filter_map(|(key, value)| {
-        let field = kind.field(key)?;
-        Some((go_name(field.name), of_field(field, Some(value))))
-    });
-    let fields = fields.collect();
-    Value::Object(Arc::new(Record { kind, is_pointer, fields, json: compact(json) }))
-}
-
-fn scalar(type_name: String, shape: Shape, text: Option<Text>, json: &Json) -> Value {
-    let json = json.to_string();
-    Value::Object(Arc::new(Scalar { type_name: type_name.into(), shape, text, json }))
-}
-
-fn shown(json: &Json) -> String {
-    json.as_str().map_or_else(|| json.to_string(), str::to_owned)
-}
-
-/// As Go writes JSON, with escapes for HTML.
-fn compact(json: &Json) -> String {
-    let text = if json.is_object() { json.to_string() } else { "{}".to_owned() };
-    text.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
+/// The name of a type in Go. The one of the schema is for errors of decoding.
+fn type_name(kind: &Kind) -> String {
+    match kind {
+        Kind::Time => "v1.Time".to_owned(),
+        Kind::IntOrString => "intstr.IntOrString".to_owned(),
+        Kind::List(inner) => format!("[]{}", type_name(inner)),
+        kind => kind.go_type(),
+    }
 }
 
 /// The type of the items of a list. Its name lives as long as the program: there are as many as types.
@@ -231,72 +191,11 @@ fn element(kind: &Kind) -> Element {
         return Element::Text;
     }
     let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
-    let name = names.entry(kind.go_type()).or_insert_with_key(|name| name.clone().leak());
+    let name = names.entry(type_name(kind)).or_insert_with_key(|name| name.clone().leak());
     Element::Other(name, || Value::Nil)
 }
 
-#[cfg(test)]
-mod tests {
-    use injectd_gotemplate::{Context, Functions, Template};
-    use serde_json::json;
-
-    use super::*;
-
-    fn rendered(text: &str, pod: &Json) -> String {
-        let functions = Functions::istio();
-        let template = Template::parse("test", text, &functions).expect("a template");
-        let data = BTreeMap::from([
-            (Text::from("Spec"), spec(pod)),
-            (Text::from("ObjectMeta"), object_meta(pod)),
-        ]);
-        let data = Value::Map(Map::frozen(data));
-        template.execute(&data, &mut Context::default()).unwrap_or_else(|error| error.to_string())
-    }
-
-    #[test]
-    fn fields_have_gos_names_and_zeros() {
-        let pod = json!({
-            "metadata": {"labels": {"app": "web"}},
-            "spec": {
-                "hostNetwork": true,
-                "terminationGracePeriodSeconds": 30,
-                "containers": [{
-                    "name": "web",
-                    "ports": [{"containerPort": 80, "hostIP": "1.2.3.4", "protocol": "TCP"}],
-                    "livenessProbe": {"httpGet": {"port": "http", "path": "/"}},
-                    "resources": {"limits": {"cpu": "1"}},
-                }],
-            },
-        });
-        for (text, expected) in [
-            ("{{ .Spec.HostNetwork }} {{ .Spec.NodeName }}.", "true ."),
-            ("{{ .Spec.TerminationGracePeriodSeconds }} {{ .Spec.Priority }}", "30 <nil>"),
-            ("{{ (index .Spec.Containers 0).Name }} {{ len .Spec.InitContainers }}", "web 0"),
-            (
-                "{{ range .Spec.Containers }}{{ range .Ports }}{{ .HostIP }}{{ end }}{{ end }}",
-                "1.2.3.4",
-            ),
-            (
-                "{{ range .Spec.Containers }}{{ eq (index .Ports 0).Protocol \"TCP\" }}{{ end }}",
-                "true",
-            ),
-            ("{{ (index .Spec.Containers 0).LivenessProbe.HTTPGet.Path }}", "/"),
-            (
-                "{{ structToJSON (index (index .Spec.Containers 0).Ports 0) }}",
-                "{\"containerPort\":80,\"hostIP\":\"1.2.3.4\",\"protocol\":\"TCP\"}",
-            ),
-            (
-                "{{ index .ObjectMeta.Labels \"app\" }}{{ isset .ObjectMeta.Annotations \"x\" }}",
-                "webfalse",
-            ),
-            (
-                "{{ annotation .ObjectMeta \"x\" \"none\" }} {{ applicationPorts .Spec.Containers }}",
-                "none 80",
-            ),
-        ] {
-            assert_eq!(rendered(text, &pod), expected, "{text}");
-        }
-        let error = rendered("{{ .Spec.Nope }}", &pod);
-        assert!(error.contains("can't evaluate field Nope"), "{error}");
-    }
+/// As Go writes JSON, with escapes for HTML.
+fn compact(json: &Json) -> String {
+    json.to_string().replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
 }

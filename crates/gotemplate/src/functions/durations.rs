@@ -1,7 +1,8 @@
 //! Durations as text. Go: `time.Duration.String`.
 
 /// `1h2m3.5s` of nanoseconds; below a second `1.5ms`, `2µs`, `3ns`; `0s`.
-pub(super) fn shown(nanos: i64) -> String {
+#[must_use]
+pub fn shown(nanos: i64) -> String {
     let sign = if nanos < 0 { "-" } else { "" };
     let nanos = nanos.unsigned_abs();
     let unit = match nanos {

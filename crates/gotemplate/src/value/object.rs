@@ -76,6 +76,13 @@ pub trait Object: fmt::Debug + Send + Sync {
         None
     }
 
+    /// What an action prints, if that is not what `printf` prints. A struct that is a place in the
+    /// data has the methods of its pointer, and a pointer is followed; `printf` gets a copy of the
+    /// struct, and the pointer as it is.
+    fn text_in_place(&self) -> Option<Text> {
+        None
+    }
+
     /// Its compact JSON, as `json.Marshal` makes it.
     ///
     /// # Errors

@@ -1,72 +1,52 @@
-//! Go's names of the fields of Kubernetes' structs.
+//! The name of a workload: `types.NamespacedName` of Kubernetes.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Mutex, PoisonError},
-};
+use std::{any::Any, borrow::Cow};
 
-/// Words at the beginning of a key that Go writes in capitals.
-const CAPITALS: [&str; 19] = [
-    "api", "aws", "csi", "dns", "fc", "fs", "gce", "gid", "grpc", "http", "ip", "iscsi", "nfs",
-    "os", "rbd", "tcp", "tty", "uid", "url",
-];
+use injectd_gotemplate::{Object, Shape, Signature, Text, Value};
 
-/// Names that follow no rule.
-const OTHERS: [(&str, &str); 8] = [
-    ("cephfs", "CephFS"),
-    ("chapAuthDiscovery", "DiscoveryCHAPAuth"),
-    ("chapAuthSession", "SessionCHAPAuth"),
-    ("pdID", "PdID"),
-    ("seLinuxChangePolicy", "SELinuxChangePolicy"),
-    ("seLinuxOptions", "SELinuxOptions"),
-    ("storageos", "StorageOS"),
-    ("wwids", "WWIDs"),
-];
-
-/// The name of the field with a key: `hostIP` is `HostIP`, `dnsPolicy` is `DNSPolicy`. Names live as
-/// long as the program: there are as many as fields.
-pub(super) fn go_name(key: &'static str) -> &'static str {
-    static NAMES: Mutex<BTreeMap<&'static str, &'static str>> = Mutex::new(BTreeMap::new());
-    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
-    names.entry(key).or_insert_with(|| named(key).leak())
+/// A name and its namespace.
+#[derive(Debug)]
+pub(super) struct NamespacedName {
+    pub(super) namespace: String,
+    pub(super) name: String,
 }
 
-fn named(key: &str) -> String {
-    if let Some((_, name)) = OTHERS.iter().find(|(other, _)| *other == key) {
-        return (*name).to_owned();
+impl Object for NamespacedName {
+    fn type_name(&self) -> Cow<'static, str> {
+        "types.NamespacedName".into()
     }
-    let word = key.find(|letter: char| !letter.is_ascii_lowercase()).unwrap_or(key.len());
-    let (word, rest) = key.split_at(word);
-    if CAPITALS.contains(&word) {
-        return word.to_ascii_uppercase() + rest;
+
+    fn shape(&self) -> Shape {
+        Shape::Struct
     }
-    let mut letters = word.chars();
-    let first = letters.next().map(|first| first.to_ascii_uppercase());
-    first.into_iter().chain(letters).chain(rest.chars()).collect()
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn initialisms_are_capitals() {
-        for (key, name) in [
-            ("hostIP", "HostIP"),
-            ("podIP", "PodIP"),
-            ("dnsPolicy", "DNSPolicy"),
-            ("uid", "UID"),
-            ("fsGroup", "FSGroup"),
-            ("serviceAccountName", "ServiceAccountName"),
-            ("httpGet", "HTTPGet"),
-            ("tcpSocket", "TCPSocket"),
-            ("grpc", "GRPC"),
-            ("apiVersion", "APIVersion"),
-            ("awsElasticBlockStore", "AWSElasticBlockStore"),
-            ("seLinuxOptions", "SELinuxOptions"),
-            ("image", "Image"),
-        ] {
-            assert_eq!(go_name(key), name);
+    fn field(&self, name: &str) -> Option<Value> {
+        match name {
+            "Namespace" => Some(self.namespace.as_str().into()),
+            "Name" => Some(self.name.as_str().into()),
+            _ => None,
         }
+    }
+
+    fn method(&self, name: &str) -> Option<Signature> {
+        (name == "String").then_some(Signature::NONE)
+    }
+
+    fn call(&self, _: &str, _: &[Value]) -> Result<Value, String> {
+        Ok(self.text().unwrap_or_default().into())
+    }
+
+    fn text(&self) -> Option<Text> {
+        Some(format!("{}/{}", self.namespace, self.name).into())
+    }
+
+    fn json(&self) -> Result<String, String> {
+        let [namespace, name] =
+            [&self.namespace, &self.name].map(|text| super::compact(&text.as_str().into()));
+        Ok(format!("{{\"Namespace\":{namespace},\"Name\":{name}}}"))
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
     }
 }

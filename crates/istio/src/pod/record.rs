@@ -1,0 +1,110 @@
+//! Structs of Kubernetes and pointers to them.
+
+use std::{any::Any, borrow::Cow, sync::Arc};
+
+use injectd_gotemplate::{Object, Shape, Signature, Text, Value};
+use injectd_merge::schema::Struct;
+
+use super::{
+    Holder, compact,
+    layout::{Content, Layout, Row},
+    object_meta, of_field,
+    place::{Place, Step},
+    text,
+};
+
+/// A struct, or a pointer to one.
+#[derive(Clone, Debug)]
+pub(super) struct Record {
+    /// Its own fields.
+    pub(super) layout: &'static Layout,
+    /// The types of its keys; of an embedded struct those of the struct around it.
+    pub(super) of: &'static Struct,
+    pub(super) place: Place,
+    pub(super) holder: Holder,
+}
+
+impl Record {
+    /// The value of a field.
+    pub(super) fn value(&self, row: &Row) -> Option<Value> {
+        match row.content {
+            Content::Key(key) => {
+                let field = self.of.field(key)?;
+                Some(of_field(field, self.place.below(Step::Key(field.name))))
+            }
+            Content::Embedded(name) => Some(Value::Object(Arc::new(self.embedded(name)))),
+        }
+    }
+
+    /// An embedded struct.
+    pub(super) fn embedded(&self, name: &str) -> Self {
+        Self { layout: Layout::of(name), holder: Holder::InPlace, ..self.clone() }
+    }
+
+    fn is_object_meta(&self) -> bool {
+        self.layout.name == "ObjectMeta"
+    }
+}
+
+impl Object for Record {
+    fn type_name(&self) -> Cow<'static, str> {
+        self.holder.type_name(&format!("v1.{}", self.layout.name)).into()
+    }
+
+    fn shape(&self) -> Shape {
+        self.holder.shape()
+    }
+
+    fn field(&self, name: &str) -> Option<Value> {
+        if let Some(row) = self.layout.field(name) {
+            return self.value(row);
+        }
+        // The template of a claim embeds its metadata under a key.
+        match self.value(self.layout.field("ObjectMeta")?)? {
+            Value::Object(metadata) => metadata.field(name),
+            _ => None,
+        }
+    }
+
+    fn fields(&self) -> Vec<(Cow<'static, str>, Value)> {
+        let rows = self.layout.rows(self.place.kubernetes);
+        rows.filter_map(|row| Some((row.name.into(), self.value(row)?))).collect()
+    }
+
+    fn method(&self, name: &str) -> Option<Signature> {
+        let is_known = matches!(name, "String" | "DeepCopy")
+            || self.is_object_meta() && object_meta::getter(name).is_some();
+        is_known.then_some(Signature::NONE)
+    }
+
+    fn call(&self, name: &str, _: &[Value]) -> Result<Value, String> {
+        let pointer = || Value::Object(Arc::new(Self { holder: Holder::Pointer, ..self.clone() }));
+        match (name, self.holder) {
+            ("String", _) => Ok(text::of_pointer(self).into()),
+            ("DeepCopy", Holder::Nil) => Ok(Value::Object(Arc::new(self.clone()))),
+            ("DeepCopy" | "GetObjectMeta", _) => Ok(pointer()),
+            _ => object_meta::getter(name)
+                .and_then(|field| self.field(field))
+                .ok_or_else(|| format!("{name} is not a method")),
+        }
+    }
+
+    fn text(&self) -> Option<Text> {
+        let is_pointer = matches!(self.holder, Holder::Nil | Holder::Pointer);
+        is_pointer.then(|| text::of_pointer(self).into())
+    }
+
+    fn text_in_place(&self) -> Option<Text> {
+        (self.holder == Holder::InPlace).then(|| text::of_pointer(self).into())
+    }
+
+    fn json(&self) -> Result<String, String> {
+        let json = self.place.json();
+        let is_nil = self.holder == Holder::Nil;
+        Ok(if json.is_object() || is_nil { compact(json) } else { "{}".to_owned() })
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
