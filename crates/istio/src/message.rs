@@ -2,6 +2,10 @@
 
 mod duration;
 mod otel;
+mod text;
+
+#[cfg(test)]
+mod tests;
 
 use std::{any::Any, borrow::Cow, sync::Arc};
 
@@ -87,7 +91,8 @@ impl Object for Messages {
     }
 
     fn text(&self) -> Option<Text> {
-        Some(View::Message(self.pointer()).to_string().into())
+        let text = self.target.as_ref().map(|message| text::of_message(message));
+        Some(text.unwrap_or_else(|| "<nil>".to_owned()).into())
     }
 
     fn json(&self) -> Result<String, String> {

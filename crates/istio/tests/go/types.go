@@ -28,7 +28,8 @@ var special = []reflect.Type{
 // types prints TypeMeta and the structs below ObjectMeta and PodSpec: a line per struct, and an
 // indented line per field: its name, its key in JSON or an equals sign and the embedded struct, and
 // its number in protobuf. A field that is not in all older tables, whose files are named 28.txt to
-// 35.txt, has the minor version of Kubernetes that brought it.
+// 35.txt, has the minor version of Kubernetes that brought it. This file prints the older tables, too,
+// with older versions of the modules.
 func types(out io.Writer, older []string) error {
 	first, err := firstTables(older)
 	if err != nil {
