@@ -23,13 +23,17 @@ use super::{
     progress::Progress,
     stream::{Document, Documents, Step},
 };
-use crate::{linkerd::events, objects::Objects, profiles::Injector, standalone::Standalone};
+use crate::{
+    linkerd::events, lookups::CallerFacts, objects::Objects, profiles::Profile,
+    standalone::Standalone,
+};
 
 mod audit;
 mod baseline;
 mod meaning;
 mod missing;
 mod other;
+mod pods;
 mod report;
 
 /// Compare with another injector: at a URL, from recorded answers, or from an audit log
@@ -38,6 +42,8 @@ mod report;
 /// with gzip or zstd. The audit log needs level RequestResponse for pods; it then contains the
 /// other injector's patches. It contains no objects of denied requests, so compare finds no
 /// differences in denials.
+///
+/// For Istio, compare applies both patches and compares the pods; it cannot use audit logs.
 ///
 /// Differences that docs/differences.md documents are listed by name. Any other difference leads to
 /// exit code 3. Differences that may come from a namespace or owner missing in --objects are listed
@@ -68,7 +74,9 @@ enum Format {
 
 /// A comparison of two injectors.
 struct Comparison {
-    injector: Injector,
+    profile: Profile,
+    /// The path of the reviews.
+    path: String,
     /// The objects of --objects; empty without the flag.
     objects: Arc<Objects>,
     theirs: Baseline,
@@ -78,14 +86,26 @@ struct Comparison {
 }
 
 pub(super) fn run(args: &Args) -> Result<(), CommandError> {
-    args.config.must_be_linkerd("compare")?;
+    args.config.must_suit_the_mesh()?;
     let (theirs, objects) =
         (args.theirs.open()?, args.config.objects(Purpose::Replay)?.map(Arc::new));
-    let everywhere = || Standalone::Every([].into());
-    let standalone = objects.clone().map_or_else(everywhere, Standalone::ListedInPart);
+    let profile = if args.config.is_istio() {
+        if let Baseline::AuditLog = theirs {
+            let text = "compare --mesh istio needs --url or --answers: an audit log does not have \
+                        what Istio's patches replaced";
+            return Err(CommandError::Usage(text.to_owned()));
+        }
+        args.config.standalone_profile(Purpose::Replay)?
+    } else {
+        let everywhere = || Standalone::Every([].into());
+        let standalone = objects.clone().map_or_else(everywhere, Standalone::ListedInPart);
+        let injector = args.config.injector(standalone.into(), Purpose::Replay)?;
+        Profile::Linkerd(Arc::new(injector))
+    };
     let files = input::all_files(&args.files)?;
     let mut comparison = Comparison {
-        injector: args.config.injector(standalone.into(), Purpose::Replay)?,
+        path: args.config.path(&profile).map_err(CommandError::Usage)?,
+        profile,
         objects: objects.unwrap_or_default(),
         theirs,
         audit_log: AuditLog::new(&args.webhook),
@@ -190,7 +210,8 @@ impl Comparison {
             Ok(theirs) => theirs,
             Err(problem) => return Ok(Compared::Unreadable(problem)),
         };
-        let (object, ours, has_object) = match self.injector.review(text).await {
+        let facts = CallerFacts { path: &self.path, ..CallerFacts::default() };
+        let (object, ours, has_object) = match self.profile.review_with(facts, text).await {
             Ok(answer) => {
                 let outcome = &answer.outcome;
                 let object =
@@ -206,12 +227,21 @@ impl Comparison {
             let reason = ours.reason.unwrap_or_default();
             return Ok(Compared::Unreadable(format!("neither injector answered: {reason}")));
         }
-        let differences = differences(&theirs.meaning, &ours.meaning, has_object);
+        let differences = match self.profile {
+            Profile::Linkerd(_) => differences(&theirs.meaning, &ours.meaning, has_object),
+            Profile::Istio(_) => {
+                pods::differences(&theirs.meaning, &ours.meaning, &review["request"])
+            }
+        };
         if differences.is_empty() {
             return Ok(Compared::Same);
         }
         let reasons = Reasons { theirs: theirs.reason, ours: ours.reason };
-        let missing = missing::missing(&self.objects, text);
+        let missing = match self.profile {
+            Profile::Linkerd(_) => missing::missing(&self.objects, text),
+            // Only OpenShift's ids and native sidecars depend on objects.
+            Profile::Istio(_) => Vec::new(),
+        };
         Ok(Compared::Differs(Differing { object, differences, reasons, missing }))
     }
 }

@@ -5,7 +5,7 @@
 use std::error::Error;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::{causes::with_causes, injector::UNREADABLE_OBJECT, linkerd::differences};
 
@@ -61,6 +61,14 @@ pub(super) struct Difference {
     pub(super) row: Option<&'static str>,
 }
 
+impl Difference {
+    /// Two answers of different kinds.
+    pub(super) fn of_answers(theirs: &Meaning, ours: &Meaning, row: Option<&'static str>) -> Self {
+        let (theirs, ours) = (theirs.description(), ours.description());
+        Self { place: "answer".to_owned(), theirs, ours, row }
+    }
+}
+
 impl Meaning {
     /// Reads an `AdmissionReview` of version v1 or v1beta1; `None` without `response.allowed`.
     fn read(answer: &Value) -> Option<Self> {
@@ -89,7 +97,10 @@ impl Meaning {
     }
 }
 
-/// The differences between two answers; empty if they have the same effect.
+/// What names the row of `docs/differences.md` that explains a difference at a place.
+pub(super) type Explain = fn(place: &str, theirs: &Value, ours: &Value) -> Option<&'static str>;
+
+/// The differences between two answers of Linkerd's injectors; empty if they have the same effect.
 pub(super) fn differences(theirs: &Meaning, ours: &Meaning, has_object: bool) -> Vec<Difference> {
     let mut found = Vec::new();
     match (theirs, ours) {
@@ -98,12 +109,10 @@ pub(super) fn differences(theirs: &Meaning, ours: &Meaning, has_object: bool) ->
         }
         (Meaning::Denied(_), Meaning::Denied(_)) => {}
         (theirs, ours) if theirs == ours => {}
-        (theirs, ours) => found.push(Difference {
-            place: "answer".to_owned(),
-            theirs: theirs.description(),
-            ours: ours.description(),
-            row: if has_object { row_of_answers(theirs, ours) } else { Some("no-object") },
-        }),
+        (theirs, ours) => {
+            let row = if has_object { row_of_answers(theirs, ours) } else { Some("no-object") };
+            found.push(Difference::of_answers(theirs, ours, row));
+        }
     }
     found
 }
@@ -141,36 +150,50 @@ fn compare_patches(theirs: &[Value], ours: &[Value], found: &mut Vec<Difference>
     }
     for (theirs, ours) in theirs.iter().zip(ours) {
         let place = ours["value"]["name"].as_str().or(ours["path"].as_str()).unwrap_or_default();
-        walk(place, &theirs["value"], &ours["value"], found);
+        walk(place, &theirs["value"], &ours["value"], explain, found);
     }
 }
 
-fn walk(place: &str, theirs: &Value, ours: &Value, found: &mut Vec<Difference>) {
+fn explain(place: &str, theirs: &Value, ours: &Value) -> Option<&'static str> {
+    match theirs {
+        Value::Object(map) if is_error(map) => Some("invalid-container"),
+        _ => differences::explain(place, theirs, ours),
+    }
+}
+
+/// Whether a value is Linkerd's text about a container that it could not make.
+fn is_error(map: &Map<String, Value>) -> bool {
+    map.len() == 1 && map.contains_key("Error")
+}
+
+/// Adds the differences between two values below a place.
+pub(super) fn walk(
+    place: &str,
+    theirs: &Value,
+    ours: &Value,
+    explain: Explain,
+    found: &mut Vec<Difference>,
+) {
     if theirs == ours {
         return;
     }
-    let mut report = |row| {
-        let (place, theirs, ours) = (place.to_owned(), theirs.to_string(), ours.to_string());
-        found.push(Difference { place, theirs, ours, row });
-    };
     match (theirs, ours) {
-        (Value::Object(left), Value::Object(_))
-            if left.len() == 1 && left.contains_key("Error") =>
-        {
-            report(Some("invalid-container"));
-        }
-        (Value::Object(left), Value::Object(right)) => {
+        (Value::Object(left), Value::Object(right)) if !is_error(left) => {
             let keys = left.keys().chain(right.keys().filter(|key| !left.contains_key(*key)));
             for key in keys {
-                walk(&format!("{place}/{key}"), &theirs[key], &ours[key], found);
+                walk(&format!("{place}/{key}"), &theirs[key], &ours[key], explain, found);
             }
         }
         (Value::Array(left), Value::Array(right)) if left.len() == right.len() => {
             for (at, (theirs, item)) in left.iter().zip(right).enumerate() {
-                walk(&format!("{place}/{}", step(right, at)), theirs, item, found);
+                walk(&format!("{place}/{}", step(right, at)), theirs, item, explain, found);
             }
         }
-        _ => report(differences::explain(place, theirs, ours)),
+        _ => {
+            let row = explain(place, theirs, ours);
+            let (place, theirs, ours) = (place.to_owned(), theirs.to_string(), ours.to_string());
+            found.push(Difference { place, theirs, ours, row });
+        }
     }
 }
 

@@ -51,8 +51,11 @@ pub(super) struct Report {
     ignored: usize,
     failed_open: usize,
     unreadable: Errors,
-    groups: BTreeMap<(Class, String), DifferenceGroup>,
+    groups: BTreeMap<Key, DifferenceGroup>,
 }
+
+/// Severity, place and row of a difference.
+type Key = (Class, String, Option<&'static str>);
 
 /// The severity of a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -108,7 +111,7 @@ impl Report {
                 (None, Some(_)) => Class::Uncertain,
                 (None, None) => Class::Finding,
             };
-            let key = (class, difference.place.clone());
+            let key = (class, difference.place.clone(), difference.row);
             let new = || DifferenceGroup {
                 reviews: 0,
                 example: Example {
@@ -123,7 +126,7 @@ impl Report {
     }
 
     fn count(&self, class: Class) -> usize {
-        self.groups.keys().filter(|(found, _)| *found == class).count()
+        self.groups.keys().filter(|(found, ..)| *found == class).count()
     }
 
     pub(super) fn print(&self, format: Format) -> io::Result<()> {
@@ -145,7 +148,7 @@ impl Report {
             let objects = counted(self.failed_open, "object");
             writeln!(out, "{objects} admitted without an answer: the webhook failed open")?;
         }
-        for ((class, _), group) in &self.groups {
+        for ((class, ..), group) in &self.groups {
             group.print(*class, &mut out)?;
         }
         Ok(())
