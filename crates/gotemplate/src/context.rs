@@ -7,8 +7,15 @@ use crate::{text::Text, value::Value};
 /// Bytes that a template may write, and bytes of one text in it.
 pub const MAX_OUTPUT_BYTES: usize = 8 << 20;
 
-/// Steps of one execution: actions, rounds of loops, calls, and items of lists that functions make.
+/// Steps of one execution: actions, rounds of loops, calls, items of lists that functions make, and
+/// text that they read or make, by the 256 bytes. Together they take seconds, and some 100 MB.
 pub const MAX_STEPS: usize = 1_000_000;
+
+/// Bytes of text that a function reads or makes in one step.
+const STEP_BYTES: usize = 256;
+
+/// Items of a list that a function reads, or entries of a map that it makes, in one step.
+const STEP_ITEMS: usize = 16;
 
 /// Templates, control structures, pipelines and values inside of one another.
 pub const MAX_DEPTH: usize = 200;
@@ -151,6 +158,11 @@ impl Context<'_> {
         Ok(())
     }
 
+    /// How many steps are left.
+    pub(crate) fn steps_left(&self) -> usize {
+        self.limits.steps.saturating_sub(self.steps)
+    }
+
     /// Checks the length of a text before it is made, or after.
     pub(crate) fn check_bytes(&self, bytes: usize) -> Result<(), String> {
         let limit = self.limits.output_bytes;
@@ -158,6 +170,24 @@ impl Context<'_> {
             return Err(format!("the text is longer than {limit} bytes"));
         }
         Ok(())
+    }
+
+    /// The steps for an argument or a result, without what it contains.
+    pub(crate) fn steps_of(value: &Value) -> usize {
+        match value {
+            Value::Text(text) => text.len() / STEP_BYTES,
+            Value::List(items) => items.len() / STEP_ITEMS,
+            _ => 0,
+        }
+    }
+
+    /// The steps for a value that a function has made.
+    pub(crate) fn steps_of_made(value: &Value) -> usize {
+        match value {
+            Value::List(items) => items.len(),
+            Value::Map(map) => map.len() / STEP_ITEMS,
+            value => Self::steps_of(value),
+        }
     }
 
     pub(crate) fn now(&mut self) -> SystemTime {

@@ -3,13 +3,28 @@
 use injectd_gotemplate::{Context, Functions, Limits, MAX_DEPTH, MAX_NESTING, Template, Value};
 
 fn render(text: &str) -> Result<String, String> {
+    render_within(Limits::default(), text)
+}
+
+fn render_within(limits: Limits, text: &str) -> Result<String, String> {
     let template = Template::parse("t", text, &Functions::istio()).map_err(|it| it.to_string())?;
     let data = Value::from_json(&serde_json::json!({"a": {"b": 1}, "list": [1, 2]}));
-    template.execute(&data, &mut Context::default()).map_err(|it| it.to_string())
+    let mut context = Context::default();
+    context.limits = limits;
+    template.execute(&data, &mut context).map_err(|it| it.to_string())
 }
 
 fn rejects(text: &str, message: &str) {
-    match render(text) {
+    rejects_within(Limits::default(), text, message);
+}
+
+/// The same with fewer steps, for a build without optimization.
+fn rejects_soon(text: &str) {
+    rejects_within(Limits { steps: 20_000, ..Limits::default() }, text, "takes more than 20000");
+}
+
+fn rejects_within(limits: Limits, text: &str, message: &str) {
+    match render_within(limits, text) {
         Ok(output) => panic!("{text}: {} bytes", output.len()),
         Err(problem) => assert!(problem.contains(message), "{text}: {problem}"),
     }
@@ -20,6 +35,9 @@ fn loops_end() {
     rejects("{{ range until 1000000000 }}{{ end }}", "takes more than");
     rejects("{{ range 9223372036854775807 }}x{{ end }}", "takes more than");
     rejects("{{ seq 1000000000 }}", "takes more than");
+    rejects("{{ seq 0 -1 -1000000000 }}", "takes more than");
+    rejects("{{ until 1000000000 }}", "takes more than");
+    rejects("{{ untilStep 0 9223372036854775807 1 }}", "takes more than");
     rejects("{{ range 2000 }}{{ range 2000 }}{{ end }}{{ end }}", "takes more than");
 }
 
@@ -37,6 +55,8 @@ fn texts_are_bounded() {
     rejects("{{ $s := repeat 99999 \"x\" }}{{ range 999 }}{{ $s }}{{ end }}", "output is longer");
     rejects("{{ regexReplaceAll \"\" (repeat 9999 \"x\") (repeat 9999 \"y\") }}", "longer than");
     rejects("{{ randAlpha 1000000000 }}", "longer than");
+    rejects("{{ repeat 9223372036854775807 \"xy\" }}", "longer than");
+    rejects("{{ indent 4000000 (repeat 100 \"x\\n\") }}", "longer than");
     rejects("{{ range 99 }}{{ printf \"%1000000d\" 1 }}{{ end }}", "longer than");
 }
 
@@ -66,6 +86,68 @@ fn deep_values_do_not_overflow_the_stack() {
         "{{ fromJson (repeat 100000 \"[\") }}{{ mustFromJson (repeat 100000 \"[\") }}",
         "depth",
     );
+}
+
+#[test]
+fn texts_of_loops_take_steps_by_their_length() {
+    let long = "{{ $s := repeat 80000 \"x\" }}";
+    for call in
+        ["upper $s", "sha256sum $s", "b64dec $s", "eq $s (print $s)", "contains \"y\" $s", "len $s"]
+    {
+        rejects_soon(&format!("{long}{{{{ range 1000 }}}}{{{{ $_ := {call} }}}}{{{{ end }}}}"));
+    }
+    let kept = "{{ $l = append $l (repeat 8000 (printf \"%010d\" .)) }}";
+    rejects_soon(&format!("{{{{ $l := list }}}}{{{{ range 1000 }}}}{kept}{{{{ end }}}}"));
+}
+
+#[test]
+fn parts_of_texts_take_steps_before_they_take_memory() {
+    let long = "{{ $s := repeat 40000 \"1,\" }}";
+    for call in [
+        "splitList \",\" $s",
+        "split \"\" $s",
+        "splitn \"\" 80000 $s",
+        "regexFindAll \"\" $s -1",
+        "regexSplit \"\" $s -1",
+        "fromJson (print \"[\" $s \"1]\")",
+        "fromJSON (print \"[\" $s \"1]\")",
+    ] {
+        rejects_soon(&format!("{long}{{{{ $_ := {call} }}}}"));
+    }
+}
+
+#[test]
+fn lists_and_maps_of_loops_take_steps_by_their_length() {
+    let list = "{{ $l := until 8000 }}";
+    for call in ["join \"\" $l", "compact $l", "chunk 8000 $l", "toString $l", "len $l"] {
+        rejects_soon(&format!("{list}{{{{ range 1000 }}}}{{{{ $_ := {call} }}}}{{{{ end }}}}"));
+    }
+    let map = "{{ $d := dict }}{{ range 1000 }}{{ $_ := set $d (toString .) \"\" }}{{ end }}";
+    rejects_soon(&format!("{map}{{{{ range 500 }}}}{{{{ $_ := deepCopy $d }}}}{{{{ end }}}}"));
+}
+
+#[test]
+fn regular_expressions_are_bounded() {
+    rejects("{{ mustRegexMatch \"((x{1,100}){1,100}){1,100}\" \"x\" }}", "invalid or too large");
+    rejects_soon("{{ range 100 }}{{ $_ := regexMatch \"[a-z]{9}\" \"x\" }}{{ end }}");
+    // With backtracking, this takes exponential time.
+    let rendered = render("{{ regexMatch \"(x+x+)+y\" (repeat 100000 \"x\") }}");
+    assert_eq!(rendered, Ok("false".to_owned()));
+}
+
+#[test]
+fn slow_functions_take_steps_by_their_time() {
+    let limits = Limits { steps: 9000, ..Limits::default() };
+    for call in [
+        "bcrypt \"x\"",
+        "htpasswd \"x\" \"y\"",
+        "genPrivateKey \"dsa\"",
+        "genPrivateKey \"rsa\"",
+        "genCA \"x\" 1",
+        "derivePassword 1 \"long\" \"a\" \"b\" \"c\"",
+    ] {
+        rejects_within(limits, &format!("{{{{ {call} }}}}"), "takes more than 9000");
+    }
 }
 
 #[test]

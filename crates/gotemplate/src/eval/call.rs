@@ -2,7 +2,7 @@
 
 use super::{Eval, Evaluated, operand::Args};
 use crate::{
-    context::Use,
+    context::{Context, Use},
     function::{Call, Function, Lazy, Param, Slot},
     number::Number,
     tree::{Operand, OperandKind, Part},
@@ -24,7 +24,8 @@ impl<'t> Eval<'t, '_, '_> {
         let signature = Signature { params: function.params, variadic: function.variadic };
         let operands = args.operands;
         let slots = self.arguments(dot, (function.name, signature), args)?;
-        self.spend(1)?;
+        let values = slots.iter().filter_map(|slot| slot.value.as_ref());
+        self.spend(1 + values.map(Context::steps_of).sum::<usize>())?;
         if !function.precise {
             self.tell_used(&slots, signature);
         }
@@ -34,11 +35,9 @@ impl<'t> Eval<'t, '_, '_> {
         }
         let mut call = Call { args: slots, context: self.context };
         let result = (function.run)(&mut call).and_then(|slot| {
-            let cost = match &slot.value {
-                Some(Value::List(items)) => items.len(),
-                _ => 0,
-            };
-            call.spend(cost)?;
+            // A function that changes its map returns it.
+            let made = slot.value.as_ref().filter(|_| !function.changes);
+            call.spend(made.map_or(0, Context::steps_of_made))?;
             Ok(slot)
         });
         result.or_else(|message| {

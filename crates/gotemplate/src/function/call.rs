@@ -153,6 +153,12 @@ impl Call<'_, '_> {
         self.context.spend(steps)
     }
 
+    /// How many steps are left: a list with more items will be an error.
+    #[must_use]
+    pub fn steps_left(&self) -> usize {
+        self.context.steps_left()
+    }
+
     /// Checks the length of a text in bytes before it is made.
     ///
     /// # Errors

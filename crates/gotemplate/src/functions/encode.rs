@@ -25,10 +25,8 @@ pub(super) const TABLE: &[Function] = &[
         call.check_bytes(call.text(0).len() / 3 * 4)?;
         Ok(STANDARD.encode(call.text(0)).into())
     }),
-    Function::new("fromJson", &[Str], |call| {
-        Ok(json::read(call.text(0)).unwrap_or_default().into())
-    }),
-    Function::new("mustFromJson", &[Str], |call| Ok(json::read(call.text(0))?.into())),
+    Function::new("fromJson", &[Str], |call| Ok(read_json(call)?.unwrap_or_default().into())),
+    Function::new("mustFromJson", &[Str], |call| Ok(read_json(call)??.into())),
     Function::new("mustToJson", &[Any], |call| must_to_json(call, Style::COMPACT)),
     Function::new("mustToPrettyJson", &[Any], |call| must_to_json(call, PRETTY)),
     Function::new("mustToRawJson", &[Any], |call| must_to_json(call, RAW)),
@@ -39,6 +37,13 @@ pub(super) const TABLE: &[Function] = &[
     Function::new("toPrettyJson", &[Any], |call| to_json(call, PRETTY)),
     Function::new("toRawJson", &[Any], |call| must_to_json(call, RAW)),
 ];
+
+/// The value of the JSON in the first argument, or Go's text of why it is none. Each value is a step.
+pub(super) fn read_json(call: &mut Call<'_, '_>) -> Result<Result<Value, String>, String> {
+    let values = call.text(0).iter().filter(|byte| b",[{".contains(byte)).count();
+    call.spend(values)?;
+    Ok(json::read(call.text(0)))
+}
 
 /// JSON of the first argument.
 pub(super) fn must_to_json(call: &mut Call<'_, '_>, style: Style) -> Outcome {

@@ -3,7 +3,9 @@
 //! Functions of messages and of Kubernetes' types read them through [`Object`] and the hooks of the
 //! context.
 
-use super::{dicts::entry, multus::append_network, paths::directory, strings::find};
+use super::{
+    dicts::entry, encode::read_json, multus::append_network, paths::directory, strings::find,
+};
 use crate::{
     context::{Step, Use},
     function::{
@@ -39,7 +41,7 @@ pub(super) const TABLE: &[Function] = &[
     Function::new("excludeInterfaces", &[Str], |call| Ok(call.text(0).into())),
     Function::new("formatDuration", &[Object("*durationpb.Duration")], format_duration),
     Function::new("fromJSON", &[Str], |call| {
-        Ok(json::read(call.text(0)).unwrap_or_else(|_| "{}".into()).into())
+        Ok(read_json(call)?.unwrap_or_else(|_| "{}".into()).into())
     }),
     Function::new("includeInboundPorts", &[List(CONTAINERS)], |call| ports(call, false)),
     Function::new("indent", &[Int, Str], indent),

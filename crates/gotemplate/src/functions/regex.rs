@@ -4,6 +4,7 @@ use regex::bytes::{Regex, RegexBuilder};
 
 use super::{pattern::translate, strings::texts};
 use crate::{
+    context::MAX_STEPS,
     function::{
         Call, Function, Outcome,
         Param::{Int, Text as Str},
@@ -15,11 +16,14 @@ use crate::{
 /// Bytes of a compiled expression.
 const MAX_REGEX_BYTES: usize = 1 << 20;
 
+/// Steps for the compilation of an expression of that size, which takes a hundredth of a second.
+const COMPILE_STEPS: usize = MAX_STEPS / 1000;
+
 pub(super) const TABLE: &[Function] = &[
     Function::new("mustRegexFind", &[Str, Str], |call| find(call, compile)),
     Function::new("mustRegexFindAll", &[Str, Str, Int], |call| find_all(call, compile)),
     Function::new("mustRegexMatch", &[Str, Str], |call| {
-        Ok(compile(call.text(0))?.is_match(call.text(1)).into())
+        Ok(compiled(call, compile)?.is_match(call.text(1)).into())
     }),
     Function::new("mustRegexReplaceAll", &[Str, Str, Str], |call| replace(call, compile, true)),
     Function::new("mustRegexReplaceAllLiteral", &[Str, Str, Str], |call| {
@@ -29,6 +33,7 @@ pub(super) const TABLE: &[Function] = &[
     Function::new("regexFind", &[Str, Str], |call| find(call, must_compile)),
     Function::new("regexFindAll", &[Str, Str, Int], |call| find_all(call, must_compile)),
     Function::new("regexMatch", &[Str, Str], |call| {
+        call.spend(COMPILE_STEPS)?;
         Ok(compile(call.text(0)).is_ok_and(|regex| regex.is_match(call.text(1))).into())
     }),
     Function::new("regexQuoteMeta", &[Str], |call| Ok(quote_meta(call.text(0)).into())),
@@ -40,6 +45,12 @@ pub(super) const TABLE: &[Function] = &[
 ];
 
 type Compile = fn(&[u8]) -> Result<Regex, String>;
+
+/// The first argument as an expression.
+fn compiled(call: &mut Call<'_, '_>, compile: Compile) -> Result<Regex, String> {
+    call.spend(COMPILE_STEPS)?;
+    compile(call.text(0))
+}
 
 /// Go: `regexp.Compile`. The words of errors are ours.
 fn compile(pattern: &[u8]) -> Result<Regex, String> {
@@ -67,19 +78,21 @@ fn must_compile(pattern: &[u8]) -> Result<Regex, String> {
 }
 
 fn find(call: &mut Call<'_, '_>, compile: Compile) -> Outcome {
-    let regex = compile(call.text(0))?;
+    let regex = compiled(call, compile)?;
     let found = regex.find(call.text(1)).map_or(&b""[..], |found| found.as_bytes());
     Ok(found.into())
 }
 
-/// How many results a count asks for; a negative one asks for all.
-fn most(count: i64) -> usize {
-    usize::try_from(count).unwrap_or(usize::MAX)
+/// How many results a count asks for; a negative one asks for all. More than the steps that are left
+/// will be an error.
+fn most(call: &Call<'_, '_>, count: i64) -> usize {
+    usize::try_from(count).unwrap_or(usize::MAX).min(call.steps_left().saturating_add(1))
 }
 
 fn find_all(call: &mut Call<'_, '_>, compile: Compile) -> Outcome {
-    let regex = compile(call.text(0))?;
-    let matches = regex.find_iter(call.text(1)).take(most(call.int(2)));
+    let regex = compiled(call, compile)?;
+    let count = most(call, call.int(2));
+    let matches = regex.find_iter(call.text(1)).take(count);
     let found: Vec<Value> = matches.map(|found| found.as_bytes().into()).collect();
     if found.is_empty() {
         return Ok(List::nil(Element::Text).into());
@@ -88,7 +101,7 @@ fn find_all(call: &mut Call<'_, '_>, compile: Compile) -> Outcome {
 }
 
 fn replace(call: &mut Call<'_, '_>, compile: Compile, expands: bool) -> Outcome {
-    let regex = compile(call.text(0))?;
+    let regex = compiled(call, compile)?;
     let (text, replacement) = (call.text(1), call.text(2));
     let mut out = Vec::new();
     let mut last = 0;
@@ -149,7 +162,7 @@ fn group_name(text: &[u8]) -> Option<(&str, &[u8])> {
 
 /// Go: `regexp.Regexp.Split`.
 fn split(call: &mut Call<'_, '_>, compile: Compile) -> Outcome {
-    let regex = compile(call.text(0))?;
+    let regex = compiled(call, compile)?;
     let (text, limit) = (call.text(1), call.int(2));
     if limit == 0 {
         return Ok(List::nil(Element::Text).into());
@@ -159,8 +172,8 @@ fn split(call: &mut Call<'_, '_>, compile: Compile) -> Outcome {
     }
     let mut parts: Vec<Value> = Vec::new();
     let (mut begin, mut end) = (0, 0);
-    for found in regex.find_iter(text).take(most(limit)) {
-        if limit > 0 && parts.len() + 1 == most(limit) {
+    for found in regex.find_iter(text).take(most(call, limit)) {
+        if limit > 0 && parts.len() + 1 == most(call, limit) {
             break;
         }
         end = found.start();

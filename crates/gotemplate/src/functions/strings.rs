@@ -37,12 +37,16 @@ pub(super) const TABLE: &[Function] = &[
     Function::new("repeat", &[Int, Str], repeat),
     Function::new("replace", &[Str, Str, Str], replace),
     Function::new("sortAlpha", &[Any], sort_alpha),
-    Function::new("split", &[Str, Str], |call| numbered(split(call.text(1), call.text(0), -1))),
+    Function::new("split", &[Str, Str], |call| {
+        let parts = split(call, call.text(1), call.text(0), -1);
+        numbered(call, parts)
+    }),
     Function::new("splitList", &[Str, Str], |call| {
-        Ok(texts(split(call.text(1), call.text(0), -1)).into())
+        Ok(texts(split(call, call.text(1), call.text(0), -1)).into())
     }),
     Function::new("splitn", &[Str, Int, Str], |call| {
-        numbered(split(call.text(2), call.text(0), call.int(1)))
+        let parts = split(call, call.text(2), call.text(0), call.int(1));
+        numbered(call, parts)
     }),
     Function::new("squote", &[], single_quoted).variadic(Any),
     Function::new("substr", &[Int, Int, Str], substr),
@@ -194,9 +198,11 @@ fn count(text: &[u8], part: &[u8]) -> usize {
     memchr::memmem::find_iter(text, part).count()
 }
 
-/// Go: `strings.SplitN`; no limit if it is negative.
-pub(super) fn split(text: &[u8], separator: &[u8], limit: i64) -> Vec<Value> {
-    let limit = if limit < 0 { usize::MAX } else { usize::try_from(limit).unwrap_or(usize::MAX) };
+/// Go: `strings.SplitN`; no limit if it is negative. More parts than the steps that are left will be
+/// an error, so that it makes one more at most.
+fn split(call: &Call<'_, '_>, text: &[u8], separator: &[u8], limit: i64) -> Vec<Value> {
+    let limit =
+        usize::try_from(limit).unwrap_or(usize::MAX).min(call.steps_left().saturating_add(1));
     let mut parts: Vec<Value> = Vec::new();
     if limit == 0 {
         return parts;
@@ -226,7 +232,8 @@ pub(super) fn texts(items: Vec<Value>) -> Value {
 }
 
 /// A map with the keys `_0`, `_1`, ….
-fn numbered(parts: Vec<Value>) -> Outcome {
+fn numbered(call: &mut Call<'_, '_>, parts: Vec<Value>) -> Outcome {
+    call.spend(parts.len())?;
     let entry = |(index, part): (usize, Value)| (Text::from(format!("_{index}")), part);
     let entries = parts.into_iter().enumerate().map(entry).collect();
     Ok(Map::of("string", Element::Text, entries).into())

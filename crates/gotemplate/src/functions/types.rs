@@ -53,7 +53,7 @@ fn compare(
     context: &mut Context<'_>,
     depth: usize,
 ) -> Result<bool, String> {
-    context.spend(1)?;
+    context.spend(1 + Context::steps_of(one).min(Context::steps_of(other)))?;
     if depth > MAX_DEPTH {
         return Err(format!("values are nested deeper than {MAX_DEPTH} levels"));
     }
