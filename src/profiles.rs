@@ -46,7 +46,9 @@ impl fmt::Display for NoWebhook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.status, &self.location) {
             (_, Some(location)) => write!(f, "the path is {location} without repeated slashes"),
-            (400, None) => f.write_str("the target of the request cannot be read"),
+            (400, None) => {
+                f.write_str("the target of the request is invalid; the webhook is at /inject")
+            }
             _ => f.write_str("the webhook is at /inject"),
         }
     }

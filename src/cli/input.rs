@@ -46,7 +46,7 @@ fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
 
 /// Reads a file of text.
 pub(super) fn read_text(path: &Path) -> Result<String, CommandError> {
-    utf8(path, read(path)?)
+    utf8(&name(path), read(path)?)
 }
 
 /// Reads a file that the server reloads. Accepts regular files only: a pipe could block the reader,
@@ -75,11 +75,11 @@ fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Decodes the bytes of a file as UTF-8.
-pub(super) fn utf8(path: &Path, bytes: Vec<u8>) -> Result<String, CommandError> {
+/// Decodes the bytes of a file as UTF-8; errors have this name of the file.
+pub(super) fn utf8(name: &str, bytes: Vec<u8>) -> Result<String, CommandError> {
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        CommandError::failed(name(path), format!("not UTF-8 at byte {at}; save it as UTF-8"))
+        CommandError::failed(name, format!("not UTF-8 at byte {at}; save it as UTF-8"))
     })
 }
 

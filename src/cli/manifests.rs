@@ -101,7 +101,7 @@ impl ManifestArgs {
             let text = if url::is_url(&name) {
                 let text = runtime.block_on(url::read(&name));
                 text.map_err(|error| CommandError::failed(format!("cannot read {name}"), error))
-                    .and_then(|bytes| input::utf8(&path, bytes))
+                    .and_then(|bytes| input::utf8(&name, bytes))
             } else {
                 input::read_text(&path)
             };

@@ -93,6 +93,8 @@ impl<W: Write> Run<W> {
     fn answer(&mut self, file: &str, review: &Document<'_>) -> io::Result<()> {
         let answer = match (&review.text, &self.path) {
             (Ok(text), Ok(path)) => {
+                // Messages quote a body; the end of its line is not part of it.
+                let text = text.trim_ascii_end();
                 self.runtime.block_on(answer(&self.profile, path, text, self.events))
             }
             (Err(error), _) => Err(error.to_string()),

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 mod compare;
 mod inject;
+mod istio;
 mod round_trip;
 mod uninject;
 

@@ -12,7 +12,10 @@ use injectd_yaml::{Options, Problem, WholeFloats};
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use crate::selector::{Expression, Selector};
+use crate::{
+    document::{Document, Mistaken},
+    selector::{Expression, Selector},
+};
 
 mod values;
 
@@ -46,9 +49,13 @@ pub enum ConfigError {
         /// The type of the value, with its article.
         found: &'static str,
     },
-    /// The document has no content; Istio then denies every pod.
-    #[error("{0} is empty")]
-    Empty(&'static str),
+    /// The document has no content: Istio injects no pod without a config, and denies every pod
+    /// without values.
+    #[error("{} is empty; expected {}", .0.key(), .0)]
+    Empty(Document),
+    /// The text is another document.
+    #[error(transparent)]
+    Mistaken(#[from] Mistaken),
 }
 
 impl ConfigError {
@@ -109,11 +116,12 @@ impl Config {
     /// The key `template`, a guard for old injectors, is ignored.
     ///
     /// # Errors
-    /// The text is not YAML, or a value has the wrong type.
+    /// The text is not YAML, or is another document, or a value has the wrong type.
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
         let options = Options { whole_floats: WholeFloats::Floats, ..Options::default() };
         let tree = injectd_yaml::parse(text, options)
             .map_err(|source| ConfigError::Yaml { document: "config", source })?;
+        Document::Config.check(&tree)?;
         let mut config = Self::default();
         for (key, value) in entries("config", &tree)? {
             config.read(key, value)?;

@@ -6,8 +6,9 @@ use injectd_gotemplate::{Functions, IS_OFF, ParseError, Template, Value};
 
 use crate::{
     advice::KnownAnnotations,
-    config::{Config, ConfigError, Values},
+    config::{Config, ConfigError, Policy, Values},
     detect::{Source, detect},
+    document::Document,
     native::{Mode, NATIVE_SIDECARS_VARIABLE},
     proto::{
         Message, defaults,
@@ -46,10 +47,10 @@ pub enum StartError {
     #[error(transparent)]
     Values(ConfigError),
     /// `mesh`.
-    #[error("mesh: {0}")]
-    Mesh(#[from] MeshError),
+    #[error("{}", .0.plain())]
+    Mesh(MeshError),
     /// A template does not parse.
-    #[error("config.templates.{name}: {error}")]
+    #[error("config.templates.{name} line {}: {}", .error.line, .error.message)]
     Template {
         /// The name of the template.
         name: String,
@@ -90,6 +91,9 @@ impl Injector {
     /// The first document that cannot be used, with the place in it.
     pub fn new(files: Files<'_>) -> Result<Self, StartError> {
         let config = Config::parse(files.config).map_err(StartError::Config)?;
+        if config.policy == Policy::default() && config.templates.is_empty() {
+            return Err(StartError::Config(ConfigError::Empty(Document::Config)));
+        }
         let values = Values::parse(files.values).map_err(StartError::Values)?;
         let label = |_: &str| None;
         let (release, source) = files.release.map_or_else(
@@ -99,7 +103,8 @@ impl Injector {
             },
             |release| (release, None),
         );
-        let mesh = Arc::new(mesh::apply(&defaults::mesh_config(release), files.mesh, release)?);
+        let mesh = mesh::apply(&defaults::mesh_config(release), files.mesh, release);
+        let mesh = Arc::new(mesh.map_err(StartError::Mesh)?);
         let allowed = files.allowed_functions.iter();
         let functions = allowed.fold(functions(release), |all, name| all.with_outside(name));
         let parse = |(name, text): (&String, &String)| {

@@ -10,6 +10,7 @@ pub mod config;
 pub mod data;
 pub mod decide;
 pub mod detect;
+pub mod document;
 pub mod envelope;
 mod fields;
 pub mod image;

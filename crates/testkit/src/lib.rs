@@ -22,6 +22,7 @@ use serde_json::Value;
 
 pub mod cost;
 pub mod generator;
+pub mod istio;
 
 pub use injectd_reference::{self as reference, yaml};
 

@@ -32,7 +32,8 @@ impl Purpose {
 
     /// Reads the file that a flag names as UTF-8.
     pub(super) fn read_text(self, flag: &str, path: &Path) -> Result<String, CommandError> {
-        input::utf8(path, self.read(flag, path)?)
+        let bytes = self.read(flag, path)?;
+        input::utf8(&format!("{flag} {}", input::name(path)), bytes)
     }
 
     /// Reads trust roots. Prints or logs warnings about certificates that proxies cannot use.

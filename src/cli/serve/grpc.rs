@@ -160,7 +160,8 @@ impl Allowed {
     /// Reads the file: one name per line; `#` starts a comment.
     fn read(&self) -> Result<Vec<String>, CommandError> {
         let bytes = input::read_served("--grpc-allow-file", &self.file)?;
-        let text = input::utf8(&self.file, bytes)?;
+        let file = format!("--grpc-allow-file {}", self.file.display());
+        let text = input::utf8(&file, bytes)?;
         let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
         let names = lines.filter(|name| !name.is_empty()).map(str::to_owned);
         Ok(self.names.iter().cloned().chain(names).collect())

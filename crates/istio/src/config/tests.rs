@@ -67,8 +67,11 @@ fn errors_name_the_place() {
 #[test]
 fn types_of_known_values_are_checked() {
     for (text, expected) in [
-        ("", "values is empty"),
-        ("null", "values is empty"),
+        ("", "values is empty; expected the key values of the ConfigMap istio-sidecar-injector"),
+        (
+            "null",
+            "values is empty; expected the key values of the ConfigMap istio-sidecar-injector",
+        ),
         ("[]", "values must be a mapping, but is a list"),
         ("global: 5", "values.global must be a mapping, but is a number"),
         (r#"{"global":{"hub":5}}"#, "values.global.hub must be a string, but is a number"),

@@ -5,6 +5,7 @@
 use serde_json::Value;
 
 use super::ConfigError;
+use crate::document::Document;
 
 /// The types of the values that the injector itself reads.
 const STRINGS: [&[&str]; 6] = [
@@ -44,10 +45,11 @@ impl Values {
                 .map_err(|source| ConfigError::Yaml { document: "values", source })?,
         };
         match &tree {
-            Value::Null => return Err(ConfigError::Empty("values")),
+            Value::Null => return Err(ConfigError::Empty(Document::Values)),
             Value::Object(_) => {}
             _ => return Err(ConfigError::of_type("values", "a mapping", &tree)),
         }
+        Document::Values.check(&tree)?;
         check(&tree)?;
         Ok(Self(tree))
     }

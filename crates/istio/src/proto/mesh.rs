@@ -13,11 +13,15 @@ use thiserror::Error;
 
 use super::{
     message::{Message, Value},
-    read::ReadError,
+    read::{ReadError, place},
     schema::{MESH_CONFIG, PROXY_CONFIG},
     validate::{self, Invalid},
 };
-use crate::{proto::layers, release::Release};
+use crate::{
+    document::{Document, Mistaken},
+    proto::layers,
+    release::Release,
+};
 
 /// Why a mesh config is refused, or an annotation with a `ProxyConfig`.
 #[derive(Debug, Error)]
@@ -26,11 +30,35 @@ pub enum MeshError {
     #[error("failed to convert to proto. {0}")]
     Yaml(#[source] injectd_yaml::Problem),
     /// A value has the wrong type.
-    #[error("failed to convert to proto. {0}")]
-    Type(#[source] ReadError),
+    #[error("failed to convert to proto. {error}")]
+    Type {
+        /// The path of the value, such as `.defaultConfig.concurrency`.
+        place: String,
+        /// What is wrong with it.
+        #[source]
+        error: ReadError,
+    },
+    /// The text is not a mesh config.
+    #[error(transparent)]
+    Mistaken(#[from] Mistaken),
     /// The values do not fit.
     #[error(transparent)]
     Invalid(#[from] Invalid),
+}
+
+impl MeshError {
+    /// The error in one line of plain words, with the place in the document.
+    #[must_use]
+    pub fn plain(&self) -> String {
+        match self {
+            Self::Yaml(problem) => format!("mesh cannot be parsed as YAML: {problem}"),
+            Self::Type { place, error } => format!("mesh{place}: {}", error.plain()),
+            Self::Mistaken(mistaken) => mistaken.to_string(),
+            Self::Invalid(invalid) => {
+                format!("mesh.defaultConfig: {}", invalid.problems.join("; "))
+            }
+        }
+    }
 }
 
 /// Applies a mesh config to another one: the built-in defaults, or the result of the shared mesh
@@ -48,10 +76,11 @@ pub enum MeshError {
 /// rules of Istio for other fields are not checked: istiod itself checks them.
 pub fn apply(base: &Message, text: &str, release: Release) -> Result<Message, MeshError> {
     let json = injectd_yaml::parse(text, Options::default()).map_err(MeshError::Yaml)?;
+    Document::Mesh.check(&json)?;
     let mut given = Message::new(*MESH_CONFIG);
-    given.apply(&json, release).map_err(MeshError::Type)?;
+    given.apply(&json, release).map_err(|error| of_type(&json, error, release))?;
     let mut mesh = base.clone();
-    mesh.apply(&json, release).map_err(MeshError::Type)?;
+    mesh.apply(&json, release).map_err(|error| of_type(&json, error, release))?;
     mesh.set("default_config", Some(Value::Message(proxy_config(base, &json, release)?)));
     mesh.set("default_providers", default_providers(base, &json, release)?);
     mesh.set("extension_providers", Some(extension_providers(base, &given)));
@@ -62,15 +91,19 @@ pub fn apply(base: &Message, text: &str, release: Release) -> Result<Message, Me
     Ok(mesh)
 }
 
+fn of_type(json: &Json, error: ReadError, release: Release) -> MeshError {
+    MeshError::Type { place: place(*MESH_CONFIG, json, release), error }
+}
+
 /// The `defaultConfig` of `base` with the fields of the document; its zeros clear fields.
 fn proxy_config(base: &Message, json: &Json, release: Release) -> Result<Message, MeshError> {
     let mut config = match base.message("default_config") {
         Some(config) => config.clone(),
         None => Message::new(*PROXY_CONFIG),
     };
-    if let Some(json) = json.get("defaultConfig") {
+    if let Some(given) = json.get("defaultConfig") {
         let kept = layers::Kept::of(&config);
-        config.apply(json, release).map_err(MeshError::Type)?;
+        config.apply(given, release).map_err(|error| of_type(json, error, release))?;
         kept.restore(&mut config, release);
     }
     Ok(config)
@@ -83,8 +116,8 @@ fn default_providers(
 ) -> Result<Option<Value>, MeshError> {
     let Some(Value::Message(below)) = base.value("default_providers") else { return Ok(None) };
     let mut providers = below.clone();
-    if let Some(json) = json.get("defaultProviders") {
-        providers.apply(json, release).map_err(MeshError::Type)?;
+    if let Some(given) = json.get("defaultProviders") {
+        providers.apply(given, release).map_err(|error| of_type(json, error, release))?;
     }
     Ok(Some(Value::Message(providers)))
 }

@@ -6,6 +6,7 @@
 #![expect(clippy::disallowed_types, reason = "configuration is read once per change")]
 
 mod duration;
+mod place;
 mod quoted;
 mod scalar;
 
@@ -13,6 +14,8 @@ mod scalar;
 mod recorded;
 #[cfg(test)]
 mod tests;
+
+pub(super) use self::place::place;
 
 use serde_json::{Map, Value as Json};
 use thiserror::Error;
@@ -51,6 +54,29 @@ pub enum ReadError {
     /// A `google.protobuf.Struct` is not an object.
     #[error("bad StructValue: {0}")]
     Struct(Box<ReadError>),
+}
+
+impl ReadError {
+    /// The error in plain words, for who does not know Go's types.
+    #[must_use]
+    pub fn plain(&self) -> String {
+        match self {
+            Self::Type { found, go_type } => {
+                let expected = match *go_type {
+                    "map[string]json.RawMessage" => "a mapping",
+                    "[]json.RawMessage" => "a list",
+                    "string" => "a string",
+                    "bool" => "a boolean",
+                    number => return format!("expected a number of type {number}, found {found}"),
+                };
+                format!("expected {expected}, found {found}")
+            }
+            Self::Syntax(problem) => format!("expected a number: {problem}"),
+            Self::UnknownEnum { quoted, .. } => format!("unknown value {quoted}"),
+            Self::Duration(problem) => format!("expected a duration, such as 5s: {problem}"),
+            Self::Struct(error) => error.plain(),
+        }
+    }
 }
 
 impl Message {
