@@ -83,9 +83,18 @@ impl Connection {
 
     /// Sends a review and returns the answer.
     pub(super) async fn try_review(&mut self, review: &str) -> Result<Answer, hyper::Error> {
-        let request = Request::post("/").header("host", "localhost");
+        self.try_post("/", review).await
+    }
+
+    async fn try_post(&mut self, path: &str, review: &str) -> Result<Answer, hyper::Error> {
+        let request = Request::post(path).header("host", "localhost");
         let request = request.body(Full::new(Bytes::from(review.to_owned())));
         send(&mut self.sender, request.expect("must be a request")).await
+    }
+
+    /// Sends a review to a path and returns the answer.
+    pub(super) async fn post(&mut self, path: &str, review: &str) -> Answer {
+        self.try_post(path, review).await.expect("a review must be answered")
     }
 
     pub(super) async fn review(&mut self, review: &str) -> Answer {

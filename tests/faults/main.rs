@@ -12,6 +12,7 @@ mod drop_in;
 mod fairness;
 mod files;
 mod http2;
+mod istio;
 mod limits;
 mod process;
 mod protocols;

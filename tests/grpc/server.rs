@@ -18,9 +18,14 @@ use tonic::transport::{Channel, Endpoint};
 
 /// The services of a server without access control.
 pub(crate) fn services(injector: Arc<Injector>, readiness: Readiness, limits: &Limits) -> Grpc {
+    services_of(Profile::Linkerd(injector), readiness, limits)
+}
+
+/// The same for any mesh.
+pub(crate) fn services_of(profile: Profile, readiness: Readiness, limits: &Limits) -> Grpc {
     let access = Arc::new(Access::new(Callers::Anyone, None));
     let shutdown = Shutdown::after(std::future::pending());
-    Grpc::new(Profile::Linkerd(injector), limits, observer(), access, Life { readiness, shutdown })
+    Grpc::new(profile, limits, observer(), access, Life { readiness, shutdown })
 }
 
 pub(crate) fn observer() -> Observer {

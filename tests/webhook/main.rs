@@ -8,7 +8,7 @@ use arc_swap::ArcSwap;
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full, StreamBody};
 use hyper::{
-    Method, Request, StatusCode, Version,
+    Method, Request, Response, StatusCode, Version,
     body::{Body, Frame},
     client::conn,
 };
@@ -35,6 +35,8 @@ use tokio::{
 };
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
+mod istio;
+
 /// Longer than any step takes on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -47,6 +49,10 @@ struct Server {
 
 impl Server {
     async fn open() -> Self {
+        Self::of(Profile::Linkerd(Arc::new(injectd_testkit::injector()))).await
+    }
+
+    async fn of(profile: Profile) -> Self {
         let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()])
             .expect("a certificate must be made");
         let key = made.signing_key.serialize_pem();
@@ -58,7 +64,6 @@ impl Server {
         let Addr::Tcp(addr) = *bound.addr() else { panic!("expected an address with a port") };
         let shutdown = Shutdown::after(async move { drop(stopped.await) });
         let limits = Limits::default();
-        let profile = Profile::Linkerd(Arc::new(injectd_testkit::injector()));
         let webhook = Webhook::new(profile, &limits, Observer::default());
         let server = server::Server::new(tls, limits, ConnectionMetrics::default());
         let serving = tokio::spawn(bound.serve(server, webhook, shutdown));
@@ -96,6 +101,15 @@ impl Server {
     where
         B: Body<Data = Bytes, Error = Infallible> + Send + Unpin + 'static,
     {
+        let response = self.exchange(version, request).await;
+        (response.status(), response.into_body())
+    }
+
+    /// The same, with the header of the response.
+    async fn exchange<B>(&self, version: Version, request: Request<B>) -> Response<Bytes>
+    where
+        B: Body<Data = Bytes, Error = Infallible> + Send + Unpin + 'static,
+    {
         let exchange = async {
             let response = if version == Version::HTTP_2 {
                 let io = TokioIo::new(self.connect("h2").await);
@@ -114,9 +128,9 @@ impl Server {
             };
             let response = response.expect("a request must be answered");
             assert_eq!(response.version(), version);
-            let status = response.status();
-            let body = response.into_body().collect().await.expect("a body must end");
-            (status, body.to_bytes())
+            let (head, body) = response.into_parts();
+            let body = body.collect().await.expect("a body must end");
+            Response::from_parts(head, body.to_bytes())
         };
         timeout(PATIENCE, exchange).await.expect("must not hang")
     }
