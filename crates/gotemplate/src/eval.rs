@@ -263,6 +263,8 @@ impl<'t> Eval<'t, '_, '_> {
             Value::Map(map) => {
                 let boxed = map.element().is_any();
                 let entries = map.entries();
+                // A change of the map within the loop copies it.
+                self.spend(Context::steps_of_made(plain.as_ref()))?;
                 for (key, item) in entries.iter() {
                     let origin = self.context.step(slot.origin, Step::Key(key), Some(item));
                     let item = Slot { value: Some(item.clone()), boxed, origin };

@@ -124,6 +124,8 @@ fn lists_and_maps_of_loops_take_steps_by_their_length() {
     }
     let map = "{{ $d := dict }}{{ range 1000 }}{{ $_ := set $d (toString .) \"\" }}{{ end }}";
     rejects_soon(&format!("{map}{{{{ range 500 }}}}{{{{ $_ := deepCopy $d }}}}{{{{ end }}}}"));
+    let changed = "{{ range $k, $v := $d }}{{ $_ := set $d $k 1 }}{{ break }}{{ end }}";
+    rejects_soon(&format!("{map}{{{{ range 500 }}}}{changed}{{{{ end }}}}"));
 }
 
 #[test]
@@ -133,6 +135,16 @@ fn regular_expressions_are_bounded() {
     // With backtracking, this takes exponential time.
     let rendered = render("{{ regexMatch \"(x+x+)+y\" (repeat 100000 \"x\") }}");
     assert_eq!(rendered, Ok("false".to_owned()));
+}
+
+#[test]
+fn trimming_is_linear() {
+    // Quadratic, this takes a minute.
+    let text = "{{ $cut := \"\" }}{{ range untilStep 20000 30000 1 }}\
+                {{ $cut = print $cut (printf \"%c\" .) }}{{ end }}\
+                {{ trimAll $cut (repeat 100000 \"ab\") | len }}";
+    let limits = Limits { steps: 100_000_000, ..Limits::default() };
+    assert_eq!(render_within(limits, text), Ok("200000".to_owned()));
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Functions of sprig that cut, search and join strings. Lengths are in bytes.
 
+use std::collections::BTreeSet;
+
 use crate::{
     function::{
         Call, Function, Outcome,
@@ -299,7 +301,7 @@ fn trunc(call: &mut Call<'_, '_>) -> Outcome {
 
 fn trim_all(call: &mut Call<'_, '_>) -> Outcome {
     let (cut, text) = (call.text(0), call.text(1));
-    let cut: Vec<_> = runes(cut).map(|(_, char, _)| char).collect();
+    let cut: BTreeSet<_> = runes(cut).map(|(_, char, _)| char).collect();
     let is_kept = |&(_, char, _): &(usize, Option<char>, usize)| !cut.contains(&char);
     let Some((start, ..)) = runes(text).find(is_kept) else { return Ok("".into()) };
     let end = runes(text).filter(is_kept).last().map_or(start, |(at, _, width)| at + width);
