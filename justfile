@@ -89,11 +89,13 @@ rounds *args:
 load *args:
     loadtest/load.sh {{ args }}
 
-# Feed random bytes to the core (cargo-fuzz).
-fuzz seconds="60":
-    mkdir -p fuzz/corpus/raw_body
-    RUSTC_BOOTSTRAP=1 cargo fuzz run raw_body fuzz/corpus/raw_body fuzz/seeds/raw_body -- \
-        -dict=fuzz/raw_body.dict -max_total_time={{ seconds }}
+# Feed random bytes to the core, templates, YAML and the merge, SECONDS each (cargo-fuzz).
+fuzz seconds="60" targets="raw_body template rendered merge":
+    for target in {{ targets }}; do \
+        mkdir -p fuzz/corpus/$target && \
+        RUSTC_BOOTSTRAP=1 cargo fuzz run $target fuzz/corpus/$target fuzz/seeds/$target -- \
+            -dict=fuzz/$target.dict -timeout=10 -max_total_time={{ seconds }} || exit 1; \
+    done
 
 # Test the webhook with a real API server ($KUBECONFIG, else a local control plane); SUITE[/TEXT] selects scenarios.
 e2e *filters:
