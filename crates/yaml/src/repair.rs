@@ -12,18 +12,27 @@ pub(crate) enum Flaw {
 }
 
 impl Flaw {
-    /// The text with the scalar written in another way; `None` if that is not possible.
-    pub(crate) fn mended(&self, text: &str) -> Option<String> {
+    /// The byte where the scalar begins, and the text with the scalar written in another way; `None`
+    /// if that is not possible.
+    pub(crate) fn mended(&self, text: &str) -> Option<(usize, String)> {
         match *self {
-            Self::Escape(place) => without_escaped_quotes(text, place),
+            Self::Escape(place) => Some((place, without_escaped_quotes(text, place)?)),
             Self::Indent(after, place) => with_indented_lines(text, after, place),
+        }
+    }
+
+    /// A number for each kind of flaw.
+    pub(crate) fn kind(&self) -> usize {
+        match self {
+            Self::Escape(_) => 0,
+            Self::Indent(..) => 1,
         }
     }
 }
 
 /// The text with more blanks before each line of the quoted scalar around a place. They are not part
 /// of its value.
-fn with_indented_lines(text: &str, after: usize, place: usize) -> Option<String> {
+fn with_indented_lines(text: &str, after: usize, place: usize) -> Option<(usize, String)> {
     let mut at = after;
     let (open, close) = loop {
         let open = opening_quote(text, at).filter(|&open| open < place)?;
@@ -55,7 +64,7 @@ fn with_indented_lines(text: &str, after: usize, place: usize) -> Option<String>
         out.extend(std::iter::repeat_n(' ', column + 1));
     }
     out.push_str(end);
-    Some(out)
+    Some((open, out))
 }
 
 /// The next quote that is not in a comment; `None` if it does not begin a scalar.

@@ -39,6 +39,7 @@ pub(crate) fn read(source: Source<'_>, options: Options) -> Result<Value, Proble
     let blank_end = ends_in_blanks(source.text);
     let mut repaired = blank_end.then(|| format!("{}\n", source.text));
     let mut read_again = 0;
+    let mut mended = [None; 2];
     loop {
         let text = repaired.as_deref().unwrap_or(source.text);
         match read_once(Source { text, ..source }, blank_end, options) {
@@ -51,8 +52,13 @@ pub(crate) fn read(source: Source<'_>, options: Options) -> Result<Value, Proble
                                    indented for a document of this size";
                     return Err(Problem { message: message.to_owned(), ..problem });
                 }
-                match flaw.mended(text) {
-                    Some(text) => repaired = Some(text),
+                // Flaws come in the order of the text. One that is still there cannot be mended.
+                let last = &mut mended[flaw.kind()];
+                match flaw.mended(text).filter(|(place, _)| Some(*place) > *last) {
+                    Some((place, text)) => {
+                        *last = Some(place);
+                        repaired = Some(text);
+                    }
                     None => return Err(problem),
                 }
             }

@@ -69,6 +69,36 @@ fn long_lines_are_edited_in_linear_time() {
 }
 
 #[test]
+fn a_quoted_text_is_not_mended_twice() {
+    // Found by fuzzing. Mended again and again, it took more than ten seconds.
+    let text = "metadata:\n\
+\x20 labels:\n\
+\x20   service.istio.io/c                                 anonical-name: \"shop#\n\
+\x20 annotations: {istio.io/rev:rur.ininfecseoas{t :fecse c ~{<<t - 2 'default'}\n\
+spec:\n\
+\x20 $setElementOrder/containers: [{name: is0 c ~{<<tio-proxy}, {name: web}]\n\
+\x20 initContainers:\n\
+\x20 - name: istio-init\n\
+\x20t - 20%YAML 1.1\n\
+01-01-   image: pro0\rxyv2\n\
+\x20   args: [--1 \n\
+%YAML 1.1\n\
+01-01-0\r-1 \n\
+-oasx{tp,  \"15001\", -z, !!str 15006]\n\
+\x20   securityContext: {runAsUser: 0, capabilities: {add: [NET_ADMIN], drop: [ALL]}}\n\
+\x20 containers:\n\
+\x20 - name: web\n\
+\x20   $patch: delete\n\
+\x20 - name: istio-proxy\n\
+\x20   image: \"proxyv2\"\n\
+\x20   env:\n\
+\x20   - name: PRO\n\
+:XY_CONFIG\n\
+\x20     va";
+    assert!(problem(text).starts_with("line "));
+}
+
+#[test]
 fn quoted_texts_of_yaml_1_1_have_no_limit_of_their_own() {
     let lines = (0..100).map(|at| format!("a{at}: \"x\ny\"\nb{at}: \"it\\'s\"\n"));
     let text: String = lines.collect();
