@@ -14,8 +14,9 @@ pub const MAX_STEPS: usize = 1_000_000;
 /// Bytes of text that a function reads or makes in one step.
 const STEP_BYTES: usize = 256;
 
-/// Items of a list that a function reads, or entries of a map that it makes, in one step.
-const STEP_ITEMS: usize = 16;
+/// Items of a list that a function reads, or entries of a map that it makes or looks through, in one
+/// step.
+pub(crate) const STEP_ITEMS: usize = 16;
 
 /// Templates, control structures, pipelines and values inside of one another.
 pub const MAX_DEPTH: usize = 200;

@@ -124,6 +124,9 @@ fn lists_and_maps_of_loops_take_steps_by_their_length() {
     }
     let map = "{{ $d := dict }}{{ range 1000 }}{{ $_ := set $d (toString .) \"\" }}{{ end }}";
     rejects_soon(&format!("{map}{{{{ range 500 }}}}{{{{ $_ := deepCopy $d }}}}{{{{ end }}}}"));
+    rejects_soon(&format!(
+        "{map}{{{{ range 500 }}}}{{{{ $_ := set (dict) \"a\" $d }}}}{{{{ end }}}}"
+    ));
     let changed = "{{ range $k, $v := $d }}{{ $_ := set $d $k 1 }}{{ break }}{{ end }}";
     rejects_soon(&format!("{map}{{{{ range 500 }}}}{changed}{{{{ end }}}}"));
 }

@@ -39,7 +39,8 @@ pub(super) const TABLE: &[Function] = &[
     })
     .variadic(Dict),
     Function::new("set", &[Dict, Str, Any], |call| {
-        call.map(0).set(call.text(1).into(), call.value(2).clone())?;
+        let (map, key, value) = (call.map(0), call.text(1).into(), call.value(2).clone());
+        merge::set(call, &map, &key, value)?;
         Ok(call.value(0).clone().into())
     })
     .changes(),
@@ -86,9 +87,14 @@ fn keys(call: &mut Call<'_, '_>) -> Outcome {
 }
 
 fn selected(call: &mut Call<'_, '_>, wanted: bool) -> Outcome {
-    let mut entries = call.map(0).entries().as_ref().clone();
-    let names: Vec<Text> = (1..call.count()).map(|index| call.text(index).into()).collect();
-    entries.retain(|key, _| names.contains(key) == wanted);
+    let map = call.map(0);
+    let names = (1..call.count()).map(|index| Text::from(call.text(index)));
+    if wanted {
+        let found = names.filter_map(|name| map.get(&name).map(|value| (name, value)));
+        return Ok(Map::new(found.collect()).into());
+    }
+    let mut entries = map.entries().as_ref().clone();
+    names.for_each(|name| drop(entries.remove(&name)));
     Ok(Map::new(entries).into())
 }
 

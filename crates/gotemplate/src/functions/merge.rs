@@ -1,10 +1,22 @@
 //! `merge` of sprig. Go: `dario.cat/mergo` 1.0.
 
 use crate::{
-    context::MAX_DEPTH,
+    context::{MAX_DEPTH, STEP_ITEMS},
     function::{Call, Outcome},
+    text::Text,
     value::{Element, Entries, Map, Value},
 };
+
+/// Sets a key of a map.
+pub(super) fn set(
+    call: &mut Call<'_, '_>,
+    target: &Map,
+    key: &Text,
+    value: Value,
+) -> Result<(), String> {
+    let looked_through = target.set(key.clone(), value)?;
+    call.spend(looked_through / STEP_ITEMS)
+}
 
 /// Merges the maps after the first into the first.
 pub(super) fn run(call: &mut Call<'_, '_>, overwrite: bool) -> Outcome {
@@ -37,7 +49,7 @@ fn merge(
         let found = target.get(key);
         if matches!(value, Value::Nil) {
             if overwrite {
-                target.set(key.clone(), Value::Nil)?;
+                set(call, target, key, Value::Nil)?;
             }
             continue;
         }
@@ -45,7 +57,7 @@ fn merge(
             && !inner.is_empty()
         {
             if matches!(inner.element(), Element::Text) && inner.is_frozen() {
-                target.set(key.clone(), merged_texts(inner, value, overwrite))?;
+                set(call, target, key, merged_texts(inner, value, overwrite))?;
             } else {
                 merge(call, inner, value, overwrite, depth + 1)?;
             }
@@ -53,7 +65,7 @@ fn merge(
         }
         let is_set = found.as_ref().is_some_and(Value::is_true);
         if overwrite || !is_set {
-            target.set(key.clone(), value.clone())?;
+            set(call, target, key, value.clone())?;
         }
     }
     Ok(())

@@ -150,21 +150,25 @@ impl Map {
         }
     }
 
-    /// Sets a key; see [`Map::change`].
-    pub(crate) fn set(&self, key: Text, value: Value) -> Result<(), String> {
+    /// Sets a key; see [`Map::change`]. Returns how many values it looked through.
+    pub(crate) fn set(&self, key: Text, value: Value) -> Result<usize, String> {
         // Go allows it, and then prints until its stack is full.
-        if self.is_in(&value) {
+        let Some(looked_through) = self.look_through(&value) else {
             return Err("a map cannot contain itself".to_owned());
-        }
-        self.change(|entries| drop(entries.insert(key, value)))
+        };
+        self.change(|entries| drop(entries.insert(key, value)))?;
+        Ok(looked_through)
     }
 
-    fn is_in(&self, value: &Value) -> bool {
+    /// The number of values in a value; `None` if the map is one of them.
+    fn look_through(&self, value: &Value) -> Option<usize> {
         let mut seen = BTreeSet::new();
         let mut values = vec![value.clone()];
+        let mut count = 0;
         while let Some(value) = values.pop() {
+            count += 1;
             match &value {
-                Value::Map(map) if map.identity() == self.identity() => return true,
+                Value::Map(map) if map.identity() == self.identity() => return None,
                 Value::Map(map) if seen.insert(map.identity()) => {
                     values.extend(map.entries().values().cloned());
                 }
@@ -174,7 +178,7 @@ impl Map {
                 _ => {}
             }
         }
-        false
+        Some(count)
     }
 }
 
