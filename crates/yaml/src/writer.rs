@@ -225,6 +225,7 @@ fn is_plain(text: &str) -> bool {
         || text.contains(": ")
         || text.starts_with("- ")
         || text.starts_with("---")
+        || text.starts_with("... ")
         || matches!(text, "-" | "...");
     !syntax && !is_word(text) && !may_be_number(text)
 }
@@ -306,6 +307,7 @@ mod tests {
             "---",
             "---a",
             "...",
+            "... u",
             "#a",
             "*a",
             "&a",
