@@ -27,6 +27,7 @@ pub fn injector<L: Lookups + From<Standalone>>() -> injector::Injector<Istio, L>
         release: None,
         revision: "default",
         environment: &environment,
+        allowed_functions: &[],
     };
     let injector = Injector::new(files).expect("the configuration must be valid");
     let cluster = Cluster::new(vec![DEFAULT_CLUSTER.to_owned()]);
