@@ -197,7 +197,11 @@ fn a_template_that_does_not_parse_is_named_with_its_line() {
     for (template, problem) in [
         ("{{ if }}", "missing value for if"),
         ("{{ nofunc 1 }}", "function \"nofunc\" not defined"),
-        ("{{ getHostByName \"a\" }}", "function \"getHostByName\" is not supported"),
+        (
+            "{{ getHostByName \"a\" }}",
+            "function \"getHostByName\" is off, since it reaches out of the process; \
+             --allow-functions turns it on",
+        ),
         ("{{ $x }}", "undefined variable \"$x\""),
         ("{{ end }}", "unexpected {{end}}"),
         ("{{ `", "unterminated raw quoted string"),
@@ -285,8 +289,13 @@ fn an_unknown_release_is_named() {
 #[test]
 fn flags_of_the_other_mesh_are_refused_by_name() {
     for command in COMMANDS {
-        for flag in ["--trust-roots", "--linkerd-namespace", "--unknown-release"] {
-            must_refuse(command, &[flag, "warn"], &format!("{flag} needs --mesh linkerd"));
+        for (flag, variable) in [
+            ("--trust-roots", " (or its variable INJECTD_TRUST_ROOTS)"),
+            ("--linkerd-namespace", ""),
+            ("--unknown-release", " (or its variable INJECTD_UNKNOWN_RELEASE)"),
+        ] {
+            let line = format!("{flag}{variable} needs --mesh linkerd");
+            must_refuse(command, &[flag, "warn"], &line);
         }
         for flag in [
             "--injector-config",
@@ -314,7 +323,12 @@ fn flags_of_the_other_mesh_are_refused_by_name() {
     }
     let line = "--mesh istio needs --standalone, with the configuration in files";
     must_refuse(&["serve"], &[], line);
-    must_refuse(&["compare"], &[], "compare does not work with --mesh istio");
+    must_refuse(
+        &["compare"],
+        &[],
+        "compare --mesh istio needs --url or --answers: an audit log does not have what Istio's \
+         patches replaced",
+    );
 }
 
 /// The lines that `review` prints for an input, and its exit code and stderr.
@@ -358,7 +372,7 @@ fn a_review_without_a_request_is_an_error_line_and_not_the_end() {
 fn a_path_without_the_webhook_gives_an_error_line_for_each_review() {
     for (path, error) in [
         ("/injected", "HTTP 404, the webhook is at /inject"),
-        ("//inject", "HTTP 307, the webhook is at /inject"),
+        ("//inject", "HTTP 307, the path is /inject without repeated slashes"),
         (
             "/inject/%zz",
             "HTTP 400, the target of the request is invalid; the webhook is at /inject",

@@ -204,9 +204,8 @@ impl ConfigArgs {
             let file = path.map(Path::display).map(|path| format!("{flag} {path}"));
             let file = file.unwrap_or_default();
             if error.is_about_allowed_functions() {
-                return CommandError::Usage(format!(
-                    "{file}: {error}; --allow-functions turns it on"
-                ));
+                let text = format!("{file}: {error}; --allow-functions turns it on");
+                return CommandError::Incomplete(text);
             }
             CommandError::failed(file, error)
         })?;
