@@ -7,7 +7,7 @@
 
 use std::{
     convert::Infallible,
-    fs,
+    env, fs,
     future::pending,
     hint::black_box,
     io::{self, Write as _},
@@ -24,19 +24,22 @@ use http_body_util::{BodyExt as _, Empty, Full};
 use hyper::{Request, Response, body::Bytes};
 use injectd::{
     cluster::{LookupLimits, WatchedNamespaces},
+    injector,
     linkerd::{
         pod::{Object, TextMap},
         snapshot::Snapshot,
     },
     lookups::CallerFacts,
-    mesh::Mesh as _,
+    mesh::Mesh,
     metrics::WatchMetrics,
     outcome::Verdict,
     patch::PatchBuffer,
     readiness::Readiness,
     review,
+    standalone::Standalone,
 };
-use injectd_testkit::Injector;
+use injectd_istio::mesh::Istio;
+use injectd_testkit::{Injector, istio};
 use k8s_openapi::api::core::v1::Pod;
 use kube::{Client, client::Body};
 use serde::de::IgnoredAny;
@@ -48,6 +51,8 @@ const TYPICAL: &str = include_str!("../loadtest/review-12k.json");
 const SIZES: [&str; 3] = ["3k", "12k", "68k"];
 /// An override on the namespace that the release reads.
 const OVERRIDE: &str = "config.linkerd.io/proxy-uid";
+/// The recorded configuration of an Istio, below `$INJECTD_CORPUS`.
+const ISTIO: &str = "istio/1.30.3";
 const NAMESPACES: usize = 10_000;
 /// Longer than listing namespaces takes.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -76,6 +81,7 @@ fn main() {
         bench.whole(size, review);
     }
     bench.whole_of_12k();
+    bench.istio();
     bench.criterion.final_summary();
     bench.print().expect("stdout must be writable");
 }
@@ -251,6 +257,27 @@ impl Bench {
         });
     }
 
+    /// With the templates of a real Istio, if `$INJECTD_CORPUS` has them.
+    fn istio(&mut self) {
+        let read = |folder: &Path, name: &str| fs::read_to_string(folder.join(name)).ok();
+        let folder = env::var_os("INJECTD_CORPUS").map(|corpora| Path::new(&corpora).join(ISTIO));
+        let files = folder.and_then(|folder| {
+            let [config, values, mesh] =
+                ["config-default.yaml", "values-default.json", "mesh-default.yaml"]
+                    .map(|name| read(&folder, name));
+            Some((config?, values?, mesh?))
+        });
+        let (injector, name): (injector::Injector<Istio, Standalone>, _) = match &files {
+            Some((config, values, mesh)) => {
+                (istio::injector_of(config, values, mesh), "istio_1.30.3_12k_injected")
+            }
+            None => (istio::injector(), "istio_small_12k_injected"),
+        };
+        self.run(name, Some("baseline_12k_value"), || {
+            answered(&injector, TYPICAL.as_bytes(), Verdict::Injected)
+        });
+    }
+
     fn print(&self) -> io::Result<()> {
         let mut out = io::stdout().lock();
         let cores = std::thread::available_parallelism().map_or(0, Into::into);
@@ -276,7 +303,11 @@ fn thousandths(number: u128) -> String {
 }
 
 /// Length of an answer.
-fn answered(injector: &Injector, review: &[u8], verdict: Verdict) -> usize {
+fn answered<M: Mesh>(
+    injector: &injector::Injector<M, Standalone>,
+    review: &[u8],
+    verdict: Verdict,
+) -> usize {
     let answer = injector.review(black_box(review)).now_or_never();
     let answer = answer.expect("must not wait").expect("a review");
     assert_eq!(answer.outcome.verdict, verdict);

@@ -21,13 +21,13 @@ pub struct InjectRequest {
     #[prost(message, optional, tag = "5")]
     pub namespace_annotations: ::core::option::Option<NamespaceAnnotations>,
     /// The root owner of a pod. If it is set, injectd uses it and does not look up the pod's owner.
-    /// Only for pods.
+    /// Only for pods. Istio's injector does not use it.
     #[prost(message, optional, tag = "6")]
     pub workload: ::core::option::Option<Workload>,
     /// The object will not be stored. injectd sends no event to the pod's owner.
     #[prost(bool, tag = "7")]
     pub dry_run: bool,
-    /// The injector to use: "linkerd". Optional while the server has only one; any other name is
+    /// The injector to use: "linkerd" or "istio". Optional while the server has only one; any other name is
     /// INVALID_ARGUMENT.
     #[prost(string, tag = "8")]
     pub injector: ::prost::alloc::string::String,
@@ -85,8 +85,8 @@ pub struct InjectResponse {
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Skip {
     /// A code that programs may compare, such as host_network_enabled: the label of the metric
-    /// injectd_skips_total. docs/linkerd/injection.md (section 2.4) lists all codes. Later releases
-    /// may add codes.
+    /// injectd_skips_total. docs/linkerd/injection.md (section 2.4) and docs/istio/decision.md list
+    /// all codes. Later releases may add codes.
     #[prost(string, tag = "1")]
     pub reason: ::prost::alloc::string::String,
     /// The reason in words, for people.

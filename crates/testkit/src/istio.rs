@@ -19,11 +19,20 @@ pub const MESH: &str = include_str!("istio/mesh.yaml");
 
 /// An injector of this configuration without a cluster.
 pub fn injector<L: Lookups + From<Standalone>>() -> injector::Injector<Istio, L> {
+    injector_of(CONFIG, VALUES, MESH)
+}
+
+/// An injector without a cluster, of the keys `config`, `values` and `mesh`.
+pub fn injector_of<L: Lookups + From<Standalone>>(
+    config: &str,
+    values: &str,
+    mesh: &str,
+) -> injector::Injector<Istio, L> {
     let environment = BTreeMap::new();
     let files = Files {
-        config: CONFIG,
-        values: VALUES,
-        mesh: MESH,
+        config,
+        values,
+        mesh,
         release: None,
         revision: "default",
         environment: &environment,
