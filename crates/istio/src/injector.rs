@@ -119,6 +119,10 @@ impl Injector {
         let templates = config.templates.iter().map(parse).collect::<Result<_, _>>()?;
         let native = files.environment.get(NATIVE_SIDECARS_VARIABLE).map(String::as_str);
         let (mode, mode_warning) = Mode::read(release, native);
+        let newer = (release.minor() > Release::NEWEST.minor()).then(|| {
+            let newest = Release::NEWEST;
+            format!("Istio {release} is newer than {newest}, whose rules are used for it")
+        });
         let assumed = (source == Some(Source::Assumed)).then(|| {
             format!("nothing in it tells the release of Istio: the rules are those of {release}")
         });
@@ -133,7 +137,7 @@ impl Injector {
             revision: files.revision.to_owned(),
             environment: files.environment.clone(),
             mode,
-            warnings: mode_warning.into_iter().chain(assumed).collect(),
+            warnings: mode_warning.into_iter().chain(assumed).chain(newer).collect(),
         })
     }
 
@@ -188,4 +192,51 @@ fn functions(release: Release) -> Functions {
         functions = functions.with_plain_networks();
     }
     functions
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CONFIG: &str = "policy: enabled\ntemplates:\n  sidecar: ''\n  waypoint: '{{ nofunc }}'\n";
+
+    fn warnings(values: &str, release: Option<Release>, native: Option<&str>) -> Vec<String> {
+        let native = native.map(|text| (NATIVE_SIDECARS_VARIABLE.to_owned(), text.to_owned()));
+        let files = Files {
+            config: CONFIG,
+            values,
+            mesh: "",
+            release,
+            revision: "",
+            environment: &native.into_iter().collect(),
+            allowed_functions: &[],
+        };
+        Injector::new(files).expect("must be usable").warnings().collect()
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_usable_configuration_is_named() {
+        let gateway = "config.templates.waypoint: template: inject:1: function \"nofunc\" not \
+                       defined; pods that ask for it are denied";
+        let known = Some(Release::new(30, 0));
+        assert_eq!(warnings("{}", known, None), [gateway]);
+        for (release, native, start) in [
+            (None, None, "nothing in it tells the release of Istio: the rules are those of 1.31"),
+            (known, Some("maybe"), "ENABLE_NATIVE_SIDECARS must be true, false or auto"),
+            (Some(Release::new(99, 0)), None, "Istio 1.99.0 is newer than 1.31"),
+        ] {
+            let found = warnings("{}", release, native);
+            assert!(found[0].starts_with(start), "{found:?}");
+            assert_eq!(found[1..], [gateway]);
+        }
+    }
+
+    #[test]
+    fn a_template_for_gateways_is_missing_only_to_pods_that_ask_for_it() {
+        assert!(is_of_gateways("waypoint"));
+        assert!(is_of_gateways("kube-gateway"));
+        assert!(is_of_gateways("agentgateway-waypoint"));
+        assert!(!is_of_gateways("sidecar"));
+        assert!(!is_of_gateways("gateway"));
+    }
 }
