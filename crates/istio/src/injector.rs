@@ -151,8 +151,9 @@ impl Injector {
     /// that do not parse: istiod renders them itself, and no pod asks for one.
     pub fn warnings(&self) -> impl Iterator<Item = String> {
         let templates = self.templates.iter().filter_map(|(name, template)| {
-            let error = template.as_ref().err()?;
-            Some(format!("config.templates.{name}: {error}; pods that ask for it are denied"))
+            let error = template.as_ref().err()?.clone();
+            let error = StartError::Template { name: name.clone(), error };
+            Some(format!("{error}; pods that ask for it are denied"))
         });
         self.warnings.iter().cloned().chain(templates)
     }
@@ -216,8 +217,8 @@ mod tests {
 
     #[test]
     fn what_is_wrong_with_a_usable_configuration_is_named() {
-        let gateway = "config.templates.waypoint: template: inject:1: function \"nofunc\" not \
-                       defined; pods that ask for it are denied";
+        let gateway = "config.templates.waypoint line 1: function \"nofunc\" not defined; pods that \
+                       ask for it are denied";
         let known = Some(Release::new(30, 0));
         assert_eq!(warnings("{}", known, None), [gateway]);
         for (release, native, start) in [
