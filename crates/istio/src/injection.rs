@@ -195,22 +195,30 @@ impl<'i> Injection<'i> {
     ) -> Result<Rendered, String> {
         let injector = self.injector;
         let asked = annotation(self.pod, selection::TEMPLATES_ANNOTATION);
-        let mut templates = Vec::new();
-        for name in selection::names(&injector.config, asked) {
+        let template = |name: &str| {
             selection::template(&injector.config, name)
                 .map_err(|error| format!("{TEMPLATE_ERROR}{error}"))?;
             match injector.templates.get(name) {
-                Some(Ok(template)) => templates.push(template),
-                Some(Err(error)) => return Err(format!("{TEMPLATE_ERROR}{name}: {error}")),
-                None => {}
+                Some(Err(error)) => Err(format!("{TEMPLATE_ERROR}{name}: {error}")),
+                found => Ok(found.and_then(|template| template.as_ref().ok())),
             }
-        }
+        };
+        let mut missing = None;
+        let templates: Vec<_> = selection::names(&injector.config, asked)
+            .into_iter()
+            .map(template)
+            .map_while(|found| found.map_err(|error| missing = Some(error)).ok())
+            .flatten()
+            .collect();
         let variable = |name: &str| injector.environment.get(name).cloned();
         let hooks = MessageHooks { release: injector.release };
         let mut context = Context::default();
         context.environment = &variable;
         context.hooks = &hooks;
-        render(templates, data, pod, &mut context, before_merge).map_err(|error| error.to_string())
+        let rendered = render(templates, data, pod, &mut context, before_merge)
+            .map_err(|error| error.to_string())?;
+        // Errors of the templates before it come first.
+        missing.map_or(Ok(rendered), Err)
     }
 
     fn facts<'f>(&'f self, proxy: &Message) -> Facts<'f> {
@@ -304,4 +312,55 @@ fn enum_text(message: &Message, go_field: &str) -> String {
 
 fn text<'p>(pod: &'p Json, pointer: &str) -> &'p str {
     pod.pointer(pointer).and_then(Json::as_str).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::{injector::Files, release::Release};
+
+    const CONFIG: &str = "
+policy: enabled
+templates:
+  sidecar: ''
+  bad: '{{ fail \"boom\" }}'
+  waypoint: '{{ nofunc }}'
+";
+
+    fn denial(templates: &str) -> String {
+        let files = Files {
+            config: CONFIG,
+            values: "{}",
+            mesh: "",
+            release: Some(Release::NEWEST),
+            revision: "",
+            environment: &BTreeMap::new(),
+            allowed_functions: &[],
+        };
+        let injector = Injector::new(files).expect("must be usable");
+        let annotations = json!({"inject.istio.io/templates": templates});
+        let pod = json!({"metadata": {"annotations": annotations}, "spec": {"containers": []}});
+        let injection = Injection::new(&injector, &pod, "default", "/inject");
+        injection.inject(Surroundings::default()).expect_err("must be denied")
+    }
+
+    #[test]
+    fn errors_of_templates_come_in_their_order() {
+        assert!(
+            denial("bad, nope").ends_with("error calling fail: boom"),
+            "{}",
+            denial("bad, nope")
+        );
+        assert!(denial("sidecar, nope, bad").contains("requested template \"nope\" not found"));
+    }
+
+    #[test]
+    fn a_template_for_gateways_that_does_not_parse_denies_the_pod() {
+        let expected = "waypoint: template: inject:1: function \"nofunc\" not defined";
+        assert_eq!(denial("sidecar, waypoint"), format!("{TEMPLATE_ERROR}{expected}"));
+    }
 }

@@ -131,8 +131,8 @@ pub struct PathEnvironment {
 }
 
 impl PathEnvironment {
-    /// Reads the decoded path `/inject/KEY/VALUE/…`, or `/inject/:ENV:KEY=VALUE:ENV:…`, which is
-    /// deprecated. `--slash--` in a value stands for `/`; of equal keys the last one wins.
+    /// Reads the decoded path `/inject/KEY/VALUE/…`, in whose values `--slash--` stands for `/`, or
+    /// `/inject/:ENV:KEY=VALUE:ENV:…`, which is deprecated. Of equal keys the last one wins.
     ///
     /// `cluster` is [`CLUSTER_VARIABLE`], `net` is [`NETWORK_VARIABLE`]; other keys are upper-cased.
     #[must_use]
@@ -151,7 +151,7 @@ impl PathEnvironment {
         let mut segments = entries.split('/');
         while let Some(key) = segments.next() {
             if let Some(value) = segments.next() {
-                environment.set(key, value);
+                environment.set(key, &value.replace("--slash--", "/"));
             } else {
                 let text = "Odd number of inject env entries, ignore the last key";
                 environment.warnings.push(format!("{text} {key}"));
@@ -167,7 +167,7 @@ impl PathEnvironment {
             "net" => NETWORK_VARIABLE.to_owned(),
             _ => key.chars().map(upper).collect(),
         };
-        self.variables.insert(name, value.replace("--slash--", "/"));
+        self.variables.insert(name, value.to_owned());
     }
 
     /// Adds the cluster and the network of the values and of the pod's label: the path's cluster wins

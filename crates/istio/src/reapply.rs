@@ -102,10 +102,16 @@ fn apply(pod: &mut Value, field: &str, container: &Value) -> Result<(), ReapplyE
 /// The containers of the annotation that an earlier injection wrote, as those of a pod.
 fn recorded(original: &Value) -> Result<Value, ReapplyError> {
     let Some(text) = annotation(original, OVERRIDES_ANNOTATION) else { return Ok(Value::Null) };
-    let mut recorded: Map<String, Value> = serde_json::from_str::<Option<_>>(text)
-        .map_err(ReapplyError::Overrides)?
-        .unwrap_or_default();
-    recorded.retain(|field, _| [CONTAINERS, INIT_CONTAINERS].contains(&field.as_str()));
+    let fields: Option<Map<String, Value>> =
+        serde_json::from_str(text).map_err(ReapplyError::Overrides)?;
+    let mut recorded = Map::new();
+    // Go reads keys in any case, and the last one wins.
+    for (key, value) in fields.into_iter().flatten() {
+        let lists = [CONTAINERS, INIT_CONTAINERS];
+        if let Some(list) = lists.into_iter().find(|list| key.eq_ignore_ascii_case(list)) {
+            recorded.insert(list.to_owned(), value);
+        }
+    }
     let pod = json!({"spec": recorded});
     injectd_merge::check(&pod).map_err(ReapplyError::OverridesType)?;
     Ok(pod)

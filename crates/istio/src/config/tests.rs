@@ -126,5 +126,6 @@ sidecarInjectorWebhook: {rewriteAppHTTPProbe: true}",
     assert_eq!(values.text(&["global", "network"]), "net");
     assert_eq!(values.text(&["global", "hub"]), "");
     assert!(values.flag(&["sidecarInjectorWebhook", "rewriteAppHTTPProbe"]));
+    assert!(Values::parse("global: {proxy: {statusPort: 1.502e4}}").is_ok());
     assert!(Values::parse("{\n\t\"global\": {}\n}").is_ok(), "JSON with tabs");
 }

@@ -102,7 +102,9 @@ fn check(tree: &Value) -> Result<(), ConfigError> {
 
 /// Protobuf's JSON has integers bare or quoted.
 fn is_integer(value: &Value) -> bool {
-    value.is_u64() || value.as_str().is_some_and(|text| text.parse::<u32>().is_ok())
+    let is_whole = |number: f64| number >= 0.0 && number.fract() == 0.0;
+    value.as_f64().is_some_and(is_whole)
+        || value.as_str().is_some_and(|text| text.parse::<u32>().is_ok())
 }
 
 fn check_at(

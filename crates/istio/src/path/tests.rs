@@ -44,9 +44,10 @@ fn a_key_without_a_value_is_ignored_with_a_warning() {
 
 #[test]
 fn pairs_of_the_deprecated_form_are_split_at_the_first_equals_sign() {
-    let path = "/inject/:ENV:cluster=c2:ENV:rootpage=/foo/bar:ENV:=x:ENV:a:ENV:B=:ENV:c=d=e";
-    let expected =
-        [("B", ""), ("C", "d=e"), ("ISTIO_META_CLUSTER_ID", "c2"), ("ROOTPAGE", "/foo/bar")];
+    let path =
+        "/inject/:ENV:cluster=c--slash--2:ENV:rootpage=/foo/bar:ENV:=x:ENV:a:ENV:B=:ENV:c=d=e";
+    let cluster = ("ISTIO_META_CLUSTER_ID", "c--slash--2");
+    let expected = [("B", ""), ("C", "d=e"), cluster, ("ROOTPAGE", "/foo/bar")];
     assert_eq!(variables(path), expected.map(|(key, value)| (key.to_owned(), value.to_owned())));
 }
 

@@ -115,10 +115,12 @@ fn recorded_overrides_of_an_injected_pod_are_lost() {
 #[test]
 fn recorded_overrides_come_before_the_pod() {
     let mut original = proxy(&json!({"args": ["pod"]}));
-    let overrides = r#"{"containers":[{"name":"istio-proxy","args":["recorded"]}]}"#;
-    original["metadata"] = json!({"annotations": {"proxy.istio.io/overrides": overrides}});
-    let (pod, _) = injected(&original, &proxy(&json!({})), &facts());
-    assert_eq!(pod["spec"]["containers"][0]["args"], json!(["recorded"]));
+    for key in ["containers", "Containers"] {
+        let overrides = format!(r#"{{"{key}":[{{"name":"istio-proxy","args":["recorded"]}}]}}"#);
+        original["metadata"] = json!({"annotations": {"proxy.istio.io/overrides": overrides}});
+        let (pod, _) = injected(&original, &proxy(&json!({})), &facts());
+        assert_eq!(pod["spec"]["containers"][0]["args"], json!(["recorded"]), "{key}");
+    }
     for bad in ["{", "5", "[]", r#"{"containers":5}"#, r#"{"initContainers":[{"name":5}]}"#] {
         original["metadata"]["annotations"]["proxy.istio.io/overrides"] = bad.into();
         assert!(reapply(&mut json!({}), &json!({}), &original, &facts()).is_err(), "{bad}");
