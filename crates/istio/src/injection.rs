@@ -51,6 +51,9 @@ pub struct Surroundings<'c> {
 pub struct Injected {
     /// The pod.
     pub pod: Json,
+    /// The pod before its injection without what `OpenShift` drops for it; `None` if nothing is. A patch
+    /// does not remove what was dropped.
+    pub without_dropped: Option<Json>,
     /// What the author of the pod should know.
     pub warnings: Vec<String>,
 }
@@ -128,9 +131,9 @@ impl<'i> Injection<'i> {
         let injector = self.injector;
         self.validate_annotations()?;
         let mut pod = self.pod.clone();
-        if injector.is_openshift() {
-            openshift::drop_application_user(&mut pod, injector.release);
-        }
+        let is_dropped =
+            injector.is_openshift() && openshift::drop_application_user(&mut pod, injector.release);
+        let without_dropped = is_dropped.then(|| pod.clone());
         let proxy = self.proxy_config(cluster.resources);
         let (native, native_warning) =
             injector.mode.is_native(cluster.nodes, text(self.pod, "/spec/nodeName"));
@@ -152,7 +155,7 @@ impl<'i> Injection<'i> {
             .for_each(&mut warn);
         let known = &injector.known_annotations;
         warnings.extend(advice::warnings(self.pod, &merged, known, injector.release));
-        Ok(Injected { pod: merged, warnings })
+        Ok(Injected { pod: merged, without_dropped, warnings })
     }
 
     fn validate_annotations(&self) -> Result<(), String> {

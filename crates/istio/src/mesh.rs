@@ -189,7 +189,8 @@ impl Mesh for Istio {
         for problem in injected.warnings {
             outcome.warnings.push(|| Warning { annotation: "", problem });
         }
-        let text = encode(&patch(&plan.pod, &injected.pod));
+        let before = injected.without_dropped.as_ref().unwrap_or(&plan.pod);
+        let text = encode(&patch(before, &injected.pod));
         buffer.begin(text.len().div_ceil(3) * 4);
         buffer.slot().extend_from_slice(text.as_bytes());
         buffer.finish();

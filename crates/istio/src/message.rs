@@ -13,8 +13,11 @@ use injectd_gotemplate::{
     Element, Entries, Hooks, IntKind, List, Map, Object, Shape, Signature, Text, UintKind, Value,
 };
 
+use injectd_gocompat::number::format_float;
+
 use self::duration::Duration;
 use crate::{
+    pod::compact,
     proto::{FieldError, Message, Pointer, View, elide::proto_to_json, schema::MessageRef},
     release::Release,
 };
@@ -148,8 +151,50 @@ impl Object for Small {
         self.text.clone()
     }
 
+    /// As `json.Marshal` writes the struct of Go, which is not Protobuf's JSON.
+    fn json(&self) -> Result<String, String> {
+        match &self.shape {
+            Shape::Named(number) => json_of(number),
+            Shape::NilPointer => Ok("null".to_owned()),
+            _ => {
+                let is_wrapper = self.type_name.starts_with("*wrapperspb.");
+                let fields = self.fields.iter().filter(|(_, value)| !is_wrapper || !is_zero(value));
+                let field = |(name, value): &(String, Value)| {
+                    let name = if is_wrapper { "value" } else { name };
+                    Ok(format!("\"{name}\":{}", json_of(value)?))
+                };
+                let fields: Vec<_> = fields.map(field).collect::<Result<_, String>>()?;
+                Ok(format!("{{{}}}", fields.join(",")))
+            }
+        }
+    }
+
     fn as_any(&self) -> &dyn Any {
         self
+    }
+}
+
+/// The JSON of a scalar or an object.
+fn json_of(value: &Value) -> Result<String, String> {
+    match value {
+        Value::Bool(flag) => Ok(flag.to_string()),
+        Value::Int(number, _) => Ok(number.to_string()),
+        Value::Uint(number, _) => Ok(number.to_string()),
+        Value::Float(number) => Ok(format_float(*number)),
+        Value::Text(text) => Ok(compact(&text.lossy().into())),
+        Value::Object(object) => object.json(),
+        _ => Ok("null".to_owned()),
+    }
+}
+
+fn is_zero(value: &Value) -> bool {
+    match value {
+        Value::Bool(flag) => !flag,
+        Value::Int(number, _) => *number == 0,
+        Value::Uint(number, _) => *number == 0,
+        Value::Float(number) => number.to_bits() == 0,
+        Value::Text(text) => text.lossy().is_empty(),
+        _ => false,
     }
 }
 

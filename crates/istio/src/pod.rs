@@ -17,6 +17,7 @@ use injectd_merge::schema::{Field, Kind, POD};
 use serde_json::{Value as Json, json};
 
 mod layout;
+mod marshal;
 mod names;
 mod object_meta;
 mod place;
@@ -196,6 +197,6 @@ fn element(kind: &Kind) -> Element {
 }
 
 /// As Go writes JSON, with escapes for HTML.
-fn compact(json: &Json) -> String {
+pub(crate) fn compact(json: &Json) -> String {
     json.to_string().replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
 }

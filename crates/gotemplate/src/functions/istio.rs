@@ -63,7 +63,10 @@ pub(super) const TABLE: &[Function] = &[
     }),
     Function::new("strdict", &[], strdict).variadic(Str),
     Function::new("structToJSON", &[Any], json_or_braces),
-    Function::new("toJSON", &[Texts], json_or_braces),
+    Function::new("toJSON", &[Texts], |call| match call.value(0) {
+        Value::Map(map) if map.is_nil() => Ok("{}".into()),
+        _ => json_or_braces(call),
+    }),
     Function::new("toJsonMap", &[], |call| {
         let limit = call.context.limits.output_bytes;
         Ok(json::write(&merged(call), Style::COMPACT, limit)?.into())
@@ -202,9 +205,7 @@ fn strdict(call: &mut Call<'_, '_>) -> Outcome {
 
 /// JSON; `{}` of nil and of what has no JSON.
 fn json_or_braces(call: &mut Call<'_, '_>) -> Outcome {
-    if matches!(call.value(0), Value::Nil)
-        || matches!(call.value(0), Value::Map(map) if map.is_nil())
-    {
+    if matches!(call.value(0), Value::Nil) {
         return Ok("{}".into());
     }
     let limit = call.context.limits.output_bytes;

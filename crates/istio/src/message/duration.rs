@@ -53,6 +53,15 @@ impl Object for Duration {
         Some(self.text.clone())
     }
 
+    /// As `json.Marshal` writes the struct of Go, which is not Protobuf's JSON.
+    fn json(&self) -> Result<String, String> {
+        let Some(nanos) = self.nanos else { return Ok("null".to_owned()) };
+        let fields = [("seconds", nanos / NANOS_PER_SECOND), ("nanos", nanos % NANOS_PER_SECOND)];
+        let fields = fields.into_iter().filter(|(_, number)| *number != 0);
+        let fields: Vec<_> = fields.map(|(name, number)| format!("\"{name}\":{number}")).collect();
+        Ok(format!("{{{}}}", fields.join(",")))
+    }
+
     fn as_any(&self) -> &dyn Any {
         self
     }

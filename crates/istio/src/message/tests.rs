@@ -68,3 +68,19 @@ fn durations_have_the_methods_of_go() {
         assert_eq!(rendered(template), text, "{template}");
     }
 }
+
+/// As `json.Marshal` writes the structs of Go, which is not Protobuf's JSON.
+#[test]
+fn fields_have_the_json_of_go() {
+    for (template, json) in [
+        ("{{ toJson .InterceptionMode }}", "1"),
+        ("{{ toJson .DrainDuration }}", r#"{"seconds":1,"nanos":500000000}"#),
+        ("{{ structToJSON .TerminationDrainDuration }}", "null"),
+        ("{{ toJson .Concurrency }}", "{}"),
+        ("{{ toJson .HoldApplicationUntilProxyStarts }}", r#"{"value":true}"#),
+        ("{{ structToJSON .RuntimeValues }} {{ toJSON .RuntimeValues }}", "null {}"),
+        ("{{ toYaml (dict \"m\" .InterceptionMode \"c\" .Concurrency) }}", "c: {}\nm: 1"),
+    ] {
+        assert_eq!(rendered(template).trim_end(), json, "{template}");
+    }
+}

@@ -8,7 +8,7 @@ use injectd_merge::schema::Struct;
 use super::{
     Holder, compact,
     layout::{Content, Layout, Row},
-    object_meta, of_field,
+    marshal, object_meta, of_field,
     place::{Place, Step},
     text,
 };
@@ -99,9 +99,11 @@ impl Object for Record {
     }
 
     fn json(&self) -> Result<String, String> {
-        let json = self.place.json();
-        let is_nil = self.holder == Holder::Nil;
-        Ok(if json.is_object() || is_nil { compact(json) } else { "{}".to_owned() })
+        if self.holder == Holder::Nil {
+            return Ok("null".to_owned());
+        }
+        let (json, kubernetes) = (self.place.json(), self.place.kubernetes);
+        Ok(compact(&marshal::of_struct(json, self.of, self.layout, kubernetes)))
     }
 
     fn as_any(&self) -> &dyn Any {

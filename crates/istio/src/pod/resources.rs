@@ -5,9 +5,10 @@
 use std::{any::Any, borrow::Cow, sync::Arc};
 
 use injectd_gotemplate::{Element, Entries, Map, Object, Param, Shape, Signature, Value};
+use injectd_merge::schema::Kind;
 use serde_json::Value as Json;
 
-use super::{Holder, compact, quantity::Quantity};
+use super::{Holder, compact, marshal, quantity::Quantity};
 
 #[derive(Debug)]
 pub(super) struct Resources {
@@ -84,7 +85,8 @@ impl Object for Resources {
     }
 
     fn json(&self) -> Result<String, String> {
-        Ok(compact(&self.json))
+        let json = self.json.as_object();
+        Ok(compact(&json.map_or(Json::Null, |map| marshal::of_map(&Kind::Quantity, map))))
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -40,7 +40,7 @@ fn fields_have_gos_names_and_zeros() {
         ("{{ (index .Spec.Containers 0).LivenessProbe.HTTPGet.Path }}", "/"),
         (
             "{{ structToJSON (index (index .Spec.Containers 0).Ports 0) }}",
-            "{\"containerPort\":80,\"hostIP\":\"1.2.3.4\",\"protocol\":\"TCP\"}",
+            "{\"containerPort\":80,\"protocol\":\"TCP\",\"hostIP\":\"1.2.3.4\"}",
         ),
         (
             "{{ index .ObjectMeta.Labels \"app\" }}{{ isset .ObjectMeta.Annotations \"x\" }}",
