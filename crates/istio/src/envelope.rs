@@ -16,9 +16,10 @@ use injectd_core::{
     view::Text,
 };
 use injectd_gotemplate::check_json;
+use injectd_merge::json_type;
 use serde_json::Value as Json;
 
-use crate::{fields::json_type, mesh::Istio, object::Object};
+use crate::{mesh::Istio, object::Object};
 
 const KIND: &str = "AdmissionReview";
 const VERSIONS: [&str; 2] = ["admission.k8s.io/v1", "admission.k8s.io/v1beta1"];

@@ -42,18 +42,6 @@ pub(crate) fn containers<'p>(pod: &'p Value, list: &str) -> &'p [Value] {
     containers.map_or(&[], Vec::as_slice)
 }
 
-/// The type of a value in Go's words.
-pub(crate) fn json_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
-}
-
 /// Go's `strconv.Quote`, `%q`.
 pub(crate) fn quoted(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);

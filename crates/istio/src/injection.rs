@@ -14,7 +14,7 @@ use crate::{
     advice, annotations,
     data::TemplateData,
     decide::{Decision, decide},
-    fields::{annotation, json_type, label},
+    fields::{annotation, label},
     image::{self, ImageType},
     injector::Injector,
     message::{self, MessageHooks},
@@ -99,7 +99,7 @@ impl<'i> Injection<'i> {
     /// The message of the denial.
     pub fn check(&self) -> Result<(), String> {
         if !self.pod.is_object() {
-            let kind = json_type(self.pod);
+            let kind = injectd_merge::json_type(self.pod);
             return Err(format!("json: cannot unmarshal {kind} into Go value of type v1.Pod"));
         }
         injectd_merge::check_pod(self.pod).map_err(|error| error.to_string())

@@ -13,6 +13,7 @@ pub mod detect;
 pub mod document;
 pub mod envelope;
 mod fields;
+mod go_json;
 pub mod image;
 pub mod injection;
 pub mod injector;

@@ -17,7 +17,7 @@ use injectd_gocompat::number::format_float;
 
 use self::duration::Duration;
 use crate::{
-    pod::compact,
+    go_json::go_json,
     proto::{FieldError, Message, Pointer, View, elide::proto_to_json, schema::MessageRef},
     release::Release,
 };
@@ -181,7 +181,7 @@ fn json_of(value: &Value) -> Result<String, String> {
         Value::Int(number, _) => Ok(number.to_string()),
         Value::Uint(number, _) => Ok(number.to_string()),
         Value::Float(number) => Ok(format_float(*number)),
-        Value::Text(text) => Ok(compact(&text.lossy().into())),
+        Value::Text(text) => Ok(go_json(&text.lossy().into())),
         Value::Object(object) => object.json(),
         _ => Ok("null".to_owned()),
     }

@@ -195,8 +195,3 @@ fn element(kind: &Kind) -> Element {
     let name = names.entry(type_name(kind)).or_insert_with_key(|name| name.clone().leak());
     Element::Other(name, || Value::Nil)
 }
-
-/// As Go writes JSON, with escapes for HTML.
-pub(crate) fn compact(json: &Json) -> String {
-    json.to_string().replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
-}

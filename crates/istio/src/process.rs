@@ -10,7 +10,6 @@ pub mod native_move;
 
 mod cluster_env;
 mod container_order;
-mod json;
 mod metadata;
 pub(crate) mod names;
 mod probes;
@@ -27,8 +26,6 @@ use serde_json::Value;
 use thiserror::Error;
 
 use crate::release::Release;
-
-pub(crate) use json::go_json;
 
 /// What the steps need to know besides the pod.
 #[expect(clippy::struct_excessive_bools, reason = "independent settings of mesh and values")]

@@ -15,10 +15,13 @@ use injectd_merge::{MergeError, TypeError};
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
-use crate::process::{
-    Facts, ProcessError, Warning, go_json,
-    names::{OVERRIDES_ANNOTATION, STATUS_ANNOTATION},
-    tree::{CONTAINERS, INIT_CONTAINERS, annotation, annotations_mut, find, list, name},
+use crate::{
+    go_json::go_json,
+    process::{
+        Facts, ProcessError, Warning,
+        names::{OVERRIDES_ANNOTATION, STATUS_ANNOTATION},
+        tree::{CONTAINERS, INIT_CONTAINERS, annotation, annotations_mut, find, list, name},
+    },
 };
 
 /// The image of a user's container that stands for the one of the template.

@@ -7,6 +7,7 @@ mod scalars;
 #[cfg(test)]
 mod tests;
 
+pub use scalars::json_type;
 use serde_json::{Map, Number, Value};
 use thiserror::Error;
 

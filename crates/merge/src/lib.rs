@@ -46,7 +46,7 @@ mod show;
 mod time;
 
 pub use apply::{MAX_DEPTH, overlay, strategic_merge};
-pub use check::{TypeError, check, check_pod};
+pub use check::{TypeError, check, check_pod, json_type};
 pub use error::MergeError;
 pub use normal::normal;
 pub use prune::prune;

@@ -4,6 +4,8 @@ use std::{any::Any, borrow::Cow};
 
 use injectd_gotemplate::{Object, Shape, Signature, Text, Value};
 
+use crate::go_json::go_json;
+
 /// A name and its namespace.
 #[derive(Debug)]
 pub(super) struct NamespacedName {
@@ -42,7 +44,7 @@ impl Object for NamespacedName {
 
     fn json(&self) -> Result<String, String> {
         let [namespace, name] =
-            [&self.namespace, &self.name].map(|text| super::compact(&text.as_str().into()));
+            [&self.namespace, &self.name].map(|text| go_json(&text.as_str().into()));
         Ok(format!("{{\"Namespace\":{namespace},\"Name\":{name}}}"))
     }
 

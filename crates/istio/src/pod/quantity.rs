@@ -9,9 +9,10 @@ use injectd_gotemplate::{Object, Shape, Signature, Text, Value};
 use serde_json::Value as Json;
 
 use super::{
-    Holder, compact,
+    Holder,
     scalar::{self, Scalar},
 };
+use crate::go_json::go_json;
 
 /// What Go says of a method that reads through a nil pointer.
 const NIL_POINTER: &str = "runtime error: invalid memory address or nil pointer dereference";
@@ -180,7 +181,7 @@ impl Object for Quantity {
 
     fn json(&self) -> Result<String, String> {
         let json = if self.holder == Holder::Nil { Json::Null } else { self.shown().into() };
-        Ok(compact(&json))
+        Ok(go_json(&json))
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -6,12 +6,13 @@ use injectd_gotemplate::{Object, Shape, Signature, Text, Value};
 use injectd_merge::schema::Struct;
 
 use super::{
-    Holder, compact,
+    Holder,
     layout::{Content, Layout, Row},
     marshal, object_meta, of_field,
     place::{Place, Step},
     text,
 };
+use crate::go_json::go_json;
 
 /// A struct, or a pointer to one.
 #[derive(Clone, Debug)]
@@ -103,7 +104,7 @@ impl Object for Record {
             return Ok("null".to_owned());
         }
         let (json, kubernetes) = (self.place.json(), self.place.kubernetes);
-        Ok(compact(&marshal::of_struct(json, self.of, self.layout, kubernetes)))
+        Ok(go_json(&marshal::of_struct(json, self.of, self.layout, kubernetes)))
     }
 
     fn as_any(&self) -> &dyn Any {

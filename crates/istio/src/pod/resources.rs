@@ -8,7 +8,8 @@ use injectd_gotemplate::{Element, Entries, Map, Object, Param, Shape, Signature,
 use injectd_merge::schema::Kind;
 use serde_json::Value as Json;
 
-use super::{Holder, compact, marshal, quantity::Quantity};
+use super::{Holder, marshal, quantity::Quantity};
+use crate::go_json::go_json;
 
 #[derive(Debug)]
 pub(super) struct Resources {
@@ -86,7 +87,7 @@ impl Object for Resources {
 
     fn json(&self) -> Result<String, String> {
         let json = self.json.as_object();
-        Ok(compact(&json.map_or(Json::Null, |map| marshal::of_map(&Kind::Quantity, map))))
+        Ok(go_json(&json.map_or(Json::Null, |map| marshal::of_map(&Kind::Quantity, map))))
     }
 
     fn as_any(&self) -> &dyn Any {

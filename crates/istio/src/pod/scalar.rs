@@ -7,7 +7,8 @@ use std::{any::Any, borrow::Cow};
 use injectd_gotemplate::{IntKind, Object, Shape, Signature, Text, Value};
 use serde_json::Value as Json;
 
-use super::{Holder, compact};
+use super::Holder;
+use crate::go_json::go_json;
 
 /// A text of a named type, such as `v1.Protocol`.
 #[derive(Debug)]
@@ -26,7 +27,7 @@ impl Object for Scalar {
     }
 
     fn json(&self) -> Result<String, String> {
-        Ok(compact(&Json::from(self.text.lossy())))
+        Ok(go_json(&Json::from(self.text.lossy())))
     }
 
     fn as_any(&self) -> &dyn Any {
@@ -68,7 +69,7 @@ impl Object for Pointer {
 
     fn json(&self) -> Result<String, String> {
         Ok(match self.value.as_ref().map(Value::plain).as_deref() {
-            Some(Value::Text(text)) => compact(&Json::from(text.lossy())),
+            Some(Value::Text(text)) => go_json(&Json::from(text.lossy())),
             Some(Value::Int(number, _)) => number.to_string(),
             Some(Value::Bool(flag)) => flag.to_string(),
             _ => "null".to_owned(),
@@ -156,7 +157,7 @@ impl Object for IntOrString {
 
     fn json(&self) -> Result<String, String> {
         Ok(match &self.text {
-            Some(text) => compact(&Json::from(text.as_str())),
+            Some(text) => go_json(&Json::from(text.as_str())),
             None => self.number.to_string(),
         })
     }

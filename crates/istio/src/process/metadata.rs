@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use super::{
     Facts, ProcessError,
-    json::go_json,
     names::{NETWORK_LABEL, NETWORK_VARIABLE, STATUS_ANNOTATION},
     tree::{CONTAINERS, INIT_CONTAINERS, annotations_mut, labels_mut, list, name},
 };
+use crate::go_json::go_json;
 
 /// The revision of an injector without one.
 const DEFAULT_REVISION: &str = "default";

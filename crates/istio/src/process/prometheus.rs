@@ -10,11 +10,10 @@ use serde_json::{Value, json};
 
 use super::{
     Facts, ProcessError, Warning,
-    json::go_json,
     names::{MERGE_METRICS_ANNOTATION, PROMETHEUS_VARIABLE},
     tree::{annotation, annotations, annotations_mut, append_variable, sidecar_mut},
 };
-use crate::release::Release;
+use crate::{go_json::go_json, release::Release};
 use targets::Target;
 
 const SCRAPE: &str = "prometheus.io/scrape";

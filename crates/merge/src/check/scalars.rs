@@ -32,10 +32,12 @@ pub(super) fn check(value: &Value, kind: &Kind) -> Result<(), Problem> {
         (Kind::Time, Value::String(_)) => true,
         _ => false,
     };
-    if fits { Ok(()) } else { Err(Problem::Type(word(value).to_owned())) }
+    if fits { Ok(()) } else { Err(Problem::Type(json_type(value).to_owned())) }
 }
 
-fn word(value: &Value) -> &'static str {
+/// The type of a value in Go's words.
+#[must_use]
+pub fn json_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "bool",

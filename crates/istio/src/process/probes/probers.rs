@@ -6,13 +6,12 @@ use serde_json::{Map, Value};
 
 use super::{
     super::{
-        json::go_json,
         names::PROBERS_VARIABLE,
         tree::{append_variable, name},
     },
     dump::Probers,
 };
-use crate::release::Release;
+use crate::{go_json::go_json, release::Release};
 
 /// Appends the variable. In a pod with a status annotation, probes that an existing variable holds
 /// win, since those in the pod may be rewritten ones; an existing text that cannot be read stays.
