@@ -38,7 +38,7 @@ const TEMPLATE_ERROR: &str = "failed to run injection template: ";
 /// What a cluster has that an injection depends on.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Surroundings<'c> {
-    /// `ProxyConfig`s; `None` if there are none.
+    /// `ProxyConfig`s, if the cluster has any.
     pub resources: Option<&'c Resources>,
     /// Nodes of the pod's cluster; `None` if they cannot be read.
     pub nodes: Option<&'c Nodes>,
@@ -134,11 +134,12 @@ impl<'i> Injection<'i> {
         let is_dropped =
             injector.is_openshift() && openshift::drop_application_user(&mut pod, injector.release);
         let without_dropped = is_dropped.then(|| pod.clone());
-        let proxy = self.proxy_config(cluster.resources);
+        let own = self.own_proxy_config();
+        let proxy = Arc::new(self.proxy_config(own.as_ref(), cluster.resources));
         let (native, native_warning) =
             injector.mode.is_native(cluster.nodes, text(self.pod, "/spec/nodeName"));
         let data = self.data(&pod, &proxy, (native, self.proxy_ids(cluster)))?;
-        let facts = self.facts(&proxy);
+        let facts = self.facts(own.as_ref(), &proxy);
         let mut warnings: Vec<String> =
             self.environment.warnings.iter().cloned().chain(native_warning).collect();
         let mut warn = |warning: process::Warning| warnings.push(warning.to_string());
@@ -168,13 +169,15 @@ impl<'i> Injection<'i> {
             .map_err(|error| format!("{TEMPLATE_ERROR}{error}"))
     }
 
-    fn proxy_config(&self, resources: Option<&Resources>) -> Message {
+    /// The `ProxyConfig` of the pod's annotation.
+    fn own_proxy_config(&self) -> Option<Message> {
+        let text = annotation(self.pod, annotations::PROXY_CONFIG_ANNOTATION)?;
+        layers::read_annotation(text, self.injector.release).ok()
+    }
+
+    fn proxy_config(&self, own: Option<&Message>, resources: Option<&Resources>) -> Message {
         let label = |key: &str| label(self.pod, key);
-        let pod = layers::Pod {
-            namespace: self.namespace,
-            label: &label,
-            annotation: annotation(self.pod, annotations::PROXY_CONFIG_ANNOTATION),
-        };
+        let pod = layers::Pod { namespace: self.namespace, label: &label, annotation: own };
         let none = Resources::default();
         let resources = resources.unwrap_or(&none);
         layers::effective(&self.injector.mesh, resources, pod, self.injector.release)
@@ -224,14 +227,14 @@ impl<'i> Injection<'i> {
         missing.map_or(Ok(rendered), Err)
     }
 
-    fn facts<'f>(&'f self, proxy: &Message) -> Facts<'f> {
+    fn facts<'f>(&'f self, own: Option<&Message>, proxy: &Message) -> Facts<'f> {
         let injector = self.injector;
         Facts {
             release: injector.release,
             status_port: i32::try_from(self.status_port()).unwrap_or_default(),
             tproxy: proxy.value("interception_mode").is_some()
                 && enum_text(proxy, "InterceptionMode") == "TPROXY",
-            hold: self.hold(),
+            hold: self.hold(own),
             prometheus_merge: injector.mesh.boolean("enable_prometheus_merge").unwrap_or(true),
             rewrite_probes: injector
                 .values
@@ -247,13 +250,10 @@ impl<'i> Injection<'i> {
     }
 
     /// Whether applications wait for the proxy: by the mesh with the pod's annotation, or the values.
-    fn hold(&self) -> bool {
+    fn hold(&self, own: Option<&Message>) -> bool {
         let injector = self.injector;
         let key = "hold_application_until_proxy_starts";
-        let annotation = annotation(self.pod, annotations::PROXY_CONFIG_ANNOTATION);
-        let own = annotation.and_then(|text| layers::read_annotation(text, injector.release).ok());
         let flag = own
-            .as_ref()
             .and_then(|config| config.boolean(key))
             .or_else(|| injector.default_config().and_then(|config| config.boolean(key)));
         flag.unwrap_or_default()
@@ -263,7 +263,7 @@ impl<'i> Injection<'i> {
     fn data(
         &self,
         original: &Json,
-        proxy: &Message,
+        proxy: &Arc<Message>,
         (native, ids): (bool, ProxyIds),
     ) -> Result<Value, String> {
         let injector = self.injector;
@@ -291,7 +291,7 @@ impl<'i> Injection<'i> {
             deployment_meta: pod::deployment_meta(&owner, original, release),
             object_meta: pod::object_meta(&pod, release),
             spec: pod::spec(&pod, release),
-            proxy_config: message::of(Arc::new(proxy.clone())),
+            proxy_config: message::of(Arc::clone(proxy)),
             mesh_config: message::of(Arc::clone(&injector.mesh)),
             values: injector.values_data.clone(),
             revision: injector.revision.clone(),

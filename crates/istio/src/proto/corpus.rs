@@ -136,6 +136,7 @@ fn ours(case: &Json, mesh: &Message, release: Release) -> Option<String> {
     let resources = layers::Resources::new(objects, release);
     let annotation = metadata["annotations"]["proxy.istio.io/config"].as_str();
     let label = |key: &str| labels.get(key).map(String::as_str);
-    let pod = layers::Pod { namespace, label: &label, annotation };
+    let annotation = annotation.and_then(|text| layers::read_annotation(text, release).ok());
+    let pod = layers::Pod { namespace, label: &label, annotation: annotation.as_ref() };
     Some(elide::proto_to_json(&layers::effective(mesh, &resources, pod, release), release))
 }

@@ -55,8 +55,8 @@ pub struct Pod<'p> {
     pub namespace: &'p str,
     /// The value of one of its labels.
     pub label: &'p dyn Fn(&str) -> Option<&'p str>,
-    /// The annotation `proxy.istio.io/config`.
-    pub annotation: Option<&'p str>,
+    /// What [`read_annotation`] found in its annotation.
+    pub annotation: Option<&'p Message>,
 }
 
 /// Why Istio denies a pod for its annotation `proxy.istio.io/config`.
@@ -140,12 +140,11 @@ impl Resource {
 #[must_use]
 pub fn effective(mesh: &Message, resources: &Resources, pod: Pod<'_>, release: Release) -> Message {
     let root = mesh.text("root_namespace");
-    let annotation = pod.annotation.and_then(|text| read_annotation(text, release).ok());
     let layers = [
         mesh.message("default_config"),
         resources.of_namespace(root).filter(|_| !root.is_empty()),
         resources.of_namespace(pod.namespace).filter(|_| pod.namespace != root),
-        annotation.as_ref(),
+        pod.annotation,
         resources.of_pod(pod),
     ];
     let mut config = defaults::proxy_config(release).clone();

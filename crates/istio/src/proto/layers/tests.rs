@@ -23,7 +23,8 @@ fn in_mesh(text: &str, annotation: Option<&str>, objects: &[Json]) -> Message {
     let mesh = mesh::apply(&base, text, RELEASE).expect("the test must have a valid mesh config");
     let labels = labels(&[("tier", "a"), ("app", "web")]);
     let label = |key: &str| labels.get(key).map(String::as_str);
-    let pod = Pod { namespace: "shop", label: &label, annotation };
+    let annotation = annotation.and_then(|text| read_annotation(text, RELEASE).ok());
+    let pod = Pod { namespace: "shop", label: &label, annotation: annotation.as_ref() };
     effective(&mesh, &Resources::new(objects, RELEASE), pod, RELEASE)
 }
 
