@@ -161,6 +161,11 @@ fn print_line(line: &str) {
     drop(writeln!(io::stderr(), "{line}"));
 }
 
+/// The first flag that is set, by its name.
+fn first_set<const N: usize>(flags: [(&'static str, bool); N]) -> Option<&'static str> {
+    flags.into_iter().find_map(|(flag, is_set)| is_set.then_some(flag))
+}
+
 /// A number with its noun: `1 review`, `2 reviews`.
 fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Api, Client};
 
-use super::CommandError;
+use super::{CommandError, first_set};
 use crate::{
     causes::with_causes,
     cluster::{self, ClientError, ClientOptions},
@@ -70,7 +70,7 @@ impl ClusterArgs {
             ("--context", self.context.is_some()),
             ("--as", self.user.is_some()),
         ];
-        flags.into_iter().find_map(|(flag, is_set)| is_set.then_some(flag))
+        first_set(flags)
     }
 
     fn error(&self, error: &ClientError) -> CommandError {

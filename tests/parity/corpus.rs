@@ -99,6 +99,16 @@ pub(crate) struct Corpus {
 
 /// Reads every release below `directory` (`$INJECTD_CORPUS/linkerd`), in the order of releases.
 pub(crate) fn load_all(directory: &Path) -> Result<Vec<Corpus>, String> {
+    let mut all = load_each(directory, load)?;
+    all.sort_by_key(|corpus: &Corpus| corpus.release.edge);
+    Ok(all)
+}
+
+/// Loads every directory below `directory` that has recorded cases.
+pub(crate) fn load_each<C>(
+    directory: &Path,
+    load: impl Fn(&Path) -> Result<C, String>,
+) -> Result<Vec<C>, String> {
     let entries = fs::read_dir(directory).map_err(|error| error.to_string())?;
     let mut all = Vec::new();
     for entry in entries {
@@ -107,7 +117,6 @@ pub(crate) fn load_all(directory: &Path) -> Result<Vec<Corpus>, String> {
             all.push(load(&path)?);
         }
     }
-    all.sort_by_key(|corpus: &Corpus| corpus.release.edge);
     Ok(all)
 }
 

@@ -15,7 +15,10 @@ use injectd_istio::{
     release::Release,
 };
 
-use super::{super::CommandError, ConfigArgs, MeshName, Purpose};
+use super::{
+    super::{CommandError, first_set},
+    ConfigArgs, MeshName, Purpose,
+};
 use crate::{
     injector,
     profiles::{IstioInjector, NoWebhook, Profile},
@@ -71,7 +74,7 @@ impl IstioArgs {
             ("--allow-functions", !self.allow_functions.is_empty()),
             ("--path", self.path.is_some()),
         ];
-        flags.into_iter().find_map(|(flag, is_set)| is_set.then_some(flag))
+        first_set(flags)
     }
 
     /// The files of the configuration.
@@ -113,7 +116,7 @@ impl ConfigArgs {
                 self.unknown_release.is_some(),
             ),
         ];
-        flags.into_iter().find_map(|(flag, is_set)| is_set.then_some(flag))
+        first_set(flags)
     }
 
     /// Whether --path is set, which only commands without a server have.

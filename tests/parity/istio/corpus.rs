@@ -6,7 +6,7 @@ use injectd_istio::release::Release;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::corpus::{body, read_cases};
+use crate::corpus::{body, load_each, read_cases};
 
 /// Minor and patch of the release whose recordings are in the directory `master`.
 const MASTER: Release = Release::new(31, 0);
@@ -108,14 +108,7 @@ struct SetFiles {
 
 /// Reads every release below `directory` (`$INJECTD_CORPUS/istio`), in the order of releases.
 pub(crate) fn load_all(directory: &Path) -> Result<Vec<Corpus>, String> {
-    let entries = fs::read_dir(directory).map_err(|error| error.to_string())?;
-    let mut all = Vec::new();
-    for entry in entries {
-        let path = entry.map_err(|error| error.to_string())?.path();
-        if path.join("cases.jsonl.gz").exists() {
-            all.push(load(&path)?);
-        }
-    }
+    let mut all = load_each(directory, load)?;
     all.sort_by_key(|corpus: &Corpus| corpus.release);
     Ok(all)
 }
