@@ -73,7 +73,7 @@ pub struct CallerFacts<'a> {
     /// When the caller stops waiting: an owner whose lookup takes longer is derived from the pod's
     /// labels.
     pub deadline: Option<Instant>,
-    /// The decoded path of the webhook's URL; empty if there is none.
+    /// The decoded path of the webhook's URL; empty for callers without one.
     pub path: &'a str,
 }
 

@@ -87,7 +87,7 @@ pub struct Reviewed<'r, 'a, O> {
     pub request: &'r Request<'a, O>,
     /// The object of the request.
     pub object: &'r O,
-    /// The decoded path of the webhook's URL; empty if there is none.
+    /// The decoded path of the webhook's URL; empty for callers without one.
     pub path: &'r str,
 }
 

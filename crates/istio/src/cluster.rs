@@ -40,7 +40,7 @@ impl Cluster {
             let version = node.pointer("/status/nodeInfo/kubeletVersion");
             let [name, version] = [node.pointer("/metadata/name"), version]
                 .map(|text| text.and_then(Value::as_str).unwrap_or_default());
-            // The version decides alone; a reader of files has nobody to warn.
+            // The version decides alone; the warning about an odd one is not shown for files.
             drop(nodes.insert(name, version));
         }
         let resources = objects.iter().filter(|(kind, _)| *kind == "ProxyConfig");

@@ -42,7 +42,7 @@ const SCALARS: [(&str, &str); 7] = [
     ("dryRun", "bool"),
 ];
 
-/// Answers a review. A body that is none is denied.
+/// Answers a review. Denies a body that is not a review.
 ///
 /// # Errors
 /// The body is empty, or not UTF-8. It has no request: Istio closes the connection. A lookup failed.

@@ -123,9 +123,8 @@ impl Injector {
             let newest = Release::NEWEST;
             format!("Istio {release} is newer than {newest}, whose rules are used for it")
         });
-        let assumed = (source == Some(Source::Assumed)).then(|| {
-            format!("nothing in it tells the release of Istio: the rules are those of {release}")
-        });
+        let assumed = (source == Some(Source::Assumed))
+            .then(|| format!("the release of Istio is unknown: the rules are those of {release}"));
         Ok(Self {
             release,
             templates,
@@ -222,7 +221,7 @@ mod tests {
         let known = Some(Release::new(30, 0));
         assert_eq!(warnings("{}", known, None), [gateway]);
         for (release, native, start) in [
-            (None, None, "nothing in it tells the release of Istio: the rules are those of 1.31"),
+            (None, None, "the release of Istio is unknown: the rules are those of 1.31"),
             (known, Some("maybe"), "ENABLE_NATIVE_SIDECARS must be true, false or auto"),
             (Some(Release::new(99, 0)), None, "Istio 1.99.0 is newer than 1.31"),
         ] {

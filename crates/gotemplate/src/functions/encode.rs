@@ -38,7 +38,7 @@ pub(super) const TABLE: &[Function] = &[
     Function::new("toRawJson", &[Any], |call| must_to_json(call, RAW)),
 ];
 
-/// The value of the JSON in the first argument, or Go's text of why it is none. Each value is a step.
+/// The value of the JSON in the first argument, or what Go says is wrong with it. Each value is a step.
 pub(super) fn read_json(call: &mut Call<'_, '_>) -> Result<Result<Value, String>, String> {
     let values = call.text(0).iter().filter(|byte| b",[{".contains(byte)).count();
     call.spend(values)?;

@@ -1,4 +1,4 @@
-//! `otelResourceAttributes`: what a proxy tells OpenTelemetry of its service (1.30 and later).
+//! `otelResourceAttributes`: the attributes of a proxy's service for OpenTelemetry (1.30 and later).
 //!
 //! `pkg/kube/inject/template.go`, `otelResourceAttributes`.
 

@@ -55,7 +55,7 @@ static LAYOUTS: LazyLock<HashMap<&'static str, Layout>> = LazyLock::new(|| {
 static NONE: Layout = Layout { name: "", rows: Vec::new() };
 
 impl Layout {
-    /// The struct of this name; one without fields if there is none.
+    /// The struct of this name; one without fields if the name is unknown.
     pub(super) fn of(name: &str) -> &'static Self {
         LAYOUTS.get(name).unwrap_or(&NONE)
     }

@@ -63,7 +63,7 @@ fn of_field(field: &'static Field, place: &Place, around: &Layout) -> String {
         Kind::Quantity | Kind::Time if is_nil => "<nil>".to_owned(),
         _ if is_nil => "nil".to_owned(),
         Kind::Quantity if field.pointer => Quantity::of(json, Holder::Pointer).shown(),
-        // `fmt` prints it too, and then the first mark of a pointer is removed, where there is none.
+        // `fmt` prints it too, and then the first mark of a pointer, if any, is removed.
         Kind::Struct(of) if of.get().name == "ObjectMeta" => {
             let metadata = super::of_kind(&field.kind, place.clone(), Holder::Copy);
             injectd_gotemplate::shown(&metadata).replacen('&', "", 1)

@@ -121,11 +121,11 @@ fn sets(folder: &Path, release: Release) -> BTreeMap<String, Set> {
         if let Ok(values) = &values {
             let (found, _) = detect::detect(|_| None, &config, values);
             if name == "default" {
-                println!("{release}: markers tell {found}");
+                println!("{release}: markers of {found}");
                 assert!(found <= release, "{found}");
             } else if found > release {
                 // Values and templates that only later charts know.
-                println!("  {name}: markers tell {found}");
+                println!("  {name}: markers of {found}");
             }
         }
         let environment = |key: &str| set["env"][key].as_str();
