@@ -6,6 +6,7 @@
 mod answer;
 mod corpus;
 mod differences;
+mod memory;
 mod run;
 mod subject;
 
@@ -47,6 +48,17 @@ fn run_all(corpora: &[Corpus]) -> Vec<Counts> {
     });
     counts.sort_by_key(|(index, _)| *index);
     counts.into_iter().map(|(_, counts)| counts).collect()
+}
+
+/// What the memory answers is what an evaluation answers: for recorded requests, and for changed ones.
+pub(crate) fn must_remember_nothing_wrong() {
+    let Some(corpora) = env::var_os("INJECTD_CORPUS") else {
+        print_line("istio memory: skipped, INJECTD_CORPUS is not set");
+        return;
+    };
+    let directory = PathBuf::from(corpora).join("istio");
+    let corpora = corpus::load_all(&directory).expect("the corpus must be readable");
+    memory::must_agree(&corpora);
 }
 
 /// Every configuration that an injector refused at start is refused, and every other one that it

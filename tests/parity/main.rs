@@ -67,6 +67,11 @@ fn istio_answers_as_recorded() {
 }
 
 #[test]
+fn istio_memory_agrees_with_evaluation() {
+    istio::must_remember_nothing_wrong();
+}
+
+#[test]
 fn istio_configurations_start_as_recorded() {
     istio::must_start_as_recorded();
 }

@@ -4,9 +4,11 @@
 
 mod reader;
 mod scan;
+mod tape;
 
 pub use reader::{Read, ReadError, Reader, read};
 pub use scan::Nesting;
+pub use tape::{Node, Shape, Tape};
 
 /// Appends `text` as a JSON string token, quotes included.
 ///

@@ -54,12 +54,13 @@ pub struct SkipReason {
     pub text: &'static str,
 }
 
-/// Whether the cache had the template of a pod.
+/// Whether the cache had what a pod's answer is made from: for Linkerd the compiled template, for Istio
+/// the answer for pods that read the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TemplateLookup {
     /// The cache had it.
     Hit,
-    /// It was compiled.
+    /// It was made.
     Miss,
 }
 

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use injectd_core::causes::with_causes;
-use injectd_gotemplate::{Context, Value};
+use injectd_gotemplate::{Context, Reads, Value};
 use serde_json::Value as Json;
 
 use crate::{
@@ -17,11 +17,12 @@ use crate::{
     fields::{annotation, label},
     image::{self, ImageType},
     injector::Injector,
+    memory::Record,
     message::{self, MessageHooks},
     native::Nodes,
     openshift::{self, ProxyIds},
     owner::Owner,
-    path::PathEnvironment,
+    path::{NETWORK_LABEL, PathEnvironment},
     pod,
     process::{self, Facts, native_move::native_move},
     proto::{
@@ -29,7 +30,7 @@ use crate::{
         layers::{self, Resources},
     },
     reapply::reapply,
-    render::{Rendered, render},
+    render::{Rendered, Source, render},
     selection, strip,
 };
 
@@ -83,7 +84,7 @@ impl<'i> Injection<'i> {
             own => own,
         };
         let mut environment = PathEnvironment::parse(path);
-        environment.add_cluster_and_network(&injector.values, pod);
+        environment.add_cluster_and_network(&injector.values, label(pod, NETWORK_LABEL));
         Self { injector, pod, namespace, environment, owner: None }
     }
 
@@ -128,6 +129,18 @@ impl<'i> Injection<'i> {
     /// # Errors
     /// The message of the denial.
     pub fn inject(&self, cluster: Surroundings<'_>) -> Result<Injected, String> {
+        self.inject_with(cluster, None)
+    }
+
+    /// The same; `record` is told what the templates read.
+    ///
+    /// # Errors
+    /// The message of the denial.
+    pub(crate) fn inject_with(
+        &self,
+        cluster: Surroundings<'_>,
+        record: Option<&Record>,
+    ) -> Result<Injected, String> {
         let injector = self.injector;
         self.validate_annotations()?;
         let mut pod = self.pod.clone();
@@ -143,7 +156,8 @@ impl<'i> Injection<'i> {
         let mut warnings: Vec<String> =
             self.environment.warnings.iter().cloned().chain(native_warning).collect();
         let mut warn = |warning: process::Warning| warnings.push(warning.to_string());
-        let Rendered { template, mut merged } = self.render(&data, &pod, |rendered, merged| {
+        let source = Source { data: &data, pod: &pod, record };
+        let Rendered { template, mut merged } = self.render(source, |rendered, merged| {
             native_move(merged, rendered, native, injector.release).into_iter().for_each(&mut warn);
         })?;
         reapply(&mut merged, &template, &pod, &facts)
@@ -195,8 +209,7 @@ impl<'i> Injection<'i> {
 
     fn render(
         &self,
-        data: &Value,
-        pod: &Json,
+        source: Source<'_>,
         before_merge: impl FnMut(&Json, &mut Json),
     ) -> Result<Rendered, String> {
         let injector = self.injector;
@@ -221,7 +234,9 @@ impl<'i> Injection<'i> {
         let mut context = Context::default();
         context.environment = &variable;
         context.hooks = &hooks;
-        let rendered = render(templates, data, pod, &mut context, before_merge)
+        let mut record = source.record;
+        context.reads = record.as_mut().map(|record| record as &mut dyn Reads);
+        let rendered = render(templates, source, &mut context, before_merge)
             .map_err(|error| error.to_string())?;
         // Errors of the templates before it come first.
         missing.map_or(Ok(rendered), Err)

@@ -10,6 +10,7 @@ use crate::{
     detect::{Source, detect},
     document::Document,
     native::{Mode, NATIVE_SIDECARS_VARIABLE},
+    path::PathEnvironment,
     proto::{
         Message, defaults,
         mesh::{self, MeshError},
@@ -161,6 +162,13 @@ impl Injector {
     #[must_use]
     pub fn is_openshift(&self) -> bool {
         self.environment.get("PLATFORM").is_some_and(|platform| platform == "openshift")
+    }
+
+    /// The name of the cluster of the pods that are asked for with a path.
+    pub(crate) fn cluster(&self, path: &str) -> String {
+        let mut environment = PathEnvironment::parse(path);
+        environment.add_cluster_and_network(&self.values, None);
+        environment.cluster().to_owned()
     }
 
     pub(crate) fn default_config(&self) -> Option<&Message> {

@@ -17,6 +17,7 @@ mod go_json;
 pub mod image;
 pub mod injection;
 pub mod injector;
+mod memory;
 pub mod mesh;
 pub mod message;
 pub mod native;

@@ -5,10 +5,12 @@
 use std::sync::Arc;
 
 use injectd_core::{
+    json::Node,
     lookups::{Annotations, CallerFacts, Lookups, OwnerError},
     mesh::{Decision, Mesh, NamespaceUse, Output, Reviewed},
     object::Kind,
-    outcome::{Configuration, Outcome, SkipReason, Verdict, Warning, Workload},
+    outcome::{Configuration, Outcome, SkipReason, TemplateLookup, Verdict, Warning, Workload},
+    patch::PatchBuffer,
 };
 use serde_json::Value as Json;
 
@@ -17,6 +19,7 @@ use crate::{
     decide::Reason,
     injection::{Injection, Surroundings},
     injector::Injector,
+    memory::{Answer, Around, Key, Memory, Record},
     object::{Object, owner_kind},
     openshift::{SUPPLEMENTAL_GROUPS_ANNOTATION, UID_RANGE_ANNOTATION},
     patch::{encode, patch},
@@ -28,13 +31,23 @@ pub struct Istio {
     injector: Injector,
     cluster: Cluster,
     configuration: Arc<Configuration>,
+    /// `None` if every pod is evaluated.
+    memory: Option<Arc<Memory>>,
 }
 
 /// A pod that is decided about.
 #[derive(Debug)]
-pub struct Plan {
-    pod: Json,
-    namespace_annotations: Annotations,
+pub struct Plan(Next);
+
+/// What comes after the decision.
+#[derive(Debug)]
+enum Next {
+    /// Nothing.
+    Nothing,
+    /// The answer is that of an earlier pod.
+    Known(Arc<Answer>),
+    /// The pod is evaluated, with the annotations of its namespace.
+    Evaluate(Json, Annotations),
 }
 
 const SKIPPING: [Reason; 7] = [
@@ -64,7 +77,20 @@ impl Istio {
     pub fn new(injector: Injector, cluster: Cluster, generation: u64) -> Self {
         let release = injector.release().to_string();
         let configuration = Arc::new(Configuration { generation, release });
-        Self { injector, cluster, configuration }
+        let memory = Some(Arc::new(Memory::new(&injector, &cluster.resources)));
+        Self { injector, cluster, configuration, memory }
+    }
+
+    /// How many answers are kept for pods that read the same.
+    #[must_use]
+    pub fn answer_count(&self) -> u64 {
+        self.memory.as_ref().map_or(0, |memory| memory.count())
+    }
+
+    /// The same, but every pod is evaluated: what answers from the memory are compared with.
+    #[must_use]
+    pub fn without_memory(self) -> Self {
+        Self { memory: None, ..self }
     }
 
     /// The injector.
@@ -81,7 +107,7 @@ impl Istio {
         namespace_annotations: &'c Annotations,
     ) -> Surroundings<'c> {
         let cluster = injection.cluster();
-        let is_known = self.cluster.names.iter().any(|name| name == cluster);
+        let is_known = self.is_local(cluster);
         Surroundings {
             resources: Some(&self.cluster.resources),
             nodes: self.cluster.nodes.as_ref().filter(|_| is_known),
@@ -121,13 +147,18 @@ impl Mesh for Istio {
         namespace: &'r Annotations,
         outcome: &mut Outcome<'a>,
     ) -> Decision<Plan> {
-        let left = Decision {
-            is_injected: false,
-            plan: Plan { pod: Json::Null, namespace_annotations: Annotations::default() },
-        };
+        let left = Decision { is_injected: false, plan: Plan(Next::Nothing) };
         if reviewed.request.kind != Kind::Pod {
             return left;
         }
+        let key = match self.known(reviewed, namespace) {
+            Ok(answer) => {
+                outcome.template = Some(TemplateLookup::Hit);
+                return known(answer, outcome);
+            }
+            Err(key) => key,
+        };
+        outcome.template = Some(TemplateLookup::Miss);
         let pod = match reviewed.object.tree() {
             Ok(pod) => pod,
             Err(problem) => {
@@ -142,16 +173,16 @@ impl Mesh for Istio {
             return left;
         }
         let decision = injection.decide();
-        for problem in decision.warnings {
-            outcome.warnings.push(|| Warning { annotation: "", problem });
-        }
         if let Some(index) = SKIPPING.iter().position(|reason| *reason == decision.reason) {
-            outcome.reasons.insert(index);
-            outcome.verdict = Verdict::Skipped;
-            return left;
+            let answer = Arc::new(Answer::Skipped(index, decision.warnings.into()));
+            if let Some((memory, key)) = self.memory.as_ref().zip(key) {
+                memory.keep(key, Arc::clone(&answer));
+            }
+            return known(answer, outcome);
         }
-        let namespace_annotations = Arc::clone(namespace);
-        Decision { is_injected: true, plan: Plan { pod, namespace_annotations } }
+        warn(outcome, &decision.warnings);
+        let next = Next::Evaluate(pod, Arc::clone(namespace));
+        Decision { is_injected: true, plan: Plan(next) }
     }
 
     async fn workload<'a>(
@@ -178,25 +209,102 @@ impl Mesh for Istio {
         output: Output<'_, 'a>,
     ) {
         let Output { patch: buffer, outcome } = output;
+        let (pod, namespace) = match &plan.0 {
+            Next::Nothing => return,
+            Next::Known(answer) => {
+                if let Answer::Injected(patch, _) = &**answer {
+                    write(buffer, patch);
+                }
+                return outcome.verdict = Verdict::Injected;
+            }
+            Next::Evaluate(pod, namespace) => (pod, namespace),
+        };
         let request = reviewed.request;
-        let injection =
-            Injection::new(&self.injector, &plan.pod, &request.namespace, reviewed.path);
-        let cluster = self.surroundings(&injection, &plan.namespace_annotations);
-        let injected = match injection.inject(cluster) {
+        let injection = Injection::new(&self.injector, pod, &request.namespace, reviewed.path);
+        let cluster = self.surroundings(&injection, namespace);
+        let memory = self.memory.as_ref().zip(reviewed.object.tape());
+        let record = memory.map(|_| Record::new(self.injector.release()));
+        let injected = match injection.inject_with(cluster, record.as_ref()) {
             Ok(injected) => injected,
             Err(denial) => return outcome.deny(denial.into()),
         };
-        for problem in injected.warnings {
-            outcome.warnings.push(|| Warning { annotation: "", problem });
-        }
-        let before = injected.without_dropped.as_ref().unwrap_or(&plan.pod);
-        let text = encode(&patch(before, &injected.pod));
-        buffer.begin(text.len().div_ceil(3) * 4);
-        buffer.slot().extend_from_slice(text.as_bytes());
-        buffer.finish();
+        let before = injected.without_dropped.as_ref().unwrap_or(pod);
+        let patch = encode(&patch(before, &injected.pod)).into_bytes();
+        write(buffer, &patch);
+        warn(outcome, &injected.warnings);
         outcome.verdict = Verdict::Injected;
+        if let Some(((memory, tape), record)) = memory.zip(record) {
+            let warnings = injection.decide().warnings.into_iter().chain(injected.warnings);
+            let answer = Answer::Injected(patch.into(), warnings.collect());
+            memory.keep_evaluated(tape, self.around(reviewed, namespace), record, answer);
+        }
     }
 
     /// Istio changes nothing in a pod that it does not inject.
     fn leave_alone<'a>(&self, _: Reviewed<'_, 'a, Object<'a>>, _: &Plan, _: Output<'_, 'a>) {}
+}
+
+impl Istio {
+    /// The answer of an earlier pod; else the key of this one, if an answer may be kept for it.
+    fn known(
+        &self,
+        reviewed: Reviewed<'_, '_, Object<'_>>,
+        namespace: &Annotations,
+    ) -> Result<Arc<Answer>, Option<Key>> {
+        let memory = self.memory.as_ref().ok_or(None)?;
+        let tape = reviewed.object.tape().ok_or(None)?;
+        memory.find(tape, self.around(reviewed, namespace))
+    }
+
+    fn around<'s>(
+        &'s self,
+        reviewed: Reviewed<'s, '_, Object<'_>>,
+        namespace_annotations: &'s Annotations,
+    ) -> Around<'s> {
+        let is_known = self.is_local(&self.injector.cluster(reviewed.path));
+        let nodes = self.cluster.nodes.as_ref().filter(|_| is_known);
+        let node = reviewed.object.tape().and_then(|pod| pod.root()?.get("spec")?.get("nodeName"));
+        let node = node.and_then(Node::text).unwrap_or_default();
+        let (native, warning) = self.injector.mode.is_native(nodes, &node);
+        Around {
+            namespace: &reviewed.request.namespace,
+            path: reviewed.path,
+            native: [nodes.is_some(), native, warning.is_some()],
+            namespace_annotations,
+        }
+    }
+
+    /// Whether a name is one of the cluster's.
+    fn is_local(&self, cluster: &str) -> bool {
+        self.cluster.names.iter().any(|name| name == cluster)
+    }
+}
+
+/// The decision of an earlier pod.
+fn known(answer: Arc<Answer>, outcome: &mut Outcome<'_>) -> Decision<Plan> {
+    match &*answer {
+        Answer::Injected(_, warnings) => {
+            warn(outcome, warnings);
+            Decision { is_injected: true, plan: Plan(Next::Known(answer)) }
+        }
+        Answer::Skipped(index, warnings) => {
+            warn(outcome, warnings);
+            outcome.reasons.insert(*index);
+            outcome.verdict = Verdict::Skipped;
+            Decision { is_injected: false, plan: Plan(Next::Nothing) }
+        }
+    }
+}
+
+fn warn(outcome: &mut Outcome<'_>, warnings: &[String]) {
+    for problem in warnings {
+        outcome.warnings.push(|| Warning { annotation: "", problem: problem.clone() });
+    }
+}
+
+/// Writes a patch.
+fn write(buffer: &mut PatchBuffer, patch: &[u8]) {
+    buffer.begin(patch.len().div_ceil(3) * 4);
+    buffer.slot().extend_from_slice(patch);
+    buffer.finish();
 }

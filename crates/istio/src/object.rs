@@ -3,7 +3,7 @@
 #![expect(clippy::disallowed_types, reason = "templates read any field of the pod")]
 
 use injectd_core::{
-    json::{Read, ReadError, Reader},
+    json::{Node, Read, ReadError, Reader, Tape},
     object::Kind,
     request::View,
     view::Text,
@@ -16,6 +16,7 @@ use serde_json::Value as Json;
 #[derive(Debug, Default)]
 pub struct Object<'a> {
     text: &'a str,
+    tape: Option<Tape<'a>>,
     kind: String,
     namespace: String,
     name: Text<'a>,
@@ -29,7 +30,7 @@ struct Head {
     metadata: Option<Json>,
 }
 
-impl Object<'_> {
+impl<'a> Object<'a> {
     /// The object as a tree. Half of a surrogate pair becomes U+FFFD, as in Go.
     ///
     /// # Errors
@@ -42,6 +43,30 @@ impl Object<'_> {
                 let text = text.unwrap_or_else(|| error.to_string());
                 format!("couldn't get version/kind; json parse error: {text}")
             })
+    }
+
+    /// The index of the text, if its values can be read without care.
+    pub(crate) fn tape(&self) -> Option<&Tape<'a>> {
+        self.tape.as_ref()
+    }
+
+    fn indexed(text: &'a str, tape: Tape<'a>) -> Self {
+        let text_at = |path: &[&str]| {
+            let found = path.iter().try_fold(tape.root()?, |node, key| node.get(key));
+            found.and_then(Node::text)
+        };
+        let name = text_at(&["metadata", "name"]).filter(|name| !name.is_empty());
+        let name = name.or_else(|| text_at(&["metadata", "generateName"])).unwrap_or_default();
+        let owners = tape.root().and_then(|pod| pod.get("metadata")?.get("ownerReferences"));
+        let owner = owners.and_then(|owners| owners.items().next()?.get("kind")?.text());
+        Self {
+            text,
+            kind: text_at(&["kind"]).unwrap_or_default().into_owned(),
+            namespace: text_at(&["metadata", "namespace"]).unwrap_or_default().into_owned(),
+            name: Text(name),
+            owner_kind: owner.unwrap_or_default().into_owned(),
+            tape: Some(tape),
+        }
     }
 }
 
@@ -56,9 +81,14 @@ pub(crate) fn owner_kind(object: &Object<'_>) -> &'static str {
 
 impl<'a> Read<'a> for Object<'a> {
     fn read(&mut self, reader: &mut Reader<'a>) -> Result<(), ReadError> {
+        reader.is_null();
         let begin = reader.clone();
-        reader.skip()?;
-        *self = Self::read_bare(reader.since(&begin))?;
+        if let Some(tape) = reader.tape() {
+            *self = Self::indexed(reader.since(&begin), tape);
+        } else {
+            reader.skip()?;
+            *self = Self::read_bare(reader.since(&begin))?;
+        }
         Ok(())
     }
 }
@@ -77,6 +107,7 @@ impl<'a> View<'a> for Object<'a> {
         };
         Ok(Self {
             text,
+            tape: None,
             kind: head.kind.as_ref().and_then(Json::as_str).unwrap_or_default().to_owned(),
             namespace: text_of("namespace").to_owned(),
             name: Text(name.to_owned().into()),

@@ -23,6 +23,29 @@ pub struct Owner {
     pub namespace: String,
 }
 
+/// What tells a pod's owner.
+pub(crate) struct Facts<'p, L> {
+    /// Whether the API server makes the pod's name from a prefix.
+    pub(crate) has_prefix: bool,
+    /// API version, kind and name of the first owner that is a controller.
+    pub(crate) controller: Option<[&'p str; 3]>,
+    /// The pod's name.
+    pub(crate) name: &'p str,
+    /// The value of a label.
+    pub(crate) label: L,
+}
+
+/// The label with which the name of a Deployment's `ReplicaSet` ends.
+const TEMPLATE_HASH_LABEL: &str = "pod-template-hash";
+/// The label with which the name of a Rollout's `ReplicaSet` ends.
+const ROLLOUT_HASH_LABEL: &str = "rollouts-pod-template-hash";
+/// The label with the name of `OpenShift`'s `DeploymentConfig`.
+const DEPLOYMENT_CONFIG_LABEL: &str = "deploymentconfig";
+
+/// The labels that may tell a pod's owner.
+pub(crate) const LABELS: [&str; 3] =
+    [TEMPLATE_HASH_LABEL, ROLLOUT_HASH_LABEL, DEPLOYMENT_CONFIG_LABEL];
+
 impl Owner {
     /// The owner of a pod. `namespace` is the pod's, or the request's if the pod names none.
     ///
@@ -31,21 +54,37 @@ impl Owner {
     #[must_use]
     pub fn of(pod: &Value, namespace: &str, release: Release) -> Self {
         let metadata = pod.get("metadata").unwrap_or(&Value::Null);
+        let controller = controller(metadata)
+            .map(|owner| ["apiVersion", "kind", "name"].map(|key| text(owner, key)));
+        let pod = Facts {
+            has_prefix: !text(metadata, "generateName").is_empty(),
+            controller,
+            name: text(metadata, "name"),
+            label: |key: &str| label(pod, key),
+        };
+        Self::guess(&pod, namespace, release)
+    }
+
+    /// The same from these facts of the pod.
+    pub(crate) fn guess<'p, L: Fn(&str) -> Option<&'p str>>(
+        pod: &Facts<'p, L>,
+        namespace: &str,
+        release: Release,
+    ) -> Self {
         let mut owner = Self {
             kind: "Pod".to_owned(),
             api_version: "v1".to_owned(),
             name: String::new(),
             namespace: namespace.to_owned(),
         };
-        if !text(metadata, "generateName").is_empty()
-            && let Some(controller) = controller(metadata)
+        if pod.has_prefix
+            && let Some([api_version, kind, name]) = pod.controller
         {
-            owner.set("", text(controller, "kind"), text(controller, "apiVersion"));
-            text(controller, "name").clone_into(&mut owner.name);
-            owner.find_root(pod, release);
+            owner.set(name, kind, api_version);
+            owner.find_root(&pod.label, release);
         }
         if owner.name.is_empty() {
-            text(metadata, "name").clone_into(&mut owner.name);
+            pod.name.clone_into(&mut owner.name);
         }
         owner
     }
@@ -56,22 +95,22 @@ impl Owner {
         api_version.clone_into(&mut self.api_version);
     }
 
-    fn find_root(&mut self, pod: &Value, release: Release) {
+    fn find_root<'p>(&mut self, label: &impl Fn(&str) -> Option<&'p str>, release: Release) {
         let name = self.name.clone();
-        let hash = |key| label(pod, key).filter(|hash| !hash.is_empty() && name.ends_with(hash));
+        let hash = |key| label(key).filter(|hash| !hash.is_empty() && name.ends_with(hash));
         match &*self.kind {
             "ReplicaSet" => {
-                if let Some(hash) = hash("pod-template-hash") {
+                if let Some(hash) = hash(TEMPLATE_HASH_LABEL) {
                     let api_version = self.api_version.clone();
                     self.set(without_hash(&name, hash), "Deployment", &api_version);
                 } else if release.minor() >= 22
-                    && let Some(hash) = hash("rollouts-pod-template-hash")
+                    && let Some(hash) = hash(ROLLOUT_HASH_LABEL)
                 {
                     self.set(without_hash(&name, hash), "Rollout", "v1alpha1");
                 }
             }
             "ReplicationController" => {
-                let config = label(pod, "deploymentconfig").filter(|config| !config.is_empty());
+                let config = label(DEPLOYMENT_CONFIG_LABEL).filter(|config| !config.is_empty());
                 if let Some(config) = config {
                     let api_version = self.api_version.clone();
                     self.set(config, "DeploymentConfig", &api_version);

@@ -1,13 +1,9 @@
 //! The path of the webhook's URL: which requests are for the injector, and the environment variables
 //! that a path sets (`pkg/kube/inject/webhook.go`, `parseInjectEnvs`).
 
-#![expect(clippy::disallowed_types, reason = "labels are read from the pod's tree")]
-
 use std::{borrow::Cow, collections::BTreeMap, fmt::Write as _};
 
-use serde_json::Value;
-
-use crate::{config::Values, fields::label, release::Release};
+use crate::{config::Values, release::Release};
 
 /// The label with a pod's network; it wins over path and values.
 pub const NETWORK_LABEL: &str = "topology.istio.io/network";
@@ -170,16 +166,15 @@ impl PathEnvironment {
         self.variables.insert(name, value.to_owned());
     }
 
-    /// Adds the cluster and the network of the values and of the pod's label: the path's cluster wins
+    /// Adds the cluster and the network of the values and of the pod's label [`NETWORK_LABEL`]: the path's cluster wins
     /// over `global.multiCluster.clusterName`, and a label wins over the path's network, which wins
     /// over `global.network`. Empty ones are not added.
-    pub fn add_cluster_and_network(&mut self, values: &Values, pod: &Value) {
+    pub fn add_cluster_and_network(&mut self, values: &Values, label: Option<&str>) {
         let cluster = values.text(&["global", "multiCluster", "clusterName"]);
         let network = values.text(&["global", "network"]);
         if self.variable(CLUSTER_VARIABLE).is_empty() && !cluster.is_empty() {
             self.variables.insert(CLUSTER_VARIABLE.to_owned(), cluster.to_owned());
         }
-        let label = label(pod, NETWORK_LABEL);
         let configured = if self.variable(NETWORK_VARIABLE).is_empty() { network } else { "" };
         let network = label.unwrap_or(configured);
         if !network.is_empty() {

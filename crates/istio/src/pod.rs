@@ -97,7 +97,7 @@ pub fn type_meta(owner: &Owner, release: Release) -> Value {
 /// Pod under that name.
 #[must_use]
 pub fn deployment_meta(owner: &Owner, pod: &Json, release: Release) -> Value {
-    if release.minor() > 21 {
+    if !has_whole_owner(release) {
         let (namespace, name) = (owner.namespace.clone(), owner.name.clone());
         return Value::Object(Arc::new(NamespacedName { namespace, name }));
     }
@@ -107,6 +107,11 @@ pub fn deployment_meta(owner: &Owner, pod: &Json, release: Release) -> Value {
     metadata.insert("name".to_owned(), owner.name.as_str().into());
     metadata.insert("namespace".to_owned(), owner.namespace.as_str().into());
     object_meta(&Arc::new(json!({"metadata": metadata})), release)
+}
+
+/// Whether `.DeploymentMeta` has all metadata of the Pod.
+pub(crate) fn has_whole_owner(release: Release) -> bool {
+    release.minor() <= 21
 }
 
 fn part(pod: &Arc<Json>, key: &str, release: Release) -> Value {
@@ -194,4 +199,13 @@ fn element(kind: &Kind) -> Element {
     let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
     let name = names.entry(type_name(kind)).or_insert_with_key(|name| name.clone().leak());
     Element::Other(name, || Value::Nil)
+}
+
+/// The key in JSON of a field of one of Kubernetes' structs; `None` if it has no such field or the
+/// field is an embedded struct.
+pub(crate) fn json_key(of: &str, field: &str) -> Option<&'static str> {
+    match Layout::of(of).field(field)?.content {
+        layout::Content::Key(key) => Some(key),
+        layout::Content::Embedded(_) => None,
+    }
 }

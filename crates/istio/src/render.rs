@@ -8,6 +8,19 @@ use injectd_gotemplate::{Context, ExecError, Template, Value};
 use injectd_merge::{MergeError, TypeError, check, overlay, prune};
 use serde_json::{Map, Value as Json};
 
+use crate::memory::Record;
+
+/// What templates are rendered from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Source<'s> {
+    /// Their data.
+    pub(crate) data: &'s Value,
+    /// The user's pod.
+    pub(crate) pod: &'s Json,
+    /// Is told of templates and patches.
+    pub(crate) record: Option<&'s Record>,
+}
+
 /// The pods that the templates of a pod make.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rendered {
@@ -53,18 +66,22 @@ pub enum OverlayError {
 ///
 /// # Errors
 /// The first error, with upstream's text.
-pub fn render<'t>(
+pub(crate) fn render<'t>(
     templates: impl IntoIterator<Item = &'t Template>,
-    data: &Value,
-    pod: &Json,
+    source: Source<'_>,
     context: &mut Context<'_>,
     mut before_merge: impl FnMut(&Json, &mut Json),
 ) -> Result<Rendered, RenderError> {
+    let Source { data, pod, record } = source;
     let mut rendered = Rendered { template: Json::Object(Map::new()), merged: pod.clone() };
     for template in templates {
         let text = template.execute(data, context)?;
         let mut patch = document(&text).map_err(RenderError::Overlay)?;
         prune(&mut patch);
+        if let Some(record) = record {
+            record.template(template);
+            record.patch(&patch);
+        }
         lay_over(&mut rendered.template, patch.clone()).map_err(RenderError::Overlay)?;
         before_merge(&rendered.template, &mut rendered.merged);
         lay_over(&mut rendered.merged, patch).map_err(RenderError::Merge)?;
@@ -99,8 +116,13 @@ mod tests {
         let templates: Vec<Template> =
             texts.iter().map(parse).collect::<Result<_, _>>().expect("templates");
         let data = Value::from_json(&json!({"Image": "proxy:1"}));
-        render(&templates, &data, pod, &mut Context::default(), |_, _| {})
-            .map_err(|error| error.to_string())
+        render(
+            &templates,
+            Source { data: &data, pod, record: None },
+            &mut Context::default(),
+            |_, _| {},
+        )
+        .map_err(|error| error.to_string())
     }
 
     #[test]

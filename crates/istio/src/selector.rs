@@ -54,6 +54,12 @@ impl Selector {
         Self { labels, expressions: known, problem }
     }
 
+    /// The keys of the labels that it looks at.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &str> {
+        let expressions = self.expressions.iter().map(|(_, expression)| &expression.key);
+        self.labels.keys().chain(expressions).map(String::as_str)
+    }
+
     /// Whether the selector matches a pod's labels; `false` for one without any conditions.
     ///
     /// # Errors

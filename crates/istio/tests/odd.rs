@@ -109,7 +109,7 @@ fn odd_pods_do_not_panic() {
         _ = annotations::validate(all, release, |_| Ok(())).map_err(|error| error.to_string());
         _ = Owner::of(&pod, "default", release);
         _ = strip::strip(&pod, release, 15020).map_err(|error| error.to_string());
-        PathEnvironment::default().add_cluster_and_network(&values, &pod);
+        PathEnvironment::default().add_cluster_and_network(&values, None);
         openshift::drop_application_user(&mut pod, release);
     }
 }

@@ -101,8 +101,13 @@ impl Struct {
     /// The field of exactly this key.
     #[must_use]
     pub fn field(&self, key: &str) -> Option<&Field> {
-        let at = self.fields.binary_search_by(|field| field.name.cmp(key)).ok()?;
-        self.fields.get(at)
+        self.fields.get(self.index(key)?)
+    }
+
+    /// The place of the field of exactly this key among [`Struct::fields`].
+    #[must_use]
+    pub fn index(&self, key: &str) -> Option<usize> {
+        self.fields.binary_search_by(|field| field.name.cmp(key)).ok()
     }
 
     /// The field of this key as Go finds it: the exact one, else one that differs in case only.

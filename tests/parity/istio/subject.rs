@@ -99,12 +99,20 @@ pub(crate) fn injector(release: Release, set: &Set) -> Result<Injector, String> 
 }
 
 fn profile(release: Release, set: &Set, case: &Case) -> Result<Profile, String> {
+    let (mesh, objects) = mesh(release, set, case)?;
+    Ok(Profile::Istio(Arc::new(injector::Injector::new(mesh, objects.into()))))
+}
+
+/// The injector of a case and the objects of its cluster, or why it does not start.
+pub(crate) fn mesh(
+    release: Release,
+    set: &Set,
+    case: &Case,
+) -> Result<(Istio, Standalone), String> {
     let injector = injector(release, set)?;
     let names = case.clusters.clone().unwrap_or_else(|| vec![set.cluster.clone()]);
     let cluster = Cluster::parse(names, &case.objects, release);
     let cluster = cluster.map_err(|error| error.to_string())?;
     let objects = Objects::parse(&case.objects).map_err(|error| error.to_string())?;
-    let lookups = Standalone::Listed(Arc::new(objects));
-    let mesh = Istio::new(injector, cluster, 1);
-    Ok(Profile::Istio(Arc::new(injector::Injector::new(mesh, lookups.into()))))
+    Ok((Istio::new(injector, cluster, 1), Standalone::Listed(Arc::new(objects))))
 }

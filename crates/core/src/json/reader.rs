@@ -4,13 +4,14 @@
 
 use std::borrow::Cow;
 
-use super::scan;
+use super::{Tape, scan};
 
 mod error;
 mod strings;
 
 pub use error::ReadError;
 use error::Step;
+pub(super) use strings::{escape, unescaped};
 
 /// Maximum nesting of values that are read; skipped values may nest to any depth.
 const MAX_DEPTH: u8 = 128;
@@ -57,6 +58,13 @@ impl<'a> Reader<'a> {
     #[must_use]
     pub fn since(&self, earlier: &Self) -> &'a str {
         &self.text[earlier.at..self.at]
+    }
+
+    /// Indexes the next value, and skips it; `None` if it is not JSON, or has no [`Tape`].
+    pub fn tape(&mut self) -> Option<Tape<'a>> {
+        let (tape, end) = Tape::at(self.text, self.at)?;
+        self.at = end;
+        Some(tape)
     }
 
     /// Reads an object: `member` is called with each key and reads its value. Returns `false` for

@@ -68,7 +68,7 @@ fn cluster_and_network_come_from_path_label_and_values() {
         ("/inject/:ENV:cluster=", &none, json!({}), Some(""), None),
     ] {
         let mut environment = PathEnvironment::parse(path);
-        environment.add_cluster_and_network(values, &pod);
+        environment.add_cluster_and_network(values, crate::fields::label(&pod, NETWORK_LABEL));
         let variable = |name| environment.variables.get(name).map(String::as_str);
         assert_eq!(variable(CLUSTER_VARIABLE), cluster, "{path}");
         assert_eq!(variable(NETWORK_VARIABLE), network, "{path}");

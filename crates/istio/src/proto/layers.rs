@@ -91,6 +91,12 @@ impl Resources {
         Self { ordered: found.into_iter().map(|(_, resource)| resource).collect() }
     }
 
+    /// The keys of the labels by which resources select pods.
+    pub(crate) fn selecting_labels(&self) -> impl Iterator<Item = &str> {
+        let labels = self.ordered.iter().filter_map(|one| one.selector.as_ref());
+        labels.flat_map(BTreeMap::keys).map(String::as_str)
+    }
+
     /// The first resource of a namespace that has no selector.
     fn of_namespace(&self, namespace: &str) -> Option<&Message> {
         self.find(|one| one.namespace == namespace && one.selector.is_none())

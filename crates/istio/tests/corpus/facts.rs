@@ -113,7 +113,9 @@ fn compare_injection(
     let (Some(patched), Ok(values)) = (&review.patched, &set.values) else { return };
     let Route::Inject(path) = route(&case.target, release) else { return };
     let mut environment = PathEnvironment::parse(&path);
-    environment.add_cluster_and_network(values, &review.pod);
+    let label = review.pod.pointer("/metadata/labels/topology.istio.io~1network");
+    environment
+        .add_cluster_and_network(values, label.map(|label| label.as_str().unwrap_or_default()));
     compare_path(case, patched, &environment, counts);
     compare_uid(case, review, set, release, counts);
     let is_plain = annotation(&review.pod, selection::TEMPLATES_ANNOTATION).is_none()

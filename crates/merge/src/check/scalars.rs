@@ -35,6 +35,38 @@ pub(super) fn check(value: &Value, kind: &Kind) -> Result<(), Problem> {
     if fits { Ok(()) } else { Err(Problem::Type(json_type(value).to_owned())) }
 }
 
+impl Kind {
+    /// Whether a value of this type may be written as this string.
+    #[must_use]
+    pub fn accepts_text(&self, text: &str) -> bool {
+        match self {
+            Self::Any | Self::Text(_) | Self::IntOrString => true,
+            Self::Quantity => is_plain_quantity(text) || quantity(&Value::from(text)).is_ok(),
+            Self::Time => seconds(text).is_some(),
+            _ => false,
+        }
+    }
+
+    /// Whether a value of this type surely may be written as this number of JSON, whose quotes would
+    /// be none.
+    #[must_use]
+    pub fn accepts_number(&self, text: &str) -> bool {
+        let is_integer = text != "-0" && text.parse::<i64>().is_ok();
+        match self {
+            Self::Any => true,
+            Self::Int32 | Self::IntOrString => is_integer && text.parse::<i32>().is_ok(),
+            Self::Int64 | Self::Quantity => is_integer,
+            _ => false,
+        }
+    }
+}
+
+/// Whether a text is digits with a usual suffix.
+fn is_plain_quantity(text: &str) -> bool {
+    let digits = text.trim_end_matches("Mi").trim_end_matches("Gi").trim_end_matches('m');
+    (1..=9).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 /// The type of a value in Go's words.
 #[must_use]
 pub fn json_type(value: &Value) -> &'static str {

@@ -99,7 +99,7 @@ impl<'a> Reader<'a> {
 
 /// The string whose opening quote is just before `begin`, without escapes, and the index of its closing
 /// quote; `None` if it does not end or is not well-formed.
-fn unescaped(text: &str, begin: usize) -> Option<(String, usize)> {
+pub(in crate::json) fn unescaped(text: &str, begin: usize) -> Option<(String, usize)> {
     let bytes = text.as_bytes();
     let (mut out, mut plain, mut at) = (String::new(), begin, begin);
     loop {
@@ -124,7 +124,7 @@ fn unescaped(text: &str, begin: usize) -> Option<(String, usize)> {
 }
 
 /// The character of an escape and its length; `bytes` begin after the backslash.
-fn escape(bytes: &[u8]) -> Option<(char, usize)> {
+pub(in crate::json) fn escape(bytes: &[u8]) -> Option<(char, usize)> {
     let character = match *bytes.first()? {
         byte @ (b'"' | b'\\' | b'/') => byte.into(),
         b'b' => '\u{8}',

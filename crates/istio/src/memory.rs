@@ -1,0 +1,289 @@
+//! Answers for pods, kept for the next pod that differs in nothing that was read.
+//!
+//! Evaluating templates and merging them is a function of what they read of the pod. The fixed steps
+//! of an injection read the same of every pod ([`fixed`]); a [`Record`] adds what the templates read,
+//! and where their patch lies over the pod. What a pod has there is its key: it is compared whole,
+//! and never by a hash alone. A pod with the key of an earlier one has the same answer.
+//!
+//! Pods are evaluated anew if a template uses more than it reads, such as the time, if an earlier
+//! injection left its marks, or if the text of the pod needs care.
+//!
+//! The memory is bounded by its weight: pods that differ at random cost time and not memory.
+
+mod reading;
+mod record;
+mod types;
+
+#[cfg(test)]
+mod tests;
+
+use std::{
+    borrow::Cow,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use arc_swap::ArcSwap;
+use injectd_core::json::{Node, Shape, Tape};
+use moka::sync::Cache;
+
+use crate::{
+    decide::INJECT_ANNOTATION,
+    injector::Injector,
+    owner::{self, Owner},
+    path::NETWORK_LABEL,
+    process::names,
+    proto::layers::Resources,
+    release::Release,
+    selector::Selector,
+    strip::{OVERRIDES_ANNOTATION, STATUS_ANNOTATION},
+};
+use reading::{Reading, Unusual, write_text};
+pub(crate) use record::Record;
+
+/// Bytes of all keys and answers.
+const MAX_BYTES: u64 = 48 << 20;
+/// Bytes of a key. A pod with a longer one is not kept.
+const MAX_KEY_BYTES: usize = 64 << 10;
+/// Values and names that all templates together may read. What reads more is not kept.
+const MAX_READ: usize = 2_000;
+/// Bytes that an entry takes besides its key and answer.
+const ENTRY_BYTES: usize = 256;
+
+/// What the keys of annotations have in them that the injector may read: those of Istio, and those
+/// of Prometheus in every spelling.
+const READ_ANNOTATIONS: &[&str] = &["istio.io", "prometheus"];
+
+/// An answer for every pod with the same key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// The pod is injected, with this patch as JSON.
+    Injected(Box<[u8]>, Box<[String]>),
+    /// The pod is skipped for the reason at this index of the mesh's reasons.
+    Skipped(usize, Box<[String]>),
+}
+
+/// What an answer depends on besides the pod.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Around<'s> {
+    /// The namespace of the request.
+    pub(crate) namespace: &'s str,
+    /// The decoded path of the URL.
+    pub(crate) path: &'s str,
+    /// Whether nodes are known, whether they support native sidecars, and whether there is a warning
+    /// about that. It depends on the node of the pod, too.
+    pub(crate) native: [bool; 3],
+    /// The annotations of the namespace.
+    pub(crate) namespace_annotations: &'s [(String, String)],
+}
+
+/// The answers of an injector with the `ProxyConfig`s of a cluster.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    release: Release,
+    read: ArcSwap<Version>,
+    growth: Mutex<()>,
+    answers: Cache<Box<[u8]>, Arc<Answer>>,
+}
+
+/// What is read of pods so far. Keys of different versions differ.
+#[derive(Debug, Clone)]
+struct Version {
+    number: u64,
+    reading: Reading,
+}
+
+impl Memory {
+    /// An empty memory.
+    pub(crate) fn new(injector: &Injector, resources: &Resources) -> Self {
+        Self {
+            release: injector.release,
+            read: ArcSwap::from_pointee(Version { number: 0, reading: fixed(injector, resources) }),
+            growth: Mutex::new(()),
+            answers: Cache::builder().max_capacity(MAX_BYTES).weigher(weigh).build(),
+        }
+    }
+
+    /// How many answers are kept.
+    pub(crate) fn count(&self) -> u64 {
+        self.answers.run_pending_tasks();
+        self.answers.entry_count()
+    }
+
+    /// The answer for a pod; else its key, which is `None` if no answer may be kept.
+    pub(crate) fn find(
+        &self,
+        pod: &Tape<'_>,
+        around: Around<'_>,
+    ) -> Result<Arc<Answer>, Option<Key>> {
+        let Some(pod) = pod.root().filter(|pod| types::fit(*pod)) else { return Err(None) };
+        let Ok(key) = self.key(&self.read.load(), pod, around) else { return Err(None) };
+        self.answers.get(&*key).ok_or(Some(Key(key)))
+    }
+
+    /// Keeps the answer for a pod that was decided about.
+    pub(crate) fn keep(&self, key: Key, answer: Arc<Answer>) {
+        self.answers.insert(key.0.into(), answer);
+    }
+
+    /// Keeps the answer for a pod that was evaluated, with the record of that.
+    pub(crate) fn keep_evaluated(
+        &self,
+        pod: &Tape<'_>,
+        around: Around<'_>,
+        record: Record,
+        answer: Answer,
+    ) {
+        let Some(reading) = record.into_reading() else { return };
+        let Some(read) = self.reading_more(&reading) else { return };
+        let Some(pod) = pod.root().filter(|pod| types::fit(*pod)) else { return };
+        if let Ok(key) = self.key(&read, pod, around) {
+            self.answers.insert(key.into(), Arc::new(answer));
+        }
+    }
+
+    /// What is read from now on; `None` if that were too much.
+    fn reading_more(&self, reading: &Reading) -> Option<Arc<Version>> {
+        let _growth = self.growth.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = self.read.load_full();
+        let mut after = Version::clone(&before);
+        if !after.reading.add(reading) {
+            return Some(before);
+        }
+        if after.reading.size() > MAX_READ {
+            return None;
+        }
+        after.number += 1;
+        let after = Arc::new(after);
+        self.read.store(Arc::clone(&after));
+        Some(after)
+    }
+
+    fn key(
+        &self,
+        read: &Version,
+        pod: Node<'_, '_>,
+        around: Around<'_>,
+    ) -> Result<Vec<u8>, Unusual> {
+        let metadata = pod.get("metadata");
+        let annotations = metadata.and_then(|metadata| metadata.get("annotations"));
+        let has = |key| annotations.is_some_and(|annotations| annotations.get(key).is_some());
+        if has(STATUS_ANNOTATION) || has(OVERRIDES_ANNOTATION) || has_odd_volumes(pod) {
+            return Err(Unusual);
+        }
+        let mut key = Vec::with_capacity(MAX_KEY_BYTES / 16);
+        key.extend_from_slice(&read.number.to_le_bytes());
+        key.extend(around.native.map(u8::from));
+        let own = metadata.and_then(|metadata| metadata.get("namespace"));
+        let own = plain(own)?;
+        let namespace = if own.is_empty() { around.namespace } else { own };
+        let owner = owner(metadata, namespace, self.release)?;
+        let texts = [around.path, namespace, &owner.kind, &owner.api_version, &owner.name];
+        let annotations = around.namespace_annotations.iter();
+        let annotations = annotations.flat_map(|(key, value)| [key, value]).map(String::as_str);
+        for text in texts.into_iter().chain(annotations) {
+            write_text(&mut key, text);
+        }
+        read.reading.answer(Some(pod), &mut key)?;
+        if key.len() > MAX_KEY_BYTES { Err(Unusual) } else { Ok(key) }
+    }
+}
+
+#[expect(clippy::borrowed_box, reason = "the cache weighs what it holds")]
+fn weigh(key: &Box<[u8]>, answer: &Arc<Answer>) -> u32 {
+    u32::try_from(key.len() + answer.bytes() + ENTRY_BYTES).unwrap_or(u32::MAX)
+}
+
+/// The key of a pod without an answer.
+#[derive(Debug)]
+pub(crate) struct Key(Vec<u8>);
+
+impl Answer {
+    fn bytes(&self) -> usize {
+        let texts = |texts: &[String]| texts.iter().map(String::len).sum::<usize>();
+        match self {
+            Self::Injected(patch, warnings) => patch.len() + texts(warnings),
+            Self::Skipped(_, warnings) => texts(warnings),
+        }
+    }
+}
+
+/// What the steps of an injection read of every pod, besides its templates, its namespace and its
+/// owner.
+fn fixed(injector: &Injector, resources: &Resources) -> Reading {
+    let config = &injector.config;
+    let mut read = Reading::default();
+    let metadata = read.member("metadata");
+    let annotations = metadata.member("annotations");
+    annotations.alike = READ_ANNOTATIONS;
+    annotations.read_members(config.injected_annotations.keys().map(String::as_str));
+    let labels = metadata.member("labels");
+    labels.read_members([INJECT_ANNOTATION, NETWORK_LABEL]);
+    labels.read_members(owner::LABELS);
+    labels.read_members(resources.selecting_labels());
+    let selectors = config.never_inject.iter().chain(&config.always_inject);
+    labels.read_members(selectors.flat_map(Selector::keys));
+    let spec = read.member("spec");
+    spec.read_members(["dnsPolicy", "hostNetwork", "nodeName"]);
+    for list in ["containers", "initContainers"] {
+        let own = spec.member(list);
+        let names = [names::PROXY, names::INIT, names::VALIDATION, names::CORE_DUMP];
+        own.names = Some(names.into_iter().map(Into::into).collect());
+        let container = own.item();
+        container.read_members(["name", "ports", "lifecycle"]);
+        container.read_members(["livenessProbe", "readinessProbe", "startupProbe"]);
+        if injector.is_openshift() {
+            container.member("securityContext").whole = true;
+        }
+    }
+    if injector.is_openshift() {
+        spec.member("securityContext").whole = true;
+    }
+    read
+}
+
+/// Whether a volume has more than a name and a source, which is worth a warning.
+fn has_odd_volumes(pod: Node<'_, '_>) -> bool {
+    let volumes = pod.get("spec").and_then(|spec| spec.get("volumes"));
+    let mut volumes = volumes.into_iter().flat_map(Node::items);
+    volumes.any(|volume| volume.members().count() > 2)
+}
+
+/// The owner as templates read it.
+fn owner(
+    metadata: Option<Node<'_, '_>>,
+    namespace: &str,
+    release: Release,
+) -> Result<Owner, Unusual> {
+    let member = |key| plain(metadata.and_then(|metadata| metadata.get(key)));
+    let owners = metadata.and_then(|metadata| metadata.get("ownerReferences"));
+    let is_controller =
+        |owner: &Node<'_, '_>| owner.get("controller").is_some_and(|node| node.raw() == "true");
+    let mut controller = None;
+    if let Some(owner) = owners.into_iter().flat_map(Node::items).find(is_controller) {
+        let text = |key| plain(owner.get(key));
+        controller = Some([text("apiVersion")?, text("kind")?, text("name")?]);
+    }
+    let labels = metadata.and_then(|metadata| metadata.get("labels"));
+    let [hash, rollout, config] =
+        owner::LABELS.map(|key| labels.and_then(|labels| labels.get(key)));
+    for label in [hash, rollout, config] {
+        plain(label)?;
+    }
+    let label = |key: &str| plain(Some(labels?.get(key)?)).ok();
+    let facts = owner::Facts {
+        has_prefix: !member("generateName")?.is_empty(),
+        controller,
+        name: member("name")?,
+        label,
+    };
+    Ok(Owner::guess(&facts, namespace, release))
+}
+
+/// A text without escapes; empty if there is none.
+fn plain<'a>(node: Option<Node<'_, 'a>>) -> Result<&'a str, Unusual> {
+    match node.map(|node| (node.shape(), node.text())) {
+        None | Some((Shape::Null, _)) => Ok(""),
+        Some((Shape::Text, Some(Cow::Borrowed(text)))) => Ok(text),
+        _ => Err(Unusual),
+    }
+}

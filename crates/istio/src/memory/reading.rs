@@ -1,0 +1,206 @@
+//! What is read of a pod, and what a pod answers.
+
+#![expect(clippy::disallowed_types, reason = "patches are trees")]
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use injectd_core::json::{Node, Shape};
+use injectd_merge::schema::{Kind, Merge, POD, Struct};
+use serde_json::Value as Json;
+
+/// The key by which the lists of a pod are merged whose items are told apart here.
+const NAME: &str = "name";
+
+/// What is read of a value.
+///
+/// Of every value that is read at all, it is read whether it is there and whether it is null, an
+/// object, a list or another value.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Reading {
+    /// All of it.
+    pub(super) whole: bool,
+    /// Of a list or an object, whether it is empty; all of another value.
+    pub(super) truth: bool,
+    /// Of an object, its members of these keys, in the order in which the object has them.
+    pub(super) members: BTreeMap<Box<str>, Reading>,
+    /// Of an object, all of the members whose keys have one of these texts in them.
+    pub(super) alike: &'static [&'static str],
+    /// Of a list, how many items it has and this of each.
+    pub(super) items: Option<Box<Reading>>,
+    /// Of a list of named objects, whether it is empty. All of the list, if an item has one of these
+    /// names.
+    pub(super) names: Option<BTreeSet<Box<str>>>,
+}
+
+/// A pod whose answers do not say enough: it is evaluated anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Unusual;
+
+impl Reading {
+    /// The reading of a member.
+    pub(super) fn member(&mut self, key: &str) -> &mut Self {
+        if !self.members.contains_key(key) {
+            self.members.insert(key.into(), Self::default());
+        }
+        self.members.get_mut(key).expect("the key must be there")
+    }
+
+    /// The reading of the items of a list.
+    pub(super) fn item(&mut self) -> &mut Self {
+        self.items.get_or_insert_default()
+    }
+
+    /// Reads all of these members.
+    pub(super) fn read_members<'k>(&mut self, keys: impl IntoIterator<Item = &'k str>) {
+        for key in keys {
+            self.member(key).whole = true;
+        }
+    }
+
+    /// Reads what another reading reads. Returns whether that is more than before.
+    pub(super) fn add(&mut self, other: &Self) -> bool {
+        let mut is_more = other.whole && !self.whole || other.truth && !self.truth;
+        self.whole |= other.whole;
+        self.truth |= other.truth;
+        for (key, reading) in &other.members {
+            is_more |= !self.members.contains_key(key);
+            is_more |= self.member(key).add(reading);
+        }
+        if let Some(items) = &other.items {
+            is_more |= self.items.is_none();
+            is_more |= self.item().add(items);
+        }
+        if let Some(names) = &other.names {
+            is_more |= self.names.is_none();
+            let own = self.names.get_or_insert_default();
+            let before = own.len();
+            own.extend(names.iter().cloned());
+            is_more |= own.len() > before;
+        }
+        is_more
+    }
+
+    /// How many values and names it reads.
+    pub(super) fn size(&self) -> usize {
+        let members: usize = self.members.values().map(Self::size).sum();
+        let items = self.items.as_ref().map_or(0, |items| items.size());
+        1 + members + items + self.names.as_ref().map_or(0, BTreeSet::len)
+    }
+
+    /// Reads what laying a patch over a pod reads of the pod. Returns whether the patch has only
+    /// values: what a directive reads is not known.
+    pub(super) fn add_patch(&mut self, patch: &Json) -> bool {
+        self.add_merged(patch, POD.as_struct())
+    }
+
+    fn add_merged(&mut self, patch: &Json, of: Option<&'static Struct>) -> bool {
+        let Json::Object(members) = patch else {
+            self.whole = true;
+            return true;
+        };
+        let mut has_only_values = true;
+        for (key, value) in members {
+            has_only_values &= !key.starts_with('$');
+            let field = of.and_then(|of| of.field_ignoring_case(key));
+            let own = self.member(field.map_or(key, |field| field.name));
+            has_only_values &= match (value, field.map(|field| (&field.kind, field.merge))) {
+                (Json::Array(items), Some((Kind::List(_), Merge::ByKey(NAME)))) => {
+                    let names = items.iter().filter_map(|item| item.get(NAME)?.as_str());
+                    own.names.get_or_insert_default().extend(names.map(Into::into));
+                    items.iter().all(is_without_directives)
+                }
+                (value, kind) => own.add_merged(value, kind.and_then(|(kind, _)| kind.as_struct())),
+            };
+        }
+        has_only_values
+    }
+
+    /// Writes what a value answers. Two values with the same answers are the same to whoever reads
+    /// no more.
+    ///
+    /// # Errors
+    /// The value has a shape that the reading does not foresee.
+    pub(super) fn answer(
+        &self,
+        value: Option<Node<'_, '_>>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Unusual> {
+        let Some(value) = value else {
+            out.push(b'-');
+            return Ok(());
+        };
+        if self.whole {
+            write_text(out, value.raw());
+            return Ok(());
+        }
+        match value.shape() {
+            Shape::Null => out.push(b'n'),
+            Shape::Object => self.answer_members(value, out)?,
+            Shape::List => self.answer_items(value, out)?,
+            _ if self.truth => write_text(out, value.raw()),
+            Shape::Bool | Shape::Number | Shape::Text | Shape::Escaped => out.push(b's'),
+        }
+        Ok(())
+    }
+
+    fn answer_members(&self, value: Node<'_, '_>, out: &mut Vec<u8>) -> Result<(), Unusual> {
+        out.push(b'{');
+        if self.truth {
+            out.push(if value.members().next().is_some() { b'+' } else { b'0' });
+        }
+        for (key, member) in value.members() {
+            if let Some(reading) = self.members.get(key) {
+                write_text(out, key);
+                reading.answer(Some(member), out)?;
+            } else if self.alike.iter().any(|part| key.contains(part)) {
+                write_text(out, key);
+                write_text(out, member.raw());
+            }
+        }
+        out.push(b'}');
+        Ok(())
+    }
+
+    fn answer_items(&self, value: Node<'_, '_>, out: &mut Vec<u8>) -> Result<(), Unusual> {
+        out.push(b'[');
+        if self.truth {
+            out.push(if value.items().next().is_some() { b'+' } else { b'0' });
+        }
+        if let Some(names) = &self.names {
+            for item in value.items() {
+                // The merge denies an item without a name.
+                let name = item.get(NAME).and_then(Node::text).ok_or(Unusual)?;
+                if names.contains(&*name) {
+                    write_text(out, value.raw());
+                    return Ok(());
+                }
+            }
+            out.push(if value.items().next().is_some() { b'+' } else { b'0' });
+        }
+        if let Some(reading) = &self.items {
+            for item in value.items() {
+                reading.answer(Some(item), out)?;
+            }
+        }
+        out.push(b']');
+        Ok(())
+    }
+}
+
+/// Whether no object in a value has a key of the merge itself.
+fn is_without_directives(value: &Json) -> bool {
+    match value {
+        Json::Object(members) => {
+            members.iter().all(|(key, value)| !key.starts_with('$') && is_without_directives(value))
+        }
+        Json::Array(items) => items.iter().all(is_without_directives),
+        _ => true,
+    }
+}
+
+/// A text with its length before it, so that texts after each other have one meaning.
+pub(super) fn write_text(out: &mut Vec<u8>, text: &str) {
+    out.push(b'=');
+    out.extend_from_slice(&text.len().to_le_bytes());
+    out.extend_from_slice(text.as_bytes());
+}

@@ -1,0 +1,151 @@
+#![expect(clippy::disallowed_types, reason = "pods are written as trees")]
+
+use std::collections::BTreeMap;
+
+use futures_util::FutureExt as _;
+use injectd_core::{
+    injector::Injector as Core, lookups::CallerFacts, outcome::TemplateLookup,
+    standalone::Standalone,
+};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::{cluster::Cluster, envelope, injector::Files, mesh::Istio};
+
+/// An injector with one template.
+fn injector(template: &str) -> Core<Istio, Standalone> {
+    let config = json!({"policy": "enabled", "templates": {"sidecar": template}}).to_string();
+    let files = Files {
+        config: &config,
+        values: "{}",
+        mesh: "",
+        release: Some(Release::new(30, 0)),
+        revision: "",
+        environment: &BTreeMap::new(),
+        allowed_functions: &[],
+    };
+    let injector = Injector::new(files).expect("a configuration");
+    let mesh = Istio::new(injector, Cluster::new(vec!["Kubernetes".to_owned()]), 1);
+    Core::new(mesh, Standalone::Every([].into()))
+}
+
+fn pod() -> Value {
+    json!({
+        "metadata": {"generateName": "web-", "labels": {"app": "web"}, "annotations": {"a": "1"},
+            "ownerReferences": [{"kind": "ReplicaSet", "name": "web-5", "controller": true}]},
+        "spec": {"containers": [{"name": "web", "image": "web:1"}],
+            "volumes": [{"name": "token-x", "emptyDir": {}}]},
+    })
+}
+
+/// Whether the answer for a pod came from the memory.
+fn is_known(injector: &Core<Istio, Standalone>, pod: &Value) -> bool {
+    let review = json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request":
+        {"uid": "1", "kind": {"version": "v1", "kind": "Pod"}, "namespace": "a", "object": pod}});
+    let body = review.to_string();
+    let facts = CallerFacts { path: "/inject", ..CallerFacts::default() };
+    let answered = envelope::review(injector, facts, body.as_bytes()).now_or_never();
+    let answer = answered.expect("no wait").expect("an answer");
+    answer.outcome.template == Some(TemplateLookup::Hit)
+}
+
+/// Whether a pod that differs from the first at this place has its answer.
+fn knows(template: &str, pointer: &str, value: Value) -> bool {
+    let injector = injector(template);
+    let mut other = pod();
+    assert!(!is_known(&injector, &other));
+    assert!(is_known(&injector, &other), "{template}");
+    *other.pointer_mut(pointer).expect("a place") = value;
+    is_known(&injector, &other)
+}
+
+const PROXY: &str = "spec: {containers: [{name: istio-proxy}], volumes: [{name: v, emptyDir: {}}]}";
+
+#[test]
+fn what_nothing_reads_makes_no_difference() {
+    for (pointer, value) in [
+        ("/metadata/annotations", json!({"b": "2"})),
+        ("/metadata/labels", json!({"app": "other", "more": "1"})),
+        ("/spec/containers/0/image", json!("web:2")),
+        ("/spec/volumes/0/name", json!("token-y")),
+        ("/spec/volumes", json!([{"name": "a", "secret": {}}, {"name": "b", "secret": {}}])),
+    ] {
+        assert!(knows(PROXY, pointer, value), "{pointer}");
+    }
+}
+
+#[test]
+fn what_is_read_makes_a_difference() {
+    let reads_label = "metadata: {annotations: {x: '{{ index .ObjectMeta.Labels `app` }}'}}";
+    let reads_image =
+        "{{ range .Spec.Containers }}{{ if eq .Image `web:2` }}spec: {}{{ end }}{{ end }}";
+    for (template, pointer, value) in [
+        (PROXY, "/metadata/annotations", json!({"sidecar.istio.io/inject": "true"})),
+        (PROXY, "/metadata/annotations", json!({"prometheus-io-port": "80"})),
+        (PROXY, "/metadata/ownerReferences/0/name", json!("other")),
+        (PROXY, "/spec/containers/0/name", json!("istio-proxy")),
+        (PROXY, "/spec/volumes/0/name", json!("v")),
+        (PROXY, "/spec/volumes", json!([])),
+        (PROXY, "/spec/volumes", Value::Null),
+        (PROXY, "/spec/containers", json!([{"name": "web"}, {"name": "b"}])),
+        (reads_label, "/metadata/labels/app", json!("other")),
+        (reads_image, "/spec/containers/0/image", json!("web:2")),
+        ("{{ if .Spec.Volumes }}spec: {}{{ end }}", "/spec/volumes", json!([])),
+        ("labels: '{{ .ObjectMeta.Annotations }}'", "/metadata/annotations", json!({"b": "2"})),
+    ] {
+        assert!(!knows(template, pointer, value.clone()), "{template} {pointer} {value}");
+    }
+}
+
+#[test]
+fn nothing_is_kept_of_what_depends_on_more_than_was_read() {
+    for template in [
+        "metadata: {labels: {x: '{{ now | unixEpoch }}'}}",
+        "metadata: {labels: {x: '{{ uuidv4 }}'}}",
+        "{{ $x := set .Values `a` `b` }}spec: {}",
+        "spec: {containers: [{name: a, $patch: delete}]}",
+    ] {
+        let injector = injector(template);
+        assert!(!is_known(&injector, &pod()));
+        assert!(!is_known(&injector, &pod()), "{template}");
+    }
+    let environment = injector("metadata: {labels: {x: '{{ env `ANY` `x` }}'}}");
+    assert!(!is_known(&environment, &pod()));
+    assert!(is_known(&environment, &pod()));
+}
+
+#[test]
+fn skipped_pods_are_kept_and_injected_ones_are_not() {
+    let injector = injector(PROXY);
+    let mut skipped = pod();
+    skipped["spec"]["hostNetwork"] = json!(true);
+    assert!(!is_known(&injector, &skipped));
+    assert!(is_known(&injector, &skipped));
+    let mut injected = pod();
+    injected["metadata"]["annotations"][STATUS_ANNOTATION] = json!("{}");
+    assert!(!is_known(&injector, &injected));
+    assert!(!is_known(&injector, &injected));
+}
+
+#[test]
+fn templates_that_read_too_much_are_evaluated_anew() {
+    let keys: Vec<_> = (0..MAX_READ).map(|key| format!("`k{key}`")).collect();
+    let range = format!("{{{{ range list {} }}}}", keys.join(" "));
+    let injector = injector(&(range + "{{ $x := index $.ObjectMeta.Labels . }}{{ end }}"));
+    assert!(!is_known(&injector, &pod()));
+    assert!(!is_known(&injector, &pod()));
+    assert_eq!(injector.mesh().answer_count(), 0);
+}
+
+#[test]
+fn texts_after_each_other_have_one_meaning() {
+    let written = |texts: &[&str]| {
+        let mut out = Vec::new();
+        for text in texts {
+            write_text(&mut out, text);
+        }
+        out
+    };
+    assert_ne!(written(&["a", "bc"]), written(&["ab", "c"]));
+    assert_ne!(written(&["a="]), written(&["a", ""]));
+}

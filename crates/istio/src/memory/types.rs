@@ -1,0 +1,128 @@
+//! Whether the values of a Pod have Kubernetes' types, without a tree.
+
+use injectd_core::json::{Node, Shape};
+use injectd_merge::schema::{Kind, POD, Struct};
+
+/// Keys of an object whose repetition is looked for pair by pair.
+const MAX_PAIRED: usize = 32;
+
+/// Whether every value of a Pod surely has its type, and no object has a key twice, in another case
+/// or with escapes. Of other Pods [`injectd_merge::check_pod`] tells what is wrong, if anything is.
+pub(super) fn fit(pod: Node<'_, '_>) -> bool {
+    pod.shape() == Shape::Object && fits(pod, &POD)
+}
+
+fn fits(node: Node<'_, '_>, kind: &'static Kind) -> bool {
+    match (kind, node.shape()) {
+        (_, Shape::Null) | (Kind::Any, _) => true,
+        (Kind::Struct(fields), Shape::Object) => fields_fit(node, fields.get()),
+        (Kind::Map(_, inner), Shape::Object) => {
+            is_without_repetition(node) && node.members().all(|(_, value)| fits(value, inner))
+        }
+        (Kind::List(inner), Shape::List) => node.items().all(|item| fits(item, inner)),
+        (kind, Shape::Text | Shape::Escaped) => {
+            node.text().is_some_and(|text| kind.accepts_text(&text))
+        }
+        (kind, Shape::Number) => kind.accepts_number(node.raw()),
+        (kind, Shape::Bool) => matches!(kind, Kind::Boolean),
+        (_, Shape::List | Shape::Object) => false,
+    }
+}
+
+fn fields_fit(node: Node<'_, '_>, of: &'static Struct) -> bool {
+    // No struct has more fields than bits.
+    let mut seen = 0_u64;
+    node.members().all(|(key, value)| {
+        let Some(index) = of.index(key) else {
+            return !key.contains('\\') && of.field_ignoring_case(key).is_none();
+        };
+        let bit = 1_u64.checked_shl(index.try_into().unwrap_or(u32::MAX)).unwrap_or(0);
+        let is_first = bit != 0 && seen & bit == 0;
+        seen |= bit;
+        is_first && of.fields().get(index).is_some_and(|field| fits(value, &field.kind))
+    })
+}
+
+/// Whether the keys of an object differ, and are written without escapes.
+fn is_without_repetition(node: Node<'_, '_>) -> bool {
+    let keys: Vec<_> = node.members().map(|(key, _)| key).collect();
+    if keys.iter().any(|key| key.contains('\\')) {
+        return false;
+    }
+    if keys.len() <= MAX_PAIRED {
+        return keys.iter().enumerate().all(|(index, key)| !keys[..index].contains(key));
+    }
+    let mut sorted = keys;
+    sorted.sort_unstable();
+    sorted.is_sorted_by(|before, key| before < key)
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_types, reason = "trees are what tapes are compared with")]
+mod tests {
+    use injectd_core::json::Tape;
+    use serde_json::Value;
+
+    use super::*;
+
+    fn fits_as_tape(text: &str) -> bool {
+        Tape::of(text).and_then(|tape| tape.root().map(fit)).unwrap_or_default()
+    }
+
+    #[test]
+    fn pods_of_the_right_types_fit() {
+        for text in [
+            "{}",
+            r#"{"metadata":{"labels":{"a":"b"},"creationTimestamp":null},"unknown":{"a":[1]},
+               "spec":{"containers":[{"name":"a","ports":[{"containerPort":80}],"resources":
+               {"limits":{"cpu":"1","memory":5}},"livenessProbe":{"httpGet":{"port":"web"}}}],
+               "terminationGracePeriodSeconds":30,"hostNetwork":false}}"#,
+        ] {
+            assert!(fits_as_tape(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_may_not_fit_is_left_to_the_tree() {
+        for text in [
+            "5",
+            "[]",
+            r#"{"spec":[]}"#,
+            r#"{"spec":{"hostNetwork":"true"}}"#,
+            r#"{"spec":{"containers":{"name":"a"}}}"#,
+            r#"{"spec":{"containers":[{"name":5}]}}"#,
+            r#"{"spec":{"containers":[{"ports":[{"containerPort":80.0}]}]}}"#,
+            r#"{"spec":{"containers":[{"ports":[{"containerPort":-0}]}]}}"#,
+            r#"{"spec":{"containers":[{"ports":[{"containerPort":3000000000}]}]}}"#,
+            r#"{"spec":{"containers":[{"resources":{"limits":{"cpu":"much"}}}]}}"#,
+            r#"{"metadata":{"creationTimestamp":"yesterday"}}"#,
+            r#"{"metadata":{"labels":{"a":"b","a":"c"}}}"#,
+            r#"{"metadata":{},"metadata":{}}"#,
+            r#"{"Metadata":{}}"#,
+            r#"{"\u006detadata":{}}"#,
+            r#"{"metadata":{"labels":{"a\/b":"c"}}}"#,
+        ] {
+            assert!(!fits_as_tape(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_fits_passes_the_check_of_trees() {
+        let scalars = ["1", "-1", "1.5", "true", "null", r#""1""#, r#""a\"b""#, "[]", "{}"];
+        let mut count = 0;
+        for field in POD.as_struct().expect("a struct").fields() {
+            let Some(of) = field.kind.as_struct() else { continue };
+            for inner in of.fields() {
+                for scalar in scalars {
+                    let text = format!(r#"{{"{}":{{"{}":{scalar}}}}}"#, field.name, inner.name);
+                    let tree: Value = serde_json::from_str(&text).expect("JSON");
+                    if fits_as_tape(&text) {
+                        count += 1;
+                        injectd_merge::check_pod(&tree).expect(&text);
+                    }
+                }
+            }
+        }
+        assert!(count > 100, "{count}");
+    }
+}
