@@ -47,7 +47,7 @@ enum Next {
     /// The answer is that of an earlier pod.
     Known(Arc<Answer>),
     /// The pod is evaluated, with the annotations of its namespace.
-    Evaluate(Json, Annotations),
+    Evaluate(Arc<Json>, Annotations),
 }
 
 const SKIPPING: [Reason; 7] = [
@@ -159,8 +159,11 @@ impl Mesh for Istio {
             Err(key) => key,
         };
         outcome.template = Some(TemplateLookup::Miss);
-        let pod = match reviewed.object.tree() {
-            Ok(pod) => pod,
+        // A pod with a key has Kubernetes' types.
+        let checked = key.as_ref().and_then(|_| reviewed.object.tree_without_managed_fields());
+        let is_checked = checked.is_some();
+        let pod = match checked.map_or_else(|| reviewed.object.tree(), Ok) {
+            Ok(pod) => Arc::new(pod),
             Err(problem) => {
                 outcome.deny(problem.into());
                 return left;
@@ -168,7 +171,7 @@ impl Mesh for Istio {
         };
         let injection =
             Injection::new(&self.injector, &pod, &reviewed.request.namespace, reviewed.path);
-        if let Err(denial) = injection.check() {
+        if !is_checked && let Err(denial) = injection.check() {
             outcome.deny(denial.into());
             return left;
         }
@@ -229,7 +232,7 @@ impl Mesh for Istio {
             Err(denial) => return outcome.deny(denial.into()),
         };
         let before = injected.without_dropped.as_ref().unwrap_or(pod);
-        let patch = encode(&patch(before, &injected.pod)).into_bytes();
+        let patch = encode(&patch(before, &injected.pod));
         write(buffer, &patch);
         warn(outcome, &injected.warnings);
         outcome.verdict = Verdict::Injected;
