@@ -66,30 +66,26 @@ impl IstioCounters {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use futures_util::FutureExt as _;
+    use injectd_istio::envelope;
 
     use super::*;
-    use crate::{
-        lookups::CallerFacts,
-        profiles::{IstioInjector, Profile},
-    };
+    use crate::{lookups::CallerFacts, standalone::Standalone};
 
     const NEW: Release = EVERY_ANSWER;
     const OLD: Release = Release::new(25, 9);
 
     /// What one answer adds: requests, successes, failures, skips.
     fn counted(pod: &str, release: Release) -> [u64; 4] {
-        let injector: IstioInjector = injectd_testkit::istio::injector();
-        let profile = Profile::Istio(Arc::new(injector));
+        let injector = injectd_testkit::istio::injector::<Standalone>();
         let registry = Registry::new();
         let counters = IstioCounters::register(&registry);
         let review = format!(
             r#"{{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{{"uid":"u",
             "kind":{{"version":"v1","kind":"Pod"}},"namespace":"a","object":{pod}}}}}"#
         );
-        let answer = profile.review_with(CallerFacts::default(), review.as_bytes()).now_or_never();
+        let facts = CallerFacts::default();
+        let answer = envelope::review(&injector, facts, review.as_bytes()).now_or_never();
         let answer = answer.expect("must not wait").expect("an answer");
         counters.record(&answer.outcome, release, Duration::from_millis(200));
         values(&registry)
