@@ -20,15 +20,17 @@ use crate::{
     injection::{Injection, Surroundings},
     injector::Injector,
     memory::{Answer, Around, Key, Memory, Record},
+    native::Nodes,
     object::{Object, owner_kind},
     openshift::{SUPPLEMENTAL_GROUPS_ANNOTATION, UID_RANGE_ANNOTATION},
     patch::{encode, patch},
+    proto::layers::Resources,
 };
 
 /// An injector of one revision, and its cluster.
 #[derive(Debug)]
 pub struct Istio {
-    injector: Injector,
+    injector: Arc<Injector>,
     cluster: Cluster,
     configuration: Arc<Configuration>,
     /// `None` if every pod is evaluated.
@@ -78,7 +80,27 @@ impl Istio {
         let release = injector.release().to_string();
         let configuration = Arc::new(Configuration { generation, release });
         let memory = Some(Arc::new(Memory::new(&injector, &cluster.resources)));
-        Self { injector, cluster, configuration, memory }
+        Self { injector: Arc::new(injector), cluster, configuration, memory }
+    }
+
+    /// The same injector in a cluster with these nodes; `None` if they cannot be read. It keeps its
+    /// answers: what nodes decide is part of their keys.
+    #[must_use]
+    pub fn with_nodes(&self, nodes: Option<Arc<Nodes>>) -> Self {
+        self.in_cluster(Cluster { nodes, ..self.cluster.clone() }, self.memory.clone())
+    }
+
+    /// The same injector in a cluster with these `ProxyConfig`s.
+    #[must_use]
+    pub fn with_resources(&self, resources: Resources) -> Self {
+        let memory = |_: &Arc<Memory>| Arc::new(Memory::new(&self.injector, &resources));
+        let memory = self.memory.as_ref().map(memory);
+        self.in_cluster(Cluster { resources, ..self.cluster.clone() }, memory)
+    }
+
+    fn in_cluster(&self, cluster: Cluster, memory: Option<Arc<Memory>>) -> Self {
+        let injector = Arc::clone(&self.injector);
+        Self { injector, cluster, configuration: Arc::clone(&self.configuration), memory }
     }
 
     /// How many answers are kept for pods that read the same.
@@ -110,7 +132,7 @@ impl Istio {
         let is_known = self.is_local(cluster);
         Surroundings {
             resources: Some(&self.cluster.resources),
-            nodes: self.cluster.nodes.as_ref().filter(|_| is_known),
+            nodes: self.cluster.nodes.as_deref().filter(|_| is_known),
             namespace_annotations: if is_known { namespace_annotations } else { &[] },
         }
     }
@@ -265,7 +287,7 @@ impl Istio {
         namespace_annotations: &'s Annotations,
     ) -> Around<'s> {
         let is_known = self.is_local(&self.injector.cluster(reviewed.path));
-        let nodes = self.cluster.nodes.as_ref().filter(|_| is_known);
+        let nodes = self.cluster.nodes.as_deref().filter(|_| is_known);
         let node = reviewed.object.tape().and_then(|pod| pod.root()?.get("spec")?.get("nodeName"));
         let node = node.and_then(Node::text).unwrap_or_default();
         let (native, warning) = self.injector.mode.is_native(nodes, &node);
