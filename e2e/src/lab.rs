@@ -28,6 +28,10 @@ pub struct Lab {
     pub corpus: Option<PathBuf>,
     /// Only of an API server on this machine, which reaches loopback addresses.
     pub local: Option<Local>,
+    /// How many edits of a `ConfigMap` a scenario makes.
+    pub edits: usize,
+    /// How many Nodes a scenario creates.
+    pub nodes: usize,
 }
 
 /// What only an API server on this machine has.

@@ -1,0 +1,127 @@
+//! Nodes: their kubelets decide whether proxies are native sidecars, their number costs nothing.
+
+use hyper::http::Method;
+use injectd_e2e::{
+    api::collection,
+    expect::{DEADLINE, Outcome, eventually, expect, failed},
+    run::Suite,
+};
+use serde_json::{Value, json};
+use tokio::{task::JoinSet, time::Instant};
+
+use super::{
+    deployed::{Deployed, metric_of, review, wait_until_ready},
+    pods::{is_native, labelled},
+};
+
+/// Clients that create them.
+const CREATORS: usize = 16;
+const OLD: &str = "v1.32.9";
+const NEW: &str = "v1.33.1";
+const RESIDENT: &str = "process_resident_memory_bytes";
+
+pub(super) async fn all(suite: &mut Suite<'_>, it: &Deployed) {
+    let name = "the kubelets of the Nodes decide whether the proxy is a native sidecar";
+    suite.scenario(name, decide(it)).await;
+    suite.scenario("thousands of Nodes neither delay the start nor need memory", many(it)).await;
+}
+
+async fn decide(it: &Deployed) -> Outcome {
+    wait_for(it, true).await?;
+    create(&it.lab.api, "old", OLD).await?;
+    create(&it.lab.api, "new", NEW).await?;
+    wait_for(it, false).await?;
+    let path = format!("{}/old/status", collection("v1", "Node", None));
+    eventually("the Node is upgraded", async || {
+        let upgrade = |it: &mut Value| it["status"]["nodeInfo"]["kubeletVersion"] = json!(NEW);
+        it.lab.api.update(&path, upgrade).await
+    })
+    .await?;
+    wait_for(it, true).await
+}
+
+async fn wait_for(it: &Deployed, native: bool) -> Outcome {
+    eventually("the Nodes take effect", async || {
+        for _ in 0..2 * it.replicas.len() {
+            let pod = it.pod("enabled", &labelled(&json!({}))).await?;
+            expect("whether it is native", native, is_native(&pod)?)?;
+        }
+        Ok(())
+    })
+    .await
+}
+
+async fn create(api: &injectd_e2e::api::Api, name: &str, version: &str) -> Outcome {
+    let info = [
+        "architecture",
+        "bootID",
+        "containerRuntimeVersion",
+        "kernelVersion",
+        "kubeProxyVersion",
+        "machineID",
+        "operatingSystem",
+        "osImage",
+        "systemUUID",
+    ];
+    let mut info: Value = info.iter().map(|it| ((*it).to_owned(), json!("e2e"))).collect();
+    info["kubeletVersion"] = json!(version);
+    // As large as a kubelet's.
+    let images: Vec<_> = (0..20)
+        .map(|it| json!({"names": [format!("example.com/image-{it}:1")], "sizeBytes": 1_000_000}))
+        .collect();
+    let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name},
+        "status": {"nodeInfo": info, "images": images}});
+    api.create(None, &node).await?.created().map(drop)
+}
+
+async fn many(it: &Deployed) -> Outcome<String> {
+    let count = it.lab.nodes;
+    let (few_ready, few_bytes) = measure(it, "few-nodes").await?;
+    let begin = Instant::now();
+    let outcome = create_many(it, count).await;
+    let created = begin.elapsed();
+    let measured = match outcome {
+        Ok(()) => measure(it, "many-nodes").await,
+        Err(why) => Err(why),
+    };
+    let path = collection("v1", "Node", None);
+    it.lab.api.call(Method::DELETE, &path, None).await?.ok()?;
+    let (many_ready, many_bytes) = measured?;
+    let (few_mib, many_mib) = (few_bytes >> 20, many_bytes >> 20);
+    let figures = format!(
+        "{count} Nodes (made in {created:.1?}): ready after {many_ready:.1?} instead of \
+         {few_ready:.1?}, {many_mib} MiB instead of {few_mib} MiB"
+    );
+    if many_ready > DEADLINE / 3 || many_bytes > 2 * few_bytes {
+        return Err(failed(figures));
+    }
+    Ok(figures)
+}
+
+async fn create_many(it: &Deployed, count: usize) -> Outcome {
+    let mut creators = JoinSet::new();
+    for creator in 0..CREATORS {
+        let api = it.lab.api.clone();
+        creators.spawn(async move {
+            for number in (creator..count).step_by(CREATORS) {
+                create(&api, &format!("many-{number}"), NEW).await?;
+            }
+            Ok(())
+        });
+    }
+    creators.join_all().await.into_iter().collect()
+}
+
+/// A further replica: how long until it is ready, and its memory after some reviews.
+async fn measure(it: &Deployed, name: &str) -> Outcome<(std::time::Duration, u64)> {
+    let mut replica = it.replica(name, &it.lab.api.server).await?;
+    let begin = Instant::now();
+    replica.start().await?;
+    wait_until_ready(&replica).await?;
+    let ready = begin.elapsed();
+    for _ in 0..50 {
+        let answer = review(&replica, "default", "enabled", &labelled(&json!({}))).await?;
+        expect("whether it is allowed", Some(true), answer.response()?["allowed"].as_bool())?;
+    }
+    Ok((ready, metric_of(&replica, RESIDENT, &[]).await?))
+}
