@@ -10,6 +10,7 @@ use injectd_e2e::{
     run::{Run, Suite},
 };
 
+mod both;
 mod config;
 mod deployed;
 mod edits;
@@ -46,6 +47,7 @@ async fn all(suite: &mut Suite<'_>, it: &mut Deployed) {
     revisions::all(suite, it).await;
     templates::all(suite, it).await;
     nodes::all(suite, it).await;
+    suite.scenario("one process injects for Linkerd and for Istio", both::meshes(it)).await;
     edits::all(suite, it).await;
     faults::all(suite, it).await;
     takeover::all(suite, it).await;

@@ -116,9 +116,8 @@ impl Deployed {
 
     /// A replica that is not started, with files of its own, for the API server at a URL.
     pub(super) async fn replica(&self, name: &str, server: &str) -> Outcome<Injectd> {
-        let folder = self.folder.path().join(name);
-        fs::create_dir_all(&folder)?;
-        let kubeconfig = self.kubeconfig(&folder, server).await?;
+        let folder = self.folder(name)?;
+        let kubeconfig = self.kubeconfig(&folder, ACCOUNT, server).await?;
         let (binary, certificate) = (&self.lab.binary, self.certificate.clone());
         let mut replica = Injectd::serve(binary, &folder, IP, certificate, &arguments()?)?;
         replica.set_variable("POD_NAMESPACE", NAMESPACE);
@@ -126,8 +125,21 @@ impl Deployed {
         Ok(replica)
     }
 
-    async fn kubeconfig(&self, folder: &Path, server: &str) -> Outcome<PathBuf> {
-        let config = self.lab.api.kubeconfig(NAMESPACE, ACCOUNT, server).await?;
+    /// A folder for the files of a process.
+    pub(super) fn folder(&self, name: &str) -> Outcome<PathBuf> {
+        let folder = self.folder.path().join(name);
+        fs::create_dir_all(&folder)?;
+        Ok(folder)
+    }
+
+    /// A kubeconfig in a folder, with a token of a `ServiceAccount`.
+    pub(super) async fn kubeconfig(
+        &self,
+        folder: &Path,
+        account: &str,
+        server: &str,
+    ) -> Outcome<PathBuf> {
+        let config = self.lab.api.kubeconfig(NAMESPACE, account, server).await?;
         let file = folder.join("kubeconfig");
         let mut options = File::options();
         options.create(true).truncate(true).write(true).mode(0o600);
@@ -261,7 +273,7 @@ fn manifests() -> Outcome<Vec<Value>> {
 }
 
 /// The arguments of the Deployment's container, but for addresses and certificates.
-fn arguments() -> Outcome<Vec<String>> {
+pub(super) fn arguments() -> Outcome<Vec<String>> {
     let objects = manifests()?;
     let deployment = objects.iter().find(|it| it["kind"] == "Deployment");
     let arguments = deployment

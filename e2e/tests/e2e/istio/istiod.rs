@@ -46,8 +46,7 @@ impl Istiod {
     pub(super) async fn start(it: &Deployed, revision: &Revision) -> Outcome<Self> {
         let name = format!("istiod{}", revision.suffix());
         let ip = IPS[usize::from(revision.name != "default")];
-        let folder = it.folder.path().join(&name);
-        fs::create_dir_all(&folder)?;
+        let folder = it.folder(&name)?;
         let mut arguments = vec!["serve".to_owned(), "--standalone".into(), "--mesh=istio".into()];
         for (flag, text) in [
             ("injector-config", &revision.config),

@@ -43,7 +43,7 @@ pub(super) async fn all(suite: &mut Suite<'_>, it: &Deployed) {
 /// Makes the webhook configurations of both revisions, and waits until they act.
 pub(super) async fn serve(it: &Deployed) -> Outcome {
     for (file, revision) in [("default.yaml", "default"), ("revision.yaml", "canary")] {
-        it.lab.api.create(None, &configuration(it, file, revision)?).await?.created()?;
+        it.lab.api.create(None, &configuration(it, file, revision, "")?).await?.created()?;
     }
     for (index, (labels, ..)) in CALLED.iter().enumerate() {
         it.make_namespace(&format!("row-{index}"), &serde_json::from_str(labels)?).await?;
@@ -59,10 +59,16 @@ pub(super) async fn serve(it: &Deployed) -> Outcome {
     .await
 }
 
-pub(super) fn configuration(it: &Deployed, file: &str, revision: &str) -> Outcome<Value> {
+/// A webhook configuration of `deploy/istio-webhook` for injectd's Service.
+pub(super) fn configuration(
+    it: &Deployed,
+    file: &str,
+    revision: &str,
+    tag: &str,
+) -> Outcome<Value> {
     let port = it.service.addr.port();
-    let mut object =
-        printed(file, &[("REVISION", revision), ("NAMESPACE", NAMESPACE), ("PORT", "0")])?;
+    let words = [("REVISION", revision), ("TAG", tag), ("NAMESPACE", NAMESPACE), ("PORT", "0")];
+    let mut object = printed(file, &words)?;
     for webhook in object["webhooks"].as_array_mut().into_iter().flatten() {
         webhook["clientConfig"]["service"]["port"] = json!(port);
         webhook["clientConfig"]["caBundle"] = json!(base64(it.ca_pem()));
