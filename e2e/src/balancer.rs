@@ -11,6 +11,7 @@ use std::{
 use tokio::{
     io::copy_bidirectional,
     net::{TcpListener, TcpStream},
+    sync::Notify,
     task::JoinSet,
 };
 
@@ -24,6 +25,7 @@ pub struct Balancer {
     /// The address of the Service.
     pub addr: SocketAddr,
     endpoints: Endpoints,
+    cut: Arc<Notify>,
     _task: JoinSet<()>,
 }
 
@@ -36,18 +38,23 @@ impl Balancer {
     pub async fn new(ip: IpAddr) -> Outcome<Self> {
         let listener = TcpListener::bind((ip, 0)).await?;
         let (addr, endpoints) = (listener.local_addr()?, Endpoints::default());
-        let mut task = JoinSet::new();
-        task.spawn(accept(listener, Arc::clone(&endpoints)));
-        Ok(Self { addr, endpoints, _task: task })
+        let (mut task, cut) = (JoinSet::new(), Arc::new(Notify::new()));
+        task.spawn(accept(listener, Arc::clone(&endpoints), Arc::clone(&cut)));
+        Ok(Self { addr, endpoints, cut, _task: task })
     }
 
     /// Sends new connections to these endpoints; those that are there stay.
     pub fn set(&self, endpoints: Vec<SocketAddr>) {
         *self.endpoints.lock().unwrap_or_else(PoisonError::into_inner) = endpoints;
     }
+
+    /// Closes all connections that are there.
+    pub fn cut(&self) {
+        self.cut.notify_waiters();
+    }
 }
 
-async fn accept(listener: TcpListener, endpoints: Endpoints) {
+async fn accept(listener: TcpListener, endpoints: Endpoints, cut: Arc<Notify>) {
     let (mut connections, turn) = (JoinSet::new(), AtomicUsize::new(0));
     while let Ok((client, _)) = listener.accept().await {
         let turn = turn.fetch_add(1, Ordering::Relaxed);
@@ -57,7 +64,13 @@ async fn accept(listener: TcpListener, endpoints: Endpoints) {
             index.and_then(|it| endpoints.get(it).copied())
         };
         if let Some(endpoint) = endpoint {
-            connections.spawn(relay(client, endpoint));
+            let cut = Arc::clone(&cut);
+            connections.spawn(async move {
+                tokio::select! {
+                    () = relay(client, endpoint) => {}
+                    () = cut.notified() => {}
+                }
+            });
         }
         while connections.try_join_next().is_some() {}
     }

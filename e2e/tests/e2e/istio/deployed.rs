@@ -13,12 +13,12 @@ use injectd_e2e::{
     api::{NAMESPACES, collection},
     balancer::Balancer,
     certificates::{Ca, Certificate},
-    client::{self, Answer},
+    client::{self, Answer, patch_of},
     expect::{Outcome, eventually, expect, expect_listed, failed},
     injectd::Injectd,
     lab::Lab,
     metrics::metric,
-    objects::{self, service_account},
+    objects::{self, plain_pod, service_account},
     run::Suite,
 };
 use serde_json::{Value, json};
@@ -228,6 +228,37 @@ impl Deployed {
     pub(super) async fn pod(&self, namespace: &str, pod: &Value) -> Outcome<Value> {
         self.lab.api.dry_run(namespace, pod).await?.created()
     }
+}
+
+/// Waits until the patch of each replica has this text, or has it no more.
+pub(super) async fn wait_for_patch(
+    it: &Deployed,
+    (revision, pod): (&str, &Value),
+    text: &str,
+    has_it: bool,
+) -> Outcome {
+    for replica in &it.replicas {
+        eventually("the configuration takes effect", async || {
+            let answer = review(replica, revision, "any", pod).await?;
+            let patch = patch_of(&answer.response()?)?;
+            let patch: String = patch.iter().map(Value::to_string).collect();
+            expect(format!("whether the patch has {text:?}"), has_it, patch.contains(text))
+        })
+        .await?;
+    }
+    Ok(())
+}
+
+/// Waits until each replica has the revisions as they were made.
+pub(super) async fn wait_until_restored(it: &Deployed) -> Outcome {
+    for (name, revision) in &it.revisions {
+        it.configure(revision).await?;
+        let pod = plain_pod("tried");
+        let image = format!("\"{}\"", revision.image()?);
+        wait_for_patch(it, (name, &pod), &image, true).await?;
+        wait_for_patch(it, (name, &pod), "\"injectd\"", true).await?;
+    }
+    Ok(())
 }
 
 /// Sends a review as the API server does.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use injectd_e2e::{
     api::collection,
-    expect::{Outcome, eventually, expect, failed},
+    expect::{Outcome, expect, failed},
     run::Suite,
 };
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::{
     config::Revision,
-    deployed::{Deployed, NAMESPACE, metric_of},
+    deployed::{Deployed, NAMESPACE, metric_of, wait_for_patch, wait_until_restored},
     pods::{INJECTOR, annotation, image, labelled},
     stream::{Seen, Stream, all_created},
 };
@@ -45,7 +45,7 @@ async fn edited(it: &Deployed) -> Outcome<String> {
     let stream = Stream::start(&it.lab.api, &pods);
     let outcome = edit(it, count, &stream, &mut edits).await;
     let seen = stream.stop().await;
-    it.configure(it.revision("default")?).await?;
+    wait_until_restored(it).await?;
     let broken = outcome?;
     let oldest = expect_current(&seen, &edits)?;
     let mut rejected = 0;
@@ -69,7 +69,8 @@ async fn edit(
 ) -> Outcome<usize> {
     let mut broken = 0;
     for number in 1..=count {
-        if number % BROKEN_EVERY == 0 {
+        // The last one is valid: a broken one right behind it could hide it.
+        if number % BROKEN_EVERY == BROKEN_EVERY / 2 {
             write(it, &broken_data(number)).await?;
             broken += 1;
         } else {
@@ -101,7 +102,7 @@ fn broken_data(number: usize) -> Value {
     match number / BROKEN_EVERY % 6 {
         0 => data["config"] = json!("policy: [enabled"),
         1 => data["config"] = json!(text(&data["config"]).replace("| quote }}", "| quote")),
-        2 => data["config"] = json!(text(&data["config"]).replace("toJSON", "toNothing")),
+        2 => data["config"] = json!(text(&data["config"]).replace("protoToJSON", "noFunction")),
         3 => data["values"] = json!("{\"global\":"),
         4 => data["values"] = json!(text(&data["values"]).replace("\"docker.io/istio\"", "5")),
         _ => data = json!({"other": "no key of these"}),
@@ -125,15 +126,8 @@ async fn write(it: &Deployed, data: &Value) -> Outcome {
 
 /// Waits until both replicas have this configuration.
 async fn wait_for(it: &Deployed, number: usize) -> Outcome {
-    eventually("the edit takes effect", async || {
-        // The Service takes the replicas in turn, if no other pod comes in between.
-        for _ in 0..2 * it.replicas.len() {
-            let pod = it.pod("enabled", &labelled(&json!({}))).await?;
-            expect("the edit", Some(&*number.to_string()), annotation(&pod, INJECTOR))?;
-        }
-        Ok(())
-    })
-    .await
+    let (pod, text) = (labelled(&json!({})), format!("\"{number}\""));
+    wait_for_patch(it, ("default", &pod), &text, true).await
 }
 
 /// Fails unless each pod has a valid edit, unmixed, that was current not long before; returns how

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::{task::JoinSet, time::Instant};
 
 use super::{
-    deployed::{Deployed, metric_of, review, wait_until_ready},
+    deployed::{Deployed, metric_of, review, wait_for_patch, wait_until_ready},
     pods::{is_native, labelled},
 };
 
@@ -41,14 +41,10 @@ async fn decide(it: &Deployed) -> Outcome {
 }
 
 async fn wait_for(it: &Deployed, native: bool) -> Outcome {
-    eventually("the Nodes take effect", async || {
-        for _ in 0..2 * it.replicas.len() {
-            let pod = it.pod("enabled", &labelled(&json!({}))).await?;
-            expect("whether it is native", native, is_native(&pod)?)?;
-        }
-        Ok(())
-    })
-    .await
+    let pod = labelled(&json!({}));
+    wait_for_patch(it, ("default", &pod), r#""restartPolicy":"Always""#, native).await?;
+    let pod = it.pod("enabled", &pod).await?;
+    expect("whether it is native", native, is_native(&pod)?)
 }
 
 async fn create(api: &injectd_e2e::api::Api, name: &str, version: &str) -> Outcome {

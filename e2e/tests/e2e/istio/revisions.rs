@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{
     config::{Revision, printed},
-    deployed::{Deployed, NAMESPACE},
+    deployed::{Deployed, NAMESPACE, wait_until_restored},
     pods::{annotation, expect_injected, image, labelled},
 };
 
@@ -119,9 +119,7 @@ async fn recorded(it: &Deployed) -> Outcome {
         return Err(skipped("it needs $INJECTD_CORPUS"));
     };
     let outcome = inject_recorded(it, corpus).await;
-    for revision in it.revisions.values() {
-        it.configure(revision).await?;
-    }
+    wait_until_restored(it).await?;
     outcome
 }
 

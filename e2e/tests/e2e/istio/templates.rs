@@ -7,7 +7,7 @@ use injectd_e2e::{
 use serde_json::{Value, json};
 
 use super::{
-    deployed::{Deployed, NAMESPACE},
+    deployed::{Deployed, NAMESPACE, wait_for_patch},
     pods::{annotated, annotation, proxy},
 };
 
@@ -30,17 +30,11 @@ async fn own(it: &Deployed) -> Outcome {
     let mut changed = it.revision("default")?.clone();
     changed.config = changed.config.replace("FIRST", "SECOND");
     it.configure(&changed).await?;
-    eventually("the template takes effect", async || {
-        let found = it.pod("enabled", &pod).await?;
-        expect(OWN, Some(DIGESTS[1]), annotation(&found, OWN))
-    })
-    .await?;
+    wait_for_patch(it, ("default", &pod), DIGESTS[1], true).await?;
+    let found = it.pod("enabled", &pod).await?;
+    expect(OWN, Some(DIGESTS[1]), annotation(&found, OWN))?;
     it.configure(it.revision("default")?).await?;
-    eventually("the first template is back", async || {
-        let found = it.pod("enabled", &pod).await?;
-        expect(OWN, Some(DIGESTS[0]), annotation(&found, OWN))
-    })
-    .await
+    wait_for_patch(it, ("default", &pod), DIGESTS[0], true).await
 }
 
 async fn proxy_config(it: &Deployed) -> Outcome {
