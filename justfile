@@ -103,7 +103,7 @@ e2e *filters:
 
 # Test Istio's injection at full length: 1,000 edits under load, 5,000 Nodes; some minutes (kubectl, control plane).
 istio:
-    INJECTD_CORPUS={{ corpus }} E2E_EDITS=1000 E2E_NODES=5000 e2e/run.sh istio
+    INJECTD_CORPUS={{ corpus }} e2e/run.sh --long istio
 
 # Test gRPC with a real API server: clients in Go and Python, mutual TLS, tokens, sockets, abuse (control plane).
 grpc:

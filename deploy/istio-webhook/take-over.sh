@@ -87,10 +87,14 @@ of_revision() {
         -o jsonpath='{range .items[*]}{.metadata.name} {.metadata.labels.istio\.io/rev}{"\n"}{end}'
 }
 
-# Whether istiod of a revision leaves caBundles alone.
-is_told() {
-    deployment=istiod
-    [ "$1" = default ] || deployment=istiod-$1
+# The Deployment of istiod of a revision.
+istiod_of() {
+    if [ "$1" = default ]; then echo istiod; else echo "istiod-$1"; fi
+}
+
+# Fails unless istiod of a revision leaves caBundles alone.
+expect_told() {
+    deployment=$(istiod_of "$1")
     told=$(kubectl -n "$namespace" get deployment "$deployment" -o go-template='
         {{- range .spec.template.spec.containers}}{{range .env}}
         {{- if eq .name "INJECTION_WEBHOOK_CONFIG_NAME"}}{{if not (or .value .valueFrom)}}yes{{end}}{{end}}
@@ -132,7 +136,7 @@ redirect() {
     [ -n "$list" ] || fail "no webhook configuration of the revision $1"
     revisions=$(echo "$list" | cut -d' ' -f2 | sort -u)
     for revision in $revisions; do
-        [ -n "${SAME_CA:-}" ] || is_told "$revision"
+        [ -n "${SAME_CA:-}" ] || expect_told "$revision"
         check "$revision"
     done
     echo "$list" | while read -r name revision; do
@@ -142,6 +146,7 @@ redirect() {
 
 back() {
     list=$(of_revision "$1")
+    [ -n "$list" ] || fail "no webhook configuration of the revision $1"
     echo "$list" | while read -r name _; do
         before=$(kubectl get "$configurations" "$name" -o jsonpath='{.metadata.annotations.injectd/restore}')
         case $name,$before in
@@ -152,7 +157,10 @@ back() {
         kubectl annotate "$configurations" "$name" "$restore-" helm.sh/resource-policy- >/dev/null
         echo "$name: back at istiod"
     done
-    echo "now let istiod write caBundles again: kubectl -n $namespace set env deployment/istiod INJECTION_WEBHOOK_CONFIG_NAME-"
+    echo "now let istiod of each revision write its CA again:"
+    for revision in $(echo "$list" | cut -d' ' -f2 | sort -u); do
+        echo "  kubectl -n $namespace set env deployment/$(istiod_of "$revision") INJECTION_WEBHOOK_CONFIG_NAME-"
+    done
 }
 
 untag() {

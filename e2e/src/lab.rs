@@ -28,10 +28,8 @@ pub struct Lab {
     pub corpus: Option<PathBuf>,
     /// Only of an API server on this machine, which reaches loopback addresses.
     pub local: Option<Local>,
-    /// How many edits of a `ConfigMap` a scenario makes.
-    pub edits: usize,
-    /// How many Nodes a scenario creates.
-    pub nodes: usize,
+    /// Whether scenarios run at full length.
+    pub is_long: bool,
 }
 
 /// What only an API server on this machine has.

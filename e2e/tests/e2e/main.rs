@@ -38,12 +38,9 @@ struct Arguments {
     /// Folder with recordings and manifests of real injectors
     #[arg(long, env = "INJECTD_CORPUS", value_name = "FOLDER")]
     corpus: Option<OsString>,
-    /// Edits of a ConfigMap under load, one in ten broken
-    #[arg(long, env = "E2E_EDITS", value_name = "COUNT", default_value_t = 100)]
-    edits: usize,
-    /// Nodes that are created at once
-    #[arg(long, env = "E2E_NODES", value_name = "COUNT", default_value_t = 1_000)]
-    nodes: usize,
+    /// Run scenarios at full length; some minutes more
+    #[arg(long)]
+    long: bool,
 }
 
 fn main() -> ExitCode {
@@ -66,7 +63,7 @@ fn start(arguments: Arguments) -> Outcome<ExitCode> {
 }
 
 async fn run(arguments: Arguments) -> Outcome<ExitCode> {
-    let Arguments { filters, kubeconfig, injectd, audit_log, corpus, edits, nodes } = arguments;
+    let Arguments { filters, kubeconfig, injectd, audit_log, corpus, long } = arguments;
     let hint = "e2e/run.sh starts a cluster and sets it";
     let kubeconfig = kubeconfig.ok_or_else(|| skipped(format!("no $KUBECONFIG: {hint}")))?;
     let binary = injectd.ok_or_else(|| skipped(format!("no $INJECTD: {hint}")))?;
@@ -78,7 +75,7 @@ async fn run(arguments: Arguments) -> Outcome<ExitCode> {
     let local = audit_log.map(|log| Local::beside(&kubeconfig, log)).transpose()?;
     let api = Api::from_file(&kubeconfig).await?;
     let corpus = corpus.filter(|it| !it.is_empty()).map(PathBuf::from);
-    let lab = Lab { binary, api, kubeconfig, corpus, local, edits, nodes };
+    let lab = Lab { binary, api, kubeconfig, corpus, local, is_long: long };
     let mut run = Run::new(&filters)?;
     print(&format!("Kubernetes {} at {}", lab.api.version().await?, lab.api.server));
     let outcome = standalone::run(&mut run, &lab).await;

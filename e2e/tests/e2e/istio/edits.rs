@@ -17,6 +17,8 @@ use super::{
     stream::{Seen, Stream, all_created},
 };
 
+/// How many edits there are, short and at full length.
+const EDITS: [usize; 2] = [100, 1_000];
 /// One edit in so many is broken.
 const BROKEN_EVERY: usize = 10;
 /// A pod may have a configuration that another replaced at most so long ago.
@@ -37,7 +39,7 @@ struct Edit {
 }
 
 async fn edited(it: &Deployed) -> Outcome<String> {
-    let count = it.lab.edits;
+    let count = EDITS[usize::from(it.lab.is_long)];
     let mut edits = vec![Edit { number: 0, written: Instant::now(), replaced: None }];
     write(it, &valid(0)).await?;
     wait_for(it, 0).await?;

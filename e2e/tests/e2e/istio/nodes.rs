@@ -14,6 +14,8 @@ use super::{
     pods::{is_native, labelled},
 };
 
+/// How many Nodes there are, short and at full length.
+const NODES: [usize; 2] = [500, 5_000];
 /// Clients that create them.
 const CREATORS: usize = 16;
 const OLD: &str = "v1.32.9";
@@ -71,7 +73,7 @@ async fn create(api: &injectd_e2e::api::Api, name: &str, version: &str) -> Outco
 }
 
 async fn many(it: &Deployed) -> Outcome<String> {
-    let count = it.lab.nodes;
+    let count = NODES[usize::from(it.lab.is_long)];
     let (few_ready, few_bytes) = measure(it, "few-nodes").await?;
     let begin = Instant::now();
     let outcome = create_many(it, count).await;
