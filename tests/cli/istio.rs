@@ -321,8 +321,6 @@ fn flags_of_the_other_mesh_are_refused_by_name() {
         let line = format!("{flag} does not work with --mesh istio");
         must_refuse(&["inject"], &[flag, "1"], &line);
     }
-    let line = "--mesh istio needs --standalone, with the configuration in files";
-    must_refuse(&["serve"], &[], line);
     must_refuse(
         &["compare"],
         &[],

@@ -47,7 +47,7 @@ async fn the_probe_names_the_release() {
     let folder = Folder::new();
     let process = serve(&folder, &[]).await;
     assert_eq!(process.page("/ready").await, (200, "ok\nIstio 1.30.3\n".to_owned()));
-    let info = r#"injectd_config_info{istio_release="1.30.3"}"#;
+    let info = r#"injectd_config_info{istio_release="1.30.3",revision="default"}"#;
     assert_eq!(process.metric(info).await, Some(1.0));
 }
 

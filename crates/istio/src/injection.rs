@@ -339,6 +339,8 @@ templates:
             config: CONFIG,
             values: "{}",
             mesh: "",
+            shared_mesh: "",
+            labels: &BTreeMap::new(),
             release: Some(Release::NEWEST),
             revision: "",
             environment: &BTreeMap::new(),

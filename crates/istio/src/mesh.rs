@@ -17,15 +17,17 @@ use crate::{
     decide::Reason,
     injection::{Injection, Surroundings},
     injector::Injector,
+    native::Nodes,
     object::{Object, owner_kind},
     openshift::{SUPPLEMENTAL_GROUPS_ANNOTATION, UID_RANGE_ANNOTATION},
     patch::{encode, patch},
+    proto::layers::Resources,
 };
 
 /// An injector of one revision, and its cluster.
 #[derive(Debug)]
 pub struct Istio {
-    injector: Injector,
+    injector: Arc<Injector>,
     cluster: Cluster,
     configuration: Arc<Configuration>,
 }
@@ -64,7 +66,24 @@ impl Istio {
     pub fn new(injector: Injector, cluster: Cluster, generation: u64) -> Self {
         let release = injector.release().to_string();
         let configuration = Arc::new(Configuration { generation, release });
-        Self { injector, cluster, configuration }
+        Self { injector: Arc::new(injector), cluster, configuration }
+    }
+
+    /// The same injector in a cluster with these nodes; `None` if they cannot be read.
+    #[must_use]
+    pub fn with_nodes(&self, nodes: Option<Arc<Nodes>>) -> Self {
+        self.in_cluster(Cluster { nodes, ..self.cluster.clone() })
+    }
+
+    /// The same injector in a cluster with these `ProxyConfig`s.
+    #[must_use]
+    pub fn with_resources(&self, resources: Resources) -> Self {
+        self.in_cluster(Cluster { resources, ..self.cluster.clone() })
+    }
+
+    fn in_cluster(&self, cluster: Cluster) -> Self {
+        let injector = Arc::clone(&self.injector);
+        Self { injector, cluster, configuration: Arc::clone(&self.configuration) }
     }
 
     /// The injector.
@@ -84,7 +103,7 @@ impl Istio {
         let is_known = self.cluster.names.iter().any(|name| name == cluster);
         Surroundings {
             resources: Some(&self.cluster.resources),
-            nodes: self.cluster.nodes.as_ref().filter(|_| is_known),
+            nodes: self.cluster.nodes.as_deref().filter(|_| is_known),
             namespace_annotations: if is_known { namespace_annotations } else { &[] },
         }
     }

@@ -33,6 +33,8 @@ pub fn injector_of<L: Lookups + From<Standalone>>(
         config,
         values,
         mesh,
+        shared_mesh: "",
+        labels: &BTreeMap::new(),
         release: None,
         revision: "default",
         environment: &environment,
