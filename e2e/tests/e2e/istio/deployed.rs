@@ -153,10 +153,8 @@ impl Deployed {
     }
 
     pub(super) async fn terminate(&mut self) -> Outcome {
-        for replica in &mut self.replicas {
-            replica.terminate().await?;
-        }
-        Ok(())
+        let [one, two] = &mut *self.replicas else { return Err(failed("no two replicas")) };
+        tokio::try_join!(one.terminate(), two.terminate()).map(drop)
     }
 
     /// Prints the end of the logs if a scenario failed.

@@ -40,6 +40,7 @@ struct Edit {
 
 async fn edited(it: &Deployed) -> Outcome<String> {
     let count = EDITS[usize::from(it.lab.is_long)];
+    let before = rejected(it).await?;
     let mut edits = vec![Edit { number: 0, written: Instant::now(), replaced: None }];
     write(it, &valid(0)).await?;
     wait_for(it, 0).await?;
@@ -50,16 +51,21 @@ async fn edited(it: &Deployed) -> Outcome<String> {
     wait_until_restored(it).await?;
     let broken = outcome?;
     let oldest = expect_current(&seen, &edits)?;
-    let mut rejected = 0;
-    for replica in &it.replicas {
-        let labels = [("result", "rejected")];
-        rejected += metric_of(replica, "injectd_reloads_total", &labels).await?;
-    }
+    let rejected = rejected(it).await? - before;
     let pods = seen.len();
     Ok(format!(
         "{count} edits, {broken} broken ({rejected} rejected by two replicas), {pods} pods: 0 \
          failed, 0 wrong, at most {oldest:.0?} old"
     ))
+}
+
+/// How many configurations the replicas rejected.
+async fn rejected(it: &Deployed) -> Outcome<u64> {
+    let mut sum = 0;
+    for replica in &it.replicas {
+        sum += metric_of(replica, "injectd_reloads_total", &[("result", "rejected")]).await?;
+    }
+    Ok(sum)
 }
 
 /// Writes all edits; returns how many are broken.

@@ -27,7 +27,7 @@ const AT_ONCE: Duration = Duration::from_millis(500);
 const EXPIRY: &str = "injectd_certificate_expiry_timestamp_seconds";
 
 pub(super) async fn all(suite: &mut Suite<'_>, it: &mut Deployed) {
-    let name = "without an API server a replica is not ready, and ready once there is one";
+    let name = "a replica is ready once there is an API server, and stays so when it is gone";
     suite.scenario(name, late_server(it)).await;
     let name = "while the API server hangs, reviews are answered from memory; then edits act";
     suite.scenario(name, hangs(it)).await;
@@ -55,7 +55,20 @@ async fn late_server(it: &Deployed) -> Outcome<String> {
     wait_until_ready(&replica).await?;
     let patch = patch_of(&review(&replica, "default", "enabled", &pod).await?.response()?)?;
     expect("whether there is a patch", false, patch.is_empty())?;
-    Ok(format!("ready after {:.1?}", begin.elapsed()))
+    let ready = begin.elapsed();
+    drop(relay);
+    for watch in ["config_maps", "nodes", "proxy_configs"] {
+        eventually("the watch fails", async || {
+            let labels = [("watch", watch)];
+            let failing = metric_of(&replica, "injectd_watch_failing", &labels).await?;
+            expect(format!("whether the watch of {watch} fails"), 1, failing)
+        })
+        .await?;
+    }
+    let (status, _) = client::probe(replica.admin, "/ready").await?;
+    expect("/ready", 200, status)?;
+    patch_of(&review(&replica, "default", "enabled", &pod).await?.response()?)?;
+    Ok(format!("ready after {ready:.1?}"))
 }
 
 async fn hangs(it: &Deployed) -> Outcome<String> {

@@ -1,8 +1,11 @@
 //! Nodes: their kubelets decide whether proxies are native sidecars, their number costs nothing.
 
+use std::time::Duration;
+
 use hyper::http::Method;
 use injectd_e2e::{
     api::collection,
+    client::patch_of,
     expect::{DEADLINE, Outcome, eventually, expect, failed},
     run::Suite,
 };
@@ -18,6 +21,7 @@ use super::{
 const NODES: [usize; 2] = [500, 5_000];
 /// Clients that create them.
 const CREATORS: usize = 16;
+const REVIEWS: usize = 20;
 const OLD: &str = "v1.32.9";
 const NEW: &str = "v1.33.1";
 const RESIDENT: &str = "process_resident_memory_bytes";
@@ -74,25 +78,27 @@ async fn create(api: &injectd_e2e::api::Api, name: &str, version: &str) -> Outco
 
 async fn many(it: &Deployed) -> Outcome<String> {
     let count = NODES[usize::from(it.lab.is_long)];
-    let (few_ready, few_bytes) = measure(it, "few-nodes").await?;
+    let few = measure(it, "few-nodes").await?;
     let begin = Instant::now();
     let outcome = create_many(it, count).await;
     let created = begin.elapsed();
-    let measured = match outcome {
+    let many = match outcome {
         Ok(()) => measure(it, "many-nodes").await,
         Err(why) => Err(why),
     };
     let path = collection("v1", "Node", None);
     it.lab.api.call(Method::DELETE, &path, None).await?.ok()?;
-    let (many_ready, many_bytes) = measured?;
-    let (few_mib, many_mib) = (few_bytes >> 20, many_bytes >> 20);
+    let many = many?;
+    let (few_mib, many_mib) = (few.bytes >> 20, many.bytes >> 20);
     let figures = format!(
-        "{count} Nodes (made in {created:.1?}): ready after {many_ready:.1?} instead of \
-         {few_ready:.1?}, {many_mib} MiB instead of {few_mib} MiB"
+        "{count} Nodes (made in {created:.1?}): ready after {:.1?} instead of {:.1?}, {many_mib} \
+         MiB instead of {few_mib} MiB",
+        many.ready, few.ready
     );
-    if many_ready > DEADLINE / 3 || many_bytes > 2 * few_bytes {
+    if many.ready > DEADLINE / 3 || many.bytes > 2 * few.bytes {
         return Err(failed(figures));
     }
+    expect("the patch", few.patch, many.patch)?;
     Ok(figures)
 }
 
@@ -110,16 +116,25 @@ async fn create_many(it: &Deployed, count: usize) -> Outcome {
     creators.join_all().await.into_iter().collect()
 }
 
-/// A further replica: how long until it is ready, and its memory after some reviews.
-async fn measure(it: &Deployed, name: &str) -> Outcome<(std::time::Duration, u64)> {
+/// What a further replica costs.
+struct Cost {
+    /// Time from its start until it is ready.
+    ready: Duration,
+    /// Resident memory after some reviews.
+    bytes: u64,
+    patch: Vec<Value>,
+}
+
+async fn measure(it: &Deployed, name: &str) -> Outcome<Cost> {
     let mut replica = it.replica(name, &it.lab.api.server).await?;
     let begin = Instant::now();
     replica.start().await?;
     wait_until_ready(&replica).await?;
     let ready = begin.elapsed();
-    for _ in 0..50 {
+    let mut patch = Vec::new();
+    for _ in 0..REVIEWS {
         let answer = review(&replica, "default", "enabled", &labelled(&json!({}))).await?;
-        expect("whether it is allowed", Some(true), answer.response()?["allowed"].as_bool())?;
+        patch = patch_of(&answer.response()?)?;
     }
-    Ok((ready, metric_of(&replica, RESIDENT, &[]).await?))
+    Ok(Cost { ready, bytes: metric_of(&replica, RESIDENT, &[]).await?, patch })
 }

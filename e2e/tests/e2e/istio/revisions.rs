@@ -4,6 +4,8 @@ use std::path::Path;
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use injectd_e2e::{
+    api::collection,
+    client::patch_of,
     expect::{Outcome, eventually, expect, skipped},
     run::Suite,
 };
@@ -11,7 +13,9 @@ use serde_json::{Value, json};
 
 use super::{
     config::{Revision, printed},
-    deployed::{Deployed, NAMESPACE, wait_until_restored},
+    deployed::{
+        Deployed, NAMESPACE, review, wait_for_patch, wait_until_ready, wait_until_restored,
+    },
     pods::{annotation, expect_injected, image, labelled},
 };
 
@@ -38,6 +42,10 @@ pub(super) async fn all(suite: &mut Suite<'_>, it: &Deployed) {
     suite.scenario(name, canary(it)).await;
     let name = "recorded configurations of 1.19.10 and 1.30.3 are two revisions";
     suite.scenario(name, recorded(it)).await;
+    let name = "a revision that is installed while injectd runs is served, and then removed";
+    suite.scenario(name, installed(it)).await;
+    let name = "a revision that cannot be read does not keep a replica from serving the others";
+    suite.scenario(name, broken(it)).await;
 }
 
 /// Makes the webhook configurations of both revisions, and waits until they act.
@@ -135,6 +143,62 @@ async fn inject_recorded(it: &Deployed, corpus: &Path) -> Outcome {
             expect("the image of the proxy", Some(&*expected), image(&pod))
         })
         .await?;
+    }
+    Ok(())
+}
+
+async fn installed(it: &Deployed) -> Outcome {
+    let next = Revision::small("next", "1.30.6", "injectd");
+    let (pod, image) = (labelled(&json!({})), next.image()?);
+    let status = async |replica| Outcome::Ok(review(replica, "next", "any", &pod).await?.status);
+    install(it, &next).await?;
+    for replica in &it.replicas {
+        eventually("the revision is served", async || {
+            expect("the status of a review", 200, status(replica).await?)
+        })
+        .await?;
+    }
+    wait_for_patch(it, ("next", &pod), &image, true).await?;
+    uninstall(it, &next).await?;
+    for replica in &it.replicas {
+        eventually("the revision is not served", async || {
+            expect("the status of a review", 404, status(replica).await?)
+        })
+        .await?;
+    }
+    Ok(())
+}
+
+async fn broken(it: &Deployed) -> Outcome {
+    let mut broken = Revision::small("broken", "1.30.7", "injectd");
+    broken.config = broken.config.replace("protoToJSON", "noFunction");
+    install(it, &broken).await?;
+    let outcome = start_beside(it).await;
+    uninstall(it, &broken).await?;
+    outcome
+}
+
+async fn start_beside(it: &Deployed) -> Outcome {
+    let mut replica = it.replica("beside", &it.lab.api.server).await?;
+    replica.start().await?;
+    replica.logs("noFunction").await?;
+    wait_until_ready(&replica).await?;
+    let answer = review(&replica, "canary", "any", &labelled(&json!({}))).await?;
+    patch_of(&answer.response()?).map(drop)
+}
+
+async fn install(it: &Deployed, revision: &Revision) -> Outcome {
+    for config_map in revision.config_maps() {
+        it.create(NAMESPACE, &config_map).await?;
+    }
+    Ok(())
+}
+
+async fn uninstall(it: &Deployed, revision: &Revision) -> Outcome {
+    for config_map in revision.config_maps() {
+        let name = config_map["metadata"]["name"].as_str().unwrap_or_default();
+        let path = format!("{}/{name}", collection("v1", "ConfigMap", Some(NAMESPACE)));
+        it.lab.api.delete(&path).await?.ok()?;
     }
     Ok(())
 }
