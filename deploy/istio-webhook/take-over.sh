@@ -113,7 +113,7 @@ patch() {
         {{- end}}]'
 }
 
-saved='{"caBundle":"{{or .caBundle ""}}",{{if .url}}"url":"{{.url}}"{{else}}"service":{{with .service}}{"name":"{{.name}}","namespace":"{{.namespace}}","path":"{{.path}}","port":{{or .port 443}}}{{end}}{{end}}}'
+saved='{"caBundle":"{{or .caBundle ""}}",{{if .url}}"url":"{{.url}}"{{else}}"service":{{with .service}}{"name":"{{.name}}","namespace":"{{.namespace}}","path":"{{or .path "/"}}","port":{{or .port 443}}}{{end}}{{end}}}'
 
 # redirect_one NAME REVISION
 redirect_one() {
@@ -124,7 +124,7 @@ redirect_one() {
     esac
     before=$(patch "$1" "$saved")
     bundle=$(ca_bundle)
-    after=$(patch "$1" '{"caBundle":"'"$bundle"'","service":{"name":"injectd","namespace":"'"$namespace"'","path":"/istio/'"$2"'{{.service.path}}","port":'"$port"'}}')
+    after=$(patch "$1" '{"caBundle":"'"$bundle"'","service":{"name":"injectd","namespace":"'"$namespace"'","path":"/istio/'"$2"'{{or .service.path "/"}}","port":'"$port"'}}')
     # Helm keeps an object with this annotation when a chart no longer has it.
     kubectl annotate --overwrite "$configurations" "$1" "$restore=$before" helm.sh/resource-policy=keep >/dev/null
     kubectl patch "$configurations" "$1" --type=json -p "$after" >/dev/null
@@ -171,7 +171,10 @@ untag() {
 
 case $#,${1:-} in
     2,check) check "$2" ;;
-    3,tag) check "$3" && render tag.yaml "$2" "$3" | kubectl apply -f - ;;
+    3,tag)
+        check "$3"
+        render tag.yaml "$2" "$3" | kubectl apply -f -
+        ;;
     2,untag) untag "$2" ;;
     2,redirect) redirect "$2" ;;
     2,back) back "$2" ;;
