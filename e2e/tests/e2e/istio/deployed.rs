@@ -13,7 +13,7 @@ use injectd_e2e::{
     api::{NAMESPACES, collection},
     balancer::Balancer,
     certificates::{Ca, Certificate},
-    client::{self, Answer, patch_of},
+    client::{self, Answer, Webhook, patch_of},
     expect::{Outcome, eventually, expect, expect_listed, failed},
     injectd::Injectd,
     lab::Lab,
@@ -32,6 +32,7 @@ pub(super) const NAMESPACE: &str = "istio-system";
 pub(super) const ACCOUNT: &str = "injectd";
 /// Not that of the other suites, whose Services may still be there.
 const IP: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 100, 0, 11));
+const REPLICAS: [&str; 2] = ["one", "two"];
 /// Flags of the manifests that have other values here, or none.
 const REPLACED: [&str; 5] =
     ["--addr=", "--metrics-addr=", "--grpc-addr=", "--tls-cert=", "--tls-key="];
@@ -85,24 +86,13 @@ impl Deployed {
                 self.create(NAMESPACE, &config_map).await?;
             }
         }
-        self.create(NAMESPACE, &self.secret()).await?;
+        self.create(NAMESPACE, &secret(&self.certificate)).await?;
         Ok(format!("{} objects", objects.len()))
-    }
-
-    /// The Secret with the certificate, for `take-over.sh`.
-    fn secret(&self) -> Value {
-        let Certificate { ca, certificate, key, .. } = &self.certificate;
-        json!({
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "metadata": {"name": "injectd-tls"},
-            "stringData": {"ca.crt": ca, "tls.crt": certificate, "tls.key": key},
-        })
     }
 
     /// Starts two replicas, and waits until both are ready.
     pub(super) async fn start(&mut self) -> Outcome {
-        for name in ["one", "two"] {
+        for name in REPLICAS {
             let mut replica = self.replica(name, &self.lab.api.server).await?;
             replica.start().await?;
             self.replicas.push(replica);
@@ -171,18 +161,37 @@ impl Deployed {
         &self.certificate.ca
     }
 
-    /// Writes a certificate into the files of a replica.
-    pub(super) fn write_certificate(&self, name: &str, certificate: &Certificate) -> Outcome {
-        let folder = self.folder.path().join(name);
-        fs::write(folder.join("tls.crt"), &certificate.certificate)?;
-        fs::write(folder.join("tls.key"), &certificate.key)?;
+    /// Makes a certificate that of both replicas, as the kubelet does with a changed Secret.
+    pub(super) fn write_certificate(&self, certificate: &Certificate) -> Outcome {
+        for name in REPLICAS {
+            let folder = self.folder.path().join(name);
+            fs::write(folder.join("tls.crt"), &certificate.certificate)?;
+            fs::write(folder.join("tls.key"), &certificate.key)?;
+        }
         Ok(())
     }
 
-    /// A certificate for the Service, expired or not.
-    pub(super) fn issue(&self, is_expired: bool) -> Outcome<Certificate> {
-        let host = host();
-        if is_expired { self.ca.issue_expired(&host, IP) } else { self.ca.issue(&host, IP) }
+    /// Writes a certificate into the Secret too, and waits until both replicas have it.
+    pub(super) async fn serve_certificate(&self, certificate: &Certificate) -> Outcome {
+        let path = format!("{}/injectd-tls", collection("v1", "Secret", Some(NAMESPACE)));
+        let secret = secret(certificate);
+        let change = |it: &mut Value| it["stringData"] = secret["stringData"].clone();
+        self.lab.api.update(&path, change).await?;
+        self.write_certificate(certificate)?;
+        let pod = plain_pod("tried");
+        for replica in &self.replicas {
+            let client = Webhook { ca: &certificate.ca, ..replica.client() };
+            eventually("the certificate takes effect", async || {
+                client.review_at("/inject", "any", &pod, 10).await.map(drop)
+            })
+            .await?;
+        }
+        Ok(())
+    }
+
+    /// A certificate for the Service that has expired.
+    pub(super) fn issue_expired(&self) -> Outcome<Certificate> {
+        self.ca.issue_expired(&host(), IP)
     }
 
     // === objects ===
@@ -284,6 +293,22 @@ pub(super) async fn metric_of(
 ) -> Outcome<u64> {
     let (_, text) = client::probe(replica.admin, "/metrics").await?;
     Ok(metric(&text, name, labels))
+}
+
+/// The Secret with the certificate, for `take-over.sh`.
+fn secret(certificate: &Certificate) -> Value {
+    let Certificate { ca, certificate, key, .. } = certificate;
+    json!({
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "injectd-tls"},
+        "stringData": {"ca.crt": ca, "tls.crt": certificate, "tls.key": key},
+    })
+}
+
+/// A certificate for the Service, of a CA.
+pub(super) fn certificate_of(ca: &Ca) -> Outcome<Certificate> {
+    ca.issue(&host(), IP)
 }
 
 fn host() -> String {

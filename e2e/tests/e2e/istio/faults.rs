@@ -12,7 +12,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::{
-    deployed::{Deployed, metric_of, review, wait_until_ready},
+    deployed::{Deployed, certificate_of, metric_of, review, wait_until_ready},
     pods::{INJECTOR, annotation, image, labelled},
     revisions::expect_revision,
     stream::{Stream, all_created},
@@ -147,26 +147,14 @@ async fn roll(it: &mut Deployed, stream: &Stream) -> Outcome {
 
 async fn expired(it: &Deployed) -> Outcome {
     let outcome = expire(it).await;
-    let fresh = it.issue(false)?;
-    for name in ["one", "two"] {
-        it.write_certificate(name, &fresh)?;
-    }
-    for replica in &it.replicas {
-        eventually("the certificate takes effect", async || {
-            review(replica, "default", "any", &labelled(&json!({}))).await.map(drop)
-        })
-        .await?;
-    }
+    it.serve_certificate(&certificate_of(&it.ca)?).await?;
     let pod = it.pod("enabled", &labelled(&json!({}))).await?;
     expect_revision(it, &pod, "default")?;
     outcome
 }
 
 async fn expire(it: &Deployed) -> Outcome {
-    let expired = it.issue(true)?;
-    for name in ["one", "two"] {
-        it.write_certificate(name, &expired)?;
-    }
+    it.write_certificate(&it.issue_expired()?)?;
     for replica in &it.replicas {
         replica.logs("the certificate has expired").await?;
         let expiry = metric_of(replica, EXPIRY, &[]).await?;

@@ -10,7 +10,7 @@ use std::{
 use hyper::http::Method;
 use injectd_e2e::{
     api::{Api, WEBHOOK_CONFIGURATIONS, collection},
-    certificates::Certificate,
+    certificates::Ca,
     expect::{Outcome, eventually, failed},
     injectd::Injectd,
     objects::service,
@@ -37,6 +37,7 @@ const PERIOD: Duration = Duration::from_millis(100);
 pub(super) struct Istiod {
     name: String,
     pub(super) port: u16,
+    pub(super) ca: Ca,
     _injectd: Injectd,
     _patcher: JoinSet<()>,
 }
@@ -56,8 +57,9 @@ impl Istiod {
             fs::write(folder.join(flag), text)?;
             arguments.push(format!("--{flag}={}", folder.join(flag).display()));
         }
-        let certificate = Certificate::new(&format!("{name}.{NAMESPACE}.svc"), ip)?;
-        let ca = certificate.ca.clone();
+        let ca = Ca::new()?;
+        let certificate = ca.issue(&format!("{name}.{NAMESPACE}.svc"), ip)?;
+        let bundle = certificate.ca.clone();
         let mut injectd = Injectd::serve(&it.lab.binary, &folder, ip, certificate, &arguments)?;
         injectd.set_variable("REVISION", &revision.name);
         injectd.start().await?;
@@ -65,8 +67,8 @@ impl Istiod {
         it.create(NAMESPACE, &service(&name, &ip.to_string(), port)).await?;
         it.create(NAMESPACE, &deployment(&name)).await?;
         let mut patcher = JoinSet::new();
-        patcher.spawn(patch(it.lab.api.clone(), revision.name.clone(), name.clone(), ca));
-        Ok(Self { name, port, _injectd: injectd, _patcher: patcher })
+        patcher.spawn(patch(it.lab.api.clone(), revision.name.clone(), name.clone(), bundle));
+        Ok(Self { name, port, ca, _injectd: injectd, _patcher: patcher })
     }
 
     /// Sets the variable as Helm's `pilot.env` does, or removes it, as `kubectl set env` does.

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::{
     config::{Revision, of_chart},
-    deployed::Deployed,
+    deployed::{Deployed, certificate_of},
     istiod::{INJECTOR as ISTIOD, Istiod},
     pods::{INJECTOR, annotation, image, labelled},
     stream::{Seen, Stream, all_created},
@@ -51,9 +51,13 @@ pub(super) async fn all(suite: &mut Suite<'_>, it: &Deployed) {
         let name = format!(
             "take-over of {which}, webhooks of {release} with {policy}: a tag, redirected, back"
         );
-        let run = Run { it, istiods: &istiods, release, policy, which };
+        let run = Run { it, istiods: &istiods, release, policy, which, same_ca: false };
         suite.scenario(&name, run.all()).await;
     }
+    let name = "with a certificate of istiod's CA, istiod may write its CA all the time";
+    let (release, policy) = ("1.31", "Fail");
+    let run = Run { it, istiods: &istiods, release, policy, which: "default", same_ca: true };
+    suite.scenario(name, run.with_same_ca()).await;
 }
 
 async fn start(it: &Deployed, istiods: &mut Vec<Istiod>) -> Outcome {
@@ -72,10 +76,33 @@ struct Run<'a> {
     release: &'a str,
     policy: &'a str,
     which: &'a str,
+    /// Whether the script is to let istiod write its CA.
+    same_ca: bool,
 }
 
 impl Run<'_> {
     async fn all(self) -> Outcome<String> {
+        self.throughout(async |stream| self.steps(stream).await).await
+    }
+
+    /// istiod goes on writing its CA, which signed injectd's certificate as well.
+    async fn with_same_ca(self) -> Outcome<String> {
+        let [istiod, ..] = self.istiods else { return Err(failed("no istiod")) };
+        self.it.serve_certificate(&certificate_of(&istiod.ca)?).await?;
+        let steps = async |stream: &Stream| {
+            self.script(&["redirect", "default"]).await?;
+            self.wait_for([INJECTD, ISTIOD]).await?;
+            stream.wait_for(BETWEEN).await?;
+            self.script(&["back", "default"]).await?;
+            self.wait_for([ISTIOD, ISTIOD]).await
+        };
+        let outcome = self.throughout(steps).await;
+        self.it.serve_certificate(&certificate_of(&self.it.ca)?).await?;
+        outcome
+    }
+
+    /// Creates pods while the steps are taken; fails unless all of them have a proxy.
+    async fn throughout(self, steps: impl AsyncFnOnce(&Stream) -> Outcome) -> Outcome<String> {
         self.install().await?;
         self.wait_for([ISTIOD, ISTIOD]).await?;
         let pods: Vec<_> = PODS
@@ -83,7 +110,7 @@ impl Run<'_> {
             .map(|(namespace, labels)| Ok((*namespace, pod(labels)?)))
             .collect::<Outcome<_>>()?;
         let stream = Stream::start(&self.it.lab.api, &pods);
-        let outcome = self.steps(&stream).await;
+        let outcome = steps(&stream).await;
         let seen = stream.stop().await;
         outcome?;
         count(&seen)
@@ -166,6 +193,9 @@ impl Run<'_> {
         let mut command = Command::new(script);
         command.args(arguments).env("KUBECONFIG", &self.it.lab.kubeconfig);
         command.env("PORT", self.it.service.addr.port().to_string());
+        if self.same_ca {
+            command.env("SAME_CA", "1");
+        }
         let status = Program::start(&mut command, log.try_clone()?, log)?.wait().await?;
         let text = fs::read_to_string(output)?;
         if text.contains("kubectl: not found") {
