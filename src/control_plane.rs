@@ -81,6 +81,8 @@ pub enum Note {
     Rejected {
         /// Its revision.
         revision: String,
+        /// Whether there is one.
+        is_served: bool,
         /// Why, with the `ConfigMap` and the key.
         problem: String,
     },
@@ -194,6 +196,7 @@ impl ControlPlane {
                 let warnings = self.surroundings.apply_proxy_configs(update);
                 self.notes.extend(warnings.into_iter().map(Note::Warning));
             }
+            // Who reads files reports their warnings.
             Change::Files(revision, injector) => self.read(revision, Ok(*injector)),
         }
     }
@@ -278,6 +281,13 @@ impl ControlPlane {
         }
     }
 
+    /// Whether [`ControlPlane::settle`] has something to do.
+    #[must_use]
+    pub fn has_news(&self) -> bool {
+        let is_waiting = self.revisions.values().any(|revision| revision.next.is_some());
+        is_waiting || !self.changed.is_empty() || self.surroundings.has_changed()
+    }
+
     /// Reads the configurations that have changed, and puts all news to use. Takes milliseconds for
     /// each revision.
     pub fn settle(&mut self) {
@@ -291,6 +301,7 @@ impl ControlPlane {
                 Some(Err(problem)) => self.read(revision, Err(problem)),
                 Some(Ok(texts)) => {
                     let injector = self.settings.injector(&revision, &texts);
+                    self.notes.extend(self.settings.warnings(&revision, &injector));
                     self.read(revision, injector);
                 }
             }
@@ -306,16 +317,12 @@ impl ControlPlane {
             Ok(injector) => injector,
             Err(problem) => {
                 found.problem = Some(problem.clone());
-                self.notes.push(Note::Rejected { revision, problem });
+                let is_served = found.injector.is_some();
+                self.notes.push(Note::Rejected { revision, is_served, problem });
                 return;
             }
         };
         found.problem = None;
-        let map = injector_name(&revision);
-        let warnings = injector.warnings().map(|warning| {
-            Note::Warning(format!("ConfigMap {}/{map}: {warning}", self.settings.namespace))
-        });
-        self.notes.extend(warnings);
         found.next = Some(injector);
     }
 
@@ -404,6 +411,13 @@ impl Revision {
 }
 
 impl Settings {
+    /// What is wrong with a configuration, although it can be used.
+    fn warnings(&self, revision: &str, injector: &Result<Injector, String>) -> Vec<Note> {
+        let map = injector_name(revision);
+        let warning = |text| Note::Warning(format!("ConfigMap {}/{map}: {text}", self.namespace));
+        injector.iter().flat_map(Injector::warnings).map(warning).collect()
+    }
+
     /// The injector of a revision.
     fn injector(&self, revision: &str, texts: &Texts<'_>) -> Result<Injector, String> {
         let files = Files {

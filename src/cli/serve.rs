@@ -8,6 +8,7 @@ use tracing::info;
 use super::{CommandError, config::ConfigArgs, version};
 use crate::{
     causes::with_causes,
+    cluster::is_object_name,
     log,
     observer::LogStyle,
     server::{self, Limits},
@@ -131,10 +132,11 @@ impl Args {
             "--istio-namespace needs --mesh istio"
         } else if self.istio_namespace.is_some() && self.standalone {
             "--istio-namespace names ConfigMaps of a cluster: remove --standalone"
+        } else if config.is_istio() && !is_object_name(&self.istio_namespace()) {
+            "--istio-namespace (or the variable POD_NAMESPACE) is not the name of a namespace"
         } else {
-            if config.is_istio() && !self.standalone {
-                // Names the flag that is missing.
-                config.has_istio_files()?;
+            if config.is_istio() {
+                config.must_suit_an_istio_server(self.standalone)?;
             }
             return Ok(());
         };

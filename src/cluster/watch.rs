@@ -4,6 +4,7 @@
 
 use std::{
     fmt::Debug,
+    mem::{discriminant, take},
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -131,7 +132,7 @@ pub async fn follow<K, C>(
                     listed.push(object);
                     continue;
                 }
-                Ok(Event::InitDone) => Update::Listed(std::mem::take(&mut listed)),
+                Ok(Event::InitDone) => Update::Listed(take(&mut listed)),
                 Ok(Event::Apply(object)) => Update::Applied(object),
                 Ok(Event::Delete(object)) => Update::Deleted(object),
             };
@@ -157,6 +158,12 @@ pub async fn follow<K, C>(
 }
 
 impl WatchFailure {
+    /// Whether the other one is of the same kind; its text may name another verb.
+    #[must_use]
+    pub fn is_like(&self, other: &Self) -> bool {
+        discriminant(self) == discriminant(other)
+    }
+
     fn of(error: &Error) -> Self {
         let status = match error {
             Error::InitialListFailed(kube::Error::Api(status))

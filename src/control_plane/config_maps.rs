@@ -152,7 +152,7 @@ impl ConfigMaps {
     /// A watch has failed. Returns a text for the first failure of a kind.
     pub(super) fn fail(&mut self, scope: Option<&str>, failure: WatchFailure) -> Option<String> {
         let watch = self.watches.entry(scope.map(str::to_owned)).or_default();
-        let is_known = watch.failure.as_ref() == Some(&failure);
+        let is_known = watch.failure.as_ref().is_some_and(|it| it.is_like(&failure));
         watch.failure = Some(failure);
         if is_known {
             return None;

@@ -89,8 +89,9 @@ impl Surroundings {
             Update::Deleted(object) => {
                 known.has_changed |= known.objects.remove(&entry(object).0).is_some();
             }
-            // The CRD is not installed, or not any more.
-            Update::Failed(WatchFailure::Unknown) => known.know(BTreeMap::new()),
+            // The CRD is not installed. If it was, its objects stay: an API server that starts does
+            // not know the kind yet, and objects of a CRD are deleted before it.
+            Update::Failed(WatchFailure::Unknown) => known.is_known = true,
             Update::Failed(failure) => {
                 let without = "pods are injected without them";
                 return known.fail(failure, "ProxyConfigs", without);
@@ -101,6 +102,10 @@ impl Surroundings {
 
     pub(super) fn forget_nodes(&mut self) {
         self.nodes = Kind { has_changed: true, ..Kind::default() };
+    }
+
+    pub(super) fn has_changed(&self) -> bool {
+        self.nodes.has_changed || self.proxy_configs.has_changed
     }
 
     /// Whether nodes and `ProxyConfig`s have changed since the last call.
@@ -146,7 +151,7 @@ impl<T> Kind<T> {
     /// The objects cannot be read. Returns a warning for the first failure of a kind. Objects that
     /// were read before stay in use.
     fn fail(&mut self, failure: WatchFailure, kind: &str, without: &str) -> Option<String> {
-        let is_reported = self.failure.as_ref() == Some(&failure);
+        let is_reported = self.failure.as_ref().is_some_and(|it| it.is_like(&failure));
         // Other failures may pass.
         let is_final = !matches!(failure, WatchFailure::Other(_));
         let text = in_words(&failure);

@@ -95,7 +95,7 @@ fn in_short(note: Note) -> String {
             let configuration = mesh.configuration();
             format!("{revision} applied {} {}", configuration.generation, configuration.release)
         }
-        Note::Rejected { revision, problem } => format!("{revision} rejected: {problem}"),
+        Note::Rejected { revision, problem, .. } => format!("{revision} rejected: {problem}"),
         Note::Removed { revision } => format!("{revision} removed"),
         Note::Warning(text) => text,
     }
@@ -364,7 +364,11 @@ fn forbidden_objects_are_none_with_one_warning() {
     assert!(notes[0].starts_with("cannot watch Nodes: no permission; without"), "{notes:?}");
     assert_eq!(notes[1..], ["default applied 1 1.30.3"]);
     assert_eq!(plane.annotation("default", "native"), "false");
-    for change in [Change::Nodes(forbidden()), Change::ProxyConfigs(forbidden())] {
+    let other_verb = || WatchFailure::Forbidden("no permission to watch".to_owned());
+    for change in [
+        Change::Nodes(Update::Failed(other_verb())),
+        Change::ProxyConfigs(Update::Failed(other_verb())),
+    ] {
         assert_eq!(plane.apply(change), Vec::<String>::new());
     }
     plane.apply(Change::Nodes(Update::Listed(vec![node("a", "v1.33.0")])));
@@ -411,6 +415,9 @@ fn proxy_configs_reach_the_pods() {
     assert_eq!(notes, Vec::<String>::new());
     assert_eq!(plane.annotation("default", "concurrency"), "value:5");
     plane.apply(Change::ProxyConfigs(Update::Applied(proxy_config(6))));
+    assert_eq!(plane.annotation("default", "concurrency"), "value:6");
+    // An API server that starts does not know the kind yet.
+    plane.apply(Change::ProxyConfigs(Update::Failed(WatchFailure::Unknown)));
     assert_eq!(plane.annotation("default", "concurrency"), "value:6");
     assert_eq!(plane.state.counts()[2], 1);
     plane.apply(Change::ProxyConfigs(Update::Listed(Vec::new())));

@@ -190,6 +190,19 @@ impl ConfigArgs {
         }
     }
 
+    /// Checks the flags of a server.
+    pub(in crate::cli) fn must_suit_an_istio_server(
+        &self,
+        is_standalone: bool,
+    ) -> Result<(), CommandError> {
+        if is_standalone || self.has_istio_files()? {
+            self.required_istio_files()?;
+            self.revision()?;
+        }
+        self.istio.release()?;
+        if is_standalone { Ok(()) } else { self.istio.revisions().map(drop) }
+    }
+
     /// The paths of the files of Istio's configuration, where set.
     pub(in crate::cli) fn istio_files(&self) -> Vec<PathBuf> {
         let own = [&self.istio.injector_config, &self.istio.mesh_config];
@@ -290,14 +303,20 @@ impl ConfigArgs {
         Ok(Istio::new(injector, cluster, generation))
     }
 
+    /// The files with policy, templates and values.
+    fn required_istio_files(&self) -> Result<(&PathBuf, &PathBuf), CommandError> {
+        let missing = |flag| CommandError::Usage(format!("--mesh istio needs {flag}"));
+        let config = self.istio.injector_config.as_ref();
+        let config = config.ok_or_else(|| missing("--injector-config"))?;
+        let (flag, values) = self.istio_values();
+        Ok((config, values.ok_or_else(|| missing(flag))?))
+    }
+
     /// Reads the files of the configuration.
     pub(in crate::cli) fn read_istio(&self, purpose: Purpose) -> Result<Injector, CommandError> {
-        let missing = |flag| CommandError::Usage(format!("--mesh istio needs {flag}"));
-        let config_path = self.istio.injector_config.as_ref();
-        let config_path = config_path.ok_or_else(|| missing("--injector-config"))?;
+        let (config_path, values_path) = self.required_istio_files()?;
         let config = purpose.read_text("--injector-config", config_path)?;
-        let (values_flag, values_path) = self.istio_values();
-        let values_path = values_path.ok_or_else(|| missing(values_flag))?;
+        let (values_flag, _) = self.istio_values();
         let values = purpose.read_text(values_flag, values_path)?;
         let mesh = match &self.istio.mesh_config {
             Some(path) => purpose.read_text("--mesh-config", path)?,

@@ -1,6 +1,11 @@
 //! Istio's revisions: from files, or from the `ConfigMap`s of a cluster.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    time::Duration,
+};
 
 use kube::{Api, Client};
 use tokio::{
@@ -9,7 +14,7 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 use tokio_util::task::AbortOnDropHandle;
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 
 use super::{
     super::{CommandError, config::Purpose},
@@ -97,6 +102,7 @@ impl Process {
             watches: watched,
             nodes: None,
             unready: Some(self.readiness.hold()),
+            waits_for: None,
             loaded,
         };
         info!("waiting for Istio's configuration");
@@ -179,6 +185,21 @@ fn spawn(watch: impl Future<Output = ()> + Send + 'static) -> Watch {
     AbortOnDropHandle::new(tokio::spawn(watch))
 }
 
+/// Puts the news to use on a thread of its own: reading a configuration takes milliseconds, for which
+/// reviews must not wait. A panic is a bug, and must not end the watches.
+async fn settle(mut state: ControlPlane) -> ControlPlane {
+    if !state.has_news() {
+        return state;
+    }
+    let settled = spawn_blocking(move || {
+        if catch_unwind(AssertUnwindSafe(|| state.settle())).is_err() {
+            error!("Istio's configuration was not updated because of a bug in injectd");
+        }
+        state
+    });
+    settled.await.expect("panics must be caught")
+}
+
 /// Puts the news of a cluster to use, and reports them.
 struct Follower {
     reporter: Reporter,
@@ -189,6 +210,8 @@ struct Follower {
     nodes: Option<Watch>,
     /// Until the revisions are loaded.
     unready: Option<Hold>,
+    /// Why they are not.
+    waits_for: Option<String>,
     loaded: watch::Sender<bool>,
 }
 
@@ -206,12 +229,7 @@ impl Follower {
             while let Ok(Some(change)) = timeout_at(until, changes.recv()).await {
                 state.apply(change);
             }
-            // Reading a configuration takes milliseconds; reviews must not wait for it.
-            let settled = spawn_blocking(move || {
-                state.settle();
-                state
-            });
-            state = settled.await.expect("a bug in a configuration must be caught");
+            state = settle(state).await;
             self.watch_nodes(&mut state);
             self.report(&mut state);
         }
@@ -239,6 +257,10 @@ impl Follower {
             return;
         }
         let waits_for = state.waits_for();
+        if waits_for == self.waits_for && waits_for.is_some() {
+            return;
+        }
+        self.waits_for.clone_from(&waits_for);
         self.reporter.report_waiting(waits_for.as_deref());
         if waits_for.is_none() {
             info!("Istio's configuration is loaded");
@@ -264,13 +286,17 @@ impl Follower {
                 }
                 self.reporter.report_istio(&revision, &mesh);
             }
-            Note::Rejected { revision, problem } => {
+            Note::Rejected { revision, is_served, problem } => {
                 if let Some(metrics) = self.reloads_of(&revision) {
                     metrics.is_rejected.set(1);
                     metrics.rejected.increment(1);
                 }
-                let message = "the configuration is rejected; the previous one stays in use";
-                warn!(error = problem, revision, message);
+                let message = if is_served {
+                    "the configuration is rejected; the previous one stays in use"
+                } else {
+                    "the revision is not served: it has no valid configuration"
+                };
+                warn!(message, error = problem, revision);
             }
         }
     }

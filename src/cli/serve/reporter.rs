@@ -89,6 +89,9 @@ impl Reporter {
 
     /// Reports what the process waits for before it is ready.
     pub(super) fn report_waiting(&self, reason: Option<&str>) {
+        if let Some(reason) = reason {
+            info!(reason = reason.replace('\n', "; "), "not ready");
+        }
         let reason = reason.map(|reason| format!("{reason}\n")).unwrap_or_default();
         self.ready_texts.not_ready.store(Arc::new(format!("not ready\n{reason}")));
     }
