@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use hyper::http::Method;
 use injectd_e2e::{
     api::collection,
     client::patch_of,
@@ -19,8 +18,8 @@ use super::{
 
 /// How many Nodes there are, short and at full length.
 const NODES: [usize; 2] = [500, 5_000];
-/// Clients that create them.
-const CREATORS: usize = 16;
+/// Requests at the same time that create them.
+const CLIENTS: usize = 16;
 const REVIEWS: usize = 20;
 const OLD: &str = "v1.32.9";
 const NEW: &str = "v1.33.1";
@@ -86,8 +85,7 @@ async fn many(it: &Deployed) -> Outcome<String> {
         Ok(()) => measure(it, "many-nodes").await,
         Err(why) => Err(why),
     };
-    let path = collection("v1", "Node", None);
-    it.lab.api.call(Method::DELETE, &path, None).await?.ok()?;
+    delete_many(it, count).await?;
     let many = many?;
     let (few_mib, many_mib) = (few.bytes >> 20, many.bytes >> 20);
     let figures = format!(
@@ -102,18 +100,37 @@ async fn many(it: &Deployed) -> Outcome<String> {
     Ok(figures)
 }
 
-async fn create_many(it: &Deployed, count: usize) -> Outcome {
-    let mut creators = JoinSet::new();
-    for creator in 0..CREATORS {
-        let api = it.lab.api.clone();
-        creators.spawn(async move {
-            for number in (creator..count).step_by(CREATORS) {
-                create(&api, &format!("many-{number}"), NEW).await?;
-            }
-            Ok(())
-        });
+/// Calls for each of so many numbers, with a few clients at the same time.
+async fn for_each<F>(count: usize, call: impl Fn(usize) -> F) -> Outcome
+where
+    F: Future<Output = Outcome> + Send + 'static,
+{
+    let mut calls = JoinSet::new();
+    for number in 0..count {
+        if calls.len() == CLIENTS {
+            calls.join_next().await.transpose()?.transpose()?;
+        }
+        calls.spawn(call(number));
     }
-    creators.join_all().await.into_iter().collect()
+    calls.join_all().await.into_iter().collect()
+}
+
+async fn create_many(it: &Deployed, count: usize) -> Outcome {
+    for_each(count, |number| {
+        let api = it.lab.api.clone();
+        async move { create(&api, &format!("many-{number}"), NEW).await }
+    })
+    .await
+}
+
+/// The API server deletes a collection one by one.
+async fn delete_many(it: &Deployed, count: usize) -> Outcome {
+    for_each(count, |number| {
+        let api = it.lab.api.clone();
+        let path = format!("{}/many-{number}", collection("v1", "Node", None));
+        async move { api.delete(&path).await.map(drop) }
+    })
+    .await
 }
 
 /// What a further replica costs.
