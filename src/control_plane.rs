@@ -8,16 +8,10 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     mem,
-    panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
 };
 
-use injectd_istio::{
-    cluster::Cluster,
-    injector::{Files, Injector, StartError},
-    mesh::Istio,
-    release::Release,
-};
+use injectd_istio::{cluster::Cluster, injector::Injector, mesh::Istio};
 
 use crate::{
     cluster::{
@@ -29,30 +23,13 @@ use crate::{
 };
 
 mod config_maps;
+mod settings;
 mod surroundings;
 
-use config_maps::{ConfigMaps, Texts};
+use config_maps::ConfigMaps;
 pub use config_maps::{injector_name, mesh_name, revision_of};
+pub use settings::Settings;
 use surroundings::Surroundings;
-
-/// What the revisions of a process have in common.
-#[derive(Debug, Default)]
-pub struct Settings {
-    /// The namespace of the `ConfigMap`s.
-    pub namespace: String,
-    /// The revisions to serve; `None` for those that have a `ConfigMap`.
-    pub named: Option<BTreeSet<String>>,
-    /// The `ConfigMap` with a mesh config that is applied before the one of the revision.
-    pub shared_mesh: Option<String>,
-    /// The release; `None` is that of the configuration.
-    pub release: Option<Release>,
-    /// istiod's variables.
-    pub environment: BTreeMap<String, String>,
-    /// As [`Files::allowed_functions`].
-    pub allowed_functions: Vec<String>,
-    /// The names of the cluster.
-    pub clusters: Vec<String>,
-}
 
 /// News of the cluster, or of files.
 #[derive(Debug)]
@@ -407,45 +384,6 @@ impl Revision {
     /// Whether its first configuration waits.
     fn is_first_to_come(&self) -> bool {
         self.injector.is_none() && self.next.is_some()
-    }
-}
-
-impl Settings {
-    /// What is wrong with a configuration, although it can be used.
-    fn warnings(&self, revision: &str, injector: &Result<Injector, String>) -> Vec<Note> {
-        let map = injector_name(revision);
-        let warning = |text| Note::Warning(format!("ConfigMap {}/{map}: {text}", self.namespace));
-        injector.iter().flat_map(Injector::warnings).map(warning).collect()
-    }
-
-    /// The injector of a revision.
-    fn injector(&self, revision: &str, texts: &Texts<'_>) -> Result<Injector, String> {
-        let files = Files {
-            config: texts.config,
-            values: texts.values,
-            mesh: texts.mesh,
-            shared_mesh: texts.shared_mesh,
-            labels: texts.labels,
-            release: self.release,
-            revision,
-            environment: &self.environment,
-            allowed_functions: &self.allowed_functions,
-        };
-        // A panic is a bug; it rejects the configuration like any error.
-        let read = catch_unwind(AssertUnwindSafe(|| Injector::new(files)));
-        let bug = || format!("ConfigMap {}: a bug in injectd", injector_name(revision));
-        read.map_err(|_| bug())?.map_err(|error| {
-            let map = match &error {
-                StartError::Config(_) | StartError::Values(_) | StartError::Template { .. } => {
-                    injector_name(revision)
-                }
-                StartError::Mesh(_) => mesh_name(revision),
-                StartError::SharedMesh(_) => self.shared_mesh.clone().unwrap_or_default(),
-            };
-            let is_off = error.is_about_allowed_functions();
-            let advice = if is_off { "; --allow-functions turns it on" } else { "" };
-            format!("ConfigMap {}/{map}: {error}{advice}", self.namespace)
-        })
     }
 }
 

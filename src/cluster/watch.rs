@@ -180,3 +180,76 @@ impl WatchFailure {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use futures_util::{FutureExt as _, future::pending};
+    use hyper::{Request, Response};
+    use kube::{Client, client::Body};
+
+    use super::*;
+    use crate::cluster::objects::Node;
+
+    const NODE: &str = r#"{"metadata": {"name": "NAME", "resourceVersion": "7"}}"#;
+
+    /// What an API server answers, one request after the other; then nothing.
+    fn answers() -> [(u16, String); 4] {
+        let node = |name: &str| NODE.replace("NAME", name);
+        let list = |metadata: &str, name: &str| {
+            let nodes = node(name);
+            format!(r#"{{"kind": "NodeList", "metadata": {metadata}, "items": [{nodes}]}}"#)
+        };
+        let forbidden = r#"{"kind": "Status", "status": "Failure", "message": "no", "code": 403}"#;
+        let event = format!(r#"{{"type": "DELETED", "object": {}}}"#, node("a"));
+        [
+            (403, forbidden.to_owned()),
+            (200, list(r#"{"continue": "x", "resourceVersion": "5"}"#, "a")),
+            (200, list(r#"{"resourceVersion": "5"}"#, "b")),
+            (200, format!("{event}\n")),
+        ]
+    }
+
+    fn in_short(update: Update<Node>) -> String {
+        let name = |node: &Node| node.metadata.name.clone().unwrap_or_default();
+        match update {
+            Update::Listed(nodes) => {
+                format!("listed {:?}", nodes.iter().map(name).collect::<Vec<_>>())
+            }
+            Update::Applied(node) => format!("applied {}", name(&node)),
+            Update::Deleted(node) => format!("deleted {}", name(&node)),
+            Update::Failed(failure) => format!("failed {failure:?}"),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_failed_watch_lists_all_pages_again() {
+        let count = Arc::new(AtomicUsize::new(0));
+        let service = tower::service_fn(move |_: Request<Body>| {
+            let answer = answers().into_iter().nth(count.fetch_add(1, Ordering::Relaxed));
+            async move {
+                let Some((status, text)) = answer else { return pending().await };
+                let response =
+                    Response::builder().status(status).body(Body::from(text.into_bytes()));
+                Ok::<_, std::convert::Infallible>(response.expect("a response"))
+            }
+        });
+        let api = Api::<Node>::all(Client::new(service, "default"));
+        let (sender, mut updates) = mpsc::channel(10);
+        let metrics = KindMetrics::default();
+        let watched = Watched { name: None, page_size: 1 };
+        let mut watch = follow(api, watched, metrics.clone(), sender, in_short).boxed();
+        let mut next = async || {
+            tokio::select! {
+                () = &mut watch => panic!("must go on"),
+                update = updates.recv() => update.expect("an update"),
+            }
+        };
+        assert_eq!(next().await, r#"failed Forbidden("no")"#);
+        assert_eq!(metrics.failing.load(Ordering::Relaxed), 1);
+        assert_eq!(next().await, r#"listed ["a", "b"]"#);
+        assert_eq!(metrics.failing.load(Ordering::Relaxed), 0);
+        assert_eq!(next().await, "deleted a");
+    }
+}

@@ -4,7 +4,7 @@ use futures_util::FutureExt as _;
 use injectd_testkit::istio::{CONFIG, MESH, VALUES};
 use serde_json::json;
 
-use super::*;
+use super::{config_maps::Texts, *};
 use crate::{lookups::CallerFacts, mesh::Mesh as _, profiles::Profile, standalone::Standalone};
 
 /// A configuration of 1.30, whose sidecars are native where all nodes are new enough.
