@@ -54,6 +54,8 @@ pub enum NoWebhook {
     OtherPath,
     /// 404: the target names no revision that is served. The text says which ones are.
     Revision(String),
+    /// 503: no revision of Istio is loaded yet.
+    NotLoaded,
     /// 301 or 307: the webhook is at this clean path.
     Moved {
         /// The status of HTTP.
@@ -73,6 +75,7 @@ impl NoWebhook {
             Self::OtherPath | Self::Revision(_) => 404,
             Self::Moved { status, .. } => *status,
             Self::Target => 400,
+            Self::NotLoaded => 503,
         }
     }
 
@@ -81,7 +84,7 @@ impl NoWebhook {
     pub fn location(&self) -> Option<&str> {
         match self {
             Self::Moved { location, .. } => Some(location),
-            Self::OtherPath | Self::Revision(_) | Self::Target => None,
+            Self::OtherPath | Self::Revision(_) | Self::Target | Self::NotLoaded => None,
         }
     }
 }
@@ -91,6 +94,7 @@ impl fmt::Display for NoWebhook {
         match self {
             Self::OtherPath => f.write_str("the webhook is at /inject"),
             Self::Revision(problem) => f.write_str(problem),
+            Self::NotLoaded => f.write_str("no revision of Istio is loaded yet"),
             Self::Moved { location, .. } => {
                 write!(f, "the path is {location} without repeated slashes")
             }
@@ -163,6 +167,13 @@ impl Profiles {
         linkerd.chain(istio).copied().collect()
     }
 
+    /// How many templates and answers are cached.
+    #[must_use]
+    pub fn template_count(&self) -> u64 {
+        let linkerd = self.linkerd.iter().map(|injector| injector.mesh().template_count());
+        linkerd.chain(self.istio.iter().map(|istio| istio.answer_count())).sum()
+    }
+
     /// The webhook at a request's target, and the decoded path of it. Istio has `/inject` and
     /// `/istio/REVISION/inject`; every other path is Linkerd's.
     ///
@@ -186,7 +197,7 @@ impl Profiles {
         let Some(injector) = found else {
             // A target without a webhook is not one whose revision is missing.
             path_of(target, &webhook, Release::NEWEST)?;
-            return Err(NoWebhook::Revision(istio.missing(&webhook)));
+            return Err(istio.missing(&webhook));
         };
         let profile = Profile::Istio(injector);
         let path = profile.path_below(target, &webhook)?;

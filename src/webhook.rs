@@ -242,7 +242,12 @@ impl Rejection {
     }
 
     fn elsewhere(elsewhere: NoWebhook) -> Self {
-        let rejection = Self::new(RejectReason::Path, &elsewhere.to_string());
+        // The API server retries where it gets 503, and no other status.
+        let why = match elsewhere {
+            NoWebhook::NotLoaded => RejectReason::Cluster,
+            _ => RejectReason::Path,
+        };
+        let rejection = Self::new(why, &elsewhere.to_string());
         Self { elsewhere: Some(elsewhere), ..rejection }
     }
 
@@ -315,7 +320,10 @@ impl Rejection {
                 response
             }
             RejectReason::Cluster => {
-                warn!(error = self.text.trim_end(), "lookup in the API server failed");
+                warn!(
+                    error = self.text.trim_end(),
+                    "the API server has not answered what a review needs"
+                );
                 overloaded(&self.text)
             }
             RejectReason::Bodies

@@ -1,6 +1,6 @@
 //! `injectd serve`: runs the servers until a signal stops them.
 
-use std::{io, path::PathBuf, sync::Arc, time::Duration};
+use std::{io, path::PathBuf, time::Duration};
 
 use clap::value_parser;
 use tracing::info;
@@ -109,9 +109,7 @@ async fn serve(args: Args, log_style: LogStyle) -> Result<(), CommandError> {
     let Started { profiles, is_loaded } = process.profiles(cluster.as_ref())?;
     let services = process.services(cluster.as_ref(), &profiles)?;
     let listeners = process.listen().await?;
-    if let Some(injector) = &profiles.linkerd {
-        tokio::spawn(process.cache_sizes(Arc::clone(injector)));
-    }
+    tokio::spawn(process.cache_sizes(profiles.clone()));
     drop(starting);
     match log_style {
         LogStyle::Line => announce::print(profiles, is_loaded, &listeners, &admin),

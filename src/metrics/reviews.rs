@@ -72,7 +72,8 @@ reject_reasons! {
     Aborted = "aborted",
     /// The caller is not allowed.
     Caller = "caller",
-    /// 503: a lookup in the API server failed, or too many reviews wait for one.
+    /// 503: a lookup in the API server failed, too many reviews wait for one, or no revision of
+    /// Istio is loaded yet.
     Cluster = "cluster",
     /// 431: the header is too large.
     Header = "header",

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use arc_swap::ArcSwap;
 use injectd_istio::path::Webhook;
 
-use super::IstioInjector;
+use super::{IstioInjector, NoWebhook};
 
 /// The revision that `/inject` prefers, and the name of the one without a name.
 pub const DEFAULT_REVISION: &str = "default";
@@ -50,11 +50,16 @@ impl Revisions {
         self.0.load().keys().cloned().collect()
     }
 
+    /// How many answers all revisions keep.
+    pub(super) fn answer_count(&self) -> u64 {
+        self.0.load().values().map(|injector| injector.mesh().answer_count()).sum()
+    }
+
     /// Why there is no injector for a webhook, and which ones there are.
-    pub(super) fn missing(&self, webhook: &Webhook) -> String {
+    pub(super) fn missing(&self, webhook: &Webhook) -> NoWebhook {
         let names = self.names();
         if names.is_empty() {
-            return "no revision of Istio is loaded".to_owned();
+            return NoWebhook::NotLoaded;
         }
         let more = names.len().saturating_sub(MAX_LISTED);
         let listed = names[..names.len() - more].join(", ");
@@ -63,6 +68,7 @@ impl Revisions {
             Webhook::Revision(_) => "this revision is not served",
             Webhook::Default | Webhook::Other => "the revision default is not served",
         };
-        format!("{missing}; the webhook is at /istio/REVISION/inject; revisions: {listed}{more}")
+        let elsewhere = "the webhook is at /istio/REVISION/inject";
+        NoWebhook::Revision(format!("{missing}; {elsewhere}; revisions: {listed}{more}"))
     }
 }

@@ -309,14 +309,16 @@ impl Process {
     }
 
     /// Updates the cache-size gauges until the process exits.
-    pub(super) fn cache_sizes(&self, injector: Arc<Injector>) -> impl Future<Output = ()> + use<> {
+    pub(super) fn cache_sizes(&self, profiles: Profiles) -> impl Future<Output = ()> + use<> {
         let templates = CacheMetrics::register(self.registry(), "templates");
         async move {
             let mut ticks = interval(CACHE_SIZES_INTERVAL);
             loop {
                 ticks.tick().await;
-                templates.keep(injector.mesh().template_count());
-                injector.lookups().record_cache_sizes().await;
+                templates.keep(profiles.template_count());
+                if let Some(injector) = &profiles.linkerd {
+                    injector.lookups().record_cache_sizes().await;
+                }
             }
         }
     }
