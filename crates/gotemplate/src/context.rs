@@ -100,6 +100,12 @@ pub trait Hooks {
         Ok("{}".into())
     }
 
+    /// The keys of annotations and of labels that `otelResourceAttributes` reads with this mesh config,
+    /// besides the names and images of containers; `None` if it reads nothing of a pod.
+    fn otel_reads(&self, _mesh: &Value) -> Option<[&'static [&'static str]; 2]> {
+        None
+    }
+
     /// `otelResourceAttributes` of mesh config, annotations, labels, namespace and containers.
     ///
     /// # Errors

@@ -42,6 +42,10 @@ impl Hooks for MessageHooks {
         Ok(message.map_or("{}".into(), |message| proto_to_json(message, self.release).into()))
     }
 
+    fn otel_reads(&self, mesh: &Value) -> Option<[&'static [&'static str]; 2]> {
+        otel::reads(mesh)
+    }
+
     fn otel_resource_attributes(&self, args: &[Value]) -> Result<Text, String> {
         Ok(otel::resource_attributes(args).into())
     }

@@ -53,11 +53,9 @@ pub(super) const TABLE: &[Function] = &[
     Function::new(
         "otelResourceAttributes",
         &[Object("*v1alpha1.MeshConfig"), Texts, Texts, Str, List(CONTAINERS)],
-        |call| {
-            let args: Vec<_> = call.values(0).cloned().collect();
-            call.give(call.context.hooks.otel_resource_attributes(&args)?)
-        },
-    ),
+        otel_resource_attributes,
+    )
+    .precise(),
     Function::new("protoToJSON", &[Interface("protoreflect.ProtoMessage")], |call| {
         call.give(call.context.hooks.proto_to_json(call.value(0))?)
     }),
@@ -225,6 +223,39 @@ fn to_yaml(call: &mut Call<'_, '_>) -> Outcome {
 }
 
 /// Maps and lists without nil entries; those that become empty through that are nil, too.
+fn otel_resource_attributes(call: &mut Call<'_, '_>) -> Outcome {
+    call.used(0, Use::Whole);
+    if let Some(keys) = call.context.hooks.otel_reads(call.value(0)) {
+        for (map, keys) in [1, 2].into_iter().zip(keys) {
+            for key in keys {
+                let found = match call.value(map) {
+                    Value::Map(entries) => entries.get(key.as_bytes()),
+                    _ => None,
+                };
+                let from = call.origin(map);
+                let origin = call.step(from, Step::Key(key.as_bytes()), found.as_ref());
+                call.context.used(origin, Use::Whole, found.as_ref());
+            }
+        }
+        call.used(3, Use::Whole);
+        call.used(4, Use::Keys);
+        let containers = match call.value(4) {
+            Value::List(containers) => containers.len(),
+            _ => 0,
+        };
+        for index in 0..containers {
+            let from = call.origin(4);
+            let container = call.step(from, Step::Item(index), None);
+            for field in ["Name", "Image"] {
+                let origin = call.step(container, Step::Field(field), None);
+                call.context.used(origin, Use::Whole, None);
+            }
+        }
+    }
+    let args: Vec<_> = call.values(0).cloned().collect();
+    call.give(call.context.hooks.otel_resource_attributes(&args)?)
+}
+
 fn without_nil(value: &Value, depth: usize) -> Result<Value, String> {
     let limit = crate::context::MAX_DEPTH;
     if depth > limit {

@@ -7,8 +7,18 @@ use injectd_gotemplate::Value;
 use super::target;
 use crate::proto::{self, Message, Pointer};
 
-const ANNOTATIONS: &str = "resource.opentelemetry.io/";
+const NAMESPACE: &str = "resource.opentelemetry.io/service.namespace";
+const VERSION: &str = "resource.opentelemetry.io/service.version";
+const INSTANCE: &str = "resource.opentelemetry.io/service.instance.id";
 const VERSION_LABEL: &str = "app.kubernetes.io/version";
+
+/// The keys of annotations and of labels that [`resource_attributes`] reads; `None` if it reads nothing
+/// of a pod.
+pub(super) fn reads(mesh: &Value) -> Option<[&'static [&'static str]; 2]> {
+    let Value::Object(mesh) = mesh else { return None };
+    let is_asked = target(mesh.as_ref()).is_some_and(|mesh| asks_for_conventions(mesh));
+    is_asked.then_some([&[NAMESPACE, VERSION, INSTANCE], &[VERSION_LABEL]])
+}
 
 /// The attributes, with commas between: from mesh config, annotations, labels, namespace, containers.
 /// Empty unless a provider of the mesh asks for the semantic conventions.
@@ -21,21 +31,21 @@ pub(super) fn resource_attributes(args: &[Value]) -> String {
         return String::new();
     }
     let namespace = text(namespace);
-    let annotation = |name: &str| entry(annotations, &format!("{ANNOTATIONS}{name}"));
+    let annotation = |key: &str| entry(annotations, key);
     let first = containers.first().map(|container| field(container, "Name"));
     let version = || match &**containers {
         [only] => image_version(&field(only, "Image")),
         _ => None,
     };
     let attributes = [
-        ("service.namespace", annotation("service.namespace").or(some(namespace.clone()))),
+        ("service.namespace", annotation(NAMESPACE).or(some(namespace.clone()))),
         (
             "service.version",
-            annotation("service.version").or_else(|| entry(labels, VERSION_LABEL)).or_else(version),
+            annotation(VERSION).or_else(|| entry(labels, VERSION_LABEL)).or_else(version),
         ),
         (
             "service.instance.id",
-            annotation("service.instance.id")
+            annotation(INSTANCE)
                 .or_else(|| first.map(|first| format!("{namespace}.$(POD_NAME).{first}"))),
         ),
     ];
