@@ -94,9 +94,9 @@ def beside_the_echo(args, report, asked):
     report.table("Istio: CPU beside an echo that sends as many bytes", [
         "reviews", "bytes", "bytes of the answer", "echo CPU", "injectd CPU", "CPU ÷ echo",
         "injectd /s", "RSS after"], rows,
-        [f"Configuration: {configuration()}. Medians of {len(pairs)} rounds, each of the echo and of"
-         " injectd. Warm: one pod of 12 KB. Large: one pod of twenty containers. Cold: pods of 12 KB"
-         " of which no two have the same annotation."])
+        [f"Configuration: {configuration()}. Medians of the rounds, each of the echo and of injectd."
+         " Warm: one pod of 12 KB. Large: one pod of twenty containers. Cold: pods of 12 KB of which"
+         " no two have the same annotation."])
     write_csv(args.out / "istio.csv", ["reviews", "round", "echo_cpu_us", "injectd_cpu_us"], raw)
     budgets(report, ratios)
 
@@ -145,8 +145,8 @@ def from_memory(args, report):
         connection.close()
         metrics.connection.close()
         rss = server.rss_mib()
-    rows = [[kind, workloads, f"{pods[kind]:,}", f"{known[kind]:,}", f"{known[kind] / pods[kind]:.1%}"]
-            for kind, workloads in KINDS.items()]
+    rows = [[kind, workloads, f"{pods[kind]:,}", f"{known[kind]:,}",
+             f"{known[kind] / pods[kind]:.1%}"] for kind, workloads in KINDS.items()]
     share = known.total() / count
     rows.append(["all", sum(KINDS.values()), f"{count:,}", f"{known.total():,}", f"{share:.1%}"])
     report.table("Istio: pods of generated workloads, in random order", [

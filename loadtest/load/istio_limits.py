@@ -86,12 +86,13 @@ def nodes(args, report, cold, cpu_of):
               injectd_for_istio("--objects", str(files[1])) as with_nodes):
             rows = []
             for what, asked in ("warm", warm), ("cold", cold):
-                pairs = [tuple(cpu_of(server, asked, seconds).cpu for server in (without, with_nodes))
-                         for _ in range(rounds)]
+                pairs = [tuple(cpu_of(server, asked, seconds).cpu
+                               for server in (without, with_nodes)) for _ in range(rounds)]
                 ratio = median([many / none for none, many in pairs])
-                rows.append([what, *(micros(median(times)) for times in zip(*pairs)), f"{ratio:.2f}"])
-                report.budget(f"Istio: CPU of a {what} review with {NODES:,} nodes ÷ without", ratio,
-                              most=NODES_BUDGET, baseline="without nodes = 1")
+                cells = [micros(median(times)) for times in zip(*pairs)]
+                rows.append([what, *cells, f"{ratio:.2f}"])
+                report.budget(f"Istio: CPU of a {what} review with {NODES:,} nodes ÷ without",
+                              ratio, most=NODES_BUDGET, baseline="without nodes = 1")
     report.table("Istio: nodes of the cluster", [
         "reviews of 12 KB", "CPU without nodes", f"with {NODES:,}", "ratio"], rows,
         [f"Medians of {rounds} rounds. All kubelets support native sidecars."])
@@ -122,12 +123,14 @@ def overload(args, report, asked):
         right.append(share)
         table.append([name, *row, f"{share:.2%}", f"{peak[-1]:.0f} MiB"])
     report.table(f"Istio: 2.5 times the capacity for {seconds} s", [
-        "load", "capacity /s", "answered /s", "right", "503 with Retry-After", "given up after 10 s",
-        "otherwise", "not sent, or not answered at the end", "right or 503", "RSS peak"], table,
+        "load", "capacity /s", "answered /s", "right", "503 with Retry-After",
+        "given up after 10 s", "otherwise", "not sent, or not answered at the end", "right or 503",
+        "RSS peak"], table,
         ["The capacity is that of the same client in a closed loop. A client gives up a request ten"
-         " seconds after it fell due; it does not send what it has no free connection or stream for."])
-    report.budget("Istio: share right or 503 with Retry-After at 2.5 times the capacity", min(right),
-                  least=ANSWERED_BUDGET, form="{:.4f}", baseline="the worse of two loads")
+         " seconds after it fell due. It does not send a request without a free connection or"
+         " stream."])
+    report.budget("Istio: share right or 503 with Retry-After at 2.5 times the capacity",
+                  min(right), least=ANSWERED_BUDGET, form="{:.4f}", baseline="the worse of two loads")
     report.budget("Istio: RSS at 2.5 times the capacity (MiB)", max(peak), most=RSS_BUDGET_MIB,
                   form="{:.0f}", baseline="the larger of two loads")
 

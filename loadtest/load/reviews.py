@@ -3,8 +3,8 @@
     python3 reviews.py FOLDER [--meshes]
 
 writes them into a folder, with `expected.json`: the texts that an answer must contain; with
-`--meshes` also reviews for Istio. They are the same every time, compact and escaped as an API server
-sends them.
+`--meshes` also reviews for Istio. They are the same every time, compact and escaped as an API
+server sends them.
 """
 
 import copy

@@ -18,14 +18,14 @@ ROLLOUTS = 0.02
 # Kubernetes' alphabet of generated names.
 LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
-NAMES = ["berth", "crane", "tariff", "manifest", "tide", "ledger", "gate", "pilot", "customs", "tug"]
+NAMES = ["berth", "crane", "tariff", "manifest", "tide", "ledger", "gate", "pilot", "customs"]
 ROLES = ["api", "worker", "store", "agent", "sync", "index"]
 # What some workloads ask of the injector.
 ASKED = [
     {"sidecar.istio.io/proxyCPU": "50m", "sidecar.istio.io/proxyMemory": "96Mi"},
     {"traffic.sidecar.istio.io/excludeOutboundPorts": "5432,6379"},
     {"proxy.istio.io/config": "concurrency: 2\nholdApplicationUntilProxyStarts: true\n"},
-    {"prometheus.io/scrape": "true", "prometheus.io/port": "9102", "prometheus.io/path": "/metrics"},
+    {"prometheus.io/scrape": "true", "prometheus.io/port": "9102"},
 ]
 
 
@@ -73,8 +73,8 @@ class Workload:
         request["uid"], request["namespace"] = new_uid(of), self.namespace
         if "name" in pod["metadata"]:
             request["name"] = pod["metadata"]["name"]
-        controller = {"Deployment": "replicaset", "CronJob": "job"}.get(self.kind, self.kind.lower())
-        user = f"system:serviceaccount:kube-system:{controller}-controller"
+        of_pods = {"Deployment": "replicaset", "CronJob": "job"}.get(self.kind, self.kind.lower())
+        user = f"system:serviceaccount:kube-system:{of_pods}-controller"
         request["userInfo"] |= {"username": user, "uid": self.controller_uid}
         pod["metadata"]["managedFields"] = request["object"]["metadata"]["managedFields"]
         request["object"] = pod
@@ -177,7 +177,8 @@ def first(of, name):
 def mount_token(spec, name):
     """The volume that the plugin ServiceAccount adds, with a name of its own for each pod."""
     ca = {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}
-    field = {"path": "namespace", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}}
+    reference = {"apiVersion": "v1", "fieldPath": "metadata.namespace"}
+    field = {"path": "namespace", "fieldRef": reference}
     sources = [{"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}},
                {"configMap": ca}, {"downwardAPI": {"items": [field]}}]
     projected = {"sources": sources, "defaultMode": 420}
