@@ -89,14 +89,14 @@ def beside_the_echo(args, report, asked):
             rate = median([mine.rate for _, mine in pairs])
             rows.append([name, f"{len(body):,}", f"{length:,}", micros(echo_cpu), micros(cpu),
                          f"{ratios[name]:.2f}", f"{rate:,.0f}", f"{ours.rss_mib():.0f} MiB"])
-            raw += [[name, index, round(its.cpu * 1e6, 1), round(mine.cpu * 1e6, 1)]
-                    for index, (its, mine) in enumerate(pairs, 1)]
+            raw += [[name, index, *(round(each.cpu * 1e6, 1) for each in pair)]
+                    for index, pair in enumerate(pairs, 1)]
     report.table("Istio: CPU beside an echo that sends as many bytes", [
         "reviews", "bytes", "bytes of the answer", "echo CPU", "injectd CPU", "CPU ÷ echo",
         "injectd /s", "RSS after"], rows,
-        [f"Configuration: {configuration()}. Medians of the rounds, each of the echo and of injectd."
-         " Warm: one pod of 12 KB. Large: one pod of twenty containers. Cold: pods of 12 KB of which"
-         " no two have the same annotation."])
+        [f"Configuration: {configuration()}. Medians of the rounds, each of the echo and of"
+         " injectd. Warm: one pod of 12 KB. Large: one pod of twenty containers. Cold: pods of"
+         " 12 KB of which no two have the same annotation."])
     write_csv(args.out / "istio.csv", ["reviews", "round", "echo_cpu_us", "injectd_cpu_us"], raw)
     budgets(report, ratios)
 

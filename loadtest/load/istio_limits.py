@@ -130,7 +130,8 @@ def overload(args, report, asked):
          " seconds after it fell due. It does not send a request without a free connection or"
          " stream."])
     report.budget("Istio: share right or 503 with Retry-After at 2.5 times the capacity",
-                  min(right), least=ANSWERED_BUDGET, form="{:.4f}", baseline="the worse of two loads")
+                  min(right), least=ANSWERED_BUDGET, form="{:.4f}",
+                  baseline="the worse of two loads")
     report.budget("Istio: RSS at 2.5 times the capacity (MiB)", max(peak), most=RSS_BUDGET_MIB,
                   form="{:.0f}", baseline="the larger of two loads")
 
