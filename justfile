@@ -101,6 +101,10 @@ fuzz seconds="60" targets="raw_body template rendered merge":
 e2e *filters:
     e2e/run.sh {{ filters }}
 
+# Test Istio's injection at full length: 1,000 edits under load, 5,000 Nodes; some minutes (kubectl, control plane).
+istio:
+    INJECTD_CORPUS={{ corpus }} e2e/run.sh --long istio
+
 # Test gRPC with a real API server: clients in Go and Python, mutual TLS, tokens, sockets, abuse (control plane).
 grpc:
     e2e/grpc.sh

@@ -1,8 +1,8 @@
 #!/bin/sh
-# usage: e2e/run.sh [SUITE[/TEXT]…]
+# usage: e2e/run.sh [--long] [SUITE[/TEXT]…]
 #
 # Runs the scenarios of tests/e2e, or those of a suite whose names contain a text, against a
-# Kubernetes API server of its own. With $KUBECONFIG it uses that cluster, and skips scenarios that
+# Kubernetes API server of its own; with --long at full length. With $KUBECONFIG it uses that cluster, and skips scenarios that
 # need loopback. Variables: lab.sh.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)

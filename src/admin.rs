@@ -43,12 +43,29 @@ const UPKEEP_INTERVAL: Duration = Duration::from_millis(500);
 pub struct Admin {
     /// Whether `/ready` answers 200.
     pub readiness: Readiness,
-    /// The body of `/ready` while it answers 200.
-    pub ready_text: Arc<ArcSwap<String>>,
+    /// The bodies of `/ready`.
+    pub ready_texts: Arc<ReadyTexts>,
     /// The content of `/metrics`.
     pub exporter: Exporter,
     /// Whether `/debug/pprof/profile` is served.
     pub has_profiles: bool,
+}
+
+/// The bodies of `/ready`.
+#[derive(Debug)]
+pub struct ReadyTexts {
+    /// While the process is ready.
+    pub ready: ArcSwap<String>,
+    /// Until it is ready.
+    pub not_ready: ArcSwap<String>,
+}
+
+impl Default for ReadyTexts {
+    fn default() -> Self {
+        let [ready, not_ready] =
+            ["ok\n", "not ready\n"].map(|text| ArcSwap::from_pointee(text.to_owned()));
+        Self { ready, not_ready }
+    }
 }
 
 impl Admin {
@@ -133,9 +150,12 @@ impl Admin {
         match (request.uri().path(), self.has_profiles) {
             ("/ping" | "/live", _) => plain(StatusCode::OK, "pong\n"),
             ("/ready", _) if self.readiness.is_ready() => {
-                plain(StatusCode::OK, self.ready_text.load().as_str().to_owned())
+                plain(StatusCode::OK, self.ready_texts.ready.load().as_str().to_owned())
             }
-            ("/ready", _) => plain(StatusCode::INTERNAL_SERVER_ERROR, "not ready\n"),
+            ("/ready", _) => {
+                let text = self.ready_texts.not_ready.load().as_str().to_owned();
+                plain(StatusCode::INTERNAL_SERVER_ERROR, text)
+            }
             ("/metrics", _) => {
                 let mut response = plain(StatusCode::OK, self.exporter.render());
                 let exposition =
@@ -187,7 +207,7 @@ mod tests {
         let admin = Admin {
             readiness: Readiness::default(),
             exporter: Registry::new().exporter(),
-            ready_text: Arc::default(),
+            ready_texts: Arc::default(),
             has_profiles: false,
         };
         let addr = admin.start("127.0.0.1:0".to_owned(), pending()).await.expect("a free port");

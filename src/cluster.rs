@@ -1,6 +1,7 @@
 //! A Kubernetes cluster: the client, and caches of objects.
 //!
-//! Namespaces are watched; owners are looked up when a pod names them. Not for decisions about
+//! Namespaces and the objects that Istio reads are watched; owners are looked up when a pod names
+//! them. Not for decisions about
 //! reviews.
 
 use std::{path::Path, sync::Arc, time::Duration};
@@ -19,8 +20,10 @@ use crate::lookups::LookupError;
 
 mod events;
 mod namespaces;
+pub mod objects;
 mod owners;
 mod tokens;
+pub mod watch;
 
 pub use events::{Events, WriteError, now};
 pub use namespaces::WatchedNamespaces;

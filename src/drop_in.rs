@@ -1,10 +1,12 @@
-//! What a replacement for Linkerd's injector owes its clients: its counters and its log lines, which
-//! dashboards, alerts and log searches depend on.
+//! What a replacement for the injectors of Linkerd and Istio owes their clients: counters and log
+//! lines, which dashboards, alerts and log searches depend on.
 
 mod counters;
+mod istio;
 pub mod log_lines;
 
 pub use counters::Counters;
+pub use istio::IstioCounters;
 
 /// The host name under which an API server calls Linkerd's injector.
 pub const SERVICE_HOST: &str = "linkerd-proxy-injector.linkerd.svc";

@@ -27,7 +27,7 @@ use tonic_health::{ServingStatus, server::HealthReporter};
 use crate::{
     metrics::RejectReason,
     observer::Observer,
-    profiles::Profile,
+    profiles::Profiles,
     readiness::Readiness,
     server::{Caller, HttpService, Limits, Overload, Permit, Shutdown, Signalled},
 };
@@ -93,7 +93,7 @@ impl Grpc {
     /// Never: the built-in descriptors are valid.
     #[must_use]
     pub fn new(
-        profile: Profile,
+        profiles: impl Into<Profiles>,
         limits: &Limits,
         observer: Observer,
         access: Arc<Access>,
@@ -108,7 +108,7 @@ impl Grpc {
             let (shutdown, limits) = (shutdown, limits.clone());
             Arc::new(move || closing(&shutdown, &limits))
         };
-        let service = InjectorService::new(profile, Arc::clone(&observer), messages, ends);
+        let service = InjectorService::new(profiles.into(), Arc::clone(&observer), messages, ends);
         let injector_server = InjectorServer::new(service)
             .accept_compressed(CompressionEncoding::Gzip)
             .max_decoding_message_size(MAX_MESSAGE_BYTES);

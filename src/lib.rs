@@ -13,6 +13,7 @@ pub mod webhook;
 
 pub mod observer;
 
+pub mod control_plane;
 pub mod profiles;
 
 pub mod events;

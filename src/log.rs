@@ -21,7 +21,7 @@ use tracing::{
 };
 use tracing_subscriber::{
     Layer,
-    filter::{ParseError, Targets},
+    filter::{LevelFilter, ParseError, Targets},
     fmt::{
         format::Writer,
         time::{FormatTime, SystemTime},
@@ -43,6 +43,9 @@ const MAX_WAITING_BYTES: usize = 1 << 20;
 /// Maximum length of a field's value, in bytes: callers may give their objects names of any length.
 /// Messages are the program's own and stay whole.
 const MAX_FIELD_BYTES: usize = 4 << 10;
+
+/// The library that watches objects of a cluster.
+const WATCH_LIBRARY: &str = "kube_runtime";
 
 /// The field that tracing keeps an event's message in.
 const MESSAGE: &str = "message";
@@ -97,6 +100,7 @@ struct Lines {
 /// When the filter is not valid, the log was started before, or no thread can be started.
 pub fn start(filter: &str, format: Format) -> Result<Guard, StartError> {
     let filter: Targets = filter.parse().map_err(StartError::Filter)?;
+    let filter = without_repetitions(filter);
     let waiting = Arc::new(Waiting::default());
     let lines = LineLayer { waiting: Arc::clone(&waiting), format };
     tracing_subscriber::registry()
@@ -108,6 +112,18 @@ pub fn start(filter: &str, format: Format) -> Result<Guard, StartError> {
     let write = move || waiting.write_to(io::stderr(), format);
     thread::Builder::new().name("log".to_owned()).spawn(write).map_err(StartError::Thread)?;
     Ok(guard)
+}
+
+/// Leaves out the warnings of a library at each attempt of a watch: the modules that watch report the
+/// first one. Levels debug and trace, and a level for the library, show them.
+fn without_repetitions(filter: Targets) -> Targets {
+    let quiet = [LevelFilter::WARN, LevelFilter::INFO].map(Some);
+    let is_quiet = quiet.contains(&filter.default_level());
+    let is_named = filter.iter().any(|(target, _)| target.starts_with(WATCH_LIBRARY));
+    if is_quiet && !is_named {
+        return filter.with_target(WATCH_LIBRARY, LevelFilter::ERROR);
+    }
+    filter
 }
 
 impl Drop for Guard {

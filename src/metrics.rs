@@ -1,4 +1,4 @@
-//! Metrics for Prometheus: `injectd_*`, and the two counters of Linkerd's injector.
+//! Metrics for Prometheus: `injectd_*`, and those of the injectors of Linkerd and Istio.
 //!
 //! Handles are registered once; their labels come from closed sets. Each part of the program that
 //! counts has a struct here. Its default has no registry and counts nothing.
@@ -14,7 +14,9 @@ use std::{
 use metrics::{
     Counter, Gauge, counter, describe_counter, describe_gauge, describe_histogram, gauge,
 };
-use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
+use metrics_exporter_prometheus::{
+    Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder,
+};
 
 mod families;
 mod process;
@@ -29,13 +31,17 @@ const DURATION_BOUNDS: [f64; 14] = [
     2.0, 10.0,
 ];
 
+/// A histogram with the bounds of Istio's injector, in seconds.
+const ISTIO_DURATION: (&str, [f64; 8]) =
+    ("sidecar_injection_time_seconds", [0.1, 1.0, 3.0, 5.0, 10.0, 20.0, 30.0, 60.0]);
+
 type Labels = Vec<(&'static str, String)>;
 
 /// The registry of all metrics.
 #[derive(Debug)]
 pub struct Registry {
     recorder: PrometheusRecorder,
-    infos: Mutex<HashMap<&'static str, Labels>>,
+    infos: Mutex<HashMap<(&'static str, String), Labels>>,
 }
 
 /// Renders the metrics; cheap to clone.
@@ -116,7 +122,11 @@ impl Registry {
     /// Never: the histogram has bounds.
     #[must_use]
     pub fn new() -> Self {
-        let builder = PrometheusBuilder::new().set_buckets(&DURATION_BOUNDS);
+        let (istio, istio_bounds) = ISTIO_DURATION;
+        let istio = Matcher::Full(istio.to_owned());
+        let builder = PrometheusBuilder::new()
+            .set_buckets(&DURATION_BOUNDS)
+            .and_then(|builder| builder.set_buckets_for_metric(istio, &istio_bounds));
         let recorder = builder.expect("a histogram must have bounds").build_recorder();
         let registry = Self { recorder, infos: Mutex::default() };
         registry.describe();
@@ -139,14 +149,21 @@ impl Registry {
         self.register(|| gauge!(name, labels).set(value));
     }
 
-    /// Sets an info gauge: 1 for the current labels, 0 for the previous ones.
-    pub fn set_info(&self, name: &'static str, labels: &Labels) {
+    /// Sets an info gauge: 1 for the current labels of a subject, 0 for its previous ones; `None` if
+    /// the subject is gone.
+    pub fn set_info(&self, name: &'static str, subject: &str, labels: Option<&Labels>) {
         let mut infos = self.infos.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = infos.insert(name, labels.clone());
-        if let Some(before) = before.filter(|before| before != labels) {
+        let key = (name, subject.to_owned());
+        let before = match labels {
+            Some(labels) => infos.insert(key, labels.clone()),
+            None => infos.remove(&key),
+        };
+        if let Some(before) = before.filter(|before| Some(before) != labels) {
             self.set(name, &before, 0.0);
         }
-        self.set(name, labels, 1.0);
+        if let Some(labels) = labels {
+            self.set(name, labels, 1.0);
+        }
     }
 
     fn describe(&self) {
@@ -296,8 +313,18 @@ impl WatchMetrics {
 
     /// Records an event of the watch.
     pub fn succeeded(&self) {
+        self.seen();
+        self.recovered();
+    }
+
+    /// Records an event of one of several watches.
+    pub fn seen(&self) {
         let now = UNIX_EPOCH.elapsed().unwrap_or_default();
         self.last_event.set(now.as_secs_f64());
+    }
+
+    /// Records that no watch fails.
+    pub fn recovered(&self) {
         self.is_failing.set(0);
     }
 
@@ -319,11 +346,12 @@ impl Default for WatchMetrics {
 impl ReloadMetrics {
     /// Registers the metrics of reloads of `what`.
     #[must_use]
-    pub fn register(registry: &Registry, what: &'static str) -> Self {
+    pub fn register(registry: &Registry, what: &str) -> Self {
+        let what = || what.to_owned();
         registry.register(|| Self {
-            applied: counter!("injectd_reloads_total", "what" => what, "result" => "applied"),
-            rejected: counter!("injectd_reloads_total", "what" => what, "result" => "rejected"),
-            is_rejected: gauge!("injectd_reload_rejected", "what" => what),
+            applied: counter!("injectd_reloads_total", "what" => what(), "result" => "applied"),
+            rejected: counter!("injectd_reloads_total", "what" => what(), "result" => "rejected"),
+            is_rejected: gauge!("injectd_reload_rejected", "what" => what()),
         })
     }
 }

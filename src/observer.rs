@@ -5,9 +5,9 @@ use std::time::Duration;
 use tracing::{Level, enabled, info, warn};
 
 use crate::{
-    drop_in::{Counters, log_lines},
+    drop_in::{Counters, IstioCounters, log_lines},
     events::Recorder,
-    metrics::ReviewMetrics,
+    metrics::{RejectReason, ReviewMetrics},
     outcome::{Outcome, Verdict},
     profiles::Profile,
 };
@@ -28,7 +28,9 @@ pub struct Observer {
     /// The server's metrics.
     pub metrics: ReviewMetrics,
     /// The counters of Linkerd's injector.
-    pub upstream: Option<Counters>,
+    pub linkerd: Option<Counters>,
+    /// The counters of Istio's injector.
+    pub istio: Option<IstioCounters>,
     /// The format of its reviews in the log.
     pub log_style: LogStyle,
     /// Queues events; `None` without a cluster.
@@ -37,10 +39,19 @@ pub struct Observer {
 
 impl Observer {
     /// Records the outcome of a review.
-    pub fn observe(&self, outcome: &Outcome<'_>, duration: Duration) {
+    pub fn observe(&self, profile: &Profile, outcome: &Outcome<'_>, duration: Duration) {
         self.metrics.record(outcome, duration);
-        if let Some(upstream) = &self.upstream {
-            upstream.record(outcome);
+        match profile {
+            Profile::Linkerd(_) => {
+                if let Some(counters) = &self.linkerd {
+                    counters.record(outcome);
+                }
+            }
+            Profile::Istio(injector) => {
+                if let Some(counters) = &self.istio {
+                    counters.record(outcome, injector.mesh().injector().release(), duration);
+                }
+            }
         }
         match self.log_style {
             LogStyle::Line => log_line(outcome),
@@ -48,6 +59,14 @@ impl Observer {
         }
         if let Some(recorder) = &self.recorder {
             recorder.record(outcome);
+        }
+    }
+
+    /// Counts a request to a webhook that was rejected. [`ReviewMetrics::rejected`] counts requests to
+    /// any path.
+    pub fn observe_rejection(&self, profile: &Profile, why: RejectReason, duration: Duration) {
+        if let (Some(counters), Profile::Istio(injector)) = (&self.istio, profile) {
+            counters.record_rejection(why, injector.mesh().injector().release(), duration);
         }
     }
 

@@ -28,7 +28,7 @@ use crate::{
     lookups::CallerFacts,
     metrics::RejectReason,
     observer::Observer,
-    profiles::{NoWebhook, Profile},
+    profiles::{NoWebhook, Profile, Profiles},
     server::{
         BodyBudget, BudgetExceeded, Caller, HttpResponse, HttpService, LONG_REVIEW_BYTES, Late,
         Limits, LongWork, Overload, Permit, Share, discard, is_grpc, overloaded, plain,
@@ -55,7 +55,7 @@ pub struct Webhook {
 
 #[derive(Debug)]
 struct Shared {
-    profile: Profile,
+    profiles: Profiles,
     body_timeout: Duration,
     long_work: LongWork,
     observer: Observer,
@@ -73,6 +73,7 @@ struct Rejection {
 /// A request that is being answered, and the permits it holds until its response is sent.
 #[derive(Debug)]
 struct Admitted {
+    profile: Profile,
     /// The decoded path of the URL.
     path: String,
     deadline: Deadline,
@@ -89,12 +90,13 @@ struct Answer {
 }
 
 impl Webhook {
-    /// A webhook for a profile.
+    /// A webhook for the profiles of a process.
     #[must_use]
-    pub fn new(profile: Profile, limits: &Limits, observer: Observer) -> Self {
+    pub fn new(profiles: impl Into<Profiles>, limits: &Limits, observer: Observer) -> Self {
+        let profiles = profiles.into();
         let body_timeout = limits.body_timeout;
         let long_work = LongWork::default();
-        let shared = Arc::new(Shared { profile, body_timeout, long_work, observer });
+        let shared = Arc::new(Shared { profiles, body_timeout, long_work, observer });
         Self { shared, budget: BodyBudget::default(), requests: Share::default() }
     }
 }
@@ -164,22 +166,35 @@ impl Shared {
             return Err(Rejection::new(RejectReason::Grpc, "gRPC is not served here"));
         }
         let target = request.uri().path_and_query().map_or("/", PathAndQuery::as_str);
-        let path = match self.profile.path(target) {
-            Ok(path) => path,
+        let (profile, path) = match self.profiles.at(target) {
+            Ok(found) => found,
             Err(elsewhere) => {
                 discard(request.version(), request.into_body());
                 return Err(Rejection::elsewhere(elsewhere));
             }
         };
         let deadline = Deadline::of(request.uri().query(), begin);
-        let version = request.version();
+        let admitted = Admitted { profile: profile.clone(), path, deadline, begin, budget, slot };
+        let answered = self.answer_admitted(request, admitted).await;
+        if let Err(rejection) = &answered {
+            self.observer.observe_rejection(&profile, rejection.why, begin.elapsed());
+        }
+        answered
+    }
+
+    async fn answer_admitted(
+        self: &Arc<Self>,
+        request: Request<Incoming>,
+        admitted: Admitted,
+    ) -> Result<HttpResponse, Rejection> {
+        let (deadline, version) = (admitted.deadline, request.version());
         let body_timeout = self.body_timeout.min(deadline.rest());
-        let read = timeout(body_timeout, Body::read(request.into_body(), version, &budget)).await;
-        let body = read.map_err(|_| Rejection::slow_body(deadline))??;
+        let read = Body::read(request.into_body(), version, &admitted.budget);
+        let body = timeout(body_timeout, read).await;
+        let body = body.map_err(|_| Rejection::slow_body(deadline))??;
         if deadline.is_over() {
             return Err(Rejection::deadline());
         }
-        let admitted = Admitted { path, deadline, begin, budget, slot };
         if body.bytes.len() <= LONG_REVIEW_BYTES {
             return self.review(body, admitted).await;
         }
@@ -190,13 +205,13 @@ impl Shared {
     }
 
     async fn review(&self, body: Body, admitted: Admitted) -> Result<HttpResponse, Rejection> {
-        let Admitted { path, deadline, begin, budget, slot } = admitted;
+        let Admitted { profile, path, deadline, begin, budget, slot } = admitted;
         let facts = CallerFacts {
             deadline: Some(deadline.at().into_std()),
             path: &path,
             ..CallerFacts::default()
         };
-        let answer = timeout_at(deadline.at(), self.profile.review_with(facts, &body.bytes))
+        let answer = timeout_at(deadline.at(), profile.review_with(facts, &body.bytes))
             .await
             .map_err(|_| Rejection::deadline())?
             .map_err(|error| Rejection::of(&error))?;
@@ -205,8 +220,8 @@ impl Shared {
         budget
             .take(&mut permit, answer.body.len())
             .map_err(|BudgetExceeded| Rejection::budget_exceeded())?;
-        self.observer.observe(&answer.outcome, begin.elapsed());
-        self.observer.log_exchange(&self.profile, &body.bytes, &answer.body);
+        self.observer.observe(&profile, &answer.outcome, begin.elapsed());
+        self.observer.log_exchange(&profile, &body.bytes, &answer.body);
         let bytes = answer.body;
         let answer = Bytes::from_owner(Answer { bytes, _slot: slot, _memory: permit });
         let mut response = Response::new(Full::new(answer));
@@ -227,7 +242,12 @@ impl Rejection {
     }
 
     fn elsewhere(elsewhere: NoWebhook) -> Self {
-        let rejection = Self::new(RejectReason::Path, &elsewhere.to_string());
+        // The API server retries where it gets 503, and no other status.
+        let why = match elsewhere {
+            NoWebhook::NotLoaded => RejectReason::Cluster,
+            _ => RejectReason::Path,
+        };
+        let rejection = Self::new(why, &elsewhere.to_string());
         Self { elsewhere: Some(elsewhere), ..rejection }
     }
 
@@ -276,9 +296,9 @@ impl Rejection {
             }
             RejectReason::Path => {
                 let elsewhere = self.elsewhere.as_ref();
-                let status = elsewhere.and_then(|it| StatusCode::from_u16(it.status).ok());
+                let status = elsewhere.and_then(|it| StatusCode::from_u16(it.status()).ok());
                 let mut response = plain(status.unwrap_or(StatusCode::NOT_FOUND), self.text);
-                let location = elsewhere.and_then(|it| it.location.as_deref());
+                let location = elsewhere.and_then(NoWebhook::location);
                 if let Some(Ok(location)) = location.map(HeaderValue::from_str) {
                     response.headers_mut().insert(LOCATION, location);
                 }
@@ -300,7 +320,10 @@ impl Rejection {
                 response
             }
             RejectReason::Cluster => {
-                warn!(error = self.text.trim_end(), "lookup in the API server failed");
+                warn!(
+                    error = self.text.trim_end(),
+                    "the API server has not answered what a review needs"
+                );
                 overloaded(&self.text)
             }
             RejectReason::Bodies

@@ -79,7 +79,22 @@ impl Webhook<'_> {
     ///
     /// Fails if there is no answer in time; the status is for the caller to judge.
     pub async fn review(&self, namespace: &str, pod: &Value, seconds: u64) -> Outcome<Answer> {
-        let request = Request::post(format!("/?timeout={seconds}s"))
+        self.review_at("/", namespace, pod, seconds).await
+    }
+
+    /// As [`Webhook::review`], at this path.
+    ///
+    /// # Errors
+    ///
+    /// As [`Webhook::review`].
+    pub async fn review_at(
+        &self,
+        path: &str,
+        namespace: &str,
+        pod: &Value,
+        seconds: u64,
+    ) -> Outcome<Answer> {
+        let request = Request::post(format!("{path}?timeout={seconds}s"))
             .header(header::HOST, format!("{}:443", self.server_name))
             .header(header::USER_AGENT, "kube-apiserver-admission")
             .header(header::ACCEPT, "application/json")

@@ -35,7 +35,6 @@ pub struct Injectd {
     arguments: Vec<OsString>,
     environment: Vec<(&'static str, OsString)>,
     log: PathBuf,
-    host: String,
     certificate: Certificate,
     program: Option<Program>,
     /// The address of the webhook server.
@@ -96,8 +95,36 @@ impl Injectd {
         Ok(injectd)
     }
 
+    /// `injectd serve` with these arguments, the addresses of its servers and this certificate.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no port for it.
+    pub fn serve(
+        binary: &Path,
+        folder: &Path,
+        ip: IpAddr,
+        certificate: Certificate,
+        arguments: &[String],
+    ) -> Outcome<Self> {
+        let mut injectd = Self::with_certificate(binary, folder, ip, certificate)?;
+        let (webhook, admin) = (injectd.webhook.to_string(), injectd.admin.to_string());
+        injectd.arguments = arguments.iter().map(OsString::from).collect();
+        let addresses = ["--addr", &webhook, "--metrics-addr", &admin, "--grpc-addr", ""];
+        injectd.arguments.extend(addresses.map(OsString::from));
+        Ok(injectd)
+    }
+
     fn new(binary: &Path, folder: &Path, host: &str, ip: IpAddr) -> Outcome<Self> {
-        let certificate = Certificate::new(host, ip)?;
+        Self::with_certificate(binary, folder, ip, Certificate::new(host, ip)?)
+    }
+
+    fn with_certificate(
+        binary: &Path,
+        folder: &Path,
+        ip: IpAddr,
+        certificate: Certificate,
+    ) -> Outcome<Self> {
         let [cert_file, key_file] = ["tls.crt", "tls.key"].map(|name| folder.join(name));
         fs::write(&cert_file, &certificate.certificate)?;
         fs::write(&key_file, &certificate.key)?;
@@ -110,7 +137,6 @@ impl Injectd {
                 ("INJECTD_TLS_KEY", key_file.into()),
             ],
             log: folder.join("injectd.log"),
-            host: host.to_owned(),
             certificate,
             program: None,
             webhook: free_port(ip)?,
@@ -121,6 +147,11 @@ impl Injectd {
     /// Adds an argument.
     pub fn add_argument(&mut self, argument: &str) {
         self.arguments.push(argument.into());
+    }
+
+    /// Sets a variable of its environment.
+    pub fn set_variable(&mut self, name: &'static str, value: impl Into<OsString>) {
+        self.environment.push((name, value.into()));
     }
 
     /// Starts the server and waits until it accepts connections.
@@ -193,7 +224,8 @@ impl Injectd {
     /// A client of the webhook.
     #[must_use]
     pub fn client(&self) -> Webhook<'_> {
-        Webhook { addr: self.webhook, server_name: &self.host, ca: &self.certificate.ca }
+        let Certificate { host, ca, .. } = &self.certificate;
+        Webhook { addr: self.webhook, server_name: host, ca }
     }
 
     /// PEM of the CA that the API server verifies the webhook by.

@@ -28,6 +28,8 @@ pub struct Lab {
     pub corpus: Option<PathBuf>,
     /// Only of an API server on this machine, which reaches loopback addresses.
     pub local: Option<Local>,
+    /// Whether scenarios run at full length.
+    pub is_long: bool,
 }
 
 /// What only an API server on this machine has.

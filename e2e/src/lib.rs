@@ -6,6 +6,7 @@
 
 pub mod api;
 pub mod audit_log;
+pub mod balancer;
 pub mod certificates;
 pub mod client;
 pub mod expect;

@@ -33,9 +33,9 @@ const LINKERD_VERSION_VARIABLE: &str = "INJECTD_LINKERD_VERSION";
 /// The configuration of an injector, from files.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct ConfigArgs {
-    /// Mesh whose sidecars are injected
-    #[arg(long, value_name = "MESH", default_value = "linkerd")]
-    mesh: MeshName,
+    /// Mesh whose sidecars are injected; serve takes both, with a comma between
+    #[arg(long, value_name = "MESH", default_value = "linkerd", value_delimiter = ',')]
+    mesh: Vec<MeshName>,
     /// YAML or JSON file with the values of the installation: the key values of the ConfigMap
     /// linkerd-config or istio-sidecar-injector [default, for Linkerd: the chart's defaults of the
     /// newest release; required in a cluster]
@@ -83,28 +83,29 @@ impl ConfigArgs {
     /// The mesh that is chosen, with its configuration and without a cluster.
     pub(super) fn standalone_profile(&self, purpose: Purpose) -> Result<Profile, CommandError> {
         self.must_suit_the_mesh()?;
-        Ok(match self.mesh {
-            MeshName::Linkerd => {
-                Profile::Linkerd(Arc::new(self.standalone_injector(&[], purpose)?))
-            }
-            MeshName::Istio => Profile::Istio(Arc::new(self.istio_injector(purpose)?)),
-        })
+        if self.is_istio() {
+            return Ok(Profile::Istio(Arc::new(self.istio_injector(purpose)?)));
+        }
+        Ok(Profile::Linkerd(Arc::new(self.standalone_injector(&[], purpose)?)))
     }
 
-    /// Whether the mesh is Istio.
+    /// Whether Linkerd's sidecars are injected.
+    pub(super) fn is_linkerd(&self) -> bool {
+        self.mesh.contains(&MeshName::Linkerd)
+    }
+
+    /// Whether Istio's sidecars are injected.
     pub(super) fn is_istio(&self) -> bool {
-        self.mesh == MeshName::Istio
+        self.mesh.contains(&MeshName::Istio)
     }
 
     /// Checks that the mesh is Linkerd, for what Istio does not have.
     pub(super) fn must_be_linkerd(&self, what: &str) -> Result<(), CommandError> {
         self.must_suit_the_mesh()?;
-        match self.mesh {
-            MeshName::Linkerd => Ok(()),
-            MeshName::Istio => {
-                Err(CommandError::Usage(format!("{what} does not work with --mesh istio")))
-            }
+        if self.is_istio() {
+            return Err(CommandError::Usage(format!("{what} does not work with --mesh istio")));
         }
+        Ok(())
     }
 
     /// An injector without a cluster. If the release is unknown, commands without a server print a
@@ -165,7 +166,7 @@ impl ConfigArgs {
     /// Checks the flags for a cluster, where built-in values and trust roots are not allowed.
     pub(super) fn must_suit_a_cluster(&self) -> Result<(), CommandError> {
         for (flag, path) in [("--values", &self.values), ("--trust-roots", &self.trust_roots)] {
-            if path.is_none() {
+            if self.is_linkerd() && path.is_none() {
                 let text = format!("{flag} is required, unless --standalone is set");
                 return Err(CommandError::Usage(text));
             }
@@ -177,10 +178,9 @@ impl ConfigArgs {
         Ok(())
     }
 
-    /// The paths of the files of the configuration, where set.
+    /// The paths of the files of Linkerd's configuration, where set.
     pub(super) fn files(&self) -> Vec<PathBuf> {
-        let own = [&self.values, &self.trust_roots];
-        own.into_iter().chain(self.istio.files()).flatten().cloned().collect()
+        [&self.values, &self.trust_roots].into_iter().flatten().cloned().collect()
     }
 
     /// Prints a note if the output gets the placeholder trust roots.
@@ -241,7 +241,7 @@ pub(super) fn snapshot_of_values(values: Option<&Path>) -> Result<Snapshot, Comm
     let args = ConfigArgs {
         values: values.map(Path::to_owned),
         trust_roots: None,
-        mesh: MeshName::Linkerd,
+        mesh: vec![MeshName::Linkerd],
         linkerd_namespace: None,
         objects: None,
         unknown_release: None,

@@ -1,11 +1,6 @@
 //! `injectd serve`: runs the servers until a signal stops them.
 
-use std::{
-    io::{self, Write as _},
-    path::PathBuf,
-    sync::Arc,
-    time::Duration,
-};
+use std::{io, path::PathBuf, time::Duration};
 
 use clap::value_parser;
 use tracing::info;
@@ -13,22 +8,27 @@ use tracing::info;
 use super::{CommandError, config::ConfigArgs, version};
 use crate::{
     causes::with_causes,
+    cluster::is_object_name,
     log,
     observer::LogStyle,
-    profiles::Profile,
-    server::{self, Addr, Bound, Limits},
+    server::{self, Limits},
 };
 
+mod announce;
 mod grpc;
+mod istio;
 mod process;
 mod reporter;
 mod tls;
 
 use self::{
     grpc::GrpcArgs,
-    process::{Listeners, Process},
+    process::{Process, Started},
     tls::TlsArgs,
 };
+
+/// The namespace in which Istio's charts install istiod.
+const ISTIO_NAMESPACE: &str = "istio-system";
 
 /// Run the admission webhook server
 #[derive(Debug, clap::Args)]
@@ -40,6 +40,10 @@ pub(super) struct Args {
     /// configuration]
     #[arg(long, value_name = "FILE", env = "INJECTD_KUBECONFIG")]
     kubeconfig: Option<PathBuf>,
+    /// Namespace of Istio's ConfigMaps, for --mesh istio in a cluster [default: $POD_NAMESPACE, or
+    /// istio-system]
+    #[arg(long, value_name = "NAMESPACE")]
+    istio_namespace: Option<String>,
     /// Maximum number of reviews that wait for lookups in the API server at the same time. Further
     /// reviews are rejected with 503
     #[arg(long, value_name = "N", default_value = "1000", env = "INJECTD_MAX_WAITING")]
@@ -84,15 +88,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: Args, log_style: LogStyle) -> Result<(), CommandError> {
-    args.config.must_suit_the_mesh()?;
-    if args.config.is_istio() && !args.standalone {
-        let text = "--mesh istio needs --standalone, with the configuration in files";
-        return Err(CommandError::Usage(text.to_owned()));
-    }
-    if args.config.sets_path() {
-        let text = "--path does not work with serve: each request has its own";
-        return Err(CommandError::Usage(text.to_owned()));
-    }
+    args.check()?;
     let _log =
         log::start(&args.log_level, args.log_format).map_err(|error| args.log_error(&error))?;
     if log_style == LogStyle::Linkerd {
@@ -110,16 +106,13 @@ async fn serve(args: Args, log_style: LogStyle) -> Result<(), CommandError> {
     let starting = process.readiness.hold();
     let admin = process.open_admin().await?;
     let cluster = process.cluster().await?;
-    let profile = process.profile(cluster.as_ref())?;
-    let services = process.services(cluster.as_ref(), &profile)?;
+    let Started { profiles, is_loaded } = process.profiles(cluster.as_ref())?;
+    let services = process.services(cluster.as_ref(), &profiles)?;
     let listeners = process.listen().await?;
-    if let Profile::Linkerd(injector) = &profile {
-        tokio::spawn(process.cache_sizes(Arc::clone(injector)));
-    }
+    tokio::spawn(process.cache_sizes(profiles.clone()));
     drop(starting);
     match log_style {
-        // Serving must not depend on an open stdout.
-        LogStyle::Line => drop(announce(&profile, &listeners, &admin)),
+        LogStyle::Line => announce::print(profiles, is_loaded, &listeners, &admin),
         LogStyle::Linkerd => info!("listening at {}", process.args.addr),
     }
     process.serve(services, listeners).await;
@@ -127,6 +120,35 @@ async fn serve(args: Args, log_style: LogStyle) -> Result<(), CommandError> {
 }
 
 impl Args {
+    /// Rejects combinations of flags that are not allowed.
+    fn check(&self) -> Result<(), CommandError> {
+        let config = &self.config;
+        config.must_suit_the_meshes()?;
+        let problem = if config.sets_path() {
+            "--path does not work with serve: each request has its own"
+        } else if self.istio_namespace.is_some() && !config.is_istio() {
+            "--istio-namespace needs --mesh istio"
+        } else if self.istio_namespace.is_some() && self.standalone {
+            "--istio-namespace names ConfigMaps of a cluster: remove --standalone"
+        } else if config.is_istio() && !is_object_name(&self.istio_namespace()) {
+            "--istio-namespace (or the variable POD_NAMESPACE) is not the name of a namespace"
+        } else {
+            if config.is_istio() {
+                config.must_suit_an_istio_server(self.standalone)?;
+            }
+            return Ok(());
+        };
+        Err(CommandError::Usage(problem.to_owned()))
+    }
+
+    /// The namespace of Istio's `ConfigMap`s.
+    #[expect(clippy::disallowed_methods, reason = "this is configuration")]
+    fn istio_namespace(&self) -> String {
+        let own = || std::env::var("POD_NAMESPACE").ok().filter(|own| !own.is_empty());
+        let named = self.istio_namespace.clone().or_else(own);
+        named.unwrap_or_else(|| ISTIO_NAMESPACE.to_owned())
+    }
+
     fn log_error(&self, error: &log::StartError) -> CommandError {
         let text = format!("--log-level {}: {}", self.log_level, with_causes(error));
         CommandError::Usage(text)
@@ -140,36 +162,3 @@ fn addr_error(flag: &str, addr: &str, error: io::Error) -> CommandError {
     }
     CommandError::failed(flag, error)
 }
-
-/// Prints the addresses of the servers, and a command that tries the webhook.
-fn announce(profile: &Profile, listeners: &Listeners, admin: &Addr) -> io::Result<()> {
-    let addr = listeners.webhook.addr();
-    let url = match addr {
-        Addr::Tcp(addr) if addr.ip().is_unspecified() => format!("localhost:{}", addr.port()),
-        addr => addr.to_string(),
-    };
-    let mut out = io::stdout().lock();
-    writeln!(out, "webhook server: {addr} (TLS 1.3, HTTP/1.1 and HTTP/2)")?;
-    if let Some(grpc) = listeners.grpc.as_ref().map(Bound::addr) {
-        let tls = if matches!(grpc, Addr::Unix(_)) { "no TLS" } else { "TLS 1.3" };
-        writeln!(out, "gRPC server: {grpc} ({tls}, injectd.v1.Injector)")?;
-    }
-    writeln!(out, "admin server: {admin} (/ping, /live, /ready, /metrics)")?;
-    writeln!(out, "try it: inject a pod and read the patch")?;
-    let (path, key, value) = match profile {
-        Profile::Linkerd(_) => ("/", "linkerd.io/inject", "enabled"),
-        Profile::Istio(_) => ("/inject", "sidecar.istio.io/inject", "true"),
-    };
-    let review = EXAMPLE_REVIEW.replace("KEY", key).replace("VALUE", value);
-    writeln!(out, "  curl -sk https://{url}{path} -d '{review}' \\")?;
-    writeln!(out, "    | sed 's/.*\"patch\":\"\\([^\"]*\\)\".*/\\1/' | base64 -d")?;
-    out.flush()
-}
-
-/// A review of a pod with injection enabled.
-const EXAMPLE_REVIEW: &str = concat!(
-    r#"{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"1","#,
-    r#""kind":{"version":"v1","kind":"Pod"},"namespace":"default","object":{"metadata":"#,
-    r#"{"name":"web","annotations":{"KEY":"VALUE"}},"spec":{"containers":"#,
-    r#"[{"name":"web","image":"nginx","ports":[{"containerPort":80}]}]}}}}"#,
-);

@@ -14,7 +14,7 @@ use crate::{
     mesh::Mesh,
     object::Kind,
     outcome::{Outcome, Verdict, Workload},
-    profiles::Profile,
+    profiles::{Profile, Profiles},
     request::{Request, Subject, View},
     review::{self, DecodeError, MAX_UID_BYTES},
     server::Permit,
@@ -51,17 +51,21 @@ pub(super) fn bytes_of(request: &InjectRequest) -> usize {
     texts + annotations.chain(workload).sum::<usize>()
 }
 
-/// Checks the injector in a request: it is empty or the name of this profile.
+/// The profile that a request names.
 ///
 /// # Errors
-/// The field with the name.
-pub(super) fn must_name(profile: &Profile, request: &InjectRequest) -> Result<()> {
-    let (name, injector) = (profile.name(), request.injector.as_str());
-    if injector.is_empty() || injector == name {
-        return Ok(());
-    }
-    let problem = format!("is {injector:?}; this server has one injector: {name:?}");
-    Err(Failure::field("injector", problem))
+/// The field with the name, and the names that there are.
+pub(super) fn named(profiles: &Profiles, request: &InjectRequest) -> Result<Profile> {
+    let injector = request.injector.as_str();
+    profiles.named(injector).ok_or_else(|| {
+        let names: Vec<_> = profiles.names().iter().map(|name| format!("{name:?}")).collect();
+        let names = match &*names {
+            [] => "no injector yet".to_owned(),
+            [name] => format!("one injector: {name}"),
+            names => format!("the injectors {}", names.join(", ")),
+        };
+        Failure::field("injector", format!("is {injector:?}; this server has {names}"))
+    })
 }
 
 /// Converts the object of a request to an object under review.

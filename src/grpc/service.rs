@@ -37,7 +37,7 @@ use crate::{
     metrics::RejectReason,
     observer::Observer,
     patch::PatchBuffer,
-    profiles::Profile,
+    profiles::{Profile, Profiles},
     review::MAX_UID_BYTES,
     server::{LONG_REVIEW_BYTES, Late, LongWork, Permit},
     sources::Sources,
@@ -51,7 +51,7 @@ const MAX_OF_STREAM: usize = 64;
 pub(super) struct Service(Arc<Shared>);
 
 struct Shared {
-    profile: Profile,
+    profiles: Profiles,
     observer: Arc<Observer>,
     /// Limits the messages of all streams that are answered concurrently.
     messages: Semaphore,
@@ -92,13 +92,13 @@ pub(super) type Ends = Arc<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>;
 
 impl Service {
     pub(super) fn new(
-        profile: Profile,
+        profiles: Profiles,
         observer: Arc<Observer>,
         messages: Semaphore,
         ends: Ends,
     ) -> Self {
         let long_work = LongWork::default();
-        Self(Arc::new(Shared { profile, observer, messages, long_work, ends }))
+        Self(Arc::new(Shared { profiles, observer, messages, long_work, ends }))
     }
 }
 
@@ -235,16 +235,17 @@ impl Shared {
 
     /// Chooses the injector that the request names.
     async fn inject(&self, message: Message, end: Instant) -> Result<InjectResponse, Failure> {
-        messages::must_name(&self.profile, &message.request)?;
-        match &self.profile {
-            Profile::Linkerd(injector) => self.inject_by(injector, message, end).await,
-            Profile::Istio(injector) => self.inject_by(injector, message, end).await,
+        let profile = messages::named(&self.profiles, &message.request)?;
+        match &profile {
+            Profile::Linkerd(injector) => self.inject_by(injector, &profile, message, end).await,
+            Profile::Istio(injector) => self.inject_by(injector, &profile, message, end).await,
         }
     }
 
     async fn inject_by<M: Mesh>(
         &self,
         injector: &Injector<M, Sources>,
+        profile: &Profile,
         message: Message,
         end: Instant,
     ) -> Result<InjectResponse, Failure> {
@@ -258,7 +259,7 @@ impl Shared {
         // An answer without memory for it is not observed: the client retries the request.
         let patch = patch.into_bytes();
         bodies.resize(&mut permit, patch.len())?;
-        self.observer.observe(&outcome, begin.elapsed());
+        self.observer.observe(profile, &outcome, begin.elapsed());
         match &outcome.denial {
             Some(reason) => Err(Failure::new(Code::FailedPrecondition, reason.as_ref())),
             None => Ok(messages::response(&request.uid, &outcome, patch, permit)),

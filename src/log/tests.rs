@@ -106,3 +106,19 @@ fn dropped_lines_are_counted_in_a_warning() {
     let message = "dropped 7 log lines: stderr was not read in time";
     assert!(warning.ends_with(&format!("level=warning msg=\"{message}\"\n")), "{warning}");
 }
+
+#[test]
+fn repeated_warnings_of_a_library_are_left_out_unless_they_are_asked_for() {
+    let filter = |text: &str| without_repetitions(text.parse().expect("a filter"));
+    for (text, is_shown) in [
+        ("info", false),
+        ("warn", false),
+        ("info,hyper=debug", false),
+        ("debug", true),
+        ("info,kube_runtime=info", true),
+    ] {
+        let shown = filter(text).would_enable("kube_runtime::watcher", &Level::WARN);
+        assert_eq!(shown, is_shown, "{text}");
+    }
+    assert!(!filter("off").would_enable("kube_runtime", &Level::ERROR));
+}

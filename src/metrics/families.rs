@@ -13,7 +13,7 @@ pub(super) enum Kind {
 use Kind::{Counter, Gauge, Histogram};
 
 /// Name, kind and help of every family except `process_*`.
-pub(super) const FAMILIES: [(&str, Kind, &str); 29] = [
+pub(super) const FAMILIES: [(&str, Kind, &str); 34] = [
     ("injectd_accept_errors_total", Counter, "Connections that could not be accepted."),
     ("injectd_build_info", Gauge, "The version of injectd."),
     ("injectd_cache_entries", Gauge, "Entries in a cache."),
@@ -25,11 +25,7 @@ pub(super) const FAMILIES: [(&str, Kind, &str); 29] = [
         "When the webhook's certificate expires, in seconds since 1970.",
     ),
     ("injectd_config_generation", Gauge, "Configurations applied so far."),
-    (
-        "injectd_config_info",
-        Gauge,
-        "The Linkerd release in use, the version in the values and the source of the release.",
-    ),
+    ("injectd_config_info", Gauge, "The release of the mesh in use, and where it comes from."),
     ("injectd_connections", Gauge, "Open connections."),
     ("injectd_connections_failed_total", Counter, "Connections that failed."),
     ("injectd_connections_rejected_total", Counter, "Connections over --max-connections."),
@@ -38,8 +34,8 @@ pub(super) const FAMILIES: [(&str, Kind, &str); 29] = [
     ("injectd_handshakes_failed_total", Counter, "TLS handshakes that failed."),
     ("injectd_panics_total", Counter, "Reviews that failed because of a bug."),
     ("injectd_release_unknown", Gauge, "1 while the Linkerd release of the values is unknown."),
-    ("injectd_reload_rejected", Gauge, "1 while changed files are rejected."),
-    ("injectd_reloads_total", Counter, "Reloads of files, by kind of file and result."),
+    ("injectd_reload_rejected", Gauge, "1 while a changed configuration is rejected."),
+    ("injectd_reloads_total", Counter, "Reloads of files and ConfigMaps, by kind and result."),
     ("injectd_requests_rejected_total", Counter, "Requests that were rejected, by reason."),
     ("injectd_review_duration_seconds", Histogram, "Time from the request's header to the answer."),
     ("injectd_reviews_in_flight", Gauge, "Reviews in flight."),
@@ -62,5 +58,14 @@ pub(super) const FAMILIES: [(&str, Kind, &str); 29] = [
         "proxy_inject_admission_responses_total",
         Counter,
         "Admission responses, as Linkerd's injector counts them.",
+    ),
+    ("sidecar_injection_failure_total", Counter, "Failures, as Istio's injector counts them."),
+    ("sidecar_injection_requests_total", Counter, "Requests, as Istio's injector counts them."),
+    ("sidecar_injection_skip_total", Counter, "Skipped pods, as Istio's injector counts them."),
+    ("sidecar_injection_success_total", Counter, "Successes, as Istio's injector counts them."),
+    (
+        "sidecar_injection_time_seconds",
+        Histogram,
+        "Time of a request, as Istio's injector measures it.",
     ),
 ];

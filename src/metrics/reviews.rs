@@ -1,6 +1,6 @@
 //! Metrics of the reviews that a server answers.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
 
@@ -16,9 +16,10 @@ pub struct ReviewMetrics(Arc<Reviews>);
 
 #[derive(Debug)]
 struct Reviews {
-    // Each list is indexed by the enum that labels its counters.
+    // A list of counters is indexed by the enum that labels them.
     answered: Vec<(Kind, [Counter; Verdict::ALL.len()])>,
-    skips: Vec<Counter>,
+    /// By the reason's code.
+    skips: HashMap<&'static str, Counter>,
     warnings: Counter,
     duration: Histogram,
     in_flight: Gauge,
@@ -71,7 +72,8 @@ reject_reasons! {
     Aborted = "aborted",
     /// The caller is not allowed.
     Caller = "caller",
-    /// 503: a lookup in the API server failed, or too many reviews wait for one.
+    /// 503: a lookup in the API server failed, too many reviews wait for one, or no revision of
+    /// Istio is loaded yet.
     Cluster = "cluster",
     /// 431: the header is too large.
     Header = "header",
@@ -84,15 +86,11 @@ reject_reasons! {
 impl ReviewMetrics {
     /// Registers the review metrics of a server, which skips pods for these reasons.
     #[must_use]
-    pub fn register(
-        registry: &Registry,
-        server: &'static str,
-        reasons: &'static [SkipReason],
-    ) -> Self {
+    pub fn register(registry: &Registry, server: &'static str, reasons: &[SkipReason]) -> Self {
         registry.register(|| Self::new(server, reasons))
     }
 
-    fn new(server: &'static str, reasons: &'static [SkipReason]) -> Self {
+    fn new(server: &'static str, reasons: &[SkipReason]) -> Self {
         let review = |kind: Kind, verdict: Verdict| {
             let (kind, verdict) = (kind.as_str(), verdict.as_str());
             let labels = [("server", server), ("kind", kind), ("verdict", verdict)];
@@ -102,7 +100,9 @@ impl ReviewMetrics {
             let labels = [("server", server), ("reason", why.as_str())];
             counter!("injectd_requests_rejected_total", &labels)
         };
-        let skip = |reason: &SkipReason| counter!("injectd_skips_total", "reason" => reason.code);
+        let skip = |reason: &SkipReason| {
+            (reason.code, counter!("injectd_skips_total", "reason" => reason.code))
+        };
         let of_kind = |&kind: &Kind| (kind, Verdict::ALL.map(|verdict| review(kind, verdict)));
         Self(Arc::new(Reviews {
             answered: Kind::ALL.iter().map(of_kind).collect(),
@@ -129,7 +129,7 @@ impl ReviewMetrics {
         if let Some(counter) = counter {
             counter.increment(1);
         }
-        for counter in outcome.reasons.iter().filter_map(|(index, _)| skips.get(index)) {
+        for counter in outcome.reasons.iter().filter_map(|(_, reason)| skips.get(reason.code)) {
             counter.increment(1);
         }
         warnings.increment(outcome.warnings.total() as u64);

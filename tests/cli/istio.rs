@@ -299,6 +299,7 @@ fn flags_of_the_other_mesh_are_refused_by_name() {
         }
         for flag in [
             "--injector-config",
+            "--injector-values",
             "--mesh-config",
             "--revision",
             "--istio-release",
@@ -321,8 +322,6 @@ fn flags_of_the_other_mesh_are_refused_by_name() {
         let line = format!("{flag} does not work with --mesh istio");
         must_refuse(&["inject"], &[flag, "1"], &line);
     }
-    let line = "--mesh istio needs --standalone, with the configuration in files";
-    must_refuse(&["serve"], &[], line);
     must_refuse(
         &["compare"],
         &[],
@@ -396,4 +395,97 @@ fn a_path_without_the_webhook_gives_an_error_line_for_each_review() {
     let (lines, code, _) = reviewed(REVIEW, &["--path", "/inject/net/n1"]);
     assert_eq!((lines.len(), code), (1, Some(0)));
     assert_eq!(lines[0]["response"]["allowed"], true);
+}
+
+/// `serve` in a cluster with these flags must fail with this line, without a look at a cluster.
+fn serve_must_refuse(flags: &[&str], line: &str) {
+    let output = injectd(&[&["serve"], flags].concat(), "");
+    assert_eq!(text(&output.stderr), format!("error: {line}\n"), "{flags:?}");
+    assert_eq!(output.status.code(), Some(EXIT_USAGE), "{flags:?}");
+}
+
+#[test]
+fn only_serve_takes_both_meshes() {
+    for mesh in ["linkerd,istio", "istio,linkerd"] {
+        for command in ["review", "inject"] {
+            let output = injectd(&[command, "--mesh", mesh], REVIEW);
+            let line = "error: --mesh: only serve takes several meshes; choose linkerd or istio\n";
+            assert_eq!(text(&output.stderr), line, "{command}");
+            assert_eq!(output.status.code(), Some(EXIT_USAGE), "{command}");
+        }
+    }
+    let twice = "--mesh names a mesh twice; expected linkerd, istio or linkerd,istio";
+    serve_must_refuse(&["--mesh", "istio,istio"], twice);
+    let both = ["--standalone", "--mesh", "linkerd,istio"];
+    serve_must_refuse(
+        &[&both[..], &["--addr", ANY, "--metrics-addr", ANY]].concat(),
+        "--mesh istio needs --injector-config",
+    );
+}
+
+#[test]
+fn both_flags_for_the_values_of_istio_are_refused() {
+    let text = "--injector-values and --values (or its variable INJECTD_VALUES) are the same with \
+                --mesh istio: set one of them";
+    for command in COMMANDS {
+        must_refuse(command, &["--injector-values", "x"], text);
+    }
+}
+
+#[test]
+fn the_values_of_istio_have_a_flag_of_their_own() {
+    let files = Files::valid();
+    let [config, values, mesh] = files.paths();
+    let flags = ["review", "--mesh", "istio", "--injector-config", config, "--mesh-config", mesh];
+    let output = injectd(&[&flags[..], &["--injector-values", values]].concat(), REVIEW);
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""));
+    let wrong = file("values", b"{\"global\":{\"hub\":5}}");
+    let output = injectd(&[&flags[..], &["--injector-values", wrong.path()]].concat(), REVIEW);
+    let expected = format!(
+        "error: --injector-values {}: values.global.hub must be a string, but is a number\n",
+        wrong.path()
+    );
+    assert_eq!(text(&output.stderr), expected);
+}
+
+#[test]
+fn flags_that_do_not_suit_a_cluster_are_refused() {
+    let istio = ["--mesh", "istio"];
+    let refused = |flags: &[&str], line: &str| serve_must_refuse(&[&istio, flags].concat(), line);
+    let files = "needs --injector-config: the configuration of Istio is in files, or in the \
+                 ConfigMaps of the cluster";
+    for (flag, named) in [
+        ("--values", "--values (or its variable INJECTD_VALUES)"),
+        ("--injector-values", "--injector-values"),
+        ("--mesh-config", "--mesh-config"),
+    ] {
+        refused(&[flag, "x"], &format!("{named} {files}"));
+    }
+    refused(
+        &["--revision", "a,B"],
+        "--revision: \"B\" is no revision; expected names such as default or 1-24-6, with commas \
+         between",
+    );
+    refused(
+        &["--revision", "a,b", "--injector-config", "x", "--values", "x"],
+        "--revision a,b: only serve in a cluster, without --injector-config, takes several revisions",
+    );
+    refused(
+        &["--istio-namespace", "a/b"],
+        "--istio-namespace (or the variable POD_NAMESPACE) is not the name of a namespace",
+    );
+    refused(
+        &["--istio-namespace", "a", "--standalone"],
+        "--istio-namespace names ConfigMaps of a cluster: remove --standalone",
+    );
+    refused(
+        &["--istio-release", "1.18"],
+        "--istio-release 1.18: unknown release; expected one from 1.19.0 on, such as 1.24.6",
+    );
+    serve_must_refuse(&["--istio-namespace", "a"], "--istio-namespace needs --mesh istio");
+    for command in COMMANDS {
+        let line = "--revision a,b: only serve in a cluster, without --injector-config, takes \
+                    several revisions";
+        must_refuse(command, &["--revision", "a,b"], line);
+    }
 }

@@ -47,8 +47,51 @@ async fn the_probe_names_the_release() {
     let folder = Folder::new();
     let process = serve(&folder, &[]).await;
     assert_eq!(process.page("/ready").await, (200, "ok\nIstio 1.30.3\n".to_owned()));
-    let info = r#"injectd_config_info{istio_release="1.30.3"}"#;
+    let info = r#"injectd_config_info{istio_release="1.30.3",revision="default"}"#;
     assert_eq!(process.metric(info).await, Some(1.0));
+}
+
+#[tokio::test]
+async fn both_meshes_have_their_paths_and_their_metrics() {
+    let folder = Folder::new();
+    let flags = [
+        "--mesh".to_owned(),
+        "linkerd,istio".to_owned(),
+        "--revision=canary".to_owned(),
+        "--injector-config".to_owned(),
+        folder.write("config.yaml", CONFIG),
+        "--injector-values".to_owned(),
+        folder.write("values.json", VALUES),
+    ];
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let process = Process::serve(&flags).await;
+    let (status, text) = process.page("/ready").await;
+    assert!(status == 200 && text.ends_with("\nIstio 1.30.3, revision canary\n"), "{text}");
+    let [istio, linkerd] =
+        ["sidecar_injection_requests_total", "proxy_inject_admission_requests_total"];
+    assert_eq!(process.metric(istio).await, Some(0.0));
+    for path in ["/inject", "/istio/canary/inject/net/N"] {
+        assert!(post(&process, path).await.is_injection(), "{path}");
+    }
+    assert_eq!(post(&process, "/istio/other/inject").await.status, 404);
+    assert_eq!(process.metric(istio).await, Some(2.0));
+    assert_eq!(process.metric("sidecar_injection_success_total").await, Some(2.0));
+    assert!(!process.page("/metrics").await.1.contains(&format!("\n{linkerd}{{")));
+    assert_eq!(post(&process, "/").await.status, 200);
+    assert!(process.page("/metrics").await.1.contains(&format!("\n{linkerd}{{")));
+    assert_eq!(process.metric(istio).await, Some(2.0));
+}
+
+#[tokio::test]
+async fn each_mesh_alone_has_only_its_metrics() {
+    let metrics = Process::serve(&[]).await.page("/metrics").await.1;
+    assert!(!metrics.contains("sidecar_injection_"), "{metrics}");
+    let folder = Folder::new();
+    let process = serve(&folder, &[]).await;
+    assert!(post(&process, "/inject").await.is_injection());
+    let metrics = process.page("/metrics").await.1;
+    assert!(!metrics.contains("proxy_inject_"), "{metrics}");
+    assert!(metrics.contains("\nsidecar_injection_time_seconds_count 1\n"), "{metrics}");
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! The gRPC server with Istio's injector.
 
-use injectd::profiles::Profile;
+use injectd::profiles::{Profile, Profiles, Revisions};
 
 use super::*;
 
@@ -19,8 +19,14 @@ fn pod() -> InjectRequest {
 }
 
 async fn inject(request: InjectRequest) -> Result<InjectResponse, Status> {
-    let profile = Profile::Istio(Arc::new(injectd_testkit::istio::injector()));
-    let services = server::services_of(profile, Readiness::default(), &Limits::default());
+    inject_by(Profile::Istio(Arc::new(injectd_testkit::istio::injector())), request).await
+}
+
+async fn inject_by(
+    profiles: impl Into<Profiles>,
+    request: InjectRequest,
+) -> Result<InjectResponse, Status> {
+    let services = server::services_of(profiles, Readiness::default(), &Limits::default());
     let mut client = InjectorClient::new(server::channel(services).await);
     let answered = timeout(PATIENCE, client.inject(request)).await;
     answered.expect("must not hang").map(tonic::Response::into_inner)
@@ -68,4 +74,28 @@ async fn a_denied_pod_is_a_failed_precondition() {
     let status = status.expect_err("must be rejected");
     assert_eq!(status.code(), Code::FailedPrecondition, "{status}");
     assert!(status.message().starts_with("json: cannot unmarshal string"), "{status}");
+}
+
+#[tokio::test]
+async fn a_request_names_its_mesh_and_revision() {
+    let revision = |name: &str| (name.to_owned(), Arc::new(injectd_testkit::istio::injector()));
+    let istio = Revisions::new([revision("default"), revision("canary")]);
+    let linkerd = Some(Arc::new(injectd_testkit::injector()));
+    let profiles = Profiles { linkerd, istio: Some(Arc::new(istio)) };
+    for (injector, release) in
+        [("istio", Some("1.30.3")), ("istio/canary", Some("1.30.3")), ("linkerd", None)]
+    {
+        let request = InjectRequest { injector: injector.to_owned(), ..pod() };
+        let response = inject_by(profiles.clone(), request).await.expect("a response");
+        assert_eq!(response.release == "1.30.3", release.is_some(), "{injector}");
+    }
+    for injector in ["", "istio/stable"] {
+        let request = InjectRequest { injector: injector.to_owned(), ..pod() };
+        let status = inject_by(profiles.clone(), request).await.expect_err("must be rejected");
+        let violations = status.get_details_bad_request().expect("details").field_violations;
+        let expected = format!(
+            r#"is {injector:?}; this server has the injectors "linkerd", "istio", "istio/canary", "istio/default""#
+        );
+        assert_eq!(violations[0].description, expected);
+    }
 }

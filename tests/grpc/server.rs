@@ -10,7 +10,7 @@ use injectd::{
     grpc::{Access, Callers, Grpc, Life, v1::injector_client::InjectorClient},
     observer::Observer,
     profiles::Injector,
-    profiles::Profile,
+    profiles::{Profile, Profiles},
     readiness::Readiness,
     server::{Gate, Limits, Share, Shutdown},
 };
@@ -22,7 +22,11 @@ pub(crate) fn services(injector: Arc<Injector>, readiness: Readiness, limits: &L
 }
 
 /// The same for any mesh.
-pub(crate) fn services_of(profile: Profile, readiness: Readiness, limits: &Limits) -> Grpc {
+pub(crate) fn services_of(
+    profile: impl Into<Profiles>,
+    readiness: Readiness,
+    limits: &Limits,
+) -> Grpc {
     let access = Arc::new(Access::new(Callers::Anyone, None));
     let shutdown = Shutdown::after(std::future::pending());
     Grpc::new(profile, limits, observer(), access, Life { readiness, shutdown })

@@ -27,7 +27,8 @@ pub struct InjectRequest {
     /// The object will not be stored. injectd sends no event to the pod's owner.
     #[prost(bool, tag = "7")]
     pub dry_run: bool,
-    /// The injector to use: "linkerd" or "istio". Optional while the server has only one; any other name is
+    /// The injector to use: "linkerd", "istio", or "istio/REVISION" for a revision of Istio; "istio" is the
+    /// revision "default", or the only one. Optional while the server has one mesh; any other name is
     /// INVALID_ARGUMENT.
     #[prost(string, tag = "8")]
     pub injector: ::prost::alloc::string::String,

@@ -2,18 +2,20 @@
 
 #![expect(clippy::disallowed_types, reason = "read once, at start")]
 
+use std::sync::Arc;
+
 use injectd_core::{objects::ObjectsError, yaml};
 use serde_json::Value;
 
 use crate::{native::Nodes, proto::layers::Resources, release::Release};
 
 /// The nodes and `ProxyConfig`s of a cluster.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Cluster {
     /// The names under which the cluster is known; a pod of another one has no nodes and no namespace.
     pub names: Vec<String>,
     /// Its nodes; `None` if they cannot be read.
-    pub nodes: Option<Nodes>,
+    pub nodes: Option<Arc<Nodes>>,
     /// Its `ProxyConfig`s.
     pub resources: Resources,
 }
@@ -22,7 +24,7 @@ impl Cluster {
     /// A cluster without objects.
     #[must_use]
     pub fn new(names: Vec<String>) -> Self {
-        Self { names, nodes: Some(Nodes::default()), resources: Resources::default() }
+        Self { names, nodes: Some(Arc::default()), resources: Resources::default() }
     }
 
     /// Reads the objects of a file: YAML or JSON, many documents, Lists. Other kinds are ignored.
@@ -45,7 +47,7 @@ impl Cluster {
         }
         let resources = objects.iter().filter(|(kind, _)| *kind == "ProxyConfig");
         let resources = Resources::new(resources.map(|(_, object)| *object), release);
-        Ok(Self { names, nodes: Some(nodes), resources })
+        Ok(Self { names, nodes: Some(Arc::new(nodes)), resources })
     }
 }
 

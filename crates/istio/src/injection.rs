@@ -54,7 +54,7 @@ pub struct Injected {
     pub pod: Json,
     /// The pod before its injection without what `OpenShift` drops for it; `None` if nothing is. A patch
     /// does not remove what was dropped.
-    pub without_dropped: Option<Json>,
+    pub without_dropped: Option<Arc<Json>>,
     /// What the author of the pod should know.
     pub warnings: Vec<String>,
 }
@@ -63,7 +63,7 @@ pub struct Injected {
 #[derive(Debug)]
 pub struct Injection<'i> {
     injector: &'i Injector,
-    pod: &'i Json,
+    pod: &'i Arc<Json>,
     namespace: &'i str,
     environment: PathEnvironment,
     /// The pod's owner, if it need not be guessed.
@@ -75,7 +75,7 @@ impl<'i> Injection<'i> {
     #[must_use]
     pub fn new(
         injector: &'i Injector,
-        pod: &'i Json,
+        pod: &'i Arc<Json>,
         request_namespace: &'i str,
         path: &str,
     ) -> Self {
@@ -143,24 +143,22 @@ impl<'i> Injection<'i> {
     ) -> Result<Injected, String> {
         let injector = self.injector;
         self.validate_annotations()?;
-        let mut pod = self.pod.clone();
-        let is_dropped =
-            injector.is_openshift() && openshift::drop_application_user(&mut pod, injector.release);
-        let without_dropped = is_dropped.then(|| pod.clone());
+        let without_dropped = self.without_dropped();
+        let pod = without_dropped.as_ref().unwrap_or(self.pod);
         let own = self.own_proxy_config();
         let proxy = Arc::new(self.proxy_config(own.as_ref(), cluster.resources));
         let (native, native_warning) =
             injector.mode.is_native(cluster.nodes, text(self.pod, "/spec/nodeName"));
-        let data = self.data(&pod, &proxy, (native, self.proxy_ids(cluster)))?;
+        let data = self.data(pod, &proxy, (native, self.proxy_ids(cluster)))?;
         let facts = self.facts(own.as_ref(), &proxy);
         let mut warnings: Vec<String> =
             self.environment.warnings.iter().cloned().chain(native_warning).collect();
         let mut warn = |warning: process::Warning| warnings.push(warning.to_string());
-        let source = Source { data: &data, pod: &pod, record };
+        let source = Source { data: &data, pod, record };
         let Rendered { template, mut merged } = self.render(source, |rendered, merged| {
             native_move(merged, rendered, native, injector.release).into_iter().for_each(&mut warn);
         })?;
-        reapply(&mut merged, &template, &pod, &facts)
+        reapply(&mut merged, &template, pod, &facts)
             .map_err(|error| format!("failed to re apply container: {}", with_causes(&error)))?
             .into_iter()
             .for_each(&mut warn);
@@ -171,6 +169,34 @@ impl<'i> Injection<'i> {
         let known = &injector.known_annotations;
         warnings.extend(advice::warnings(self.pod, &merged, known, injector.release));
         Ok(Injected { pod: merged, without_dropped, warnings })
+    }
+
+    /// The pod without what `OpenShift` drops for it; `None` if nothing is.
+    fn without_dropped(&self) -> Option<Arc<Json>> {
+        if !self.injector.is_openshift() {
+            return None;
+        }
+        let mut pod = Json::clone(self.pod);
+        openshift::drop_application_user(&mut pod, self.injector.release).then(|| Arc::new(pod))
+    }
+
+    /// The pod that templates read: without an earlier injection, and with its namespace.
+    fn stripped(&self, pod: &Arc<Json>) -> Result<Arc<Json>, String> {
+        let metadata = pod.get("metadata").and_then(Json::as_object);
+        let is_complete = metadata.is_none_or(|metadata| {
+            let namespace = metadata.get("namespace").and_then(Json::as_str);
+            namespace == Some(self.namespace) && !metadata.contains_key("managedFields")
+        });
+        if is_complete && strip::is_clean(pod) {
+            return Ok(Arc::clone(pod));
+        }
+        let mut pod = strip::strip(pod, self.injector.release, self.status_port())
+            .map_err(|error| format!("{TEMPLATE_ERROR}{error}"))?;
+        if let Some(metadata) = pod.get_mut("metadata").and_then(Json::as_object_mut) {
+            metadata.shift_remove("managedFields");
+            metadata.insert("namespace".to_owned(), self.namespace.into());
+        }
+        Ok(Arc::new(pod))
     }
 
     fn validate_annotations(&self) -> Result<(), String> {
@@ -277,19 +303,13 @@ impl<'i> Injection<'i> {
 
     fn data(
         &self,
-        original: &Json,
+        original: &Arc<Json>,
         proxy: &Arc<Message>,
         (native, ids): (bool, ProxyIds),
     ) -> Result<Value, String> {
         let injector = self.injector;
         let release = injector.release;
-        let mut pod = strip::strip(original, release, self.status_port())
-            .map_err(|error| format!("{TEMPLATE_ERROR}{error}"))?;
-        if let Some(metadata) = pod.get_mut("metadata").and_then(Json::as_object_mut) {
-            metadata.shift_remove("managedFields");
-            metadata.insert("namespace".to_owned(), self.namespace.into());
-        }
-        let pod = Arc::new(pod);
+        let pod = self.stripped(original)?;
         let guess = || Owner::of(&pod, self.namespace, release);
         let owner = self.owner.clone().unwrap_or_else(guess);
         let image_type = annotation(&pod, image::IMAGE_TYPE_ANNOTATION);
@@ -354,6 +374,8 @@ templates:
             config: CONFIG,
             values: "{}",
             mesh: "",
+            shared_mesh: "",
+            labels: &BTreeMap::new(),
             release: Some(Release::NEWEST),
             revision: "",
             environment: &BTreeMap::new(),
@@ -362,6 +384,7 @@ templates:
         let injector = Injector::new(files).expect("must be usable");
         let annotations = json!({"inject.istio.io/templates": templates});
         let pod = json!({"metadata": {"annotations": annotations}, "spec": {"containers": []}});
+        let pod = Arc::new(pod);
         let injection = Injection::new(&injector, &pod, "default", "/inject");
         injection.inject(Surroundings::default()).expect_err("must be denied")
     }

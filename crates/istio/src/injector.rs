@@ -27,7 +27,11 @@ pub struct Files<'f> {
     pub values: &'f str,
     /// The key `mesh` of `istio`.
     pub mesh: &'f str,
-    /// The release; `None` is that of config and values.
+    /// The key `mesh` of the `ConfigMap` that `$SHARED_MESH_CONFIG` names; `mesh` is applied over it.
+    pub shared_mesh: &'f str,
+    /// The labels of `istio-sidecar-injector`, of which [`detect`] reads some.
+    pub labels: &'f BTreeMap<String, String>,
+    /// The release; `None` is that of labels, config and values.
     pub release: Option<Release>,
     /// The revision; empty is `default`.
     pub revision: &'f str,
@@ -50,6 +54,9 @@ pub enum StartError {
     /// `mesh`.
     #[error("{}", .0.plain())]
     Mesh(MeshError),
+    /// `mesh` of [`Files::shared_mesh`].
+    #[error("{}", .0.plain())]
+    SharedMesh(MeshError),
     /// A template does not parse.
     #[error("config.templates.{name} line {}: {}", .error.line, .error.message)]
     Template {
@@ -96,7 +103,7 @@ impl Injector {
             return Err(StartError::Config(ConfigError::Empty(Document::Config)));
         }
         let values = Values::parse(files.values).map_err(StartError::Values)?;
-        let label = |_: &str| None;
+        let label = |name: &str| files.labels.get(name).map(String::as_str);
         let (release, source) = files.release.map_or_else(
             || {
                 let (release, source) = detect(label, &config, &values);
@@ -104,8 +111,10 @@ impl Injector {
             },
             |release| (release, None),
         );
-        let mesh = mesh::apply(&defaults::mesh_config(release), files.mesh, release);
-        let mesh = Arc::new(mesh.map_err(StartError::Mesh)?);
+        let mesh = mesh::apply(&defaults::mesh_config(release), files.shared_mesh, release)
+            .map_err(StartError::SharedMesh)?;
+        let mesh = mesh::apply(&mesh, files.mesh, release).map_err(StartError::Mesh)?;
+        let mesh = Arc::new(mesh);
         let allowed = files.allowed_functions.iter();
         let functions = allowed.fold(functions(release), |all, name| all.with_outside(name));
         let parse = |(name, text): (&String, &String)| {
@@ -156,6 +165,12 @@ impl Injector {
             Some(format!("{error}; pods that ask for it are denied"))
         });
         self.warnings.iter().cloned().chain(templates)
+    }
+
+    /// Whether the nodes decide about native sidecars.
+    #[must_use]
+    pub fn asks_nodes(&self) -> bool {
+        self.mode == Mode::Auto
     }
 
     /// Whether the proxy's user comes from the namespace: on `OpenShift`.
@@ -214,6 +229,8 @@ mod tests {
             config: CONFIG,
             values,
             mesh: "",
+            shared_mesh: "",
+            labels: &BTreeMap::new(),
             release,
             revision: "",
             environment: &native.into_iter().collect(),

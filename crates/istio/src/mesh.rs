@@ -20,15 +20,17 @@ use crate::{
     injection::{Injection, Surroundings},
     injector::Injector,
     memory::{Answer, Around, Key, Memory, Record},
+    native::Nodes,
     object::{Object, owner_kind},
     openshift::{SUPPLEMENTAL_GROUPS_ANNOTATION, UID_RANGE_ANNOTATION},
     patch::{encode, patch},
+    proto::layers::Resources,
 };
 
 /// An injector of one revision, and its cluster.
 #[derive(Debug)]
 pub struct Istio {
-    injector: Injector,
+    injector: Arc<Injector>,
     cluster: Cluster,
     configuration: Arc<Configuration>,
     /// `None` if every pod is evaluated.
@@ -47,7 +49,7 @@ enum Next {
     /// The answer is that of an earlier pod.
     Known(Arc<Answer>),
     /// The pod is evaluated, with the annotations of its namespace.
-    Evaluate(Json, Annotations),
+    Evaluate(Arc<Json>, Annotations),
 }
 
 const SKIPPING: [Reason; 7] = [
@@ -78,7 +80,27 @@ impl Istio {
         let release = injector.release().to_string();
         let configuration = Arc::new(Configuration { generation, release });
         let memory = Some(Arc::new(Memory::new(&injector, &cluster.resources)));
-        Self { injector, cluster, configuration, memory }
+        Self { injector: Arc::new(injector), cluster, configuration, memory }
+    }
+
+    /// The same injector in a cluster with these nodes; `None` if they cannot be read. It keeps its
+    /// answers: what nodes decide is part of their keys.
+    #[must_use]
+    pub fn with_nodes(&self, nodes: Option<Arc<Nodes>>) -> Self {
+        self.in_cluster(Cluster { nodes, ..self.cluster.clone() }, self.memory.clone())
+    }
+
+    /// The same injector in a cluster with these `ProxyConfig`s.
+    #[must_use]
+    pub fn with_resources(&self, resources: Resources) -> Self {
+        let memory = |_: &Arc<Memory>| Arc::new(Memory::new(&self.injector, &resources));
+        let memory = self.memory.as_ref().map(memory);
+        self.in_cluster(Cluster { resources, ..self.cluster.clone() }, memory)
+    }
+
+    fn in_cluster(&self, cluster: Cluster, memory: Option<Arc<Memory>>) -> Self {
+        let injector = Arc::clone(&self.injector);
+        Self { injector, cluster, configuration: Arc::clone(&self.configuration), memory }
     }
 
     /// How many answers are kept for pods that read the same.
@@ -110,7 +132,7 @@ impl Istio {
         let is_known = self.is_local(cluster);
         Surroundings {
             resources: Some(&self.cluster.resources),
-            nodes: self.cluster.nodes.as_ref().filter(|_| is_known),
+            nodes: self.cluster.nodes.as_deref().filter(|_| is_known),
             namespace_annotations: if is_known { namespace_annotations } else { &[] },
         }
     }
@@ -159,8 +181,11 @@ impl Mesh for Istio {
             Err(key) => key,
         };
         outcome.template = Some(TemplateLookup::Miss);
-        let pod = match reviewed.object.tree() {
-            Ok(pod) => pod,
+        // A pod with a key has Kubernetes' types.
+        let checked = key.as_ref().and_then(|_| reviewed.object.tree_without_managed_fields());
+        let is_checked = checked.is_some();
+        let pod = match checked.map_or_else(|| reviewed.object.tree(), Ok) {
+            Ok(pod) => Arc::new(pod),
             Err(problem) => {
                 outcome.deny(problem.into());
                 return left;
@@ -168,7 +193,7 @@ impl Mesh for Istio {
         };
         let injection =
             Injection::new(&self.injector, &pod, &reviewed.request.namespace, reviewed.path);
-        if let Err(denial) = injection.check() {
+        if !is_checked && let Err(denial) = injection.check() {
             outcome.deny(denial.into());
             return left;
         }
@@ -229,7 +254,7 @@ impl Mesh for Istio {
             Err(denial) => return outcome.deny(denial.into()),
         };
         let before = injected.without_dropped.as_ref().unwrap_or(pod);
-        let patch = encode(&patch(before, &injected.pod)).into_bytes();
+        let patch = encode(&patch(before, &injected.pod));
         write(buffer, &patch);
         warn(outcome, &injected.warnings);
         outcome.verdict = Verdict::Injected;
@@ -262,7 +287,7 @@ impl Istio {
         namespace_annotations: &'s Annotations,
     ) -> Around<'s> {
         let is_known = self.is_local(&self.injector.cluster(reviewed.path));
-        let nodes = self.cluster.nodes.as_ref().filter(|_| is_known);
+        let nodes = self.cluster.nodes.as_deref().filter(|_| is_known);
         let node = reviewed.object.tape().and_then(|pod| pod.root()?.get("spec")?.get("nodeName"));
         let node = node.and_then(Node::text).unwrap_or_default();
         let (native, warning) = self.injector.mode.is_native(nodes, &node);

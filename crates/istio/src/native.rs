@@ -98,7 +98,7 @@ impl Nodes {
     pub fn insert(&mut self, name: &str, kubelet_version: &str) -> Option<String> {
         self.remove(name);
         let minor = minor(kubelet_version);
-        let supports = minor.is_some_and(|minor| minor >= MINIMUM_MINOR);
+        let supports = is_new_enough(minor);
         self.supporting.insert(name.into(), supports);
         self.others += usize::from(!supports);
         minor.is_none().then(|| {
@@ -114,6 +114,12 @@ impl Nodes {
         if self.supporting.remove(name) == Some(false) {
             self.others -= 1;
         }
+    }
+
+    /// Whether [`Nodes::insert`] would change an answer.
+    #[must_use]
+    pub fn is_news(&self, name: &str, kubelet_version: &str) -> bool {
+        self.supporting.get(name) != Some(&is_new_enough(minor(kubelet_version)))
     }
 
     /// The number of nodes, and of those that do not support native sidecars.
@@ -137,6 +143,10 @@ impl Nodes {
             |supports| (*supports, None),
         )
     }
+}
+
+fn is_new_enough(minor: Option<u64>) -> bool {
+    minor.is_some_and(|minor| minor >= MINIMUM_MINOR)
 }
 
 /// The second number of a version, 0 if there is only one: `33` of `v1.33.0-gke.100`.
@@ -239,6 +249,8 @@ mod tests {
         let unknown = Mode::Auto.is_native(Some(&nodes), "gone");
         let warning = "pod assigned to node \"gone\" but node not found in cluster";
         assert_eq!(unknown, (false, Some(warning.to_owned())));
+        assert!(nodes.is_news("old", "v1.34.0") && nodes.is_news("other", "v1.32.0"));
+        assert!(!nodes.is_news("old", "v1.32.9") && !nodes.is_news("new", "v1.34.0"));
         nodes.insert("old", "v1.34.0");
         assert!(auto(&nodes, "gone"));
         let warning = nodes.insert("odd", "x").expect("the version must be malformed");

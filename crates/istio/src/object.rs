@@ -3,14 +3,14 @@
 #![expect(clippy::disallowed_types, reason = "templates read any field of the pod")]
 
 use injectd_core::{
-    json::{Node, Read, ReadError, Reader, Tape},
+    json::{Node, Read, ReadError, Reader, Shape, Tape},
     object::Kind,
     request::View,
     view::Text,
 };
 use injectd_gotemplate::check_json;
 use serde::Deserialize;
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 
 /// An object, not yet parsed.
 #[derive(Debug, Default)]
@@ -45,6 +45,23 @@ impl<'a> Object<'a> {
             })
     }
 
+    /// The object as a tree without `metadata.managedFields`, which injection never reads.
+    pub(crate) fn tree_without_managed_fields(&self) -> Option<Json> {
+        let root = self.tape.as_ref()?.root()?;
+        let mut tree = Map::new();
+        for (key, value) in root.members() {
+            let key = key_of(key)?;
+            let value = if key == "metadata" {
+                let members = value.members().filter(|(key, _)| *key != "managedFields");
+                object(members).filter(|_| value.shape() == Shape::Object).or_else(|| json(value))
+            } else {
+                json(value)
+            };
+            tree.insert(key, value?);
+        }
+        Some(Json::Object(tree))
+    }
+
     /// The index of the text, if its values can be read without care.
     pub(crate) fn tape(&self) -> Option<&Tape<'a>> {
         self.tape.as_ref()
@@ -68,6 +85,31 @@ impl<'a> Object<'a> {
             tape: Some(tape),
         }
     }
+}
+
+/// A value of a tape as a tree; `None` if that needs care.
+fn json(node: Node<'_, '_>) -> Option<Json> {
+    Some(match node.shape() {
+        Shape::Null => Json::Null,
+        Shape::Bool => Json::Bool(node.raw() == "true"),
+        Shape::Number => serde_json::from_str(node.raw()).ok()?,
+        Shape::Text | Shape::Escaped => Json::String(node.text()?.into_owned()),
+        Shape::List => Json::Array(node.items().map(json).collect::<Option<_>>()?),
+        Shape::Object => object(node.members())?,
+    })
+}
+
+fn object<'t, 'a: 't>(members: impl Iterator<Item = (&'a str, Node<'t, 'a>)>) -> Option<Json> {
+    let mut object = Map::new();
+    for (key, value) in members {
+        object.insert(key_of(key)?, json(value)?);
+    }
+    Some(Json::Object(object))
+}
+
+/// A key without escapes.
+fn key_of(written: &str) -> Option<String> {
+    (!written.contains('\\')).then(|| written.to_owned())
 }
 
 /// The kind of a pod's direct owner, `pod` without an owner.

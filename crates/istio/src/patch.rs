@@ -14,8 +14,7 @@ mod stay;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use std::fmt;
-
+use injectd_core::json;
 use serde_json::{Map, Value};
 
 /// One operation of a patch. Paths are JSON pointers.
@@ -27,22 +26,6 @@ pub enum Operation<'a> {
     Replace(String, &'a Value),
     /// Removes a value that is there.
     Remove(String),
-}
-
-/// As an element of a JSON patch.
-impl fmt::Display for Operation<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let path = |path: &String| Value::from(path.as_str());
-        match self {
-            Self::Add(at, value) => {
-                write!(f, r#"{{"op":"add","path":{},"value":{value}}}"#, path(at))
-            }
-            Self::Replace(at, value) => {
-                write!(f, r#"{{"op":"replace","path":{},"value":{value}}}"#, path(at))
-            }
-            Self::Remove(at) => write!(f, r#"{{"op":"remove","path":{}}}"#, path(at)),
-        }
-    }
 }
 
 /// The operations that turn `original` into `injected`; none if the two are equal.
@@ -57,10 +40,33 @@ pub fn patch<'a>(original: &Value, injected: &'a Value) -> Vec<Operation<'a>> {
 }
 
 /// A JSON patch of the operations, compact.
+///
+/// # Panics
+/// Never: any value can be serialised into memory.
 #[must_use]
-pub fn encode(operations: &[Operation<'_>]) -> String {
-    let operations: Vec<_> = operations.iter().map(ToString::to_string).collect();
-    format!("[{}]", operations.join(","))
+pub fn encode(operations: &[Operation<'_>]) -> Vec<u8> {
+    let mut out = b"[".to_vec();
+    for operation in operations {
+        if out.len() > 1 {
+            out.push(b',');
+        }
+        let (name, path, value) = match operation {
+            Operation::Add(path, value) => ("add", path, Some(value)),
+            Operation::Replace(path, value) => ("replace", path, Some(value)),
+            Operation::Remove(path) => ("remove", path, None),
+        };
+        out.extend_from_slice(br#"{"op":""#);
+        out.extend_from_slice(name.as_bytes());
+        out.extend_from_slice(br#"","path":"#);
+        json::write_string(&mut out, path);
+        if let Some(value) = value {
+            out.extend_from_slice(br#","value":"#);
+            serde_json::to_writer(&mut out, value).expect("a tree must serialise into memory");
+        }
+        out.push(b'}');
+    }
+    out.push(b']');
+    out
 }
 
 /// The operations so far, and the pointer to the value that is being compared.
@@ -81,11 +87,17 @@ impl<'a> Patch<'a> {
     }
 
     fn compare_objects(&mut self, old: &Map<String, Value>, new: &'a Map<String, Value>) {
-        for key in old.keys().filter(|key| !new.contains_key(*key)) {
-            self.at(key, Self::remove);
+        let is_prefix = old.len() <= new.len() && old.keys().eq(new.keys().take(old.len()));
+        if !is_prefix {
+            for key in old.keys().filter(|key| !new.contains_key(*key)) {
+                self.at(key, Self::remove);
+            }
         }
+        let mut aligned = old.values().filter(|_| is_prefix);
         for (key, new) in new {
-            self.at(key, |patch| match old.get(key) {
+            // Usually keys are only appended, and a lookup costs more than the comparison.
+            let old = aligned.next().or_else(|| old.get(key).filter(|_| !is_prefix));
+            self.at(key, |patch| match old {
                 Some(old) => patch.compare(old, new, key),
                 None => patch.add(new),
             });

@@ -17,6 +17,46 @@ pub const NETWORK_VARIABLE: &str = "ISTIO_META_NETWORK";
 /// The name of an injector's own cluster, unless values or path name another one.
 pub const DEFAULT_CLUSTER: &str = "Kubernetes";
 
+/// Where the webhooks of single revisions are: `/istio/REVISION/inject`.
+const REVISIONS: &str = "istio";
+
+/// The webhook that a request's target names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Webhook {
+    /// `/inject` and below.
+    Default,
+    /// `/istio/REVISION` and below.
+    Revision(String),
+    /// Any other path, or no path.
+    Other,
+}
+
+impl Webhook {
+    /// Reads a target, which need not be clean: [`route`] redirects it to the clean path.
+    #[must_use]
+    pub fn of(target: &str) -> Self {
+        let Some((path, _)) = path_of(target) else { return Self::Other };
+        let clean = clean(path);
+        let mut segments = clean.split('/').skip(1);
+        match segments.next().and_then(decode).as_deref() {
+            Some("inject") => Self::Default,
+            Some(REVISIONS) => match segments.next() {
+                None | Some("") => Self::Other,
+                Some(revision) => Self::Revision(revision.to_owned()),
+            },
+            _ => Self::Other,
+        }
+    }
+
+    /// The part of the path before `/inject`.
+    fn prefix(&self) -> String {
+        match self {
+            Self::Default | Self::Other => String::new(),
+            Self::Revision(revision) => format!("/{REVISIONS}/{revision}"),
+        }
+    }
+}
+
 /// What a request's target asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Route {
@@ -35,10 +75,8 @@ pub enum Route {
     NotFound,
 }
 
-/// Routes a request's target (path and query, or a whole URL) as Go's `http.ServeMux` does with the
-/// patterns `/inject` and `/inject/`.
-#[must_use]
-pub fn route(target: &str, release: Release) -> Route {
+/// Path and query of a target.
+fn path_of(target: &str) -> Option<(&str, Option<&str>)> {
     let (path, query) = match target.split_once('?') {
         Some((path, query)) => (path, Some(query)),
         None => (target, None),
@@ -48,8 +86,16 @@ pub fn route(target: &str, release: Release) -> Route {
             rest.find('/').map_or("/", |start| &rest[start..])
         }
         _ if path.starts_with('/') => path,
-        _ => return Route::BadRequest,
+        _ => return None,
     };
+    Some((path, query))
+}
+
+/// Routes a request's target (path and query, or a whole URL) as Go's `http.ServeMux` does with the
+/// patterns `/inject` and `/inject/`; those of a revision are below its path.
+#[must_use]
+pub fn route(target: &str, webhook: &Webhook, release: Release) -> Route {
+    let Some((path, query)) = path_of(target) else { return Route::BadRequest };
     let Some(decoded) = decode(path) else { return Route::BadRequest };
     // The mux of Go 1.22 compares the path as it is written, the one before the decoded path.
     let is_new_mux = release.minor() >= 22;
@@ -60,10 +106,17 @@ pub fn route(target: &str, release: Release) -> Route {
         let status = if is_new_mux { 307 } else { 301 };
         return Route::Redirect { status, location: format!("{}{query}", encode(&clean)) };
     }
-    let first = compared.split('/').nth(1).unwrap_or_default();
+    let prefix = webhook.prefix();
+    let [Some(compared), Some(decoded)] =
+        [compared, &*decoded].map(|path| path.strip_prefix(&prefix))
+    else {
+        return Route::NotFound;
+    };
+    let first =
+        compared.strip_prefix('/').unwrap_or_default().split('/').next().unwrap_or_default();
     let first = if is_new_mux { decode(first) } else { Some(Cow::Borrowed(first)) };
     if first.as_deref() == Some("inject") {
-        Route::Inject(decoded.into_owned())
+        Route::Inject(decoded.to_owned())
     } else {
         Route::NotFound
     }

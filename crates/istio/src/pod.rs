@@ -90,7 +90,7 @@ pub fn type_meta(owner: &Owner, release: Release) -> Value {
     let json = json!({"kind": owner.kind, "apiVersion": owner.api_version});
     let place = Place::new(Arc::new(json), release);
     let layout = Layout::of("TypeMeta");
-    Value::Object(Arc::new(Record { layout, of, place, holder: Holder::InPlace }))
+    Value::Object(Arc::new(Record::new(layout, of, place, Holder::InPlace)))
 }
 
 /// `.DeploymentMeta`: the name of the workload. Releases up to 1.21 have the whole metadata of the
@@ -155,7 +155,7 @@ fn of_kind(kind: &'static Kind, place: Place, holder: Holder) -> Value {
         Kind::Struct(of) => {
             let of = of.get();
             let layout = Layout::of(of.name);
-            Value::Object(Arc::new(Record { layout, of, place, holder }))
+            Value::Object(Arc::new(Record::new(layout, of, place, holder)))
         }
         Kind::List(inner) => {
             let element = element(inner);

@@ -82,17 +82,14 @@ pub(crate) fn render<'t>(
             record.template(template);
             record.patch(&patch);
         }
-        lay_over(&mut rendered.template, patch.clone()).map_err(RenderError::Overlay)?;
+        let types = check(&patch);
+        overlay(&mut rendered.template, patch.clone())
+            .map_err(|error| RenderError::Overlay(error.into()))?;
+        types.map_err(|error| RenderError::Overlay(error.into()))?;
         before_merge(&rendered.template, &mut rendered.merged);
-        lay_over(&mut rendered.merged, patch).map_err(RenderError::Merge)?;
+        overlay(&mut rendered.merged, patch).map_err(|error| RenderError::Merge(error.into()))?;
     }
     Ok(rendered)
-}
-
-fn lay_over(pod: &mut Json, patch: Json) -> Result<(), OverlayError> {
-    let types = check(&patch);
-    overlay(pod, patch)?;
-    Ok(types?)
 }
 
 /// The first document of a rendered text; one without content is an empty mapping.

@@ -59,6 +59,13 @@ impl Status {
     }
 }
 
+/// Whether [`strip`] leaves a pod as it is.
+#[must_use]
+pub fn is_clean(pod: &Value) -> bool {
+    let has = |key| annotation(pod, key).is_some();
+    !has(STATUS_ANNOTATION) && !has(OVERRIDES_ANNOTATION)
+}
+
 /// The pod as templates read it: a copy without what [`Status`] names and without the status, and
 /// with the containers of [`OVERRIDES_ANNOTATION`] that it lacks.
 ///

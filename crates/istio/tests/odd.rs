@@ -7,7 +7,7 @@ use injectd_istio::{
     config::{Config, Values},
     decide, detect, image, openshift,
     owner::Owner,
-    path::{PathEnvironment, Route, route},
+    path::{PathEnvironment, Route, Webhook, route},
     release::Release,
     selection, strip,
 };
@@ -141,7 +141,8 @@ fn odd_targets_do_not_panic() {
                 for start in ["", "/inject", "/inject/", "http://host/inject"] {
                     let target = format!("{start}{first}{second}{third}");
                     for release in RELEASES {
-                        if let Route::Inject(path) = route(&target, release) {
+                        if let Route::Inject(path) = route(&target, &Webhook::of(&target), release)
+                        {
                             _ = PathEnvironment::parse(&path);
                         }
                     }

@@ -43,6 +43,8 @@ pub fn mesh_of(config: &str, values: &str, mesh: &str) -> Istio {
         config,
         values,
         mesh,
+        shared_mesh: "",
+        labels: &BTreeMap::new(),
         release: None,
         revision: "default",
         environment: &environment,

@@ -44,6 +44,7 @@
 //! with `\'`, or with lines that are not indented, in one document are an error too.
 
 mod alias;
+mod block;
 mod dialect;
 mod edit;
 mod json;

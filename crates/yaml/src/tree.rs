@@ -11,6 +11,7 @@ use serde_json::{Number, Value};
 use crate::{
     MoreDocuments, Options, Problem, WholeFloats,
     alias::{Counts, Size},
+    block,
     dialect::Dialect,
     keys::{Entries, Key},
     places::{Source, line_start, too_deep},
@@ -31,6 +32,11 @@ const MAX_BYTES_READ_AGAIN: usize = 256 << 20;
 /// # Errors
 /// The first problem and its place.
 pub fn parse(text: &str, options: Options) -> Result<Value, Problem> {
+    block::read(text).map_or_else(|| parsed(text, options), Ok)
+}
+
+/// Reads one document with the parser.
+pub(crate) fn parsed(text: &str, options: Options) -> Result<Value, Problem> {
     read(Source { text, lines_before: 0, ends_line: false }, options)
 }
 

@@ -12,12 +12,13 @@ use injectd_e2e::{
     run::{Run, print},
 };
 
+mod istio;
 mod linkerd;
 mod standalone;
 mod tutorial;
 mod watched;
 
-const SUITES: [&str; 3] = [standalone::NAME, watched::NAME, tutorial::NAME];
+const SUITES: [&str; 4] = [standalone::NAME, watched::NAME, istio::NAME, tutorial::NAME];
 
 /// End-to-end scenarios of injectd.
 #[derive(Parser)]
@@ -37,6 +38,9 @@ struct Arguments {
     /// Folder with recordings and manifests of real injectors
     #[arg(long, env = "INJECTD_CORPUS", value_name = "FOLDER")]
     corpus: Option<OsString>,
+    /// Run scenarios at full length; some minutes more
+    #[arg(long)]
+    long: bool,
 }
 
 fn main() -> ExitCode {
@@ -59,7 +63,7 @@ fn start(arguments: Arguments) -> Outcome<ExitCode> {
 }
 
 async fn run(arguments: Arguments) -> Outcome<ExitCode> {
-    let Arguments { filters, kubeconfig, injectd, audit_log, corpus } = arguments;
+    let Arguments { filters, kubeconfig, injectd, audit_log, corpus, long } = arguments;
     let hint = "e2e/run.sh starts a cluster and sets it";
     let kubeconfig = kubeconfig.ok_or_else(|| skipped(format!("no $KUBECONFIG: {hint}")))?;
     let binary = injectd.ok_or_else(|| skipped(format!("no $INJECTD: {hint}")))?;
@@ -71,13 +75,15 @@ async fn run(arguments: Arguments) -> Outcome<ExitCode> {
     let local = audit_log.map(|log| Local::beside(&kubeconfig, log)).transpose()?;
     let api = Api::from_file(&kubeconfig).await?;
     let corpus = corpus.filter(|it| !it.is_empty()).map(PathBuf::from);
-    let lab = Lab { binary, api, kubeconfig, corpus, local };
+    let lab = Lab { binary, api, kubeconfig, corpus, local, is_long: long };
     let mut run = Run::new(&filters)?;
     print(&format!("Kubernetes {} at {}", lab.api.version().await?, lab.api.server));
     let outcome = standalone::run(&mut run, &lab).await;
     run.record(standalone::NAME, outcome);
     let outcome = watched::run(&mut run, &lab).await;
     run.record(watched::NAME, outcome);
+    let outcome = istio::run(&mut run, &lab).await;
+    run.record(istio::NAME, outcome);
     let outcome = tutorial::run(&mut run, &lab).await;
     run.record(tutorial::NAME, outcome);
     Ok(run.end())

@@ -1,9 +1,9 @@
 //! The flags of `--mesh istio`.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     env,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::Arc,
 };
 
@@ -17,11 +17,13 @@ use injectd_istio::{
 
 use super::{
     super::{CommandError, first_set},
-    ConfigArgs, MeshName, Purpose,
+    ConfigArgs, Purpose,
 };
 use crate::{
+    cluster::is_object_name,
+    control_plane::Settings,
     injector,
-    profiles::{IstioInjector, NoWebhook, Profile},
+    profiles::{DEFAULT_REVISION, IstioInjector, NoWebhook, Profile},
     sources::Sources,
     standalone::Standalone,
 };
@@ -34,12 +36,18 @@ const DEFAULT_TARGET: &str = "/inject";
 #[command(next_help_heading = "Options of --mesh istio")]
 pub(in crate::cli) struct IstioArgs {
     /// YAML file with the key config of the ConfigMap istio-sidecar-injector: policy and templates
+    /// [default of serve in a cluster: the ConfigMaps of the cluster]
     #[arg(long, value_name = "FILE")]
     injector_config: Option<PathBuf>,
+    /// YAML or JSON file with the key values of the ConfigMap istio-sidecar-injector [default:
+    /// --values, if Istio is the only mesh]
+    #[arg(long, value_name = "FILE")]
+    injector_values: Option<PathBuf>,
     /// YAML file with the key mesh of the ConfigMap istio [default: Istio's defaults]
     #[arg(long, value_name = "FILE")]
     mesh_config: Option<PathBuf>,
-    /// Revision of the control plane; may be empty [default: $REVISION, or default]
+    /// Revision of the control plane; may be empty. In a cluster, serve takes several with commas
+    /// between [default: $REVISION, or default; in a cluster each one that has ConfigMaps]
     #[arg(long, value_name = "REVISION")]
     revision: Option<String>,
     /// Release of Istio, such as 1.24.6 [default: the one that the configuration is for]
@@ -66,6 +74,7 @@ impl IstioArgs {
     fn set(&self) -> Option<&'static str> {
         let flags = [
             ("--injector-config", self.injector_config.is_some()),
+            ("--injector-values", self.injector_values.is_some()),
             ("--mesh-config", self.mesh_config.is_some()),
             ("--revision", self.revision.is_some()),
             ("--istio-release", self.istio_release.is_some()),
@@ -77,9 +86,25 @@ impl IstioArgs {
         first_set(flags)
     }
 
-    /// The files of the configuration.
-    pub(super) fn files(&self) -> [&Option<PathBuf>; 2] {
-        [&self.injector_config, &self.mesh_config]
+    /// The revisions to serve; `None` without --revision.
+    fn revisions(&self) -> Result<Option<BTreeSet<String>>, CommandError> {
+        let Some(names) = &self.revision else { return Ok(None) };
+        let revision = |name: &str| match name.trim() {
+            "" => Ok(DEFAULT_REVISION.to_owned()),
+            name if is_object_name(name) => Ok(name.to_owned()),
+            name => Err(CommandError::Usage(format!(
+                "--revision: {name:?} is no revision; expected names such as default or 1-24-6, \
+                 with commas between"
+            ))),
+        };
+        names.split(',').map(revision).collect::<Result<_, _>>().map(Some)
+    }
+
+    /// The names of the cluster.
+    fn clusters(&self, environment: &BTreeMap<String, String>) -> Vec<String> {
+        let local = || environment.get("CLUSTER_ID").map_or(DEFAULT_CLUSTER, String::as_str);
+        let local = || self.cluster.clone().unwrap_or_else(|| local().to_owned());
+        self.clusters.clone().unwrap_or_else(|| vec![local()])
     }
 
     fn release(&self) -> Result<Option<Release>, CommandError> {
@@ -95,16 +120,127 @@ impl IstioArgs {
 }
 
 impl ConfigArgs {
-    /// Checks that no flag is set that only another mesh has.
+    /// Checks that there is one mesh, and that no flag is set that only another mesh has.
     pub(in crate::cli) fn must_suit_the_mesh(&self) -> Result<(), CommandError> {
-        let (flag, mesh) = match self.mesh {
-            MeshName::Linkerd => (self.istio.set(), "istio"),
-            MeshName::Istio => (self.set_for_linkerd(), "linkerd"),
-        };
-        match flag {
-            None => Ok(()),
-            Some(flag) => Err(CommandError::Usage(format!("{flag} needs --mesh {mesh}"))),
+        if self.mesh.len() > 1 {
+            let text = "--mesh: only serve takes several meshes; choose linkerd or istio";
+            return Err(CommandError::Usage(text.to_owned()));
         }
+        self.must_suit_the_meshes()
+    }
+
+    /// The same for one mesh or both.
+    pub(in crate::cli) fn must_suit_the_meshes(&self) -> Result<(), CommandError> {
+        if self.mesh.iter().any(|mesh| self.mesh.iter().filter(|it| *it == mesh).count() > 1) {
+            let text = "--mesh names a mesh twice; expected linkerd, istio or linkerd,istio";
+            return Err(CommandError::Usage(text.to_owned()));
+        }
+        let without = |is_served: bool, flag, mesh| match flag {
+            Some(flag) if !is_served => {
+                Err(CommandError::Usage(format!("{flag} needs --mesh {mesh}")))
+            }
+            _ => Ok(()),
+        };
+        without(self.is_istio(), self.istio.set(), "istio")?;
+        without(self.is_linkerd(), self.set_for_linkerd(), "linkerd")?;
+        if self.is_istio() && !self.is_linkerd() && self.values.is_some() {
+            return match &self.istio.injector_values {
+                None => Ok(()),
+                Some(_) => Err(CommandError::Usage(
+                    "--injector-values and --values (or its variable INJECTD_VALUES) are the same \
+                     with --mesh istio: set one of them"
+                        .to_owned(),
+                )),
+            };
+        }
+        Ok(())
+    }
+
+    /// Whether Istio reads annotations of namespaces: on `OpenShift`.
+    pub(in crate::cli) fn is_on_openshift(&self) -> bool {
+        self.is_istio() && environment().get("PLATFORM").is_some_and(|it| it == "openshift")
+    }
+
+    /// Flag and path of the values of Istio.
+    fn istio_values(&self) -> (&'static str, Option<&PathBuf>) {
+        match &self.istio.injector_values {
+            Some(path) => ("--injector-values", Some(path)),
+            None if self.is_linkerd() => ("--injector-values", None),
+            None => ("--values", self.values.as_ref()),
+        }
+    }
+
+    /// Whether files have the configuration of Istio, where a cluster might.
+    pub(in crate::cli) fn has_istio_files(&self) -> Result<bool, CommandError> {
+        if self.istio.injector_config.is_some() {
+            return Ok(true);
+        }
+        let (flag, path) = self.istio_values();
+        let variable = if flag == "--values" { " (or its variable INJECTD_VALUES)" } else { "" };
+        let flags = [
+            (format!("{flag}{variable}"), path.is_some()),
+            ("--mesh-config".to_owned(), self.istio.mesh_config.is_some()),
+        ];
+        match flags.into_iter().find(|(_, is_set)| *is_set) {
+            None => Ok(false),
+            Some((flag, _)) => Err(CommandError::Usage(format!(
+                "{flag} needs --injector-config: the configuration of Istio is in files, or in the \
+                 ConfigMaps of the cluster"
+            ))),
+        }
+    }
+
+    /// Checks the flags of a server.
+    pub(in crate::cli) fn must_suit_an_istio_server(
+        &self,
+        is_standalone: bool,
+    ) -> Result<(), CommandError> {
+        if is_standalone || self.has_istio_files()? {
+            self.required_istio_files()?;
+            self.revision()?;
+        }
+        self.istio.release()?;
+        if is_standalone { Ok(()) } else { self.istio.revisions().map(drop) }
+    }
+
+    /// The paths of the files of Istio's configuration, where set.
+    pub(in crate::cli) fn istio_files(&self) -> Vec<PathBuf> {
+        let own = [&self.istio.injector_config, &self.istio.mesh_config];
+        let values = self.istio_values().1;
+        own.into_iter().flatten().chain(values).cloned().collect()
+    }
+
+    /// The revision of configuration in files.
+    pub(in crate::cli) fn revision(&self) -> Result<String, CommandError> {
+        match &self.istio.revision {
+            Some(revision) if revision.contains(',') => Err(CommandError::Usage(format!(
+                "--revision {revision}: only serve in a cluster, without --injector-config, takes \
+                 several revisions"
+            ))),
+            Some(revision) => Ok(revision.clone()),
+            None => {
+                let revision = environment().remove("REVISION");
+                Ok(revision.unwrap_or_else(|| DEFAULT_REVISION.to_owned()))
+            }
+        }
+    }
+
+    /// What the revisions of a cluster have in common; their `ConfigMap`s are in this namespace.
+    pub(in crate::cli) fn istio_settings(
+        &self,
+        namespace: String,
+    ) -> Result<Settings, CommandError> {
+        let environment = environment();
+        let shared_mesh = environment.get("SHARED_MESH_CONFIG").filter(|name| !name.is_empty());
+        Ok(Settings {
+            namespace,
+            named: self.istio.revisions()?,
+            shared_mesh: shared_mesh.cloned(),
+            release: self.istio.release()?,
+            allowed_functions: self.istio.allow_functions.clone(),
+            clusters: self.istio.clusters(&environment),
+            environment,
+        })
     }
 
     fn set_for_linkerd(&self) -> Option<&'static str> {
@@ -130,7 +266,8 @@ impl ConfigArgs {
     /// What a server answers that does not send the requests to the injector.
     pub(in crate::cli) fn path(&self, profile: &Profile) -> Result<String, String> {
         let target = self.istio.path.as_deref().unwrap_or(DEFAULT_TARGET);
-        let failed = |error: NoWebhook| format!("--path {target}: HTTP {}, {error}", error.status);
+        let failed =
+            |error: NoWebhook| format!("--path {target}: HTTP {}, {error}", error.status());
         profile.path(target).map_err(failed)
     }
 
@@ -152,11 +289,8 @@ impl ConfigArgs {
         generation: u64,
         purpose: Purpose,
     ) -> Result<Istio, CommandError> {
-        let environment = environment();
-        let local = || environment.get("CLUSTER_ID").map_or(DEFAULT_CLUSTER, String::as_str);
-        let local = self.istio.cluster.clone().unwrap_or_else(|| local().to_owned());
-        let names = self.istio.clusters.clone().unwrap_or_else(|| vec![local]);
-        let injector = self.read_istio(&environment, purpose)?;
+        let names = self.istio.clusters(&environment());
+        let injector = self.read_istio(purpose)?;
         let cluster = match &self.objects {
             None => Cluster::new(names),
             Some(path) => {
@@ -169,42 +303,47 @@ impl ConfigArgs {
         Ok(Istio::new(injector, cluster, generation))
     }
 
-    fn read_istio(
-        &self,
-        environment: &BTreeMap<String, String>,
-        purpose: Purpose,
-    ) -> Result<Injector, CommandError> {
-        let required = |flag: &'static str, path: &Option<PathBuf>| {
-            let missing = || CommandError::Usage(format!("--mesh istio needs {flag}"));
-            let path = path.clone().ok_or_else(missing)?;
-            let text = purpose.read_text(flag, &path)?;
-            Ok::<_, CommandError>((path, text))
-        };
-        let (config_path, config) = required("--injector-config", &self.istio.injector_config)?;
-        let (values_path, values) = required("--values", &self.values)?;
+    /// The files with policy, templates and values.
+    fn required_istio_files(&self) -> Result<(&PathBuf, &PathBuf), CommandError> {
+        let missing = |flag| CommandError::Usage(format!("--mesh istio needs {flag}"));
+        let config = self.istio.injector_config.as_ref();
+        let config = config.ok_or_else(|| missing("--injector-config"))?;
+        let (flag, values) = self.istio_values();
+        Ok((config, values.ok_or_else(|| missing(flag))?))
+    }
+
+    /// Reads the files of the configuration.
+    pub(in crate::cli) fn read_istio(&self, purpose: Purpose) -> Result<Injector, CommandError> {
+        let (config_path, values_path) = self.required_istio_files()?;
+        let config = purpose.read_text("--injector-config", config_path)?;
+        let (values_flag, _) = self.istio_values();
+        let values = purpose.read_text(values_flag, values_path)?;
         let mesh = match &self.istio.mesh_config {
             Some(path) => purpose.read_text("--mesh-config", path)?,
             None => String::new(),
         };
-        let revision = self.istio.revision.as_ref().or_else(|| environment.get("REVISION"));
         let files = Files {
             config: &config,
             values: &values,
             mesh: &mesh,
+            shared_mesh: "",
+            labels: &BTreeMap::new(),
             release: self.istio.release()?,
-            revision: revision.map_or("default", String::as_str),
-            environment,
+            revision: &self.revision()?,
+            environment: &environment(),
             allowed_functions: &self.istio.allow_functions,
         };
         let injector = Injector::new(files).map_err(|error| {
             let (flag, path) = match &error {
                 StartError::Config(_) | StartError::Template { .. } => {
-                    ("--injector-config", Some(&*config_path))
+                    ("--injector-config", Some(config_path))
                 }
-                StartError::Values(_) => ("--values", Some(&*values_path)),
-                StartError::Mesh(_) => ("--mesh-config", self.istio.mesh_config.as_deref()),
+                StartError::Values(_) => (values_flag, Some(values_path)),
+                StartError::Mesh(_) | StartError::SharedMesh(_) => {
+                    ("--mesh-config", self.istio.mesh_config.as_ref())
+                }
             };
-            let file = path.map(Path::display).map(|path| format!("{flag} {path}"));
+            let file = path.map(|path| path.display()).map(|path| format!("{flag} {path}"));
             let file = file.unwrap_or_default();
             if error.is_about_allowed_functions() {
                 let text = format!("{file}: {error}; --allow-functions turns it on");

@@ -79,7 +79,7 @@ impl Manifests<'_> {
             "" => self.namespace,
             own => own,
         };
-        let pod = pod_of(object, prefix);
+        let pod = Arc::new(pod_of(object, prefix));
         let injection = Injection::new(mesh.injector(), &pod, namespace, &self.path);
         let injection = match prefix {
             "" => injection,

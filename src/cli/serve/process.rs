@@ -3,8 +3,9 @@
 use std::{future::ready, sync::Arc, time::Duration};
 
 use futures_util::{FutureExt as _, future::join};
+use injectd_istio::mesh::Istio;
 use kube::Client;
-use tokio::time::interval;
+use tokio::{sync::watch, time::interval};
 use tracing::info;
 
 use super::{
@@ -16,7 +17,7 @@ use super::{
 use crate::{
     admin::Admin,
     cluster::{self, ClientOptions, Events, LookupLimits, Owners, WatchedNamespaces},
-    drop_in::Counters,
+    drop_in::{Counters, IstioCounters},
     events::Recorder,
     grpc::{Access, Grpc, Life, MAX_AGE},
     linkerd::snapshot::Snapshot,
@@ -27,11 +28,12 @@ use crate::{
     },
     observer::{LogStyle, Observer},
     profiler,
-    profiles::{Injector, IstioInjector, Profile},
+    profiles::{Injector, Profiles},
     readiness::Readiness,
     reload::{self, Files, Schedule},
     server::{Addr, Bound, CurrentTls, OnePort, Server, Shutdown},
     sources::Sources,
+    standalone::Standalone,
     tls::{HTTP, HTTP2},
     webhook::Webhook,
 };
@@ -44,7 +46,7 @@ pub(super) struct Process {
     pub(super) args: Arc<Args>,
     pub(super) readiness: Readiness,
     schedule: Schedule,
-    reporter: Reporter,
+    pub(super) reporter: Reporter,
     shutdown: Shutdown,
 }
 
@@ -52,6 +54,13 @@ pub(super) struct Process {
 pub(super) struct Cluster {
     pub(super) client: Client,
     lookups: Arc<LookupLimits>,
+}
+
+/// The meshes of the process.
+pub(super) struct Started {
+    pub(super) profiles: Profiles,
+    /// Becomes true once Istio's revisions were loaded.
+    pub(super) is_loaded: Option<watch::Receiver<bool>>,
 }
 
 /// The services of the process, without connections.
@@ -96,7 +105,7 @@ impl Process {
         }
         let admin = Admin {
             readiness: self.readiness.clone(),
-            ready_text: Arc::clone(&self.reporter.ready_text),
+            ready_texts: Arc::clone(&self.reporter.ready_texts),
             exporter: self.registry().exporter(),
             has_profiles: self.args.enable_pprof && profiler::prepare(),
         };
@@ -126,51 +135,56 @@ impl Process {
         Ok(Some(Cluster { client, lookups: Arc::new(lookups) }))
     }
 
-    /// The mesh, which reloads its configuration when its files change.
-    pub(super) fn profile(&self, cluster: Option<&Cluster>) -> Result<Profile, CommandError> {
-        if self.args.config.is_istio() {
-            return self.istio().map(Profile::Istio);
-        }
-        self.linkerd(cluster).map(Profile::Linkerd)
+    /// The meshes, which reload their configuration when it changes.
+    pub(super) fn profiles(&self, cluster: Option<&Cluster>) -> Result<Started, CommandError> {
+        let config = &self.args.config;
+        let sources = cluster.filter(|_| self.watches_namespaces()).map(|it| self.sources(it));
+        let linkerd = match (config.is_linkerd(), &sources) {
+            (false, _) => None,
+            (true, sources) => Some(self.linkerd(sources.clone())?),
+        };
+        let istio = match cluster {
+            _ if !config.is_istio() => None,
+            None => Some(self.standalone_istio()?),
+            Some(cluster) => {
+                let none = || Sources::from(Standalone::Every(Arc::default()));
+                Some(self.cluster_istio(&cluster.client, sources.unwrap_or_else(none))?)
+            }
+        };
+        let is_loaded = istio.as_ref().map(|istio| istio.is_loaded.clone());
+        let profiles = Profiles { linkerd, istio: istio.map(|istio| istio.revisions) };
+        Ok(Started { profiles, is_loaded })
     }
 
-    fn istio(&self) -> Result<Arc<IstioInjector>, CommandError> {
-        let files = Files::new(self.args.config.files());
-        let injector = Arc::new(self.args.config.istio_injector(Purpose::Serve)?);
-        self.reporter.report_istio(&injector.mesh());
-        let (args, reporter) = (Arc::clone(&self.args), self.reporter.clone());
-        let reloaded = Arc::clone(&injector);
-        self.follow_config(files, move || {
-            let generation = reloaded.mesh().configuration().generation + 1;
-            reloaded.replace_mesh(args.config.istio(generation, Purpose::Serve)?);
-            reporter.report_istio(&reloaded.mesh());
-            Ok(())
-        })?;
-        Ok(injector)
+    /// Whether a mesh reads annotations of namespaces.
+    fn watches_namespaces(&self) -> bool {
+        self.args.config.is_linkerd() || self.args.config.is_on_openshift()
     }
 
-    fn follow_config(
+    pub(super) fn follow_config(
         &self,
+        what: &'static str,
         files: Files,
         reload: impl FnMut() -> Result<(), CommandError> + Send + 'static,
     ) -> Result<(), CommandError> {
-        let metrics = ReloadMetrics::register(self.registry(), "config");
-        reload::follow("config", files, &self.schedule, metrics, reload)
+        let metrics = ReloadMetrics::register(self.registry(), what);
+        reload::follow(what, files, &self.schedule, metrics, reload)
             .map_err(|error| CommandError::failed("cannot start the reload thread", error))
     }
 
-    /// An injector that reloads values and trust roots when their files change.
-    fn linkerd(&self, cluster: Option<&Cluster>) -> Result<Arc<Injector>, CommandError> {
+    /// An injector that reloads values and trust roots when their files change; without sources, one
+    /// without a cluster.
+    fn linkerd(&self, sources: Option<Sources>) -> Result<Arc<Injector>, CommandError> {
         let config = &self.args.config;
         let files = Files::new(config.files());
-        let injector = Arc::new(match cluster {
+        let injector = Arc::new(match sources {
             None => config.standalone_injector(&[], Purpose::Serve)?,
-            Some(cluster) => self.cluster_injector(cluster)?,
+            Some(sources) => config.injector(sources, Purpose::Serve)?,
         });
         self.reporter.report(&injector.mesh());
         let (args, reporter) = (Arc::clone(&self.args), self.reporter.clone());
         let reloaded = Arc::clone(&injector);
-        self.follow_config(files, move || {
+        self.follow_config("config", files, move || {
             let generation = reloaded.mesh().configuration.generation + 1;
             let snapshot = args.config.snapshot(generation, Purpose::Serve)?;
             reloaded.replace_mesh(snapshot);
@@ -180,51 +194,58 @@ impl Process {
         Ok(injector)
     }
 
-    /// An injector for a cluster. The process becomes ready once the namespace cache is synced.
-    fn cluster_injector(&self, cluster: &Cluster) -> Result<Injector, CommandError> {
+    /// The namespaces and owners of a cluster. The process becomes ready once the namespace cache is
+    /// synced.
+    fn sources(&self, cluster: &Cluster) -> Sources {
         let Cluster { client, lookups } = cluster;
         let metrics = WatchMetrics::register(self.registry(), "namespaces");
+        let config = &self.args.config;
+        let reads: fn(&str) -> bool = match (config.is_linkerd(), config.is_istio()) {
+            (true, true) => |key| Snapshot::reads(key) || Istio::reads(key),
+            (true, false) => Snapshot::reads,
+            (false, _) => Istio::reads,
+        };
         let namespaces =
-            WatchedNamespaces::new(client.clone(), Arc::clone(lookups), metrics, Snapshot::reads);
+            WatchedNamespaces::new(client.clone(), Arc::clone(lookups), metrics, reads);
         let namespaces = Arc::new(namespaces);
         let metrics = CacheMetrics::register(self.registry(), "owners");
         let owners = Owners::new(client.clone(), Arc::clone(lookups), metrics);
-        let config = &self.args.config;
         let sources = Sources::Cluster(Arc::clone(&namespaces), Arc::new(owners));
-        let injector = config.injector(sources, Purpose::Serve)?;
         info!("waiting for caches to sync");
         tokio::spawn(namespaces.follow(self.readiness.hold()));
-        Ok(injector)
+        sources
     }
 
     pub(super) fn services(
         &self,
         cluster: Option<&Cluster>,
-        profile: &Profile,
+        profiles: &Profiles,
     ) -> Result<Services, CommandError> {
         let (args, registry) = (&self.args, self.registry());
-        let recorder = match (cluster, profile) {
-            (Some(cluster), Profile::Linkerd(injector)) => {
+        let recorder = match (cluster, &profiles.linkerd) {
+            (Some(cluster), Some(injector)) => {
                 let metrics = EventMetrics::register(registry);
                 let events = Events::new(cluster.client.clone());
                 Some(Recorder::start(injector.lookups().clone(), events, metrics))
             }
             _ => None,
         };
+        let reasons = profiles.skip_reasons();
         let observer = |server| Observer {
-            metrics: ReviewMetrics::register(registry, server, profile.skip_reasons()),
-            upstream: Some(Counters::new(registry)),
+            metrics: ReviewMetrics::register(registry, server, &reasons),
+            linkerd: profiles.linkerd.as_ref().map(|_| Counters::new(registry)),
+            istio: profiles.istio.as_ref().map(|_| IstioCounters::register(registry)),
             log_style: self.reporter.log_style,
             recorder: recorder.clone(),
         };
-        let webhook = Webhook::new(profile.clone(), &args.limits, observer("webhook"));
+        let webhook = Webhook::new(profiles.clone(), &args.limits, observer("webhook"));
         if !args.grpc.is_served() {
             return Ok(Services { webhook, grpc: None });
         }
         let access = args.grpc.access(cluster, args.lookup_timeout, &self.schedule, registry)?;
         let life = Life { readiness: self.readiness.clone(), shutdown: self.shutdown.clone() };
         let observer = observer("grpc");
-        let grpc = Grpc::new(profile.clone(), &args.limits, observer, access, life);
+        let grpc = Grpc::new(profiles.clone(), &args.limits, observer, access, life);
         Ok(Services { webhook, grpc: Some(grpc) })
     }
 
@@ -288,14 +309,16 @@ impl Process {
     }
 
     /// Updates the cache-size gauges until the process exits.
-    pub(super) fn cache_sizes(&self, injector: Arc<Injector>) -> impl Future<Output = ()> + use<> {
+    pub(super) fn cache_sizes(&self, profiles: Profiles) -> impl Future<Output = ()> + use<> {
         let templates = CacheMetrics::register(self.registry(), "templates");
         async move {
             let mut ticks = interval(CACHE_SIZES_INTERVAL);
             loop {
                 ticks.tick().await;
-                templates.keep(injector.mesh().template_count());
-                injector.lookups().record_cache_sizes().await;
+                templates.keep(profiles.template_count());
+                if let Some(injector) = &profiles.linkerd {
+                    injector.lookups().record_cache_sizes().await;
+                }
             }
         }
     }

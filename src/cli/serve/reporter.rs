@@ -1,26 +1,43 @@
-//! Reports the configuration of a server: the release of its mesh, and where it comes from.
+//! Reports the configurations of a server: the releases of its meshes, and where they come from.
 
-use std::sync::Arc;
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
 
-use arc_swap::ArcSwap;
 use injectd_istio::mesh::Istio;
 use tracing::{info, warn};
 
 use super::super::config::unknown_release;
-use crate::{linkerd::snapshot::Snapshot, mesh::Mesh as _, metrics::Registry, observer::LogStyle};
+use crate::{
+    admin::ReadyTexts, linkerd::snapshot::Snapshot, mesh::Mesh as _, metrics::Registry,
+    observer::LogStyle, profiles::DEFAULT_REVISION,
+};
+
+/// The metric with the release of a mesh.
+const CONFIG_INFO: &str = "injectd_config_info";
 
 /// Reports each applied configuration in the log, the metrics and the text of `/ready`.
 #[derive(Clone)]
 pub(super) struct Reporter {
     pub(super) registry: Arc<Registry>,
     pub(super) log_style: LogStyle,
-    /// The body of `/ready`.
-    pub(super) ready_text: Arc<ArcSwap<String>>,
+    /// The bodies of `/ready`.
+    pub(super) ready_texts: Arc<ReadyTexts>,
+    in_use: Arc<Mutex<InUse>>,
+}
+
+/// The releases in use, for `/ready`.
+#[derive(Default)]
+struct InUse {
+    linkerd: Option<String>,
+    /// By revision.
+    istio: BTreeMap<String, String>,
 }
 
 impl Reporter {
     pub(super) fn new(registry: Arc<Registry>, log_style: LogStyle) -> Self {
-        Self { registry, log_style, ready_text: Arc::new(ArcSwap::from_pointee("ok\n".to_owned())) }
+        Self { registry, log_style, ready_texts: Arc::default(), in_use: Arc::default() }
     }
 
     #[expect(clippy::cast_precision_loss, reason = "configurations are few")]
@@ -36,7 +53,7 @@ impl Reporter {
         if self.log_style == LogStyle::Line {
             let remark =
                 if unknown.is_some() { "unknown release, injecting as" } else { "release" };
-            self.ready_text.store(Arc::new(format!("ok\n{remark} {release}\n")));
+            self.update(|in_use| in_use.linkerd = Some(format!("{remark} {release}")));
         }
         let registry = &self.registry;
         registry.set("injectd_config_generation", &[], generation as f64);
@@ -46,18 +63,60 @@ impl Reporter {
             ("linkerd_version", version.to_owned()),
             ("source", source.to_owned()),
         ];
-        registry.set_info("injectd_config_info", &labels.into());
+        registry.set_info(CONFIG_INFO, "linkerd", Some(&labels.into()));
     }
 
-    /// Reports a configuration of Istio.
+    /// Reports a configuration of a revision of Istio.
     #[expect(clippy::cast_precision_loss, reason = "configurations are few")]
-    pub(super) fn report_istio(&self, mesh: &Istio) {
+    pub(super) fn report_istio(&self, revision: &str, mesh: &Istio) {
         let (generation, release) =
             (mesh.configuration().generation, &mesh.configuration().release);
-        info!(generation, release = &**release, "configuration applied");
-        self.ready_text.store(Arc::new(format!("ok\nIstio {release}\n")));
-        self.registry.set("injectd_config_generation", &[], generation as f64);
-        let labels = [("istio_release", release.clone())];
-        self.registry.set_info("injectd_config_info", &labels.into());
+        info!(generation, release = &**release, revision, "configuration applied");
+        self.update(|in_use| _ = in_use.istio.insert(revision.to_owned(), release.clone()));
+        let labels = [("revision", revision.to_owned())];
+        self.registry.set("injectd_config_generation", &labels, generation as f64);
+        let [label] = labels;
+        let labels = [("istio_release", release.clone()), label];
+        self.registry.set_info(CONFIG_INFO, &subject(revision), Some(&labels.into()));
+    }
+
+    /// Reports that a revision of Istio is not served any more.
+    pub(super) fn report_removed(&self, revision: &str) {
+        info!(revision, "the revision is not served any more: its ConfigMap was deleted");
+        self.update(|in_use| _ = in_use.istio.remove(revision));
+        self.registry.set_info(CONFIG_INFO, &subject(revision), None);
+    }
+
+    /// Reports what the process waits for before it is ready.
+    pub(super) fn report_waiting(&self, reason: Option<&str>) {
+        if let Some(reason) = reason {
+            info!(reason = reason.replace('\n', "; "), "not ready");
+        }
+        let reason = reason.map(|reason| format!("{reason}\n")).unwrap_or_default();
+        self.ready_texts.not_ready.store(Arc::new(format!("not ready\n{reason}")));
+    }
+
+    fn update(&self, change: impl FnOnce(&mut InUse)) {
+        let mut in_use = self.in_use.lock().unwrap_or_else(PoisonError::into_inner);
+        change(&mut in_use);
+        self.ready_texts.ready.store(Arc::new(format!("ok\n{}", in_use.in_words())));
+    }
+}
+
+/// A revision as the subject of an info metric.
+fn subject(revision: &str) -> String {
+    format!("{}/{revision}", Istio::NAME)
+}
+
+impl InUse {
+    /// One line per mesh and revision. The revision `default` alone is not named.
+    fn in_words(&self) -> String {
+        let is_plain = self.istio.len() == 1;
+        let linkerd = self.linkerd.iter().map(|release| format!("{release}\n"));
+        let istio = self.istio.iter().map(|(revision, release)| match revision.as_str() {
+            DEFAULT_REVISION if is_plain => format!("Istio {release}\n"),
+            revision => format!("Istio {release}, revision {revision}\n"),
+        });
+        linkerd.chain(istio).collect()
     }
 }

@@ -12,7 +12,7 @@ use injectd::{
 use injectd_istio::{
     envelope,
     mesh::Istio,
-    path::{Route, route},
+    path::{Route, Webhook, route},
 };
 use injectd_testkit::generator::{mutations, random::Random};
 use serde_json::{Map, Value, json};
@@ -73,7 +73,9 @@ pub(crate) fn must_agree(corpora: &[Corpus]) {
         for case in corpus.cases.iter().skip(number % stride).step_by(stride) {
             let place = (&*case.config, &*case.objects, case.clusters.as_deref());
             let pair = pairs.entry(place).or_insert_with(|| Pair::of(corpus, case));
-            let Route::Inject(path) = route(&case.target, corpus.release) else { continue };
+            let Route::Inject(path) = route(&case.target, &Webhook::Default, corpus.release) else {
+                continue;
+            };
             let Some(pair) = pair.as_ref().filter(|_| !case.is_unstable) else { continue };
             let mut bodies = vec![case.body.clone()];
             if let Some(review) = review_of(&case.body) {

@@ -1,6 +1,9 @@
 //! The product as the subject: the bytes of a request through `Profile::review_with`.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use injectd::{
@@ -14,7 +17,7 @@ use injectd_istio::{
     cluster::Cluster,
     injector::{Files, Injector},
     mesh::Istio,
-    path::{Route, route},
+    path::{Route, Webhook, route},
     release::Release,
 };
 use serde_json::Value;
@@ -51,7 +54,7 @@ impl<'c> Subject<'c> {
         object: &Value,
     ) -> (Answer, Option<String>) {
         let release = self.corpus.release;
-        let path = match route(&case.target, release) {
+        let path = match route(&case.target, &Webhook::of(&case.target), release) {
             Route::Inject(path) => path,
             Route::Redirect { status, .. } => return (Answer::Status(status), None),
             Route::BadRequest => return (Answer::Status(400), None),
@@ -90,6 +93,8 @@ pub(crate) fn injector(release: Release, set: &Set) -> Result<Injector, String> 
         config: &set.config,
         values: &set.values,
         mesh: &set.mesh,
+        shared_mesh: "",
+        labels: &BTreeMap::new(),
         release: Some(release),
         revision: &set.revision,
         environment: &set.environment,

@@ -19,6 +19,8 @@ fn injector(template: &str) -> Core<Istio, Standalone> {
         config: &config,
         values: "{}",
         mesh: "",
+        shared_mesh: "",
+        labels: &BTreeMap::new(),
         release: Some(Release::new(30, 0)),
         revision: "",
         environment: &BTreeMap::new(),

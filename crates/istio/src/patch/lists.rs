@@ -2,7 +2,7 @@
 
 #![expect(clippy::disallowed_types, reason = "templates are merged into trees")]
 
-use std::collections::HashMap;
+use std::{borrow::Cow, collections::HashMap};
 
 use serde_json::Value;
 
@@ -40,22 +40,30 @@ fn key(field: &str) -> Option<Key> {
 }
 
 /// What an element is known by: the text of its key and how many of that key stand before it.
-type Identity = (Option<String>, usize);
+type Identity<'v> = (Option<Cow<'v, str>>, usize);
 
-fn identities(list: &[Value], key: Key) -> Vec<Identity> {
-    let mut seen = HashMap::<Option<String>, usize>::new();
-    let identity = |element: &Value| {
-        // The text of a string has quotes and that of a number has none.
-        let value = match key {
-            Key::Field(field) => element.get(field),
-            Key::Whole => Some(element),
-        };
-        let text = value.map(ToString::to_string);
+fn identities(list: &[Value], key: Key) -> Vec<Identity<'_>> {
+    let mut seen = HashMap::<Option<Cow<'_, str>>, usize>::with_capacity(list.len());
+    let identity = |element| {
+        let text = text(element, key);
         let before = seen.entry(text.clone()).or_default();
         *before += 1;
         (text, *before - 1)
     };
     list.iter().map(identity).collect()
+}
+
+/// The text of an element's key. That of another value than a string begins with a quote, which no
+/// name does.
+fn text(element: &Value, key: Key) -> Option<Cow<'_, str>> {
+    let value = match key {
+        Key::Field(field) => element.get(field),
+        Key::Whole => Some(element),
+    };
+    match value? {
+        Value::String(text) if !text.starts_with('"') => Some(Cow::Borrowed(text)),
+        value => Some(Cow::Owned(format!("\"{value}"))),
+    }
 }
 
 impl<'a> Patch<'a> {
@@ -100,6 +108,9 @@ impl<'a> Patch<'a> {
 
 /// For each new element the index of the old one that stays for it, in rising order.
 fn origins(old: &[Value], new: &[Value], key: Key) -> Vec<Option<usize>> {
+    if is_same_order(old, new, key) {
+        return (0..new.len()).map(|index| (index < old.len()).then_some(index)).collect();
+    }
     let places: HashMap<_, _> =
         identities(old, key).into_iter().enumerate().map(|(index, id)| (id, index)).collect();
     let mut origins: Vec<_> =
@@ -109,4 +120,10 @@ fn origins(old: &[Value], new: &[Value], key: Key) -> Vec<Option<usize>> {
         stay::keep_rising(&mut origins, old.len(), is_same);
     }
     origins
+}
+
+/// Whether the new elements are the old ones, with others after them.
+fn is_same_order(old: &[Value], new: &[Value], key: Key) -> bool {
+    let same = |(old, new)| text(old, key) == text(new, key);
+    old.len() <= new.len() && old.iter().zip(new).all(same)
 }

@@ -10,7 +10,7 @@ use super::{encode, patch};
 
 /// Checks that the patch works, and gives it.
 pub(crate) fn patched(old: &Value, new: &Value) -> Value {
-    let patch: Value = serde_json::from_str(&encode(&patch(old, new))).unwrap();
+    let patch: Value = serde_json::from_slice(&encode(&patch(old, new))).unwrap();
     let operations: json_patch::Patch = serde_json::from_value(patch.clone()).unwrap();
     let mut pod = old.clone();
     json_patch::patch(&mut pod, &operations).unwrap();

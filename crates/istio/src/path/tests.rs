@@ -105,7 +105,7 @@ fn targets_are_routed_as_gos_mux_does() {
         ("//", redirect("/")),
         ("/..", redirect("/")),
     ] {
-        assert_eq!(route(target, Release::NEWEST), expected, "{target}");
+        assert_eq!(routed(target, Release::NEWEST), expected, "{target}");
     }
 }
 
@@ -113,9 +113,48 @@ fn targets_are_routed_as_gos_mux_does() {
 fn the_mux_changed_with_1_22() {
     let (old, new) = (Release::new(21, 0), Release::new(22, 0));
     let location = "/inject/net/n1".to_owned();
-    assert_eq!(route("/inject//net/n1", old), Route::Redirect { status: 301, location });
-    assert!(matches!(route("/inject/%2Fnet", old), Route::Redirect { .. }));
-    assert_eq!(route("/inject/%2Fnet", new), Route::Inject("/inject//net".to_owned()));
-    assert_eq!(route("/inject%2Fnet", old), Route::Inject("/inject/net".to_owned()));
-    assert_eq!(route("/inject%2Fnet", new), Route::NotFound);
+    assert_eq!(routed("/inject//net/n1", old), Route::Redirect { status: 301, location });
+    assert!(matches!(routed("/inject/%2Fnet", old), Route::Redirect { .. }));
+    assert_eq!(routed("/inject/%2Fnet", new), Route::Inject("/inject//net".to_owned()));
+    assert_eq!(routed("/inject%2Fnet", old), Route::Inject("/inject/net".to_owned()));
+    assert_eq!(routed("/inject%2Fnet", new), Route::NotFound);
+}
+
+/// Routes a target to the webhook that it names.
+fn routed(target: &str, release: Release) -> Route {
+    route(target, &Webhook::of(target), release)
+}
+
+#[test]
+fn a_revision_has_its_webhook_below_its_name() {
+    let revision = |name: &str| Webhook::Revision(name.to_owned());
+    let inject = |path: &str| Route::Inject(path.to_owned());
+    let redirect = |to: &str| Route::Redirect { status: 307, location: to.to_owned() };
+    for (target, webhook, expected) in [
+        ("/istio/canary/inject", revision("canary"), inject("/inject")),
+        ("/istio/1-24-6/inject/net/N?timeout=10s", revision("1-24-6"), inject("/inject/net/N")),
+        ("/istio/a/inject/net/%4e/", revision("a"), inject("/inject/net/N/")),
+        ("/istio/inject/inject", revision("inject"), inject("/inject")),
+        ("/istio/a/%69nject", revision("a"), inject("/inject")),
+        ("/istio//a/inject", revision("a"), redirect("/istio/a/inject")),
+        ("/istio/a/inject//net/N?x", revision("a"), redirect("/istio/a/inject/net/N?x")),
+        ("/istio/b/../a/inject", revision("a"), redirect("/istio/a/inject")),
+        ("/istio/a/../../inject", Webhook::Default, redirect("/inject")),
+        ("/istio/a", revision("a"), Route::NotFound),
+        ("/istio/a/injected", revision("a"), Route::NotFound),
+        ("/istio/a/inject/%", revision("a"), Route::BadRequest),
+        ("/istio/a%2finject", revision("a%2finject"), Route::NotFound),
+        ("/istio", Webhook::Other, Route::NotFound),
+        ("/istio/", Webhook::Other, Route::NotFound),
+        ("/istiod/a/inject", Webhook::Other, Route::NotFound),
+        ("/inject/istio/a/inject", Webhook::Default, inject("/inject/istio/a/inject")),
+        ("*", Webhook::Other, Route::BadRequest),
+    ] {
+        assert_eq!(Webhook::of(target), webhook, "{target}");
+        assert_eq!(routed(target, Release::NEWEST), expected, "{target}");
+    }
+    let old = Release::new(21, 0);
+    let moved = Route::Redirect { status: 301, location: "/istio/a/inject/x".to_owned() };
+    assert_eq!(routed("/istio/a/inject//x", old), moved);
+    assert_eq!(routed("/istio/a/inject%2Fnet", old), inject("/inject/net"));
 }

@@ -1,6 +1,10 @@
 //! Structs of Kubernetes and pointers to them.
 
-use std::{any::Any, borrow::Cow, sync::Arc};
+use std::{
+    any::Any,
+    borrow::Cow,
+    sync::{Arc, OnceLock},
+};
 
 use injectd_gotemplate::{Object, Shape, Signature, Text, Value};
 use injectd_merge::schema::Struct;
@@ -14,6 +18,9 @@ use super::{
 };
 use crate::go_json::go_json;
 
+/// The fields whose values are kept.
+const MAPS: [&str; 2] = ["Labels", "Annotations"];
+
 /// A struct, or a pointer to one.
 #[derive(Clone, Debug)]
 pub(super) struct Record {
@@ -23,11 +30,31 @@ pub(super) struct Record {
     pub(super) of: &'static Struct,
     pub(super) place: Place,
     pub(super) holder: Holder,
+    /// Labels and annotations, which templates read many times.
+    maps: [OnceLock<Value>; 2],
 }
 
 impl Record {
+    /// A struct at a place.
+    pub(super) fn new(
+        layout: &'static Layout,
+        of: &'static Struct,
+        place: Place,
+        holder: Holder,
+    ) -> Self {
+        Self { layout, of, place, holder, maps: Default::default() }
+    }
+
     /// The value of a field.
     pub(super) fn value(&self, row: &Row) -> Option<Value> {
+        let Some(map) = MAPS.iter().position(|name| *name == row.name) else {
+            return self.made(row);
+        };
+        let made = || self.made(row).unwrap_or_default();
+        Some(self.maps.get(map)?.get_or_init(made).clone())
+    }
+
+    fn made(&self, row: &Row) -> Option<Value> {
         match row.content {
             Content::Key(key) => {
                 let field = self.of.field(key)?;
@@ -39,7 +66,7 @@ impl Record {
 
     /// An embedded struct.
     pub(super) fn embedded(&self, name: &str) -> Self {
-        Self { layout: Layout::of(name), holder: Holder::InPlace, ..self.clone() }
+        Self::new(Layout::of(name), self.of, self.place.clone(), Holder::InPlace)
     }
 
     fn is_object_meta(&self) -> bool {

@@ -91,7 +91,7 @@ fn of_kind(kind: &'static Kind, place: &Place, around: &Layout) -> String {
             let is_meta = |name| META.contains(&name);
             let package = if is_meta(of.name) && !is_meta(around.name) { "v1." } else { "" };
             let place = place.clone();
-            format!("{package}{}", of_struct(&Record { layout, of, place, holder: Holder::Copy }))
+            format!("{package}{}", of_struct(&Record::new(layout, of, place, Holder::Copy)))
         }
         Kind::List(inner) => {
             let items = 0..json.as_array().map_or(0, Vec::len);

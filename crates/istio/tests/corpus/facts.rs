@@ -6,7 +6,7 @@ use injectd_istio::{
     native::{self, Nodes},
     openshift::{self, ProxyIds},
     owner::Owner,
-    path::{PathEnvironment, Route, route},
+    path::{PathEnvironment, Route, Webhook, route},
     release::Release,
     selection, strip,
 };
@@ -43,7 +43,7 @@ pub(super) fn compare(case: &Case, set: &Set, release: Release, counts: &mut Cou
 }
 
 fn compare_route(case: &Case, release: Release, counts: &mut Counts) {
-    let (verdict, location) = match route(&case.target, release) {
+    let (verdict, location) = match route(&case.target, &Webhook::Default, release) {
         Route::Inject(_) => ("injected".to_owned(), None),
         Route::Redirect { status, location } => (format!("http-{status}"), Some(location)),
         Route::BadRequest => ("http-400".to_owned(), None),
@@ -111,7 +111,7 @@ fn compare_injection(
     counts: &mut Counts,
 ) {
     let (Some(patched), Ok(values)) = (&review.patched, &set.values) else { return };
-    let Route::Inject(path) = route(&case.target, release) else { return };
+    let Route::Inject(path) = route(&case.target, &Webhook::Default, release) else { return };
     let mut environment = PathEnvironment::parse(&path);
     let label = review.pod.pointer("/metadata/labels/topology.istio.io~1network");
     environment

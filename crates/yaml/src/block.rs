@@ -1,0 +1,419 @@
+//! Reads the plain YAML that templates write, in a fifth of the parser's time: block mappings and
+//! lists, one-line scalars, literal scalars (`|`, `|-`), flow mappings with a line for each entry, ASCII.
+//!
+//! Any other text is left to the parser. What is read here has the value that the parser would find:
+//! `tests` compares both.
+
+#![expect(clippy::disallowed_types, reason = "documents are trees")]
+
+use serde_json::{Map, Value};
+
+use crate::scalar::{self, Scalar};
+
+/// Lists and mappings inside of one another that are read here.
+const MAX_DEPTH: usize = 50;
+
+/// The value of a document; `None` if the parser has to read it.
+pub(crate) fn read(text: &str) -> Option<Value> {
+    let is_plain = |byte: u8| matches!(byte, b'\n' | b' '..=b'~');
+    if !text.bytes().all(is_plain) {
+        return None;
+    }
+    let lines: Vec<_> = text.lines().map(Line::of).collect();
+    if lines.iter().any(|line| line.indent == 0 && is_marker(line.text)) {
+        return None;
+    }
+    let mut reader = Reader { lines, at: 0, ends_line: text.ends_with('\n') };
+    let indent = reader.peek()?.indent;
+    let value = reader.block(indent, 0)?;
+    reader.peek().is_none().then_some(value)
+}
+
+/// Whether a line may begin or end a document, or is a directive.
+fn is_marker(line: &str) -> bool {
+    line.starts_with("---") || line.starts_with("...") || line.starts_with('%')
+}
+
+#[derive(Clone, Copy)]
+struct Line<'t> {
+    /// How many spaces are before the text.
+    indent: usize,
+    /// The rest, with the spaces at its end.
+    text: &'t str,
+}
+
+impl<'t> Line<'t> {
+    fn of(line: &'t str) -> Self {
+        let text = line.trim_start_matches(' ');
+        Self { indent: line.len() - text.len(), text }
+    }
+
+    /// The text after the hyphen of an item of a list, and its indent.
+    fn item(self) -> Option<Self> {
+        let rest = self.text.strip_prefix('-')?;
+        let text = rest.trim_start_matches(' ');
+        let is_item = text.len() < rest.len() && !text.is_empty();
+        is_item.then(|| Self { indent: self.indent + self.text.len() - text.len(), text })
+    }
+}
+
+struct Reader<'t> {
+    lines: Vec<Line<'t>>,
+    at: usize,
+    /// Whether a line break ends the text.
+    ends_line: bool,
+}
+
+impl<'t> Reader<'t> {
+    /// The next line that is not blank.
+    fn peek(&mut self) -> Option<Line<'t>> {
+        while self.lines.get(self.at)?.text.is_empty() {
+            self.at += 1;
+        }
+        self.lines.get(self.at).copied()
+    }
+
+    /// A list or mapping whose lines have this indent.
+    fn block(&mut self, indent: usize, depth: usize) -> Option<Value> {
+        if depth > MAX_DEPTH {
+            return None;
+        }
+        match self.peek()?.item() {
+            Some(_) => self.list(indent, depth),
+            None => self.mapping(indent, depth),
+        }
+    }
+
+    fn list(&mut self, indent: usize, depth: usize) -> Option<Value> {
+        let mut items = Vec::new();
+        while let Some(line) = self.peek().filter(|line| line.indent == indent) {
+            let Some(item) = line.item() else { break };
+            if item.item().is_some() || split_key(item.text)?.is_some() {
+                *self.lines.get_mut(self.at)? = item;
+                items.push(self.block(item.indent, depth + 1)?);
+            } else {
+                self.at += 1;
+                items.push(self.scalar(item.text, indent)?);
+            }
+        }
+        self.must_leave(indent)?;
+        Some(Value::Array(items))
+    }
+
+    fn mapping(&mut self, indent: usize, depth: usize) -> Option<Value> {
+        let mut map = Map::new();
+        while let Some(line) = self.peek().filter(|line| line.indent == indent) {
+            if line.text.starts_with("- ") && !map.is_empty() {
+                break;
+            }
+            let (key, value) = split_key(line.text)??;
+            self.at += 1;
+            let value = match value {
+                "" => self.nested(indent, depth)?,
+                "|" => Value::String(self.literal(indent)? + "\n"),
+                "|-" => Value::String(self.literal(indent)?),
+                "{" => self.flow(indent)?,
+                text => self.scalar(text, indent)?,
+            };
+            if map.insert(key.to_owned(), value).is_some() {
+                return None;
+            }
+        }
+        self.must_leave(indent)?;
+        Some(Value::Object(map))
+    }
+
+    /// The value of a key with nothing behind it.
+    fn nested(&mut self, indent: usize, depth: usize) -> Option<Value> {
+        match self.peek() {
+            Some(line) if line.indent > indent => self.block(line.indent, depth + 1),
+            Some(line) if line.indent == indent && line.item().is_some() => {
+                self.list(indent, depth + 1)
+            }
+            _ => Some(Value::Null),
+        }
+    }
+
+    /// No line after a block is deeper than it.
+    fn must_leave(&mut self, indent: usize) -> Option<()> {
+        self.peek().is_none_or(|line| line.indent <= indent).then_some(())
+    }
+
+    /// A scalar of one line, in a block of this indent.
+    fn scalar(&mut self, text: &str, indent: usize) -> Option<Value> {
+        self.must_leave(indent)?;
+        let text = text.trim_end_matches(' ');
+        match text.chars().next()? {
+            quote @ ('"' | '\'') => quoted(text, quote),
+            '{' if text == "{}" => Some(Value::Object(Map::new())),
+            '[' if text == "[]" => Some(Value::Array(Vec::new())),
+            first if begins_plain(first) => plain(text),
+            _ => None,
+        }
+    }
+
+    /// A flow mapping of scalars with an entry in each line, after the line with its brace.
+    fn flow(&mut self, indent: usize) -> Option<Value> {
+        let mut map = Map::new();
+        let mut is_separated = true;
+        loop {
+            let line = self.peek()?;
+            self.at += 1;
+            let text = line.text.trim_end_matches(' ');
+            if text == "}" && line.indent >= indent {
+                self.must_leave(indent)?;
+                return Some(Value::Object(map));
+            }
+            let entry = text.strip_suffix(',');
+            (is_separated && line.indent > indent).then_some(())?;
+            is_separated = entry.is_some();
+            let (key, value) = split_key(entry.unwrap_or(text))??;
+            let value = match value.strip_prefix('"') {
+                Some(_) => quoted(value, '"')?,
+                None if value.bytes().all(is_plain_in_flow) => plain(value)?,
+                None => return None,
+            };
+            if map.insert(key.to_owned(), value).is_some() {
+                return None;
+            }
+        }
+    }
+
+    /// The lines of a literal scalar without the last line break.
+    fn literal(&mut self, indent: usize) -> Option<String> {
+        let first = *self.lines.get(self.at)?;
+        if first.indent <= indent || first.text.is_empty() {
+            return None;
+        }
+        let mut literal = String::new();
+        let mut breaks = 0;
+        while let Some(line) = self.lines.get(self.at) {
+            if line.text.is_empty() {
+                // Spaces beyond the indent are text.
+                (line.indent <= first.indent).then_some(())?;
+            } else if line.indent < first.indent {
+                break;
+            } else {
+                literal.extend(std::iter::repeat_n('\n', breaks));
+                literal.extend(std::iter::repeat_n(' ', line.indent - first.indent));
+                literal.push_str(line.text);
+                breaks = 0;
+            }
+            breaks += 1;
+            self.at += 1;
+        }
+        // Without a line break at its end, the last line has rules of its own.
+        let is_ended = self.ends_line || self.at < self.lines.len();
+        self.must_leave(indent)?;
+        is_ended.then_some(literal)
+    }
+}
+
+/// The key of a line and what is behind it; `None` inside if the line has no key. `None` if the parser
+/// has to read the line.
+#[expect(clippy::option_option, reason = "the outer one leaves the text to the parser")]
+fn split_key(line: &str) -> Option<Option<(&str, &str)>> {
+    let line = line.trim_end_matches(' ');
+    if line.starts_with(['"', '\'']) {
+        // A quoted key, or a quoted text that may hold a colon.
+        return (!line.contains(": ") && !line.ends_with(':')).then_some(None);
+    }
+    let end = line.find(": ").or_else(|| line.strip_suffix(':').map(str::len));
+    let Some(end) = end else { return Some(None) };
+    let (key, rest) = line.split_at(end);
+    let is_word = |c: char| c.is_ascii_alphanumeric() || "_./-".contains(c);
+    let is_key = key.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && key.chars().all(is_word)
+        && matches!(scalar::plain(key), Scalar::Text(_));
+    is_key.then(|| Some((key, rest[1..].trim_start_matches(' '))))
+}
+
+/// A quoted text without escapes.
+fn quoted(text: &str, quote: char) -> Option<Value> {
+    let inside = text.strip_prefix(quote)?.strip_suffix(quote)?;
+    (!inside.contains([quote, '\\'])).then(|| Value::from(inside))
+}
+
+fn is_plain_in_flow(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"_./".contains(&byte)
+}
+
+fn begins_plain(first: char) -> bool {
+    first.is_ascii_alphanumeric() || "/._$(-".contains(first)
+}
+
+fn plain(text: &str) -> Option<Value> {
+    let is_other = text == "-"
+        || text.starts_with("- ")
+        || text.contains(": ")
+        || text.contains(" #")
+        || text.ends_with(':');
+    if is_other {
+        return None;
+    }
+    match scalar::plain(text) {
+        Scalar::Null => Some(Value::Null),
+        Scalar::Bool(flag) => Some(flag.into()),
+        Scalar::Int(number) => Some(number.into()),
+        Scalar::Text(_) => Some(text.into()),
+        Scalar::Uint(_) | Scalar::Float(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Options, tree::parsed};
+
+    /// The parts that random texts are made of.
+    const PARTS: &[&str] = &[
+        "\n",
+        "\n",
+        "\n",
+        " ",
+        "  ",
+        "    ",
+        "- ",
+        "-",
+        "a: ",
+        "b:",
+        "key: |",
+        "key: |-",
+        "c: x",
+        "name: istio-proxy",
+        "value: \"1\"",
+        "'q'",
+        "\"",
+        "'",
+        "#",
+        " #",
+        ": ",
+        ":",
+        "yes",
+        "0",
+        "1.5",
+        "0777",
+        "~",
+        "null",
+        "{}",
+        "[]",
+        "{",
+        "[",
+        "|",
+        ">",
+        "&a ",
+        "*a",
+        "!t ",
+        "?",
+        "%",
+        "---",
+        "...",
+        "<<: ",
+        "x",
+        "$(A)",
+        "--flag=1",
+        "a.b/c-d: ",
+        "a b: ",
+        ",",
+        "\\",
+        "(",
+        "é",
+        "\t",
+        "\r",
+        "=",
+        "@",
+        "`",
+        "1: ",
+        "true: ",
+        "- - ",
+        "- a: ",
+        "- name: b",
+        "2001-01-01",
+    ];
+
+    /// xorshift.
+    fn below(state: &mut u64, end: usize) -> usize {
+        *state ^= *state << 13;
+        *state ^= *state >> 7;
+        *state ^= *state << 17;
+        usize::try_from(*state % end as u64).unwrap_or_default()
+    }
+
+    /// Whether it was read here; panics if the parser finds another value.
+    fn agrees(text: &str) -> bool {
+        let Some(value) = read(text) else { return false };
+        let found = parsed(text, Options::default()).expect(text);
+        assert_eq!(value.to_string(), found.to_string(), "{text}");
+        true
+    }
+
+    #[test]
+    fn random_texts_have_the_parsers_values() {
+        let mut state = 11;
+        let mut count = 0;
+        for _ in 0..100_000 {
+            let parts = 1 + below(&mut state, 14);
+            let mut text: String =
+                (0..parts).map(|_| PARTS[below(&mut state, PARTS.len())]).collect();
+            if !parts.is_multiple_of(3) {
+                text.push('\n');
+            }
+            count += usize::from(agrees(&text));
+        }
+        assert!(count > 2_000, "{count}");
+    }
+
+    #[test]
+    fn random_lines_have_the_parsers_values() {
+        const LINES: [&str; 22] = [
+            "spec:",
+            "containers:",
+            "- name: a",
+            "- b",
+            "image: \"x:1\"",
+            "args:",
+            "- --a=b c",
+            "value: |",
+            "value: |-",
+            "{\"a\": 1}",
+            "",
+            "# text",
+            "env: {}",
+            "- - x",
+            "n: 5",
+            "- name: \"q\"",
+            "flow: {",
+            "x: \"1\",",
+            "y: 2,",
+            "z: a.b",
+            "}",
+            "}",
+        ];
+        let mut state = 5;
+        let mut count = 0;
+        for _ in 0..80_000 {
+            let mut text = String::new();
+            for _ in 0..=below(&mut state, 7) {
+                text.extend(std::iter::repeat_n(' ', 2 * below(&mut state, 4)));
+                text.push_str(LINES[below(&mut state, LINES.len())]);
+                text.push('\n');
+            }
+            count += usize::from(agrees(&text));
+            count += usize::from(agrees(text.trim_end_matches('\n')));
+        }
+        assert!(count > 2_000, "{count}");
+    }
+
+    #[test]
+    fn what_templates_write_is_read_here() {
+        for text in [
+            "metadata:\n  labels:\n    a.b/c: \"x\"\n  annotations: {\n    a/b: \"c\",\n\n    d: 1,\n  }\nspec:",
+            "spec:\n  containers:\n\n  - name: istio-proxy\n    args:\n    - proxy\n    - --a=$(B).c\n\
+             \x20   env:\n    - name: A\n      value: |\n             {\"a\":{}}\n    - name: B\n\
+             \x20     value: |-\n        [\n          {\"x\":1}\n        ]\n    \n",
+            "a:\n- b: 1\n  c: true\n- - d\n  - e\nf:\n",
+        ] {
+            assert!(agrees(text), "{text}");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Nodes: their kubelets decide whether proxies are native sidecars, their number costs nothing.
+
+use std::time::Duration;
+
+use injectd_e2e::{
+    api::collection,
+    client::patch_of,
+    expect::{DEADLINE, Outcome, eventually, expect, failed},
+    run::Suite,
+};
+use serde_json::{Value, json};
+use tokio::{task::JoinSet, time::Instant};
+
+use super::{
+    deployed::{Deployed, metric_of, review, wait_for_patch, wait_until_ready},
+    pods::{is_native, labelled},
+};
+
+/// How many Nodes there are, short and at full length.
+const NODES: [usize; 2] = [500, 5_000];
+/// Requests at the same time that create them.
+const CLIENTS: usize = 16;
+const REVIEWS: usize = 20;
+const OLD: &str = "v1.32.9";
+const NEW: &str = "v1.33.1";
+const RESIDENT: &str = "process_resident_memory_bytes";
+
+pub(super) async fn all(suite: &mut Suite<'_>, it: &Deployed) {
+    let name = "the kubelets of the Nodes decide whether the proxy is a native sidecar";
+    suite.scenario(name, decide(it)).await;
+    suite.scenario("thousands of Nodes neither delay the start nor need memory", many(it)).await;
+}
+
+async fn decide(it: &Deployed) -> Outcome {
+    wait_for(it, true).await?;
+    create(&it.lab.api, "old", OLD).await?;
+    create(&it.lab.api, "new", NEW).await?;
+    wait_for(it, false).await?;
+    let path = format!("{}/old/status", collection("v1", "Node", None));
+    eventually("the Node is upgraded", async || {
+        let upgrade = |it: &mut Value| it["status"]["nodeInfo"]["kubeletVersion"] = json!(NEW);
+        it.lab.api.update(&path, upgrade).await
+    })
+    .await?;
+    wait_for(it, true).await
+}
+
+async fn wait_for(it: &Deployed, native: bool) -> Outcome {
+    let pod = labelled(&json!({}));
+    wait_for_patch(it, ("default", &pod), r#""restartPolicy":"Always""#, native).await?;
+    let pod = it.pod("enabled", &pod).await?;
+    expect("whether it is native", native, is_native(&pod)?)
+}
+
+async fn create(api: &injectd_e2e::api::Api, name: &str, version: &str) -> Outcome {
+    let info = [
+        "architecture",
+        "bootID",
+        "containerRuntimeVersion",
+        "kernelVersion",
+        "kubeProxyVersion",
+        "machineID",
+        "operatingSystem",
+        "osImage",
+        "systemUUID",
+    ];
+    let mut info: Value = info.iter().map(|it| ((*it).to_owned(), json!("e2e"))).collect();
+    info["kubeletVersion"] = json!(version);
+    // As large as a kubelet's.
+    let images: Vec<_> = (0..20)
+        .map(|it| json!({"names": [format!("example.com/image-{it}:1")], "sizeBytes": 1_000_000}))
+        .collect();
+    let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name},
+        "status": {"nodeInfo": info, "images": images}});
+    api.create(None, &node).await?.created().map(drop)
+}
+
+async fn many(it: &Deployed) -> Outcome<String> {
+    let count = NODES[usize::from(it.lab.is_long)];
+    let few = measure(it, "few-nodes").await?;
+    let begin = Instant::now();
+    let outcome = create_many(it, count).await;
+    let created = begin.elapsed();
+    let many = match outcome {
+        Ok(()) => measure(it, "many-nodes").await,
+        Err(why) => Err(why),
+    };
+    delete_many(it, count).await?;
+    let many = many?;
+    let (few_mib, many_mib) = (few.bytes >> 20, many.bytes >> 20);
+    let figures = format!(
+        "{count} Nodes (made in {created:.1?}): ready after {:.1?} instead of {:.1?}, {many_mib} \
+         MiB instead of {few_mib} MiB",
+        many.ready, few.ready
+    );
+    if many.ready > DEADLINE / 3 || many.bytes > 2 * few.bytes {
+        return Err(failed(figures));
+    }
+    expect("the patch", few.patch, many.patch)?;
+    Ok(figures)
+}
+
+/// Calls for each of so many numbers, with a few clients at the same time.
+async fn for_each<F>(count: usize, call: impl Fn(usize) -> F) -> Outcome
+where
+    F: Future<Output = Outcome> + Send + 'static,
+{
+    let mut calls = JoinSet::new();
+    for number in 0..count {
+        if calls.len() == CLIENTS {
+            calls.join_next().await.transpose()?.transpose()?;
+        }
+        calls.spawn(call(number));
+    }
+    calls.join_all().await.into_iter().collect()
+}
+
+async fn create_many(it: &Deployed, count: usize) -> Outcome {
+    for_each(count, |number| {
+        let api = it.lab.api.clone();
+        async move { create(&api, &format!("many-{number}"), NEW).await }
+    })
+    .await
+}
+
+/// The API server deletes a collection one by one.
+async fn delete_many(it: &Deployed, count: usize) -> Outcome {
+    for_each(count, |number| {
+        let api = it.lab.api.clone();
+        let path = format!("{}/many-{number}", collection("v1", "Node", None));
+        async move { api.delete(&path).await.map(drop) }
+    })
+    .await
+}
+
+/// What a further replica costs.
+struct Cost {
+    /// Time from its start until it is ready.
+    ready: Duration,
+    /// Resident memory after some reviews.
+    bytes: u64,
+    patch: Vec<Value>,
+}
+
+async fn measure(it: &Deployed, name: &str) -> Outcome<Cost> {
+    let mut replica = it.replica(name, &it.lab.api.server).await?;
+    let begin = Instant::now();
+    replica.start().await?;
+    wait_until_ready(&replica).await?;
+    let ready = begin.elapsed();
+    let mut patch = Vec::new();
+    for _ in 0..REVIEWS {
+        let answer = review(&replica, "default", "enabled", &labelled(&json!({}))).await?;
+        patch = patch_of(&answer.response()?)?;
+    }
+    Ok(Cost { ready, bytes: metric_of(&replica, RESIDENT, &[]).await?, patch })
+}

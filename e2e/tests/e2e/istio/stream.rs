@@ -1,0 +1,82 @@
+//! Pods that are created all the time, as dry runs, and what became of each.
+
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicBool, Ordering},
+};
+
+use injectd_e2e::{
+    api::Api,
+    expect::{Outcome, eventually, expect, failed},
+};
+use serde_json::Value;
+use tokio::{task::JoinSet, time::Instant};
+
+/// What became of a pod.
+pub(super) struct Seen {
+    pub(super) begin: Instant,
+    pub(super) end: Instant,
+    /// The pod that the API server would create, or why it refuses it.
+    pub(super) result: Result<Value, String>,
+}
+
+/// Creates pods until it is stopped or dropped.
+pub(super) struct Stream {
+    is_stopped: Arc<AtomicBool>,
+    seen: Arc<Mutex<Vec<Seen>>>,
+    tasks: JoinSet<()>,
+}
+
+impl Stream {
+    /// Creates each of these pods, `(namespace, pod)`, one after the other, all at the same time.
+    pub(super) fn start(api: &Api, pods: &[(&str, Value)]) -> Self {
+        let (is_stopped, seen) = (Arc::<AtomicBool>::default(), Arc::<Mutex<Vec<Seen>>>::default());
+        let mut tasks = JoinSet::new();
+        for (namespace, pod) in pods {
+            let (api, namespace, pod) = (api.clone(), (*namespace).to_owned(), pod.clone());
+            let (is_stopped, seen) = (Arc::clone(&is_stopped), Arc::clone(&seen));
+            tasks.spawn(async move {
+                while !is_stopped.load(Ordering::Relaxed) {
+                    let begin = Instant::now();
+                    let made = api.dry_run(&namespace, &pod).await;
+                    let result = made.and_then(injectd_e2e::api::Answer::created);
+                    let result = result.map_err(|why| format!("in {namespace}: {why}"));
+                    let seen_now = Seen { begin, end: Instant::now(), result };
+                    seen.lock().unwrap_or_else(PoisonError::into_inner).push(seen_now);
+                }
+            });
+        }
+        Self { is_stopped, seen, tasks }
+    }
+
+    /// How many pods there are so far.
+    pub(super) fn count(&self) -> usize {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    /// Waits until so many more pods were created.
+    pub(super) async fn wait_for(&self, more: usize) -> Outcome {
+        let before = self.count();
+        eventually("more pods are created", async || {
+            expect("whether there are enough", true, self.count() >= before + more)
+        })
+        .await
+    }
+
+    /// Stops, and returns what became of each pod.
+    pub(super) async fn stop(mut self) -> Vec<Seen> {
+        self.is_stopped.store(true, Ordering::Relaxed);
+        while self.tasks.join_next().await.is_some() {}
+        std::mem::take(&mut *self.seen.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// The pods that were created; fails if one was refused.
+pub(super) fn all_created(seen: &[Seen]) -> Outcome<Vec<(&Seen, &Value)>> {
+    let refused: Vec<_> = seen.iter().filter_map(|it| it.result.as_ref().err()).collect();
+    if let Some(first) = refused.first() {
+        let (count, total) = (refused.len(), seen.len());
+        return Err(failed(format!("{count} of {total} pods were refused, the first {first}")));
+    }
+    Ok(seen.iter().filter_map(|it| Some((it, it.result.as_ref().ok()?))).collect())
+}

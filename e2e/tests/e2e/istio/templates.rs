@@ -1,0 +1,80 @@
+//! A template of the user's own, and objects that templates see: `ProxyConfig`.
+
+use injectd_e2e::{
+    expect::{Outcome, eventually, expect, expect_contains, failed},
+    run::Suite,
+};
+use serde_json::{Value, json};
+
+use super::{
+    deployed::{Deployed, NAMESPACE, wait_for_patch},
+    pods::{annotated, annotation, proxy},
+};
+
+const OWN: &str = "e2e/own";
+
+pub(super) async fn all(suite: &mut Suite<'_>, it: &Deployed) {
+    let name = "a user's own template with sprig functions changes while injectd serves";
+    suite.scenario(name, own(it)).await;
+    let name = "a ProxyConfig is in the next pod, also if its kind did not exist at the start";
+    suite.scenario(name, proxy_config(it)).await;
+}
+
+/// The first characters of the SHA-256 of `TRIE-FIRST` and `TRIE-SECOND`.
+const DIGESTS: [&str; 2] = ["15a3216b4118", "90f19128e982"];
+
+async fn own(it: &Deployed) -> Outcome {
+    let pod = annotated("inject.istio.io/templates", "sidecar,own");
+    let found = it.pod("enabled", &pod).await?;
+    expect(OWN, Some(DIGESTS[0]), annotation(&found, OWN))?;
+    let mut changed = it.revision("default")?.clone();
+    changed.config = changed.config.replace("FIRST", "SECOND");
+    it.configure(&changed).await?;
+    wait_for_patch(it, ("default", &pod), DIGESTS[1], true).await?;
+    let found = it.pod("enabled", &pod).await?;
+    expect(OWN, Some(DIGESTS[1]), annotation(&found, OWN))?;
+    it.configure(it.revision("default")?).await?;
+    wait_for_patch(it, ("default", &pod), DIGESTS[0], true).await
+}
+
+async fn proxy_config(it: &Deployed) -> Outcome {
+    it.lab.api.create(None, &definition()).await?.created()?;
+    let object = json!({
+        "apiVersion": "networking.istio.io/v1beta1",
+        "kind": "ProxyConfig",
+        "metadata": {"name": "all"},
+        "spec": {"concurrency": 7},
+    });
+    eventually("the API server knows ProxyConfigs", async || {
+        it.create(NAMESPACE, &object).await.map(drop)
+    })
+    .await?;
+    eventually("the ProxyConfig takes effect", async || {
+        let pod = it.pod("enabled", &annotated("e2e/any", "any")).await?;
+        let config = proxy(&pod).and_then(|it| it["env"].as_array()).into_iter().flatten();
+        let config =
+            config.filter(|it| it["name"] == "PROXY_CONFIG").find_map(|it| it["value"].as_str());
+        let config = config.ok_or_else(|| failed("no PROXY_CONFIG"))?;
+        expect_contains("PROXY_CONFIG", r#""concurrency":7"#, config)
+    })
+    .await
+}
+
+/// As much of Istio's definition as the API server needs.
+fn definition() -> Value {
+    let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let version = json!({"name": "v1beta1", "served": true, "storage": true,
+        "schema": {"openAPIV3Schema": schema}});
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "proxyconfigs.networking.istio.io"},
+        "spec": {
+            "group": "networking.istio.io",
+            "names": {"kind": "ProxyConfig", "listKind": "ProxyConfigList",
+                "plural": "proxyconfigs", "singular": "proxyconfig"},
+            "scope": "Namespaced",
+            "versions": [version],
+        },
+    })
+}

@@ -1,0 +1,89 @@
+//! What a server prints at its start: its addresses, and commands that try the webhook.
+
+use std::io::{self, Write as _};
+
+use tokio::sync::watch;
+
+use super::process::Listeners;
+use crate::{
+    profiles::Profiles,
+    server::{Addr, Bound},
+};
+
+/// A review of a pod with injection enabled.
+const EXAMPLE_REVIEW: &str = concat!(
+    r#"{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"1","#,
+    r#""kind":{"version":"v1","kind":"Pod"},"namespace":"default","object":{"metadata":"#,
+    r#"{"name":"web","annotations":{"KEY":"VALUE"}},"spec":{"containers":"#,
+    r#"[{"name":"web","image":"nginx","ports":[{"containerPort":80}]}]}}}}"#,
+);
+
+/// Prints the addresses now, and the commands once Istio's revisions are loaded.
+pub(super) fn print(
+    profiles: Profiles,
+    is_loaded: Option<watch::Receiver<bool>>,
+    listeners: &Listeners,
+    admin: &Addr,
+) {
+    let addr = listeners.webhook.addr();
+    let url = match addr {
+        Addr::Tcp(addr) if addr.ip().is_unspecified() => format!("localhost:{}", addr.port()),
+        addr => addr.to_string(),
+    };
+    let mut lines = vec![format!("webhook server: {addr} (TLS 1.3, HTTP/1.1 and HTTP/2)")];
+    if let Some(grpc) = listeners.grpc.as_ref().map(Bound::addr) {
+        let tls = if matches!(grpc, Addr::Unix(_)) { "no TLS" } else { "TLS 1.3" };
+        lines.push(format!("gRPC server: {grpc} ({tls}, injectd.v1.Injector)"));
+    }
+    lines.push(format!("admin server: {admin} (/ping, /live, /ready, /metrics)"));
+    let mut is_loaded = match is_loaded {
+        Some(is_loaded) if !*is_loaded.borrow() => is_loaded,
+        _ => {
+            lines.extend(examples(&profiles, &url));
+            return print_lines(&lines);
+        }
+    };
+    print_lines(&lines);
+    tokio::spawn(async move {
+        if is_loaded.wait_for(|is_loaded| *is_loaded).await.is_ok() {
+            print_lines(&examples(&profiles, &url));
+        }
+    });
+}
+
+/// Prints lines. Serving must not depend on an open stdout.
+fn print_lines(lines: &[String]) {
+    let mut out = io::stdout().lock();
+    let text = format!("{}\n", lines.join("\n"));
+    drop(out.write_all(text.as_bytes()).and_then(|()| out.flush()));
+}
+
+/// The revisions of Istio, and a command that tries the webhook of each mesh.
+fn examples(profiles: &Profiles, url: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut tried = Vec::new();
+    if profiles.linkerd.is_some() {
+        tried.push(("/".to_owned(), "linkerd.io/inject", "enabled"));
+    }
+    if let Some(istio) = &profiles.istio {
+        let revisions = istio.names();
+        let first = revisions.first().map_or("", String::as_str);
+        let path = match istio.of_inject() {
+            Some(_) => "/inject".to_owned(),
+            None => format!("/istio/{first}/inject"),
+        };
+        tried.push((path, "sidecar.istio.io/inject", "true"));
+        if revisions.len() > 1 {
+            let listed = revisions.join(", ");
+            lines.push(format!("revisions of Istio, at /istio/REVISION/inject: {listed}"));
+        }
+    }
+    lines.push("try it: inject a pod and read the patch".to_owned());
+    for (path, key, value) in tried {
+        let review = EXAMPLE_REVIEW.replace("KEY", key).replace("VALUE", value);
+        lines.push(format!("  curl -sk https://{url}{path} -d '{review}' \\"));
+        let decode = r#"sed 's/.*"patch":"\([^"]*\)".*/\1/' | base64 -d"#;
+        lines.push(format!("    | {decode}"));
+    }
+    lines
+}

@@ -1,0 +1,399 @@
+//! Istio's control plane in a cluster: which revisions its `ConfigMap`s configure, and the Nodes and
+//! `ProxyConfig`s that their injectors read.
+//!
+//! [`ControlPlane::apply`] takes what watches find; [`ControlPlane::settle`] reads the changed
+//! configurations and puts them to use. Not for the watches themselves, the log and the metrics: the
+//! caller has them.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    mem,
+    sync::Arc,
+};
+
+use injectd_istio::{cluster::Cluster, injector::Injector, mesh::Istio};
+
+use crate::{
+    cluster::{
+        objects::{ConfigMap, Node, ProxyConfig},
+        watch::{Update, WatchFailure},
+    },
+    profiles::{IstioInjector, Revisions},
+    sources::Sources,
+};
+
+mod config_maps;
+mod settings;
+mod surroundings;
+
+use config_maps::ConfigMaps;
+pub use config_maps::{injector_name, mesh_name, revision_of};
+pub use settings::Settings;
+use surroundings::Surroundings;
+
+/// News of the cluster, or of files.
+#[derive(Debug)]
+pub enum Change {
+    /// Of `ConfigMap`s: all, or one by its name.
+    ConfigMaps(Option<String>, Update<ConfigMap>),
+    /// Of Nodes.
+    Nodes(Update<Node>),
+    /// Of `ProxyConfig`s.
+    ProxyConfigs(Update<ProxyConfig>),
+    /// A configuration of files, for a revision.
+    Files(String, Box<Injector>),
+}
+
+/// What the caller reports.
+#[derive(Debug)]
+pub enum Note {
+    /// A configuration is in use.
+    Applied {
+        /// Its revision.
+        revision: String,
+        /// The mesh with it.
+        mesh: Arc<Istio>,
+    },
+    /// A configuration cannot be used. The previous one stays in use, if there is one.
+    Rejected {
+        /// Its revision.
+        revision: String,
+        /// Whether there is one.
+        is_served: bool,
+        /// Why, with the `ConfigMap` and the key.
+        problem: String,
+    },
+    /// A revision is not served any more.
+    Removed {
+        /// Its name.
+        revision: String,
+    },
+    /// A configuration can be used, but something is wrong with it, or with an object.
+    Warning(String),
+}
+
+/// The state of the control plane.
+#[derive(Debug)]
+pub struct ControlPlane {
+    settings: Settings,
+    sources: Sources,
+    /// What the servers use.
+    served: Arc<Revisions>,
+    maps: ConfigMaps,
+    revisions: BTreeMap<String, Revision>,
+    surroundings: Surroundings,
+    /// Revisions whose configuration has changed.
+    changed: BTreeSet<String>,
+    notes: Vec<Note>,
+}
+
+#[derive(Debug, Default)]
+struct Revision {
+    /// What is served.
+    injector: Option<Arc<IstioInjector>>,
+    /// A configuration that waits for the first lists of Nodes and `ProxyConfig`s.
+    next: Option<Injector>,
+    /// Counts the configurations that were in use.
+    generation: u64,
+    /// Why the newest configuration is not in use.
+    problem: Option<String>,
+}
+
+impl ControlPlane {
+    /// A control plane of which nothing is known yet; `served` gets its revisions, whose injectors
+    /// look namespaces up in `sources`.
+    #[must_use]
+    pub fn new(settings: Settings, sources: Sources, served: Arc<Revisions>) -> Self {
+        let named = settings.named.iter().flatten().cloned();
+        Self {
+            maps: ConfigMaps::of(&settings),
+            revisions: named.map(|revision| (revision, Revision::default())).collect(),
+            settings,
+            sources,
+            served,
+            surroundings: Surroundings::default(),
+            changed: BTreeSet::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// What the revisions have in common.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The `ConfigMap`s to watch: by name, or `None` for all of the namespace.
+    #[must_use]
+    pub fn watched_maps(&self) -> Vec<Option<String>> {
+        self.maps.scopes()
+    }
+
+    /// Watches no `ConfigMap`s: [`Change::Files`] brings the configurations.
+    pub fn watch_no_maps(&mut self) {
+        self.maps = ConfigMaps::default();
+    }
+
+    /// Whether the nodes decide about native sidecars in a revision.
+    #[must_use]
+    pub fn asks_nodes(&self) -> bool {
+        self.revisions.values().any(|revision| {
+            let served = revision.injector.as_ref().map(|injector| injector.mesh());
+            served.is_some_and(|mesh| mesh.injector().asks_nodes())
+                || revision.next.as_ref().is_some_and(Injector::asks_nodes)
+        })
+    }
+
+    /// Forgets the nodes, because they are not watched any more.
+    pub fn forget_nodes(&mut self) {
+        self.surroundings.forget_nodes();
+    }
+
+    /// The number of `ConfigMap`s, Nodes and `ProxyConfig`s in memory.
+    #[must_use]
+    pub fn counts(&self) -> [usize; 3] {
+        let [nodes, proxy_configs] = self.surroundings.counts();
+        [self.maps.count(), nodes, proxy_configs]
+    }
+
+    /// What the caller has to report.
+    pub fn take_notes(&mut self) -> Vec<Note> {
+        mem::take(&mut self.notes)
+    }
+
+    /// Takes news in; [`ControlPlane::settle`] puts them to use.
+    pub fn apply(&mut self, change: Change) {
+        match change {
+            Change::ConfigMaps(scope, update) => self.apply_maps(scope.as_deref(), update),
+            Change::Nodes(update) => {
+                let warnings = self.surroundings.apply_nodes(update);
+                self.notes.extend(warnings.into_iter().map(Note::Warning));
+            }
+            Change::ProxyConfigs(update) => {
+                let warnings = self.surroundings.apply_proxy_configs(update);
+                self.notes.extend(warnings.into_iter().map(Note::Warning));
+            }
+            // Who reads files reports their warnings.
+            Change::Files(revision, injector) => self.read(revision, Ok(*injector)),
+        }
+    }
+
+    fn apply_maps(&mut self, scope: Option<&str>, update: Update<ConfigMap>) {
+        match update {
+            Update::Listed(objects) => {
+                for name in self.maps.missing_in(scope, &objects) {
+                    self.delete(&name);
+                }
+                for object in objects {
+                    self.store(object);
+                }
+                if self.maps.listed(scope) {
+                    // A revision whose ConfigMap is missing is reported, too.
+                    let unread = |it: &Revision| it.generation == 0 && it.next.is_none();
+                    let unread = self.revisions.iter().filter(|(_, it)| unread(it));
+                    self.changed.extend(unread.map(|(name, _)| name.clone()));
+                }
+            }
+            Update::Applied(object) => self.store(object),
+            Update::Deleted(object) => {
+                let name = object.metadata.name.unwrap_or_default();
+                self.delete(&name);
+            }
+            Update::Failed(failure) => {
+                if let Some(problem) = self.maps.fail(scope, failure) {
+                    self.notes.push(Note::Warning(problem));
+                }
+            }
+        }
+    }
+
+    fn store(&mut self, object: ConfigMap) {
+        let Some(name) = self.maps.store(object) else { return };
+        if let (None, Some(revision)) = (&self.settings.named, revision_of(&name)) {
+            self.revisions.entry(revision.to_owned()).or_default();
+        }
+        self.changed.extend(self.dependents(&name));
+    }
+
+    /// The revisions that a `ConfigMap` configures.
+    fn dependents(&self, name: &str) -> Vec<String> {
+        let is_shared = self.settings.shared_mesh.as_deref() == Some(name);
+        let depends = |revision: &&String| {
+            is_shared || injector_name(revision) == name || mesh_name(revision) == name
+        };
+        self.revisions.keys().filter(depends).cloned().collect()
+    }
+
+    /// The `ConfigMap` is gone. If its revision need not be served, that is gone too. Else its texts
+    /// stay, also when another one of the revision changes.
+    fn delete(&mut self, name: &str) {
+        if !self.maps.has(name) {
+            return;
+        }
+        if let (None, Some(revision)) = (&self.settings.named, revision_of(name)) {
+            self.maps.remove(name);
+            self.maps.remove_if_deleted(&mesh_name(revision));
+            self.changed.remove(revision);
+            if self.revisions.remove(revision).is_some_and(|gone| gone.injector.is_some()) {
+                self.publish();
+            }
+            self.notes.push(Note::Removed { revision: revision.to_owned() });
+            return;
+        }
+        let dependents = self.dependents(name);
+        let is_used = |revision: &String| {
+            self.revisions.get(revision).is_some_and(|revision| revision.generation > 0)
+        };
+        if dependents.iter().any(is_used) {
+            if self.maps.mark_deleted(name) {
+                let namespace = &self.settings.namespace;
+                let text = format!(
+                    "the ConfigMap {namespace}/{name} was deleted; its last content stays in use"
+                );
+                self.notes.push(Note::Warning(text));
+            }
+        } else {
+            self.maps.remove(name);
+            self.changed.extend(dependents);
+        }
+    }
+
+    /// Whether [`ControlPlane::settle`] has something to do.
+    #[must_use]
+    pub fn has_news(&self) -> bool {
+        let is_waiting = self.revisions.values().any(|revision| revision.next.is_some());
+        is_waiting || !self.changed.is_empty() || self.surroundings.has_changed()
+    }
+
+    /// Reads the configurations that have changed, and puts all news to use. Takes milliseconds for
+    /// each revision.
+    pub fn settle(&mut self) {
+        for revision in mem::take(&mut self.changed) {
+            if !self.revisions.contains_key(&revision) {
+                continue;
+            }
+            match self.maps.texts(&revision) {
+                // The rest of its ConfigMaps is still to be listed.
+                None => _ = self.changed.insert(revision),
+                Some(Err(problem)) => self.read(revision, Err(problem)),
+                Some(Ok(texts)) => {
+                    let injector = self.settings.injector(&revision, &texts);
+                    self.notes.extend(self.settings.warnings(&revision, &injector));
+                    self.read(revision, injector);
+                }
+            }
+        }
+        self.surround();
+        self.install();
+    }
+
+    /// A configuration was read.
+    fn read(&mut self, revision: String, injector: Result<Injector, String>) {
+        let found = self.revisions.entry(revision.clone()).or_default();
+        let injector = match injector {
+            Ok(injector) => injector,
+            Err(problem) => {
+                found.problem = Some(problem.clone());
+                let is_served = found.injector.is_some();
+                self.notes.push(Note::Rejected { revision, is_served, problem });
+                return;
+            }
+        };
+        found.problem = None;
+        found.next = Some(injector);
+    }
+
+    /// Gives changed Nodes and `ProxyConfig`s to the injectors in use.
+    fn surround(&mut self) {
+        let (has_new_nodes, has_new_resources) = self.surroundings.take_changes();
+        for revision in self.revisions.values() {
+            let Some(injector) = &revision.injector else { continue };
+            if has_new_resources {
+                let mesh = injector.mesh();
+                let resources = self.surroundings.resources(mesh.injector().release());
+                injector.replace_mesh(mesh.with_resources(resources));
+            }
+            if has_new_nodes {
+                injector.replace_mesh(injector.mesh().with_nodes(self.surroundings.nodes()));
+            }
+        }
+    }
+
+    /// Puts the configurations to use whose surroundings are known.
+    fn install(&mut self) {
+        let mut is_new = false;
+        for (name, revision) in &mut self.revisions {
+            let is_surrounded = |next: &mut Injector| self.surroundings.is_known(next.asks_nodes());
+            let Some(next) = revision.next.take_if(is_surrounded) else { continue };
+            revision.generation += 1;
+            let cluster = Cluster {
+                names: self.settings.clusters.clone(),
+                nodes: self.surroundings.nodes(),
+                resources: self.surroundings.resources(next.release()),
+            };
+            let mesh = Istio::new(next, cluster, revision.generation);
+            let injector = if let Some(injector) = &revision.injector {
+                injector.replace_mesh(mesh);
+                injector
+            } else {
+                is_new = true;
+                let injector = IstioInjector::new(mesh, self.sources.clone());
+                revision.injector.insert(Arc::new(injector))
+            };
+            self.notes.push(Note::Applied { revision: name.clone(), mesh: injector.mesh() });
+        }
+        if is_new {
+            self.publish();
+        }
+    }
+
+    fn publish(&self) {
+        let served = |(name, revision): (&String, &Revision)| {
+            Some((name.clone(), Arc::clone(revision.injector.as_ref()?)))
+        };
+        self.served.replace(self.revisions.iter().filter_map(served).collect());
+    }
+
+    /// What the process must wait for before it is ready; `None` once every revision that is named,
+    /// or any if none is, has a configuration in use.
+    #[must_use]
+    pub fn waits_for(&self) -> Option<String> {
+        let mut waits = Vec::new();
+        let has = |is: fn(&Revision) -> bool| self.revisions.values().any(is);
+        let is_any_served = has(|it| it.injector.is_some()) && !has(Revision::is_first_to_come);
+        if self.settings.named.is_none() && is_any_served {
+            return None;
+        }
+        for (name, revision) in &self.revisions {
+            let reason = match revision {
+                Revision { injector: Some(_), .. } => continue,
+                Revision { problem: Some(problem), .. } => problem.clone(),
+                Revision { next: Some(next), .. } => self.surroundings.missing(next.asks_nodes()),
+                _ => self.maps.unlisted(name),
+            };
+            waits.push(format!("revision {name}: {reason}"));
+        }
+        if self.revisions.is_empty() {
+            waits.push(self.maps.no_revision());
+        }
+        (!waits.is_empty()).then(|| waits.join("\n"))
+    }
+}
+
+impl Revision {
+    /// Whether its first configuration waits.
+    fn is_first_to_come(&self) -> bool {
+        self.injector.is_none() && self.next.is_some()
+    }
+}
+
+/// The reason for which objects cannot be read, in a message.
+fn in_words(failure: &WatchFailure) -> &str {
+    match failure {
+        WatchFailure::Unknown => "the API server does not have the kind",
+        WatchFailure::Forbidden(problem) | WatchFailure::Other(problem) => problem,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,78 @@
+//! What the revisions have in common, and how their texts become injectors.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    panic::{AssertUnwindSafe, catch_unwind},
+};
+
+use injectd_istio::{
+    injector::{Files, Injector, StartError},
+    release::Release,
+};
+
+use super::{
+    Note,
+    config_maps::{Texts, injector_name, mesh_name},
+};
+
+/// What the revisions of a process have in common.
+#[derive(Debug, Default)]
+pub struct Settings {
+    /// The namespace of the `ConfigMap`s.
+    pub namespace: String,
+    /// The revisions to serve; `None` for those that have a `ConfigMap`.
+    pub named: Option<BTreeSet<String>>,
+    /// The `ConfigMap` with a mesh config that is applied before the one of the revision.
+    pub shared_mesh: Option<String>,
+    /// The release; `None` is that of the configuration.
+    pub release: Option<Release>,
+    /// istiod's variables.
+    pub environment: BTreeMap<String, String>,
+    /// As [`Files::allowed_functions`].
+    pub allowed_functions: Vec<String>,
+    /// The names of the cluster.
+    pub clusters: Vec<String>,
+}
+
+impl Settings {
+    /// What is wrong with a configuration, although it can be used.
+    pub(super) fn warnings(
+        &self,
+        revision: &str,
+        injector: &Result<Injector, String>,
+    ) -> Vec<Note> {
+        let map = injector_name(revision);
+        let warning = |text| Note::Warning(format!("ConfigMap {}/{map}: {text}", self.namespace));
+        injector.iter().flat_map(Injector::warnings).map(warning).collect()
+    }
+
+    /// The injector of a revision.
+    pub(super) fn injector(&self, revision: &str, texts: &Texts<'_>) -> Result<Injector, String> {
+        let files = Files {
+            config: texts.config,
+            values: texts.values,
+            mesh: texts.mesh,
+            shared_mesh: texts.shared_mesh,
+            labels: texts.labels,
+            release: self.release,
+            revision,
+            environment: &self.environment,
+            allowed_functions: &self.allowed_functions,
+        };
+        // A panic is a bug; it rejects the configuration like any error.
+        let read = catch_unwind(AssertUnwindSafe(|| Injector::new(files)));
+        let bug = || format!("ConfigMap {}: a bug in injectd", injector_name(revision));
+        read.map_err(|_| bug())?.map_err(|error| {
+            let map = match &error {
+                StartError::Config(_) | StartError::Values(_) | StartError::Template { .. } => {
+                    injector_name(revision)
+                }
+                StartError::Mesh(_) => mesh_name(revision),
+                StartError::SharedMesh(_) => self.shared_mesh.clone().unwrap_or_default(),
+            };
+            let is_off = error.is_about_allowed_functions();
+            let advice = if is_off { "; --allow-functions turns it on" } else { "" };
+            format!("ConfigMap {}/{map}: {error}{advice}", self.namespace)
+        })
+    }
+}

@@ -1,0 +1,74 @@
+//! The revisions of Istio that a process serves, by name.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use arc_swap::ArcSwap;
+use injectd_istio::path::Webhook;
+
+use super::{IstioInjector, NoWebhook};
+
+/// The revision that `/inject` prefers, and the name of the one without a name.
+pub const DEFAULT_REVISION: &str = "default";
+
+/// Names of revisions in a message; more are counted.
+const MAX_LISTED: usize = 10;
+
+/// Injectors by revision. The whole map is replaced when a revision comes or goes.
+#[derive(Debug, Default)]
+pub struct Revisions(ArcSwap<BTreeMap<String, Arc<IstioInjector>>>);
+
+impl Revisions {
+    /// These revisions.
+    #[must_use]
+    pub fn new(revisions: impl IntoIterator<Item = (String, Arc<IstioInjector>)>) -> Self {
+        Self(ArcSwap::from_pointee(revisions.into_iter().collect()))
+    }
+
+    /// Replaces all revisions; reviews in flight keep theirs.
+    pub fn replace(&self, revisions: BTreeMap<String, Arc<IstioInjector>>) {
+        self.0.store(Arc::new(revisions));
+    }
+
+    /// The injector of a revision.
+    #[must_use]
+    pub fn get(&self, revision: &str) -> Option<Arc<IstioInjector>> {
+        self.0.load().get(revision).cloned()
+    }
+
+    /// The injector of `/inject`: the revision `default`, else the only one.
+    #[must_use]
+    pub fn of_inject(&self) -> Option<Arc<IstioInjector>> {
+        let revisions = self.0.load();
+        let mut all = revisions.values();
+        let only = || all.next().filter(|_| revisions.len() == 1);
+        revisions.get(DEFAULT_REVISION).or_else(only).cloned()
+    }
+
+    /// The names of all revisions, sorted.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        self.0.load().keys().cloned().collect()
+    }
+
+    /// How many answers all revisions keep.
+    pub(super) fn answer_count(&self) -> u64 {
+        self.0.load().values().map(|injector| injector.mesh().answer_count()).sum()
+    }
+
+    /// Why there is no injector for a webhook, and which ones there are.
+    pub(super) fn missing(&self, webhook: &Webhook) -> NoWebhook {
+        let names = self.names();
+        if names.is_empty() {
+            return NoWebhook::NotLoaded;
+        }
+        let more = names.len().saturating_sub(MAX_LISTED);
+        let listed = names[..names.len() - more].join(", ");
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let missing = match webhook {
+            Webhook::Revision(_) => "this revision is not served",
+            Webhook::Default | Webhook::Other => "the revision default is not served",
+        };
+        let elsewhere = "the webhook is at /istio/REVISION/inject";
+        NoWebhook::Revision(format!("{missing}; {elsewhere}; revisions: {listed}{more}"))
+    }
+}

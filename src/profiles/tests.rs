@@ -1,0 +1,107 @@
+use super::*;
+
+fn injector() -> Arc<IstioInjector> {
+    Arc::new(injectd_testkit::istio::injector())
+}
+
+/// Istio with these revisions, and Linkerd.
+fn profiles(revisions: &[&str], has_linkerd: bool) -> (Profiles, Vec<Arc<IstioInjector>>) {
+    let injectors: Vec<_> = revisions.iter().map(|_| injector()).collect();
+    let named = revisions.iter().map(|name| (*name).to_owned()).zip(injectors.iter().cloned());
+    let linkerd = has_linkerd.then(|| Arc::new(injectd_testkit::injector()));
+    let istio = Some(Arc::new(Revisions::new(named)));
+    (Profiles { linkerd, istio }, injectors)
+}
+
+/// The revision and the path of a target, or the status.
+fn found(revisions: &[&'static str], has_linkerd: bool, target: &str) -> Result<String, u16> {
+    let (profiles, injectors) = profiles(revisions, has_linkerd);
+    match profiles.at(target) {
+        Ok((Profile::Linkerd(_), path)) => Ok(format!("linkerd {path}")),
+        Ok((Profile::Istio(found), path)) => {
+            let index = injectors.iter().position(|injector| Arc::ptr_eq(injector, &found));
+            Ok(format!("{} {path}", revisions[index.expect("must be one of them")]))
+        }
+        Err(no_webhook) => Err(no_webhook.status()),
+    }
+}
+
+#[test]
+fn inject_is_the_revision_default_else_the_only_one() {
+    for (revisions, expected) in [
+        (&["default", "canary"][..], Ok("default /inject/net/N".to_owned())),
+        (&["canary"], Ok("canary /inject/net/N".to_owned())),
+        (&["canary", "stable"], Err(404)),
+        (&[], Err(404)),
+    ] {
+        for has_linkerd in [false, true] {
+            let found = found(revisions, has_linkerd, "/inject/net/N");
+            assert_eq!(found, expected, "{revisions:?}");
+        }
+    }
+}
+
+#[test]
+fn a_path_names_its_revision() {
+    let revisions = &["default", "canary"];
+    for (target, expected) in [
+        ("/istio/canary/inject", Ok("canary /inject".to_owned())),
+        ("/istio/default/inject/net/N", Ok("default /inject/net/N".to_owned())),
+        ("/istio/stable/inject", Err(404)),
+        ("/istio/canary/x", Err(404)),
+        ("/istio/canary//inject", Err(307)),
+        ("/istio/canary/inject/%zz", Err(400)),
+        ("//inject", Err(307)),
+    ] {
+        for has_linkerd in [false, true] {
+            assert_eq!(found(revisions, has_linkerd, target), expected, "{target}");
+        }
+    }
+}
+
+#[test]
+fn other_paths_are_linkerds_if_it_is_served() {
+    for target in ["/", "/injected", "/istio", "/istiod/a/inject", "*", "/%zz"] {
+        assert_eq!(found(&["default"], true, target), Ok("linkerd ".to_owned()), "{target}");
+        assert!(matches!(found(&["default"], false, target), Err(400 | 404)), "{target}");
+    }
+}
+
+#[test]
+fn a_missing_revision_is_answered_with_those_that_are_served() {
+    let text = |revisions: &[&str], target: &str| {
+        let (profiles, _) = profiles(revisions, false);
+        profiles.at(target).expect_err("must not be found").to_string()
+    };
+    let served = "the webhook is at /istio/REVISION/inject; revisions: a, b";
+    let expected = format!("the revision default is not served; {served}");
+    assert_eq!(text(&["a", "b"], "/inject"), expected);
+    let expected = format!("this revision is not served; {served}");
+    assert_eq!(text(&["a", "b"], "/istio/c/inject"), expected);
+    assert_eq!(text(&["a", "b"], "/other"), "the webhook is at /inject");
+    assert_eq!(text(&[], "/inject"), "no revision of Istio is loaded yet");
+    let many: Vec<_> = (10..30).map(|number| number.to_string()).collect();
+    let many: Vec<_> = many.iter().map(String::as_str).collect();
+    assert!(text(&many, "/inject").ends_with("18, 19 and 10 more"));
+}
+
+#[test]
+fn grpc_names_a_mesh_and_a_revision() {
+    let (both, injectors) = profiles(&["canary", "default"], true);
+    let is = |profiles: &Profiles, name: &str, index: usize| match profiles.named(name) {
+        Some(Profile::Istio(found)) => Arc::ptr_eq(&found, &injectors[index]),
+        _ => false,
+    };
+    assert!(matches!(both.named("linkerd"), Some(Profile::Linkerd(_))));
+    assert!(is(&both, "istio", 1) && is(&both, "istio/canary", 0) && is(&both, "istio/default", 1));
+    for name in ["", "istio/", "istio/other", "istiocanary", "canary", "Istio"] {
+        assert!(both.named(name).is_none(), "{name:?}");
+    }
+    assert_eq!(both.names(), ["linkerd", "istio", "istio/canary", "istio/default"]);
+    let istio = Profiles { linkerd: None, ..both.clone() };
+    assert!(is(&istio, "", 1) && istio.named("linkerd").is_none());
+    let linkerd = Profiles { istio: None, ..both };
+    assert!(linkerd.named("").is_some() && linkerd.named("istio").is_none());
+    let (several, _) = profiles(&["a", "b"], false);
+    assert_eq!(several.names(), ["istio/a", "istio/b"]);
+}
