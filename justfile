@@ -64,7 +64,7 @@ pgo *file:
 deny:
     cargo deny check bans licenses sources
 
-# Benchmark every step of a review in three sizes, each beside a baseline (criterion).
+# Benchmark every step of a review in three sizes, for both meshes, each beside a baseline (criterion).
 bench *args:
     cargo bench --locked --bench review -- {{ args }}
 

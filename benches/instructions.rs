@@ -15,9 +15,12 @@ use std::{
 };
 
 use futures_util::FutureExt as _;
-use injectd_testkit::Injector;
+use injectd::{injector, mesh::Mesh, outcome::TemplateLookup, standalone::Standalone};
+use injectd_testkit::{
+    Injector, istio,
+    reviews::{TYPICAL, review_of},
+};
 
-const REVIEW: &str = include_str!("../loadtest/review-12k.json");
 const ENABLED: &str = r#""linkerd.io/inject":"enabled""#;
 /// The value of an override, with the length of a review's number.
 const OVERRIDE: &str = "0000";
@@ -30,7 +33,15 @@ const MAX_GROWTH: u64 = 5;
 const CASE: &str = "INSTRUCTIONS_CASE";
 const REVIEWS: &str = "INSTRUCTIONS_REVIEWS";
 
-const CASES: [&str; 4] = ["injected", "overrides", "template-miss", "skipped"];
+const CASES: [&str; 7] = [
+    "injected",
+    "overrides",
+    "template-miss",
+    "skipped",
+    "istio-warm-12k",
+    "istio-warm-68k",
+    "istio-cold-12k",
+];
 
 fn main() -> ExitCode {
     if let (Ok(case), Ok(reviews)) = (variable(CASE), variable(REVIEWS)) {
@@ -49,9 +60,7 @@ fn main() -> ExitCode {
         writeln!(table, "{case} {found}").expect("writing to a string must succeed");
         let line = committed.lines().find_map(|line| line.strip_prefix(case));
         let expected: u64 = line.and_then(|number| number.trim().parse().ok()).unwrap_or(0);
-        print_line(&format!(
-            "{case}: {found} instructions per review of 12 KB, committed {expected}"
-        ));
+        print_line(&format!("{case}: {found} instructions per review, committed {expected}"));
         is_grown |= found > expected + expected * MAX_GROWTH / 100;
     }
     if variable("BLESS").is_ok() {
@@ -82,25 +91,57 @@ fn count(case: &str, reviews: u64) -> u64 {
 }
 
 fn run(case: &str, reviews: u64) {
-    let injector: Injector = injectd_testkit::injector();
-    let annotation = match case {
-        "injected" => ENABLED.to_owned(),
-        "overrides" | "template-miss" => {
-            format!(r#"{ENABLED},"config.linkerd.io/proxy-log-level":"{OVERRIDE}""#)
+    let linkerd = || -> Injector { injectd_testkit::injector() };
+    let annotated =
+        |more: &str| TYPICAL.replacen(ENABLED, &format!("{ENABLED},{more}"), 1).into_bytes();
+    let log_level = format!(r#""config.linkerd.io/proxy-log-level":"{OVERRIDE}""#);
+    let cpu = format!(r#""sidecar.istio.io/proxyCPU":"{OVERRIDE}m""#);
+    match case {
+        "injected" => same(&linkerd(), TYPICAL.as_bytes(), reviews),
+        "overrides" => same(&linkerd(), &annotated(&log_level), reviews),
+        "template-miss" => each_another(&linkerd(), annotated(&log_level), reviews),
+        "skipped" => {
+            let disabled = r#""linkerd.io/inject":"disabled""#;
+            same(&linkerd(), TYPICAL.replacen(ENABLED, disabled, 1).as_bytes(), reviews);
         }
-        _ => r#""linkerd.io/inject":"disabled""#.to_owned(),
-    };
-    let review = REVIEW.replacen(ENABLED, &annotation, 1);
-    let value = review.find(OVERRIDE).map(|at| at..at + OVERRIDE.len());
-    let mut review = review.into_bytes();
-    for index in 0..reviews {
-        if let Some(value) = value.clone().filter(|_| case == "template-miss") {
-            review[value].copy_from_slice(format!("{index:04}").as_bytes());
+        "istio-warm-12k" => same(&istio::injector(), TYPICAL.as_bytes(), reviews),
+        "istio-warm-68k" => same(&istio::injector(), &review_of("68k"), reviews),
+        "istio-cold-12k" => {
+            each_another(&istio::injector(), annotated(&cpu), reviews);
         }
-        let answer = injector.review(&review).now_or_never();
-        let answer = answer.expect("a review without a cluster must not wait").expect("a review");
-        std::hint::black_box(answer);
+        _ => panic!("{CASE} must name a case"),
     }
+}
+
+/// The same review, again and again.
+fn same<M: Mesh>(injector: &injector::Injector<M, Standalone>, review: &[u8], reviews: u64) {
+    for _ in 0..reviews {
+        ask(injector, review);
+    }
+}
+
+/// Reviews with the value of the override that no other has.
+fn each_another<M: Mesh>(
+    injector: &injector::Injector<M, Standalone>,
+    mut review: Vec<u8>,
+    reviews: u64,
+) {
+    let value = review.windows(OVERRIDE.len()).position(|bytes| bytes == OVERRIDE.as_bytes());
+    let value = value.expect("the review must be annotated");
+    for index in 0..reviews {
+        review[value..value + OVERRIDE.len()].copy_from_slice(format!("{index:04}").as_bytes());
+        let template = ask(injector, &review);
+        assert_eq!(template, Some(TemplateLookup::Miss), "review {index}");
+    }
+}
+
+fn ask<M: Mesh>(
+    injector: &injector::Injector<M, Standalone>,
+    review: &[u8],
+) -> Option<TemplateLookup> {
+    let answer = injector.review(review).now_or_never();
+    let answer = answer.expect("a review without a cluster must not wait").expect("a review");
+    std::hint::black_box(answer).outcome.template
 }
 
 #[expect(clippy::disallowed_methods, reason = "how a benchmark calls itself")]

@@ -130,9 +130,9 @@ class Crowd:
         return connection
 
 
-def review_head(stream, flags=0, length=None):
+def review_head(stream, flags=0, length=None, path="/"):
     """HEADERS of a review."""
-    fields = [(":method", "POST"), (":scheme", "https"), (":path", "/?timeout=10s"),
+    fields = [(":method", "POST"), (":scheme", "https"), (":path", f"{path}?timeout=10s"),
               (":authority", "localhost"), ("content-type", "application/json")]
     if length is not None:
         fields.append(("content-length", str(length)))

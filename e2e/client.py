@@ -27,9 +27,9 @@ class Target(NamedTuple):
         context.minimum_version = ssl.TLSVersion.TLSv1_3
         return context
 
-    def post(self, body, timeout_seconds=10):
+    def post(self, body, timeout_seconds=10, path="/"):
         """A request as the API server sends it."""
-        head = (f"POST /?timeout={timeout_seconds}s HTTP/1.1\r\nHost: {self.server_name}:443\r\n"
+        head = (f"POST {path}?timeout={timeout_seconds}s HTTP/1.1\r\nHost: {self.server_name}:443\r\n"
                 "User-Agent: kube-apiserver-admission\r\nAccept: application/json\r\n"
                 f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n")
         return head.encode() + body

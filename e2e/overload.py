@@ -19,12 +19,11 @@ from reviews import TYPICAL, with_override
 BEYOND_CAPACITY = 2.5
 SECONDS = 20
 CAPACITY_SECONDS = 2
-# More than any server can answer, so that the answered rate is the capacity.
-ENDLESS = 200_000
 # Requests in progress while the capacity is measured over HTTP/2.
 AT_ONCE = 50
 LOG_LEVEL = "config.linkerd.io/proxy-log-level"
 SERIAL, DIGITS = "warn,linkerd=info,serial=%s", 10
+NO_SERIAL = "0" * DIGITS
 HEADER_TABLE_SIZE = 1
 # In the static table of header fields (RFC 7541): the whole field, and a name.
 STATUS_200, RETRY_AFTER = 8, 53
@@ -37,15 +36,16 @@ LARGEST_WINDOW = (1 << 31) - 1
 # --- HTTP/1.1 ---
 
 
-def paced_capacity(place):
+def paced_capacity(place, *asked):
     """Reviews per second over 25 connections that are always busy."""
-    return (paced.paced(place.address, ENDLESS, CAPACITY_SECONDS).rate,)
+    found = paced.paced(place.address, paced.ENDLESS, CAPACITY_SECONDS, 0, *asked)
+    return (found.rate,)
 
 
-def paced_overload(place, connections, until, capacity):
+def paced_overload(place, connections, until, capacity, asked=paced.Asked(), seconds=SECONDS):
     """The outcomes of requests at 2.5 times the capacity; `paced` fails if one is refused."""
-    paced.CONNECTIONS = connections
-    found = paced.paced(place.address, BEYOND_CAPACITY * capacity, SECONDS)
+    rate = BEYOND_CAPACITY * capacity
+    found = paced.paced(place.address, rate, seconds, 0, asked, connections)
     in_time = sum(latency <= GIVES_UP_SECONDS for latency in found.latencies)
     return {"capacity per second": round(capacity), "answered per second": round(found.rate),
             "answered in 10 s": in_time, "given up": len(found.latencies) - in_time + found.unsent}
@@ -54,18 +54,18 @@ def paced_overload(place, connections, until, capacity):
 # --- HTTP/2 ---
 
 
-def own_capacity(place):
+def own_capacity(place, *asked):
     """Reviews per second over HTTP/2, each with overrides of its own."""
-    load = OpenLoop(place, 1)
+    load = OpenLoop(place, 1, *(asked or (own_overrides(),)))
     begin = time.monotonic()
     load.run(begin + CAPACITY_SECONDS, lambda: AT_ONCE - load.under_way())
     load.close()
     return (load.counts[RIGHT] / CAPACITY_SECONDS,)
 
 
-def own_overload(place, connections, until, capacity):
+def own_overload(place, connections, until, capacity, *asked):
     """The outcomes of requests at 2.5 times the capacity."""
-    load = OpenLoop(place, connections)
+    load = OpenLoop(place, connections, *(asked or (own_overrides(),)))
     begin, rate = time.monotonic(), BEYOND_CAPACITY * capacity
     load.run(until, lambda: int((time.monotonic() - begin) * rate) - load.due)
     load.counts["not answered yet"] = load.under_way() + len(load.queue)
@@ -76,14 +76,20 @@ def own_overload(place, connections, until, capacity):
     return dict(load.counts)
 
 
-class OpenLoop:
-    """Requests over a number of connections; replaces connections that end."""
+def own_overrides():
+    """The review for Linkerd with an override that has a serial number."""
+    return with_override(TYPICAL.read_bytes(), LOG_LEVEL, SERIAL % NO_SERIAL)
 
-    def __init__(self, place, count):
-        self.place, self.count = place, count
+
+class OpenLoop:
+    """Requests over a number of connections, each with another serial number in place of
+    `NO_SERIAL`; replaces connections that end."""
+
+    def __init__(self, place, count, body, path="/"):
+        self.place, self.count, self.path = place, count, path
         self.connections = [Asker(place) for _ in range(count)]
-        self.body = with_override(TYPICAL.read_bytes(), LOG_LEVEL, SERIAL % ("0" * DIGITS))
-        self.at = self.body.index(b"0" * DIGITS)
+        self.body = body
+        self.at = self.body.index(NO_SERIAL.encode())
         self.due, self.queue, self.counts = 0, collections.deque(), collections.Counter()
         # Each run has serials of its own, because the server caches templates.
         self.first = time.monotonic_ns() % 10**DIGITS
@@ -118,7 +124,7 @@ class OpenLoop:
         sent = 0
         for connection in self.connections:
             while self.queue and connection.has_room(len(self.body)):
-                connection.ask(self.next_body(), self.queue.popleft())
+                connection.ask(self.path, self.next_body(), self.queue.popleft())
                 sent += 1
         if len(self.connections) < self.count:
             try:
@@ -153,11 +159,11 @@ class Asker(Attacker):
         is_free = not (self.left or self.is_over) and len(self.begun) < self.limit
         return is_free and self.window >= length and self.first_window >= length
 
-    def ask(self, body, due):
+    def ask(self, path, body, due):
         (stream,) = self.begin(1)
         self.begun[stream] = due
         self.window -= len(body)
-        frames = [review_head(stream, 0, len(body))]
+        frames = [review_head(stream, 0, len(body), path)]
         for at in range(0, len(body), http2.FRAME_BYTES):
             piece = body[at:at + http2.FRAME_BYTES]
             is_last = at + http2.FRAME_BYTES >= len(body)

@@ -37,6 +37,9 @@ struct Args {
     /// Address to listen on
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
     addr: String,
+    /// Length of the answers [default: that of injectd for Linkerd]
+    #[arg(long, value_name = "BYTES")]
+    answer_bytes: Option<usize>,
 }
 
 type Result<T, E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
@@ -47,7 +50,11 @@ fn main() -> Result<()> {
 }
 
 async fn serve(args: &Args) -> Result<()> {
-    let answer = Bytes::from(vec![b' '; answer_len(&fs::read(&args.review)?)?]);
+    let bytes = match args.answer_bytes {
+        Some(bytes) => bytes,
+        None => answer_len(&fs::read(&args.review)?)?,
+    };
+    let answer = Bytes::from(vec![b' '; bytes]);
     let tls = Arc::new(ArcSwap::new(tls::server_config(
         Identity::self_signed()?,
         ClientAuth::None,
@@ -82,7 +89,7 @@ impl HttpService for Echo {
     }
 }
 
-/// Length of injectd's answer in bytes.
+/// Length of injectd's answer for Linkerd, in bytes.
 fn answer_len(review: &[u8]) -> Result<usize> {
     let injector: Injector = injectd_testkit::injector();
     let answer = injector.review(review).now_or_never();

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The whole load test: webhook, bursts, cold paths, a million reviews, gRPC, an API server. It
+# The whole load test: webhook, bursts, cold paths, a million reviews, Istio, gRPC, an API server. It
 # prints figures beside their budgets and writes them to loadtest/runs/DATE. It fails if a request
 # does not get the expected answer, and not if a budget is missed.
 set -eu
@@ -10,12 +10,13 @@ usage: loadtest/load.sh [--smoke] [--out FOLDER] [--only "PART…"]
 
   --smoke         each part for a second or so, without ghz and apiserver; keeps no figures
   --out FOLDER    folder for the figures                       (loadtest/runs/DATE)
-  --only "PART…"  some of: rounds curve mixed burst cold soak ghz apiserver
+  --only "PART…"  some of: rounds curve mixed burst cold soak istio ghz apiserver
 
   $INJECTD        the binary to measure                        (built by deploy/pgo.sh, as in the
                                                                 image; --smoke: cargo's release)
   $ECHO           the echo                                     (examples/echo, built)
   $PACED          the client with a constant rate              (examples/paced, built)
+  $INJECTD_CORPUS folder with a recorded configuration of Istio (without it, a small one)
   $K6             k6 [${XDG_CACHE_HOME:-~/.cache}/injectd-ci/tools/bin/k6, built with go if missing]
 
 Needs cargo, python3, go if k6 is missing, and h2load from the Debian package nghttp2-client; without
@@ -30,7 +31,7 @@ die() {
 
 smoke=false
 out=
-only="rounds curve mixed burst cold soak ghz apiserver"
+only="rounds curve mixed burst cold soak istio ghz apiserver"
 # The time limit of each part.
 max_seconds=400
 
@@ -141,7 +142,7 @@ cat "$out/setup.txt"
 : >"$out/parts.txt"
 for part in $only; do
     case $part in
-        rounds | curve | mixed | burst | cold | soak)
+        rounds | curve | mixed | burst | cold | soak | istio)
             # shellcheck disable=SC2086 # one flag, or no word
             measure "$part" python3 "loadtest/load/$part.py" --out "$out" $flags
             ;;

@@ -4,6 +4,8 @@
 //! know of each other. What falls due while its connection is busy waits, and its time counts from
 //! then, so a server that stalls is not asked less; that this process was woken late does not count.
 //! Prints how many were due but never sent, and the times of the others in nanoseconds.
+//!
+//! With `--serial`, no two requests have the same body, not even those of another run.
 
 use std::{
     error::Error,
@@ -11,10 +13,14 @@ use std::{
     io::{self, BufWriter, Read as _, Write as _},
     net::TcpStream,
     num::NonZeroU64,
+    ops::Range,
     path::PathBuf,
-    sync::{Arc, Barrier, OnceLock},
+    sync::{
+        Arc, Barrier, OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
     thread,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 use clap::{Parser, value_parser};
@@ -24,6 +30,8 @@ use rustls::{
 };
 
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
+/// Digits of a serial number.
+const MAX_DIGITS: usize = 18;
 
 type Result<T, E = Box<dyn Error + Send + Sync>> = std::result::Result<T, E>;
 
@@ -47,6 +55,12 @@ struct Args {
     /// Other arrivals for another seed
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u32,
+    /// Path of the webhook
+    #[arg(long, value_name = "PATH", default_value = "/")]
+    path: String,
+    /// Text of the review, of up to 18 bytes, that each request replaces by other digits
+    #[arg(long, value_name = "TEXT")]
+    serial: Option<String>,
 }
 
 /// What came of the requests of a connection.
@@ -60,19 +74,20 @@ fn main() -> Result<()> {
     let args = Args::parse();
     let review = fs::read(&args.review)
         .map_err(|error| format!("cannot read {}: {error}", args.review.display()))?;
-    let request = Arc::new(request(&args.addr, &review));
+    let request = request(&args, &review)?;
     let config = Arc::new(trusting()?);
     let rate = args.rate / f64::from(args.connections);
     let duration = Duration::from_secs_f64(args.seconds);
     let start = Arc::new((Barrier::new(args.connections as usize), OnceLock::new()));
     let callers: Vec<_> = (0..args.connections)
         .map(|index| {
-            let (request, config) = (Arc::clone(&request), Arc::clone(&config));
+            let config = Arc::clone(&config);
             let (addr, start) = (args.addr.clone(), Arc::clone(&start));
+            let mut request = request.clone();
             let seed = u64::from(args.seed) << 32 | u64::from(index);
             thread::spawn(move || -> Result<Found> {
                 let opened = Connection::open(&addr, config).and_then(|mut connection| {
-                    connection.ask(&request)?;
+                    connection.ask(request.next())?;
                     Ok(connection)
                 });
                 // All begin together, when the last is open and warm.
@@ -80,7 +95,12 @@ fn main() -> Result<()> {
                 barrier.wait();
                 let mut connection = opened?;
                 let begin = *begin.get_or_init(Instant::now);
-                run(&mut connection, &request, Arrivals::new(seed, rate, begin), begin + duration)
+                run(
+                    &mut connection,
+                    &mut request,
+                    Arrivals::new(seed, rate, begin),
+                    begin + duration,
+                )
             })
         })
         .collect();
@@ -104,7 +124,7 @@ fn positive(text: &str) -> Result<f64, &'static str> {
 /// Sends what falls due before `end`, one after the other.
 fn run(
     connection: &mut Connection,
-    request: &[u8],
+    request: &mut Request,
     arrivals: Arrivals,
     end: Instant,
 ) -> Result<Found> {
@@ -116,7 +136,7 @@ fn run(
         thread::sleep(due.saturating_duration_since(Instant::now()));
         let begin = Instant::now();
         if begin < end {
-            connection.ask(request)?;
+            connection.ask(request.next())?;
             // As if it had been sent as soon as it was due and the connection free.
             free = free.max(due) + begin.elapsed();
             found.times.push(free - due);
@@ -201,14 +221,49 @@ fn answer_len(begin: &[u8]) -> Result<Option<usize>> {
     Ok(Some(head + 4 + length.ok_or("an answer has no length")?.parse::<usize>()?))
 }
 
+/// The bytes of a request, and which of them are its serial number.
+#[derive(Clone)]
+struct Request {
+    bytes: Vec<u8>,
+    serial: Range<usize>,
+    last: Arc<AtomicU64>,
+}
+
+impl Request {
+    /// The request with the next number.
+    fn next(&mut self) -> &[u8] {
+        let digits = self.serial.len();
+        if digits > 0 {
+            let number = self.last.fetch_add(1, Ordering::Relaxed);
+            let text = format!("{number:0MAX_DIGITS$}");
+            let text = &text.as_bytes()[text.len() - digits..];
+            self.bytes[self.serial.clone()].copy_from_slice(text);
+        }
+        &self.bytes
+    }
+}
+
 /// A request as the API server sends it.
-fn request(addr: &str, review: &[u8]) -> Vec<u8> {
+fn request(args: &Args, review: &[u8]) -> Result<Request> {
     let head = format!(
-        "POST /?timeout=10s HTTP/1.1\r\nHost: {addr}\r\nUser-Agent: kube-apiserver-admission\r\n\
+        "POST {}?timeout=10s HTTP/1.1\r\nHost: {}\r\nUser-Agent: kube-apiserver-admission\r\n\
          Accept: application/json\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+        args.path,
+        args.addr,
         review.len()
     );
-    [head.as_bytes(), review].concat()
+    let serial = match &args.serial {
+        Some(text) => {
+            let at = review.windows(text.len().max(1)).position(|bytes| bytes == text.as_bytes());
+            let at = at.filter(|_| text.len() <= MAX_DIGITS);
+            let at = head.len() + at.ok_or("--serial is not in the review, or is too long")?;
+            at..at + text.len()
+        }
+        None => 0..0,
+    };
+    let now = SystemTime::UNIX_EPOCH.elapsed()?.as_micros();
+    let last = Arc::new(AtomicU64::new(u64::try_from(now)?));
+    Ok(Request { bytes: [head.as_bytes(), review].concat(), serial, last })
 }
 
 /// Takes any certificate: servers under load make their own at start.

@@ -1,4 +1,4 @@
-// Sends a review to the webhook and checks its answer; both loads use it.
+// Sends a review to the webhook and checks its answer; all loads use it.
 //
 //   TARGET  https://HOST:PORT of the webhook
 //   BODIES  folder of bodies with expected.json (python3 loadtest/load/reviews.py FOLDER)
@@ -19,7 +19,12 @@ const params = Object.fromEntries(names.map((name) => [name, {
   headers: { 'Content-Type': 'application/json', 'User-Agent': 'kube-apiserver-admission' },
   tags: { name },
 }]));
-const deck = names.flatMap((name) => Array(expected.mix[name]).fill(name));
+// The mix of each path.
+const decks = {};
+for (const name of names) {
+  const path = expected.paths[name] || '/';
+  decks[path] = (decks[path] || []).concat(Array(expected.mix[name]).fill(name));
+}
 
 // Far above the measured times: a machine of two cores runs the client, too. The summary of the
 // load test has the budgets, as ratios.
@@ -39,10 +44,12 @@ export const settings = {
   thresholds,
 };
 
-export function review(iteration) {
+export function review(iteration, path = '/') {
+  const deck = decks[path];
   const name = deck[(iteration * 37) % deck.length];
   const own = `${uid.slice(0, 24)}${String(iteration).padStart(12, '0')}`;
-  const answer = http.post(`${__ENV.TARGET}/?timeout=10s`, bodies[name].join(own), params[name]);
+  const url = `${__ENV.TARGET}${path}?timeout=10s`;
+  const answer = http.post(url, bodies[name].join(own), params[name]);
   if (__ENV.ECHO) {
     check(answer, { 'status 200': ({ status }) => status === 200 });
     return;

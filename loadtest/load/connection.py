@@ -18,9 +18,9 @@ def unverified_context():
     return context
 
 
-def request_of(body):
+def request_of(body, path="/"):
     """A request as the API server sends it."""
-    return HERE.post(body)
+    return HERE.post(body, path=path)
 
 
 class Connection(client.Connection):
@@ -32,10 +32,14 @@ class Connection(client.Connection):
 
     def ask(self, request):
         """Sends a request and reads its answer; returns the seconds."""
+        return self.answer(request)[0]
+
+    def answer(self, request):
+        """The same; returns the seconds and the answer."""
         begin = time.perf_counter()
         self.send(request)
-        status = self.receive().status
+        answer = self.receive()
         took = time.perf_counter() - begin
-        if status != 200:
-            raise Failure(f"a review was answered with {status}")
-        return took
+        if answer.status != 200:
+            raise Failure(f"a review was answered with {answer.status}")
+        return took, answer.body

@@ -76,7 +76,7 @@ def busy(times, connections):
 
 def review_url(server):
     """The URL that an API server calls."""
-    return f"https://{server.address}/?timeout=10s"
+    return f"https://{server.address}{server.path}?timeout=10s"
 
 
 def run_h2load(url, body, connections, *extent, headers=JSON, is_logged=False):

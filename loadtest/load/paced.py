@@ -1,6 +1,7 @@
-"""The 12 KB review at a constant mean rate over kept-alive connections: `loadtest/paced.rs`."""
+"""A review at a constant mean rate over kept-alive connections: `loadtest/paced.rs`."""
 
 import subprocess
+from pathlib import Path
 from typing import NamedTuple
 
 from reviews import TYPICAL
@@ -8,6 +9,8 @@ from servers import PACED, Failure
 
 CONNECTIONS = 25
 GRACE_SECONDS = 30
+# More than any server can answer: a closed loop, in which the answered rate is the capacity.
+ENDLESS = 200_000
 
 
 class Paced(NamedTuple):
@@ -18,14 +21,25 @@ class Paced(NamedTuple):
     latencies: list
 
 
+class Asked(NamedTuple):
+    """A review and the path of its webhook; each request replaces `serial` by other digits."""
+
+    review: Path = TYPICAL
+    path: str = "/"
+    serial: str | None = None
+
+    def flags(self):
+        return ["--path", self.path, *(["--serial", self.serial] if self.serial else [])]
+
+
 class Load:
     """A load in the background; `result` waits for its end."""
 
-    def __init__(self, address, rate, seconds, seed=0):
+    def __init__(self, address, rate, seconds, seed=0, asked=Asked(), connections=CONNECTIONS):
         self.seconds = seconds
         self.process = subprocess.Popen(
-            [str(PACED), address, str(TYPICAL), "--rate", str(rate), "--seconds", str(seconds),
-             "--connections", str(CONNECTIONS), "--seed", str(seed)],
+            [str(PACED), address, str(asked.review), "--rate", str(rate), "--seconds", str(seconds),
+             "--connections", str(connections), "--seed", str(seed), *asked.flags()],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def result(self):
@@ -44,5 +58,5 @@ class Load:
         return Paced(len(latencies) / self.seconds, int(unsent.removeprefix("unsent ")), latencies)
 
 
-def paced(address, rate, seconds, seed=0):
-    return Load(address, rate, seconds, seed).result()
+def paced(address, rate, seconds, seed=0, asked=Asked(), connections=CONNECTIONS):
+    return Load(address, rate, seconds, seed, asked, connections).result()

@@ -1,9 +1,10 @@
 """Admission reviews of three sizes and four verdicts, all made of the typical one.
 
-    python3 reviews.py FOLDER
+    python3 reviews.py FOLDER [--meshes]
 
-writes them into a folder, with `expected.json`: the texts that an answer must contain. They are the
-same every time, compact and escaped as an API server sends them.
+writes them into a folder, with `expected.json`: the texts that an answer must contain; with
+`--meshes` also reviews for Istio. They are the same every time, compact and escaped as an API
+server sends them.
 """
 
 import copy
@@ -14,13 +15,15 @@ from pathlib import Path
 TYPICAL = Path(__file__).parent.parent / "review-12k.json"
 # Overrides come before this annotation of the typical review, because Go sorts keys.
 AFTER_OVERRIDES = b'"fulfilment.example/change":'
+MANY_CONTAINERS = 20
 TOKEN_VOLUME = "kube-api-access-"
 # The keys of list items in managedFields, if not the name.
 LIST_KEYS = {"ports": ("containerPort", "protocol"), "volumeMounts": ("mountPath",),
              "ownerReferences": ("uid",)}
 WITHOUT_SELF = {"metadata", "spec", "containers"}
 # Fields that have one manager as a whole.
-ATOMIC = {"secretKeyRef", "fieldRef", "nodeSelector"}
+ATOMIC = {"secretKeyRef", "fieldRef", "nodeSelector",
+          "requiredDuringSchedulingIgnoredDuringExecution"}
 # Set by admission plugins, which are not managers.
 OF_ADMISSION = {"tolerations", "priority", "preemptionPolicy"}
 
@@ -34,6 +37,12 @@ EXPECTED = {
 }
 # Percent of each in a mix.
 MIX = {"typical": 60, "small": 20, "skipped": 8, "annotated": 6, "large": 3, "denied": 3}
+
+# The same for Istio's webhook. A pod with the uid of its review in an annotation is like no other.
+ISTIO_MIX = {"istio-typical": 55, "istio-small": 20, "istio-unlike": 10, "istio-skipped": 10,
+             "istio-large": 5}
+ISTIO_EXPECTED = {name: INJECTED for name in ISTIO_MIX} | {"istio-skipped": EXPECTED["skipped"]}
+ISTIO_PATH = "/inject"
 
 
 def encode(review):
@@ -105,6 +114,18 @@ def large():
             port["name"] = f"{port['name'][:8]}-{index}-{number}"
         containers.append(worker)
     pod["metadata"]["annotations"] = dict(sorted(annotations.items()))
+    return managed(review)
+
+
+def of_many_containers():
+    """A pod of twenty containers: about 68 KB."""
+    review = typical()
+    containers = review["request"]["object"]["spec"]["containers"]
+    for index in range(MANY_CONTAINERS - len(containers)):
+        # Four of five are the main one.
+        another = copy.deepcopy(containers[index % 5 // 4])
+        another["name"] = f"berth-shard-{index:02}"
+        containers.append(another)
     return managed(review)
 
 
@@ -194,24 +215,41 @@ def bodies():
     return {name: encode(review) for name, review in reviews.items()}
 
 
+def istio_bodies():
+    """The reviews for Istio by name, encoded."""
+    uid = typical()["request"]["uid"]
+    reviews = {
+        "istio-small": small(), "istio-typical": typical(), "istio-large": of_many_containers(),
+        "istio-unlike": annotated_with("sidecar.istio.io/statsInclusionPrefixes", uid),
+        "istio-skipped": annotated_with("sidecar.istio.io/inject", "false"),
+    }
+    return {name: encode(review) for name, review in reviews.items()}
+
+
 def with_override(body, key, value):
     """The typical review with one more annotation."""
     override = f"{json.dumps(key)}:{json.dumps(value)},".encode()
     return body.replace(AFTER_OVERRIDES, override + AFTER_OVERRIDES, 1)
 
 
-def write(folder):
+def write(folder, meshes=False):
     """Writes all reviews, and the expectations of their answers; yields names and lengths."""
-    for name, body in bodies().items():
+    found, expected, mix = bodies(), EXPECTED, MIX
+    if meshes:
+        found, expected, mix = found | istio_bodies(), expected | ISTIO_EXPECTED, mix | ISTIO_MIX
+    for name, body in found.items():
         (folder / f"{name}.json").write_bytes(body)
         yield name, len(body)
-    (folder / "expected.json").write_text(json.dumps({"contains": EXPECTED, "mix": MIX}))
+    paths = dict.fromkeys(ISTIO_MIX if meshes else (), ISTIO_PATH)
+    text = json.dumps({"contains": expected, "mix": mix, "paths": paths})
+    (folder / "expected.json").write_text(text)
 
 
 def main():
-    folder = Path(sys.argv[1])
+    folder, *flags = sys.argv[1:]
+    folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    for name, length in write(folder):
+    for name, length in write(folder, "--meshes" in flags):
         print(f"{name}: {length} bytes")
 
 

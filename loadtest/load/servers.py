@@ -18,6 +18,10 @@ RELEASE = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release"
 INJECTD = Path(os.environ.get("INJECTD", RELEASE / "injectd"))
 ECHO = Path(os.environ.get("ECHO", RELEASE / "examples" / "echo"))
 PACED = Path(os.environ.get("PACED", RELEASE / "examples" / "paced"))
+# The configuration of Istio: a recorded one, else the small one of the tests.
+ISTIO_RELEASE = "1.30.3"
+CORPUS = os.environ.get("INJECTD_CORPUS")
+SMALL = ROOT / "crates/testkit/src/istio"
 SERVER = re.compile(rb"^(echo|webhook|gRPC|admin) server: (\S+)")
 STOP_SECONDS = 10
 
@@ -25,7 +29,8 @@ STOP_SECONDS = 10
 class Server:
     """A process that prints the addresses of its servers; it writes a log, which is discarded."""
 
-    def __init__(self, command):
+    def __init__(self, command, path="/"):
+        self.path = path
         self.begin = time.perf_counter()
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         self.pid = self.process.pid
@@ -80,10 +85,28 @@ class Server:
         return metric(text, name, **labels)
 
 
-def injectd(*flags, grpc_addr=""):
+def injectd(*flags, grpc_addr="", path="/"):
     return Server([str(INJECTD), "serve", "--standalone", "--addr", "127.0.0.1:0",
-                   "--metrics-addr", "127.0.0.1:0", "--grpc-addr", grpc_addr, *flags])
+                   "--metrics-addr", "127.0.0.1:0", "--grpc-addr", grpc_addr, *flags], path)
 
 
-def echo(review):
-    return Server([str(ECHO), str(review), "--addr", "127.0.0.1:0"])
+def injectd_for_istio(*flags):
+    config, values, mesh = istio_files()
+    return injectd("--mesh", "istio", "--injector-config", str(config), "--values", str(values),
+                   "--mesh-config", str(mesh), *flags, path="/inject")
+
+
+def istio_files():
+    """The files of the keys `config`, `values` and `mesh`."""
+    if CORPUS:
+        folder, suffix = Path(CORPUS) / "istio" / ISTIO_RELEASE, "-default"
+    else:
+        folder, suffix = SMALL, ""
+    return [folder / f"{name}{suffix}.{kind}"
+            for name, kind in (("config", "yaml"), ("values", "json"), ("mesh", "yaml"))]
+
+
+def echo(review, answer_bytes=None):
+    """An echo with answers of this length, or of the length of injectd's for Linkerd."""
+    length = ["--answer-bytes", str(answer_bytes)] if answer_bytes else []
+    return Server([str(ECHO), str(review), "--addr", "127.0.0.1:0", *length])

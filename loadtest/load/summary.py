@@ -20,7 +20,7 @@ from servers import INJECTD, ROOT
 
 PARTS = {"rounds": "CPU and rate beside the echo", "curve": "Latency against rate",
          "mixed": "A mix of reviews (k6)", "burst": "Bursts of connections",
-         "cold": "Cold paths", "soak": "A million reviews"}
+         "cold": "Cold paths", "soak": "A million reviews", "istio": "Istio"}
 VERSIONS = {"h2load": ["h2load", "--version"],
             "k6": [os.environ.get("K6", "k6"), "version"], "rustc": ["rustc", "--version"]}
 

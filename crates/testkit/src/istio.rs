@@ -28,6 +28,16 @@ pub fn injector_of<L: Lookups + From<Standalone>>(
     values: &str,
     mesh: &str,
 ) -> injector::Injector<Istio, L> {
+    injector_with(mesh_of(config, values, mesh))
+}
+
+/// An injector without a cluster.
+pub fn injector_with<L: Lookups + From<Standalone>>(mesh: Istio) -> injector::Injector<Istio, L> {
+    injector::Injector::new(mesh, L::from(Standalone::Every([].into())))
+}
+
+/// A mesh without objects, of the keys `config`, `values` and `mesh`.
+pub fn mesh_of(config: &str, values: &str, mesh: &str) -> Istio {
     let environment = BTreeMap::new();
     let files = Files {
         config,
@@ -41,7 +51,5 @@ pub fn injector_of<L: Lookups + From<Standalone>>(
         allowed_functions: &[],
     };
     let injector = Injector::new(files).expect("the configuration must be valid");
-    let cluster = Cluster::new(vec![DEFAULT_CLUSTER.to_owned()]);
-    let sources = L::from(Standalone::Every([].into()));
-    injector::Injector::new(Istio::new(injector, cluster, 1), sources)
+    Istio::new(injector, Cluster::new(vec![DEFAULT_CLUSTER.to_owned()]), 1)
 }

@@ -5,13 +5,14 @@
 
 #![expect(clippy::disallowed_types, reason = "trees are what the review is compared with")]
 
+mod istio;
+
 use std::{
     convert::Infallible,
-    env, fs,
+    fs,
     future::pending,
     hint::black_box,
     io::{self, Write as _},
-    path::Path,
     str,
     sync::Arc,
     time::{Duration, Instant},
@@ -24,35 +25,29 @@ use http_body_util::{BodyExt as _, Empty, Full};
 use hyper::{Request, Response, body::Bytes};
 use injectd::{
     cluster::{LookupLimits, WatchedNamespaces},
-    injector,
     linkerd::{
         pod::{Object, TextMap},
         snapshot::Snapshot,
     },
     lookups::CallerFacts,
-    mesh::Mesh,
+    mesh::Mesh as _,
     metrics::WatchMetrics,
     outcome::Verdict,
     patch::PatchBuffer,
     readiness::Readiness,
     review,
-    standalone::Standalone,
 };
-use injectd_istio::mesh::Istio;
-use injectd_testkit::{Injector, istio};
+use injectd_testkit::{
+    Injector,
+    reviews::{SIZES, TYPICAL, review_of},
+};
 use k8s_openapi::api::core::v1::Pod;
 use kube::{Client, client::Body};
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
-/// The review that the load tests send: the golden case of 12 KB, and the envelope of the others.
-const TYPICAL: &str = include_str!("../loadtest/review-12k.json");
-/// The golden cases, by the size of their reviews.
-const SIZES: [&str; 3] = ["3k", "12k", "68k"];
 /// An override on the namespace that the release reads.
 const OVERRIDE: &str = "config.linkerd.io/proxy-uid";
-/// The recorded configuration of an Istio, below `$INJECTD_CORPUS`.
-const ISTIO: &str = "istio/1.30.3";
 const NAMESPACES: usize = 10_000;
 /// Longer than listing namespaces takes.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -81,21 +76,9 @@ fn main() {
         bench.whole(size, review);
     }
     bench.whole_of_12k();
-    bench.istio();
+    bench.istio(&reviews);
     bench.criterion.final_summary();
     bench.print().expect("stdout must be writable");
-}
-
-/// A review of a golden case's pod, as an API server sends it.
-fn review_of(size: &str) -> Vec<u8> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/core/tests/golden");
-    let object = fs::read_to_string(folder.join(format!("pod-of-{size}/object.yaml")));
-    let object: Value = serde_saphyr::from_str(&object.expect("a golden case")).expect("YAML");
-    let (head, rest) = TYPICAL.split_once(r#""object":"#).expect("a review has an object");
-    let (_, tail) = rest.split_once(r#","oldObject""#).expect("a review has an oldObject");
-    let object = object.to_string();
-    let escaped = object.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026");
-    format!(r#"{head}"object":{escaped},"oldObject"{tail}"#).into_bytes()
 }
 
 struct Bench {
@@ -257,27 +240,6 @@ impl Bench {
         });
     }
 
-    /// With the templates of a real Istio, if `$INJECTD_CORPUS` has them.
-    fn istio(&mut self) {
-        let read = |folder: &Path, name: &str| fs::read_to_string(folder.join(name)).ok();
-        let folder = env::var_os("INJECTD_CORPUS").map(|corpora| Path::new(&corpora).join(ISTIO));
-        let files = folder.and_then(|folder| {
-            let [config, values, mesh] =
-                ["config-default.yaml", "values-default.json", "mesh-default.yaml"]
-                    .map(|name| read(&folder, name));
-            Some((config?, values?, mesh?))
-        });
-        let (injector, name): (injector::Injector<Istio, Standalone>, _) = match &files {
-            Some((config, values, mesh)) => {
-                (istio::injector_of(config, values, mesh), "istio_1.30.3_12k_injected")
-            }
-            None => (istio::injector(), "istio_small_12k_injected"),
-        };
-        self.run(name, Some("baseline_12k_value"), || {
-            answered(&injector, TYPICAL.as_bytes(), Verdict::Injected)
-        });
-    }
-
     fn print(&self) -> io::Result<()> {
         let mut out = io::stdout().lock();
         let cores = std::thread::available_parallelism().map_or(0, Into::into);
@@ -303,11 +265,7 @@ fn thousandths(number: u128) -> String {
 }
 
 /// Length of an answer.
-fn answered<M: Mesh>(
-    injector: &injector::Injector<M, Standalone>,
-    review: &[u8],
-    verdict: Verdict,
-) -> usize {
+fn answered(injector: &Injector, review: &[u8], verdict: Verdict) -> usize {
     let answer = injector.review(black_box(review)).now_or_never();
     let answer = answer.expect("must not wait").expect("a review");
     assert_eq!(answer.outcome.verdict, verdict);

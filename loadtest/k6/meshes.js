@@ -1,0 +1,33 @@
+// Both meshes of one process: callers of Linkerd's webhook beside callers of Istio's, in closed loops.
+//
+//   python3 loadtest/load/reviews.py FOLDER --meshes
+//   k6 run -e TARGET=https://127.0.0.1:8443 -e BODIES=FOLDER [-e SECONDS=10] meshes.js
+
+import exec from 'k6/execution';
+import { figures, review, settings } from './webhook.js';
+
+const callers = { executor: 'constant-vus', vus: 12, duration: `${__ENV.SECONDS || 10}s` };
+const meshes = ['linkerd', 'istio'];
+
+export const options = {
+  ...settings,
+  thresholds: {
+    ...settings.thresholds,
+    // A threshold makes k6 report the times of each mesh.
+    ...Object.fromEntries(meshes.map((mesh) =>
+      [`http_req_duration{scenario:${mesh}}`, ['p(99)<5000']])),
+  },
+  scenarios: Object.fromEntries(meshes.map((mesh) => [mesh, { ...callers, exec: mesh }])),
+};
+
+export function linkerd() {
+  review(exec.scenario.iterationInTest);
+}
+
+export function istio() {
+  review(exec.scenario.iterationInTest, '/inject');
+}
+
+export function handleSummary(data) {
+  return figures(data);
+}
