@@ -65,9 +65,10 @@ struct Reader<'t> {
 }
 
 impl<'t> Reader<'t> {
-    /// The next line that is not blank.
+    /// The next line that is neither blank nor a comment.
     fn peek(&mut self) -> Option<Line<'t>> {
-        while self.lines.get(self.at)?.text.is_empty() {
+        let is_text = |line: &Line<'_>| !line.text.is_empty() && !line.text.starts_with('#');
+        while !is_text(self.lines.get(self.at)?) {
             self.at += 1;
         }
         self.lines.get(self.at).copied()
