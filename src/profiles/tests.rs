@@ -32,7 +32,7 @@ fn inject_is_the_revision_default_else_the_only_one() {
         (&["default", "canary"][..], Ok("default /inject/net/N".to_owned())),
         (&["canary"], Ok("canary /inject/net/N".to_owned())),
         (&["canary", "stable"], Err(404)),
-        (&[], Err(404)),
+        (&[], Err(503)),
     ] {
         for has_linkerd in [false, true] {
             let found = found(revisions, has_linkerd, "/inject/net/N");

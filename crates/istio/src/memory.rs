@@ -143,19 +143,23 @@ impl Memory {
 
     /// What is read from now on; `None` if that were too much.
     fn reading_more(&self, reading: &Reading) -> Option<Arc<Version>> {
-        let _growth = self.growth.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = self.read.load_full();
-        let mut after = Version::clone(&before);
-        if !after.reading.add(reading) {
-            return Some(before);
+        let covering = || Some(self.read.load_full()).filter(|read| read.reading.covers(reading));
+        if let Some(read) = covering() {
+            return Some(read);
         }
-        if after.reading.size() > MAX_READ {
+        let _growth = self.growth.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(read) = covering() {
+            return Some(read);
+        }
+        let mut read = Version::clone(&self.read.load());
+        read.reading.add(reading);
+        if read.reading.size() > MAX_READ {
             return None;
         }
-        after.number += 1;
-        let after = Arc::new(after);
-        self.read.store(Arc::clone(&after));
-        Some(after)
+        read.number += 1;
+        let read = Arc::new(read);
+        self.read.store(Arc::clone(&read));
+        Some(read)
     }
 
     fn key(

@@ -57,27 +57,32 @@ impl Reading {
         }
     }
 
-    /// Reads what another reading reads. Returns whether that is more than before.
-    pub(super) fn add(&mut self, other: &Self) -> bool {
-        let mut is_more = other.whole && !self.whole || other.truth && !self.truth;
+    /// Whether it reads all that another reading reads.
+    pub(super) fn covers(&self, other: &Self) -> bool {
+        let member = |(key, reading)| self.members.get(key).is_some_and(|own| own.covers(reading));
+        let items = |items| self.items.as_ref().is_some_and(|own| own.covers(items));
+        let names =
+            |names: &BTreeSet<_>| self.names.as_ref().is_some_and(|own| names.is_subset(own));
+        (self.whole || !other.whole)
+            && (self.truth || !other.truth)
+            && other.members.iter().all(member)
+            && other.items.as_deref().is_none_or(items)
+            && other.names.as_ref().is_none_or(names)
+    }
+
+    /// Reads what another reading reads.
+    pub(super) fn add(&mut self, other: &Self) {
         self.whole |= other.whole;
         self.truth |= other.truth;
         for (key, reading) in &other.members {
-            is_more |= !self.members.contains_key(key);
-            is_more |= self.member(key).add(reading);
+            self.member(key).add(reading);
         }
         if let Some(items) = &other.items {
-            is_more |= self.items.is_none();
-            is_more |= self.item().add(items);
+            self.item().add(items);
         }
         if let Some(names) = &other.names {
-            is_more |= self.names.is_none();
-            let own = self.names.get_or_insert_default();
-            let before = own.len();
-            own.extend(names.iter().cloned());
-            is_more |= own.len() > before;
+            self.names.get_or_insert_default().extend(names.iter().cloned());
         }
-        is_more
     }
 
     /// How many values and names it reads.
