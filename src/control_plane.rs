@@ -84,6 +84,8 @@ pub struct ControlPlane {
     surroundings: Surroundings,
     /// Revisions whose configuration has changed.
     changed: BTreeSet<String>,
+    /// Revisions that need not be served and whose `ConfigMap` was deleted.
+    deleted: BTreeSet<String>,
     notes: Vec<Note>,
 }
 
@@ -105,7 +107,7 @@ impl ControlPlane {
     #[must_use]
     pub fn new(settings: Settings, sources: Sources, served: Arc<Revisions>) -> Self {
         let named = settings.named.iter().flatten().cloned();
-        Self {
+        let control_plane = Self {
             maps: ConfigMaps::of(&settings),
             revisions: named.map(|revision| (revision, Revision::default())).collect(),
             settings,
@@ -113,8 +115,11 @@ impl ControlPlane {
             served,
             surroundings: Surroundings::default(),
             changed: BTreeSet::new(),
+            deleted: BTreeSet::new(),
             notes: Vec::new(),
-        }
+        };
+        control_plane.publish();
+        control_plane
     }
 
     /// What the revisions have in common.
@@ -232,12 +237,7 @@ impl ControlPlane {
         }
         if let (None, Some(revision)) = (&self.settings.named, revision_of(name)) {
             self.maps.remove(name);
-            self.maps.remove_if_deleted(&mesh_name(revision));
-            self.changed.remove(revision);
-            if self.revisions.remove(revision).is_some_and(|gone| gone.injector.is_some()) {
-                self.publish();
-            }
-            self.notes.push(Note::Removed { revision: revision.to_owned() });
+            self.deleted.insert(revision.to_owned());
             return;
         }
         let dependents = self.dependents(name);
@@ -262,12 +262,18 @@ impl ControlPlane {
     #[must_use]
     pub fn has_news(&self) -> bool {
         let is_waiting = self.revisions.values().any(|revision| revision.next.is_some());
-        is_waiting || !self.changed.is_empty() || self.surroundings.has_changed()
+        is_waiting
+            || !self.changed.is_empty()
+            || !self.deleted.is_empty()
+            || self.surroundings.has_changed()
     }
 
     /// Reads the configurations that have changed, and puts all news to use. Takes milliseconds for
     /// each revision.
     pub fn settle(&mut self) {
+        for revision in mem::take(&mut self.deleted) {
+            self.remove(revision);
+        }
         for revision in mem::take(&mut self.changed) {
             if !self.revisions.contains_key(&revision) {
                 continue;
@@ -285,6 +291,17 @@ impl ControlPlane {
         }
         self.surround();
         self.install();
+    }
+
+    /// Removes a revision, unless its `ConfigMap` was created again meanwhile.
+    fn remove(&mut self, revision: String) {
+        if self.maps.has(&injector_name(&revision)) {
+            return;
+        }
+        self.maps.remove_if_deleted(&mesh_name(&revision));
+        self.changed.remove(&revision);
+        self.revisions.remove(&revision);
+        self.notes.push(Note::Removed { revision });
     }
 
     /// A configuration was read.
@@ -321,7 +338,6 @@ impl ControlPlane {
 
     /// Puts the configurations to use whose surroundings are known.
     fn install(&mut self) {
-        let mut is_new = false;
         for (name, revision) in &mut self.revisions {
             let is_surrounded = |next: &mut Injector| self.surroundings.is_known(next.asks_nodes());
             let Some(next) = revision.next.take_if(is_surrounded) else { continue };
@@ -336,22 +352,23 @@ impl ControlPlane {
                 injector.replace_mesh(mesh);
                 injector
             } else {
-                is_new = true;
                 let injector = IstioInjector::new(mesh, self.sources.clone());
                 revision.injector.insert(Arc::new(injector))
             };
             self.notes.push(Note::Applied { revision: name.clone(), mesh: injector.mesh() });
         }
-        if is_new {
-            self.publish();
-        }
+        self.publish();
     }
 
     fn publish(&self) {
-        let served = |(name, revision): (&String, &Revision)| {
-            Some((name.clone(), Arc::clone(revision.injector.as_ref()?)))
-        };
-        self.served.replace(self.revisions.iter().filter_map(served).collect());
+        let (mut served, mut waiting) = (BTreeMap::new(), BTreeSet::new());
+        for (name, revision) in &self.revisions {
+            match &revision.injector {
+                Some(injector) => _ = served.insert(name.clone(), Arc::clone(injector)),
+                None => _ = waiting.insert(name.clone()),
+            }
+        }
+        self.served.replace(served, waiting);
     }
 
     /// What the process must wait for before it is ready; `None` once every revision that is named,

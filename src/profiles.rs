@@ -54,7 +54,7 @@ pub enum NoWebhook {
     OtherPath,
     /// 404: the target names no revision that is served. The text says which ones are.
     Revision(String),
-    /// 503: no revision of Istio is loaded yet.
+    /// 503: the revision is not loaded yet.
     NotLoaded,
     /// 301 or 307: the webhook is at this clean path.
     Moved {
@@ -94,9 +94,9 @@ impl fmt::Display for NoWebhook {
         match self {
             Self::OtherPath => f.write_str("the webhook is at /inject"),
             Self::Revision(problem) => f.write_str(problem),
-            Self::NotLoaded => f.write_str("no revision of Istio is loaded yet"),
+            Self::NotLoaded => f.write_str("the revision of Istio is not loaded yet"),
             Self::Moved { location, .. } => {
-                write!(f, "the path is {location} without repeated slashes")
+                write!(f, "the webhook is at {location}")
             }
             Self::Target => {
                 f.write_str("the target of the request is invalid; the webhook is at /inject")

@@ -163,6 +163,14 @@ back() {
     done
 }
 
+# Fails if another configuration selects namespaces with this revision or tag: both would inject.
+must_be_free() {
+    labels='{range .items[*]}{.metadata.name}{" "}{.metadata.labels.istio\.io/tag}{" "}{.metadata.labels.istio\.io/rev}{"\n"}{end}'
+    taken=$(kubectl get "$configurations" -o jsonpath="$labels" |
+        awk -v tag="$1" '$1 != "injectd-tag-" tag && $2 == tag { print $1 }')
+    [ -z "$taken" ] || fail "$taken injects namespaces with istio.io/rev=$1 already; choose another tag"
+}
+
 untag() {
     labelled=$(kubectl get namespaces -l "istio.io/rev=$1" -o name)
     [ -z "$labelled" ] || fail "label these first with another revision: $labelled"
@@ -173,6 +181,7 @@ case $#,${1:-} in
     2,check) check "$2" ;;
     3,tag)
         check "$3"
+        must_be_free "$2"
         render tag.yaml "$2" "$3" | kubectl apply -f -
         ;;
     2,untag) untag "$2" ;;

@@ -1,6 +1,9 @@
 //! The revisions of Istio that a process serves, by name.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use arc_swap::ArcSwap;
 use injectd_istio::path::Webhook;
@@ -13,52 +16,65 @@ pub const DEFAULT_REVISION: &str = "default";
 /// Names of revisions in a message; more are counted.
 const MAX_LISTED: usize = 10;
 
-/// Injectors by revision. The whole map is replaced when a revision comes or goes.
+/// Injectors by revision. All are replaced together when a revision comes or goes.
 #[derive(Debug, Default)]
-pub struct Revisions(ArcSwap<BTreeMap<String, Arc<IstioInjector>>>);
+pub struct Revisions(ArcSwap<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    served: BTreeMap<String, Arc<IstioInjector>>,
+    /// Revisions without a configuration that can be used yet.
+    waiting: BTreeSet<String>,
+}
 
 impl Revisions {
     /// These revisions.
     #[must_use]
     pub fn new(revisions: impl IntoIterator<Item = (String, Arc<IstioInjector>)>) -> Self {
-        Self(ArcSwap::from_pointee(revisions.into_iter().collect()))
+        let served = revisions.into_iter().collect();
+        Self(ArcSwap::from_pointee(Known { served, waiting: BTreeSet::new() }))
     }
 
-    /// Replaces all revisions; reviews in flight keep theirs.
-    pub fn replace(&self, revisions: BTreeMap<String, Arc<IstioInjector>>) {
-        self.0.store(Arc::new(revisions));
+    /// Replaces all revisions, and the names of those that are not loaded yet; reviews in flight keep
+    /// theirs.
+    pub fn replace(&self, served: BTreeMap<String, Arc<IstioInjector>>, waiting: BTreeSet<String>) {
+        self.0.store(Arc::new(Known { served, waiting }));
     }
 
     /// The injector of a revision.
     #[must_use]
     pub fn get(&self, revision: &str) -> Option<Arc<IstioInjector>> {
-        self.0.load().get(revision).cloned()
+        self.0.load().served.get(revision).cloned()
     }
 
     /// The injector of `/inject`: the revision `default`, else the only one.
     #[must_use]
     pub fn of_inject(&self) -> Option<Arc<IstioInjector>> {
-        let revisions = self.0.load();
-        let mut all = revisions.values();
-        let only = || all.next().filter(|_| revisions.len() == 1);
-        revisions.get(DEFAULT_REVISION).or_else(only).cloned()
+        let known = self.0.load();
+        let is_only = known.served.len() == 1 && known.waiting.is_empty();
+        let only = || known.served.values().next().filter(|_| is_only);
+        known.served.get(DEFAULT_REVISION).or_else(only).cloned()
     }
 
     /// The names of all revisions, sorted.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
-        self.0.load().keys().cloned().collect()
+        self.0.load().served.keys().cloned().collect()
     }
 
     /// How many answers all revisions keep.
     pub(super) fn answer_count(&self) -> u64 {
-        self.0.load().values().map(|injector| injector.mesh().answer_count()).sum()
+        self.0.load().served.values().map(|injector| injector.mesh().answer_count()).sum()
     }
 
     /// Why there is no injector for a webhook, and which ones there are.
     pub(super) fn missing(&self, webhook: &Webhook) -> NoWebhook {
         let names = self.names();
-        if names.is_empty() {
+        let wanted = match webhook {
+            Webhook::Revision(revision) => revision,
+            Webhook::Default | Webhook::Other => DEFAULT_REVISION,
+        };
+        if names.is_empty() || self.0.load().waiting.contains(wanted) {
             return NoWebhook::NotLoaded;
         }
         let more = names.len().saturating_sub(MAX_LISTED);

@@ -79,7 +79,7 @@ fn a_missing_revision_is_answered_with_those_that_are_served() {
     let expected = format!("this revision is not served; {served}");
     assert_eq!(text(&["a", "b"], "/istio/c/inject"), expected);
     assert_eq!(text(&["a", "b"], "/other"), "the webhook is at /inject");
-    assert_eq!(text(&[], "/inject"), "no revision of Istio is loaded yet");
+    assert_eq!(text(&[], "/inject"), "the revision of Istio is not loaded yet");
     let many: Vec<_> = (10..30).map(|number| number.to_string()).collect();
     let many: Vec<_> = many.iter().map(String::as_str).collect();
     assert!(text(&many, "/inject").ends_with("18, 19 and 10 more"));

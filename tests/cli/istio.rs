@@ -371,7 +371,7 @@ fn a_review_without_a_request_is_an_error_line_and_not_the_end() {
 fn a_path_without_the_webhook_gives_an_error_line_for_each_review() {
     for (path, error) in [
         ("/injected", "HTTP 404, the webhook is at /inject"),
-        ("//inject", "HTTP 307, the path is /inject without repeated slashes"),
+        ("//inject", "HTTP 307, the webhook is at /inject"),
         (
             "/inject/%zz",
             "HTTP 400, the target of the request is invalid; the webhook is at /inject",

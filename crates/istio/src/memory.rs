@@ -37,13 +37,11 @@ use crate::{
     selector::Selector,
     strip::{OVERRIDES_ANNOTATION, STATUS_ANNOTATION},
 };
-use reading::{Reading, Unusual, write_text};
+use reading::{MAX_KEY_BYTES, Reading, Unusual, write_text};
 pub(crate) use record::Record;
 
 /// Bytes of all keys and answers.
-const MAX_BYTES: u64 = 48 << 20;
-/// Bytes of a key. A pod with a longer one is not kept.
-const MAX_KEY_BYTES: usize = 64 << 10;
+const MAX_BYTES: u64 = 32 << 20;
 /// Values and names that all templates together may read. What reads more is not kept.
 const MAX_READ: usize = 2_000;
 /// Bytes that an entry takes besides its key and answer.
@@ -222,7 +220,6 @@ fn fixed(injector: &Injector, resources: &Resources) -> Reading {
     annotations.read_members(config.injected_annotations.keys().map(String::as_str));
     let labels = metadata.member("labels");
     labels.read_members([INJECT_ANNOTATION, NETWORK_LABEL]);
-    labels.read_members(owner::LABELS);
     labels.read_members(resources.selecting_labels());
     let selectors = config.never_inject.iter().chain(&config.always_inject);
     labels.read_members(selectors.flat_map(Selector::keys));
@@ -236,11 +233,11 @@ fn fixed(injector: &Injector, resources: &Resources) -> Reading {
         container.read_members(["name", "ports", "lifecycle"]);
         container.read_members(["livenessProbe", "readinessProbe", "startupProbe"]);
         if injector.is_openshift() {
-            container.member("securityContext").whole = true;
+            container.member("securityContext").read_whole();
         }
     }
     if injector.is_openshift() {
-        spec.member("securityContext").whole = true;
+        spec.member("securityContext").read_whole();
     }
     read
 }

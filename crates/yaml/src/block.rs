@@ -13,6 +13,9 @@ use crate::scalar::{self, Scalar};
 /// Lists and mappings inside of one another that are read here.
 const MAX_DEPTH: usize = 50;
 
+/// Bytes of a key. YAML has a limit, at 1,024 characters.
+const MAX_KEY_BYTES: usize = 512;
+
 /// The value of a document; `None` if the parser has to read it.
 pub(crate) fn read(text: &str) -> Option<Value> {
     let is_plain = |byte: u8| matches!(byte, b'\n' | b' '..=b'~');
@@ -223,7 +226,8 @@ fn split_key(line: &str) -> Option<Option<(&str, &str)>> {
     let Some(end) = end else { return Some(None) };
     let (key, rest) = line.split_at(end);
     let is_word = |c: char| c.is_ascii_alphanumeric() || "_./-".contains(c);
-    let is_key = key.starts_with(|c: char| c.is_ascii_alphanumeric())
+    let is_key = key.len() <= MAX_KEY_BYTES
+        && key.starts_with(|c: char| c.is_ascii_alphanumeric())
         && key.chars().all(is_word)
         && matches!(scalar::plain(key), Scalar::Text(_));
     is_key.then(|| Some((key, rest[1..].trim_start_matches(' '))))

@@ -161,12 +161,13 @@ fn change(review: &mut Value, pool: &Pool, random: &mut Random) {
         else {
             return;
         };
-        match random.below(8) {
+        match random.below(9) {
             0 => mutations::shuffle(object, random),
             1 => set(object, "annotations", random.one_of(&pool.annotations)),
             2 => set(object, "labels", random.one_of(&pool.labels)),
             3 => set(object, "annotations", &("example.com/any".to_owned(), json!("x"))),
             4 => rename(object, random),
+            5 => repeat(object, random),
             _ => spoil(object, random),
         }
     }
@@ -187,6 +188,14 @@ fn rename(object: &mut Value, random: &mut Random) {
         if items[item].is_object() {
             items[item]["name"] = random.pick(&NAMES).into();
         }
+    }
+}
+
+/// Puts an item of a list at its end once more.
+fn repeat(object: &mut Value, random: &mut Random) {
+    let list = random.pick(&["containers", "initContainers", "volumes", "imagePullSecrets"]);
+    if let Some(items) = object["spec"][list].as_array_mut().filter(|items| !items.is_empty()) {
+        items.push(random.one_of(items).clone());
     }
 }
 

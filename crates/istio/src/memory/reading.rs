@@ -2,14 +2,22 @@
 
 #![expect(clippy::disallowed_types, reason = "patches are trees")]
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use injectd_core::json::{Node, Shape};
 use injectd_merge::schema::{Kind, Merge, POD, Struct};
 use serde_json::Value as Json;
 
+use crate::process::tree::{CONTAINERS, INIT_CONTAINERS};
+
 /// The key by which the lists of a pod are merged whose items are told apart here.
 const NAME: &str = "name";
+
+/// Bytes of a key. A pod with a longer one is not kept.
+pub(super) const MAX_KEY_BYTES: usize = 64 << 10;
 
 /// What is read of a value.
 ///
@@ -37,6 +45,23 @@ pub(super) struct Reading {
 pub(super) struct Unusual;
 
 impl Reading {
+    /// Reads all of the value; what is read in it says nothing more.
+    pub(super) fn read_whole(&mut self) {
+        *self = Self { whole: true, ..Self::default() };
+    }
+
+    /// Reads whether the value is true.
+    pub(super) fn read_truth(&mut self) {
+        self.truth |= !self.whole;
+    }
+
+    /// Reads how many items a list has.
+    pub(super) fn read_count(&mut self) {
+        if !self.whole {
+            self.item();
+        }
+    }
+
     /// The reading of a member.
     pub(super) fn member(&mut self, key: &str) -> &mut Self {
         if !self.members.contains_key(key) {
@@ -53,7 +78,7 @@ impl Reading {
     /// Reads all of these members.
     pub(super) fn read_members<'k>(&mut self, keys: impl IntoIterator<Item = &'k str>) {
         for key in keys {
-            self.member(key).whole = true;
+            self.member(key).read_whole();
         }
     }
 
@@ -63,7 +88,10 @@ impl Reading {
         let items = |items| self.items.as_ref().is_some_and(|own| own.covers(items));
         let names =
             |names: &BTreeSet<_>| self.names.as_ref().is_some_and(|own| names.is_subset(own));
-        (self.whole || !other.whole)
+        if self.whole {
+            return true;
+        }
+        !other.whole
             && (self.truth || !other.truth)
             && other.members.iter().all(member)
             && other.items.as_deref().is_none_or(items)
@@ -72,7 +100,9 @@ impl Reading {
 
     /// Reads what another reading reads.
     pub(super) fn add(&mut self, other: &Self) {
-        self.whole |= other.whole;
+        if self.whole || other.whole {
+            return self.read_whole();
+        }
         self.truth |= other.truth;
         for (key, reading) in &other.members {
             self.member(key).add(reading);
@@ -100,7 +130,7 @@ impl Reading {
 
     fn add_merged(&mut self, patch: &Json, of: Option<&'static Struct>) -> bool {
         let Json::Object(members) = patch else {
-            self.whole = true;
+            self.read_whole();
             return true;
         };
         let mut has_only_values = true;
@@ -111,7 +141,13 @@ impl Reading {
             has_only_values &= match (value, field.map(|field| (&field.kind, field.merge))) {
                 (Json::Array(items), Some((Kind::List(_), Merge::ByKey(NAME)))) => {
                     let names = items.iter().filter_map(|item| item.get(NAME)?.as_str());
-                    own.names.get_or_insert_default().extend(names.map(Into::into));
+                    let names: BTreeSet<Box<str>> = names.map(Into::into).collect();
+                    own.names.get_or_insert_default().extend(names.iter().cloned());
+                    if key == INIT_CONTAINERS {
+                        // A container of the pod may be the user's version of an init container.
+                        let containers = self.member(CONTAINERS);
+                        containers.names.get_or_insert_default().extend(names);
+                    }
                     items.iter().all(is_without_directives)
                 }
                 (value, kind) => own.add_merged(value, kind.and_then(|(kind, _)| kind.as_struct())),
@@ -134,6 +170,9 @@ impl Reading {
             out.push(b'-');
             return Ok(());
         };
+        if out.len() > MAX_KEY_BYTES || self.whole && value.raw().len() > MAX_KEY_BYTES {
+            return Err(Unusual);
+        }
         if self.whole {
             write_text(out, value.raw());
             return Ok(());
@@ -154,12 +193,12 @@ impl Reading {
             out.push(if value.members().next().is_some() { b'+' } else { b'0' });
         }
         for (key, member) in value.members() {
-            if let Some(reading) = self.members.get(key) {
-                write_text(out, key);
-                reading.answer(Some(member), out)?;
-            } else if self.alike.iter().any(|part| key.contains(part)) {
+            if self.alike.iter().any(|part| key.contains(part)) {
                 write_text(out, key);
                 write_text(out, member.raw());
+            } else if let Some(reading) = self.members.get(key) {
+                write_text(out, key);
+                reading.answer(Some(member), out)?;
             }
         }
         out.push(b'}');
@@ -172,15 +211,12 @@ impl Reading {
             out.push(if value.items().next().is_some() { b'+' } else { b'0' });
         }
         if let Some(names) = &self.names {
-            for item in value.items() {
-                // The merge denies an item without a name.
-                let name = item.get(NAME).and_then(Node::text).ok_or(Unusual)?;
-                if names.contains(&*name) {
-                    write_text(out, value.raw());
-                    return Ok(());
-                }
+            let found = names_of(value)?;
+            if found.iter().any(|name| names.contains(&**name)) {
+                write_text(out, value.raw());
+                return Ok(());
             }
-            out.push(if value.items().next().is_some() { b'+' } else { b'0' });
+            out.push(if found.is_empty() { b'0' } else { b'+' });
         }
         if let Some(reading) = &self.items {
             for item in value.items() {
@@ -190,6 +226,15 @@ impl Reading {
         out.push(b']');
         Ok(())
     }
+}
+
+/// The names of a list's items, sorted. The merge denies an item without a name, and moves items that
+/// share one.
+fn names_of<'a>(list: Node<'_, 'a>) -> Result<Vec<Cow<'a, str>>, Unusual> {
+    let name = |item: Node<'_, 'a>| item.get(NAME).and_then(Node::text).ok_or(Unusual);
+    let mut names = list.items().map(name).collect::<Result<Vec<_>, _>>()?;
+    names.sort_unstable();
+    if names.is_sorted_by(|name, next| name < next) { Ok(names) } else { Err(Unusual) }
 }
 
 /// Whether no object in a value has a key of the merge itself.

@@ -80,9 +80,10 @@ impl Record {
 }
 
 impl State {
-    /// The reading of a place.
+    /// The reading of a place, or of the first value around it that is read whole.
     fn at(&mut self, path: &[Segment]) -> &mut Reading {
         path.iter().fold(&mut self.reading, |reading, segment| match segment {
+            _ if reading.whole => reading,
             Segment::Key(key) => reading.member(key),
             Segment::Item => reading.item(),
         })
@@ -96,7 +97,7 @@ impl State {
         if origin == Origin::ROOT {
             self.reading.read_members(["metadata", "spec"]);
         } else if let Some(path) = self.place(origin).map(|place| place.path.clone()) {
-            self.at(&path).whole = true;
+            self.at(&path).read_whole();
         }
     }
 
@@ -110,9 +111,9 @@ impl State {
         let Some(place) = self.place(origin) else { return self.read_whole(origin) };
         let (path, is_list) = (place.path.clone(), matches!(place.kind, Some(Kind::List(_))));
         match how {
-            Use::Truth => self.at(&path).truth = true,
-            Use::Keys if is_list => _ = self.at(&path).item(),
-            Use::Keys | Use::Whole => self.at(&path).whole = true,
+            Use::Truth => self.at(&path).read_truth(),
+            Use::Keys if is_list => self.at(&path).read_count(),
+            Use::Keys | Use::Whole => self.at(&path).read_whole(),
         }
     }
 

@@ -100,6 +100,57 @@ fn what_is_read_makes_a_difference() {
 }
 
 #[test]
+fn an_annotation_of_istio_counts_also_if_a_template_asks_only_whether_it_is_there() {
+    let asks = "metadata: {labels: {x: '{{ isset .ObjectMeta.Annotations `proxy.istio.io/config` }}{{ \
+                .ProxyConfig.DrainDuration }}'}}";
+    let config = |seconds: u8| {
+        let mut pod = pod();
+        let text = format!("drainDuration: {seconds}s");
+        pod["metadata"]["annotations"]["proxy.istio.io/config"] = text.into();
+        pod
+    };
+    let injector = injector(asks);
+    assert!(!is_known(&injector, &config(1)));
+    assert!(is_known(&injector, &config(1)));
+    assert!(!is_known(&injector, &config(2)));
+}
+
+#[test]
+fn lists_with_a_name_twice_are_evaluated_anew() {
+    let injector = injector(PROXY);
+    for list in ["volumes", "containers", "initContainers"] {
+        let mut twice = pod();
+        twice["spec"][list] = json!([{"name": "a"}, {"name": "b"}, {"name": "a"}]);
+        assert!(!is_known(&injector, &twice), "{list}");
+        assert!(!is_known(&injector, &twice), "{list}");
+    }
+}
+
+#[test]
+fn a_container_may_be_the_users_version_of_an_init_container() {
+    let setup = "spec: {initContainers: [{name: web, image: x}]}";
+    assert!(!knows(setup, "/spec/containers/0/image", json!("web:2")));
+}
+
+#[test]
+fn keys_of_pods_do_not_drive_out_answers_if_all_keys_are_read() {
+    let all =
+        "metadata: {labels: {x: '{{ range $k, $v := .ObjectMeta.Annotations }}{{ $k }}{{ end }}'}}";
+    let injector = injector(all);
+    let with_key = |key: usize| {
+        let mut pod = pod();
+        pod["metadata"]["annotations"][format!("k{key}")] = json!("1");
+        pod
+    };
+    for key in 0..20 {
+        assert!(!is_known(&injector, &with_key(key)));
+    }
+    for key in 0..20 {
+        assert!(is_known(&injector, &with_key(key)));
+    }
+}
+
+#[test]
 fn nothing_is_kept_of_what_depends_on_more_than_was_read() {
     for template in [
         "metadata: {labels: {x: '{{ now | unixEpoch }}'}}",
