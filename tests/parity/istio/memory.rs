@@ -174,7 +174,7 @@ fn change(review: &mut Value, pool: &Pool, random: &mut Random) {
 }
 
 fn set(object: &mut Value, field: &str, (key, value): &(String, Value)) {
-    let Value::Object(metadata) = &mut object["metadata"] else { return };
+    let Some(Value::Object(metadata)) = object.get_mut("metadata") else { return };
     let map = metadata.entry(field).or_insert_with(|| Value::Object(Map::new()));
     if let Value::Object(map) = map {
         map.insert(key.clone(), value.clone());
@@ -183,7 +183,7 @@ fn set(object: &mut Value, field: &str, (key, value): &(String, Value)) {
 
 fn rename(object: &mut Value, random: &mut Random) {
     let list = random.pick(&["containers", "initContainers", "volumes"]);
-    if let Some(items) = object["spec"][list].as_array_mut().filter(|items| !items.is_empty()) {
+    if let Some(items) = list_of(object, list) {
         let item = random.below(items.len());
         if items[item].is_object() {
             items[item]["name"] = random.pick(&NAMES).into();
@@ -191,10 +191,16 @@ fn rename(object: &mut Value, random: &mut Random) {
     }
 }
 
+/// A list of the pod's spec that is not empty.
+fn list_of<'p>(object: &'p mut Value, list: &str) -> Option<&'p mut Vec<Value>> {
+    let items = object.get_mut("spec")?.get_mut(list)?.as_array_mut();
+    items.filter(|items| !items.is_empty())
+}
+
 /// Puts an item of a list at its end once more.
 fn repeat(object: &mut Value, random: &mut Random) {
     let list = random.pick(&["containers", "initContainers", "volumes", "imagePullSecrets"]);
-    if let Some(items) = object["spec"][list].as_array_mut().filter(|items| !items.is_empty()) {
+    if let Some(items) = list_of(object, list) {
         items.push(random.one_of(items).clone());
     }
 }
