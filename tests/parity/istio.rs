@@ -18,18 +18,23 @@ pub(crate) use differences::ROWS;
 
 /// Runs all recorded cases, prints the counts, and fails if an answer differs that no row explains.
 pub(crate) fn must_answer_as_recorded() {
-    let Some(corpora) = env::var_os("INJECTD_CORPUS") else {
-        print_line("istio: skipped, INJECTD_CORPUS is not set");
-        return;
-    };
-    let directory = PathBuf::from(corpora).join("istio");
-    let corpora = corpus::load_all(&directory).expect("the corpus must be readable");
+    let Some(corpora) = corpora("istio") else { return };
     let counts = run_all(&corpora);
     let mut text = String::new();
     report::write(&mut text, &counts, 20).expect("writing to a string must succeed");
     print_line(&format!("istio\n{text}"));
     let different = report::total(&counts).different;
     assert_eq!(different, 0, "istio: {different} are different, see the report above");
+}
+
+/// The recordings of all releases; `None` without them, which is printed.
+fn corpora(suite: &str) -> Option<Vec<Corpus>> {
+    let Some(corpora) = env::var_os("INJECTD_CORPUS") else {
+        print_line(&format!("{suite}: skipped, INJECTD_CORPUS is not set"));
+        return None;
+    };
+    let directory = PathBuf::from(corpora).join("istio");
+    Some(corpus::load_all(&directory).expect("the corpus must be readable"))
 }
 
 /// Every second release on a thread of its own: a debug build needs it.
@@ -52,24 +57,14 @@ fn run_all(corpora: &[Corpus]) -> Vec<Counts> {
 
 /// What the memory answers is what an evaluation answers: for recorded requests, and for changed ones.
 pub(crate) fn must_remember_nothing_wrong() {
-    let Some(corpora) = env::var_os("INJECTD_CORPUS") else {
-        print_line("istio memory: skipped, INJECTD_CORPUS is not set");
-        return;
-    };
-    let directory = PathBuf::from(corpora).join("istio");
-    let corpora = corpus::load_all(&directory).expect("the corpus must be readable");
+    let Some(corpora) = corpora("istio memory") else { return };
     memory::must_agree(&corpora);
 }
 
 /// Every configuration that an injector refused at start is refused, and every other one that it
 /// used is accepted, unless a later release refuses it.
 pub(crate) fn must_start_as_recorded() {
-    let Some(corpora) = env::var_os("INJECTD_CORPUS") else {
-        print_line("istio configurations: skipped, INJECTD_CORPUS is not set");
-        return;
-    };
-    let directory = PathBuf::from(corpora).join("istio");
-    let corpora = corpus::load_all(&directory).expect("the corpus must be readable");
+    let Some(corpora) = corpora("istio configurations") else { return };
     let (mut accepted, mut refused) = (0, 0);
     let mut different = Vec::new();
     for (index, corpus) in corpora.iter().enumerate() {

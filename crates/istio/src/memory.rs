@@ -2,8 +2,8 @@
 //!
 //! Evaluating templates and merging them is a function of what they read of the pod. The fixed steps
 //! of an injection read the same of every pod ([`fixed`]); a [`Record`] adds what the templates read,
-//! and where their patch lies over the pod. What a pod has there is its key: it is compared whole,
-//! and never by a hash alone. A pod with the key of an earlier one has the same answer.
+//! and what of the pod their patch is laid over. What a pod has there is its key: it is compared
+//! whole, and never by a hash alone. A pod with the key of an earlier one has the same answer.
 //!
 //! Pods are evaluated anew if a template uses more than it reads, such as the time, if an earlier
 //! injection left its marks, or if the text of the pod needs care.
@@ -28,6 +28,7 @@ use moka::sync::Cache;
 
 use crate::{
     decide::INJECT_ANNOTATION,
+    fields::CONTAINER_LISTS,
     injector::Injector,
     owner::{self, Owner},
     path::NETWORK_LABEL,
@@ -55,9 +56,9 @@ const READ_ANNOTATIONS: &[&str] = &["istio.io", "prometheus"];
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// The pod is injected, with this patch as JSON.
-    Injected(Box<[u8]>, Box<[String]>),
+    Injected { patch: Box<[u8]>, warnings: Box<[String]> },
     /// The pod is skipped for the reason at this index of the mesh's reasons.
-    Skipped(usize, Box<[String]>),
+    Skipped { reason: usize, warnings: Box<[String]> },
 }
 
 /// What an answer depends on besides the pod.
@@ -113,8 +114,10 @@ impl Memory {
         pod: &Tape<'_>,
         around: Around<'_>,
     ) -> Result<Arc<Answer>, Option<Key>> {
-        let Some(pod) = pod.root().filter(|pod| types::fit(*pod)) else { return Err(None) };
-        let Ok(key) = self.key(&self.read.load(), pod, around) else { return Err(None) };
+        if !types::fit(pod.root()) {
+            return Err(None);
+        }
+        let Ok(key) = self.key(&self.read.load(), pod.root(), around) else { return Err(None) };
         self.answers.get(&*key).ok_or(Some(Key(key)))
     }
 
@@ -123,7 +126,7 @@ impl Memory {
         self.answers.insert(key.0.into(), answer);
     }
 
-    /// Keeps the answer for a pod that was evaluated, with the record of that.
+    /// Keeps the answer for a pod that has a key and was evaluated, with the record of that.
     pub(crate) fn keep_evaluated(
         &self,
         pod: &Tape<'_>,
@@ -133,8 +136,7 @@ impl Memory {
     ) {
         let Some(reading) = record.into_reading() else { return };
         let Some(read) = self.reading_more(&reading) else { return };
-        let Some(pod) = pod.root().filter(|pod| types::fit(*pod)) else { return };
-        if let Ok(key) = self.key(&read, pod, around) {
+        if let Ok(key) = self.key(&read, pod.root(), around) {
             self.answers.insert(key.into(), Arc::new(answer));
         }
     }
@@ -185,7 +187,7 @@ impl Memory {
         for text in texts.into_iter().chain(annotations) {
             write_text(&mut key, text);
         }
-        read.reading.answer(Some(pod), &mut key)?;
+        read.reading.answer(pod, &mut key)?;
         if key.len() > MAX_KEY_BYTES { Err(Unusual) } else { Ok(key) }
     }
 }
@@ -203,8 +205,8 @@ impl Answer {
     fn bytes(&self) -> usize {
         let texts = |texts: &[String]| texts.iter().map(String::len).sum::<usize>();
         match self {
-            Self::Injected(patch, warnings) => patch.len() + texts(warnings),
-            Self::Skipped(_, warnings) => texts(warnings),
+            Self::Injected { patch, warnings } => patch.len() + texts(warnings),
+            Self::Skipped { warnings, .. } => texts(warnings),
         }
     }
 }
@@ -225,7 +227,7 @@ fn fixed(injector: &Injector, resources: &Resources) -> Reading {
     labels.read_members(selectors.flat_map(Selector::keys));
     let spec = read.member("spec");
     spec.read_members(["dnsPolicy", "hostNetwork", "nodeName"]);
-    for list in ["containers", "initContainers"] {
+    for list in CONTAINER_LISTS {
         let own = spec.member(list);
         let names = [names::PROXY, names::INIT, names::VALIDATION, names::CORE_DUMP];
         own.names = Some(names.into_iter().map(Into::into).collect());
@@ -265,10 +267,8 @@ fn owner(
         controller = Some([text("apiVersion")?, text("kind")?, text("name")?]);
     }
     let labels = metadata.and_then(|metadata| metadata.get("labels"));
-    let [hash, rollout, config] =
-        owner::LABELS.map(|key| labels.and_then(|labels| labels.get(key)));
-    for label in [hash, rollout, config] {
-        plain(label)?;
+    for key in owner::LABELS {
+        plain(labels.and_then(|labels| labels.get(key)))?;
     }
     let label = |key: &str| plain(Some(labels?.get(key)?)).ok();
     let facts = owner::Facts {

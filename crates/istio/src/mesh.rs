@@ -48,8 +48,20 @@ enum Next {
     Nothing,
     /// The answer is that of an earlier pod.
     Known(Arc<Answer>),
-    /// The pod is evaluated, with the annotations of its namespace.
-    Evaluate(Arc<Json>, Annotations),
+    /// The pod is evaluated.
+    Evaluate(Evaluation),
+}
+
+/// What an evaluation needs.
+#[derive(Debug)]
+struct Evaluation {
+    pod: Arc<Json>,
+    /// The annotations of its namespace.
+    namespace: Annotations,
+    /// The warnings of the decision.
+    warnings: Vec<String>,
+    /// Whether the answer may be kept.
+    has_key: bool,
 }
 
 const SKIPPING: [Reason; 7] = [
@@ -199,14 +211,17 @@ impl Mesh for Istio {
         }
         let decision = injection.decide();
         if let Some(index) = SKIPPING.iter().position(|reason| *reason == decision.reason) {
-            let answer = Arc::new(Answer::Skipped(index, decision.warnings.into()));
+            let answer =
+                Arc::new(Answer::Skipped { reason: index, warnings: decision.warnings.into() });
             if let Some((memory, key)) = self.memory.as_ref().zip(key) {
                 memory.keep(key, Arc::clone(&answer));
             }
             return known(answer, outcome);
         }
         warn(outcome, &decision.warnings);
-        let next = Next::Evaluate(pod, Arc::clone(namespace));
+        let (warnings, has_key) = (decision.warnings, key.is_some());
+        let namespace = Arc::clone(namespace);
+        let next = Next::Evaluate(Evaluation { pod, namespace, warnings, has_key });
         Decision { is_injected: true, plan: Plan(next) }
     }
 
@@ -234,20 +249,20 @@ impl Mesh for Istio {
         output: Output<'_, 'a>,
     ) {
         let Output { patch: buffer, outcome } = output;
-        let (pod, namespace) = match &plan.0 {
+        let Evaluation { pod, namespace, warnings, has_key } = match &plan.0 {
             Next::Nothing => return,
             Next::Known(answer) => {
-                if let Answer::Injected(patch, _) = &**answer {
+                if let Answer::Injected { patch, .. } = &**answer {
                     write(buffer, patch);
                 }
                 return outcome.verdict = Verdict::Injected;
             }
-            Next::Evaluate(pod, namespace) => (pod, namespace),
+            Next::Evaluate(evaluation) => evaluation,
         };
         let request = reviewed.request;
         let injection = Injection::new(&self.injector, pod, &request.namespace, reviewed.path);
         let cluster = self.surroundings(&injection, namespace);
-        let memory = self.memory.as_ref().zip(reviewed.object.tape());
+        let memory = self.memory.as_ref().filter(|_| *has_key).zip(reviewed.object.tape());
         let record = memory.map(|_| Record::new(self.injector.release()));
         let injected = match injection.inject_with(cluster, record.as_ref()) {
             Ok(injected) => injected,
@@ -259,8 +274,8 @@ impl Mesh for Istio {
         warn(outcome, &injected.warnings);
         outcome.verdict = Verdict::Injected;
         if let Some(((memory, tape), record)) = memory.zip(record) {
-            let warnings = injection.decide().warnings.into_iter().chain(injected.warnings);
-            let answer = Answer::Injected(patch.into(), warnings.collect());
+            let warnings = warnings.iter().cloned().chain(injected.warnings).collect();
+            let answer = Answer::Injected { patch: patch.into(), warnings };
             memory.keep_evaluated(tape, self.around(reviewed, namespace), record, answer);
         }
     }
@@ -288,7 +303,7 @@ impl Istio {
     ) -> Around<'s> {
         let is_known = self.is_local(&self.injector.cluster(reviewed.path));
         let nodes = self.cluster.nodes.as_deref().filter(|_| is_known);
-        let node = reviewed.object.tape().and_then(|pod| pod.root()?.get("spec")?.get("nodeName"));
+        let node = reviewed.object.tape().and_then(|pod| pod.root().get("spec")?.get("nodeName"));
         let node = node.and_then(Node::text).unwrap_or_default();
         let (native, warning) = self.injector.mode.is_native(nodes, &node);
         Around {
@@ -308,13 +323,13 @@ impl Istio {
 /// The decision of an earlier pod.
 fn known(answer: Arc<Answer>, outcome: &mut Outcome<'_>) -> Decision<Plan> {
     match &*answer {
-        Answer::Injected(_, warnings) => {
+        Answer::Injected { warnings, .. } => {
             warn(outcome, warnings);
             Decision { is_injected: true, plan: Plan(Next::Known(answer)) }
         }
-        Answer::Skipped(index, warnings) => {
+        Answer::Skipped { reason, warnings } => {
             warn(outcome, warnings);
-            outcome.reasons.insert(*index);
+            outcome.reasons.insert(*reason);
             outcome.verdict = Verdict::Skipped;
             Decision { is_injected: false, plan: Plan(Next::Nothing) }
         }

@@ -47,7 +47,7 @@ impl<'a> Object<'a> {
 
     /// The object as a tree without `metadata.managedFields`, which injection never reads.
     pub(crate) fn tree_without_managed_fields(&self) -> Option<Json> {
-        let root = self.tape.as_ref()?.root()?;
+        let root = self.tape.as_ref()?.root();
         let mut tree = Map::new();
         for (key, value) in root.members() {
             let key = key_of(key)?;
@@ -69,12 +69,12 @@ impl<'a> Object<'a> {
 
     fn indexed(text: &'a str, tape: Tape<'a>) -> Self {
         let text_at = |path: &[&str]| {
-            let found = path.iter().try_fold(tape.root()?, |node, key| node.get(key));
+            let found = path.iter().try_fold(tape.root(), |node, key| node.get(key));
             found.and_then(Node::text)
         };
         let name = text_at(&["metadata", "name"]).filter(|name| !name.is_empty());
         let name = name.or_else(|| text_at(&["metadata", "generateName"])).unwrap_or_default();
-        let owners = tape.root().and_then(|pod| pod.get("metadata")?.get("ownerReferences"));
+        let owners = tape.root().get("metadata").and_then(|it| it.get("ownerReferences"));
         let owner = owners.and_then(|owners| owners.items().next()?.get("kind")?.text());
         Self {
             text,

@@ -16,7 +16,7 @@ const MAX_DIGITS: usize = 18;
 const BYTES_PER_VALUE: usize = 10;
 
 /// The values of a JSON text, each followed by the values in it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Tape<'a> {
     text: &'a str,
     entries: Vec<Entry>,
@@ -76,8 +76,8 @@ impl<'a> Tape<'a> {
 
     /// The outermost value.
     #[must_use]
-    pub fn root(&self) -> Option<Node<'_, 'a>> {
-        (!self.entries.is_empty()).then_some(Node { tape: self, index: 0 })
+    pub fn root(&self) -> Node<'_, 'a> {
+        Node { tape: self, index: 0 }
     }
 }
 
@@ -312,15 +312,15 @@ mod tests {
         ] {
             let tape = Tape::of(text).expect(text);
             let expected: Value = serde_json::from_str(text).expect("JSON");
-            assert_eq!(tree(tape.root().expect("a value")), expected, "{text}");
+            assert_eq!(tree(tape.root()), expected, "{text}");
         }
         let tape = Tape::of(r#"{"a":1,"b":[2],"a":3}"#).expect("a tape");
-        let root = tape.root().expect("a value");
+        let root = tape.root();
         assert_eq!(root.get("a").map(Node::raw), Some("3"));
         assert_eq!(root.get("b").map(Node::raw), Some("[2]"));
         assert!(root.get("c").is_none());
         let tape = Tape::of(r#"{"\u0061":1,"k:{\"b\"}":2}"#).expect("a tape");
-        let root = tape.root().expect("a value");
+        let root = tape.root();
         assert_eq!(root.get("a").map(Node::raw), Some("1"));
         assert_eq!(root.get("k:{\"b\"}").map(Node::raw), Some("2"));
     }

@@ -137,13 +137,14 @@ impl Reading {
         for (key, value) in members {
             has_only_values &= !key.starts_with('$');
             let field = of.and_then(|of| of.field_ignoring_case(key));
-            let own = self.member(field.map_or(key, |field| field.name));
+            let name = field.map_or(&**key, |field| field.name);
+            let own = self.member(name);
             has_only_values &= match (value, field.map(|field| (&field.kind, field.merge))) {
                 (Json::Array(items), Some((Kind::List(_), Merge::ByKey(NAME)))) => {
                     let names = items.iter().filter_map(|item| item.get(NAME)?.as_str());
                     let names: BTreeSet<Box<str>> = names.map(Into::into).collect();
                     own.names.get_or_insert_default().extend(names.iter().cloned());
-                    if key == INIT_CONTAINERS {
+                    if name == INIT_CONTAINERS {
                         // A container of the pod may be the user's version of an init container.
                         let containers = self.member(CONTAINERS);
                         containers.names.get_or_insert_default().extend(names);
@@ -161,15 +162,7 @@ impl Reading {
     ///
     /// # Errors
     /// The value has a shape that the reading does not foresee.
-    pub(super) fn answer(
-        &self,
-        value: Option<Node<'_, '_>>,
-        out: &mut Vec<u8>,
-    ) -> Result<(), Unusual> {
-        let Some(value) = value else {
-            out.push(b'-');
-            return Ok(());
-        };
+    pub(super) fn answer(&self, value: Node<'_, '_>, out: &mut Vec<u8>) -> Result<(), Unusual> {
         if out.len() > MAX_KEY_BYTES || self.whole && value.raw().len() > MAX_KEY_BYTES {
             return Err(Unusual);
         }
@@ -198,7 +191,7 @@ impl Reading {
                 write_text(out, member.raw());
             } else if let Some(reading) = self.members.get(key) {
                 write_text(out, key);
-                reading.answer(Some(member), out)?;
+                reading.answer(member, out)?;
             }
         }
         out.push(b'}');
@@ -220,7 +213,7 @@ impl Reading {
         }
         if let Some(reading) = &self.items {
             for item in value.items() {
-                reading.answer(Some(item), out)?;
+                reading.answer(item, out)?;
             }
         }
         out.push(b']');

@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     fn fits_as_tape(text: &str) -> bool {
-        Tape::of(text).and_then(|tape| tape.root().map(fit)).unwrap_or_default()
+        Tape::of(text).is_some_and(|tape| fit(tape.root()))
     }
 
     #[test]
