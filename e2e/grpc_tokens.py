@@ -57,8 +57,8 @@ class Tokens:
             "health needs no token": self.health,
             "an unknown namespace: FAILED_PRECONDITION": self.no_namespace,
             "the API server hangs: UNAVAILABLE in time; known tokens are served": self.hung,
-            "the API server hangs: the caller's own deadline counts": self.short_deadline,
             "such a call is counted with reason cluster": self.counted,
+            "the API server hangs: the caller's own deadline counts": self.short_deadline,
             f"{STREAMS} × {LARGE} messages of {LARGE_BYTES >> 20} MiB wait for the API server: "
             f"at most {MAX_KIB >> 10} MiB":
                 self.large_wait,
@@ -192,6 +192,14 @@ class Tokens:
         expect_served(self.call(self.known), namespace=NAMESPACE)
         return time.monotonic() - begin
 
+    def counted(self):
+        """Comes before a caller gives up: whether the server then counts its own deadline or the
+        caller's reset is a race."""
+        before = self.refused()
+        expect_refused("UNAVAILABLE", self.call(self.unseen[1]), timeout=CALL_SECONDS)
+        expect("refused requests by reason", {**before, "cluster": before["cluster"] + 1},
+               self.refused())
+
     def short_deadline(self):
         begin = time.monotonic()
         expect_refused("DEADLINE_EXCEEDED", self.call(self.unseen[1]), timeout=LOOKUP_SECONDS / 4)
@@ -199,12 +207,6 @@ class Tokens:
         if seconds > LOOKUP_SECONDS / 2:
             raise Failure(f"after {seconds:.1f} s")
         return f"after {seconds:.1f} s"
-
-    def counted(self):
-        before = self.refused()
-        expect_refused("UNAVAILABLE", self.call(self.unseen[1]), timeout=CALL_SECONDS)
-        expect("refused requests by reason", {**before, "cluster": before["cluster"] + 1},
-               self.refused())
 
     def refused(self):
         _, text = self.admin("/metrics")
