@@ -9,8 +9,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from servers import INJECTD, ROOT, Failure, injectd  # adds e2e to sys.path
+from servers import INJECTD, ROOT, Failure, injectd, injectd_for_istio  # adds e2e to sys.path
 
+from connection import Connection, request_of, unverified_context
 from expect import expect, expect_in
 from h2load import JSON, read, review_url, run_h2load
 from reviews import MIX, TYPICAL, with_override, write
@@ -25,6 +26,9 @@ REVIEWS, REVIEWS_HTTP2, CALLS = 40_000, 4000, 4000
 OVERRIDE = "config.linkerd.io/proxy-outbound-connect-timeout"
 # Sets of overrides, each with its own template.
 SETS = 50
+# Of Istio's webhook: of one pod, and of pods of which no two are alike.
+ISTIO_REVIEWS, ISTIO_UNLIKE = 10_000, 2000
+ISTIO_OVERRIDE = "sidecar.istio.io/proxyCPU"
 SECONDS = 300
 
 
@@ -37,6 +41,10 @@ def main():
             grpc(server, folder / "call")
         # A killed process does not write its counts.
         expect("exit code of the server", 0, server.process.returncode)
+        # The same files wherever it is trained.
+        with injectd_for_istio(corpus=None) as server:
+            istio(server)
+        expect("exit code of the server for Istio", 0, server.process.returncode)
         command("review", *(folder / f"{review}.json" for review in MIX))
     for example in "deployment.yaml", "pod.json":
         command("inject", ROOT / "examples" / example)
@@ -55,6 +63,18 @@ def webhook(server, folder):
         expect(f"{verdict} reviews", count,
                server.metric("injectd_reviews_total", server="webhook", verdict=verdict))
     http2(review_url(server), TYPICAL, REVIEWS_HTTP2)
+
+
+def istio(server):
+    send(review_url(server), TYPICAL, ISTIO_REVIEWS // 2, "--h1")
+    http2(review_url(server), TYPICAL, ISTIO_REVIEWS // 2)
+    connection = Connection(server.address, unverified_context())
+    for index in range(ISTIO_UNLIKE):
+        body = with_override(TYPICAL.read_bytes(), ISTIO_OVERRIDE, f"{1001 + index}m")
+        connection.ask(request_of(body, server.path))
+    connection.close()
+    expect("reviews of Istio", ISTIO_REVIEWS + ISTIO_UNLIKE,
+           server.metric("injectd_reviews_total", server="webhook", verdict="injected"))
 
 
 def grpc(server, call):

@@ -83,8 +83,8 @@ impl Param {
             (Self::List(name), value) => value.type_name() == name,
             (Self::Interface(name), Value::Object(object)) => object.implements(name),
             (Self::Object(name), Value::Object(object)) => {
-                let target = |name: &str| name.trim_start_matches('*').to_owned();
-                target(name) == target(&object.type_name())
+                let found = object.type_name();
+                name.trim_start_matches('*') == found.trim_start_matches('*')
                     && (name.starts_with('*') || !matches!(object.shape(), Shape::NilPointer))
             }
             _ => false,

@@ -262,7 +262,7 @@ impl<'i> Injection<'i> {
         context.hooks = &hooks;
         let mut record = source.record;
         context.reads = record.as_mut().map(|record| record as &mut dyn Reads);
-        let rendered = render(templates, source, &mut context, before_merge)
+        let rendered = render(&templates, source, &mut context, before_merge)
             .map_err(|error| error.to_string())?;
         // Errors of the templates before it come first.
         missing.map_or(Ok(rendered), Err)

@@ -99,8 +99,10 @@ fn json(node: Node<'_, '_>) -> Option<Json> {
     })
 }
 
-fn object<'t, 'a: 't>(members: impl Iterator<Item = (&'a str, Node<'t, 'a>)>) -> Option<Json> {
-    let mut object = Map::new();
+fn object<'t, 'a: 't>(
+    members: impl Iterator<Item = (&'a str, Node<'t, 'a>)> + Clone,
+) -> Option<Json> {
+    let mut object = Map::with_capacity(members.clone().count());
     for (key, value) in members {
         object.insert(key_of(key)?, json(value)?);
     }

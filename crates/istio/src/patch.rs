@@ -14,6 +14,8 @@ mod stay;
 #[cfg(test)]
 pub(crate) mod tests;
 
+use std::fmt::Write as _;
+
 use injectd_core::json;
 use serde_json::{Map, Value};
 
@@ -116,7 +118,15 @@ impl<'a> Patch<'a> {
         self.operations.push(Operation::Remove(self.path.clone()));
     }
 
-    /// Does something one level deeper.
+    /// Does something with the item of a list.
+    fn at_index(&mut self, index: usize, then: impl FnOnce(&mut Self)) {
+        let length = self.path.len();
+        write!(self.path, "/{index}").expect("a text takes what is written");
+        then(self);
+        self.path.truncate(length);
+    }
+
+    /// Does something with the member of an object.
     fn at(&mut self, key: &str, then: impl FnOnce(&mut Self)) {
         let length = self.path.len();
         self.path.push('/');

@@ -5,10 +5,16 @@
 #![expect(clippy::disallowed_types, reason = "templates may write any field")]
 
 use injectd_gotemplate::{Context, ExecError, Template, Value};
-use injectd_merge::{MergeError, TypeError, check, overlay, prune};
+use injectd_merge::{MergeError, TypeError, check, has_directives, overlay, prune};
 use serde_json::{Map, Value as Json};
 
-use crate::memory::Record;
+use crate::{
+    memory::Record,
+    process::tree::{CONTAINERS, INIT_CONTAINERS},
+};
+
+/// The lists of a pod of which only names are asked once a template is merged into an empty pod.
+const NAMED_LISTS: [&str; 3] = [CONTAINERS, INIT_CONTAINERS, "volumes"];
 
 /// What templates are rendered from.
 #[derive(Debug, Clone, Copy)]
@@ -24,7 +30,8 @@ pub(crate) struct Source<'s> {
 /// The pods that the templates of a pod make.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rendered {
-    /// All templates on an empty pod: what Istio adds.
+    /// All templates on an empty pod: what Istio adds. Of containers and volumes it may have the names
+    /// alone.
     pub template: Json,
     /// All templates on the user's pod.
     pub merged: Json,
@@ -66,14 +73,15 @@ pub enum OverlayError {
 ///
 /// # Errors
 /// The first error, with upstream's text.
-pub(crate) fn render<'t>(
-    templates: impl IntoIterator<Item = &'t Template>,
+pub(crate) fn render(
+    templates: &[&Template],
     source: Source<'_>,
     context: &mut Context<'_>,
     mut before_merge: impl FnMut(&Json, &mut Json),
 ) -> Result<Rendered, RenderError> {
     let Source { data, pod, record } = source;
     let mut rendered = Rendered { template: Json::Object(Map::new()), merged: pod.clone() };
+    let is_single = templates.len() == 1;
     for template in templates {
         let text = template.execute(data, context)?;
         let mut patch = document(&text).map_err(RenderError::Overlay)?;
@@ -83,13 +91,41 @@ pub(crate) fn render<'t>(
             record.patch(&patch);
         }
         let types = check(&patch);
-        overlay(&mut rendered.template, patch.clone())
+        let names = Some(&patch).filter(|_| is_single).and_then(outline);
+        overlay(&mut rendered.template, names.unwrap_or_else(|| patch.clone()))
             .map_err(|error| RenderError::Overlay(error.into()))?;
         types.map_err(|error| RenderError::Overlay(error.into()))?;
         before_merge(&rendered.template, &mut rendered.merged);
         overlay(&mut rendered.merged, patch).map_err(|error| RenderError::Merge(error.into()))?;
     }
     Ok(rendered)
+}
+
+/// A patch with the names alone of containers and volumes, which takes less to merge into an empty
+/// pod; `None` if that may change the result.
+fn outline(patch: &Json) -> Option<Json> {
+    if has_directives(patch) {
+        return None;
+    }
+    let item = |item: &Json| match item.get("name") {
+        Some(name @ Json::String(_)) => [("name".to_owned(), name.clone())].into_iter().collect(),
+        _ => item.clone(),
+    };
+    let field = |(key, value): (&String, &Json)| {
+        let value = match value {
+            Json::Array(items) if NAMED_LISTS.contains(&&**key) => items.iter().map(item).collect(),
+            value => value.clone(),
+        };
+        (key.clone(), value)
+    };
+    let part = |(key, value): (&String, &Json)| {
+        let value = match value {
+            Json::Object(spec) if key == "spec" => spec.iter().map(field).collect(),
+            value => value.clone(),
+        };
+        (key.clone(), value)
+    };
+    Some(patch.as_object()?.iter().map(part).collect())
 }
 
 /// The first document of a rendered text; one without content is an empty mapping.
@@ -112,6 +148,7 @@ mod tests {
         let parse = |text: &&str| Template::parse("inject", text, &Functions::istio());
         let templates: Vec<Template> =
             texts.iter().map(parse).collect::<Result<_, _>>().expect("templates");
+        let templates: Vec<_> = templates.iter().collect();
         let data = Value::from_json(&json!({"Image": "proxy:1"}));
         render(
             &templates,

@@ -20,6 +20,7 @@ use serde_json::{Map, Value};
 use crate::{error::MergeError, schema::Kind, show::go_type};
 use fields::{Current, Types};
 
+pub use directives::has_directives;
 pub(crate) use directives::{is_deletion, is_directive};
 pub(crate) use taken::{whole, zero};
 

@@ -22,12 +22,13 @@ fn prune_value(value: &mut Value, kind: &Kind, depth: usize) {
     match (kind, value) {
         (Kind::Struct(fields), Value::Object(map)) => {
             let fields = fields.get();
-            map.retain(|key, _| is_directive(key) || fields.field_ignoring_case(key).is_some());
-            for (key, value) in map {
-                if let Some(field) = fields.field_ignoring_case(key) {
+            map.retain(|key, value| {
+                let field = fields.field_ignoring_case(key);
+                if let Some(field) = field {
                     prune_value(value, &field.kind, depth + 1);
                 }
-            }
+                field.is_some() || is_directive(key)
+            });
         }
         (Kind::Map(_, inner), Value::Object(map)) => {
             for value in map.values_mut() {

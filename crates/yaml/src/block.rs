@@ -19,6 +19,9 @@ const MAX_DEPTH: usize = 50;
 /// Bytes of a key. YAML has a limit, at 1,024 characters.
 const MAX_KEY_BYTES: usize = 512;
 
+/// Keys of a usual mapping, for the first allocation.
+const USUAL_KEYS: usize = 4;
+
 /// The value of a document; `None` if the parser has to read it.
 pub(crate) fn read(text: &str) -> Option<Value> {
     let is_plain = |byte: u8| matches!(byte, b'\n' | b' '..=b'~');
@@ -108,7 +111,7 @@ impl<'t> Reader<'t> {
     }
 
     fn mapping(&mut self, indent: usize, depth: usize) -> Option<Value> {
-        let mut map = Map::new();
+        let mut map = Map::with_capacity(USUAL_KEYS);
         while let Some(line) = self.peek().filter(|line| line.indent == indent) {
             if line.text.starts_with("- ") && !map.is_empty() {
                 break;
@@ -223,9 +226,9 @@ fn split_key(line: &str) -> Option<Option<(&str, &str)>> {
     let line = line.trim_end_matches(' ');
     if line.starts_with(['"', '\'']) {
         // A quoted key, or a quoted text that may hold a colon.
-        return (!line.contains(": ") && !line.ends_with(':')).then_some(None);
+        return end_of_key(line).is_none().then_some(None);
     }
-    let end = line.find(": ").or_else(|| line.strip_suffix(':').map(str::len));
+    let end = end_of_key(line);
     let Some(end) = end else { return Some(None) };
     let (key, rest) = line.split_at(end);
     let is_word = |c: char| c.is_ascii_alphanumeric() || "_./-".contains(c);
@@ -234,6 +237,14 @@ fn split_key(line: &str) -> Option<Option<(&str, &str)>> {
         && key.chars().all(is_word)
         && matches!(scalar::plain(key), Scalar::Text(_));
     is_key.then(|| Some((key, rest[1..].trim_start_matches(' '))))
+}
+
+/// Where the colon after a key is: before a space or at the end.
+fn end_of_key(line: &str) -> Option<usize> {
+    let bytes = line.as_bytes();
+    let colons = bytes.iter().enumerate().filter(|(_, byte)| **byte == b':');
+    let mut ends = colons.map(|(at, _)| at);
+    ends.find(|at| matches!(bytes.get(at + 1), None | Some(b' ')))
 }
 
 /// A quoted text without escapes.
@@ -253,9 +264,8 @@ fn begins_plain(first: char) -> bool {
 fn plain(text: &str) -> Option<Value> {
     let is_other = text == "-"
         || text.starts_with("- ")
-        || text.contains(": ")
-        || text.contains(" #")
-        || text.ends_with(':');
+        || end_of_key(text).is_some()
+        || text.as_bytes().array_windows().any(|pair| pair == b" #");
     if is_other {
         return None;
     }

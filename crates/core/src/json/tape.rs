@@ -112,7 +112,7 @@ impl<'t, 'a> Node<'t, 'a> {
 
     /// The keys and values of an object, in their order; none for other values. Keys are as they are
     /// written, with escapes and without quotes.
-    pub fn members(self) -> impl Iterator<Item = (&'a str, Self)> + use<'t, 'a> {
+    pub fn members(self) -> impl Iterator<Item = (&'a str, Self)> + Clone + use<'t, 'a> {
         let mut inside = self.inside(Shape::Object);
         std::iter::from_fn(move || {
             let (key, value) = (inside.next()?.raw(), inside.next()?);
@@ -131,7 +131,7 @@ impl<'t, 'a> Node<'t, 'a> {
         self.members().filter(|(name, _)| is_key(name, key)).last().map(|(_, value)| value)
     }
 
-    fn inside(self, shape: Shape) -> impl Iterator<Item = Self> + use<'t, 'a> {
+    fn inside(self, shape: Shape) -> impl Iterator<Item = Self> + Clone + use<'t, 'a> {
         let entry = self.entry();
         let (tape, end) = (self.tape, if entry.shape == shape { entry.next } else { 0 });
         let mut index = self.index + 1;

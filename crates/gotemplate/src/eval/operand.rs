@@ -165,9 +165,8 @@ impl<'t> Eval<'t, '_, '_> {
     ) -> Evaluated<Slot> {
         let name = access.name;
         let Some(value) = &slot.value else { return Ok(Slot::NONE) };
-        let type_name = slot.type_name();
         match value {
-            Value::Nil => self.fail(format!("nil pointer evaluating {type_name}.{name}")),
+            Value::Nil => self.nil_pointer(slot, name),
             Value::Map(map) if map.has_plain_keys() => {
                 if !args.is_empty() {
                     return self.fail(format!("{name} is not a method but has arguments"));
@@ -183,10 +182,10 @@ impl<'t> Eval<'t, '_, '_> {
                     return self.method(slot, object.as_ref(), access, slots);
                 }
                 let Some(found) = object.field(name) else {
-                    return self.fail(format!("can't evaluate field {name} in type {type_name}"));
+                    return self.no_field(slot, name);
                 };
                 if matches!(object.shape(), Shape::NilPointer) {
-                    return self.fail(format!("nil pointer evaluating {type_name}.{name}"));
+                    return self.nil_pointer(slot, name);
                 }
                 if !args.is_empty() {
                     let problem = "has arguments but cannot be invoked as function";
@@ -196,8 +195,16 @@ impl<'t> Eval<'t, '_, '_> {
                 let origin = self.context.step(slot.origin, Step::Field(name), Some(&found));
                 Ok(Slot { origin, ..Slot::from(found) })
             }
-            _ => self.fail(format!("can't evaluate field {name} in type {type_name}")),
+            _ => self.no_field(slot, name),
         }
+    }
+
+    fn nil_pointer(&self, slot: &Slot, name: &Name) -> Evaluated<Slot> {
+        self.fail(format!("nil pointer evaluating {}.{name}", slot.type_name()))
+    }
+
+    fn no_field(&self, slot: &Slot, name: &Name) -> Evaluated<Slot> {
+        self.fail(format!("can't evaluate field {name} in type {}", slot.type_name()))
     }
 
     /// The result of a method. One without arguments is a place in the data, too.

@@ -8,7 +8,10 @@ use std::{
 };
 
 use injectd_core::json::{Node, Shape};
-use injectd_merge::schema::{Kind, Merge, POD, Struct};
+use injectd_merge::{
+    has_directives,
+    schema::{Kind, Merge, POD, Struct},
+};
 use serde_json::Value as Json;
 
 use crate::process::tree::{CONTAINERS, INIT_CONTAINERS};
@@ -149,7 +152,7 @@ impl Reading {
                         let containers = self.member(CONTAINERS);
                         containers.names.get_or_insert_default().extend(names);
                     }
-                    items.iter().all(is_without_directives)
+                    !items.iter().any(has_directives)
                 }
                 (value, kind) => own.add_merged(value, kind.and_then(|(kind, _)| kind.as_struct())),
             };
@@ -228,17 +231,6 @@ fn names_of<'a>(list: Node<'_, 'a>) -> Result<Vec<Cow<'a, str>>, Unusual> {
     let mut names = list.items().map(name).collect::<Result<Vec<_>, _>>()?;
     names.sort_unstable();
     if names.is_sorted_by(|name, next| name < next) { Ok(names) } else { Err(Unusual) }
-}
-
-/// Whether no object in a value has a key of the merge itself.
-fn is_without_directives(value: &Json) -> bool {
-    match value {
-        Json::Object(members) => {
-            members.iter().all(|(key, value)| !key.starts_with('$') && is_without_directives(value))
-        }
-        Json::Array(items) => items.iter().all(is_without_directives),
-        _ => true,
-    }
 }
 
 /// A text with its length before it, so that texts after each other have one meaning.

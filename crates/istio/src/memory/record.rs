@@ -2,7 +2,7 @@
 
 #![expect(clippy::disallowed_types, reason = "patches are trees")]
 
-use std::{cell::RefCell, collections::HashMap};
+use std::{cell::RefCell, collections::BTreeMap};
 
 use injectd_gotemplate::{Origin, Reads, Step, Template, Use, Value};
 use injectd_merge::schema::{Kind, POD};
@@ -22,28 +22,37 @@ pub(crate) struct Record {
 
 #[derive(Debug, Default)]
 struct State {
+    /// What patches read.
     reading: Reading,
+    /// Values of the pod that a template has seen.
     places: Vec<Place>,
-    known: HashMap<(u32, Segment), Origin>,
-    /// `.DeploymentMeta` of a release in which it has all metadata of the pod.
-    owner: Option<Origin>,
-    /// Whether the release is such a one.
+    /// The parts of the pod in the template's data, by their fields.
+    parts: BTreeMap<&'static str, Part>,
+    /// Whether `.DeploymentMeta` has all metadata of the pod.
     has_whole_owner: bool,
     /// Something was used that is not a function of what was read.
     is_unknown: bool,
 }
 
-/// A value of the pod that a template has seen.
-#[derive(Debug, Clone)]
-struct Place {
-    path: Vec<Segment>,
-    kind: Option<&'static Kind>,
+/// A part of the pod, and its place.
+#[derive(Debug)]
+struct Part {
+    key: &'static str,
+    place: usize,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Segment {
-    Key(Box<str>),
-    Item,
+/// A value of the pod, and what was read of it.
+#[derive(Debug, Default)]
+struct Place {
+    kind: Option<&'static Kind>,
+    /// It is `.DeploymentMeta`, in which the name and the namespace are those of the owner.
+    is_owner: bool,
+    whole: bool,
+    truth: bool,
+    count: bool,
+    /// The keys in JSON of its members by their names in Go, and their places.
+    members: BTreeMap<Box<str>, (Box<str>, usize)>,
+    item: Option<usize>,
 }
 
 /// The number of the first place after [`Origin::ROOT`].
@@ -74,117 +83,150 @@ impl Record {
 
     /// What was read; `None` if something else was used, such as the time.
     pub(super) fn into_reading(self) -> Option<Reading> {
-        let state = self.state.into_inner();
-        (!state.is_unknown).then_some(state.reading)
+        let State { mut reading, places, parts, is_unknown, .. } = self.state.into_inner();
+        for part in parts.values() {
+            add(&places, part.place, reading.member(part.key));
+        }
+        (!is_unknown).then_some(reading)
     }
 }
 
-impl State {
-    /// The reading of a place, or of the first value around it that is read whole.
-    fn at(&mut self, path: &[Segment]) -> &mut Reading {
-        path.iter().fold(&mut self.reading, |reading, segment| match segment {
-            _ if reading.whole => reading,
-            Segment::Key(key) => reading.member(key),
-            Segment::Item => reading.item(),
-        })
+/// Adds what was read of a place and of those in it.
+fn add(places: &[Place], index: usize, reading: &mut Reading) {
+    let Some(place) = places.get(index) else { return };
+    if place.whole || reading.whole {
+        return reading.read_whole();
     }
+    if place.truth {
+        reading.read_truth();
+    }
+    if place.count {
+        reading.read_count();
+    }
+    for (key, member) in place.members.values() {
+        add(places, *member, reading.member(key));
+    }
+    if let Some(item) = place.item {
+        add(places, item, reading.item());
+    }
+}
 
-    fn place(&self, origin: Origin) -> Option<&Place> {
-        self.places.get(origin.0.checked_sub(FIRST_PLACE)? as usize)
+/// The index of a place; `None` if the origin is not in the pod.
+fn index_of(origin: Origin) -> Option<usize> {
+    Some(origin.0.checked_sub(FIRST_PLACE)? as usize)
+}
+
+fn origin_of(index: usize) -> Origin {
+    Origin(FIRST_PLACE.saturating_add(u32::try_from(index).unwrap_or(u32::MAX)))
+}
+
+impl State {
+    fn place(&mut self, origin: Origin) -> Option<&mut Place> {
+        self.places.get_mut(index_of(origin)?)
     }
 
     fn read_whole(&mut self, origin: Origin) {
         if origin == Origin::ROOT {
             self.reading.read_members(["metadata", "spec"]);
-        } else if let Some(path) = self.place(origin).map(|place| place.path.clone()) {
-            self.at(&path).read_whole();
+        } else if let Some(place) = self.place(origin) {
+            place.whole = true;
         }
-    }
-
-    fn add_place(&mut self, place: Place) -> Origin {
-        self.places.push(place);
-        let count = u32::try_from(self.places.len()).unwrap_or(u32::MAX);
-        Origin(Origin::ROOT.0.saturating_add(count))
     }
 
     fn used(&mut self, origin: Origin, how: Use) {
         let Some(place) = self.place(origin) else { return self.read_whole(origin) };
-        let (path, is_list) = (place.path.clone(), matches!(place.kind, Some(Kind::List(_))));
+        let is_list = matches!(place.kind, Some(Kind::List(_)));
         match how {
-            Use::Truth => self.at(&path).read_truth(),
-            Use::Keys if is_list => self.at(&path).read_count(),
-            Use::Keys | Use::Whole => self.at(&path).read_whole(),
+            Use::Truth => place.truth = true,
+            Use::Keys if is_list => place.count = true,
+            Use::Keys | Use::Whole => place.whole = true,
         }
     }
 
-    /// The place one step from another.
-    fn below(&mut self, from: Origin, segment: Segment, kind: Option<&'static Kind>) -> Origin {
-        if let Some(known) = self.known.get(&(from.0, segment.clone())) {
-            return *known;
-        }
-        let mut path = self.place(from).map(|place| place.path.clone()).unwrap_or_default();
-        path.push(segment.clone());
-        self.at(&path);
-        let origin = self.add_place(Place { path, kind });
-        self.known.insert((from.0, segment), origin);
-        origin
+    fn add_place(&mut self, kind: Option<&'static Kind>, is_owner: bool) -> usize {
+        self.places.push(Place { kind, is_owner, ..Place::default() });
+        self.places.len() - 1
     }
 
     fn step(&mut self, from: Origin, step: Step<'_>) -> Origin {
         if from == Origin::ROOT {
             return self.part(from, step);
         }
-        if self.owner == Some(from) && matches!(step, Step::Field("Name" | "Namespace")) {
-            return Origin::NONE;
-        }
-        let kind = self.place(from).and_then(|place| place.kind);
-        let next = match (kind, step) {
-            (Some(Kind::Struct(of)), Step::Field(name)) => {
-                let of = of.get();
-                pod::json_key(of.name, name)
-                    .and_then(|key| of.field(key))
-                    .map(|field| (Segment::Key(field.name.into()), Some(&field.kind)))
+        let next = match self.place(from) {
+            Some(place) if place.is_owner && matches!(step, Step::Field("Name" | "Namespace")) => {
+                return Origin::NONE;
             }
-            (Some(Kind::Map(_, inner)), Step::Field(key)) => {
-                Some((Segment::Key(key.into()), Some(&**inner)))
-            }
-            (Some(Kind::Map(_, inner)), Step::Key(key)) => {
-                let key = std::str::from_utf8(key).ok();
-                key.map(|key| (Segment::Key(key.into()), Some(&**inner)))
-            }
-            (Some(Kind::List(inner)), Step::Item(_)) => Some((Segment::Item, Some(&**inner))),
-            _ => None,
+            Some(place) => match (place.kind, step) {
+                (Some(Kind::Struct(_)), Step::Field(name)) => self.member(from, name),
+                (Some(Kind::Map(..)), Step::Field(key)) => self.member(from, key),
+                (Some(Kind::Map(..)), Step::Key(key)) => {
+                    std::str::from_utf8(key).ok().and_then(|key| self.member(from, key))
+                }
+                (Some(Kind::List(inner)), Step::Item(_)) => Some(self.item(from, inner)),
+                _ => None,
+            },
+            None => None,
         };
-        let Some((segment, kind)) = next else {
+        next.map(origin_of).unwrap_or_else(|| {
             self.read_whole(from);
-            return Origin::NONE;
+            Origin::NONE
+        })
+    }
+
+    /// The place of a member of a struct or a map by its name in Go; `None` if the struct has none.
+    fn member(&mut self, from: Origin, name: &str) -> Option<usize> {
+        let place = self.place(from)?;
+        if let Some((_, known)) = place.members.get(name) {
+            return Some(*known);
+        }
+        let (key, kind) = match place.kind? {
+            Kind::Struct(of) => {
+                let field = of.get().field(pod::json_key(of.get().name, name)?)?;
+                (field.name, &field.kind)
+            }
+            Kind::Map(_, inner) => (name, &**inner),
+            _ => return None,
         };
-        self.below(from, segment, kind)
+        let key = Box::from(key);
+        let member = self.add_place(Some(kind), false);
+        self.place(from)?.members.insert(name.into(), (key, member));
+        Some(member)
+    }
+
+    /// The place of all items of a list.
+    fn item(&mut self, from: Origin, kind: &'static Kind) -> usize {
+        if let Some(known) = self.place(from).and_then(|place| place.item) {
+            return known;
+        }
+        let item = self.add_place(Some(kind), false);
+        if let Some(place) = self.place(from) {
+            place.item = Some(item);
+        }
+        item
     }
 
     /// A part of the template's data. Others than these are the same for all pods with the same
     /// answers to the fixed questions.
     fn part(&mut self, from: Origin, step: Step<'_>) -> Origin {
-        let (key, is_owner) = match step {
-            Step::Field("ObjectMeta") => ("metadata", false),
-            Step::Field("DeploymentMeta") if self.has_whole_owner => ("metadata", true),
-            Step::Field("Spec") => ("spec", false),
+        let (field, key, is_owner) = match step {
+            Step::Field("ObjectMeta") => ("ObjectMeta", "metadata", false),
+            Step::Field("DeploymentMeta") if self.has_whole_owner => {
+                ("DeploymentMeta", "metadata", true)
+            }
+            Step::Field("Spec") => ("Spec", "spec", false),
             Step::Field(_) => return Origin::NONE,
             _ => {
                 self.read_whole(from);
                 return Origin::NONE;
             }
         };
+        if let Some(part) = self.parts.get(field) {
+            return origin_of(part.place);
+        }
         let kind = POD.as_struct().and_then(|pod| pod.field(key)).map(|field| &field.kind);
-        if !is_owner {
-            return self.below(from, Segment::Key(key.into()), kind);
-        }
-        if let Some(owner) = self.owner {
-            return owner;
-        }
-        let owner = self.add_place(Place { path: vec![Segment::Key(key.into())], kind });
-        self.owner = Some(owner);
-        owner
+        let place = self.add_place(kind, is_owner);
+        self.parts.insert(field, Part { key, place });
+        origin_of(place)
     }
 }
 

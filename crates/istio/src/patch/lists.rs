@@ -77,7 +77,7 @@ impl<'a> Patch<'a> {
             self.compare_by_key(old, (whole, new), key);
         } else if old.len() == new.len() {
             for (index, (old, new)) in old.iter().zip(new).enumerate() {
-                self.at(&index.to_string(), |patch| patch.compare(old, new, ""));
+                self.at_index(index, |patch| patch.compare(old, new, ""));
             }
         } else {
             self.replace(whole);
@@ -95,10 +95,10 @@ impl<'a> Patch<'a> {
             stays[*origin] = true;
         }
         for (index, _) in stays.iter().enumerate().rev().filter(|(_, stays)| !**stays) {
-            self.at(&index.to_string(), Self::remove);
+            self.at_index(index, Self::remove);
         }
         for (index, (element, origin)) in new.iter().zip(&origins).enumerate() {
-            self.at(&index.to_string(), |patch| match origin.and_then(|origin| old.get(origin)) {
+            self.at_index(index, |patch| match origin.and_then(|origin| old.get(origin)) {
                 Some(old) => patch.compare(old, element, ""),
                 None => patch.add(element),
             });

@@ -25,6 +25,18 @@ pub(crate) fn is_directive(key: &str) -> bool {
         || key.starts_with(SET_ELEMENT_ORDER)
 }
 
+/// Whether an object in a value has a directive.
+#[must_use]
+pub fn has_directives(value: &Value) -> bool {
+    match value {
+        Value::Object(map) => {
+            map.iter().any(|(key, value)| is_directive(key) || has_directives(value))
+        }
+        Value::Array(list) => list.iter().any(has_directives),
+        _ => false,
+    }
+}
+
 /// Whether an element says `$patch: delete`.
 pub(crate) fn is_deletion(element: &Value) -> bool {
     element.get(PATCH_DIRECTIVE).is_some_and(|directive| directive == "delete")
