@@ -48,6 +48,7 @@ mod one_port;
 mod read_ahead;
 mod share;
 mod shutdown;
+mod turns;
 
 pub use body_budget::BodyBudget;
 pub use gate::{Caller, Gate, HttpResponse, HttpService, Overload, discard, overloaded, plain};
@@ -58,6 +59,7 @@ pub use one_port::{OnePort, is_grpc};
 use read_ahead::{InTurns, ReadAhead};
 pub use share::{BudgetExceeded, Permit, Pool, Share};
 pub use shutdown::{Shutdown, Signalled};
+pub use turns::EvaluationTurns;
 
 /// Timeout of a request that names no timeout: the API server's for a webhook without
 /// `timeoutSeconds`.

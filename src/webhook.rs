@@ -25,13 +25,14 @@ use tracing::{debug, error, warn};
 use crate::{
     causes::with_causes,
     injector::ReviewError,
-    lookups::CallerFacts,
+    lookups::{CallerFacts, Turns},
     metrics::RejectReason,
     observer::Observer,
     profiles::{NoWebhook, Profile, Profiles},
     server::{
-        BodyBudget, BudgetExceeded, Caller, HttpResponse, HttpService, LONG_REVIEW_BYTES, Late,
-        Limits, LongWork, Overload, Permit, Share, discard, is_grpc, overloaded, plain,
+        BodyBudget, BudgetExceeded, Caller, EvaluationTurns, HttpResponse, HttpService,
+        LONG_REVIEW_BYTES, Late, Limits, LongWork, Overload, Permit, Share, discard, is_grpc,
+        overloaded, plain,
     },
 };
 
@@ -58,6 +59,7 @@ struct Shared {
     profiles: Profiles,
     body_timeout: Duration,
     long_work: LongWork,
+    turns: EvaluationTurns,
     observer: Observer,
 }
 
@@ -96,7 +98,8 @@ impl Webhook {
         let profiles = profiles.into();
         let body_timeout = limits.body_timeout;
         let long_work = LongWork::default();
-        let shared = Arc::new(Shared { profiles, body_timeout, long_work, observer });
+        let turns = EvaluationTurns::of_runtime();
+        let shared = Arc::new(Shared { profiles, body_timeout, long_work, turns, observer });
         Self { shared, budget: BodyBudget::default(), requests: Share::default() }
     }
 }
@@ -107,9 +110,14 @@ impl HttpService for Webhook {
 
     fn answer(&self, request: Request<Incoming>, slot: Permit) -> Self::Future {
         let Self { shared, budget, requests } = self.clone();
+        // The time in which the request waits for a thread counts.
+        let begin = Instant::now();
         let answered = async move {
             let _in_flight = shared.observer.metrics.begin();
-            match AssertUnwindSafe(shared.answer(request, budget, slot)).catch_unwind().await {
+            match AssertUnwindSafe(shared.answer(request, budget, (slot, begin)))
+                .catch_unwind()
+                .await
+            {
                 Ok(Ok(response)) => response,
                 Ok(Err(rejection)) => {
                     shared.observer.metrics.rejected(rejection.why);
@@ -155,9 +163,8 @@ impl Shared {
         self: &Arc<Self>,
         request: Request<Incoming>,
         budget: BodyBudget,
-        slot: Permit,
+        (slot, begin): (Permit, Instant),
     ) -> Result<HttpResponse, Rejection> {
-        let begin = Instant::now();
         if request.method() != Method::POST {
             return Err(Rejection::new(RejectReason::Method, "send reviews with POST"));
         }
@@ -196,19 +203,25 @@ impl Shared {
             return Err(Rejection::deadline());
         }
         if body.bytes.len() <= LONG_REVIEW_BYTES {
-            return self.review(body, admitted).await;
+            return self.review(body, admitted, Some(&self.turns)).await;
         }
         let shared = Arc::clone(self);
-        let review = async move { shared.review(body, admitted).await };
+        let review = async move { shared.review(body, admitted, None).await };
         let reviewed = self.long_work.run(deadline.at(), review).await;
         reviewed.unwrap_or_else(|Late| Err(Rejection::deadline()))
     }
 
-    async fn review(&self, body: Body, admitted: Admitted) -> Result<HttpResponse, Rejection> {
+    async fn review(
+        &self,
+        body: Body,
+        admitted: Admitted,
+        turns: Option<&dyn Turns>,
+    ) -> Result<HttpResponse, Rejection> {
         let Admitted { profile, path, deadline, begin, budget, slot } = admitted;
         let facts = CallerFacts {
             deadline: Some(deadline.at().into_std()),
             path: &path,
+            turns,
             ..CallerFacts::default()
         };
         let answer = timeout_at(deadline.at(), profile.review_with(facts, &body.bytes))
@@ -262,6 +275,7 @@ impl Rejection {
         let why = match error {
             ReviewError::Decode(_) => RejectReason::NotAReview,
             ReviewError::Namespace(..) | ReviewError::Owner(_) => RejectReason::Cluster,
+            ReviewError::NoTurn(_) => RejectReason::Evaluations,
         };
         Self::new(why, &with_causes(error))
     }
@@ -328,6 +342,7 @@ impl Rejection {
             }
             RejectReason::Bodies
             | RejectReason::Deadline
+            | RejectReason::Evaluations
             | RejectReason::Requests
             | RejectReason::Caller => overloaded(&self.text),
         }

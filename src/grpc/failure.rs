@@ -51,8 +51,8 @@ impl Failure {
         Self::new(Code::DeadlineExceeded, "deadline exceeded")
     }
 
-    /// The reason to count. Denied objects are counted with the reviews, and messages over the memory
-    /// budget by [`Bodies`](super::body::Bodies).
+    /// The reason to count. Denied objects are counted with the reviews, messages over the memory
+    /// budget by [`Bodies`](super::body::Bodies), and pods that wait too long where they wait.
     pub(super) fn rejected(&self) -> Option<RejectReason> {
         match self.code {
             Code::InvalidArgument => Some(RejectReason::NotAReview),

@@ -147,7 +147,8 @@ pub(super) fn facts<M: Mesh>(
         }
         Some(workload) => Some(workload_of(workload)?),
     };
-    Ok(CallerFacts { namespace_annotations, workload, deadline: Some(deadline), path: "" })
+    let deadline = Some(deadline);
+    Ok(CallerFacts { namespace_annotations, workload, deadline, ..CallerFacts::default() })
 }
 
 fn workload_of(workload: &v1::Workload) -> Result<Workload<'_>> {

@@ -33,13 +33,14 @@ use super::{
 use crate::{
     causes::with_causes,
     injector::{Injector, ReviewError},
+    lookups::{CallerFacts, Turns},
     mesh::Mesh,
     metrics::RejectReason,
     observer::Observer,
     patch::PatchBuffer,
     profiles::{Profile, Profiles},
     review::MAX_UID_BYTES,
-    server::{LONG_REVIEW_BYTES, Late, LongWork, Permit},
+    server::{EvaluationTurns, LONG_REVIEW_BYTES, Late, LongWork, Permit},
     sources::Sources,
 };
 
@@ -56,6 +57,7 @@ struct Shared {
     /// Limits the messages of all streams that are answered concurrently.
     messages: Semaphore,
     long_work: LongWork,
+    turns: EvaluationTurns,
     ends: Ends,
 }
 
@@ -97,8 +99,8 @@ impl Service {
         messages: Semaphore,
         ends: Ends,
     ) -> Self {
-        let long_work = LongWork::default();
-        Self(Arc::new(Shared { profiles, observer, messages, long_work, ends }))
+        let (long_work, turns) = (LongWork::default(), EvaluationTurns::of_runtime());
+        Self(Arc::new(Shared { profiles, observer, messages, long_work, turns, ends }))
     }
 }
 
@@ -209,10 +211,10 @@ impl Shared {
         let _in_flight = self.observer.metrics.begin();
         let injected = async {
             if messages::bytes_of(&message.request) <= LONG_REVIEW_BYTES {
-                return self.inject(message, end).await;
+                return self.inject(message, end, Some(&self.turns)).await;
             }
             let shared = Arc::clone(self);
-            let injected = async move { shared.inject(message, end).await };
+            let injected = async move { shared.inject(message, end, None).await };
             let injected = Box::pin(self.long_work.run(end, injected)).await;
             injected.unwrap_or_else(|Late| Err(Failure::late()))
         };
@@ -234,11 +236,27 @@ impl Shared {
     }
 
     /// Chooses the injector that the request names.
-    async fn inject(&self, message: Message, end: Instant) -> Result<InjectResponse, Failure> {
+    async fn inject(
+        &self,
+        message: Message,
+        end: Instant,
+        turns: Option<&dyn Turns>,
+    ) -> Result<InjectResponse, Failure> {
         let profile = messages::named(&self.profiles, &message.request)?;
+        let limits = (end, turns);
         match &profile {
-            Profile::Linkerd(injector) => self.inject_by(injector, &profile, message, end).await,
-            Profile::Istio(injector) => self.inject_by(injector, &profile, message, end).await,
+            Profile::Linkerd(injector) => self.inject_by(injector, &profile, message, limits).await,
+            Profile::Istio(injector) => self.inject_by(injector, &profile, message, limits).await,
+        }
+    }
+
+    fn failure(&self, error: &ReviewError) -> Failure {
+        match error {
+            ReviewError::NoTurn(busy) => {
+                self.observer.metrics.rejected(RejectReason::Evaluations);
+                Failure::overloaded(&busy.to_string())
+            }
+            error => Failure::unavailable(with_causes(error)),
         }
     }
 
@@ -247,15 +265,14 @@ impl Shared {
         injector: &Injector<M, Sources>,
         profile: &Profile,
         message: Message,
-        end: Instant,
+        (end, turns): (Instant, Option<&dyn Turns>),
     ) -> Result<InjectResponse, Failure> {
         let Message { request, mut permit, bodies, begin } = message;
         let reviewed = messages::review_of(&request)?;
         let facts = messages::facts::<M>(&request, reviewed.kind, end.into_std())?;
         let mut patch = PatchBuffer::json();
-        let answered = injector.answer(&reviewed, facts, &mut patch).await;
-        let outcome =
-            answered.map_err(|error: ReviewError| Failure::unavailable(with_causes(&error)))?;
+        let answered = injector.answer(&reviewed, CallerFacts { turns, ..facts }, &mut patch).await;
+        let outcome = answered.map_err(|error| self.failure(&error))?;
         // An answer without memory for it is not observed: the client retries the request.
         let patch = patch.into_bytes();
         bodies.resize(&mut permit, patch.len())?;

@@ -66,6 +66,8 @@ reject_reasons! {
     Bodies = "bodies",
     /// 503: the deadline has passed.
     Deadline = "deadline",
+    /// 503: too many pods wait to be evaluated.
+    Evaluations = "evaluations",
     /// 503: too many concurrent requests.
     Requests = "requests",
     /// The body of the request is incomplete, or longer than announced.

@@ -1,7 +1,7 @@
 //! The steps of a review, in order. Read this file first.
 //!
-//! Decode, namespace, decide, workload, render, encode. Only the two lookups may wait; everything
-//! else is synchronous and pure. The [`Mesh`] decides and renders.
+//! Decode, namespace, decide, workload, render, encode. Only the two lookups may wait, and
+//! what takes long for its turn; everything else is synchronous and pure. The [`Mesh`] decides and renders.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use arc_swap::ArcSwap;
 
 use crate::{
     lookups::{Annotations, CallerFacts, LookupError, Lookups, OwnerError},
-    mesh::{Decision, Mesh, NamespaceUse, Output, Reviewed},
+    mesh::{Decision, Mesh, NamespaceUse, NoTurn, Output, Reviewed},
     outcome::{Outcome, SkipReasons},
     patch::PatchBuffer,
     request::{Request, Subject},
@@ -38,6 +38,9 @@ pub enum ReviewError {
     /// The lookup of the owner failed.
     #[error(transparent)]
     Owner(#[from] OwnerError),
+    /// The object takes long, and its turn did not come in time.
+    #[error(transparent)]
+    NoTurn(#[from] NoTurn),
 }
 
 /// The answer to a review, and its outcome.
@@ -76,8 +79,8 @@ impl<M: Mesh, L: Lookups> Injector<M, L> {
     /// Answers a review.
     ///
     /// # Errors
-    /// When the body is not a review: no response can be addressed. When a lookup fails: a retry
-    /// may succeed.
+    /// When the body is not a review: no response can be addressed. When a lookup fails, or a turn does not
+    /// come in time: a retry may succeed.
     pub async fn review<'a>(&'a self, body: &'a [u8]) -> Result<Answer<'a>, ReviewError> {
         self.review_with(CallerFacts::default(), body).await
     }
@@ -97,7 +100,7 @@ impl<M: Mesh, L: Lookups> Injector<M, L> {
     /// Answers a decoded review.
     ///
     /// # Errors
-    /// When a lookup fails.
+    /// When a lookup fails, or a turn does not come in time.
     pub async fn answer_review<'a>(
         &'a self,
         request: &Request<'a, M::Object<'a>>,
@@ -111,7 +114,7 @@ impl<M: Mesh, L: Lookups> Injector<M, L> {
     /// Decides about a request and writes its patch, for a server with its own wire format.
     ///
     /// # Errors
-    /// When a lookup fails.
+    /// When a lookup fails, or a turn does not come in time.
     pub async fn answer<'a>(
         &'a self,
         request: &Request<'a, M::Object<'a>>,
@@ -139,7 +142,8 @@ impl<M: Mesh, L: Lookups> Injector<M, L> {
             return Ok(outcome);
         };
         let reviewed = Reviewed { request, object, path: request_path };
-        let Decision { is_injected, plan } = mesh.decide(reviewed, &namespace, &mut outcome);
+        let decided = mesh.decide(reviewed, &namespace, facts.turns, &mut outcome);
+        let Decision { is_injected, plan } = decided.await?;
         if is_injected {
             let workload = M::workload(reviewed, facts, &self.lookups).await?;
             mesh.inject(reviewed, &plan, workload, Output { patch, outcome: &mut outcome });

@@ -1,9 +1,9 @@
 //! What the injector looks up: annotations of namespaces, and owners of pods. A review may wait only
-//! for these lookups.
+//! for these lookups, and for its turn.
 //!
 //! A namespace that is unknown or evicted never means "no annotations": its lookup fails.
 
-use std::{error::Error, sync::Arc, time::Instant};
+use std::{any::Any, error::Error, fmt::Debug, pin::Pin, sync::Arc, time::Instant};
 
 use crate::{object::OwnerReference, outcome::Workload};
 
@@ -63,7 +63,19 @@ pub struct OwnerError {
     pub source: LookupError,
 }
 
-/// Facts that the caller supplies in place of lookups, and its deadline.
+/// A turn of work that takes long. It ends when this is dropped.
+pub type Turn = Box<dyn Any + Send + Sync>;
+
+/// Limits how much work that takes long is done at a time, so that other work goes on beside it.
+pub trait Turns: Debug + Send + Sync {
+    /// A turn, if one is free.
+    fn at_once(&self) -> Option<Turn>;
+
+    /// Waits for a turn; `None` if it does not come in time.
+    fn next(&self) -> Pin<Box<dyn Future<Output = Option<Turn>> + Send + '_>>;
+}
+
+/// Facts that the caller supplies in place of lookups, its deadline, and the turns it grants.
 #[derive(Debug, Default)]
 pub struct CallerFacts<'a> {
     /// Annotations of the namespace, at least those that injection reads.
@@ -75,6 +87,8 @@ pub struct CallerFacts<'a> {
     pub deadline: Option<Instant>,
     /// The decoded path of the webhook's URL; empty for callers without one.
     pub path: &'a str,
+    /// The turns of evaluations; `None` if they need not wait.
+    pub turns: Option<&'a dyn Turns>,
 }
 
 /// The source of namespaces and owners.

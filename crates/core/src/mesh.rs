@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::{
-    lookups::{Annotations, CallerFacts, Lookups, OwnerError},
+    lookups::{Annotations, CallerFacts, Lookups, OwnerError, Turns},
     object::Kind,
     outcome::{Configuration, Outcome, SkipReason, Workload},
     patch::PatchBuffer,
@@ -36,13 +36,17 @@ pub trait Mesh: Send + Sync + 'static {
     fn owner_kind(kind: Kind, object: &Self::Object<'_>) -> &'static str;
 
     /// Decides about an object in a namespace with these annotations. Records skip reasons in the
-    /// outcome.
+    /// outcome. An object that takes long waits for its turn, which lasts as long as the plan.
+    ///
+    /// # Errors
+    /// The turn does not come in time.
     fn decide<'r, 'a>(
         &'r self,
         reviewed: Reviewed<'r, 'a, Self::Object<'a>>,
         namespace: &'r Annotations,
+        turns: Option<&'r dyn Turns>,
         outcome: &mut Outcome<'a>,
-    ) -> Decision<Self::Plan<'r>>;
+    ) -> impl Future<Output = Result<Decision<Self::Plan<'r>>, NoTurn>> + Send;
 
     /// The workload of an object to inject; `None` if it has none.
     ///
@@ -110,6 +114,11 @@ pub struct Output<'p, 'a> {
     /// The outcome.
     pub outcome: &'p mut Outcome<'a>,
 }
+
+/// Too many objects that take long wait for their turns.
+#[derive(Debug, Clone, Copy, thiserror::Error)]
+#[error("too many pods wait to be evaluated")]
+pub struct NoTurn;
 
 /// The decision on an object.
 #[derive(Debug)]

@@ -108,17 +108,17 @@ impl Memory {
         self.answers.entry_count()
     }
 
-    /// The answer for a pod; else its key, which is `None` if no answer may be kept.
-    pub(crate) fn find(
-        &self,
-        pod: &Tape<'_>,
-        around: Around<'_>,
-    ) -> Result<Arc<Answer>, Option<Key>> {
+    /// The answer for a pod.
+    ///
+    /// # Errors
+    /// There is none yet, or none may be kept.
+    pub(crate) fn find(&self, pod: &Tape<'_>, around: Around<'_>) -> Result<Arc<Answer>, Unknown> {
         if !types::fit(pod.root()) {
-            return Err(None);
+            return Err(Unknown::default());
         }
-        let Ok(key) = self.key(&self.read.load(), pod.root(), around) else { return Err(None) };
-        self.answers.get(&*key).ok_or(Some(Key(key)))
+        let unknown = |key| Unknown { key, has_types: true };
+        let key = self.key(&self.read.load(), pod.root(), around).map_err(|_| unknown(None))?;
+        self.answers.get(&*key).ok_or_else(|| unknown(Some(Key(key))))
     }
 
     /// Keeps the answer for a pod that was decided about.
@@ -134,16 +134,19 @@ impl Memory {
         record: Record,
         answer: Answer,
     ) {
-        let Some(reading) = record.into_reading() else { return };
-        let Some(read) = self.reading_more(&reading) else { return };
+        let Some(read) = self.reading_more(record) else { return };
         if let Ok(key) = self.key(&read, pod.root(), around) {
             self.answers.insert(key.into(), Arc::new(answer));
         }
     }
 
-    /// What is read from now on; `None` if that were too much.
-    fn reading_more(&self, reading: &Reading) -> Option<Arc<Version>> {
-        let covering = || Some(self.read.load_full()).filter(|read| read.reading.covers(reading));
+    /// What is read from now on; `None` if that were too much, or if it is not all that counts.
+    fn reading_more(&self, record: Record) -> Option<Arc<Version>> {
+        if record.is_unknown() {
+            return None;
+        }
+        let covering =
+            || Some(self.read.load_full()).filter(|read| record.is_covered_by(&read.reading));
         if let Some(read) = covering() {
             return Some(read);
         }
@@ -152,7 +155,7 @@ impl Memory {
             return Some(read);
         }
         let mut read = Version::clone(&self.read.load());
-        read.reading.add(reading);
+        read.reading.add(&record.into_reading());
         if read.reading.size() > MAX_READ {
             return None;
         }
@@ -195,6 +198,15 @@ impl Memory {
 #[expect(clippy::borrowed_box, reason = "the cache weighs what it holds")]
 fn weigh(key: &Box<[u8]>, answer: &Arc<Answer>) -> u32 {
     u32::try_from(key.len() + answer.bytes() + ENTRY_BYTES).unwrap_or(u32::MAX)
+}
+
+/// A pod without an answer.
+#[derive(Debug, Default)]
+pub(crate) struct Unknown {
+    /// `None` if no answer may be kept.
+    pub(crate) key: Option<Key>,
+    /// Whether the values are known to have Kubernetes' types.
+    pub(crate) has_types: bool,
 }
 
 /// The key of a pod without an answer.

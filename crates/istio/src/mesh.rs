@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use injectd_core::{
     json::Node,
-    lookups::{Annotations, CallerFacts, Lookups, OwnerError},
-    mesh::{Decision, Mesh, NamespaceUse, Output, Reviewed},
+    lookups::{Annotations, CallerFacts, Lookups, OwnerError, Turn, Turns},
+    mesh::{Decision, Mesh, NamespaceUse, NoTurn, Output, Reviewed},
     object::Kind,
     outcome::{Configuration, Outcome, SkipReason, TemplateLookup, Verdict, Warning, Workload},
     patch::PatchBuffer,
@@ -19,7 +19,7 @@ use crate::{
     decide::Reason,
     injection::{Injection, Surroundings},
     injector::Injector,
-    memory::{Answer, Around, Key, Memory, Record},
+    memory::{Answer, Around, Memory, Record, Unknown},
     native::Nodes,
     object::{Object, owner_kind},
     openshift::{SUPPLEMENTAL_GROUPS_ANNOTATION, UID_RANGE_ANNOTATION},
@@ -62,7 +62,11 @@ struct Evaluation {
     warnings: Vec<String>,
     /// Whether the answer may be kept.
     has_key: bool,
+    _turn: Option<Turn>,
 }
+
+/// Nothing is done with the object.
+const LEFT: Decision<Plan> = Decision { is_injected: false, plan: Plan(Next::Nothing) };
 
 const SKIPPING: [Reason; 7] = [
     Reason::HostNetwork,
@@ -175,56 +179,37 @@ impl Mesh for Istio {
         }
     }
 
-    fn decide<'r, 'a>(
+    async fn decide<'r, 'a>(
         &'r self,
         reviewed: Reviewed<'r, 'a, Object<'a>>,
         namespace: &'r Annotations,
+        turns: Option<&'r dyn Turns>,
         outcome: &mut Outcome<'a>,
-    ) -> Decision<Plan> {
-        let left = Decision { is_injected: false, plan: Plan(Next::Nothing) };
+    ) -> Result<Decision<Plan>, NoTurn> {
         if reviewed.request.kind != Kind::Pod {
-            return left;
+            return Ok(LEFT);
         }
-        let key = match self.known(reviewed, namespace) {
+        let mut found = self.known(reviewed, namespace);
+        let mut turn = None;
+        if let (Err(_), Some(turns)) = (&found, turns) {
+            turn = turns.at_once();
+            if turn.is_none() {
+                turn = Some(turns.next().await.ok_or(NoTurn)?);
+                // A pod like this one may have been evaluated meanwhile.
+                found = self.known(reviewed, namespace);
+            }
+        }
+        Ok(match found {
             Ok(answer) => {
                 outcome.template = Some(TemplateLookup::Hit);
-                return known(answer, outcome);
+                known(answer, outcome)
             }
-            Err(key) => key,
-        };
-        outcome.template = Some(TemplateLookup::Miss);
-        // A pod with a key has Kubernetes' types.
-        let checked = key.as_ref().and_then(|_| reviewed.object.tree_without_managed_fields());
-        let is_checked = checked.is_some();
-        let pod = match checked.map_or_else(|| reviewed.object.tree(), Ok) {
-            Ok(pod) => Arc::new(pod),
-            Err(problem) => {
-                outcome.deny(problem.into());
-                return left;
+            Err(unknown) => {
+                outcome.template = Some(TemplateLookup::Miss);
+                self.decide_anew(reviewed, namespace, (unknown, turn), outcome)
             }
-        };
-        let injection =
-            Injection::new(&self.injector, &pod, &reviewed.request.namespace, reviewed.path);
-        if !is_checked && let Err(denial) = injection.check() {
-            outcome.deny(denial.into());
-            return left;
-        }
-        let decision = injection.decide();
-        if let Some(index) = SKIPPING.iter().position(|reason| *reason == decision.reason) {
-            let answer =
-                Arc::new(Answer::Skipped { reason: index, warnings: decision.warnings.into() });
-            if let Some((memory, key)) = self.memory.as_ref().zip(key) {
-                memory.keep(key, Arc::clone(&answer));
-            }
-            return known(answer, outcome);
-        }
-        warn(outcome, &decision.warnings);
-        let (warnings, has_key) = (decision.warnings, key.is_some());
-        let namespace = Arc::clone(namespace);
-        let next = Next::Evaluate(Evaluation { pod, namespace, warnings, has_key });
-        Decision { is_injected: true, plan: Plan(next) }
+        })
     }
-
     async fn workload<'a>(
         _: Reviewed<'_, 'a, Object<'a>>,
         facts: CallerFacts<'a>,
@@ -249,7 +234,7 @@ impl Mesh for Istio {
         output: Output<'_, 'a>,
     ) {
         let Output { patch: buffer, outcome } = output;
-        let Evaluation { pod, namespace, warnings, has_key } = match &plan.0 {
+        let Evaluation { pod, namespace, warnings, has_key, .. } = match &plan.0 {
             Next::Nothing => return,
             Next::Known(answer) => {
                 if let Answer::Injected { patch, .. } = &**answer {
@@ -285,14 +270,54 @@ impl Mesh for Istio {
 }
 
 impl Istio {
-    /// The answer of an earlier pod; else the key of this one, if an answer may be kept for it.
+    /// Decides about a pod without an answer.
+    fn decide_anew<'a>(
+        &self,
+        reviewed: Reviewed<'_, 'a, Object<'a>>,
+        namespace: &Annotations,
+        (Unknown { key, has_types }, turn): (Unknown, Option<Turn>),
+        outcome: &mut Outcome<'a>,
+    ) -> Decision<Plan> {
+        let tree = || reviewed.object.tree_without_managed_fields();
+        let checked = has_types.then(tree).flatten();
+        let is_checked = checked.is_some();
+        let pod = match checked.map_or_else(|| reviewed.object.tree(), Ok) {
+            Ok(pod) => Arc::new(pod),
+            Err(problem) => {
+                outcome.deny(problem.into());
+                return LEFT;
+            }
+        };
+        let injection =
+            Injection::new(&self.injector, &pod, &reviewed.request.namespace, reviewed.path);
+        if !is_checked && let Err(denial) = injection.check() {
+            outcome.deny(denial.into());
+            return LEFT;
+        }
+        let decision = injection.decide();
+        if let Some(index) = SKIPPING.iter().position(|reason| *reason == decision.reason) {
+            let answer =
+                Arc::new(Answer::Skipped { reason: index, warnings: decision.warnings.into() });
+            if let Some((memory, key)) = self.memory.as_ref().zip(key) {
+                memory.keep(key, Arc::clone(&answer));
+            }
+            return known(answer, outcome);
+        }
+        warn(outcome, &decision.warnings);
+        let (warnings, has_key) = (decision.warnings, key.is_some());
+        let namespace = Arc::clone(namespace);
+        let next = Next::Evaluate(Evaluation { pod, namespace, warnings, has_key, _turn: turn });
+        Decision { is_injected: true, plan: Plan(next) }
+    }
+
+    /// The answer of an earlier pod.
     fn known(
         &self,
         reviewed: Reviewed<'_, '_, Object<'_>>,
         namespace: &Annotations,
-    ) -> Result<Arc<Answer>, Option<Key>> {
-        let memory = self.memory.as_ref().ok_or(None)?;
-        let tape = reviewed.object.tape().ok_or(None)?;
+    ) -> Result<Arc<Answer>, Unknown> {
+        let memory = self.memory.as_ref().ok_or_else(Unknown::default)?;
+        let tape = reviewed.object.tape().ok_or_else(Unknown::default)?;
         memory.find(tape, self.around(reviewed, namespace))
     }
 

@@ -24,9 +24,6 @@ use crate::{
     },
 };
 
-/// The image of a user's container that stands for the one of the template.
-const AUTO_IMAGE: &str = "auto";
-
 /// Why a pod is denied. Upstream prefixes the text with `failed to re apply container: `.
 #[derive(Debug, Error)]
 pub enum ReapplyError {
@@ -79,9 +76,9 @@ pub fn reapply(
                 let lost = find(list(&recorded, field), name);
                 warnings.extend(lost.map(|_| Warning::LostOverrides(name.to_owned())));
             } else if let Some(source) = source(name, field, &recorded, original) {
-                let source = overrides::without_image(source, AUTO_IMAGE);
-                apply(pod, field, &overrides::patch(&source))?;
-                applied.push(overrides::record(&source));
+                let patch = overrides::patch(source, find(list(pod, field), name));
+                apply(pod, field, patch)?;
+                applied.push(overrides::record(source));
             }
         }
         if !applied.is_empty() {
@@ -96,10 +93,12 @@ pub fn reapply(
     Ok(warnings)
 }
 
-fn apply(pod: &mut Value, field: &str, container: &Value) -> Result<(), ReapplyError> {
+fn apply(pod: &mut Value, field: &str, container: Value) -> Result<(), ReapplyError> {
     let is_init = field == INIT_CONTAINERS;
     let error = if is_init { ReapplyError::InitContainer } else { ReapplyError::Container };
-    injectd_merge::overlay(pod, json!({"spec": {field: [container]}})).map_err(error)
+    let spec = Map::from_iter([(field.to_owned(), Value::Array(vec![container]))]);
+    let patch = Map::from_iter([("spec".to_owned(), Value::Object(spec))]);
+    injectd_merge::overlay(pod, Value::Object(patch)).map_err(error)
 }
 
 /// The containers of the annotation that an earlier injection wrote, as those of a pod.

@@ -17,7 +17,11 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use crate::{error::MergeError, schema::Kind, show::go_type};
+use crate::{
+    error::MergeError,
+    schema::{Field, Kind, Merge},
+    show::go_type,
+};
 use fields::{Current, Types};
 
 pub use directives::has_directives;
@@ -81,6 +85,15 @@ fn merge_documents(base: &mut Value, patch: Value, reading: Base) -> Result<(), 
         Value::Object(patch) => merge_maps(base, patch, Types::pod(), reading),
         _ => Err(MergeError::NotAnObject),
     }
+}
+
+/// Whether merging a list into a field that has another changes nothing there, which is quick to find
+/// for lists of texts such as variables. `false` does not mean that something changes.
+#[must_use]
+pub fn repeats_list(base: &Value, patch: &Value, field: &Field) -> bool {
+    let (Kind::List(element), Merge::ByKey(key)) = (&field.kind, field.merge) else { return false };
+    let (Value::Array(base), Value::Array(patch)) = (base, patch) else { return false };
+    keyed::repeats(base, patch, key, element)
 }
 
 fn is_deeper_than(value: &Value, depth: usize) -> bool {

@@ -45,7 +45,7 @@ pub mod schema;
 mod show;
 mod time;
 
-pub use apply::{MAX_DEPTH, has_directives, overlay, strategic_merge};
+pub use apply::{MAX_DEPTH, has_directives, overlay, repeats_list, strategic_merge};
 pub use check::{TypeError, check, check_pod, json_type};
 pub use error::MergeError;
 pub use normal::normal;

@@ -3,12 +3,7 @@
 use std::collections::HashMap;
 
 use futures_util::FutureExt as _;
-use injectd::{
-    injector::{self, ReviewError},
-    lookups::CallerFacts,
-    outcome::TemplateLookup,
-    standalone::Standalone,
-};
+use injectd::{injector, lookups::CallerFacts, outcome::TemplateLookup, standalone::Standalone};
 use injectd_istio::{
     envelope,
     mesh::Istio,
@@ -130,9 +125,7 @@ fn answer(injector: &Injector, path: &str, body: &[u8]) -> (String, bool) {
             let is_known = answer.outcome.template == Some(TemplateLookup::Hit);
             (String::from_utf8(answer.body).expect("an answer must be UTF-8"), is_known)
         }
-        Err(
-            error @ (ReviewError::Decode(_) | ReviewError::Namespace(..) | ReviewError::Owner(_)),
-        ) => (error.to_string(), false),
+        Err(error) => (error.to_string(), false),
     }
 }
 

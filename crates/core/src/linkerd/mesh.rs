@@ -13,8 +13,8 @@ use super::{
     workload::{Owner, owner_kind},
 };
 use crate::{
-    lookups::{Annotations, CallerFacts, Lookups, OwnerError},
-    mesh::{Decision, Mesh, NamespaceUse, Output, Reviewed},
+    lookups::{Annotations, CallerFacts, Lookups, OwnerError, Turns},
+    mesh::{Decision, Mesh, NamespaceUse, NoTurn, Output, Reviewed},
     object::Kind,
     outcome::{
         Configuration, Event, Outcome, Regarding, SkipReason, SkipReasons, Verdict, Workload,
@@ -47,12 +47,13 @@ impl Mesh for Snapshot {
         }
     }
 
-    fn decide<'r, 'a>(
+    async fn decide<'r, 'a>(
         &'r self,
         reviewed: Reviewed<'r, 'a, Object<'a>>,
         namespace: &'r Annotations,
+        _: Option<&'r dyn Turns>,
         outcome: &mut Outcome<'a>,
-    ) -> Decision<Overrides<'r>> {
+    ) -> Result<Decision<Overrides<'r>>, NoTurn> {
         let Reviewed { request, object, .. } = reviewed;
         let pod = object.pod(request.kind);
         let annotations = pod.map_or(&object.metadata.annotations, |(pod, _)| &pod.annotations);
@@ -61,7 +62,7 @@ impl Mesh for Snapshot {
         let plan = self.overrides(annotations, workload, namespace);
         outcome.annotation_at = decide::annotation_at(&plan);
         outcome.reasons = self.decider.decide(request.kind, pod.map(|(_, spec)| spec), &plan);
-        Decision { is_injected: pod.is_some() && outcome.reasons.is_empty(), plan }
+        Ok(Decision { is_injected: pod.is_some() && outcome.reasons.is_empty(), plan })
     }
 
     async fn workload<'a>(

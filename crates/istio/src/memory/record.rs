@@ -28,6 +28,8 @@ struct State {
     places: Vec<Place>,
     /// The parts of the pod in the template's data, by their fields.
     parts: BTreeMap<&'static str, Part>,
+    /// The place of `.DeploymentMeta`, in which the name and the namespace are those of the owner.
+    owner: Option<usize>,
     /// Whether `.DeploymentMeta` has all metadata of the pod.
     has_whole_owner: bool,
     /// Something was used that is not a function of what was read.
@@ -45,8 +47,6 @@ struct Part {
 #[derive(Debug, Default)]
 struct Place {
     kind: Option<&'static Kind>,
-    /// It is `.DeploymentMeta`, in which the name and the namespace are those of the owner.
-    is_owner: bool,
     whole: bool,
     truth: bool,
     count: bool,
@@ -81,14 +81,43 @@ impl Record {
         state.is_unknown |= !has_only_values;
     }
 
-    /// What was read; `None` if something else was used, such as the time.
-    pub(super) fn into_reading(self) -> Option<Reading> {
-        let State { mut reading, places, parts, is_unknown, .. } = self.state.into_inner();
+    /// Whether the answer depends on more than what was read, such as the time.
+    pub(super) fn is_unknown(&self) -> bool {
+        self.state.borrow().is_unknown
+    }
+
+    /// Whether all that was read is in a reading.
+    pub(super) fn is_covered_by(&self, reading: &Reading) -> bool {
+        let state = self.state.borrow();
+        let part = |part: &Part| {
+            reading.members.get(part.key).is_some_and(|own| covers(own, &state.places, part.place))
+        };
+        reading.covers(&state.reading) && state.parts.values().all(part)
+    }
+
+    /// What was read.
+    pub(super) fn into_reading(self) -> Reading {
+        let State { mut reading, places, parts, .. } = self.state.into_inner();
         for part in parts.values() {
             add(&places, part.place, reading.member(part.key));
         }
-        (!is_unknown).then_some(reading)
+        reading
     }
+}
+
+/// Whether a reading has what was read of a place and of those in it.
+fn covers(reading: &Reading, places: &[Place], index: usize) -> bool {
+    let Some(place) = places.get(index) else { return true };
+    let member = |(key, member): &(Box<str>, usize)| {
+        reading.members.get(key).is_some_and(|own| covers(own, places, *member))
+    };
+    let item = |item| reading.items.as_ref().is_some_and(|own| covers(own, places, item));
+    reading.whole
+        || !place.whole
+            && (reading.truth || !place.truth)
+            && (reading.items.is_some() || !place.count)
+            && place.members.values().all(member)
+            && place.item.is_none_or(item)
 }
 
 /// Adds what was read of a place and of those in it.
@@ -143,8 +172,8 @@ impl State {
         }
     }
 
-    fn add_place(&mut self, kind: Option<&'static Kind>, is_owner: bool) -> usize {
-        self.places.push(Place { kind, is_owner, ..Place::default() });
+    fn add_place(&mut self, kind: Option<&'static Kind>) -> usize {
+        self.places.push(Place { kind, ..Place::default() });
         self.places.len() - 1
     }
 
@@ -152,25 +181,25 @@ impl State {
         if from == Origin::ROOT {
             return self.part(from, step);
         }
-        let next = match self.place(from) {
-            Some(place) if place.is_owner && matches!(step, Step::Field("Name" | "Namespace")) => {
-                return Origin::NONE;
+        let is_owner = self.owner.is_some() && self.owner == index_of(from);
+        if is_owner && matches!(step, Step::Field("Name" | "Namespace")) {
+            return Origin::NONE;
+        }
+        let kind = self.place(from).and_then(|place| place.kind);
+        let next = match (kind, step) {
+            (Some(Kind::Struct(_)), Step::Field(name)) => self.member(from, name),
+            (Some(Kind::Map(..)), Step::Field(key)) => self.member(from, key),
+            (Some(Kind::Map(..)), Step::Key(key)) => {
+                std::str::from_utf8(key).ok().and_then(|key| self.member(from, key))
             }
-            Some(place) => match (place.kind, step) {
-                (Some(Kind::Struct(_)), Step::Field(name)) => self.member(from, name),
-                (Some(Kind::Map(..)), Step::Field(key)) => self.member(from, key),
-                (Some(Kind::Map(..)), Step::Key(key)) => {
-                    std::str::from_utf8(key).ok().and_then(|key| self.member(from, key))
-                }
-                (Some(Kind::List(inner)), Step::Item(_)) => Some(self.item(from, inner)),
-                _ => None,
-            },
-            None => None,
+            (Some(Kind::List(inner)), Step::Item(_)) => Some(self.item(from, inner)),
+            _ => None,
         };
-        next.map(origin_of).unwrap_or_else(|| {
+        let Some(next) = next else {
             self.read_whole(from);
-            Origin::NONE
-        })
+            return Origin::NONE;
+        };
+        origin_of(next)
     }
 
     /// The place of a member of a struct or a map by its name in Go; `None` if the struct has none.
@@ -188,7 +217,7 @@ impl State {
             _ => return None,
         };
         let key = Box::from(key);
-        let member = self.add_place(Some(kind), false);
+        let member = self.add_place(Some(kind));
         self.place(from)?.members.insert(name.into(), (key, member));
         Some(member)
     }
@@ -198,7 +227,7 @@ impl State {
         if let Some(known) = self.place(from).and_then(|place| place.item) {
             return known;
         }
-        let item = self.add_place(Some(kind), false);
+        let item = self.add_place(Some(kind));
         if let Some(place) = self.place(from) {
             place.item = Some(item);
         }
@@ -224,7 +253,8 @@ impl State {
             return origin_of(part.place);
         }
         let kind = POD.as_struct().and_then(|pod| pod.field(key)).map(|field| &field.kind);
-        let place = self.add_place(kind, is_owner);
+        let place = self.add_place(kind);
+        self.owner = self.owner.or_else(|| is_owner.then_some(place));
         self.parts.insert(field, Part { key, place });
         origin_of(place)
     }

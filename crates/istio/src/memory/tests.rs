@@ -1,10 +1,17 @@
 #![expect(clippy::disallowed_types, reason = "pods are written as trees")]
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    fmt::{self, Debug, Formatter},
+    future::ready,
+    pin::Pin,
+};
 
 use futures_util::FutureExt as _;
 use injectd_core::{
-    injector::Injector as Core, lookups::CallerFacts, outcome::TemplateLookup,
+    injector::{Injector as Core, ReviewError},
+    lookups::{CallerFacts, Turn, Turns},
+    outcome::TemplateLookup,
     standalone::Standalone,
 };
 use serde_json::{Value, json};
@@ -42,13 +49,22 @@ fn pod() -> Value {
 
 /// Whether the answer for a pod came from the memory.
 fn is_known(injector: &Core<Istio, Standalone>, pod: &Value) -> bool {
+    ask(injector, pod, None).expect("an answer")
+}
+
+/// The same; an evaluation waits for its turn.
+fn ask(
+    injector: &Core<Istio, Standalone>,
+    pod: &Value,
+    turns: Option<&dyn Turns>,
+) -> Result<bool, ReviewError> {
     let review = json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request":
         {"uid": "1", "kind": {"version": "v1", "kind": "Pod"}, "namespace": "a", "object": pod}});
     let body = review.to_string();
-    let facts = CallerFacts { path: "/inject", ..CallerFacts::default() };
+    let facts = CallerFacts { path: "/inject", turns, ..CallerFacts::default() };
     let answered = envelope::review(injector, facts, body.as_bytes()).now_or_never();
-    let answer = answered.expect("no wait").expect("an answer");
-    answer.outcome.template == Some(TemplateLookup::Hit)
+    let answer = answered.expect("no wait")?;
+    Ok(answer.outcome.template == Some(TemplateLookup::Hit))
 }
 
 /// Whether a pod that differs from the first at this place has its answer.
@@ -178,6 +194,45 @@ fn skipped_pods_are_kept_and_injected_ones_are_not() {
     injected["metadata"]["annotations"][STATUS_ANNOTATION] = json!("{}");
     assert!(!is_known(&injector, &injected));
     assert!(!is_known(&injector, &injected));
+}
+
+/// No turn is free, and one comes after `meanwhile`, if there is one.
+struct Taken<'t>(Option<&'t (dyn Fn() + Sync)>);
+
+impl Debug for Taken<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str("Taken")
+    }
+}
+
+impl Turns for Taken<'_> {
+    fn at_once(&self) -> Option<Turn> {
+        None
+    }
+
+    fn next(&self) -> Pin<Box<dyn Future<Output = Option<Turn>> + Send + '_>> {
+        let turn = self.0.map(|meanwhile| -> Turn {
+            meanwhile();
+            Box::new(())
+        });
+        Box::pin(ready(turn))
+    }
+}
+
+#[test]
+fn only_evaluations_wait_for_a_turn() {
+    let injector = injector(PROXY);
+    let late = ask(&injector, &pod(), Some(&Taken(None)));
+    assert!(matches!(late, Err(ReviewError::NoTurn(_))), "{late:?}");
+    assert!(!is_known(&injector, &pod()));
+    assert!(ask(&injector, &pod(), Some(&Taken(None))).expect("no turn is needed"));
+}
+
+#[test]
+fn who_waited_has_the_answer_of_a_pod_that_was_evaluated_meanwhile() {
+    let injector = injector(PROXY);
+    let meanwhile = || assert!(!is_known(&injector, &pod()));
+    assert!(ask(&injector, &pod(), Some(&Taken(Some(&meanwhile)))).expect("an answer"));
 }
 
 #[test]

@@ -15,36 +15,40 @@ enum Form {
     Record,
 }
 
-/// A copy of the container, without its image if that is `auto`.
-pub(super) fn without_image(container: &Value, auto: &str) -> Value {
-    let mut container = container.clone();
-    let image = container.get("image").and_then(Value::as_str);
-    if let (true, Some(fields)) = (image == Some(auto), container.as_object_mut()) {
-        fields.shift_remove("image");
-    }
-    container
-}
+/// The image of a user's container that stands for the one of the template.
+const AUTO_IMAGE: &str = "auto";
 
-/// The container without empty fields, which would otherwise replace those of the template.
-pub(super) fn patch(container: &Value) -> Value {
-    written(container, Form::Patch)
+/// The container without empty fields, which would otherwise replace those of the template, and
+/// without lists that change nothing in the `current` container.
+pub(super) fn patch(container: &Value, current: Option<&Value>) -> Value {
+    let repeats = |field: &Field, value: &Value| {
+        let current = current.and_then(|container| container.get(field.name));
+        current.is_some_and(|current| injectd_merge::repeats_list(current, value, field))
+    };
+    written(container, Form::Patch, repeats)
 }
 
 /// The container as Kubernetes writes it: `resources` always, quantities in their canonical form,
 /// and known fields only.
 pub(super) fn record(container: &Value) -> Value {
-    let mut record = written(container, Form::Record);
+    let mut record = written(container, Form::Record, |_, _| false);
     if let Some(fields) = record.as_object_mut() {
         fields.entry("resources").or_insert_with(|| json!({}));
     }
     record
 }
 
-fn written(container: &Value, form: Form) -> Value {
-    match (container_type(), container) {
-        (Some(types), Value::Object(fields)) => Value::Object(fields_of(fields, types, form)),
-        _ => container.clone(),
-    }
+/// A copy of the container in a form, without its image if that is `auto`, and without what is left out.
+fn written(container: &Value, form: Form, is_left_out: impl Fn(&Field, &Value) -> bool) -> Value {
+    let (Some(types), Value::Object(fields)) = (container_type(), container) else {
+        return container.clone();
+    };
+    let is_left_out = |key: &str, value: &Value| {
+        key == "image" && value == AUTO_IMAGE
+            || types.field(key).is_some_and(|field| is_left_out(field, value))
+    };
+    let kept = fields.iter().filter(|(key, value)| !is_left_out(key, value));
+    Value::Object(fields_of(kept, types, form))
 }
 
 fn container_type() -> Option<&'static Struct> {
@@ -55,8 +59,12 @@ fn container_type() -> Option<&'static Struct> {
     }
 }
 
-fn fields_of(fields: &Map<String, Value>, types: &Struct, form: Form) -> Map<String, Value> {
-    let mut written = Map::with_capacity(fields.len());
+fn fields_of<'v>(
+    fields: impl Iterator<Item = (&'v String, &'v Value)>,
+    types: &Struct,
+    form: Form,
+) -> Map<String, Value> {
+    let mut written = Map::with_capacity(fields.size_hint().1.unwrap_or_default());
     for (key, value) in fields {
         let Some(field) = types.field(key) else {
             if form == Form::Patch && !value.is_null() {
@@ -78,7 +86,7 @@ fn fields_of(fields: &Map<String, Value>, types: &Struct, form: Form) -> Map<Str
 fn value_of(value: &Value, kind: &Kind, form: Form) -> Value {
     match (kind, value) {
         (Kind::Struct(inner), Value::Object(fields)) => {
-            Value::Object(fields_of(fields, inner.get(), form))
+            Value::Object(fields_of(fields.iter(), inner.get(), form))
         }
         (Kind::List(inner), Value::Array(list)) => {
             list.iter().map(|value| value_of(value, inner, form)).collect()

@@ -2,6 +2,8 @@
 
 #![expect(clippy::disallowed_types, reason = "patches are trees")]
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 use super::{
@@ -15,6 +17,7 @@ use super::{
 use crate::{
     error::MergeError,
     key::{Key, Positions},
+    schema::Kind,
 };
 
 /// Go: the part of `mergeSlice` for objects.
@@ -115,7 +118,8 @@ impl Merging {
     fn new(keys: &Keys, base: Vec<Value>, patch: &ListPatch) -> Result<Self, MergeError> {
         let mut merging = Self::default();
         for value in base {
-            let key = keys.get(&value, false)?;
+            // The index reads the keys, too.
+            let key = if patch.deleted.is_empty() { None } else { keys.get(&value, false)? };
             if key.is_none_or(|key| !patch.deleted.contains(&key)) {
                 merging.elements.push(Element::of_base(value));
             }
@@ -165,4 +169,35 @@ impl Merging {
             _ => Ok(()),
         }
     }
+}
+
+/// Whether a list of a patch changes nothing in the list of the base: the base has all of its elements,
+/// in their order, and they hold only texts.
+pub(super) fn repeats(base: &[Value], patch: &[Value], key: &str, element: &Kind) -> bool {
+    let Some(names) = patch.iter().map(|patch| text_of(patch, key)).collect::<Option<HashSet<_>>>()
+    else {
+        return false;
+    };
+    let mut rest = patch.iter();
+    let mut seen = HashSet::with_capacity(base.len());
+    // An element that shares its key with another may move.
+    let stays = |value| match text_of(value, key).filter(|name| seen.insert(*name)) {
+        Some(name) if names.contains(name) => {
+            rest.next().is_some_and(|patch| repeats_texts(value, patch, element))
+        }
+        name => name.is_some(),
+    };
+    names.len() == patch.len() && base.iter().all(stays) && rest.next().is_none()
+}
+
+fn text_of<'v>(element: &'v Value, key: &str) -> Option<&'v str> {
+    element.get(key).and_then(Value::as_str)
+}
+
+fn repeats_texts(base: &Value, patch: &Value, kind: &Kind) -> bool {
+    let (Value::Object(base), Value::Object(patch)) = (base, patch) else { return false };
+    let Some(fields) = kind.as_struct() else { return false };
+    patch.iter().all(|(key, value)| {
+        value.is_string() && base.get(key) == Some(value) && fields.field(key).is_some()
+    })
 }
