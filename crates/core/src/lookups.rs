@@ -64,13 +64,16 @@ pub struct OwnerError {
 }
 
 /// A turn of work that takes long. It ends when this is dropped.
-pub type Turn = Box<dyn Any + Send + Sync>;
+#[derive(Debug)]
+pub struct Turn {
+    /// Whether it came after another turn ended.
+    pub has_waited: bool,
+    /// What others wait for.
+    pub held: Box<dyn Any + Send + Sync>,
+}
 
 /// Limits how much work that takes long is done at a time, so that other work goes on beside it.
 pub trait Turns: Debug + Send + Sync {
-    /// A turn, if one is free.
-    fn at_once(&self) -> Option<Turn>;
-
     /// Waits for a turn; `None` if it does not come in time.
     fn next(&self) -> Pin<Box<dyn Future<Output = Option<Turn>> + Send + '_>>;
 }

@@ -192,12 +192,12 @@ impl Mesh for Istio {
         let mut found = self.known(reviewed, namespace);
         let mut turn = None;
         if let (Err(_), Some(turns)) = (&found, turns) {
-            turn = turns.at_once();
-            if turn.is_none() {
-                turn = Some(turns.next().await.ok_or(NoTurn)?);
+            let next = turns.next().await.ok_or(NoTurn)?;
+            if next.has_waited {
                 // A pod like this one may have been evaluated meanwhile.
                 found = self.known(reviewed, namespace);
             }
+            turn = Some(next);
         }
         Ok(match found {
             Ok(answer) => {

@@ -206,14 +206,10 @@ impl Debug for Taken<'_> {
 }
 
 impl Turns for Taken<'_> {
-    fn at_once(&self) -> Option<Turn> {
-        None
-    }
-
     fn next(&self) -> Pin<Box<dyn Future<Output = Option<Turn>> + Send + '_>> {
-        let turn = self.0.map(|meanwhile| -> Turn {
+        let turn = self.0.map(|meanwhile| {
             meanwhile();
-            Box::new(())
+            Turn { has_waited: true, held: Box::new(()) }
         });
         Box::pin(ready(turn))
     }
