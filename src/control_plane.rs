@@ -72,6 +72,9 @@ pub enum Note {
     Warning(String),
 }
 
+/// Why a `ConfigMap` is gone.
+const DELETED: &str = "was deleted";
+
 /// The state of the control plane.
 #[derive(Debug)]
 pub struct ControlPlane {
@@ -187,14 +190,16 @@ impl ControlPlane {
         match update {
             Update::Listed(objects) => {
                 for name in self.maps.missing_in(scope, &objects) {
-                    self.delete(&name);
+                    self.delete(&name, DELETED);
                 }
                 for object in objects {
                     self.store(object);
                 }
                 if self.maps.listed(scope) {
                     // A revision whose ConfigMap is missing is reported, too.
-                    let unread = |it: &Revision| it.generation == 0 && it.next.is_none();
+                    let unread = |it: &Revision| {
+                        it.generation == 0 && it.next.is_none() && it.problem.is_none()
+                    };
                     let unread = self.revisions.iter().filter(|(_, it)| unread(it));
                     self.changed.extend(unread.map(|(name, _)| name.clone()));
                 }
@@ -202,7 +207,7 @@ impl ControlPlane {
             Update::Applied(object) => self.store(object),
             Update::Deleted(object) => {
                 let name = object.metadata.name.unwrap_or_default();
-                self.delete(&name);
+                self.delete(&name, DELETED);
             }
             Update::Failed(failure) => {
                 if let Some(problem) = self.maps.fail(scope, failure) {
@@ -213,6 +218,9 @@ impl ControlPlane {
     }
 
     fn store(&mut self, object: ConfigMap) {
+        if !self.maps.is_istios(&object) {
+            return self.delete(&object.metadata.name.unwrap_or_default(), "has lost its key mesh");
+        }
         let Some(name) = self.maps.store(object) else { return };
         if let (None, Some(revision)) = (&self.settings.named, revision_of(&name)) {
             self.revisions.entry(revision.to_owned()).or_default();
@@ -229,9 +237,9 @@ impl ControlPlane {
         self.revisions.keys().filter(depends).cloned().collect()
     }
 
-    /// The `ConfigMap` is gone. If its revision need not be served, that is gone too. Else its texts
-    /// stay, also when another one of the revision changes.
-    fn delete(&mut self, name: &str) {
+    /// A `ConfigMap` is gone for the reason, or was never Istio's. If its revision need not be served,
+    /// that is gone too. Else its texts stay, also when another one of the revision changes.
+    fn delete(&mut self, name: &str, reason: &str) {
         if !self.maps.has(name) {
             return;
         }
@@ -248,7 +256,7 @@ impl ControlPlane {
             if self.maps.mark_deleted(name) {
                 let namespace = &self.settings.namespace;
                 let text = format!(
-                    "the ConfigMap {namespace}/{name} was deleted; its last content stays in use"
+                    "the ConfigMap {namespace}/{name} {reason}; its last content stays in use"
                 );
                 self.notes.push(Note::Warning(text));
             }

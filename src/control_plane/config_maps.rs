@@ -109,16 +109,19 @@ impl ConfigMaps {
         self.maps.contains_key(name)
     }
 
-    /// Keeps a `ConfigMap`. Returns its name if its texts are new.
+    /// Whether a `ConfigMap` configures Istio. Without its mesh config, one with a name like `istio-…`
+    /// may be any other one.
+    pub(super) fn is_istios(&self, object: &ConfigMap) -> bool {
+        let name = object.metadata.name.as_deref().unwrap_or_default();
+        let has_mesh = object.data.as_ref().is_some_and(|data| data.mesh.is_some());
+        let is_shared = self.shared_mesh.as_deref() == Some(name);
+        is_shared || revision_of(name).is_some() || has_mesh && name.starts_with(MESH)
+    }
+
+    /// Keeps a `ConfigMap` of Istio. Returns its name if its texts are new.
     pub(super) fn store(&mut self, object: ConfigMap) -> Option<String> {
         let name = object.metadata.name.unwrap_or_default();
         let data = object.data.unwrap_or_default();
-        let is_shared = self.shared_mesh.as_deref() == Some(&*name);
-        let is_istios = revision_of(&name).is_some() || is_shared || data.mesh.is_some();
-        // Without its mesh config, a ConfigMap with a name like `istio-…` may be any other one.
-        if !is_istios || !(is_shared || name.starts_with(MESH)) {
-            return None;
-        }
         let mut labels = object.metadata.labels.unwrap_or_default();
         labels.retain(|label, _| label == VERSION_LABEL || label == OPERATOR_VERSION_LABEL);
         let known = self.maps.entry(name.clone());

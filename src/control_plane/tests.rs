@@ -269,6 +269,16 @@ fn a_named_revision_keeps_a_deleted_configuration() {
 }
 
 #[test]
+fn a_missing_config_map_is_reported_once() {
+    let mut plane = Plane::named(&["default", "b"]);
+    plane.listed("istio", None);
+    let missing = "the ConfigMap istio-system/istio-sidecar-injector is missing";
+    let notes = plane.listed("istio-sidecar-injector", None);
+    assert_eq!(notes, [format!("default rejected: {missing}")]);
+    assert_eq!(plane.listed("istio-b", None), Vec::<String>::new());
+}
+
+#[test]
 fn a_deleted_mesh_config_stays_in_use() {
     let mut plane = Plane::every();
     plane.state.apply(Change::Nodes(Update::Listed(Vec::new())));
@@ -281,6 +291,13 @@ fn a_deleted_mesh_config_stays_in_use() {
     let changed = map("istio-sidecar-injector-b", &[("config", SHOWS), ("values", "{}")]);
     plane.change(changed);
     assert_eq!(plane.annotation("b", "concurrency"), "value:7");
+    plane.change(map("istio-b", &[("mesh", "defaultConfig: {concurrency: 8}")]));
+    let notes = plane.change(map("istio-b", &[]));
+    let text =
+        "the ConfigMap istio-system/istio-b has lost its key mesh; its last content stays in use";
+    assert_eq!(notes, [text]);
+    assert_eq!(plane.change(map("istio-b", &[])), Vec::<String>::new());
+    assert_eq!(plane.annotation("b", "concurrency"), "value:8");
     plane.delete("istio-sidecar-injector-b");
     assert_eq!(plane.state.counts(), [0, 0, 0]);
 }

@@ -36,12 +36,11 @@ impl EvaluationTurns {
         let turns = || Arc::clone(&self.turns);
         let free = turns().try_acquire_owned().ok();
         let has_waited = free.is_none();
-        let permit = match free {
-            Some(permit) => permit,
-            None => {
-                let _place = self.waiting.try_acquire().ok()?;
-                turns().acquire_owned().await.ok()?
-            }
+        let permit = if let Some(permit) = free {
+            permit
+        } else {
+            let _place = self.waiting.try_acquire().ok()?;
+            turns().acquire_owned().await.ok()?
         };
         // What is ready goes first. Requests would otherwise be read as slowly as pods are evaluated,
         // and could not be rejected in time.
