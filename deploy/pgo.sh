@@ -67,7 +67,8 @@ instrumented=$work/instrumented/$host/release/injectd
 profile=$work/injectd.profdata
 build instrumented "-Cprofile-generate=$work/raw"
 # The counts of another program, or of another training, are not valid for this one.
-trained=$(cat "$instrumented" loadtest/load/*.py loadtest/ghz/data.py loadtest/review-12k.json |
+trained=$(cat "$instrumented" loadtest/load/*.py loadtest/istio/* loadtest/ghz/data.py \
+    loadtest/review-12k.json |
     sha256sum)
 if [ ! -f "$work/trained" ] || [ "$(cat "$work/trained")" != "$trained" ]; then
     # Cargo does not notice a changed profile: libraries would keep the old one.

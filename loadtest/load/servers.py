@@ -90,16 +90,16 @@ def injectd(*flags, grpc_addr="", path="/"):
                    "--metrics-addr", "127.0.0.1:0", "--grpc-addr", grpc_addr, *flags], path)
 
 
-def injectd_for_istio(*flags, corpus=CORPUS):
-    config, values, mesh = istio_files(corpus)
+def injectd_for_istio(*flags, files=()):
+    config, values, mesh = files or istio_files()
     return injectd("--mesh", "istio", "--injector-config", str(config), "--values", str(values),
                    "--mesh-config", str(mesh), *flags, path="/inject")
 
 
-def istio_files(corpus=CORPUS):
+def istio_files():
     """The files of the keys `config`, `values` and `mesh`."""
-    if corpus:
-        folder, suffix = Path(corpus) / "istio" / ISTIO_RELEASE, "-default"
+    if CORPUS:
+        folder, suffix = Path(CORPUS) / "istio" / ISTIO_RELEASE, "-default"
     else:
         folder, suffix = SMALL, ""
     return [folder / f"{name}{suffix}.{kind}"

@@ -9,7 +9,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from servers import INJECTD, ROOT, Failure, injectd, injectd_for_istio  # adds e2e to sys.path
+from servers import (  # adds e2e to sys.path
+    INJECTD, ROOT, SMALL, Failure, injectd, injectd_for_istio,
+)
 
 from connection import Connection, request_of, unverified_context
 from expect import expect, expect_in
@@ -29,6 +31,7 @@ SETS = 50
 # Of Istio's webhook: of one pod, and of pods of which no two are alike.
 ISTIO_REVIEWS, ISTIO_UNLIKE = 10_000, 2000
 ISTIO_OVERRIDE = "sidecar.istio.io/proxyCPU"
+ISTIO_FILES = ROOT / "loadtest/istio/config.yaml", SMALL / "values.json", SMALL / "mesh.yaml"
 SECONDS = 300
 
 
@@ -41,8 +44,7 @@ def main():
             grpc(server, folder / "call")
         # A killed process does not write its counts.
         expect("exit code of the server", 0, server.process.returncode)
-        # The same files wherever it is trained.
-        with injectd_for_istio(corpus=None) as server:
+        with injectd_for_istio(files=ISTIO_FILES) as server:
             istio(server)
         expect("exit code of the server for Istio", 0, server.process.returncode)
         command("review", *(folder / f"{review}.json" for review in MIX))
