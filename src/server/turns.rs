@@ -13,7 +13,7 @@ use tokio::{runtime::Handle, sync::Semaphore, task::yield_now, time::timeout};
 const MAX_WAIT: Duration = Duration::from_secs(2);
 
 /// Maximum number of reviews that wait. Each holds its body, and takes about 50 KB.
-const MAX_WAITING: usize = 1000;
+const MAX_WAITING: usize = 2000;
 
 /// As many evaluations at a time as the runtime has worker threads.
 #[derive(Debug)]
