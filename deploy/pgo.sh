@@ -68,7 +68,7 @@ profile=$work/injectd.profdata
 build instrumented "-Cprofile-generate=$work/raw"
 # The counts of another program, or of another training, are not valid for this one.
 trained=$(cat "$instrumented" loadtest/load/*.py loadtest/istio/* loadtest/ghz/data.py \
-    loadtest/review-12k.json |
+    crates/testkit/src/istio/* loadtest/review-12k.json |
     sha256sum)
 if [ ! -f "$work/trained" ] || [ "$(cat "$work/trained")" != "$trained" ]; then
     # Cargo does not notice a changed profile: libraries would keep the old one.

@@ -218,8 +218,12 @@ impl ControlPlane {
     }
 
     fn store(&mut self, object: ConfigMap) {
-        if !self.maps.is_istios(&object) {
-            return self.delete(&object.metadata.name.unwrap_or_default(), "has lost its key mesh");
+        if !self.maps.configures_istio(&object) {
+            let name = object.metadata.name.unwrap_or_default();
+            if self.maps.has(&name) {
+                self.delete(&name, "has lost its key mesh");
+            }
+            return;
         }
         let Some(name) = self.maps.store(object) else { return };
         if let (None, Some(revision)) = (&self.settings.named, revision_of(&name)) {
@@ -237,8 +241,7 @@ impl ControlPlane {
         self.revisions.keys().filter(depends).cloned().collect()
     }
 
-    /// A `ConfigMap` is gone for the reason, or was never Istio's. If its revision need not be served,
-    /// that is gone too. Else its texts stay, also when another one of the revision changes.
+    /// A `ConfigMap` is gone for this reason. If its revision need not be served, that is gone too. Else its texts stay, also when another one of the revision changes.
     fn delete(&mut self, name: &str, reason: &str) {
         if !self.maps.has(name) {
             return;

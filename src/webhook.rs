@@ -215,13 +215,14 @@ impl Shared {
         &self,
         body: Body,
         admitted: Admitted,
-        turns: Option<&dyn Turns>,
+        turns: Option<&EvaluationTurns>,
     ) -> Result<HttpResponse, Rejection> {
         let Admitted { profile, path, deadline, begin, budget, slot } = admitted;
+        let turns = turns.map(|turns| turns.of_caller(&budget));
         let facts = CallerFacts {
             deadline: Some(deadline.at().into_std()),
             path: &path,
-            turns,
+            turns: turns.as_ref().map(|turns| -> &dyn Turns { turns }),
             ..CallerFacts::default()
         };
         let answer = timeout_at(deadline.at(), profile.review_with(facts, &body.bytes))

@@ -117,14 +117,15 @@ saved='{"caBundle":"{{or .caBundle ""}}",{{if .url}}"url":"{{.url}}"{{else}}"ser
 
 # redirect_one NAME REVISION
 redirect_one() {
-    services=$(kubectl get "$configurations" "$1" -o jsonpath='{.webhooks[*].clientConfig.service.name}')
-    others=$(echo "$services" | tr ' ' '\n' | sed '/^injectd$/d')
-    case $services,$others in
-        ,) fail "$1: the webhooks have a url instead of a service; use print" ;;
-        *,) echo "$1: at injectd already"; return ;;
+    # A word for each Service of a webhook, `=` for a url.
+    services=$(kubectl get "$configurations" "$1" \
+        -o jsonpath='{range .webhooks[*]}={.clientConfig.service.name}{"\n"}{end}' | sort -u | tr '\n' ' ')
+    case " $services" in
+        " =injectd ") echo "$1: at injectd already"; return ;;
+        *" = "*) fail "$1: a webhook has a url instead of a service; use print" ;;
+        *" =injectd "*)
+            fail "$1: some of its webhooks are at injectd, others are not: run back, or restore it by hand" ;;
     esac
-    [ "$(echo "$others" | wc -w)" = "$(echo "$services" | wc -w)" ] ||
-        fail "$1: some of its webhooks are at injectd, others at $(echo $others); run back first"
     before=$(patch "$1" "$saved")
     bundle=$(ca_bundle)
     after=$(patch "$1" '{"caBundle":"'"$bundle"'","service":{"name":"injectd","namespace":"'"$namespace"'","path":"/istio/'"$2"'{{or .service.path "/"}}","port":'"$port"'}}')

@@ -111,11 +111,11 @@ impl ConfigMaps {
 
     /// Whether a `ConfigMap` configures Istio. Without its mesh config, one with a name like `istio-…`
     /// may be any other one.
-    pub(super) fn is_istios(&self, object: &ConfigMap) -> bool {
+    pub(super) fn configures_istio(&self, object: &ConfigMap) -> bool {
         let name = object.metadata.name.as_deref().unwrap_or_default();
         let has_mesh = object.data.as_ref().is_some_and(|data| data.mesh.is_some());
         let is_shared = self.shared_mesh.as_deref() == Some(name);
-        is_shared || revision_of(name).is_some() || has_mesh && name.starts_with(MESH)
+        revision_of(name).is_some() || has_mesh && (is_shared || name.starts_with(MESH))
     }
 
     /// Keeps a `ConfigMap` of Istio. Returns its name if its texts are new.

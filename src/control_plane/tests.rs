@@ -310,6 +310,11 @@ fn the_shared_mesh_config_is_below_the_own_one() {
     plane.list(vec![shows("istio-sidecar-injector")]);
     plane.change(map("shared", &[("mesh", "defaultConfig: {concurrency: 3}")]));
     assert_eq!(plane.annotation("default", "concurrency"), "value:3");
+    let notes = plane.change(map("shared", &[]));
+    let text =
+        "the ConfigMap istio-system/shared has lost its key mesh; its last content stays in use";
+    assert_eq!(notes, [text]);
+    assert_eq!(plane.annotation("default", "concurrency"), "value:3");
     plane.change(map("istio", &[("mesh", "defaultConfig: {concurrency: 4}")]));
     assert_eq!(plane.annotation("default", "concurrency"), "value:4");
     let notes = plane.change(map("shared", &[("mesh", "defaultConfig: 1")]));

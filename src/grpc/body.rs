@@ -55,6 +55,11 @@ impl Bodies {
         Self { budget, timeout, metrics }
     }
 
+    /// The memory of the caller.
+    pub(super) fn budget(&self) -> &BodyBudget {
+        &self.budget
+    }
+
     /// Applies the budget and the timeout to a body.
     pub(super) fn bounded(&self, body: Incoming) -> Bounded {
         let (bodies, messages) = (self.clone(), Messages::default());

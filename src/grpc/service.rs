@@ -240,7 +240,7 @@ impl Shared {
         &self,
         message: Message,
         end: Instant,
-        turns: Option<&dyn Turns>,
+        turns: Option<&EvaluationTurns>,
     ) -> Result<InjectResponse, Failure> {
         let profile = messages::named(&self.profiles, &message.request)?;
         let limits = (end, turns);
@@ -265,12 +265,14 @@ impl Shared {
         injector: &Injector<M, Sources>,
         profile: &Profile,
         message: Message,
-        (end, turns): (Instant, Option<&dyn Turns>),
+        (end, turns): (Instant, Option<&EvaluationTurns>),
     ) -> Result<InjectResponse, Failure> {
         let Message { request, mut permit, bodies, begin } = message;
+        let turns = turns.map(|turns| turns.of_caller(bodies.budget()));
         let reviewed = messages::review_of(&request)?;
         let facts = messages::facts::<M>(&request, reviewed.kind, end.into_std())?;
         let mut patch = PatchBuffer::json();
+        let turns = turns.as_ref().map(|turns| -> &dyn Turns { turns });
         let answered = injector.answer(&reviewed, CallerFacts { turns, ..facts }, &mut patch).await;
         let outcome = answered.map_err(|error| self.failure(&error))?;
         // An answer without memory for it is not observed: the client retries the request.

@@ -66,7 +66,7 @@ reject_reasons! {
     Bodies = "bodies",
     /// 503: the deadline has passed.
     Deadline = "deadline",
-    /// 503: too many pods wait to be evaluated.
+    /// 503: too many pods wait to be evaluated, or this one waited too long.
     Evaluations = "evaluations",
     /// 503: too many concurrent requests.
     Requests = "requests",

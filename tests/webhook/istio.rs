@@ -1,7 +1,9 @@
 //! The webhook with Istio's injector: paths, versions of a review, bodies that are no review.
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue, LOCATION};
+use futures_util::future::join_all;
+use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue, LOCATION, RETRY_AFTER};
+use injectd::metrics::{Registry, ReviewMetrics};
 
 use super::*;
 
@@ -247,5 +249,39 @@ async fn a_pod_of_the_wrong_type_is_denied_in_the_version_of_its_review() {
     assert_eq!(answer["response"]["allowed"], false);
     let message = answer["response"]["status"]["message"].as_str().unwrap_or_default();
     assert!(message.starts_with("json: cannot unmarshal string"), "{message}");
+    server.close().await;
+}
+
+#[tokio::test]
+async fn evaluations_beyond_the_memory_are_rejected_and_counted_once() {
+    const REVIEWS: usize = 40;
+    let registry = Registry::new();
+    let metrics = ReviewMetrics::register(&registry, "webhook", &[]);
+    let observer = Observer { metrics, ..Observer::default() };
+    let limits = Limits { max_body_memory: 1, ..Limits::default() };
+    let injector = Arc::new(injectd_testkit::istio::injector());
+    let server = Server::with(Profile::Istio(injector), limits, observer).await;
+    let io = TokioIo::new(server.connect("h2").await);
+    let handshake = conn::http2::handshake(TokioExecutor::new(), io).await;
+    let (sender, connection) = handshake.expect("the HTTP/2 handshake must succeed");
+    tokio::spawn(connection);
+    let answers = (0..REVIEWS).map(|index| {
+        // Each pod is evaluated, and one waits while another has its turn.
+        let review = review(V1).replace("shop", &format!("shop-{index}"));
+        let mut sender = sender.clone();
+        async move {
+            let response = sender.send_request(to("/inject", review)).await;
+            let response = response.expect("a request must be answered");
+            (response.status(), response.headers().contains_key(RETRY_AFTER))
+        }
+    });
+    let answers = timeout(PATIENCE, join_all(answers)).await.expect("must not hang");
+    let rejected = (StatusCode::SERVICE_UNAVAILABLE, true);
+    assert!(answers.iter().all(|it| *it == (StatusCode::OK, false) || *it == rejected));
+    let count = answers.iter().filter(|answer| **answer == rejected).count();
+    assert!((1..REVIEWS).contains(&count), "{count} of {REVIEWS}");
+    let sample = "injectd_requests_rejected_total{server=\"webhook\",reason=\"evaluations\"}";
+    let counted = format!("{sample} {count}");
+    assert!(registry.exporter().render().lines().any(|line| line == counted), "{counted}");
     server.close().await;
 }

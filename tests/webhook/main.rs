@@ -53,6 +53,10 @@ impl Server {
     }
 
     async fn of(profile: Profile) -> Self {
+        Self::with(profile, Limits::default(), Observer::default()).await
+    }
+
+    async fn with(profile: Profile, limits: Limits, observer: Observer) -> Self {
         let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()])
             .expect("a certificate must be made");
         let key = made.signing_key.serialize_pem();
@@ -63,8 +67,7 @@ impl Server {
         let (stop, stopped) = oneshot::channel();
         let Addr::Tcp(addr) = *bound.addr() else { panic!("expected an address with a port") };
         let shutdown = Shutdown::after(async move { drop(stopped.await) });
-        let limits = Limits::default();
-        let webhook = Webhook::new(profile, &limits, Observer::default());
+        let webhook = Webhook::new(profile, &limits, observer);
         let server = server::Server::new(tls, limits, ConnectionMetrics::default());
         let serving = tokio::spawn(bound.serve(server, webhook, shutdown));
         Self { addr, trusted: made.cert.der().clone(), stop, serving }

@@ -1,7 +1,7 @@
 //! The steps of a review, in order. Read this file first.
 //!
-//! Decode, namespace, decide, workload, render, encode. Only the two lookups may wait, and
-//! what takes long for its turn; everything else is synchronous and pure. The [`Mesh`] decides and renders.
+//! Decode, namespace, decide, workload, render, encode. A review waits only
+//! for the two lookups and, before an evaluation, for its turn; everything else is synchronous and pure. The [`Mesh`] decides and renders.
 
 use std::sync::Arc;
 

@@ -68,14 +68,15 @@ pub struct OwnerError {
 pub struct Turn {
     /// Whether it came after another turn ended.
     pub has_waited: bool,
-    /// What others wait for.
-    pub held: Box<dyn Any + Send + Sync>,
+    /// The permit, which the next turn needs.
+    pub permit: Box<dyn Any + Send + Sync>,
 }
 
 /// Limits how much work that takes long is done at a time, so that other work goes on beside it.
 pub trait Turns: Debug + Send + Sync {
-    /// Waits for a turn; `None` if it does not come in time.
-    fn next(&self) -> Pin<Box<dyn Future<Output = Option<Turn>> + Send + '_>>;
+    /// Waits for a turn with so many bytes in memory besides the body of the request; `None` if it does
+    /// not come in time, or if there is no memory to wait.
+    fn next(&self, bytes: usize) -> Pin<Box<dyn Future<Output = Option<Turn>> + Send + '_>>;
 }
 
 /// Facts that the caller supplies in place of lookups, its deadline, and the turns it grants.

@@ -115,9 +115,9 @@ pub struct Output<'p, 'a> {
     pub outcome: &'p mut Outcome<'a>,
 }
 
-/// Too many objects that take long wait for their turns.
+/// Too many objects that take long wait for their turns, or this one waited too long.
 #[derive(Debug, Clone, Copy, thiserror::Error)]
-#[error("too many pods wait to be evaluated")]
+#[error("too many pods wait to be evaluated, or this one waited too long")]
 pub struct NoTurn;
 
 /// The decision on an object.

@@ -209,6 +209,13 @@ pub(crate) struct Unknown {
     pub(crate) has_types: bool,
 }
 
+impl Unknown {
+    /// Bytes in memory.
+    pub(crate) fn bytes(&self) -> usize {
+        self.key.as_ref().map_or(0, |Key(key)| key.capacity())
+    }
+}
+
 /// The key of a pod without an answer.
 #[derive(Debug)]
 pub(crate) struct Key(Vec<u8>);

@@ -191,8 +191,9 @@ impl Mesh for Istio {
         }
         let mut found = self.known(reviewed, namespace);
         let mut turn = None;
-        if let (Err(_), Some(turns)) = (&found, turns) {
-            let next = turns.next().await.ok_or(NoTurn)?;
+        if let (Err(unknown), Some(turns)) = (&found, turns) {
+            let bytes = reviewed.object.bytes() + unknown.bytes();
+            let next = turns.next(bytes).await.ok_or(NoTurn)?;
             if next.has_waited {
                 // A pod like this one may have been evaluated meanwhile.
                 found = self.known(reviewed, namespace);
@@ -210,6 +211,7 @@ impl Mesh for Istio {
             }
         })
     }
+
     async fn workload<'a>(
         _: Reviewed<'_, 'a, Object<'a>>,
         facts: CallerFacts<'a>,

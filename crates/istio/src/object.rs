@@ -62,6 +62,11 @@ impl<'a> Object<'a> {
         Some(Json::Object(tree))
     }
 
+    /// Bytes in memory, without the text.
+    pub(crate) fn bytes(&self) -> usize {
+        self.tape.as_ref().map_or(0, Tape::bytes)
+    }
+
     /// The index of the text, if its values can be read without care.
     pub(crate) fn tape(&self) -> Option<&Tape<'a>> {
         self.tape.as_ref()

@@ -13,7 +13,7 @@ use crate::{
     process::tree::{CONTAINERS, INIT_CONTAINERS},
 };
 
-/// The lists of a pod of which only names are asked once a template is merged into an empty pod.
+/// The lists of a template's pod of which later steps read only the names.
 const NAMED_LISTS: [&str; 3] = [CONTAINERS, INIT_CONTAINERS, "volumes"];
 
 /// What templates are rendered from.
@@ -86,12 +86,13 @@ pub(crate) fn render(
         let text = template.execute(data, context)?;
         let mut patch = document(&text).map_err(RenderError::Overlay)?;
         prune(&mut patch);
+        let has_directives = has_directives(&patch);
         if let Some(record) = record {
             record.template(template);
-            record.patch(&patch);
+            record.patch(&patch, has_directives);
         }
         let types = check(&patch);
-        let names = Some(&patch).filter(|_| is_single).and_then(outline);
+        let names = Some(&patch).filter(|_| is_single && !has_directives).and_then(outline);
         overlay(&mut rendered.template, names.unwrap_or_else(|| patch.clone()))
             .map_err(|error| RenderError::Overlay(error.into()))?;
         types.map_err(|error| RenderError::Overlay(error.into()))?;
@@ -101,12 +102,9 @@ pub(crate) fn render(
     Ok(rendered)
 }
 
-/// A patch with the names alone of containers and volumes, which takes less to merge into an empty
-/// pod; `None` if that may change the result.
+/// A patch without directives, with the names alone of containers and volumes. It takes less to merge
+/// into an empty pod; `None` if the patch is no object.
 fn outline(patch: &Json) -> Option<Json> {
-    if has_directives(patch) {
-        return None;
-    }
     let item = |item: &Json| match item.get("name") {
         Some(name @ Json::String(_)) => [("name".to_owned(), name.clone())].into_iter().collect(),
         _ => item.clone(),
@@ -176,6 +174,35 @@ mod tests {
             "spec": {"containers": [proxy, {"name": "web"}]},
         });
         assert_eq!(found.merged, merged);
+    }
+
+    #[test]
+    fn what_a_template_brings_has_the_same_names_with_and_without_the_rest() {
+        let patch = json!({
+            "metadata": {"labels": {"a": "b"}},
+            "spec": {
+                "initContainers": [{"name": "init", "args": ["a"]}, {"Name": "odd"}],
+                "containers": [{"name": "proxy", "env": [{"name": "A", "value": "1"}]}],
+                "volumes": [{"name": "v", "emptyDir": {}}],
+                "imagePullSecrets": [{"name": "s"}],
+                "hostNetwork": true,
+            },
+        });
+        let merged = |patch: Json| {
+            let mut pod = json!({});
+            overlay(&mut pod, patch).expect("a pod");
+            pod
+        };
+        let (short, whole) = (merged(outline(&patch).expect("an object")), merged(patch));
+        let named = |pod: &Json, list: &str| -> Vec<Json> {
+            let items = pod["spec"][list].as_array().expect("a list").iter();
+            items.map(|item| item["name"].clone()).collect()
+        };
+        for list in NAMED_LISTS.into_iter().chain(["imagePullSecrets"]) {
+            assert_eq!(named(&short, list), named(&whole, list), "{list}");
+        }
+        assert_eq!(short["metadata"], whole["metadata"]);
+        assert_eq!(short["spec"]["containers"], json!([{"name": "proxy"}]));
     }
 
     #[test]

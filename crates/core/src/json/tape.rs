@@ -74,6 +74,12 @@ impl<'a> Tape<'a> {
         Some((Self { text, entries: writer.entries }, writer.at))
     }
 
+    /// Bytes in memory, without the text.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.entries.capacity() * size_of::<Entry>()
+    }
+
     /// The outermost value.
     #[must_use]
     pub fn root(&self) -> Node<'_, 'a> {

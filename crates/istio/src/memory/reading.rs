@@ -8,10 +8,7 @@ use std::{
 };
 
 use injectd_core::json::{Node, Shape};
-use injectd_merge::{
-    has_directives,
-    schema::{Kind, Merge, POD, Struct},
-};
+use injectd_merge::schema::{Kind, Merge, POD, Struct};
 use serde_json::Value as Json;
 
 use crate::process::tree::{CONTAINERS, INIT_CONTAINERS};
@@ -125,24 +122,18 @@ impl Reading {
         1 + members + items + self.names.as_ref().map_or(0, BTreeSet::len)
     }
 
-    /// Reads what laying a patch over a pod reads of the pod. Returns whether the patch has only
-    /// values: what a directive reads is not known.
-    pub(super) fn add_patch(&mut self, patch: &Json) -> bool {
-        self.add_merged(patch, POD.as_struct())
+    /// Reads what laying a patch over a pod reads of the pod. What a directive reads is not known.
+    pub(super) fn add_patch(&mut self, patch: &Json) {
+        self.add_merged(patch, POD.as_struct());
     }
 
-    fn add_merged(&mut self, patch: &Json, of: Option<&'static Struct>) -> bool {
-        let Json::Object(members) = patch else {
-            self.read_whole();
-            return true;
-        };
-        let mut has_only_values = true;
+    fn add_merged(&mut self, patch: &Json, of: Option<&'static Struct>) {
+        let Json::Object(members) = patch else { return self.read_whole() };
         for (key, value) in members {
-            has_only_values &= !key.starts_with('$');
             let field = of.and_then(|of| of.field_ignoring_case(key));
             let name = field.map_or(&**key, |field| field.name);
             let own = self.member(name);
-            has_only_values &= match (value, field.map(|field| (&field.kind, field.merge))) {
+            match (value, field.map(|field| (&field.kind, field.merge))) {
                 (Json::Array(items), Some((Kind::List(_), Merge::ByKey(NAME)))) => {
                     let names = items.iter().filter_map(|item| item.get(NAME)?.as_str());
                     let names: BTreeSet<Box<str>> = names.map(Into::into).collect();
@@ -152,12 +143,10 @@ impl Reading {
                         let containers = self.member(CONTAINERS);
                         containers.names.get_or_insert_default().extend(names);
                     }
-                    !items.iter().any(has_directives)
                 }
                 (value, kind) => own.add_merged(value, kind.and_then(|(kind, _)| kind.as_struct())),
-            };
+            }
         }
-        has_only_values
     }
 
     /// Writes what a value answers. Two values with the same answers are the same to whoever reads

@@ -75,10 +75,10 @@ impl Record {
     }
 
     /// A patch that a template has made is laid over the pod.
-    pub(crate) fn patch(&self, patch: &Json) {
+    pub(crate) fn patch(&self, patch: &Json, has_directives: bool) {
         let mut state = self.state.borrow_mut();
-        let has_only_values = state.reading.add_patch(patch);
-        state.is_unknown |= !has_only_values;
+        state.reading.add_patch(patch);
+        state.is_unknown |= has_directives;
     }
 
     /// Whether the answer depends on more than what was read, such as the time.

@@ -206,10 +206,10 @@ impl Debug for Taken<'_> {
 }
 
 impl Turns for Taken<'_> {
-    fn next(&self) -> Pin<Box<dyn Future<Output = Option<Turn>> + Send + '_>> {
+    fn next(&self, _: usize) -> Pin<Box<dyn Future<Output = Option<Turn>> + Send + '_>> {
         let turn = self.0.map(|meanwhile| {
             meanwhile();
-            Turn { has_waited: true, held: Box::new(()) }
+            Turn { has_waited: true, permit: Box::new(()) }
         });
         Box::pin(ready(turn))
     }

@@ -180,8 +180,9 @@ pub(super) fn repeats(base: &[Value], patch: &[Value], key: &str, element: &Kind
     };
     let mut rest = patch.iter();
     let mut seen = HashSet::with_capacity(base.len());
-    // An element that shares its key with another may move.
-    let stays = |value| match text_of(value, key).filter(|name| seen.insert(*name)) {
+    // An element may move that shares its key with another, or that is to be deleted.
+    let own = |value| text_of(value, key).filter(|_| !is_deletion(value));
+    let stays = |value| match own(value).filter(|name| seen.insert(*name)) {
         Some(name) if names.contains(name) => {
             rest.next().is_some_and(|patch| repeats_texts(value, patch, element))
         }

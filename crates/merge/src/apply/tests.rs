@@ -4,8 +4,13 @@
 
 use serde_json::{Value, json};
 
-use super::{MAX_DEPTH, overlay, strategic_merge};
-use crate::{MergeError, key::steps, normal};
+use super::{MAX_DEPTH, overlay, repeats_list, strategic_merge};
+use crate::{
+    MergeError,
+    key::steps,
+    normal,
+    schema::{Kind, POD},
+};
 
 fn merged(base: Value, patch: Value) -> Value {
     let mut pod = base;
@@ -165,4 +170,55 @@ fn cost_is_linear_in_the_length_of_lists() {
     let (half, whole) = (steps_of(10_000), steps_of(20_000));
     assert!(whole < half * 21 / 10, "{half} steps for 10,000 variables, {whole} for 20,000");
     assert!(whole < 20 * 20_000, "{whole} steps");
+}
+
+#[test]
+fn a_list_that_is_left_out_would_have_changed_nothing() {
+    let container = POD.as_struct().and_then(|pod| pod.field("spec")?.kind.as_struct());
+    let container = container.and_then(|spec| match &spec.field("containers")?.kind {
+        Kind::List(container) => container.as_struct(),
+        _ => None,
+    });
+    let env = container.and_then(|container| container.field("env")).expect("a field");
+    let elements = [
+        json!({"name": "A", "value": "1"}),
+        json!({"name": "A", "value": "2"}),
+        json!({"name": "B", "value": "1"}),
+        json!({"name": "B"}),
+        json!({"value": "1"}),
+        json!({"name": "C", "$patch": "delete"}),
+        json!({"name": "C", "Value": "1"}),
+        json!({"name": "C", "value": null}),
+        Value::Null,
+    ];
+    // All lists of up to three elements.
+    let lists = |length| {
+        let count = elements.len().pow(length);
+        (0..count).map(move |mut number| {
+            let mut list = Vec::new();
+            for _ in 0..length {
+                list.push(number % 9);
+                number /= 9;
+            }
+            list
+        })
+    };
+    let list = |indices: &[usize]| -> Value {
+        indices.iter().filter_map(|index| elements.get(*index).cloned()).collect()
+    };
+    let pod = |env: Value| json!({"spec": {"containers": [{"name": "web", "env": env}]}});
+    let mut left_out = 0;
+    for (base, patch) in (0..4)
+        .flat_map(lists)
+        .flat_map(|base| (0..3).flat_map(lists).map(move |patch| (base.clone(), patch)))
+    {
+        let (base, patch) = (list(&base), list(&patch));
+        if repeats_list(&base, &patch, env) && patch != json!([]) {
+            let mut merged = pod(base.clone());
+            overlay(&mut merged, pod(patch.clone())).expect("a pod");
+            assert_eq!(merged, pod(base), "{patch}");
+            left_out += 1;
+        }
+    }
+    assert!(left_out > 10, "{left_out}");
 }
