@@ -62,6 +62,7 @@ struct Evaluation {
     warnings: Vec<String>,
     /// Whether the answer may be kept.
     has_key: bool,
+    /// Ends with the evaluation.
     _turn: Option<Turn>,
 }
 
