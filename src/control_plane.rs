@@ -219,11 +219,7 @@ impl ControlPlane {
 
     fn store(&mut self, object: ConfigMap) {
         if !self.maps.configures_istio(&object) {
-            let name = object.metadata.name.unwrap_or_default();
-            if self.maps.has(&name) {
-                self.delete(&name, "has lost its key mesh");
-            }
-            return;
+            return self.delete(&object.metadata.name.unwrap_or_default(), "has lost its key mesh");
         }
         let Some(name) = self.maps.store(object) else { return };
         if let (None, Some(revision)) = (&self.settings.named, revision_of(&name)) {
@@ -241,7 +237,9 @@ impl ControlPlane {
         self.revisions.keys().filter(depends).cloned().collect()
     }
 
-    /// A `ConfigMap` is gone for this reason. If its revision need not be served, that is gone too. Else its texts stay, also when another one of the revision changes.
+    /// A `ConfigMap` is gone for this reason; nothing happens if it did not configure Istio. If its
+    /// revision need not be served, that is gone too. Else its texts stay, also when another one of
+    /// the revision changes.
     fn delete(&mut self, name: &str, reason: &str) {
         if !self.maps.has(name) {
             return;

@@ -38,8 +38,9 @@ pub struct Limits {
     #[arg(long, value_name = "N", default_value = "4000", value_parser = value_parser!(u32).range(1..=MAX_LIMIT), env = "INJECTD_MAX_REQUESTS")]
     pub max_requests: u32,
     /// Maximum memory of bodies and responses, such as 64Mi, without the first 2 KiB of each, and of
-    /// reviews that wait for Istio's templates. Over the limit, a connection may still have its share: half of an even division among the
-    /// connections that hold any. Further requests are answered with 503
+    /// reviews that wait for Istio's templates. Over the limit, a connection may still have its
+    /// share: half of an even division among the connections that hold any. Further requests are
+    /// answered with 503
     #[arg(long, value_name = "BYTES", default_value = "64Mi", value_parser = parse_bytes, env = "INJECTD_MAX_BODY_MEMORY")]
     pub max_body_memory: u32,
     /// Maximum concurrent HTTP/2 streams per connection. RFC 9113 recommends at least 100

@@ -1,7 +1,8 @@
 //! The steps of a review, in order. Read this file first.
 //!
-//! Decode, namespace, decide, workload, render, encode. A review waits only
-//! for the two lookups and, before an evaluation, for its turn; everything else is synchronous and pure. The [`Mesh`] decides and renders.
+//! Decode, namespace, decide, workload, render, encode. A review waits only for the two lookups and,
+//! before an evaluation, for its turn; everything else is synchronous and pure. The [`Mesh`] decides
+//! and renders.
 
 use std::sync::Arc;
 
@@ -79,8 +80,8 @@ impl<M: Mesh, L: Lookups> Injector<M, L> {
     /// Answers a review.
     ///
     /// # Errors
-    /// When the body is not a review: no response can be addressed. When a lookup fails, or a turn does not
-    /// come in time: a retry may succeed.
+    /// When the body is not a review: no response can be addressed. When a lookup fails, or a turn
+    /// does not come in time: a retry may succeed.
     pub async fn review<'a>(&'a self, body: &'a [u8]) -> Result<Answer<'a>, ReviewError> {
         self.review_with(CallerFacts::default(), body).await
     }

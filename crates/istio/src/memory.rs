@@ -111,7 +111,7 @@ impl Memory {
     /// The answer for a pod.
     ///
     /// # Errors
-    /// There is none yet, or none may be kept.
+    /// No pod with this key has been evaluated yet, or its answer may not be kept.
     pub(crate) fn find(&self, pod: &Tape<'_>, around: Around<'_>) -> Result<Arc<Answer>, Unknown> {
         if !types::fit(pod.root()) {
             return Err(Unknown::default());
@@ -134,19 +134,16 @@ impl Memory {
         record: Record,
         answer: Answer,
     ) {
-        let Some(read) = self.reading_more(record) else { return };
+        let Some(reading) = record.into_reading() else { return };
+        let Some(read) = self.reading_more(&reading) else { return };
         if let Ok(key) = self.key(&read, pod.root(), around) {
             self.answers.insert(key.into(), Arc::new(answer));
         }
     }
 
-    /// What is read from now on; `None` if that were too much, or if it is not all that counts.
-    fn reading_more(&self, record: Record) -> Option<Arc<Version>> {
-        if record.is_unknown() {
-            return None;
-        }
-        let covering =
-            || Some(self.read.load_full()).filter(|read| record.is_covered_by(&read.reading));
+    /// What is read from now on; `None` if that were too much.
+    fn reading_more(&self, reading: &Reading) -> Option<Arc<Version>> {
+        let covering = || Some(self.read.load_full()).filter(|read| read.reading.covers(reading));
         if let Some(read) = covering() {
             return Some(read);
         }
@@ -155,7 +152,7 @@ impl Memory {
             return Some(read);
         }
         let mut read = Version::clone(&self.read.load());
-        read.reading.add(&record.into_reading());
+        read.reading.add(reading);
         if read.reading.size() > MAX_READ {
             return None;
         }

@@ -92,8 +92,9 @@ pub(crate) fn render(
             record.patch(&patch, has_directives);
         }
         let types = check(&patch);
-        let names = Some(&patch).filter(|_| is_single && !has_directives).and_then(outline);
-        overlay(&mut rendered.template, names.unwrap_or_else(|| patch.clone()))
+        let is_outlined = is_single && !has_directives;
+        let brought = if is_outlined { outline(&patch) } else { patch.clone() };
+        overlay(&mut rendered.template, brought)
             .map_err(|error| RenderError::Overlay(error.into()))?;
         types.map_err(|error| RenderError::Overlay(error.into()))?;
         before_merge(&rendered.template, &mut rendered.merged);
@@ -102,28 +103,26 @@ pub(crate) fn render(
     Ok(rendered)
 }
 
-/// A patch without directives, with the names alone of containers and volumes. It takes less to merge
-/// into an empty pod; `None` if the patch is no object.
-fn outline(patch: &Json) -> Option<Json> {
-    let item = |item: &Json| match item.get("name") {
+/// A patch without directives, with the names alone of containers and volumes. It takes less to
+/// merge into an empty pod.
+fn outline(patch: &Json) -> Json {
+    let name = |item: &Json| match item.get("name") {
         Some(name @ Json::String(_)) => [("name".to_owned(), name.clone())].into_iter().collect(),
         _ => item.clone(),
     };
-    let field = |(key, value): (&String, &Json)| {
-        let value = match value {
-            Json::Array(items) if NAMED_LISTS.contains(&&**key) => items.iter().map(item).collect(),
-            value => value.clone(),
-        };
-        (key.clone(), value)
-    };
-    let part = |(key, value): (&String, &Json)| {
-        let value = match value {
-            Json::Object(spec) if key == "spec" => spec.iter().map(field).collect(),
-            value => value.clone(),
-        };
-        (key.clone(), value)
-    };
-    Some(patch.as_object()?.iter().map(part).collect())
+    with_members(patch, |part, value| match part {
+        "spec" => with_members(value, |field, list| match list {
+            Json::Array(items) if NAMED_LISTS.contains(&field) => items.iter().map(name).collect(),
+            list => list.clone(),
+        }),
+        _ => value.clone(),
+    })
+}
+
+/// An object with other values of its members; another value as it is.
+fn with_members(value: &Json, change: impl Fn(&str, &Json) -> Json) -> Json {
+    let Json::Object(members) = value else { return value.clone() };
+    members.iter().map(|(key, value)| (key.clone(), change(key, value))).collect()
 }
 
 /// The first document of a rendered text; one without content is an empty mapping.
@@ -193,7 +192,7 @@ mod tests {
             overlay(&mut pod, patch).expect("a pod");
             pod
         };
-        let (short, whole) = (merged(outline(&patch).expect("an object")), merged(patch));
+        let (short, whole) = (merged(outline(&patch)), merged(patch));
         let named = |pod: &Json, list: &str| -> Vec<Json> {
             let items = pod["spec"][list].as_array().expect("a list").iter();
             items.map(|item| item["name"].clone()).collect()

@@ -81,43 +81,17 @@ impl Record {
         state.is_unknown |= has_directives;
     }
 
-    /// Whether the answer depends on more than what was read, such as the time.
-    pub(super) fn is_unknown(&self) -> bool {
-        self.state.borrow().is_unknown
-    }
-
-    /// Whether all that was read is in a reading.
-    pub(super) fn is_covered_by(&self, reading: &Reading) -> bool {
-        let state = self.state.borrow();
-        let part = |part: &Part| {
-            reading.members.get(part.key).is_some_and(|own| covers(own, &state.places, part.place))
-        };
-        reading.covers(&state.reading) && state.parts.values().all(part)
-    }
-
-    /// What was read.
-    pub(super) fn into_reading(self) -> Reading {
-        let State { mut reading, places, parts, .. } = self.state.into_inner();
+    /// What was read; `None` if something else was used, such as the time.
+    pub(super) fn into_reading(self) -> Option<Reading> {
+        let State { mut reading, places, parts, is_unknown, .. } = self.state.into_inner();
+        if is_unknown {
+            return None;
+        }
         for part in parts.values() {
             add(&places, part.place, reading.member(part.key));
         }
-        reading
+        Some(reading)
     }
-}
-
-/// Whether a reading has what was read of a place and of those in it.
-fn covers(reading: &Reading, places: &[Place], index: usize) -> bool {
-    let Some(place) = places.get(index) else { return true };
-    let member = |(key, member): &(Box<str>, usize)| {
-        reading.members.get(key).is_some_and(|own| covers(own, places, *member))
-    };
-    let item = |item| reading.items.as_ref().is_some_and(|own| covers(own, places, item));
-    reading.whole
-        || !place.whole
-            && (reading.truth || !place.truth)
-            && (reading.items.is_some() || !place.count)
-            && place.members.values().all(member)
-            && place.item.is_none_or(item)
 }
 
 /// Adds what was read of a place and of those in it.
