@@ -13,7 +13,7 @@ usage: deploy/pgo.sh [FILE]
                   llvm-profdata-N of the Debian package llvm-N)
 
 Builds everything twice: half an hour on two cores, less if $CARGO_TARGET_DIR has an earlier build.
-Ignores $RUSTFLAGS. Needs python3, and h2load from the Debian package nghttp2-client.
+Ignores $RUSTFLAGS. Needs make, python3, and h2load from the Debian package nghttp2-client.
 TEXT
 }
 
@@ -37,7 +37,7 @@ absolute() {
 out=$(absolute "${1-}")
 [ -z "$out" ] || [ -d "$(dirname "$out")" ] || die "the folder of $out does not exist"
 
-for tool in rustc cargo python3 h2load; do
+for tool in rustc cargo make python3 h2load; do
     command -v "$tool" >/dev/null || die "$tool is missing (h2load: apt-get install nghttp2-client)"
 done
 host=$(rustc -vV | sed -n 's/^host: //p')
@@ -59,8 +59,8 @@ out=${out:-$work/injectd}
 
 # build FOLDER FLAG: with --target, cargo does not use the flag for build scripts and macros.
 build() {
-    CARGO_ENCODED_RUSTFLAGS=$2 cargo build --release --locked --features profiling --bin injectd \
-        --target "$host" --target-dir "$work/$1"
+    CARGO_ENCODED_RUSTFLAGS=$2 cargo build --release --locked --bin injectd \
+        --features profiling,jemalloc --target "$host" --target-dir "$work/$1"
 }
 
 instrumented=$work/instrumented/$host/release/injectd

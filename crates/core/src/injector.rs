@@ -147,7 +147,7 @@ impl<M: Mesh, L: Lookups> Injector<M, L> {
         let Decision { is_injected, plan } = decided.await?;
         if is_injected {
             let workload = M::workload(reviewed, facts, &self.lookups).await?;
-            mesh.inject(reviewed, &plan, workload, Output { patch, outcome: &mut outcome });
+            mesh.inject(reviewed, plan, workload, Output { patch, outcome: &mut outcome });
         } else {
             outcome.owner_kind = M::known_owner_kind(reviewed, facts, &self.lookups).await;
             mesh.leave_alone(reviewed, &plan, Output { patch, outcome: &mut outcome });

@@ -70,7 +70,7 @@ pub trait Mesh: Send + Sync + 'static {
     fn inject<'a>(
         &self,
         reviewed: Reviewed<'_, 'a, Self::Object<'a>>,
-        plan: &Self::Plan<'_>,
+        plan: Self::Plan<'_>,
         workload: Option<Workload<'a>>,
         output: Output<'_, 'a>,
     );

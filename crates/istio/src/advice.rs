@@ -77,13 +77,8 @@ fn has_known_prefix(key: &str) -> bool {
     PREFIXES.iter().any(|prefix| key.starts_with(prefix))
 }
 
-/// The warnings about a pod and what became of it.
-pub(crate) fn warnings(
-    pod: &Value,
-    injected: &Value,
-    known: &KnownAnnotations,
-    release: Release,
-) -> Vec<String> {
+/// The warnings about a pod before its injection.
+pub(crate) fn of_pod(pod: &Value, known: &KnownAnnotations, release: Release) -> Vec<String> {
     let mut warnings = Vec::new();
     let policy = pod.pointer("/spec/dnsPolicy").and_then(Value::as_str).unwrap_or_default();
     if !matches!(policy, "" | "ClusterFirst") {
@@ -99,6 +94,12 @@ pub(crate) fn warnings(
     for failure in annotations::later_failures(annotations_of(pod), release) {
         warnings.push(format!("later releases of Istio deny the pod: {failure}"));
     }
+    warnings
+}
+
+/// The warnings about the volumes of an injected pod.
+pub(crate) fn of_volumes(injected: &Value) -> Vec<String> {
+    let mut warnings = Vec::new();
     let volumes = injected.pointer("/spec/volumes").and_then(Value::as_array);
     for volume in volumes.into_iter().flatten() {
         let is_source = |(key, value): &(&String, &Value)| *key != "name" && !value.is_null();
@@ -122,7 +123,9 @@ mod tests {
         let text =
             "templates: {sidecar: '{{ annotation .ObjectMeta `sidecar.istio.io/proxyImage` }}'}";
         let config = Config::parse(text).expect("a configuration");
-        warnings(pod, injected, &KnownAnnotations::of(&config), release)
+        let mut warnings = of_pod(pod, &KnownAnnotations::of(&config), release);
+        warnings.extend(of_volumes(injected));
+        warnings
     }
 
     #[test]

@@ -4,7 +4,7 @@
 
 #![expect(clippy::disallowed_types, reason = "templates may read and write any field")]
 
-use std::sync::Arc;
+use std::{mem, sync::Arc};
 
 use injectd_core::causes::with_causes;
 use injectd_gotemplate::{Context, Reads, Value};
@@ -29,8 +29,8 @@ use crate::{
         Message, Pointer,
         layers::{self, Resources},
     },
-    reapply::reapply,
-    render::{Rendered, Source, render},
+    reapply::{original, reapply},
+    render::{Patches, Source, render},
     selection, strip,
 };
 
@@ -63,28 +63,30 @@ pub struct Injected {
 #[derive(Debug)]
 pub struct Injection<'i> {
     injector: &'i Injector,
-    pod: &'i Arc<Json>,
-    namespace: &'i str,
+    pod: Arc<Json>,
+    namespace: String,
     environment: PathEnvironment,
     /// The pod's owner, if it need not be guessed.
     owner: Option<Owner>,
 }
 
 impl<'i> Injection<'i> {
-    /// Of a pod in the request's namespace, asked for with the decoded path of the URL.
+    /// Of a pod in the request's namespace, asked for with the decoded path of the URL. A pod that
+    /// nobody else holds is not copied.
     #[must_use]
     pub fn new(
         injector: &'i Injector,
-        pod: &'i Arc<Json>,
-        request_namespace: &'i str,
+        pod: Arc<Json>,
+        request_namespace: &str,
         path: &str,
     ) -> Self {
-        let namespace = match text(pod, "/metadata/namespace") {
+        let namespace = match text(&pod, "/metadata/namespace") {
             "" => request_namespace,
             own => own,
         };
+        let namespace = namespace.to_owned();
         let mut environment = PathEnvironment::parse(path);
-        environment.add_cluster_and_network(&injector.values, label(pod, NETWORK_LABEL));
+        environment.add_cluster_and_network(&injector.values, label(&pod, NETWORK_LABEL));
         Self { injector, pod, namespace, environment, owner: None }
     }
 
@@ -100,16 +102,16 @@ impl<'i> Injection<'i> {
     /// The message of the denial.
     pub fn check(&self) -> Result<(), String> {
         if !self.pod.is_object() {
-            let kind = injectd_merge::json_type(self.pod);
+            let kind = injectd_merge::json_type(&self.pod);
             return Err(format!("json: cannot unmarshal {kind} into Go value of type v1.Pod"));
         }
-        injectd_merge::check_pod(self.pod).map_err(|error| error.to_string())
+        injectd_merge::check_pod(&self.pod).map_err(|error| error.to_string())
     }
 
     /// The namespace the pod will be in.
     #[must_use]
-    pub fn namespace(&self) -> &'i str {
-        self.namespace
+    pub fn namespace(&self) -> &str {
+        &self.namespace
     }
 
     /// The name of the pod's cluster.
@@ -121,14 +123,14 @@ impl<'i> Injection<'i> {
     /// Whether the pod is injected, and why.
     #[must_use]
     pub fn decide(&self) -> Decision {
-        decide(&self.injector.config, self.injector.release, self.pod, self.namespace)
+        decide(&self.injector.config, self.injector.release, &self.pod, &self.namespace)
     }
 
     /// The pod with its sidecar.
     ///
     /// # Errors
     /// The message of the denial.
-    pub fn inject(&self, cluster: Surroundings<'_>) -> Result<Injected, String> {
+    pub fn inject(self, cluster: Surroundings<'_>) -> Result<Injected, String> {
         self.inject_with(cluster, None)
     }
 
@@ -137,38 +139,50 @@ impl<'i> Injection<'i> {
     /// # Errors
     /// The message of the denial.
     pub(crate) fn inject_with(
-        &self,
+        mut self,
         cluster: Surroundings<'_>,
         record: Option<&Record>,
     ) -> Result<Injected, String> {
         let injector = self.injector;
+        let release = injector.release;
         self.validate_annotations()?;
         let without_dropped = self.without_dropped();
-        let pod = without_dropped.as_ref().unwrap_or(self.pod);
+        let pod = without_dropped.as_ref().unwrap_or(&self.pod);
         let own = self.own_proxy_config();
         let proxy = Arc::new(self.proxy_config(own.as_ref(), cluster.resources));
         let (native, native_warning) =
-            injector.mode.is_native(cluster.nodes, text(self.pod, "/spec/nodeName"));
+            injector.mode.is_native(cluster.nodes, text(&self.pod, "/spec/nodeName"));
         let data = self.data(pod, &proxy, (native, self.proxy_ids(cluster)))?;
+        let (patches, missing) = self.render(Source { data: &data, record });
+        drop(data);
+        let advice = advice::of_pod(&self.pod, &injector.known_annotations, release);
+        // The only copy of the pod is merged, unless somebody compares with it.
+        let mut pod = match &without_dropped {
+            Some(pod) => Json::clone(pod),
+            None => Arc::unwrap_or_clone(mem::take(&mut self.pod)),
+        };
+        let original = original(&pod, &patches.item_names());
         let facts = self.facts(own.as_ref(), &proxy);
         let mut warnings: Vec<String> =
             self.environment.warnings.iter().cloned().chain(native_warning).collect();
         let mut warn = |warning: process::Warning| warnings.push(warning.to_string());
-        let source = Source { data: &data, pod, record };
-        let Rendered { template, mut merged } = self.render(source, |rendered, merged| {
-            native_move(merged, rendered, native, injector.release).into_iter().for_each(&mut warn);
-        })?;
-        reapply(&mut merged, &template, pod, &facts)
+        let template = patches
+            .merge_into(&mut pod, |template, pod| {
+                native_move(pod, template, native, release).into_iter().for_each(&mut warn);
+            })
+            .map_err(|error| error.to_string())?;
+        // Errors of the templates before it come first.
+        missing.map_or(Ok(()), Err)?;
+        reapply(&mut pod, &template, &original, &facts)
             .map_err(|error| format!("failed to re apply container: {}", with_causes(&error)))?
             .into_iter()
             .for_each(&mut warn);
-        process::process(&mut merged, &template, &facts)
+        process::process(&mut pod, &template, &facts)
             .map_err(|error| format!("failed to process pod: {error}"))?
             .into_iter()
             .for_each(&mut warn);
-        let known = &injector.known_annotations;
-        warnings.extend(advice::warnings(self.pod, &merged, known, injector.release));
-        Ok(Injected { pod: merged, without_dropped, warnings })
+        warnings.extend(advice.into_iter().chain(advice::of_volumes(&pod)));
+        Ok(Injected { pod, without_dropped, warnings })
     }
 
     /// The pod without what `OpenShift` drops for it; `None` if nothing is.
@@ -176,7 +190,7 @@ impl<'i> Injection<'i> {
         if !self.injector.is_openshift() {
             return None;
         }
-        let mut pod = Json::clone(self.pod);
+        let mut pod = Json::clone(&self.pod);
         openshift::drop_application_user(&mut pod, self.injector.release).then(|| Arc::new(pod))
     }
 
@@ -185,7 +199,7 @@ impl<'i> Injection<'i> {
         let metadata = pod.get("metadata").and_then(Json::as_object);
         let is_complete = metadata.is_none_or(|metadata| {
             let namespace = metadata.get("namespace").and_then(Json::as_str);
-            namespace == Some(self.namespace) && !metadata.contains_key("managedFields")
+            namespace == Some(&*self.namespace) && !metadata.contains_key("managedFields")
         });
         if is_complete && strip::is_clean(pod) {
             return Ok(Arc::clone(pod));
@@ -194,7 +208,7 @@ impl<'i> Injection<'i> {
             .map_err(|error| format!("{TEMPLATE_ERROR}{error}"))?;
         if let Some(metadata) = pod.get_mut("metadata").and_then(Json::as_object_mut) {
             metadata.shift_remove("managedFields");
-            metadata.insert("namespace".to_owned(), self.namespace.into());
+            metadata.insert("namespace".to_owned(), self.namespace.as_str().into());
         }
         Ok(Arc::new(pod))
     }
@@ -211,13 +225,13 @@ impl<'i> Injection<'i> {
 
     /// The `ProxyConfig` of the pod's annotation.
     fn own_proxy_config(&self) -> Option<Message> {
-        let text = annotation(self.pod, annotations::PROXY_CONFIG_ANNOTATION)?;
+        let text = annotation(&self.pod, annotations::PROXY_CONFIG_ANNOTATION)?;
         layers::read_annotation(text, self.injector.release).ok()
     }
 
     fn proxy_config(&self, own: Option<&Message>, resources: Option<&Resources>) -> Message {
-        let label = |key: &str| label(self.pod, key);
-        let pod = layers::Pod { namespace: self.namespace, label: &label, annotation: own };
+        let label = |key: &str| label(&self.pod, key);
+        let pod = layers::Pod { namespace: &self.namespace, label: &label, annotation: own };
         let none = Resources::default();
         let resources = resources.unwrap_or(&none);
         layers::effective(&self.injector.mesh, resources, pod, self.injector.release)
@@ -233,13 +247,10 @@ impl<'i> Injection<'i> {
         })
     }
 
-    fn render(
-        &self,
-        source: Source<'_>,
-        before_merge: impl FnMut(&Json, &mut Json),
-    ) -> Result<Rendered, String> {
+    /// What the templates write, and why one after them cannot be used.
+    fn render(&self, source: Source<'_>) -> (Patches, Option<String>) {
         let injector = self.injector;
-        let asked = annotation(self.pod, selection::TEMPLATES_ANNOTATION);
+        let asked = annotation(&self.pod, selection::TEMPLATES_ANNOTATION);
         let template = |name: &str| {
             selection::template(&injector.config, name)
                 .map_err(|error| format!("{TEMPLATE_ERROR}{error}"))?;
@@ -262,10 +273,7 @@ impl<'i> Injection<'i> {
         context.hooks = &hooks;
         let mut record = source.record;
         context.reads = record.as_mut().map(|record| record as &mut dyn Reads);
-        let rendered = render(&templates, source, &mut context, before_merge)
-            .map_err(|error| error.to_string())?;
-        // Errors of the templates before it come first.
-        missing.map_or(Ok(rendered), Err)
+        (render(&templates, source, &mut context), missing)
     }
 
     fn facts<'f>(&'f self, own: Option<&Message>, proxy: &Message) -> Facts<'f> {
@@ -310,7 +318,7 @@ impl<'i> Injection<'i> {
         let injector = self.injector;
         let release = injector.release;
         let pod = self.stripped(original)?;
-        let guess = || Owner::of(&pod, self.namespace, release);
+        let guess = || Owner::of(&pod, &self.namespace, release);
         let owner = self.owner.clone().unwrap_or_else(guess);
         let image_type = annotation(&pod, image::IMAGE_TYPE_ANNOTATION);
         let types = ImageType {
@@ -384,8 +392,7 @@ templates:
         let injector = Injector::new(files).expect("must be usable");
         let annotations = json!({"inject.istio.io/templates": templates});
         let pod = json!({"metadata": {"annotations": annotations}, "spec": {"containers": []}});
-        let pod = Arc::new(pod);
-        let injection = Injection::new(&injector, &pod, "default", "/inject");
+        let injection = Injection::new(&injector, Arc::new(pod), "default", "/inject");
         injection.inject(Surroundings::default()).expect_err("must be denied")
     }
 

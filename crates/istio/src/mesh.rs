@@ -49,13 +49,15 @@ enum Next {
     /// The answer is that of an earlier pod.
     Known(Arc<Answer>),
     /// The pod is evaluated.
-    Evaluate(Evaluation),
+    Evaluate(Box<Evaluation>),
 }
 
 /// What an evaluation needs.
 #[derive(Debug)]
 struct Evaluation {
     pod: Arc<Json>,
+    /// What the injected pod is compared with; `None` if that is the text of the request.
+    before: Option<Arc<Json>>,
     /// The annotations of its namespace.
     namespace: Annotations,
     /// The warnings of the decision.
@@ -232,39 +234,43 @@ impl Mesh for Istio {
     fn inject<'a>(
         &self,
         reviewed: Reviewed<'_, 'a, Object<'a>>,
-        plan: &Plan,
+        plan: Plan,
         _: Option<Workload<'a>>,
         output: Output<'_, 'a>,
     ) {
         let Output { patch: buffer, outcome } = output;
-        let Evaluation { pod, namespace, warnings, has_key, .. } = match &plan.0 {
+        let Evaluation { pod, before, namespace, warnings, has_key, _turn } = match plan.0 {
             Next::Nothing => return,
             Next::Known(answer) => {
-                if let Answer::Injected { patch, .. } = &**answer {
+                if let Answer::Injected { patch, .. } = &*answer {
                     write(buffer, patch);
                 }
                 return outcome.verdict = Verdict::Injected;
             }
-            Next::Evaluate(evaluation) => evaluation,
+            Next::Evaluate(evaluation) => *evaluation,
         };
         let request = reviewed.request;
         let injection = Injection::new(&self.injector, pod, &request.namespace, reviewed.path);
-        let cluster = self.surroundings(&injection, namespace);
-        let memory = self.memory.as_ref().filter(|_| *has_key).zip(reviewed.object.tape());
+        let cluster = self.surroundings(&injection, &namespace);
+        let tape = reviewed.object.tape();
+        let memory = self.memory.as_ref().filter(|_| has_key).zip(tape);
         let record = memory.map(|_| Record::new(self.injector.release()));
         let injected = match injection.inject_with(cluster, record.as_ref()) {
             Ok(injected) => injected,
             Err(denial) => return outcome.deny(denial.into()),
         };
-        let before = injected.without_dropped.as_ref().unwrap_or(pod);
-        let patch = encode(&patch(before, &injected.pod));
+        let patch = match (injected.without_dropped.as_ref().or(before.as_ref()), tape) {
+            (None, Some(tape)) => patch(tape.root(), &injected.pod),
+            (before, _) => patch(before.map_or(&Json::Null, |pod| pod), &injected.pod),
+        };
+        let patch = encode(&patch);
         write(buffer, &patch);
         warn(outcome, &injected.warnings);
         outcome.verdict = Verdict::Injected;
         if let Some(((memory, tape), record)) = memory.zip(record) {
             let warnings = warnings.iter().cloned().chain(injected.warnings).collect();
             let answer = Answer::Injected { patch: patch.into(), warnings };
-            memory.keep_evaluated(tape, self.around(reviewed, namespace), record, answer);
+            memory.keep_evaluated(tape, self.around(reviewed, &namespace), record, answer);
         }
     }
 
@@ -291,8 +297,9 @@ impl Istio {
                 return LEFT;
             }
         };
+        let namespace_of_request = &reviewed.request.namespace;
         let injection =
-            Injection::new(&self.injector, &pod, &reviewed.request.namespace, reviewed.path);
+            Injection::new(&self.injector, Arc::clone(&pod), namespace_of_request, reviewed.path);
         if !is_checked && let Err(denial) = injection.check() {
             outcome.deny(denial.into());
             return LEFT;
@@ -309,8 +316,9 @@ impl Istio {
         warn(outcome, &decision.warnings);
         let (warnings, has_key) = (decision.warnings, key.is_some());
         let namespace = Arc::clone(namespace);
-        let next = Next::Evaluate(Evaluation { pod, namespace, warnings, has_key, _turn: turn });
-        Decision { is_injected: true, plan: Plan(next) }
+        let before = (!is_checked).then(|| Arc::clone(&pod));
+        let evaluation = Evaluation { pod, before, namespace, warnings, has_key, _turn: turn };
+        Decision { is_injected: true, plan: Plan(Next::Evaluate(Box::new(evaluation))) }
     }
 
     /// The answer of an earlier pod.

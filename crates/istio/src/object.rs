@@ -93,7 +93,7 @@ impl<'a> Object<'a> {
 }
 
 /// A value of a tape as a tree; `None` if that needs care.
-fn json(node: Node<'_, '_>) -> Option<Json> {
+pub(crate) fn json(node: Node<'_, '_>) -> Option<Json> {
     Some(match node.shape() {
         Shape::Null => Json::Null,
         Shape::Bool => Json::Bool(node.raw() == "true"),

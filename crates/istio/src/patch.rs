@@ -2,22 +2,28 @@
 //!
 //! Upstream compares lists by position, so that one new volume rewrites all volumes after it. Here
 //! elements of lists with a key are compared with their own earlier version. The patch depends on
-//! the two pods only, and its cost is linear in their size.
+//! the two pods only, and its cost is linear in their size. It leaves `metadata.managedFields` alone.
 //!
 //! Not for patches of other objects: which lists have keys is known from Kubernetes' pods.
 
 #![expect(clippy::disallowed_types, reason = "templates are merged into trees")]
 
+mod before;
 mod lists;
 mod stay;
 
 #[cfg(test)]
 pub(crate) mod tests;
 
-use std::fmt::Write as _;
+use std::{collections::HashMap, fmt::Write as _};
 
 use injectd_core::json;
 use serde_json::{Map, Value};
+
+use before::Before;
+
+const METADATA: &str = "/metadata";
+const MANAGED_FIELDS: &str = "managedFields";
 
 /// One operation of a patch. Paths are JSON pointers.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,7 +41,7 @@ pub enum Operation<'a> {
 /// If fields were dropped from `original` before, the patch neither removes nor needs them: on the
 /// pod as received it leaves those that `injected` lacks, and overwrites the others.
 #[must_use]
-pub fn patch<'a>(original: &Value, injected: &'a Value) -> Vec<Operation<'a>> {
+pub fn patch<'o, 'a>(original: impl Before<'o>, injected: &'a Value) -> Vec<Operation<'a>> {
     let mut patch = Patch { path: String::new(), operations: Vec::new() };
     patch.compare(original, injected, "");
     patch.operations
@@ -79,26 +85,48 @@ struct Patch<'a> {
 
 impl<'a> Patch<'a> {
     /// `field` is the key of the value, which says how a list is compared.
-    fn compare(&mut self, old: &Value, new: &'a Value, field: &str) {
-        match (old, new) {
-            (Value::Object(old), Value::Object(new)) => self.compare_objects(old, new),
-            (Value::Array(old), Value::Array(list)) => self.compare_lists(old, (new, list), field),
-            (old, new) if old != new => self.replace(new),
+    fn compare<'o>(&mut self, old: impl Before<'o>, new: &'a Value, field: &str) {
+        match new {
+            Value::Object(members) => match old.members() {
+                Some(old) => self.compare_objects(old, members),
+                None => self.replace(new),
+            },
+            Value::Array(list) => match old.items() {
+                Some(old) => self.compare_lists(&old.collect::<Vec<_>>(), (new, list), field),
+                None => self.replace(new),
+            },
+            new if !old.is(new) => self.replace(new),
             _ => {}
         }
     }
 
-    fn compare_objects(&mut self, old: &Map<String, Value>, new: &'a Map<String, Value>) {
-        let is_prefix = old.len() <= new.len() && old.keys().eq(new.keys().take(old.len()));
-        if !is_prefix {
-            for key in old.keys().filter(|key| !new.contains_key(*key)) {
+    fn compare_objects<'o, B: Before<'o>>(
+        &mut self,
+        old: impl Iterator<Item = (&'o str, B)> + Clone,
+        new: &'a Map<String, Value>,
+    ) {
+        let is_metadata = self.path == METADATA;
+        let old = old.filter(|(key, _)| !(is_metadata && *key == MANAGED_FIELDS));
+        let new = new.iter().filter(|(key, _)| !(is_metadata && *key == MANAGED_FIELDS));
+        let mut added = new.clone();
+        if old.clone().all(|(key, _)| added.next().is_some_and(|(other, _)| other == key)) {
+            // Usually keys are only appended, and lookups cost more than the comparison.
+            for ((_, old), (key, new)) in old.clone().zip(new) {
+                self.at(key, |patch| patch.compare(old, new, key));
+            }
+            for (key, new) in added {
+                self.at(key, |patch| patch.add(new));
+            }
+            return;
+        }
+        let mut values: HashMap<_, _> = old.clone().collect();
+        let new: Vec<_> = new.map(|(key, new)| (key, values.remove(&**key), new)).collect();
+        for (key, _) in old {
+            if values.remove(key).is_some() {
                 self.at(key, Self::remove);
             }
         }
-        let mut aligned = old.values().filter(|_| is_prefix);
-        for (key, new) in new {
-            // Usually keys are only appended, and a lookup costs more than the comparison.
-            let old = aligned.next().or_else(|| old.get(key).filter(|_| !is_prefix));
+        for (key, old, new) in new {
             self.at(key, |patch| match old {
                 Some(old) => patch.compare(old, new, key),
                 None => patch.add(new),

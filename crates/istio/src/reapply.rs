@@ -19,7 +19,7 @@ use crate::{
     go_json::go_json,
     process::{
         Facts, ProcessError, Warning,
-        names::{OVERRIDES_ANNOTATION, STATUS_ANNOTATION},
+        names::{OVERRIDES_ANNOTATION, PROXY, STATUS_ANNOTATION},
         tree::{CONTAINERS, INIT_CONTAINERS, annotation, annotations_mut, find, list, name},
     },
 };
@@ -44,10 +44,31 @@ pub enum ReapplyError {
     Metadata(#[from] ProcessError),
 }
 
+/// What [`reapply`] reads of the pod as received, for templates that bring containers of these names.
+pub(crate) fn original(pod: &Value, brought: &[&str]) -> Value {
+    let is_kept = |container: &&Value| {
+        let name = name(container);
+        name == PROXY || brought.contains(&name)
+    };
+    let containers =
+        |field: &str| -> Value { list(pod, field).iter().filter(is_kept).cloned().collect() };
+    let annotations: Map<_, _> = [STATUS_ANNOTATION, OVERRIDES_ANNOTATION]
+        .into_iter()
+        .filter_map(|key| Some((key.to_owned(), annotation(pod, key)?.into())))
+        .collect();
+    json!({
+        "metadata": {"annotations": annotations},
+        "spec": {
+            CONTAINERS: containers(CONTAINERS),
+            INIT_CONTAINERS: containers(INIT_CONTAINERS),
+        },
+    })
+}
+
 /// Merges the user's injected containers into a pod once more, over the templates' fields.
 ///
 /// `pod` is the user's pod with all templates merged, `rendered` an empty pod with all templates
-/// merged, and `original` the pod as received. Containers that the status annotation names are
+/// merged, and `original` the pod as received, or what counts of it. Containers that the status annotation names are
 /// not the user's.
 ///
 /// On `OpenShift`, `original` is the pod without the ids that were dropped for the templates.

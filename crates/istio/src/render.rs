@@ -21,20 +21,23 @@ const NAMED_LISTS: [&str; 3] = [CONTAINERS, INIT_CONTAINERS, "volumes"];
 pub(crate) struct Source<'s> {
     /// Their data.
     pub(crate) data: &'s Value,
-    /// The user's pod.
-    pub(crate) pod: &'s Json,
     /// Is told of templates and patches.
     pub(crate) record: Option<&'s Record>,
 }
 
-/// The pods that the templates of a pod make.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Rendered {
-    /// All templates on an empty pod: what Istio adds. Of containers and volumes it may have the names
-    /// alone.
-    pub template: Json,
-    /// All templates on the user's pod.
-    pub merged: Json,
+/// A template's pod, which is laid over the user's.
+#[derive(Debug)]
+struct Patch {
+    pod: Json,
+    has_directives: bool,
+}
+
+/// What the templates of a pod wrote.
+#[derive(Debug)]
+pub(crate) struct Patches {
+    patches: Vec<Patch>,
+    /// Why a template after them wrote nothing.
+    error: Option<RenderError>,
 }
 
 /// Why templates could not be rendered or merged, with upstream's text.
@@ -68,39 +71,78 @@ pub enum OverlayError {
     Type(#[from] TypeError),
 }
 
-/// Renders templates in their order. Each sees the same data and is merged into the result of those
-/// before it; `before_merge` may change the user's pod first, as for native sidecars.
-///
-/// # Errors
-/// The first error, with upstream's text.
+/// Renders templates in their order. Each sees the same data.
 pub(crate) fn render(
     templates: &[&Template],
-    source: Source<'_>,
+    Source { data, record }: Source<'_>,
     context: &mut Context<'_>,
-    mut before_merge: impl FnMut(&Json, &mut Json),
-) -> Result<Rendered, RenderError> {
-    let Source { data, pod, record } = source;
-    let mut rendered = Rendered { template: Json::Object(Map::new()), merged: pod.clone() };
-    let is_single = templates.len() == 1;
-    for template in templates {
-        let text = template.execute(data, context)?;
-        let mut patch = document(&text).map_err(RenderError::Overlay)?;
-        prune(&mut patch);
-        let has_directives = has_directives(&patch);
+) -> Patches {
+    let mut patches = Vec::with_capacity(templates.len());
+    let mut render = |template: &Template| {
+        let mut pod = document(&template.execute(data, context)?).map_err(RenderError::Overlay)?;
+        prune(&mut pod);
+        let has_directives = has_directives(&pod);
         if let Some(record) = record {
             record.template(template);
-            record.patch(&patch, has_directives);
+            record.patch(&pod, has_directives);
         }
-        let types = check(&patch);
-        let is_outlined = is_single && !has_directives;
-        let brought = if is_outlined { outline(&patch) } else { patch.clone() };
-        overlay(&mut rendered.template, brought)
-            .map_err(|error| RenderError::Overlay(error.into()))?;
-        types.map_err(|error| RenderError::Overlay(error.into()))?;
-        before_merge(&rendered.template, &mut rendered.merged);
-        overlay(&mut rendered.merged, patch).map_err(|error| RenderError::Merge(error.into()))?;
+        Ok(Patch { pod, has_directives })
+    };
+    for template in templates {
+        match render(template) {
+            Ok(patch) => patches.push(patch),
+            Err(error) => return Patches { patches, error: Some(error) },
+        }
     }
-    Ok(rendered)
+    Patches { patches, error: None }
+}
+
+impl Patches {
+    /// The names that items of lists may bring into the `spec` of a pod. Keys are read in any case.
+    pub(crate) fn item_names(&self) -> Vec<&str> {
+        let items = members(self.patches.iter().map(|patch| &patch.pod), "spec")
+            .filter_map(Json::as_object)
+            .flat_map(Map::values)
+            .filter_map(Json::as_array)
+            .flatten();
+        let mut names = vec![""];
+        names.extend(members(items, "name").filter_map(Json::as_str));
+        names
+    }
+
+    /// Merges each patch into the pod with those before it; `before_merge` may change the pod first,
+    /// as for native sidecars. Returns all templates on an empty pod: what Istio adds. Of containers
+    /// and volumes it may have the names alone.
+    ///
+    /// # Errors
+    /// The first error with upstream's text, in the order in which upstream renders and merges.
+    pub(crate) fn merge_into(
+        self,
+        pod: &mut Json,
+        mut before_merge: impl FnMut(&Json, &mut Json),
+    ) -> Result<Json, RenderError> {
+        let mut template = Json::Object(Map::new());
+        let is_single = self.patches.len() == 1;
+        for Patch { pod: patch, has_directives } in self.patches {
+            let types = check(&patch);
+            let is_outlined = is_single && !has_directives;
+            let brought = if is_outlined { outline(&patch) } else { patch.clone() };
+            overlay(&mut template, brought).map_err(|error| RenderError::Overlay(error.into()))?;
+            types.map_err(|error| RenderError::Overlay(error.into()))?;
+            before_merge(&template, pod);
+            overlay(pod, patch).map_err(|error| RenderError::Merge(error.into()))?;
+        }
+        self.error.map_or(Ok(template), Err)
+    }
+}
+
+/// The members of objects with a key, in any case.
+fn members<'p>(
+    objects: impl Iterator<Item = &'p Json>,
+    key: &str,
+) -> impl Iterator<Item = &'p Json> {
+    let members = objects.filter_map(Json::as_object).flatten();
+    members.filter(move |(own, _)| own.eq_ignore_ascii_case(key)).map(|(_, value)| value)
 }
 
 /// A patch without directives, with the names alone of containers and volumes. It takes less to
@@ -141,19 +183,18 @@ mod tests {
 
     use super::*;
 
-    fn rendered(texts: &[&str], pod: &Json) -> Result<Rendered, String> {
+    /// The templates on an empty pod, and on the user's.
+    fn rendered(texts: &[&str], pod: &Json) -> Result<[Json; 2], String> {
         let parse = |text: &&str| Template::parse("inject", text, &Functions::istio());
         let templates: Vec<Template> =
             texts.iter().map(parse).collect::<Result<_, _>>().expect("templates");
         let templates: Vec<_> = templates.iter().collect();
         let data = Value::from_json(&json!({"Image": "proxy:1"}));
-        render(
-            &templates,
-            Source { data: &data, pod, record: None },
-            &mut Context::default(),
-            |_, _| {},
-        )
-        .map_err(|error| error.to_string())
+        let source = Source { data: &data, record: None };
+        let patches = render(&templates, source, &mut Context::default());
+        let mut merged = pod.clone();
+        let template = patches.merge_into(&mut merged, |_, _| {});
+        template.map(|template| [template, merged]).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -167,12 +208,11 @@ mod tests {
         let found = rendered(&texts, &pod).expect("a pod");
         let proxy = json!({"name": "istio-proxy", "image": "proxy:1"});
         let template = json!({"spec": {"containers": [proxy]}, "metadata": {"labels": {"a": "b"}}});
-        assert_eq!(found.template, template);
         let merged = json!({
             "metadata": {"name": "web", "labels": {"a": "b"}},
             "spec": {"containers": [proxy, {"name": "web"}]},
         });
-        assert_eq!(found.merged, merged);
+        assert_eq!(found, [template, merged]);
     }
 
     #[test]

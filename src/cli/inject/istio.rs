@@ -80,7 +80,7 @@ impl Manifests<'_> {
             own => own,
         };
         let pod = Arc::new(pod_of(object, prefix));
-        let injection = Injection::new(mesh.injector(), &pod, namespace, &self.path);
+        let injection = Injection::new(mesh.injector(), pod, namespace, &self.path);
         let injection = match prefix {
             "" => injection,
             _ => injection.with_owner(Owner {
@@ -100,7 +100,8 @@ impl Manifests<'_> {
             return Ok(Edited { object: None, entry });
         }
         let annotations = self.annotations(injection.namespace())?;
-        let injected = injection.inject(mesh.surroundings(&injection, &annotations))?;
+        let cluster = mesh.surroundings(&injection, &annotations);
+        let injected = injection.inject(cluster)?;
         let mut warnings = decision.warnings;
         warnings.extend(injected.warnings);
         let entry = Entry { warnings, ..Entry::of(object, kind, Action::Injected) };

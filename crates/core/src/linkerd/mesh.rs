@@ -99,19 +99,19 @@ impl Mesh for Snapshot {
     fn inject<'a>(
         &self,
         reviewed: Reviewed<'_, 'a, Object<'a>>,
-        overrides: &Overrides<'_>,
+        overrides: Overrides<'_>,
         workload: Option<Workload<'a>>,
         output: Output<'_, 'a>,
     ) {
         let Reviewed { request, object, .. } = reviewed;
         let Some((metadata, spec)) = object.pod(request.kind) else {
-            return self.leave_alone(reviewed, overrides, output);
+            return self.leave_alone(reviewed, &overrides, output);
         };
         let Output { patch, outcome } = output;
         if let Some(workload) = &workload {
             outcome.owner_kind = owner_kind(&workload.kind);
         }
-        let (compiled, lookup) = self.template(overrides, request.kind.path_prefix());
+        let (compiled, lookup) = self.template(&overrides, request.kind.path_prefix());
         outcome.template = Some(lookup);
         outcome.warnings.clone_from(&compiled.warnings);
         let template = match &compiled.template {
@@ -123,13 +123,13 @@ impl Mesh for Snapshot {
             kind: request.kind,
             metadata,
             spec,
-            overrides,
+            overrides: &overrides,
             workload: workload.as_ref(),
             namespace: match request.kind {
                 Kind::Pod => &request.namespace,
                 _ => &object.metadata.namespace,
             },
-            opaque_ports: &OpaquePorts::of(self, spec, overrides),
+            opaque_ports: &OpaquePorts::of(self, spec, &overrides),
         };
         template.render(injection, patch, &mut outcome.warnings);
         outcome.verdict = Verdict::Injected;

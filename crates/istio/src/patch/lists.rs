@@ -6,7 +6,7 @@ use std::{borrow::Cow, collections::HashMap};
 
 use serde_json::Value;
 
-use super::{Patch, stay};
+use super::{Patch, before::Before, stay};
 
 /// What tells the elements of a list apart.
 #[derive(Clone, Copy)]
@@ -42,34 +42,37 @@ fn key(field: &str) -> Option<Key> {
 /// What an element is known by: the text of its key and how many of that key stand before it.
 type Identity<'v> = (Option<Cow<'v, str>>, usize);
 
-fn identities(list: &[Value], key: Key) -> Vec<Identity<'_>> {
-    let mut seen = HashMap::<Option<Cow<'_, str>>, usize>::with_capacity(list.len());
+fn identities<'v>(list: impl Iterator<Item = impl Before<'v>>, key: Key) -> Vec<Identity<'v>> {
+    let mut seen = HashMap::<Option<Cow<'_, str>>, usize>::new();
     let identity = |element| {
         let text = text(element, key);
         let before = seen.entry(text.clone()).or_default();
         *before += 1;
         (text, *before - 1)
     };
-    list.iter().map(identity).collect()
+    list.map(identity).collect()
+}
+
+/// The value of an element's key.
+fn value<'v, B: Before<'v>>(element: B, key: Key) -> Option<B> {
+    match key {
+        Key::Field(field) => element.get(field),
+        Key::Whole => Some(element),
+    }
 }
 
 /// The text of an element's key. That of another value than a string begins with a quote, which no
 /// name does.
-fn text(element: &Value, key: Key) -> Option<Cow<'_, str>> {
-    let value = match key {
-        Key::Field(field) => element.get(field),
-        Key::Whole => Some(element),
-    };
-    match value? {
-        Value::String(text) if !text.starts_with('"') => Some(Cow::Borrowed(text)),
-        value => Some(Cow::Owned(format!("\"{value}"))),
-    }
+fn text<'v>(element: impl Before<'v>, key: Key) -> Option<Cow<'v, str>> {
+    let value = value(element, key)?;
+    let text = value.text().filter(|text| !text.starts_with('"'));
+    Some(text.unwrap_or_else(|| Cow::Owned(format!("\"{}", value.tree()))))
 }
 
 impl<'a> Patch<'a> {
-    pub(super) fn compare_lists(
+    pub(super) fn compare_lists<'o>(
         &mut self,
-        old: &[Value],
+        old: &[impl Before<'o>],
         (whole, new): (&'a Value, &'a [Value]),
         field: &str,
     ) {
@@ -77,7 +80,7 @@ impl<'a> Patch<'a> {
             self.compare_by_key(old, (whole, new), key);
         } else if old.len() == new.len() {
             for (index, (old, new)) in old.iter().zip(new).enumerate() {
-                self.at_index(index, |patch| patch.compare(old, new, ""));
+                self.at_index(index, |patch| patch.compare(*old, new, ""));
             }
         } else {
             self.replace(whole);
@@ -85,7 +88,12 @@ impl<'a> Patch<'a> {
     }
 
     /// Removes what goes or moves, from the end, and then inserts from the front.
-    fn compare_by_key(&mut self, old: &[Value], (whole, new): (&'a Value, &'a [Value]), key: Key) {
+    fn compare_by_key<'o>(
+        &mut self,
+        old: &[impl Before<'o>],
+        (whole, new): (&'a Value, &'a [Value]),
+        key: Key,
+    ) {
         let origins = origins(old, new, key);
         if !old.is_empty() && origins.iter().all(Option::is_none) {
             return self.replace(whole);
@@ -99,7 +107,7 @@ impl<'a> Patch<'a> {
         }
         for (index, (element, origin)) in new.iter().zip(&origins).enumerate() {
             self.at_index(index, |patch| match origin.and_then(|origin| old.get(origin)) {
-                Some(old) => patch.compare(old, element, ""),
+                Some(old) => patch.compare(*old, element, ""),
                 None => patch.add(element),
             });
         }
@@ -107,23 +115,27 @@ impl<'a> Patch<'a> {
 }
 
 /// For each new element the index of the old one that stays for it, in rising order.
-fn origins(old: &[Value], new: &[Value], key: Key) -> Vec<Option<usize>> {
+fn origins<'o>(old: &[impl Before<'o>], new: &[Value], key: Key) -> Vec<Option<usize>> {
     if is_same_order(old, new, key) {
         return (0..new.len()).map(|index| (index < old.len()).then_some(index)).collect();
     }
-    let places: HashMap<_, _> =
-        identities(old, key).into_iter().enumerate().map(|(index, id)| (id, index)).collect();
+    let identified = identities(old.iter().copied(), key).into_iter().enumerate();
+    let places: HashMap<_, _> = identified.map(|(index, identity)| (identity, index)).collect();
+    let new_identities = identities(new.iter(), key);
     let mut origins: Vec<_> =
-        identities(new, key).iter().map(|identity| places.get(identity).copied()).collect();
+        new_identities.iter().map(|identity| places.get(identity).copied()).collect();
     if !origins.iter().flatten().is_sorted() {
-        let is_same = |origin: usize, at: usize| old.get(origin) == new.get(at);
+        let is_same = |origin: usize, at: usize| old[origin].is(&new[at]);
         stay::keep_rising(&mut origins, old.len(), is_same);
     }
     origins
 }
 
 /// Whether the new elements are the old ones, with others after them.
-fn is_same_order(old: &[Value], new: &[Value], key: Key) -> bool {
-    let same = |(old, new)| text(old, key) == text(new, key);
-    old.len() <= new.len() && old.iter().zip(new).all(same)
+fn is_same_order<'o>(old: &[impl Before<'o>], new: &[Value], key: Key) -> bool {
+    old.len() <= new.len()
+        && old.iter().zip(new).all(|(old, new)| match (value(*old, key), value(new, key)) {
+            (Some(old), Some(new)) => old.is(new),
+            (old, new) => old.is_none() && new.is_none(),
+        })
 }

@@ -2,15 +2,20 @@
 
 pub(crate) mod random;
 
+use injectd_core::json::Tape;
 use serde_json::{Value, json};
 
 use random::Random;
 
-use super::{encode, patch};
+use super::{Operation, encode, patch};
 
-/// Checks that the patch works, and gives it.
+/// Checks that the patch works and is that of the text, and gives it.
 pub(crate) fn patched(old: &Value, new: &Value) -> Value {
-    let patch: Value = serde_json::from_slice(&encode(&patch(old, new))).unwrap();
+    let text = old.to_string();
+    let tape = Tape::of(&text).unwrap();
+    let (of_tree, of_text) = (patch(old, new), patch(tape.root(), new));
+    assert_eq!(of_tree, of_text, "{old}");
+    let patch: Value = serde_json::from_slice(&encode(&of_tree)).unwrap();
     let operations: json_patch::Patch = serde_json::from_value(patch.clone()).unwrap();
     let mut pod = old.clone();
     json_patch::patch(&mut pod, &operations).unwrap();
@@ -111,6 +116,24 @@ fn lists_without_a_key_are_compared_by_position_or_replaced() {
     assert_eq!(patch, json!([{"op": "replace", "path": "/args/1", "value": "42"}]));
     let patch = patched(&old, &json!({"args": []}));
     assert_eq!(patch, json!([{"op": "replace", "path": "/args", "value": []}]));
+}
+
+#[test]
+fn managed_fields_are_left_alone() {
+    let text = r#"{"metadata":{"managedFields":[{"manager":"kubectl"}],"name":"web"},"spec":{}}"#;
+    let new = json!({"metadata": {"name": "web", "labels": {"a": "b"}}, "spec": {}});
+    let tape = Tape::of(text).unwrap();
+    let labels = json!({"a": "b"});
+    let expected = [Operation::Add("/metadata/labels".to_owned(), &labels)];
+    assert_eq!(patch(tape.root(), &new), expected);
+}
+
+#[test]
+fn a_repeated_key_has_its_last_value() {
+    let text = r#"{"spec":{"odd":1,"odd":2,"gone":3,"gone":4}}"#;
+    let new = json!({"spec": {"odd": 2}});
+    let tape = Tape::of(text).unwrap();
+    assert_eq!(patch(tape.root(), &new), [Operation::Remove("/spec/gone".to_owned())]);
 }
 
 #[test]
