@@ -47,6 +47,19 @@ impl Origin {
     pub const NONE: Self = Self(0);
     /// The data itself.
     pub const ROOT: Self = Self(1);
+
+    /// Of a text in quotes: the highest bit says so.
+    const QUOTED: u32 = 1 << 31;
+
+    /// The place of a text, for the same text in quotes. Whoever watches is told of the place itself.
+    pub(crate) fn quoted(self) -> Self {
+        if self == Self::NONE { self } else { Self(self.0 | Self::QUOTED) }
+    }
+
+    /// The place itself, if this is its text in quotes.
+    pub(crate) fn unquoted(self) -> Option<Self> {
+        (self.0 & Self::QUOTED != 0).then_some(Self(self.0 & !Self::QUOTED))
+    }
 }
 
 /// One step from a place in the data to the next.
@@ -69,8 +82,30 @@ pub enum Use {
     Truth,
     /// How many items or which keys it has.
     Keys,
-    /// Everything: it was printed, compared or given to a function.
+    /// Everything: it was compared, or given to a function.
     Whole,
+    /// Everything, but only to be printed, or given to a function whose result has the text of every
+    /// plain name unchanged in it: see [`is_plain_name`].
+    Copied,
+}
+
+/// Bytes of a label of a domain name.
+const MAX_LABEL_BYTES: usize = 63;
+
+/// Whether a text is a label of RFC 1035: lower-case letters, digits and hyphens, at most 63, of which
+/// the first is a letter and the last no hyphen.
+#[must_use]
+pub fn is_plain_name(text: &[u8]) -> bool {
+    let is_known = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'-';
+    text.len() <= MAX_LABEL_BYTES
+        && text.first().is_some_and(u8::is_ascii_lowercase)
+        && text.last().is_some_and(u8::is_ascii_alphanumeric)
+        && text.iter().all(is_known)
+}
+
+/// Whether the first bytes of a text, so many, are all of any plain name.
+pub(crate) fn has_plain_names(bytes: i64) -> bool {
+    usize::try_from(bytes).is_ok_and(|bytes| bytes >= MAX_LABEL_BYTES)
 }
 
 /// Is told what an execution reads of its data. Every method has a default that ignores it.
@@ -202,6 +237,10 @@ impl Context<'_> {
     }
 
     pub(crate) fn step(&mut self, from: Origin, step: Step<'_>, found: Option<&Value>) -> Origin {
+        if let Some(place) = from.unquoted() {
+            self.used(place, Use::Whole, None);
+            return Origin::NONE;
+        }
         match &mut self.reads {
             Some(reads) if from != Origin::NONE => reads.step(from, step, found),
             _ => Origin::NONE,
@@ -209,6 +248,11 @@ impl Context<'_> {
     }
 
     pub(crate) fn used(&mut self, place: Origin, how: Use, value: Option<&Value>) {
+        let (place, how) = match (place.unquoted(), how) {
+            (None, how) => (place, how),
+            (Some(place), Use::Copied) => (place, how),
+            (Some(place), _) => (place, Use::Whole),
+        };
         if let Some(reads) = &mut self.reads
             && place != Origin::NONE
         {

@@ -191,7 +191,9 @@ impl<'t> Eval<'t, '_, '_> {
     }
 
     fn print(&mut self, slot: &Slot) -> Evaluated<()> {
-        self.context.used(slot.origin, Use::Whole, slot.value.as_ref());
+        let is_text = matches!(slot.value, Some(Value::Text(_)));
+        let how = if is_text { Use::Copied } else { Use::Whole };
+        self.context.used(slot.origin, how, slot.value.as_ref());
         match &slot.value {
             None => self.write(b"<no value>"),
             Some(Value::Text(text)) => self.write(text),

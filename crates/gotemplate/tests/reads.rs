@@ -43,12 +43,38 @@ fn reads(text: &str) -> Vec<String> {
 
 #[test]
 fn printing_reads_the_whole_value() {
-    assert_eq!(reads("{{ .a.b }}{{ 1 }}"), ["$.a", "$.a.b", "Whole of $.a.b"]);
+    assert_eq!(reads("{{ .a.b }}{{ 1 }}"), ["$.a", "$.a.b", "Copied of $.a.b"]);
 }
 
 #[test]
 fn a_missing_key_is_read_as_missing() {
     assert_eq!(reads("{{ .nope.x }}"), ["$.nope missing"]);
+}
+
+#[test]
+fn a_text_stays_its_place_where_functions_copy_plain_names() {
+    let read = ["$.a", "$.a.b"];
+    for (text, used) in [
+        (
+            "{{ .a.b | default `x` | trunc 63 | trimSuffix `-` | quote }}",
+            &["Truth", "Copied", "Copied"][..],
+        ),
+        ("{{ trunc 62 .a.b }}", &["Whole"]),
+        ("{{ trunc -63 .a.b }}", &["Whole"]),
+        ("{{ trimSuffix `t` .a.b }}", &["Whole"]),
+        ("{{ quote .a.b | trunc 63 }}", &["Copied", "Whole"]),
+        ("{{ $q := quote .a.b }}{{ if eq $q `x` }}{{ end }}", &["Copied", "Whole"]),
+        ("{{ if quote .a.b }}{{ end }}", &["Copied", "Whole"]),
+        ("{{ quote .a.b .a.b }}", &["$.a", "$.a.b", "Whole", "Whole"]),
+        ("{{ upper .a.b }}", &["Whole"]),
+    ] {
+        let place = |how: &&str| match how.strip_prefix('$') {
+            Some(_) => (*how).to_owned(),
+            None => format!("{how} of $.a.b"),
+        };
+        let expected = read.iter().map(ToString::to_string).chain(used.iter().map(place));
+        assert_eq!(reads(text), expected.collect::<Vec<_>>(), "{text}");
+    }
 }
 
 #[test]

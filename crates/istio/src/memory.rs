@@ -3,7 +3,8 @@
 //! Evaluating templates and merging them is a function of what they read of the pod. The fixed steps
 //! of an injection read the same of every pod ([`fixed`]); a [`Record`] adds what the templates read,
 //! and what of the pod their patch is laid over. What a pod has there is its key: it is compared
-//! whole, and never by a hash alone. A pod with the key of an earlier one has the same answer.
+//! whole, and never by a hash alone. A pod with the key of an earlier one has the same answer, but
+//! for the name of its owner, for which answers have slots ([`slot`]).
 //!
 //! Pods are evaluated anew if a template uses more than it reads, such as the time, if an earlier
 //! injection left its marks, or if the text of the pod needs care.
@@ -12,6 +13,7 @@
 
 mod reading;
 mod record;
+mod slot;
 mod types;
 
 #[cfg(test)]
@@ -39,7 +41,8 @@ use crate::{
     strip::{OVERRIDES_ANNOTATION, STATUS_ANNOTATION},
 };
 use reading::{MAX_KEY_BYTES, Reading, Unusual, write_text};
-pub(crate) use record::Record;
+pub(crate) use record::{Record, Recorded};
+pub(crate) use slot::{PLACEHOLDER, SlottedPatch};
 
 /// Bytes of all keys and answers.
 const MAX_BYTES: u64 = 32 << 20;
@@ -55,8 +58,8 @@ const READ_ANNOTATIONS: &[&str] = &["istio.io", "prometheus"];
 /// An answer for every pod with the same key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// The pod is injected, with this patch as JSON.
-    Injected { patch: Box<[u8]>, warnings: Box<[String]> },
+    /// The pod is injected, with this patch.
+    Injected { patch: SlottedPatch, warnings: Box<[String]> },
     /// The pod is skipped for the reason at this index of the mesh's reasons.
     Skipped { reason: usize, warnings: Box<[String]> },
 }
@@ -81,7 +84,8 @@ pub(crate) struct Memory {
     release: Release,
     read: ArcSwap<Version>,
     growth: Mutex<()>,
-    answers: Cache<Box<[u8]>, Arc<Answer>>,
+    /// `None` if the answer depends on the name of the owner: it has a key with that name.
+    answers: Cache<Box<[u8]>, Option<Arc<Answer>>>,
 }
 
 /// What is read of pods so far. Keys of different versions differ.
@@ -89,6 +93,8 @@ pub(crate) struct Memory {
 struct Version {
     number: u64,
     reading: Reading,
+    /// Whether the name of the owner is read, and not only copied.
+    reads_owner_name: bool,
 }
 
 impl Memory {
@@ -96,7 +102,11 @@ impl Memory {
     pub(crate) fn new(injector: &Injector, resources: &Resources) -> Self {
         Self {
             release: injector.release,
-            read: ArcSwap::from_pointee(Version { number: 0, reading: fixed(injector, resources) }),
+            read: ArcSwap::from_pointee(Version {
+                number: 0,
+                reading: fixed(injector, resources),
+                reads_owner_name: false,
+            }),
             growth: Mutex::new(()),
             answers: Cache::builder().max_capacity(MAX_BYTES).weigher(weigh).build(),
         }
@@ -112,38 +122,65 @@ impl Memory {
     ///
     /// # Errors
     /// No pod with this key has been evaluated yet, or its answer may not be kept.
-    pub(crate) fn find(&self, pod: &Tape<'_>, around: Around<'_>) -> Result<Arc<Answer>, Unknown> {
+    pub(crate) fn find(&self, pod: &Tape<'_>, around: Around<'_>) -> Result<Found, Unknown> {
         if !types::fit(pod.root()) {
             return Err(Unknown::default());
         }
-        let unknown = |key| Unknown { key, has_types: true };
-        let key = self.key(&self.read.load(), pod.root(), around).map_err(|_| unknown(None))?;
-        self.answers.get(&*key).ok_or_else(|| unknown(Some(Key(key))))
+        let read = self.read.load();
+        for has_slots in [!read.reads_owner_name, false] {
+            let Ok((key, owner)) = self.key(&read, (pod.root(), around), has_slots) else { break };
+            match self.answers.get(&*key) {
+                None => {
+                    let owner = owner.map(Box::new);
+                    return Err(Unknown { key: Some(Key(key)), owner, has_types: true });
+                }
+                Some(None) => {}
+                Some(Some(answer)) => {
+                    let owner_name = owner.map(|owner| owner.name).unwrap_or_default();
+                    return Ok(Found { answer, owner_name });
+                }
+            }
+        }
+        Err(Unknown { has_types: true, ..Unknown::default() })
     }
 
     /// Keeps the answer for a pod that was decided about.
     pub(crate) fn keep(&self, key: Key, answer: Arc<Answer>) {
-        self.answers.insert(key.0.into(), answer);
+        self.answers.insert(key.0.into(), Some(answer));
     }
 
     /// Keeps the answer for a pod that has a key and was evaluated, with the record of that.
+    /// `has_slots` says whether it was evaluated with a placeholder for the name of its owner.
     pub(crate) fn keep_evaluated(
         &self,
         pod: &Tape<'_>,
         around: Around<'_>,
-        record: Record,
-        answer: Answer,
+        recorded: &Recorded,
+        (answer, has_slots): (Answer, bool),
     ) {
-        let Some(reading) = record.into_reading() else { return };
-        let Some(read) = self.reading_more(&reading) else { return };
-        if let Ok(key) = self.key(&read, pod.root(), around) {
-            self.answers.insert(key.into(), Arc::new(answer));
+        let Some(read) = self.reading_more(recorded) else { return };
+        if recorded.is_unknown {
+            return;
+        }
+        let pod = (pod.root(), around);
+        if !has_slots
+            && !read.reads_owner_name
+            && let Ok((key, Some(_))) = self.key(&read, pod, true)
+        {
+            self.answers.insert(key.into(), None);
+        }
+        if let Ok((key, _)) = self.key(&read, pod, has_slots) {
+            self.answers.insert(key.into(), Some(Arc::new(answer)));
         }
     }
 
     /// What is read from now on; `None` if that were too much.
-    fn reading_more(&self, reading: &Reading) -> Option<Arc<Version>> {
-        let covering = || Some(self.read.load_full()).filter(|read| read.reading.covers(reading));
+    fn reading_more(&self, recorded: &Recorded) -> Option<Arc<Version>> {
+        let Recorded { reading, reads_owner_name, .. } = recorded;
+        let covers = |read: &Arc<Version>| {
+            (read.reads_owner_name || !reads_owner_name) && read.reading.covers(reading)
+        };
+        let covering = || Some(self.read.load_full()).filter(covers);
         if let Some(read) = covering() {
             return Some(read);
         }
@@ -153,6 +190,7 @@ impl Memory {
         }
         let mut read = Version::clone(&self.read.load());
         read.reading.add(reading);
+        read.reads_owner_name |= reads_owner_name;
         if read.reading.size() > MAX_READ {
             return None;
         }
@@ -162,12 +200,14 @@ impl Memory {
         Some(read)
     }
 
+    /// The key of a pod, and its owner if the name of that is not in the key: there may be slots for
+    /// it.
     fn key(
         &self,
         read: &Version,
-        pod: Node<'_, '_>,
-        around: Around<'_>,
-    ) -> Result<Vec<u8>, Unusual> {
+        (pod, around): (Node<'_, '_>, Around<'_>),
+        has_slots: bool,
+    ) -> Result<(Vec<u8>, Option<Owner>), Unusual> {
         let metadata = pod.get("metadata");
         let annotations = metadata.and_then(|metadata| metadata.get("annotations"));
         let has = |key| annotations.is_some_and(|annotations| annotations.get(key).is_some());
@@ -181,20 +221,32 @@ impl Memory {
         let own = plain(own)?;
         let namespace = if own.is_empty() { around.namespace } else { own };
         let owner = owner(metadata, namespace, self.release)?;
-        let texts = [around.path, namespace, &owner.kind, &owner.api_version, &owner.name];
+        let has_slots = has_slots && slot::is_exchangeable(&owner.name);
+        key.push(has_slots.into());
+        let owner_name = if has_slots { "" } else { &owner.name };
+        let texts = [around.path, namespace, &owner.kind, &owner.api_version, owner_name];
         let annotations = around.namespace_annotations.iter();
         let annotations = annotations.flat_map(|(key, value)| [key, value]).map(String::as_str);
         for text in texts.into_iter().chain(annotations) {
             write_text(&mut key, text);
         }
         read.reading.answer(pod, &mut key)?;
-        if key.len() > MAX_KEY_BYTES { Err(Unusual) } else { Ok(key) }
+        if key.len() > MAX_KEY_BYTES { Err(Unusual) } else { Ok((key, has_slots.then_some(owner))) }
     }
 }
 
-#[expect(clippy::borrowed_box, reason = "the cache weighs what it holds")]
-fn weigh(key: &Box<[u8]>, answer: &Arc<Answer>) -> u32 {
-    u32::try_from(key.len() + answer.bytes() + ENTRY_BYTES).unwrap_or(u32::MAX)
+#[expect(clippy::borrowed_box, clippy::ref_option, reason = "the cache weighs what it holds")]
+fn weigh(key: &Box<[u8]>, answer: &Option<Arc<Answer>>) -> u32 {
+    let bytes = answer.as_ref().map_or(0, |answer| answer.bytes());
+    u32::try_from(key.len() + bytes + ENTRY_BYTES).unwrap_or(u32::MAX)
+}
+
+/// An answer for a pod.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) answer: Arc<Answer>,
+    /// What the slots of the answer get.
+    pub(crate) owner_name: String,
 }
 
 /// A pod without an answer.
@@ -202,6 +254,8 @@ fn weigh(key: &Box<[u8]>, answer: &Arc<Answer>) -> u32 {
 pub(crate) struct Unknown {
     /// `None` if no answer may be kept.
     pub(crate) key: Option<Key>,
+    /// The pod's owner, if the name of that is not in the key.
+    pub(crate) owner: Option<Box<Owner>>,
     /// Whether the values are known to have Kubernetes' types.
     pub(crate) has_types: bool,
 }
@@ -221,7 +275,7 @@ impl Answer {
     fn bytes(&self) -> usize {
         let texts = |texts: &[String]| texts.iter().map(String::len).sum::<usize>();
         match self {
-            Self::Injected { patch, warnings } => patch.len() + texts(warnings),
+            Self::Injected { patch, warnings } => patch.bytes() + texts(warnings),
             Self::Skipped { warnings, .. } => texts(warnings),
         }
     }

@@ -1,6 +1,6 @@
 //! Istio's steps of a review.
 
-#![expect(clippy::disallowed_types, reason = "templates read any field of the pod")]
+mod evaluate;
 
 use std::sync::Arc;
 
@@ -12,18 +12,18 @@ use injectd_core::{
     outcome::{Configuration, Outcome, SkipReason, TemplateLookup, Verdict, Warning, Workload},
     patch::PatchBuffer,
 };
-use serde_json::Value as Json;
+
+use evaluate::{Evaluated, Evaluation};
 
 use crate::{
     cluster::Cluster,
     decide::Reason,
     injection::{Injection, Surroundings},
     injector::Injector,
-    memory::{Answer, Around, Memory, Record, Unknown},
+    memory::{Answer, Around, Found, Memory, PLACEHOLDER, SlottedPatch, Unknown},
     native::Nodes,
     object::{Object, owner_kind},
     openshift::{SUPPLEMENTAL_GROUPS_ANNOTATION, UID_RANGE_ANNOTATION},
-    patch::{encode, patch},
     proto::layers::Resources,
 };
 
@@ -47,25 +47,9 @@ enum Next {
     /// Nothing.
     Nothing,
     /// The answer is that of an earlier pod.
-    Known(Arc<Answer>),
+    Known(Found),
     /// The pod is evaluated.
     Evaluate(Box<Evaluation>),
-}
-
-/// What an evaluation needs.
-#[derive(Debug)]
-struct Evaluation {
-    pod: Arc<Json>,
-    /// What the injected pod is compared with; `None` if that is the text of the request.
-    before: Option<Arc<Json>>,
-    /// The annotations of its namespace.
-    namespace: Annotations,
-    /// The warnings of the decision.
-    warnings: Vec<String>,
-    /// Whether the answer may be kept.
-    has_key: bool,
-    /// Ends with the evaluation.
-    _turn: Option<Turn>,
 }
 
 /// Nothing is done with the object.
@@ -204,9 +188,9 @@ impl Mesh for Istio {
             turn = Some(next);
         }
         Ok(match found {
-            Ok(answer) => {
+            Ok(found) => {
                 outcome.template = Some(TemplateLookup::Hit);
-                known(answer, outcome)
+                known(found, outcome)
             }
             Err(unknown) => {
                 outcome.template = Some(TemplateLookup::Miss);
@@ -239,38 +223,30 @@ impl Mesh for Istio {
         output: Output<'_, 'a>,
     ) {
         let Output { patch: buffer, outcome } = output;
-        let Evaluation { pod, before, namespace, warnings, has_key, _turn } = match plan.0 {
+        let mut evaluation = match plan.0 {
             Next::Nothing => return,
-            Next::Known(answer) => {
+            Next::Known(Found { answer, owner_name }) => {
                 if let Answer::Injected { patch, .. } = &*answer {
-                    write(buffer, patch);
+                    write(buffer, patch, &owner_name);
                 }
                 return outcome.verdict = Verdict::Injected;
             }
             Next::Evaluate(evaluation) => *evaluation,
         };
-        let request = reviewed.request;
-        let injection = Injection::new(&self.injector, pod, &request.namespace, reviewed.path);
-        let cluster = self.surroundings(&injection, &namespace);
-        let tape = reviewed.object.tape();
-        let memory = self.memory.as_ref().filter(|_| has_key).zip(tape);
-        let record = memory.map(|_| Record::new(self.injector.release()));
-        let injected = match injection.inject_with(cluster, record.as_ref()) {
-            Ok(injected) => injected,
+        let evaluated = match self.evaluate(reviewed, &mut evaluation) {
+            Ok(evaluated) => evaluated,
             Err(denial) => return outcome.deny(denial.into()),
         };
-        let patch = match (injected.without_dropped.as_ref().or(before.as_ref()), tape) {
-            (None, Some(tape)) => patch(tape.root(), &injected.pod),
-            (before, _) => patch(before.map_or(&Json::Null, |pod| pod), &injected.pod),
-        };
-        let patch = encode(&patch);
-        write(buffer, &patch);
-        warn(outcome, &injected.warnings);
+        let Evaluated { patch, mut warnings, recorded, owner_name } = evaluated;
+        write(buffer, &patch, owner_name.as_deref().unwrap_or_default());
+        warn(outcome, &warnings);
         outcome.verdict = Verdict::Injected;
-        if let Some(((memory, tape), record)) = memory.zip(record) {
-            let warnings = warnings.iter().cloned().chain(injected.warnings).collect();
-            let answer = Answer::Injected { patch: patch.into(), warnings };
-            memory.keep_evaluated(tape, self.around(reviewed, &namespace), record, answer);
+        let kept = self.memory.as_ref().zip(reviewed.object.tape()).zip(recorded);
+        if let Some(((memory, tape), recorded)) = kept {
+            warnings.splice(0..0, evaluation.warnings);
+            let answer = Answer::Injected { patch, warnings: warnings.into() };
+            let around = self.around(reviewed, &evaluation.namespace);
+            memory.keep_evaluated(tape, around, &recorded, (answer, owner_name.is_some()));
         }
     }
 
@@ -284,7 +260,7 @@ impl Istio {
         &self,
         reviewed: Reviewed<'_, 'a, Object<'a>>,
         namespace: &Annotations,
-        (Unknown { key, has_types }, turn): (Unknown, Option<Turn>),
+        (Unknown { key, owner, has_types }, turn): (Unknown, Option<Turn>),
         outcome: &mut Outcome<'a>,
     ) -> Decision<Plan> {
         let tree = || reviewed.object.tree_without_managed_fields();
@@ -311,13 +287,16 @@ impl Istio {
             if let Some((memory, key)) = self.memory.as_ref().zip(key) {
                 memory.keep(key, Arc::clone(&answer));
             }
-            return known(answer, outcome);
+            return known(Found { answer, owner_name: String::new() }, outcome);
         }
         warn(outcome, &decision.warnings);
-        let (warnings, has_key) = (decision.warnings, key.is_some());
+        let warnings = decision.warnings;
+        let has_key = key.is_some() && !holds_placeholder(reviewed);
+        let owner = owner.filter(|_| has_key);
         let namespace = Arc::clone(namespace);
         let before = (!is_checked).then(|| Arc::clone(&pod));
-        let evaluation = Evaluation { pod, before, namespace, warnings, has_key, _turn: turn };
+        let evaluation =
+            Evaluation { pod, before, namespace, warnings, has_key, owner, _turn: turn };
         Decision { is_injected: true, plan: Plan(Next::Evaluate(Box::new(evaluation))) }
     }
 
@@ -326,7 +305,7 @@ impl Istio {
         &self,
         reviewed: Reviewed<'_, '_, Object<'_>>,
         namespace: &Annotations,
-    ) -> Result<Arc<Answer>, Unknown> {
+    ) -> Result<Found, Unknown> {
         let memory = self.memory.as_ref().ok_or_else(Unknown::default)?;
         let tape = reviewed.object.tape().ok_or_else(Unknown::default)?;
         memory.find(tape, self.around(reviewed, namespace))
@@ -357,11 +336,11 @@ impl Istio {
 }
 
 /// The decision of an earlier pod.
-fn known(answer: Arc<Answer>, outcome: &mut Outcome<'_>) -> Decision<Plan> {
-    match &*answer {
+fn known(found: Found, outcome: &mut Outcome<'_>) -> Decision<Plan> {
+    match &*found.answer {
         Answer::Injected { warnings, .. } => {
             warn(outcome, warnings);
-            Decision { is_injected: true, plan: Plan(Next::Known(answer)) }
+            Decision { is_injected: true, plan: Plan(Next::Known(found)) }
         }
         Answer::Skipped { reason, warnings } => {
             warn(outcome, warnings);
@@ -378,9 +357,15 @@ fn warn(outcome: &mut Outcome<'_>, warnings: &[String]) {
     }
 }
 
-/// Writes a patch.
-fn write(buffer: &mut PatchBuffer, patch: &[u8]) {
-    buffer.begin(patch.len().div_ceil(3) * 4);
-    buffer.slot().extend_from_slice(patch);
+/// Whether a request has the text of the placeholder, so that nothing can be told of its slots.
+fn holds_placeholder(reviewed: Reviewed<'_, '_, Object<'_>>) -> bool {
+    let Reviewed { request, object, path } = reviewed;
+    [object.text(), &*request.namespace, path].iter().any(|text| text.contains(PLACEHOLDER))
+}
+
+/// Writes a patch with the name of the owner.
+fn write(buffer: &mut PatchBuffer, patch: &SlottedPatch, owner_name: &str) {
+    buffer.begin(patch.length(owner_name).div_ceil(3) * 4);
+    patch.write(owner_name, buffer.slot());
     buffer.finish();
 }

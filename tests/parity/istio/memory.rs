@@ -35,6 +35,18 @@ const NAMES: [&str; 8] = [
     "app",
 ];
 
+/// Names of owners: such as the memory has slots for, and others.
+const OWNERS: [&str; 8] = [
+    "web",
+    "backup-28374650",
+    "injectd-name-of-the-owner",
+    "true",
+    "y",
+    "v1.2",
+    "Upper",
+    "a-name-of-sixty-four-bytes-that-is-longer-than-any-label-may-be",
+];
+
 type Injector = injector::Injector<Istio, Standalone>;
 
 /// The two injectors of a config set, if it starts.
@@ -154,13 +166,14 @@ fn change(review: &mut Value, pool: &Pool, random: &mut Random) {
         else {
             return;
         };
-        match random.below(9) {
+        match random.below(12) {
             0 => mutations::shuffle(object, random),
             1 => set(object, "annotations", random.one_of(&pool.annotations)),
             2 => set(object, "labels", random.one_of(&pool.labels)),
             3 => set(object, "annotations", &("example.com/any".to_owned(), json!("x"))),
             4 => rename(object, random),
             5 => repeat(object, random),
+            6..9 => change_owner(object, random),
             _ => spoil(object, random),
         }
     }
@@ -181,6 +194,18 @@ fn rename(object: &mut Value, random: &mut Random) {
         if items[item].is_object() {
             items[item]["name"] = random.pick(&NAMES).into();
         }
+    }
+}
+
+/// Changes the name of the pod's owner, or of the pod.
+fn change_owner(object: &mut Value, random: &mut Random) {
+    let name = random.pick(&OWNERS);
+    let Some(metadata) = object.get_mut("metadata").filter(|metadata| metadata.is_object()) else {
+        return;
+    };
+    match metadata.pointer_mut("/ownerReferences/0/name") {
+        Some(owner) => *owner = name.into(),
+        None => metadata["name"] = name.into(),
     }
 }
 

@@ -1,11 +1,13 @@
 //! Functions of sprig that cut, search and join strings. Lengths are in bytes.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, slice::SliceIndex};
 
 use crate::{
+    context::{Origin, Use, has_plain_names},
     function::{
         Call, Function, Outcome,
         Param::{Any, Int, Text as Str},
+        Slot,
     },
     print,
     quote::quote,
@@ -35,7 +37,7 @@ pub(super) const TABLE: &[Function] = &[
     Function::new("plural", &[Str, Str, Int], |call| {
         Ok(call.value(usize::from(call.int(2) != 1)).clone().into())
     }),
-    Function::new("quote", &[], quoted).variadic(Any),
+    Function::new("quote", &[], quoted).variadic(Any).precise(),
     Function::new("repeat", &[Int, Str], repeat),
     Function::new("replace", &[Str, Str, Str], replace),
     Function::new("sortAlpha", &[Any], sort_alpha),
@@ -62,12 +64,9 @@ pub(super) const TABLE: &[Function] = &[
         let text = call.text(1);
         Ok(text.strip_prefix(call.text(0)).unwrap_or(text).into())
     }),
-    Function::new("trimSuffix", &[Str, Str], |call| {
-        let text = call.text(1);
-        Ok(text.strip_suffix(call.text(0)).unwrap_or(text).into())
-    }),
+    Function::new("trimSuffix", &[Str, Str], trim_suffix).precise(),
     Function::new("trimall", &[Str, Str], trim_all),
-    Function::new("trunc", &[Int, Str], trunc),
+    Function::new("trunc", &[Int, Str], trunc).precise(),
 ];
 
 /// Where the needle begins first. An empty one is at the beginning.
@@ -132,7 +131,39 @@ fn each(call: &Call<'_, '_>, print: impl Fn(&Value) -> Result<Value, String>) ->
 }
 
 fn quoted(call: &mut Call<'_, '_>) -> Outcome {
-    each(call, |value| Ok(quote(&to_text(call, value)?, false).into()))
+    let is_copy = call.count() == 1 && matches!(call.value(0), Value::Text(_));
+    for index in 0..call.count() {
+        call.used(index, if is_copy { Use::Copied } else { Use::Whole });
+    }
+    let text = each(call, |value| Ok(quote(&to_text(call, value)?, false).into()))?;
+    let origin = if is_copy { call.origin(0).quoted() } else { Origin::NONE };
+    Ok(Slot { origin, ..text })
+}
+
+/// The result is the text itself, if it has no such suffix; no plain name has one that ends with
+/// another character than a letter or a digit.
+fn trim_suffix(call: &mut Call<'_, '_>) -> Outcome {
+    call.used(0, Use::Whole);
+    let (suffix, text) = (call.text(0), call.text(1));
+    let is_copy = suffix.last().is_none_or(|last| !last.is_ascii_alphanumeric());
+    let trimmed = text.strip_suffix(suffix).unwrap_or(text).len();
+    Ok(cut(call, ..trimmed, is_copy))
+}
+
+/// A part of the second argument. `is_copy` says that of a plain name it would be all.
+fn cut(
+    call: &mut Call<'_, '_>,
+    range: impl SliceIndex<[u8], Output = [u8]>,
+    is_copy: bool,
+) -> Slot {
+    let is_copy = is_copy && call.origin(1).unquoted().is_none();
+    let (text, part) = (call.text(1), &call.text(1)[range]);
+    if is_copy && part.len() == text.len() {
+        return call.pass(1);
+    }
+    let part = Slot::from(part);
+    call.used(1, if is_copy { Use::Copied } else { Use::Whole });
+    part
 }
 
 fn single_quoted(call: &mut Call<'_, '_>) -> Outcome {
@@ -294,9 +325,11 @@ fn substr(call: &mut Call<'_, '_>) -> Outcome {
 }
 
 fn trunc(call: &mut Call<'_, '_>) -> Outcome {
-    let (count, text) = (call.int(0), call.text(1));
-    let kept = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX).min(text.len());
-    Ok(if count < 0 { text[text.len() - kept..].into() } else { text[..kept].into() })
+    call.used(0, Use::Whole);
+    let (count, length) = (call.int(0), call.text(1).len());
+    let kept = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX).min(length);
+    let kept = if count < 0 { length - kept..length } else { 0..kept };
+    Ok(cut(call, kept, has_plain_names(count)))
 }
 
 fn trim_all(call: &mut Call<'_, '_>) -> Outcome {

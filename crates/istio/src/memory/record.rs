@@ -30,10 +30,32 @@ struct State {
     parts: BTreeMap<&'static str, Part>,
     /// The place of `.DeploymentMeta`, in which the name and the namespace are those of the owner.
     owner: Option<usize>,
+    /// The place of the owner's name.
+    owner_name: Option<usize>,
     /// Whether `.DeploymentMeta` has all metadata of the pod.
     has_whole_owner: bool,
+    /// Whether the data was used as a whole.
+    is_read_whole: bool,
     /// Something was used that is not a function of what was read.
     is_unknown: bool,
+}
+
+/// What an evaluation has read.
+#[derive(Debug, Default)]
+pub(crate) struct Recorded {
+    /// Of the pod.
+    pub(super) reading: Reading,
+    /// Whether the name of the owner was used otherwise than to copy it.
+    pub(super) reads_owner_name: bool,
+    /// Whether something else was used, such as the time.
+    pub(super) is_unknown: bool,
+}
+
+impl Recorded {
+    /// Whether the name of the owner was used otherwise than to copy it.
+    pub(crate) fn reads_owner_name(&self) -> bool {
+        self.reads_owner_name
+    }
 }
 
 /// A part of the pod, and its place.
@@ -81,16 +103,21 @@ impl Record {
         state.is_unknown |= has_directives;
     }
 
-    /// What was read; `None` if something else was used, such as the time.
-    pub(super) fn into_reading(self) -> Option<Reading> {
-        let State { mut reading, places, parts, is_unknown, .. } = self.state.into_inner();
+    /// What was read.
+    pub(crate) fn into_recorded(self) -> Recorded {
+        let state = self.state.into_inner();
+        let is_whole = |index: usize| state.places.get(index).is_some_and(|place| place.whole);
+        let mut names = [state.owner, state.owner_name].into_iter().flatten();
+        let reads_owner_name = state.is_read_whole || names.any(is_whole);
+        let State { mut reading, places, parts, is_unknown, .. } = state;
         if is_unknown {
-            return None;
+            // No answer is kept, and slots would be of no use.
+            return Recorded { is_unknown, reads_owner_name: true, ..Recorded::default() };
         }
         for part in parts.values() {
             add(&places, part.place, reading.member(part.key));
         }
-        Some(reading)
+        Recorded { reading, reads_owner_name, is_unknown }
     }
 }
 
@@ -130,6 +157,7 @@ impl State {
 
     fn read_whole(&mut self, origin: Origin) {
         if origin == Origin::ROOT {
+            self.is_read_whole = true;
             self.reading.read_members(["metadata", "spec"]);
         } else if let Some(place) = self.place(origin) {
             place.whole = true;
@@ -137,12 +165,16 @@ impl State {
     }
 
     fn used(&mut self, origin: Origin, how: Use) {
+        let is_owner_name = self.owner_name.is_some() && self.owner_name == index_of(origin);
+        if is_owner_name && matches!(how, Use::Truth | Use::Copied) {
+            return;
+        }
         let Some(place) = self.place(origin) else { return self.read_whole(origin) };
         let is_list = matches!(place.kind, Some(Kind::List(_)));
         match how {
             Use::Truth => place.truth = true,
             Use::Keys if is_list => place.count = true,
-            Use::Keys | Use::Whole => place.whole = true,
+            Use::Keys | Use::Whole | Use::Copied => place.whole = true,
         }
     }
 
@@ -155,9 +187,16 @@ impl State {
         if from == Origin::ROOT {
             return self.part(from, step);
         }
-        let is_owner = self.owner.is_some() && self.owner == index_of(from);
-        if is_owner && matches!(step, Step::Field("Name" | "Namespace")) {
-            return Origin::NONE;
+        if self.owner.is_some() && self.owner == index_of(from) {
+            match step {
+                Step::Field("Name") => return self.owner_name(),
+                Step::Field("Namespace") => return Origin::NONE,
+                _ if !self.has_whole_owner => {
+                    self.read_whole(from);
+                    return Origin::NONE;
+                }
+                _ => {}
+            }
         }
         let kind = self.place(from).and_then(|place| place.kind);
         let next = match (kind, step) {
@@ -196,6 +235,13 @@ impl State {
         Some(member)
     }
 
+    /// The place of the owner's name, in which there are no places.
+    fn owner_name(&mut self) -> Origin {
+        let place = self.owner_name.unwrap_or_else(|| self.add_place(None));
+        self.owner_name = Some(place);
+        origin_of(place)
+    }
+
     /// The place of all items of a list.
     fn item(&mut self, from: Origin, kind: &'static Kind) -> usize {
         if let Some(known) = self.place(from).and_then(|place| place.item) {
@@ -213,9 +259,7 @@ impl State {
     fn part(&mut self, from: Origin, step: Step<'_>) -> Origin {
         let (field, key, is_owner) = match step {
             Step::Field("ObjectMeta") => ("ObjectMeta", "metadata", false),
-            Step::Field("DeploymentMeta") if self.has_whole_owner => {
-                ("DeploymentMeta", "metadata", true)
-            }
+            Step::Field("DeploymentMeta") => ("DeploymentMeta", "metadata", true),
             Step::Field("Spec") => ("Spec", "spec", false),
             Step::Field(_) => return Origin::NONE,
             _ => {
@@ -226,10 +270,15 @@ impl State {
         if let Some(part) = self.parts.get(field) {
             return origin_of(part.place);
         }
+        if let (true, Some(place)) = (is_owner, self.owner) {
+            return origin_of(place);
+        }
         let kind = POD.as_struct().and_then(|pod| pod.field(key)).map(|field| &field.kind);
         let place = self.add_place(kind);
         self.owner = self.owner.or_else(|| is_owner.then_some(place));
-        self.parts.insert(field, Part { key, place });
+        if !is_owner || self.has_whole_owner {
+            self.parts.insert(field, Part { key, place });
+        }
         origin_of(place)
     }
 }

@@ -7,6 +7,7 @@ use std::{
     pin::Pin,
 };
 
+use base64::{Engine as _, prelude::BASE64_STANDARD};
 use futures_util::FutureExt as _;
 use injectd_core::{
     injector::{Injector as Core, ReviewError},
@@ -19,8 +20,8 @@ use serde_json::{Value, json};
 use super::*;
 use crate::{cluster::Cluster, envelope, injector::Files, mesh::Istio};
 
-/// An injector with one template.
-fn injector(template: &str) -> Core<Istio, Standalone> {
+/// A mesh with one template.
+fn mesh(template: &str) -> Istio {
     let config = json!({"policy": "enabled", "templates": {"sidecar": template}}).to_string();
     let files = Files {
         config: &config,
@@ -34,8 +35,12 @@ fn injector(template: &str) -> Core<Istio, Standalone> {
         allowed_functions: &[],
     };
     let injector = Injector::new(files).expect("a configuration");
-    let mesh = Istio::new(injector, Cluster::new(vec!["Kubernetes".to_owned()]), 1);
-    Core::new(mesh, Standalone::Every([].into()))
+    Istio::new(injector, Cluster::new(vec!["Kubernetes".to_owned()]), 1)
+}
+
+/// An injector with one template.
+fn injector(template: &str) -> Core<Istio, Standalone> {
+    Core::new(mesh(template), Standalone::Every([].into()))
 }
 
 fn pod() -> Value {
@@ -49,22 +54,23 @@ fn pod() -> Value {
 
 /// Whether the answer for a pod came from the memory.
 fn is_known(injector: &Core<Istio, Standalone>, pod: &Value) -> bool {
-    ask(injector, pod, None).expect("an answer")
+    ask(injector, pod, None).expect("an answer").0
 }
 
-/// The same; an evaluation waits for its turn.
+/// The same and the answer; an evaluation waits for its turn.
 fn ask(
     injector: &Core<Istio, Standalone>,
     pod: &Value,
     turns: Option<&dyn Turns>,
-) -> Result<bool, ReviewError> {
+) -> Result<(bool, Value), ReviewError> {
     let review = json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request":
         {"uid": "1", "kind": {"version": "v1", "kind": "Pod"}, "namespace": "a", "object": pod}});
     let body = review.to_string();
     let facts = CallerFacts { path: "/inject", turns, ..CallerFacts::default() };
     let answered = envelope::review(injector, facts, body.as_bytes()).now_or_never();
     let answer = answered.expect("no wait")?;
-    Ok(answer.outcome.template == Some(TemplateLookup::Hit))
+    let response: Value = serde_json::from_slice(&answer.body).expect("JSON");
+    Ok((answer.outcome.template == Some(TemplateLookup::Hit), response["response"].clone()))
 }
 
 /// Whether a pod that differs from the first at this place has its answer.
@@ -100,7 +106,7 @@ fn what_is_read_makes_a_difference() {
     for (template, pointer, value) in [
         (PROXY, "/metadata/annotations", json!({"sidecar.istio.io/inject": "true"})),
         (PROXY, "/metadata/annotations", json!({"prometheus-io-port": "80"})),
-        (PROXY, "/metadata/ownerReferences/0/name", json!("other")),
+        (PROXY, "/metadata/ownerReferences/0/name", json!("not.plain")),
         (PROXY, "/spec/containers/0/name", json!("istio-proxy")),
         (PROXY, "/spec/volumes/0/name", json!("v")),
         (PROXY, "/spec/volumes", json!([])),
@@ -113,6 +119,99 @@ fn what_is_read_makes_a_difference() {
     ] {
         assert!(!knows(template, pointer, value.clone()), "{template} {pointer} {value}");
     }
+}
+
+/// A template that copies the name of the owner in each way that the memory knows.
+const COPIES: &str = "
+metadata: {labels: {a: {{ index .ObjectMeta.Labels `none` | default .DeploymentMeta.Name \
+    | trunc 63 | trimSuffix `-` | quote }}}}
+spec:
+  containers:
+  - name: istio-proxy
+    args: [--id, {{ .DeploymentMeta.Name }}]
+    env: [{name: A, value: a/{{ with .DeploymentMeta.Name }}{{ . }}{{ end }}}]
+";
+
+fn of_owner(name: &str) -> Value {
+    let mut pod = pod();
+    pod["metadata"]["ownerReferences"][0]["name"] = json!(name);
+    pod
+}
+
+/// The patches for pods of owners with these names, and which came from the memory.
+fn of_owners(template: &str, names: &[&str]) -> (Vec<String>, Vec<bool>) {
+    let injector = injector(template);
+    let anew = Core::new(mesh(template).without_memory(), Standalone::Every([].into()));
+    let answer = |name: &&str| {
+        let (is_known, response) = ask(&injector, &of_owner(name), None).expect("an answer");
+        let (_, expected) = ask(&anew, &of_owner(name), None).expect("an answer");
+        assert_eq!(response, expected, "{template} {name}");
+        let patch = BASE64_STANDARD.decode(response["patch"].as_str().expect("a patch"));
+        (String::from_utf8(patch.expect("base64")).expect("a text"), is_known)
+    };
+    names.iter().map(answer).unzip()
+}
+
+#[test]
+fn the_name_of_the_owner_is_a_slot_where_it_is_copied() {
+    let names = ["web-5", "db", "not.plain", "x-1"];
+    let (patches, known) = of_owners(COPIES, &names);
+    assert_eq!(known, [false, true, false, true]);
+    for (patch, name) in patches.iter().zip(names) {
+        for expected in
+            [format!("labels/a\",\"value\":\"{name}\""), format!("\"value\":\"a/{name}\"")]
+        {
+            assert!(patch.contains(&expected), "{patch}");
+        }
+    }
+}
+
+#[test]
+fn the_name_of_the_owner_is_read_where_more_depends_on_it() {
+    for template in [
+        "metadata: {labels: {a: '{{ if eq .DeploymentMeta.Name `db` }}b{{ end }}'}}",
+        "metadata: {labels: {a: '{{ upper .DeploymentMeta.Name }}'}}",
+        "metadata: {labels: {a: '{{ trunc 2 .DeploymentMeta.Name }}'}}",
+        "metadata: {labels: {a: '{{ .DeploymentMeta }}'}}",
+        "metadata: {labels: {a: '{{ printf `%s` .DeploymentMeta.Name }}'}}",
+        "metadata: {labels: {'{{ .DeploymentMeta.Name }}': a}}",
+        "spec: {containers: [{name: '{{ .DeploymentMeta.Name }}'}]}",
+        "spec: {serviceAccountName: '{{ .DeploymentMeta.Name }}'}",
+        // The label of the pod is replaced, or is the name already.
+        "metadata: {labels: {app: '{{ .DeploymentMeta.Name }}'}}",
+    ] {
+        // A new key of a label is one more thing to read, so that answers before it are unknown.
+        let (patches, known) = of_owners(template, &["web", "db", "web", "web"]);
+        assert_eq!((&known[..2], known[3]), (&[false, false][..], true), "{template}");
+        assert_ne!(patches[0], patches[1], "{template}");
+        assert_eq!(patches[0], patches[2], "{template}");
+    }
+}
+
+#[test]
+fn one_pod_that_needs_the_name_leaves_slots_to_the_others() {
+    let template = "metadata: {labels: {x: '{{ .DeploymentMeta.Name }}'}}";
+    let injector = injector(template);
+    let known = |labels: Value, names: [&str; 3]| {
+        names.map(|name| {
+            let mut pod = of_owner(name);
+            pod["metadata"]["labels"] = labels.clone();
+            is_known(&injector, &pod)
+        })
+    };
+    assert_eq!(known(json!({"x": "web"}), ["web", "db", "web"]), [false, false, true]);
+    assert_eq!(known(json!({}), ["web", "db", "x-1"]), [false, true, true]);
+}
+
+#[test]
+fn a_pod_with_the_text_of_the_placeholder_is_evaluated() {
+    let injector = injector(COPIES);
+    let mut odd = pod();
+    odd["metadata"]["annotations"]["a"] = json!(PLACEHOLDER);
+    assert!(!is_known(&injector, &odd));
+    assert!(!is_known(&injector, &odd));
+    assert!(!is_known(&injector, &pod()));
+    assert!(is_known(&injector, &pod()));
 }
 
 #[test]
@@ -221,14 +320,14 @@ fn only_evaluations_wait_for_a_turn() {
     let late = ask(&injector, &pod(), Some(&Taken(None)));
     assert!(matches!(late, Err(ReviewError::NoTurn(_))), "{late:?}");
     assert!(!is_known(&injector, &pod()));
-    assert!(ask(&injector, &pod(), Some(&Taken(None))).expect("no turn is needed"));
+    assert!(ask(&injector, &pod(), Some(&Taken(None))).expect("no turn is needed").0);
 }
 
 #[test]
 fn who_waited_has_the_answer_of_a_pod_that_was_evaluated_meanwhile() {
     let injector = injector(PROXY);
     let meanwhile = || assert!(!is_known(&injector, &pod()));
-    assert!(ask(&injector, &pod(), Some(&Taken(Some(&meanwhile)))).expect("an answer"));
+    assert!(ask(&injector, &pod(), Some(&Taken(Some(&meanwhile)))).expect("an answer").0);
 }
 
 #[test]

@@ -12,9 +12,11 @@ use super::{Operation, encode, patch};
 /// Checks that the patch works and is that of the text, and gives it.
 pub(crate) fn patched(old: &Value, new: &Value) -> Value {
     let text = old.to_string();
-    let tape = Tape::of(&text).unwrap();
-    let (of_tree, of_text) = (patch(old, new), patch(tape.root(), new));
-    assert_eq!(of_tree, of_text, "{old}");
+    let of_tree = patch(old, new);
+    // Numbers with an exponent, and documents nested too deep, are read as trees alone.
+    if let Some(tape) = Tape::of(&text) {
+        assert_eq!(of_tree, patch(tape.root(), new), "{old}");
+    }
     let patch: Value = serde_json::from_slice(&encode(&of_tree)).unwrap();
     let operations: json_patch::Patch = serde_json::from_value(patch.clone()).unwrap();
     let mut pod = old.clone();

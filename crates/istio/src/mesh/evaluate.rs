@@ -1,0 +1,140 @@
+//! Evaluates a pod without an answer: first with a placeholder for the name of its owner, so that the
+//! answer serves pods with other owners, too.
+
+#![expect(clippy::disallowed_types, reason = "templates read any field of the pod")]
+
+use std::{mem, sync::Arc};
+
+use injectd_core::{
+    lookups::{Annotations, Turn},
+    mesh::Reviewed,
+};
+use serde_json::Value as Json;
+
+use super::Istio;
+use crate::{
+    injection::{Injected, Injection},
+    memory::{PLACEHOLDER, Record, Recorded, SlottedPatch},
+    object::Object,
+    owner::Owner,
+    patch::{Operation, patch},
+};
+
+/// What an evaluation needs.
+#[derive(Debug)]
+pub(super) struct Evaluation {
+    pub(super) pod: Arc<Json>,
+    /// What the injected pod is compared with; `None` if that is the text of the request.
+    pub(super) before: Option<Arc<Json>>,
+    /// The annotations of its namespace.
+    pub(super) namespace: Annotations,
+    /// The warnings of the decision.
+    pub(super) warnings: Vec<String>,
+    /// Whether the answer may be kept.
+    pub(super) has_key: bool,
+    /// Its owner, if the name of that is not in the key.
+    pub(super) owner: Option<Box<Owner>>,
+    /// Ends with the evaluation.
+    pub(super) _turn: Option<Turn>,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub(super) struct Evaluated {
+    pub(super) patch: SlottedPatch,
+    pub(super) warnings: Vec<String>,
+    /// `None` if nothing was recorded.
+    pub(super) recorded: Option<Recorded>,
+    /// What the slots of the patch get; `None` if it was made for this name alone.
+    pub(super) owner_name: Option<String>,
+}
+
+impl Istio {
+    /// The patch of a pod.
+    ///
+    /// # Errors
+    /// The message of the denial.
+    pub(super) fn evaluate<'a>(
+        &self,
+        reviewed: Reviewed<'_, 'a, Object<'a>>,
+        evaluation: &mut Evaluation,
+    ) -> Result<Evaluated, String> {
+        let mut pod = mem::take(&mut evaluation.pod);
+        if let Some(mut owner) = evaluation.owner.take() {
+            let name = mem::replace(&mut owner.name, PLACEHOLDER.to_owned());
+            let (recorded, injected) = self.render(reviewed, evaluation, (pod, Some(*owner)));
+            match slotted(reviewed, evaluation, recorded, injected) {
+                Ok(evaluated) => return Ok(Evaluated { owner_name: Some(name), ..evaluated }),
+                Err(Unslotted::Denied(denial)) => return Err(denial),
+                Err(Unslotted::NeedsName) => {}
+            }
+            // Only a pod with such a tree has a key.
+            pod = Arc::new(reviewed.object.tree_without_managed_fields().unwrap_or_default());
+        }
+        let (recorded, injected) = self.render(reviewed, evaluation, (pod, None));
+        let injected = injected?;
+        let patch = SlottedPatch::fixed(&operations(reviewed, evaluation, &injected));
+        Ok(Evaluated { patch, warnings: injected.warnings, recorded, owner_name: None })
+    }
+
+    /// The pod with its sidecar, and what was read of it.
+    fn render<'a>(
+        &self,
+        reviewed: Reviewed<'_, 'a, Object<'a>>,
+        evaluation: &Evaluation,
+        (pod, owner): (Arc<Json>, Option<Owner>),
+    ) -> (Option<Recorded>, Result<Injected, String>) {
+        let namespace = &reviewed.request.namespace;
+        let mut injection = Injection::new(&self.injector, pod, namespace, reviewed.path);
+        if let Some(owner) = owner {
+            injection = injection.with_owner(owner);
+        }
+        let cluster = self.surroundings(&injection, &evaluation.namespace);
+        let record = evaluation.has_key.then(|| Record::new(self.injector.release()));
+        let injected = injection.inject_with(cluster, record.as_ref());
+        (record.map(Record::into_recorded), injected)
+    }
+}
+
+/// Why an evaluation with a placeholder is not the answer.
+enum Unslotted {
+    /// The pod is denied, whatever the name.
+    Denied(String),
+    /// The answer depends on the name.
+    NeedsName,
+}
+
+/// The patch of an evaluation with a placeholder for the owner's name.
+fn slotted<'a>(
+    reviewed: Reviewed<'_, 'a, Object<'a>>,
+    evaluation: &Evaluation,
+    recorded: Option<Recorded>,
+    injected: Result<Injected, String>,
+) -> Result<Evaluated, Unslotted> {
+    let is_free = |text: &String| !text.contains(PLACEHOLDER);
+    if recorded.as_ref().is_none_or(Recorded::reads_owner_name) {
+        return Err(Unslotted::NeedsName);
+    }
+    let injected = match injected {
+        Err(denial) if is_free(&denial) => return Err(Unslotted::Denied(denial)),
+        Ok(injected) if injected.warnings.iter().all(is_free) => injected,
+        _ => return Err(Unslotted::NeedsName),
+    };
+    let patch = SlottedPatch::of(&operations(reviewed, evaluation, &injected));
+    let patch = patch.ok_or(Unslotted::NeedsName)?;
+    Ok(Evaluated { patch, warnings: injected.warnings, recorded, owner_name: None })
+}
+
+/// The operations from the pod as received to the injected pod.
+fn operations<'p, 'a>(
+    reviewed: Reviewed<'_, 'a, Object<'a>>,
+    evaluation: &Evaluation,
+    injected: &'p Injected,
+) -> Vec<Operation<'p>> {
+    let tree = injected.without_dropped.as_ref().or(evaluation.before.as_ref());
+    match (tree, reviewed.object.tape()) {
+        (Some(tree), _) => patch(&**tree, &injected.pod),
+        (None, Some(tape)) => patch(tape.root(), &injected.pod),
+        (None, None) => patch(&Json::Null, &injected.pod),
+    }
+}
