@@ -57,6 +57,11 @@ mkdir -p "${CARGO_TARGET_DIR:-target}/pgo"
 work=$(cd "${CARGO_TARGET_DIR:-target}/pgo" && pwd)
 out=${out:-$work/injectd}
 
+# Kernels for arm64 have pages of up to 64 KiB; jemalloc must know the largest.
+case $host in
+    aarch64-*) export JEMALLOC_SYS_WITH_LG_PAGE=16 ;;
+esac
+
 # build FOLDER FLAG: with --target, cargo does not use the flag for build scripts and macros.
 build() {
     CARGO_ENCODED_RUSTFLAGS=$2 cargo build --release --locked --bin injectd \

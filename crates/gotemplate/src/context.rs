@@ -51,7 +51,7 @@ impl Origin {
     /// Of a text in quotes: the highest bit says so.
     const QUOTED: u32 = 1 << 31;
 
-    /// The place of a text, for the same text in quotes. Whoever watches is told of the place itself.
+    /// The place of a text, for the same text in quotes. [`Reads`] gets the place of the text.
     pub(crate) fn quoted(self) -> Self {
         if self == Self::NONE { self } else { Self(self.0 | Self::QUOTED) }
     }
@@ -103,7 +103,7 @@ pub fn is_plain_name(text: &[u8]) -> bool {
         && text.iter().all(is_known)
 }
 
-/// Whether the first bytes of a text, so many, are all of any plain name.
+/// Whether no plain name has more bytes than this.
 pub(crate) fn has_plain_names(bytes: i64) -> bool {
     usize::try_from(bytes).is_ok_and(|bytes| bytes >= MAX_LABEL_BYTES)
 }

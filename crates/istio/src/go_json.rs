@@ -1,14 +1,15 @@
 //! JSON as Go's `encoding/json` writes it.
 
-#![expect(clippy::disallowed_types, reason = "small documents inside annotations and variables")]
-
-use serde_json::Value;
+use serde::Serialize;
 
 /// Compact JSON with `<`, `>`, `&`, U+2028 and U+2029 escaped. Keys keep their order.
 ///
 /// Go: `json.Marshal`.
-pub(crate) fn go_json(value: &Value) -> String {
-    let text = value.to_string();
+///
+/// # Panics
+/// Never: any value can be serialised into memory.
+pub(crate) fn go_json(value: &impl Serialize) -> String {
+    let text = serde_json::to_string(value).expect("a value must serialise into memory");
     if !text.contains(['<', '>', '&', '\u{2028}', '\u{2029}']) {
         return text;
     }

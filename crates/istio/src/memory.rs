@@ -42,7 +42,7 @@ use crate::{
 };
 use reading::{MAX_KEY_BYTES, Reading, Unusual, write_text};
 pub(crate) use record::{Record, Recorded};
-pub(crate) use slot::{PLACEHOLDER, SlottedPatch};
+pub(crate) use slot::{SlottedPatch, placeholder};
 
 /// Bytes of all keys and answers.
 const MAX_BYTES: u64 = 32 << 20;
@@ -84,7 +84,8 @@ pub(crate) struct Memory {
     release: Release,
     read: ArcSwap<Version>,
     growth: Mutex<()>,
-    /// `None` if the answer depends on the name of the owner: it has a key with that name.
+    /// `None` under a key without the owner's name: the answer depends on that name. It is under a key
+    /// with the name, if it may be kept at all.
     answers: Cache<Box<[u8]>, Option<Arc<Answer>>>,
 }
 
@@ -93,8 +94,6 @@ pub(crate) struct Memory {
 struct Version {
     number: u64,
     reading: Reading,
-    /// Whether the name of the owner is read, and not only copied.
-    reads_owner_name: bool,
 }
 
 impl Memory {
@@ -102,11 +101,7 @@ impl Memory {
     pub(crate) fn new(injector: &Injector, resources: &Resources) -> Self {
         Self {
             release: injector.release,
-            read: ArcSwap::from_pointee(Version {
-                number: 0,
-                reading: fixed(injector, resources),
-                reads_owner_name: false,
-            }),
+            read: ArcSwap::from_pointee(Version { number: 0, reading: fixed(injector, resources) }),
             growth: Mutex::new(()),
             answers: Cache::builder().max_capacity(MAX_BYTES).weigher(weigh).build(),
         }
@@ -127,12 +122,13 @@ impl Memory {
             return Err(Unknown::default());
         }
         let read = self.read.load();
-        for has_slots in [!read.reads_owner_name, false] {
+        for has_slots in [true, false] {
             let Ok((key, owner)) = self.key(&read, (pod.root(), around), has_slots) else { break };
             match self.answers.get(&*key) {
                 None => {
                     let owner = owner.map(Box::new);
-                    return Err(Unknown { key: Some(Key(key)), owner, has_types: true });
+                    let key = Some(Key { bytes: key, version: read.number });
+                    return Err(Unknown { key, owner, has_types: true });
                 }
                 Some(None) => {}
                 Some(Some(answer)) => {
@@ -146,28 +142,35 @@ impl Memory {
 
     /// Keeps the answer for a pod that was decided about.
     pub(crate) fn keep(&self, key: Key, answer: Arc<Answer>) {
-        self.answers.insert(key.0.into(), Some(answer));
+        self.answers.insert(key.bytes.into(), Some(answer));
     }
 
-    /// Keeps the answer for a pod that has a key and was evaluated, with the record of that.
+    /// Keeps the answer for a pod that was evaluated, with its key and the record of that.
     /// `has_slots` says whether it was evaluated with a placeholder for the name of its owner.
     pub(crate) fn keep_evaluated(
         &self,
         pod: &Tape<'_>,
         around: Around<'_>,
-        recorded: &Recorded,
+        (key, recorded): (Key, &Recorded),
         (answer, has_slots): (Answer, bool),
     ) {
-        let Some(read) = self.reading_more(recorded) else { return };
-        if recorded.is_unknown {
-            return;
+        let read = if recorded.is_unknown {
+            self.read.load_full()
+        } else {
+            let Some(read) = self.reading_more(&recorded.reading) else { return };
+            read
+        };
+        if has_slots && !recorded.is_unknown && read.number == key.version {
+            return self.keep(key, Arc::new(answer));
         }
         let pod = (pod.root(), around);
-        if !has_slots
-            && !read.reads_owner_name
+        if (!has_slots || recorded.is_unknown)
             && let Ok((key, Some(_))) = self.key(&read, pod, true)
         {
             self.answers.insert(key.into(), None);
+        }
+        if recorded.is_unknown {
+            return;
         }
         if let Ok((key, _)) = self.key(&read, pod, has_slots) {
             self.answers.insert(key.into(), Some(Arc::new(answer)));
@@ -175,12 +178,8 @@ impl Memory {
     }
 
     /// What is read from now on; `None` if that were too much.
-    fn reading_more(&self, recorded: &Recorded) -> Option<Arc<Version>> {
-        let Recorded { reading, reads_owner_name, .. } = recorded;
-        let covers = |read: &Arc<Version>| {
-            (read.reads_owner_name || !reads_owner_name) && read.reading.covers(reading)
-        };
-        let covering = || Some(self.read.load_full()).filter(covers);
+    fn reading_more(&self, reading: &Reading) -> Option<Arc<Version>> {
+        let covering = || Some(self.read.load_full()).filter(|read| read.reading.covers(reading));
         if let Some(read) = covering() {
             return Some(read);
         }
@@ -190,7 +189,6 @@ impl Memory {
         }
         let mut read = Version::clone(&self.read.load());
         read.reading.add(reading);
-        read.reads_owner_name |= reads_owner_name;
         if read.reading.size() > MAX_READ {
             return None;
         }
@@ -263,13 +261,17 @@ pub(crate) struct Unknown {
 impl Unknown {
     /// Bytes in memory.
     pub(crate) fn bytes(&self) -> usize {
-        self.key.as_ref().map_or(0, |Key(key)| key.capacity())
+        self.key.as_ref().map_or(0, |key| key.bytes.capacity())
     }
 }
 
 /// The key of a pod without an answer.
 #[derive(Debug)]
-pub(crate) struct Key(Vec<u8>);
+pub(crate) struct Key {
+    bytes: Vec<u8>,
+    /// The number of the version that it was made for.
+    version: u64,
+}
 
 impl Answer {
     fn bytes(&self) -> usize {

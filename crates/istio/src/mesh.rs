@@ -20,7 +20,7 @@ use crate::{
     decide::Reason,
     injection::{Injection, Surroundings},
     injector::Injector,
-    memory::{Answer, Around, Found, Memory, PLACEHOLDER, SlottedPatch, Unknown},
+    memory::{Answer, Around, Found, Memory, SlottedPatch, Unknown},
     native::Nodes,
     object::{Object, owner_kind},
     openshift::{SUPPLEMENTAL_GROUPS_ANNOTATION, UID_RANGE_ANNOTATION},
@@ -241,12 +241,14 @@ impl Mesh for Istio {
         write(buffer, &patch, owner_name.as_deref().unwrap_or_default());
         warn(outcome, &warnings);
         outcome.verdict = Verdict::Injected;
-        let kept = self.memory.as_ref().zip(reviewed.object.tape()).zip(recorded);
-        if let Some(((memory, tape), recorded)) = kept {
+        let memory = self.memory.as_ref().zip(reviewed.object.tape());
+        let read = evaluation.key.zip(recorded);
+        if let Some(((memory, tape), (key, recorded))) = memory.zip(read) {
             warnings.splice(0..0, evaluation.warnings);
             let answer = Answer::Injected { patch, warnings: warnings.into() };
             let around = self.around(reviewed, &evaluation.namespace);
-            memory.keep_evaluated(tape, around, &recorded, (answer, owner_name.is_some()));
+            let answer = (answer, owner_name.is_some());
+            memory.keep_evaluated(tape, around, (key, &recorded), answer);
         }
     }
 
@@ -291,12 +293,10 @@ impl Istio {
         }
         warn(outcome, &decision.warnings);
         let warnings = decision.warnings;
-        let has_key = key.is_some() && !holds_placeholder(reviewed);
-        let owner = owner.filter(|_| has_key);
+        let owner = owner.filter(|_| is_checked);
         let namespace = Arc::clone(namespace);
         let before = (!is_checked).then(|| Arc::clone(&pod));
-        let evaluation =
-            Evaluation { pod, before, namespace, warnings, has_key, owner, _turn: turn };
+        let evaluation = Evaluation { pod, before, namespace, warnings, key, owner, _turn: turn };
         Decision { is_injected: true, plan: Plan(Next::Evaluate(Box::new(evaluation))) }
     }
 
@@ -355,12 +355,6 @@ fn warn(outcome: &mut Outcome<'_>, warnings: &[String]) {
     for problem in warnings {
         outcome.warnings.push(|| Warning { annotation: "", problem: problem.clone() });
     }
-}
-
-/// Whether a request has the text of the placeholder, so that nothing can be told of its slots.
-fn holds_placeholder(reviewed: Reviewed<'_, '_, Object<'_>>) -> bool {
-    let Reviewed { request, object, path } = reviewed;
-    [object.text(), &*request.namespace, path].iter().any(|text| text.contains(PLACEHOLDER))
 }
 
 /// Writes a patch with the name of the owner.

@@ -185,7 +185,7 @@ fn json_of(value: &Value) -> Result<String, String> {
         Value::Int(number, _) => Ok(number.to_string()),
         Value::Uint(number, _) => Ok(number.to_string()),
         Value::Float(number) => Ok(format_float(*number)),
-        Value::Text(text) => Ok(go_json(&text.lossy().into())),
+        Value::Text(text) => Ok(go_json(&text.lossy())),
         Value::Object(object) => object.json(),
         _ => Ok("null".to_owned()),
     }

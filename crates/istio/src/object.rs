@@ -67,11 +67,6 @@ impl<'a> Object<'a> {
         self.tape.as_ref().map_or(0, Tape::bytes)
     }
 
-    /// The text of the request.
-    pub(crate) fn text(&self) -> &'a str {
-        self.text
-    }
-
     /// The index of the text, if its values can be read without care.
     pub(crate) fn tape(&self) -> Option<&Tape<'a>> {
         self.tape.as_ref()

@@ -11,6 +11,8 @@ mod uid;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
+
 use injectd_merge::{MergeError, TypeError};
 use serde_json::{Map, Value, json};
 use thiserror::Error;
@@ -68,8 +70,8 @@ pub(crate) fn original(pod: &Value, brought: &[&str]) -> Value {
 /// Merges the user's injected containers into a pod once more, over the templates' fields.
 ///
 /// `pod` is the user's pod with all templates merged, `rendered` an empty pod with all templates
-/// merged, and `original` the pod as received, or what counts of it. Containers that the status annotation names are
-/// not the user's.
+/// merged, and `original` the pod as received, or what counts of it. Containers that the status
+/// annotation names are not the user's.
 ///
 /// On `OpenShift`, `original` is the pod without the ids that were dropped for the templates.
 ///
@@ -88,7 +90,7 @@ pub fn reapply(
     let recorded = recorded(original)?;
     let status = annotation(original, STATUS_ANNOTATION);
     let injected = status.and_then(status::read).unwrap_or_default();
-    let mut overrides = Map::new();
+    let mut overrides = BTreeMap::new();
     let mut warnings = Vec::new();
     for field in [CONTAINERS, INIT_CONTAINERS] {
         let mut applied = Vec::new();
@@ -99,15 +101,15 @@ pub fn reapply(
             } else if let Some(source) = source(name, field, &recorded, original) {
                 let patch = overrides::patch(source, find(list(pod, field), name));
                 apply(pod, field, patch)?;
-                applied.push(overrides::record(source));
+                applied.push(overrides::Record(source));
             }
         }
         if !applied.is_empty() {
-            overrides.insert(field.to_owned(), applied.into());
+            overrides.insert(field, applied);
         }
     }
     if status.is_none() && !overrides.is_empty() {
-        let text = go_json(&Value::Object(overrides));
+        let text = go_json(&overrides);
         annotations_mut(pod)?.insert(OVERRIDES_ANNOTATION.to_owned(), text.into());
     }
     warnings.extend(uid::adjust(pod, original, facts));

@@ -79,7 +79,11 @@ pub(crate) fn render(
 ) -> Patches {
     let mut patches = Vec::with_capacity(templates.len());
     let mut render = |template: &Template| {
-        let mut pod = document(&template.execute(data, context)?).map_err(RenderError::Overlay)?;
+        let text = template.execute(data, context)?;
+        if let Some(record) = record {
+            record.text(&text);
+        }
+        let mut pod = document(&text).map_err(RenderError::Overlay)?;
         prune(&mut pod);
         let has_directives = has_directives(&pod);
         if let Some(record) = record {

@@ -36,10 +36,12 @@ const NAMES: [&str; 8] = [
 ];
 
 /// Names of owners: such as the memory has slots for, and others.
-const OWNERS: [&str; 8] = [
+const OWNERS: [&str; 10] = [
     "web",
     "backup-28374650",
-    "injectd-name-of-the-owner",
+    "e3",
+    "t",
+    "f",
     "true",
     "y",
     "v1.2",

@@ -158,6 +158,7 @@ fn indexed(call: &mut Call<'_, '_>, item: &Slot, index: &Slot) -> Outcome {
             Err("index of nil pointer".to_owned())
         }
         Value::Text(text) => {
+            call.context.used(item.origin, Use::Whole, item.value.as_ref());
             let at = list_index(index, text.len())?;
             let byte = text.get(at).ok_or("reflect: string index out of range")?;
             Ok(Value::Uint(u64::from(*byte), crate::value::UintKind::Uint8).into())

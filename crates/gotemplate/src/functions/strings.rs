@@ -59,13 +59,13 @@ pub(super) const TABLE: &[Function] = &[
         Ok(List::of(Element::Text, to_texts(call, call.value(0))?).into())
     }),
     Function::new("trim", &[Str], |call| Ok(trim_space(call.text(0)).into())),
-    Function::new("trimAll", &[Str, Str], trim_all),
+    Function::new("trimAll", &[Str, Str], trim_all).precise(),
     Function::new("trimPrefix", &[Str, Str], |call| {
         let text = call.text(1);
         Ok(text.strip_prefix(call.text(0)).unwrap_or(text).into())
     }),
     Function::new("trimSuffix", &[Str, Str], trim_suffix).precise(),
-    Function::new("trimall", &[Str, Str], trim_all),
+    Function::new("trimall", &[Str, Str], trim_all).precise(),
     Function::new("trunc", &[Int, Str], trunc).precise(),
 ];
 
@@ -140,8 +140,7 @@ fn quoted(call: &mut Call<'_, '_>) -> Outcome {
     Ok(Slot { origin, ..text })
 }
 
-/// The result is the text itself, if it has no such suffix; no plain name has one that ends with
-/// another character than a letter or a digit.
+/// Plain names end with a letter or a digit: other suffixes leave them as they are.
 fn trim_suffix(call: &mut Call<'_, '_>) -> Outcome {
     call.used(0, Use::Whole);
     let (suffix, text) = (call.text(0), call.text(1));
@@ -150,7 +149,7 @@ fn trim_suffix(call: &mut Call<'_, '_>) -> Outcome {
     Ok(cut(call, ..trimmed, is_copy))
 }
 
-/// A part of the second argument. `is_copy` says that of a plain name it would be all.
+/// A part of the second argument. `is_copy`: the function leaves every plain name as it is.
 fn cut(
     call: &mut Call<'_, '_>,
     range: impl SliceIndex<[u8], Output = [u8]>,
@@ -333,10 +332,12 @@ fn trunc(call: &mut Call<'_, '_>) -> Outcome {
 }
 
 fn trim_all(call: &mut Call<'_, '_>) -> Outcome {
-    let (cut, text) = (call.text(0), call.text(1));
-    let cut: BTreeSet<_> = runes(cut).map(|(_, char, _)| char).collect();
-    let is_kept = |&(_, char, _): &(usize, Option<char>, usize)| !cut.contains(&char);
-    let Some((start, ..)) = runes(text).find(is_kept) else { return Ok("".into()) };
+    call.used(0, Use::Whole);
+    let (cutset, text) = (call.text(0), call.text(1));
+    let is_copy = !cutset.iter().any(u8::is_ascii_alphanumeric);
+    let cutset: BTreeSet<_> = runes(cutset).map(|(_, char, _)| char).collect();
+    let is_kept = |&(_, char, _): &(usize, Option<char>, usize)| !cutset.contains(&char);
+    let start = runes(text).find(is_kept).map_or(text.len(), |(start, ..)| start);
     let end = runes(text).filter(is_kept).last().map_or(start, |(at, _, width)| at + width);
-    Ok(text[start..end].into())
+    Ok(cut(call, start..end, is_copy))
 }

@@ -8,7 +8,7 @@ use injectd_gotemplate::{Origin, Reads, Step, Template, Use, Value};
 use injectd_merge::schema::{Kind, POD};
 use serde_json::Value as Json;
 
-use super::reading::Reading;
+use super::{reading::Reading, slot};
 use crate::{pod, release::Release};
 
 /// Functions that read the variables of the injector, which never change.
@@ -34,7 +34,7 @@ struct State {
     owner_name: Option<usize>,
     /// Whether `.DeploymentMeta` has all metadata of the pod.
     has_whole_owner: bool,
-    /// Whether the data was used as a whole.
+    /// Whether the data was used as a whole, and with it the name of the owner.
     is_read_whole: bool,
     /// Something was used that is not a function of what was read.
     is_unknown: bool,
@@ -96,6 +96,12 @@ impl Record {
         self.state.borrow_mut().is_unknown |= !is_known;
     }
 
+    /// A template has written a text. The name of the owner may stand only where YAML reads every
+    /// plain name as a text.
+    pub(crate) fn text(&self, text: &str) {
+        self.state.borrow_mut().is_read_whole |= !slot::is_text_only(text);
+    }
+
     /// A patch that a template has made is laid over the pod.
     pub(crate) fn patch(&self, patch: &Json, has_directives: bool) {
         let mut state = self.state.borrow_mut();
@@ -110,10 +116,6 @@ impl Record {
         let mut names = [state.owner, state.owner_name].into_iter().flatten();
         let reads_owner_name = state.is_read_whole || names.any(is_whole);
         let State { mut reading, places, parts, is_unknown, .. } = state;
-        if is_unknown {
-            // No answer is kept, and slots would be of no use.
-            return Recorded { is_unknown, reads_owner_name: true, ..Recorded::default() };
-        }
         for part in parts.values() {
             add(&places, part.place, reading.member(part.key));
         }

@@ -1,11 +1,18 @@
 //! The name of a pod's owner in an answer: a slot, if templates only copy it.
 //!
 //! Most pods of a kind differ in that name alone. A pod is evaluated with a placeholder for it, which
-//! is itself a plain name. If the record says that templates only copied the name, and if the patch
-//! has the placeholder only where nothing compares it, then the patch for another plain name is the
-//! same with that name.
+//! is itself a plain name. The patch for another plain name is the same with that name if
+//!
+//! - the record says that templates only copied the name
+//! - the texts of the templates have it only where YAML reads every plain name as a text
+//! - the patch has it only in new labels and in new values of variables, which no later step compares.
 
 #![expect(clippy::disallowed_types, reason = "patches are trees")]
+
+use std::{
+    hash::{BuildHasher as _, Hasher as _, RandomState},
+    sync::LazyLock,
+};
 
 use injectd_gotemplate::is_plain_name;
 use memchr::memmem;
@@ -13,8 +20,14 @@ use serde_json::Value as Json;
 
 use crate::patch::{Operation, encode};
 
-/// The name in place of the owner's. It is a plain name.
-pub(crate) const PLACEHOLDER: &str = "injectd-name-of-the-owner";
+/// The name in place of the owner's: a plain name that no request can guess.
+pub(crate) fn placeholder() -> &'static str {
+    static PLACEHOLDER: LazyLock<String> = LazyLock::new(|| {
+        let random = || RandomState::new().build_hasher().finish();
+        format!("injectd-{:016x}{:016x}", random(), random())
+    });
+    &PLACEHOLDER
+}
 
 /// Plain names that YAML 1.1 reads as other values than texts.
 const YAML_WORDS: [&str; 9] = ["false", "n", "no", "null", "off", "on", "true", "y", "yes"];
@@ -22,6 +35,41 @@ const YAML_WORDS: [&str; 9] = ["false", "n", "no", "null", "off", "on", "true", 
 /// Whether a name may be replaced by another such name.
 pub(super) fn is_exchangeable(name: &str) -> bool {
     is_plain_name(name.as_bytes()) && !YAML_WORDS.contains(&name)
+}
+
+/// Whether YAML reads a text alike with every plain name in place of the placeholder: it is all of a
+/// value, or in a value in double quotes, or in a plain one with a slash, each to the end of its line.
+pub(super) fn is_text_only(text: &str) -> bool {
+    // Most texts have none.
+    memmem::find(text.as_bytes(), placeholder().as_bytes()).is_none()
+        || text.lines().filter(|line| line.contains(placeholder())).all(is_text_value)
+}
+
+/// Whether a line is `key: value`, or an item of a list, with such a value.
+fn is_text_value(line: &str) -> bool {
+    let entry = line.trim_start().trim_end();
+    let entry = entry.strip_prefix("- ").map_or(entry, str::trim_start);
+    let is_key = |key: &str| {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || "./-_".contains(c);
+        key.starts_with(|c: char| c.is_ascii_alphabetic()) && key.chars().all(is_part)
+    };
+    let value = match entry.split_once(": ") {
+        Some((key, value)) if is_key(key) && !key.contains(placeholder()) => value.trim_start(),
+        Some(_) => return false,
+        None => entry,
+    };
+    let is_plain = |text: &str| {
+        text.chars().all(|c| c.is_ascii_alphanumeric() || "./-_:".contains(c))
+            && !text.ends_with(':')
+    };
+    match value.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
+        Some(quoted) => is_plain(quoted),
+        None => {
+            let is_path =
+                value.contains('/') && value.starts_with(|c: char| c.is_ascii_alphabetic());
+            value == placeholder() || is_path && is_plain(value)
+        }
+    }
 }
 
 /// A patch as JSON, with slots for the owner's name.
@@ -55,7 +103,7 @@ impl SlottedPatch {
             }
         }
         let text = encode(operations);
-        let places: Vec<_> = memmem::find_iter(&text, PLACEHOLDER).collect();
+        let places: Vec<_> = memmem::find_iter(&text, placeholder()).collect();
         if places.len() != copies {
             return None;
         }
@@ -65,7 +113,7 @@ impl SlottedPatch {
         for place in places {
             fixed.extend_from_slice(&text[rest..place]);
             slots.push(fixed.len());
-            rest = place + PLACEHOLDER.len();
+            rest = place + placeholder().len();
         }
         fixed.extend_from_slice(&text[rest..]);
         Some(Self { text: fixed.into(), slots: slots.into() })
@@ -93,20 +141,17 @@ impl SlottedPatch {
     }
 }
 
-/// Whether later steps neither compare nor merge by a text at this key: the value of a variable, an
-/// argument, a label or an annotation.
+/// Whether no later step compares a text at this key, or merges by it: the value of a variable, or a
+/// label.
 fn is_copied_at(parent: &str, key: &str) -> bool {
-    key == "value" || key == "args" || ["args", "labels", "annotations"].contains(&parent)
+    key == "value" || parent == "labels"
 }
 
 /// How many placeholders a value has where they are only copied.
 fn copies_in(value: &Json, key: &str, is_copied: bool) -> usize {
     match value {
-        Json::String(text) if is_copied => text.matches(PLACEHOLDER).count(),
-        Json::Array(items) => {
-            let is_copied = is_copied && items.iter().all(Json::is_string);
-            items.iter().map(|item| copies_in(item, key, is_copied)).sum()
-        }
+        Json::String(text) if is_copied => text.matches(placeholder()).count(),
+        Json::Array(items) => items.iter().map(|item| copies_in(item, key, false)).sum(),
         Json::Object(members) => {
             members.iter().map(|(own, value)| copies_in(value, own, is_copied_at(key, own))).sum()
         }
@@ -134,7 +179,7 @@ mod tests {
 
     #[test]
     fn the_placeholder_is_exchangeable() {
-        assert!(is_exchangeable(PLACEHOLDER));
+        assert!(is_exchangeable(placeholder()));
         let long = "a".repeat(64);
         for name in ["", "5", "a-", "-a", "A", "a.b", "true", "y", "1e3", "ä", &long] {
             assert!(!is_exchangeable(name), "{name}");
@@ -145,35 +190,80 @@ mod tests {
     }
 
     #[test]
+    fn yaml_reads_every_name_as_a_text_in_some_places_only() {
+        let is_text_only = |line: &str| is_text_only(&line.replace('@', placeholder()));
+        for line in [
+            "a: b",
+            "  value: \"@\"",
+            "  - \"@\"",
+            "- name: @",
+            "value: kubernetes://apis/apps/v1/namespaces/a/deployments/@",
+            "service.istio.io/canonical-name: \"@\"",
+            "value: \"1@\"",
+        ] {
+            assert!(is_text_only(line), "{line}");
+        }
+        for line in [
+            "value: 1@",
+            "value: 0x@",
+            "value: .@",
+            "value: t@",
+            "value: @s",
+            "value: *@",
+            "value: !!@",
+            "@: a",
+            "\"@\": a",
+            "{a: @}",
+            "[@]",
+            "a: {\"@\": null}",
+            "value: '@'",
+            "value: \"a\\n@\"",
+            "containerPort: 80@",
+            "a: @ # b",
+            "a: 1/@",
+            "value: \"@\" b",
+            "? @",
+            "- - @",
+            "a: a/@:",
+            "a: @/@ b",
+        ] {
+            assert!(!is_text_only(line), "{line}");
+        }
+    }
+
+    #[test]
     fn every_copy_is_a_slot() {
-        let url = format!("a/{PLACEHOLDER}/b/{PLACEHOLDER}");
-        let container = json!({"name": "istio-proxy", "args": ["-n", PLACEHOLDER],
-            "env": [{"name": "A", "value": PLACEHOLDER}, {"name": "B", "value": url}]});
-        let labels = json!({"app": PLACEHOLDER});
+        let url = format!("a/{0}/b/{0}", placeholder());
+        let container = json!({"name": "istio-proxy", "env": [{"name": "A", "value": placeholder()}, {"name": "B", "value": url}]});
+        let labels = json!({"app": placeholder()});
         let operations = [
             Operation::Add("/spec/containers/0".to_owned(), &container),
             Operation::Add("/metadata/labels".to_owned(), &labels),
         ];
         let found = written(&operations, "x").expect("slots");
-        assert_eq!(found, String::from_utf8_lossy(&encode(&operations)).replace(PLACEHOLDER, "x"));
+        assert_eq!(
+            found,
+            String::from_utf8_lossy(&encode(&operations)).replace(placeholder(), "x")
+        );
         assert!(found.contains(r#""value":"a/x/b/x""#), "{found}");
-        let name = json!(PLACEHOLDER);
-        for path in ["/metadata/labels/a", "/spec/containers/0/args/3"] {
-            assert!(add(path, &name).expect("a slot").contains(r#""value":"web""#), "{path}");
-        }
+        let name = json!(placeholder());
+        let added = add("/metadata/labels/a", &name).expect("a slot");
+        assert!(added.contains(r#""value":"web""#), "{added}");
     }
 
     #[test]
     fn a_placeholder_elsewhere_is_refused() {
-        let name = json!(PLACEHOLDER);
+        let name = json!(placeholder());
         let unrelated = json!("x");
         for (path, value) in [
-            ("/spec/containers/0", json!({"name": PLACEHOLDER})),
-            ("/metadata/labels", json!({PLACEHOLDER: "x"})),
-            ("/spec/volumes/0", json!({"name": "a", "configMap": {"name": PLACEHOLDER}})),
-            ("/spec/x", json!({"value": {"a": PLACEHOLDER}})),
+            ("/spec/containers/0", json!({"name": placeholder()})),
+            ("/metadata/labels", json!({placeholder(): "x"})),
+            ("/spec/volumes/0", json!({"name": "a", "configMap": {"name": placeholder()}})),
+            ("/spec/x", json!({"value": {"a": placeholder()}})),
             ("/spec/serviceAccountName", name.clone()),
-            (&format!("/metadata/labels/{PLACEHOLDER}"), unrelated.clone()),
+            ("/spec/containers/0", json!({"args": [placeholder()]})),
+            ("/metadata/annotations/prometheus.io~1scrape", name.clone()),
+            (&format!("/metadata/labels/{}", placeholder()), unrelated.clone()),
         ] {
             assert_eq!(add(path, &value), None, "{path} {value}");
         }

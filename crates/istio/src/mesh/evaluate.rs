@@ -14,7 +14,7 @@ use serde_json::Value as Json;
 use super::Istio;
 use crate::{
     injection::{Injected, Injection},
-    memory::{PLACEHOLDER, Record, Recorded, SlottedPatch},
+    memory::{Key, Record, Recorded, SlottedPatch, placeholder},
     object::Object,
     owner::Owner,
     patch::{Operation, patch},
@@ -30,15 +30,15 @@ pub(super) struct Evaluation {
     pub(super) namespace: Annotations,
     /// The warnings of the decision.
     pub(super) warnings: Vec<String>,
-    /// Whether the answer may be kept.
-    pub(super) has_key: bool,
-    /// Its owner, if the name of that is not in the key.
+    /// `None` if no answer may be kept.
+    pub(super) key: Option<Key>,
+    /// Its owner, if the name of that is not in the key, and the pod is that of the request's text.
     pub(super) owner: Option<Box<Owner>>,
     /// Ends with the evaluation.
     pub(super) _turn: Option<Turn>,
 }
 
-/// What came of it.
+/// The result of an evaluation.
 #[derive(Debug)]
 pub(super) struct Evaluated {
     pub(super) patch: SlottedPatch,
@@ -61,15 +61,13 @@ impl Istio {
     ) -> Result<Evaluated, String> {
         let mut pod = mem::take(&mut evaluation.pod);
         if let Some(mut owner) = evaluation.owner.take() {
-            let name = mem::replace(&mut owner.name, PLACEHOLDER.to_owned());
+            let name = mem::replace(&mut owner.name, placeholder().to_owned());
             let (recorded, injected) = self.render(reviewed, evaluation, (pod, Some(*owner)));
-            match slotted(reviewed, evaluation, recorded, injected) {
-                Ok(evaluated) => return Ok(Evaluated { owner_name: Some(name), ..evaluated }),
-                Err(Unslotted::Denied(denial)) => return Err(denial),
-                Err(Unslotted::NeedsName) => {}
+            if let Some(evaluated) = slotted(reviewed, evaluation, recorded, injected) {
+                return Ok(Evaluated { owner_name: Some(name), ..evaluated });
             }
-            // Only a pod with such a tree has a key.
-            pod = Arc::new(reviewed.object.tree_without_managed_fields().unwrap_or_default());
+            let tree = reviewed.object.tree_without_managed_fields();
+            pod = Arc::new(tree.ok_or("the pod cannot be read again")?);
         }
         let (recorded, injected) = self.render(reviewed, evaluation, (pod, None));
         let injected = injected?;
@@ -90,39 +88,28 @@ impl Istio {
             injection = injection.with_owner(owner);
         }
         let cluster = self.surroundings(&injection, &evaluation.namespace);
-        let record = evaluation.has_key.then(|| Record::new(self.injector.release()));
+        let record = evaluation.key.as_ref().map(|_| Record::new(self.injector.release()));
         let injected = injection.inject_with(cluster, record.as_ref());
         (record.map(Record::into_recorded), injected)
     }
 }
 
-/// Why an evaluation with a placeholder is not the answer.
-enum Unslotted {
-    /// The pod is denied, whatever the name.
-    Denied(String),
-    /// The answer depends on the name.
-    NeedsName,
-}
-
-/// The patch of an evaluation with a placeholder for the owner's name.
+/// The answer of an evaluation with a placeholder for the owner's name; `None` if it depends on the
+/// name.
 fn slotted<'a>(
     reviewed: Reviewed<'_, 'a, Object<'a>>,
     evaluation: &Evaluation,
     recorded: Option<Recorded>,
     injected: Result<Injected, String>,
-) -> Result<Evaluated, Unslotted> {
-    let is_free = |text: &String| !text.contains(PLACEHOLDER);
-    if recorded.as_ref().is_none_or(Recorded::reads_owner_name) {
-        return Err(Unslotted::NeedsName);
+) -> Option<Evaluated> {
+    let injected = injected.ok()?;
+    let is_copied = recorded.as_ref().is_some_and(|recorded| !recorded.reads_owner_name());
+    let mut warnings = injected.warnings.iter();
+    if !is_copied || warnings.any(|warning| warning.contains(placeholder())) {
+        return None;
     }
-    let injected = match injected {
-        Err(denial) if is_free(&denial) => return Err(Unslotted::Denied(denial)),
-        Ok(injected) if injected.warnings.iter().all(is_free) => injected,
-        _ => return Err(Unslotted::NeedsName),
-    };
-    let patch = SlottedPatch::of(&operations(reviewed, evaluation, &injected));
-    let patch = patch.ok_or(Unslotted::NeedsName)?;
-    Ok(Evaluated { patch, warnings: injected.warnings, recorded, owner_name: None })
+    let patch = SlottedPatch::of(&operations(reviewed, evaluation, &injected))?;
+    Some(Evaluated { patch, warnings: injected.warnings, recorded, owner_name: None })
 }
 
 /// The operations from the pod as received to the injected pod.
@@ -134,7 +121,9 @@ fn operations<'p, 'a>(
     let tree = injected.without_dropped.as_ref().or(evaluation.before.as_ref());
     match (tree, reviewed.object.tape()) {
         (Some(tree), _) => patch(&**tree, &injected.pod),
-        (None, Some(tape)) => patch(tape.root(), &injected.pod),
-        (None, None) => patch(&Json::Null, &injected.pod),
+        (None, tape) => {
+            let tape = tape.expect("a pod without a tape must have a tree to compare with");
+            patch(tape.root(), &injected.pod)
+        }
     }
 }

@@ -43,8 +43,7 @@ impl Object for NamespacedName {
     }
 
     fn json(&self) -> Result<String, String> {
-        let [namespace, name] =
-            [&self.namespace, &self.name].map(|text| go_json(&text.as_str().into()));
+        let [namespace, name] = [&self.namespace, &self.name].map(go_json);
         Ok(format!("{{\"Namespace\":{namespace},\"Name\":{name}}}"))
     }
 
