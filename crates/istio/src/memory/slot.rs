@@ -62,14 +62,11 @@ fn is_text_value(line: &str) -> bool {
         text.chars().all(|c| c.is_ascii_alphanumeric() || "./-_:".contains(c))
             && !text.ends_with(':')
     };
-    match value.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
-        Some(quoted) => is_plain(quoted),
-        None => {
-            let is_path =
-                value.contains('/') && value.starts_with(|c: char| c.is_ascii_alphabetic());
-            value == placeholder() || is_path && is_plain(value)
-        }
+    if let Some(quoted) = value.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
+        return is_plain(quoted);
     }
+    let is_path = value.contains('/') && value.starts_with(|c: char| c.is_ascii_alphabetic());
+    value == placeholder() || is_path && is_plain(value)
 }
 
 /// A patch as JSON, with slots for the owner's name.
