@@ -48,7 +48,7 @@ impl Origin {
     /// The data itself.
     pub const ROOT: Self = Self(1);
 
-    /// Of a text in quotes: the highest bit says so.
+    /// The bit of an origin that is a text in quotes.
     const QUOTED: u32 = 1 << 31;
 
     /// The place of a text, for the same text in quotes. [`Reads`] gets the place of the text.

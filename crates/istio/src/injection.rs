@@ -71,8 +71,8 @@ pub struct Injection<'i> {
 }
 
 impl<'i> Injection<'i> {
-    /// Of a pod in the request's namespace, asked for with the decoded path of the URL. A pod that
-    /// nobody else holds is not copied.
+    /// Of a pod in the request's namespace, asked for with the decoded path of the URL. The pod is
+    /// copied only if there is another reference to it.
     #[must_use]
     pub fn new(
         injector: &'i Injector,

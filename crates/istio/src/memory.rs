@@ -154,26 +154,26 @@ impl Memory {
         (key, recorded): (Key, &Recorded),
         (answer, has_slots): (Answer, bool),
     ) {
-        let read = if recorded.is_unknown {
-            self.read.load_full()
-        } else {
-            let Some(read) = self.reading_more(&recorded.reading) else { return };
-            read
-        };
-        if has_slots && !recorded.is_unknown && read.number == key.version {
+        let pod = (pod.root(), around);
+        if recorded.is_unknown {
+            return self.refuse_slots(&self.read.load(), pod);
+        }
+        let Some(read) = self.reading_more(&recorded.reading) else { return };
+        if has_slots && read.number == key.version {
             return self.keep(key, Arc::new(answer));
         }
-        let pod = (pod.root(), around);
-        if (!has_slots || recorded.is_unknown)
-            && let Ok((key, Some(_))) = self.key(&read, pod, true)
-        {
-            self.answers.insert(key.into(), None);
-        }
-        if recorded.is_unknown {
-            return;
+        if !has_slots {
+            self.refuse_slots(&read, pod);
         }
         if let Ok((key, _)) = self.key(&read, pod, has_slots) {
             self.answers.insert(key.into(), Some(Arc::new(answer)));
+        }
+    }
+
+    /// Keeps that the answer for a pod has no slots, so that the next such pod is evaluated once.
+    fn refuse_slots(&self, read: &Version, pod: (Node<'_, '_>, Around<'_>)) {
+        if let Ok((key, Some(_))) = self.key(read, pod, true) {
+            self.answers.insert(key.into(), None);
         }
     }
 

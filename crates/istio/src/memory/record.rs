@@ -34,8 +34,8 @@ struct State {
     owner_name: Option<usize>,
     /// Whether `.DeploymentMeta` has all metadata of the pod.
     has_whole_owner: bool,
-    /// Whether the data was used as a whole, and with it the name of the owner.
-    is_read_whole: bool,
+    /// Whether the owner's name was used with all of the data, or written where it is no plain text.
+    reads_owner_name: bool,
     /// Something was used that is not a function of what was read.
     is_unknown: bool,
 }
@@ -46,16 +46,9 @@ pub(crate) struct Recorded {
     /// Of the pod.
     pub(super) reading: Reading,
     /// Whether the name of the owner was used otherwise than to copy it.
-    pub(super) reads_owner_name: bool,
+    pub(crate) reads_owner_name: bool,
     /// Whether something else was used, such as the time.
     pub(super) is_unknown: bool,
-}
-
-impl Recorded {
-    /// Whether the name of the owner was used otherwise than to copy it.
-    pub(crate) fn reads_owner_name(&self) -> bool {
-        self.reads_owner_name
-    }
 }
 
 /// A part of the pod, and its place.
@@ -99,7 +92,7 @@ impl Record {
     /// A template has written a text. The name of the owner may stand only where YAML reads every
     /// plain name as a text.
     pub(crate) fn text(&self, text: &str) {
-        self.state.borrow_mut().is_read_whole |= !slot::is_text_only(text);
+        self.state.borrow_mut().reads_owner_name |= !slot::is_text_only(text);
     }
 
     /// A patch that a template has made is laid over the pod.
@@ -114,7 +107,7 @@ impl Record {
         let state = self.state.into_inner();
         let is_whole = |index: usize| state.places.get(index).is_some_and(|place| place.whole);
         let mut names = [state.owner, state.owner_name].into_iter().flatten();
-        let reads_owner_name = state.is_read_whole || names.any(is_whole);
+        let reads_owner_name = state.reads_owner_name || names.any(is_whole);
         let State { mut reading, places, parts, is_unknown, .. } = state;
         for part in parts.values() {
             add(&places, part.place, reading.member(part.key));
@@ -159,7 +152,7 @@ impl State {
 
     fn read_whole(&mut self, origin: Origin) {
         if origin == Origin::ROOT {
-            self.is_read_whole = true;
+            self.reads_owner_name = true;
             self.reading.read_members(["metadata", "spec"]);
         } else if let Some(place) = self.place(origin) {
             place.whole = true;

@@ -47,21 +47,20 @@ pub(super) fn is_text_only(text: &str) -> bool {
 
 /// Whether a line is `key: value`, or an item of a list, with such a value.
 fn is_text_value(line: &str) -> bool {
-    let entry = line.trim_start().trim_end();
-    let entry = entry.strip_prefix("- ").map_or(entry, str::trim_start);
-    let is_key = |key: &str| {
-        let is_part = |c: char| c.is_ascii_alphanumeric() || "./-_".contains(c);
-        key.starts_with(|c: char| c.is_ascii_alphabetic()) && key.chars().all(is_part)
+    let line = line.trim();
+    let item = line.strip_prefix("- ").map(str::trim_start);
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "./-_".contains(c);
+    let is_key =
+        |key: &str| key.starts_with(|c: char| c.is_ascii_alphabetic()) && key.chars().all(is_part);
+    let value = match (item.unwrap_or(line).split_once(": "), item) {
+        (Some((key, value)), _) if is_key(key) && !key.contains(placeholder()) => {
+            value.trim_start()
+        }
+        (None, Some(item)) => item,
+        _ => return false,
     };
-    let value = match entry.split_once(": ") {
-        Some((key, value)) if is_key(key) && !key.contains(placeholder()) => value.trim_start(),
-        Some(_) => return false,
-        None => entry,
-    };
-    let is_plain = |text: &str| {
-        text.chars().all(|c| c.is_ascii_alphanumeric() || "./-_:".contains(c))
-            && !text.ends_with(':')
-    };
+    let is_plain =
+        |text: &str| text.chars().all(|c| is_part(c) || c == ':') && !text.ends_with(':');
     if let Some(quoted) = value.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
         return is_plain(quoted);
     }
@@ -201,6 +200,7 @@ mod tests {
             assert!(is_text_only(line), "{line}");
         }
         for line in [
+            "@",
             "value: 1@",
             "value: 0x@",
             "value: .@",

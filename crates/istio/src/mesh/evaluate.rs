@@ -103,7 +103,7 @@ fn slotted<'a>(
     injected: Result<Injected, String>,
 ) -> Option<Evaluated> {
     let injected = injected.ok()?;
-    let is_copied = recorded.as_ref().is_some_and(|recorded| !recorded.reads_owner_name());
+    let is_copied = recorded.as_ref().is_some_and(|recorded| !recorded.reads_owner_name);
     let mut warnings = injected.warnings.iter();
     if !is_copied || warnings.any(|warning| warning.contains(placeholder())) {
         return None;
