@@ -15,7 +15,7 @@ mod stay;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use std::{collections::HashMap, fmt::Write as _};
+use std::collections::HashMap;
 
 use injectd_core::json;
 use serde_json::{Map, Value};
@@ -149,7 +149,8 @@ impl<'a> Patch<'a> {
     /// Does something with the item of a list.
     fn at_index(&mut self, index: usize, then: impl FnOnce(&mut Self)) {
         let length = self.path.len();
-        write!(self.path, "/{index}").expect("a text takes what is written");
+        self.path.push('/');
+        self.path.push_str(itoa::Buffer::new().format(index));
         then(self);
         self.path.truncate(length);
     }

@@ -24,6 +24,10 @@ fn print(value: f64, is_plain: impl Fn(i32) -> bool) -> String {
     if value.is_infinite() {
         return if value > 0.0 { "+Inf" } else { "-Inf" }.to_owned();
     }
+    // Most numbers of configurations; Rust and Go print them alike.
+    if value.fract() == 0.0 && value.abs() < 1e6 {
+        return value.to_string();
+    }
     let sign = if value.is_sign_negative() { "-" } else { "" };
     let (digits, exponent) = shortest(value.abs());
     if is_plain(exponent) {
@@ -74,6 +78,9 @@ mod tests {
             (0.0001, "0.0001"),
             (0.000_01, "1e-05"),
             (100_000.0, "100000"),
+            (-15_021.0, "-15021"),
+            (999_999.0, "999999"),
+            (999_999.5, "999999.5"),
             (1_000_000.0, "1e+06"),
             (1_000_650_000.0, "1.00065e+09"),
             (12_345_678_901.0, "1.2345678901e+10"),
