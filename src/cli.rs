@@ -20,6 +20,7 @@ mod compare;
 mod config;
 mod inject;
 mod input;
+mod manifest;
 mod manifests;
 mod manual;
 mod progress;
@@ -53,6 +54,7 @@ enum Command {
     Inject(Box<inject::Args>),
     Uninject(uninject::Args),
     Compare(compare::Args),
+    Manifest(manifest::Args),
     Version(version::Args),
     Completion(manual::CompletionArgs),
     Man(manual::ManArgs),
@@ -99,6 +101,7 @@ pub fn main() -> ExitCode {
         Command::Inject(args) => inject::run(*args),
         Command::Uninject(args) => uninject::run(&args),
         Command::Compare(args) => compare::run(&args),
+        Command::Manifest(args) => manifest::run(&args),
         Command::Version(args) => version::run(&args),
         Command::Completion(args) => manual::print_completion(Args::command(), &args),
         Command::Man(args) => manual::write_man_pages(Args::command(), &args),

@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 mod compare;
 mod inject;
 mod istio;
+mod manifest;
 mod round_trip;
 mod uninject;
 

@@ -12,13 +12,15 @@ use injectd_e2e::{
     run::{Run, print},
 };
 
+mod guard;
 mod istio;
 mod linkerd;
 mod standalone;
 mod tutorial;
 mod watched;
 
-const SUITES: [&str; 4] = [standalone::NAME, watched::NAME, istio::NAME, tutorial::NAME];
+const SUITES: [&str; 5] =
+    [standalone::NAME, guard::NAME, watched::NAME, istio::NAME, tutorial::NAME];
 
 /// End-to-end scenarios of injectd.
 #[derive(Parser)]
@@ -80,6 +82,8 @@ async fn run(arguments: Arguments) -> Outcome<ExitCode> {
     print(&format!("Kubernetes {} at {}", lab.api.version().await?, lab.api.server));
     let outcome = standalone::run(&mut run, &lab).await;
     run.record(standalone::NAME, outcome);
+    let outcome = guard::run(&mut run, &lab).await;
+    run.record(guard::NAME, outcome);
     let outcome = watched::run(&mut run, &lab).await;
     run.record(watched::NAME, outcome);
     let outcome = istio::run(&mut run, &lab).await;

@@ -1,0 +1,129 @@
+//! The two objects: the policy has the rules of the mesh, the binding what the flags choose.
+
+#![expect(clippy::disallowed_types, reason = "the command line prints objects as trees")]
+
+use serde_json::{Value, json};
+
+use super::{
+    Action, Args, CommandError, FailurePolicy, Format, Named, Rules,
+    selector::{Requirement, parse},
+};
+
+const API_VERSION: &str = "admissionregistration.k8s.io/v1";
+
+/// The API server writes a name that it generates before it evaluates the policy.
+const POD_NAME: &str = "object.metadata.?name.orValue(object.metadata.?generateName.orValue(''))";
+
+const PROBLEM: &str = "The webhook failed, did not answer or is missing";
+const ADVICE: &str = "Check the MutatingWebhookConfiguration and the log of the injector, then \
+                      create the pod again";
+
+/// The text of both objects.
+pub(super) fn print(args: &Args, rules: &Rules) -> Result<String, CommandError> {
+    let objects = [policy(args, rules), binding(args)?];
+    Ok(match args.output {
+        Format::Yaml => {
+            let [policy, binding] = objects.map(|object| injectd_yaml::write(&object));
+            format!("{policy}---\n{binding}")
+        }
+        Format::Json => {
+            let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
+            format!("{list:#}\n")
+        }
+    })
+}
+
+fn policy(args: &Args, rules: &Rules) -> Value {
+    let failure_policy = match args.failure_policy {
+        FailurePolicy::Ignore => "Ignore",
+        FailurePolicy::Fail => "Fail",
+    };
+    let pod_name = Named::new("podName", POD_NAME);
+    let variables = rules.variables.iter().chain([&pod_name]);
+    json!({
+        "apiVersion": API_VERSION,
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": args.name()},
+        "spec": {
+            "failurePolicy": failure_policy,
+            "matchConstraints": {
+                "resourceRules": [{
+                    "apiGroups": [""],
+                    "apiVersions": ["v1"],
+                    "operations": ["CREATE"],
+                    "resources": ["pods"],
+                }],
+                "namespaceSelector": selector(&rules.namespaces),
+                "objectSelector": selector(&rules.pods),
+            },
+            "matchConditions": rules.conditions.iter().map(Named::to_json).collect::<Value>(),
+            "variables": variables.map(Named::to_json).collect::<Value>(),
+            "validations": [validation(rules)],
+        },
+    })
+}
+
+fn validation(rules: &Rules) -> Value {
+    let Rules { mesh, validation, .. } = rules;
+    json!({
+        "expression": validation,
+        "message": format!("the pod has no {mesh} sidecar, but asks for one. {PROBLEM}. {ADVICE}"),
+        "messageExpression": format!(
+            "'pod ' + variables.podName + ' has no {mesh} sidecar, but ' +\n\
+             variables.asksBy + ' asks for one. ' +\n'{PROBLEM}. ' +\n'{ADVICE}'"
+        ),
+        "reason": "Forbidden",
+    })
+}
+
+fn binding(args: &Args) -> Result<Value, CommandError> {
+    let actions = args.action.iter().map(|action| match action {
+        Action::Deny => "Deny",
+        Action::Warn => "Warn",
+        Action::Audit => "Audit",
+    });
+    let mut spec = json!({
+        "policyName": args.name(),
+        "validationActions": actions.collect::<Value>(),
+    });
+    let namespaces = namespaces(args)?;
+    if !namespaces.is_empty() {
+        spec["matchResources"] = json!({"namespaceSelector": selector(&namespaces)});
+    }
+    Ok(json!({
+        "apiVersion": API_VERSION,
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": args.name()},
+        "spec": spec,
+    }))
+}
+
+/// The namespaces that the flags choose.
+fn namespaces(args: &Args) -> Result<Vec<Requirement>, CommandError> {
+    let mut chosen = match &args.namespace_selector {
+        Some(text) => parse("--namespace-selector", text)?,
+        None => Vec::new(),
+    };
+    let excluded: Vec<_> = args.exclude_namespace.iter().map(String::as_str).collect();
+    if !excluded.is_empty() {
+        chosen.push(Requirement::new("kubernetes.io/metadata.name", "NotIn", &excluded));
+    }
+    Ok(chosen)
+}
+
+fn selector(requirements: &[Requirement]) -> Value {
+    let requirements: Value = requirements.iter().map(Requirement::to_json).collect();
+    json!({"matchExpressions": requirements})
+}
+
+// === impl Named ===
+
+impl Named {
+    pub(super) fn new(name: &'static str, expression: &str) -> Self {
+        Self { name, expression: expression.to_owned() }
+    }
+
+    fn to_json(&self) -> Value {
+        json!({"name": self.name, "expression": self.expression})
+    }
+}
