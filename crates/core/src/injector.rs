@@ -119,10 +119,21 @@ impl<M: Mesh, L: Lookups> Injector<M, L> {
     pub async fn answer<'a>(
         &'a self,
         request: &Request<'a, M::Object<'a>>,
-        mut facts: CallerFacts<'a>,
+        facts: CallerFacts<'a>,
         patch: &mut PatchBuffer,
     ) -> Result<Outcome<'a>, ReviewError> {
         let mesh = self.mesh.load_full();
+        self.answer_with(&mesh, request, facts, patch).await
+    }
+
+    /// As [`Injector::answer`], with this configuration of the mesh.
+    pub(crate) async fn answer_with<'a>(
+        &'a self,
+        mesh: &M,
+        request: &Request<'a, M::Object<'a>>,
+        mut facts: CallerFacts<'a>,
+        patch: &mut PatchBuffer,
+    ) -> Result<Outcome<'a>, ReviewError> {
         let reasons = SkipReasons::empty(M::SKIP_REASONS);
         let mut outcome = Outcome::of(request, reasons, Arc::clone(mesh.configuration()));
         let object = match &request.subject {
@@ -156,7 +167,7 @@ impl<M: Mesh, L: Lookups> Injector<M, L> {
     }
 
     /// The annotations of the request's namespace; `None` if it must exist and does not.
-    async fn namespace<O>(
+    pub(crate) async fn namespace<O>(
         &self,
         request: &Request<'_, O>,
         facts: &mut CallerFacts<'_>,

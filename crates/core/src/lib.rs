@@ -4,6 +4,7 @@
 //! are listed in the order in which a review passes through them; each module uses only modules
 //! below it. `ARCHITECTURE.md` describes the life of a review.
 
+pub mod explain;
 pub mod injector;
 
 pub mod linkerd;

@@ -12,6 +12,7 @@ pub mod decide;
 pub mod differences;
 pub mod env_var;
 pub mod events;
+pub mod explain;
 pub mod mesh;
 pub mod overrides;
 pub mod pod;

@@ -196,6 +196,11 @@ impl Annotation {
         TABLE[self as usize].key
     }
 
+    /// Every annotation.
+    pub fn all() -> impl Iterator<Item = Self> {
+        TABLE.iter().map(|row| row.annotation)
+    }
+
     /// The effect on settings.
     pub(crate) fn effect(self) -> Effect {
         TABLE[self as usize].effect

@@ -36,9 +36,9 @@ const INIT: Mark = Mark {
 };
 
 impl Mark {
-    fn is_on(&self, container: &Container<'_>) -> bool {
-        self.names.contains(&&*container.name)
-            || self.image_prefixes.iter().any(|prefix| container.image.starts_with(prefix))
+    fn is_on(&self, name: &str, image: &str) -> bool {
+        self.names.contains(&name)
+            || self.image_prefixes.iter().any(|prefix| image.starts_with(prefix))
     }
 }
 
@@ -77,20 +77,35 @@ impl Decider {
         if let Some(reason) = disabled_by_annotation(overrides) {
             reasons.insert(reason as usize);
         }
-        let token_is_mounted = spec.automount_service_account_token != Some(false)
-            && spec.service_account_mount().is_some();
-        if self.needs_mounted_token && !token_is_mounted {
+        if self.lacks_token(spec) {
             reasons.insert(Reason::NoServiceAccountToken as usize);
         }
         reasons
     }
 
     fn has_sidecar(self, spec: &Spec<'_>) -> bool {
-        let in_init = |container| {
-            INIT.is_on(container) || (self.sidecars_in_init_containers && PROXY.is_on(container))
-        };
-        spec.init_containers.iter().any(in_init)
-            || spec.containers.iter().any(|container| PROXY.is_on(container))
+        let is_sidecar =
+            |is_init| move |it: &Container<'_>| self.is_sidecar(&it.name, &it.image, is_init);
+        spec.init_containers.iter().any(is_sidecar(true))
+            || spec.containers.iter().any(is_sidecar(false))
+    }
+
+    /// Whether a container marks its pod as already injected.
+    pub(super) fn is_sidecar(self, name: &str, image: &str, is_init: bool) -> bool {
+        let proxy_counts = !is_init || self.sidecars_in_init_containers;
+        (is_init && INIT.is_on(name, image)) || (proxy_counts && PROXY.is_on(name, image))
+    }
+
+    /// Whether the sidecar needs the token of the pod's service account.
+    pub(super) fn needs_mounted_token(self) -> bool {
+        self.needs_mounted_token
+    }
+
+    /// Whether the sidecar needs the token of the pod's service account, which is not mounted.
+    pub(super) fn lacks_token(self, spec: &Spec<'_>) -> bool {
+        let is_mounted = spec.automount_service_account_token != Some(false)
+            && spec.service_account_mount().is_some();
+        self.needs_mounted_token && !is_mounted
     }
 }
 
@@ -111,7 +126,7 @@ pub fn annotation_at(overrides: &Overrides<'_>) -> &'static str {
 
 /// Checks the namespace's annotation first: an invalid value disables injection even for pods that
 /// enable it.
-fn disabled_by_annotation(overrides: &Overrides<'_>) -> Option<Reason> {
+pub(super) fn disabled_by_annotation(overrides: &Overrides<'_>) -> Option<Reason> {
     let is_valid = |value| matches!(value, "" | "enabled" | "disabled" | "ingress");
     let enables = |value| matches!(value, "enabled" | "ingress");
     let namespace = overrides.of_namespace(Annotation::Inject).unwrap_or_default();

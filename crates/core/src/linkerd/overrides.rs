@@ -10,6 +10,7 @@ use super::{
     pod::TextMap,
     release::{Delta, Release},
 };
+use crate::explain::Layer;
 
 /// The annotations that a release supports, by their use; resolved once per configuration.
 #[derive(Debug, Clone, Copy)]
@@ -102,6 +103,14 @@ impl<'a> Overrides<'a> {
     #[must_use]
     pub fn of_namespace(&self, annotation: Annotation) -> Option<&'a str> {
         self.namespace.get(annotation)
+    }
+
+    /// Where the effective value is.
+    #[must_use]
+    pub fn layer(&self, annotation: Annotation) -> Layer {
+        let is_inherited =
+            self.inherited.contains(annotation) || self.pod.get(annotation).is_none();
+        if is_inherited { Layer::Namespace } else { Layer::Pod }
     }
 
     /// The annotations that the pod inherits, in the order of their keys.

@@ -13,6 +13,10 @@ pub(crate) mod effects;
 /// The reason to deny every pod with these settings.
 pub type Denial = Cow<'static, str>;
 
+/// The annotations about native sidecars, of which the first one that is present decides.
+pub(super) const NATIVE_SIDECAR: [Annotation; 3] =
+    [Annotation::NativeSidecar, Annotation::BetaNativeSidecar, Annotation::AlphaNativeSidecar];
+
 /// The values of one template.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -32,27 +36,38 @@ impl Settings {
     /// Applies the overrides to the values.
     #[must_use]
     pub fn new(values: &Values, overrides: &Overrides<'_>, release: Release) -> Self {
-        let native = [
-            Annotation::NativeSidecar,
-            Annotation::BetaNativeSidecar,
-            Annotation::AlphaNativeSidecar,
-        ];
+        let mut settings = Self::before_annotations(values, overrides);
+        for (annotation, value) in overrides.settings() {
+            if let Err(problem) = settings.apply(annotation, value, release) {
+                settings.warnings.push(|| warning(annotation, value, problem));
+            }
+        }
+        settings
+    }
+
+    /// The settings before [`Settings::apply`].
+    pub(super) fn before_annotations(values: &Values, overrides: &Overrides<'_>) -> Self {
         let mut settings = Self {
             values: values.clone(),
             debug_sidecar: false,
             warnings: Warnings::default(),
             denial: None,
-            native_sidecar: native.into_iter().find(|&key| overrides.get(key).is_some()),
+            native_sidecar: NATIVE_SIDECAR.into_iter().find(|&key| overrides.get(key).is_some()),
         };
         if overrides.is_ingress() {
             settings.values.proxy.is_ingress = true;
         }
-        for (annotation, value) in overrides.settings() {
-            if let Err(problem) = annotation.effect()(&mut settings, value, release) {
-                settings.warnings.push(|| warning(annotation, value, problem));
-            }
-        }
         settings
+    }
+
+    /// Applies one override.
+    pub(super) fn apply(
+        &mut self,
+        annotation: Annotation,
+        value: &str,
+        release: Release,
+    ) -> Result<(), effects::Problem> {
+        annotation.effect()(self, value, release)
     }
 }
 

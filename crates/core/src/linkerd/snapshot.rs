@@ -115,6 +115,11 @@ impl Snapshot {
         &self.values_text
     }
 
+    /// The values before overrides.
+    pub(super) fn settings_values(&self) -> &Values {
+        &self.values
+    }
+
     /// Whether the release supports the annotation.
     #[must_use]
     pub fn supports(&self, annotation: Annotation) -> bool {

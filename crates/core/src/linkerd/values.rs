@@ -26,9 +26,11 @@ use super::{
 use crate::yaml;
 
 pub(crate) mod read;
+pub(crate) mod show;
 pub(crate) mod tree;
 
 use read::{Field, values};
+use show::{Show, Shown};
 use tree::Section;
 
 type Result<T> = std::result::Result<T, ValuesError>;

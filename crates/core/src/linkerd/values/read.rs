@@ -53,6 +53,12 @@ macro_rules! values {
                 Self::of(&parent.required(key)?)
             }
         }
+
+        impl Show for $name {
+            fn show(&self, path: &str, shown: &mut Shown) {
+                $($(self.$field.show(&crate::linkerd::values::show::join(path, $key), shown);)?)*
+            }
+        }
     )*};
 }
 pub(super) use values;
