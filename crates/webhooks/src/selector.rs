@@ -1,0 +1,152 @@
+//! Label selectors (`metav1.LabelSelector`), which tell what does not match.
+
+use std::{collections::BTreeMap, fmt};
+
+use serde::Deserialize;
+
+use crate::Labels;
+
+/// A label selector; empty, it matches everything.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Selector(Vec<Requirement>);
+
+/// A requirement of a selector.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Requirement {
+    key: String,
+    operator: Operator,
+    values: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Operator {
+    In,
+    NotIn,
+    Exists,
+    DoesNotExist,
+}
+
+/// Why a selector is not valid.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidSelector {
+    /// The operator is none of In, `NotIn`, Exists and `DoesNotExist`.
+    #[error("operator {0:?} is none of In, NotIn, Exists and DoesNotExist")]
+    Operator(String),
+    /// In and `NotIn` need values.
+    #[error("operator {operator} of key {key:?} needs values")]
+    NoValues {
+        /// The key.
+        key: String,
+        /// The operator.
+        operator: String,
+    },
+    /// Exists and `DoesNotExist` have no values.
+    #[error("operator {operator} of key {key:?} must not have values")]
+    Values {
+        /// The key.
+        key: String,
+        /// The operator.
+        operator: String,
+    },
+}
+
+/// The selector of a configuration.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Spec {
+    match_labels: Option<BTreeMap<String, String>>,
+    match_expressions: Option<Vec<Expression>>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct Expression {
+    key: String,
+    operator: String,
+    values: Option<Vec<String>>,
+}
+
+impl Selector {
+    /// Reads a `metav1.LabelSelector`; `null` is an empty one.
+    ///
+    /// # Errors
+    /// The problem with an expression.
+    pub(crate) fn new(spec: Spec) -> Result<Self, InvalidSelector> {
+        let labels = spec.match_labels.into_iter().flatten();
+        let equals =
+            |(key, value)| Requirement { key, operator: Operator::In, values: vec![value] };
+        let mut requirements: Vec<_> = labels.map(equals).collect();
+        for expression in spec.match_expressions.into_iter().flatten() {
+            requirements.push(expression.requirement()?);
+        }
+        Ok(Self(requirements))
+    }
+
+    /// Whether it matches everything.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The first requirement that labels do not meet.
+    #[must_use]
+    pub fn unmet(&self, labels: &Labels) -> Option<&Requirement> {
+        self.0.iter().find(|requirement| !requirement.is_met(labels))
+    }
+}
+
+impl Expression {
+    fn requirement(self) -> Result<Requirement, InvalidSelector> {
+        let Self { key, operator: name, values } = self;
+        let values = values.unwrap_or_default();
+        let operator = match &*name {
+            "In" => Operator::In,
+            "NotIn" => Operator::NotIn,
+            "Exists" => Operator::Exists,
+            "DoesNotExist" => Operator::DoesNotExist,
+            _ => return Err(InvalidSelector::Operator(name)),
+        };
+        let needs_values = matches!(operator, Operator::In | Operator::NotIn);
+        match (needs_values, values.is_empty()) {
+            (true, true) => Err(InvalidSelector::NoValues { key, operator: name }),
+            (false, false) => Err(InvalidSelector::Values { key, operator: name }),
+            _ => Ok(Requirement { key, operator, values }),
+        }
+    }
+}
+
+impl Requirement {
+    fn is_met(&self, labels: &Labels) -> bool {
+        let value = labels.get(&self.key);
+        let is_listed = value.is_some_and(|value| self.values.contains(value));
+        match self.operator {
+            Operator::In => is_listed,
+            Operator::NotIn => !is_listed,
+            Operator::Exists => value.is_some(),
+            Operator::DoesNotExist => value.is_none(),
+        }
+    }
+
+    /// The requirement, and the label that does not meet it.
+    pub(crate) fn against(&self, labels: &Labels) -> String {
+        let found = match labels.get(&self.key) {
+            Some(value) => format!("it is {value:?}"),
+            None => "it is absent".to_owned(),
+        };
+        format!("label {self}, but {found}")
+    }
+}
+
+impl fmt::Display for Requirement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let key = &self.key;
+        match (self.operator, &*self.values) {
+            (Operator::In, [value]) => write!(f, "{key} must be {value:?}"),
+            (Operator::In, values) => write!(f, "{key} must be one of {values:?}"),
+            (Operator::NotIn, [value]) => write!(f, "{key} must not be {value:?}"),
+            (Operator::NotIn, values) => write!(f, "{key} must be none of {values:?}"),
+            (Operator::Exists, _) => write!(f, "{key} must be present"),
+            (Operator::DoesNotExist, _) => write!(f, "{key} must be absent"),
+        }
+    }
+}
