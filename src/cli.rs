@@ -18,6 +18,7 @@ use crate::{causes::with_causes, linkerd::release::Release, observer::LogStyle};
 mod cluster_config;
 mod compare;
 mod config;
+mod explain;
 mod inject;
 mod input;
 mod manifest;
@@ -53,6 +54,7 @@ enum Command {
     Review(review::Args),
     Inject(Box<inject::Args>),
     Uninject(uninject::Args),
+    Explain(Box<explain::Args>),
     Compare(compare::Args),
     Manifest(manifest::Args),
     Version(version::Args),
@@ -100,6 +102,7 @@ pub fn main() -> ExitCode {
         Command::Review(args) => review::run(&args),
         Command::Inject(args) => inject::run(*args),
         Command::Uninject(args) => uninject::run(&args),
+        Command::Explain(args) => explain::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Manifest(args) => manifest::run(&args),
         Command::Version(args) => version::run(&args),

@@ -14,6 +14,7 @@ pub mod webhook;
 pub mod observer;
 
 pub mod control_plane;
+pub mod explain;
 pub mod profiles;
 
 pub mod events;

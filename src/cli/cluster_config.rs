@@ -45,7 +45,14 @@ pub(super) struct Found {
 impl ClusterArgs {
     /// Reads the configuration of the control plane in a namespace; `None` without flags.
     pub(super) async fn read(&self, namespace: &str) -> Result<Option<Found>, CommandError> {
-        if self.set().is_none() {
+        let Some(client) = self.client(false).await? else { return Ok(None) };
+        found(&client, namespace).await.map(Some)
+    }
+
+    /// A client for the cluster that the flags name; `None` without flags, unless one is needed: then
+    /// for the cluster of the current context.
+    pub(super) async fn client(&self, is_needed: bool) -> Result<Option<Client>, CommandError> {
+        if self.set().is_none() && !is_needed {
             return Ok(None);
         }
         let options = ClientOptions {
@@ -54,15 +61,9 @@ impl ClusterArgs {
             user: self.user.as_deref(),
             groups: &self.groups,
         };
-        let client = cluster::client(options).await.map_err(|error| self.error(&error))?;
-        let values = key(&client, namespace, VALUES).await?;
-        let trust_roots = key(&client, namespace, TRUST_ROOTS).await?.into_bytes();
-        Ok(Some(Found { values, trust_roots }))
+        cluster::client(options).await.map(Some).map_err(|error| self.error(&error))
     }
-}
 
-impl ClusterArgs {
-    /// Whether a cluster is to be read.
     /// The first of these flags that is set.
     pub(super) fn set(&self) -> Option<&'static str> {
         let flags = [
@@ -88,6 +89,13 @@ impl ClusterArgs {
         let flags: String = flags.into_iter().flatten().collect();
         CommandError::Incomplete(format!("{flags}{problem}"))
     }
+}
+
+/// Reads the configuration of the control plane in a namespace.
+pub(super) async fn found(client: &Client, namespace: &str) -> Result<Found, CommandError> {
+    let values = key(client, namespace, VALUES).await?;
+    let trust_roots = key(client, namespace, TRUST_ROOTS).await?.into_bytes();
+    Ok(Found { values, trust_roots })
 }
 
 async fn key(

@@ -1,10 +1,14 @@
 //! The flags that commands share: values, trust roots and cluster objects.
 
+#![expect(clippy::disallowed_types, reason = "objects of a file have any shape")]
+
 use std::{
     env,
     path::{Path, PathBuf},
     sync::Arc,
 };
+
+use serde_json::Value;
 
 use super::{CommandError, cluster_config::Found, print_line};
 use crate::{
@@ -18,6 +22,7 @@ use crate::{
     profiles::{Injector, Profile},
     sources::Sources,
     standalone::Standalone,
+    yaml,
 };
 
 mod istio;
@@ -89,6 +94,11 @@ impl ConfigArgs {
         Ok(Profile::Linkerd(Arc::new(self.standalone_injector(&[], purpose)?)))
     }
 
+    /// Chooses Linkerd, whatever `--mesh` says.
+    pub(super) fn choose_linkerd(&mut self) {
+        self.mesh = vec![MeshName::Linkerd];
+    }
+
     /// Whether Linkerd's sidecars are injected.
     pub(super) fn is_linkerd(&self) -> bool {
         self.mesh.contains(&MeshName::Linkerd)
@@ -146,6 +156,17 @@ impl ConfigArgs {
             CommandError::failed(format!("--objects {}", path.display()), error)
         })?;
         Ok(Some(objects))
+    }
+
+    /// The objects of --objects with all their fields; `None` without the flag.
+    pub(super) fn object_values(
+        &self,
+        purpose: Purpose,
+    ) -> Result<Option<Vec<Value>>, CommandError> {
+        let Some(path) = &self.objects else { return Ok(None) };
+        let objects = yaml::parse_all(&purpose.read_text("--objects", path)?);
+        let name = || format!("--objects {}", path.display());
+        objects.map(Some).map_err(|problem| CommandError::failed(name(), problem))
     }
 
     /// Whether --objects is set.

@@ -17,7 +17,7 @@ mod pods;
 mod review;
 mod settings;
 
-pub(super) use self::pods::{kind_of, without_injector};
+pub(super) use self::pods::{kind_of, must_have_spec, without_injector};
 use self::{injection::Injection, review::Reviewer, settings::SettingArgs};
 
 /// The annotation that enables or disables injection.

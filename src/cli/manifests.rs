@@ -8,11 +8,11 @@
 use std::path::PathBuf;
 
 use injectd_yaml::{Document, Format, ItemEditor};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
 
 use super::{CommandError, counted, input, progress::Progress};
-use crate::{causes::with_causes, yaml};
+use crate::{causes::with_causes, object::Kind, yaml};
 
 mod output;
 mod report;
@@ -381,6 +381,31 @@ pub(super) fn listed(object: &Value) -> Option<(&[Value], &str)> {
 pub(super) fn group(object: &Value) -> &str {
     let version = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
     version.split_once('/').map_or("", |(group, _)| group)
+}
+
+/// The kind of `OpenShift` that `istioctl kube-inject` knows, and its group.
+const DEPLOYMENT_CONFIG: (&str, &str) = ("DeploymentConfig", "apps.openshift.io");
+
+/// Where an object has its pod or pod template; `None` if it has none that a mesh injects.
+pub(super) fn pod_prefix(object: &Value, kind: Kind, name: &str) -> Option<&'static str> {
+    match kind {
+        Kind::Pod | Kind::Workload(_) | Kind::CronJob => Some(kind.path_prefix()),
+        _ if (name, group(object)) == DEPLOYMENT_CONFIG => Some(Kind::Workload("").path_prefix()),
+        Kind::Service | Kind::Namespace | Kind::Other => None,
+    }
+}
+
+/// The pod of a template, or the pod itself.
+pub(super) fn pod_of(object: &Value, prefix: &str) -> Value {
+    let template = object.pointer(prefix).unwrap_or(object);
+    if prefix.is_empty() {
+        return template.clone();
+    }
+    let mut pod = Map::new();
+    pod.insert("apiVersion".to_owned(), "v1".into());
+    pod.insert("kind".to_owned(), "Pod".into());
+    pod.extend(template.as_object().cloned().unwrap_or_default());
+    Value::Object(pod)
 }
 
 fn as_text(format: Format, value: &Value) -> String {

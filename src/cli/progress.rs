@@ -14,6 +14,8 @@ use super::{counted, print_line};
 const KNOWN_LENGTH: &str = "{bar:30} {bytes} of {total_bytes}, {msg}, {eta} left";
 const UNKNOWN_LENGTH: &str = "{spinner} {bytes}, {msg}";
 
+const REQUESTS: &str = "{spinner} reading {msg}";
+
 /// Work on manifests that takes less time has no bar.
 const DELAY: Duration = Duration::from_secs(1);
 
@@ -41,6 +43,26 @@ impl Progress {
     /// A bar over the bytes of manifests, which is shown after a second.
     pub(super) fn of_manifests(bytes: u64) -> Self {
         Self::new(Some(bytes), DELAY, "object")
+    }
+
+    /// A spinner that says what is read from a cluster.
+    pub(super) fn of_requests(is_shown: bool) -> Self {
+        let style = ProgressStyle::with_template(REQUESTS).expect("a template must be valid");
+        let target =
+            if is_shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(None, target).with_style(style);
+        Self { bar, noun: "", count: 0, from: None }
+    }
+
+    /// Names what is read.
+    pub(super) fn say(&self, what: &str) {
+        self.bar.set_message(what.to_owned());
+        self.bar.tick();
+    }
+
+    /// Clears the bar.
+    pub(super) fn finish(&self) {
+        self.bar.finish_and_clear();
     }
 
     fn new(length: Option<u64>, delay: Duration, noun: &'static str) -> Self {

@@ -28,7 +28,7 @@ use self::{
 };
 
 /// The namespace in which Istio's charts install istiod.
-const ISTIO_NAMESPACE: &str = "istio-system";
+pub(super) const ISTIO_NAMESPACE: &str = "istio-system";
 
 /// Run the admission webhook server
 #[derive(Debug, clap::Args)]

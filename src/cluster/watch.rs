@@ -164,6 +164,12 @@ impl WatchFailure {
         discriminant(self) == discriminant(other)
     }
 
+    /// Why a list failed that no watch follows.
+    #[must_use]
+    pub fn of_list(error: kube::Error) -> Self {
+        Self::of(&Error::InitialListFailed(error))
+    }
+
     fn of(error: &Error) -> Self {
         let status = match error {
             Error::InitialListFailed(kube::Error::Api(status))

@@ -15,9 +15,11 @@ use injectd::linkerd::values::DEFAULT_VALUES;
 use serde_json::{Value, json};
 
 mod compare;
+mod explain;
 mod inject;
 mod istio;
 mod manifest;
+mod pages;
 mod round_trip;
 mod uninject;
 
@@ -44,6 +46,11 @@ fn injectd(args: &[&str], stdin: &(impl AsRef<[u8]> + ?Sized)) -> Output {
     let output = child.wait_with_output().expect("the binary must end");
     writer.join().expect("stdin must be written");
     output
+}
+
+/// Whether expected output is written anew: with `BLESS=1`.
+fn is_blessed() -> bool {
+    std::env::var_os("BLESS").is_some()
 }
 
 fn text(bytes: &[u8]) -> &str {

@@ -1,20 +1,13 @@
-//! `injectd manifest guard`: the whole output for both meshes, and the output that its page shows.
+//! `injectd manifest guard`: the whole output for both meshes.
 //!
-//! `BLESS=1` rewrites the files in `manifest` and the output in the page.
+//! `BLESS=1` rewrites the files in `manifest`.
 
-use std::{env, fs};
+use std::fs;
 
-use super::{injectd, text};
-
-/// Before a command and its output in the page.
-const MARKER: &str = "<!-- output of the command -->\n";
+use super::{injectd, is_blessed, text};
 
 fn path(name: &str) -> String {
     format!("{}/{name}", env!("CARGO_MANIFEST_DIR"))
-}
-
-fn is_blessed() -> bool {
-    env::var_os("BLESS").is_some()
 }
 
 fn printed(args: &[&str]) -> String {
@@ -49,23 +42,6 @@ fn the_objects_of_both_meshes() {
         }
         let expected = fs::read_to_string(file).expect("must be there: run with BLESS=1");
         assert_eq!(found, expected, "{name}");
-    }
-}
-
-#[test]
-fn the_page_shows_the_output_of_the_binary() {
-    let file = path("docs/commands/manifest-guard.md");
-    let page = fs::read_to_string(&file).expect("the page must be read");
-    let (begin, rest) = page.split_once(MARKER).expect("the page must have the marker");
-    let rest = rest.strip_prefix("```console\n$ injectd manifest guard").expect("a command");
-    let (args, rest) = rest.split_once('\n').expect("the command must end");
-    let (shown, end) = rest.split_once("```\n").expect("the block must end");
-    let found = printed(&args.split_whitespace().collect::<Vec<_>>());
-    if is_blessed() {
-        let block = format!("```console\n$ injectd manifest guard{args}\n{found}```\n");
-        fs::write(&file, format!("{begin}{MARKER}{block}{end}")).expect("must be written");
-    } else {
-        assert_eq!(shown, found, "the page is stale: run with BLESS=1");
     }
 }
 

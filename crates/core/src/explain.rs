@@ -130,6 +130,8 @@ pub enum Layer {
     Configuration,
     /// The namespace of the pod.
     Namespace,
+    /// A `ProxyConfig` of the cluster.
+    ProxyConfig,
     /// The workload under review.
     Workload,
     /// The pod, or the pod template of the workload.
@@ -147,7 +149,7 @@ pub struct Setting {
     pub origin: Layer,
     /// The annotation that sets it; absent for values of the configuration.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub annotation: Option<&'static str>,
+    pub annotation: Option<String>,
 }
 
 /// An annotation or label without effect.
@@ -165,6 +167,15 @@ pub struct Ignored {
     pub text: String,
 }
 
+/// The known key of which another one is a mistyped form, if there is one.
+pub fn most_like<'k>(known: impl Iterator<Item = &'k str>, key: &str) -> Option<&'k str> {
+    /// The least likeness.
+    const LIKENESS: f64 = 0.85;
+    let likeness = known.map(|known| (strsim::jaro_winkler(known, key), known));
+    let most = likeness.max_by(|(one, _), (other, _)| one.total_cmp(other));
+    most.filter(|(likeness, _)| *likeness >= LIKENESS).map(|(_, known)| known)
+}
+
 impl<M: Explain, L: Lookups> Injector<M, L> {
     /// Explains the answer to a request for an object. `raw` is the object with all its fields.
     /// The patch is that of the answer.
@@ -179,7 +190,7 @@ impl<M: Explain, L: Lookups> Injector<M, L> {
         patch: &mut PatchBuffer,
     ) -> Result<Explanation, ReviewError> {
         let mesh = self.mesh();
-        let path = facts.path;
+        let request_path = facts.path;
         let mut of_caller = CallerFacts {
             namespace_annotations: facts.namespace_annotations.clone(),
             ..CallerFacts::default()
@@ -190,7 +201,7 @@ impl<M: Explain, L: Lookups> Injector<M, L> {
             && let namespace = self.namespace(request, &mut of_caller, mesh.namespace_use())
             && let Some(namespace) = namespace.await?
         {
-            let reviewed = Reviewed { request, object: &**object, path };
+            let reviewed = Reviewed { request, object: &**object, path: request_path };
             findings = mesh.explain(reviewed, raw, &namespace, &outcome);
         }
         Ok(Explanation::new(M::NAME, &outcome, findings))
@@ -265,6 +276,7 @@ impl Layer {
             Self::Request => "request",
             Self::Configuration => "configuration",
             Self::Namespace => "namespace",
+            Self::ProxyConfig => "ProxyConfig",
             Self::Workload => "workload",
             Self::Pod => "pod",
         }

@@ -129,6 +129,18 @@ impl Quantity {
         Some(value / divisor + rest.signum())
     }
 
+    /// The amount in units, rounded to a float: `1500m` is 1.5.
+    ///
+    /// Kubernetes: `Quantity.AsApproximateFloat64`.
+    #[must_use]
+    pub fn approximate(&self) -> f64 {
+        let (digits, exponent) = match &self.amount {
+            Amount::Small { value, scale } => (value.to_string(), *scale),
+            Amount::Large(amount) => amount.digits_and_exponent(),
+        };
+        format!("{digits}e{exponent}").parse().unwrap_or_default()
+    }
+
     /// The quantity as Kubernetes writes it in JSON, without the quotes: `1000m` is `1`,
     /// `1.5Gi` is `1536Mi`, `1e3` is `1e3`.
     ///

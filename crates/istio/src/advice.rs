@@ -6,6 +6,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use injectd_core::explain::most_like;
+
 use crate::{
     annotations,
     config::Config,
@@ -55,6 +57,9 @@ const READ: [&str; 26] = [
     "traffic.sidecar.istio.io/includeOutboundPorts",
 ];
 
+/// The end of the warning about an annotation without effect.
+pub(crate) const NOTHING_READS_IT: &str = ": nothing reads it";
+
 /// The annotations with a known prefix that a configuration reads.
 #[derive(Debug)]
 pub(crate) struct KnownAnnotations(BTreeSet<String>);
@@ -68,7 +73,18 @@ impl KnownAnnotations {
         Self(keys.map(str::to_owned).collect())
     }
 
-    fn ignores(&self, key: &str, release: Release) -> bool {
+    /// Whether a key with a known prefix is read.
+    pub(crate) fn reads(&self, key: &str) -> bool {
+        self.0.contains(key)
+    }
+
+    /// The key that is read and most like another one.
+    pub(crate) fn like(&self, key: &str) -> Option<&str> {
+        most_like(self.0.iter().map(String::as_str), key)
+    }
+
+    /// Whether nothing reads a key that looks like Istio's.
+    pub(crate) fn ignores(&self, key: &str, release: Release) -> bool {
         has_known_prefix(key) && !self.0.contains(key) && !annotations::validates(key, release)
     }
 }
@@ -88,7 +104,7 @@ pub(crate) fn of_pod(pod: &Value, known: &KnownAnnotations, release: Release) ->
     }
     for key in annotations_of(pod).into_iter().flat_map(serde_json::Map::keys) {
         if known.ignores(key, release) {
-            warnings.push(format!("annotation {key} has no effect: nothing reads it"));
+            warnings.push(format!("annotation {key} has no effect{NOTHING_READS_IT}"));
         }
     }
     for failure in annotations::later_failures(annotations_of(pod), release) {

@@ -120,7 +120,7 @@ impl Decision {
 /// none.
 #[must_use]
 pub fn decide(config: &Config, release: Release, pod: &Value, namespace: &str) -> Decision {
-    if pod.pointer("/spec/hostNetwork") == Some(&Value::Bool(true)) {
+    if uses_host_network(pod) {
         return Decision::new(Reason::HostNetwork);
     }
     if SYSTEM_NAMESPACES.contains(&namespace) {
@@ -144,8 +144,13 @@ pub fn decide(config: &Config, release: Release, pod: &Value, namespace: &str) -
     Decision { reason, warnings }
 }
 
+/// Whether the pod uses the network of its node.
+pub(crate) fn uses_host_network(pod: &Value) -> bool {
+    pod.pointer("/spec/hostNetwork") == Some(&Value::Bool(true))
+}
+
 /// What the pod's label or annotation asks for; `None` leaves it to selectors and policy.
-fn asked(release: Release, pod: &Value, warnings: &mut Vec<String>) -> Option<Reason> {
+pub(crate) fn asked(release: Release, pod: &Value, warnings: &mut Vec<String>) -> Option<Reason> {
     let (value, yes, no) = match label(pod, INJECT_ANNOTATION) {
         Some(value) => (value, Reason::EnabledByLabel, Reason::DisabledByLabel),
         None => (
@@ -176,7 +181,8 @@ fn asked(release: Release, pod: &Value, warnings: &mut Vec<String>) -> Option<Re
     }
 }
 
-fn selected(
+/// What the first selector that matches asks for.
+pub(crate) fn selected(
     config: &Config,
     labels: Option<&Map<String, Value>>,
     warnings: &mut Vec<String>,

@@ -237,6 +237,12 @@ impl<'i> Injection<'i> {
         layers::effective(&self.injector.mesh, resources, pod, self.injector.release)
     }
 
+    /// The `ProxyConfig` of the pod with these resources, with or without its annotation.
+    pub(crate) fn layered_config(&self, has_annotation: bool, resources: &Resources) -> Message {
+        let own = self.own_proxy_config().filter(|_| has_annotation);
+        self.proxy_config(own.as_ref(), Some(resources))
+    }
+
     fn proxy_ids(&self, cluster: Surroundings<'_>) -> ProxyIds {
         if !self.injector.is_openshift() {
             return ProxyIds::default();

@@ -12,6 +12,7 @@ pub mod decide;
 pub mod detect;
 pub mod document;
 pub mod envelope;
+pub mod explain;
 mod fields;
 mod go_json;
 pub mod image;

@@ -124,6 +124,11 @@ impl Istio {
         &self.injector
     }
 
+    /// The `ProxyConfig`s of the cluster.
+    pub(crate) fn resources(&self) -> &Resources {
+        &self.cluster.resources
+    }
+
     /// What the pod's cluster has.
     #[must_use]
     pub fn surroundings<'c>(

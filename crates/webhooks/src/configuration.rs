@@ -59,6 +59,8 @@ pub struct Webhook {
     pub target: String,
     /// Path of the URL; empty if there is none.
     pub path: String,
+    /// Namespace of the service; `None` for a URL.
+    pub namespace: Option<String>,
     /// Whether the configuration has a CA to trust.
     pub has_ca_bundle: bool,
     pub(crate) namespace_selector: Selector,
@@ -205,6 +207,7 @@ fn add(
             has_ca_bundle: webhook.client_config.ca_bundle.is_some_and(|ca| !ca.is_empty()),
             target,
             path,
+            namespace: webhook.client_config.service.map(|service| service.namespace),
             namespace_selector: selector(webhook.namespace_selector, "namespaceSelector")?,
             object_selector: selector(webhook.object_selector, "objectSelector")?,
             rules: webhook.rules.unwrap_or_default(),

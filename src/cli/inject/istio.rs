@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use injectd_istio::{injection::Injection, mesh::Istio, owner::Owner};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use tokio::runtime::Runtime;
 
 use super::{Args, kind_of, pods::must_have_spec};
@@ -16,15 +16,11 @@ use crate::{
     cli::{
         CommandError,
         config::Purpose,
-        manifests::{self, Action, Edited, Entry, group, text},
+        manifests::{self, Action, Edited, Entry, pod_of, pod_prefix, text},
     },
     lookups::{Annotations, Lookups as _},
-    object::Kind,
     profiles::{IstioInjector, Profile},
 };
-
-/// The kind of `OpenShift` that `istioctl kube-inject` knows, and its group.
-const DEPLOYMENT_CONFIG: (&str, &str) = ("DeploymentConfig", "apps.openshift.io");
 
 pub(super) fn run(args: &Args) -> Result<(), CommandError> {
     let annotate = args.annotate.then_some("--annotate");
@@ -53,7 +49,7 @@ struct Manifests<'a> {
 impl Manifests<'_> {
     /// What injection makes of an object of this kind.
     fn edit(&self, mesh: &Istio, object: &Value, kind: &str) -> Edited {
-        let Some(prefix) = prefix(object, kind) else {
+        let Some(prefix) = pod_prefix(object, kind_of(object, kind), kind) else {
             return Edited { object: None, entry: Entry::of(object, kind, Action::Unchanged) };
         };
         let mut edited = match self.inject(mesh, object, kind, prefix) {
@@ -112,28 +108,6 @@ impl Manifests<'_> {
         let found = self.runtime.block_on(self.injector.lookups().namespace(namespace));
         found.map(Option::unwrap_or_default).map_err(|error| error.to_string())
     }
-}
-
-/// Where an object has its pod or pod template; `None` if Istio does not inject its kind.
-fn prefix(object: &Value, kind: &str) -> Option<&'static str> {
-    match kind_of(object, kind) {
-        kind @ (Kind::Pod | Kind::Workload(_) | Kind::CronJob) => Some(kind.path_prefix()),
-        _ if (kind, group(object)) == DEPLOYMENT_CONFIG => Some(Kind::Workload("").path_prefix()),
-        Kind::Service | Kind::Namespace | Kind::Other => None,
-    }
-}
-
-/// The pod of a template, or the pod itself.
-fn pod_of(object: &Value, prefix: &str) -> Value {
-    let template = object.pointer(prefix).unwrap_or(object);
-    if prefix.is_empty() {
-        return template.clone();
-    }
-    let mut pod = Map::new();
-    pod.insert("apiVersion".to_owned(), "v1".into());
-    pod.insert("kind".to_owned(), "Pod".into());
-    pod.extend(template.as_object().cloned().unwrap_or_default());
-    Value::Object(pod)
 }
 
 /// The object with another pod.

@@ -44,7 +44,7 @@ pub(in crate::cli) fn without_injector(object: &Value, kind: &str) -> Entry {
 }
 
 /// Rejects an object without the spec of a pod.
-pub(super) fn must_have_spec(object: &Value, prefix: &str) -> Result<(), String> {
+pub(in crate::cli) fn must_have_spec(object: &Value, prefix: &str) -> Result<(), String> {
     let path = format!("{prefix}/spec");
     match object.pointer(&path) {
         Some(spec) if !spec.is_null() => Ok(()),

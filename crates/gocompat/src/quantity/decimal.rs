@@ -22,6 +22,13 @@ impl Decimal {
         Self { negative, digits, exponent }
     }
 
+    /// The digits with their sign, and the power of ten to multiply by.
+    pub(super) fn digits_and_exponent(&self) -> (String, i32) {
+        let sign = if self.negative { "-" } else { "" };
+        let digits: String = self.digits.iter().map(|digit| char::from(b'0' + digit)).collect();
+        (format!("{sign}0{digits}"), self.exponent)
+    }
+
     pub(super) fn from_integer(value: i64, exponent: i32) -> Self {
         let digits = value.unsigned_abs().to_string().bytes().map(|byte| byte - b'0').collect();
         Self::new(value < 0, digits, exponent)

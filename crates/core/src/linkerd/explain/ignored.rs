@@ -5,7 +5,7 @@
 use serde_json::{Map, Value};
 
 use crate::{
-    explain::{Ignored, Layer},
+    explain::{Ignored, Layer, most_like},
     linkerd::{
         annotations::Annotation, overrides::Overrides, settings::NATIVE_SIDECAR, snapshot::Snapshot,
     },
@@ -19,9 +19,6 @@ const PREFIXES: [&str; 3] =
 
 /// The prefix of the inject annotation, and of keys that the injector writes.
 const LINKERD: &str = "linkerd.io/";
-
-/// The least likeness of two keys, of which one may be a mistyped other.
-const LIKENESS: f64 = 0.85;
 
 /// Every annotation and label without effect.
 pub(super) fn of(
@@ -119,15 +116,12 @@ fn not_supported(snapshot: &Snapshot) -> String {
 
 /// Why a key that is no annotation of the injector has no effect, if it looks like one.
 fn unknown(snapshot: &Snapshot, key: &str) -> Option<String> {
-    let like = Annotation::all()
-        .filter(|annotation| snapshot.supports(*annotation))
-        .map(|annotation| (strsim::jaro_winkler(annotation.key(), key), annotation))
-        .max_by(|(one, _), (other, _)| one.total_cmp(other));
-    let suggestion = like.filter(|(likeness, _)| *likeness >= LIKENESS);
+    let known = Annotation::all().filter(|annotation| snapshot.supports(*annotation));
+    let suggestion = most_like(known.map(Annotation::key), key);
     let is_override = PREFIXES.iter().any(|prefix| key.starts_with(prefix));
     match suggestion {
-        Some((_, annotation)) if is_override => {
-            Some(format!("the injector does not know it; did you mean {}?", annotation.key()))
+        Some(known) if is_override => {
+            Some(format!("the injector does not know it; did you mean {known}?"))
         }
         None if is_override => Some("the injector does not know it".to_owned()),
         // The injector writes keys with this prefix too.

@@ -57,7 +57,7 @@ impl Snapshot {
         self.show_slots(&mut before, &mut origins, overrides, spec);
         let setting = |(name, value): (String, String)| {
             let origin = origins.get(&name);
-            let annotation = origin.map(|(_, annotation)| annotation.key());
+            let annotation = origin.map(|(_, annotation)| annotation.key().to_owned());
             let origin = origin.map_or(Layer::Configuration, |(layer, _)| *layer);
             Setting { name, value, origin, annotation }
         };

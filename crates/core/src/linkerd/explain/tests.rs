@@ -84,7 +84,7 @@ fn a_setting_has_the_origin_of_its_value() {
     let setting = |name: &str| {
         let mut settings = found.findings.settings.iter();
         let setting = settings.find(|setting| setting.name == name).expect(name);
-        (&*setting.value, setting.origin, setting.annotation)
+        (&*setting.value, setting.origin, setting.annotation.as_deref())
     };
     let of_pod = (Layer::Pod, Some("config.linkerd.io/proxy-cpu-request"));
     assert_eq!(setting("proxy.resources.cpu.request"), ("1m", of_pod.0, of_pod.1));

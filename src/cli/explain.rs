@@ -1,0 +1,219 @@
+//! `injectd explain`: why a pod is injected or not.
+
+#![expect(clippy::disallowed_types, reason = "manifests are trees of any shape")]
+
+use std::io::{self, Write as _};
+
+use injectd_core::explain::Explanation;
+use injectd_webhooks::Configurations;
+use serde_json::{Value, json};
+
+use super::{
+    CommandError,
+    cluster_config::ClusterArgs,
+    config::{ConfigArgs, Purpose},
+    manifests,
+    progress::Progress,
+};
+use crate::{
+    explain::{
+        self, Creation, Report,
+        injectors::{self, Missed, Product},
+        later::{Checks, Effect, Objection},
+    },
+    lookups::{Annotations, CallerFacts},
+};
+
+mod cluster;
+mod facts;
+mod meshes;
+mod target;
+mod text;
+
+use self::{
+    facts::Facts,
+    meshes::Meshes,
+    target::{Target, Wanted},
+};
+
+/// What programs read: version and kind.
+const API_VERSION: &str = "injectd.io/v1";
+const KIND: &str = "ExplanationList";
+
+/// Explain why a pod is injected or not
+///
+/// Walks what happens to the pod: the webhooks that the API server calls, every rule of the injection
+/// with what it read and what it said, the settings of the sidecar with the origin of each, annotations
+/// without effect, and what may refuse the pod afterwards. Ends with what to do.
+///
+/// Explains pods, and the pods that workloads create. A manifest is explained with the Namespaces,
+/// webhook configurations, ResourceQuotas and LimitRanges of the same files and of --objects; with
+/// --kubeconfig or --context with those of the cluster.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Files or folders with manifests, - for stdin, or objects of the cluster: pod/NAME,
+    /// deploy/NAME, and sts, ds, rs, rc, job, cronjob
+    #[arg(value_name = "FILE|TYPE/NAME", required = true)]
+    targets: Vec<String>,
+    /// Namespace of objects of the cluster, and of manifests that do not set one [default: that of
+    /// the context, or default]
+    #[arg(short, long)]
+    namespace: Option<String>,
+    /// Output format
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    output: Format,
+    /// Show every setting, not only those that annotations set
+    #[arg(long)]
+    all_settings: bool,
+    #[command(flatten)]
+    config: ConfigArgs,
+    #[command(flatten)]
+    cluster: ClusterArgs,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// For people, in the width of the terminal
+    Text,
+    Json,
+    Yaml,
+}
+
+pub(super) fn run(args: &Args) -> Result<(), CommandError> {
+    args.config.must_suit_the_mesh()?;
+    let wanted = Wanted::of(&args.targets)?;
+    let runtime = manifests::runtime()?;
+    let client = runtime.block_on(args.cluster.client(wanted.needs_cluster()))?;
+    let default_namespace = match (&args.namespace, &client) {
+        (Some(namespace), _) => namespace.clone(),
+        (None, Some(client)) => client.default_namespace().to_owned(),
+        (None, None) => "default".to_owned(),
+    };
+    let progress = Progress::of_requests(client.is_some());
+    let mut facts = Facts::default();
+    let mut targets = Vec::new();
+    for object in args.config.object_values(Purpose::Inject)?.into_iter().flatten() {
+        facts.add(&object, "");
+    }
+    for path in &wanted.files {
+        targets.extend(target::read(path, &default_namespace, &mut facts)?);
+    }
+    if let Some(client) = &client {
+        let cluster = cluster::Cluster::new(client, &progress);
+        for name in &wanted.names {
+            let object = runtime.block_on(cluster.object(name, &default_namespace))?;
+            targets.push(Target::of(&object, "", &default_namespace)?);
+        }
+        runtime.block_on(cluster.read(&targets, &mut facts))?;
+    }
+    let targets: Vec<_> = targets.into_iter().filter(|target| target.pod.is_some()).collect();
+    if targets.is_empty() {
+        let text = "no pod and no workload is in the input; explain needs one".to_owned();
+        return Err(CommandError::Incomplete(text));
+    }
+    let configurations = facts.configurations()?;
+    let mut meshes = Meshes::new(&args.config, client.as_ref());
+    let mut reports = Vec::new();
+    for target in &targets {
+        let report = report(&mut meshes, configurations.as_ref(), target, &facts);
+        reports.push(runtime.block_on(report)?);
+    }
+    progress.finish();
+    print(&reports, args).map_err(CommandError::output)
+}
+
+async fn report<'c>(
+    meshes: &mut Meshes<'_>,
+    configurations: Option<&'c Configurations>,
+    target: &Target,
+    facts: &Facts,
+) -> Result<Report<'c>, CommandError> {
+    let pod = target.pod.as_ref().unwrap_or(&Value::Null);
+    let namespace = &*target.namespace;
+    let (quotas, limit_ranges) = (facts.quotas(namespace), facts.limit_ranges(namespace));
+    let checks = Checks {
+        namespace: facts.namespace(namespace),
+        quotas: &quotas,
+        limit_ranges: &limit_ranges,
+    };
+    let creation = Creation { pod, namespace, checks };
+    let webhooks = configurations.map(|it| explain::webhooks(it, creation));
+    let mesh = meshes.of(webhooks.as_deref().unwrap_or_default()).await?;
+    let mut notes = [&target.notes[..], &facts.unread[..], &mesh.notes[..]].concat();
+    let before = explain::before_injection(&mesh.profile, pod);
+    if before.is_some() {
+        notes.push("the pod has its sidecar; this is how it would be injected now".to_owned());
+    }
+    let pod = before.as_ref().unwrap_or(pod);
+    let creation = Creation { pod, ..creation };
+    let caller = CallerFacts {
+        namespace_annotations: checks.namespace.map(annotations),
+        path: &mesh.path,
+        ..CallerFacts::default()
+    };
+    let failed = |error| CommandError::failed(format!("cannot explain {}", target.title()), error);
+    let decided = explain::decide(&mesh.profile, creation, caller).await.map_err(failed)?;
+    let missed = webhooks.as_deref().and_then(|steps| {
+        injectors::not_called(steps, Product::of_mesh(decided.explanation.mesh)?)
+    });
+    let later = match missed {
+        Some(_) => Vec::new(),
+        None => explain::later::objections(checks, pod, &decided.pod),
+    };
+    Ok(Report {
+        object: target.subject.clone(),
+        notes,
+        advice: advice(missed.as_ref(), &decided.explanation, &later),
+        webhooks,
+        not_asked: missed.map(|missed| missed.text),
+        injection: decided.explanation,
+        later,
+    })
+}
+
+/// The annotations of a namespace.
+fn annotations(namespace: &Value) -> Annotations {
+    let annotations = namespace.pointer("/metadata/annotations").and_then(Value::as_object);
+    let texts = annotations.into_iter().flatten();
+    texts.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
+}
+
+/// What to do: first about the webhooks, then about the mesh's decision, then about what objects to the
+/// sidecar.
+fn advice(missed: Option<&Missed>, injection: &Explanation, later: &[Objection]) -> String {
+    if let Some(missed) = missed {
+        return missed.advice.clone();
+    }
+    let refused = later.iter().find(|it| it.effect == Effect::Refuses && it.due_to_sidecar);
+    match refused {
+        Some(objection) if injection.injects() => format!(
+            "Change {} of the namespace, or the pod will be refused once it has its sidecar: {}.",
+            objection.by, objection.text
+        ),
+        _ => injection.findings.advice.clone(),
+    }
+}
+
+fn print(reports: &[Report<'_>], args: &Args) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    match args.output {
+        Format::Text => {
+            for (index, report) in reports.iter().enumerate() {
+                if index > 0 {
+                    writeln!(out)?;
+                }
+                text::write(&mut out, report, args.all_settings)?;
+            }
+            Ok(())
+        }
+        Format::Json => {
+            let reports = json!({"apiVersion": API_VERSION, "kind": KIND, "items": reports});
+            serde_json::to_writer_pretty(&mut out, &reports)?;
+            writeln!(out)
+        }
+        Format::Yaml => {
+            let reports = json!({"apiVersion": API_VERSION, "kind": KIND, "items": reports});
+            out.write_all(injectd_yaml::write(&reports).as_bytes())
+        }
+    }
+}

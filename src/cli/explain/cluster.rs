@@ -1,0 +1,158 @@
+//! Reads what an explanation needs from a cluster.
+
+use std::collections::BTreeSet;
+
+use kube::Client;
+use serde_json::Value;
+
+use super::{
+    facts::Facts,
+    target::{Named, Target},
+};
+use crate::{
+    causes::with_causes,
+    cli::{CommandError, progress::Progress},
+};
+
+/// Lists are read in pages of so many objects.
+const PAGE: usize = 500;
+
+/// The resources of a namespace that check its pods.
+const CHECKS: [&str; 2] = ["resourcequotas", "limitranges"];
+
+/// The webhook configurations of a cluster.
+const WEBHOOKS: [&str; 2] = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];
+
+/// A cluster that is read.
+pub(super) struct Cluster<'c> {
+    client: &'c Client,
+    progress: &'c Progress,
+}
+
+/// Why a request failed.
+enum ReadError {
+    /// The API server says so.
+    Status { code: u16, message: String },
+    /// There is no answer.
+    Failed(String),
+}
+
+impl<'c> Cluster<'c> {
+    pub(super) fn new(client: &'c Client, progress: &'c Progress) -> Self {
+        Self { client, progress }
+    }
+
+    /// Reads an object that is to be explained.
+    pub(super) async fn object(
+        &self,
+        named: &Named,
+        namespace: &str,
+    ) -> Result<Value, CommandError> {
+        let Named { api, resource, called: name } = named;
+        let path = format!("{api}/namespaces/{namespace}/{resource}/{name}");
+        self.get(&path, &format!("{resource}/{name}")).await.map_err(|error| {
+            let message = format!("cannot read {resource}/{name} in namespace {namespace}");
+            CommandError::failed(message, error.text())
+        })
+    }
+
+    /// Reads what is known about the cluster and the namespaces of the targets. What cannot be read
+    /// is noted.
+    pub(super) async fn read(
+        &self,
+        targets: &[Target],
+        facts: &mut Facts,
+    ) -> Result<(), CommandError> {
+        let namespaces: BTreeSet<_> = targets.iter().map(|target| &*target.namespace).collect();
+        for namespace in namespaces {
+            let path = format!("/api/v1/namespaces/{namespace}");
+            match self.get(&path, &format!("namespace {namespace}")).await {
+                Ok(object) => facts.add(&object, "Namespace"),
+                Err(ReadError::Status { code: 404, .. }) => {
+                    facts.unread.push(format!("namespace {namespace} does not exist"));
+                }
+                Err(error) => facts.unread.push(error.note(&format!("namespace {namespace}"))?),
+            }
+            for resource in CHECKS {
+                let path = format!("/api/v1/namespaces/{namespace}/{resource}");
+                self.list(&path, resource, facts).await?;
+            }
+        }
+        let mut knows_webhooks = true;
+        for resource in WEBHOOKS {
+            let path = format!("/apis/admissionregistration.k8s.io/v1/{resource}");
+            knows_webhooks &= self.list(&path, resource, facts).await?;
+        }
+        if knows_webhooks {
+            facts.know_webhooks();
+        }
+        Ok(())
+    }
+
+    /// Reads a list page by page; false if it may not be read.
+    async fn list(
+        &self,
+        path: &str,
+        resource: &str,
+        facts: &mut Facts,
+    ) -> Result<bool, CommandError> {
+        let mut next = String::new();
+        loop {
+            let page = format!("{path}?limit={PAGE}{next}");
+            let list = match self.get(&page, resource).await {
+                Ok(list) => list,
+                Err(error) => {
+                    facts.unread.push(error.note(resource)?);
+                    return Ok(false);
+                }
+            };
+            facts.add(&list, "");
+            match list.pointer("/metadata/continue").and_then(Value::as_str) {
+                None | Some("") => return Ok(true),
+                Some(token) => next = format!("&continue={token}"),
+            }
+        }
+    }
+
+    async fn get(&self, path: &str, what: &str) -> Result<Value, ReadError> {
+        self.progress.say(what);
+        let request = hyper::Request::get(path)
+            .body(Vec::new())
+            .map_err(|error| ReadError::Failed(error.to_string()))?;
+        self.client.request(request).await.map_err(ReadError::from)
+    }
+}
+
+impl From<kube::Error> for ReadError {
+    fn from(error: kube::Error) -> Self {
+        match error {
+            kube::Error::Api(status) => {
+                Self::Status { code: status.code, message: status.message.clone() }
+            }
+            kube::Error::Service(cause) => {
+                Self::Failed(format!("cannot connect to the API server: {cause}"))
+            }
+            error => Self::Failed(with_causes(&error)),
+        }
+    }
+}
+
+impl ReadError {
+    fn text(self) -> String {
+        match self {
+            Self::Status { message, .. } => message,
+            Self::Failed(text) => text,
+        }
+    }
+
+    /// What is not known because of this error.
+    ///
+    /// # Errors
+    /// The API server does not answer at all.
+    fn note(self, what: &str) -> Result<String, CommandError> {
+        match self {
+            Self::Status { message, .. } => Ok(format!("not read: {what}: {message}")),
+            Self::Failed(text) => Err(CommandError::failed(format!("cannot read {what}"), text)),
+        }
+    }
+}

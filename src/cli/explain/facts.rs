@@ -1,0 +1,83 @@
+//! What is known of the cluster: from files, or read from its API server.
+
+use std::collections::BTreeMap;
+
+use injectd_webhooks::Configurations;
+use serde_json::Value;
+
+use crate::cli::{
+    CommandError,
+    manifests::{listed, text},
+};
+
+/// Objects that decide what happens to pods.
+#[derive(Debug, Default)]
+pub(super) struct Facts {
+    namespaces: BTreeMap<String, Value>,
+    quotas: Vec<Value>,
+    limit_ranges: Vec<Value>,
+    /// Mutating and validating webhook configurations; `None` if they are not known.
+    webhooks: Option<Vec<Value>>,
+    /// What could not be read.
+    pub(super) unread: Vec<String>,
+}
+
+impl Facts {
+    /// Adds an object, or the items of a List, of a known kind. An item may leave its kind to the
+    /// name of the List.
+    pub(super) fn add(&mut self, object: &Value, listed_kind: &str) {
+        if let Some((items, item_kind)) = listed(object) {
+            for item in items {
+                self.add(item, item_kind);
+            }
+            return;
+        }
+        let kind = match text(object, "/kind") {
+            "" => listed_kind,
+            kind => kind,
+        };
+        match kind {
+            "Namespace" => {
+                let name = text(object, "/metadata/name").to_owned();
+                self.namespaces.insert(name, object.clone());
+            }
+            "ResourceQuota" => self.quotas.push(object.clone()),
+            "LimitRange" => self.limit_ranges.push(object.clone()),
+            "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration" => {
+                let mut object = object.clone();
+                object["kind"] = kind.into();
+                self.webhooks.get_or_insert_default().push(object);
+            }
+            _ => {}
+        }
+    }
+
+    /// The webhook configurations, if they are known.
+    pub(super) fn configurations(&self) -> Result<Option<Configurations>, CommandError> {
+        let Some(webhooks) = &self.webhooks else { return Ok(None) };
+        let read = Configurations::read(webhooks);
+        read.map(Some).map_err(|error| CommandError::failed("cannot read the webhooks", error))
+    }
+
+    /// Notes that all webhook configurations of the cluster are known.
+    pub(super) fn know_webhooks(&mut self) {
+        self.webhooks.get_or_insert_default();
+    }
+
+    pub(super) fn namespace(&self, name: &str) -> Option<&Value> {
+        self.namespaces.get(name)
+    }
+
+    pub(super) fn quotas(&self, namespace: &str) -> Vec<Value> {
+        in_namespace(&self.quotas, namespace)
+    }
+
+    pub(super) fn limit_ranges(&self, namespace: &str) -> Vec<Value> {
+        in_namespace(&self.limit_ranges, namespace)
+    }
+}
+
+fn in_namespace(objects: &[Value], namespace: &str) -> Vec<Value> {
+    let is_there = |object: &&Value| text(object, "/metadata/namespace") == namespace;
+    objects.iter().filter(is_there).cloned().collect()
+}

@@ -1,0 +1,248 @@
+//! The report for people, in the width of the terminal.
+
+use std::io::{self, Write};
+
+use console::{Style, Term};
+use injectd_core::explain::{Explanation, Ignored, Rule, RuleResult, Setting};
+
+use injectd_webhooks::{Step, Verdict};
+
+use crate::explain::{
+    Report,
+    injectors::Product,
+    later::{Effect, Objection},
+};
+
+/// The width where stdout is not a terminal.
+const WIDTH: usize = 100;
+/// The least width that is used.
+const MIN_WIDTH: usize = 40;
+/// The indent of what follows in the same row.
+const INDENT: usize = 2;
+
+/// Writes rows of cells, of which the last one is wrapped.
+struct Page<'o, W> {
+    out: &'o mut W,
+    width: usize,
+}
+
+/// Writes a report.
+pub(super) fn write(
+    out: &mut impl Write,
+    report: &Report<'_>,
+    all_settings: bool,
+) -> io::Result<()> {
+    let width = Term::stdout().size_checked().map_or(WIDTH, |(_, columns)| usize::from(columns));
+    let mut page = Page { out, width: width.max(MIN_WIDTH) };
+    let injection = &report.injection;
+    let mesh = Product::of_mesh(injection.mesh).map_or(injection.mesh, Product::as_str);
+    let object = &report.object;
+    let title = format!("{} {} in namespace {}", object.kind, object.name, object.namespace);
+    writeln!(page.out, "{}", bold().apply_to(title))?;
+    for note in &report.notes {
+        page.row(&[], &format!("note: {note}"))?;
+    }
+    if let Some(steps) = &report.webhooks {
+        page.webhooks(steps)?;
+    }
+    page.heading(&format!("Rules of {} {}", mesh, injection.release))?;
+    let longest = injection.findings.rules.iter().map(|rule| rule.rule.len()).max();
+    for rule in &injection.findings.rules {
+        page.rule(rule, longest.unwrap_or_default())?;
+    }
+    page.sidecars(injection)?;
+    if injection.injects() {
+        page.settings(&injection.findings.settings, all_settings)?;
+    }
+    if !injection.findings.ignored.is_empty() {
+        page.heading("Without effect")?;
+        for ignored in &injection.findings.ignored {
+            page.ignored(ignored)?;
+        }
+    }
+    if !report.later.is_empty() {
+        page.heading("After the injection")?;
+        for objection in &report.later {
+            page.objection(objection)?;
+        }
+    }
+    page.verdict(report)
+}
+
+fn bold() -> Style {
+    Style::new().bold()
+}
+
+/// The colour of a result.
+fn style(result: RuleResult) -> Style {
+    match result {
+        RuleResult::Injects => Style::new().green(),
+        RuleResult::Skips => Style::new().yellow(),
+        RuleResult::Denies => Style::new().red(),
+        RuleResult::Passes => Style::new(),
+        RuleResult::NotAsked => Style::new().dim(),
+    }
+}
+
+impl<W: Write> Page<'_, W> {
+    fn heading(&mut self, text: &str) -> io::Result<()> {
+        writeln!(self.out, "\n{}", bold().apply_to(text))
+    }
+
+    /// A row of cells that are printed as they are, and a text that is wrapped below itself.
+    fn row(&mut self, cells: &[String], text: &str) -> io::Result<()> {
+        let head = cells.iter().fold(String::new(), |head, cell| head + cell + "  ");
+        let indent = INDENT + console::measure_text_width(&head);
+        let width = self.width.saturating_sub(indent).max(MIN_WIDTH / 2);
+        let options = textwrap::Options::new(width)
+            .word_separator(textwrap::WordSeparator::AsciiSpace)
+            .word_splitter(textwrap::WordSplitter::NoHyphenation);
+        for (index, line) in textwrap::wrap(text, options).iter().enumerate() {
+            if index == 0 {
+                writeln!(self.out, "{:INDENT$}{head}{line}", "")?;
+            } else {
+                writeln!(self.out, "{:indent$}{line}", "")?;
+            }
+        }
+        Ok(())
+    }
+
+    fn webhooks(&mut self, steps: &[Step<'_>]) -> io::Result<()> {
+        self.heading("Webhooks, in the order of the API server")?;
+        if steps.is_empty() {
+            return self.row(&[], "there are none");
+        }
+        for step in steps {
+            let (word, colour) = match step.verdict {
+                Verdict::Called => ("called", Style::new().green()),
+                Verdict::NotCalled => ("not called", Style::new()),
+                Verdict::Rejected => ("rejects", Style::new().red()),
+                Verdict::Unknown => ("unknown", Style::new().yellow()),
+            };
+            let webhook = step.webhook;
+            let after = match step.verdict {
+                Verdict::Called => format!("; {}", webhook.failure_policy.text()),
+                _ => String::new(),
+            };
+            let text =
+                format!("{} in {}: {}{after}", webhook.name, webhook.configuration, step.reason);
+            self.row(&[colour.apply_to(format!("{word:<10}")).to_string()], &text)?;
+        }
+        Ok(())
+    }
+
+    fn rule(&mut self, rule: &Rule, longest: usize) -> io::Result<()> {
+        let result = style(rule.result).apply_to(format!("{:<9}", rule.result.as_str()));
+        let read: Vec<_> = rule
+            .read
+            .iter()
+            .map(|read| {
+                let value =
+                    read.value.as_ref().map_or("absent".to_owned(), |value| format!("{value:?}"));
+                format!("{} {} {value}", read.layer.as_str(), read.field)
+            })
+            .collect();
+        let read = if read.is_empty() { String::new() } else { format!(" ({})", read.join(", ")) };
+        self.row(
+            &[result.to_string(), format!("{:<longest$}", rule.rule)],
+            &format!("{}{read}", rule.text),
+        )
+    }
+
+    fn sidecars(&mut self, injection: &Explanation) -> io::Result<()> {
+        let mut unknown = injection.findings.sidecars.iter().filter(|it| !it.recognised).peekable();
+        if unknown.peek().is_none() {
+            return Ok(());
+        }
+        self.heading("Containers that look like sidecars")?;
+        for sidecar in unknown {
+            let text = format!(
+                "container {} ({}) looks like {}, but {} does not recognise it",
+                sidecar.container, sidecar.image, sidecar.product, injection.mesh
+            );
+            self.row(&[], &text)?;
+        }
+        Ok(())
+    }
+
+    fn settings(&mut self, settings: &[Setting], all: bool) -> io::Result<()> {
+        let (set, others): (Vec<_>, Vec<_>) =
+            settings.iter().partition(|setting| setting.annotation.is_some());
+        if settings.is_empty() {
+            return Ok(());
+        }
+        self.heading("Settings of the sidecar")?;
+        for setting in &set {
+            self.setting(setting)?;
+        }
+        if all {
+            for setting in &others {
+                self.setting(setting)?;
+            }
+        } else {
+            let text = format!(
+                "{} from the configuration; --all-settings shows them",
+                crate::cli::counted(others.len(), "setting")
+            );
+            self.row(&[], &text)?;
+        }
+        Ok(())
+    }
+
+    fn setting(&mut self, setting: &Setting) -> io::Result<()> {
+        let origin = setting.origin.as_str();
+        let origin = match &setting.annotation {
+            Some(annotation) => format!("{origin}, {annotation}"),
+            None => origin.to_owned(),
+        };
+        let value = if setting.value.is_empty() { "\"\"" } else { &setting.value };
+        self.row(&[], &format!("{} = {value}  ({origin})", setting.name))
+    }
+
+    fn ignored(&mut self, ignored: &Ignored) -> io::Result<()> {
+        let Some(layer) = ignored.layer else { return self.row(&[], &ignored.text) };
+        let value = ignored.value.as_ref().map(|value| format!("={value}")).unwrap_or_default();
+        let text = format!("{}{value}: {}", ignored.key, ignored.text);
+        self.row(&[format!("{:<9}", layer.as_str())], &text)
+    }
+
+    fn objection(&mut self, objection: &Objection) -> io::Result<()> {
+        let (word, colour) = match objection.effect {
+            Effect::Refuses => ("refuses", Style::new().red()),
+            Effect::Warns => ("warns", Style::new().yellow()),
+            Effect::Audits => ("audits", Style::new()),
+        };
+        let who =
+            if objection.due_to_sidecar { "because of the sidecar" } else { "also without it" };
+        let text = format!("{}: {} ({who})", objection.by, objection.text);
+        self.row(&[colour.apply_to(format!("{word:<9}")).to_string()], &text)
+    }
+
+    fn verdict(&mut self, report: &Report<'_>) -> io::Result<()> {
+        let injection = &report.injection;
+        let reasons: Vec<_> = injection.reasons.iter().map(|reason| reason.text).collect();
+        let because = match (&injection.denial, reasons.is_empty()) {
+            (Some(denial), _) => format!(": {denial}"),
+            (None, false) => format!(": {}", reasons.join("; ")),
+            (None, true) => String::new(),
+        };
+        let refused = report.later.iter().find(|objection| objection.effect == Effect::Refuses);
+        let (word, because) = match (&report.not_asked, refused) {
+            (Some(missed), _) => ("not injected", format!(": {missed}")),
+            (None, Some(objection)) => {
+                ("refused", format!(" after it is {}, by {}", injection.verdict, objection.by))
+            }
+            (None, None) => (injection.verdict, because),
+        };
+        let colour = if injection.injects() && report.not_asked.is_none() && refused.is_none() {
+            Style::new().green()
+        } else {
+            Style::new().yellow()
+        };
+        let verdict = bold().apply_to(colour.apply_to(word));
+        writeln!(self.out)?;
+        self.row(&["Verdict:   ".to_owned()], &format!("{verdict}{because}"))?;
+        let advice = if report.advice.is_empty() { "Nothing." } else { &report.advice };
+        self.row(&["What to do:".to_owned()], advice)
+    }
+}

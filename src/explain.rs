@@ -1,0 +1,168 @@
+//! What happens to a pod on its way into the cluster: the webhooks that the API server calls, the
+//! decision of the mesh, and what may refuse the pod with its sidecar.
+//!
+//! Not for files, clusters and terminals: the commands and servers read the facts and show the report.
+
+#![expect(clippy::disallowed_types, reason = "an explanation is not part of a review")]
+
+use injectd_core::explain::Explanation;
+use injectd_webhooks::{Configurations, Labels, Request, Step};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::{
+    injector::ReviewError,
+    linkerd::{annotations::Annotation, uninject},
+    lookups::CallerFacts,
+    object::Kind,
+    patch::PatchBuffer,
+    profiles::Profile,
+    review,
+};
+
+pub mod injectors;
+pub mod later;
+
+/// What happens to one pod.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Report<'c> {
+    /// What is explained.
+    pub object: Subject,
+    /// What is not known, and how the pod was made from the object.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// The webhooks in the order of the API server; `None` if those of the cluster are not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub webhooks: Option<Vec<Step<'c>>>,
+    /// Why the mesh is not asked; `None` if it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_asked: Option<String>,
+    /// The decision of the mesh, if it is asked.
+    #[serde(flatten)]
+    pub injection: Explanation,
+    /// What objects to the pod afterwards.
+    pub later: Vec<later::Objection>,
+    /// What to do; empty if nothing is to be done.
+    pub advice: String,
+}
+
+/// The object that is explained.
+#[derive(Debug, Clone, Serialize)]
+pub struct Subject {
+    /// Its kind, such as `Deployment`.
+    pub kind: String,
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name, or the prefix of the name that the API server will generate.
+    pub name: String,
+}
+
+/// The pod that is created, and its namespace.
+#[derive(Debug, Clone, Copy)]
+pub struct Creation<'c> {
+    /// The pod, as the API server sends it to webhooks.
+    pub pod: &'c Value,
+    /// Its namespace.
+    pub namespace: &'c str,
+    /// What is known of the namespace.
+    pub checks: later::Checks<'c>,
+}
+
+/// A pod that the mesh has decided about.
+#[derive(Debug)]
+pub struct Decided {
+    /// Why.
+    pub explanation: Explanation,
+    /// The pod with its sidecar; the same pod if it gets none.
+    pub pod: Value,
+}
+
+/// Why there is no explanation.
+#[derive(Debug, thiserror::Error)]
+pub enum ExplainError {
+    /// The review fails.
+    #[error(transparent)]
+    Review(#[from] ReviewError),
+    /// The patch of the answer does not apply.
+    #[error("cannot apply the patch to the pod")]
+    Patch(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// Decides about the creation of a pod, and explains it.
+///
+/// # Errors
+/// The review fails.
+pub async fn decide(
+    profile: &Profile,
+    creation: Creation<'_>,
+    facts: CallerFacts<'_>,
+) -> Result<Decided, ExplainError> {
+    let mut pod = creation.pod.clone();
+    let body = review_of(&pod, creation.namespace);
+    let mut patch = PatchBuffer::json();
+    let explanation = match profile {
+        Profile::Linkerd(injector) => {
+            let request = review::decode(&body).map_err(ReviewError::from)?;
+            injector.explain(&request, &pod, facts, &mut patch).await?
+        }
+        Profile::Istio(injector) => {
+            let request = review::decode(&body).map_err(ReviewError::from)?;
+            injector.explain(&request, &pod, facts, &mut patch).await?
+        }
+    };
+    let patch = patch.into_bytes();
+    if !patch.is_empty() {
+        let invalid = |error: Box<dyn std::error::Error + Send + Sync>| ExplainError::Patch(error);
+        let patch: json_patch::Patch =
+            serde_json::from_slice(&patch).map_err(|error| invalid(error.into()))?;
+        json_patch::patch(&mut pod, &patch).map_err(|error| invalid(error.into()))?;
+    }
+    Ok(Decided { explanation, pod })
+}
+
+/// A running pod as it was before Linkerd's sidecar was added; `None` if it has none, and for meshes
+/// that take their sidecar out themselves. What the pod says about its injection stays.
+#[must_use]
+pub fn before_injection(profile: &Profile, pod: &Value) -> Option<Value> {
+    let Profile::Linkerd(injector) = profile else { return None };
+    if !uninject::has_sidecar(pod, Kind::Pod) {
+        return None;
+    }
+    let mut before = pod.clone();
+    uninject::uninject(&injector.mesh(), &mut before, Kind::Pod);
+    let inject = Annotation::Inject.key();
+    let asked = pod.pointer("/metadata/annotations").and_then(|all| all.get(inject));
+    if let Some(asked) = asked {
+        before["metadata"]["annotations"][inject] = asked.clone();
+    }
+    Some(before)
+}
+
+/// What the API server does about each webhook when a pod is created. Without the namespace, its
+/// labels are not known.
+#[must_use]
+pub fn webhooks<'c>(configurations: &'c Configurations, creation: Creation<'_>) -> Vec<Step<'c>> {
+    let labels = creation.checks.namespace.map(|namespace| {
+        let labels = namespace.pointer("/metadata/labels").and_then(Value::as_object);
+        let texts = labels.into_iter().flatten();
+        texts
+            .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
+            .collect::<Labels>()
+    });
+    let request = Request::creates_pod(creation.pod, creation.namespace);
+    configurations.walk(&request, labels.as_ref())
+}
+
+/// The review that the API server sends for the creation of a pod.
+fn review_of(pod: &Value, namespace: &str) -> Vec<u8> {
+    let kind = Kind::Pod.as_str();
+    let request = serde_json::json!({
+        "uid": "explain",
+        "kind": {"group": "", "version": "v1", "kind": kind},
+        "operation": "CREATE",
+        "namespace": namespace,
+        "object": pod,
+    });
+    serde_json::json!({ "request": request }).to_string().into_bytes()
+}

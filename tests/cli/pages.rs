@@ -1,0 +1,42 @@
+//! The pages of the commands: output that they show is what the binary prints.
+
+use std::{fs, process::Command};
+
+use super::{is_blessed, text};
+
+/// Stands before a block whose command is run in the folder of the project.
+const MARKER: &str = "<!-- output of the command -->\n";
+const BEGIN: &str = "```console\n$ injectd ";
+const END: &str = "```\n";
+
+#[test]
+fn pages_show_the_output_of_the_binary() {
+    let root = env!("CARGO_MANIFEST_DIR");
+    let mut blocks = 0;
+    for entry in fs::read_dir(format!("{root}/docs/commands")).expect("the pages") {
+        let path = entry.expect("an entry").path();
+        let page = fs::read_to_string(&path).expect("a page");
+        let (mut found, mut parts) = (String::new(), page.split(MARKER));
+        found.push_str(parts.next().unwrap_or_default());
+        for part in parts {
+            let rest = part.strip_prefix(BEGIN).expect("a command follows the marker");
+            let (args, rest) = rest.split_once('\n').expect("the command must end");
+            let (_, end) = rest.split_once(END).expect("the block must end");
+            let command = Command::new(env!("CARGO_BIN_EXE_injectd"))
+                .args(args.split_whitespace())
+                .current_dir(root)
+                .output()
+                .expect("the binary must run");
+            assert_eq!(text(&command.stderr), "", "{args}");
+            let output = text(&command.stdout);
+            found.extend([MARKER, BEGIN, args, "\n", output, END, end]);
+            blocks += 1;
+        }
+        if is_blessed() {
+            fs::write(&path, &found).expect("the page must be written");
+            continue;
+        }
+        assert_eq!(page, found, "{} is stale: run with BLESS=1", path.display());
+    }
+    assert!(blocks >= 2, "no page shows output");
+}
