@@ -25,6 +25,7 @@ mod manifests;
 mod manual;
 mod progress;
 mod proxy_injector;
+mod restart;
 mod review;
 mod serve;
 mod stream;
@@ -54,6 +55,7 @@ enum Command {
     Inject(Box<inject::Args>),
     Uninject(uninject::Args),
     Compare(compare::Args),
+    Restart(restart::Args),
     Manifest(manifest::Args),
     Version(version::Args),
     Completion(manual::CompletionArgs),
@@ -101,6 +103,7 @@ pub fn main() -> ExitCode {
         Command::Inject(args) => inject::run(*args),
         Command::Uninject(args) => uninject::run(&args),
         Command::Compare(args) => compare::run(&args),
+        Command::Restart(args) => restart::run(args),
         Command::Manifest(args) => manifest::run(&args),
         Command::Version(args) => version::run(&args),
         Command::Completion(args) => manual::print_completion(Args::command(), &args),
