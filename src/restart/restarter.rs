@@ -120,8 +120,7 @@ impl Restarter {
         for ((finding, candidate), decision) in known.into_iter().zip(decisions) {
             match decision {
                 Decision::Wait(wait) => self.wait(finding, &candidate, wait, &mut notices),
-                Decision::Restart if may_act() => self.restart(finding, &mut notices).await,
-                Decision::Restart => self.queue.push_back(finding),
+                Decision::Restart => self.restart(finding, &may_act, &mut notices).await,
             }
         }
         notices
@@ -134,8 +133,14 @@ impl Restarter {
     }
 
     /// The workloads that are not restarted, and why; `None` if they were not looked at yet.
-    pub fn waiting(&self) -> impl Iterator<Item = (&Finding, Option<&Wait>)> {
-        self.queue.iter().map(|finding| (finding, self.waits.get(&finding.workload)))
+    pub fn waiting(&self) -> impl Iterator<Item = (&Finding, Option<Wait>)> {
+        let room = self.policy.room(&self.in_flight);
+        self.queue.iter().map(move |finding| {
+            let known = self.waits.get(&finding.workload);
+            // What changes within minutes may be out of date.
+            let known = known.filter(|wait| room.is_none() || !wait.is_short());
+            (finding, known.cloned().or_else(|| room.clone()))
+        })
     }
 
     /// Looks at the rollouts of restarted workloads.
@@ -162,7 +167,12 @@ impl Restarter {
     }
 
     /// Restarts a workload, if what is read now still allows it.
-    async fn restart(&mut self, finding: Finding, notices: &mut Vec<Notice>) {
+    async fn restart(
+        &mut self,
+        finding: Finding,
+        may_act: impl Fn() -> bool,
+        notices: &mut Vec<Notice>,
+    ) {
         let workload = &finding.workload;
         let mut candidate = match self.candidate(workload).await {
             Ok(candidate) => candidate,
@@ -176,7 +186,9 @@ impl Restarter {
         if let Some(Decision::Wait(wait)) = decision {
             return self.wait(finding, &candidate, wait, notices);
         }
-        let Some(observed) = candidate.observed else { return };
+        let Some(observed) = candidate.observed.filter(|_| may_act()) else {
+            return self.queue.push_back(finding);
+        };
         if let Err(error) = self.cluster.restart(workload, &observed, now).await {
             return self.failed(finding, error, notices);
         }

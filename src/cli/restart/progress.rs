@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::restart::Restarter;
+use crate::restart::{Restarter, Wait};
 
 /// Time between two pictures of the spinner.
 const TICK: Duration = Duration::from_millis(100);
@@ -24,7 +24,7 @@ impl Progress {
     pub(super) fn show(&self, restarter: &Restarter, finished: usize) {
         let (rolling_out, left) = (restarter.in_flight().len(), restarter.waiting().count());
         let text = format!("{finished} finished, {rolling_out} rolling out, {left} waiting");
-        let short = restarter.waiting().filter_map(|(_, wait)| wait).find(|wait| wait.is_short());
+        let short = restarter.waiting().filter_map(|(_, wait)| wait).find(Wait::is_short);
         let why = short.filter(|_| rolling_out == 0).map(|wait| format!(": {wait}"));
         self.0.set_message(text + &why.unwrap_or_default());
     }

@@ -76,7 +76,7 @@ impl Session {
             report.rolling_out(&it.workload).map_err(CommandError::output)?;
         }
         for (finding, wait) in restarter.waiting() {
-            report.waits(&finding.workload, wait).map_err(CommandError::output)?;
+            report.waits(&finding.workload, wait.as_ref()).map_err(CommandError::output)?;
         }
         match stop {
             Some(Stop::Signal) => print_line("stopped by a signal"),
