@@ -112,3 +112,44 @@ fn event(notice: &Notice) -> Option<Event<'_>> {
     };
     Some(Event { workload, is_warning, reason, message })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::restart::{InFlight, Observed, Wait};
+
+    fn finding() -> Finding {
+        let json = r#"{"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "shop",
+            "name": "web", "reason": "1 pod has no sidecar"}"#;
+        serde_json::from_str(json).expect("a finding")
+    }
+
+    fn event_of(notice: &Notice) -> Option<(bool, &'static str, String)> {
+        event(notice).map(|it| (it.is_warning, it.reason, it.message))
+    }
+
+    #[test]
+    fn owners_get_events_about_what_they_can_change() {
+        let restarted = event_of(&Notice::Restarted(finding()));
+        let message = "Restarted its pods: 1 pod has no sidecar".to_owned();
+        assert_eq!(restarted, Some((false, "InjectdRestarted", message)));
+        let budget = Wait::Budget { budget: "web".into() };
+        let delayed = event_of(&Notice::Waits(finding(), budget));
+        let message =
+            "Its pods are not restarted: the PodDisruptionBudget web allows no disruption";
+        assert_eq!(delayed, Some((true, "InjectdRestartDelayed", message.to_owned())));
+        for wait in [Wait::DryRun, Wait::Others { count: 2 }, Wait::Window { next: None }] {
+            assert_eq!(event_of(&Notice::Waits(finding(), wait)), None);
+        }
+    }
+
+    #[test]
+    fn a_stuck_rollout_is_a_warning() {
+        let since = jiff::Timestamp::now();
+        let mut it = InFlight::new(finding().workload, since, &Observed::default());
+        it.stuck = Some("it is not finished after 600s".into());
+        let message = "injectd stopped restarts of all workloads: it is not finished after 600s";
+        let expected = Some((true, "InjectdRestartStuck", message.to_owned()));
+        assert_eq!(event_of(&Notice::Stuck(it)), expected);
+    }
+}
