@@ -43,6 +43,8 @@ pub(super) struct Member {
     pub(super) finding: Finding,
     is_closed: bool,
     has_budget: bool,
+    /// Its rollout takes some seconds.
+    is_slow: bool,
 }
 
 impl Fleet {
@@ -146,6 +148,9 @@ impl Member {
         object["kind"] = json!(kind);
         object["metadata"]["labels"] = label();
         object["spec"]["template"]["metadata"]["labels"][LABEL.0] = json!(LABEL.1);
+        if self.is_slow {
+            object["spec"]["minReadySeconds"] = json!(2);
+        }
         if kind == "StatefulSet" {
             object["spec"]["serviceName"] = json!(name);
         } else if kind == "DaemonSet"
@@ -189,6 +194,7 @@ fn member(index: usize) -> Member {
         finding,
         is_closed: CLOSED.contains(&in_namespace),
         has_budget: index.is_multiple_of(10),
+        is_slow: !index.is_multiple_of(2),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::pin::pin;
 
 use futures_util::StreamExt as _;
+use jiff::Timestamp;
 use kube::{
     Api, Client, ResourceExt as _,
     api::{ApiResource, DynamicObject, Patch, PatchParams},
@@ -45,7 +46,8 @@ async fn run(client: Client) {
         }
         let namespace = pod.namespace().unwrap_or_default();
         let pods = Api::<DynamicObject>::namespaced_with(client.clone(), &namespace, &resource);
-        let ready = json!({"type": "Ready", "status": "True"});
+        let now = Timestamp::now().to_string();
+        let ready = json!({"type": "Ready", "status": "True", "lastTransitionTime": now});
         let status = Patch::Merge(json!({"status": {"phase": "Running", "conditions": [ready]}}));
         // The pod may be gone.
         drop(pods.patch_status(&pod.name_any(), &PatchParams::default(), &status).await);
