@@ -26,6 +26,7 @@ mod manifests;
 mod manual;
 mod progress;
 mod proxy_injector;
+mod restart;
 mod review;
 mod serve;
 mod stream;
@@ -56,6 +57,7 @@ enum Command {
     Uninject(uninject::Args),
     Explain(Box<explain::Args>),
     Compare(compare::Args),
+    Restart(restart::Args),
     Manifest(manifest::Args),
     Version(version::Args),
     Completion(manual::CompletionArgs),
@@ -104,6 +106,7 @@ pub fn main() -> ExitCode {
         Command::Uninject(args) => uninject::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Compare(args) => compare::run(&args),
+        Command::Restart(args) => restart::run(args),
         Command::Manifest(args) => manifest::run(&args),
         Command::Version(args) => version::run(&args),
         Command::Completion(args) => manual::print_completion(Args::command(), &args),

@@ -19,6 +19,7 @@ pub mod profiles;
 
 pub mod events;
 pub mod reload;
+pub mod restart;
 pub mod server;
 pub mod tls;
 

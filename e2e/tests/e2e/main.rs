@@ -15,12 +15,13 @@ use injectd_e2e::{
 mod guard;
 mod istio;
 mod linkerd;
+mod restart;
 mod standalone;
 mod tutorial;
 mod watched;
 
-const SUITES: [&str; 5] =
-    [standalone::NAME, guard::NAME, watched::NAME, istio::NAME, tutorial::NAME];
+const SUITES: [&str; 6] =
+    [standalone::NAME, guard::NAME, watched::NAME, restart::NAME, istio::NAME, tutorial::NAME];
 
 /// End-to-end scenarios of injectd.
 #[derive(Parser)]
@@ -86,6 +87,8 @@ async fn run(arguments: Arguments) -> Outcome<ExitCode> {
     run.record(guard::NAME, outcome);
     let outcome = watched::run(&mut run, &lab).await;
     run.record(watched::NAME, outcome);
+    let outcome = restart::run(&mut run, &lab).await;
+    run.record(restart::NAME, outcome);
     let outcome = istio::run(&mut run, &lab).await;
     run.record(istio::NAME, outcome);
     let outcome = tutorial::run(&mut run, &lab).await;

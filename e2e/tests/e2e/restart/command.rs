@@ -1,0 +1,141 @@
+//! The command `injectd restart`.
+
+use std::{
+    io::Write as _,
+    process::{Command, Output, Stdio},
+};
+
+use injectd_e2e::{
+    expect::{Outcome, eventually, expect, expect_contains, failed},
+    objects::{deployment, namespace},
+};
+use serde_json::{Value, json};
+use tokio::task::spawn_blocking;
+
+use super::{Restart, fleet::LABEL};
+
+const NAMESPACE: &str = "restart-command";
+
+/// A run of the command: its exit code and what it printed.
+struct Ran {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+/// Runs the command with this input.
+async fn injectd(it: &Restart<'_>, arguments: &[&str], input: String) -> Outcome<Ran> {
+    let mut command = Command::new(&it.lab.binary);
+    command.args(["restart", "--kubeconfig"]).arg(&it.lab.kubeconfig).args(arguments);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let output = spawn_blocking(move || -> std::io::Result<Output> {
+        let mut child = command.spawn()?;
+        if let Some(mut stdin) = child.stdin.take() {
+            // Wrong usage ends the command before it reads.
+            drop(stdin.write_all(input.as_bytes()));
+        }
+        child.wait_with_output()
+    });
+    let Output { status, stdout, stderr } = output.await??;
+    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+    Ok(Ran { code: status.code(), out: text(&stdout), err: text(&stderr) })
+}
+
+/// The findings of the fleet, as an audit prints them.
+pub(super) async fn dry_run(it: &Restart<'_>) -> Outcome<String> {
+    let findings: Vec<Value> =
+        it.fleet.findings().iter().map(serde_json::to_value).collect::<Result<_, _>>()?;
+    let input = json!({"summary": {"pods": 200}, "workloads": findings}).to_string();
+    let ran = injectd(it, &["-f", "-", "-o", "json"], input).await?;
+    expect(format!("the exit code, with {:?}", ran.err), Some(3), ran.code)?;
+    let answer: Value = serde_json::from_str(&ran.out)?;
+    let results = answer["workloads"].as_array().ok_or_else(|| failed("no workloads"))?;
+    let of = |result: &str| results.iter().filter(|it| it["result"] == result).count();
+    expect("the workloads", findings.len(), results.len())?;
+    expect("those that would be restarted", it.fleet.free().count(), of("dry_run"))?;
+    expect("those outside of their window", it.fleet.closed().count(), of("window"))?;
+    expect_contains("stderr", "dry run: nothing was restarted; restart with --yes", &ran.err)?;
+    expect("the restarts", 0, it.recorder.seen().restarted)?;
+    Ok(format!("{} would be restarted", of("dry_run")))
+}
+
+pub(super) async fn acts(it: &Restart<'_>) -> Outcome {
+    let api = &it.lab.api;
+    api.create(None, &namespace(NAMESPACE, &json!({}), &json!({}))).await?.created()?;
+    let path = available(it, "web").await?;
+    let arguments = ["deploy/web", "-n", NAMESPACE, "--yes"];
+    let ran = injectd(it, &arguments, String::new()).await?;
+    expect(format!("the exit code, with {:?}", ran.err), Some(0), ran.code)?;
+    expect("stdout", format!("deployment {NAMESPACE}/web: restarted\n"), ran.out)?;
+    let again = injectd(it, &arguments, String::new()).await?;
+    expect("the exit code of the second", Some(3), again.code)?;
+    expect_contains("stdout", "not restarted: it was restarted less than an hour ago", &again.out)?;
+    let generation = api.get(&path).await?.ok()?["metadata"]["generation"].clone();
+    expect("the generation", json!(2), generation)?;
+    let gone = injectd(it, &["deploy/gone", "-n", NAMESPACE], String::new()).await?;
+    expect("the exit code without a workload", Some(1), gone.code)?;
+    expect_contains("stdout", "not restarted: it does not exist any more", &gone.out)?;
+    let job = json!({"apiVersion": "batch/v1", "kind": "Job", "namespace": NAMESPACE,
+        "name": "once"});
+    let input = json!({"workloads": [job]}).to_string();
+    let by_hand = injectd(it, &["-f", "-", "--yes"], input).await?;
+    expect("the exit code of a Job", Some(3), by_hand.code)?;
+    expect_contains("stdout", "delete the Job and create it again", &by_hand.out)
+}
+
+/// Creates a Deployment and waits for its pod; returns its path.
+async fn available(it: &Restart<'_>, name: &str) -> Outcome<String> {
+    let mut object = deployment(name, 1, &json!({}));
+    object["spec"]["template"]["metadata"]["labels"][LABEL.0] = json!(LABEL.1);
+    let path = format!("/apis/apps/v1/namespaces/{NAMESPACE}/deployments/{name}");
+    it.lab.api.create(Some(NAMESPACE), &object).await?.created()?;
+    eventually("the Deployment is available", async || {
+        let found = it.lab.api.get(&path).await?.ok()?;
+        expect("the pods", json!(1), found["status"]["availableReplicas"].clone())
+    })
+    .await?;
+    Ok(path)
+}
+
+/// A quota allows no further pod: the first workload does not finish, the second is not restarted.
+pub(super) async fn stuck(it: &Restart<'_>) -> Outcome {
+    let (_, second) = (available(it, "first").await?, available(it, "second").await?);
+    let quota = json!({"apiVersion": "v1", "kind": "ResourceQuota",
+        "metadata": {"name": "pods"}, "spec": {"hard": {"pods": "1"}}});
+    it.lab.api.create(Some(NAMESPACE), &quota).await?.created()?;
+    let path = format!("/api/v1/namespaces/{NAMESPACE}/resourcequotas/pods");
+    eventually("the quota is counted", async || {
+        let found = it.lab.api.get(&path).await?.ok()?;
+        expect("the limit", json!("1"), found["status"]["hard"]["pods"].clone())
+    })
+    .await?;
+    let arguments = ["deploy/first", "deploy/second", "-n", NAMESPACE, "--yes"];
+    let limits = ["--max-restarting", "1", "--rollout-timeout", "1s"];
+    let ran = injectd(it, &[&arguments[..], &limits].concat(), String::new()).await?;
+    expect(format!("the exit code, with {:?}", ran.err), Some(1), ran.code)?;
+    let first = format!("deployment {NAMESPACE}/first: its rollout is stuck: it is not finished");
+    expect_contains("stdout", &first, &ran.out)?;
+    let why = format!("restarts stopped: the rollout of deployment {NAMESPACE}/first does not");
+    let line = format!("deployment {NAMESPACE}/second: not restarted: {why}");
+    expect_contains("stdout", &line, &ran.out)?;
+    let generation = it.lab.api.get(&second).await?.ok()?["metadata"]["generation"].clone();
+    expect("the generation of the second", json!(1), generation)?;
+    it.lab.api.delete(&format!("/api/v1/namespaces/{NAMESPACE}")).await?.ok().map(drop)
+}
+
+pub(super) async fn wrong_usage(it: &Restart<'_>) -> Outcome {
+    for (arguments, problem) in [
+        (&[][..], "required arguments were not provided"),
+        (&["web"], "write KIND/NAME, such as deploy/web"),
+        (&["pod/web"], "the kind must be a Deployment"),
+        (&["deploy/web", "--window", "always"], "expected [DAYS] HH:MM-HH:MM [TIME ZONE]"),
+        (&["deploy/web", "--max-restarting", "0"], "expected a number above zero"),
+    ] {
+        let ran = injectd(it, arguments, String::new()).await?;
+        expect(format!("the exit code of {arguments:?}"), Some(64), ran.code)?;
+        expect_contains(format!("stderr of {arguments:?}"), problem, &ran.err)?;
+    }
+    let ran = injectd(it, &["-f", "-"], "[]".to_owned()).await?;
+    expect("the exit code of wrong JSON", Some(1), ran.code)?;
+    expect_contains("stderr", "cannot use stdin", &ran.err)
+}

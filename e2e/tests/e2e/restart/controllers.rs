@@ -1,0 +1,177 @@
+//! Controllers that share a Lease, each a task with the permissions that `manifest` will print.
+
+use std::{collections::HashMap, fs, sync::Arc, time::Duration};
+
+use injectd::{
+    cluster::{ClientOptions, client},
+    restart::{
+        AuditError, Controller, Finding, Findings, LEASE_RULES, LeaseOptions, Mode, Notice,
+        Observer, Options, Policy, RULES, Restarter, Rule, Wait, Workload,
+    },
+};
+use injectd_e2e::{
+    api::{Api, collection},
+    expect::{Outcome, failed},
+    lab::Lab,
+    objects::service_account,
+};
+use kube::Client;
+use serde_json::{Value, json};
+use tokio::{
+    sync::{oneshot, watch},
+    task::JoinHandle,
+    time::timeout,
+};
+
+use super::fleet::Fleet;
+
+/// Workloads that roll out at the same time.
+pub(super) const MAX_RESTARTING: usize = 6;
+
+const NAMESPACE: &str = "restart-controller";
+const ACCOUNT: &str = "injectd-restart";
+const LEASE: &str = "injectd-restart";
+const RBAC: &str = "rbac.authorization.k8s.io/v1";
+const POLL: Duration = Duration::from_millis(200);
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// What the controllers did.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Seen {
+    pub(super) waits: HashMap<Workload, Wait>,
+    pub(super) leader: Option<&'static str>,
+}
+
+pub(super) struct Controllers {
+    client: Client,
+    api: Api,
+    findings: Vec<Finding>,
+    seen: Arc<watch::Sender<Seen>>,
+    running: HashMap<&'static str, Running>,
+}
+
+struct Running {
+    task: JoinHandle<()>,
+    end: oneshot::Sender<()>,
+}
+
+/// An audit that finds all workloads each time, also those that were restarted.
+struct All(Vec<Finding>);
+
+impl Findings for All {
+    async fn find(&mut self) -> Result<Vec<Finding>, AuditError> {
+        Ok(self.0.clone())
+    }
+}
+
+struct Observed {
+    name: &'static str,
+    seen: Arc<watch::Sender<Seen>>,
+}
+
+impl Observer for Observed {
+    fn notice(&self, notice: &Notice) {
+        if let Notice::Waits(finding, wait) = notice {
+            self.seen.send_modify(|seen| {
+                seen.waits.insert(finding.workload.clone(), wait.clone());
+            });
+        }
+    }
+
+    fn state(&self, _: &Restarter) {}
+
+    fn leads(&self, is_leader: bool) {
+        self.seen.send_modify(|seen| seen.leader = is_leader.then_some(self.name));
+    }
+}
+
+impl Controllers {
+    pub(super) async fn new(lab: &Lab, fleet: &Fleet) -> Outcome<Self> {
+        let api = lab.api.clone();
+        let namespace = injectd_e2e::objects::namespace(NAMESPACE, &json!({}), &json!({}));
+        api.create(None, &namespace).await?.created()?;
+        api.create(Some(NAMESPACE), &service_account(ACCOUNT)).await?.created()?;
+        for (kind, scope, rules) in
+            [("ClusterRole", None, RULES), ("Role", Some(NAMESPACE), LEASE_RULES)]
+        {
+            for object in [role(kind, rules), binding(kind)] {
+                api.create(scope, &object).await?.created()?;
+            }
+        }
+        let config = api.kubeconfig(NAMESPACE, ACCOUNT, &api.server).await?;
+        let folder = tempfile::tempdir()?;
+        let file = folder.path().join("kubeconfig");
+        fs::write(&file, config.to_string())?;
+        let options = ClientOptions { kubeconfig: Some(&file), ..ClientOptions::default() };
+        let client = client(options).await?;
+        let (findings, seen) = (fleet.findings(), Arc::default());
+        Ok(Self { client, api, findings, seen, running: HashMap::new() })
+    }
+
+    pub(super) fn start(&mut self, name: &'static str, mode: Mode) {
+        let lease = LeaseOptions {
+            duration: Duration::from_secs(3),
+            renew_deadline: Duration::from_secs(2),
+            retry: Duration::from_millis(200),
+            ..LeaseOptions::new(NAMESPACE, LEASE, name)
+        };
+        let policy = Policy { mode, max_restarting: MAX_RESTARTING, ..Policy::default() };
+        let audit_interval = Duration::from_secs(1);
+        let options = Options { policy, lease, audit_interval, poll_interval: POLL };
+        let observer = Observed { name, seen: Arc::clone(&self.seen) };
+        let findings = All(self.findings.clone());
+        let controller = Controller::new(self.client.clone(), options, findings, observer);
+        let (end, ended) = oneshot::channel();
+        let task = tokio::spawn(controller.run(async move { drop(ended.await) }));
+        self.running.insert(name, Running { task, end });
+    }
+
+    /// Ends a controller at once: it does not give its Lease away.
+    pub(super) fn kill(&mut self, name: &str) {
+        if let Some(running) = self.running.remove(name) {
+            running.task.abort();
+        }
+    }
+
+    pub(super) fn kill_all(&mut self) {
+        self.running.drain().for_each(|(_, running)| running.task.abort());
+    }
+
+    /// Ends a controller as SIGTERM does.
+    pub(super) async fn terminate(&mut self, name: &str) -> Outcome {
+        let running = self.running.remove(name);
+        let Running { task, end } = running.ok_or_else(|| failed(format!("no {name}")))?;
+        drop(end);
+        Ok(timeout(PATIENCE, task).await??)
+    }
+
+    pub(super) async fn wait(&self, what: &str, is_so: impl Fn(&Seen) -> bool) -> Outcome<Seen> {
+        let mut seen = self.seen.subscribe();
+        let found = timeout(PATIENCE, seen.wait_for(is_so)).await;
+        let late = |_| failed(format!("{what}: not in time"));
+        Ok(found.map_err(late)??.clone())
+    }
+
+    /// Who holds the Lease.
+    pub(super) async fn holder(&self) -> Outcome<Option<String>> {
+        let path = collection("coordination.k8s.io/v1", "Lease", Some(NAMESPACE));
+        let lease = self.api.get(&format!("{path}/{LEASE}")).await?.ok()?;
+        Ok(lease["spec"]["holderIdentity"].as_str().map(str::to_owned))
+    }
+}
+
+fn role(kind: &str, rules: &[Rule]) -> Value {
+    let rule = |it: &Rule| json!({"apiGroups": [it.api_group], "resources": it.resources, "verbs": it.verbs});
+    let rules: Vec<_> = rules.iter().map(rule).collect();
+    json!({"apiVersion": RBAC, "kind": kind, "metadata": {"name": ACCOUNT}, "rules": rules})
+}
+
+fn binding(kind: &str) -> Value {
+    json!({
+        "apiVersion": RBAC,
+        "kind": format!("{kind}Binding"),
+        "metadata": {"name": ACCOUNT},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": ACCOUNT},
+        "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": NAMESPACE}],
+    })
+}

@@ -1,0 +1,56 @@
+//! Sets pods to ready, as a kubelet would.
+
+use std::pin::pin;
+
+use futures_util::StreamExt as _;
+use jiff::Timestamp;
+use kube::{
+    Api, Client, ResourceExt as _,
+    api::{ApiResource, DynamicObject, Patch, PatchParams},
+    core::GroupVersionKind,
+    runtime::{
+        WatchStreamExt as _,
+        watcher::{Config, watcher},
+    },
+};
+use serde_json::json;
+use tokio::task::JoinSet;
+
+use super::fleet::LABEL;
+
+/// Concurrent requests.
+const REQUESTS: usize = 8;
+
+/// Ends when it is dropped.
+pub(super) struct Kubelet {
+    _task: JoinSet<()>,
+}
+
+impl Kubelet {
+    pub(super) fn start(client: &Client) -> Self {
+        let mut task = JoinSet::new();
+        task.spawn(run(client.clone()));
+        Self { _task: task }
+    }
+}
+
+async fn run(client: Client) {
+    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("", "v1", "Pod"));
+    let pods = Api::<DynamicObject>::all_with(client.clone(), &resource);
+    let config = Config::default().labels(&format!("{}={}", LABEL.0, LABEL.1));
+    let changes = pin!(watcher(pods, config).default_backoff().applied_objects());
+    let set = async |pod: kube::runtime::watcher::Result<DynamicObject>| {
+        let Ok(pod) = pod else { return };
+        if pod.data["status"]["phase"] == "Running" || pod.metadata.deletion_timestamp.is_some() {
+            return;
+        }
+        let namespace = pod.namespace().unwrap_or_default();
+        let pods = Api::<DynamicObject>::namespaced_with(client.clone(), &namespace, &resource);
+        let now = Timestamp::now().to_string();
+        let ready = json!({"type": "Ready", "status": "True", "lastTransitionTime": now});
+        let status = Patch::Merge(json!({"status": {"phase": "Running", "conditions": [ready]}}));
+        // The pod may be gone.
+        drop(pods.patch_status(&pod.name_any(), &PatchParams::default(), &status).await);
+    };
+    changes.for_each_concurrent(REQUESTS, set).await;
+}

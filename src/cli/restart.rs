@@ -1,0 +1,127 @@
+//! `injectd restart`: restarts workloads from a terminal.
+
+use std::{path::PathBuf, time::Duration};
+
+use kube::Client;
+
+use self::session::Session;
+use super::{CommandError, manifests};
+use crate::{
+    causes::with_causes,
+    cluster::{self, ClientError, ClientOptions},
+    restart::{DEFAULT_MAX_RESTARTING, Mode, Policy, Restarter, Window, Windows},
+    server,
+};
+
+mod input;
+mod progress;
+mod report;
+mod session;
+
+/// Restart workloads, so that their pods are injected anew
+///
+/// Restarts Deployments, StatefulSets and DaemonSets as kubectl rollout restart does, a few at a
+/// time, and waits for their rollouts. A workload waits while a PodDisruptionBudget of its pods
+/// allows no disruption, outside of the maintenance windows, and for an hour after its last
+/// restart. A rollout that does not finish stops all further restarts.
+///
+/// Nothing is restarted without --yes: the command prints what it would do. The exit code is 3 if
+/// some workloads are left, and 1 if a rollout does not finish, a workload does not exist, or the
+/// API server reports an error.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Workloads: KIND/NAME, such as deploy/web, sts/db or daemonset/agent
+    #[arg(value_name = "WORKLOAD", required_unless_present = "file")]
+    workloads: Vec<String>,
+    /// JSON file with workloads, such as the output of audit -o json; - reads stdin
+    #[arg(short = 'f', long = "filename", value_name = "FILE", conflicts_with = "workloads")]
+    file: Option<PathBuf>,
+    /// Namespace of the workloads [default: that of the context]
+    #[arg(short, long, value_name = "NAMESPACE", conflicts_with = "file")]
+    namespace: Option<String>,
+    /// Restart the workloads; without it, only print what would be done
+    #[arg(long)]
+    yes: bool,
+    /// Maximum number of workloads that roll out at the same time
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_MAX_RESTARTING, value_parser = positive)]
+    max_restarting: usize,
+    /// Maintenance window, such as "Mon-Fri 22:00-04:00 Europe/Berlin"; may be repeated. The
+    /// annotation injectd.dev/restart-window of a namespace replaces it [default: always]
+    #[arg(long, value_name = "WINDOW")]
+    window: Vec<Window>,
+    /// Time after which a rollout that is not finished stops all restarts
+    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = server::parse_duration)]
+    rollout_timeout: Duration,
+    /// Time after which the command ends, with some workloads left
+    #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = server::parse_duration)]
+    timeout: Duration,
+    /// Output format
+    #[arg(short, long, value_enum, default_value = "text")]
+    output: Format,
+    /// Path to a kubeconfig file [default: $KUBECONFIG or ~/.kube/config, else the in-cluster
+    /// configuration]
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// Context of the kubeconfig [default: the current one]
+    #[arg(long, value_name = "CONTEXT")]
+    context: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+pub(super) fn run(args: Args) -> Result<(), CommandError> {
+    manifests::runtime()?.block_on(restart(args))
+}
+
+async fn restart(args: Args) -> Result<(), CommandError> {
+    // Before the cluster is asked: wrong input needs no cluster.
+    let named = input::named(&args.workloads)?;
+    let listed = args.file.as_deref().map(input::listed).transpose()?;
+    let client = args.client().await?;
+    let namespace = args.namespace.as_deref().unwrap_or_else(|| client.default_namespace());
+    let findings = match listed {
+        Some(findings) => findings,
+        None => input::in_namespace(named, namespace)?,
+    };
+    let policy = Policy {
+        mode: if args.yes { Mode::On } else { Mode::DryRun },
+        windows: Windows::new(args.window),
+        max_restarting: args.max_restarting,
+        rollout_timeout: args.rollout_timeout,
+    };
+    let mut restarter = Restarter::new(client, policy);
+    let left_out = restarter.set_findings(findings);
+    if left_out > 0 {
+        let problem = format!("{left_out} workloads are over the limit; restart them afterwards");
+        super::print_line(&problem);
+    }
+    Session::new(restarter, args.output, !args.yes).run(args.timeout).await
+}
+
+impl Args {
+    async fn client(&self) -> Result<Client, CommandError> {
+        let options = ClientOptions {
+            kubeconfig: self.kubeconfig.as_deref(),
+            context: self.context.as_deref(),
+            ..ClientOptions::default()
+        };
+        cluster::client(options).await.map_err(|error| {
+            let text = with_causes(&error);
+            let problem = match error {
+                ClientError::NoCluster(_) => "no kubeconfig is found; set --kubeconfig",
+                // A library draws the place below its message.
+                _ => text.lines().next().unwrap_or_default(),
+            };
+            CommandError::Incomplete(problem.to_owned())
+        })
+    }
+}
+
+fn positive(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|&number| number > 0);
+    number.ok_or_else(|| "expected a number above zero".to_owned())
+}

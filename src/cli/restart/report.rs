@@ -1,0 +1,107 @@
+//! The result of the command: a line or a JSON object per workload, and the exit code.
+
+use std::io::{self, Write as _};
+
+use serde::Serialize;
+
+use super::{
+    super::{CommandError, counted},
+    Format,
+};
+use crate::restart::{Wait, Workload};
+
+/// The result for a workload.
+#[derive(Serialize)]
+struct Entry {
+    #[serde(flatten)]
+    workload: Workload,
+    /// `restarted`, `rolling_out`, `stuck`, or the label of what it waits for.
+    result: &'static str,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    message: String,
+}
+
+/// The results so far.
+pub(super) struct Report {
+    format: Format,
+    entries: Vec<Entry>,
+    /// Workloads that were not restarted.
+    left: usize,
+    failed: usize,
+}
+
+impl Report {
+    pub(super) fn new(format: Format) -> Self {
+        Self { format, entries: Vec::new(), left: 0, failed: 0 }
+    }
+
+    pub(super) fn finished(&mut self, workload: &Workload) -> io::Result<()> {
+        self.add(workload, "restarted", String::new(), "restarted")
+    }
+
+    pub(super) fn stuck(&mut self, workload: &Workload, why: &str) -> io::Result<()> {
+        self.failed += 1;
+        let line = format!("its rollout is stuck: {why}");
+        self.add(workload, "stuck", why.to_owned(), &line)
+    }
+
+    pub(super) fn rolling_out(&mut self, workload: &Workload) -> io::Result<()> {
+        self.left += 1;
+        let line = "restarted, and still rolling out";
+        self.add(workload, "rolling_out", line.to_owned(), line)
+    }
+
+    pub(super) fn waits(&mut self, workload: &Workload, wait: Option<&Wait>) -> io::Result<()> {
+        match wait {
+            Some(Wait::DryRun) => {}
+            Some(Wait::Gone) => self.failed += 1,
+            _ => self.left += 1,
+        }
+        let message = wait.map_or_else(|| "not looked at".to_owned(), Wait::to_string);
+        let line = match wait {
+            Some(Wait::DryRun) => "would be restarted now".to_owned(),
+            _ => format!("not restarted: {message}"),
+        };
+        self.add(workload, wait.map_or("others", Wait::as_str), message, &line)
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.entries.len()
+    }
+
+    fn add(
+        &mut self,
+        workload: &Workload,
+        result: &'static str,
+        message: String,
+        line: &str,
+    ) -> io::Result<()> {
+        if self.format == Format::Text {
+            writeln!(io::stdout(), "{workload}: {line}")?;
+        }
+        self.entries.push(Entry { workload: workload.clone(), result, message });
+        Ok(())
+    }
+
+    /// Prints the end of the report, and decides the exit code.
+    pub(super) fn end(self) -> Result<(), CommandError> {
+        #[derive(Serialize)]
+        struct Document {
+            workloads: Vec<Entry>,
+        }
+        let Self { format, entries, left, failed } = self;
+        if format == Format::Json {
+            let text = serde_json::to_string_pretty(&Document { workloads: entries })
+                .map_err(|error| CommandError::failed("cannot print the result", error))?;
+            writeln!(io::stdout(), "{text}").map_err(CommandError::output)?;
+        }
+        if failed > 0 {
+            let text = format!("{} cannot be restarted", counted(failed, "workload"));
+            return Err(CommandError::Incomplete(text));
+        }
+        if left > 0 {
+            return Err(CommandError::Findings(format!("{} left", counted(left, "workload"))));
+        }
+        Ok(())
+    }
+}

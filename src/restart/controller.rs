@@ -1,0 +1,152 @@
+//! The controller: one replica asks for findings at intervals and restarts their workloads.
+
+use std::{error::Error, time::Duration};
+
+use kube::Client;
+use tokio::time::{Instant, sleep};
+use tracing::{info, warn};
+
+use super::{
+    lease::{Elector, LeaseOptions, Term},
+    plan::Policy,
+    report::Reporter,
+    restarter::{MAX_FINDINGS, Notice, Restarter},
+    workload::Finding,
+};
+use crate::causes::with_causes;
+
+/// Default of `--audit-interval`.
+pub const DEFAULT_AUDIT_INTERVAL: Duration = Duration::from_mins(5);
+/// Time between two looks at rollouts and waiting workloads.
+pub const DEFAULT_POLL_INTERVAL: Duration = Duration::from_secs(5);
+
+/// What a controller needs to know.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The rules of a restart.
+    pub policy: Policy,
+    /// The Lease that the leader holds.
+    pub lease: LeaseOptions,
+    /// Time between two audits.
+    pub audit_interval: Duration,
+    /// Time between two looks at rollouts and waiting workloads.
+    pub poll_interval: Duration,
+}
+
+/// Why an audit failed.
+pub type AuditError = Box<dyn Error + Send + Sync>;
+
+/// The audit: finds workloads whose pods should be replaced.
+pub trait Findings: Send {
+    /// All workloads whose pods should be replaced now. Only the leader asks; it drops the future
+    /// when it loses the Lease.
+    fn find(&mut self) -> impl Future<Output = Result<Vec<Finding>, AuditError>> + Send;
+}
+
+/// Counts what a controller does.
+pub trait Observer: Send + Sync {
+    /// Something happened.
+    fn notice(&self, notice: &Notice);
+
+    /// The state after each step: workloads in flight, and those that wait.
+    fn state(&self, restarter: &Restarter);
+
+    /// This process became the leader, or is no longer.
+    fn leads(&self, is_leader: bool);
+}
+
+/// Counts nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoObserver;
+
+impl Observer for NoObserver {
+    fn notice(&self, _: &Notice) {}
+
+    fn state(&self, _: &Restarter) {}
+
+    fn leads(&self, _: bool) {}
+}
+
+/// Restarts workloads while this process is the leader.
+pub struct Controller<F, O> {
+    client: Client,
+    options: Options,
+    findings: F,
+    observer: O,
+}
+
+impl<F: Findings, O: Observer> Controller<F, O> {
+    /// A controller of a cluster.
+    pub fn new(client: Client, options: Options, findings: F, observer: O) -> Self {
+        Self { client, options, findings, observer }
+    }
+
+    /// Runs until `shutdown` ends; then gives its Lease away. A controller that is dropped stops
+    /// at once, and its Lease expires.
+    pub async fn run(mut self, shutdown: impl Future<Output = ()>) {
+        let mut elector = Elector::new(self.client.clone(), self.options.lease.clone());
+        tokio::pin!(shutdown);
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut shutdown => return,
+                () = elector.acquire() => {}
+            }
+            info!("leads: restarts workloads");
+            self.observer.leads(true);
+            let term = elector.term();
+            let is_shut_down = tokio::select! {
+                biased;
+                () = &mut shutdown => true,
+                () = elector.keep() => false,
+                () = self.lead(&term) => false,
+            };
+            self.observer.leads(false);
+            if is_shut_down {
+                // Nothing acts any more.
+                return elector.release().await;
+            }
+            warn!("lost the Lease: restarts no workloads");
+        }
+    }
+
+    async fn lead(&mut self, term: &Term) {
+        let mut restarter = Restarter::new(self.client.clone(), self.options.policy.clone());
+        let reporter = Reporter::new(self.client.clone());
+        while let Err(error) = restarter.recover().await {
+            warn!(error = with_causes(&error), "cannot read the rollouts of a previous leader");
+            sleep(self.options.poll_interval).await;
+        }
+        let mut next_audit = Instant::now();
+        loop {
+            if next_audit <= Instant::now() {
+                self.audit(&mut restarter).await;
+                next_audit = Instant::now() + self.options.audit_interval;
+            }
+            let notices = restarter.step(|| term.is_current()).await;
+            for notice in &notices {
+                self.observer.notice(notice);
+            }
+            self.observer.state(&restarter);
+            for notice in &notices {
+                reporter.report(notice).await;
+            }
+            sleep(self.options.poll_interval).await;
+        }
+    }
+
+    /// Asks for findings. If that fails, the previous ones stay.
+    async fn audit(&mut self, restarter: &mut Restarter) {
+        let findings = match self.findings.find().await {
+            Ok(findings) => findings,
+            Err(error) => {
+                let error = with_causes(&*error);
+                return warn!(error, "the audit failed; the workloads found before stay listed");
+            }
+        };
+        let left_out = restarter.set_findings(findings);
+        if left_out > 0 {
+            warn!("{left_out} workloads over {MAX_FINDINGS} wait for a later audit");
+        }
+    }
+}

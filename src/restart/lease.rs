@@ -1,0 +1,249 @@
+//! Leader election by a Lease, as client-go does it.
+//!
+//! Whether a Lease has expired is measured by this process: from when it saw the Lease change last.
+//! The times in the Lease, which other clocks wrote, are only for people. A leader stops some time
+//! before the others take over.
+
+use std::{sync::Arc, time::Duration};
+
+use jiff::Timestamp;
+use k8s_openapi::{
+    api::coordination::v1::{Lease, LeaseSpec},
+    apimachinery::pkg::apis::meta::v1::MicroTime,
+};
+use kube::{
+    Api, Client,
+    api::{ObjectMeta, PostParams},
+};
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep, timeout_at},
+};
+use tracing::{debug, warn};
+
+use crate::causes::with_causes;
+
+/// The Lease, and how its holder renews it.
+#[derive(Debug, Clone)]
+pub struct LeaseOptions {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// The identity of this process: a pod's name.
+    pub identity: String,
+    /// Time after which others may take an unchanged Lease.
+    pub duration: Duration,
+    /// Time after which a leader that could not renew stops; shorter than `duration`.
+    pub renew_deadline: Duration,
+    /// Time between two attempts.
+    pub retry: Duration,
+}
+
+/// Takes part in the election.
+pub(super) struct Elector {
+    api: Api<Lease>,
+    options: LeaseOptions,
+    /// The Lease as it was last read or written, and when it was first seen so.
+    seen: Option<(Lease, Instant)>,
+    /// Until when this process leads.
+    until: Arc<watch::Sender<Option<Instant>>>,
+}
+
+/// The term of a leader, to check that it is not over.
+#[derive(Debug, Clone)]
+pub(super) struct Term(watch::Receiver<Option<Instant>>);
+
+impl LeaseOptions {
+    /// A Lease with client-go's defaults: 15 s, 10 s and 2 s.
+    #[must_use]
+    pub fn new(
+        namespace: impl Into<String>,
+        name: impl Into<String>,
+        identity: impl Into<String>,
+    ) -> Self {
+        Self {
+            namespace: namespace.into(),
+            name: name.into(),
+            identity: identity.into(),
+            duration: Duration::from_secs(15),
+            renew_deadline: Duration::from_secs(10),
+            retry: Duration::from_secs(2),
+        }
+    }
+}
+
+impl Term {
+    /// Whether this process leads now.
+    pub(super) fn is_current(&self) -> bool {
+        self.0.borrow().is_some_and(|until| Instant::now() < until)
+    }
+}
+
+// === impl Elector ===
+
+impl Elector {
+    pub(super) fn new(client: Client, options: LeaseOptions) -> Self {
+        let api = Api::namespaced(client, &options.namespace);
+        Self { api, options, seen: None, until: Arc::new(watch::Sender::new(None)) }
+    }
+
+    pub(super) fn term(&self) -> Term {
+        Term(self.until.subscribe())
+    }
+
+    /// Waits until this process leads.
+    pub(super) async fn acquire(&mut self) {
+        while !self.attempt(Instant::now() + self.options.renew_deadline).await {
+            sleep(self.options.retry).await;
+        }
+    }
+
+    /// Renews the Lease until it is lost.
+    pub(super) async fn keep(&mut self) {
+        loop {
+            let until = *self.until.borrow();
+            let Some(until) = until.filter(|&until| Instant::now() < until) else { break };
+            tokio::select! {
+                biased;
+                () = tokio::time::sleep_until(until) => break,
+                () = sleep(self.options.retry) => {}
+            }
+            if !self.attempt(until).await && !self.is_held() {
+                break;
+            }
+        }
+        self.until.send_replace(None);
+    }
+
+    /// Gives the Lease away, so that others need not wait until it expires.
+    pub(super) async fn release(&mut self) {
+        self.until.send_replace(None);
+        let Some((lease, _)) = self.seen.take().filter(|(lease, _)| self.holds(lease)) else {
+            return;
+        };
+        let mut released = lease;
+        if let Some(spec) = &mut released.spec {
+            spec.holder_identity = Some(String::new());
+            spec.lease_duration_seconds = Some(1);
+            spec.renew_time = Some(MicroTime(Timestamp::now()));
+        }
+        let deadline = Instant::now() + self.options.retry;
+        let params = PostParams::default();
+        let write = self.api.replace(&self.options.name, &params, &released);
+        if !matches!(timeout_at(deadline, write).await, Ok(Ok(_))) {
+            debug!("the Lease {} was not released; it expires", self.options.name);
+        }
+    }
+
+    /// Acquires or renews the Lease once; whether this process leads.
+    async fn attempt(&mut self, deadline: Instant) -> bool {
+        // The term is counted from before the request: others count from when they see its effect.
+        let begin = Instant::now();
+        let written = match timeout_at(deadline, self.write()).await {
+            Ok(Ok(written)) => written,
+            Ok(Err(error)) => {
+                let (name, error) = (&self.options.name, with_causes(&error));
+                warn!(error, "cannot acquire or renew the Lease {name}");
+                false
+            }
+            Err(_) => {
+                warn!("the API server does not answer about the Lease {}", self.options.name);
+                false
+            }
+        };
+        if written {
+            self.until.send_replace(Some(begin + self.options.renew_deadline));
+        }
+        written
+    }
+
+    /// Writes the Lease, if this process holds it or may take it.
+    async fn write(&mut self) -> kube::Result<bool> {
+        let Some(found) = self.api.get_opt(&self.options.name).await? else {
+            let lease = self.next(None, Timestamp::now());
+            return Ok(self.see(self.api.create(&PostParams::default(), &lease).await)?.is_some());
+        };
+        self.observe(found.clone(), Instant::now());
+        if !self.may_take(&found, Instant::now()) {
+            return Ok(false);
+        }
+        let lease = self.next(Some(&found), Timestamp::now());
+        let written = self.api.replace(&self.options.name, &PostParams::default(), &lease).await;
+        Ok(self.see(written)?.is_some())
+    }
+
+    /// The Lease that was written; `None` if another process was faster.
+    fn see(&mut self, written: kube::Result<Lease>) -> kube::Result<Option<()>> {
+        match written {
+            Ok(lease) => {
+                self.observe(lease, Instant::now());
+                Ok(Some(()))
+            }
+            Err(kube::Error::Api(status)) if status.code == 409 => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Remembers when a Lease was first seen as it is.
+    fn observe(&mut self, lease: Lease, now: Instant) {
+        if self.seen.as_ref().is_none_or(|(seen, _)| seen.spec != lease.spec) {
+            self.seen = Some((lease, now));
+        } else if let Some((seen, _)) = &mut self.seen {
+            *seen = lease;
+        }
+    }
+
+    fn may_take(&self, lease: &Lease, now: Instant) -> bool {
+        let spec = lease.spec.as_ref();
+        let is_free = spec.and_then(|it| it.holder_identity.as_deref()).is_none_or(str::is_empty);
+        if is_free || self.holds(lease) {
+            return true;
+        }
+        let seconds = spec.and_then(|it| it.lease_duration_seconds).unwrap_or_default();
+        let duration = u64::try_from(seconds).map_or(self.options.duration, Duration::from_secs);
+        self.seen.as_ref().is_some_and(|(_, since)| now > *since + duration)
+    }
+
+    fn holds(&self, lease: &Lease) -> bool {
+        let holder = lease.spec.as_ref().and_then(|it| it.holder_identity.as_deref());
+        holder == Some(&self.options.identity)
+    }
+
+    fn is_held(&self) -> bool {
+        self.seen.as_ref().is_some_and(|(lease, _)| self.holds(lease))
+    }
+
+    /// The Lease as this process writes it, at this time.
+    fn next(&self, found: Option<&Lease>, now: Timestamp) -> Lease {
+        let before = found.and_then(|it| it.spec.clone()).unwrap_or_default();
+        let is_ours = found.is_some_and(|it| self.holds(it));
+        let transitions = before.lease_transitions.unwrap_or_default();
+        let seconds = self.options.duration.as_secs().try_into().unwrap_or(i32::MAX);
+        let metadata = found.map_or_else(
+            || ObjectMeta {
+                name: Some(self.options.name.clone()),
+                namespace: Some(self.options.namespace.clone()),
+                ..ObjectMeta::default()
+            },
+            |found| found.metadata.clone(),
+        );
+        Lease {
+            metadata,
+            spec: Some(LeaseSpec {
+                holder_identity: Some(self.options.identity.clone()),
+                lease_duration_seconds: Some(seconds.max(1)),
+                acquire_time: before.acquire_time.filter(|_| is_ours).or(Some(MicroTime(now))),
+                renew_time: Some(MicroTime(now)),
+                lease_transitions: Some(match found {
+                    None => 0,
+                    Some(_) => transitions.saturating_add(i32::from(!is_ours)),
+                }),
+                ..before
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

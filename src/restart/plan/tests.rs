@@ -1,0 +1,210 @@
+use proptest::prelude::*;
+
+use super::*;
+
+const NOW: &str = "2026-11-29T12:00:00Z";
+
+fn now() -> Timestamp {
+    NOW.parse().expect("a time")
+}
+
+fn workload(name: &str) -> Workload {
+    Workload {
+        api_version: "apps/v1".into(),
+        kind: "Deployment".into(),
+        namespace: "shop".into(),
+        name: name.into(),
+        uid: Some(name.into()),
+    }
+}
+
+fn labels(app: &str) -> BTreeMap<String, String> {
+    [("app".to_owned(), app.to_owned())].into()
+}
+
+fn candidate(name: &str) -> Candidate {
+    let observed = Observed { uid: name.into(), pod_labels: labels(name), ..Observed::default() };
+    Candidate { observed: Some(observed), ..Candidate::default() }
+}
+
+fn budget(app: &str, allowed: i64) -> Budget {
+    let selector = format!(r#"{{"matchLabels": {{"app": "{app}"}}}}"#);
+    Budget::new(app, serde_json::from_str(&selector).expect("a selector"), allowed)
+}
+
+fn policy() -> Policy {
+    Policy { mode: Mode::On, ..Policy::default() }
+}
+
+/// The decision about `web`, and its text.
+fn decide(change: impl FnOnce(&mut Policy, &mut Candidate), in_flight: &[InFlight]) -> String {
+    let (mut policy, mut candidate) = (policy(), candidate("web"));
+    change(&mut policy, &mut candidate);
+    match policy.plan(now(), &[(workload("web"), candidate)], in_flight).pop() {
+        Some(Decision::Wait(wait)) => wait.to_string(),
+        decision => format!("{decision:?}"),
+    }
+}
+
+fn observed(change: impl FnOnce(&mut Observed)) -> String {
+    let change = |_: &mut Policy, candidate: &mut Candidate| {
+        change(candidate.observed.as_mut().expect("a workload"));
+    };
+    decide(change, &[])
+}
+
+fn flying(name: &str) -> InFlight {
+    let Candidate { observed, .. } = candidate(name);
+    InFlight::new(workload(name), now(), &observed.expect("a workload"))
+}
+
+#[test]
+fn a_workload_without_a_reason_to_wait_is_restarted() {
+    assert_eq!(decide(|_, _| {}, &[]), "Some(Restart)");
+}
+
+#[test]
+fn each_reason_to_wait_is_a_line_of_english() {
+    let text = decide(|policy, _| policy.mode = Mode::DryRun, &[]);
+    assert_eq!(text, "dry run: it would be restarted now");
+    let text = decide(|policy, _| policy.mode = Mode::Annotated, &[]);
+    assert_eq!(text, "its namespace does not have the annotation injectd.dev/restart: enabled");
+    let monday = || Windows::parse("Mon 22:00-04:00 Europe/Berlin").expect("a window");
+    let text = decide(|policy, _| policy.windows = monday(), &[]);
+    let window = "outside of the maintenance window; the next begins at 2026-11-30T21:00:00Z";
+    assert_eq!(text, window);
+    let text = decide(|_, candidate| candidate.observed = None, &[]);
+    assert_eq!(text, "it does not exist any more");
+    assert_eq!(observed(|it| it.uid = "other".into()), "it does not exist any more");
+    let text = observed(|it| it.no_rollout = Some("delete its pods one by one"));
+    assert_eq!(text, "a restart does not replace its pods: delete its pods one by one");
+    let text = observed(|it| it.is_paused = true);
+    assert_eq!(text, "its rollouts are paused; resume them with kubectl rollout resume");
+    let text = observed(|it| it.rollout = Rollout::InProgress);
+    assert_eq!(text, "a rollout of it is in progress already");
+    let text = decide(|_, candidate| candidate.budgets.push(budget("web", 0)), &[]);
+    assert_eq!(text, "the PodDisruptionBudget web allows no disruption");
+    let text = decide(|policy, _| policy.max_restarting = 1, &[flying("db")]);
+    assert_eq!(text, "another workload is still rolling out");
+    let text = decide(|policy, _| policy.max_restarting = 2, &[flying("db"), flying("api")]);
+    assert_eq!(text, "another 2 workloads are still rolling out");
+    let stuck = InFlight { stuck: Some("why".into()), ..flying("db") };
+    let text = decide(|_, _| {}, &[stuck]);
+    assert_eq!(text, "restarts stopped: the rollout of deployment shop/db does not finish");
+}
+
+#[test]
+fn a_workload_is_not_restarted_twice_an_hour() {
+    let ago =
+        |seconds| observed(|it| it.restarted_at = Some(now() - SignedDuration::from_secs(seconds)));
+    let expected = "it was restarted less than an hour ago, at 2026-11-29T11:00:01Z";
+    assert_eq!(ago(3599), expected);
+    assert_eq!(ago(3600), "Some(Restart)");
+    // The clock of another machine is ahead.
+    assert!(ago(-30).starts_with("it was restarted less than an hour ago"));
+}
+
+#[test]
+fn a_budget_of_other_pods_does_not_matter() {
+    let text = decide(|_, candidate| candidate.budgets.push(budget("db", 0)), &[]);
+    assert_eq!(text, "Some(Restart)");
+}
+
+#[test]
+fn workloads_of_one_budget_roll_out_one_after_the_other() {
+    let shared = Budget::new("all", Some(serde_json::from_str("{}").expect("a selector")), 5);
+    let of = |name: &str| {
+        (workload(name), Candidate { budgets: vec![shared.clone()], ..candidate(name) })
+    };
+    let decisions = policy().plan(now(), &[of("web"), of("db")], &[]);
+    let other = "deployment shop/web".to_owned();
+    let wait = Wait::SharedBudget { budget: "all".into(), other };
+    assert_eq!(decisions, [Decision::Restart, Decision::Wait(wait)]);
+}
+
+#[test]
+fn kinds_without_a_rollout_say_what_to_do() {
+    for kind in ["Pod", "Job", "CronJob", "ReplicaSet", "Rollout"] {
+        let pod = Workload { kind: kind.into(), ..workload("web") };
+        let decision = policy().plan(now(), &[(pod, Candidate::default())], &[]).pop();
+        assert!(
+            matches!(&decision, Some(Decision::Wait(Wait::NoRollout { .. }))),
+            "{kind}: {decision:?}"
+        );
+    }
+}
+
+#[test]
+fn a_rollout_is_stuck_when_its_time_is_over_and_not_before() {
+    let policy = policy();
+    let after = |seconds, rollout, is_paused| {
+        let now = now() + SignedDuration::from_secs(seconds);
+        let observed = Observed { uid: "web".into(), rollout, is_paused, ..Observed::default() };
+        policy.follow(now, flying("web"), Some(&observed))
+    };
+    let stuck = |seconds, rollout| after(seconds, rollout, false).and_then(|it| it.stuck);
+    assert_eq!(stuck(599, Rollout::InProgress), None);
+    assert_eq!(stuck(600, Rollout::InProgress).as_deref(), Some("it is not finished after 600s"));
+    assert!(stuck(1, Rollout::DeadlineExceeded).is_some());
+    assert_eq!(after(601, Rollout::Finished, false), None);
+    assert!(after(601, Rollout::InProgress, true).is_some_and(|it| it.stuck.is_none()));
+    assert_eq!(policy.follow(now(), flying("web"), None), None, "it was deleted");
+}
+
+#[test]
+fn labels_of_metrics_are_a_closed_set() {
+    let mut labels = Wait::LABELS;
+    labels.sort_unstable();
+    assert_eq!(labels, Wait::LABELS);
+    assert!(Wait::LABELS.contains(&Wait::Others { count: 1 }.as_str()));
+}
+
+proptest! {
+    /// The rules, asked one by one of each restart that is planned.
+    #[test]
+    fn no_restart_breaks_a_rule(
+        facts in prop::collection::vec(
+            (0..3_i64, any::<bool>(), any::<bool>(), -100..7200_i64, 0..3_u8),
+            0..30,
+        ),
+        max_restarting in 1..5_usize,
+        flying_count in 0..4_usize,
+        is_stuck in any::<bool>(),
+        is_open in any::<bool>(),
+    ) {
+        let window = if is_open { "Sun 00:00-24:00" } else { "Mon-Sat 00:00-24:00" };
+        let windows = Windows::parse(window).expect("a window");
+        let policy = Policy { windows, max_restarting, ..policy() };
+        let asked: Vec<_> = facts
+            .iter()
+            .enumerate()
+            .map(|(index, &(allowed, is_paused, has_budget, ago, rollout))| {
+                let name = format!("w{index}");
+                let mut it = candidate(&name);
+                let observed = it.observed.as_mut().expect("a workload");
+                observed.is_paused = is_paused;
+                observed.restarted_at = Some(now() - SignedDuration::from_secs(ago));
+                if rollout == 0 {
+                    observed.rollout = Rollout::InProgress;
+                }
+                it.budgets.extend(has_budget.then(|| budget(&name, allowed)));
+                (workload(&name), it)
+            })
+            .collect();
+        let mut in_flight: Vec<_> = (0..flying_count).map(|it| flying(&format!("f{it}"))).collect();
+        if let Some(first) = in_flight.first_mut().filter(|_| is_stuck) {
+            first.stuck = Some("why".into());
+        }
+        let decisions = policy.plan(now(), &asked, &in_flight);
+        prop_assert_eq!(decisions.len(), facts.len());
+        let restarted = facts.iter().zip(&decisions).filter(|(_, it)| **it == Decision::Restart);
+        let mut count = 0;
+        for (&(allowed, is_paused, has_budget, ago, rollout), _) in restarted {
+            prop_assert!(is_open && !is_paused && ago >= 3600 && rollout != 0);
+            prop_assert!(!has_budget || allowed > 0);
+            prop_assert!(!is_stuck || flying_count == 0);
+            count += 1;
+        }
+        prop_assert!(count == 0 || count + flying_count <= max_restarting);
+    }
+}

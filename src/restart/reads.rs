@@ -1,0 +1,194 @@
+//! What restarts read from the API server and write to it.
+
+#![expect(clippy::disallowed_types, reason = "a patch is a small tree")]
+
+use std::{collections::BTreeMap, time::Duration};
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Namespace;
+use kube::{
+    Api, Client, Resource,
+    api::{ListParams, Patch, PatchParams},
+};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use super::{
+    budget::{self, Budget},
+    decision::time,
+    namespace::NamespaceSettings,
+    workload::{
+        self, FIELD_MANAGER, Observed, RESTARTED_AT_ANNOTATION, Rollout, RolloutKind, Workload,
+    },
+};
+
+/// How long the API server may take to answer.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// Objects of a page of a list.
+const PAGE: u32 = 250;
+
+/// Why the API server was asked in vain.
+#[derive(Debug, thiserror::Error)]
+pub enum RequestError {
+    /// No answer in time.
+    #[error("the API server did not answer within {} s", TIMEOUT.as_secs())]
+    Timeout,
+    /// The object changed since it was read, or is another one now.
+    #[error("the workload changed since it was read")]
+    Changed,
+    /// An error, or no connection.
+    #[error("the request to the API server failed")]
+    Failed(#[source] Box<kube::Error>),
+}
+
+/// The cluster with the workloads.
+#[derive(Clone)]
+pub(super) struct Cluster {
+    client: Client,
+}
+
+impl Cluster {
+    pub(super) fn new(client: Client) -> Self {
+        Self { client }
+    }
+
+    /// The annotations of a namespace; none if it does not exist.
+    pub(super) async fn settings(&self, name: &str) -> Result<NamespaceSettings, RequestError> {
+        let api: Api<Namespace> = Api::all(self.client.clone());
+        let found = in_time(api.get_metadata_opt(name)).await?;
+        let annotations = found.and_then(|it| it.metadata.annotations).unwrap_or_default();
+        Ok(NamespaceSettings::new(&annotations))
+    }
+
+    /// All budgets of a namespace.
+    pub(super) async fn budgets(&self, namespace: &str) -> Result<Vec<Budget>, RequestError> {
+        let api: Api<budget::Object> =
+            Api::namespaced_with(self.client.clone(), namespace, &Budget::resource());
+        let mut budgets = Vec::new();
+        pages(&api, |object| budgets.push(Budget::of(object))).await?;
+        Ok(budgets)
+    }
+
+    /// A workload; `None` if it does not exist, or its kind has no rollout.
+    pub(super) async fn workload(
+        &self,
+        workload: &Workload,
+    ) -> Result<Option<Observed>, RequestError> {
+        let Some(kind) = workload.rollout_kind() else { return Ok(None) };
+        let found = in_time(self.api(kind, &workload.namespace).get_opt(&workload.name)).await?;
+        Ok(found.map(|object| Observed::new(kind, object)))
+    }
+
+    /// The workloads that injectd restarted since this time, and whose rollout is not finished.
+    pub(super) async fn unfinished(
+        &self,
+        since: Timestamp,
+    ) -> Result<Vec<(Workload, Observed)>, RequestError> {
+        let mut found = Vec::new();
+        for kind in RolloutKind::ALL {
+            let api = Api::all_with(self.client.clone(), &kind.resource());
+            pages(&api, |object: workload::Object| {
+                let workload = Workload {
+                    api_version: RolloutKind::API_VERSION.to_owned(),
+                    kind: kind.as_str().to_owned(),
+                    namespace: object.metadata.namespace.clone().unwrap_or_default(),
+                    name: object.metadata.name.clone().unwrap_or_default(),
+                    uid: object.metadata.uid.clone(),
+                };
+                let observed = Observed::new(kind, object);
+                if observed.unfinished_since(since).is_some() {
+                    found.push((workload, observed));
+                }
+            })
+            .await?;
+        }
+        Ok(found)
+    }
+
+    /// Restarts a workload as `kubectl rollout restart` does, if it is the one that was read.
+    pub(super) async fn restart(
+        &self,
+        workload: &Workload,
+        observed: &Observed,
+        at: Timestamp,
+    ) -> Result<(), RequestError> {
+        let Some(kind) = workload.rollout_kind() else { return Err(RequestError::Changed) };
+        let patch = Patch::Merge(restart_patch(observed, at));
+        let params =
+            PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
+        let api = self.api(kind, &workload.namespace);
+        match in_time(api.patch_metadata(&workload.name, &params, &patch)).await {
+            Err(RequestError::Failed(error)) if matches!(&*error, kube::Error::Api(status) if matches!(status.code, 404 | 409)) => {
+                Err(RequestError::Changed)
+            }
+            answer => answer.map(drop),
+        }
+    }
+
+    fn api(&self, kind: RolloutKind, namespace: &str) -> Api<workload::Object> {
+        Api::namespaced_with(self.client.clone(), namespace, &kind.resource())
+    }
+}
+
+fn restart_patch(observed: &Observed, at: Timestamp) -> Value {
+    json!({
+        "metadata": {"uid": observed.uid, "resourceVersion": observed.resource_version},
+        "spec": {"template": {"metadata": {"annotations": {
+            RESTARTED_AT_ANNOTATION: time(at).to_string(),
+        }}}},
+    })
+}
+
+impl Observed {
+    /// When injectd restarted it, if that was after this time and the rollout is not finished.
+    pub(super) fn unfinished_since(&self, since: Timestamp) -> Option<Timestamp> {
+        let is_ours = self.is_restarted_by_us && self.rollout != Rollout::Finished;
+        self.restarted_at.filter(|&at| is_ours && at > since)
+    }
+}
+
+/// Reads all pages of a list; one page is in memory at a time.
+async fn pages<K>(api: &Api<K>, mut each: impl FnMut(K)) -> Result<(), RequestError>
+where
+    K: Clone + DeserializeOwned + std::fmt::Debug + Resource,
+{
+    let mut params = ListParams::default().limit(PAGE);
+    loop {
+        let list = in_time(api.list(&params)).await?;
+        let next = list.metadata.continue_.filter(|next| !next.is_empty());
+        list.items.into_iter().for_each(&mut each);
+        let Some(next) = next else { return Ok(()) };
+        params = params.continue_token(&next);
+    }
+}
+
+pub(super) async fn in_time<T>(
+    request: impl Future<Output = kube::Result<T>>,
+) -> Result<T, RequestError> {
+    match timeout(TIMEOUT, request).await {
+        Ok(answer) => answer.map_err(|error| RequestError::Failed(Box::new(error))),
+        Err(_) => Err(RequestError::Timeout),
+    }
+}
+
+/// Values by namespace.
+pub(super) type ByNamespace<T> = BTreeMap<String, T>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_restart_changes_the_annotation_of_the_version_that_was_read() {
+        let observed =
+            Observed { uid: "u".into(), resource_version: "7".into(), ..Observed::default() };
+        let at = "2026-11-29T12:00:00.25Z".parse().expect("a time");
+        let patch = restart_patch(&observed, at).to_string();
+        let expected = concat!(
+            r#"{"metadata":{"uid":"u","resourceVersion":"7"},"spec":{"template":{"metadata":"#,
+            r#"{"annotations":{"kubectl.kubernetes.io/restartedAt":"2026-11-29T12:00:00Z"}}}}}"#,
+        );
+        assert_eq!(patch, expected);
+    }
+}

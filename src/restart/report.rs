@@ -1,0 +1,155 @@
+//! The log lines and Kubernetes events of restarts.
+
+use std::time::UNIX_EPOCH;
+
+use kube::Client;
+use serde_json::json;
+use tracing::{info, warn};
+
+use super::{
+    restarter::Notice,
+    workload::{Finding, Workload},
+};
+use crate::{
+    causes::with_causes,
+    cluster::{Events, now},
+};
+
+/// The component that events name.
+const COMPONENT: &str = "injectd";
+/// Maximum length of the workload's name in an event's name.
+const MAX_NAME: usize = 230;
+
+/// Writes log lines and events.
+pub(super) struct Reporter {
+    events: Events,
+}
+
+/// An event on a workload.
+#[derive(Debug, PartialEq, Eq)]
+struct Event<'a> {
+    workload: &'a Workload,
+    is_warning: bool,
+    reason: &'static str,
+    message: String,
+}
+
+impl Reporter {
+    pub(super) fn new(client: Client) -> Self {
+        Self { events: Events::new(client) }
+    }
+
+    /// Logs a notice, and writes its event, if it has one.
+    pub(super) async fn report(&self, notice: &Notice) {
+        log(notice);
+        if let Some(event) = event(notice) {
+            self.write(event).await;
+        }
+    }
+
+    async fn write(&self, Event { workload, is_warning, reason, message }: Event<'_>) {
+        let Workload { api_version, kind, namespace, name, uid } = workload;
+        let at = now();
+        let event = json!({
+            "involvedObject": {
+                "apiVersion": api_version, "kind": kind, "namespace": namespace, "name": name,
+                "uid": uid,
+            },
+            "type": if is_warning { "Warning" } else { "Normal" },
+            "reason": reason,
+            "message": message,
+            "source": {"component": COMPONENT},
+            "count": 1,
+            "firstTimestamp": at,
+            "lastTimestamp": at,
+        });
+        let since = UNIX_EPOCH.elapsed().unwrap_or_default();
+        let prefix = name[..name.floor_char_boundary(MAX_NAME)].trim_end_matches(['-', '.']);
+        let event_name = format!("{prefix}.{:x}", since.as_nanos());
+        if let Err(error) = self.events.create(namespace, &event_name, event).await {
+            warn!(error = with_causes(&error), "cannot write an event of {workload}");
+        }
+    }
+}
+
+fn log(notice: &Notice) {
+    match notice {
+        Notice::Restarted(Finding { workload, reason }) => {
+            info!(reason, "restarted {workload}");
+        }
+        Notice::Waits(Finding { workload, reason }, wait) => {
+            info!(reason, "{workload} is not restarted: {wait}");
+        }
+        Notice::Finished(it) => info!("the rollout of {} is finished", it.workload),
+        Notice::Stuck(it) => {
+            let why = it.stuck.as_deref().unwrap_or_default();
+            warn!("restarts stopped: the rollout of {} is stuck: {why}", it.workload);
+        }
+        Notice::Failed(workload, error) => {
+            warn!(error = with_causes(error), "cannot restart {workload}; it is tried again");
+        }
+    }
+}
+
+fn event(notice: &Notice) -> Option<Event<'_>> {
+    let (workload, is_warning, reason, message) = match notice {
+        Notice::Restarted(Finding { workload, reason }) => {
+            let message = match &**reason {
+                "" => "Restarted its pods".to_owned(),
+                reason => format!("Restarted its pods: {reason}"),
+            };
+            (workload, false, "InjectdRestarted", message)
+        }
+        Notice::Waits(Finding { workload, .. }, wait) if wait.concerns_owner() => {
+            (workload, true, "InjectdRestartDelayed", format!("Its pods are not restarted: {wait}"))
+        }
+        Notice::Stuck(it) => {
+            let why = it.stuck.as_deref().unwrap_or_default();
+            let message = format!("injectd stopped restarts of all workloads: {why}");
+            (&it.workload, true, "InjectdRestartStuck", message)
+        }
+        Notice::Waits(..) | Notice::Finished(_) | Notice::Failed(..) => return None,
+    };
+    Some(Event { workload, is_warning, reason, message })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::restart::{InFlight, Observed, Wait};
+
+    fn finding() -> Finding {
+        let json = r#"{"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "shop",
+            "name": "web", "reason": "1 pod has no sidecar"}"#;
+        serde_json::from_str(json).expect("a finding")
+    }
+
+    fn event_of(notice: &Notice) -> Option<(bool, &'static str, String)> {
+        event(notice).map(|it| (it.is_warning, it.reason, it.message))
+    }
+
+    #[test]
+    fn owners_get_events_about_what_they_can_change() {
+        let restarted = event_of(&Notice::Restarted(finding()));
+        let message = "Restarted its pods: 1 pod has no sidecar".to_owned();
+        assert_eq!(restarted, Some((false, "InjectdRestarted", message)));
+        let budget = Wait::Budget { budget: "web".into() };
+        let delayed = event_of(&Notice::Waits(finding(), budget));
+        let message =
+            "Its pods are not restarted: the PodDisruptionBudget web allows no disruption";
+        assert_eq!(delayed, Some((true, "InjectdRestartDelayed", message.to_owned())));
+        for wait in [Wait::DryRun, Wait::Others { count: 2 }, Wait::Window { next: None }] {
+            assert_eq!(event_of(&Notice::Waits(finding(), wait)), None);
+        }
+    }
+
+    #[test]
+    fn a_stuck_rollout_is_a_warning() {
+        let since = jiff::Timestamp::now();
+        let mut it = InFlight::new(finding().workload, since, &Observed::default());
+        it.stuck = Some("it is not finished after 600s".into());
+        let message = "injectd stopped restarts of all workloads: it is not finished after 600s";
+        let expected = Some((true, "InjectdRestartStuck", message.to_owned()));
+        assert_eq!(event_of(&Notice::Stuck(it)), expected);
+    }
+}

@@ -1,0 +1,33 @@
+//! The permissions of restarts.
+
+/// A rule of a role.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rule {
+    /// The API group; empty for the core group.
+    pub api_group: &'static str,
+    /// The resources.
+    pub resources: &'static [&'static str],
+    /// The verbs.
+    pub verbs: &'static [&'static str],
+}
+
+/// The rules of the `ClusterRole`.
+pub const RULES: &[Rule] = &[
+    // Its annotations.
+    Rule { api_group: "", resources: &["namespaces"], verbs: &["get"] },
+    Rule { api_group: "", resources: &["events"], verbs: &["create", "patch"] },
+    // list: the rollouts of a previous leader.
+    Rule {
+        api_group: "apps",
+        resources: &["deployments", "statefulsets", "daemonsets"],
+        verbs: &["get", "list", "patch"],
+    },
+    Rule { api_group: "policy", resources: &["poddisruptionbudgets"], verbs: &["list"] },
+];
+
+/// The rules of the Role in the namespace of the Lease.
+pub const LEASE_RULES: &[Rule] = &[Rule {
+    api_group: "coordination.k8s.io",
+    resources: &["leases"],
+    verbs: &["get", "create", "update"],
+}];

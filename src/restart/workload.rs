@@ -1,0 +1,298 @@
+//! Workloads that an audit found, and the state of their rollouts.
+//!
+//! The rules of a finished rollout are those of `kubectl rollout status`.
+
+use std::{collections::BTreeMap, fmt};
+
+use jiff::Timestamp;
+use kube::api::{ApiResource, ObjectMeta};
+use serde::{Deserialize, Serialize};
+
+/// The annotation of a pod template that `kubectl rollout restart` sets: a time in RFC 3339.
+pub const RESTARTED_AT_ANNOTATION: &str = "kubectl.kubernetes.io/restartedAt";
+/// The field manager of the patches that restart a workload.
+pub const FIELD_MANAGER: &str = "injectd-restart";
+
+/// The reason of the condition `Progressing` of a Deployment that failed to progress.
+const DEADLINE_EXCEEDED: &str = "ProgressDeadlineExceeded";
+
+/// A workload whose pods should be replaced.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Workload {
+    /// Such as `apps/v1`.
+    pub api_version: String,
+    /// Such as `Deployment`.
+    pub kind: String,
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its uid. A workload with another uid is another one; without a uid, any is meant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uid: Option<String>,
+}
+
+/// A workload and why its pods should be replaced.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// The workload.
+    #[serde(flatten)]
+    pub workload: Workload,
+    /// Such as `2 pods have no sidecar`.
+    #[serde(default)]
+    pub reason: String,
+}
+
+/// Kinds whose controller replaces all pods when the pod template changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RolloutKind {
+    /// `apps/v1` Deployment.
+    Deployment,
+    /// `apps/v1` `StatefulSet`.
+    StatefulSet,
+    /// `apps/v1` `DaemonSet`.
+    DaemonSet,
+}
+
+/// What the API server has of a workload; other fields are skipped.
+pub(super) type Object = kube::core::Object<Spec, Status>;
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Spec {
+    replicas: Option<i64>,
+    paused: bool,
+    update_strategy: UpdateStrategy,
+    template: Template,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct UpdateStrategy {
+    r#type: String,
+    rolling_update: Option<RollingUpdate>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct RollingUpdate {
+    partition: Option<i64>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct Template {
+    metadata: ObjectMeta,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Status {
+    observed_generation: i64,
+    replicas: i64,
+    updated_replicas: i64,
+    available_replicas: i64,
+    current_revision: String,
+    update_revision: String,
+    desired_number_scheduled: i64,
+    updated_number_scheduled: i64,
+    number_available: i64,
+    conditions: Vec<Condition>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct Condition {
+    r#type: String,
+    reason: String,
+}
+
+/// A workload as it was read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Observed {
+    /// Its uid.
+    pub uid: String,
+    /// The version that was read: a patch of any other fails.
+    pub resource_version: String,
+    /// Whether its rollouts are paused.
+    pub is_paused: bool,
+    /// Why a restart would not replace its pods, and what to do by hand.
+    pub no_rollout: Option<&'static str>,
+    /// When it was last restarted, by injectd or by others.
+    pub restarted_at: Option<Timestamp>,
+    /// Whether injectd restarted it last.
+    pub is_restarted_by_us: bool,
+    /// The state of its rollout.
+    pub rollout: Rollout,
+    /// The labels of its pods.
+    pub pod_labels: BTreeMap<String, String>,
+}
+
+/// The state of a workload's rollout.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Rollout {
+    /// All pods are new and available.
+    #[default]
+    Finished,
+    /// Some pods are old or not available.
+    InProgress,
+    /// The Deployment's `progressDeadlineSeconds` are over.
+    DeadlineExceeded,
+}
+
+// === impl Workload ===
+
+impl Workload {
+    /// The kind, if a restart replaces the pods of such workloads.
+    #[must_use]
+    pub fn rollout_kind(&self) -> Option<RolloutKind> {
+        let kinds = RolloutKind::ALL.into_iter();
+        kinds
+            .filter(|_| self.api_version == RolloutKind::API_VERSION)
+            .find(|kind| kind.as_str() == self.kind)
+    }
+
+    /// Whether both are the same object.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        let is_same_uid = match (&self.uid, &other.uid) {
+            (Some(uid), Some(other)) => uid == other,
+            _ => true,
+        };
+        is_same_uid
+            && (&self.api_version, &self.kind) == (&other.api_version, &other.kind)
+            && (&self.namespace, &self.name) == (&other.namespace, &other.name)
+    }
+}
+
+/// `deployment shop/web`.
+impl fmt::Display for Workload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}/{}", self.kind.to_lowercase(), self.namespace, self.name)
+    }
+}
+
+// === impl RolloutKind ===
+
+impl RolloutKind {
+    /// All kinds.
+    pub const ALL: [Self; 3] = [Self::Deployment, Self::StatefulSet, Self::DaemonSet];
+    /// The API version of all kinds.
+    pub const API_VERSION: &str = "apps/v1";
+
+    /// The kind's name.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Deployment => "Deployment",
+            Self::StatefulSet => "StatefulSet",
+            Self::DaemonSet => "DaemonSet",
+        }
+    }
+
+    /// The kind that kubectl calls so, such as `deploy`, `statefulset` or `daemonsets.apps`.
+    #[must_use]
+    pub fn of_kubectl(name: &str) -> Option<Self> {
+        let name = name.to_ascii_lowercase();
+        let name = name.strip_suffix(".apps").unwrap_or(&name);
+        Some(match name {
+            "deploy" | "deployment" | "deployments" => Self::Deployment,
+            "sts" | "statefulset" | "statefulsets" => Self::StatefulSet,
+            "ds" | "daemonset" | "daemonsets" => Self::DaemonSet,
+            _ => return None,
+        })
+    }
+
+    /// The resource of the API.
+    pub(super) fn resource(self) -> ApiResource {
+        let kind = self.as_str();
+        ApiResource {
+            group: "apps".to_owned(),
+            version: "v1".to_owned(),
+            api_version: Self::API_VERSION.to_owned(),
+            kind: kind.to_owned(),
+            plural: format!("{}s", kind.to_lowercase()),
+        }
+    }
+}
+
+// === impl Observed ===
+
+impl Observed {
+    pub(super) fn new(kind: RolloutKind, object: Object) -> Self {
+        let Object { metadata, spec, status, .. } = object;
+        let status = status.unwrap_or_default();
+        let generation = metadata.generation.unwrap_or_default();
+        let restarted_at = spec
+            .template
+            .metadata
+            .annotations
+            .as_ref()
+            .and_then(|annotations| annotations.get(RESTARTED_AT_ANNOTATION)?.parse().ok());
+        let mut managers = metadata.managed_fields.iter().flatten();
+        Self {
+            is_paused: kind == RolloutKind::Deployment && spec.paused,
+            no_rollout: no_rollout(kind, &spec.update_strategy),
+            restarted_at,
+            // It owns that one annotation: whoever sets it again takes it over.
+            is_restarted_by_us: managers.any(|it| it.manager.as_deref() == Some(FIELD_MANAGER)),
+            rollout: status.rollout(kind, generation, spec.replicas.unwrap_or(1)),
+            uid: metadata.uid.unwrap_or_default(),
+            resource_version: metadata.resource_version.unwrap_or_default(),
+            pod_labels: spec.template.metadata.labels.unwrap_or_default(),
+        }
+    }
+}
+
+fn no_rollout(kind: RolloutKind, strategy: &UpdateStrategy) -> Option<&'static str> {
+    if kind == RolloutKind::Deployment {
+        return None;
+    }
+    let partition = strategy.rolling_update.as_ref().and_then(|it| it.partition).unwrap_or(0);
+    if strategy.r#type == "OnDelete" {
+        Some("its update strategy is OnDelete: delete its pods one by one")
+    } else if kind == RolloutKind::StatefulSet && partition > 0 {
+        Some("its update strategy has a partition, below which pods are kept: set it to 0")
+    } else {
+        None
+    }
+}
+
+// === impl Status ===
+
+impl Status {
+    fn rollout(&self, kind: RolloutKind, generation: i64, replicas: i64) -> Rollout {
+        if self.observed_generation < generation {
+            return Rollout::InProgress;
+        }
+        let is_finished = match kind {
+            RolloutKind::Deployment => {
+                self.updated_replicas >= replicas
+                    && self.replicas <= self.updated_replicas
+                    && self.available_replicas >= self.updated_replicas
+            }
+            RolloutKind::StatefulSet => {
+                self.current_revision == self.update_revision
+                    && self.replicas == replicas
+                    && self.available_replicas >= replicas
+            }
+            RolloutKind::DaemonSet => {
+                self.updated_number_scheduled >= self.desired_number_scheduled
+                    && self.number_available >= self.desired_number_scheduled
+            }
+        };
+        let mut conditions = self.conditions.iter();
+        if is_finished {
+            Rollout::Finished
+        } else if conditions.any(|it| it.r#type == "Progressing" && it.reason == DEADLINE_EXCEEDED)
+        {
+            Rollout::DeadlineExceeded
+        } else {
+            Rollout::InProgress
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
