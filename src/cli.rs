@@ -15,6 +15,7 @@ use clap::{
 
 use crate::{causes::with_causes, linkerd::release::Release, observer::LogStyle};
 
+mod audit;
 mod cluster_config;
 mod compare;
 mod config;
@@ -24,6 +25,7 @@ mod input;
 mod manifest;
 mod manifests;
 mod manual;
+mod meshes;
 mod progress;
 mod proxy_injector;
 mod restart;
@@ -56,6 +58,7 @@ enum Command {
     Inject(Box<inject::Args>),
     Uninject(uninject::Args),
     Explain(Box<explain::Args>),
+    Audit(Box<audit::Args>),
     Compare(compare::Args),
     Restart(restart::Args),
     Manifest(manifest::Args),
@@ -104,6 +107,7 @@ pub fn main() -> ExitCode {
         Command::Review(args) => review::run(&args),
         Command::Inject(args) => inject::run(*args),
         Command::Uninject(args) => uninject::run(&args),
+        Command::Audit(args) => audit::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Restart(args) => restart::run(args),

@@ -15,6 +15,7 @@ use crate::{
     linkerd::{annotations::Annotation, uninject},
     lookups::CallerFacts,
     object::Kind,
+    outcome::Verdict,
     patch::PatchBuffer,
     profiles::Profile,
     review,
@@ -111,14 +112,53 @@ pub async fn decide(
             injector.explain(&request, &pod, facts, &mut patch).await?
         }
     };
-    let patch = patch.into_bytes();
-    if !patch.is_empty() {
-        let invalid = |error: Box<dyn std::error::Error + Send + Sync>| ExplainError::Patch(error);
-        let patch: json_patch::Patch =
-            serde_json::from_slice(&patch).map_err(|error| invalid(error.into()))?;
-        json_patch::patch(&mut pod, &patch).map_err(|error| invalid(error.into()))?;
-    }
+    apply(&mut pod, &patch.into_bytes())?;
     Ok(Decided { explanation, pod })
+}
+
+/// The pod with the sidecar that it would get now, without an explanation; `Ok(None)` if it gets none,
+/// and the inner error is the reason of a denial.
+///
+/// # Errors
+/// The review fails.
+pub async fn inject(
+    profile: &Profile,
+    creation: Creation<'_>,
+    facts: CallerFacts<'_>,
+) -> Result<Result<Option<Value>, String>, ExplainError> {
+    let body = review_of(creation.pod, creation.namespace);
+    let mut patch = PatchBuffer::json();
+    let outcome = match profile {
+        Profile::Linkerd(injector) => {
+            let request = review::decode(&body).map_err(ReviewError::from)?;
+            let outcome = injector.answer(&request, facts, &mut patch).await?;
+            (outcome.verdict, outcome.denial)
+        }
+        Profile::Istio(injector) => {
+            let request = review::decode(&body).map_err(ReviewError::from)?;
+            let outcome = injector.answer(&request, facts, &mut patch).await?;
+            (outcome.verdict, outcome.denial)
+        }
+    };
+    match outcome {
+        (_, Some(denial)) => Ok(Err(denial.into_owned())),
+        (Verdict::Injected, None) => {
+            let mut pod = creation.pod.clone();
+            apply(&mut pod, &patch.into_bytes())?;
+            Ok(Ok(Some(pod)))
+        }
+        _ => Ok(Ok(None)),
+    }
+}
+
+/// Applies the patch of an answer; an empty one changes nothing.
+fn apply(pod: &mut Value, patch: &[u8]) -> Result<(), ExplainError> {
+    if patch.is_empty() {
+        return Ok(());
+    }
+    let patch: json_patch::Patch =
+        serde_json::from_slice(patch).map_err(|error| ExplainError::Patch(error.into()))?;
+    json_patch::patch(pod, &patch).map_err(|error| ExplainError::Patch(error.into()))
 }
 
 /// A running pod as it was before Linkerd's sidecar was added; `None` if it has none, and for meshes

@@ -13,6 +13,7 @@ pub mod webhook;
 
 pub mod observer;
 
+pub mod audit;
 pub mod control_plane;
 pub mod explain;
 pub mod profiles;

@@ -13,6 +13,7 @@ use super::{
     cluster_config::ClusterArgs,
     config::{ConfigArgs, Purpose},
     manifests,
+    meshes::Meshes,
     progress::Progress,
 };
 use crate::{
@@ -25,14 +26,12 @@ use crate::{
 };
 
 mod cluster;
-mod facts;
-mod meshes;
+pub(super) mod facts;
 mod target;
 mod text;
 
 use self::{
     facts::Facts,
-    meshes::Meshes,
     target::{Target, Wanted},
 };
 

@@ -54,6 +54,12 @@ impl Progress {
         Self { bar, noun: "", count: 0, from: None }
     }
 
+    /// Says how many objects of a cluster are read.
+    pub(super) fn count(&mut self, count: usize, noun: &str) {
+        self.count += count;
+        self.say(&counted(self.count, noun));
+    }
+
     /// Names what is read.
     pub(super) fn say(&self, what: &str) {
         self.bar.set_message(what.to_owned());

@@ -14,6 +14,7 @@ use injectd::linkerd::values::DEFAULT_VALUES;
 
 use serde_json::{Value, json};
 
+mod audit;
 mod compare;
 mod explain;
 mod inject;

@@ -1,5 +1,7 @@
 //! Walks the webhooks as the API server does (`generic/webhook.go`, `ShouldCallHook`).
 
+use std::{cell::LazyCell, ops::Deref};
+
 use crate::{
     Configurations, FailurePolicy, Labels, Operation, Request, Resource, Webhook,
     conditions::{Evaluation, Variables},
@@ -29,7 +31,8 @@ impl Configurations {
     /// request.
     #[must_use]
     pub fn walk(&self, request: &Request<'_>, namespace: Option<&Labels>) -> Vec<Step<'_>> {
-        let variables = self.environment.variables(request);
+        // Most configurations have no conditions.
+        let variables = LazyCell::new(|| self.environment.variables(request));
         let step = |webhook| {
             let (verdict, reason) = judge(webhook, request, namespace, &variables);
             Step { webhook, verdict, reason }
@@ -44,7 +47,7 @@ fn judge(
     webhook: &Webhook,
     request: &Request<'_>,
     namespace: Option<&Labels>,
-    variables: &Variables<'_>,
+    variables: &impl Deref<Target = Variables<'static>>,
 ) -> Judgement {
     let not_called = |reason| (Verdict::NotCalled, reason);
     let resource = &request.resource;
@@ -146,7 +149,7 @@ fn rule(webhook: &Webhook, request: &Request<'_>) -> Result<Reason, Reason> {
 fn conditions(
     webhook: &Webhook,
     request: &Request<'_>,
-    variables: &Variables<'_>,
+    variables: &impl Deref<Target = Variables<'static>>,
 ) -> Option<Judgement> {
     let knows_user = request.user_info.is_some();
     let mut failed = None;

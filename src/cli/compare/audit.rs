@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use super::meaning::REASONS;
+use crate::audit::audit_log::FAILED_OPEN_PREFIX;
 
 /// The webhook of Linkerd's injector.
 pub(super) const DEFAULT_WEBHOOK: &str = "linkerd-proxy-injector.linkerd.io";
@@ -18,7 +19,6 @@ pub(super) const DEFAULT_WEBHOOK: &str = "linkerd-proxy-injector.linkerd.io";
 // An API server reports each call of a webhook in annotations PREFIX/round_R_index_I.
 const CALL_PREFIX: &str = "mutation.webhook.admission.k8s.io";
 const PATCH_PREFIX: &str = "patch.webhook.admission.k8s.io";
-const FAILED_OPEN_PREFIX: &str = "failed-open.mutation.webhook.admission.k8s.io";
 
 /// The state of reading an audit log.
 #[derive(Debug)]

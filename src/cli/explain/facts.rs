@@ -12,7 +12,7 @@ use crate::cli::{
 
 /// Objects that decide what happens to pods.
 #[derive(Debug, Default)]
-pub(super) struct Facts {
+pub(in crate::cli) struct Facts {
     namespaces: BTreeMap<String, Value>,
     quotas: Vec<Value>,
     limit_ranges: Vec<Value>,
@@ -25,7 +25,7 @@ pub(super) struct Facts {
 impl Facts {
     /// Adds an object, or the items of a List, of a known kind. An item may leave its kind to the
     /// name of the List.
-    pub(super) fn add(&mut self, object: &Value, listed_kind: &str) {
+    pub(in crate::cli) fn add(&mut self, object: &Value, listed_kind: &str) {
         if let Some((items, item_kind)) = listed(object) {
             for item in items {
                 self.add(item, item_kind);
@@ -53,7 +53,7 @@ impl Facts {
     }
 
     /// The webhook configurations, if they are known.
-    pub(super) fn configurations(&self) -> Result<Option<Configurations>, CommandError> {
+    pub(in crate::cli) fn configurations(&self) -> Result<Option<Configurations>, CommandError> {
         let Some(webhooks) = &self.webhooks else { return Ok(None) };
         let read = Configurations::read(webhooks);
         read.map(Some).map_err(|error| CommandError::failed("cannot read the webhooks", error))
@@ -62,6 +62,11 @@ impl Facts {
     /// Notes that all webhook configurations of the cluster are known.
     pub(super) fn know_webhooks(&mut self) {
         self.webhooks.get_or_insert_default();
+    }
+
+    /// Every namespace that is known.
+    pub(in crate::cli) fn namespaces(&self) -> impl Iterator<Item = (&String, &Value)> {
+        self.namespaces.iter()
     }
 
     pub(super) fn namespace(&self, name: &str) -> Option<&Value> {

@@ -55,6 +55,15 @@ impl<'c> Meshes<'c> {
         });
         let chosen = if self.config.is_istio() { Product::Istio } else { Product::Linkerd };
         let (product, webhook) = called.unwrap_or((chosen, None));
+        self.of_product(product, webhook).await
+    }
+
+    /// The mesh of a product; for Istio that of the revision of a webhook.
+    pub(super) async fn of_product(
+        &mut self,
+        product: Product,
+        webhook: Option<&Webhook>,
+    ) -> Result<Arc<Mesh>, CommandError> {
         let key = match webhook {
             Some(webhook) => format!("{}{}", injectors::istio_revision(webhook), webhook.path),
             None => format!("{product:?}"),

@@ -1,0 +1,232 @@
+//! Which pods run without the sidecar that they should have, with an outdated one, or with one that
+//! they should not have.
+//!
+//! A pod is judged as if it were created now: by the webhooks of the cluster, and by the decision of
+//! the mesh, which is the one that serves reviews. Memory grows with workloads, not with pods.
+
+#![expect(clippy::disallowed_types, reason = "pods of a cluster have any shape")]
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use injectd_webhooks::{Configurations, Labels, Request, Step, Verdict as Call};
+use serde_json::Value;
+
+use crate::{
+    explain::{
+        self, Creation, ExplainError,
+        injectors::{self, Product},
+        later::Checks,
+    },
+    lookups::{Annotations, CallerFacts},
+    profiles::Profile,
+};
+
+pub mod audit_log;
+pub mod cluster;
+pub mod summary;
+
+mod sidecar;
+mod workload;
+
+use self::sidecar::Sidecar;
+pub use self::workload::{Workload, restart_command};
+
+/// What is wrong with a pod.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Finding {
+    /// It has no sidecar and should have one.
+    Missing,
+    /// Its sidecar differs from the one that it would get now.
+    Outdated,
+    /// It has a sidecar and should have none.
+    Unexpected,
+}
+
+/// The judgement on a pod.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Judgement {
+    /// It has the sidecar that it should have.
+    Meshed,
+    /// It has no sidecar, and should have none.
+    Unmeshed,
+    /// It has ended, or is being deleted.
+    Ended,
+    /// It is a mirror of a pod that a node runs itself, without admission.
+    Static,
+    /// That cannot be told; the reason.
+    Unknown(String),
+    /// Something is wrong; the reason.
+    Wrong(Finding, String),
+}
+
+/// A namespace of the cluster.
+#[derive(Debug, Clone, Default)]
+pub struct Namespace {
+    /// The object.
+    pub object: Value,
+    annotations: Annotations,
+    labels: Labels,
+}
+
+/// A mesh that decides for a webhook.
+#[derive(Debug, Clone)]
+pub struct Mesh {
+    /// The mesh with its configuration.
+    pub profile: Profile,
+    /// The decoded path of the webhook's URL.
+    pub path: String,
+}
+
+/// Judges pods.
+#[derive(Debug)]
+pub struct Auditor {
+    configurations: Configurations,
+    /// By the names of configuration and webhook; webhooks whose mesh cannot be read are missing.
+    meshes: BTreeMap<(String, String), Arc<Mesh>>,
+    /// When the configurations of webhooks were created, as RFC 3339 texts.
+    created: BTreeMap<String, String>,
+}
+
+impl Namespace {
+    /// The namespace of an object.
+    #[must_use]
+    pub fn new(object: Value) -> Self {
+        let texts = |key: &str| {
+            let map = object.pointer(&format!("/metadata/{key}")).and_then(Value::as_object);
+            let texts = map.into_iter().flatten();
+            texts
+                .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
+                .collect::<Vec<_>>()
+        };
+        let annotations = texts("annotations").into();
+        let labels = texts("labels").into_iter().collect();
+        Self { object, annotations, labels }
+    }
+}
+
+impl Auditor {
+    /// An auditor for the webhook configurations of a cluster; `meshes` are those of the webhooks of
+    /// injectors.
+    #[must_use]
+    pub fn new(
+        configurations: Configurations,
+        meshes: BTreeMap<(String, String), Arc<Mesh>>,
+        created: BTreeMap<String, String>,
+    ) -> Self {
+        Self { configurations, meshes, created }
+    }
+
+    /// Judges a pod of a namespace, which is `None` if it is not known.
+    ///
+    /// # Errors
+    /// The mesh cannot decide about the pod.
+    pub async fn judge(
+        &self,
+        pod: &Value,
+        namespace: Option<&Namespace>,
+    ) -> Result<Judgement, ExplainError> {
+        if has_ended(pod) {
+            return Ok(Judgement::Ended);
+        }
+        if pod.pointer("/metadata/annotations/kubernetes.io~1config.mirror").is_some() {
+            return Ok(Judgement::Static);
+        }
+        let found = Sidecar::of(pod);
+        let text = |field: &str| pod.pointer(field).and_then(Value::as_str).unwrap_or_default();
+        let name = text("/metadata/namespace");
+        let request = Request::creates_pod(pod, name);
+        let steps = self.configurations.walk(&request, namespace.map(|it| &it.labels));
+        let called = injectors::called(&steps).next();
+        let Some((product, step)) = called else { return Ok(not_called(&steps, found.as_ref())) };
+        let webhook = step.webhook;
+        let key = (webhook.configuration.clone(), webhook.name.clone());
+        let Some(mesh) = self.meshes.get(&key) else {
+            return Ok(without_mesh(product, found.as_ref()));
+        };
+        let before = explain::before_injection(&mesh.profile, pod);
+        let facts = CallerFacts {
+            namespace_annotations: namespace.map(|it| Arc::clone(&it.annotations)),
+            path: &mesh.path,
+            ..CallerFacts::default()
+        };
+        let creation = Creation {
+            pod: before.as_ref().unwrap_or(pod),
+            namespace: name,
+            checks: Checks::default(),
+        };
+        let now = explain::inject(&mesh.profile, creation, facts).await?;
+        Ok(match (now, found) {
+            (Ok(None), None) => Judgement::Unmeshed,
+            (Ok(Some(_)), None) => {
+                let why = self.why_missing(text("/metadata/creationTimestamp"), step);
+                Judgement::Wrong(Finding::Missing, why)
+            }
+            (Ok(Some(injected)), Some(found)) => {
+                match found.differs(Sidecar::of(&injected).as_ref()) {
+                    Some(difference) => Judgement::Wrong(Finding::Outdated, difference),
+                    None => Judgement::Meshed,
+                }
+            }
+            (Ok(None), Some(found)) => {
+                let product = found.product.as_str();
+                let why =
+                    format!("{product} would not inject the pod now; injectd explain says why");
+                Judgement::Wrong(Finding::Unexpected, why)
+            }
+            (Err(denial), _) => {
+                Judgement::Unknown(format!("the pod would be denied now: {denial}"))
+            }
+        })
+    }
+
+    fn why_missing(&self, created: &str, step: &Step<'_>) -> String {
+        let webhook = self.created.get(&step.webhook.configuration);
+        match webhook {
+            // RFC 3339 times in UTC compare as texts.
+            Some(webhook) if !created.is_empty() && created < webhook.as_str() => {
+                format!("created {created}, before the webhook, which was created {webhook}")
+            }
+            _ => format!(
+                "created {created}: the webhook failed then, or what asks for injection came later"
+            ),
+        }
+    }
+}
+
+/// The judgement if no webhook of an injector is called.
+fn not_called(steps: &[Step<'_>], found: Option<&Sidecar>) -> Judgement {
+    let mut injectors = steps.iter().filter(|step| Product::of(step.webhook).is_some());
+    if let Some(step) = injectors.find(|step| step.verdict == Call::Unknown) {
+        return Judgement::Unknown(format!("{}: {}", step.webhook.name, step.reason));
+    }
+    match found {
+        None => Judgement::Unmeshed,
+        Some(found) => {
+            let why = match injectors::not_called(steps, found.product) {
+                Some(missed) => missed.text,
+                None => "no webhook of an injector is called".to_owned(),
+            };
+            Judgement::Wrong(Finding::Unexpected, why)
+        }
+    }
+}
+
+/// The judgement if a webhook is called whose mesh cannot decide here.
+fn without_mesh(product: Product, found: Option<&Sidecar>) -> Judgement {
+    match found {
+        Some(_) => Judgement::Meshed,
+        None => {
+            Judgement::Unknown(format!("the configuration of {} is not known", product.as_str()))
+        }
+    }
+}
+
+fn has_ended(pod: &Value) -> bool {
+    let phase = pod.pointer("/status/phase").and_then(Value::as_str);
+    matches!(phase, Some("Succeeded" | "Failed"))
+        || pod.pointer("/metadata/deletionTimestamp").is_some_and(|time| !time.is_null())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,85 @@
+use serde_json::json;
+
+use super::{audit_log::failed_open, summary::Summary, *};
+
+fn pod(owner: &Value, labels: &Value) -> Value {
+    let mut pod = json!({"metadata": {"namespace": "shop", "name": "web-5f-x", "labels": labels}});
+    if !owner.is_null() {
+        pod["metadata"]["ownerReferences"] = json!([owner]);
+    }
+    pod
+}
+
+#[test]
+fn the_workload_is_the_controller_or_its_deployment() {
+    let owner = |kind: &str, name: &str| json!({"apiVersion": "apps/v1", "kind": kind, "name": name, "uid": "1", "controller": true});
+    let hash = json!({"pod-template-hash": "5f"});
+    for (owner, labels, kind, name) in [
+        (owner("ReplicaSet", "web-5f"), &hash, "Deployment", "web"),
+        (owner("ReplicaSet", "web-5f"), &json!({}), "ReplicaSet", "web-5f"),
+        (owner("ReplicaSet", "5f"), &hash, "ReplicaSet", "5f"),
+        (owner("StatefulSet", "db-5f"), &hash, "StatefulSet", "db-5f"),
+        (json!({"kind": "Node", "name": "a"}), &hash, "Pod", "web-5f-x"),
+        (Value::Null, &hash, "Pod", "web-5f-x"),
+    ] {
+        let workload = Workload::of(&pod(&owner, labels));
+        assert_eq!((&*workload.kind, &*workload.name), (kind, name), "{owner}");
+    }
+}
+
+#[test]
+fn pods_are_grouped_by_workload_and_finding() {
+    let workload = Workload::of(&pod(&Value::Null, &Value::Null));
+    let mut summary = Summary::default();
+    for judgement in [
+        Judgement::Wrong(Finding::Missing, "first".to_owned()),
+        Judgement::Wrong(Finding::Missing, "second".to_owned()),
+        Judgement::Wrong(Finding::Outdated, "old".to_owned()),
+        Judgement::Meshed,
+        Judgement::Ended,
+        Judgement::Unknown("a".to_owned()),
+    ] {
+        summary.add(workload.clone(), judgement);
+    }
+    let rows: Vec<_> =
+        summary.rows().map(|it| (it.finding, it.pods, it.total, it.reason)).collect();
+    let expected =
+        [(Finding::Missing, 2, 5, "first".to_owned()), (Finding::Outdated, 1, 5, "old".to_owned())];
+    assert_eq!(rows, expected);
+    let counts = summary.counts();
+    assert_eq!((counts.total, counts.missing, counts.ended, counts.unknown), (6, 2, 1, 1));
+}
+
+#[test]
+fn a_failed_webhook_is_in_the_audit_log_with_its_cause() {
+    let event = json!({
+        "verb": "create",
+        "stage": "ResponseComplete",
+        "objectRef": {"resource": "pods", "namespace": "shop"},
+        "responseStatus": {"code": 201},
+        "requestReceivedTimestamp": "2026-11-23T10:11:12.000001Z",
+        "responseObject": {"metadata": {"name": "web-x"}},
+        "annotations": {
+            "failed-open.mutation.webhook.admission.k8s.io/round_0_index_2": "injector",
+            "mutation.webhook.admission.k8s.io/round_0_index_1": "{}",
+        },
+    });
+    let found: Vec<_> = failed_open(&event).collect();
+    assert_eq!(found.len(), 1);
+    assert_eq!((&*found[0].pod, &*found[0].webhook), ("web-x", "injector"));
+    assert!(found[0].cause.starts_with("the call failed at once"));
+    let mut slow = event.clone();
+    slow["annotations"]["apiserver.latency.k8s.io/mutating-webhook"] = "10.001s".into();
+    let cause = failed_open(&slow).next().expect("a call").cause;
+    assert_eq!(cause, "the webhooks took 10.001s: probably a timeout");
+    for (field, value) in [
+        ("/verb", json!("update")),
+        ("/stage", json!("RequestReceived")),
+        ("/objectRef/resource", json!("services")),
+        ("/responseStatus/code", json!(403)),
+    ] {
+        let mut other = event.clone();
+        *other.pointer_mut(field).expect("a field") = value;
+        assert_eq!(failed_open(&other).count(), 0, "{field}");
+    }
+}

@@ -1,0 +1,296 @@
+//! `injectd audit`: pods without the sidecar that they should have, with an outdated one, or with one
+//! that they should not have.
+
+#![expect(clippy::disallowed_types, reason = "pods of any shape")]
+
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+
+use injectd_webhooks::Configurations;
+use kube::Client;
+use serde_json::Value;
+
+use super::{
+    CommandError,
+    cluster_config::ClusterArgs,
+    config::ConfigArgs,
+    explain::facts::Facts,
+    input,
+    manifests::{self, listed, text},
+    meshes::Meshes,
+    print_line,
+    progress::Progress,
+    stream::{Document, Documents, Step},
+};
+use crate::{
+    audit::{
+        Auditor, Finding, Mesh, Namespace, audit_log,
+        cluster::{self, ReadError, Scope},
+        summary::Summary,
+    },
+    causes::with_causes,
+    explain::injectors::Product,
+    yaml,
+};
+
+mod output;
+
+/// Find pods without a sidecar, with an outdated one, or with one that they should not have
+///
+/// Judges each pod as if it were created now: by the webhooks of the cluster, and by the decision of
+/// the mesh. Groups the findings by workload, with what to do. Reads the cluster of the current
+/// context, or files with pods, Namespaces and webhook configurations, such as the output of
+/// kubectl get -o json.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Files or folders with pods, or - for stdin [default: the cluster]
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Namespace to audit; may be repeated [default: all]
+    #[arg(short, long, value_name = "NAMESPACE", conflicts_with = "files")]
+    namespace: Vec<String>,
+    /// Audit all namespaces (the default)
+    #[arg(short = 'A', long, conflicts_with = "namespace")]
+    all_namespaces: bool,
+    /// Label selector of the pods
+    #[arg(
+        short = 'l',
+        long,
+        value_name = "SELECTOR",
+        default_value = "",
+        conflicts_with = "files",
+        hide_default_value = true
+    )]
+    selector: String,
+    /// Audit log of the API server, to find pods that were let in while a webhook failed; JSON
+    /// lines, plain or compressed
+    #[arg(long, value_name = "FILE")]
+    audit_log: Option<PathBuf>,
+    /// Findings for which the exit code is 3
+    #[arg(
+        long,
+        value_name = "FINDING,...",
+        value_delimiter = ',',
+        default_value = "missing,outdated,unexpected,failed-open"
+    )]
+    fail_on: Vec<FailOn>,
+    /// Output format
+    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    output: output::Format,
+    #[command(flatten)]
+    config: ConfigArgs,
+    #[command(flatten)]
+    cluster: ClusterArgs,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum FailOn {
+    /// Pods without the sidecar that they should have
+    Missing,
+    /// Pods with an outdated sidecar
+    Outdated,
+    /// Pods with a sidecar that they should not have
+    Unexpected,
+    /// Pods that were let in while a webhook failed
+    FailedOpen,
+    /// No finding
+    None,
+}
+
+pub(super) fn run(args: &Args) -> Result<(), CommandError> {
+    args.config.must_suit_the_mesh()?;
+    let runtime = manifests::runtime()?;
+    let mut summary = Summary::default();
+    let is_about_pods = !args.files.is_empty() || args.audit_log.is_none() || args.names_cluster();
+    if !args.files.is_empty() {
+        runtime.block_on(audit_files(args, &mut summary))?;
+    } else if is_about_pods {
+        runtime.block_on(audit_cluster(args, &mut summary))?;
+    }
+    if let Some(path) = &args.audit_log {
+        read_audit_log(path, &mut summary)?;
+    }
+    output::print(&summary, args.output, is_about_pods).map_err(CommandError::output)?;
+    args.result(&summary)
+}
+
+impl Args {
+    fn names_cluster(&self) -> bool {
+        self.cluster.set().is_some() || self.all_namespaces || !self.namespace.is_empty()
+    }
+
+    fn result(&self, summary: &Summary) -> Result<(), CommandError> {
+        if !summary.not_read().is_empty() {
+            let text = "the audit is not complete: see what could not be read";
+            return Err(CommandError::Incomplete(text.to_owned()));
+        }
+        let counts = summary.counts();
+        let found = [
+            (FailOn::Missing, counts.missing, "without their sidecar"),
+            (FailOn::Outdated, counts.outdated, "with an outdated sidecar"),
+            (FailOn::Unexpected, counts.unexpected, "with a sidecar that they should not have"),
+            (
+                FailOn::FailedOpen,
+                summary.failed_open().len() as u64,
+                "let in while a webhook failed",
+            ),
+        ];
+        let fails =
+            found.into_iter().filter(|(kind, count, _)| *count > 0 && self.fail_on.contains(kind));
+        let texts: Vec<_> = fails.map(|(_, count, text)| format!("{count} {text}")).collect();
+        if texts.is_empty() || self.fail_on.contains(&FailOn::None) {
+            return Ok(());
+        }
+        Err(CommandError::Findings(format!("pods: {}", texts.join(", "))))
+    }
+
+    async fn auditor(
+        &self,
+        client: Option<&Client>,
+        configurations: Configurations,
+        created: BTreeMap<String, String>,
+        summary: &mut Summary,
+    ) -> Auditor {
+        let mut meshes = Meshes::new(&self.config, client);
+        let mut known = BTreeMap::new();
+        for webhook in configurations.webhooks() {
+            let product = Product::of(webhook);
+            let Some(product @ (Product::Linkerd | Product::Istio)) = product else { continue };
+            match meshes.of_product(product, Some(webhook)).await {
+                Ok(mesh) => {
+                    for note in &mesh.notes {
+                        summary.add_not_read(note.clone());
+                    }
+                    let key = (webhook.configuration.clone(), webhook.name.clone());
+                    let (profile, path) = (mesh.profile.clone(), mesh.path.clone());
+                    known.insert(key, Arc::new(Mesh { profile, path }));
+                }
+                Err(error) => summary.add_not_read(with_causes(&error)),
+            }
+        }
+        Auditor::new(configurations, known, created)
+    }
+}
+
+async fn audit_cluster(args: &Args, summary: &mut Summary) -> Result<(), CommandError> {
+    let Some(client) = args.cluster.client(true).await? else { return Ok(()) };
+    let mut progress = Progress::of_requests(true);
+    progress.say("webhook configurations");
+    let (configurations, created) =
+        cluster::webhooks(&client).await.map_err(|error| failed(&error))?;
+    progress.say("namespaces");
+    let namespaces = match cluster::namespaces(&client).await {
+        Ok(namespaces) => namespaces,
+        Err(error @ ReadError::Refused { .. }) if !args.namespace.is_empty() => {
+            summary.add_not_read(with_causes(&error));
+            BTreeMap::new()
+        }
+        Err(error) => return Err(failed(&error)),
+    };
+    if let Some(missing) =
+        args.namespace.iter().find(|name| !namespaces.is_empty() && !namespaces.contains_key(*name))
+    {
+        return Err(CommandError::Incomplete(format!("namespace {missing} does not exist")));
+    }
+    progress.say("the configurations of the meshes");
+    let auditor = args.auditor(Some(&client), configurations, created, summary).await;
+    let scope = Scope { namespaces: args.namespace.clone(), selector: args.selector.clone() };
+    let advance = |count| progress.count(count, "pod");
+    let audit = cluster::audit(&client, &scope, (&auditor, &namespaces), summary, advance).await;
+    progress.finish();
+    audit.map_err(|error| failed(&error))
+}
+
+async fn audit_files(args: &Args, summary: &mut Summary) -> Result<(), CommandError> {
+    let mut facts = Facts::default();
+    let mut pods = Vec::new();
+    for path in input::all_files(&args.files)? {
+        let name = input::name(&path);
+        for document in yaml::stream(&input::read_text(&path)?) {
+            let document =
+                document.map_err(|problem| CommandError::failed(name.as_str(), problem))?;
+            facts.add(&document.value, "");
+            add_pods(document.value, "", &mut pods);
+        }
+    }
+    if pods.is_empty() {
+        return Err(CommandError::Incomplete("no pod is in the input; audit needs one".to_owned()));
+    }
+    let Some(configurations) = facts.configurations()? else {
+        return Err(CommandError::Incomplete(
+            "no webhook configuration is in the input; add the output of kubectl get \
+             mutatingwebhookconfigurations -o json"
+                .to_owned(),
+        ));
+    };
+    let auditor = args.auditor(None, configurations, BTreeMap::new(), summary).await;
+    let namespaces = facts.namespaces();
+    let namespaces = namespaces.map(|(name, it)| (name.clone(), Namespace::new(it.clone())));
+    let namespaces: BTreeMap<_, _> = namespaces.collect();
+    for pod in &pods {
+        cluster::judge(&auditor, &namespaces, pod, summary)
+            .await
+            .map_err(|error| failed(&error))?;
+    }
+    Ok(())
+}
+
+fn add_pods(object: Value, listed_kind: &str, pods: &mut Vec<Value>) {
+    if let Some((items, kind)) = listed(&object) {
+        for item in items {
+            add_pods(item.clone(), kind, pods);
+        }
+        return;
+    }
+    let kind = match text(&object, "/kind") {
+        "" => listed_kind,
+        kind => kind,
+    };
+    if kind == "Pod" && object.is_object() {
+        pods.push(object);
+    }
+}
+
+/// Reads an audit log document by document.
+fn read_audit_log(path: &std::path::Path, summary: &mut Summary) -> Result<(), CommandError> {
+    let message = || format!("cannot read --audit-log {}", path.display());
+    let failed = |error| CommandError::failed(message(), error);
+    let mut documents = Documents::new(input::open(path)?).map_err(failed)?;
+    let (mut events, mut problems) = (0_usize, 0_usize);
+    loop {
+        let Document { line, text } = match documents.next().map_err(failed)? {
+            Step::Reads => continue,
+            Step::End => break,
+            Step::Document(document) => document,
+        };
+        let event: Result<Value, String> = text
+            .map_err(|error| error.to_string())
+            .and_then(|text| serde_json::from_slice(text).map_err(|error| error.to_string()));
+        match event {
+            Ok(event) if text_of(&event, "/apiVersion").starts_with("audit.k8s.io/") => {
+                events += 1;
+                audit_log::failed_open(&event).for_each(|found| summary.add_failed_open(found));
+            }
+            Ok(_) => problems += 1,
+            Err(problem) => {
+                problems += 1;
+                print_line(&format!("{}: line {line}: {problem}", path.display()));
+            }
+        }
+    }
+    if events == 0 {
+        let problem = "it has no event of audit.k8s.io; name the file of --audit-log-path";
+        return Err(CommandError::failed(message(), problem));
+    }
+    if problems > 0 {
+        summary.add_not_read(format!("{problems} documents of {}", path.display()));
+    }
+    Ok(())
+}
+
+fn text_of<'v>(value: &'v Value, pointer: &str) -> &'v str {
+    text(value, pointer)
+}
+
+fn failed(error: &ReadError) -> CommandError {
+    CommandError::Incomplete(with_causes(error))
+}

@@ -1,0 +1,137 @@
+//! `injectd audit` without a cluster.
+
+use serde_json::{Value, json};
+
+use super::{example, file, injectd, text};
+
+const EXIT_FINDINGS: i32 = 3;
+
+fn pods() -> String {
+    std::fs::read_to_string(example("audit.yaml")).expect("the example")
+}
+
+fn audited(input: &str) -> Value {
+    let output = injectd(&["audit", "-", "-o", "json", "--fail-on", "none"], input);
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+#[test]
+fn findings_decide_the_exit_code() {
+    let path = example("audit.yaml");
+    for (fail_on, code, error) in [
+        (
+            "missing,outdated",
+            3,
+            "error: pods: 1 without their sidecar, 1 with an outdated sidecar\n",
+        ),
+        ("outdated", EXIT_FINDINGS, "error: pods: 1 with an outdated sidecar\n"),
+        ("unexpected,failed-open", 0, ""),
+        ("none", 0, ""),
+    ] {
+        let output = injectd(&["audit", &path, "--fail-on", fail_on], "");
+        assert_eq!((output.status.code(), text(&output.stderr)), (Some(code), error), "{fail_on}");
+    }
+}
+
+#[test]
+fn each_pod_is_judged_as_if_it_were_created_now() {
+    let audit = audited(&pods());
+    assert_eq!(audit["pods"]["unmeshed"], 1, "hostNetwork");
+    let found: Vec<_> =
+        audit["workloads"].as_array().expect("rows").iter().map(|it| &it["finding"]).collect();
+    assert_eq!(found, ["missing", "outdated"]);
+
+    // Injected anew, pods are as they should be; without their annotations too.
+    let injected = injectd(&["inject", "-", "-n", "shop"], &pods());
+    let audit = audited(text(&injected.stdout));
+    assert_eq!((&audit["pods"]["meshed"], &audit["workloads"]), (&json!(2), &json!([])));
+
+    // A namespace that no longer asks.
+    let out = text(&injected.stdout).replacen(
+        "linkerd.io/inject: enabled",
+        "linkerd.io/inject: disabled",
+        1,
+    );
+    let audit = audited(&out);
+    assert_eq!(audit["pods"]["unexpected"], 2, "{audit}");
+
+    // Without the webhook, no pod should have a sidecar.
+    let gone =
+        text(&injected.stdout).replace("resources: [pods, services]", "resources: [services]");
+    assert_eq!(audited(&gone)["pods"]["unexpected"], 2);
+}
+
+#[test]
+fn a_pod_that_has_ended_is_no_finding() {
+    let ended = pods().replace(
+        "spec:\n  containers:\n    - name: web",
+        "status: {phase: Succeeded}\nspec:\n  containers:\n    - name: web",
+    );
+    let audit = audited(&ended);
+    assert_eq!((&audit["pods"]["ended"], &audit["pods"]["missing"]), (&json!(1), &json!(0)));
+}
+
+#[test]
+fn a_webhook_that_cannot_be_told_makes_pods_unknown() {
+    let input = pods().replace("    failurePolicy: Ignore\n", "    failurePolicy: Ignore\n    matchConditions: [{name: who, expression: \"request.userInfo.username != 'a'\"}]\n");
+    let audit = audited(&input);
+    assert_eq!(audit["pods"]["unknown"], 3);
+    let reason = audit["unknown"][0]["reason"].as_str().expect("a reason");
+    assert!(reason.contains("it depends on who sends the request"), "{reason}");
+}
+
+#[test]
+fn the_audit_log_tells_when_a_webhook_failed() {
+    let event = |stage: &str| {
+        json!({
+            "apiVersion": "audit.k8s.io/v1", "kind": "Event", "stage": stage, "verb": "create",
+            "objectRef": {"resource": "pods", "namespace": "shop", "name": "web"},
+            "responseStatus": {"code": 201}, "requestReceivedTimestamp": "2026-11-23T10:11:12Z",
+            "annotations": {"failed-open.mutation.webhook.admission.k8s.io/round_0_index_0": "inj"},
+        })
+        .to_string()
+    };
+    let log = file("audit.log", format!("{}\n{}\n", event("ResponseComplete"), event("Panic")));
+    let output = injectd(&["audit", "--audit-log", log.path()], "");
+    assert_eq!(output.status.code(), Some(EXIT_FINDINGS));
+    let shown = text(&output.stdout);
+    assert!(shown.contains("2026-11-23T10:11:12Z  shop       web  inj"), "{shown}");
+    assert!(shown.ends_with("1 pods were let in while a webhook failed\n"), "{shown}");
+    let broken = file("audit.log", format!("{}\n{{\"half\n", event("ResponseComplete")));
+    let output = injectd(&["audit", "--audit-log", broken.path(), "--fail-on", "none"], "");
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+}
+
+/// What a user sees of wrong input: one line, and the exit code.
+#[test]
+fn wrong_input_is_named_in_one_line() {
+    let binary = file("binary", b"\x7fELF\0\0\xff");
+    let half = file("half.yaml", "kind: Pod\nmetadata: {name: a\n");
+    let unknown = file("unknown.yaml", "kind: Widget\nmetadata: {name: a}\n");
+    let no_webhook = file("pod.yaml", "kind: Pod\nmetadata: {name: a}\n");
+    let no_events = file("empty.log", "");
+    for (args, code, part) in [
+        (&["missing.yaml"][..], 1, "cannot read missing.yaml"),
+        (&[binary.path()], 1, "UTF-8"),
+        (&[half.path()], 1, "unclosed bracket"),
+        (&[unknown.path()], 1, "no pod is in the input"),
+        (&[no_webhook.path()], 1, "no webhook configuration is in the input"),
+        (&["--audit-log", "missing.log"], 1, "missing.log"),
+        (&["--audit-log", no_events.path()], 1, "no event of audit.k8s.io"),
+        (&["--kubeconfig", "missing.config"], 1, "missing.config"),
+        (&["--fail-on", "everything"], 64, "everything"),
+        (&["-o", "xml"], 64, "xml"),
+        (&["-n", "a", "-A"], 64, "--all-namespaces"),
+    ] {
+        let output = injectd(&[&["audit"], args].concat(), "");
+        let error = text(&output.stderr);
+        assert_eq!(
+            (output.status.code(), text(&output.stdout)),
+            (Some(code), ""),
+            "{args:?}: {error}"
+        );
+        assert!(error.contains(part), "{args:?}: {error}");
+        assert!(code == 64 || error.lines().count() == 1, "{args:?}: {error}");
+    }
+}
