@@ -19,6 +19,7 @@ use crate::{
     },
     lookups::{Annotations, CallerFacts},
     profiles::Profile,
+    restart::Rule,
 };
 
 pub mod audit_log;
@@ -30,6 +31,16 @@ mod workload;
 
 use self::sidecar::Sidecar;
 pub use self::workload::{Workload, restart_command};
+
+/// The permissions of an audit, without those for the configurations of meshes.
+pub const RULES: &[Rule] = &[
+    Rule { api_group: "", resources: &["pods", "namespaces"], verbs: &["list"] },
+    Rule {
+        api_group: "admissionregistration.k8s.io",
+        resources: &["mutatingwebhookconfigurations"],
+        verbs: &["list"],
+    },
+];
 
 /// What is wrong with a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]

@@ -5,11 +5,12 @@
 use std::{
     error::Error,
     io::{self, Write as _},
+    path::{Path, PathBuf},
     process::ExitCode,
 };
 
 use clap::{
-    CommandFactory as _, Parser, Subcommand,
+    CommandFactory as _, FromArgMatches as _, Parser, Subcommand,
     error::{ContextKind, ErrorKind},
 };
 
@@ -39,6 +40,8 @@ mod version;
 const EXIT_USAGE: u8 = 64;
 /// Wrong usage, in programs that use Go's `flag` package.
 const EXIT_GO_USAGE: u8 = 2;
+/// Name of the binary as a plugin: `kubectl injectd` runs it.
+const KUBECTL_PLUGIN: &str = "kubectl-injectd";
 /// `compare` found differences, or `--fail-on` found its result.
 const EXIT_FINDINGS: u8 = 3;
 
@@ -97,7 +100,7 @@ pub(crate) enum CommandError {
 /// Parses the command line and runs the command.
 #[must_use]
 pub fn main() -> ExitCode {
-    let args = match Args::try_parse() {
+    let args = match parse() {
         Ok(args) => args,
         Err(error) => return usage(error),
     };
@@ -130,6 +133,17 @@ pub fn main() -> ExitCode {
             ExitCode::from(code)
         }
     }
+}
+
+/// Parses the command line. As a plugin of kubectl, the program calls itself as its user does.
+fn parse() -> Result<Args, clap::Error> {
+    let called = std::env::args_os().next().map(PathBuf::from);
+    let name = called.as_deref().and_then(Path::file_stem);
+    if name.is_some_and(|name| name == KUBECTL_PLUGIN) {
+        let matches = Args::command().bin_name("kubectl injectd").try_get_matches()?;
+        return Args::from_arg_matches(&matches);
+    }
+    Args::try_parse()
 }
 
 fn usage(mut error: clap::Error) -> ExitCode {

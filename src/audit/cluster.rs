@@ -124,6 +124,8 @@ pub async fn audit(
             advance(page.items.len());
             for pod in &page.items {
                 judge(auditor, namespaces, pod, summary).await?;
+                // Beside a server, reviews come first.
+                tokio::task::yield_now().await;
             }
             match page.next {
                 Some(token) => next = token,
@@ -188,14 +190,7 @@ async fn page(
 ) -> Result<Page, ReadError> {
     let mut token = token.to_owned();
     let mut list = loop {
-        let mut query = form_urlencoded::Serializer::new(String::new());
-        query.append_pair("limit", &PAGE.to_string());
-        for (key, value) in [("labelSelector", selector), ("continue", &*token)] {
-            if !value.is_empty() {
-                query.append_pair(key, value);
-            }
-        }
-        let request = hyper::Request::get(format!("{path}?{}", query.finish())).body(Vec::new());
+        let request = hyper::Request::get(url(path, selector, &token)).body(Vec::new());
         let request = request.map_err(|error| ReadError::Failed {
             what: what.to_owned(),
             problem: error.to_string(),
@@ -226,6 +221,18 @@ async fn page(
         _ => Vec::new(),
     };
     Ok(Page { items, next })
+}
+
+/// The URL of a page.
+fn url(path: &str, selector: &str, token: &str) -> String {
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    query.append_pair("limit", &PAGE.to_string());
+    for (key, value) in [("labelSelector", selector), ("continue", token)] {
+        if !value.is_empty() {
+            query.append_pair(key, value);
+        }
+    }
+    format!("{path}?{}", query.finish())
 }
 
 /// The token that the API server offers for one that has expired.

@@ -18,10 +18,10 @@ const TRUST_ROOTS: (&str, &str) = ("linkerd-identity-trust-roots", "ca-bundle.cr
 
 /// The cluster to read the configuration from.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Values and trust roots from a cluster")]
+#[command(next_help_heading = "Cluster")]
 pub(super) struct ClusterArgs {
-    /// Path to a kubeconfig file: take values and trust roots from its cluster [default: read no
-    /// cluster]
+    /// Path to a kubeconfig file: take the configuration of the mesh from its cluster [default: for
+    /// files, read no cluster; else that of kubectl]
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
     /// Context of the kubeconfig [default: the current one]

@@ -36,7 +36,7 @@ use self::{
 };
 
 /// What programs read: version and kind.
-const API_VERSION: &str = "injectd.io/v1";
+const API_VERSION: &str = "injectd.dev/v1";
 const KIND: &str = "ExplanationList";
 
 /// Explain why a pod is injected or not

@@ -2,6 +2,7 @@
 
 use super::CommandError;
 
+mod audit;
 mod guard;
 
 /// Print objects to apply to a cluster
@@ -14,10 +15,12 @@ pub(super) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Object {
     Guard(Box<guard::Args>),
+    Audit(audit::Args),
 }
 
 pub(super) fn run(args: &Args) -> Result<(), CommandError> {
     match &args.object {
         Object::Guard(args) => guard::run(args),
+        Object::Audit(args) => audit::run(args),
     }
 }

@@ -2,13 +2,9 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use kube::Client;
-
 use self::session::Session;
-use super::{CommandError, manifests};
+use super::{CommandError, cluster_config::ClusterArgs, manifests};
 use crate::{
-    causes::with_causes,
-    cluster::{self, ClientError, ClientOptions},
     restart::{DEFAULT_MAX_RESTARTING, Mode, Policy, Restarter, Window, Windows},
     server,
 };
@@ -42,6 +38,21 @@ pub(super) struct Args {
     /// Restart the workloads; without it, only print what would be done
     #[arg(long)]
     yes: bool,
+    #[command(flatten)]
+    policy: PolicyArgs,
+    /// Time after which the command ends, with some workloads left
+    #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = server::parse_duration)]
+    timeout: Duration,
+    /// Output format
+    #[arg(short, long, value_enum, default_value = "text")]
+    output: Format,
+    #[command(flatten)]
+    cluster: ClusterArgs,
+}
+
+/// When and how many workloads are restarted.
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct PolicyArgs {
     /// Maximum number of workloads that roll out at the same time
     #[arg(long, value_name = "N", default_value_t = DEFAULT_MAX_RESTARTING, value_parser = positive)]
     max_restarting: usize,
@@ -52,19 +63,6 @@ pub(super) struct Args {
     /// Time after which a rollout that is not finished stops all restarts
     #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = server::parse_duration)]
     rollout_timeout: Duration,
-    /// Time after which the command ends, with some workloads left
-    #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = server::parse_duration)]
-    timeout: Duration,
-    /// Output format
-    #[arg(short, long, value_enum, default_value = "text")]
-    output: Format,
-    /// Path to a kubeconfig file [default: $KUBECONFIG or ~/.kube/config, else the in-cluster
-    /// configuration]
-    #[arg(long, value_name = "FILE")]
-    kubeconfig: Option<PathBuf>,
-    /// Context of the kubeconfig [default: the current one]
-    #[arg(long, value_name = "CONTEXT")]
-    context: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -81,18 +79,13 @@ async fn restart(args: Args) -> Result<(), CommandError> {
     // Before the cluster is asked: wrong input needs no cluster.
     let named = input::named(&args.workloads)?;
     let listed = args.file.as_deref().map(input::listed).transpose()?;
-    let client = args.client().await?;
+    let Some(client) = args.cluster.client(true).await? else { return Ok(()) };
     let namespace = args.namespace.as_deref().unwrap_or_else(|| client.default_namespace());
     let findings = match listed {
         Some(findings) => findings,
         None => input::in_namespace(named, namespace)?,
     };
-    let policy = Policy {
-        mode: if args.yes { Mode::On } else { Mode::DryRun },
-        windows: Windows::new(args.window),
-        max_restarting: args.max_restarting,
-        rollout_timeout: args.rollout_timeout,
-    };
+    let policy = args.policy.policy(if args.yes { Mode::On } else { Mode::DryRun });
     let mut restarter = Restarter::new(client, policy);
     let left_out = restarter.set_findings(findings);
     if left_out > 0 {
@@ -102,22 +95,15 @@ async fn restart(args: Args) -> Result<(), CommandError> {
     Session::new(restarter, args.output, !args.yes).run(args.timeout).await
 }
 
-impl Args {
-    async fn client(&self) -> Result<Client, CommandError> {
-        let options = ClientOptions {
-            kubeconfig: self.kubeconfig.as_deref(),
-            context: self.context.as_deref(),
-            ..ClientOptions::default()
-        };
-        cluster::client(options).await.map_err(|error| {
-            let text = with_causes(&error);
-            let problem = match error {
-                ClientError::NoCluster(_) => "no kubeconfig is found; set --kubeconfig",
-                // A library draws the place below its message.
-                _ => text.lines().next().unwrap_or_default(),
-            };
-            CommandError::Incomplete(problem.to_owned())
-        })
+impl PolicyArgs {
+    /// The rules of restarts in this mode.
+    pub(super) fn policy(&self, mode: Mode) -> Policy {
+        Policy {
+            mode,
+            windows: Windows::new(self.window.clone()),
+            max_restarting: self.max_restarting,
+            rollout_timeout: self.rollout_timeout,
+        }
     }
 }
 

@@ -15,6 +15,7 @@ use crate::{
 };
 
 mod announce;
+mod audit;
 mod grpc;
 mod istio;
 mod process;
@@ -22,6 +23,7 @@ mod reporter;
 mod tls;
 
 use self::{
+    audit::AuditArgs,
     grpc::GrpcArgs,
     process::{Process, Started},
     tls::TlsArgs,
@@ -84,6 +86,8 @@ pub(super) struct Args {
     #[command(flatten)]
     grpc: GrpcArgs,
     #[command(flatten)]
+    audit: AuditArgs,
+    #[command(flatten)]
     limits: Limits,
 }
 
@@ -110,12 +114,15 @@ async fn serve(args: Args, log_style: LogStyle) -> Result<(), CommandError> {
     let services = process.services(cluster.as_ref(), &profiles)?;
     let listeners = process.listen().await?;
     tokio::spawn(process.cache_sizes(profiles.clone()));
+    let audit = process.audit(cluster.as_ref(), profiles.clone());
     drop(starting);
     match log_style {
         LogStyle::Line => announce::print(profiles, is_loaded, &listeners, &admin),
         LogStyle::Linkerd => info!("listening at {}", process.args.addr),
     }
     process.serve(services, listeners).await;
+    // It gives its Lease away. A panic is in the log.
+    drop(audit.await);
     Ok(())
 }
 
@@ -130,6 +137,10 @@ impl Args {
             "--istio-namespace needs --mesh istio"
         } else if self.istio_namespace.is_some() && self.standalone {
             "--istio-namespace names ConfigMaps of a cluster: remove --standalone"
+        } else if self.audit.is_on() && self.standalone {
+            "--audit reads a cluster: remove --standalone"
+        } else if let Some(flag) = self.audit.set_without_audit() {
+            return Err(CommandError::Usage(format!("{flag} needs --audit")));
         } else if config.is_istio() && !is_object_name(&self.istio_namespace()) {
             "--istio-namespace (or the variable POD_NAMESPACE) is not the name of a namespace"
         } else {
@@ -139,6 +150,13 @@ impl Args {
             return Ok(());
         };
         Err(CommandError::Usage(problem.to_owned()))
+    }
+
+    /// The namespace of the Lease of the audit.
+    #[expect(clippy::disallowed_methods, reason = "this is configuration")]
+    fn audit_namespace(&self) -> String {
+        let own = || std::env::var("POD_NAMESPACE").ok().filter(|own| !own.is_empty());
+        self.audit.lease_namespace().or_else(own).unwrap_or_else(|| "default".to_owned())
     }
 
     /// The namespace of Istio's `ConfigMap`s.

@@ -13,8 +13,16 @@ pub(super) enum Kind {
 use Kind::{Counter, Gauge, Histogram};
 
 /// Name, kind and help of every family except `process_*`.
-pub(super) const FAMILIES: [(&str, Kind, &str); 34] = [
+pub(super) const FAMILIES: [(&str, Kind, &str); 43] = [
     ("injectd_accept_errors_total", Counter, "Connections that could not be accepted."),
+    ("injectd_audit_is_leader", Gauge, "1 while this replica audits and restarts."),
+    (
+        "injectd_audit_last_success_timestamp_seconds",
+        Gauge,
+        "When the last audit ended, in seconds since 1970.",
+    ),
+    ("injectd_audit_pods", Gauge, "Pods of the last audit, by judgement."),
+    ("injectd_audits_total", Counter, "Audits, by result."),
     ("injectd_build_info", Gauge, "The version of injectd."),
     ("injectd_cache_entries", Gauge, "Entries in a cache."),
     ("injectd_cache_hits_total", Counter, "Entries found in a cache."),
@@ -37,6 +45,11 @@ pub(super) const FAMILIES: [(&str, Kind, &str); 34] = [
     ("injectd_reload_rejected", Gauge, "1 while a changed configuration is rejected."),
     ("injectd_reloads_total", Counter, "Reloads of files and ConfigMaps, by kind and result."),
     ("injectd_requests_rejected_total", Counter, "Requests that were rejected, by reason."),
+    ("injectd_restart_stuck", Gauge, "1 while a rollout that does not finish stops all restarts."),
+    ("injectd_restarts_failed_total", Counter, "Requests of restarts that failed."),
+    ("injectd_restarts_in_flight", Gauge, "Restarted workloads whose rollout is not finished."),
+    ("injectd_restarts_total", Counter, "Workloads that were restarted."),
+    ("injectd_restarts_waiting", Gauge, "Workloads that are not restarted yet, by reason."),
     ("injectd_review_duration_seconds", Histogram, "Time from the request's header to the answer."),
     ("injectd_reviews_in_flight", Gauge, "Reviews in flight."),
     ("injectd_reviews_total", Counter, "Reviews answered, by server, kind and verdict."),

@@ -81,6 +81,25 @@ fn every_setting_has_an_origin() {
     assert!(!shown.contains("--all-settings shows them"));
 }
 
+/// `kubectl injectd` runs a binary of this name.
+#[test]
+fn the_plugin_of_kubectl_calls_itself_so() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let plugin = folder.path().join("kubectl-injectd");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_injectd"), &plugin).expect("a link");
+    let run = |args: &[&str]| {
+        std::process::Command::new(&plugin).args(args).output().expect("the plugin must run")
+    };
+    let help = run(&["audit", "--help"]);
+    let shown = text(&help.stdout);
+    assert!(shown.contains("Usage: kubectl injectd audit"), "{shown}");
+    for flag in ["--context <", "--as <", "-n, --namespace", "-A, --all-namespaces"] {
+        assert!(shown.contains(flag), "{flag}: {shown}");
+    }
+    let explained = run(&["explain", &example("explain.yaml")]);
+    assert_eq!(explained.status.code(), Some(0));
+}
+
 /// What a user sees of wrong input: one line, and the exit code.
 #[test]
 fn wrong_input_is_named_in_one_line() {

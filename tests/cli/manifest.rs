@@ -46,6 +46,31 @@ fn the_objects_of_both_meshes() {
 }
 
 #[test]
+fn the_audit_needs_no_permission_to_change_workloads_unless_it_restarts_them() {
+    let printed = |args: &[&str]| {
+        let output =
+            injectd(&[&["manifest", "audit", "-n", "mesh", "-o", "json"], args].concat(), "");
+        assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""));
+        serde_json::from_slice::<serde_json::Value>(&output.stdout).expect("JSON")
+    };
+    let kinds = |list: &serde_json::Value| {
+        let items = list["items"].as_array().expect("items");
+        items.iter().map(|it| it["kind"].as_str().expect("a kind").to_owned()).collect::<Vec<_>>()
+    };
+    let all = printed(&[]);
+    assert_eq!(kinds(&all), ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"]);
+    let verbs = |list: &serde_json::Value| {
+        let rules = list["items"][0]["rules"].as_array().expect("rules").clone();
+        let apps = rules.into_iter().find(|rule| rule["apiGroups"][0] == "apps");
+        apps.expect("a rule")["verbs"].clone()
+    };
+    assert_eq!(verbs(&all), serde_json::json!(["get", "list", "patch"]));
+    assert_eq!(verbs(&printed(&["--read-only"])), serde_json::json!(["get", "list"]));
+    let yaml = injectd(&["manifest", "audit", "-n", "mesh"], "");
+    assert_eq!(text(&yaml.stdout).matches("\n---\n").count(), 3);
+}
+
+#[test]
 fn json_is_one_list() {
     let list: serde_json::Value = serde_json::from_str(&printed(&["-o", "json"])).expect("JSON");
     assert_eq!(

@@ -9,7 +9,7 @@ use super::Finding;
 use crate::audit::summary::{Row, Summary};
 
 /// What programs read: version and kind.
-const API_VERSION: &str = "injectd.io/v1";
+const API_VERSION: &str = "injectd.dev/v1";
 const KIND: &str = "Audit";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

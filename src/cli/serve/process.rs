@@ -5,7 +5,7 @@ use std::{future::ready, sync::Arc, time::Duration};
 use futures_util::{FutureExt as _, future::join};
 use injectd_istio::mesh::Istio;
 use kube::Client;
-use tokio::{sync::watch, time::interval};
+use tokio::{sync::watch, task::JoinHandle, time::interval};
 use tracing::info;
 
 use super::{
@@ -23,8 +23,8 @@ use crate::{
     linkerd::snapshot::Snapshot,
     mesh::Mesh as _,
     metrics::{
-        CacheMetrics, ConnectionMetrics, EventMetrics, Registry, ReloadMetrics, ReviewMetrics,
-        WatchMetrics,
+        AuditMetrics, CacheMetrics, ConnectionMetrics, EventMetrics, Registry, ReloadMetrics,
+        ReviewMetrics, WatchMetrics,
     },
     observer::{LogStyle, Observer},
     profiler,
@@ -306,6 +306,19 @@ impl Process {
             None => bound.serve(server, webhook, shutdown()).boxed(),
         };
         join(webhook_served, grpc_served).await;
+    }
+
+    /// Audits and restarts until the process ends, if the flags ask for it. Not in the task that
+    /// accepts connections.
+    pub(super) fn audit(&self, cluster: Option<&Cluster>, profiles: Profiles) -> JoinHandle<()> {
+        let (audit, namespace) = (self.args.audit.clone(), self.args.audit_namespace());
+        let metrics = AuditMetrics::new(Arc::clone(self.registry()));
+        let (client, shutdown) = (cluster.map(|it| it.client.clone()), self.shutdown.clone());
+        tokio::spawn(async move {
+            if let Some(client) = client.filter(|_| audit.is_on()) {
+                audit.run(client, namespace, profiles, (metrics, shutdown)).await;
+            }
+        })
     }
 
     /// Updates the cache-size gauges until the process exits.

@@ -1,0 +1,88 @@
+//! `injectd manifest audit`: the permissions of `serve --audit`.
+
+#![expect(clippy::disallowed_types, reason = "objects are printed as trees")]
+
+use std::io::{self, Write as _};
+
+use serde_json::{Value, json};
+
+use crate::{
+    audit,
+    cli::CommandError,
+    restart::{self, Rule},
+};
+
+/// Name of the objects.
+const NAME: &str = "injectd-audit";
+const RBAC: &str = "rbac.authorization.k8s.io";
+
+/// Print the permissions that serve --audit needs: two roles and their bindings
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    /// Namespace of the ServiceAccount and of the Lease
+    #[arg(short, long, value_name = "NAMESPACE")]
+    namespace: String,
+    /// ServiceAccount of the process that runs serve --audit
+    #[arg(long, value_name = "NAME", default_value = "injectd")]
+    service_account: String,
+    /// Without the permission to restart workloads: for --restart dry-run
+    #[arg(long)]
+    read_only: bool,
+    /// Output format
+    #[arg(short, long, value_name = "FORMAT", default_value = "yaml")]
+    output: Format,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    Yaml,
+    Json,
+}
+
+pub(super) fn run(args: &Args) -> Result<(), CommandError> {
+    let rules = |rules: &[Rule]| rules.iter().map(|rule| args.rule(*rule)).collect::<Vec<_>>();
+    let cluster = [rules(audit::RULES), rules(restart::RULES)].concat();
+    let lease = rules(restart::LEASE_RULES);
+    let namespace = &args.namespace;
+    let subject = json!([{
+        "kind": "ServiceAccount", "name": args.service_account, "namespace": namespace,
+    }]);
+    let role = |kind: &str| json!({"apiGroup": RBAC, "kind": kind, "name": NAME});
+    let version = format!("{RBAC}/v1");
+    let objects = [
+        json!({"apiVersion": version, "kind": "ClusterRole", "metadata": {"name": NAME},
+            "rules": cluster}),
+        json!({"apiVersion": version, "kind": "ClusterRoleBinding", "metadata": {"name": NAME},
+            "roleRef": role("ClusterRole"), "subjects": subject}),
+        json!({"apiVersion": version, "kind": "Role",
+            "metadata": {"name": NAME, "namespace": namespace}, "rules": lease}),
+        json!({"apiVersion": version, "kind": "RoleBinding",
+            "metadata": {"name": NAME, "namespace": namespace},
+            "roleRef": role("Role"), "subjects": subject}),
+    ];
+    print(&objects, args.output).map_err(CommandError::output)
+}
+
+impl Args {
+    fn rule(&self, rule: Rule) -> Value {
+        let is_left_out =
+            |verb: &str| self.read_only && rule.api_group == "apps" && verb == "patch";
+        let verbs: Vec<_> = rule.verbs.iter().filter(|verb| !is_left_out(verb)).collect();
+        json!({"apiGroups": [rule.api_group], "resources": rule.resources, "verbs": verbs})
+    }
+}
+
+fn print(objects: &[Value], format: Format) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    match format {
+        Format::Yaml => {
+            let documents: Vec<_> = objects.iter().map(injectd_yaml::write).collect();
+            out.write_all(documents.join("---\n").as_bytes())
+        }
+        Format::Json => {
+            let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
+            serde_json::to_writer_pretty(&mut out, &list)?;
+            writeln!(out)
+        }
+    }
+}

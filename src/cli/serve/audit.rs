@@ -1,0 +1,176 @@
+//! `serve --audit`: one replica audits the cluster at intervals, and restarts workloads if asked.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use kube::Client;
+use tracing::info;
+
+use crate::{
+    audit::{
+        Auditor, Finding as Judged, Mesh,
+        cluster::{self, Scope},
+        summary::Summary,
+    },
+    cli::restart::PolicyArgs,
+    explain::injectors::{self, Product},
+    metrics::AuditMetrics,
+    profiles::{Profile, Profiles},
+    restart::{
+        AuditError, Controller, DEFAULT_POLL_INTERVAL, Finding, Findings, LeaseOptions, Mode,
+        Options, Workload,
+    },
+    server::{self, Shutdown},
+};
+
+/// Name of the Lease.
+const LEASE: &str = "injectd-audit";
+
+/// The flags of the audit.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Audit and restarts")]
+pub(in crate::cli) struct AuditArgs {
+    /// Audit the pods of the cluster at intervals, as injectd audit does, with the result in metrics.
+    /// One replica acts. Needs the permissions that injectd manifest audit prints
+    #[arg(long, env = "INJECTD_AUDIT")]
+    audit: bool,
+    /// Time between two audits
+    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = server::parse_duration)]
+    audit_interval: Duration,
+    /// Namespace of the Lease with which the replicas choose one that acts [default: $POD_NAMESPACE,
+    /// or default]
+    #[arg(long, value_name = "NAMESPACE")]
+    lease_namespace: Option<String>,
+    /// Restart the workloads of pods without their sidecar, or with an outdated one. The annotation
+    /// injectd.dev/restart of a namespace decides for its workloads
+    #[arg(long, value_name = "MODE", default_value = "dry-run")]
+    restart: Mode,
+    #[command(flatten)]
+    policy: PolicyArgs,
+}
+
+impl AuditArgs {
+    /// Whether the audit is asked for.
+    pub(super) fn is_on(&self) -> bool {
+        self.audit
+    }
+
+    /// A flag that needs the audit, if it is set without.
+    pub(super) fn set_without_audit(&self) -> Option<&'static str> {
+        if self.audit {
+            return None;
+        }
+        let flags = [
+            ("--restart", self.restart != Mode::DryRun),
+            ("--lease-namespace", self.lease_namespace.is_some()),
+        ];
+        crate::cli::first_set(flags)
+    }
+
+    pub(super) fn lease_namespace(&self) -> Option<String> {
+        self.lease_namespace.clone()
+    }
+
+    /// Runs the audit until the process ends.
+    pub(super) async fn run(
+        self,
+        client: Client,
+        namespace: String,
+        profiles: Profiles,
+        (metrics, mut shutdown): (AuditMetrics, Shutdown),
+    ) {
+        let options = Options {
+            policy: self.policy.policy(self.restart),
+            lease: LeaseOptions::new(namespace, LEASE, identity()),
+            audit_interval: self.audit_interval,
+            poll_interval: DEFAULT_POLL_INTERVAL,
+        };
+        let audit = Audit { client: client.clone(), profiles, metrics: metrics.clone() };
+        let end = async move {
+            shutdown.begun().await;
+        };
+        Controller::new(client, options, audit, metrics).run(end).await;
+    }
+}
+
+/// The name of the pod, or one that no other process has.
+#[expect(clippy::disallowed_methods, reason = "this is configuration")]
+fn identity() -> String {
+    let pod = ["POD_NAME", "HOSTNAME"].iter().find_map(|name| std::env::var(name).ok());
+    let pod = pod.filter(|name| !name.is_empty()).unwrap_or_else(|| "injectd".to_owned());
+    format!("{pod}_{}", std::process::id())
+}
+
+/// Audits a cluster with the meshes that this process serves.
+struct Audit {
+    client: Client,
+    profiles: Profiles,
+    metrics: AuditMetrics,
+}
+
+impl Findings for Audit {
+    async fn find(&mut self) -> Result<Vec<Finding>, AuditError> {
+        let found = self.audit().await;
+        if found.is_err() {
+            self.metrics.audit_failed();
+        }
+        found
+    }
+}
+
+impl Audit {
+    async fn audit(&self) -> Result<Vec<Finding>, AuditError> {
+        let (configurations, created) = cluster::webhooks(&self.client).await?;
+        let namespaces = cluster::namespaces(&self.client).await?;
+        let mut summary = Summary::default();
+        let mut meshes = BTreeMap::new();
+        for webhook in configurations.webhooks() {
+            let profile = match Product::of(webhook) {
+                Some(Product::Linkerd) => self.profiles.linkerd.clone().map(Profile::Linkerd),
+                Some(Product::Istio) => {
+                    let revision = injectors::istio_revision(webhook);
+                    let served = self.profiles.istio.as_ref();
+                    served.and_then(|served| served.get(revision)).map(Profile::Istio)
+                }
+                _ => continue,
+            };
+            let path = profile.as_ref().map(|profile| profile.path(&webhook.path));
+            match (profile, path) {
+                (Some(profile), Some(Ok(path))) => {
+                    let key = (webhook.configuration.clone(), webhook.name.clone());
+                    meshes.insert(key, Arc::new(Mesh { profile, path }));
+                }
+                _ => summary.add_not_read(format!(
+                    "webhook {} of {} is of a mesh or revision that this process does not serve",
+                    webhook.name, webhook.configuration
+                )),
+            }
+        }
+        let auditor = Auditor::new(configurations, meshes, created);
+        let scope = Scope::default();
+        let all = (&auditor, &namespaces);
+        cluster::audit(&self.client, &scope, all, &mut summary, |_| {}).await?;
+        let counts = summary.counts();
+        self.metrics.audited(counts, summary.not_read().is_empty() && counts.unknown == 0);
+        info!(
+            pods = counts.total,
+            missing = counts.missing,
+            outdated = counts.outdated,
+            unexpected = counts.unexpected,
+            unknown = counts.unknown,
+            "audited"
+        );
+        let rows = summary.rows().filter(|row| row.finding != Judged::Unexpected);
+        Ok(rows
+            .map(|row| Finding {
+                workload: Workload {
+                    api_version: row.workload.api_version,
+                    kind: row.workload.kind,
+                    namespace: row.workload.namespace,
+                    name: row.workload.name,
+                    uid: row.workload.uid,
+                },
+                reason: format!("{} of {} pods: {}", row.pods, row.total, row.reason),
+            })
+            .collect())
+    }
+}

@@ -1,0 +1,98 @@
+//! Metrics of audits and restarts.
+
+use std::{collections::BTreeMap, sync::Arc, time::SystemTime, time::UNIX_EPOCH};
+
+use metrics::{Counter, counter};
+
+use super::Registry;
+use crate::{
+    audit::summary::Counts,
+    restart::{Notice, Observer, Restarter, Wait},
+};
+
+/// The metrics of audits and restarts.
+#[derive(Clone)]
+pub struct AuditMetrics {
+    registry: Arc<Registry>,
+    complete: Counter,
+    incomplete: Counter,
+    failed: Counter,
+    restarts: Counter,
+    restarts_failed: Counter,
+}
+
+impl AuditMetrics {
+    /// Registers the metrics.
+    #[must_use]
+    pub fn new(registry: Arc<Registry>) -> Self {
+        let audits = |result: &'static str| {
+            registry.register(|| counter!("injectd_audits_total", "result" => result))
+        };
+        Self {
+            complete: audits("complete"),
+            incomplete: audits("incomplete"),
+            failed: audits("failed"),
+            restarts: registry.register(|| counter!("injectd_restarts_total")),
+            restarts_failed: registry.register(|| counter!("injectd_restarts_failed_total")),
+            registry,
+        }
+    }
+
+    /// Records an audit.
+    pub fn audited(&self, counts: Counts, is_complete: bool) {
+        if is_complete { &self.complete } else { &self.incomplete }.increment(1);
+        for (judgement, pods) in [
+            ("meshed", counts.meshed),
+            ("unmeshed", counts.unmeshed),
+            ("missing", counts.missing),
+            ("outdated", counts.outdated),
+            ("unexpected", counts.unexpected),
+            ("unknown", counts.unknown),
+        ] {
+            self.set("injectd_audit_pods", &[("judgement", judgement.to_owned())], pods);
+        }
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let name = "injectd_audit_last_success_timestamp_seconds";
+        self.registry.set(name, &[], now.as_secs_f64());
+    }
+
+    /// Records an audit that failed.
+    pub fn audit_failed(&self) {
+        self.failed.increment(1);
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "counts of objects")]
+    fn set(&self, name: &'static str, labels: &[(&'static str, String)], count: u64) {
+        self.registry.set(name, labels, count as f64);
+    }
+}
+
+impl Observer for AuditMetrics {
+    fn notice(&self, notice: &Notice) {
+        match notice {
+            Notice::Restarted(_) => self.restarts.increment(1),
+            Notice::Failed(..) => self.restarts_failed.increment(1),
+            Notice::Waits(..) | Notice::Finished(_) | Notice::Stuck(_) => {}
+        }
+    }
+
+    fn state(&self, restarter: &Restarter) {
+        let in_flight = restarter.in_flight();
+        self.set("injectd_restarts_in_flight", &[], in_flight.len() as u64);
+        let is_stuck = in_flight.iter().any(|it| it.stuck.is_some());
+        self.set("injectd_restart_stuck", &[], is_stuck.into());
+        let mut waiting: BTreeMap<_, u64> = Wait::LABELS.into_iter().map(|it| (it, 0)).collect();
+        for (_, wait) in restarter.waiting() {
+            if let Some(wait) = wait {
+                *waiting.entry(wait.as_str()).or_default() += 1;
+            }
+        }
+        for (reason, count) in waiting {
+            self.set("injectd_restarts_waiting", &[("reason", reason.to_owned())], count);
+        }
+    }
+
+    fn leads(&self, is_leader: bool) {
+        self.set("injectd_audit_is_leader", &[], is_leader.into());
+    }
+}
