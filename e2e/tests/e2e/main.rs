@@ -12,6 +12,7 @@ use injectd_e2e::{
     run::{Run, print},
 };
 
+mod audit;
 mod guard;
 mod istio;
 mod linkerd;
@@ -20,8 +21,15 @@ mod standalone;
 mod tutorial;
 mod watched;
 
-const SUITES: [&str; 6] =
-    [standalone::NAME, guard::NAME, watched::NAME, restart::NAME, istio::NAME, tutorial::NAME];
+const SUITES: [&str; 7] = [
+    standalone::NAME,
+    guard::NAME,
+    audit::NAME,
+    watched::NAME,
+    restart::NAME,
+    istio::NAME,
+    tutorial::NAME,
+];
 
 /// End-to-end scenarios of injectd.
 #[derive(Parser)]
@@ -85,6 +93,8 @@ async fn run(arguments: Arguments) -> Outcome<ExitCode> {
     run.record(standalone::NAME, outcome);
     let outcome = guard::run(&mut run, &lab).await;
     run.record(guard::NAME, outcome);
+    let outcome = audit::run(&mut run, &lab).await;
+    run.record(audit::NAME, outcome);
     let outcome = watched::run(&mut run, &lab).await;
     run.record(watched::NAME, outcome);
     let outcome = restart::run(&mut run, &lab).await;

@@ -1,0 +1,84 @@
+//! `injectd explain` of objects of the cluster.
+
+use std::{fs, process::Command};
+
+use injectd_e2e::{
+    expect::{Outcome, expect, expect_contains, failed},
+    objects,
+};
+use serde_json::{Value, json};
+
+use super::{Audit, NAMESPACE, expect_line, finished};
+
+async fn explained(it: &Audit, target: &str) -> Outcome<Value> {
+    let list = it.json(0, &["explain", target, "-n", NAMESPACE]).await?;
+    list["items"].get(0).cloned().ok_or_else(|| failed("no explanation"))
+}
+
+pub(super) async fn injected(it: &Audit) -> Outcome {
+    let found = explained(it, "deploy/web").await?;
+    expect("the verdict", json!("injected"), found["verdict"].clone())?;
+    let webhooks = found["webhooks"].as_array().cloned().unwrap_or_default();
+    let own = webhooks.iter().find(|it| it["configuration"] == NAMESPACE);
+    let own = own.ok_or_else(|| failed("the webhook is missing"))?;
+    expect("whether it is called", json!("called"), own["verdict"].clone())?;
+    expect("the failure policy", json!("Ignore"), own["failurePolicy"].clone())?;
+    let notes = found["notes"].to_string();
+    expect_contains("the notes", "made from the template", &notes)
+}
+
+pub(super) async fn left_out(it: &Audit) -> Outcome {
+    let found = explained(it, "pod/before").await?;
+    expect("the verdict now", json!("injected"), found["verdict"].clone())?;
+    let text = it.injectd(&["explain", "pod/with", "-n", NAMESPACE]).await?;
+    expect("the exit code", Some(0), text.code)?;
+    expect_contains("the text", "the pod has its sidecar", &text.out)?;
+    expect_contains("the text", "Verdict:     injected", &text.out)
+}
+
+/// Of a manifest, with the namespace of the cluster.
+pub(super) async fn refused(it: &Audit) -> Outcome {
+    let quota = json!({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "memory"},
+        "spec": {"hard": {"limits.memory": "1Gi"}}});
+    it.create(&quota).await?;
+    let mut pod = objects::plain_pod("limited");
+    pod["spec"]["containers"][0]["resources"] = json!({"limits": {"memory": "64Mi"}});
+    let file = it.folder.path().join("limited.json");
+    fs::write(&file, pod.to_string())?;
+    let found = explained(it, &file.display().to_string()).await?;
+    let objection = found["later"].get(0).cloned().unwrap_or_default();
+    expect("who objects", json!("ResourceQuota memory"), objection["by"].clone())?;
+    expect("whether the sidecar is the cause", json!(true), objection["dueToSidecar"].clone())?;
+    // The API server does the same.
+    let answer = it.lab.api.dry_run(NAMESPACE, &pod).await?;
+    expect("the status", 403, answer.status)?;
+    let message = answer.body["message"].as_str().unwrap_or_default();
+    expect_contains("the message", "must specify limits.memory for: linkerd-", message)?;
+    let path = format!("/api/v1/namespaces/{NAMESPACE}/resourcequotas/memory");
+    it.lab.api.delete(&path).await?.ok().map(drop)
+}
+
+pub(super) async fn wrong(it: &Audit) -> Outcome {
+    let missing = it.injectd(&["explain", "pod/gone", "-n", NAMESPACE]).await?;
+    expect("the exit code without the pod", Some(1), missing.code)?;
+    expect_line("stderr", "pods \"gone\" not found", &missing)?;
+    let arguments = ["explain", "pod/before", "-n", NAMESPACE, "--as", "nobody"];
+    let explain = it.injectd(&arguments).await?;
+    expect("the exit code of a user without permission", Some(1), explain.code)?;
+    expect_line("stderr", "User \"nobody\" cannot get resource \"pods\"", &explain)?;
+    let audit = it.injectd(&["audit", "--as", "nobody"]).await?;
+    expect("the exit code of a user without permission", Some(1), audit.code)?;
+    expect_line("stderr", "cannot list resource \"mutatingwebhookconfigurations\"", &audit)?;
+    // Nobody listens there.
+    let config = fs::read_to_string(&it.lab.kubeconfig)?;
+    let closed = it.folder.path().join("closed.config");
+    fs::write(&closed, config.replace(&it.lab.api.server, "https://127.0.0.1:1"))?;
+    for arguments in [&["explain", "pod/before"][..], &["audit"]] {
+        let mut command = Command::new(&it.lab.binary);
+        command.args(arguments).arg("--kubeconfig").arg(&closed);
+        let ran = finished(command).await?;
+        expect("the exit code without an API server", Some(1), ran.code)?;
+        expect_line("stderr", "cannot connect to the API server", &ran)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,92 @@
+//! What `injectd audit` finds, and what `serve --audit` counts.
+
+use injectd_e2e::{
+    client,
+    expect::{Outcome, eventually, expect, expect_contains, failed},
+    metrics::metric,
+    objects,
+    sidecar::expect_no_proxy,
+};
+use serde_json::{Value, json};
+
+use super::{Audit, NAMESPACE};
+
+async fn audited(it: &Audit, code: i32) -> Outcome<Value> {
+    it.json(code, &["audit", "-n", NAMESPACE]).await
+}
+
+fn row<'a>(audit: &'a Value, name: &str) -> Outcome<&'a Value> {
+    let rows = audit["workloads"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let row = rows.iter().find(|row| row["name"] == name);
+    row.ok_or_else(|| failed(format!("{name} is not in {audit}")))
+}
+
+pub(super) async fn left_out(it: &Audit) -> Outcome {
+    // The controllers have made the pods of the Deployment.
+    eventually("pods are meshed", async || {
+        let audit = audited(it, 3).await?;
+        expect("the pods with their sidecar", json!(3), audit["pods"]["meshed"].clone())
+    })
+    .await?;
+    let audit = audited(it, 3).await?;
+    expect("the pods without", json!(1), audit["pods"]["missing"].clone())?;
+    let row = row(&audit, "before")?;
+    let reason = row["reason"].as_str().unwrap_or_default();
+    expect_contains("the reason", "before the webhook, which was created", reason)?;
+    let ran = it.injectd(&["audit", "-n", NAMESPACE, "--fail-on", "outdated"]).await?;
+    expect("the exit code with --fail-on outdated", Some(0), ran.code)?;
+    expect_contains("the table", "pod/before", &ran.out)?;
+    let junit = it.injectd(&["audit", "-n", NAMESPACE, "-o", "junit"]).await?;
+    expect_contains("JUnit", r#"name="pod/before""#, &junit.out)?;
+    let gone = it.injectd(&["audit", "-n", "gone"]).await?;
+    expect("the exit code of a namespace that does not exist", Some(1), gone.code)?;
+    expect_contains("stderr", "namespace gone does not exist", &gone.err)
+}
+
+pub(super) async fn metrics(it: &Audit) -> Outcome {
+    eventually("the metrics have the finding", async || {
+        let (_, page) = client::probe(it.injectd.admin, "/metrics").await?;
+        expect("the leader", 1, metric(&page, "injectd_audit_is_leader", &[]))?;
+        let missing = [("judgement", "missing")];
+        expect("the pods without", 1, metric(&page, "injectd_audit_pods", &missing).min(1))
+    })
+    .await
+}
+
+pub(super) async fn let_in(it: &mut Audit) -> Outcome {
+    it.injectd.kill().await?;
+    expect_no_proxy(&it.create(&objects::plain_pod("while-gone")).await?)?;
+    let log = it.lab.local.as_ref().ok_or_else(|| failed("no audit log"))?.audit_log.clone();
+    let log = log.display().to_string();
+    let found = eventually("the audit log has the pod", async || {
+        let ran = it.json(3, &["audit", "-n", NAMESPACE, "--audit-log", &log]).await?;
+        let failed_open = ran["failedOpen"].as_array().cloned().unwrap_or_default();
+        let own = failed_open.into_iter().find(|found| found["pod"] == "while-gone");
+        own.map(|found| (found, ran)).ok_or_else(|| failed("not yet"))
+    })
+    .await?;
+    let (pod, audit) = found;
+    expect_contains("the cause", "the call failed at once", &pod["cause"].to_string())?;
+    let reason = row(&audit, "while-gone")?["reason"].to_string();
+    expect_contains("the reason", "the webhook failed then", &reason)?;
+    it.injectd.start().await?;
+    it.wait_until_called().await
+}
+
+/// The configuration of the cluster changes; pods keep what they have.
+pub(super) async fn outdated(it: &Audit) -> Outcome {
+    let path = format!("/api/v1/namespaces/{NAMESPACE}/configmaps/linkerd-config");
+    let values = it.file("values.yaml")?;
+    let newer = values.replace("linkerdVersion: edge-26.8.3", "linkerdVersion: edge-26.6.3");
+    it.lab.api.update(&path, |map| map["data"]["values"] = newer.as_str().into()).await?;
+    let audit = audited(it, 3).await?;
+    expect("the outdated pods", json!(3), audit["pods"]["outdated"].clone())?;
+    let row = row(&audit, "web")?;
+    expect("the workload", json!("Deployment"), row["kind"].clone())?;
+    expect("its pods", json!([2, 2]), json!([row["pods"], row["total"]]))?;
+    let reason = row["reason"].as_str().unwrap_or_default();
+    expect_contains("the reason", "edge-26.8.3, now edge-26.6.3", reason)?;
+    let remedy = format!("kubectl rollout restart deployment/web -n {NAMESPACE}");
+    expect("what to do", json!(remedy), row["remedy"].clone())?;
+    it.lab.api.update(&path, |map| map["data"]["values"] = values.as_str().into()).await
+}
