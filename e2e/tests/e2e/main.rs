@@ -20,10 +20,12 @@ mod restart;
 mod standalone;
 mod tutorial;
 mod watched;
+mod webhooks;
 
-const SUITES: [&str; 7] = [
+const SUITES: [&str; 8] = [
     standalone::NAME,
     guard::NAME,
+    webhooks::NAME,
     audit::NAME,
     watched::NAME,
     restart::NAME,
@@ -93,6 +95,8 @@ async fn run(arguments: Arguments) -> Outcome<ExitCode> {
     run.record(standalone::NAME, outcome);
     let outcome = guard::run(&mut run, &lab).await;
     run.record(guard::NAME, outcome);
+    let outcome = webhooks::run(&mut run, &lab).await;
+    run.record(webhooks::NAME, outcome);
     let outcome = audit::run(&mut run, &lab).await;
     run.record(audit::NAME, outcome);
     let outcome = watched::run(&mut run, &lab).await;

@@ -1,0 +1,187 @@
+//! The requests of the table.
+
+use hyper::Method;
+use injectd_e2e::objects;
+use injectd_webhooks::{Operation, Request, Resource};
+use serde_json::{Value, json};
+
+use super::NAMESPACE;
+
+/// A request: a dry run.
+pub(super) struct Sent {
+    pub(super) name: &'static str,
+    pub(super) method: Method,
+    pub(super) path: &'static str,
+    kind: &'static str,
+    resource: Resource,
+    subresource: &'static str,
+    object_name: &'static str,
+    namespace: &'static str,
+    change: fn(Value) -> Value,
+}
+
+/// The objects that are there before.
+pub(super) fn existing() -> Vec<Value> {
+    let mut first = objects::plain_pod("first");
+    first["metadata"]["labels"] = json!({"app": "web"});
+    vec![first, objects::plain_pod("second"), objects::deployment("scaled", 0, &json!({}))]
+}
+
+fn labelled(mut object: Value, app: &str) -> Value {
+    object["metadata"]["labels"]["app"] = app.into();
+    object
+}
+
+fn autoscaler(version: &str) -> Value {
+    let target = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "scaled"});
+    json!({"apiVersion": format!("autoscaling/{version}"), "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "new"}, "spec": {"scaleTargetRef": target, "maxReplicas": 3}})
+}
+
+/// Every request.
+pub(super) fn all() -> Vec<Sent> {
+    let pods = ("", "v1", "pods", "Pod");
+    let namespaces = ("", "v1", "namespaces", "Namespace");
+    let post = |name, path, of, change: fn(Value) -> Value| {
+        sent((name, Method::POST, path), of, ("", ""), change)
+    };
+    vec![
+        post("create a pod", PODS, pods, |_| labelled(objects::plain_pod("new"), "web")),
+        post("create a pod without labels", PODS, pods, |_| objects::plain_pod("bare")),
+        post("create a pod of another app", PODS, pods, |_| {
+            labelled(objects::plain_pod("new"), "api")
+        }),
+        sent(("change a pod's label", Method::PUT, FIRST), pods, ("first", ""), |old| {
+            labelled(old, "api")
+        }),
+        sent(("add a label to a pod", Method::PUT, SECOND), pods, ("second", ""), |old| {
+            labelled(old, "web")
+        }),
+        sent(("delete a pod", Method::DELETE, FIRST), pods, ("first", ""), |old| old),
+        sent(("delete a pod without labels", Method::DELETE, SECOND), pods, ("second", ""), |it| {
+            it
+        }),
+        sent(
+            ("change a pod's status", Method::PUT, STATUS),
+            pods,
+            ("first", "status"),
+            |mut old| {
+                old["status"]["message"] = "changed".into();
+                old
+            },
+        ),
+        post("create a namespace", "/api/v1/namespaces", namespaces, |_| {
+            objects::namespace("webhooks-new", &json!({}), &json!({"team": "bank"}))
+        }),
+        sent(("change a namespace", Method::PUT, OWN), namespaces, (NAMESPACE, ""), |mut old| {
+            old["metadata"]["labels"]["team"] = "bank".into();
+            old
+        }),
+        post("create a cluster role", ROLES, RBAC, |_| {
+            json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+                "metadata": {"name": "webhooks-new", "labels": {"app": "web"}}, "rules": []})
+        }),
+        post(
+            "create a Deployment",
+            DEPLOYMENTS,
+            ("apps", "v1", "deployments", "Deployment"),
+            |_| objects::deployment("new", 2, &json!({})),
+        ),
+        sent(
+            ("scale a Deployment", Method::PUT, SCALE),
+            ("apps", "v1", "deployments", "Scale"),
+            ("scaled", "scale"),
+            |mut old| {
+                old["spec"]["replicas"] = 2.into();
+                old
+            },
+        ),
+        post("create an autoscaler in v1", AUTOSCALERS_V1, autoscaling("v1"), |_| autoscaler("v1")),
+        post("create an autoscaler in v2", AUTOSCALERS_V2, autoscaling("v2"), |_| autoscaler("v2")),
+        post("create an event", EVENTS, ("", "v1", "events", "Event"), |_| {
+            json!({"apiVersion": "v1", "kind": "Event", "metadata": {"name": "new"},
+                "involvedObject": {"kind": "Pod", "namespace": NAMESPACE, "name": "first"}})
+        }),
+        post("create a new event", NEW_EVENTS, ("events.k8s.io", "v1", "events", "Event"), |_| {
+            json!({"apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"name": "new"},
+                "eventTime": "2026-01-01T00:00:00.000000Z", "reason": "Test", "action": "Test",
+                "type": "Normal", "reportingController": "example.com/test",
+                "reportingInstance": "test",
+                "regarding": {"kind": "Pod", "namespace": NAMESPACE, "name": "first"}})
+        }),
+    ]
+}
+
+const PODS: &str = "/api/v1/namespaces/webhooks-matched/pods";
+const FIRST: &str = "/api/v1/namespaces/webhooks-matched/pods/first";
+const SECOND: &str = "/api/v1/namespaces/webhooks-matched/pods/second";
+const STATUS: &str = "/api/v1/namespaces/webhooks-matched/pods/first/status";
+const OWN: &str = "/api/v1/namespaces/webhooks-matched";
+const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
+const RBAC: Of = ("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole");
+const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/webhooks-matched/deployments";
+const SCALE: &str = "/apis/apps/v1/namespaces/webhooks-matched/deployments/scaled/scale";
+const AUTOSCALERS_V1: &str =
+    "/apis/autoscaling/v1/namespaces/webhooks-matched/horizontalpodautoscalers";
+const AUTOSCALERS_V2: &str =
+    "/apis/autoscaling/v2/namespaces/webhooks-matched/horizontalpodautoscalers";
+const EVENTS: &str = "/api/v1/namespaces/webhooks-matched/events";
+const NEW_EVENTS: &str = "/apis/events.k8s.io/v1/namespaces/webhooks-matched/events";
+
+/// Group, version, resource and kind.
+type Of = (&'static str, &'static str, &'static str, &'static str);
+
+fn autoscaling(version: &'static str) -> Of {
+    ("autoscaling", version, "horizontalpodautoscalers", "HorizontalPodAutoscaler")
+}
+
+fn sent(
+    (name, method, path): (&'static str, Method, &'static str),
+    (group, version, resource, kind): Of,
+    (object_name, subresource): (&'static str, &'static str),
+    change: fn(Value) -> Value,
+) -> Sent {
+    let resource = Resource::new(group, version, resource);
+    let namespace = match (&*resource.resource, path) {
+        ("clusterroles", _) => "",
+        ("namespaces", OWN) => NAMESPACE,
+        ("namespaces", _) => "webhooks-new",
+        _ => NAMESPACE,
+    };
+    Sent { name, method, path, kind, resource, subresource, object_name, namespace, change }
+}
+
+impl Sent {
+    /// What is sent; `None` for a deletion.
+    pub(super) fn body(&self, old: Option<Value>) -> Option<Value> {
+        (self.method != Method::DELETE).then(|| (self.change)(old.unwrap_or_default()))
+    }
+
+    /// The request as webhooks see it.
+    pub(super) fn request<'r>(
+        &'r self,
+        object: Option<&'r Value>,
+        old_object: Option<&'r Value>,
+    ) -> Request<'r> {
+        let of_object = || object.and_then(|it| it["metadata"]["name"].as_str());
+        Request {
+            operation: match self.method {
+                Method::POST => Operation::Create,
+                Method::PUT => Operation::Update,
+                _ => Operation::Delete,
+            },
+            resource: self.resource.clone(),
+            kind: self.kind,
+            subresource: self.subresource,
+            name: match self.object_name {
+                "" => of_object().unwrap_or_default(),
+                name => name,
+            },
+            namespace: self.namespace,
+            object,
+            old_object,
+            user_info: None,
+            dry_run: true,
+        }
+    }
+}
