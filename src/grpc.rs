@@ -35,6 +35,7 @@ use crate::{
 mod access;
 mod body;
 mod deadline;
+mod explain;
 mod failure;
 mod holding;
 mod messages;

@@ -23,11 +23,12 @@ use super::{
     MAX_AGE,
     body::Bodies,
     deadline::Deadline,
+    explain,
     failure::Failure,
     messages,
     v1::{
-        InjectRequest, InjectResponse, InjectStreamRequest, InjectStreamResponse,
-        inject_stream_response::Result as StreamResult, injector_server,
+        ExplainRequest, ExplainResponse, InjectRequest, InjectResponse, InjectStreamRequest,
+        InjectStreamResponse, inject_stream_response::Result as StreamResult, injector_server,
     },
 };
 use crate::{
@@ -116,6 +117,20 @@ impl injector_server::Injector for Service {
         let permit = bodies.take(messages::bytes_of(&request))?;
         let message = Message { request, permit, bodies, begin };
         let response = shared.answer(message, deadline.at(begin)).await?;
+        Ok(Response::new(response))
+    }
+
+    async fn explain(
+        &self,
+        request: Request<ExplainRequest>,
+    ) -> Result<Response<ExplainResponse>, Status> {
+        let Self(shared) = self;
+        let Call { deadline, begin, bodies } = Call::of(&request);
+        let request = request.into_inner().request;
+        let request = request.ok_or_else(|| Failure::field("request", "must be set"))?;
+        let permit = bodies.take(messages::bytes_of(&request))?;
+        let message = Message { request, permit, bodies, begin };
+        let response = shared.explain(message, deadline.at(begin)).await?;
         Ok(Response::new(response))
     }
 
@@ -208,7 +223,6 @@ impl Shared {
         message: Message,
         end: Instant,
     ) -> Result<InjectResponse, Failure> {
-        let _in_flight = self.observer.metrics.begin();
         let injected = async {
             if messages::bytes_of(&message.request) <= LONG_REVIEW_BYTES {
                 return self.inject(message, end, Some(&self.turns)).await;
@@ -218,8 +232,36 @@ impl Shared {
             let injected = Box::pin(self.long_work.run(end, injected)).await;
             injected.unwrap_or_else(|Late| Err(Failure::late()))
         };
-        let injected = AssertUnwindSafe(timeout_at(end, injected)).catch_unwind();
-        let failure = match injected.await {
+        self.guarded(end, injected).await
+    }
+
+    /// Explains a request. That is never hot, so it waits for other work.
+    async fn explain(
+        self: &Arc<Self>,
+        message: Message,
+        end: Instant,
+    ) -> Result<ExplainResponse, Failure> {
+        let shared = Arc::clone(self);
+        let explained = async move {
+            let Message { request, permit: _permit, .. } = message;
+            explain::response(&shared.profiles, &request, end, |error| shared.failure(error)).await
+        };
+        let explained = async {
+            let explained = Box::pin(self.long_work.run(end, explained)).await;
+            explained.unwrap_or_else(|Late| Err(Failure::late()))
+        };
+        self.guarded(end, explained).await
+    }
+
+    /// Answers in time, also after a panic, and counts a failure.
+    async fn guarded<R>(
+        &self,
+        end: Instant,
+        answered: impl Future<Output = Result<R, Failure>>,
+    ) -> Result<R, Failure> {
+        let _in_flight = self.observer.metrics.begin();
+        let answered = AssertUnwindSafe(timeout_at(end, answered)).catch_unwind();
+        let failure = match answered.await {
             Ok(Ok(Ok(response))) => return Ok(response),
             Ok(Ok(Err(failure))) => failure,
             Ok(Err(_)) => Failure::late(),

@@ -23,6 +23,7 @@ use tonic_health::pb::{
 use tonic_types::StatusExt as _;
 
 mod access;
+mod explain;
 mod istio;
 mod server;
 

@@ -160,6 +160,130 @@ pub struct FieldViolation {
     #[prost(string, tag = "2")]
     pub description: ::prost::alloc::string::String,
 }
+/// ExplainRequest is an object about whose injection somebody asks.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ExplainRequest {
+    /// The object, as Inject gets it.
+    #[prost(message, optional, tag = "1")]
+    pub request: ::core::option::Option<InjectRequest>,
+}
+/// ExplainResponse is a decision, and why it was made.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ExplainResponse {
+    /// The uid of the request.
+    #[prost(string, tag = "1")]
+    pub uid: ::prost::alloc::string::String,
+    /// The mesh that decided: "linkerd" or "istio".
+    #[prost(string, tag = "2")]
+    pub mesh: ::prost::alloc::string::String,
+    /// The release of the mesh that the configuration is for.
+    #[prost(string, tag = "3")]
+    pub release: ::prost::alloc::string::String,
+    /// The decision. VERDICT_SKIPPED also stands for a denial.
+    #[prost(enumeration = "Verdict", tag = "4")]
+    pub verdict: i32,
+    /// Why the webhook would deny the object. Unset if it would not.
+    #[prost(string, optional, tag = "5")]
+    pub denial: ::core::option::Option<::prost::alloc::string::String>,
+    /// Why the pod is not injected, in the order in which the rules are checked.
+    #[prost(message, repeated, tag = "6")]
+    pub skips: ::prost::alloc::vec::Vec<Skip>,
+    /// The rules, in the order in which they are checked.
+    #[prost(message, repeated, tag = "7")]
+    pub rules: ::prost::alloc::vec::Vec<Rule>,
+    /// The settings of the sidecar.
+    #[prost(message, repeated, tag = "8")]
+    pub settings: ::prost::alloc::vec::Vec<Setting>,
+    /// Annotations and labels without effect, and annotations that were ignored.
+    #[prost(message, repeated, tag = "9")]
+    pub ignored: ::prost::alloc::vec::Vec<Ignored>,
+    /// The containers of the object that look like sidecars.
+    #[prost(message, repeated, tag = "10")]
+    pub sidecars: ::prost::alloc::vec::Vec<Sidecar>,
+    /// What to do, in words for people. Empty if nothing is to be done.
+    #[prost(string, tag = "11")]
+    pub advice: ::prost::alloc::string::String,
+}
+/// Rule is a rule of the decision.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Rule {
+    /// The name of the rule, such as "hostNetwork". Later releases may add rules.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// The fields that the rule read.
+    #[prost(message, repeated, tag = "2")]
+    pub read: ::prost::alloc::vec::Vec<ReadField>,
+    /// What follows from the rule.
+    #[prost(enumeration = "RuleResult", tag = "3")]
+    pub result: i32,
+    /// The code of the reason, as in Skip. Empty if the rule has none.
+    #[prost(string, tag = "4")]
+    pub reason: ::prost::alloc::string::String,
+    /// The result in words, for people.
+    #[prost(string, tag = "5")]
+    pub message: ::prost::alloc::string::String,
+}
+/// ReadField is a field that a rule read.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ReadField {
+    /// Where the field is.
+    #[prost(enumeration = "Layer", tag = "1")]
+    pub layer: i32,
+    /// The path of the field, or the key of the annotation or label.
+    #[prost(string, tag = "2")]
+    pub field: ::prost::alloc::string::String,
+    /// The value. Unset if the field is absent.
+    #[prost(string, optional, tag = "3")]
+    pub value: ::core::option::Option<::prost::alloc::string::String>,
+}
+/// Setting is a setting of the sidecar.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Setting {
+    /// The key in the values of the mesh's chart.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// The value in use.
+    #[prost(string, tag = "2")]
+    pub value: ::prost::alloc::string::String,
+    /// Where the value comes from.
+    #[prost(enumeration = "Layer", tag = "3")]
+    pub origin: i32,
+    /// The annotation that sets the value. Empty for values of the configuration.
+    #[prost(string, tag = "4")]
+    pub annotation: ::prost::alloc::string::String,
+}
+/// Ignored is an annotation or label without effect.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Ignored {
+    /// Where it is.
+    #[prost(enumeration = "Layer", tag = "1")]
+    pub layer: i32,
+    /// The key. Empty if the message names it.
+    #[prost(string, tag = "2")]
+    pub key: ::prost::alloc::string::String,
+    /// The value. Unset if the message quotes it.
+    #[prost(string, optional, tag = "3")]
+    pub value: ::core::option::Option<::prost::alloc::string::String>,
+    /// Why it has no effect, in words for people.
+    #[prost(string, tag = "4")]
+    pub message: ::prost::alloc::string::String,
+}
+/// Sidecar is a container that looks like a sidecar.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Sidecar {
+    /// The name of the container.
+    #[prost(string, tag = "1")]
+    pub container: ::prost::alloc::string::String,
+    /// Its image.
+    #[prost(string, tag = "2")]
+    pub image: ::prost::alloc::string::String,
+    /// What it looks like, such as "Linkerd's proxy".
+    #[prost(string, tag = "3")]
+    pub product: ::prost::alloc::string::String,
+    /// Whether the mesh recognizes it and leaves the pod alone.
+    #[prost(bool, tag = "4")]
+    pub recognized: bool,
+}
 /// Verdict is a decision about an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
@@ -193,6 +317,100 @@ impl Verdict {
             "VERDICT_INJECTED" => Some(Self::Injected),
             "VERDICT_ANNOTATED" => Some(Self::Annotated),
             "VERDICT_SKIPPED" => Some(Self::Skipped),
+            _ => None,
+        }
+    }
+}
+/// RuleResult is what follows from a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum RuleResult {
+    /// Never sent.
+    Unspecified = 0,
+    /// The rule has nothing against an injection.
+    Passes = 1,
+    /// The rule asks for an injection.
+    Injects = 2,
+    /// The rule skips the pod.
+    Skips = 3,
+    /// The rule denies the object.
+    Denies = 4,
+    /// An earlier rule decided.
+    NotAsked = 5,
+}
+impl RuleResult {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "RULE_RESULT_UNSPECIFIED",
+            Self::Passes => "RULE_RESULT_PASSES",
+            Self::Injects => "RULE_RESULT_INJECTS",
+            Self::Skips => "RULE_RESULT_SKIPS",
+            Self::Denies => "RULE_RESULT_DENIES",
+            Self::NotAsked => "RULE_RESULT_NOT_ASKED",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "RULE_RESULT_UNSPECIFIED" => Some(Self::Unspecified),
+            "RULE_RESULT_PASSES" => Some(Self::Passes),
+            "RULE_RESULT_INJECTS" => Some(Self::Injects),
+            "RULE_RESULT_SKIPS" => Some(Self::Skips),
+            "RULE_RESULT_DENIES" => Some(Self::Denies),
+            "RULE_RESULT_NOT_ASKED" => Some(Self::NotAsked),
+            _ => None,
+        }
+    }
+}
+/// Layer is where a value comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum Layer {
+    /// The layer is not known.
+    Unspecified = 0,
+    /// The admission request.
+    Request = 1,
+    /// The configuration of the mesh.
+    Configuration = 2,
+    /// The namespace of the pod.
+    Namespace = 3,
+    /// A ProxyConfig of the cluster.
+    ProxyConfig = 4,
+    /// The workload under review.
+    Workload = 5,
+    /// The pod, or the pod template of the workload.
+    Pod = 6,
+}
+impl Layer {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "LAYER_UNSPECIFIED",
+            Self::Request => "LAYER_REQUEST",
+            Self::Configuration => "LAYER_CONFIGURATION",
+            Self::Namespace => "LAYER_NAMESPACE",
+            Self::ProxyConfig => "LAYER_PROXY_CONFIG",
+            Self::Workload => "LAYER_WORKLOAD",
+            Self::Pod => "LAYER_POD",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "LAYER_UNSPECIFIED" => Some(Self::Unspecified),
+            "LAYER_REQUEST" => Some(Self::Request),
+            "LAYER_CONFIGURATION" => Some(Self::Configuration),
+            "LAYER_NAMESPACE" => Some(Self::Namespace),
+            "LAYER_PROXY_CONFIG" => Some(Self::ProxyConfig),
+            "LAYER_WORKLOAD" => Some(Self::Workload),
+            "LAYER_POD" => Some(Self::Pod),
             _ => None,
         }
     }
@@ -358,6 +576,33 @@ pub mod injector_client {
                 .insert(GrpcMethod::new("injectd.v1.Injector", "InjectStream"));
             self.inner.streaming(req, path, codec).await
         }
+        /// Explain decides about one object as Inject does, and tells why. It sends no event, and counts as
+        /// no review. A denial is part of the response. Status codes are those of Inject, without
+        /// FAILED_PRECONDITION.
+        pub async fn explain(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ExplainRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ExplainResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::codec::Codec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/injectd.v1.Injector/Explain",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("injectd.v1.Injector", "Explain"));
+            self.inner.unary(req, path, codec).await
+        }
     }
 }
 /// Generated server implementations.
@@ -412,6 +657,13 @@ pub mod injector_server {
             tonic::Response<Self::InjectStreamStream>,
             tonic::Status,
         >;
+        /// Explain decides about one object as Inject does, and tells why. It sends no event, and counts as
+        /// no review. A denial is part of the response. Status codes are those of Inject, without
+        /// FAILED_PRECONDITION.
+        async fn explain(
+            &self,
+            request: tonic::Request<super::ExplainRequest>,
+        ) -> std::result::Result<tonic::Response<super::ExplainResponse>, tonic::Status>;
     }
     /// Injector adds sidecars to objects before they are created.
     #[derive(Debug)]
@@ -577,6 +829,49 @@ pub mod injector_server {
                                 max_encoding_message_size,
                             );
                         let res = grpc.streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/injectd.v1.Injector/Explain" => {
+                    #[allow(non_camel_case_types)]
+                    struct ExplainSvc<T: Injector>(pub Arc<T>);
+                    impl<T: Injector> tonic::server::UnaryService<super::ExplainRequest>
+                    for ExplainSvc<T> {
+                        type Response = super::ExplainResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ExplainRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Injector>::explain(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ExplainSvc(inner);
+                        let codec = crate::codec::Codec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
                         Ok(res)
                     };
                     Box::pin(fut)

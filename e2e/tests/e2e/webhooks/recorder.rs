@@ -7,7 +7,7 @@ use std::{
 };
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::{BodyExt as _, Collected, Full};
 use hyper::{
     Request, Response, body::Bytes, body::Incoming, server::conn::http1, service::service_fn,
 };
@@ -77,7 +77,7 @@ async fn answer(
     calls: Calls,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let path = request.uri().path().to_owned();
-    let body = request.into_body().collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+    let body = request.into_body().collect().await.map(Collected::to_bytes).unwrap_or_default();
     let review: Value = serde_json::from_slice(&body).unwrap_or_default();
     if review["request"]["dryRun"] == true {
         calls.lock().unwrap_or_else(PoisonError::into_inner).push(path);

@@ -40,11 +40,16 @@ fn autoscaler(version: &str) -> Value {
 
 /// Every request.
 pub(super) fn all() -> Vec<Sent> {
+    of_pods_and_namespaces().into_iter().chain(of_other_kinds()).collect()
+}
+
+fn post(name: &'static str, path: &'static str, of: Of, change: fn(Value) -> Value) -> Sent {
+    sent((name, Method::POST, path), of, ("", ""), change)
+}
+
+fn of_pods_and_namespaces() -> Vec<Sent> {
     let pods = ("", "v1", "pods", "Pod");
     let namespaces = ("", "v1", "namespaces", "Namespace");
-    let post = |name, path, of, change: fn(Value) -> Value| {
-        sent((name, Method::POST, path), of, ("", ""), change)
-    };
     vec![
         post("create a pod", PODS, pods, |_| labelled(objects::plain_pod("new"), "web")),
         post("create a pod without labels", PODS, pods, |_| objects::plain_pod("bare")),
@@ -77,6 +82,11 @@ pub(super) fn all() -> Vec<Sent> {
             old["metadata"]["labels"]["team"] = "bank".into();
             old
         }),
+    ]
+}
+
+fn of_other_kinds() -> Vec<Sent> {
+    vec![
         post("create a cluster role", ROLES, RBAC, |_| {
             json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
                 "metadata": {"name": "webhooks-new", "labels": {"app": "web"}}, "rules": []})

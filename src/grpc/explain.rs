@@ -1,0 +1,130 @@
+//! `Explain`: the explanation of an answer, as messages.
+
+#![expect(clippy::disallowed_types, reason = "an explanation is not part of a review")]
+
+use injectd_core::explain::{Explain, Explanation, Layer, RuleResult};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::{
+    failure::Failure,
+    messages,
+    v1::{self, ExplainResponse, InjectRequest},
+};
+use crate::{
+    injector::{Injector, ReviewError},
+    outcome::Verdict,
+    patch::PatchBuffer,
+    profiles::{Profile, Profiles},
+    sources::Sources,
+};
+
+/// Explains the answer to a request.
+pub(super) async fn response(
+    profiles: &Profiles,
+    request: &InjectRequest,
+    end: Instant,
+    failure: impl Fn(&ReviewError) -> Failure,
+) -> Result<ExplainResponse, Failure> {
+    let explained = match messages::named(profiles, request)? {
+        Profile::Linkerd(injector) => explained(&injector, request, end, failure).await,
+        Profile::Istio(injector) => explained(&injector, request, end, failure).await,
+    };
+    Ok(message(&request.uid, explained?))
+}
+
+async fn explained<M: Explain>(
+    injector: &Injector<M, Sources>,
+    request: &InjectRequest,
+    end: Instant,
+    failure: impl Fn(&ReviewError) -> Failure,
+) -> Result<Explanation, Failure> {
+    let reviewed = messages::review_of(request)?;
+    let facts = messages::facts::<M>(request, reviewed.kind, end.into_std())?;
+    // It was decoded before.
+    let raw: Value = serde_json::from_slice(&request.object).unwrap_or_default();
+    let mut patch = PatchBuffer::json();
+    injector.explain(&reviewed, &raw, facts, &mut patch).await.map_err(|error| failure(&error))
+}
+
+fn message(uid: &str, explanation: Explanation) -> ExplainResponse {
+    let Explanation { mesh, release, verdict, reasons, denial, findings } = explanation;
+    let verdict = if verdict == Verdict::Injected.as_str() {
+        v1::Verdict::Injected
+    } else if verdict == Verdict::Annotated.as_str() {
+        v1::Verdict::Annotated
+    } else {
+        v1::Verdict::Skipped
+    };
+    let skips = reasons
+        .into_iter()
+        .map(|reason| v1::Skip { reason: reason.code.to_owned(), message: reason.text.to_owned() });
+    let rules = findings.rules.into_iter().map(|rule| v1::Rule {
+        name: rule.rule.to_owned(),
+        result: result(rule.result).into(),
+        reason: rule.reason.unwrap_or_default().to_owned(),
+        message: rule.text,
+        read: rule
+            .read
+            .into_iter()
+            .map(|read| v1::ReadField {
+                layer: layer(Some(read.layer)).into(),
+                field: read.field,
+                value: read.value,
+            })
+            .collect(),
+    });
+    let settings = findings.settings.into_iter().map(|setting| v1::Setting {
+        name: setting.name,
+        value: setting.value,
+        origin: layer(Some(setting.origin)).into(),
+        annotation: setting.annotation.unwrap_or_default(),
+    });
+    let ignored = findings.ignored.into_iter().map(|ignored| v1::Ignored {
+        layer: layer(ignored.layer).into(),
+        key: ignored.key,
+        value: ignored.value,
+        message: ignored.text,
+    });
+    let sidecars = findings.sidecars.into_iter().map(|sidecar| v1::Sidecar {
+        container: sidecar.container,
+        image: sidecar.image,
+        product: sidecar.product.to_owned(),
+        recognized: sidecar.recognised,
+    });
+    ExplainResponse {
+        uid: uid.to_owned(),
+        mesh: mesh.to_owned(),
+        release,
+        verdict: verdict.into(),
+        denial,
+        skips: skips.collect(),
+        rules: rules.collect(),
+        settings: settings.collect(),
+        ignored: ignored.collect(),
+        sidecars: sidecars.collect(),
+        advice: findings.advice,
+    }
+}
+
+fn result(result: RuleResult) -> v1::RuleResult {
+    match result {
+        RuleResult::Passes => v1::RuleResult::Passes,
+        RuleResult::Injects => v1::RuleResult::Injects,
+        RuleResult::Skips => v1::RuleResult::Skips,
+        RuleResult::Denies => v1::RuleResult::Denies,
+        RuleResult::NotAsked => v1::RuleResult::NotAsked,
+    }
+}
+
+fn layer(layer: Option<Layer>) -> v1::Layer {
+    match layer {
+        None => v1::Layer::Unspecified,
+        Some(Layer::Request) => v1::Layer::Request,
+        Some(Layer::Configuration) => v1::Layer::Configuration,
+        Some(Layer::Namespace) => v1::Layer::Namespace,
+        Some(Layer::ProxyConfig) => v1::Layer::ProxyConfig,
+        Some(Layer::Workload) => v1::Layer::Workload,
+        Some(Layer::Pod) => v1::Layer::Pod,
+    }
+}
