@@ -24,6 +24,7 @@ use crate::{
 
 pub mod audit_log;
 pub mod cluster;
+pub mod metrics;
 pub mod summary;
 
 mod sidecar;

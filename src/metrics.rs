@@ -18,13 +18,11 @@ use metrics_exporter_prometheus::{
     Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder,
 };
 
-mod audits;
 mod families;
 mod process;
 mod reviews;
 
 use self::families::{FAMILIES, Kind};
-pub use audits::AuditMetrics;
 pub use reviews::{RejectReason, ReviewMetrics};
 
 /// Bounds of the histogram of durations, in seconds.

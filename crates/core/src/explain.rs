@@ -9,12 +9,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
-    injector::{Injector, ReviewError},
-    lookups::{Annotations, CallerFacts, Lookups},
+    lookups::Annotations,
     mesh::{Mesh, Reviewed},
     outcome::{Outcome, Verdict},
-    patch::PatchBuffer,
-    request::{Request, Subject},
 };
 
 pub mod sidecars;
@@ -174,38 +171,6 @@ pub fn most_like<'k>(known: impl Iterator<Item = &'k str>, key: &str) -> Option<
     let likeness = known.map(|known| (strsim::jaro_winkler(known, key), known));
     let most = likeness.max_by(|(one, _), (other, _)| one.total_cmp(other));
     most.filter(|(likeness, _)| *likeness >= LIKENESS).map(|(_, known)| known)
-}
-
-impl<M: Explain, L: Lookups> Injector<M, L> {
-    /// Explains the answer to a request for an object. `raw` is the object with all its fields.
-    /// The patch is that of the answer.
-    ///
-    /// # Errors
-    /// As [`Injector::answer`].
-    pub async fn explain<'a>(
-        &'a self,
-        request: &Request<'a, M::Object<'a>>,
-        raw: &Value,
-        facts: CallerFacts<'a>,
-        patch: &mut PatchBuffer,
-    ) -> Result<Explanation, ReviewError> {
-        let mesh = self.mesh();
-        let request_path = facts.path;
-        let mut of_caller = CallerFacts {
-            namespace_annotations: facts.namespace_annotations.clone(),
-            ..CallerFacts::default()
-        };
-        let outcome = self.answer_with(&mesh, request, facts, patch).await?;
-        let mut findings = Findings::default();
-        if let Subject::Object(object) = &request.subject
-            && let namespace = self.namespace(request, &mut of_caller, mesh.namespace_use())
-            && let Some(namespace) = namespace.await?
-        {
-            let reviewed = Reviewed { request, object: &**object, path: request_path };
-            findings = mesh.explain(reviewed, raw, &namespace, &outcome);
-        }
-        Ok(Explanation::new(M::NAME, &outcome, findings))
-    }
 }
 
 impl Explanation {

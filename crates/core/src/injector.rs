@@ -17,6 +17,8 @@ use crate::{
     review::{self, DecodeError},
 };
 
+mod explain;
+
 /// Start of the denial of an object with a wrong type in a field that injection reads.
 pub const UNREADABLE_OBJECT: &str = "the object cannot be understood";
 
@@ -127,7 +129,7 @@ impl<M: Mesh, L: Lookups> Injector<M, L> {
     }
 
     /// As [`Injector::answer`], with this configuration of the mesh.
-    pub(crate) async fn answer_with<'a>(
+    async fn answer_with<'a>(
         &'a self,
         mesh: &M,
         request: &Request<'a, M::Object<'a>>,
@@ -167,7 +169,7 @@ impl<M: Mesh, L: Lookups> Injector<M, L> {
     }
 
     /// The annotations of the request's namespace; `None` if it must exist and does not.
-    pub(crate) async fn namespace<O>(
+    async fn namespace<O>(
         &self,
         request: &Request<'_, O>,
         facts: &mut CallerFacts<'_>,

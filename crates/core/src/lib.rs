@@ -4,11 +4,11 @@
 //! are listed in the order in which a review passes through them; each module uses only modules
 //! below it. `ARCHITECTURE.md` describes the life of a review.
 
-pub mod explain;
 pub mod injector;
 
 pub mod linkerd;
 
+pub mod explain;
 pub mod mesh;
 
 pub mod review;

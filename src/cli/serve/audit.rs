@@ -9,11 +9,11 @@ use crate::{
     audit::{
         Auditor, Finding as Judged, Mesh,
         cluster::{self, Scope},
+        metrics::AuditMetrics,
         summary::Summary,
     },
     cli::restart::PolicyArgs,
     explain::injectors::{self, Product},
-    metrics::AuditMetrics,
     profiles::{Profile, Profiles},
     restart::{
         AuditError, Controller, DEFAULT_POLL_INTERVAL, Finding, Findings, LeaseOptions, Mode,

@@ -16,6 +16,7 @@ use super::{
 };
 use crate::{
     admin::Admin,
+    audit::metrics::AuditMetrics,
     cluster::{self, ClientOptions, Events, LookupLimits, Owners, WatchedNamespaces},
     drop_in::{Counters, IstioCounters},
     events::Recorder,
@@ -23,8 +24,8 @@ use crate::{
     linkerd::snapshot::Snapshot,
     mesh::Mesh as _,
     metrics::{
-        AuditMetrics, CacheMetrics, ConnectionMetrics, EventMetrics, Registry, ReloadMetrics,
-        ReviewMetrics, WatchMetrics,
+        CacheMetrics, ConnectionMetrics, EventMetrics, Registry, ReloadMetrics, ReviewMetrics,
+        WatchMetrics,
     },
     observer::{LogStyle, Observer},
     profiler,

@@ -4,9 +4,9 @@ use std::{collections::BTreeMap, sync::Arc, time::SystemTime, time::UNIX_EPOCH};
 
 use metrics::{Counter, counter};
 
-use super::Registry;
+use super::summary::Counts;
 use crate::{
-    audit::summary::Counts,
+    metrics::Registry,
     restart::{Notice, Observer, Restarter, Wait},
 };
 

@@ -1,0 +1,46 @@
+//! Explains the answer to a request, beside the answer itself.
+
+#![expect(clippy::disallowed_types, reason = "an explanation is not part of a review")]
+
+use serde_json::Value;
+
+use super::{Injector, ReviewError};
+use crate::{
+    explain::{Explain, Explanation, Findings},
+    lookups::{CallerFacts, Lookups},
+    mesh::Reviewed,
+    patch::PatchBuffer,
+    request::{Request, Subject},
+};
+
+impl<M: Explain, L: Lookups> Injector<M, L> {
+    /// Explains the answer to a request for an object. `raw` is the object with all its fields.
+    /// The patch is that of the answer.
+    ///
+    /// # Errors
+    /// As [`Injector::answer`].
+    pub async fn explain<'a>(
+        &'a self,
+        request: &Request<'a, M::Object<'a>>,
+        raw: &Value,
+        facts: CallerFacts<'a>,
+        patch: &mut PatchBuffer,
+    ) -> Result<Explanation, ReviewError> {
+        let mesh = self.mesh();
+        let request_path = facts.path;
+        let mut of_caller = CallerFacts {
+            namespace_annotations: facts.namespace_annotations.clone(),
+            ..CallerFacts::default()
+        };
+        let outcome = self.answer_with(&mesh, request, facts, patch).await?;
+        let mut findings = Findings::default();
+        if let Subject::Object(object) = &request.subject
+            && let namespace = self.namespace(request, &mut of_caller, mesh.namespace_use())
+            && let Some(namespace) = namespace.await?
+        {
+            let reviewed = Reviewed { request, object: &**object, path: request_path };
+            findings = mesh.explain(reviewed, raw, &namespace, &outcome);
+        }
+        Ok(Explanation::new(M::NAME, &outcome, findings))
+    }
+}
