@@ -2,10 +2,13 @@
 
 #![expect(clippy::disallowed_types, reason = "manifests are trees of any shape")]
 
-use std::io::{self, Write as _};
+use std::{
+    collections::BTreeSet,
+    io::{self, Write as _},
+};
 
 use injectd_core::explain::Explanation;
-use injectd_webhooks::Configurations;
+use injectd_webhooks::{Configurations, Step};
 use serde_json::{Value, json};
 
 use super::{
@@ -17,6 +20,7 @@ use super::{
     progress::Progress,
 };
 use crate::{
+    audit::{Workload, restart_command},
     explain::{
         self, Creation, Report,
         injectors::{self, Missed, Product},
@@ -159,15 +163,44 @@ async fn report<'c>(
         Some(_) => Vec::new(),
         None => explain::later::objections(checks, pod, &decided.pod),
     };
+    notes.extend(webhooks.as_deref().and_then(several));
+    let is_left_out = target.is_running
+        && missed.is_none()
+        && decided.explanation.injects()
+        && before.is_none()
+        && !decided.explanation.findings.sidecars.iter().any(|sidecar| sidecar.recognised);
+    let advice = if is_left_out {
+        left_out(pod)
+    } else {
+        advice(missed.as_ref(), &decided.explanation, &later)
+    };
     Ok(Report {
         object: target.subject.clone(),
         notes,
-        advice: advice(missed.as_ref(), &decided.explanation, &later),
+        advice,
         webhooks,
         not_asked: missed.map(|missed| missed.text),
         injection: decided.explanation,
         later,
     })
+}
+
+/// A note if the injectors of several products are called.
+fn several(steps: &[Step<'_>]) -> Option<String> {
+    let called = injectors::called(steps).map(|(product, _)| product.as_str());
+    let products: BTreeSet<_> = called.collect();
+    let names: Vec<_> = products.iter().copied().collect();
+    (names.len() > 1)
+        .then(|| format!("the webhooks of several products are called: {}", names.join(", ")))
+}
+
+/// What to do about a running pod that has no sidecar and would get one now.
+fn left_out(pod: &Value) -> String {
+    let remedy = restart_command(&Workload::of(pod));
+    format!(
+        "The pod has no sidecar, although it would get one now: it was created before the webhook or \
+         before what asks for injection, or while the webhook failed. Create it anew: {remedy}."
+    )
 }
 
 /// The annotations of a namespace.

@@ -63,6 +63,22 @@ fn a_running_pod_is_explained_without_its_sidecar() {
     assert!(codes.iter().all(|reason| reason["code"] != "sidecar_already_exists"), "{codes:?}");
 }
 
+/// "Why has this pod no proxy?"
+#[test]
+fn a_running_pod_that_was_left_out_is_to_be_created_anew() {
+    let input = std::fs::read_to_string(example("audit.yaml")).expect("the example");
+    let input = input.replacen(
+        "  namespace: shop\n  creation",
+        "  uid: a\n  namespace: shop\n  creation",
+        1,
+    );
+    let items = explained(&["-"], &input);
+    let web = items.iter().find(|it| it["object"]["name"] == "web-6d5f9c7b8-x2x9p").expect("a pod");
+    let advice = web["advice"].as_str().expect("advice");
+    assert!(advice.starts_with("The pod has no sidecar, although"), "{advice}");
+    assert!(advice.ends_with("kubectl rollout restart deployment/web -n shop."), "{advice}");
+}
+
 #[test]
 fn yaml_has_what_json_has() {
     let output = injectd(&["explain", "-o", "yaml", &example("explain.yaml")], "");

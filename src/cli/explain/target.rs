@@ -56,6 +56,8 @@ pub(super) struct Target {
     /// The pod that is created; `None` if the object has none.
     pub(super) pod: Option<Value>,
     pub(super) notes: Vec<String>,
+    /// Whether it is a pod of a cluster.
+    pub(super) is_running: bool,
 }
 
 impl Wanted {
@@ -178,7 +180,8 @@ impl Target {
             .map(make)
             .transpose()
             .map_err(|problem| CommandError::failed(title(&subject), problem))?;
-        Ok(Self { subject, namespace, pod, notes })
+        let is_running = prefix == Some("") && !text(object, "/metadata/uid").is_empty();
+        Ok(Self { subject, namespace, pod, notes, is_running })
     }
 
     /// Kind and name, in errors.

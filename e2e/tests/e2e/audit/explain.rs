@@ -30,6 +30,7 @@ pub(super) async fn injected(it: &Audit) -> Outcome {
 pub(super) async fn left_out(it: &Audit) -> Outcome {
     let found = explained(it, "pod/before").await?;
     expect("the verdict now", json!("injected"), found["verdict"].clone())?;
+    expect_contains("the advice", "has no sidecar, although", &found["advice"].to_string())?;
     let text = it.injectd(&["explain", "pod/with", "-n", NAMESPACE]).await?;
     expect("the exit code", Some(0), text.code)?;
     expect_contains("the text", "the pod has its sidecar", &text.out)?;
