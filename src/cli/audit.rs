@@ -3,7 +3,13 @@
 
 #![expect(clippy::disallowed_types, reason = "pods of any shape")]
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    io::{self, Write as _},
+    path::PathBuf,
+    sync::Arc,
+    time::Duration,
+};
 
 use injectd_webhooks::Configurations;
 use kube::Client;
@@ -29,7 +35,7 @@ use crate::{
     },
     causes::with_causes,
     explain::injectors::Product,
-    yaml,
+    server, yaml,
 };
 
 mod output;
@@ -61,6 +67,12 @@ pub(super) struct Args {
         hide_default_value = true
     )]
     selector: String,
+    /// Audit again and again, and print the findings when they change, until Ctrl-C
+    #[arg(long, conflicts_with_all = ["files", "audit_log"])]
+    watch: bool,
+    /// Time between two audits of --watch
+    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = server::parse_duration, requires = "watch")]
+    interval: Duration,
     /// Audit log of the API server, to find pods that were let in while a webhook failed; JSON
     /// lines, plain or compressed
     #[arg(long, value_name = "FILE")]
@@ -99,6 +111,9 @@ enum FailOn {
 pub(super) fn run(args: &Args) -> Result<(), CommandError> {
     args.config.must_suit_the_mesh()?;
     let runtime = manifests::runtime()?;
+    if args.watch {
+        return runtime.block_on(watch(args));
+    }
     let mut summary = Summary::default();
     let is_about_pods = !args.files.is_empty() || args.audit_log.is_none() || args.names_cluster();
     if !args.files.is_empty() {
@@ -109,7 +124,8 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
     if let Some(path) = &args.audit_log {
         read_audit_log(path, &mut summary)?;
     }
-    output::print(&summary, args.output, is_about_pods).map_err(CommandError::output)?;
+    let out = &mut io::stdout().lock();
+    output::write(out, &summary, args.output, is_about_pods).map_err(CommandError::output)?;
     args.result(&summary)
 }
 
@@ -168,6 +184,38 @@ impl Args {
             }
         }
         Auditor::new(configurations, known, created)
+    }
+}
+
+/// Audits until Ctrl-C. An audit that fails is reported, and the next one follows.
+async fn watch(args: &Args) -> Result<(), CommandError> {
+    let mut shown = Vec::new();
+    let mut last = Ok(());
+    loop {
+        let mut summary = Summary::default();
+        let audit = async {
+            audit_cluster(args, &mut summary).await?;
+            let mut text = Vec::new();
+            output::write(&mut text, &summary, args.output, true).map_err(CommandError::output)?;
+            if text != shown {
+                io::stdout().lock().write_all(&text).map_err(CommandError::output)?;
+                shown = text;
+            }
+            args.result(&summary)
+        };
+        tokio::select! {
+            audited = audit => last = audited,
+            interrupted = tokio::signal::ctrl_c() => return interrupted.map_err(CommandError::output).and(last),
+        }
+        match &last {
+            Err(CommandError::OutputClosed) => return last,
+            Err(CommandError::Findings(_)) | Ok(()) => {}
+            Err(error) => print_line(&format!("error: {}", with_causes(error))),
+        }
+        tokio::select! {
+            () = tokio::time::sleep(args.interval) => {}
+            interrupted = tokio::signal::ctrl_c() => return interrupted.map_err(CommandError::output).and(last),
+        }
     }
 }
 

@@ -36,7 +36,8 @@ fn pages_show_the_output_of_the_binary() {
             fs::write(&path, &found).expect("the page must be written");
             continue;
         }
-        assert_eq!(page, found, "{} is stale: run with BLESS=1", path.display());
+        // Both texts are long.
+        assert!(page == found, "{} is stale: run with BLESS=1", path.display());
     }
     assert!(blocks >= 2, "no page shows output");
 }

@@ -71,6 +71,7 @@ async fn all(suite: &mut Suite<'_>, it: &mut Audit) {
     suite.scenario("explain: what may refuse the pod afterwards", explain::refused(it)).await;
     suite.scenario("explain and audit: no cluster, forbidden, not found", explain::wrong(it)).await;
     suite.scenario("audit: a pod from before the webhook", findings::left_out(it)).await;
+    suite.scenario("audit --watch goes on until it is interrupted", findings::watched(it)).await;
     suite.scenario("serve --audit has the same in its metrics", findings::metrics(it)).await;
     suite.scenario("audit: a pod let in while the webhook was gone", findings::let_in(it)).await;
     suite.scenario("audit: sidecars of another release are outdated", findings::outdated(it)).await;

@@ -58,6 +58,7 @@ async fn all(suite: &mut Suite<'_>, it: &mut Restart<'_>) {
     suite.scenario("the command: a dry run by default", command::dry_run(it)).await;
     suite.scenario("the command restarts, and not twice an hour", command::acts(it)).await;
     suite.scenario("a rollout that does not finish stops the command", command::stuck(it)).await;
+    suite.scenario("the page shows what the command prints", command::page(it)).await;
     suite.scenario("the command names wrong input", command::wrong_usage(it)).await;
     suite
         .scenario("another controller goes on where a killed leader stopped", leader_killed(it))

@@ -19,8 +19,13 @@ pub(super) enum Format {
     Junit,
 }
 
-pub(super) fn print(summary: &Summary, format: Format, is_about_pods: bool) -> io::Result<()> {
-    let out = &mut io::stdout().lock();
+/// Writes the findings; without `is_about_pods` only those of the audit log.
+pub(super) fn write(
+    out: &mut impl Write,
+    summary: &Summary,
+    format: Format,
+    is_about_pods: bool,
+) -> io::Result<()> {
     match format {
         Format::Table => table(out, summary, is_about_pods),
         Format::Json => json(out, summary),

@@ -1,12 +1,16 @@
 //! What `injectd audit` finds, and what `serve --audit` counts.
 
+use std::fs::{self, File};
+
 use injectd_e2e::{
     client,
     expect::{Outcome, eventually, expect, expect_contains, failed},
     metrics::metric,
     objects,
+    program::Program,
     sidecar::expect_no_proxy,
 };
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::{Audit, NAMESPACE};
@@ -41,6 +45,22 @@ pub(super) async fn left_out(it: &Audit) -> Outcome {
     let gone = it.injectd(&["audit", "-n", "gone"]).await?;
     expect("the exit code of a namespace that does not exist", Some(1), gone.code)?;
     expect_contains("stderr", "namespace gone does not exist", &gone.err)
+}
+
+/// Until it is interrupted, and with the exit code of the last audit.
+pub(super) async fn watched(it: &Audit) -> Outcome {
+    let [out, err] = ["watch.out", "watch.err"].map(|name| it.folder.path().join(name));
+    let arguments = ["audit", "-n", NAMESPACE, "--watch", "--interval", "1s"];
+    let mut command = it.command(&arguments);
+    let mut program = Program::start(&mut command, File::create(&out)?, File::create(&err)?)?;
+    eventually("the finding is printed", async || {
+        expect_contains("stdout", "pod/before", &fs::read_to_string(&out)?)
+    })
+    .await?;
+    let status = program.stop(Signal::INT).await?;
+    expect("the exit code", Some(3), status.code())?;
+    let printed = fs::read_to_string(&out)?;
+    expect("how often it is printed", 1, printed.matches("pod/before").count())
 }
 
 pub(super) async fn metrics(it: &Audit) -> Outcome {

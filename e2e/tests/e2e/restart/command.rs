@@ -123,6 +123,44 @@ pub(super) async fn stuck(it: &Restart<'_>) -> Outcome {
     it.lab.api.delete(&format!("/api/v1/namespaces/{NAMESPACE}")).await?.ok().map(drop)
 }
 
+/// The page of the command shows what it prints for these workloads.
+pub(super) async fn page(it: &Restart<'_>) -> Outcome {
+    const SHOP: &str = "shop";
+    let api = &it.lab.api;
+    api.create(None, &namespace(SHOP, &json!({}), &json!({}))).await?.created()?;
+    api.create(Some(SHOP), &deployment("web", 0, &json!({}))).await?.created()?;
+    let mut database = deployment("db", 0, &json!({}));
+    database["kind"] = "StatefulSet".into();
+    database["spec"]["serviceName"] = "db".into();
+    api.create(Some(SHOP), &database).await?.created()?;
+    let budget = json!({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
+        "metadata": {"name": "db"},
+        "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "db"}}}});
+    api.create(Some(SHOP), &budget).await?.created()?;
+    for (path, field) in [
+        ("/apis/policy/v1/namespaces/shop/poddisruptionbudgets/db", "observedGeneration"),
+        ("/apis/apps/v1/namespaces/shop/deployments/web", "observedGeneration"),
+        ("/apis/apps/v1/namespaces/shop/statefulsets/db", "observedGeneration"),
+    ] {
+        eventually("the controllers have seen the objects", async || {
+            let found = api.get(path).await?.ok()?;
+            expect("the generation", json!(1), found["status"][field].clone())
+        })
+        .await?;
+    }
+    let page = include_str!("../../../../docs/commands/restart.md");
+    let block = page.split("```console\n").nth(1).and_then(|rest| rest.split("```").next());
+    let block = block.ok_or_else(|| failed("the page has no block"))?;
+    let mut found = String::new();
+    for line in block.lines().filter_map(|line| line.strip_prefix("$ injectd restart ")) {
+        let arguments: Vec<_> = line.split_whitespace().collect();
+        let ran = injectd(it, &arguments, String::new()).await?;
+        found.extend(["$ injectd restart ", line, "\n", &ran.out, &ran.err]);
+    }
+    expect("the block of the page", block, &found)?;
+    api.delete("/api/v1/namespaces/shop").await?.ok().map(drop)
+}
+
 pub(super) async fn wrong_usage(it: &Restart<'_>) -> Outcome {
     for (arguments, problem) in [
         (&[][..], "required arguments were not provided"),

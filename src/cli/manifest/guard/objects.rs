@@ -15,8 +15,8 @@ const API_VERSION: &str = "admissionregistration.k8s.io/v1";
 const POD_NAME: &str = "object.metadata.?name.orValue(object.metadata.?generateName.orValue(''))";
 
 const PROBLEM: &str = "The webhook failed, did not answer or is missing";
-const ADVICE: &str = "Check the MutatingWebhookConfiguration and the log of the injector, then \
-                      create the pod again";
+const ADVICE: &str = "injectd explain tells why. Check the MutatingWebhookConfiguration and the \
+                      log of the injector, then create the pod again";
 
 /// The text of both objects.
 pub(super) fn print(args: &Args, rules: &Rules) -> Result<String, CommandError> {
