@@ -149,45 +149,73 @@ impl Auditor {
         let name = text("/metadata/namespace");
         let request = Request::creates_pod(pod, name);
         let steps = self.configurations.walk(&request, namespace.map(|it| &it.labels));
-        let called = injectors::called(&steps).next();
-        let Some((product, step)) = called else { return Ok(not_called(&steps, found.as_ref())) };
-        let webhook = step.webhook;
-        let key = (webhook.configuration.clone(), webhook.name.clone());
-        let Some(mesh) = self.meshes.get(&key) else {
-            return Ok(without_mesh(product, found.as_ref()));
-        };
-        let before = explain::before_injection(&mesh.profile, pod);
-        let facts = CallerFacts {
-            namespace_annotations: namespace.map(|it| Arc::clone(&it.annotations)),
-            path: &mesh.path,
-            ..CallerFacts::default()
-        };
-        let creation = Creation {
-            pod: before.as_ref().unwrap_or(pod),
-            namespace: name,
-            checks: Checks::default(),
-        };
-        let now = explain::inject(&mesh.profile, creation, facts).await?;
-        Ok(match (now, found) {
-            (Ok(None), None) => Judgement::Unmeshed,
-            (Ok(Some(_)), None) => {
-                let why = self.why_missing(text("/metadata/creationTimestamp"), step);
-                Judgement::Wrong(Finding::Missing, why)
-            }
-            (Ok(Some(injected)), Some(found)) => {
-                match found.differs(Sidecar::of(&injected).as_ref()) {
-                    Some(difference) => Judgement::Wrong(Finding::Outdated, difference),
-                    None => Judgement::Meshed,
+        let called: Vec<_> =
+            injectors::called(&steps).filter(|(product, _)| product.is_known()).collect();
+        if called.is_empty() {
+            return Ok(not_called(&steps, found.as_ref()));
+        }
+        self.judge_by(&called, pod, namespace, found).await
+    }
+
+    /// Judges by the first mesh that injects the pod. The webhooks of several may be called: Linkerd's
+    /// is called for most pods.
+    async fn judge_by(
+        &self,
+        called: &[(Product, &Step<'_>)],
+        pod: &Value,
+        namespace: Option<&Namespace>,
+        found: Option<Sidecar>,
+    ) -> Result<Judgement, ExplainError> {
+        let text = |field: &str| pod.pointer(field).and_then(Value::as_str).unwrap_or_default();
+        let mut unknown = None;
+        for &(product, step) in called {
+            let webhook = step.webhook;
+            let key = (webhook.configuration.clone(), webhook.name.clone());
+            let Some(mesh) = self.meshes.get(&key) else {
+                unknown = Some(product);
+                continue;
+            };
+            let before = explain::before_injection(&mesh.profile, pod);
+            let facts = CallerFacts {
+                namespace_annotations: namespace.map(|it| Arc::clone(&it.annotations)),
+                path: &mesh.path,
+                ..CallerFacts::default()
+            };
+            let creation = Creation {
+                pod: before.as_ref().unwrap_or(pod),
+                namespace: text("/metadata/namespace"),
+                checks: Checks::default(),
+            };
+            match explain::inject(&mesh.profile, creation, facts).await? {
+                Ok(None) => {}
+                Ok(Some(injected)) => {
+                    let now = Sidecar::of(&injected);
+                    return Ok(match found {
+                        None => {
+                            let created = text("/metadata/creationTimestamp");
+                            let why = self.why_missing(created, step);
+                            Judgement::Wrong(Finding::Missing, why)
+                        }
+                        Some(found) => match found.differs(now.as_ref()) {
+                            Some(difference) => Judgement::Wrong(Finding::Outdated, difference),
+                            None => Judgement::Meshed,
+                        },
+                    });
+                }
+                Err(denial) => {
+                    let reason = format!("the pod would be denied now: {denial}");
+                    return Ok(Judgement::Unknown(reason));
                 }
             }
-            (Ok(None), Some(found)) => {
+        }
+        Ok(match (unknown, found) {
+            (Some(product), found) => without_mesh(product, found.as_ref()),
+            (None, None) => Judgement::Unmeshed,
+            (None, Some(found)) => {
                 let product = found.product.as_str();
                 let why =
                     format!("{product} would not inject the pod now; injectd explain says why");
                 Judgement::Wrong(Finding::Unexpected, why)
-            }
-            (Err(denial), _) => {
-                Judgement::Unknown(format!("the pod would be denied now: {denial}"))
             }
         })
     }
@@ -208,7 +236,8 @@ impl Auditor {
 
 /// The judgement if no webhook of an injector is called.
 fn not_called(steps: &[Step<'_>], found: Option<&Sidecar>) -> Judgement {
-    let mut injectors = steps.iter().filter(|step| Product::of(step.webhook).is_some());
+    let mut injectors =
+        steps.iter().filter(|step| Product::of(step.webhook).is_some_and(Product::is_known));
     if let Some(step) = injectors.find(|step| step.verdict == Call::Unknown) {
         return Judgement::Unknown(format!("{}: {}", step.webhook.name, step.reason));
     }

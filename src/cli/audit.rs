@@ -169,8 +169,8 @@ impl Args {
         let mut meshes = Meshes::new(&self.config, client);
         let mut known = BTreeMap::new();
         for webhook in configurations.webhooks() {
-            let product = Product::of(webhook);
-            let Some(product @ (Product::Linkerd | Product::Istio)) = product else { continue };
+            let product = Product::of(webhook).filter(|product| product.is_known());
+            let Some(product) = product else { continue };
             match meshes.of_product(product, Some(webhook)).await {
                 Ok(mesh) => {
                     for note in &mesh.notes {

@@ -187,7 +187,8 @@ async fn report<'c>(
 
 /// A note if the injectors of several products are called.
 fn several(steps: &[Step<'_>]) -> Option<String> {
-    let called = injectors::called(steps).map(|(product, _)| product.as_str());
+    let called = injectors::called(steps).filter(|(product, _)| product.is_known());
+    let called = called.map(|(product, _)| product.as_str());
     let products: BTreeSet<_> = called.collect();
     let names: Vec<_> = products.iter().copied().collect();
     (names.len() > 1)

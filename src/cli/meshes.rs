@@ -46,15 +46,22 @@ impl<'c> Meshes<'c> {
         Self { config, client, known: BTreeMap::new() }
     }
 
-    /// The mesh whose webhook is called first.
+    /// The mesh whose webhook is called. Linkerd's is called for most pods; so if that of Istio is
+    /// called too, somebody asks for Istio.
     pub(super) async fn of(&mut self, steps: &[Step<'_>]) -> Result<Arc<Mesh>, CommandError> {
-        let called = injectors::called(steps).find_map(|(product, step)| match product {
-            Product::Istio => Some((product, Some(step.webhook))),
-            Product::Linkerd => Some((product, None)),
-            Product::Consul | Product::Dapr | Product::Kuma => None,
-        });
-        let chosen = if self.config.is_istio() { Product::Istio } else { Product::Linkerd };
+        let of = |wanted| injectors::called(steps).find(|(product, _)| *product == wanted);
+        let called = of(Product::Istio).or_else(|| of(Product::Linkerd));
+        let called = called.map(|(product, step)| (product, Some(step.webhook)));
+        let chosen = self.chosen();
         let (product, webhook) = called.unwrap_or((chosen, None));
+        if product != chosen && self.client.is_none() {
+            let (called, chosen) = (product.as_str(), chosen.as_str());
+            let note = format!(
+                "the webhook of {called} is called, but its configuration is not known: the rules \
+                 are those of {chosen}; set --mesh and the files of {called}"
+            );
+            return Ok(Arc::new(self.of_flags(vec![note])?));
+        }
         self.of_product(product, webhook).await
     }
 
@@ -74,11 +81,22 @@ impl<'c> Meshes<'c> {
         let mesh = match (self.client, product, webhook) {
             (Some(client), Product::Istio, Some(webhook)) => self.istio(client, webhook).await?,
             (Some(client), Product::Linkerd, _) => self.linkerd(client).await?,
-            _ => self.of_flags(Vec::new())?,
+            _ if product == self.chosen() => self.of_flags(Vec::new())?,
+            _ => {
+                let product = product.as_str();
+                let text = format!(
+                    "the configuration of {product} is not known: set --mesh and the files of {product}"
+                );
+                return Err(CommandError::Incomplete(text));
+            }
         };
         let mesh = Arc::new(mesh);
         self.known.insert(key, Arc::clone(&mesh));
         Ok(mesh)
+    }
+
+    fn chosen(&self) -> Product {
+        if self.config.is_istio() { Product::Istio } else { Product::Linkerd }
     }
 
     fn of_flags(&self, notes: Vec<String>) -> Result<Mesh, CommandError> {

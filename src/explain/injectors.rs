@@ -43,6 +43,12 @@ impl Product {
         product.map(|(_, product)| *product)
     }
 
+    /// Whether its decision is known here: that of Linkerd and Istio.
+    #[must_use]
+    pub fn is_known(self) -> bool {
+        matches!(self, Self::Linkerd | Self::Istio)
+    }
+
     /// The name as people write it.
     #[must_use]
     pub fn as_str(self) -> &'static str {

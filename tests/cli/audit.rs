@@ -62,6 +62,30 @@ fn each_pod_is_judged_as_if_it_were_created_now() {
     assert_eq!(audited(&gone)["pods"]["unexpected"], 2);
 }
 
+/// Such as Dapr's, which is called for every pod.
+#[test]
+fn the_webhook_of_another_product_changes_nothing() {
+    let other = "  - name: sidecar-injector.dapr.io\n    rules: [{operations: [CREATE], apiGroups: [\"\"], \
+                 apiVersions: [v1], resources: [pods]}]\n";
+    let input = pods().replacen("webhooks:\n", &format!("webhooks:\n{other}"), 1);
+    let audit = audited(&input);
+    let counts = &audit["pods"];
+    let found = [&counts["missing"], &counts["outdated"], &counts["unmeshed"], &counts["unknown"]];
+    assert_eq!(found, [1, 1, 1, 0]);
+}
+
+#[test]
+fn a_mesh_whose_configuration_is_missing_is_named() {
+    let other = "  - name: rev.namespace.sidecar-injector.istio.io\n    rules: [{operations: [CREATE], \
+                 apiGroups: [\"\"], apiVersions: [v1], resources: [pods]}]\n";
+    let input = pods().replacen("webhooks:\n", &format!("webhooks:\n{other}"), 1);
+    let output = injectd(&["audit", "-", "--fail-on", "none"], &input);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stdout));
+    let shown = text(&output.stdout);
+    assert!(shown.contains("not read: the configuration of Istio is not known"), "{shown}");
+    assert!(shown.contains("1 missing, 1 outdated"), "{shown}");
+}
+
 #[test]
 fn a_pod_that_has_ended_is_no_finding() {
     let ended = pods().replace(
