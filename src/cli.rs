@@ -27,6 +27,7 @@ mod manifest;
 mod manifests;
 mod manual;
 mod meshes;
+mod probe;
 mod progress;
 mod proxy_injector;
 mod restart;
@@ -65,6 +66,7 @@ enum Command {
     Compare(compare::Args),
     Restart(restart::Args),
     Manifest(manifest::Args),
+    Probe(probe::Args),
     Version(version::Args),
     Completion(manual::CompletionArgs),
     Man(manual::ManArgs),
@@ -115,6 +117,7 @@ pub fn main() -> ExitCode {
         Command::Compare(args) => compare::run(&args),
         Command::Restart(args) => restart::run(args),
         Command::Manifest(args) => manifest::run(&args),
+        Command::Probe(args) => probe::run(&args),
         Command::Version(args) => version::run(&args),
         Command::Completion(args) => manual::print_completion(Args::command(), &args),
         Command::Man(args) => manual::write_man_pages(Args::command(), &args),

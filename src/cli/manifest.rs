@@ -4,6 +4,8 @@ use super::CommandError;
 
 mod audit;
 mod guard;
+mod install;
+mod output;
 
 /// Print objects to apply to a cluster
 #[derive(Debug, clap::Args)]
@@ -14,12 +16,14 @@ pub(super) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Object {
+    Install(install::Args),
     Guard(Box<guard::Args>),
     Audit(audit::Args),
 }
 
 pub(super) fn run(args: &Args) -> Result<(), CommandError> {
     match &args.object {
+        Object::Install(args) => install::run(args),
         Object::Guard(args) => guard::run(args),
         Object::Audit(args) => audit::run(args),
     }

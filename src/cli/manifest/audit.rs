@@ -2,10 +2,9 @@
 
 #![expect(clippy::disallowed_types, reason = "objects are printed as trees")]
 
-use std::io::{self, Write as _};
-
 use serde_json::{Value, json};
 
+use super::output::{self, Format};
 use crate::{
     audit,
     cli::CommandError,
@@ -33,12 +32,6 @@ pub(in crate::cli) struct Args {
     output: Format,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
-    Yaml,
-    Json,
-}
-
 pub(super) fn run(args: &Args) -> Result<(), CommandError> {
     let rules = |rules: &[Rule]| rules.iter().map(|rule| args.rule(*rule)).collect::<Vec<_>>();
     let cluster = [rules(audit::RULES), rules(restart::RULES)].concat();
@@ -60,7 +53,7 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
             "metadata": {"name": NAME, "namespace": namespace},
             "roleRef": role("Role"), "subjects": subject}),
     ];
-    print(&objects, args.output).map_err(CommandError::output)
+    output::print(&objects, args.output).map_err(CommandError::output)
 }
 
 impl Args {
@@ -69,20 +62,5 @@ impl Args {
             |verb: &str| self.read_only && rule.api_group == "apps" && verb == "patch";
         let verbs: Vec<_> = rule.verbs.iter().filter(|verb| !is_left_out(verb)).collect();
         json!({"apiGroups": [rule.api_group], "resources": rule.resources, "verbs": verbs})
-    }
-}
-
-fn print(objects: &[Value], format: Format) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    match format {
-        Format::Yaml => {
-            let documents: Vec<_> = objects.iter().map(injectd_yaml::write).collect();
-            out.write_all(documents.join("---\n").as_bytes())
-        }
-        Format::Json => {
-            let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
-            serde_json::to_writer_pretty(&mut out, &list)?;
-            writeln!(out)
-        }
     }
 }
