@@ -19,13 +19,14 @@ use tokio::{
 use crate::lookups::LookupError;
 
 mod events;
+pub mod lease;
 mod namespaces;
 pub mod objects;
 mod owners;
 mod tokens;
 pub mod watch;
 
-pub use events::{Events, WriteError, now};
+pub use events::{Events, WriteError, about, now};
 pub use namespaces::WatchedNamespaces;
 pub use owners::Owners;
 pub use tokens::Tokens;

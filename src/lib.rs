@@ -18,6 +18,7 @@ pub mod control_plane;
 pub mod explain;
 pub mod profiles;
 
+pub mod certificates;
 pub mod events;
 pub mod reload;
 pub mod restart;

@@ -12,7 +12,6 @@
 mod budget;
 mod controller;
 mod decision;
-mod lease;
 mod namespace;
 mod plan;
 mod reads;
@@ -22,13 +21,13 @@ mod rules;
 mod window;
 mod workload;
 
+pub use crate::cluster::lease::LeaseOptions;
 pub use budget::Budget;
 pub use controller::{
     AuditError, Controller, DEFAULT_AUDIT_INTERVAL, DEFAULT_POLL_INTERVAL, Findings, NoObserver,
     Observer, Options,
 };
 pub use decision::{Decision, Wait};
-pub use lease::LeaseOptions;
 pub use namespace::{Mode, NamespaceSettings, RESTART_ANNOTATION, WINDOW_ANNOTATION};
 pub use plan::{
     Candidate, DEFAULT_MAX_RESTARTING, DEFAULT_ROLLOUT_TIMEOUT, InFlight, PAUSE, Policy,

@@ -7,9 +7,11 @@ use std::{
 
 use rustls::{
     RootCertStore, ServerConfig,
+    client::{WebPkiServerVerifier, danger::ServerCertVerifier as _},
     crypto::aws_lc_rs,
     pki_types::{
-        CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer,
+        CertificateDer, InvalidDnsNameError, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName,
+        UnixTime,
         pem::{self, PemObject as _},
     },
     server::{NoServerSessionStorage, VerifierBuilderError, WebPkiClientVerifier},
@@ -56,6 +58,12 @@ pub enum TlsError {
     /// The client CA contains no certificate.
     #[error("the client CA cannot be used; expected at least one certificate")]
     ClientCa(#[source] VerifierBuilderError),
+    /// The name of a server is not a DNS name.
+    #[error("the name of the server is not a DNS name")]
+    Name(#[source] InvalidDnsNameError),
+    /// A client would not accept the certificate of a server.
+    #[error("the certificate is not accepted")]
+    Server(#[source] rustls::Error),
     /// The self-signed certificate could not be created.
     #[error("cannot create a self-signed certificate")]
     SelfSigned(#[source] rcgen::Error),
@@ -157,6 +165,29 @@ pub fn remaining_validity(certificate: &CertificateDer<'_>) -> Option<Duration> 
     let not_after = certificate.validity().not_after.timestamp();
     let not_after = Duration::from_secs(u64::try_from(not_after).unwrap_or_default());
     Some(not_after.saturating_sub(UNIX_EPOCH.elapsed().unwrap_or_default()))
+}
+
+/// Checks that a client with these CAs accepts the certificate of a server for this name, at this
+/// time in seconds since 1970. It has no intermediate certificates.
+///
+/// # Errors
+/// Why it does not.
+pub fn verify_server(
+    cas: impl IntoIterator<Item = CertificateDer<'static>>,
+    leaf: &CertificateDer<'_>,
+    name: &str,
+    at: i64,
+) -> Result<(), TlsError> {
+    let mut roots = RootCertStore::empty();
+    for ca in cas {
+        roots.add(ca).map_err(TlsError::ClientRoot)?;
+    }
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider);
+    let verifier = verifier.build().map_err(TlsError::ClientCa)?;
+    let name = ServerName::try_from(name.to_owned()).map_err(TlsError::Name)?;
+    let at = UnixTime::since_unix_epoch(Duration::from_secs(u64::try_from(at).unwrap_or_default()));
+    verifier.verify_server_cert(leaf, &[], &name, &[], at).map(drop).map_err(TlsError::Server)
 }
 
 fn roots(pem: &[u8]) -> Result<RootCertStore, TlsError> {

@@ -118,11 +118,15 @@ impl Api {
     }
 
     async fn exchange(&self, method: Method, path: &str, body: Option<String>) -> Outcome<Answer> {
+        let is_patch = method == Method::PATCH;
         let mut request = Request::builder().method(method).uri(path);
         request = request.header(header::ACCEPT, "application/json");
         if let Some(body) = &body {
-            let is_json = body.starts_with('{');
-            let media_type = if is_json { "application/json" } else { "application/yaml" };
+            let media_type = match body.starts_with('{') {
+                _ if is_patch => "application/apply-patch+yaml",
+                true => "application/json",
+                false => "application/yaml",
+            };
             request = request.header(header::CONTENT_TYPE, media_type);
         }
         let body = Body::from(body.unwrap_or_default().into_bytes());
@@ -178,6 +182,26 @@ impl Api {
     /// As [`Api::call`].
     pub async fn create(&self, namespace: Option<&str>, object: &Value) -> Outcome<Answer> {
         self.post(namespace, &object.to_string(), kind_of(object), "").await
+    }
+
+    /// Applies an object on the server, with a field manager.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the API server does not accept it.
+    pub async fn apply(&self, object: &Value, manager: &str) -> Outcome<Value> {
+        let (version, kind) = kind_of(object);
+        let namespace = object["metadata"]["namespace"].as_str();
+        let name = object["metadata"]["name"].as_str().unwrap_or_default();
+        let path = collection(version, kind, namespace);
+        let path =
+            format!("{path}/{name}?fieldManager={manager}&fieldValidation=Strict&force=true");
+        let answer = self.call(Method::PATCH, &path, Some(object.to_string())).await?;
+        let what = format!("{kind} {name}");
+        match answer.status {
+            200 | 201 => Ok(answer.body),
+            status => Err(failed(format!("{what}: status {status}: {}", answer.body["message"]))),
+        }
     }
 
     /// Asks the API server what it would create.
@@ -275,7 +299,12 @@ impl Api {
 pub fn collection(version: &str, kind: &str, namespace: Option<&str>) -> String {
     let root = if version.contains('/') { "apis" } else { "api" };
     let scope = namespace.map(|it| format!("/namespaces/{it}")).unwrap_or_default();
-    format!("/{root}/{version}{scope}/{}s", kind.to_lowercase())
+    let kind = kind.to_lowercase();
+    let plural = match kind.strip_suffix('y') {
+        Some(stem) => format!("{stem}ies"),
+        None => format!("{kind}s"),
+    };
+    format!("/{root}/{version}{scope}/{plural}")
 }
 
 fn kind_of(object: &Value) -> (&str, &str) {

@@ -115,6 +115,23 @@ impl Injectd {
         Ok(injectd)
     }
 
+    /// As [`Injectd::serve`], with certificates that it makes itself.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no port for it.
+    pub fn serve_managed(
+        binary: &Path,
+        folder: &Path,
+        ip: IpAddr,
+        arguments: &[String],
+    ) -> Outcome<Self> {
+        let unused = Certificate::new("unused", ip)?;
+        let mut injectd = Self::serve(binary, folder, ip, unused, arguments)?;
+        injectd.environment.retain(|(name, _)| !name.starts_with("INJECTD_TLS_"));
+        Ok(injectd)
+    }
+
     fn new(binary: &Path, folder: &Path, host: &str, ip: IpAddr) -> Outcome<Self> {
         Self::with_certificate(binary, folder, ip, Certificate::new(host, ip)?)
     }

@@ -19,3 +19,4 @@ pub mod program;
 pub mod relay;
 pub mod run;
 pub mod sidecar;
+pub mod stream;

@@ -16,6 +16,7 @@ use crate::{
 
 mod announce;
 mod audit;
+mod certificates;
 mod grpc;
 mod istio;
 mod process;
@@ -24,6 +25,7 @@ mod tls;
 
 use self::{
     audit::AuditArgs,
+    certificates::CertificateArgs,
     grpc::GrpcArgs,
     process::{Process, Started},
     tls::TlsArgs,
@@ -88,6 +90,8 @@ pub(super) struct Args {
     #[command(flatten)]
     audit: AuditArgs,
     #[command(flatten)]
+    certificates: CertificateArgs,
+    #[command(flatten)]
     limits: Limits,
 }
 
@@ -112,7 +116,8 @@ async fn serve(args: Args, log_style: LogStyle) -> Result<(), CommandError> {
     let cluster = process.cluster().await?;
     let Started { profiles, is_loaded } = process.profiles(cluster.as_ref())?;
     let services = process.services(cluster.as_ref(), &profiles)?;
-    let listeners = process.listen().await?;
+    let (managed, keeper) = process.manage_certificates(cluster.as_ref()).unzip();
+    let listeners = process.listen(managed).await?;
     tokio::spawn(process.cache_sizes(profiles.clone()));
     let audit = process.audit(cluster.as_ref(), profiles.clone());
     drop(starting);
@@ -121,8 +126,11 @@ async fn serve(args: Args, log_style: LogStyle) -> Result<(), CommandError> {
         LogStyle::Linkerd => info!("listening at {}", process.args.addr),
     }
     process.serve(services, listeners).await;
-    // It gives its Lease away. A panic is in the log.
+    // They give their Leases away. A panic is in the log.
     drop(audit.await);
+    if let Some(keeper) = keeper {
+        drop(keeper.await);
+    }
     Ok(())
 }
 
@@ -131,6 +139,7 @@ impl Args {
     fn check(&self) -> Result<(), CommandError> {
         let config = &self.config;
         config.must_suit_the_meshes()?;
+        self.certificates.check(self.standalone)?;
         let problem = if config.sets_path() {
             "--path does not work with serve: each request has its own"
         } else if self.istio_namespace.is_some() && !config.is_istio() {

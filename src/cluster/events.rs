@@ -4,7 +4,7 @@
 
 #![expect(clippy::disallowed_types, reason = "events are sent outside of reviews")]
 
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use k8s_openapi::{
     api::core::v1::Event,
@@ -21,6 +21,10 @@ use tokio::time::timeout;
 use super::is_object_name;
 use crate::outcome::InvolvedObject;
 
+/// The component that recorded events name.
+const COMPONENT: &str = "injectd";
+/// Maximum length of the object's name in an event's name.
+const MAX_NAME: usize = 230;
 /// How long the API server may take.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -104,6 +108,36 @@ impl Events {
         }
     }
 
+    /// Creates an event that is not counted, on an object of [`about`].
+    ///
+    /// # Errors
+    /// When the API server rejects the event, or the request fails.
+    pub async fn record(
+        &self,
+        object: &Value,
+        is_warning: bool,
+        reason: &str,
+        message: &str,
+    ) -> Result<(), WriteError> {
+        let text = |key: &str| object[key].as_str().unwrap_or_default();
+        let (namespace, name) = (text("namespace"), text("name"));
+        let at = now();
+        let event = json!({
+            "involvedObject": object,
+            "type": if is_warning { "Warning" } else { "Normal" },
+            "reason": reason,
+            "message": message,
+            "source": {"component": COMPONENT},
+            "count": 1,
+            "firstTimestamp": at,
+            "lastTimestamp": at,
+        });
+        let since = UNIX_EPOCH.elapsed().unwrap_or_default();
+        let prefix = name[..name.floor_char_boundary(MAX_NAME)].trim_end_matches(['-', '.']);
+        let event_name = format!("{prefix}.{:x}", since.as_nanos());
+        self.create(namespace, &event_name, event).await
+    }
+
     /// Updates the count of an event.
     ///
     /// # Errors
@@ -125,6 +159,20 @@ impl Events {
         let resource = ApiResource::erase::<Event>(&());
         Api::namespaced_with(self.client.clone(), namespace, &resource)
     }
+}
+
+/// The object of an event.
+#[must_use]
+pub fn about(
+    api_version: &str,
+    kind: &str,
+    namespace: &str,
+    name: &str,
+    uid: Option<&str>,
+) -> Value {
+    json!({
+        "apiVersion": api_version, "kind": kind, "namespace": namespace, "name": name, "uid": uid,
+    })
 }
 
 /// The current time in the format of events, in whole seconds.

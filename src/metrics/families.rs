@@ -13,7 +13,7 @@ pub(super) enum Kind {
 use Kind::{Counter, Gauge, Histogram};
 
 /// Name, kind and help of every family except `process_*`.
-pub(super) const FAMILIES: [(&str, Kind, &str); 43] = [
+pub(super) const FAMILIES: [(&str, Kind, &str); 47] = [
     ("injectd_accept_errors_total", Counter, "Connections that could not be accepted."),
     ("injectd_audit_is_leader", Gauge, "1 while this replica audits and restarts."),
     (
@@ -24,6 +24,16 @@ pub(super) const FAMILIES: [(&str, Kind, &str); 43] = [
     ("injectd_audit_pods", Gauge, "Pods of the last audit, by judgement."),
     ("injectd_audits_total", Counter, "Audits, by result."),
     ("injectd_build_info", Gauge, "The version of injectd."),
+    (
+        "injectd_ca_bundle_repair_seconds",
+        Histogram,
+        "How long a caBundle was wrong that others had changed.",
+    ),
+    (
+        "injectd_ca_bundle_repairs_total",
+        Counter,
+        "Webhook entries whose caBundle others had changed.",
+    ),
     ("injectd_cache_entries", Gauge, "Entries in a cache."),
     ("injectd_cache_hits_total", Counter, "Entries found in a cache."),
     ("injectd_cache_misses_total", Counter, "Entries not found in a cache."),
@@ -32,6 +42,7 @@ pub(super) const FAMILIES: [(&str, Kind, &str); 43] = [
         Gauge,
         "When the webhook's certificate expires, in seconds since 1970.",
     ),
+    ("injectd_certificates_managed_total", Counter, "Steps of managed certificates, by result."),
     ("injectd_config_generation", Gauge, "Configurations applied so far."),
     ("injectd_config_info", Gauge, "The release of the mesh in use, and where it comes from."),
     ("injectd_connections", Gauge, "Open connections."),
@@ -40,6 +51,7 @@ pub(super) const FAMILIES: [(&str, Kind, &str); 43] = [
     ("injectd_connections_total", Counter, "Connections accepted."),
     ("injectd_events_total", Counter, "Kubernetes events for pods, by result."),
     ("injectd_handshakes_failed_total", Counter, "TLS handshakes that failed."),
+    ("injectd_managed_certificate_leader", Gauge, "1 while this replica manages the certificates."),
     ("injectd_panics_total", Counter, "Reviews that failed because of a bug."),
     ("injectd_release_unknown", Gauge, "1 while the Linkerd release of the values is unknown."),
     ("injectd_reload_rejected", Gauge, "1 while a changed configuration is rejected."),

@@ -7,13 +7,15 @@ use tokio::time::{Instant, sleep};
 use tracing::{info, warn};
 
 use super::{
-    lease::{Elector, LeaseOptions, Term},
     plan::Policy,
     report::Reporter,
     restarter::{MAX_FINDINGS, Notice, Restarter},
     workload::Finding,
 };
-use crate::causes::with_causes;
+use crate::{
+    causes::with_causes,
+    cluster::lease::{Elector, LeaseOptions, Term},
+};
 
 /// Default of `--audit-interval`.
 pub const DEFAULT_AUDIT_INTERVAL: Duration = Duration::from_mins(5);

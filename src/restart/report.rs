@@ -1,9 +1,6 @@
 //! The log lines and Kubernetes events of restarts.
 
-use std::time::UNIX_EPOCH;
-
 use kube::Client;
-use serde_json::json;
 use tracing::{info, warn};
 
 use super::{
@@ -12,13 +9,8 @@ use super::{
 };
 use crate::{
     causes::with_causes,
-    cluster::{Events, now},
+    cluster::{Events, about},
 };
-
-/// The component that events name.
-const COMPONENT: &str = "injectd";
-/// Maximum length of the workload's name in an event's name.
-const MAX_NAME: usize = 230;
 
 /// Writes log lines and events.
 pub(super) struct Reporter {
@@ -49,24 +41,8 @@ impl Reporter {
 
     async fn write(&self, Event { workload, is_warning, reason, message }: Event<'_>) {
         let Workload { api_version, kind, namespace, name, uid } = workload;
-        let at = now();
-        let event = json!({
-            "involvedObject": {
-                "apiVersion": api_version, "kind": kind, "namespace": namespace, "name": name,
-                "uid": uid,
-            },
-            "type": if is_warning { "Warning" } else { "Normal" },
-            "reason": reason,
-            "message": message,
-            "source": {"component": COMPONENT},
-            "count": 1,
-            "firstTimestamp": at,
-            "lastTimestamp": at,
-        });
-        let since = UNIX_EPOCH.elapsed().unwrap_or_default();
-        let prefix = name[..name.floor_char_boundary(MAX_NAME)].trim_end_matches(['-', '.']);
-        let event_name = format!("{prefix}.{:x}", since.as_nanos());
-        if let Err(error) = self.events.create(namespace, &event_name, event).await {
+        let object = about(api_version, kind, namespace, name, uid.as_deref());
+        if let Err(error) = self.events.record(&object, is_warning, reason, &message).await {
             warn!(error = with_causes(&error), "cannot write an event of {workload}");
         }
     }

@@ -11,7 +11,7 @@ use injectd_e2e::{
 };
 
 mod both;
-mod config;
+pub(crate) mod config;
 mod deployed;
 mod edits;
 mod faults;
@@ -19,7 +19,6 @@ mod istiod;
 mod nodes;
 mod pods;
 mod revisions;
-mod stream;
 mod takeover;
 mod templates;
 

@@ -13,6 +13,7 @@ use injectd_e2e::{
 };
 
 mod audit;
+mod deploy;
 mod guard;
 mod istio;
 mod linkerd;
@@ -22,13 +23,14 @@ mod tutorial;
 mod watched;
 mod webhooks;
 
-const SUITES: [&str; 8] = [
+const SUITES: [&str; 9] = [
     standalone::NAME,
     guard::NAME,
     webhooks::NAME,
     audit::NAME,
     watched::NAME,
     restart::NAME,
+    deploy::NAME,
     istio::NAME,
     tutorial::NAME,
 ];
@@ -103,6 +105,8 @@ async fn run(arguments: Arguments) -> Outcome<ExitCode> {
     run.record(watched::NAME, outcome);
     let outcome = restart::run(&mut run, &lab).await;
     run.record(restart::NAME, outcome);
+    let outcome = deploy::run(&mut run, &lab).await;
+    run.record(deploy::NAME, outcome);
     let outcome = istio::run(&mut run, &lab).await;
     run.record(istio::NAME, outcome);
     let outcome = tutorial::run(&mut run, &lab).await;

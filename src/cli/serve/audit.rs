@@ -94,7 +94,7 @@ impl AuditArgs {
 
 /// The name of the pod, or one that no other process has.
 #[expect(clippy::disallowed_methods, reason = "this is configuration")]
-fn identity() -> String {
+pub(super) fn identity() -> String {
     let pod = ["POD_NAME", "HOSTNAME"].iter().find_map(|name| std::env::var(name).ok());
     let pod = pod.filter(|name| !name.is_empty()).unwrap_or_else(|| "injectd".to_owned());
     format!("{pod}_{}", std::process::id())

@@ -11,6 +11,7 @@ use tracing::info;
 use super::{
     super::{CommandError, config::Purpose, input},
     Args, addr_error,
+    certificates::Managed,
     reporter::Reporter,
     tls::{ClientCa, ServerTls},
 };
@@ -250,21 +251,32 @@ impl Process {
         Ok(Services { webhook, grpc: Some(grpc) })
     }
 
+    /// Starts to manage the certificates, if the flags ask for it.
+    pub(super) fn manage_certificates(
+        &self,
+        cluster: Option<&Cluster>,
+    ) -> Option<(Managed, JoinHandle<()>)> {
+        let args = self.args.certificates.clone();
+        let client = cluster.filter(|_| args.is_on())?.client.clone();
+        let hold = self.readiness.hold();
+        Some(args.start(client, self.registry(), hold, self.shutdown.clone()))
+    }
+
     /// Reads certificates and binds the addresses.
-    pub(super) async fn listen(&self) -> Result<Listeners, CommandError> {
+    pub(super) async fn listen(&self, managed: Option<Managed>) -> Result<Listeners, CommandError> {
         let (args, schedule, registry) = (&self.args, &self.schedule, self.registry());
-        let webhook_tls = self.webhook_tls().follow(schedule, registry)?;
+        let webhook_tls = self.webhook_tls(managed.clone()).follow(schedule, registry)?;
         let webhook = Bound::bind(&args.addr).await;
         let webhook = webhook.map_err(|error| addr_error("--addr", &args.addr, error))?;
         let grpc = args.grpc.bind().await?;
         let grpc_tls = match &grpc {
-            Some(_) => Some(self.grpc_tls().follow(schedule, registry)?),
+            Some(_) => Some(self.grpc_tls(managed).follow(schedule, registry)?),
             None => None,
         };
         Ok(Listeners { webhook, webhook_tls, grpc, grpc_tls })
     }
 
-    fn webhook_tls(&self) -> ServerTls {
+    fn webhook_tls(&self, managed: Option<Managed>) -> ServerTls {
         let args = &self.args;
         let own = args.client_ca.clone().map(|path| ClientCa {
             flag: "--client-ca",
@@ -273,12 +285,12 @@ impl Process {
         });
         let grpc = args.grpc.client_ca().filter(|_| args.grpc.grpc_on_webhook);
         let (identity, client_ca) = (args.tls.clone(), own.or(grpc));
-        ServerTls { what: "tls", identity, client_ca, protocols: &HTTP }
+        ServerTls { what: "tls", identity, managed, client_ca, protocols: &HTTP }
     }
 
-    fn grpc_tls(&self) -> ServerTls {
+    fn grpc_tls(&self, managed: Option<Managed>) -> ServerTls {
         let (identity, client_ca) = (self.args.tls.clone(), self.args.grpc.client_ca());
-        ServerTls { what: "grpc_tls", identity, client_ca, protocols: &HTTP2 }
+        ServerTls { what: "grpc_tls", identity, managed, client_ca, protocols: &HTTP2 }
     }
 
     /// Serves until shutdown.

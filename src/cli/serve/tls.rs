@@ -6,8 +6,12 @@ use arc_swap::ArcSwap;
 use rustls::ServerConfig;
 use tracing::{info, warn};
 
-use super::super::{CommandError, input};
+use super::{
+    super::{CommandError, input},
+    certificates::Managed,
+};
 use crate::{
+    causes::with_causes,
     metrics::{Registry, ReloadMetrics},
     reload::{self, Files, Schedule},
     server::CurrentTls,
@@ -42,6 +46,8 @@ pub(super) struct ServerTls {
     /// Value of the label `what` of the reload metrics.
     pub(super) what: &'static str,
     pub(super) identity: TlsArgs,
+    /// The certificate of --manage-certs, in place of files.
+    pub(super) managed: Option<Managed>,
     pub(super) client_ca: Option<ClientCa>,
     pub(super) protocols: &'static [&'static str],
 }
@@ -60,18 +66,28 @@ impl ServerTls {
         let tls: CurrentTls = Arc::new(ArcSwap::new(self.server_config(registry)?));
         let (what, metrics) = (self.what, ReloadMetrics::register(registry, self.what));
         let (registry, reloaded) = (Arc::clone(registry), Arc::clone(&tls));
+        let managed = self.managed.clone();
         let reload = move || {
             reloaded.store(self.server_config(&registry)?);
             info!("Updated certificate");
             Ok::<_, CommandError>(())
         };
+        if let Some(managed) = managed {
+            tokio::spawn(reload_when_managed(managed, reload.clone()));
+        }
         reload::follow(what, files, schedule, metrics, reload)
             .map_err(|error| CommandError::failed("cannot start the reload thread", error))?;
         Ok(tls)
     }
 
     fn server_config(&self, registry: &Registry) -> Result<Arc<ServerConfig>, CommandError> {
-        let identity = self.identity.read()?;
+        let managed = self.managed.as_ref().and_then(|managed| managed.borrow().clone());
+        let identity = match managed {
+            Some(leaf) => Identity::from_pem(leaf.chain().as_bytes(), leaf.key().as_bytes())
+                .map_err(|error| CommandError::failed("--manage-certs", error))?,
+            // With --manage-certs, until there is a certificate, and the process is not ready.
+            None => self.identity.read()?,
+        };
         let expires = identity.expires();
         let read = |ca: &ClientCa| input::read_served(ca.flag, &ca.path);
         let roots = self.client_ca.as_ref().map(read).transpose()?;
@@ -121,6 +137,16 @@ impl TlsArgs {
     fn files(&self) -> impl Iterator<Item = (&'static str, &PathBuf)> {
         let files = [("--tls-cert", &self.tls_cert), ("--tls-key", &self.tls_key)];
         files.into_iter().filter_map(|(flag, path)| Some((flag, path.as_ref()?)))
+    }
+}
+
+/// Reloads at each new certificate of --manage-certs.
+async fn reload_when_managed(mut managed: Managed, reload: impl Fn() -> Result<(), CommandError>) {
+    managed.mark_changed();
+    while managed.changed().await.is_ok() {
+        if let Err(error) = reload() {
+            warn!(error = with_causes(&error), "the managed certificate cannot be used");
+        }
     }
 }
 

@@ -15,16 +15,16 @@ const TAG: &str = "1.30.3";
 
 /// The configuration of one revision: the keys of its two `ConfigMaps`.
 #[derive(Clone)]
-pub(super) struct Revision {
-    pub(super) name: String,
-    pub(super) config: String,
-    pub(super) values: String,
-    pub(super) mesh: String,
+pub(crate) struct Revision {
+    pub(crate) name: String,
+    pub(crate) config: String,
+    pub(crate) values: String,
+    pub(crate) mesh: String,
 }
 
 impl Revision {
     /// A small configuration, whose pods show the injector as an annotation.
-    pub(super) fn small(name: &str, tag: &str, injector: &str) -> Self {
+    pub(crate) fn small(name: &str, tag: &str, injector: &str) -> Self {
         Self {
             name: name.to_owned(),
             config: CONFIG.replace("INJECTOR", injector),
@@ -34,7 +34,7 @@ impl Revision {
     }
 
     /// The default configuration of a recorded release, with the release as the tag of images.
-    pub(super) fn recorded(corpus: &Path, name: &str, release: &str) -> Outcome<Self> {
+    pub(crate) fn recorded(corpus: &Path, name: &str, release: &str) -> Outcome<Self> {
         let folder = corpus.join("istio").join(release);
         let read = |file: &str| {
             let file = folder.join(file);
@@ -52,12 +52,12 @@ impl Revision {
     }
 
     /// `-REVISION`; nothing for the default one.
-    pub(super) fn suffix(&self) -> String {
+    pub(crate) fn suffix(&self) -> String {
         if self.name == "default" { String::new() } else { format!("-{}", self.name) }
     }
 
     /// Name and keys of both `ConfigMaps`.
-    pub(super) fn config_maps(&self) -> [Value; 2] {
+    pub(crate) fn config_maps(&self) -> [Value; 2] {
         let suffix = self.suffix();
         let config_map = |name: &str, data: Value| {
             json!({
@@ -81,7 +81,7 @@ impl Revision {
     }
 
     /// The image of the proxy that the values name.
-    pub(super) fn image(&self) -> Outcome<String> {
+    pub(crate) fn image(&self) -> Outcome<String> {
         let values: Value = serde_json::from_str(&self.values)?;
         let text = |key: &str| values["global"][key].as_str().unwrap_or_default().to_owned();
         Ok(format!("{}/proxyv2:{}", text("hub"), text("tag")))
@@ -89,7 +89,7 @@ impl Revision {
 }
 
 /// A webhook configuration of `deploy/istio-webhook/webhooks`, as `take-over.sh print` has it.
-pub(super) fn printed(file: &str, words: &[(&str, &str)]) -> Outcome<Value> {
+pub(crate) fn printed(file: &str, words: &[(&str, &str)]) -> Outcome<Value> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/istio-webhook/webhooks");
     let mut text = fs::read_to_string(folder.join(file))?;
     for (word, value) in words {
@@ -99,7 +99,7 @@ pub(super) fn printed(file: &str, words: &[(&str, &str)]) -> Outcome<Value> {
 }
 
 /// The four webhooks that the chart of a release makes, for the revision and the port of istiod.
-pub(super) fn of_chart(release: &str, revision: &str, port: u16) -> Outcome<Value> {
+pub(crate) fn of_chart(release: &str, revision: &str, port: u16) -> Outcome<Value> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("istio");
     let text = fs::read_to_string(folder.join(format!("webhooks-{release}.yaml")))?;
     let mut object: Value = serde_saphyr::from_str(&text)?;

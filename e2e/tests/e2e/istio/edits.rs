@@ -6,6 +6,7 @@ use injectd_e2e::{
     api::collection,
     expect::{Outcome, expect, failed},
     run::Suite,
+    stream::{Seen, Stream, all_created},
 };
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -14,7 +15,6 @@ use super::{
     config::Revision,
     deployed::{Deployed, NAMESPACE, metric_of, wait_for_patch, wait_until_restored},
     pods::{INJECTOR, annotation, image, labelled},
-    stream::{Seen, Stream, all_created},
 };
 
 /// How many edits there are, short and at full length.

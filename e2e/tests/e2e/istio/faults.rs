@@ -7,6 +7,7 @@ use injectd_e2e::{
     expect::{Outcome, eventually, expect, expect_contains, failed},
     relay::Relay,
     run::Suite,
+    stream::{Stream, all_created},
 };
 use serde_json::json;
 use tokio::time::Instant;
@@ -15,7 +16,6 @@ use super::{
     deployed::{Deployed, certificate_of, metric_of, review, wait_until_ready},
     pods::{INJECTOR, annotation, image, labelled},
     revisions::expect_revision,
-    stream::{Stream, all_created},
 };
 
 /// Pods that are created while a replica ends.

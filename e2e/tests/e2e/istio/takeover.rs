@@ -11,6 +11,7 @@ use injectd_e2e::{
     expect::{Outcome, eventually, expect, expect_contains, failed, skipped},
     program::Program,
     run::Suite,
+    stream::{Seen, Stream, all_created},
 };
 use serde_json::{Value, json};
 
@@ -19,7 +20,6 @@ use super::{
     deployed::{Deployed, certificate_of},
     istiod::{INJECTOR as ISTIOD, Istiod},
     pods::{INJECTOR, annotation, image, labelled},
-    stream::{Seen, Stream, all_created},
 };
 
 /// A pod for each of the four entries of the default revision, and two of the canary.

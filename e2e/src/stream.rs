@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use injectd_e2e::{
+use crate::{
     api::Api,
     expect::{Outcome, eventually, expect, failed},
 };
@@ -13,15 +13,19 @@ use serde_json::Value;
 use tokio::{task::JoinSet, time::Instant};
 
 /// What became of a pod.
-pub(super) struct Seen {
-    pub(super) begin: Instant,
-    pub(super) end: Instant,
+#[derive(Debug)]
+pub struct Seen {
+    /// When the request was sent.
+    pub begin: Instant,
+    /// When its answer was there.
+    pub end: Instant,
     /// The pod that the API server would create, or why it refuses it.
-    pub(super) result: Result<Value, String>,
+    pub result: Result<Value, String>,
 }
 
 /// Creates pods until it is stopped or dropped.
-pub(super) struct Stream {
+#[derive(Debug)]
+pub struct Stream {
     is_stopped: Arc<AtomicBool>,
     seen: Arc<Mutex<Vec<Seen>>>,
     tasks: JoinSet<()>,
@@ -29,7 +33,8 @@ pub(super) struct Stream {
 
 impl Stream {
     /// Creates each of these pods, `(namespace, pod)`, one after the other, all at the same time.
-    pub(super) fn start(api: &Api, pods: &[(&str, Value)]) -> Self {
+    #[must_use]
+    pub fn start(api: &Api, pods: &[(&str, Value)]) -> Self {
         let (is_stopped, seen) = (Arc::<AtomicBool>::default(), Arc::<Mutex<Vec<Seen>>>::default());
         let mut tasks = JoinSet::new();
         for (namespace, pod) in pods {
@@ -39,7 +44,7 @@ impl Stream {
                 while !is_stopped.load(Ordering::Relaxed) {
                     let begin = Instant::now();
                     let made = api.dry_run(&namespace, &pod).await;
-                    let result = made.and_then(injectd_e2e::api::Answer::created);
+                    let result = made.and_then(crate::api::Answer::created);
                     let result = result.map_err(|why| format!("in {namespace}: {why}"));
                     let seen_now = Seen { begin, end: Instant::now(), result };
                     seen.lock().unwrap_or_else(PoisonError::into_inner).push(seen_now);
@@ -50,12 +55,17 @@ impl Stream {
     }
 
     /// How many pods there are so far.
-    pub(super) fn count(&self) -> usize {
+    #[must_use]
+    pub fn count(&self) -> usize {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
     /// Waits until so many more pods were created.
-    pub(super) async fn wait_for(&self, more: usize) -> Outcome {
+    ///
+    /// # Errors
+    ///
+    /// Fails if there are not enough in time.
+    pub async fn wait_for(&self, more: usize) -> Outcome {
         let before = self.count();
         eventually("more pods are created", async || {
             expect("whether there are enough", true, self.count() >= before + more)
@@ -64,15 +74,19 @@ impl Stream {
     }
 
     /// Stops, and returns what became of each pod.
-    pub(super) async fn stop(mut self) -> Vec<Seen> {
+    pub async fn stop(mut self) -> Vec<Seen> {
         self.is_stopped.store(true, Ordering::Relaxed);
         while self.tasks.join_next().await.is_some() {}
         std::mem::take(&mut *self.seen.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// The pods that were created; fails if one was refused.
-pub(super) fn all_created(seen: &[Seen]) -> Outcome<Vec<(&Seen, &Value)>> {
+/// The pods that were created.
+///
+/// # Errors
+///
+/// Fails if one was refused.
+pub fn all_created(seen: &[Seen]) -> Outcome<Vec<(&Seen, &Value)>> {
     let refused: Vec<_> = seen.iter().filter_map(|it| it.result.as_ref().err()).collect();
     if let Some(first) = refused.first() {
         let (count, total) = (refused.len(), seen.len());

@@ -41,7 +41,7 @@ pub struct LeaseOptions {
 }
 
 /// Takes part in the election.
-pub(super) struct Elector {
+pub struct Elector {
     api: Api<Lease>,
     options: LeaseOptions,
     /// The Lease as it was last read or written, and when it was first seen so.
@@ -52,7 +52,7 @@ pub(super) struct Elector {
 
 /// The term of a leader, to check that it is not over.
 #[derive(Debug, Clone)]
-pub(super) struct Term(watch::Receiver<Option<Instant>>);
+pub struct Term(watch::Receiver<Option<Instant>>);
 
 impl LeaseOptions {
     /// A Lease with client-go's defaults: 15 s, 10 s and 2 s.
@@ -75,7 +75,8 @@ impl LeaseOptions {
 
 impl Term {
     /// Whether this process leads now.
-    pub(super) fn is_current(&self) -> bool {
+    #[must_use]
+    pub fn is_current(&self) -> bool {
         self.0.borrow().is_some_and(|until| Instant::now() < until)
     }
 }
@@ -83,24 +84,28 @@ impl Term {
 // === impl Elector ===
 
 impl Elector {
-    pub(super) fn new(client: Client, options: LeaseOptions) -> Self {
+    /// An elector that has not taken part yet.
+    #[must_use]
+    pub fn new(client: Client, options: LeaseOptions) -> Self {
         let api = Api::namespaced(client, &options.namespace);
         Self { api, options, seen: None, until: Arc::new(watch::Sender::new(None)) }
     }
 
-    pub(super) fn term(&self) -> Term {
+    /// The terms of this process.
+    #[must_use]
+    pub fn term(&self) -> Term {
         Term(self.until.subscribe())
     }
 
     /// Waits until this process leads.
-    pub(super) async fn acquire(&mut self) {
+    pub async fn acquire(&mut self) {
         while !self.attempt(Instant::now() + self.options.renew_deadline).await {
             sleep(self.options.retry).await;
         }
     }
 
     /// Renews the Lease until it is lost.
-    pub(super) async fn keep(&mut self) {
+    pub async fn keep(&mut self) {
         loop {
             let until = *self.until.borrow();
             let Some(until) = until.filter(|&until| Instant::now() < until) else { break };
@@ -117,7 +122,7 @@ impl Elector {
     }
 
     /// Gives the Lease away, so that others need not wait until it expires.
-    pub(super) async fn release(&mut self) {
+    pub async fn release(&mut self) {
         self.until.send_replace(None);
         let Some((lease, _)) = self.seen.take().filter(|(lease, _)| self.holds(lease)) else {
             return;

@@ -1,0 +1,210 @@
+//! The CA and the certificates that it signs.
+
+use std::time::Duration;
+
+use rcgen::{
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
+    Issuer, KeyPair, KeyUsagePurpose, PublicKeyData as _,
+};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _};
+use time::OffsetDateTime;
+use x509_parser::{extensions::GeneralName, parse_x509_certificate};
+
+/// Certificates are valid from this long before they are made: the clocks of API servers and
+/// replicas may differ by as much.
+pub const CLOCK_SKEW: Duration = Duration::from_hours(1);
+/// Common name of every CA of injectd. A CA in a `caBundle` with another name is not ours.
+const CA_NAME: &str = "injectd webhook CA";
+/// A certificate is renewed when less than this part of its lifetime remains.
+const RENEWAL_PART: i64 = 3;
+
+/// How long certificates are valid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lifetimes {
+    /// A CA.
+    pub ca: Duration,
+    /// A certificate of the webhook; at most half of `ca`.
+    pub leaf: Duration,
+}
+
+/// A certificate, and what is read of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Certificate {
+    der: CertificateDer<'static>,
+    begins: i64,
+    ends: i64,
+    is_our_ca: bool,
+    public_key: Vec<u8>,
+    names: Vec<String>,
+}
+
+/// A certificate of the webhook and its key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Leaf {
+    pub(super) certificate: Certificate,
+    /// PKCS#8 as PEM.
+    pub(super) key: String,
+}
+
+/// A CA and its key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Ca {
+    pub(super) certificate: Certificate,
+    /// PKCS#8 as PEM.
+    pub(super) key: String,
+}
+
+impl Certificate {
+    /// Parses a certificate; `None` if it is not one.
+    pub(super) fn parse(der: &CertificateDer<'static>) -> Option<Self> {
+        let (_, parsed) = parse_x509_certificate(der).ok()?;
+        let name = parsed.subject().iter_common_name().next().and_then(|it| it.as_str().ok());
+        let is_our_ca = parsed.is_ca() && name == Some(CA_NAME);
+        let validity = parsed.validity();
+        let (begins, ends) = (validity.not_before.timestamp(), validity.not_after.timestamp());
+        let public_key = parsed.public_key().subject_public_key.data.to_vec();
+        let names = parsed.subject_alternative_name().ok().flatten();
+        let names = names.map_or(&[][..], |names| &names.value.general_names);
+        let names = names.iter().filter_map(|name| match name {
+            GeneralName::DNSName(name) => Some((*name).to_owned()),
+            _ => None,
+        });
+        let names = names.collect();
+        Some(Self { der: der.clone(), begins, ends, is_our_ca, public_key, names })
+    }
+
+    /// The certificates in a PEM text. Other parts of it are skipped.
+    pub(super) fn of_pem(pem: &[u8]) -> Vec<Self> {
+        let found = CertificateDer::pem_slice_iter(pem).filter_map(Result::ok);
+        found.filter_map(|der| Self::parse(&der.into_owned())).collect()
+    }
+
+    pub(super) fn pem(&self) -> String {
+        pem::encode(&pem::Pem::new("CERTIFICATE", self.der.to_vec()))
+    }
+
+    pub(super) fn der(&self) -> &CertificateDer<'static> {
+        &self.der
+    }
+
+    /// Whether it is a CA that injectd made.
+    pub(super) fn is_our_ca(&self) -> bool {
+        self.is_our_ca
+    }
+
+    /// Its DNS names.
+    pub(super) fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// When it ends, in seconds since 1970.
+    #[must_use]
+    pub fn ends(&self) -> i64 {
+        self.ends
+    }
+
+    pub(super) fn has_ended(&self, now: i64) -> bool {
+        self.ends <= now
+    }
+
+    /// How long ago it was made, in seconds.
+    pub(super) fn age(&self, now: i64) -> i64 {
+        now - self.begins - seconds(CLOCK_SKEW)
+    }
+
+    /// When it should be renewed: a third of its lifetime, or `at_least` seconds, before its end.
+    pub(super) fn renewal(&self, at_least: i64) -> i64 {
+        let lifetime = (self.ends - self.begins - seconds(CLOCK_SKEW)).max(0);
+        self.ends - (lifetime / RENEWAL_PART).max(at_least)
+    }
+}
+
+impl Leaf {
+    /// The chain as PEM.
+    #[must_use]
+    pub fn chain(&self) -> String {
+        self.certificate.pem()
+    }
+
+    /// The key as PEM.
+    #[must_use]
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+}
+
+impl Ca {
+    pub(super) fn make(now: i64, lifetime: Duration) -> Result<Self, rcgen::Error> {
+        let key = KeyPair::generate()?;
+        let mut params = ca_params();
+        set_validity(&mut params, now, now + seconds(lifetime));
+        let certificate = params.self_signed(&key)?;
+        let certificate =
+            Certificate::parse(certificate.der()).ok_or(rcgen::Error::CouldNotParseCertificate)?;
+        Ok(Self { certificate, key: key.serialize_pem() })
+    }
+
+    /// Signs a certificate for these names, which does not outlast the CA.
+    pub(super) fn sign(
+        &self,
+        names: &[String],
+        now: i64,
+        lifetime: Duration,
+    ) -> Result<Leaf, rcgen::Error> {
+        let key = KeyPair::generate()?;
+        let mut params = CertificateParams::new(names)?;
+        params.distinguished_name = named("injectd webhook");
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.use_authority_key_identifier_extension = true;
+        set_validity(&mut params, now, (now + seconds(lifetime)).min(self.certificate.ends));
+        let issuer = Issuer::new(ca_params(), KeyPair::from_pem(&self.key)?);
+        let certificate = params.signed_by(&key, &issuer)?;
+        let certificate =
+            Certificate::parse(certificate.der()).ok_or(rcgen::Error::CouldNotParseCertificate)?;
+        Ok(Leaf { certificate, key: key.serialize_pem() })
+    }
+
+    /// Whether the key belongs to the certificate.
+    pub(super) fn is_pair(&self) -> bool {
+        let key = KeyPair::from_pem(&self.key);
+        key.is_ok_and(|key| key.der_bytes() == self.certificate.public_key)
+    }
+}
+
+/// The names under which an API server calls a Service, and further ones of it.
+pub(super) fn service_names(service: &str, namespace: &str) -> Vec<String> {
+    ["", ".svc", ".svc.cluster.local"].map(|end| format!("{service}.{namespace}{end}")).to_vec()
+}
+
+/// Seconds of a duration.
+pub(super) fn seconds(duration: Duration) -> i64 {
+    i64::try_from(duration.as_secs()).unwrap_or(i64::MAX / 4)
+}
+
+/// Whether a text is a private key as PEM.
+pub(super) fn is_key(pem: &str) -> bool {
+    PrivateKeyDer::from_pem_slice(pem.as_bytes()).is_ok()
+}
+
+/// The same for each CA, so that an issuer can be made of the key alone.
+fn ca_params() -> CertificateParams {
+    let mut params = CertificateParams::default();
+    params.distinguished_name = named(CA_NAME);
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
+    params
+}
+
+fn named(name: &str) -> DistinguishedName {
+    let mut names = DistinguishedName::new();
+    names.push(DnType::CommonName, name);
+    names
+}
+
+fn set_validity(params: &mut CertificateParams, now: i64, ends: i64) {
+    let at = |seconds| OffsetDateTime::from_unix_timestamp(seconds);
+    // Out of range only beyond the year 9999, which rcgen would refuse.
+    params.not_before = at(now - seconds(CLOCK_SKEW)).unwrap_or(params.not_before);
+    params.not_after = at(ends).unwrap_or(params.not_after);
+}
