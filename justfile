@@ -60,6 +60,10 @@ ask-templates count="4000":
 pgo *file:
     deploy/pgo.sh {{ file }}
 
+# Build the image from a built binary without a daemon, and run it confined; [FILE]: OCI archive (root, buildah).
+image binary="target/pgo/injectd" *file:
+    deploy/image.sh {{ binary }} {{ file }}
+
 # Check licences, sources and banned crates (cargo-deny).
 deny:
     cargo deny check bans licenses sources

@@ -13,7 +13,8 @@ usage: deploy/pgo.sh [FILE]
                   llvm-profdata-N of the Debian package llvm-N)
 
 Builds everything twice: half an hour on two cores, less if $CARGO_TARGET_DIR has an earlier build.
-Ignores $RUSTFLAGS. Needs make, python3, and h2load from the Debian package nghttp2-client.
+Ignores $RUSTFLAGS. Needs make, python3, and h2load from the Debian package nghttp2-client. With
+cargo-auditable, the binary lists the crates that it is built from.
 TEXT
 }
 
@@ -62,9 +63,10 @@ case $host in
     aarch64-*) export JEMALLOC_SYS_WITH_LG_PAGE=16 ;;
 esac
 
-# build FOLDER FLAG: with --target, cargo does not use the flag for build scripts and macros.
+# build FOLDER FLAG [COMMAND]: with --target, cargo does not use the flag for build scripts and
+# macros. COMMAND is one of cargo that wraps `build`.
 build() {
-    CARGO_ENCODED_RUSTFLAGS=$2 cargo build --release --locked --bin injectd \
+    CARGO_ENCODED_RUSTFLAGS=$2 cargo ${3:+"$3"} build --release --locked --bin injectd \
         --features profiling,jemalloc --target "$host" --target-dir "$work/$1"
 }
 
@@ -82,6 +84,9 @@ if [ ! -f "$work/trained" ] || [ "$(cat "$work/trained")" != "$trained" ]; then
     "$profdata" merge --output "$profile" "$work/raw"
     echo "$trained" >"$work/trained"
 fi
-build optimized "-Cprofile-use=$profile"
+# Scanners for vulnerabilities read the list of crates.
+auditable=
+! command -v cargo-auditable >/dev/null || auditable=auditable
+build optimized "-Cprofile-use=$profile" "$auditable"
 cp --remove-destination "$work/optimized/$host/release/injectd" "$out"
 echo "optimized by profile: $out"
