@@ -12,7 +12,11 @@ use crate::{causes::with_causes, explain::ExplainError};
 /// Pods in a page of the list.
 pub const PAGE: usize = 500;
 /// The webhook configurations that matter: only mutating ones inject.
-const WEBHOOKS: &str = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
+const WEBHOOKS_API: &str = "/apis/admissionregistration.k8s.io/v1";
+/// Kind and resource of webhook configurations.
+const WEBHOOKS: (&str, &str) = ("MutatingWebhookConfiguration", "mutatingwebhookconfigurations");
+const VALIDATING: (&str, &str) =
+    ("ValidatingWebhookConfiguration", "validatingwebhookconfigurations");
 /// The status of an expired continue token.
 const GONE: u16 = 410;
 
@@ -57,6 +61,34 @@ pub struct Scope {
     pub selector: String,
 }
 
+/// The webhook configurations of a cluster, mutating and validating.
+///
+/// # Errors
+/// They cannot be read.
+pub async fn webhook_configurations(client: &Client) -> Result<Vec<Value>, ReadError> {
+    let mut objects = configurations(client, WEBHOOKS).await?;
+    objects.extend(configurations(client, VALIDATING).await?);
+    Ok(objects)
+}
+
+/// The configurations of a kind, with version and kind, which lists leave out.
+async fn configurations(
+    client: &Client,
+    (kind, resource): (&str, &str),
+) -> Result<Vec<Value>, ReadError> {
+    let mut objects = Vec::new();
+    pages(client, &format!("{WEBHOOKS_API}/{resource}"), "", resource, &mut |items| {
+        objects.extend(items.into_iter().map(|mut item| {
+            item["apiVersion"] = "admissionregistration.k8s.io/v1".into();
+            item["kind"] = kind.into();
+            item
+        }));
+        std::future::ready(Ok(()))
+    })
+    .await?;
+    Ok(objects)
+}
+
 /// The webhooks of a cluster, and when each configuration was created.
 ///
 /// # Errors
@@ -64,15 +96,7 @@ pub struct Scope {
 pub async fn webhooks(
     client: &Client,
 ) -> Result<(Configurations, BTreeMap<String, String>), ReadError> {
-    let mut objects = Vec::new();
-    pages(client, WEBHOOKS, "", "mutatingwebhookconfigurations", &mut |items| {
-        objects.extend(items.into_iter().map(|mut item| {
-            item["kind"] = "MutatingWebhookConfiguration".into();
-            item
-        }));
-        std::future::ready(Ok(()))
-    })
-    .await?;
+    let objects = configurations(client, WEBHOOKS).await?;
     let created = objects.iter().filter_map(|object| {
         let text = |field: &str| object.pointer(field).and_then(Value::as_str);
         Some((text("/metadata/name")?.to_owned(), text("/metadata/creationTimestamp")?.to_owned()))

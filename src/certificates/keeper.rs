@@ -1,7 +1,11 @@
 //! The task of one replica: it watches Secret and webhooks, chooses the certificate that is served,
 //! and writes while it holds the Lease.
 
-use std::{mem::take, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use k8s_openapi::{
     ByteString,
@@ -80,8 +84,8 @@ pub struct Keeper {
     served: watch::Sender<Option<Arc<Leaf>>>,
     /// Keeps the process unready until a certificate is served.
     hold: Option<Hold>,
-    /// Since when a `caBundle` is not what it was.
-    overwritten: Option<Instant>,
+    /// Configurations of which a `caBundle` does not verify the served certificate, and since when.
+    overwritten: BTreeMap<String, Instant>,
     /// When the webhooks may be written again, after that was forbidden.
     publish_again: Instant,
 }
@@ -119,7 +123,7 @@ impl Keeper {
             memory: None,
             served,
             hold: Some(hold),
-            overwritten: None,
+            overwritten: BTreeMap::new(),
             publish_again: Instant::now(),
             client,
             options,
@@ -226,16 +230,12 @@ impl Keeper {
         }
         let entries = self.view.entries();
         self.trusted.update(&entries, Instant::now().into_std());
-        let is_wrong = self.served.borrow().as_ref().is_some_and(|leaf| {
-            entries.iter().any(|entry| !verifies(&entry.ca_bundle, leaf, &self.names))
-        });
-        match (is_wrong, self.overwritten) {
-            (true, None) => self.overwritten = Some(Instant::now()),
-            (false, Some(since)) => {
-                self.overwritten = None;
-                self.metrics.repaired(since.elapsed());
-            }
-            _ => {}
+        let Some(leaf) = self.served.borrow().clone() else { return };
+        let wrong = entries.iter().filter(|it| !verifies(&it.ca_bundle, &leaf, &self.names));
+        let wrong: BTreeSet<_> = wrong.map(|entry| entry.configuration.clone()).collect();
+        self.overwritten.retain(|name, _| wrong.contains(name));
+        for name in wrong {
+            self.overwritten.entry(name).or_insert_with(Instant::now);
         }
     }
 
@@ -388,7 +388,8 @@ impl Keeper {
             return Err(());
         }
         let had_bundle = now.iter().any(|entry| !entry.ca_bundle.is_empty());
-        let manager = self.overwritten.filter(|_| had_bundle).map(|_| last_manager(&found));
+        let since = self.overwritten.get(configuration).copied();
+        let manager = since.filter(|_| had_bundle).map(|_| last_manager(&found));
         let version = found.metadata.resource_version.clone().unwrap_or_default();
         let mut patch =
             vec![json!({"op": "test", "path": "/metadata/resourceVersion", "value": version})];
@@ -406,7 +407,7 @@ impl Keeper {
                 self.view.set_entries(configuration, view::entries(&patched, &self.service));
                 self.trusted.update(&self.view.entries(), Instant::now().into_std());
                 self.reporter.wrote_bundle(configuration, manager.as_deref()).await;
-                if let Some(since) = take(&mut self.overwritten) {
+                if let Some(since) = self.overwritten.remove(configuration) {
                     self.metrics.repaired(since.elapsed());
                 }
                 Ok(true)

@@ -3,6 +3,7 @@
 use super::CommandError;
 
 mod audit;
+mod check;
 mod guard;
 mod install;
 mod output;
@@ -17,6 +18,7 @@ pub(super) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Object {
     Install(install::Args),
+    Check(check::Args),
     Guard(Box<guard::Args>),
     Audit(audit::Args),
 }
@@ -24,6 +26,7 @@ enum Object {
 pub(super) fn run(args: &Args) -> Result<(), CommandError> {
     match &args.object {
         Object::Install(args) => install::run(args),
+        Object::Check(args) => check::run(args),
         Object::Guard(args) => guard::run(args),
         Object::Audit(args) => audit::run(args),
     }

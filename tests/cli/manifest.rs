@@ -102,3 +102,77 @@ fn wrong_flags_exit_with_64_and_one_line() {
         assert_eq!(injectd(args, "").status.code(), Some(64), "{args:?}");
     }
 }
+
+/// The configurations of a file, and the severities that are found in it.
+fn checked(file: &str) -> Vec<String> {
+    let args = ["manifest", "check", file, "-o", "json", "--fail-on", "none"];
+    let output = injectd(&args, "");
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""), "{file}");
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let findings = report["findings"].as_array().expect("findings");
+    findings.iter().map(|it| it["severity"].as_str().expect("a severity").to_owned()).collect()
+}
+
+#[test]
+fn configurations_of_other_products_are_neither_wrong_nor_dangerous() {
+    for (file, suggestions) in [
+        ("tests/cli/manifest/check/linkerd.yaml", 3),
+        ("tests/cli/manifest/check/cert-manager.yaml", 0),
+        ("tests/cli/manifest/check/kyverno.yaml", 0),
+        ("tests/cli/manifest/check/gatekeeper.yaml", 1),
+        ("tests/cli/manifest/check/vault.yaml", 0),
+        ("tests/cli/manifest/check/opentelemetry.yaml", 0),
+        ("e2e/istio/webhooks-1.19.yaml", 4),
+        ("e2e/istio/webhooks-1.31.yaml", 4),
+    ] {
+        assert_eq!(checked(&path(file)), vec!["suggestion"; suggestions], "{file}");
+    }
+}
+
+#[test]
+fn a_ca_bundle_is_read() {
+    let configuration = |bundle: &str| {
+        let file = path("tests/cli/manifest/check/vault.yaml");
+        let manifest = fs::read_to_string(file).expect("the manifest");
+        let manifest = manifest.replace("caBundle: \"\"", &format!("caBundle: \"{bundle}\""));
+        injectd(&["manifest", "check", "-"], &manifest)
+    };
+    for (bundle, problem) in [("!", "it is not base64"), ("YQ==", "it has no PEM certificate")] {
+        let output = configuration(bundle);
+        assert_eq!(output.status.code(), Some(3), "{bundle}");
+        assert!(text(&output.stdout).contains(problem), "{}", text(&output.stdout));
+    }
+}
+
+#[test]
+fn check_says_what_cannot_be_checked() {
+    for (args, input, code, problem) in [
+        (&["-"][..], "kind: Pod", 1, "no MutatingWebhookConfiguration"),
+        (&["-"], "a: [", 1, "line 1"),
+        (&["missing.yaml"], "", 1, "missing.yaml"),
+        (&[], "", 64, "required"),
+        (&["-", "--fail-on", "all"], "", 64, "--fail-on"),
+    ] {
+        let output = injectd(&[&["manifest", "check"], args].concat(), input);
+        assert_eq!(output.status.code(), Some(code), "{args:?}");
+        assert!(text(&output.stderr).contains(problem), "{}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn install_says_which_value_is_wrong() {
+    for (args, code, problem) in [
+        (&["-n", "mesh", "--set", "replica=1"][..], 64, "did you mean replicas?"),
+        (&["-n", "mesh", "--set", "replicas"], 64, "KEY=VALUE"),
+        (&["-n", "mesh", "--set", "linkerd.enabled=false"], 64, "at least one mesh"),
+        (&["-n", "mesh", "--set", "certificates.source=generated"], 64, "needs Helm"),
+        (&["-n", "mesh", "-f", "missing.yaml"], 1, "missing.yaml"),
+        (&["-n", "My Mesh"], 64, "--namespace"),
+        (&["--mesh", "consul", "-n", "mesh"], 64, "--mesh"),
+        (&[], 64, "--namespace"),
+    ] {
+        let output = injectd(&[&["manifest", "install"], args].concat(), "");
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {}", text(&output.stderr));
+        assert!(text(&output.stderr).contains(problem), "{args:?}: {}", text(&output.stderr));
+    }
+}

@@ -67,6 +67,11 @@ impl Environment {
 }
 
 impl Condition {
+    /// Why it does not compile.
+    pub(crate) fn problem(&self) -> Option<&str> {
+        self.program.as_ref().err().map(String::as_str)
+    }
+
     /// Evaluates the condition.
     pub(crate) fn evaluate(&self, variables: &Variables<'_>, knows_user: bool) -> Evaluation {
         let program = match &self.program {

@@ -6,6 +6,8 @@
 
 #![expect(clippy::disallowed_types, reason = "objects of a cluster have any shape")]
 
+pub mod check;
+
 mod conditions;
 mod configuration;
 mod equivalents;

@@ -11,7 +11,7 @@ pub(crate) struct Rule {
     operations: Vec<String>,
     api_groups: Vec<String>,
     api_versions: Vec<String>,
-    resources: Vec<String>,
+    pub(crate) resources: Vec<String>,
     scope: Option<String>,
 }
 
@@ -37,6 +37,11 @@ impl Rule {
             (Mismatch::Scope, self.has_scope(request, resource)),
         ];
         parts.into_iter().find_map(|(part, matches)| (!matches).then_some(part))
+    }
+
+    /// Whether it names no resource.
+    pub(crate) fn has_any_resource(&self) -> bool {
+        self.resources.iter().any(|resource| matches!(&**resource, "*" | "*/*"))
     }
 
     /// `pods` is without its subresources; `pods/*` is with them, and `*/*` is everything.

@@ -6,6 +6,9 @@ use serde::Deserialize;
 
 use crate::Labels;
 
+/// The label of every namespace with its name.
+pub(crate) const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
+
 /// A label selector; empty, it matches everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selector(Vec<Requirement>);
@@ -86,6 +89,31 @@ impl Selector {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// The requirements of both.
+    pub(crate) fn and(&self, other: &Self) -> Self {
+        Self(self.0.iter().chain(&other.0).cloned().collect())
+    }
+
+    /// Whether a requirement excludes objects that have a label.
+    pub(crate) fn excludes(&self) -> bool {
+        self.0.iter().any(|it| matches!(it.operator, Operator::NotIn | Operator::DoesNotExist))
+    }
+
+    /// Labels that meet all requirements; `None` if there are none.
+    pub(crate) fn example(&self) -> Option<Labels> {
+        let mut labels = Labels::new();
+        for Requirement { key, .. } in &self.0 {
+            let of_key: Vec<_> = self.0.iter().filter(|it| it.key == *key).collect();
+            let listed = of_key.iter().flat_map(|it| it.values.iter().cloned());
+            let any = "any".to_owned();
+            let candidates = listed.chain([any]).map(|value| Labels::from([(key.clone(), value)]));
+            let meets = |labels: &Labels| of_key.iter().all(|it| it.is_met(labels));
+            let found = [Labels::new()].into_iter().chain(candidates).find(meets)?;
+            labels.extend(found);
+        }
+        Some(labels)
     }
 
     /// The first requirement that labels do not meet.

@@ -1,0 +1,60 @@
+//! Webhooks that are called for the same pod.
+
+use super::{
+    Finding, Severity,
+    danger::{creates_pods, findings},
+};
+use crate::{Configurations, Plugin, Webhook};
+
+/// The end of the names of injectd's webhooks for Istio, and of Istio's own.
+const OWN: &str = "sidecar-injector.injectd";
+const ISTIO: &str = "sidecar-injector.istio.io";
+
+pub(super) fn all(read: &Configurations, found: &mut Vec<Finding>) {
+    let mutating = |webhook: &&Webhook| webhook.plugin == Plugin::Mutating && creates_pods(webhook);
+    let webhooks: Vec<_> = read.webhooks().iter().filter(mutating).collect();
+    for (index, webhook) in webhooks.iter().enumerate() {
+        let later: Vec<_> = webhooks[index + 1..].iter().filter(|it| meet(webhook, it)).collect();
+        let twin = later.iter().find(|it| is_same_injector(webhook, it));
+        let mut at = findings(webhook, found);
+        if let Some(twin) = twin {
+            let problem = format!(
+                "{} of {} is called for the same pods: they are injected twice",
+                twin.name, twin.configuration
+            );
+            let advice = "Make their selectors exclude each other, or remove one.";
+            at.add(Severity::Danger, "namespaceSelector", problem, advice);
+        }
+        let other = later.iter().find(|it| !is_same_injector(webhook, it));
+        if let Some(other) = other.filter(|_| !webhook.is_reinvoked) {
+            let problem = format!(
+                "{} of {} is called later, and what it adds to a pod is not seen",
+                other.name, other.configuration
+            );
+            let advice = "If the later changes matter, use reinvocationPolicy IfNeeded.";
+            at.add(Severity::Suggestion, "reinvocationPolicy", problem, advice);
+        }
+    }
+}
+
+/// Whether both are called for some pod.
+fn meet(one: &Webhook, other: &Webhook) -> bool {
+    let pairs = [
+        (&one.namespace_selector, &other.namespace_selector),
+        (&one.object_selector, &other.object_selector),
+    ];
+    pairs.into_iter().all(|(one, other)| one.and(other).example().is_some())
+}
+
+/// Whether both are injectors of one product: their names are the same from the part on that says
+/// that they inject. Those of injectd for Istio have a name of their own.
+fn is_same_injector(one: &Webhook, other: &Webhook) -> bool {
+    let product = |webhook: &Webhook| {
+        let name = webhook.name.strip_suffix(OWN).map(|rest| format!("{rest}{ISTIO}"));
+        let name = name.unwrap_or_else(|| webhook.name.clone());
+        let labels: Vec<_> = name.split('.').collect();
+        let from = labels.iter().rposition(|label| label.contains("inject"))?;
+        Some(labels[from..].join("."))
+    };
+    product(one).is_some_and(|name| product(other) == Some(name))
+}

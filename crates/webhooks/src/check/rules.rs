@@ -1,0 +1,127 @@
+//! `rules`: which requests a webhook is called for.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::{Findings, Severity};
+
+const OPERATIONS: [&str; 5] = ["CREATE", "UPDATE", "DELETE", "CONNECT", "*"];
+const SCOPES: [&str; 3] = ["Cluster", "Namespaced", "*"];
+/// Resources of which everyone knows the group, and whether they are namespaced.
+const KNOWN: [(&str, &str, bool); 14] = [
+    ("pods", "", true),
+    ("services", "", true),
+    ("configmaps", "", true),
+    ("secrets", "", true),
+    ("namespaces", "", false),
+    ("nodes", "", false),
+    ("deployments", "apps", true),
+    ("replicasets", "apps", true),
+    ("statefulsets", "apps", true),
+    ("daemonsets", "apps", true),
+    ("jobs", "batch", true),
+    ("cronjobs", "batch", true),
+    ("ingresses", "networking.k8s.io", true),
+    ("customresourcedefinitions", "apiextensions.k8s.io", false),
+];
+
+type Part<'r> = BTreeSet<&'r str>;
+
+pub(super) fn check(rules: &Value, at: &mut Findings<'_>) {
+    let rules = rules.as_array().map(Vec::as_slice).unwrap_or_default();
+    if rules.is_empty() {
+        let advice = "Add a rule.";
+        at.add(Severity::Warning, "rules", "no rule: the webhook is never called", advice);
+    }
+    for (index, rule) in rules.iter().enumerate() {
+        check_rule(rule, &format!("rules[{index}]"), at);
+        for (other, earlier) in rules[..index].iter().enumerate() {
+            if covers(earlier, rule) {
+                let problem = format!("rules[{other}] matches all that it matches");
+                let advice = "Remove the rule.";
+                at.add(Severity::Warning, format!("rules[{index}]"), problem, advice);
+            }
+        }
+    }
+}
+
+fn part<'r>(rule: &'r Value, name: &str) -> Part<'r> {
+    rule[name].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+fn check_rule(rule: &Value, path: &str, at: &mut Findings<'_>) {
+    for name in ["operations", "apiGroups", "apiVersions", "resources"] {
+        let (field, items) = (format!("{path}.{name}"), part(rule, name));
+        if items.is_empty() {
+            at.error(field, "it is required", "Name at least one, or * for all.");
+        } else if name != "resources" && items.contains("*") && items.len() > 1 {
+            at.error(field, "* stands beside others", "Use * alone.");
+        }
+    }
+    for operation in part(rule, "operations") {
+        if !OPERATIONS.contains(&operation) {
+            let advice = "Use CREATE, UPDATE, DELETE, CONNECT or *.";
+            at.error(format!("{path}.operations"), format!("{operation:?} is not known"), advice);
+        }
+    }
+    let scope = &rule["scope"];
+    if !scope.is_null() && !scope.as_str().is_some_and(|scope| SCOPES.contains(&scope)) {
+        let advice = "Use Namespaced, Cluster or *.";
+        at.error(format!("{path}.scope"), format!("{scope} is not known"), advice);
+    }
+    check_resources(rule, path, at);
+}
+
+fn check_resources(rule: &Value, path: &str, at: &mut Findings<'_>) {
+    let (field, resources) = (format!("{path}.resources"), part(rule, "resources"));
+    if resources.contains("*/*") && resources.len() > 1 {
+        at.error(&*field, "*/* stands beside others", "Use */* alone.");
+    }
+    let groups = part(rule, "apiGroups");
+    let scope = rule["scope"].as_str().unwrap_or("*");
+    for resource in &resources {
+        let (name, sub) = resource.split_once('/').unwrap_or((resource, ""));
+        if sub != "*" && !sub.is_empty() && resources.contains(&*format!("{name}/*")) {
+            let problem = format!("{name}/* includes {resource}");
+            at.error(&*field, problem, "Remove one of them.");
+        }
+        if name.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            let advice = "Use the plural in lower case, such as pods.";
+            let problem = format!("{resource:?}: resources are in lower case: nothing matches");
+            at.add(Severity::Warning, &*field, problem, advice);
+        }
+        let Some((_, group, is_namespaced)) = KNOWN.iter().find(|(known, ..)| *known == name)
+        else {
+            continue;
+        };
+        if !groups.is_empty() && !groups.contains("*") && !groups.contains(group) {
+            let problem = format!("{name} are in the API group {group:?}: nothing matches");
+            at.add(Severity::Warning, format!("{path}.apiGroups"), problem, "Add the group.");
+        }
+        if matches!((scope, is_namespaced), ("Cluster", true) | ("Namespaced", false)) {
+            let problem = format!("{name} are never of scope {scope}: nothing matches");
+            at.add(Severity::Warning, format!("{path}.scope"), problem, "Correct the scope.");
+        }
+    }
+}
+
+/// Whether a rule matches everything that another one matches.
+fn covers(rule: &Value, other: &Value) -> bool {
+    let all = ["operations", "apiGroups", "apiVersions"].into_iter().all(|name| {
+        let (of_rule, of_other) = (part(rule, name), part(other, name));
+        of_rule.contains("*") || of_other.is_subset(&of_rule)
+    });
+    let has = |resource: &str| {
+        let (name, sub) = resource.split_once('/').unwrap_or((resource, ""));
+        part(rule, "resources").into_iter().any(|it| {
+            let (of_rule, of_sub) = it.split_once('/').unwrap_or((it, ""));
+            (of_rule == "*" || of_rule == name) && (of_sub == "*" || of_sub == sub)
+        })
+    };
+    let scope = |rule: &Value| rule["scope"].as_str().unwrap_or("*").to_owned();
+    let resources = part(other, "resources");
+    all && !resources.is_empty()
+        && resources.into_iter().all(has)
+        && (scope(rule) == "*" || scope(rule) == scope(other))
+}

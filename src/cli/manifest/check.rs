@@ -1,0 +1,165 @@
+//! `injectd manifest check`: what is wrong or dangerous in webhook configurations.
+
+#![expect(clippy::disallowed_types, reason = "objects of any shape")]
+
+use std::{
+    io::{self, Write as _},
+    path::PathBuf,
+};
+
+use injectd_webhooks::check::{self, Finding, Severity};
+use serde_json::{Value, json};
+
+use crate::{
+    audit::cluster,
+    causes::with_causes,
+    cli::{CommandError, cluster_config::ClusterArgs, counted, input, manifests},
+    yaml,
+};
+
+mod ca_bundle;
+
+/// What programs read: version and kind.
+const API_VERSION: &str = "injectd.dev/v1";
+const KIND: &str = "ManifestCheck";
+
+/// Name what is wrong or dangerous in webhook configurations, of any product
+///
+/// Checks mutating and validating configurations: fields that the API server rejects, rules and
+/// selectors that never match, namespaces that nobody can repair while the webhook is gone,
+/// certificates that expire, and webhooks that inject the same pod.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    /// Files or folders with manifests, or - for stdin
+    #[arg(value_name = "FILE", required_unless_present = "live")]
+    files: Vec<PathBuf>,
+    /// Check the configurations of the cluster
+    #[arg(long, conflicts_with = "files")]
+    live: bool,
+    /// Address at which the webhook's certificate is seen, such as that of kubectl port-forward: it must
+    /// be one that the caBundle verifies
+    #[arg(long, value_name = "HOST:PORT")]
+    connect: Option<String>,
+    /// Findings for which the exit code is 3: those of this severity and worse
+    #[arg(long, value_name = "SEVERITY", default_value = "error")]
+    fail_on: FailOn,
+    /// Output format
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    output: Format,
+    #[command(flatten)]
+    cluster: ClusterArgs,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum FailOn {
+    /// What the API server rejects
+    Error,
+    /// What fails more once something fails
+    Danger,
+    /// What is probably not meant
+    Warning,
+    /// What could be better
+    Suggestion,
+    /// No finding
+    None,
+}
+
+pub(super) fn run(args: &Args) -> Result<(), CommandError> {
+    let runtime = manifests::runtime()?;
+    let objects = if args.live { runtime.block_on(live(args))? } else { read(&args.files)? };
+    let configurations: Vec<_> = objects.iter().filter(|it| check::is_configuration(it)).collect();
+    if configurations.is_empty() {
+        let text = if args.live { "the cluster has" } else { "the files have" };
+        let text =
+            format!("{text} no MutatingWebhookConfiguration or ValidatingWebhookConfiguration");
+        return Err(CommandError::Incomplete(text));
+    }
+    let served = match &args.connect {
+        Some(addr) => Some(
+            runtime
+                .block_on(ca_bundle::served(addr))
+                .map_err(|error| CommandError::failed(format!("--connect {addr}"), error))?,
+        ),
+        None => None,
+    };
+    let mut findings = check::check(configurations.iter().copied());
+    findings.extend(ca_bundle::check(&configurations, served.as_ref()));
+    findings.sort_by_key(|finding| finding.severity);
+    print(args.output, configurations.len(), &findings).map_err(CommandError::output)?;
+    args.result(&findings)
+}
+
+impl Args {
+    fn result(&self, findings: &[Finding]) -> Result<(), CommandError> {
+        let limit = match self.fail_on {
+            FailOn::Error => Severity::Error,
+            FailOn::Danger => Severity::Danger,
+            FailOn::Warning => Severity::Warning,
+            FailOn::Suggestion => Severity::Suggestion,
+            FailOn::None => return Ok(()),
+        };
+        let count = findings.iter().filter(|finding| finding.severity <= limit).count();
+        if count == 0 {
+            return Ok(());
+        }
+        Err(CommandError::Findings(counted(count, "finding")))
+    }
+}
+
+fn read(files: &[PathBuf]) -> Result<Vec<Value>, CommandError> {
+    let mut objects = Vec::new();
+    for path in input::all_files(files)? {
+        let name = input::name(&path);
+        let documents = yaml::parse_all(&input::read_text(&path)?)
+            .map_err(|error| CommandError::failed(name.as_str(), error))?;
+        for mut document in documents {
+            let is_list = document["kind"].as_str().is_some_and(|kind| kind.ends_with("List"));
+            match document.get_mut("items") {
+                Some(Value::Array(items)) if is_list => objects.append(items),
+                _ => objects.push(document),
+            }
+        }
+    }
+    Ok(objects)
+}
+
+async fn live(args: &Args) -> Result<Vec<Value>, CommandError> {
+    let Some(client) = args.cluster.client(true).await? else { return Ok(Vec::new()) };
+    let read = cluster::webhook_configurations(&client).await;
+    read.map_err(|error| {
+        CommandError::failed("cannot read the webhook configurations", with_causes(&error))
+    })
+}
+
+fn print(format: Format, configurations: usize, findings: &[Finding]) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    if format == Format::Json {
+        let report = json!({
+            "apiVersion": API_VERSION, "kind": KIND, "configurations": configurations,
+            "findings": findings,
+        });
+        serde_json::to_writer_pretty(&mut out, &report)?;
+        return writeln!(out);
+    }
+    for Finding { severity, configuration, webhook, field, problem, advice } in findings {
+        let severity = match severity {
+            Severity::Error => "error",
+            Severity::Danger => "danger",
+            Severity::Warning => "warning",
+            Severity::Suggestion => "suggestion",
+        };
+        let place = [Some(configuration), webhook.as_ref(), Some(field)];
+        let place: Vec<_> = place.into_iter().flatten().filter(|it| !it.is_empty()).collect();
+        let place = place.into_iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+        writeln!(out, "{severity}: {place}: {problem}\n  {advice}")?;
+    }
+    let (checked, found) =
+        (counted(configurations, "configuration"), counted(findings.len(), "finding"));
+    writeln!(out, "{checked}: {found}")
+}
