@@ -176,3 +176,22 @@ fn install_says_which_value_is_wrong() {
         assert!(text(&output.stderr).contains(problem), "{args:?}: {}", text(&output.stderr));
     }
 }
+
+#[test]
+fn the_bases_of_kustomize_are_what_install_prints() {
+    for (mesh, namespace) in [("linkerd", "linkerd"), ("istio", "istio-system")] {
+        let mut args = vec!["manifest", "install", "--mesh", mesh, "-n", namespace];
+        if mesh == "istio" {
+            args.extend(["--set", "istio.tags[0].tag=injectd"]);
+        }
+        let output = injectd(&args, "");
+        assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""), "{args:?}");
+        let found = text(&output.stdout);
+        let file = path(&format!("deploy/kustomize/{mesh}/injectd.yaml"));
+        if is_blessed() {
+            fs::write(&file, found).expect("the file must be written");
+        }
+        let expected = fs::read_to_string(file).expect("must be there: run with BLESS=1");
+        assert_eq!(found, expected, "{mesh}");
+    }
+}

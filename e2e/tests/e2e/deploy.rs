@@ -48,6 +48,8 @@ async fn all(suite: &mut Suite<'_>, it: &mut Installed) {
     suite.scenario(name, certificates::overwritten(it)).await;
     let name = "without a permission injectd says which, and keeps serving";
     suite.scenario(name, certificates::forbidden(it)).await;
+    let name = "manifest check --live reads the cluster and the served certificate";
+    suite.scenario(name, chart::checked(it)).await;
     suite.scenario("beside Linkerd's injector, in its place, and back", swap::all(it)).await;
     let name = "the ServiceAccount writes only what the chart names";
     suite.scenario(name, async { requests::all(it) }).await;

@@ -178,3 +178,27 @@ pub(super) async fn accepted(it: &Installed) -> Outcome<String> {
     }
     Ok(format!("{applied} objects"))
 }
+
+/// `manifest check --live`, with the certificate that a replica serves.
+pub(super) async fn checked(it: &Installed) -> Outcome<String> {
+    let check = async || {
+        let mut command = Command::new(&it.lab.binary);
+        command.args(["manifest", "check", "--live", "-o", "json", "--fail-on", "danger"]);
+        command.arg("--kubeconfig").arg(&it.lab.kubeconfig);
+        command.arg("--connect").arg(it.replicas[0].webhook.to_string());
+        let output = spawn_blocking(move || command.output()).await??;
+        let report: Value = serde_json::from_slice(&output.stdout)?;
+        let findings = report["findings"].as_array().cloned().unwrap_or_default();
+        let of_ca = findings.into_iter().filter(|it| it["field"] == "clientConfig.caBundle");
+        let problems = of_ca.map(|it| it["problem"].as_str().unwrap_or_default().to_owned());
+        Ok::<_, injectd_e2e::expect::NotPassed>((
+            output.status.code(),
+            problems.collect::<Vec<_>>(),
+        ))
+    };
+    // CAs that live two minutes expire within a week: one finding for each of three entries.
+    let (code, problems) = check().await?;
+    let expiring = vec!["its last CA ends in 0 h"; 3];
+    expect("the findings", (Some(3), expiring), (code, problems.iter().map(|it| &**it).collect()))?;
+    Ok(format!("{} findings", problems.len()))
+}

@@ -118,8 +118,8 @@ fn check_one(
             add(Severity::Danger, "every CA in it has expired".to_owned(), renew);
         }
         Some(last) if *last <= soon => {
-            let days = (last - now) / 86_400;
-            add(Severity::Danger, format!("it expires within {} days", days + 1), renew);
+            let hours = (last - now) / 3600;
+            add(Severity::Danger, format!("its last CA ends in {hours} h"), renew);
         }
         _ => {}
     }
