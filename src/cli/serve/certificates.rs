@@ -28,24 +28,35 @@ pub(in crate::cli) struct CertificateArgs {
     #[arg(long, env = "INJECTD_MANAGE_CERTS", conflicts_with = "tls_cert")]
     manage_certs: bool,
     /// Namespace of the Secret, of the Lease and of the Service [default: $POD_NAMESPACE]
-    #[arg(long, value_name = "NAMESPACE")]
+    #[arg(long, value_name = "NAMESPACE", requires = "manage_certs")]
     certificate_namespace: Option<String>,
     /// Secret of the certificates, and Lease of the replica that acts
-    #[arg(long, value_name = "NAME", default_value = "injectd-certificates")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "injectd-certificates",
+        requires = "manage_certs"
+    )]
     certificate_secret: String,
     /// Service through which the API server calls the webhook: the certificate is for its name
-    #[arg(long, value_name = "NAME", default_value = "injectd")]
+    #[arg(long, value_name = "NAME", default_value = "injectd", requires = "manage_certs")]
     webhook_service: String,
     /// Webhook configurations whose caBundle is written, in each entry that leads to
     /// --webhook-service
-    #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "injectd")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_delimiter = ',',
+        default_value = "injectd",
+        requires = "manage_certs"
+    )]
     webhook_configurations: Vec<String>,
     /// Lifetime of a CA; it is replaced when a third of it remains
-    #[arg(long, value_name = "DURATION", default_value = "8760h", value_parser = server::parse_duration)]
+    #[arg(long, value_name = "DURATION", default_value = "8760h", value_parser = server::parse_duration, requires = "manage_certs")]
     ca_lifetime: Duration,
     /// Lifetime of a certificate, at most half of --ca-lifetime; it is renewed when a third of it
     /// remains
-    #[arg(long, value_name = "DURATION", default_value = "720h", value_parser = server::parse_duration)]
+    #[arg(long, value_name = "DURATION", default_value = "720h", value_parser = server::parse_duration, requires = "manage_certs")]
     certificate_lifetime: Duration,
 }
 
