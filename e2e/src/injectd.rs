@@ -3,10 +3,16 @@
 use std::{
     ffi::OsString,
     fs::{self, File},
+    hash::{BuildHasher as _, RandomState},
     net::{IpAddr, SocketAddr},
+    ops::Range,
     os::unix::process::ExitStatusExt as _,
     path::{Path, PathBuf},
     process::{Command, ExitStatus},
+    sync::{
+        LazyLock,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use rustix::process::Signal;
@@ -188,7 +194,14 @@ impl Injectd {
             }
             Ok(status)
         });
-        expect("injectd's exit status", None, ended.await?)
+        match ended.await? {
+            None => Ok(()),
+            Some(status) => {
+                let log = self.log();
+                let last = log.lines().last().unwrap_or("it logged nothing");
+                Err(failed(format!("injectd ended with {status}: {last}")))
+            }
+        }
     }
 
     /// Fails unless the process runs.
@@ -270,8 +283,23 @@ impl Injectd {
     }
 }
 
+/// Ports that the kernel gives to no connection and Kubernetes to no Service, so that a port stays free
+/// until the server, and the next one in its place, binds it.
+const PORTS: Range<u16> = 20_000..30_000;
+
+/// A port of [`PORTS`] that no process has and that this function has not returned before.
 fn free_port(ip: IpAddr) -> Outcome<SocketAddr> {
-    let socket = TcpSocket::new_v4()?;
-    socket.bind(SocketAddr::new(ip, 0))?;
-    Ok(socket.local_addr()?)
+    static NEXT: LazyLock<AtomicU64> = LazyLock::new(|| {
+        // Runs beside this one begin elsewhere.
+        AtomicU64::new(RandomState::new().hash_one(0) >> 1)
+    });
+    let count = u64::from(PORTS.end - PORTS.start);
+    for _ in PORTS {
+        let offset = u16::try_from(NEXT.fetch_add(1, Ordering::Relaxed) % count)?;
+        let addr = SocketAddr::new(ip, PORTS.start + offset);
+        if TcpSocket::new_v4()?.bind(addr).is_ok() {
+            return Ok(addr);
+        }
+    }
+    Err(failed(format!("{ip} has no free port in {PORTS:?}")))
 }
