@@ -167,14 +167,14 @@ pub fn remaining_validity(certificate: &CertificateDer<'_>) -> Option<Duration> 
     Some(not_after.saturating_sub(UNIX_EPOCH.elapsed().unwrap_or_default()))
 }
 
-/// Checks that a client with these CAs accepts the certificate of a server for this name, at this
-/// time in seconds since 1970. It has no intermediate certificates.
+/// Checks that a client with these CAs accepts the certificate of a server, which is followed by its
+/// intermediate ones, for this name, at this time in seconds since 1970.
 ///
 /// # Errors
 /// Why it does not.
 pub fn verify_server(
     cas: impl IntoIterator<Item = CertificateDer<'static>>,
-    leaf: &CertificateDer<'_>,
+    (leaf, intermediates): (&CertificateDer<'_>, &[CertificateDer<'_>]),
     name: &str,
     at: i64,
 ) -> Result<(), TlsError> {
@@ -187,7 +187,10 @@ pub fn verify_server(
     let verifier = verifier.build().map_err(TlsError::ClientCa)?;
     let name = ServerName::try_from(name.to_owned()).map_err(TlsError::Name)?;
     let at = UnixTime::since_unix_epoch(Duration::from_secs(u64::try_from(at).unwrap_or_default()));
-    verifier.verify_server_cert(leaf, &[], &name, &[], at).map(drop).map_err(TlsError::Server)
+    verifier
+        .verify_server_cert(leaf, intermediates, &name, &[], at)
+        .map(drop)
+        .map_err(TlsError::Server)
 }
 
 fn roots(pem: &[u8]) -> Result<RootCertStore, TlsError> {

@@ -6,13 +6,17 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::{Configurations, InvalidConfiguration};
+use crate::Configurations;
 
 mod client;
 mod danger;
 mod fields;
+mod names;
 mod overlap;
 mod rules;
+mod selectors;
+mod shape;
+mod url;
 
 /// How bad a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -50,7 +54,6 @@ pub struct Finding {
 pub(crate) struct Place {
     configuration: String,
     webhook: Option<String>,
-    /// `validating`, else mutating.
     is_mutating: bool,
 }
 
@@ -75,12 +78,10 @@ pub fn check<'c>(objects: impl IntoIterator<Item = &'c Value>) -> Vec<Finding> {
     let mut usable = Vec::new();
     for object in objects.into_iter().filter(|object| is_configuration(object)) {
         fields::configuration(object, &mut found);
-        match Configurations::read([object]) {
-            Ok(read) => {
-                danger::conditions(&read, &mut found);
-                usable.push(object);
-            }
-            Err(error) => found.push(unreadable(object, &error)),
+        // What cannot be read has findings already.
+        if let Ok(read) = Configurations::read([object]) {
+            danger::conditions(&read, &mut found);
+            usable.push(object);
         }
     }
     if let Ok(all) = Configurations::read(usable) {
@@ -89,23 +90,6 @@ pub fn check<'c>(objects: impl IntoIterator<Item = &'c Value>) -> Vec<Finding> {
     }
     found.sort_by_key(|finding| finding.severity);
     found
-}
-
-/// What cannot even be read.
-fn unreadable(object: &Value, error: &InvalidConfiguration) -> Finding {
-    let (webhook, field) = match error {
-        InvalidConfiguration::Selector { webhook, field, .. } => (Some(webhook.clone()), *field),
-        _ => (None, ""),
-    };
-    let source = std::error::Error::source(error).map(ToString::to_string);
-    Finding {
-        severity: Severity::Error,
-        configuration: name(object),
-        webhook,
-        field: field.to_owned(),
-        problem: source.unwrap_or_else(|| error.to_string()),
-        advice: "Correct the field; see kubectl explain.".to_owned(),
-    }
 }
 
 fn name(object: &Value) -> String {

@@ -5,7 +5,7 @@ use std::{collections::HashMap, fmt, sync::Arc};
 use cel::{Context, Env, ExecutionError, Program};
 use serde_json::Value;
 
-use crate::Request;
+use crate::{Request, typecheck};
 
 /// The functions of Kubernetes' CEL that are not here, and its variable `authorizer`, make a
 /// condition that cannot be evaluated.
@@ -68,8 +68,11 @@ impl Environment {
 
 impl Condition {
     /// Why it does not compile.
-    pub(crate) fn problem(&self) -> Option<&str> {
-        self.program.as_ref().err().map(String::as_str)
+    pub(crate) fn problem(&self) -> Option<String> {
+        match &self.program {
+            Ok(program) => typecheck::problem(program.expression()),
+            Err(problem) => Some(problem.clone()),
+        }
     }
 
     /// Evaluates the condition.

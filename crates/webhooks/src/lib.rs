@@ -15,6 +15,7 @@ mod request;
 mod rules;
 mod selector;
 mod step;
+mod typecheck;
 mod walk;
 
 pub use conditions::{Condition, Evaluation};

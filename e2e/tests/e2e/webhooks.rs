@@ -1,5 +1,6 @@
 //! Which webhooks the API server calls, against what the package `injectd-webhooks` says: each webhook
-//! of a table with each request of another. Requests are dry runs, so nothing changes.
+//! of a table with each request of another; and which configurations it accepts. Requests are dry runs, so
+//! nothing changes.
 
 use std::{
     net::{IpAddr, Ipv4Addr},
@@ -17,6 +18,8 @@ use injectd_e2e::{
 use injectd_webhooks::{Configurations, Labels, Plugin, Verdict};
 use serde_json::{Value, json};
 
+mod checked;
+mod expressions;
 mod recorder;
 mod requests;
 mod table;
@@ -60,6 +63,8 @@ async fn all(suite: &mut Suite<'_>, it: &mut Webhooks) {
     suite.scenario(name, it.compare()).await;
     let name = "a condition that fails rejects the request under the failure policy Fail";
     suite.scenario(name, it.rejected()).await;
+    let name = "manifest check finds an error exactly where the API server rejects";
+    suite.scenario(name, checked::all(&it.lab.api, it.lab.is_long)).await;
 }
 
 impl Webhooks {

@@ -18,6 +18,9 @@ use crate::{
 };
 
 mod ca_bundle;
+mod served;
+
+use served::Connect;
 
 /// What programs read: version and kind.
 const API_VERSION: &str = "injectd.dev/v1";
@@ -36,10 +39,10 @@ pub(in crate::cli) struct Args {
     /// Check the configurations of the cluster
     #[arg(long, conflicts_with = "files")]
     live: bool,
-    /// Address at which the webhook's certificate is seen, such as that of kubectl port-forward: it must
-    /// be one that the caBundle verifies
-    #[arg(long, value_name = "HOST:PORT")]
-    connect: Option<String>,
+    /// Address of a webhook, such as that of kubectl port-forward: the caBundle must verify the
+    /// certificate that is served there. With the Service, if configurations lead to several
+    #[arg(long, value_name = "[NAMESPACE/SERVICE=]HOST:PORT")]
+    connect: Vec<Connect>,
     /// Findings for which the exit code is 3: those of this severity and worse
     #[arg(long, value_name = "SEVERITY", default_value = "error")]
     fail_on: FailOn,
@@ -80,16 +83,10 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
             format!("{text} no MutatingWebhookConfiguration or ValidatingWebhookConfiguration");
         return Err(CommandError::Incomplete(text));
     }
-    let served = match &args.connect {
-        Some(addr) => Some(
-            runtime
-                .block_on(ca_bundle::served(addr))
-                .map_err(|error| CommandError::failed(format!("--connect {addr}"), error))?,
-        ),
-        None => None,
-    };
+    let served = runtime.block_on(served::all(&args.connect, &configurations))?;
     let mut findings = check::check(configurations.iter().copied());
-    findings.extend(ca_bundle::check(&configurations, served.as_ref()));
+    let context = ca_bundle::Context { is_live: args.live, served: &served };
+    findings.extend(ca_bundle::check(&configurations, context));
     findings.sort_by_key(|finding| finding.severity);
     print(args.output, configurations.len(), &findings).map_err(CommandError::output)?;
     args.result(&findings)

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{Finding, Findings, Place, Severity, client, name, rules};
+use super::{Finding, Findings, Place, Severity, client, name, names, rules, selectors, shape};
 
 /// Maximum number of match conditions (`ValidateMatchConditions`).
 const MAX_CONDITIONS: usize = 64;
@@ -12,28 +12,12 @@ const MAX_CONDITIONS: usize = 64;
 const MIN_LABELS: usize = 3;
 const TIMEOUTS: std::ops::RangeInclusive<i64> = 1..=30;
 
-/// The fields of a webhook; those at the end only of mutating ones.
-const FIELDS: [&str; 12] = [
-    "name",
-    "clientConfig",
-    "rules",
-    "failurePolicy",
-    "matchPolicy",
-    "namespaceSelector",
-    "objectSelector",
-    "sideEffects",
-    "timeoutSeconds",
-    "admissionReviewVersions",
-    "matchConditions",
-    "reinvocationPolicy",
-];
-
 pub(super) fn configuration(object: &Value, found: &mut Vec<Finding>) {
     let is_mutating = object["kind"] == "MutatingWebhookConfiguration";
     let place = Place { configuration: name(object), webhook: None, is_mutating };
     let mut at = Findings { place: place.clone(), all: found };
-    if place.configuration.is_empty() {
-        at.error("metadata.name", "the name is missing", "Name the configuration.");
+    if shape::configuration(object, &mut at) {
+        check_metadata(&object["metadata"], &mut at);
     }
     if object["apiVersion"] != "admissionregistration.k8s.io/v1" {
         let version = object["apiVersion"].as_str().unwrap_or_default();
@@ -62,24 +46,42 @@ pub(super) fn configuration(object: &Value, found: &mut Vec<Finding>) {
     }
 }
 
-fn check_webhook(webhook: &Value, name: &str, at: &mut Findings<'_>) {
-    let Some(fields) = webhook.as_object() else {
-        return at.error(
-            "",
-            "it is not a mapping",
-            "Make it a webhook with name and clientConfig.",
-        );
-    };
-    for field in fields.keys() {
-        let is_other = field == "reinvocationPolicy" && !at.place.is_mutating;
-        if !FIELDS.contains(&field.as_str()) || is_other {
-            let problem = "the API does not have this field";
-            at.error(field.clone(), problem, "Remove it, or correct its spelling.");
+fn check_metadata(metadata: &Value, at: &mut Findings<'_>) {
+    let text = |key: &str| metadata[key].as_str().unwrap_or_default();
+    let field = |key: &str| format!("metadata.{key}");
+    // The API server adds a suffix to generateName.
+    let generated = text("generateName").trim_end_matches('-');
+    match (text("name"), generated) {
+        ("", "") => at.error(field("name"), "the name is missing", "Name the configuration."),
+        ("", name) | (name, _) if names::is_dns_subdomain(name) => {}
+        (name, _) => {
+            let advice = "Use lower case letters, digits, '-' and '.'.";
+            at.error(field("name"), format!("{name:?} is not the name of an object"), advice);
         }
+    }
+    for (key, value) in metadata["labels"].as_object().into_iter().flatten() {
+        let value = value.as_str().unwrap_or_default();
+        if !names::is_qualified_name(key) || !names::is_label_value(value) {
+            let problem = format!("{key}: {value:?} is not a label");
+            at.error(field("labels"), problem, "Correct the key or the value.");
+        }
+    }
+    for key in metadata["annotations"].as_object().into_iter().flat_map(|all| all.keys()) {
+        if !names::is_qualified_name(&key.to_lowercase()) {
+            let problem = format!("{key:?} is not the key of an annotation");
+            at.error(field("annotations"), problem, "Correct the key.");
+        }
+    }
+}
+
+fn check_webhook(webhook: &Value, name: &str, at: &mut Findings<'_>) {
+    if !shape::webhook(webhook, at) {
+        return;
     }
     check_name(name, at);
     client::check(&webhook["clientConfig"], at);
     rules::check(&webhook["rules"], at);
+    selectors::check(webhook, at);
     for (field, allowed, default) in [
         ("failurePolicy", &["Fail", "Ignore"][..], "Fail"),
         ("matchPolicy", &["Equivalent", "Exact"], "Equivalent"),
@@ -105,15 +107,7 @@ fn check_name(name: &str, at: &mut Findings<'_>) {
     if name.is_empty() {
         return at.error("name", "the name is missing", "Use a name such as injector.example.com.");
     }
-    let is_label = |label: &str| {
-        let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-        label.len() <= 63
-            && label.bytes().next().is_some_and(is_inner)
-            && label.bytes().last().is_some_and(is_inner)
-            && label.bytes().all(|byte| is_inner(byte) || byte == b'-')
-    };
-    let labels: Vec<_> = name.split('.').collect();
-    if labels.len() < MIN_LABELS || !labels.iter().all(|label| is_label(label)) {
+    if !names::is_dns_subdomain(name) || name.split('.').count() < MIN_LABELS {
         let advice = "Use at least three DNS labels, such as injector.example.com.";
         at.error("name", format!("{name:?} is not a fully qualified name"), advice);
     }
@@ -146,6 +140,9 @@ fn check_versions(value: &Value, at: &mut Findings<'_>) {
         let problem = "v1 is missing: later releases may send only that";
         at.add(Severity::Warning, field, problem, "Add v1, if the webhook reads it.");
     }
+    for version in versions.iter().filter(|version| !names::is_version(version)) {
+        at.error(field, format!("{version:?} is not a version"), "Use [v1].");
+    }
     let unique: BTreeSet<_> = versions.iter().collect();
     if unique.len() < versions.len() {
         at.error(field, "a version is there twice", "Name each version once.");
@@ -159,13 +156,16 @@ fn check_conditions(value: &Value, at: &mut Findings<'_>) {
         let problem = format!("{} conditions; {MAX_CONDITIONS} are allowed", conditions.len());
         at.error("matchConditions", problem, "Join conditions with &&.");
     }
-    let mut names = BTreeSet::new();
+    let mut seen = BTreeSet::new();
     for (index, condition) in conditions.iter().enumerate() {
         let field = |name: &str| format!("matchConditions[{index}].{name}");
         let text = |name: &str| condition[name].as_str().unwrap_or_default();
         if text("name").is_empty() {
             at.error(field("name"), "the name is missing", "Name the condition.");
-        } else if !names.insert(text("name")) {
+        } else if !names::is_qualified_name(text("name")) {
+            let problem = format!("{:?} is not a qualified name", text("name"));
+            at.error(field("name"), problem, "Use a name such as not-on-the-host-network.");
+        } else if !seen.insert(text("name")) {
             at.error(field("name"), "another condition has the same name", "Rename one.");
         }
         if text("expression").trim().is_empty() {

@@ -46,20 +46,27 @@ pub(super) fn check(rules: &Value, at: &mut Findings<'_>) {
     }
 }
 
+fn list<'r>(rule: &'r Value, name: &str) -> Vec<&'r str> {
+    let items = rule[name].as_array().into_iter().flatten();
+    items.map(|item| item.as_str().unwrap_or_default()).collect()
+}
+
 fn part<'r>(rule: &'r Value, name: &str) -> Part<'r> {
-    rule[name].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+    list(rule, name).into_iter().collect()
 }
 
 fn check_rule(rule: &Value, path: &str, at: &mut Findings<'_>) {
     for name in ["operations", "apiGroups", "apiVersions", "resources"] {
-        let (field, items) = (format!("{path}.{name}"), part(rule, name));
+        let (field, items) = (format!("{path}.{name}"), list(rule, name));
         if items.is_empty() {
             at.error(field, "it is required", "Name at least one, or * for all.");
-        } else if name != "resources" && items.contains("*") && items.len() > 1 {
+        } else if name != "resources" && items.contains(&"*") && items.len() > 1 {
             at.error(field, "* stands beside others", "Use * alone.");
+        } else if matches!(name, "apiVersions" | "resources") && items.contains(&"") {
+            at.error(field, "a name is empty", "Remove it, or name it.");
         }
     }
-    for operation in part(rule, "operations") {
+    for operation in list(rule, "operations") {
         if !OPERATIONS.contains(&operation) {
             let advice = "Use CREATE, UPDATE, DELETE, CONNECT or *.";
             at.error(format!("{path}.operations"), format!("{operation:?} is not known"), advice);
@@ -70,39 +77,51 @@ fn check_rule(rule: &Value, path: &str, at: &mut Findings<'_>) {
         let advice = "Use Namespaced, Cluster or *.";
         at.error(format!("{path}.scope"), format!("{scope} is not known"), advice);
     }
-    check_resources(rule, path, at);
+    let resources = list(rule, "resources");
+    check_wildcards(&resources, &format!("{path}.resources"), at);
+    for resource in resources {
+        check_resource(resource, rule, path, at);
+    }
 }
 
-fn check_resources(rule: &Value, path: &str, at: &mut Findings<'_>) {
-    let (field, resources) = (format!("{path}.resources"), part(rule, "resources"));
-    if resources.contains("*/*") && resources.len() > 1 {
-        at.error(&*field, "*/* stands beside others", "Use */* alone.");
+/// `validateResources`: a wildcard excludes what it includes, if that comes later.
+fn check_wildcards(resources: &[&str], field: &str, at: &mut Findings<'_>) {
+    if resources.contains(&"*/*") && resources.len() > 1 {
+        at.error(field, "*/* stands beside others", "Use */* alone.");
     }
-    let groups = part(rule, "apiGroups");
+    if resources.contains(&"*") && resources.iter().any(|it| *it != "*" && !it.contains('/')) {
+        at.error(field, "* stands beside other resources", "Use * alone.");
+    }
+    for (index, resource) in resources.iter().enumerate() {
+        let Some((name, sub)) = resource.split_once('/') else { continue };
+        let wildcards = [format!("{name}/*"), format!("*/{sub}")];
+        let earlier = resources[..index].iter().find(|it| wildcards.iter().any(|of| of == **it));
+        if let Some(earlier) = earlier {
+            let problem = format!("{earlier} includes {resource}");
+            at.error(field, problem, "Remove one of them.");
+        }
+    }
+}
+
+fn check_resource(resource: &str, rule: &Value, path: &str, at: &mut Findings<'_>) {
+    let name = resource.split('/').next().unwrap_or_default();
+    if name.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        let advice = "Use the plural in lower case, such as pods.";
+        let problem = format!("{resource:?}: resources are in lower case: nothing matches");
+        at.add(Severity::Warning, format!("{path}.resources"), problem, advice);
+    }
+    let Some((_, group, is_namespaced)) = KNOWN.iter().find(|(known, ..)| *known == name) else {
+        return;
+    };
+    let groups = list(rule, "apiGroups");
+    if !groups.is_empty() && !groups.contains(&"*") && !groups.contains(group) {
+        let problem = format!("{name} are in the API group {group:?}: nothing matches");
+        at.add(Severity::Warning, format!("{path}.apiGroups"), problem, "Add the group.");
+    }
     let scope = rule["scope"].as_str().unwrap_or("*");
-    for resource in &resources {
-        let (name, sub) = resource.split_once('/').unwrap_or((resource, ""));
-        if sub != "*" && !sub.is_empty() && resources.contains(&*format!("{name}/*")) {
-            let problem = format!("{name}/* includes {resource}");
-            at.error(&*field, problem, "Remove one of them.");
-        }
-        if name.bytes().any(|byte| byte.is_ascii_uppercase()) {
-            let advice = "Use the plural in lower case, such as pods.";
-            let problem = format!("{resource:?}: resources are in lower case: nothing matches");
-            at.add(Severity::Warning, &*field, problem, advice);
-        }
-        let Some((_, group, is_namespaced)) = KNOWN.iter().find(|(known, ..)| *known == name)
-        else {
-            continue;
-        };
-        if !groups.is_empty() && !groups.contains("*") && !groups.contains(group) {
-            let problem = format!("{name} are in the API group {group:?}: nothing matches");
-            at.add(Severity::Warning, format!("{path}.apiGroups"), problem, "Add the group.");
-        }
-        if matches!((scope, is_namespaced), ("Cluster", true) | ("Namespaced", false)) {
-            let problem = format!("{name} are never of scope {scope}: nothing matches");
-            at.add(Severity::Warning, format!("{path}.scope"), problem, "Correct the scope.");
-        }
+    if matches!((scope, is_namespaced), ("Cluster", true) | ("Namespaced", false)) {
+        let problem = format!("{name} are never of scope {scope}: nothing matches");
+        at.add(Severity::Warning, format!("{path}.scope"), problem, "Correct the scope.");
     }
 }
 

@@ -70,11 +70,18 @@ fn what_the_api_server_rejects_is_an_error() {
         ("clientConfig", url("https://a.b/c?d"), "query"),
         ("clientConfig", url("https://a.b/c#d"), "fragment"),
         ("clientConfig", url("https:///c"), "host"),
-        ("clientConfig", url("https://a.b:99999/c"), "not a port"),
+        ("clientConfig", url("https://a.b:x/c"), "HOST[:PORT]"),
+        (
+            "clientConfig",
+            json!({"service": {"namespace": "a", "name": "b", "prot": 1}}),
+            "this field",
+        ),
         ("clientConfig", service("port", json!(0)), "not a port"),
         ("clientConfig", service("name", json!("")), "required"),
         ("clientConfig", service("path", json!("a")), "not a path"),
         ("clientConfig", service("path", json!("/a//b")), "not a path"),
+        ("clientConfig", service("path", json!("/Inject")), "not a path"),
+        ("clientConfig", service("port", json!("443")), "found \"443\""),
         ("rules", rule("operations", json!(["PATCH"])), "not known"),
         ("rules", rule("operations", json!(["*", "CREATE"])), "beside others"),
         ("rules", rule("apiGroups", json!([])), "required"),
@@ -96,7 +103,11 @@ fn what_the_api_server_rejects_is_an_error() {
         ("matchConditions", condition("a", "1 +"), "compile"),
         ("matchConditions", condition("", "true"), "missing"),
         ("matchConditions", condition("a", " "), "missing"),
+        ("matchConditions", condition("a b", "true"), "qualified"),
+        ("matchConditions", condition("a", "object.metadata.name"), "bool"),
         ("namespaceSelector", json!({"matchExpressions": [{"key": "a", "operator": "Is"}]}), "Is"),
+        ("objectSelector", json!({"matchLabels": {"a": "b c"}}), "not a label value"),
+        ("timeoutSeconds", json!("5"), "found \"5\""),
         ("caBundle", json!("x"), "does not have this field"),
     ] {
         let all = with(&format!("/webhooks/0/{field}"), value.clone());
@@ -105,6 +116,8 @@ fn what_the_api_server_rejects_is_an_error() {
             .any(|(severity, _, text)| *severity == Severity::Error && text.contains(problem));
         assert!(is_there, "{field} {value}: {all:?}");
     }
+    let all = with("/webhooks/0/clientConfig", url("https://a.b:99999/c"));
+    assert_eq!((all[0].0, &*all[0].1), (Severity::Danger, "clientConfig.url"));
     let all = with("/webhooks/0/matchConditions", conditions(64));
     assert_eq!(all, []);
     assert!(

@@ -1,144 +1,132 @@
-//! The certificates of webhooks: those of the `caBundle`, and the one that is served.
+//! The `caBundle` of webhooks, beside the certificates that are served.
 
 #![expect(clippy::disallowed_types, reason = "objects of any shape")]
 
-use std::{io, sync::Arc, time::Duration};
+use std::time::{Duration, UNIX_EPOCH};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use injectd_webhooks::check::{Finding, Severity};
-use rustls::{
-    ClientConfig,
-    crypto::aws_lc_rs,
-    pki_types::{CertificateDer, InvalidDnsNameError, ServerName, pem::PemObject as _},
-};
+use rustls::pki_types::{CertificateDer, pem::PemObject as _};
 use serde_json::Value;
-use tokio::{net::TcpStream, time::timeout};
-use tokio_rustls::TlsConnector;
-use x509_parser::parse_x509_certificate;
+use x509_parser::{certificate::X509Certificate, parse_x509_certificate};
 
-use crate::{
-    causes::with_causes,
-    tls::{self, AnyCertificate},
-};
+use super::served::{Served, ServiceName};
+use crate::{causes::with_causes, tls};
 
-/// A certificate that ends sooner is reported.
+const CA_BUNDLE: &str = "clientConfig.caBundle";
+const SERVICE: &str = "clientConfig.service";
+/// A CA that ends sooner is reported.
 const SOON: Duration = Duration::from_hours(7 * 24);
-/// How long a server may take for the handshake.
-const TIMEOUT: Duration = Duration::from_secs(10);
+/// A served certificate is reported when less than this part of its lifetime remains: whatever renews
+/// it should have done so.
+const OVERDUE_PART: i64 = 10;
 
-/// Why the served certificate cannot be seen.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum ConnectError {
-    #[error("expected HOST:PORT")]
-    Address(#[source] InvalidDnsNameError),
-    #[error("cannot connect")]
-    Connect(#[source] io::Error),
-    #[error("no TLS handshake in time")]
-    Timeout,
-    #[error("the server sent no certificate")]
-    NoCertificate,
+/// Where the checked objects are from, and what is served.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Context<'c> {
+    /// Whether the objects are those of the cluster: then a missing `caBundle` is not one that
+    /// someone is about to write.
+    pub(super) is_live: bool,
+    pub(super) served: &'c [Served],
 }
 
-/// The certificate that a server sends.
-pub(super) async fn served(addr: &str) -> Result<CertificateDer<'static>, ConnectError> {
-    let host = addr.rsplit_once(':').map_or(addr, |(host, _)| host).to_owned();
-    let host = ServerName::try_from(host).map_err(ConnectError::Address)?;
-    let config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
-        .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])
-        .expect("the provider must support TLS 1.2 and 1.3")
-        .dangerous()
-        .with_custom_certificate_verifier(Arc::new(AnyCertificate::default()))
-        .with_no_client_auth();
-    let connect = async {
-        let stream = TcpStream::connect(addr).await?;
-        TlsConnector::from(Arc::new(config)).connect(host, stream).await
-    };
-    let connected = timeout(TIMEOUT, connect).await.map_err(|_| ConnectError::Timeout)?;
-    let stream = connected.map_err(ConnectError::Connect)?;
-    let chain = stream.get_ref().1.peer_certificates().unwrap_or_default();
-    chain.first().cloned().map(CertificateDer::into_owned).ok_or(ConnectError::NoCertificate)
-}
-
-/// Checks every `caBundle`, and that it verifies the served certificate.
-pub(super) fn check(
-    configurations: &[&Value],
-    served: Option<&CertificateDer<'static>>,
-) -> Vec<Finding> {
+/// Checks every `caBundle`, and that it verifies the certificate that its Service serves.
+pub(super) fn check(configurations: &[&Value], context: Context<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
     for object in configurations {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         for webhook in object["webhooks"].as_array().into_iter().flatten() {
-            let text = |pointer: &str| object_text(object, webhook, pointer);
-            let mut add = |severity, problem: String, advice: &str| {
+            let mut add = |field: &str, problem: String, advice: &str| {
                 found.push(Finding {
-                    severity,
-                    configuration: text("metadata/name"),
-                    webhook: Some(text("/name")),
-                    field: "clientConfig.caBundle".to_owned(),
+                    severity: Severity::Danger,
+                    configuration: text(&object["metadata"]["name"]),
+                    webhook: Some(text(&webhook["name"])),
+                    field: field.to_owned(),
                     problem,
                     advice: advice.to_owned(),
                 });
             };
-            check_one(webhook, served, &mut add);
+            check_one(webhook, context, &mut add);
         }
     }
     found
 }
 
-fn object_text(object: &Value, webhook: &Value, pointer: &str) -> String {
-    let value = match pointer {
-        "metadata/name" => object.pointer("/metadata/name"),
-        pointer => webhook.pointer(pointer),
-    };
-    value.and_then(Value::as_str).unwrap_or_default().to_owned()
-}
+type Add<'a> = dyn FnMut(&str, String, &str) + 'a;
 
-fn check_one(
-    webhook: &Value,
-    served: Option<&CertificateDer<'static>>,
-    add: &mut impl FnMut(Severity, String, &str),
-) {
-    let config = &webhook["clientConfig"];
-    let Some(bundle) = config["caBundle"].as_str().filter(|bundle| !bundle.is_empty()) else {
+fn check_one(webhook: &Value, context: Context<'_>, add: &mut Add<'_>) {
+    let service = ServiceName::of(webhook);
+    let served = service.as_ref().and_then(|it| context.served.iter().find(|of| of.service == *it));
+    let bundle = webhook["clientConfig"]["caBundle"].as_str().unwrap_or_default();
+    if bundle.is_empty() {
+        if served.is_some() || (context.is_live && service.is_some()) {
+            let problem =
+                "it is empty: the API server trusts only its own roots, and each call fails";
+            return add(
+                CA_BUNDLE,
+                problem.to_owned(),
+                "Write the CA of the webhook's certificate.",
+            );
+        }
         return;
-    };
+    }
     // That it is base64 is checked with the other fields.
     let Ok(pem) = BASE64_STANDARD.decode(bundle) else { return };
     let cas: Vec<_> = CertificateDer::pem_slice_iter(&pem).filter_map(Result::ok).collect();
     if cas.is_empty() {
-        let advice = "Use base64 of PEM certificates.";
-        return add(Severity::Error, "it has no PEM certificate".to_owned(), advice);
+        let problem = "it has no PEM certificate: each call fails";
+        return add(CA_BUNDLE, problem.to_owned(), "Use base64 of PEM certificates.");
     }
-    let ends: Vec<_> = cas.iter().filter_map(ends).collect();
-    let now = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_secs();
+    let now = UNIX_EPOCH.elapsed().unwrap_or_default().as_secs();
     let now = i64::try_from(now).unwrap_or(i64::MAX);
-    let soon = now + i64::try_from(SOON.as_secs()).unwrap_or(i64::MAX);
-    let renew = "Renew the CA, and write both CAs while both are in use.";
-    match ends.iter().max() {
-        Some(last) if *last <= now => {
-            add(Severity::Danger, "every CA in it has expired".to_owned(), renew);
-        }
-        Some(last) if *last <= soon => {
-            let hours = (last - now) / 3600;
-            add(Severity::Danger, format!("its last CA ends in {hours} h"), renew);
-        }
-        _ => {}
-    }
-    let text = |pointer| config.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-    let (name, namespace) = (text("/service/name"), text("/service/namespace"));
-    let Some(leaf) = served.filter(|_| !name.is_empty()) else { return };
-    let host = format!("{name}.{namespace}.svc");
-    if let Err(error) = tls::verify_server(cas, leaf, &host, now) {
-        let problem = format!(
-            "it does not verify the served certificate for {host}: {}",
-            with_causes(&error)
-        );
-        let advice =
-            "Write the CA of the served certificate into caBundle, or serve one of this CA.";
-        add(Severity::Danger, problem, advice);
+    check_ends(&cas, now, add);
+    if let Some(served) = served {
+        check_served(cas, served, now, add);
     }
 }
 
-fn ends(certificate: &CertificateDer<'_>) -> Option<i64> {
-    let (_, parsed) = parse_x509_certificate(certificate).ok()?;
-    Some(parsed.validity().not_after.timestamp())
+fn check_ends(cas: &[CertificateDer<'_>], now: i64, add: &mut Add<'_>) {
+    let ends = cas.iter().filter_map(|ca| parsed(ca).map(|ca| ca.validity().not_after.timestamp()));
+    let Some(last) = ends.max() else { return };
+    let renew = "Renew the CA, and write both CAs while both are in use.";
+    if last <= now {
+        add(CA_BUNDLE, "every CA in it has expired".to_owned(), renew);
+    } else if last - now <= SOON.as_secs().cast_signed() {
+        add(CA_BUNDLE, format!("its last CA ends in {}", span(last - now)), renew);
+    }
+}
+
+fn check_served(cas: Vec<CertificateDer<'static>>, served: &Served, now: i64, add: &mut Add<'_>) {
+    let Some((leaf, intermediates)) = served.chain.split_first() else { return };
+    let host = served.service.host();
+    // A certificate that is its own CA is none that the verifier accepts; Go's does.
+    if !cas.contains(leaf)
+        && let Err(error) = tls::verify_server(cas, (leaf, intermediates), &host, now)
+    {
+        let error = with_causes(&error);
+        let problem = format!("it does not verify the served certificate for {host}: {error}");
+        let advice =
+            "Write the CA of the served certificate into caBundle, or serve one of this CA.";
+        return add(CA_BUNDLE, problem, advice);
+    }
+    let Some(leaf) = parsed(leaf) else { return };
+    let (begins, ends) = (leaf.validity().not_before.timestamp(), leaf.validity().not_after);
+    let remaining = ends.timestamp() - now;
+    if remaining <= (ends.timestamp() - begins) / OVERDUE_PART {
+        let problem = format!("its certificate ends in {}, and was not renewed", span(remaining));
+        add(SERVICE, problem, "Renew it, or correct what should.");
+    }
+}
+
+fn parsed<'c>(certificate: &'c CertificateDer<'_>) -> Option<X509Certificate<'c>> {
+    parse_x509_certificate(certificate).ok().map(|(_, parsed)| parsed)
+}
+
+/// Seconds for people.
+fn span(seconds: i64) -> String {
+    match seconds {
+        ..7200 => format!("{} min", seconds / 60),
+        7200..172_800 => format!("{} h", seconds / 3600),
+        _ => format!("{} days", seconds / 86_400),
+    }
 }

@@ -1,0 +1,425 @@
+//! What `manifest check` calls an error, against what the API server rejects: each configuration of a
+//! table, and random match conditions. Requests are dry runs.
+
+use injectd_e2e::{
+    api::{Api, WEBHOOK_CONFIGURATIONS},
+    expect::{Outcome, failed},
+};
+use injectd_webhooks::check::{Severity, check};
+use serde_json::{Value, json};
+
+use super::{VALIDATING, expressions};
+
+/// The least number of configurations.
+const CONFIGURATIONS: usize = 500;
+/// Random expressions in the short and in the long run.
+const RANDOM: [usize; 2] = [300, 5000];
+/// Differences that are printed.
+const SHOWN: usize = 20;
+
+/// Asks the API server about each configuration.
+pub(super) async fn all(api: &Api, is_long: bool) -> Outcome<String> {
+    let mut configurations = table();
+    let random = expressions::random(RANDOM[usize::from(is_long)]);
+    let expressions = expressions::TABLE.iter().map(|it| (*it).to_owned()).chain(random);
+    configurations.extend(expressions.map(|expression| {
+        let conditions = json!([{"name": "one", "expression": expression}]);
+        with("MutatingWebhookConfiguration", "/webhooks/0/matchConditions", conditions)
+    }));
+    let (mut rejected, mut differences) = (0, Vec::new());
+    for (name, object) in &configurations {
+        let problem = problem(api, object).await?;
+        let errors = check([object]);
+        let errors: Vec<_> = errors.iter().filter(|it| it.severity == Severity::Error).collect();
+        rejected += usize::from(problem.is_some());
+        if problem.is_some() == errors.is_empty() {
+            let found: Vec<_> = errors.iter().map(|it| (&*it.field, &*it.problem)).collect();
+            let answer = problem.unwrap_or_else(|| "accepts it".to_owned());
+            differences.push(format!("{name}: found {found:?}; the API server: {answer}"));
+        }
+    }
+    let count = differences.len();
+    if count > 0 {
+        differences.truncate(SHOWN);
+        return Err(failed(format!("{count} differ:\n  {}", differences.join("\n  "))));
+    }
+    if configurations.len() < CONFIGURATIONS || rejected < CONFIGURATIONS / 4 {
+        return Err(failed(format!("only {rejected} of {} rejected", configurations.len())));
+    }
+    Ok(format!("{} configurations, {rejected} rejected", configurations.len()))
+}
+
+/// Why the API server rejects an object; `None` if it accepts it.
+async fn problem(api: &Api, object: &Value) -> Outcome<Option<String>> {
+    let collection = match object["kind"].as_str() {
+        Some("ValidatingWebhookConfiguration") => VALIDATING,
+        _ => WEBHOOK_CONFIGURATIONS,
+    };
+    let path = format!("{collection}?dryRun=All&fieldValidation=Strict");
+    let answer = api.call(hyper::Method::POST, &path, Some(object.to_string())).await?;
+    match answer.status {
+        201 => Ok(None),
+        400 | 422 => Ok(Some(answer.body["message"].to_string())),
+        status => Err(failed(format!("status {status}: {}", answer.body["message"]))),
+    }
+}
+
+/// An accepted configuration.
+fn base(kind: &str) -> Value {
+    json!({
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": kind,
+        "metadata": {"name": "webhooks-checked"},
+        "webhooks": [{
+            "name": "one.example.com",
+            "clientConfig": {"service": {"namespace": "a", "name": "b", "path": "/c"}},
+            "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"],
+                "resources": ["pods"], "scope": "Namespaced"}],
+            "sideEffects": "None",
+            "admissionReviewVersions": ["v1"],
+            // Nothing is called even if it were stored.
+            "objectSelector": {"matchLabels": {"webhooks-checked": "nothing"}},
+        }],
+    })
+}
+
+/// The base with one value changed, and what was changed.
+fn with(kind: &str, pointer: &str, value: Value) -> (String, Value) {
+    let mut object = base(kind);
+    let name = format!("{kind} {pointer} {value}");
+    let (parent, key) = pointer.rsplit_once('/').unwrap_or_default();
+    match object.pointer_mut(parent) {
+        Some(Value::Array(items)) => items.push(value),
+        Some(parent) => parent[key] = value,
+        None => {}
+    }
+    (name, object)
+}
+
+fn table() -> Vec<(String, Value)> {
+    let kinds = ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"];
+    let mut all: Vec<_> = kinds.iter().map(|kind| ((*kind).to_owned(), base(kind))).collect();
+    for (pointer, values) in values() {
+        for value in values {
+            all.extend(kinds.iter().map(|kind| with(kind, pointer, value.clone())));
+        }
+    }
+    all
+}
+
+fn texts(texts: &[&str]) -> Vec<Value> {
+    texts.iter().map(|text| json!(text)).collect()
+}
+
+fn values() -> Vec<(&'static str, Vec<Value>)> {
+    [metadata(), webhook(), client(), rules(), selectors()].concat()
+}
+
+fn metadata() -> Vec<(&'static str, Vec<Value>)> {
+    let long = "a".repeat(254);
+    vec![
+        ("/apiVersion", texts(&["admissionregistration.k8s.io/v1"])),
+        ("/extra", vec![json!(1)]),
+        ("/metadata/name", texts(&["", "A", "a_b", "a.b-c", "-a", "a.", &long])),
+        ("/metadata/name", vec![json!(1), Value::Null]),
+        ("/metadata/namespace", texts(&["", "a"])),
+        ("/metadata/extra", texts(&["a"])),
+        ("/metadata/labels", vec![json!({"a/b": "c"}), json!({"a b": "c"}), json!({"a": "-"})]),
+        ("/metadata/labels", vec![json!({"a": 1}), json!([]), Value::Null]),
+        (
+            "/metadata/annotations",
+            vec![json!({"a/b": "c d"}), json!({"a b": ""}), json!({"A.b/C": ""})],
+        ),
+        ("/webhooks", vec![json!([]), Value::Null, json!({}), json!("a"), json!([1]), json!([[]])]),
+    ]
+}
+
+fn webhook() -> Vec<(&'static str, Vec<Value>)> {
+    let conditions = |count: usize| {
+        let all = (0..count).map(|i| json!({"name": format!("c{i}"), "expression": "true"}));
+        Value::Array(all.collect())
+    };
+    let named = |name: &str| json!([{"name": name, "expression": "true"}]);
+    vec![
+        (
+            "/webhooks/0/name",
+            texts(&["", "a", "a.b", "a.b.c", "A.b.c", "a.b.c.", "a..b.c", "a_b.c.d"]),
+        ),
+        ("/webhooks/0/name", vec![Value::Null, json!(1)]),
+        ("/webhooks/0/extra", texts(&[""])),
+        ("/webhooks/0/failurePolicy", texts(&["Fail", "Ignore", "fail", "", "Retry"])),
+        ("/webhooks/0/matchPolicy", texts(&["Exact", "Equivalent", "exact", ""])),
+        ("/webhooks/0/reinvocationPolicy", texts(&["Never", "IfNeeded", "Always"])),
+        (
+            "/webhooks/0/sideEffects",
+            texts(&["None", "NoneOnDryRun", "Some", "Unknown", "none", ""]),
+        ),
+        ("/webhooks/0/sideEffects", vec![Value::Null, json!(false)]),
+        ("/webhooks/0/timeoutSeconds", (-1..=31).step_by(8).map(|it| json!(it)).collect()),
+        ("/webhooks/0/timeoutSeconds", vec![json!(0), json!(1), json!(30), json!("5"), json!(5.5)]),
+        ("/webhooks/0/timeoutSeconds", vec![Value::Null, json!(5_000_000_000_i64)]),
+        (
+            "/webhooks/0/admissionReviewVersions",
+            vec![
+                json!([]),
+                json!(["v1"]),
+                json!(["v1beta1"]),
+                json!(["v1", "v1beta1"]),
+                json!(["v2"]),
+                json!(["v2", "v1"]),
+                json!(["v1", "v1"]),
+                json!(["V1", "v1"]),
+                json!(["1", "v1"]),
+                json!([""]),
+                json!("v1"),
+                json!([1]),
+                Value::Null,
+            ],
+        ),
+        (
+            "/webhooks/0/matchConditions",
+            vec![
+                json!([]),
+                Value::Null,
+                conditions(64),
+                conditions(65),
+                named("a"),
+                named(""),
+                named("a/b"),
+                named("a b"),
+                named("A.b_c"),
+                named("-a"),
+                json!([{"name": "a"}]),
+                json!([{"name": "a", "expression": ""}]),
+                json!([{"name": "a", "expression": " \n "}]),
+                json!([{"name": "a", "expression": " true "}]),
+                json!([{"expression": "true"}]),
+                json!([{"name": "a", "expression": "true"}, {"name": "a", "expression": "true"}]),
+                json!([{"name": "a", "expression": "true", "extra": 1}]),
+                json!({}),
+                json!(["a"]),
+            ],
+        ),
+    ]
+}
+
+fn client() -> Vec<(&'static str, Vec<Value>)> {
+    let url = |url: &&str| json!({"url": url});
+    let urls = [
+        "https://a",
+        "https://a/",
+        "https://a.b:8443/c/d",
+        "http://a",
+        "a",
+        "",
+        "https://",
+        "https:///a",
+        "https://u@a",
+        "https://u:p@a/b",
+        "https://@a",
+        "https://a?b",
+        "https://a?",
+        "https://a#b",
+        "https://a#",
+        "HTTPS://a",
+        "https://a:99999/b",
+        "https://a:b",
+        "https://a:",
+        "https://[::1]:80/a",
+        "https://[::1",
+        "https://a b/c",
+        "https://a/b c",
+        "https://a/%zz",
+        "https://a/%20",
+        "https://a%20b/c",
+        "https:a",
+        "https:/a",
+        "//a/b",
+        "https://a/b?c#d",
+        "https://a\u{7f}/b",
+        "https://ä/b",
+        "https://a:1:2/b",
+        "https://a/b@c",
+        "https://a\\b/c",
+        "https://:443/a",
+        "https://a_b/c",
+        "https://a|b/c",
+        "https://a{b}/c",
+        "ftp://a",
+        " https://a",
+    ];
+    let service = |service: Value| json!({"service": service});
+    let path = |path: &&str| service(json!({"namespace": "a", "name": "b", "path": path}));
+    let port = |port: Value| service(json!({"namespace": "a", "name": "b", "port": port}));
+    let paths = [
+        "",
+        "/",
+        "//",
+        "a",
+        "/a",
+        "/a/",
+        "/a/b",
+        "/a//b",
+        "/A",
+        "/a_b",
+        "/a-b.c",
+        "/a b",
+        "/a%20b",
+        "/inject/cluster/x/net/y",
+        "/inject/cluster/X",
+        "/a?b",
+        "/a/b//",
+        "///",
+        "/-a",
+        "/a.",
+    ];
+    let ports =
+        [json!(0), json!(1), json!(443), json!(65535), json!(65536), json!(-1), json!("443")];
+    let bundle =
+        |bundle: &str| json!({"service": {"namespace": "a", "name": "b"}, "caBundle": bundle});
+    vec![
+        ("/webhooks/0/clientConfig", urls.iter().map(url).collect()),
+        ("/webhooks/0/clientConfig", paths.iter().map(path).collect()),
+        ("/webhooks/0/clientConfig", ports.into_iter().map(port).collect()),
+        (
+            "/webhooks/0/clientConfig",
+            vec![
+                json!({}),
+                Value::Null,
+                json!("a"),
+                json!({"url": null}),
+                json!({"service": {}}),
+                json!({"service": null}),
+                json!({"url": "https://a", "service": {"namespace": "a", "name": "b"}}),
+                service(json!({"namespace": "a"})),
+                service(json!({"name": "a"})),
+                service(json!({"namespace": "", "name": "a"})),
+                service(json!({"namespace": "A b", "name": "C"})),
+                service(json!({"namespace": "a", "name": "b", "extra": 1})),
+                json!({"url": 1}),
+                bundle(""),
+                bundle("YQ=="),
+                bundle("YQ"),
+                bundle("YQ==\n"),
+                bundle("Y_-="),
+                bundle("a b="),
+                bundle("YR=="),
+                bundle("===="),
+            ],
+        ),
+    ]
+}
+
+fn rules() -> Vec<(&'static str, Vec<Value>)> {
+    let list = |items: &[&str]| json!(items);
+    vec![
+        ("/webhooks/0/rules", vec![json!([]), Value::Null, json!({}), json!([{}]), json!(["a"])]),
+        ("/webhooks/0/rules/0/extra", texts(&[""])),
+        (
+            "/webhooks/0/rules/0/operations",
+            vec![
+                list(&[]),
+                list(&["*"]),
+                list(&["*", "*"]),
+                list(&["*", "CREATE"]),
+                list(&["create"]),
+                list(&["CREATE", "CREATE"]),
+                list(&["CREATE", "UPDATE", "DELETE", "CONNECT"]),
+                list(&[""]),
+                json!("CREATE"),
+                Value::Null,
+            ],
+        ),
+        (
+            "/webhooks/0/rules/0/apiGroups",
+            vec![
+                list(&[]),
+                list(&["*"]),
+                list(&["*", ""]),
+                list(&["*", "*"]),
+                list(&["", "apps"]),
+                list(&["A b"]),
+                Value::Null,
+            ],
+        ),
+        (
+            "/webhooks/0/rules/0/apiVersions",
+            vec![
+                list(&[]),
+                list(&["*"]),
+                list(&["*", "v1"]),
+                list(&[""]),
+                list(&["v1", ""]),
+                list(&["x y"]),
+            ],
+        ),
+        (
+            "/webhooks/0/rules/0/resources",
+            vec![
+                list(&[]),
+                list(&["*"]),
+                list(&["*/*"]),
+                list(&["*", "*/*"]),
+                list(&["*", "pods"]),
+                list(&["*", "pods/exec"]),
+                list(&["pods/*", "pods/exec"]),
+                list(&["pods/exec", "pods/*"]),
+                list(&["*/exec", "pods/exec"]),
+                list(&["pods/exec", "*/exec"]),
+                list(&["pods", "pods/*"]),
+                list(&["pods/*", "pods/*"]),
+                list(&["*", "*"]),
+                list(&["*/*", "*/*"]),
+                list(&[""]),
+                list(&["/"]),
+                list(&["pods/"]),
+                list(&["a/b/c"]),
+                list(&["*", "*/exec"]),
+                list(&["Pods"]),
+                list(&["*/status", "*/scale"]),
+                list(&["pods", ""]),
+                json!("pods"),
+            ],
+        ),
+        ("/webhooks/0/rules/0/scope", texts(&["*", "Cluster", "Namespaced", "namespaced", ""])),
+        ("/webhooks/0/rules/0/scope", vec![Value::Null, json!(1)]),
+    ]
+}
+
+fn selectors() -> Vec<(&'static str, Vec<Value>)> {
+    let expression = |key: &str, operator: &str, values: Value| json!({"matchExpressions": [{"key": key, "operator": operator, "values": values}]});
+    let long = "a".repeat(64);
+    let values = vec![
+        json!({}),
+        Value::Null,
+        json!([]),
+        json!({"matchLabels": {"a": "b"}}),
+        json!({"matchLabels": {"a b": "b"}}),
+        json!({"matchLabels": {"a": "b c"}}),
+        json!({"matchLabels": {"a.b/C": "D_e"}}),
+        json!({"matchLabels": {"a": 1}}),
+        json!({"matchLabels": ["a"]}),
+        json!({"matchLabels": {"a": long}}),
+        json!({"matchFields": {}}),
+        json!({"matchExpressions": [{}]}),
+        expression("a", "In", json!(["b"])),
+        expression("a", "In", json!([])),
+        expression("a", "In", Value::Null),
+        expression("a", "NotIn", json!(["b", "b"])),
+        expression("a", "NotIn", json!(["b c"])),
+        expression("a", "In", json!([""])),
+        expression("a", "Exists", json!([])),
+        expression("a", "Exists", json!(["b"])),
+        expression("a", "DoesNotExist", Value::Null),
+        expression("a", "Is", json!(["b"])),
+        expression("a", "in", json!(["b"])),
+        expression("", "Exists", json!([])),
+        expression("a/b/c", "Exists", json!([])),
+        expression("/a", "Exists", json!([])),
+        expression("A.b/c", "Exists", json!([])),
+        expression(&long, "Exists", json!([])),
+        expression("a", "In", json!("b")),
+        expression("a", "In", json!([1])),
+    ];
+    vec![("/webhooks/0/namespaceSelector", values.clone()), ("/webhooks/0/objectSelector", values)]
+}
