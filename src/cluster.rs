@@ -55,6 +55,15 @@ pub fn is_object_name(name: &str) -> bool {
     is_bounded && name.len() <= MAX_NAME && bytes.iter().all(is_allowed)
 }
 
+/// The field manager of objects that a process creates by an apply: one of its own, so that the API
+/// server rejects the apply if another process has created the object.
+#[must_use]
+pub fn creator(identity: &str) -> String {
+    /// Maximum length of a field manager.
+    const MAX_MANAGER: usize = 128;
+    format!("injectd-{identity}").chars().take(MAX_MANAGER).collect()
+}
+
 /// Why the client could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {

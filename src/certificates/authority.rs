@@ -1,22 +1,24 @@
 //! The CA and the certificates that it signs.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
-    Issuer, KeyPair, KeyUsagePurpose, PublicKeyData as _,
+    Issuer, KeyPair, KeyUsagePurpose, PublicKeyData as _, SerialNumber,
 };
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _};
 use time::OffsetDateTime;
-use x509_parser::{extensions::GeneralName, parse_x509_certificate};
+use x509_parser::parse_x509_certificate;
 
 /// Certificates are valid from this long before they are made: the clocks of API servers and
 /// replicas may differ by as much.
-pub const CLOCK_SKEW: Duration = Duration::from_hours(1);
+const CLOCK_SKEW: Duration = Duration::from_hours(1);
 /// Common name of every CA of injectd. A CA in a `caBundle` with another name is not ours.
 const CA_NAME: &str = "injectd webhook CA";
 /// A certificate is renewed when less than this part of its lifetime remains.
 const RENEWAL_PART: i64 = 3;
+/// The serial number of a certificate ends with as many random bytes; before them it counts.
+const RANDOM_BYTES: usize = 8;
 
 /// How long certificates are valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,17 +31,17 @@ pub struct Lifetimes {
 
 /// A certificate, and what is read of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Certificate {
+pub(super) struct Certificate {
     der: CertificateDer<'static>,
     begins: i64,
     ends: i64,
     is_our_ca: bool,
     public_key: Vec<u8>,
-    names: Vec<String>,
+    sequence: u64,
 }
 
 /// A certificate of the webhook and its key.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Leaf {
     pub(super) certificate: Certificate,
     /// PKCS#8 as PEM.
@@ -47,7 +49,7 @@ pub struct Leaf {
 }
 
 /// A CA and its key.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub(super) struct Ca {
     pub(super) certificate: Certificate,
     /// PKCS#8 as PEM.
@@ -63,14 +65,8 @@ impl Certificate {
         let validity = parsed.validity();
         let (begins, ends) = (validity.not_before.timestamp(), validity.not_after.timestamp());
         let public_key = parsed.public_key().subject_public_key.data.to_vec();
-        let names = parsed.subject_alternative_name().ok().flatten();
-        let names = names.map_or(&[][..], |names| &names.value.general_names);
-        let names = names.iter().filter_map(|name| match name {
-            GeneralName::DNSName(name) => Some((*name).to_owned()),
-            _ => None,
-        });
-        let names = names.collect();
-        Some(Self { der: der.clone(), begins, ends, is_our_ca, public_key, names })
+        let sequence = sequence(parsed.raw_serial());
+        Some(Self { der: der.clone(), begins, ends, is_our_ca, public_key, sequence })
     }
 
     /// The certificates in a PEM text. Other parts of it are skipped.
@@ -92,19 +88,29 @@ impl Certificate {
         self.is_our_ca
     }
 
-    /// Its DNS names.
-    pub(super) fn names(&self) -> &[String] {
-        &self.names
+    /// Which certificate of the webhook it is: a later one has a higher number, whatever the clocks
+    /// of those who made them.
+    pub(super) fn sequence(&self) -> u64 {
+        self.sequence
     }
 
     /// When it ends, in seconds since 1970.
-    #[must_use]
-    pub fn ends(&self) -> i64 {
+    pub(super) fn ends(&self) -> i64 {
         self.ends
     }
 
     pub(super) fn has_ended(&self, now: i64) -> bool {
         self.ends <= now
+    }
+
+    /// When it begins, in seconds since 1970.
+    pub(super) fn begins(&self) -> i64 {
+        self.begins
+    }
+
+    /// Whether API servers with this clock accept it.
+    pub(super) fn is_valid(&self, now: i64) -> bool {
+        self.begins <= now && !self.has_ended(now)
     }
 
     /// How long ago it was made, in seconds.
@@ -144,12 +150,13 @@ impl Ca {
         Ok(Self { certificate, key: key.serialize_pem() })
     }
 
-    /// Signs a certificate for these names, which does not outlast the CA.
+    /// Signs a certificate for these names that comes after the one with this `sequence`. It does not
+    /// outlast the CA.
     pub(super) fn sign(
         &self,
         names: &[String],
         now: i64,
-        lifetime: Duration,
+        (lifetime, sequence): (Duration, u64),
     ) -> Result<Leaf, rcgen::Error> {
         let key = KeyPair::generate()?;
         let mut params = CertificateParams::new(names)?;
@@ -157,6 +164,9 @@ impl Ca {
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.use_authority_key_identifier_extension = true;
+        // The time, so that it also comes after those of a state that was lost.
+        let sequence = sequence.saturating_add(1).max(u64::try_from(now).unwrap_or_default());
+        params.serial_number = Some(serial(sequence, key.der_bytes()));
         set_validity(&mut params, now, (now + seconds(lifetime)).min(self.certificate.ends));
         let issuer = Issuer::new(ca_params(), KeyPair::from_pem(&self.key)?);
         let certificate = params.signed_by(&key, &issuer)?;
@@ -187,6 +197,20 @@ pub(super) fn is_key(pem: &str) -> bool {
     PrivateKeyDer::from_pem_slice(pem.as_bytes()).is_ok()
 }
 
+/// The serial number: a count, and bytes of a random key, since two leaders may count the same.
+fn serial(sequence: u64, random: &[u8]) -> SerialNumber {
+    let random = &random[random.len().saturating_sub(RANDOM_BYTES)..];
+    let all = sequence.to_be_bytes().into_iter().chain(random.iter().copied());
+    let digits: Vec<_> = all.skip_while(|byte| *byte == 0).collect();
+    SerialNumber::from_slice(&digits)
+}
+
+/// The count in a serial number; 0 in one that is shorter.
+fn sequence(serial: &[u8]) -> u64 {
+    let count = &serial[..serial.len().saturating_sub(RANDOM_BYTES)];
+    count.iter().fold(0, |all, byte| (all << 8) | u64::from(*byte))
+}
+
 /// The same for each CA, so that an issuer can be made of the key alone.
 fn ca_params() -> CertificateParams {
     let mut params = CertificateParams::default();
@@ -207,4 +231,35 @@ fn set_validity(params: &mut CertificateParams, now: i64, ends: i64) {
     // Out of range only beyond the year 9999, which rcgen would refuse.
     params.not_before = at(now - seconds(CLOCK_SKEW)).unwrap_or(params.not_before);
     params.not_after = at(ends).unwrap_or(params.not_after);
+}
+
+// Neither has its key in a log.
+
+impl fmt::Debug for Leaf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Leaf").field(&self.certificate).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Ca {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Ca").field(&self.certificate).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn certificates_count_and_their_keys_are_not_printed() {
+        let lifetime = Duration::from_hours(1);
+        let ca = Ca::make(1_800_000_000, lifetime).expect("a CA");
+        let names = service_names("injectd", "mesh");
+        for (sequence, expected) in [(0, 1_800_000_000), (1_800_000_000, 1_800_000_001)] {
+            let leaf = ca.sign(&names, 1_800_000_000, (lifetime, sequence)).expect("a certificate");
+            assert_eq!(leaf.certificate.sequence(), expected);
+            assert!(!format!("{leaf:?} {ca:?}").contains("PRIVATE"));
+        }
+    }
 }

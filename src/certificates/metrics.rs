@@ -7,14 +7,20 @@ use metrics::{Histogram, counter, histogram};
 use super::plan::Change;
 use crate::metrics::Registry;
 
-/// What the leader does, as a label.
+/// What is done, as a label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
+    ReadSecret,
+    ReadWebhooks,
     CreateCa,
     CreateLeaf,
     WriteSecret,
-    WriteCaBundle,
+    RestoreSecret,
+    KeepOldCa,
     RemoveOldCa,
+    WriteCaBundle,
+    /// A replica serves another certificate.
+    Serve,
 }
 
 /// The metrics of managed certificates.
@@ -25,30 +31,43 @@ pub struct CertificateMetrics {
 }
 
 impl Stage {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 10] = [
+        Self::ReadSecret,
+        Self::ReadWebhooks,
         Self::CreateCa,
         Self::CreateLeaf,
         Self::WriteSecret,
-        Self::WriteCaBundle,
+        Self::RestoreSecret,
+        Self::KeepOldCa,
         Self::RemoveOldCa,
+        Self::WriteCaBundle,
+        Self::Serve,
     ];
 
     fn as_str(self) -> &'static str {
         match self {
+            Self::ReadSecret => "read_secret",
+            Self::ReadWebhooks => "read_webhooks",
             Self::CreateCa => "create_ca",
             Self::CreateLeaf => "create_leaf",
             Self::WriteSecret => "write_secret",
-            Self::WriteCaBundle => "write_ca_bundle",
+            Self::RestoreSecret => "restore_secret",
+            Self::KeepOldCa => "keep_old_ca",
             Self::RemoveOldCa => "remove_old_ca",
+            Self::WriteCaBundle => "write_ca_bundle",
+            Self::Serve => "serve",
         }
     }
 
+    /// The stage of a change; `None` for one that follows from another.
     pub(super) fn of(change: Change) -> Option<Self> {
         match change {
             Change::NewCa => Some(Self::CreateCa),
+            Change::NextCaSigns => None,
             Change::NewLeaf => Some(Self::CreateLeaf),
+            Change::Restored => Some(Self::RestoreSecret),
+            Change::KeptCa => Some(Self::KeepOldCa),
             Change::RemovedCa => Some(Self::RemoveOldCa),
-            Change::Restored | Change::KeptCa => None,
         }
     }
 }

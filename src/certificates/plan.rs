@@ -1,31 +1,44 @@
 //! What the leader does next. Pure: it is given what was read, and the time.
 
 use super::{
-    authority::{Ca, Certificate, Leaf, Lifetimes, seconds},
-    state::{InvalidSecret, MAX_CAS, State},
+    authority::{Ca, Certificate, Lifetimes, seconds},
+    state::{InvalidSecret, State},
 };
 
-/// What the leader has read. Webhooks are read before the Secret: then no leader writes a `caBundle`
-/// of an older Secret over that of a newer one.
+/// A CA that ends in as many seconds is replaced even if a `caBundle` lacks the next one, which will
+/// verify nothing then.
+const LAST_SECONDS: i64 = 10;
+
+/// What the leader has read. The Secret was read after the webhooks, each of which is written only in
+/// the version that was read: then no leader writes the CAs of an older Secret over those of a newer
+/// one.
 #[derive(Debug)]
 pub(super) struct Observed<'a> {
     /// The Secret; `None` if it does not exist.
     pub(super) secret: Option<Result<&'a State, &'a InvalidSecret>>,
-    /// The entries of webhook configurations that lead to the Service.
-    pub(super) entries: &'a [Entry],
+    /// The webhook configurations that can be read.
+    pub(super) published: &'a [Published<'a>],
     /// The last state that this process saw, for a Secret that was lost.
     pub(super) memory: Option<&'a State>,
-    /// Whether the webhooks can be read and written.
-    pub(super) can_publish: bool,
+}
+
+/// A webhook configuration: its entries that lead to the Service.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Published<'a> {
+    pub(super) configuration: &'a str,
+    pub(super) entries: &'a [Entry],
+    /// Whether it may be written now.
+    pub(super) is_writable: bool,
 }
 
 /// An entry of a webhook configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Entry {
-    pub(super) configuration: String,
+    /// Name of the webhook.
+    pub(super) webhook: String,
     pub(super) index: usize,
-    /// PEM, as the API server has it.
-    pub(super) ca_bundle: Vec<u8>,
+    /// The certificates of its `caBundle`.
+    pub(super) cas: Vec<Certificate>,
 }
 
 /// A write.
@@ -33,15 +46,24 @@ pub(super) struct Entry {
 pub(super) enum Step {
     /// Writes the Secret.
     Secret(Box<State>, Vec<Change>),
-    /// Writes the `caBundle` of entries of one configuration: index and PEM.
-    Bundles { configuration: String, bundles: Vec<(usize, String)> },
+    /// Writes a `caBundle`.
+    Bundles(Bundles),
+}
+
+/// A `caBundle` to write, and where: configurations with indices of their entries.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Bundles {
+    pub(super) pem: String,
+    pub(super) wrong: Vec<(String, Vec<usize>)>,
 }
 
 /// What a write of the Secret changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Change {
-    /// A new CA signs.
+    /// A new CA, which signs at once or next.
     NewCa,
+    /// The next CA signs from now on.
+    NextCaSigns,
     /// A new certificate.
     NewLeaf,
     /// The Secret was lost, or others changed it or restored an older one; the last state is written
@@ -57,99 +79,129 @@ pub(super) enum Change {
 ///
 /// Invariants, which `model.rs` checks:
 /// - A CA of ours leaves Secret and `caBundle` only when it has ended.
-/// - A CA that has not ended is replaced only while every `caBundle` has all CAs.
+/// - A CA begins to sign when each `caBundle` that has its predecessor has it, too, or when that ends.
 pub(super) fn next(
     observed: &Observed<'_>,
     names: &[String],
     now: i64,
     lifetimes: Lifetimes,
 ) -> Result<Option<Step>, rcgen::Error> {
-    let mut changes = Vec::new();
-    let mut state = match (observed.secret, observed.memory) {
-        (Some(Ok(state)), Some(memory)) if state.is_older_than(memory) => {
-            changes.push(Change::Restored);
-            memory.clone()
-        }
-        (Some(Ok(state)), _) => state.clone(),
-        (_, Some(memory)) => {
-            changes.push(Change::Restored);
-            memory.clone()
-        }
-        _ => {
-            changes.extend([Change::NewCa, Change::NewLeaf]);
-            made(names, now, lifetimes)?
-        }
-    };
-    keep_cas(&mut state, observed, now, &mut changes);
-    if changes.is_empty()
-        && observed.can_publish
-        && let Some(step) = publish(&state, observed.entries)
-    {
-        return Ok(Some(step));
-    }
-    let ca = &state.ca.certificate;
-    let is_due = ca.renewal(seconds(lifetimes.leaf)) <= now;
-    if is_due && (observed.can_publish || ca.has_ended(now)) {
-        let new = made(names, now, lifetimes)?;
-        let old = std::mem::replace(&mut state.ca, new.ca);
-        state.leaf = new.leaf;
-        if !old.certificate.has_ended(now) {
-            state.previous.insert(0, old.certificate);
-        }
-        changes.extend([Change::NewCa, Change::NewLeaf]);
-    } else if state.leaf.certificate.renewal(0) <= now {
-        state.leaf = state.ca.sign(names, now, lifetimes.leaf)?;
-        changes.push(Change::NewLeaf);
-    }
-    state.previous.truncate(MAX_CAS - 1);
-    Ok((!changes.is_empty()).then(|| Step::Secret(Box::new(state), changes)))
-}
-
-/// When the next renewal or removal is due, in seconds since 1970.
-pub(super) fn due(state: &State, lifetimes: Lifetimes) -> i64 {
-    let renewals =
-        [state.ca.certificate.renewal(seconds(lifetimes.leaf)), state.leaf.certificate.renewal(0)];
-    let ends = state.previous.iter().map(Certificate::ends);
-    renewals.into_iter().chain(ends).min().unwrap_or_default()
-}
-
-fn made(names: &[String], now: i64, lifetimes: Lifetimes) -> Result<State, rcgen::Error> {
-    let ca = Ca::make(now, lifetimes.ca)?;
-    let leaf: Leaf = ca.sign(names, now, lifetimes.leaf)?;
-    Ok(State { ca, previous: Vec::new(), leaf })
-}
-
-/// Keeps previous CAs, of memory and of the webhooks too, until they end: other replicas may serve a
-/// certificate of one of them.
-fn keep_cas(state: &mut State, observed: &Observed<'_>, now: i64, changes: &mut Vec<Change>) {
+    let (mut state, mut changes) = last(observed, names, now, lifetimes)?;
     let before = state.previous.len();
     state.previous.retain(|ca| !ca.has_ended(now));
     if state.previous.len() < before {
         changes.push(Change::RemovedCa);
     }
-    let published = observed.entries.iter().flat_map(|it| Certificate::of_pem(&it.ca_bundle));
-    let found = observed.secret.and_then(Result::ok);
-    let remembered = observed.memory.into_iter().chain(found).flat_map(State::cas).cloned();
-    for ca in remembered.chain(published) {
-        let is_known = state.cas().any(|known| *known == ca);
-        let has_room = state.previous.len() < MAX_CAS - 1;
-        if ca.is_our_ca() && !ca.has_ended(now) && !is_known && has_room {
-            state.previous.push(ca);
-            changes.push(Change::KeptCa);
-        }
+    if state.keep(known_cas(observed), now) {
+        changes.push(Change::KeptCa);
     }
+    if changes.is_empty()
+        && let Some(bundles) = publish(&state, observed.published)
+    {
+        return Ok(Some(Step::Bundles(bundles)));
+    }
+    if changes.is_empty() {
+        changes = renew(&mut state, observed.published, names, (now, lifetimes))?;
+    }
+    Ok((!changes.is_empty()).then(|| Step::Secret(Box::new(state), changes)))
 }
 
-/// The first configuration with an entry whose `caBundle` is not that of the state.
-fn publish(state: &State, entries: &[Entry]) -> Option<Step> {
+/// When the next renewal or removal is due, in seconds since 1970.
+pub(super) fn due(state: &State, lifetimes: Lifetimes) -> i64 {
+    let (ca, leaf) = (&state.ca.certificate, &state.leaf.certificate);
+    let last = ca.ends() - LAST_SECONDS;
+    let of_ca = if state.next.is_some() { last } else { ca.renewal(seconds(lifetimes.leaf)) };
+    let of_leaf = if leaf.ends() < ca.ends() { leaf.renewal(0) } else { last };
+    let ends = state.previous.iter().map(Certificate::ends);
+    [of_ca, of_leaf].into_iter().chain(ends).min().unwrap_or_default()
+}
+
+/// The state to go on from: the newer one of Secret and memory, or a new one.
+fn last(
+    observed: &Observed<'_>,
+    names: &[String],
+    now: i64,
+    lifetimes: Lifetimes,
+) -> Result<(State, Vec<Change>), rcgen::Error> {
+    Ok(match (observed.secret, observed.memory) {
+        (Some(Ok(state)), memory) if !memory.is_some_and(|it| state.is_older_than(it)) => {
+            (state.clone(), Vec::new())
+        }
+        (_, Some(memory)) => (memory.clone(), vec![Change::Restored]),
+        _ => {
+            let ca = Ca::make(now, lifetimes.ca)?;
+            let leaf = ca.sign(names, now, (lifetimes.leaf, 0))?;
+            let state = State { ca, next: None, previous: Vec::new(), leaf };
+            (state, vec![Change::NewCa, Change::NewLeaf])
+        }
+    })
+}
+
+/// CAs of the Secret, of memory and of the webhooks: other replicas may serve a certificate of one of
+/// them.
+fn known_cas(observed: &Observed<'_>) -> Vec<Certificate> {
+    let found = observed.secret.and_then(Result::ok);
+    let remembered = observed.memory.into_iter().chain(found).flat_map(State::cas);
+    let entries = observed.published.iter().flat_map(|it| it.entries);
+    remembered.chain(entries.flat_map(|entry| &entry.cas)).cloned().collect()
+}
+
+/// The entries whose `caBundle` is not that of the state.
+fn publish(state: &State, published: &[Published<'_>]) -> Option<Bundles> {
     let expected: Vec<_> = state.cas().collect();
-    let is_right = |entry: &Entry| {
-        let found = Certificate::of_pem(&entry.ca_bundle);
-        found.len() == expected.len() && expected.iter().all(|ca| found.contains(ca))
+    let is_wrong = |entry: &&Entry| {
+        let found = &entry.cas;
+        found.len() != expected.len() || !expected.iter().all(|ca| found.contains(ca))
     };
-    let configuration = &entries.iter().find(|entry| !is_right(entry))?.configuration;
-    let bundle: String = expected.iter().map(|ca| ca.pem()).collect();
-    let wrong = entries.iter().filter(|it| it.configuration == *configuration && !is_right(it));
-    let bundles = wrong.map(|entry| (entry.index, bundle.clone())).collect();
-    Some(Step::Bundles { configuration: configuration.clone(), bundles })
+    let wrong = published.iter().filter(|it| it.is_writable).filter_map(|it| {
+        let indices: Vec<_> = it.entries.iter().filter(is_wrong).map(|entry| entry.index).collect();
+        (!indices.is_empty()).then(|| (it.configuration.to_owned(), indices))
+    });
+    let wrong: Vec<_> = wrong.collect();
+    (!wrong.is_empty()).then(|| Bundles { pem: state.bundle(), wrong })
+}
+
+/// Makes the next CA, lets it sign, or renews the certificate, whichever is due.
+fn renew(
+    state: &mut State,
+    published: &[Published<'_>],
+    names: &[String],
+    (now, lifetimes): (i64, Lifetimes),
+) -> Result<Vec<Change>, rcgen::Error> {
+    let at_least = seconds(lifetimes.leaf);
+    let is_due = |ca: &Certificate| !ca.is_valid(now) || ca.renewal(at_least) <= now;
+    let mut changes = Vec::new();
+    let sequence = state.leaf.certificate.sequence();
+    if is_due(&state.ca.certificate) {
+        if state.next.as_ref().is_none_or(|next| is_due(&next.certificate)) {
+            let next = Ca::make(now, lifetimes.ca)?;
+            let unused = state.next.replace(next);
+            state.keep(unused.map(|unused| unused.certificate), now);
+            changes.push(Change::NewCa);
+        }
+        let is_last = !state.ca.certificate.is_valid(now + LAST_SECONDS);
+        let may_sign = is_last || is_published(state, published);
+        if let Some(next) = state.next.take_if(|_| may_sign) {
+            state.leaf = next.sign(names, now, (lifetimes.leaf, sequence))?;
+            let old = std::mem::replace(&mut state.ca, next).certificate;
+            state.keep([old], now);
+            changes.extend([Change::NextCaSigns, Change::NewLeaf]);
+        }
+    }
+    let (ca, leaf) = (&state.ca, &state.leaf.certificate);
+    // One that ends with its CA cannot be made to last longer.
+    let is_short = leaf.renewal(0) <= now && leaf.ends() < ca.certificate.ends();
+    if changes.is_empty() && (is_short || leaf.begins() > now) {
+        state.leaf = ca.sign(names, now, (lifetimes.leaf, sequence))?;
+        changes.push(Change::NewLeaf);
+    }
+    Ok(changes)
+}
+
+/// Whether the next CA is in each `caBundle` that has the one that signs. Others verify nothing of it
+/// anyway.
+fn is_published(state: &State, published: &[Published<'_>]) -> bool {
+    let Some(next) = &state.next else { return false };
+    let mut entries = published.iter().flat_map(|it| it.entries);
+    entries.all(|it| !it.cas.contains(&state.ca.certificate) || it.cas.contains(&next.certificate))
 }

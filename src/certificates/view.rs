@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::{admissionregistration::v1::MutatingWebhookConfiguration, core::v1::Secret};
-use kube::ResourceExt as _;
 use tokio::time::Instant;
 
 use super::{
-    plan::Entry,
+    authority::Certificate,
+    plan::{Entry, Published},
     state::{Data, InvalidSecret, State},
 };
 use crate::cluster::watch::{Update, WatchFailure};
@@ -38,11 +38,16 @@ pub(super) struct View {
     configurations: BTreeMap<String, Configuration>,
 }
 
+/// A webhook configuration.
 #[derive(Debug, Default)]
-struct Configuration {
+pub(super) struct Configuration {
     /// `None` until it was read.
     entries: Option<Vec<Entry>>,
-    is_failing: bool,
+    /// Its `resourceVersion`; empty if it does not exist.
+    pub(super) version: String,
+    /// The field manager that wrote it last.
+    pub(super) manager: Option<String>,
+    is_forbidden: bool,
 }
 
 impl View {
@@ -58,13 +63,8 @@ impl View {
 
     /// Whether the Secret was read, and each configuration was read or cannot be.
     pub(super) fn is_complete(&self) -> bool {
-        let is_known = |it: &Configuration| it.entries.is_some() || it.is_failing;
+        let is_known = |it: &Configuration| it.entries.is_some() || it.is_forbidden;
         self.is_secret_read && self.configurations.values().all(is_known)
-    }
-
-    /// Whether all configurations can be read.
-    pub(super) fn sees_webhooks(&self) -> bool {
-        self.configurations.values().all(|it| it.entries.is_some() && !it.is_failing)
     }
 
     /// The Secret; `None` if it does not exist, or was not read.
@@ -72,9 +72,17 @@ impl View {
         self.secret.as_ref().map(Result::as_ref)
     }
 
-    pub(super) fn entries(&self) -> Vec<Entry> {
-        let found = self.configurations.values().filter_map(|it| it.entries.as_ref());
-        found.flatten().cloned().collect()
+    /// The configurations that were read; those that `is_writable` allows may be written.
+    pub(super) fn published(&self, is_writable: impl Fn(&str) -> bool) -> Vec<Published<'_>> {
+        let read = self.configurations.iter().filter_map(|(name, it)| {
+            let is_writable = !it.is_forbidden && is_writable(name);
+            Some(Published { configuration: name, entries: it.entries.as_deref()?, is_writable })
+        });
+        read.collect()
+    }
+
+    pub(super) fn configuration(&self, name: &str) -> Option<&Configuration> {
+        self.configurations.get(name)
     }
 
     pub(super) fn set_secret(&mut self, secret: Option<Result<State, InvalidSecret>>) {
@@ -85,37 +93,43 @@ impl View {
         }
     }
 
-    pub(super) fn set_entries(&mut self, configuration: &str, entries: Vec<Entry>) {
-        let state = Configuration { entries: Some(entries), is_failing: false };
-        self.configurations.insert(configuration.to_owned(), state);
+    /// `None` if the configuration does not exist.
+    pub(super) fn set_configuration(
+        &mut self,
+        name: &str,
+        found: Option<&MutatingWebhookConfiguration>,
+        service: &Service,
+    ) {
+        let configuration = found.map_or_else(
+            || Configuration { entries: Some(Vec::new()), ..Configuration::default() },
+            |found| Configuration::new(found, service),
+        );
+        self.configurations.insert(name.to_owned(), configuration);
     }
 
     /// Applies a change. Returns why an object cannot be read, with its description.
     pub(super) fn apply(
         &mut self,
         found: Found,
-        names: &[String],
+        dns_names: &[String],
         service: &Service,
     ) -> Option<(String, WatchFailure)> {
         match found {
             Found::Secret(update) => match update {
                 Update::Listed(list) => {
-                    self.set_secret(list.first().map(|it| decode(it, names)));
+                    self.set_secret(list.first().map(|it| decode(it, dns_names)));
                 }
-                Update::Applied(secret) => self.set_secret(Some(decode(&secret, names))),
+                Update::Applied(secret) => self.set_secret(Some(decode(&secret, dns_names))),
                 Update::Deleted(_) => self.set_secret(None),
                 Update::Failed(failure) => return Some(("the Secret".to_owned(), failure)),
             },
             Found::Webhooks(name, update) => match update {
-                Update::Listed(list) => {
-                    let entries = list.first().map(|it| entries(it, service));
-                    self.set_entries(&name, entries.unwrap_or_default());
-                }
-                Update::Applied(it) => self.set_entries(&name, entries(&it, service)),
-                Update::Deleted(_) => self.set_entries(&name, Vec::new()),
+                Update::Listed(list) => self.set_configuration(&name, list.first(), service),
+                Update::Applied(it) => self.set_configuration(&name, Some(&it), service),
+                Update::Deleted(_) => self.set_configuration(&name, None, service),
                 Update::Failed(failure) => {
                     let state = self.configurations.entry(name.clone()).or_default();
-                    state.is_failing = matches!(failure, WatchFailure::Forbidden(_));
+                    state.is_forbidden = matches!(failure, WatchFailure::Forbidden(_));
                     let what = format!("the MutatingWebhookConfiguration {name}");
                     return Some((what, failure));
                 }
@@ -125,9 +139,22 @@ impl View {
     }
 }
 
+impl Configuration {
+    fn new(found: &MutatingWebhookConfiguration, service: &Service) -> Self {
+        let managers = found.metadata.managed_fields.iter().flatten();
+        let last = managers.max_by_key(|entry| entry.time.as_ref().map(|time| time.0));
+        Self {
+            entries: Some(entries(found, service)),
+            version: found.metadata.resource_version.clone().unwrap_or_default(),
+            manager: last.and_then(|entry| entry.manager.clone()),
+            is_forbidden: false,
+        }
+    }
+}
+
 /// The state in a Secret.
-pub(super) fn decode(secret: &Secret, names: &[String]) -> Result<State, InvalidSecret> {
-    State::decode(&data(secret), names)
+pub(super) fn decode(secret: &Secret, dns_names: &[String]) -> Result<State, InvalidSecret> {
+    State::decode(&data(secret), dns_names)
 }
 
 /// The data of a Secret.
@@ -137,18 +164,15 @@ pub(super) fn data(secret: &Secret) -> Data {
 }
 
 /// The entries of a configuration that lead to a Service.
-pub(super) fn entries(
-    configuration: &MutatingWebhookConfiguration,
-    service: &Service,
-) -> Vec<Entry> {
+fn entries(configuration: &MutatingWebhookConfiguration, service: &Service) -> Vec<Entry> {
     let webhooks = configuration.webhooks.iter().flatten().enumerate();
     let ours = webhooks.filter_map(|(index, webhook)| {
         let to = webhook.client_config.service.as_ref()?;
-        let ca_bundle = webhook.client_config.ca_bundle.as_ref();
+        let bundle = webhook.client_config.ca_bundle.as_ref().map_or(&[][..], |it| &it.0);
         (to.name == service.name && to.namespace == service.namespace).then(|| Entry {
-            configuration: configuration.name_any(),
+            webhook: webhook.name.clone(),
             index,
-            ca_bundle: ca_bundle.map(|it| it.0.clone()).unwrap_or_default(),
+            cas: Certificate::of_pem(bundle),
         })
     });
     ours.collect()

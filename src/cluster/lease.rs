@@ -13,7 +13,7 @@ use k8s_openapi::{
 };
 use kube::{
     Api, Client,
-    api::{ObjectMeta, PostParams},
+    api::{ObjectMeta, Patch, PatchParams, PostParams},
 };
 use tokio::{
     sync::watch,
@@ -21,6 +21,7 @@ use tokio::{
 };
 use tracing::{debug, warn};
 
+use super::creator;
 use crate::causes::with_causes;
 
 /// The Lease, and how its holder renews it.
@@ -78,6 +79,15 @@ impl Term {
     #[must_use]
     pub fn is_current(&self) -> bool {
         self.0.borrow().is_some_and(|until| Instant::now() < until)
+    }
+
+    /// Waits until this process leads, if it `led` not, or no longer leads.
+    pub async fn changed(&mut self, led: bool) {
+        while self.is_current() == led {
+            if self.0.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
     }
 }
 
@@ -166,8 +176,13 @@ impl Elector {
     /// Writes the Lease, if this process holds it or may take it.
     async fn write(&mut self) -> kube::Result<bool> {
         let Some(found) = self.api.get_opt(&self.options.name).await? else {
+            // An apply, since a role may allow to create this name only. Not forced, and each process
+            // is a field manager of its own: a Lease that another one created stays.
             let lease = self.next(None, Timestamp::now());
-            return Ok(self.see(self.api.create(&PostParams::default(), &lease).await)?.is_some());
+            let params = PatchParams::apply(&creator(&self.options.identity));
+            let name = &self.options.name;
+            let created = self.api.patch(name, &params, &Patch::Apply(&lease)).await;
+            return Ok(self.written(created)?.is_some());
         };
         self.observe(found.clone(), Instant::now());
         if !self.may_take(&found, Instant::now()) {
@@ -175,11 +190,11 @@ impl Elector {
         }
         let lease = self.next(Some(&found), Timestamp::now());
         let written = self.api.replace(&self.options.name, &PostParams::default(), &lease).await;
-        Ok(self.see(written)?.is_some())
+        Ok(self.written(written)?.is_some())
     }
 
     /// The Lease that was written; `None` if another process was faster.
-    fn see(&mut self, written: kube::Result<Lease>) -> kube::Result<Option<()>> {
+    fn written(&mut self, written: kube::Result<Lease>) -> kube::Result<Option<()>> {
         match written {
             Ok(lease) => {
                 self.observe(lease, Instant::now());

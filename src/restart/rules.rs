@@ -29,5 +29,5 @@ pub const RULES: &[Rule] = &[
 pub const LEASE_RULES: &[Rule] = &[Rule {
     api_group: "coordination.k8s.io",
     resources: &["leases"],
-    verbs: &["get", "create", "update"],
+    verbs: &["get", "create", "update", "patch"],
 }];

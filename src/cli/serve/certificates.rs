@@ -127,7 +127,8 @@ impl CertificateArgs {
         };
         let metrics = CertificateMetrics::new(Arc::clone(registry));
         let watches = WatchMetrics::register(registry, "certificates");
-        let (keeper, managed) = Keeper::new(client, options, metrics, hold);
+        let (keeper, managed, events) = Keeper::new(client, options, metrics, hold);
+        tokio::spawn(events);
         let end = async move {
             shutdown.begun().await;
         };

@@ -1,9 +1,14 @@
 //! The TLS configuration of the servers: certificate, client authentication, reload of both.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use arc_swap::ArcSwap;
 use rustls::ServerConfig;
+use tokio::{task::spawn_blocking, time::sleep};
 use tracing::{info, warn};
 
 use super::{
@@ -17,6 +22,9 @@ use crate::{
     server::CurrentTls,
     tls::{self, ClientAuth, Identity},
 };
+
+/// Time after which a managed certificate is loaded again that could not be.
+const RELOAD_RETRY: Duration = Duration::from_secs(2);
 
 /// Certificate and key of the servers.
 #[derive(Debug, Clone, clap::Args)]
@@ -67,7 +75,10 @@ impl ServerTls {
         let (what, metrics) = (self.what, ReloadMetrics::register(registry, self.what));
         let (registry, reloaded) = (Arc::clone(registry), Arc::clone(&tls));
         let managed = self.managed.clone();
+        // Two reloads at once could store the older configuration last.
+        let turn = Arc::new(Mutex::new(()));
         let reload = move || {
+            let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
             reloaded.store(self.server_config(&registry)?);
             info!("Updated certificate");
             Ok::<_, CommandError>(())
@@ -140,12 +151,20 @@ impl TlsArgs {
     }
 }
 
-/// Reloads at each new certificate of --manage-certs.
-async fn reload_when_managed(mut managed: Managed, reload: impl Fn() -> Result<(), CommandError>) {
+/// Reloads at each new certificate of --manage-certs, until it is loaded.
+async fn reload_when_managed<R>(mut managed: Managed, reload: R)
+where
+    R: Fn() -> Result<(), CommandError> + Clone + Send + 'static,
+{
     managed.mark_changed();
     while managed.changed().await.is_ok() {
-        if let Err(error) = reload() {
-            warn!(error = with_causes(&error), "the managed certificate cannot be used");
+        // It reads files.
+        while let Ok(Err(error)) = spawn_blocking(reload.clone()).await {
+            warn!(
+                error = with_causes(&error),
+                "the managed certificate cannot be loaded; retrying"
+            );
+            sleep(RELOAD_RETRY).await;
         }
     }
 }
