@@ -30,6 +30,7 @@ mod meshes;
 mod probe;
 mod progress;
 mod proxy_injector;
+mod remote;
 mod restart;
 mod review;
 mod serve;

@@ -32,7 +32,6 @@ mod audit;
 mod baseline;
 mod meaning;
 mod missing;
-mod other;
 mod pods;
 mod report;
 

@@ -381,7 +381,7 @@ fn progress_is_shown_on_a_terminal_only() {
 
 /// The reply of a server to each request.
 #[derive(Clone)]
-enum Reply {
+pub(super) enum Reply {
     Send(String),
     BreakOff,
 }
@@ -394,7 +394,7 @@ fn http(status: &str, body: &str) -> Reply {
 }
 
 /// Starts a TLS server with the same reply to every request. Returns its URL.
-fn server(reply: Reply) -> String {
+pub(super) fn server(reply: Reply) -> String {
     use rustls::{ServerConfig, pki_types::PrivateKeyDer};
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("made");
     let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).expect("must be a key");

@@ -18,9 +18,11 @@ mod audit;
 mod compare;
 mod explain;
 mod inject;
+mod install;
 mod istio;
 mod manifest;
 mod pages;
+mod probe;
 mod round_trip;
 mod uninject;
 

@@ -4,6 +4,8 @@
 
 use std::fs;
 
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+
 use super::{injectd, is_blessed, text};
 
 fn path(name: &str) -> String {
@@ -137,9 +139,12 @@ fn a_ca_bundle_is_read() {
         let manifest = manifest.replace("caBundle: \"\"", &format!("caBundle: \"{bundle}\""));
         injectd(&["manifest", "check", "-"], &manifest)
     };
-    for (bundle, problem) in [("!", "it is not base64"), ("YQ==", "it has no PEM certificate")] {
+    // The API server rejects the first one only.
+    for (bundle, code, problem) in
+        [("!", 3, "it is not base64"), ("YQ==", 0, "it has no PEM certificate")]
+    {
         let output = configuration(bundle);
-        assert_eq!(output.status.code(), Some(3), "{bundle}");
+        assert_eq!(output.status.code(), Some(code), "{bundle}");
         assert!(text(&output.stdout).contains(problem), "{}", text(&output.stdout));
     }
 }
@@ -152,6 +157,8 @@ fn check_says_what_cannot_be_checked() {
         (&["missing.yaml"], "", 1, "missing.yaml"),
         (&[], "", 64, "required"),
         (&["-", "--fail-on", "all"], "", 64, "--fail-on"),
+        (&["-", "--connect", "localhost"], "", 64, "expected HOST:PORT"),
+        (&["-", "--connect", "a=localhost:1"], "", 64, "NAMESPACE/SERVICE"),
     ] {
         let output = injectd(&[&["manifest", "check"], args].concat(), input);
         assert_eq!(output.status.code(), Some(code), "{args:?}");
@@ -193,5 +200,43 @@ fn the_bases_of_kustomize_are_what_install_prints() {
         }
         let expected = fs::read_to_string(file).expect("must be there: run with BLESS=1");
         assert_eq!(found, expected, "{mesh}");
+    }
+}
+
+#[test]
+fn an_address_belongs_to_a_service_of_the_configurations() {
+    let manifests: String = ["vault", "kyverno"]
+        .map(|name| path(&format!("tests/cli/manifest/check/{name}.yaml")))
+        .map(|file| fs::read_to_string(file).expect("the manifest"))
+        .join("\n---\n");
+    for (connect, code, problem) in [
+        ("localhost:1", 64, "the webhooks lead to 2 Services; write --connect NAMESPACE/SERVICE="),
+        ("other/other=localhost:1", 64, "no webhook leads to the Service other/other"),
+        ("vault/vault-agent-injector-svc=127.0.0.1:1", 1, "cannot connect"),
+    ] {
+        let output = injectd(&["manifest", "check", "-", "--connect", connect], &manifests);
+        let found = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{found}");
+        assert!(found.contains(problem), "{found}");
+    }
+}
+
+#[test]
+fn the_ca_bundle_must_verify_the_certificate_that_is_served() {
+    let url = super::compare::server(super::compare::Reply::BreakOff);
+    let addr = url.trim_start_matches("https://").trim_end_matches('/');
+    let file = path("tests/cli/manifest/check/vault.yaml");
+    let manifest = fs::read_to_string(file).expect("the manifest");
+    let root = fs::read(path("crates/core/src/linkerd/example-root.crt")).expect("a CA");
+    for (bundle, problem) in [
+        (String::new(), "it is empty: the API server trusts only its own roots"),
+        (BASE64_STANDARD.encode(root), "it does not verify the served certificate for vault-agent"),
+    ] {
+        let manifest = manifest.replace("caBundle: \"\"", &format!("caBundle: {bundle:?}"));
+        let args = ["manifest", "check", "-", "--fail-on", "danger", "--connect", addr];
+        let output = injectd(&args, &manifest);
+        let found = text(&output.stdout);
+        assert_eq!(output.status.code(), Some(3), "{found}{}", text(&output.stderr));
+        assert!(found.contains(problem), "{found}");
     }
 }

@@ -12,10 +12,10 @@ use serde_json::Value;
 use super::{
     super::{
         CommandError, counted, input, print_line,
+        remote::{RemoteError, RemoteInjector},
         stream::{Document, Documents, Errors, Step},
     },
     meaning::Answer,
-    other::{RemoteError, RemoteInjector},
 };
 use crate::causes::with_causes;
 

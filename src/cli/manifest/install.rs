@@ -86,8 +86,8 @@ impl Args {
             if !over.is_object() && !over.is_null() {
                 return Err(failed("expected a mapping of values".to_owned()));
             }
-            schema::check(&over).map_err(failed)?;
             values::merge(&mut values, over);
+            schema::check(&values).map_err(failed)?;
         }
         if !self.mesh.is_empty() {
             for (key, mesh) in [("linkerd", Mesh::Linkerd), ("istio", Mesh::Istio)] {

@@ -106,9 +106,15 @@ fn needless(webhook: &Webhook, at: &mut Findings<'_>) {
         let problem = "it is called for pods on the host network, which injectors leave alone";
         let only_pods = webhook.rules.iter().all(|rule| rule.resources == ["pods"]);
         let others = if only_pods { "" } else { "request.resource.resource != 'pods' || " };
+        // Linkerd's injector copies the annotation to pods that it does not inject, too.
+        let but = if webhook.name.contains("linkerd") {
+            " Such pods then do not get config.linkerd.io/opaque-ports of their namespace."
+        } else {
+            ""
+        };
         let advice = format!(
             "Add the match condition {others}!has(object.spec.hostNetwork) || \
-             !object.spec.hostNetwork."
+             !object.spec.hostNetwork.{but}"
         );
         at.add(Severity::Suggestion, "matchConditions", problem, advice);
     }

@@ -1,3 +1,4 @@
+{{- /* Names are quoted everywhere: a namespace may be called 2024, and a release no. */}}
 {{- define "injectd.labels" -}}
 {app.kubernetes.io/name: injectd, app.kubernetes.io/instance: {{ .Release.Name | quote }}, app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}, app.kubernetes.io/managed-by: {{ .Release.Service | quote }}}
 {{- end }}
@@ -7,43 +8,92 @@
 {{- end }}
 
 {{- define "injectd.account" -}}
-{{ .Values.serviceAccount.name | default .Release.Name }}
+{{ .Values.serviceAccount.name | default .Release.Name | quote }}
 {{- end }}
 
 {{- define "injectd.subjects" -}}
-[{kind: ServiceAccount, name: {{ .Values.serviceAccount.name | default .Release.Name }}, namespace: {{ .Release.Namespace }}}]
+[{kind: ServiceAccount, name: {{ template "injectd.account" . }}, namespace: {{ .Release.Namespace | quote }}}]
 {{- end }}
 
-{{- /* Names of all webhook configurations that may exist, separated by commas. */}}
+{{- define "injectd.image" -}}
+{{- $tag := printf ":%s" (.Values.image.tag | default .Chart.AppVersion) }}
+{{- if .Values.image.digest }}
+{{- $tag = printf "@%s" .Values.image.digest }}
+{{- end }}
+{{- printf "%s%s" .Values.image.repository $tag | quote }}
+{{- end }}
+
+{{- define "injectd.security" -}}
+{allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: {drop: [ALL]}
+{{- with .Values.runAsUser }}, runAsUser: {{ int . }}{{ end }}
+{{- with .Values.runAsGroup }}, runAsGroup: {{ int . }}{{ end }}}
+{{- end }}
+
+{{- /* Names of the webhook configurations, separated by commas. RELEASE-custom is always one: the list of the flag is not empty. */}}
 {{- define "injectd.configurations" -}}
-{{ .Release.Name }}-linkerd,{{ .Release.Name }}-custom
-{{- range .Values.istio.tags }},{{ $.Release.Name }}-tag-{{ .tag }}{{ end }}
+{{- if and .Values.linkerd.enabled .Values.linkerd.webhook }}{{ .Release.Name }}-linkerd,{{ end }}
+{{- range .Values.istio.tags }}{{ $.Release.Name }}-tag-{{ .tag }},{{ end }}
+{{- .Release.Name }}-custom
 {{- end }}
 
-{{- /* A list with one webhook: dict "root" "defaults" "webhook" "caBundle". */}}
+{{- /*
+A list with one webhook. Its fields are those of the mesh, over them those of webhookDefaults, over them those
+of the mesh's webhookOverrides, as values.yaml describes.
+dict "root" "name" "path" "caBundle"
+     "mesh": fields
+     "overrides": fields
+     "always": requirements that the selectors have in any case, by selector
+*/}}
 {{- define "injectd.webhook" -}}
-{{- $service := dict "name" .root.Release.Name "namespace" .root.Release.Namespace "port" (int .root.Values.service.port) }}
-{{- $webhook := mergeOverwrite (deepCopy .root.Values.webhookDefaults) (deepCopy .defaults) (deepCopy .overrides) }}
-{{- $client := deepCopy ($webhook.clientConfig | default dict) }}
-{{- if not (hasKey $client "url") }}
-{{- $client = mergeOverwrite (dict "service" (mergeOverwrite $service (dict "path" .path))) $client }}
-{{- if and .caBundle (not (hasKey $client "caBundle")) }}
-{{- $client = mergeOverwrite $client (dict "caBundle" .caBundle) }}
+{{- $webhook := dict }}
+{{- range $fields := list .mesh .root.Values.webhookDefaults .overrides }}
+{{- range $field, $value := $fields }}
+{{- if has $field (list "namespaceSelector" "objectSelector" "clientConfig") }}
+{{- $merged := get $webhook $field | default dict | deepCopy }}
+{{- range $part, $partly := $value }}
+{{- if eq $part "service" }}
+{{- $partly = mergeOverwrite (get $merged $part | default dict) $partly }}
+{{- $merged = unset $merged "url" }}
+{{- else if eq $part "url" }}
+{{- $merged = unset $merged "service" }}
+{{- end }}
+{{- $merged = set $merged $part $partly }}
+{{- end }}
+{{- $value = $merged }}
+{{- end }}
+{{- $webhook = set $webhook $field $value }}
 {{- end }}
 {{- end }}
-{{- toYaml (list (mergeOverwrite $webhook (dict "clientConfig" $client))) }}
+{{- $notOwn := dict "key" "app.kubernetes.io/name" "operator" "NotIn" "values" (list "injectd") }}
+{{- $always := dict "namespaceSelector" (.always.namespaceSelector | default list) "objectSelector" (append (.always.objectSelector | default list) $notOwn) }}
+{{- range $field, $requirements := $always }}
+{{- $selector := get $webhook $field | default dict }}
+{{- with concat ($selector.matchExpressions | default list) $requirements }}
+{{- $webhook = set $webhook $field (set $selector "matchExpressions" .) }}
+{{- end }}
+{{- end }}
+{{- $client := get $webhook "clientConfig" | default dict }}
+{{- if not $client.url }}
+{{- $service := dict "name" .root.Release.Name "namespace" .root.Release.Namespace "path" .path "port" (int .root.Values.service.port) }}
+{{- $client = set $client "service" (mergeOverwrite $service ($client.service | default dict)) }}
+{{- if and .caBundle (not $client.caBundle) }}
+{{- $client = set $client "caBundle" .caBundle }}
+{{- end }}
+{{- end }}
+{{- $webhook = set $webhook "clientConfig" $client }}
+{{- toYaml (list (set $webhook "name" .name)) }}
 {{- end }}
 
 {{- define "injectd.webhookMetadata" -}}
-{{- $annotations := deepCopy .root.Values.webhookAnnotations }}
+{{- $annotations := .root.Values.webhookAnnotations | default dict }}
 {{- $values := .root.Values.certificates }}
 {{- if and (eq $values.source "secret") $values.certManagerCertificate }}
 {{- $annotations = mergeOverwrite (dict "cert-manager.io/inject-ca-from" $values.certManagerCertificate) $annotations }}
 {{- end }}
 {{- $labels := dict "app.kubernetes.io/name" "injectd" "app.kubernetes.io/instance" .root.Release.Name "app.kubernetes.io/version" .root.Chart.AppVersion "app.kubernetes.io/managed-by" .root.Release.Service }}
-{{- $metadata := dict "name" .name "labels" (mergeOverwrite $labels .labels (deepCopy .root.Values.webhookLabels)) }}
+{{- $metadata := dict "name" .name "labels" (mergeOverwrite $labels .labels (.root.Values.webhookLabels | default dict)) }}
 {{- if $annotations }}
-{{- $metadata = mergeOverwrite $metadata (dict "annotations" $annotations) }}
+{{- $metadata = set $metadata "annotations" $annotations }}
 {{- end }}
 {{- toYaml (dict "apiVersion" "admissionregistration.k8s.io/v1" "kind" "MutatingWebhookConfiguration" "metadata" $metadata) }}
 {{- end }}

@@ -112,7 +112,7 @@ fn texts(texts: &[&str]) -> Vec<Value> {
 }
 
 fn values() -> Vec<(&'static str, Vec<Value>)> {
-    [metadata(), webhook(), client(), rules(), selectors()].concat()
+    [metadata(), webhook(), conditions(), client(), rules(), rule_parts(), selectors()].concat()
 }
 
 fn metadata() -> Vec<(&'static str, Vec<Value>)> {
@@ -135,11 +135,6 @@ fn metadata() -> Vec<(&'static str, Vec<Value>)> {
 }
 
 fn webhook() -> Vec<(&'static str, Vec<Value>)> {
-    let conditions = |count: usize| {
-        let all = (0..count).map(|i| json!({"name": format!("c{i}"), "expression": "true"}));
-        Value::Array(all.collect())
-    };
-    let named = |name: &str| json!([{"name": name, "expression": "true"}]);
     vec![
         (
             "/webhooks/0/name",
@@ -176,110 +171,119 @@ fn webhook() -> Vec<(&'static str, Vec<Value>)> {
                 Value::Null,
             ],
         ),
-        (
-            "/webhooks/0/matchConditions",
-            vec![
-                json!([]),
-                Value::Null,
-                conditions(64),
-                conditions(65),
-                named("a"),
-                named(""),
-                named("a/b"),
-                named("a b"),
-                named("A.b_c"),
-                named("-a"),
-                json!([{"name": "a"}]),
-                json!([{"name": "a", "expression": ""}]),
-                json!([{"name": "a", "expression": " \n "}]),
-                json!([{"name": "a", "expression": " true "}]),
-                json!([{"expression": "true"}]),
-                json!([{"name": "a", "expression": "true"}, {"name": "a", "expression": "true"}]),
-                json!([{"name": "a", "expression": "true", "extra": 1}]),
-                json!({}),
-                json!(["a"]),
-            ],
-        ),
     ]
 }
 
+fn conditions() -> Vec<(&'static str, Vec<Value>)> {
+    let some = |count: usize| {
+        let all = (0..count).map(|i| json!({"name": format!("c{i}"), "expression": "true"}));
+        Value::Array(all.collect())
+    };
+    let named = |name: &str| json!([{"name": name, "expression": "true"}]);
+    vec![(
+        "/webhooks/0/matchConditions",
+        vec![
+            json!([]),
+            Value::Null,
+            some(64),
+            some(65),
+            named("a"),
+            named(""),
+            named("a/b"),
+            named("a b"),
+            named("A.b_c"),
+            named("-a"),
+            json!([{"name": "a"}]),
+            json!([{"name": "a", "expression": ""}]),
+            json!([{"name": "a", "expression": " \n "}]),
+            json!([{"name": "a", "expression": " true "}]),
+            json!([{"expression": "true"}]),
+            json!([{"name": "a", "expression": "true"}, {"name": "a", "expression": "true"}]),
+            json!([{"name": "a", "expression": "true", "extra": 1}]),
+            json!({}),
+            json!(["a"]),
+        ],
+    )]
+}
+
+const URLS: [&str; 41] = [
+    "https://a",
+    "https://a/",
+    "https://a.b:8443/c/d",
+    "http://a",
+    "a",
+    "",
+    "https://",
+    "https:///a",
+    "https://u@a",
+    "https://u:p@a/b",
+    "https://@a",
+    "https://a?b",
+    "https://a?",
+    "https://a#b",
+    "https://a#",
+    "HTTPS://a",
+    "https://a:99999/b",
+    "https://a:b",
+    "https://a:",
+    "https://[::1]:80/a",
+    "https://[::1",
+    "https://a b/c",
+    "https://a/b c",
+    "https://a/%zz",
+    "https://a/%20",
+    "https://a%20b/c",
+    "https:a",
+    "https:/a",
+    "//a/b",
+    "https://a/b?c#d",
+    "https://a\u{7f}/b",
+    "https://ä/b",
+    "https://a:1:2/b",
+    "https://a/b@c",
+    "https://a\\b/c",
+    "https://:443/a",
+    "https://a_b/c",
+    "https://a|b/c",
+    "https://a{b}/c",
+    "ftp://a",
+    " https://a",
+];
+const PATHS: [&str; 20] = [
+    "",
+    "/",
+    "//",
+    "a",
+    "/a",
+    "/a/",
+    "/a/b",
+    "/a//b",
+    "/A",
+    "/a_b",
+    "/a-b.c",
+    "/a b",
+    "/a%20b",
+    "/inject/cluster/x/net/y",
+    "/inject/cluster/X",
+    "/a?b",
+    "/a/b//",
+    "///",
+    "/-a",
+    "/a.",
+];
+
 fn client() -> Vec<(&'static str, Vec<Value>)> {
     let url = |url: &&str| json!({"url": url});
-    let urls = [
-        "https://a",
-        "https://a/",
-        "https://a.b:8443/c/d",
-        "http://a",
-        "a",
-        "",
-        "https://",
-        "https:///a",
-        "https://u@a",
-        "https://u:p@a/b",
-        "https://@a",
-        "https://a?b",
-        "https://a?",
-        "https://a#b",
-        "https://a#",
-        "HTTPS://a",
-        "https://a:99999/b",
-        "https://a:b",
-        "https://a:",
-        "https://[::1]:80/a",
-        "https://[::1",
-        "https://a b/c",
-        "https://a/b c",
-        "https://a/%zz",
-        "https://a/%20",
-        "https://a%20b/c",
-        "https:a",
-        "https:/a",
-        "//a/b",
-        "https://a/b?c#d",
-        "https://a\u{7f}/b",
-        "https://ä/b",
-        "https://a:1:2/b",
-        "https://a/b@c",
-        "https://a\\b/c",
-        "https://:443/a",
-        "https://a_b/c",
-        "https://a|b/c",
-        "https://a{b}/c",
-        "ftp://a",
-        " https://a",
-    ];
     let service = |service: Value| json!({"service": service});
     let path = |path: &&str| service(json!({"namespace": "a", "name": "b", "path": path}));
     let port = |port: Value| service(json!({"namespace": "a", "name": "b", "port": port}));
-    let paths = [
-        "",
-        "/",
-        "//",
-        "a",
-        "/a",
-        "/a/",
-        "/a/b",
-        "/a//b",
-        "/A",
-        "/a_b",
-        "/a-b.c",
-        "/a b",
-        "/a%20b",
-        "/inject/cluster/x/net/y",
-        "/inject/cluster/X",
-        "/a?b",
-        "/a/b//",
-        "///",
-        "/-a",
-        "/a.",
-    ];
     let ports =
         [json!(0), json!(1), json!(443), json!(65535), json!(65536), json!(-1), json!("443")];
     let bundle =
         |bundle: &str| json!({"service": {"namespace": "a", "name": "b"}, "caBundle": bundle});
     vec![
-        ("/webhooks/0/clientConfig", urls.iter().map(url).collect()),
-        ("/webhooks/0/clientConfig", paths.iter().map(path).collect()),
+        ("/webhooks/0/clientConfig", URLS.iter().map(url).collect()),
+        ("/webhooks/0/clientConfig", PATHS.iter().map(path).collect()),
         ("/webhooks/0/clientConfig", ports.into_iter().map(port).collect()),
         (
             "/webhooks/0/clientConfig",
@@ -330,6 +334,12 @@ fn rules() -> Vec<(&'static str, Vec<Value>)> {
                 Value::Null,
             ],
         ),
+    ]
+}
+
+fn rule_parts() -> Vec<(&'static str, Vec<Value>)> {
+    let list = |items: &[&str]| json!(items);
+    vec![
         (
             "/webhooks/0/rules/0/apiGroups",
             vec![

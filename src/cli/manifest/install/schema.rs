@@ -9,14 +9,13 @@ use super::chart::SCHEMA;
 /// Checks values against the schema. The error names the value.
 pub(super) fn check(values: &Value) -> Result<(), String> {
     let schema: Value = serde_json::from_str(SCHEMA).map_err(|error| error.to_string())?;
-    check_at("", values, &schema)
+    check_at("", values, &schema, &schema)
 }
 
-fn check_at(path: &str, value: &Value, schema: &Value) -> Result<(), String> {
-    if value.is_null() && schema.get("type").is_some() && !path.is_empty() {
-        // Removes the default.
-        return Ok(());
-    }
+/// Checks a value against a schema, which refers to definitions of the whole one.
+fn check_at(path: &str, value: &Value, schema: &Value, whole: &Value) -> Result<(), String> {
+    let definition = schema.get("$ref").and_then(Value::as_str).map(|name| definition(name, whole));
+    let schema = definition.unwrap_or(schema);
     let fail =
         |text: String| Err(format!("{}: {text}", if path.is_empty() { "values" } else { path }));
     let types = schema.get("type").map_or(Vec::new(), |types| match types {
@@ -46,7 +45,7 @@ fn check_at(path: &str, value: &Value, schema: &Value) -> Result<(), String> {
                 let known = schema.get("properties").and_then(|all| all.get(key));
                 match known.or(schema.get("additionalProperties")) {
                     Some(Value::Bool(false)) => return Err(unknown(&at, key, schema)),
-                    Some(schema) => check_at(&at, value, schema)?,
+                    Some(schema) => check_at(&at, value, schema, whole)?,
                     None => {}
                 }
             }
@@ -64,13 +63,19 @@ fn check_at(path: &str, value: &Value, schema: &Value) -> Result<(), String> {
             }
             for (index, item) in items.iter().enumerate() {
                 if let Some(schema) = schema.get("items") {
-                    check_at(&format!("{path}[{index}]"), item, schema)?;
+                    check_at(&format!("{path}[{index}]"), item, schema, whole)?;
                 }
             }
         }
         _ => {}
     }
     Ok(())
+}
+
+/// A definition of the schema, by its reference `#/definitions/NAME`.
+fn definition<'a>(reference: &str, whole: &'a Value) -> &'a Value {
+    let found = reference.strip_prefix('#').and_then(|pointer| whole.pointer(pointer));
+    found.expect("the schema must have what it refers to")
 }
 
 fn unknown(path: &str, key: &str, schema: &Value) -> String {
@@ -97,10 +102,15 @@ fn is_of(value: &Value, name: &str) -> bool {
 mod tests {
     use serde_json::json;
 
-    use super::*;
+    use super::{
+        super::{chart::default_values, values::merge},
+        *,
+    };
 
-    const KEYWORDS: [&str; 11] = [
+    const KEYWORDS: [&str; 13] = [
         "$schema",
+        "$ref",
+        "definitions",
         "title",
         "type",
         "properties",
@@ -115,34 +125,60 @@ mod tests {
 
     #[test]
     fn only_keywords_that_are_checked_are_used() {
-        fn walk(schema: &Value) {
-            for (key, value) in schema.as_object().expect("a schema") {
+        fn walk(schema: &Value, whole: &Value) {
+            let entries = schema.as_object().expect("a schema");
+            for (key, value) in entries {
                 assert!(KEYWORDS.contains(&key.as_str()), "{key}");
                 match key.as_str() {
-                    "properties" => value.as_object().expect("properties").values().for_each(walk),
-                    "items" => walk(value),
-                    "additionalProperties" if value.is_object() => walk(value),
+                    "properties" | "definitions" => {
+                        let all = value.as_object().expect("a mapping").values();
+                        all.for_each(|schema| walk(schema, whole));
+                    }
+                    "items" => walk(value, whole),
+                    "additionalProperties" if value.is_object() => walk(value, whole),
+                    // What stands beside it is not checked, by Helm neither.
+                    "$ref" => {
+                        assert_eq!(entries.len(), 1, "{value}");
+                        definition(value.as_str().expect("a reference"), whole);
+                    }
                     _ => {}
                 }
             }
         }
-        walk(&serde_json::from_str(SCHEMA).expect("the schema"));
+        let schema = serde_json::from_str(SCHEMA).expect("the schema");
+        walk(&schema, &schema);
     }
 
     #[test]
     fn wrong_values_are_named() {
-        for (values, problem) in [
+        let with = |over: &Value| {
+            let mut values = default_values();
+            merge(&mut values, over.clone());
+            check(&values)
+        };
+        for (over, problem) in [
             (json!({"replica": 3}), "replica: unknown value; did you mean replicas?"),
             (json!({"replicas": "3"}), "replicas: expected integer, found \"3\""),
             (json!({"webhookDefaults": {"timeoutSeconds": 31}}), "out of range"),
             (json!({"certificates": {"source": "vault"}}), "certificates.source: expected"),
             (json!({"istio": {"tags": [{}]}}), "istio.tags[0]: tag is required"),
+            (json!({"istio": {"tags": [null]}}), "istio.tags[0]: expected object, found null"),
+            (json!({"replicas": null}), "values: replicas is required"),
+            (
+                json!({"customWebhooks": [{"rules": [{"operations": ["PATCH"]}]}]}),
+                "customWebhooks[0].rules[0].operations[0]: expected",
+            ),
+            (
+                json!({"istio": {"webhookOverrides": {"objectSelector": {"matchLabel": {}}}}}),
+                "did you mean matchLabels?",
+            ),
             (json!([]), "values: expected object"),
         ] {
-            let found = check(&values).expect_err(problem);
+            let found = with(&over).expect_err(problem);
             assert!(found.contains(problem), "{found}");
         }
-        assert_eq!(check(&super::super::chart::default_values()), Ok(()));
-        assert_eq!(check(&json!({"runAsUser": null})), Ok(()));
+        for over in [json!({}), json!({"runAsUser": null, "resources": null, "podLabels": null})] {
+            assert_eq!(with(&over), Ok(()), "{over}");
+        }
     }
 }

@@ -22,13 +22,15 @@ pub(super) fn merge(values: &mut Value, over: Value) {
     }
 }
 
-/// Sets one value: `a.b[0].c=VALUE`. The value is YAML; a dot in a key is written `\.`.
+/// Sets one value: `a.b[0].c=VALUE`; a dot in a key is written `\.`. As in Helm, the value `null`
+/// removes a key of a mapping.
 pub(super) fn set(values: &mut Value, assignment: &str) -> Result<(), String> {
     let (path, text) = assignment.split_once('=').ok_or("expected KEY=VALUE")?;
-    let value =
-        if text.is_empty() { Value::String(String::new()) } else { crate::yaml::parse(text)? };
+    let value = typed(text)?;
+    let mut steps = steps(path)?;
+    let removed = steps.pop_if(|last| value.is_null() && matches!(last, Step::Key(_)));
     let mut place = values;
-    for step in steps(path)? {
+    for step in steps {
         place = match step {
             Step::Key(key) => {
                 if !place.is_object() {
@@ -48,8 +50,24 @@ pub(super) fn set(values: &mut Value, assignment: &str) -> Result<(), String> {
             }
         };
     }
-    *place = value;
+    match (removed, place) {
+        (None, place) => *place = value,
+        (Some(Step::Key(key)), Value::Object(entries)) => drop(entries.shift_remove(&key)),
+        (Some(_), _) => {}
+    }
     Ok(())
+}
+
+/// A value as Helm reads it, or one in YAML that begins with a bracket, a brace or a quote. Other text
+/// stays text: `on` and `*` have another meaning in YAML.
+fn typed(text: &str) -> Result<Value, String> {
+    let integer = text.parse::<i64>().ok().filter(|number| number.to_string() == text);
+    match text {
+        "null" => Ok(Value::Null),
+        "true" | "false" => Ok(Value::Bool(text == "true")),
+        _ if text.starts_with(['[', '{', '"', '\'']) => crate::yaml::parse(text),
+        _ => Ok(integer.map_or_else(|| text.into(), Value::from)),
+    }
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -95,12 +113,27 @@ mod tests {
 
     #[test]
     fn one_value_is_set_by_its_path() {
-        let mut values = json!({"a": {"b": 1}});
-        for assignment in ["a.b=x", "l[1].k=true", "n.app\\.io/x=\"7\"", "e="] {
+        let mut values = json!({"a": {"b": 1}, "g": {"h": 1, "i": 2}});
+        for assignment in [
+            "a.b=x",
+            "l[1].k=true",
+            "n.app\\.io/x=\"7\"",
+            "e=",
+            "w=['*']",
+            "w[1]=*/*",
+            "t[0]=on",
+            "t[1]=07",
+            "t[2]=7",
+            "t[3]=a: b",
+            "g.h=null",
+            "none=null",
+            "e.none=null",
+        ] {
             set(&mut values, assignment).expect(assignment);
         }
         let expected = json!({
-            "a": {"b": "x"}, "l": [null, {"k": true}], "n": {"app.io/x": "7"}, "e": "",
+            "a": {"b": "x"}, "g": {"i": 2}, "l": [null, {"k": true}], "n": {"app.io/x": "7"}, "e": "",
+            "w": ["*", "*/*"], "t": ["on", "07", 7, "a: b"],
         });
         assert_eq!(values, expected);
         for wrong in ["a", "=1", "a..b=1", "a[=1", "a[x]=1", "a[0]b=1", "a[9999]=1", "a=[1"] {

@@ -1,4 +1,4 @@
-//! A client for the other injector: HTTPS over HTTP/1.1 connections that are kept alive.
+//! A client of a webhook of another process: HTTPS over HTTP/1.1 connections that are kept alive.
 
 use std::{error::Error as _, sync::Arc, time::Duration};
 

@@ -1,0 +1,403 @@
+//! `injectd manifest install`: what values make of the objects.
+
+use std::{
+    io::Write as _,
+    process::{Command, Stdio},
+};
+
+use serde_json::{Value, json};
+
+use super::{file, injectd, text};
+
+/// The objects for these values.
+fn rendered(values: &Value) -> Vec<Value> {
+    let values = file("values", values.to_string());
+    rendered_with(&["-n", "mesh", "-f", values.path()])
+}
+
+fn rendered_with(args: &[&str]) -> Vec<Value> {
+    let output = injectd(&[&["manifest", "install", "-o", "json"], args].concat(), "");
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""), "{args:?}");
+    let mut list: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let Value::Array(items) = list["items"].take() else { panic!("no items") };
+    items
+}
+
+/// Why these arguments are wrong.
+fn refused(args: &[&str]) -> String {
+    let output = injectd(&[&["manifest", "install", "-n", "mesh"], args].concat(), "");
+    assert_eq!(output.status.code(), Some(64), "{args:?}: {}", text(&output.stderr));
+    text(&output.stderr).to_owned()
+}
+
+fn find<'a>(objects: &'a [Value], kind: &str, name: &str) -> &'a Value {
+    let found = objects.iter().find(|it| it["kind"] == kind && it["metadata"]["name"] == name);
+    found.unwrap_or_else(|| panic!("no {kind} {name}"))
+}
+
+fn webhooks<'a>(objects: &'a [Value], name: &str) -> &'a Value {
+    &find(objects, "MutatingWebhookConfiguration", name)["webhooks"]
+}
+
+fn pod_of(objects: &[Value]) -> &Value {
+    &find(objects, "Deployment", "injectd")["spec"]["template"]
+}
+
+fn requirement(key: &str, operator: &str, values: &[&str]) -> Value {
+    match values {
+        [] => json!({"key": key, "operator": operator}),
+        _ => json!({"key": key, "operator": operator, "values": values}),
+    }
+}
+
+/// No webhook selects these pods.
+fn not_own() -> Value {
+    requirement("app.kubernetes.io/name", "NotIn", &["injectd"])
+}
+
+#[test]
+fn fields_of_overrides_win_over_defaults_and_these_over_the_mesh() {
+    let rule = |resource: &str| {
+        json!({"apiGroups": [""], "apiVersions": ["*"], "operations": ["*"], "scope": "*",
+            "resources": [resource]})
+    };
+    let team = requirement("team", "Exists", &[]);
+    let webhook_of = |defaults: Value, overrides: Value| {
+        let objects = rendered(&json!({
+            "webhookDefaults": defaults, "linkerd": {"webhookOverrides": overrides},
+        }));
+        webhooks(&objects, "injectd-linkerd")[0].clone()
+    };
+    let plain = webhook_of(json!({}), json!({}));
+    assert_eq!(plain["rules"][0]["resources"], json!(["pods", "services"]));
+    assert_eq!(plain["failurePolicy"], "Ignore");
+    assert_eq!(plain["namespaceSelector"]["matchExpressions"][0]["operator"], "NotIn");
+
+    let defaults = json!({
+        "rules": [rule("pods/*")],
+        "failurePolicy": "Fail",
+        "timeoutSeconds": 5,
+        "namespaceSelector": {"matchLabels": {"a": "b"}},
+        "objectSelector": {"matchExpressions": []},
+    });
+    let changed = webhook_of(defaults.clone(), json!({}));
+    assert_eq!(changed["rules"], json!([rule("pods/*")]));
+    assert_eq!(
+        (&changed["failurePolicy"], &changed["timeoutSeconds"]),
+        (&json!("Fail"), &json!(5))
+    );
+    let namespaces = json!({
+        "matchLabels": {"a": "b"},
+        "matchExpressions": plain["namespaceSelector"]["matchExpressions"],
+    });
+    assert_eq!(changed["namespaceSelector"], namespaces);
+    assert_eq!(changed["objectSelector"], json!({"matchExpressions": [not_own()]}));
+
+    let overrides = json!({
+        "rules": [rule("*/*")],
+        "failurePolicy": "Ignore",
+        "namespaceSelector": {"matchExpressions": [team]},
+    });
+    let replaced = webhook_of(defaults, overrides);
+    assert_eq!(replaced["rules"], json!([rule("*/*")]));
+    assert_eq!(replaced["failurePolicy"], "Ignore");
+    assert_eq!(replaced["timeoutSeconds"], 5);
+    let namespaces = json!({"matchLabels": {"a": "b"}, "matchExpressions": [team]});
+    assert_eq!(replaced["namespaceSelector"], namespaces);
+}
+
+#[test]
+fn selectors_of_overrides_never_widen_a_tag() {
+    let own = |key: &str| requirement(key, "Exists", &[]);
+    let objects = rendered(&json!({
+        "linkerd": {"enabled": false},
+        "webhookDefaults": {"namespaceSelector": {"matchLabels": {"a": "b"}}},
+        "istio": {
+            "enabled": true,
+            "tags": [{"tag": "canary", "revision": "next"}],
+            "webhookOverrides": {
+                "name": "inject.example.com",
+                "namespaceSelector": {"matchExpressions": [own("team")]},
+                "objectSelector": {"matchExpressions": [own("app")]},
+            },
+        },
+    }));
+    let webhooks = webhooks(&objects, "injectd-tag-canary");
+    let off = requirement("sidecar.istio.io/inject", "NotIn", &["false"]);
+    let tagged = requirement("istio.io/rev", "In", &["canary"]);
+    let untagged = requirement("istio.io/rev", "DoesNotExist", &[]);
+    let unlabelled = requirement("istio-injection", "DoesNotExist", &[]);
+    let selector = |requirements: &[&Value]| json!({"matchExpressions": requirements});
+    let namespaces = |requirements: &[&Value]| json!({"matchLabels": {"a": "b"}, "matchExpressions": requirements});
+    let (team, app, not_own) = (own("team"), own("app"), not_own());
+    for (webhook, name, namespaces, pods) in [
+        (
+            &webhooks[0],
+            "rev.namespace.inject.example.com",
+            namespaces(&[&team, &tagged, &unlabelled]),
+            selector(&[&app, &off, &not_own]),
+        ),
+        (
+            &webhooks[1],
+            "rev.object.inject.example.com",
+            namespaces(&[&team, &untagged, &unlabelled]),
+            selector(&[&app, &off, &tagged, &not_own]),
+        ),
+    ] {
+        assert_eq!(webhook["name"], name);
+        assert_eq!(webhook["namespaceSelector"], namespaces, "{name}");
+        assert_eq!(webhook["objectSelector"], pods, "{name}");
+        assert_eq!(webhook["clientConfig"]["service"]["path"], "/istio/next/inject");
+    }
+    assert_eq!(webhooks.as_array().map(Vec::len), Some(2));
+}
+
+#[test]
+fn every_field_of_a_webhook_can_be_set() {
+    let mut webhook = json!({
+        "name": "own.example.com",
+        "admissionReviewVersions": ["v1"],
+        "clientConfig": {
+            "caBundle": "UEVN",
+            "service": {"name": "other", "namespace": "there", "path": "/x", "port": 8443},
+        },
+        "failurePolicy": "Fail",
+        "matchConditions": [{"name": "own", "expression": "object.metadata.name != 'x'"}],
+        "matchPolicy": "Exact",
+        "namespaceSelector": {"matchLabels": {"a": "b"}, "matchExpressions": [not_own()]},
+        "objectSelector": {"matchLabels": {"c": "d"}},
+        "reinvocationPolicy": "IfNeeded",
+        "rules": [
+            {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*/*"],
+                "scope": "*"},
+            {"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"],
+                "resources": ["deployments/scale"], "scope": "Namespaced"},
+        ],
+        "sideEffects": "NoneOnDryRun",
+        "timeoutSeconds": 30,
+    });
+    let mut of_url = webhook.clone();
+    of_url["name"] = json!("url.example.com");
+    of_url["clientConfig"] =
+        json!({"url": "https://injector.example.com:8443/x", "caBundle": "UEVN"});
+    let objects = rendered(&json!({
+        "customWebhooks": [webhook, of_url],
+        // The later one of url and service wins.
+        "webhookDefaults": {"clientConfig": {"url": "https://injector.example.com/"}},
+        "webhookLabels": {"label": "x"},
+        "webhookAnnotations": {"annotation": "y"},
+    }));
+    for webhook in [&mut webhook, &mut of_url] {
+        webhook["objectSelector"]["matchExpressions"] = json!([not_own()]);
+    }
+    assert_eq!(webhooks(&objects, "injectd-custom"), &json!([webhook, of_url]));
+    let metadata = &find(&objects, "MutatingWebhookConfiguration", "injectd-custom")["metadata"];
+    assert_eq!(metadata["labels"]["label"], "x");
+    assert_eq!(metadata["annotations"], json!({"annotation": "y"}));
+}
+
+#[test]
+fn pods_stay_what_the_service_selects() {
+    let objects = rendered(&json!({
+        "podLabels": {"app.kubernetes.io/name": "other", "app.kubernetes.io/instance": "x", "a": "b"},
+    }));
+    let labels = &pod_of(&objects)["metadata"]["labels"];
+    let selector = &find(&objects, "Service", "injectd")["spec"]["selector"];
+    for (key, value) in selector.as_object().expect("a selector") {
+        assert_eq!(&labels[key], value, "{key}");
+    }
+    assert_eq!(labels["a"], "b");
+}
+
+#[test]
+fn without_a_user_the_platform_chooses_it() {
+    let objects = rendered(&json!({"runAsUser": null, "runAsGroup": null}));
+    let security = &pod_of(&objects)["spec"]["containers"][0]["securityContext"];
+    let expected = json!({
+        "allowPrivilegeEscalation": false,
+        "readOnlyRootFilesystem": true,
+        "capabilities": {"drop": ["ALL"]},
+    });
+    assert_eq!(security, &expected);
+}
+
+#[test]
+fn a_default_that_is_removed_is_left_out_or_missing_by_name() {
+    let optional = [
+        "image.tag=null",
+        "image.digest=null",
+        "image.pullPolicy=null",
+        "image.pullSecrets=null",
+        "linkerd.webhookOverrides=null",
+        "istio.revisions=null",
+        "istio.env=null",
+        "istio.tags=null",
+        "istio.webhookOverrides=null",
+        "webhookDefaults.timeoutSeconds=null",
+        "customWebhooks=null",
+        "webhookLabels=null",
+        "webhookAnnotations=null",
+        "certificates.caBundle=null",
+        "certificates.certManagerCertificate=null",
+        "topologySpreadConstraints=null",
+        "resources=null",
+        "priorityClassName=null",
+        "nodeSelector=null",
+        "tolerations=null",
+        "affinity=null",
+        "podAnnotations=null",
+        "podLabels=null",
+        "extraArgs=null",
+        "extraEnv=null",
+        "service.annotations=null",
+        "serviceAccount.name=null",
+        "serviceAccount.annotations=null",
+        "networkPolicy.webhookFrom=null",
+        "networkPolicy.metricsFrom=null",
+        "serviceMonitor.labels=null",
+        "prometheusRule.labels=null",
+        "dashboard.labels=null",
+        "podDisruptionBudget.maxUnavailable=null",
+        "podDisruptionBudget.minAvailable=1",
+    ];
+    let sections = ["istio", "networkPolicy", "serviceMonitor", "prometheusRule", "dashboard"];
+    let enabled = sections.map(|section| format!("{section}.enabled=true"));
+    let mut args = vec!["-n", "mesh"];
+    args.extend(
+        optional.iter().copied().chain(enabled.iter().map(|it| &**it)).flat_map(|it| ["--set", it]),
+    );
+    let objects = rendered_with(&args);
+    for object in &objects {
+        let printed = object.to_string();
+        assert!(!printed.contains("%!") && !printed.contains("<no value>"), "{printed}");
+    }
+    let budget = &find(&objects, "PodDisruptionBudget", "injectd")["spec"];
+    assert_eq!((&budget["minAvailable"], &budget["maxUnavailable"]), (&json!(1), &Value::Null));
+    assert!(webhooks(&objects, "injectd-linkerd")[0].get("timeoutSeconds").is_none());
+
+    for required in ["image", "image.repository", "replicas", "logLevel", "service.port"] {
+        let (section, name) = required.rsplit_once('.').unwrap_or(("values", required));
+        let error = refused(&["--set", &format!("{required}=null")]);
+        assert!(error.contains(&format!("{section}: {name} is required")), "{error}");
+    }
+}
+
+#[test]
+fn names_are_those_of_services_and_stay_text() {
+    for name in ["a", "no", &"a".repeat(53)] {
+        let objects = rendered_with(&["-n", "2024", "--name", name]);
+        let service = find(&objects, "Service", name);
+        assert_eq!(service["metadata"]["namespace"], "2024");
+        for object in &objects {
+            let name = object["metadata"]["name"].as_str().expect("a name");
+            let most = if object["kind"] == "Service" { 63 } else { 253 };
+            assert!(name.len() <= most, "{name}");
+        }
+    }
+    for name in ["my.injectd", "1injectd", "Injectd", "injectd-", &"a".repeat(54)] {
+        let error = refused(&["--name", name]);
+        assert!(error.contains(name), "{error}");
+    }
+}
+
+#[test]
+fn two_releases_in_a_namespace_share_no_object() {
+    let names = |release: &str| {
+        let args = ["-n", "mesh", "--name", release, "--mesh", "linkerd,istio"];
+        let tag = ["--set", "istio.tags[0].tag=x", "--set", "networkPolicy.enabled=true"];
+        let objects = rendered_with(&[&args[..], &tag].concat());
+        objects.iter().map(|it| format!("{} {}", it["kind"], it["metadata"]["name"])).collect()
+    };
+    let (one, other): (Vec<_>, Vec<_>) = (names("injectd"), names("injectd-2"));
+    assert!(one.iter().all(|object| !other.contains(object)), "{one:?} {other:?}");
+}
+
+#[test]
+fn roles_name_what_is_read_and_written() {
+    let objects = rendered(&json!({
+        "linkerd": {"webhook": false},
+        "istio": {
+            "enabled": true,
+            "revisions": ["default", "canary"],
+            "env": {"SHARED_MESH_CONFIG": "shared"},
+            "tags": [{"tag": "prod"}],
+        },
+    }));
+    let config_maps = &find(&objects, "Role", "injectd-mesh-istio")["rules"][0];
+    let names =
+        ["istio-sidecar-injector", "istio", "istio-sidecar-injector-canary", "istio-canary"];
+    let names: Vec<_> = names.into_iter().chain(["shared"]).collect();
+    assert_eq!(config_maps["resourceNames"], json!(names));
+    // Linkerd's webhook configuration is that of no release, or of another one.
+    let webhooks = &find(&objects, "ClusterRole", "injectd-mesh-certificates")["rules"][0];
+    assert_eq!(webhooks["resourceNames"], json!(["injectd-tag-prod", "injectd-custom"]));
+    let args = pod_of(&objects)["spec"]["containers"][0]["args"].to_string();
+    assert!(args.contains("--webhook-configurations=injectd-tag-prod,injectd-custom"), "{args}");
+}
+
+#[test]
+fn words_that_are_booleans_in_yaml_are_text() {
+    let set = ["audit.enabled=true", "audit.restart=on", "podLabels.a=yes", "podLabels.b=*"];
+    let args: Vec<_> = set.iter().flat_map(|it| ["--set", it]).collect();
+    let objects = rendered_with(&[&["-n", "mesh"], &*args].concat());
+    let pod = pod_of(&objects);
+    assert!(pod["spec"]["containers"][0]["args"].to_string().contains("\"--restart=on\""));
+    assert_eq!(pod["metadata"]["labels"]["a"], "yes");
+    assert_eq!(pod["metadata"]["labels"]["b"], "*");
+}
+
+#[test]
+fn grpc_is_on_by_its_flag() {
+    let args = |values: Value| pod_of(&rendered(&values))["spec"]["containers"][0]["args"].clone();
+    assert!(args(json!({})).to_string().contains("\"--grpc-addr=\""));
+    let on = args(json!({"extraArgs": ["--grpc-addr=:8444", "--grpc-client-ca=/ca.crt"]}));
+    assert_eq!(on.to_string().matches("--grpc-addr").count(), 1, "{on}");
+}
+
+#[test]
+fn the_network_policy_admits_the_test_beside_api_servers() {
+    let api_servers = json!([{"ipBlock": {"cidr": "10.0.0.0/24"}}]);
+    let policy = |from: Value| {
+        let objects = rendered(&json!({"networkPolicy": {"enabled": true, "webhookFrom": from}}));
+        find(&objects, "NetworkPolicy", "injectd")["spec"]["ingress"][0].clone()
+    };
+    assert_eq!(policy(json!([])).get("from"), None);
+    let from = &policy(api_servers.clone())["from"];
+    assert_eq!(from[0], api_servers[0]);
+    let labels = &from[1]["podSelector"]["matchLabels"];
+    assert_eq!(labels["app.kubernetes.io/name"], "injectd-test");
+}
+
+#[test]
+fn values_that_the_api_does_not_have_are_named() {
+    for (set, problem) in [
+        ("webhookDefaults.name=a.example.com", "webhookDefaults.name"),
+        ("webhookDefaults.sideEffects=Some", "webhookDefaults.sideEffects"),
+        ("customWebhooks[0].name=a.example.com", "needs name and rules"),
+        ("istio.webhookOverrides.rules[0].verbs=[GET]", "unknown value"),
+        ("istio.tags[1].tag=x", "istio.tags[0]: expected object, found null"),
+        ("linkerd.webhookOverrides.objectSelector.matchExpressions=[{key: a}]", "operator"),
+    ] {
+        let error = refused(&["--set", set]);
+        assert!(error.contains(problem), "{set}: {error}");
+    }
+}
+
+#[test]
+fn kubectl_builds_the_bases() {
+    for mesh in ["linkerd", "istio"] {
+        let folder = format!("{}/deploy/kustomize/{mesh}", env!("CARGO_MANIFEST_DIR"));
+        let kubectl =
+            Command::new("kubectl").args(["kustomize", &folder]).stdin(Stdio::null()).output();
+        let Ok(output) = kubectl else {
+            drop(writeln!(std::io::stderr(), "skipped: needs kubectl"));
+            return;
+        };
+        assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""), "{mesh}");
+        let printed = text(&output.stdout);
+        assert!(printed.contains("image: ghcr.io/injectd/injectd:0.1.0"), "{printed}");
+        let base = std::fs::read_to_string(format!("{folder}/injectd.yaml")).expect("a base");
+        let objects = |text: &str| text.matches("\nkind: ").count();
+        assert_eq!(objects(printed), objects(&base), "{mesh}");
+    }
+}
