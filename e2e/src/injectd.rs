@@ -1,7 +1,7 @@
 //! `injectd serve` and `injectd proxy-injector`, and the certificate that clients verify.
 
 use std::{
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     fs::{self, File},
     hash::{BuildHasher as _, RandomState},
     net::{IpAddr, SocketAddr},
@@ -177,6 +177,22 @@ impl Injectd {
         self.environment.push((name, value.into()));
     }
 
+    /// A variable that [`Injectd::set_variable`] has set.
+    #[must_use]
+    pub fn variable(&self, name: &str) -> Option<&OsStr> {
+        let mut variables = self.environment.iter().rev();
+        variables.find(|(key, _)| *key == name).map(|(_, value)| &**value)
+    }
+
+    /// Sets the clock of its next starts ahead by these seconds, or behind, with a library of
+    /// [`faketime`]. Clocks that measure durations stay right, and so do times of files.
+    pub fn set_clock(&mut self, seconds: i64, library: &Path) {
+        self.set_variable("LD_PRELOAD", library);
+        self.set_variable("FAKETIME", format!("{seconds:+}s"));
+        self.set_variable("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+        self.set_variable("NO_FAKE_STAT", "1");
+    }
+
     /// Starts the server and waits until it accepts connections.
     ///
     /// # Errors
@@ -186,7 +202,9 @@ impl Injectd {
         let log = File::options().create(true).append(true).open(&self.log)?;
         let mut command = Command::new(&self.binary);
         command.args(&self.arguments).envs(self.environment.iter().map(|(k, v)| (k, v)));
-        self.program = Some(Program::start(&mut command, log.try_clone()?, log)?);
+        let program = Program::start(&mut command, log.try_clone()?, log)?;
+        let pid = program.pid();
+        self.program = Some(program);
         let ended = eventually("injectd accepts connections", async || {
             let status = self.running()?.exit_status()?;
             if status.is_none() {
@@ -195,13 +213,43 @@ impl Injectd {
             Ok(status)
         });
         match ended.await? {
-            None => Ok(()),
+            None => {
+                forget_clock(pid);
+                Ok(())
+            }
             Some(status) => {
                 let log = self.log();
                 let last = log.lines().last().unwrap_or("it logged nothing");
                 Err(failed(format!("injectd ended with {status}: {last}")))
             }
         }
+    }
+
+    /// The process id.
+    ///
+    /// # Errors
+    ///
+    /// Fails before the first start.
+    pub fn pid(&mut self) -> Outcome<u32> {
+        Ok(self.running()?.pid())
+    }
+
+    /// Stops the process as one that hangs, until [`Injectd::resume`].
+    ///
+    /// # Errors
+    ///
+    /// Fails if the process does not run.
+    pub fn hang(&mut self) -> Outcome {
+        self.running()?.signal(Signal::STOP)
+    }
+
+    /// Lets a process that hangs go on.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the process does not run.
+    pub fn resume(&mut self) -> Outcome {
+        self.running()?.signal(Signal::CONT)
     }
 
     /// Fails unless the process runs.
@@ -280,6 +328,23 @@ impl Injectd {
         let found =
             async || expect_contains("its end", text, &self.log()).map_err(|_| failed("no"));
         eventually(&what, found).await
+    }
+}
+
+/// The library of the Debian package `faketime`, which gives a process another time of day; `None` if it
+/// is not installed.
+#[must_use]
+pub fn faketime() -> Option<PathBuf> {
+    let folders = fs::read_dir("/usr/lib").ok()?.flatten();
+    let mut files = folders.map(|folder| folder.path().join("faketime/libfaketimeMT.so.1"));
+    files.find(|file| file.exists())
+}
+
+/// Removes what the library leaves in memory. A process uses it by its mappings.
+fn forget_clock(pid: u32) {
+    for name in ["faketime_shm", "sem.faketime_sem"] {
+        // Only processes with another clock have it.
+        let _ = fs::remove_file(format!("/dev/shm/{name}_{pid}"));
     }
 }
 

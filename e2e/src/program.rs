@@ -56,13 +56,28 @@ impl Program {
         .await
     }
 
+    /// The process id.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.0.id()
+    }
+
+    /// Sends a signal.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the system refuses.
+    pub fn signal(&self, signal: Signal) -> Outcome {
+        Ok(kill_process(Pid::from_child(&self.0), signal)?)
+    }
+
     /// Sends a signal and waits for the end of the process.
     ///
     /// # Errors
     ///
     /// Fails if the process does not end in time.
     pub async fn stop(&mut self, signal: Signal) -> Outcome<ExitStatus> {
-        kill_process(Pid::from_child(&self.0), signal)?;
+        self.signal(signal)?;
         self.wait().await
     }
 }

@@ -9,16 +9,21 @@ use injectd_e2e::{
     run::{Run, Suite},
 };
 
+mod callers;
 mod certificates;
 mod chart;
 mod installed;
+mod leaders;
+mod lease;
+mod left;
+mod load;
 mod requests;
 mod swap;
 
 use installed::Installed;
 
 pub(crate) const NAME: &str = "deploy";
-const LIMIT: Duration = Duration::from_mins(12);
+const LIMIT: Duration = Duration::from_mins(15);
 
 pub(crate) async fn run(run: &mut Run, lab: &Lab) -> Outcome {
     let Some(mut suite) = run.suite(NAME, LIMIT) else { return Ok(()) };
@@ -39,9 +44,15 @@ async fn all(suite: &mut Suite<'_>, it: &mut Installed) {
     suite.setup("the objects of a release are applied", it.apply()).await;
     let name = "replicas that start at once make one CA, and both meshes are injected";
     suite.setup(name, certificates::first_start(it)).await;
-    let name = "certificates rotate while pods are created: no review fails";
+    let name = "certificates rotate whatever the leader's clock is: no review fails";
     suite.scenario(name, certificates::rotations(it)).await;
-    suite.scenario("the leader is killed: another one goes on", certificates::killed(it)).await;
+    let name = "the leader hangs: another one goes on, and the first one gives up";
+    suite.scenario(name, leaders::hung(it)).await;
+    suite.scenario("the leader is killed: another one goes on", leaders::killed(it)).await;
+    let name = "the leader dies between Secret and caBundle: another one completes it";
+    suite.scenario(name, leaders::half_way(it)).await;
+    let name = "the Leases are deleted: replicas create them again";
+    suite.scenario(name, leaders::lost_leases(it)).await;
     let name = "the Secret is deleted, emptied, and replaced by another one: no review fails";
     suite.scenario(name, certificates::lost_secret(it)).await;
     let name = "a caBundle that others write is repaired";

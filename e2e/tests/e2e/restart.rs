@@ -25,7 +25,7 @@ use judge::{Verdict, judge};
 use recorder::Recorder;
 
 pub(crate) const NAME: &str = "restart";
-const LIMIT: Duration = Duration::from_mins(4);
+const LIMIT: Duration = Duration::from_mins(10);
 /// Restarts after which the leader is killed.
 const KILLED_AFTER: usize = 40;
 

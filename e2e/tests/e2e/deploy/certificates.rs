@@ -1,5 +1,5 @@
-//! `serve --manage-certs`: rotations, a lost leader, a lost Secret, overwritten webhooks, and missing
-//! permissions, while pods are created with the failure policy Fail.
+//! `serve --manage-certs`: rotations by leaders with different clocks, a lost Secret, overwritten
+//! webhooks, and missing permissions, while pods are created with the failure policy Fail.
 
 use std::time::Duration;
 
@@ -8,105 +8,74 @@ use injectd_e2e::{
     api::{WEBHOOK_CONFIGURATIONS, collection},
     certificates::Ca,
     expect::{Outcome, eventually, expect, expect_contains, failed},
-    stream::{Seen, all_created},
+    stream::Seen,
 };
 use serde_json::{Value, json};
 use tokio::time::{Instant, interval, timeout};
 
-use super::installed::{CONFIGURATIONS, Installed, NAMESPACE, SECRET};
+use super::installed::{
+    AHEAD, BEHIND, CONFIGURATIONS, Installed, NAMESPACE, RIGHT, SECRET, metric_of,
+};
 
-/// New certificates in one run; every second one has a new CA.
-const ROTATIONS: u64 = 5;
-const SHORT_ROTATIONS: u64 = 2;
+/// Who leads while a certificate is renewed; every second renewal has a new CA.
+const TURNS: [usize; 5] = [BEHIND, AHEAD, RIGHT, BEHIND, AHEAD];
+const SHORT_TURNS: [usize; 2] = [BEHIND, AHEAD];
 /// How long a wait for rotations may take.
 const LIMIT: Duration = Duration::from_mins(5);
 const MANAGED: &str = "injectd_certificates_managed_total";
 
 pub(super) async fn first_start(it: &mut Installed) -> Outcome<String> {
     it.start().await?;
-    let leader = it.leader().await?;
-    it.balance_without(leader);
+    it.balance();
     eventually("both webhooks take effect", async || it.inject().await).await?;
-    let made = it.sum(MANAGED, &[("step", "create_ca"), ("result", "ok")]).await?;
-    expect("CAs that were made", 1, made)?;
+    expect("CAs that were made", 1, made_cas(it).await?)?;
     Ok(format!("{} replicas, one CA", it.replicas.len()))
 }
 
 pub(super) async fn rotations(it: &mut Installed) -> Outcome<String> {
-    let count = async |step| it.sum(MANAGED, &[("step", step), ("result", "ok")]).await;
-    let rotations = if it.lab.is_long { ROTATIONS } else { SHORT_ROTATIONS };
-    let before = count("create_leaf").await?;
-    let cas = count("create_ca").await?;
-    let served = metric_expiry(it).await?;
-    let stream = it.stream();
-    let rotated = async {
-        let mut ticks = interval(Duration::from_millis(200));
-        while count("create_leaf").await? < before + rotations {
-            ticks.tick().await;
-        }
-        stream.wait_for(50).await
-    };
-    timeout(LIMIT, rotated).await.map_err(|_| failed("too few rotations in time"))??;
-    let seen = stream.stop().await;
-    all_created(&seen)?;
-    let cas = count("create_ca").await? - cas;
-    expect("whether the CA rotated too", true, cas >= rotations / 2)?;
-    expect("whether replicas serve new certificates", true, metric_expiry(it).await? > served)?;
-    Ok(format!("{} pods, {rotations} certificates, {cas} CAs: 0 failed", seen.len()))
+    let turns: &[usize] = if it.lab.is_long { &TURNS } else { &SHORT_TURNS };
+    let (before, served) = (made_cas(it).await?, it.expiry().await?);
+    it.balance();
+    let load = it.load();
+    for &index in turns {
+        it.lead(index).await?;
+        let before = made_certificates(it, index).await?;
+        let rotated = async {
+            let mut ticks = interval(Duration::from_millis(200));
+            while made_certificates(it, index).await? == before {
+                ticks.tick().await;
+            }
+            load.wait_for(50).await
+        };
+        timeout(LIMIT, rotated).await.map_err(|_| failed("no rotation in time"))??;
+    }
+    let note = load.stop().await?;
+    let (rotations, cas) = (turns.len(), made_cas(it).await? - before);
+    expect("whether the CA rotated too", true, cas >= rotations as u64 / 2)?;
+    expect("whether replicas serve new certificates", true, it.expiry().await? > served)?;
+    Ok(format!("{rotations} certificates, {cas} CAs, {}; {note}", it.clocks()))
 }
 
-pub(super) async fn killed(it: &mut Installed) -> Outcome<String> {
-    let leader = it.leader().await?;
-    // It gets no reviews: a process that is killed breaks the connections that it has.
-    it.balance_without(leader);
-    it.service.cut();
-    let made = it.sum(MANAGED, &[("step", "create_leaf"), ("result", "ok")]).await?;
-    let stream = it.stream();
-    stream.wait_for(20).await?;
-    let began = Instant::now();
-    it.replicas[leader].kill().await?;
-    let name = format!("number {leader}");
-    let mut again = it.replica(&name).await?;
-    again.start().await?;
-    it.replicas[leader] = again;
-    // The new leader renews as the old one did.
-    let renewed = async {
-        let mut ticks = interval(Duration::from_millis(200));
-        let first = it.secret("tls.crt").await?;
-        while it.secret("tls.crt").await? == first {
-            ticks.tick().await;
-        }
-        stream.wait_for(20).await
-    };
-    timeout(LIMIT, renewed).await.map_err(|_| failed("the new leader renews nothing"))??;
-    let after = began.elapsed().as_secs();
-    let seen = stream.stop().await;
-    all_created(&seen)?;
-    Ok(format!(
-        "{} pods: 0 failed; its successor renewed the certificate after {after} s, {made} before",
-        seen.len()
-    ))
+/// Certificates that a replica has made since it started.
+async fn made_certificates(it: &Installed, index: usize) -> Outcome<u64> {
+    metric_of(&it.replicas[index], MANAGED, &[("step", "create_leaf"), ("result", "ok")]).await
+}
+
+async fn made_cas(it: &Installed) -> Outcome<u64> {
+    it.sum(MANAGED, &[("step", "create_ca"), ("result", "ok")]).await
 }
 
 pub(super) async fn lost_secret(it: &mut Installed) -> Outcome<String> {
-    let leader = it.leader().await?;
-    it.balance_without(leader);
-    let stream = it.stream();
-    stream.wait_for(20).await?;
+    let load = it.load();
+    load.wait_for(20).await?;
     let path = Installed::secret_path();
-    let restored = async || {
-        eventually("the Secret is restored", async || {
-            expect("whether it has a key", true, !it.secret("ca.key").await?.is_empty())
-        })
-        .await
-    };
     it.api().delete(&path).await?.ok()?;
-    restored().await?;
+    it.restored().await?;
     eventually("the Secret is written", async || {
         it.api().update(&path, |secret| secret["data"] = Value::Null).await
     })
     .await?;
-    restored().await?;
+    it.restored().await?;
     // Another product's Secret, such as that of cert-manager.
     let ca = Ca::new()?;
     let other = ca.issue("other.example", [127, 0, 0, 1].into())?;
@@ -119,11 +88,9 @@ pub(super) async fn lost_secret(it: &mut Installed) -> Outcome<String> {
         it.api().update(&path, |secret| secret["data"] = data.clone()).await
     })
     .await?;
-    restored().await?;
-    stream.wait_for(50).await?;
-    let seen = stream.stop().await;
-    all_created(&seen)?;
-    Ok(format!("{} pods: 0 failed", seen.len()))
+    it.restored().await?;
+    load.wait_for(50).await?;
+    load.stop().await
 }
 
 pub(super) async fn overwritten(it: &mut Installed) -> Outcome<String> {
@@ -147,12 +114,8 @@ pub(super) async fn overwritten(it: &mut Installed) -> Outcome<String> {
             let count = it.sum(repairs, &[]).await?;
             expect("whether the counter rose", true, count > before)?;
             for name in CONFIGURATIONS {
-                let path = format!("{WEBHOOK_CONFIGURATIONS}/{name}");
-                let found = it.api().get(&path).await?.ok()?;
-                let found =
-                    found["webhooks"][0]["clientConfig"]["caBundle"].as_str().map(str::to_owned);
                 let secret = it.secret("ca.crt").await?;
-                expect("the caBundle", Some(secret), found)?;
+                expect("the caBundle", secret, it.ca_bundle(name).await?)?;
             }
             Ok(())
         })
@@ -195,7 +158,7 @@ pub(super) async fn forbidden(it: &mut Installed) -> Outcome<String> {
     let role =
         format!("{}/{SECRET}", collection("rbac.authorization.k8s.io/v1", "Role", Some(NAMESPACE)));
     let allowed = it.api().get(&role).await?.ok()?["rules"].clone();
-    let stream = it.stream();
+    let load = it.load();
     it.api()
         .update(&role, |role| role["rules"][0]["verbs"] = json!(["get", "list", "watch"]))
         .await?;
@@ -205,7 +168,7 @@ pub(super) async fn forbidden(it: &mut Installed) -> Outcome<String> {
         while it.sum(MANAGED, &failures).await? == 0 {
             ticks.tick().await;
         }
-        stream.wait_for(20).await
+        load.wait_for(20).await
     };
     timeout(LIMIT, failed_writes).await.map_err(|_| failed("no write was forbidden"))??;
     let log: String = it.replicas.iter().map(injectd_e2e::injectd::Injectd::log).collect();
@@ -218,20 +181,8 @@ pub(super) async fn forbidden(it: &mut Installed) -> Outcome<String> {
         while it.secret("tls.crt").await? == first {
             ticks.tick().await;
         }
-        stream.wait_for(20).await
+        load.wait_for(20).await
     };
     timeout(LIMIT, renewed).await.map_err(|_| failed("no renewal afterwards"))??;
-    let seen = stream.stop().await;
-    all_created(&seen)?;
-    Ok(format!("{} pods: 0 failed", seen.len()))
-}
-
-/// The earliest end of the certificates that are served.
-async fn metric_expiry(it: &Installed) -> Outcome<u64> {
-    let mut ends = Vec::new();
-    for replica in &it.replicas {
-        let name = "injectd_certificate_expiry_timestamp_seconds";
-        ends.push(super::installed::metric_of(replica, name, &[]).await?);
-    }
-    Ok(ends.into_iter().min().unwrap_or_default())
+    load.stop().await
 }

@@ -3,18 +3,19 @@
 use std::{
     fs::{self, File},
     io::Write as _,
-    net::{IpAddr, Ipv4Addr},
+    net::{IpAddr, Ipv4Addr, SocketAddr},
     os::unix::fs::OpenOptionsExt as _,
     path::PathBuf,
     process::Command,
 };
 
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use injectd_e2e::{
     api::{Api, NAMESPACES, WEBHOOK_CONFIGURATIONS, collection},
     balancer::Balancer,
     client::probe,
     expect::{Outcome, eventually, expect, failed},
-    injectd::{Injectd, linkerd_folder},
+    injectd::{Injectd, faketime, linkerd_folder},
     lab::Lab,
     metrics::metric,
     objects::{self, enabled, plain_pod, pod},
@@ -26,6 +27,11 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::task::spawn_blocking;
 
+use super::{
+    callers::Endpoints,
+    left::{self, Objects},
+    load::Load,
+};
 use crate::istio::config::Revision;
 
 /// The namespace of the release, which stands for that of Linkerd's control plane.
@@ -36,7 +42,13 @@ pub(super) const LINKERD_PODS: &str = "deploy-pods-linkerd";
 pub(super) const ISTIO_PODS: &str = "deploy-pods-istio";
 const TAG: &str = "deploy-e2e";
 const IP: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 100, 0, 17));
-const REPLICAS: [&str; 3] = ["one", "two", "three"];
+/// Names of the pods, and by how many seconds the clock of each is ahead of the API server's. They differ
+/// by less than a third of the lifetime of a certificate.
+pub(super) const REPLICAS: [(&str, i64); 3] = [("ahead", 8), ("right", 0), ("behind", -8)];
+/// Indices of [`REPLICAS`].
+pub(super) const AHEAD: usize = 0;
+pub(super) const RIGHT: usize = 1;
+pub(super) const BEHIND: usize = 2;
 /// Flags that have other values here: there is no kubelet that mounts, and ports are free ones.
 const REPLACED: [&str; 5] =
     ["--addr=", "--metrics-addr=", "--grpc-addr=", "--values=", "--trust-roots="];
@@ -44,13 +56,24 @@ const REPLACED: [&str; 5] =
 pub(super) const CONFIGURATIONS: [&str; 2] = ["injectd-linkerd", "injectd-tag-deploy-e2e"];
 /// The Secret, and the Lease of the same name.
 pub(super) const SECRET: &str = "injectd-certificates";
+/// The Lease of the audit.
+pub(super) const AUDIT_LEASE: &str = "injectd-audit";
+/// The variable with the credentials of a replica.
+const KUBECONFIG: &str = "INJECTD_KUBECONFIG";
+const EXPIRY: &str = "injectd_certificate_expiry_timestamp_seconds";
 
 /// What all scenarios of the suite share.
 pub(super) struct Installed {
     pub(super) lab: Lab,
     folder: TempDir,
     pub(super) service: Balancer,
+    /// The replicas that get reviews.
+    endpoints: Endpoints,
     pub(super) replicas: Vec<Injectd>,
+    /// The library that sets the clocks of replicas; without it they are right.
+    pub(super) faketime: Option<PathBuf>,
+    /// What was in the cluster before the suite.
+    before: Objects,
 }
 
 impl Installed {
@@ -59,7 +82,10 @@ impl Installed {
             lab: lab.clone(),
             folder: tempfile::tempdir()?,
             service: Balancer::new(IP).await?,
+            endpoints: Endpoints::default(),
             replicas: Vec::new(),
+            faketime: faketime(),
+            before: left::objects(&lab.api).await?,
         })
     }
 
@@ -91,6 +117,8 @@ impl Installed {
             "certificates.managed.caLifetime=2m".to_owned(),
             "certificates.managed.lifetime=1m".to_owned(),
             "webhookDefaults.failurePolicy=Fail".to_owned(),
+            "audit.enabled=true".to_owned(),
+            "audit.restart=annotated".to_owned(),
             format!("linkerd.webhookOverrides.namespaceSelector.matchLabels.e2e={NAMESPACE}"),
             format!("service.port={}", self.service.addr.port()),
         ];
@@ -153,8 +181,8 @@ impl Installed {
 
     /// Starts the replicas at the same time, and waits until all are ready.
     pub(super) async fn start(&mut self) -> Outcome {
-        for name in REPLICAS {
-            let replica = self.replica(name).await?;
+        for index in 0..REPLICAS.len() {
+            let replica = self.replica(index).await?;
             self.replicas.push(replica);
         }
         let [one, two, three] = &mut *self.replicas else { return Err(failed("no replicas")) };
@@ -166,7 +194,8 @@ impl Installed {
     }
 
     /// A replica that is not started, with a token of the release's `ServiceAccount`.
-    pub(super) async fn replica(&self, name: &str) -> Outcome<Injectd> {
+    async fn replica(&self, index: usize) -> Outcome<Injectd> {
+        let (name, seconds) = REPLICAS[index];
         let folder = self.folder.path().join(name);
         fs::create_dir_all(&folder)?;
         let kubeconfig = self.kubeconfig(&folder).await?;
@@ -174,8 +203,24 @@ impl Installed {
         let mut replica = Injectd::serve_managed(&self.lab.binary, &folder, IP, &arguments)?;
         replica.set_variable("POD_NAMESPACE", NAMESPACE);
         replica.set_variable("POD_NAME", name);
-        replica.set_variable("INJECTD_KUBECONFIG", kubeconfig);
+        replica.set_variable(KUBECONFIG, kubeconfig);
+        if let Some(library) = self.faketime.as_deref().filter(|_| seconds != 0) {
+            replica.set_clock(seconds, library);
+        }
         Ok(replica)
+    }
+
+    /// Kills a replica.
+    pub(super) async fn kill(&mut self, index: usize) -> Outcome {
+        self.replicas[index].kill().await
+    }
+
+    /// Starts a replica in the place of one that was killed. It is not ready yet, and gets no reviews.
+    pub(super) async fn start_again(&mut self, index: usize) -> Outcome {
+        let mut again = self.replica(index).await?;
+        again.start().await?;
+        self.replicas[index] = again;
+        Ok(())
     }
 
     async fn kubeconfig(&self, folder: &std::path::Path) -> Outcome<PathBuf> {
@@ -187,34 +232,51 @@ impl Installed {
         Ok(file)
     }
 
-    /// The index of the replica that manages the certificates.
-    pub(super) async fn leader(&self) -> Outcome<usize> {
-        eventually("one replica leads", async || {
-            let mut leaders = Vec::new();
-            for (index, replica) in self.replicas.iter().enumerate() {
-                let name = "injectd_managed_certificate_leader";
-                if metric_of(replica, name, &[]).await.is_ok_and(|value| value == 1) {
-                    leaders.push(index);
-                }
+    /// What the audit log calls the credentials of a replica.
+    pub(super) fn credential(&self, index: usize) -> Outcome<String> {
+        let file = self.replicas[index].variable(KUBECONFIG).unwrap_or_default();
+        let config: Value = serde_json::from_slice(&fs::read(file)?)?;
+        let token = config["users"][0]["user"]["token"].as_str().unwrap_or_default();
+        let claims = token.split('.').nth(1).unwrap_or_default();
+        let claims: Value = serde_json::from_slice(&BASE64_URL_SAFE_NO_PAD.decode(claims)?)?;
+        let id = claims["jti"].as_str().ok_or_else(|| failed("a token without jti"))?;
+        Ok(format!("JTI={id}"))
+    }
+
+    /// Sends reviews to all replicas.
+    pub(super) fn balance(&self) {
+        self.send_to(self.replicas.iter().map(|it| it.webhook).collect());
+    }
+
+    /// Sends reviews to all replicas but one, which is about to break its connections.
+    pub(super) async fn balance_without(&self, index: usize) -> Outcome {
+        let others = self.replicas.iter().enumerate().filter(|(at, _)| *at != index);
+        self.send_to(others.map(|(_, it)| it.webhook).collect());
+        self.service.cut();
+        // A review fails on a connection of which the API server has not seen that it is closed.
+        eventually("the API server has other connections", async || {
+            for _ in 0..10 {
+                self.inject().await?;
             }
-            match *leaders {
-                [leader] => Ok(leader),
-                _ => Err(failed(format!("leaders: {leaders:?}"))),
-            }
+            Ok(())
         })
         .await
     }
 
-    /// Sends reviews to all replicas but one.
-    pub(super) fn balance_without(&self, index: usize) {
-        let others = self.replicas.iter().enumerate().filter(|(at, _)| *at != index);
-        self.service.set(others.map(|(_, it)| it.webhook).collect());
+    fn send_to(&self, replicas: Vec<SocketAddr>) {
+        self.endpoints.set(replicas.clone());
+        self.service.set(replicas);
     }
 
     /// Creates pods of both meshes, as dry runs, all the time.
     pub(super) fn stream(&self) -> Stream {
         let linkerd = pod("stream", &enabled());
         Stream::start(self.api(), &[(LINKERD_PODS, linkerd), (ISTIO_PODS, plain_pod("stream"))])
+    }
+
+    /// [`Installed::stream`], and other callers that verify all certificates that are served.
+    pub(super) fn load(&self) -> Load {
+        Load::start(self.stream(), self.api(), &self.endpoints)
     }
 
     pub(super) async fn inject(&self) -> Outcome {
@@ -234,8 +296,38 @@ impl Installed {
         Ok(sum)
     }
 
+    /// When the certificate of a replica ends, in seconds since 1970.
+    pub(super) async fn expiry_of(&self, index: usize) -> Outcome<u64> {
+        metric_of(&self.replicas[index], EXPIRY, &[]).await
+    }
+
+    /// When the first certificate that is served ends.
+    pub(super) async fn expiry(&self) -> Outcome<u64> {
+        let mut first = u64::MAX;
+        for index in 0..self.replicas.len() {
+            first = first.min(self.expiry_of(index).await?);
+        }
+        Ok(first)
+    }
+
     pub(super) fn secret_path() -> String {
         format!("{}/{SECRET}", collection("v1", "Secret", Some(NAMESPACE)))
+    }
+
+    /// Waits until the Secret has its keys, after it was lost.
+    pub(super) async fn restored(&self) -> Outcome {
+        eventually("the Secret is restored", async || {
+            expect("whether it has a key", true, !self.secret("ca.key").await?.is_empty())
+        })
+        .await
+    }
+
+    /// The `caBundle` of a webhook configuration; the API has it in base64.
+    pub(super) async fn ca_bundle(&self, configuration: &str) -> Outcome<String> {
+        let path = format!("{WEBHOOK_CONFIGURATIONS}/{configuration}");
+        let found = self.api().get(&path).await?.ok()?;
+        let bundle = found["webhooks"][0]["clientConfig"]["caBundle"].as_str();
+        Ok(bundle.unwrap_or_default().to_owned())
     }
 
     /// The value of a key of the Secret, in base64; empty without.
@@ -253,15 +345,10 @@ impl Installed {
         }
     }
 
+    /// Ends the replicas and deletes what the suite made in the cluster.
     pub(super) async fn clean_up(mut self) -> Outcome {
         self.replicas.clear();
-        for name in CONFIGURATIONS {
-            self.api().delete(&format!("{WEBHOOK_CONFIGURATIONS}/{name}")).await?;
-        }
-        for name in [NAMESPACE, ISTIO_NAMESPACE, LINKERD_PODS, ISTIO_PODS] {
-            self.api().delete(&format!("{NAMESPACES}/{name}")).await?;
-        }
-        Ok(())
+        left::delete(self.api(), &self.before).await
     }
 }
 

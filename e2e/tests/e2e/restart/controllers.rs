@@ -33,7 +33,7 @@ const ACCOUNT: &str = "injectd-restart";
 const LEASE: &str = "injectd-restart";
 const RBAC: &str = "rbac.authorization.k8s.io/v1";
 const POLL: Duration = Duration::from_millis(200);
-const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_mins(3);
 
 /// What the controllers did.
 #[derive(Debug, Default, Clone)]
