@@ -1,7 +1,7 @@
 //! Whether an API server compiles an expression: names, fields, functions and types, as cel-go checks
 //! them with the declarations of match conditions.
 //!
-//! What cannot be told here is taken for right. Not for evaluation, which needs no types.
+//! A type that is unknown here fits everything. Not for evaluation, which needs no types.
 
 use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue};
 

@@ -5,7 +5,7 @@ use std::fmt;
 /// A type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Type {
-    /// Cannot be told here: it fits everything, and everything fits.
+    /// Unknown here: it fits everything, and everything fits.
     Unknown,
     /// Known only when the expression is evaluated.
     Dyn,

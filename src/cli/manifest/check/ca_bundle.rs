@@ -99,7 +99,7 @@ fn check_ends(cas: &[CertificateDer<'_>], now: i64, add: &mut Add<'_>) {
 fn check_served(cas: Vec<CertificateDer<'static>>, served: &Served, now: i64, add: &mut Add<'_>) {
     let Some((leaf, intermediates)) = served.chain.split_first() else { return };
     let host = served.service.host();
-    // A certificate that is its own CA is none that the verifier accepts; Go's does.
+    // API servers accept a certificate that is in the caBundle itself; the verifier may not.
     if !cas.contains(leaf)
         && let Err(error) = tls::verify_server(cas, (leaf, intermediates), &host, now)
     {
