@@ -7,14 +7,16 @@ use std::{
 
 use rustls::{
     RootCertStore, ServerConfig,
-    client::{WebPkiServerVerifier, danger::ServerCertVerifier as _},
+    client::{WebPkiServerVerifier, danger::ServerCertVerifier as _, verify_server_name},
     crypto::aws_lc_rs,
     pki_types::{
         CertificateDer, InvalidDnsNameError, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName,
         UnixTime,
         pem::{self, PemObject as _},
     },
-    server::{NoServerSessionStorage, VerifierBuilderError, WebPkiClientVerifier},
+    server::{
+        NoServerSessionStorage, ParsedCertificate, VerifierBuilderError, WebPkiClientVerifier,
+    },
 };
 use x509_parser::parse_x509_certificate;
 
@@ -191,6 +193,16 @@ pub fn verify_server(
         .verify_server_cert(leaf, intermediates, &name, &[], at)
         .map(drop)
         .map_err(TlsError::Server)
+}
+
+/// Checks that the certificate of a server has this name.
+///
+/// # Errors
+/// It has not.
+pub fn verify_name(leaf: &CertificateDer<'_>, name: &str) -> Result<(), TlsError> {
+    let leaf = ParsedCertificate::try_from(leaf).map_err(TlsError::Server)?;
+    let name = ServerName::try_from(name.to_owned()).map_err(TlsError::Name)?;
+    verify_server_name(&leaf, &name).map_err(TlsError::Server)
 }
 
 fn roots(pem: &[u8]) -> Result<RootCertStore, TlsError> {

@@ -278,7 +278,7 @@ impl World {
         };
         let memory = self.replicas[replica].memory.as_ref();
         let published = self.published(&read);
-        let observed = Observed { secret, published: &published, memory };
+        let observed = Observed { secret, published: &published, is_all_read: true, memory };
         let step = next(&observed, &self.names, self.clock(replica), LIFETIMES);
         let step = step.expect("keys can be made");
         self.replicas[replica].planned = Some((self.secret.0, read, step));

@@ -2,7 +2,7 @@
 
 use super::{
     authority::{Ca, Certificate, Lifetimes, seconds},
-    state::{InvalidSecret, State},
+    state::{InvalidSecret, MAX_CAS, State},
 };
 
 /// A CA that ends in as many seconds is replaced even if a `caBundle` lacks the next one, which will
@@ -16,8 +16,10 @@ const LAST_SECONDS: i64 = 10;
 pub(super) struct Observed<'a> {
     /// The Secret; `None` if it does not exist.
     pub(super) secret: Option<Result<&'a State, &'a InvalidSecret>>,
-    /// The webhook configurations that can be read.
+    /// The webhook configurations that were read.
     pub(super) published: &'a [Published<'a>],
+    /// Whether these are all.
+    pub(super) is_all_read: bool,
     /// The last state that this process saw, for a Secret that was lost.
     pub(super) memory: Option<&'a State>,
 }
@@ -101,7 +103,7 @@ pub(super) fn next(
         return Ok(Some(Step::Bundles(bundles)));
     }
     if changes.is_empty() {
-        changes = renew(&mut state, observed.published, names, (now, lifetimes))?;
+        changes = renew(&mut state, observed, names, (now, lifetimes))?;
     }
     Ok((!changes.is_empty()).then(|| Step::Secret(Box::new(state), changes)))
 }
@@ -164,7 +166,7 @@ fn publish(state: &State, published: &[Published<'_>]) -> Option<Bundles> {
 /// Makes the next CA, lets it sign, or renews the certificate, whichever is due.
 fn renew(
     state: &mut State,
-    published: &[Published<'_>],
+    observed: &Observed<'_>,
     names: &[String],
     (now, lifetimes): (i64, Lifetimes),
 ) -> Result<Vec<Change>, rcgen::Error> {
@@ -175,12 +177,14 @@ fn renew(
     if is_due(&state.ca.certificate) {
         if state.next.as_ref().is_none_or(|next| is_due(&next.certificate)) {
             let next = Ca::make(now, lifetimes.ca)?;
+            // The signing CA and the next one need room.
+            state.previous.truncate(MAX_CAS - 2);
             let unused = state.next.replace(next);
             state.keep(unused.map(|unused| unused.certificate), now);
             changes.push(Change::NewCa);
         }
         let is_last = !state.ca.certificate.is_valid(now + LAST_SECONDS);
-        let may_sign = is_last || is_published(state, published);
+        let may_sign = is_last || is_published(state, observed);
         if let Some(next) = state.next.take_if(|_| may_sign) {
             state.leaf = next.sign(names, now, (lifetimes.leaf, sequence))?;
             let old = std::mem::replace(&mut state.ca, next).certificate;
@@ -198,10 +202,10 @@ fn renew(
     Ok(changes)
 }
 
-/// Whether the next CA is in each `caBundle` that has the one that signs. Others verify nothing of it
-/// anyway.
-fn is_published(state: &State, published: &[Published<'_>]) -> bool {
-    let Some(next) = &state.next else { return false };
-    let mut entries = published.iter().flat_map(|it| it.entries);
+/// Whether all configurations were read, and the next CA is in each `caBundle` that has the one that
+/// signs. Others verify nothing of it anyway.
+fn is_published(state: &State, observed: &Observed<'_>) -> bool {
+    let Some(next) = state.next.as_ref().filter(|_| observed.is_all_read) else { return false };
+    let mut entries = observed.published.iter().flat_map(|it| it.entries);
     entries.all(|it| !it.cas.contains(&state.ca.certificate) || it.cas.contains(&next.certificate))
 }

@@ -67,6 +67,11 @@ impl View {
         self.is_secret_read && self.configurations.values().all(is_known)
     }
 
+    /// Whether each configuration was read, now or before.
+    pub(super) fn is_all_read(&self) -> bool {
+        self.configurations.values().all(|it| it.entries.is_some())
+    }
+
     /// The Secret; `None` if it does not exist, or was not read.
     pub(super) fn secret(&self) -> Option<Result<&State, &InvalidSecret>> {
         self.secret.as_ref().map(Result::as_ref)

@@ -157,6 +157,7 @@ fn check_says_what_cannot_be_checked() {
         (&["missing.yaml"], "", 1, "missing.yaml"),
         (&[], "", 64, "required"),
         (&["-", "--fail-on", "all"], "", 64, "--fail-on"),
+        (&["-", "--context", "a"], "", 64, "--context needs --live"),
         (&["-", "--connect", "localhost"], "", 64, "expected HOST:PORT"),
         (&["-", "--connect", "a=localhost:1"], "", 64, "NAMESPACE/SERVICE"),
     ] {

@@ -44,6 +44,12 @@ impl Rule {
         self.resources.iter().any(|resource| matches!(&**resource, "*" | "*/*"))
     }
 
+    /// Whether it is about the creation of objects only: then each request has an object, which is none
+    /// of a subresource.
+    pub(crate) fn only_creates_objects(&self) -> bool {
+        self.operations == ["CREATE"] && !self.resources.iter().any(|it| it.contains('/'))
+    }
+
     /// `pods` is without its subresources; `pods/*` is with them, and `*/*` is everything.
     fn has_resource(&self, resource: &str, subresource: &str) -> bool {
         self.resources.iter().any(|rule| {

@@ -107,7 +107,8 @@ impl Selector {
         for Requirement { key, .. } in &self.0 {
             let of_key: Vec<_> = self.0.iter().filter(|it| it.key == *key).collect();
             let listed = of_key.iter().flat_map(|it| it.values.iter().cloned());
-            let any = "any".to_owned();
+            // Not a valid label value, so no selector lists it.
+            let any = "?".to_owned();
             let candidates = listed.chain([any]).map(|value| Labels::from([(key.clone(), value)]));
             let meets = |labels: &Labels| of_key.iter().all(|it| it.is_met(labels));
             let found = [Labels::new()].into_iter().chain(candidates).find(meets)?;

@@ -65,7 +65,8 @@ impl Keeper {
     ) -> Result<Option<Step>, rcgen::Error> {
         let now = Instant::now().into_std();
         let published = self.view.published(|name| self.repairs.may_write(name, now));
-        let observed = Observed { secret, published: &published, memory: self.memory.as_ref() };
+        let (memory, is_all_read) = (self.memory.as_ref(), self.view.is_all_read());
+        let observed = Observed { secret, published: &published, is_all_read, memory };
         plan::next(&observed, &self.dns_names, unix_now(), self.options.lifetimes)
     }
 

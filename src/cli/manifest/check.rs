@@ -74,6 +74,10 @@ enum FailOn {
 }
 
 pub(super) fn run(args: &Args) -> Result<(), CommandError> {
+    if let Some(flag) = args.cluster.set().filter(|_| !args.live) {
+        let text = format!("{flag} needs --live: files are checked without a cluster");
+        return Err(CommandError::Usage(text));
+    }
     let runtime = manifests::runtime()?;
     let objects = if args.live { runtime.block_on(live(args))? } else { read(&args.files)? };
     let configurations: Vec<_> = objects.iter().filter(|it| check::is_configuration(it)).collect();

@@ -30,7 +30,8 @@ pub(in crate::cli) struct Args {
         long,
         value_name = "NAMESPACE",
         required_unless_present = "print_values",
-        default_value = ""
+        default_value = "",
+        hide_default_value = true
     )]
     namespace: String,
     /// Name of the release, which is that of the Deployment and the Service

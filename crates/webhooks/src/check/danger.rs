@@ -102,18 +102,22 @@ fn needless(webhook: &Webhook, at: &mut Findings<'_>) {
         let advice = "Name the resources, or add the match condition \
                       !(request.resource.resource in ['leases', 'events']).";
         at.add(Severity::Suggestion, "rules", problem, advice);
-    } else if webhook.name.contains("inject") && webhook.conditions.is_empty() {
-        let problem = "it is called for pods on the host network, which injectors leave alone";
+    } else if webhook.name.contains("inject")
+        && webhook.conditions.is_empty()
+        && webhook.rules.iter().all(crate::rules::Rule::only_creates_objects)
+    {
+        let problem = "it is called for pods on the host network, into which meshes do not inject";
         let only_pods = webhook.rules.iter().all(|rule| rule.resources == ["pods"]);
         let others = if only_pods { "" } else { "request.resource.resource != 'pods' || " };
         // Linkerd's injector copies the annotation to pods that it does not inject, too.
-        let but = if webhook.name.contains("linkerd") {
+        let but = if webhook.name.contains("linkerd-proxy-injector") {
             " Such pods then do not get config.linkerd.io/opaque-ports of their namespace."
         } else {
             ""
         };
         let advice = format!(
-            "Add the match condition {others}!has(object.spec.hostNetwork) || \
+            "If it is the injector of a mesh, add the match condition \
+             {others}!has(object.spec.hostNetwork) || \
              !object.spec.hostNetwork.{but}"
         );
         at.add(Severity::Suggestion, "matchConditions", problem, advice);

@@ -8,6 +8,9 @@ use crate::{Configurations, Plugin, Webhook};
 
 /// The end of the names of injectd's webhooks for Istio, and of Istio's own.
 const OWN: &str = "sidecar-injector.injectd";
+/// The name of Linkerd's webhook, and of injectd's for Linkerd. The second one skips a pod that has the
+/// sidecar.
+const LINKERD: &str = "linkerd-proxy-injector.linkerd.io";
 const ISTIO: &str = "sidecar-injector.istio.io";
 
 pub(super) fn all(read: &Configurations, found: &mut Vec<Finding>) {
@@ -17,7 +20,14 @@ pub(super) fn all(read: &Configurations, found: &mut Vec<Finding>) {
         let later: Vec<_> = webhooks[index + 1..].iter().filter(|it| meet(webhook, it)).collect();
         let twin = later.iter().find(|it| is_same_injector(webhook, it));
         let mut at = findings(webhook, found);
-        if let Some(twin) = twin {
+        if let Some(twin) = twin.filter(|_| webhook.name.ends_with(LINKERD)) {
+            let problem = format!(
+                "{} of {} is called for the same pods, finds the sidecar and does nothing",
+                twin.name, twin.configuration
+            );
+            let advice = "Keep both while injectd runs beside Linkerd's injector; then remove one.";
+            at.add(Severity::Suggestion, "namespaceSelector", problem, advice);
+        } else if let Some(twin) = twin {
             let problem = format!(
                 "{} of {} is called for the same pods: they are injected twice",
                 twin.name, twin.configuration

@@ -84,6 +84,7 @@ lists.range (int)list<int>
 .distinct (list<A>)list<A>
 .reverse (list<A>)list<A>
 .sort (list<A>)list<A>
+.@sortByAssociatedKeys (list<A>,list<B>)list<A>
 .first (list<A>)optional<A>
 .last (list<A>)optional<A>
 optional.of (A)optional<A>
@@ -174,7 +175,7 @@ const LEAST: &str = "(list<int>)int (list<uint>)uint (list<double>)double (list<
     (list<string>)string (list<bytes>)bytes (list<timestamp>)timestamp (list<duration>)duration";
 const DATE: &str = "(timestamp)int (timestamp,string)int";
 /// Macros that the parser here does not have: their arguments declare variables.
-pub(super) const MACROS: [(&str, usize); 13] = [
+pub(super) const MACROS: [(&str, usize); 12] = [
     ("all", 3),
     ("exists", 3),
     ("existsOne", 3),
@@ -186,7 +187,6 @@ pub(super) const MACROS: [(&str, usize); 13] = [
     ("transformMapEntry", 4),
     ("optMap", 2),
     ("optFlatMap", 2),
-    ("sortBy", 2),
     ("exists_one", 3),
 ];
 

@@ -1,7 +1,7 @@
 //! Match conditions, some of which an API server compiles.
 
 /// Conditions by hand: what products use, and what is easily written wrong.
-pub(super) const TABLE: [&str; 120] = [
+pub(super) const TABLE: [&str; 122] = [
     "true",
     "!true",
     "1",
@@ -26,6 +26,8 @@ pub(super) const TABLE: [&str; 120] = [
     "int('a') == 1",
     "int('1') == 1 && uint('1') == 1u && double('x') == 1.0",
     "object[null] == 1",
+    "[3, 1].sortBy(x, x) == [1, 3]",
+    "object.spec.containers.sortBy(c, c.name)[0].name == 'a'",
     "object[[1]] == 1",
     "object[2.5] == 1",
     "object[b'a'] == 1",

@@ -100,9 +100,12 @@ fn check_served(cas: Vec<CertificateDer<'static>>, served: &Served, now: i64, ad
     let Some((leaf, intermediates)) = served.chain.split_first() else { return };
     let host = served.service.host();
     // API servers accept a certificate that is in the caBundle itself; the verifier may not.
-    if !cas.contains(leaf)
-        && let Err(error) = tls::verify_server(cas, (leaf, intermediates), &host, now)
-    {
+    let verified = if cas.contains(leaf) {
+        tls::verify_name(leaf, &host)
+    } else {
+        tls::verify_server(cas, (leaf, intermediates), &host, now)
+    };
+    if let Err(error) = verified {
         let error = with_causes(&error);
         let problem = format!("it does not verify the served certificate for {host}: {error}");
         let advice =
@@ -113,7 +116,10 @@ fn check_served(cas: Vec<CertificateDer<'static>>, served: &Served, now: i64, ad
     let (begins, ends) = (leaf.validity().not_before.timestamp(), leaf.validity().not_after);
     let remaining = ends.timestamp() - now;
     if remaining <= (ends.timestamp() - begins) / OVERDUE_PART {
-        let problem = format!("its certificate ends in {}, and was not renewed", span(remaining));
+        let problem = match remaining {
+            ..=0 => "its certificate has ended".to_owned(),
+            _ => format!("its certificate ends in {}, and was not renewed", span(remaining)),
+        };
         add(SERVICE, problem, "Renew it, or correct what should.");
     }
 }
