@@ -81,7 +81,7 @@ impl Term {
         self.0.borrow().is_some_and(|until| Instant::now() < until)
     }
 
-    /// Waits until this process leads, if it `led` not, or no longer leads.
+    /// Waits until this process no longer leads if it `led`, else until it leads.
     pub async fn changed(&mut self, led: bool) {
         while self.is_current() == led {
             if self.0.changed().await.is_err() {
@@ -182,7 +182,7 @@ impl Elector {
             let params = PatchParams::apply(&creator(&self.options.identity));
             let name = &self.options.name;
             let created = self.api.patch(name, &params, &Patch::Apply(&lease)).await;
-            return Ok(self.written(created)?.is_some());
+            return self.written(created);
         };
         self.observe(found.clone(), Instant::now());
         if !self.may_take(&found, Instant::now()) {
@@ -190,17 +190,17 @@ impl Elector {
         }
         let lease = self.next(Some(&found), Timestamp::now());
         let written = self.api.replace(&self.options.name, &PostParams::default(), &lease).await;
-        Ok(self.written(written)?.is_some())
+        self.written(written)
     }
 
-    /// The Lease that was written; `None` if another process was faster.
-    fn written(&mut self, written: kube::Result<Lease>) -> kube::Result<Option<()>> {
+    /// Remembers a Lease that was written; false if another process was faster.
+    fn written(&mut self, written: kube::Result<Lease>) -> kube::Result<bool> {
         match written {
             Ok(lease) => {
                 self.observe(lease, Instant::now());
-                Ok(Some(()))
+                Ok(true)
             }
-            Err(kube::Error::Api(status)) if status.code == 409 => Ok(None),
+            Err(kube::Error::Api(status)) if status.code == 409 => Ok(false),
             Err(error) => Err(error),
         }
     }

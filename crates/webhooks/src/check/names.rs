@@ -4,22 +4,21 @@
 const MAX_LABEL: usize = 63;
 const MAX_SUBDOMAIN: usize = 253;
 
-/// `IsDNS1123Label`: such as `my-name`.
-fn is_dns_label(text: &str) -> bool {
+/// A part of a DNS name of any length, such as `my-name`.
+fn is_dns_part(text: &str) -> bool {
     is_bounded(text, |byte| byte.is_ascii_lowercase() || byte.is_ascii_digit(), |byte| byte == b'-')
-        && text.len() <= MAX_LABEL
 }
 
 /// `IsDNS1123Subdomain`: such as `my.example.com`.
 pub(super) fn is_dns_subdomain(text: &str) -> bool {
-    let is_part =
-        |part| is_bounded(part, |b| b.is_ascii_lowercase() || b.is_ascii_digit(), |b| b == b'-');
-    text.len() <= MAX_SUBDOMAIN && text.split('.').all(is_part)
+    text.len() <= MAX_SUBDOMAIN && text.split('.').all(is_dns_part)
 }
 
 /// `IsDNS1035Label`: a DNS label that begins with a letter, such as `v1`.
 pub(super) fn is_version(text: &str) -> bool {
-    is_dns_label(text) && text.starts_with(|first: char| first.is_ascii_lowercase())
+    is_dns_part(text)
+        && text.len() <= MAX_LABEL
+        && text.starts_with(|first: char| first.is_ascii_lowercase())
 }
 
 /// `IsQualifiedName`: a name, with a DNS subdomain and a slash before it or not.
