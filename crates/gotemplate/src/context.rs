@@ -7,21 +7,25 @@ use crate::{text::Text, value::Value};
 /// Bytes that a template may write, and bytes of one text in it.
 pub const MAX_OUTPUT_BYTES: usize = 8 << 20;
 
-/// Steps of one execution: actions, rounds of loops, calls, items of lists that functions make, and
-/// text that they read or make, by the 256 bytes. Together they take seconds, and some 100 MB.
+/// Steps of all executions with a context: actions, rounds of loops, calls, items of lists that
+/// functions make, and text that is read, made or written, by the [`STEP_BYTES`]. Together they take
+/// seconds, and some 100 MB.
 pub const MAX_STEPS: usize = 1_000_000;
 
-/// Bytes of text that a function reads or makes in one step.
-const STEP_BYTES: usize = 256;
+/// Bytes of text that a function reads or makes, or that a template writes, in one step.
+pub const STEP_BYTES: usize = 256;
 
 /// Items of a list that a function reads, or entries of a map that it makes or looks through, in one
 /// step.
 pub(crate) const STEP_ITEMS: usize = 16;
 
+/// Steps after which an execution asks whether to stop: some milliseconds. A clock may be asked.
+const STEPS_UNTIL_ASKED: usize = 4_096;
+
 /// Templates, control structures, pipelines and values inside of one another.
 pub const MAX_DEPTH: usize = 200;
 
-/// How much one execution may use.
+/// How much the executions with a context may use.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// [`MAX_OUTPUT_BYTES`].
@@ -156,10 +160,12 @@ pub struct NoHooks;
 
 impl Hooks for NoHooks {}
 
-/// What one execution may use.
+/// What executions may use. Their steps are counted together.
 pub struct Context<'c> {
-    /// How much it may use.
+    /// How much they may use.
     pub limits: Limits,
+    /// Whether to stop: nobody waits for the result any more. It is asked every [`STEPS_UNTIL_ASKED`].
+    pub is_over: &'c dyn Fn() -> bool,
     /// Is told what it reads of its data.
     pub reads: Option<&'c mut dyn Reads>,
     /// A variable of the environment, for `env` and `expandenv`.
@@ -169,6 +175,10 @@ pub struct Context<'c> {
     /// What the owner of the data does.
     pub hooks: &'c dyn Hooks,
     pub(crate) steps: usize,
+    /// Bytes that were written and make no whole step yet.
+    bytes: usize,
+    /// The steps at which `is_over` is asked next.
+    asked_at: usize,
 }
 
 impl Default for Context<'_> {
@@ -179,7 +189,10 @@ impl Default for Context<'_> {
             environment: &|_| None,
             now: None,
             hooks: &NoHooks,
+            is_over: &|| false,
             steps: 0,
+            bytes: 0,
+            asked_at: STEPS_UNTIL_ASKED,
         }
     }
 }
@@ -197,7 +210,30 @@ impl Context<'_> {
         if self.steps > self.limits.steps {
             return Err(format!("the template takes more than {} steps", self.limits.steps));
         }
+        if self.steps >= self.asked_at {
+            self.asked_at = self.steps.saturating_add(STEPS_UNTIL_ASKED);
+            if (self.is_over)() {
+                return Err("the caller does not wait any longer".to_owned());
+            }
+        }
         Ok(())
+    }
+
+    /// Counts the steps for text that is written.
+    pub(crate) fn spend_bytes(&mut self, bytes: usize) -> Result<(), String> {
+        self.bytes += bytes;
+        if self.bytes < STEP_BYTES {
+            return Ok(());
+        }
+        let steps = self.bytes / STEP_BYTES;
+        self.bytes %= STEP_BYTES;
+        self.spend(steps)
+    }
+
+    /// How many steps all executions have taken.
+    #[must_use]
+    pub fn steps(&self) -> usize {
+        self.steps
     }
 
     /// How many steps are left.

@@ -85,7 +85,6 @@ pub(crate) fn execute(
     data: &Value,
     context: &mut Context<'_>,
 ) -> Evaluated<Vec<u8>> {
-    context.steps = 0;
     let mut eval = Eval {
         template,
         context,
@@ -151,7 +150,7 @@ impl<'t> Eval<'t, '_, '_> {
             return self.fail(format!("the output is longer than {limit} bytes"));
         }
         self.out.extend_from_slice(text);
-        Ok(())
+        self.context.spend_bytes(text.len()).map_err(|message| self.error(message))
     }
 
     fn list(&mut self, dot: &Slot, list: &'t List) -> Evaluated<Flow> {

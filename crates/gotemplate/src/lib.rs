@@ -61,8 +61,8 @@ mod value;
 mod yaml;
 
 pub use context::{
-    Context, Hooks, Limits, MAX_DEPTH, MAX_OUTPUT_BYTES, MAX_STEPS, NoHooks, Origin, Reads, Step,
-    Use, is_plain_name,
+    Context, Hooks, Limits, MAX_DEPTH, MAX_OUTPUT_BYTES, MAX_STEPS, NoHooks, Origin, Reads,
+    STEP_BYTES, Step, Use, is_plain_name,
 };
 pub use eval::{ExecError, Location};
 pub use function::{Call, Function, Functions, Outcome, Param, Slot};

@@ -55,7 +55,7 @@ impl Explain for Istio {
         let added = Status::of(raw).unwrap_or_default();
         let sidecars = sidecars::of_spec(spec, |name, _, is_init| {
             let names = if is_init { &added.init_containers } else { &added.containers };
-            SIDECARS.contains(&name) || names.iter().any(|added| added == name)
+            SIDECARS.contains(&name) || names.contains(name)
         });
         if let Err(denial) = injection.check() {
             let rules = vec![Rule::new("types", RuleResult::Denies, denial)];
@@ -184,7 +184,7 @@ fn policy_rule(config: &Config) -> Rule {
 
 fn template_rule(config: &Config, pod: &Value, outcome: &Outcome<'_>) -> Rule {
     let asked = annotation(pod, crate::selection::TEMPLATES_ANNOTATION);
-    let names = crate::selection::names(config, asked).join(", ");
+    let names = crate::selection::names(config, asked).unwrap_or_default().join(", ");
     let rule = if let Some(denial) = &outcome.denial {
         Rule::new("templates", RuleResult::Denies, denial.clone())
     } else {

@@ -12,6 +12,7 @@ use serde_json::Value as Json;
 
 use crate::{
     advice, annotations,
+    budget::Budget,
     data::TemplateData,
     decide::{Decision, decide},
     fields::{annotation, label},
@@ -152,8 +153,10 @@ impl<'i> Injection<'i> {
         let proxy = Arc::new(self.proxy_config(own.as_ref(), cluster.resources));
         let (native, native_warning) =
             injector.mode.is_native(cluster.nodes, text(&self.pod, "/spec/nodeName"));
+        let budget = Budget::of(pod, &|| false);
         let data = self.data(pod, &proxy, (native, self.proxy_ids(cluster)))?;
-        let (patches, missing) = self.render(Source { data: &data, record });
+        let source = Source { data: &data, record, budget: &budget };
+        let (patches, missing) = self.render(source);
         drop(data);
         let advice = advice::of_pod(&self.pod, &injector.known_annotations, release);
         // The only copy of the pod is merged, unless somebody compares with it.
@@ -167,13 +170,13 @@ impl<'i> Injection<'i> {
             self.environment.warnings.iter().cloned().chain(native_warning).collect();
         let mut warn = |warning: process::Warning| warnings.push(warning.to_string());
         let template = patches
-            .merge_into(&mut pod, |template, pod| {
+            .merge_into(&mut pod, &budget, |template, pod| {
                 native_move(pod, template, native, release).into_iter().for_each(&mut warn);
             })
             .map_err(|error| error.to_string())?;
         // Errors of the templates before it come first.
         missing.map_or(Ok(()), Err)?;
-        reapply(&mut pod, &template, &original, &facts)
+        reapply(&mut pod, &template, &original, (&facts, &budget))
             .map_err(|error| format!("failed to re apply container: {}", with_causes(&error)))?
             .into_iter()
             .for_each(&mut warn);
@@ -266,7 +269,11 @@ impl<'i> Injection<'i> {
             }
         };
         let mut missing = None;
-        let templates: Vec<_> = selection::names(&injector.config, asked)
+        let names = selection::names(&injector.config, asked).unwrap_or_else(|error| {
+            missing = Some(format!("{TEMPLATE_ERROR}{error}"));
+            Vec::new()
+        });
+        let templates: Vec<_> = names
             .into_iter()
             .map(template)
             .map_while(|found| found.map_err(|error| missing = Some(error)).ok())
@@ -275,6 +282,7 @@ impl<'i> Injection<'i> {
         let variable = |name: &str| injector.environment.get(name).cloned();
         let hooks = MessageHooks { release: injector.release };
         let mut context = Context::default();
+        source.budget.lend(&mut context);
         context.environment = &variable;
         context.hooks = &hooks;
         let mut record = source.record;

@@ -5,6 +5,7 @@
 
 mod advice;
 pub mod annotations;
+pub mod budget;
 pub mod cluster;
 pub mod config;
 pub mod data;

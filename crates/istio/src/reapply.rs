@@ -11,18 +11,19 @@ mod uid;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use injectd_merge::{MergeError, TypeError};
+use injectd_merge::{MergeError, TypeError, has_directives};
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
 use crate::{
+    budget::{Budget, OverBudget, values},
     go_json::go_json,
     process::{
         Facts, ProcessError, Warning,
         names::{OVERRIDES_ANNOTATION, PROXY, STATUS_ANNOTATION},
-        tree::{CONTAINERS, INIT_CONTAINERS, annotation, annotations_mut, find, list, name},
+        tree::{CONTAINERS, INIT_CONTAINERS, annotation, annotations_mut, list, list_mut, name},
     },
 };
 
@@ -44,13 +45,27 @@ pub enum ReapplyError {
     /// The metadata cannot hold the annotation.
     #[error(transparent)]
     Metadata(#[from] ProcessError),
+    /// The merges take too much.
+    #[error(transparent)]
+    Budget(#[from] OverBudget),
+}
+
+/// The first item of each name.
+type Named<'v> = HashMap<&'v str, &'v Value>;
+
+fn named(items: &[Value]) -> Named<'_> {
+    let mut named = Named::with_capacity(items.len());
+    for item in items {
+        named.entry(name(item)).or_insert(item);
+    }
+    named
 }
 
 /// What [`reapply`] reads of the pod as received, for templates that bring containers of these names.
-pub(crate) fn original(pod: &Value, brought: &[&str]) -> Value {
+pub(crate) fn original(pod: &Value, brought: &HashSet<&str>) -> Value {
     let is_kept = |container: &&Value| {
         let name = name(container);
-        name == PROXY || brought.contains(&name)
+        name == PROXY || brought.contains(name)
     };
     let containers =
         |field: &str| -> Value { list(pod, field).iter().filter(is_kept).cloned().collect() };
@@ -85,27 +100,34 @@ pub fn reapply(
     pod: &mut Value,
     rendered: &Value,
     original: &Value,
-    facts: &Facts<'_>,
+    (facts, budget): (&Facts<'_>, &Budget<'_>),
 ) -> Result<Vec<Warning>, ReapplyError> {
     let recorded = recorded(original)?;
     let status = annotation(original, STATUS_ANNOTATION);
     let injected = status.and_then(status::read).unwrap_or_default();
+    let containers = named(list(original, CONTAINERS));
+    let init_containers = named(list(original, INIT_CONTAINERS));
     let mut overrides = BTreeMap::new();
     let mut warnings = Vec::new();
     for field in [CONTAINERS, INIT_CONTAINERS] {
-        let mut applied = Vec::new();
+        let recorded = named(list(&recorded, field));
+        // An init container of the template may be a container of the user's pod.
+        let of_pod = |name| {
+            let init = init_containers.get(name).filter(|_| field == INIT_CONTAINERS);
+            containers.get(name).or(init)
+        };
+        let mut sources = Vec::new();
         for name in list(rendered, field).iter().map(name) {
             if injected.has(field, name) {
-                let lost = find(list(&recorded, field), name);
-                warnings.extend(lost.map(|_| Warning::LostOverrides(name.to_owned())));
-            } else if let Some(source) = source(name, field, &recorded, original) {
-                let patch = overrides::patch(source, find(list(pod, field), name));
-                apply(pod, field, patch)?;
-                applied.push(overrides::Record(source));
+                let is_lost = recorded.contains_key(name);
+                warnings.extend(is_lost.then(|| Warning::LostOverrides(name.to_owned())));
+            } else {
+                sources.extend(recorded.get(name).or_else(|| of_pod(name)));
             }
         }
-        if !applied.is_empty() {
-            overrides.insert(field, applied);
+        apply(pod, field, (&sources, budget))?;
+        if !sources.is_empty() {
+            overrides.insert(field, sources.into_iter().map(overrides::Record).collect::<Vec<_>>());
         }
     }
     if status.is_none() && !overrides.is_empty() {
@@ -116,12 +138,58 @@ pub fn reapply(
     Ok(warnings)
 }
 
-fn apply(pod: &mut Value, field: &str, container: Value) -> Result<(), ReapplyError> {
+/// Merges user's containers one after the other into a list of the pod.
+fn apply(
+    pod: &mut Value,
+    field: &str,
+    (sources, budget): (&[&Value], &Budget<'_>),
+) -> Result<(), ReapplyError> {
+    if sources.is_empty() {
+        return Ok(());
+    }
     let is_init = field == INIT_CONTAINERS;
     let error = if is_init { ReapplyError::InitContainer } else { ReapplyError::Container };
+    let mut places = places(list(pod, field));
+    for source in sources {
+        let place = places.as_ref().and_then(|places| places.get(name(source)).copied());
+        let current = place.and_then(|place| list(pod, field).get(place));
+        let by_name = || list(pod, field).iter().find(|own| name(own) == name(source));
+        let patch = overrides::patch(source, current.or_else(by_name));
+        if let Some(place) = place.filter(|_| !has_directives(&patch))
+            && let Some(own) = list_mut(pod, field).and_then(|list| list.get_mut(place))
+        {
+            // Its place stays, and so do all others: the merge needs to see this container alone.
+            budget.spend(values(own) + values(&patch))?;
+            let mut alone = pod_of(field, own.take());
+            let merged = injectd_merge::overlay(&mut alone, pod_of(field, patch));
+            *own = list_mut(&mut alone, field).and_then(Vec::pop).unwrap_or_default();
+            merged.map_err(error)?;
+        } else {
+            budget.spend(values(pod) + values(&patch))?;
+            places = None;
+            injectd_merge::overlay(pod, pod_of(field, patch)).map_err(error)?;
+        }
+    }
+    Ok(())
+}
+
+/// A pod with a list of one container.
+fn pod_of(field: &str, container: Value) -> Value {
     let spec = Map::from_iter([(field.to_owned(), Value::Array(vec![container]))]);
-    let patch = Map::from_iter([("spec".to_owned(), Value::Object(spec))]);
-    injectd_merge::overlay(pod, Value::Object(patch)).map_err(error)
+    Value::Object(Map::from_iter([("spec".to_owned(), Value::Object(spec))]))
+}
+
+/// The places of containers by their names; `None` if two have the same or one has none, so that the
+/// merge needs to see them all.
+fn places(containers: &[Value]) -> Option<HashMap<String, usize>> {
+    let mut places = HashMap::with_capacity(containers.len());
+    for (place, container) in containers.iter().enumerate() {
+        let name = container.as_object()?.get("name")?.as_str()?;
+        if name.is_empty() || places.insert(name.to_owned(), place).is_some() {
+            return None;
+        }
+    }
+    Some(places)
 }
 
 /// The containers of the annotation that an earlier injection wrote, as those of a pod.
@@ -140,18 +208,4 @@ fn recorded(original: &Value) -> Result<Value, ReapplyError> {
     let pod = json!({"spec": recorded});
     injectd_merge::check(&pod).map_err(ReapplyError::OverridesType)?;
     Ok(pod)
-}
-
-/// The user's version of a container. An init container of the template may be a container of the
-/// user's pod.
-fn source<'a>(
-    wanted: &str,
-    field: &str,
-    recorded: &'a Value,
-    original: &'a Value,
-) -> Option<&'a Value> {
-    let of_pod = |field| find(list(original, field), wanted);
-    find(list(recorded, field), wanted)
-        .or_else(|| of_pod(CONTAINERS))
-        .or_else(|| (field == INIT_CONTAINERS).then(|| of_pod(INIT_CONTAINERS)).flatten())
 }

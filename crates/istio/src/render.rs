@@ -4,11 +4,14 @@
 
 #![expect(clippy::disallowed_types, reason = "templates may write any field")]
 
+use std::collections::HashSet;
+
 use injectd_gotemplate::{Context, ExecError, Template, Value};
 use injectd_merge::{MergeError, TypeError, check, has_directives, overlay, prune};
 use serde_json::{Map, Value as Json};
 
 use crate::{
+    budget::{Budget, OverBudget, values},
     memory::Record,
     process::tree::{CONTAINERS, INIT_CONTAINERS},
 };
@@ -23,6 +26,8 @@ pub(crate) struct Source<'s> {
     pub(crate) data: &'s Value,
     /// Is told of templates and patches.
     pub(crate) record: Option<&'s Record>,
+    /// What it may take.
+    pub(crate) budget: &'s Budget<'s>,
 }
 
 /// A template's pod, which is laid over the user's.
@@ -46,6 +51,9 @@ pub enum RenderError {
     /// A template stopped.
     #[error("failed to run injection template: {0}")]
     Template(#[from] ExecError),
+    /// The templates of the pod take too much.
+    #[error("failed to run injection template: {0}")]
+    Budget(#[from] OverBudget),
     /// What a template wrote is no pod.
     #[error("failed to run injection template: failed applying injection overlay: {0}")]
     Overlay(#[source] OverlayError),
@@ -74,17 +82,29 @@ pub enum OverlayError {
 /// Renders templates in their order. Each sees the same data.
 pub(crate) fn render(
     templates: &[&Template],
-    Source { data, record }: Source<'_>,
+    Source { data, record, budget }: Source<'_>,
     context: &mut Context<'_>,
 ) -> Patches {
     let mut patches = Vec::with_capacity(templates.len());
     let mut render = |template: &Template| {
-        let text = template.execute(data, context)?;
+        let before = context.steps();
+        let text = template.execute(data, context);
+        let text = match (text, budget.settle(context, before)) {
+            (Err(error), Err(over)) => {
+                return Err(ExecError { message: over.to_string(), ..error }.into());
+            }
+            (text, settled) => {
+                settled?;
+                text?
+            }
+        };
+        budget.spend_text(&text)?;
         if let Some(record) = record {
             record.text(&text);
         }
         let mut pod = document(&text).map_err(RenderError::Overlay)?;
         prune(&mut pod);
+        budget.spend(values(&pod))?;
         let has_directives = has_directives(&pod);
         if let Some(record) = record {
             record.template(template);
@@ -103,13 +123,13 @@ pub(crate) fn render(
 
 impl Patches {
     /// The names that items of lists may bring into the `spec` of a pod. Keys are read in any case.
-    pub(crate) fn item_names(&self) -> Vec<&str> {
+    pub(crate) fn item_names(&self) -> HashSet<&str> {
         let items = members(self.patches.iter().map(|patch| &patch.pod), "spec")
             .filter_map(Json::as_object)
             .flat_map(Map::values)
             .filter_map(Json::as_array)
             .flatten();
-        let mut names = vec![""];
+        let mut names = HashSet::from([""]);
         names.extend(members(items, "name").filter_map(Json::as_str));
         names
     }
@@ -123,11 +143,16 @@ impl Patches {
     pub(crate) fn merge_into(
         self,
         pod: &mut Json,
+        budget: &Budget<'_>,
         mut before_merge: impl FnMut(&Json, &mut Json),
     ) -> Result<Json, RenderError> {
         let mut template = Json::Object(Map::new());
+        let mut merged = values(pod);
         let is_single = self.patches.len() == 1;
         for Patch { pod: patch, has_directives } in self.patches {
+            // A merge may read all of the pod and of what earlier templates brought.
+            merged += values(&patch);
+            budget.spend(merged)?;
             let types = check(&patch);
             let is_outlined = is_single && !has_directives;
             let brought = if is_outlined { outline(&patch) } else { patch.clone() };
@@ -194,10 +219,11 @@ mod tests {
             texts.iter().map(parse).collect::<Result<_, _>>().expect("templates");
         let templates: Vec<_> = templates.iter().collect();
         let data = Value::from_json(&json!({"Image": "proxy:1"}));
-        let source = Source { data: &data, record: None };
+        let budget = Budget::of(pod, &|| false);
+        let source = Source { data: &data, record: None, budget: &budget };
         let patches = render(&templates, source, &mut Context::default());
         let mut merged = pod.clone();
-        let template = patches.merge_into(&mut merged, |_, _| {});
+        let template = patches.merge_into(&mut merged, &budget, |_, _| {});
         template.map(|template| [template, merged]).map_err(|error| error.to_string())
     }
 

@@ -8,6 +8,15 @@ use crate::{config::Config, fields::quoted};
 /// the default templates of the configuration.
 pub const TEMPLATES_ANNOTATION: &str = "inject.istio.io/templates";
 
+/// Templates of a pod, aliases resolved. Istio's configurations have about ten; each template is a
+/// pass over the whole pod.
+pub const MAX_TEMPLATES: usize = 32;
+
+/// A pod asks for more templates than it may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("annotation {TEMPLATES_ANNOTATION} asks for more than {MAX_TEMPLATES} templates")]
+pub struct TooManyTemplates;
+
 /// A template that the configuration does not have.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("requested template {} not found; have {}", quoted(.name), .known.join(", "))]
@@ -18,17 +27,34 @@ pub struct UnknownTemplate {
 
 /// The names of a pod's templates in their order, aliases resolved once. `annotation` is the value
 /// of [`TEMPLATES_ANNOTATION`]; an empty one asks for the template with the empty name.
-#[must_use]
-pub fn names<'a>(config: &'a Config, annotation: Option<&'a str>) -> Vec<&'a str> {
-    let asked: Vec<&str> = match annotation {
-        Some(text) => text.split(',').map(str::trim).collect(),
-        None => config.default_templates.iter().map(String::as_str).collect(),
+///
+/// # Errors
+/// The annotation asks for more than [`MAX_TEMPLATES`]. A configuration may have more by default.
+pub fn names<'a>(
+    config: &'a Config,
+    annotation: Option<&'a str>,
+) -> Result<Vec<&'a str>, TooManyTemplates> {
+    let Some(text) = annotation else {
+        let names = config.default_templates.iter().map(String::as_str);
+        return Ok(names.flat_map(|name| resolved(config, name)).collect());
     };
-    let resolved = asked.into_iter().flat_map(|name| match config.aliases.get(name) {
+    let mut asked = text.split(',');
+    let names: Vec<_> = asked
+        .by_ref()
+        .take(MAX_TEMPLATES)
+        .flat_map(|name| resolved(config, name.trim()))
+        .take(MAX_TEMPLATES + 1)
+        .collect();
+    let is_within = names.len() <= MAX_TEMPLATES && asked.next().is_none();
+    is_within.then_some(names).ok_or(TooManyTemplates)
+}
+
+/// A name, or the names that it is an alias of.
+fn resolved<'a>(config: &'a Config, name: &'a str) -> Vec<&'a str> {
+    match config.aliases.get(name) {
         Some(names) => names.iter().map(String::as_str).collect(),
         None => vec![name],
-    });
-    resolved.collect()
+    }
 }
 
 /// The text of a template.
@@ -68,8 +94,23 @@ aliases: {both: [gateway, one], one: [custom], none: []}",
             (Some("a,,b"), &["a", "", "b"]),
             (Some("sidecar,sidecar"), &["sidecar", "sidecar"]),
         ] {
-            assert_eq!(names(&config(), annotation), expected, "{annotation:?}");
+            assert_eq!(names(&config(), annotation).as_deref(), Ok(expected), "{annotation:?}");
         }
+    }
+
+    #[test]
+    fn an_annotation_asks_for_a_bounded_number_of_templates() {
+        let config = config();
+        let of = |name: &str, count: usize| vec![name; count].join(",");
+        for (name, each) in [("sidecar", 1), ("both", 2)] {
+            let most = of(name, MAX_TEMPLATES / each);
+            assert_eq!(names(&config, Some(&most)).map(|names| names.len()), Ok(MAX_TEMPLATES));
+            let more = of(name, MAX_TEMPLATES / each + 1);
+            assert_eq!(names(&config, Some(&more)), Err(TooManyTemplates));
+        }
+        // Aliases of no template cost as much as one.
+        assert_eq!(names(&config, Some(&of("none", MAX_TEMPLATES + 1))), Err(TooManyTemplates));
+        assert_eq!(names(&config, Some(&of("none", MAX_TEMPLATES))), Ok(vec![]));
     }
 
     #[test]

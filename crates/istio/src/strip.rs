@@ -3,6 +3,8 @@
 
 #![expect(clippy::disallowed_types, reason = "templates read the pod as a tree")]
 
+use std::collections::HashSet;
+
 use injectd_gotemplate::check_json;
 use serde_json::{Map, Value};
 use thiserror::Error;
@@ -34,9 +36,9 @@ pub enum OverridesError {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Status {
     /// The names of containers.
-    pub containers: Vec<String>,
+    pub containers: HashSet<String>,
     /// The names of init containers.
-    pub init_containers: Vec<String>,
+    pub init_containers: HashSet<String>,
 }
 
 impl Status {
@@ -80,7 +82,7 @@ pub fn strip(pod: &Value, release: Release, status_port: i64) -> Result<Value, O
         for (list, names) in CONTAINER_LISTS.iter().zip([status.containers, status.init_containers])
         {
             if let Some(containers) = list_mut(&mut stripped, list) {
-                containers.retain(|c| !names.iter().any(|name| name == text(c, "name")));
+                containers.retain(|container| !names.contains(text(container, "name")));
             }
         }
         if let Some(Value::Object(annotations)) = stripped.pointer_mut("/metadata/annotations") {
@@ -160,8 +162,8 @@ fn missing(
     if overridden.iter().any(|container| !container.is_object() && !container.is_null()) {
         return Err(OverridesError::Shape);
     }
-    let is_present = |name| containers(pod, list).iter().any(|c| text(c, "name") == name);
-    let missing = overridden.iter().filter(|container| !is_present(text(container, "name")));
+    let present: HashSet<_> = containers(pod, list).iter().map(|own| text(own, "name")).collect();
+    let missing = overridden.iter().filter(|container| !present.contains(text(container, "name")));
     let as_object = |container: &Value| match container {
         Value::Null => Value::Object(Map::new()),
         _ => container.clone(),

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::reapply;
 use crate::{
+    budget::Budget,
     process::{Facts, Warning},
     release::Release,
 };
@@ -30,7 +31,8 @@ fn facts() -> Facts<'static> {
 fn injected(original: &Value, rendered: &Value, facts: &Facts<'_>) -> (Value, Vec<Warning>) {
     let mut pod = original.clone();
     injectd_merge::overlay(&mut pod, rendered.clone()).unwrap();
-    let warnings = reapply(&mut pod, rendered, original, facts).unwrap();
+    let budget = Budget::of(&pod, &|| false);
+    let warnings = reapply(&mut pod, rendered, original, (facts, &budget)).unwrap();
     (pod, warnings)
 }
 
@@ -123,7 +125,11 @@ fn recorded_overrides_come_before_the_pod() {
     }
     for bad in ["{", "5", "[]", r#"{"containers":5}"#, r#"{"initContainers":[{"name":5}]}"#] {
         original["metadata"]["annotations"]["proxy.istio.io/overrides"] = bad.into();
-        assert!(reapply(&mut json!({}), &json!({}), &original, &facts()).is_err(), "{bad}");
+        let budget = Budget::of(&original, &|| false);
+        assert!(
+            reapply(&mut json!({}), &json!({}), &original, (&facts(), &budget)).is_err(),
+            "{bad}"
+        );
     }
 }
 
@@ -191,4 +197,50 @@ fn without_an_init_container_there_is_a_warning() {
     let (_, warnings) = with_ids(&json!({"runAsUser": 5}), "other", &facts());
     assert_eq!(warnings, [Warning::NoInitContainer]);
     assert_eq!(with_ids(&json!({}), "other", &facts()).1, []);
+}
+
+/// Steps that it takes to apply containers of a pod once more, all of which the template has.
+fn steps(containers: &[Value]) -> Option<usize> {
+    let pod = json!({"spec": {"containers": containers}});
+    let budget = Budget::of(&pod, &|| false);
+    let before = budget.left();
+    let applied = reapply(&mut pod.clone(), &pod, &pod, (&facts(), &budget));
+    applied.is_ok().then(|| before - budget.left())
+}
+
+#[test]
+fn steps_grow_with_the_number_of_containers() {
+    let containers = |count: usize| -> Vec<_> {
+        (0..count).map(|index| json!({"name": format!("c{index}"), "image": "i"})).collect()
+    };
+    let [some, twice] = [1_000, 2_000].map(|count| steps(&containers(count)).expect("a pod"));
+    assert!(twice <= 2 * some + 100, "{some} {twice}");
+    // Each container of a pod that has a name twice needs a pass over all of them.
+    let mut repeated = containers(1_000);
+    repeated.push(repeated[0].clone());
+    assert_eq!(steps(&repeated), None);
+}
+
+#[test]
+fn containers_merged_alone_or_in_their_list_are_the_same() {
+    let container = |name: &str, image: &str| json!({"name": name, "image": image, "env": [{"name": "A", "value": image}]});
+    let own = [container("b", "1"), container("istio-proxy", "2"), container("a", "3")];
+    let template = [container("a", "t"), container("istio-proxy", "t"), container("new", "t")];
+    let original = json!({"spec": {"containers": own, "initContainers": [container("i", "1")]}});
+    let rendered = json!({"spec": {"containers": template, "initContainers": [container("i", "t"), container("b", "t")]}});
+    let (alone, _) = injected(&original, &rendered, &facts());
+    let mut together = original.clone();
+    injectd_merge::overlay(&mut together, rendered.clone()).unwrap();
+    for (field, names) in
+        [("containers", &["a", "istio-proxy"][..]), ("initContainers", &["i", "b"])]
+    {
+        for name in names {
+            let lists = ["containers", "initContainers"].map(|field| &original["spec"][field]);
+            let mut all = lists.into_iter().flat_map(|list| list.as_array().unwrap());
+            let container = all.find(|own| own["name"] == *name).unwrap();
+            let patch = json!({"spec": {field: [super::overrides::patch(container, None)]}});
+            injectd_merge::overlay(&mut together, patch).unwrap();
+        }
+    }
+    assert_eq!(alone["spec"], together["spec"]);
 }

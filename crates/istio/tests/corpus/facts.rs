@@ -89,7 +89,10 @@ fn denial(review: &Review, set: &Set, release: Release) -> String {
         return error.to_string();
     }
     let asked = annotation(&review.pod, selection::TEMPLATES_ANNOTATION);
-    let names = selection::names(&set.config, asked);
+    let names = match selection::names(&set.config, asked) {
+        Ok(names) => names,
+        Err(error) => return error.to_string(),
+    };
     let missing = names.iter().find_map(|name| selection::template(&set.config, name).err());
     missing.map(|error| error.to_string()).unwrap_or_default()
 }

@@ -13,6 +13,7 @@ mod undo;
 use std::{collections::BTreeMap, env, path::Path};
 
 use injectd_istio::{
+    budget::Budget,
     patch::{Operation, encode, patch},
     process::{Facts, process},
     reapply::reapply,
@@ -134,7 +135,9 @@ fn rewrites_unchanged(operation: &Operation<'_>, original: &Value, injected: &Va
 fn reapplied(case: &Case, recorded: &Value, facts: &Facts<'_>) -> Result<Value, String> {
     let rendered = undo::rendered(recorded);
     let mut pod = undo::reapplied(case, &undo::processed(case, recorded, facts));
-    reapply(&mut pod, &rendered, &case.object, facts).map_err(|error| error.to_string())?;
+    let budget = Budget::of(&case.object, &|| false);
+    reapply(&mut pod, &rendered, &case.object, (facts, &budget))
+        .map_err(|error| error.to_string())?;
     process(&mut pod, &rendered, facts).map_err(|error| error.to_string())?;
     Ok(pod)
 }

@@ -1,0 +1,110 @@
+//! How much the injection of one pod may take, in all of its steps together.
+//!
+//! A step is one of a template's ([`injectd_gotemplate::MAX_STEPS`]); other work is counted in them, by
+//! about a microsecond each: values that a merge reads, bytes of YAML that a template has written.
+
+#![expect(clippy::disallowed_types, reason = "pods are trees")]
+
+use std::{cell::Cell, fmt};
+
+use injectd_gotemplate::{Context, STEP_BYTES};
+use serde_json::Value;
+use thiserror::Error;
+
+/// Steps that every pod may take. Each of Istio's templates takes at most 6,400 for a pod with 20
+/// containers (`tests/budget.rs`); the rest is room for templates of one's own.
+pub const FLOOR_STEPS: usize = 50_000;
+/// Steps for each byte of a pod. Istio's templates take at most 0.4 for each byte of containers.
+pub const STEPS_PER_BYTE: usize = 1;
+/// Steps of the largest pod: about a second, well before the deadline of a review.
+pub const MAX_STEPS: usize = 1_000_000;
+
+/// An injection would take more than its budget.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error(
+    "the injection takes more than the evaluation budget of {limit} steps ({FLOOR_STEPS}, and \
+     {STEPS_PER_BYTE} for each byte of the pod, at most {MAX_STEPS}); use fewer templates, \
+     containers or annotations"
+)]
+pub struct OverBudget {
+    limit: usize,
+}
+
+/// What the injection of a pod may still take.
+pub struct Budget<'b> {
+    limit: usize,
+    left: Cell<usize>,
+    is_over: &'b dyn Fn() -> bool,
+}
+
+impl fmt::Debug for Budget<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Budget").field("limit", &self.limit).field("left", &self.left).finish()
+    }
+}
+
+impl<'b> Budget<'b> {
+    /// Of a pod. Templates ask `is_over` whether to stop, since nobody waits any longer.
+    #[must_use]
+    pub fn of(pod: &Value, is_over: &'b dyn Fn() -> bool) -> Self {
+        let limit = STEPS_PER_BYTE.saturating_mul(bytes(pod)).saturating_add(FLOOR_STEPS);
+        let limit = limit.min(MAX_STEPS);
+        Self { limit, left: Cell::new(limit), is_over }
+    }
+
+    /// Takes steps.
+    pub(crate) fn spend(&self, steps: usize) -> Result<(), OverBudget> {
+        let left = self.left.get().checked_sub(steps);
+        self.left.set(left.unwrap_or(0));
+        left.map(drop).ok_or(OverBudget { limit: self.limit })
+    }
+
+    /// How many steps are left.
+    #[must_use]
+    pub fn left(&self) -> usize {
+        self.left.get()
+    }
+
+    /// Takes the steps to read a text that a template has written.
+    pub(crate) fn spend_text(&self, text: &str) -> Result<(), OverBudget> {
+        self.spend(text.len() / STEP_BYTES)
+    }
+
+    /// Lends what is left to the executions with a context, until [`Budget::settle`].
+    pub(crate) fn lend<'c>(&self, context: &mut Context<'c>)
+    where
+        'b: 'c,
+    {
+        context.limits.steps = context.steps() + self.left.get();
+        context.is_over = self.is_over;
+    }
+
+    /// Takes the steps of executions since `before`.
+    pub(crate) fn settle(&self, context: &Context<'_>, before: usize) -> Result<(), OverBudget> {
+        self.spend(context.steps() - before)
+    }
+}
+
+/// How many values a tree has.
+pub(crate) fn values(tree: &Value) -> usize {
+    1 + match tree {
+        Value::Array(items) => items.iter().map(values).sum(),
+        Value::Object(members) => members.values().map(values).sum(),
+        _ => 0,
+    }
+}
+
+/// About the bytes of a tree as JSON.
+fn bytes(tree: &Value) -> usize {
+    /// `"":,` of a member, and `,` of an item.
+    const MEMBER_BYTES: usize = 4;
+    match tree {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 4,
+        Value::String(text) => text.len() + 2,
+        Value::Array(items) => 2 + items.iter().map(|item| bytes(item) + 1).sum::<usize>(),
+        Value::Object(members) => {
+            let member = |(key, value): (&String, &Value)| key.len() + bytes(value) + MEMBER_BYTES;
+            2 + members.iter().map(member).sum::<usize>()
+        }
+    }
+}
