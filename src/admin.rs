@@ -30,8 +30,6 @@ use crate::{
     server::{Addr, Bound, HttpResponse, Socket, plain},
 };
 
-/// Maximum concurrent connections: from a kubelet, a few Prometheus servers, a person.
-const MAX_CONNECTIONS: usize = 256;
 /// Timeout for a client to send its request, and to read the response: slow clients must not block
 /// probes.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -49,6 +47,8 @@ pub struct Admin {
     pub exporter: Exporter,
     /// Whether `/debug/pprof/profile` is served.
     pub has_profiles: bool,
+    /// Maximum concurrent connections.
+    pub max_connections: usize,
 }
 
 /// The bodies of `/ready`.
@@ -95,7 +95,7 @@ impl Admin {
     }
 
     async fn serve(self, bound: Bound, shutdown: impl Future<Output = ()>) {
-        let served = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        let served = Arc::new(Semaphore::new(self.max_connections));
         let exporter = self.exporter.clone();
         let upkeep = async move {
             let mut ticks = interval(UPKEEP_INTERVAL);
@@ -200,7 +200,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::metrics::Registry;
+    use crate::{metrics::Registry, server::MAX_ADMIN_CONNECTIONS};
 
     #[tokio::test]
     async fn probes_are_answered_while_every_other_thread_is_busy() {
@@ -209,6 +209,7 @@ mod tests {
             exporter: Registry::new().exporter(),
             ready_texts: Arc::default(),
             has_profiles: false,
+            max_connections: MAX_ADMIN_CONNECTIONS,
         };
         let addr = admin.start("127.0.0.1:0".to_owned(), pending()).await.expect("a free port");
         // This blocks the only thread of the runtime.

@@ -21,13 +21,12 @@ use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::conn::auto,
 };
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustls::ServerConfig;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpStream,
     runtime::{self, Runtime},
-    sync::{Semaphore, watch},
+    sync::{OwnedSemaphorePermit, Semaphore, watch},
     time::{sleep, timeout},
 };
 use tokio_io_timeout::TimeoutStream;
@@ -40,6 +39,7 @@ use crate::{
 };
 
 mod body_budget;
+mod descriptors;
 mod gate;
 mod limits;
 mod listener;
@@ -51,6 +51,7 @@ mod shutdown;
 mod turns;
 
 pub use body_budget::BodyBudget;
+pub use descriptors::{Descriptors, MAX_ADMIN_CONNECTIONS};
 pub use gate::{Caller, Gate, HttpResponse, HttpService, Overload, discard, overloaded, plain};
 pub use limits::{Limits, parse_duration};
 pub use listener::{Addr, Bound, Socket};
@@ -96,8 +97,8 @@ pub struct Server {
     limits: Limits,
     metrics: ConnectionMetrics,
     http: Http,
-    served: Semaphore,
-    over_limit: Semaphore,
+    served: Arc<Semaphore>,
+    over_limit: Arc<Semaphore>,
     requests: Pool,
     bodies: Pool,
     is_draining: Arc<AtomicBool>,
@@ -191,7 +192,14 @@ impl Http {
     }
 }
 
-/// Accepts connections and spawns a task for each.
+/// A connection's permit, and whether the connection is within the limit.
+struct Place {
+    _permit: OwnedSemaphorePermit,
+    is_served: bool,
+}
+
+/// Accepts connections and spawns a task for each. Connections without a place are closed before the
+/// next one is accepted: each holds a descriptor.
 async fn accept(
     bound: &Bound,
     server: &Arc<Server>,
@@ -201,8 +209,9 @@ async fn accept(
     loop {
         let socket = bound.accept(&server.metrics.not_accepted).await;
         server.metrics.accepted.increment(1);
+        let Some(place) = server.place() else { continue };
         let (server, service, closing) = (Arc::clone(server), service.clone(), closing.clone());
-        tokio::spawn(async move { server.serve(socket, service, closing).await });
+        tokio::spawn(async move { server.serve(socket, place, service, closing).await });
     }
 }
 
@@ -211,8 +220,8 @@ impl Server {
     #[must_use]
     pub fn new(tls: CurrentTls, limits: Limits, metrics: ConnectionMetrics) -> Self {
         Self {
-            served: Semaphore::new(limits.max_connections as usize),
-            over_limit: Semaphore::new(limits.max_connections.div_ceil(4) as usize),
+            served: Arc::new(Semaphore::new(limits.max_connections as usize)),
+            over_limit: Arc::new(Semaphore::new(limits.max_connections.div_ceil(4) as usize)),
             requests: Pool::new(limits.max_requests as usize, 1),
             bodies: BodyBudget::pool(limits.max_body_memory),
             is_draining: Arc::default(),
@@ -230,15 +239,25 @@ impl Server {
         Self { max_age: Some(age), ..self }
     }
 
-    async fn serve(&self, socket: Socket, service: impl HttpService, mut closing: Closing) {
-        let served = self.served.try_acquire();
-        if served.is_err() {
-            self.metrics.over_limit.increment(1);
+    /// The place of a new connection; `None` if the server and the places over its limit are full.
+    fn place(&self) -> Option<Place> {
+        let served = Arc::clone(&self.served).try_acquire_owned();
+        if let Ok(permit) = served {
+            return Some(Place { _permit: permit, is_served: true });
         }
-        let is_served = served.is_ok();
-        let Ok(permit) = served.or_else(|_| self.over_limit.try_acquire()) else {
-            return;
-        };
+        self.metrics.over_limit.increment(1);
+        let permit = Arc::clone(&self.over_limit).try_acquire_owned().ok()?;
+        Some(Place { _permit: permit, is_served: false })
+    }
+
+    async fn serve(
+        &self,
+        socket: Socket,
+        place: Place,
+        service: impl HttpService,
+        mut closing: Closing,
+    ) {
+        let is_served = place.is_served;
         let _open = Counted::new(&self.metrics.open);
         let caller = Caller {
             certificate: None,
@@ -269,7 +288,8 @@ impl Server {
                 self.serve_http(stream, service, connected, closing).await;
             }
         }
-        drop(permit);
+        // Its descriptor is free by now.
+        drop(place);
     }
 
     /// Serves HTTP until the connection ends.
@@ -379,15 +399,6 @@ pub fn runtime(workers: Option<u16>) -> io::Result<Runtime> {
         .event_interval(EVENT_INTERVAL)
         .enable_all()
         .build()
-}
-
-/// Raises the soft limit of open file descriptors to the hard limit, as Go does.
-pub fn raise_descriptor_limit() {
-    let limit = getrlimit(Resource::Nofile);
-    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
-    if let Err(error) = setrlimit(Resource::Nofile, raised) {
-        debug!(%error, "cannot raise the limit of open file descriptors");
-    }
 }
 
 /// Completes a grace period after the server closes: a request may be in flight.

@@ -3,7 +3,7 @@
 use std::{io, path::PathBuf, time::Duration};
 
 use clap::value_parser;
-use tracing::info;
+use tracing::{info, warn};
 
 use super::{CommandError, config::ConfigArgs, version};
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
     cluster::is_object_name,
     log,
     observer::LogStyle,
-    server::{self, Limits},
+    server::{self, Descriptors, Limits},
 };
 
 mod announce;
@@ -95,22 +95,27 @@ pub(super) struct Args {
     limits: Limits,
 }
 
-pub(super) fn run(args: Args, log_style: LogStyle) -> Result<(), CommandError> {
+pub(super) fn run(mut args: Args, log_style: LogStyle) -> Result<(), CommandError> {
     args.check()?;
     let _log =
         log::start(&args.log_level, args.log_format).map_err(|error| args.log_error(&error))?;
     if log_style == LogStyle::Linkerd {
         info!("running version {}", version());
     }
-    server::raise_descriptor_limit();
+    let descriptors = Descriptors::raise();
+    args.fit(descriptors)?;
     let runtime = server::runtime(args.worker_threads)
         .map_err(|error| CommandError::failed("cannot start the async runtime", error))?;
-    runtime.block_on(serve(args, log_style))
+    runtime.block_on(serve(args, log_style, descriptors))
 }
 
-async fn serve(args: Args, log_style: LogStyle) -> Result<(), CommandError> {
+async fn serve(
+    args: Args,
+    log_style: LogStyle,
+    descriptors: Descriptors,
+) -> Result<(), CommandError> {
     args.grpc.check(args.standalone)?;
-    let process = Process::new(args, log_style)?;
+    let process = Process::new(args, log_style, descriptors)?;
     let starting = process.readiness.hold();
     let admin = process.open_admin().await?;
     let cluster = process.cluster().await?;
@@ -159,6 +164,32 @@ impl Args {
             return Ok(());
         };
         Err(CommandError::Usage(problem.to_owned()))
+    }
+
+    /// Lowers `--max-connections` to what the descriptors are enough for.
+    fn fit(&mut self, descriptors: Descriptors) -> Result<(), CommandError> {
+        let servers = 1 + u64::from(self.grpc.has_listener());
+        let asked = self.limits.max_connections;
+        let most = descriptors.connections(servers, asked);
+        let (limit, enough) = (descriptors.limit(), Descriptors::enough(servers, asked));
+        if most == 0 {
+            let cause = format!(
+                "raise the hard limit of open files (ulimit -Hn), to {enough} for \
+                 --max-connections {asked}"
+            );
+            return Err(CommandError::failed(
+                format!("cannot serve with a limit of {limit} open files"),
+                cause,
+            ));
+        }
+        if most < asked {
+            warn!(
+                "--max-connections is {most} and not {asked}, because the process may open only \
+                 {limit} files: raise the hard limit of open files (ulimit -Hn) to {enough}"
+            );
+        }
+        self.limits.max_connections = most;
+        Ok(())
     }
 
     /// The namespace of the Lease of the audit.

@@ -51,7 +51,12 @@ pub(super) struct GrpcArgs {
 impl GrpcArgs {
     /// Whether gRPC is served anywhere.
     pub(super) fn is_served(&self) -> bool {
-        self.grpc_on_webhook || !self.grpc_addr.is_empty()
+        self.grpc_on_webhook || self.has_listener()
+    }
+
+    /// Whether the gRPC server has a listener of its own.
+    pub(super) fn has_listener(&self) -> bool {
+        !self.grpc_addr.is_empty()
     }
 
     fn authenticates_callers(&self) -> bool {

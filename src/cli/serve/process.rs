@@ -33,7 +33,7 @@ use crate::{
     profiles::{Injector, Profiles},
     readiness::Readiness,
     reload::{self, Files, Schedule},
-    server::{Addr, Bound, CurrentTls, OnePort, Server, Shutdown},
+    server::{Addr, Bound, CurrentTls, Descriptors, OnePort, Server, Shutdown},
     sources::Sources,
     standalone::Standalone,
     tls::{HTTP, HTTP2},
@@ -50,6 +50,7 @@ pub(super) struct Process {
     schedule: Schedule,
     pub(super) reporter: Reporter,
     shutdown: Shutdown,
+    descriptors: Descriptors,
 }
 
 /// A cluster's client, and the limits of lookups in the cluster.
@@ -80,7 +81,11 @@ pub(super) struct Listeners {
 }
 
 impl Process {
-    pub(super) fn new(args: Args, log_style: LogStyle) -> Result<Self, CommandError> {
+    pub(super) fn new(
+        args: Args,
+        log_style: LogStyle,
+        descriptors: Descriptors,
+    ) -> Result<Self, CommandError> {
         let schedule = Schedule::new(args.reload_interval);
         schedule
             .reload_at_hangup()
@@ -92,7 +97,7 @@ impl Process {
         let readiness = Readiness::default();
         let shutdown = Shutdown::at_signals(readiness.clone())
             .map_err(|error| CommandError::failed("cannot install the signal handlers", error))?;
-        Ok(Self { args: Arc::new(args), readiness, schedule, reporter, shutdown })
+        Ok(Self { args: Arc::new(args), readiness, schedule, reporter, shutdown, descriptors })
     }
 
     fn registry(&self) -> &Arc<Registry> {
@@ -110,6 +115,7 @@ impl Process {
             ready_texts: Arc::clone(&self.reporter.ready_texts),
             exporter: self.registry().exporter(),
             has_profiles: self.args.enable_pprof && profiler::prepare(),
+            max_connections: self.descriptors.admin_connections(),
         };
         let mut shutdown = self.shutdown.clone();
         // Until the process exits or a second signal arrives, probes are answered "not ready".
