@@ -1,6 +1,8 @@
 //! Counts the heap allocations of a review with warm caches, and limits them. Unlike times, counts
 //! are stable.
 
+#![expect(clippy::disallowed_types, reason = "an explanation reads a pod as a tree")]
+
 use std::{str, sync::Arc, time::Duration};
 
 use allocation_counter::measure;
@@ -11,14 +13,17 @@ use hyper_util::{
 };
 use injectd::{
     injector,
+    lookups::CallerFacts,
     mesh::Mesh,
     observer::Observer,
     outcome::Verdict,
+    patch::PatchBuffer,
     profiles::Profile,
     server::{Gate, Limits, Share},
     standalone::Standalone,
     webhook::Webhook,
 };
+use injectd_core::explain::Explain;
 use injectd_testkit::{Injector, istio};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 
@@ -162,4 +167,72 @@ fn a_review_over_http_stays_within_the_budget() {
         measure(send).count_total
     });
     assert_within(&count, MAX_WITH_HTTP);
+}
+
+/// An explanation is of one pod: it may cost a few times what the answer costs.
+const ANSWERS_OF_AN_EXPLANATION: u64 = 3;
+/// Maximum length of an explanation of a pod with thousands of keys.
+const MAX_EXPLANATION_BYTES: usize = 128 << 10;
+/// Keys of a pod that make its explanation long.
+const MANY: usize = 5_000;
+
+/// The review of a pod with these annotations.
+fn annotated(annotations: impl Iterator<Item = (String, String)>) -> String {
+    let annotations: serde_json::Map<_, _> =
+        annotations.map(|(key, value)| (key, value.into())).collect();
+    let pod = serde_json::json!({
+        "metadata": {"annotations": annotations},
+        "spec": {"containers": [{"name": "web", "image": "web"}]},
+    });
+    let request = serde_json::json!({"uid": "u", "namespace": "shop", "object": pod,
+        "kind": {"group": "", "version": "v1", "kind": "Pod"}});
+    serde_json::json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1",
+        "request": request})
+    .to_string()
+}
+
+/// Bytes that an answer, the tree of the review, and the explanation allocate.
+fn explained<M: Explain>(injector: &injector::Injector<M, Standalone>, review: &str) -> [u64; 3] {
+    let answered = measure(|| {
+        let answer = injector.review(review.as_bytes()).now_or_never();
+        answer.expect("must not wait").expect("an answer");
+    });
+    let parsed = measure(|| drop(serde_json::from_str::<serde_json::Value>(review)));
+    let mut explanation = None;
+    let counted = measure(|| {
+        let tree: serde_json::Value = serde_json::from_str(review).expect("must be JSON");
+        let request = injectd::review::decode(review.as_bytes()).expect("a request");
+        let (facts, mut patch) = (CallerFacts::default(), PatchBuffer::json());
+        let object = &tree["request"]["object"];
+        let found = injector.explain(&request, object, facts, &mut patch).now_or_never();
+        explanation = found.expect("must not wait").ok();
+    });
+    let text = serde_json::to_string(&explanation.expect("an explanation")).expect("JSON");
+    assert!(text.len() <= MAX_EXPLANATION_BYTES, "{} bytes", text.len());
+    [answered, parsed, counted].map(|counted| counted.count_total)
+}
+
+#[test]
+fn an_explanation_costs_at_most_three_answers() {
+    let unknown = |prefix: &'static str| {
+        annotated((0..MANY).map(move |index| (format!("{prefix}nothing-{index}"), "v".into())))
+    };
+    let config: serde_json::Map<_, _> =
+        (0..MANY).map(|index| (format!("K{index}"), "v".into())).collect();
+    let config = serde_json::json!({"proxyMetadata": config}).to_string();
+    let config = annotated([("proxy.istio.io/config".to_owned(), config)].into_iter());
+    let linkerd: Injector = injectd_testkit::injector();
+    for (what, [answered, parsed, explained]) in [
+        ("unknown, Istio", explained(&istio::injector(), &unknown("sidecar.istio.io/"))),
+        ("ProxyConfig, Istio", explained(&istio::injector(), &config)),
+        ("unknown, Linkerd", explained(&linkerd, &unknown("config.linkerd.io/"))),
+        ("mistyped, Linkerd", explained(&linkerd, &unknown("linkerd.io/"))),
+    ] {
+        // Linkerd's answer needs no tree; an explanation does.
+        let least = answered.max(parsed);
+        assert!(
+            explained <= ANSWERS_OF_AN_EXPLANATION * least,
+            "{what}: {explained} allocations; {answered} for the answer, {parsed} for a tree"
+        );
+    }
 }

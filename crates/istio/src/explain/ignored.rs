@@ -1,7 +1,7 @@
 //! Annotations and labels that look as if they configured injection, and have no effect.
 
 use injectd_core::{
-    explain::{Ignored, Layer},
+    explain::{Ignored, IgnoredList, Layer},
     outcome::Outcome,
 };
 use serde_json::Value;
@@ -22,34 +22,40 @@ const REVISION_LABEL: &str = "istio.io/rev";
 pub(super) fn of(injector: &Injector, pod: &Value, outcome: &Outcome<'_>) -> Vec<Ignored> {
     let warning = |text: String| Ignored { layer: None, key: String::new(), value: None, text };
     let told = |text: &String| text.ends_with(NOTHING_READS_IT);
-    let mut ignored: Vec<_> =
-        outcome.warnings.lines().filter(|text| !told(text)).map(warning).collect();
-    let mut add = |key: &str, value: &str, text: String| {
-        let (key, value) = (key.to_owned(), Some(value.to_owned()));
-        ignored.push(Ignored { layer: Some(Layer::Pod), key, value, text });
+    let mut ignored = IgnoredList::default();
+    for text in outcome.warnings.lines().filter(|text| !told(text)) {
+        ignored.add(|| warning(text));
+    }
+    let mut add = |key: &str, value: &str, text: &dyn Fn() -> String| {
+        ignored.add(|| {
+            let (key, value, text) = (key.to_owned(), Some(value.to_owned()), text());
+            Ignored { layer: Some(Layer::Pod), key, value, text }
+        });
     };
     if let (Some(_), Some(value)) =
         (label(pod, INJECT_ANNOTATION), annotation(pod, INJECT_ANNOTATION))
     {
-        add(INJECT_ANNOTATION, value, "the label of the same name wins".to_owned());
+        add(INJECT_ANNOTATION, value, &|| "the label of the same name wins".to_owned());
     }
     for (key, value) in annotations(pod).into_iter().flatten() {
         let value = value.as_str().unwrap_or_default();
         if key == NAMESPACE_LABEL || key == REVISION_LABEL {
-            add(key, value, "is an annotation; the webhooks read the label".to_owned());
+            add(key, value, &|| "is an annotation; the webhooks read the label".to_owned());
         } else if injector.known_annotations.ignores(key, injector.release) {
-            let known = injector.known_annotations.like(key);
-            let known = known.map(|known| format!("; did you mean {known}?"));
-            add(key, value, format!("nothing reads it{}", known.unwrap_or_default()));
+            add(key, value, &|| {
+                let known = injector.known_annotations.like(key);
+                let known = known.map(|known| format!("; did you mean {known}?"));
+                format!("nothing reads it{}", known.unwrap_or_default())
+            });
         }
     }
     for (key, value) in labels(pod).into_iter().flatten() {
         let value = value.as_str().unwrap_or_default();
         if key == NAMESPACE_LABEL {
-            add(key, value, "is read of namespaces, not of pods".to_owned());
+            add(key, value, &|| "is read of namespaces, not of pods".to_owned());
         } else if key != INJECT_ANNOTATION && injector.known_annotations.reads(key) {
-            add(key, value, "is a label; Istio reads the annotation".to_owned());
+            add(key, value, &|| "is a label; Istio reads the annotation".to_owned());
         }
     }
-    ignored
+    ignored.finish()
 }

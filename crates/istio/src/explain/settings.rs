@@ -1,7 +1,9 @@
 //! The settings of a pod's sidecar, and what set each.
 
+use std::{collections::HashSet, sync::Arc};
+
 use injectd_core::explain::{Layer, Setting};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     annotations::PROXY_CONFIG_ANNOTATION,
@@ -29,6 +31,10 @@ const VALUES: [&str; 14] = [
     "pilot.cni.enabled",
 ];
 
+/// Maximum number of fields of the `ProxyConfig` in an explanation: the schema has fewer, but
+/// `proxyMetadata` may have any number of keys.
+const MAX_FIELDS: usize = 500;
+
 /// The names of the settings of a `ProxyConfig` begin so.
 const PROXY_CONFIG: &str = "proxyConfig";
 
@@ -48,22 +54,7 @@ impl Istio {
             }
         }
         settings.push(of_configuration("revision", injector.revision.clone()));
-        let none = Resources::default();
-        let base = flat(&injection.layered_config(false, &none));
-        let with_resources = flat(&injection.layered_config(false, self.resources()));
-        for (name, value) in flat(&injection.layered_config(true, self.resources())) {
-            let has = |layer: &[(String, String)]| {
-                layer.iter().any(|(other, known)| *other == name && *known == value)
-            };
-            let (origin, annotation) = if !has(&with_resources) {
-                (Layer::Pod, Some(PROXY_CONFIG_ANNOTATION.to_owned()))
-            } else if has(&base) {
-                (Layer::Configuration, None)
-            } else {
-                (Layer::ProxyConfig, None)
-            };
-            settings.push(Setting { name, value, origin, annotation });
-        }
+        self.add_proxy_config(injection, pod, &mut settings);
         for path in VALUES {
             let keys: Vec<_> = path.split('.').collect();
             if let Some(value) = injector.values.get(&keys).filter(|value| !value.is_null()) {
@@ -71,6 +62,46 @@ impl Istio {
             }
         }
         settings
+    }
+
+    /// The fields of the pod's `ProxyConfig`, and the layer that each comes from.
+    fn add_proxy_config(
+        &self,
+        injection: &Injection<'_>,
+        pod: &Value,
+        settings: &mut Vec<Setting>,
+    ) {
+        let none = Resources::default();
+        // The layers below the annotation are of the same pod without it, so that a long annotation
+        // is parsed once.
+        let (labels, namespace) = (pod.pointer("/metadata/labels"), injection.namespace());
+        let plain = Arc::new(json!({"metadata": {"labels": labels, "namespace": namespace}}));
+        let plain = Injection::new(self.injector(), plain, namespace, "");
+        let layer = |resources| -> HashSet<_> {
+            flat(&plain.layered_config(false, resources)).into_iter().collect()
+        };
+        let (base, with_resources) = (layer(&none), layer(self.resources()));
+        let fields = flat(&injection.layered_config(true, self.resources()));
+        let omitted = fields.len().saturating_sub(MAX_FIELDS);
+        for field in fields.into_iter().take(MAX_FIELDS) {
+            let (origin, annotation) = if !with_resources.contains(&field) {
+                (Layer::Pod, Some(PROXY_CONFIG_ANNOTATION.to_owned()))
+            } else if base.contains(&field) {
+                (Layer::Configuration, None)
+            } else {
+                (Layer::ProxyConfig, None)
+            };
+            let (name, value) = field;
+            settings.push(Setting { name, value, origin, annotation });
+        }
+        if omitted > 0 {
+            settings.push(Setting {
+                name: PROXY_CONFIG.to_owned(),
+                value: format!("{omitted} more fields"),
+                origin: Layer::Pod,
+                annotation: Some(PROXY_CONFIG_ANNOTATION.to_owned()),
+            });
+        }
     }
 }
 

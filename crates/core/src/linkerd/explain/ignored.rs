@@ -5,7 +5,7 @@
 use serde_json::{Map, Value};
 
 use crate::{
-    explain::{Ignored, Layer, most_like},
+    explain::{Ignored, IgnoredList, Layer, most_like},
     linkerd::{
         annotations::Annotation, overrides::Overrides, settings::NATIVE_SIDECAR, snapshot::Snapshot,
     },
@@ -28,10 +28,10 @@ pub(super) fn of(
     overrides: &Overrides<'_>,
     outcome: &Outcome<'_>,
 ) -> Vec<Ignored> {
-    let mut ignored = Vec::new();
+    let mut ignored = IgnoredList::default();
     for warning in outcome.warnings.kept() {
         let annotation = Annotation::of(warning.annotation);
-        ignored.push(Ignored {
+        ignored.add(|| Ignored {
             layer: annotation.map(|annotation| overrides.layer(annotation)),
             key: warning.annotation.to_owned(),
             value: None,
@@ -40,31 +40,44 @@ pub(super) fn of(
     }
     let metadata = |map: &str| pod.pointer(&format!("/metadata/{map}")).and_then(Value::as_object);
     for (key, value) in texts(metadata("annotations")) {
-        let text = match Annotation::of(key) {
-            Some(annotation) => of_pod(snapshot, overrides, annotation),
-            None => unknown(snapshot, key),
-        };
-        add(&mut ignored, Layer::Pod, key, value, text);
+        if let Some(annotation) = Annotation::of(key) {
+            let text = of_pod(snapshot, overrides, annotation);
+            add(&mut ignored, Layer::Pod, (key, value), text.map(|text| || text));
+        } else {
+            let text = is_unknown(key).then_some(|| unknown(snapshot, key));
+            add(&mut ignored, Layer::Pod, (key, value), text);
+        }
     }
     for (key, value) in texts(metadata("labels")) {
         let text =
-            Annotation::of(key).map(|_| "is a label; Linkerd reads the annotation".to_owned());
-        add(&mut ignored, Layer::Pod, key, value, text);
+            Annotation::of(key).map(|_| || "is a label; Linkerd reads the annotation".to_owned());
+        add(&mut ignored, Layer::Pod, (key, value), text);
     }
     for (key, value) in namespace.iter() {
-        let text = match Annotation::of(key) {
-            Some(annotation) => of_namespace(snapshot, overrides, annotation),
-            None => unknown(snapshot, key),
-        };
-        add(&mut ignored, Layer::Namespace, key, value, text);
+        if let Some(annotation) = Annotation::of(key) {
+            let text = of_namespace(snapshot, overrides, annotation);
+            add(&mut ignored, Layer::Namespace, (key, value), text.map(|text| || text));
+        } else {
+            let text = is_unknown(key).then_some(|| unknown(snapshot, key));
+            add(&mut ignored, Layer::Namespace, (key, value), text);
+        }
     }
-    ignored
+    ignored.finish()
 }
 
-fn add(ignored: &mut Vec<Ignored>, layer: Layer, key: &str, value: &str, text: Option<String>) {
+fn add(
+    ignored: &mut IgnoredList,
+    layer: Layer,
+    (key, value): (&str, &str),
+    text: Option<impl FnOnce() -> String>,
+) {
     if let Some(text) = text {
-        let (key, value) = (key.to_owned(), Some(value.to_owned()));
-        ignored.push(Ignored { layer: Some(layer), key, value, text });
+        ignored.add(|| Ignored {
+            layer: Some(layer),
+            key: key.to_owned(),
+            value: Some(value.to_owned()),
+            text: text(),
+        });
     }
 }
 
@@ -114,19 +127,25 @@ fn not_supported(snapshot: &Snapshot) -> String {
     format!("Linkerd {} does not read it", snapshot.release_choice.release)
 }
 
-/// Why a key that is no annotation of the injector has no effect, if it looks like one.
-fn unknown(snapshot: &Snapshot, key: &str) -> Option<String> {
+/// Whether a key that is no annotation of the injector looks like one. The injector writes keys with
+/// the prefix of the inject annotation, too.
+fn is_unknown(key: &str) -> bool {
+    is_override(key) || is_mistyped_inject(key)
+}
+
+fn is_override(key: &str) -> bool {
+    PREFIXES.iter().any(|prefix| key.starts_with(prefix))
+}
+
+/// Why such a key has no effect.
+fn unknown(snapshot: &Snapshot, key: &str) -> String {
+    if !is_override(key) {
+        return format!("nothing reads it; did you mean {}?", Annotation::Inject.key());
+    }
     let known = Annotation::all().filter(|annotation| snapshot.supports(*annotation));
-    let suggestion = most_like(known.map(Annotation::key), key);
-    let is_override = PREFIXES.iter().any(|prefix| key.starts_with(prefix));
-    match suggestion {
-        Some(known) if is_override => {
-            Some(format!("the injector does not know it; did you mean {known}?"))
-        }
-        None if is_override => Some("the injector does not know it".to_owned()),
-        // The injector writes keys with this prefix too.
-        _ => is_mistyped_inject(key)
-            .then(|| format!("nothing reads it; did you mean {}?", Annotation::Inject.key())),
+    match most_like(known.map(Annotation::key), key) {
+        Some(known) => format!("the injector does not know it; did you mean {known}?"),
+        None => "the injector does not know it".to_owned(),
     }
 }
 
@@ -135,6 +154,7 @@ fn is_mistyped_inject(key: &str) -> bool {
     let inject = Annotation::Inject.key();
     let (_, name) = key.split_once('/').unwrap_or(("", key));
     (key.starts_with(LINKERD) || name == "inject" && key.contains("linkerd"))
+        && key.chars().count().abs_diff(inject.len()) <= MISTAKES
         && strsim::levenshtein(key, inject) <= MISTAKES
 }
 
