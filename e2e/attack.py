@@ -2,6 +2,7 @@
 
     python3 e2e/attack.py [--smoke] [--only WORD] [--rounds N] [--json FILE]
     python3 e2e/attack.py --table BEFORE.json AFTER.json
+    python3 e2e/attack.py --istio [--smoke] [--only WORD] [--table FILE [--before FILE]]
 
 Each attack has a server of its own (`injectd serve --standalone`). A client sends the 12 KB review
 over a kept connection, another over a new connection each second, and a third probes the admin
@@ -23,8 +24,10 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).parent.parent / "loadtest/load"))
 
+import attack_istio  # noqa: E402
 import attack_table  # noqa: E402
 import servers  # noqa: E402
+from attack_istio_list import list_of_attacks  # noqa: E402
 from attack_list import ATTACKS, SMOKE  # noqa: E402
 from attack_measure import CUT_SECONDS, Measurement, Watch, wait_until_idle  # noqa: E402
 from expect import Failure  # noqa: E402
@@ -42,11 +45,17 @@ class Times:
 
 def main():
     args = arguments()
+    # An exception, so that the processes that were started are stopped.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    if args.injectd:
+        servers.INJECTD = args.injectd
+    if args.istio:
+        attacks = [attack for attack in list_of_attacks() if args.only in attack.name
+                   and (attack.in_smoke or not args.smoke)]
+        return attack_istio.run(attacks, args.table and args.table[0], args.before)
     if args.table:
         print(attack_table.merged(*(json.loads(path.read_text()) for path in args.table)))
         return 0
-    # An exception, so that the processes that were started are stopped.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     chosen = [attack for attack in ATTACKS if args.only in f"{attack.name}, {attack.connections}"
               and (attack.key() in SMOKE or not args.smoke)]
     has_echo = servers.ECHO.exists() and not (args.smoke or args.no_echo)
@@ -75,9 +84,18 @@ def arguments():
                         help="measurements of each; the table has the median, or the worst value")
     parser.add_argument("--no-echo", action="store_true", help="do not compare with the echo")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures")
-    parser.add_argument("--table", type=Path, nargs=2, metavar="FILE",
-                        help="print the table of two such files, before and after a change")
-    return parser.parse_args()
+    parser.add_argument("--injectd", type=Path, metavar="BINARY", help="instead of $INJECTD")
+    parser.add_argument("--istio", action="store_true",
+                        help="attacks on evaluations of Istio's templates")
+    parser.add_argument("--table", type=Path, nargs="+", metavar="FILE",
+                        help="print the table of two such files, before and after a change; with "
+                        "--istio: write the table of this run into a file")
+    parser.add_argument("--before", type=Path, metavar="FILE",
+                        help="with --istio: a table of an earlier run, for the same file")
+    args = parser.parse_args()
+    if args.table and len(args.table) != (1 if args.istio else 2):
+        parser.error("--table takes two files, and with --istio one")
+    return args
 
 
 class Bench:

@@ -85,15 +85,16 @@ class Server:
         return metric(text, name, **labels)
 
 
-def injectd(*flags, grpc_addr="", path="/"):
-    return Server([str(INJECTD), "serve", "--standalone", "--addr", "127.0.0.1:0",
+def injectd(*flags, grpc_addr="", path="/", prefix=()):
+    """`prefix` is a command that runs another one, such as prlimit with its limits."""
+    return Server([*prefix, str(INJECTD), "serve", "--standalone", "--addr", "127.0.0.1:0",
                    "--metrics-addr", "127.0.0.1:0", "--grpc-addr", grpc_addr, *flags], path)
 
 
-def injectd_for_istio(*flags, files=()):
+def injectd_for_istio(*flags, files=(), **others):
     config, values, mesh = files or istio_files()
     return injectd("--mesh", "istio", "--injector-config", str(config), "--values", str(values),
-                   "--mesh-config", str(mesh), *flags, path="/inject")
+                   "--mesh-config", str(mesh), *flags, path="/inject", **others)
 
 
 def istio_files():
