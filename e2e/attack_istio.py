@@ -1,4 +1,4 @@
-"""Attacks on evaluations of Istio's templates, each beside a well-behaved tenant (attack.py --istio).
+"""Attacks on evaluations of Istio's templates, beside a well-behaved tenant (attack.py --istio).
 
 Each attack has a server of its own, with a limit of its memory, so that the machine survives. The
 tenant sends a review every 20 ms over a kept connection: pods whose answer is known, and in one of
