@@ -41,7 +41,7 @@ mod holding;
 mod messages;
 mod service;
 
-pub use access::{Access, Callers};
+pub use access::{Access, Allowed, Callers};
 
 use body::Bodies;
 use deadline::Deadline;

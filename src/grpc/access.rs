@@ -12,11 +12,31 @@ use x509_parser::{extensions::GeneralName, parse_x509_certificate};
 use super::failure::Failure;
 use crate::{causes::with_causes, cluster::Tokens};
 
+/// The beginning of the users that Kubernetes names itself. Tokens that it issues are of such users.
+const USERS: &str = "system:";
+
 /// Decides which callers are allowed.
 #[derive(Debug)]
 pub struct Access {
     callers: Callers,
-    allowed: ArcSwap<Option<Vec<String>>>,
+    allowed: ArcSwap<Option<Allowed>>,
+}
+
+/// The names of allowed callers. A certificate and a token prove different things, so a name counts
+/// for one of them only.
+#[derive(Debug, Default)]
+pub struct Allowed {
+    /// DNS names, in lower case, and URIs.
+    of_certificates: Vec<String>,
+    /// Users, such as `system:serviceaccount:jobs:runner`.
+    of_tokens: Vec<String>,
+}
+
+/// A name that a caller proved, by its kind.
+#[derive(Debug, Clone, Copy)]
+enum Name<'n> {
+    OfCertificate(&'n str),
+    OfToken(&'n str),
 }
 
 /// How callers authenticate.
@@ -32,13 +52,13 @@ impl Access {
     /// Allows callers that authenticate with a name in `allowed`: a DNS name or URI of their
     /// certificate, or the user of their token. Without `allowed`, all authenticated callers.
     #[must_use]
-    pub fn new(callers: Callers, allowed: Option<Vec<String>>) -> Self {
-        Self { callers, allowed: ArcSwap::from_pointee(allowed.map(comparable)) }
+    pub fn new(callers: Callers, allowed: Option<Allowed>) -> Self {
+        Self { callers, allowed: ArcSwap::from_pointee(allowed) }
     }
 
     /// Replaces the allowed names.
-    pub fn replace_allowed(&self, allowed: Option<Vec<String>>) {
-        self.allowed.store(Arc::new(allowed.map(comparable)));
+    pub fn replace_allowed(&self, allowed: Option<Allowed>) {
+        self.allowed.store(Arc::new(allowed));
     }
 
     /// Checks whether a caller is allowed.
@@ -51,7 +71,7 @@ impl Access {
         let mut known = Vec::new();
         if let Some(certificate) = certificate {
             let names = names(certificate);
-            if self.allows(&names) {
+            if self.allows(names.iter().map(|name| Name::OfCertificate(name))) {
                 return Ok(());
             }
             known.extend(names);
@@ -62,7 +82,7 @@ impl Access {
                 Failure::unavailable(format!("cannot review the token: {causes}"))
             })?;
             match user {
-                Some(user) if self.allows(std::slice::from_ref(&user)) => return Ok(()),
+                Some(user) if self.allows([Name::OfToken(&user)]) => return Ok(()),
                 Some(user) => known.push(user),
                 None if certificate.is_none() => {
                     let message = "the token is not valid for this audience";
@@ -83,9 +103,9 @@ impl Access {
         Err(Failure::new(Code::PermissionDenied, message))
     }
 
-    fn allows(&self, names: &[String]) -> bool {
+    fn allows<'n>(&self, names: impl IntoIterator<Item = Name<'n>>) -> bool {
         match &**self.allowed.load() {
-            Some(allowed) => names.iter().any(|name| allowed.contains(name)),
+            Some(allowed) => names.into_iter().any(|name| allowed.has(name)),
             None => true,
         }
     }
@@ -98,11 +118,36 @@ impl Default for Access {
     }
 }
 
-/// Lower-cases DNS names; URIs and users are case-sensitive.
-fn comparable(allowed: Vec<String>) -> Vec<String> {
-    let is_dns = |name: &str| !name.contains(':');
-    let lower = |name: String| if is_dns(&name) { name.to_ascii_lowercase() } else { name };
-    allowed.into_iter().map(lower).collect()
+impl Allowed {
+    /// Whether there is no name: no caller is allowed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.of_certificates.is_empty() && self.of_tokens.is_empty()
+    }
+
+    fn has(&self, name: Name<'_>) -> bool {
+        let (names, name) = match name {
+            Name::OfCertificate(name) => (&self.of_certificates, name),
+            Name::OfToken(name) => (&self.of_tokens, name),
+        };
+        names.iter().any(|allowed| allowed == name)
+    }
+}
+
+impl<S: AsRef<str>> FromIterator<S> for Allowed {
+    /// Empty names, as between two commas, are skipped.
+    fn from_iter<I: IntoIterator<Item = S>>(names: I) -> Self {
+        let mut allowed = Self::default();
+        for name in names {
+            match name.as_ref().trim() {
+                "" => {}
+                user if user.starts_with(USERS) => allowed.of_tokens.push(user.to_owned()),
+                uri if uri.contains(':') => allowed.of_certificates.push(uri.to_owned()),
+                dns => allowed.of_certificates.push(dns.to_ascii_lowercase()),
+            }
+        }
+        allowed
+    }
 }
 
 /// The DNS names and URIs of a certificate.
@@ -114,7 +159,7 @@ fn names(certificate: &CertificateDer<'_>) -> Vec<String> {
         GeneralName::URI(uri) => Some((*uri).to_owned()),
         _ => None,
     });
-    names.collect()
+    names.filter(|name| !name.is_empty()).collect()
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {

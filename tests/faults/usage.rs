@@ -91,6 +91,18 @@ async fn a_file_that_is_not_regular_is_rejected_at_start_with_its_flag() {
 }
 
 #[tokio::test]
+async fn a_list_of_allowed_callers_without_a_name_is_rejected() {
+    let folder = Folder::new();
+    let (ca, empty) = (folder.write("ca", "just: text\n"), folder.write("allow", "# none yet\n"));
+    let grpc = ["--grpc-addr", "127.0.0.1:0", "--grpc-client-ca", &ca];
+    for list in ["--grpc-allow=", "--grpc-allow=,", "--grpc-allow= , "] {
+        must_fail(&[&grpc[..], &[list]].concat(), EXIT_USAGE, &["--grpc-allow", "no name"]).await;
+    }
+    let file = ["--grpc-allow-file", &empty, "--grpc-allow", ""];
+    must_fail(&[&grpc[..], &file].concat(), EXIT_USAGE, &[file[0], &empty, "no name"]).await;
+}
+
+#[tokio::test]
 async fn an_error_names_the_flag_and_the_file_with_wrong_content() {
     let folder = Folder::new();
     let pairs = [Pair::self_signed(), Pair::self_signed()];

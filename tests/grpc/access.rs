@@ -19,7 +19,7 @@ use hyper::{Response, StatusCode};
 use injectd::{
     client::{Connect, ConnectError},
     cluster::Tokens,
-    grpc::{Access, Callers, Grpc, Life},
+    grpc::{Access, Allowed, Callers, Grpc, Life},
     metrics::ConnectionMetrics,
     profiles::Profile,
     readiness::Readiness,
@@ -67,7 +67,7 @@ impl Ca {
     fn sign(&self, name: &str, change: impl FnOnce(&mut CertificateParams)) -> (Vec<u8>, Vec<u8>) {
         let mut params = CertificateParams::default();
         let text = name.try_into().expect("ASCII");
-        let is_uri = name.contains("://");
+        let is_uri = name.contains(':');
         let san = if is_uri { SanType::URI(text) } else { SanType::DnsName(text) };
         params.subject_alt_names = vec![san];
         change(&mut params);
@@ -86,7 +86,7 @@ struct Guarded {
 }
 
 impl Guarded {
-    async fn open(tokens: Option<Arc<Tokens>>, allowed: Option<Vec<String>>) -> Self {
+    async fn open(tokens: Option<Arc<Tokens>>, allowed: Option<Allowed>) -> Self {
         let (ca, clients) = (Ca::new(), Ca::new());
         let (chain, key) = ca.sign(SERVER, |_| {});
         let identity = Identity::from_pem(&chain, &key).expect("PEM");
@@ -228,7 +228,7 @@ fn is_of_transport(status: &Status) -> bool {
 
 #[tokio::test]
 async fn callers_authenticate_with_certificates() {
-    let allowed = vec!["JOBS.example".to_owned(), SPIFFE.to_owned()];
+    let allowed = ["JOBS.example", SPIFFE].iter().collect();
     let server = Guarded::open(None, Some(allowed)).await;
     for (name, code) in [
         ("jobs.example", Code::Ok),
@@ -239,14 +239,14 @@ async fn callers_authenticate_with_certificates() {
     ] {
         assert_eq!(server.code_of(server.clients.sign(name, |_| {})).await, Some(code), "{name}");
     }
-    server.access.replace_allowed(Some(vec!["other.example".to_owned()]));
+    server.access.replace_allowed(Some(["other.example"].iter().collect()));
     let other = server.clients.sign("other.example", |_| {});
     assert_eq!(
         server.code_of(other.clone()).await,
         Some(Code::Ok),
         "the new names must be allowed"
     );
-    server.access.replace_allowed(Some(Vec::new()));
+    server.access.replace_allowed(Some(Allowed::default()));
     assert_eq!(
         server.code_of(other).await,
         Some(Code::PermissionDenied),
@@ -276,7 +276,7 @@ async fn a_client_without_a_valid_certificate_fails_the_handshake() {
     );
 }
 
-/// An API server with one valid token. Counts its requests.
+/// An API server with valid tokens of three users. Counts its requests.
 fn tokens(asked: &Arc<AtomicUsize>, is_down: bool) -> Arc<Tokens> {
     let asked = Arc::clone(asked);
     let service = tower::service_fn(move |request: hyper::Request<Body>| {
@@ -285,9 +285,11 @@ fn tokens(asked: &Arc<AtomicUsize>, is_down: bool) -> Arc<Tokens> {
             asked.fetch_add(1, Ordering::Relaxed);
             let body = request.into_body().collect().await.expect("a body").to_bytes();
             let review: Value = serde_json::from_slice(&body).expect("a TokenReview");
+            let user = |name| json!({"authenticated": true, "audiences": ["injectd"], "user": {"username": name}});
             let status = match review["spec"]["token"].as_str() {
-                Some("good") => json!({"authenticated": true, "audiences": ["injectd"],
-                    "user": {"username": "system:serviceaccount:jobs:runner"}}),
+                Some("good") => user("system:serviceaccount:jobs:runner"),
+                Some("dns") => user("jobs.example"),
+                Some("uri") => user(SPIFFE),
                 Some("meant-for-others") => json!({"authenticated": true, "audiences": ["other"],
                     "user": {"username": "system:serviceaccount:jobs:runner"}}),
                 _ => json!({"authenticated": false, "error": "no"}),
@@ -325,8 +327,35 @@ async fn callers_authenticate_with_tokens() {
         Some(Code::Ok),
         "a certificate or a token must be enough"
     );
-    server.access.replace_allowed(Some(vec!["system:serviceaccount:jobs:other".to_owned()]));
+    server.access.replace_allowed(Some(["system:serviceaccount:jobs:other"].iter().collect()));
     assert_eq!(server.code_with(Some("good")).await, Some(Code::PermissionDenied));
+}
+
+#[tokio::test]
+async fn an_empty_name_is_not_a_name() {
+    for list in [vec![""], vec!["", "jobs.example", " "]] {
+        let allowed: Allowed = list.iter().collect();
+        assert_eq!(allowed.is_empty(), list.len() == 1, "{list:?}");
+        let server = Guarded::open(None, Some(allowed)).await;
+        let nameless = server.clients.sign("", |_| {});
+        assert_eq!(server.code_of(nameless).await, Some(Code::PermissionDenied), "{list:?}");
+    }
+}
+
+#[tokio::test]
+async fn names_of_certificates_and_users_of_tokens_are_kinds_of_their_own() {
+    const USER: &str = "system:serviceaccount:jobs:runner";
+    let allowed = [USER, "jobs.example", SPIFFE].iter().collect();
+    let server = Guarded::open(Some(tokens(&Arc::default(), false)), Some(allowed)).await;
+    assert_eq!(server.code_with(Some("good")).await, Some(Code::Ok));
+    let posing = server.clients.sign(USER, |_| {});
+    assert_eq!(server.code_of(posing).await, Some(Code::PermissionDenied), "a URI is not a user");
+    for (token, name) in [("dns", "jobs.example"), ("uri", SPIFFE)] {
+        let certificate = server.clients.sign(name, |_| {});
+        assert_eq!(server.code_of(certificate).await, Some(Code::Ok), "{name}");
+        let code = server.code_with(Some(token)).await;
+        assert_eq!(code, Some(Code::PermissionDenied), "a user {name} is not a certificate's name");
+    }
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ use injectd_api::UNIX_SCHEME;
 
 use crate::{
     cluster::Tokens,
-    grpc::{Access, Callers},
+    grpc::{Access, Allowed, Callers},
     metrics::{Registry, ReloadMetrics},
     reload::{self, Files, Schedule},
     server::Bound,
@@ -39,8 +39,9 @@ pub(super) struct GrpcArgs {
     /// Requires the permission to create TokenReviews
     #[arg(long, value_name = "AUDIENCE", env = "INJECTD_GRPC_TOKEN_AUDIENCE")]
     grpc_token_audience: Option<String>,
-    /// Comma-separated names of allowed callers: DNS names or SPIFFE URIs of certificates, users of
-    /// tokens (system:serviceaccount:NAMESPACE:NAME) [default: all authenticated callers]
+    /// Comma-separated names of allowed callers: DNS names or SPIFFE URIs of certificates, and users
+    /// of tokens (system:serviceaccount:NAMESPACE:NAME). A name that begins with system: is never
+    /// one of a certificate, and any other never a user [default: all authenticated callers]
     #[arg(long, value_name = "NAME", value_delimiter = ',', env = "INJECTD_GRPC_ALLOW")]
     grpc_allow: Vec<String>,
     /// File with more names for --grpc-allow, one per line, reloaded when it changes
@@ -133,7 +134,7 @@ impl GrpcArgs {
         let access = Arc::new(Access::new(callers, self.allowed()?));
         if let Some(path) = &self.grpc_allow_file {
             let metrics = ReloadMetrics::register(registry, "grpc_allow");
-            let allowed = Allowed { names: self.grpc_allow.clone(), file: path.clone() };
+            let allowed = AllowList { names: self.grpc_allow.clone(), file: path.clone() };
             let reloaded = Arc::clone(&access);
             let reload = move || {
                 reloaded.replace_allowed(Some(allowed.read()?));
@@ -146,29 +147,41 @@ impl GrpcArgs {
     }
 
     /// The names of allowed callers; `None` allows all authenticated callers.
-    fn allowed(&self) -> Result<Option<Vec<String>>, CommandError> {
-        let names = self.grpc_allow.clone();
-        match &self.grpc_allow_file {
-            Some(file) => Allowed { names, file: file.clone() }.read().map(Some),
-            None => Ok(Some(names).filter(|names| !names.is_empty())),
+    ///
+    /// A list without names is an error at the start. A file that loses its last name later revokes
+    /// all callers.
+    fn allowed(&self) -> Result<Option<Allowed>, CommandError> {
+        let (flag, allowed) = match &self.grpc_allow_file {
+            Some(file) => {
+                let list = AllowList { names: self.grpc_allow.clone(), file: file.clone() };
+                (format!("--grpc-allow-file {}", file.display()), list.read()?)
+            }
+            None if self.grpc_allow.is_empty() => return Ok(None),
+            None => ("--grpc-allow".to_owned(), self.grpc_allow.iter().collect::<Allowed>()),
+        };
+        if allowed.is_empty() {
+            return Err(CommandError::Usage(format!(
+                "{flag}: the list of allowed callers has no name, so no caller would be allowed; \
+                 add names, or remove the flag or variable to allow all authenticated callers"
+            )));
         }
+        Ok(Some(allowed))
     }
 }
 
-/// Names of allowed callers, from --grpc-allow and --grpc-allow-file.
-struct Allowed {
+/// Where the names of allowed callers are: in --grpc-allow and --grpc-allow-file.
+struct AllowList {
     names: Vec<String>,
     file: PathBuf,
 }
 
-impl Allowed {
+impl AllowList {
     /// Reads the file: one name per line; `#` starts a comment.
-    fn read(&self) -> Result<Vec<String>, CommandError> {
+    fn read(&self) -> Result<Allowed, CommandError> {
         let bytes = input::read_served("--grpc-allow-file", &self.file)?;
         let file = format!("--grpc-allow-file {}", self.file.display());
         let text = input::utf8(&file, bytes)?;
-        let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
-        let names = lines.filter(|name| !name.is_empty()).map(str::to_owned);
-        Ok(self.names.iter().cloned().chain(names).collect())
+        let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default());
+        Ok(self.names.iter().map(String::as_str).chain(lines).collect())
     }
 }
