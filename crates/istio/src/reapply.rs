@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 use thiserror::Error;
 
 use crate::{
-    budget::{Budget, OverBudget, values},
+    budget::{Budget, OverBudget, steps_of},
     go_json::go_json,
     process::{
         Facts, ProcessError, Warning,
@@ -149,6 +149,7 @@ fn apply(
     }
     let is_init = field == INIT_CONTAINERS;
     let error = if is_init { ReapplyError::InitContainer } else { ReapplyError::Container };
+    // A template may name a container many times, and copies of a user's version stay in the record.
     let mut places = places(list(pod, field));
     for source in sources {
         let place = places.as_ref().and_then(|places| places.get(name(source)).copied());
@@ -159,13 +160,13 @@ fn apply(
             && let Some(own) = list_mut(pod, field).and_then(|list| list.get_mut(place))
         {
             // Its place stays, and so do all others: the merge needs to see this container alone.
-            budget.spend(values(own) + values(&patch))?;
+            budget.spend(steps_of(own) + steps_of(&patch) + steps_of(source))?;
             let mut alone = pod_of(field, own.take());
             let merged = injectd_merge::overlay(&mut alone, pod_of(field, patch));
             *own = list_mut(&mut alone, field).and_then(Vec::pop).unwrap_or_default();
             merged.map_err(error)?;
         } else {
-            budget.spend(values(pod) + values(&patch))?;
+            budget.spend(steps_of(pod) + steps_of(&patch) + steps_of(source))?;
             places = None;
             injectd_merge::overlay(pod, pod_of(field, patch)).map_err(error)?;
         }

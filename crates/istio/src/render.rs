@@ -11,7 +11,7 @@ use injectd_merge::{MergeError, TypeError, check, has_directives, overlay, prune
 use serde_json::{Map, Value as Json};
 
 use crate::{
-    budget::{Budget, OverBudget, values},
+    budget::{Budget, OverBudget, steps_of},
     memory::Record,
     process::tree::{CONTAINERS, INIT_CONTAINERS},
 };
@@ -104,7 +104,7 @@ pub(crate) fn render(
         }
         let mut pod = document(&text).map_err(RenderError::Overlay)?;
         prune(&mut pod);
-        budget.spend(values(&pod))?;
+        budget.spend(steps_of(&pod))?;
         let has_directives = has_directives(&pod);
         if let Some(record) = record {
             record.template(template);
@@ -147,11 +147,11 @@ impl Patches {
         mut before_merge: impl FnMut(&Json, &mut Json),
     ) -> Result<Json, RenderError> {
         let mut template = Json::Object(Map::new());
-        let mut merged = values(pod);
+        let mut merged = steps_of(pod);
         let is_single = self.patches.len() == 1;
         for Patch { pod: patch, has_directives } in self.patches {
             // A merge may read all of the pod and of what earlier templates brought.
-            merged += values(&patch);
+            merged += steps_of(&patch);
             budget.spend(merged)?;
             let types = check(&patch);
             let is_outlined = is_single && !has_directives;

@@ -244,3 +244,14 @@ fn containers_merged_alone_or_in_their_list_are_the_same() {
     }
     assert_eq!(alone["spec"], together["spec"]);
 }
+
+#[test]
+fn copies_of_a_container_cost_by_their_bytes() {
+    let web = json!({"name": "web", "env": [{"name": "A", "value": "a".repeat(100_000)}]});
+    let pod = json!({"spec": {"containers": [web]}});
+    let rendered = json!({"spec": {"containers": vec![json!({"name": "web"}); 1_000]}});
+    let budget = Budget::of(&pod, &|| false);
+    let applied = reapply(&mut pod.clone(), &rendered, &pod, (&facts(), &budget));
+    let error = applied.expect_err("1,000 copies are 100 MB").to_string();
+    assert!(error.contains("evaluation budget"), "{error}");
+}
