@@ -21,13 +21,13 @@ use tokio::{
     time::interval,
 };
 use tokio_io_timeout::TimeoutStream;
-use tracing::{debug, warn};
+use tracing::{debug, error, warn};
 
 use crate::{
     metrics::Exporter,
     profiler,
     readiness::Readiness,
-    server::{Addr, Bound, HttpResponse, Socket, plain},
+    server::{Addr, Bound, EvaluationTurns, HttpResponse, Socket, plain},
 };
 
 /// Timeout for a client to send its request, and to read the response: slow clients must not block
@@ -36,6 +36,10 @@ const CLIENT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Interval at which histograms fold their samples; until then each review takes 24 bytes.
 const UPKEEP_INTERVAL: Duration = Duration::from_millis(500);
 
+/// Why the process is not ready while evaluations stand still.
+const STANDSTILL: &str =
+    "reviews wait for their evaluation, and no evaluation began or ended for 10 s";
+
 /// The admin server.
 #[derive(Clone)]
 pub struct Admin {
@@ -43,6 +47,8 @@ pub struct Admin {
     pub readiness: Readiness,
     /// The bodies of `/ready`.
     pub ready_texts: Arc<ReadyTexts>,
+    /// The evaluations. The process is not ready while they stand still.
+    pub turns: EvaluationTurns,
     /// The content of `/metrics`.
     pub exporter: Exporter,
     /// Whether `/debug/pprof/profile` is served.
@@ -96,14 +102,7 @@ impl Admin {
 
     async fn serve(self, bound: Bound, shutdown: impl Future<Output = ()>) {
         let served = Arc::new(Semaphore::new(self.max_connections));
-        let exporter = self.exporter.clone();
-        let upkeep = async move {
-            let mut ticks = interval(UPKEEP_INTERVAL);
-            loop {
-                ticks.tick().await;
-                exporter.run_upkeep();
-            }
-        };
+        let upkeep = self.clone().upkeep();
         let accept = async {
             let failures = Counter::noop();
             loop {
@@ -123,6 +122,24 @@ impl Admin {
             () = accept => {}
             () = upkeep => {}
             () = shutdown => {}
+        }
+    }
+
+    /// Folds the samples of histograms, and looks after the evaluations.
+    async fn upkeep(self) {
+        let mut ticks = interval(UPKEEP_INTERVAL);
+        let mut standstill = None;
+        loop {
+            ticks.tick().await;
+            self.exporter.run_upkeep();
+            match self.turns.stand_still() {
+                true if standstill.is_none() => {
+                    error!("not ready: {STANDSTILL}");
+                    standstill = Some(self.readiness.hold());
+                }
+                true => {}
+                false => standstill = None,
+            }
         }
     }
 
@@ -153,7 +170,11 @@ impl Admin {
                 plain(StatusCode::OK, self.ready_texts.ready.load().as_str().to_owned())
             }
             ("/ready", _) => {
-                let text = self.ready_texts.not_ready.load().as_str().to_owned();
+                let mut text = self.ready_texts.not_ready.load().as_str().to_owned();
+                if self.turns.stand_still() {
+                    text.push_str(STANDSTILL);
+                    text.push('\n');
+                }
                 plain(StatusCode::INTERNAL_SERVER_ERROR, text)
             }
             ("/metrics", _) => {
@@ -200,12 +221,16 @@ mod tests {
     };
 
     use super::*;
-    use crate::{metrics::Registry, server::MAX_ADMIN_CONNECTIONS};
+    use crate::{
+        metrics::Registry,
+        server::{Limits, MAX_ADMIN_CONNECTIONS},
+    };
 
     #[tokio::test]
     async fn probes_are_answered_while_every_other_thread_is_busy() {
         let admin = Admin {
             readiness: Readiness::default(),
+            turns: EvaluationTurns::of_runtime(&Limits::default()),
             exporter: Registry::new().exporter(),
             ready_texts: Arc::default(),
             has_profiles: false,

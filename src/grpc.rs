@@ -29,7 +29,7 @@ use crate::{
     observer::Observer,
     profiles::Profiles,
     readiness::Readiness,
-    server::{Caller, HttpService, Limits, Overload, Permit, Shutdown, Signalled},
+    server::{Caller, EvaluationTurns, HttpService, Limits, Overload, Permit, Shutdown, Signalled},
 };
 
 mod access;
@@ -85,6 +85,8 @@ pub struct Life {
     pub readiness: Readiness,
     /// When it stops.
     pub shutdown: Shutdown,
+    /// The turns of evaluations, which all servers of the process share.
+    pub turns: EvaluationTurns,
 }
 
 impl Grpc {
@@ -100,7 +102,7 @@ impl Grpc {
         access: Arc<Access>,
         life: Life,
     ) -> Self {
-        let Life { readiness, shutdown } = life;
+        let Life { readiness, shutdown, turns } = life;
         let (reporter, health) = tonic_health::server::health_reporter();
         tokio::spawn(follow(readiness, reporter, closing(&shutdown, limits)));
         let observer = Arc::new(observer);
@@ -109,7 +111,8 @@ impl Grpc {
             let (shutdown, limits) = (shutdown, limits.clone());
             Arc::new(move || closing(&shutdown, &limits))
         };
-        let service = InjectorService::new(profiles.into(), Arc::clone(&observer), messages, ends);
+        let (profiles, own) = (profiles.into(), Arc::clone(&observer));
+        let service = InjectorService::new(profiles, own, messages, (turns, ends));
         let injector_server = InjectorServer::new(service)
             .accept_compressed(CompressionEncoding::Gzip)
             .max_decoding_message_size(MAX_MESSAGE_BYTES);

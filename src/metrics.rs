@@ -18,11 +18,13 @@ use metrics_exporter_prometheus::{
     Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder,
 };
 
+mod evaluations;
 mod families;
 mod process;
 mod reviews;
 
 use self::families::{FAMILIES, Kind};
+pub use evaluations::EvaluationMetrics;
 pub use reviews::{RejectReason, ReviewMetrics};
 
 /// Bounds of the histogram of durations, in seconds.

@@ -44,7 +44,9 @@ mod gate;
 mod limits;
 mod listener;
 mod long_work;
+mod memory_limit;
 mod one_port;
+mod patience;
 mod read_ahead;
 mod share;
 mod shutdown;
@@ -57,10 +59,11 @@ pub use limits::{Limits, parse_duration};
 pub use listener::{Addr, Bound, Socket};
 pub use long_work::{LONG_REVIEW_BYTES, Late, LongWork};
 pub use one_port::{OnePort, is_grpc};
+pub use patience::CallerPatience;
 use read_ahead::{InTurns, ReadAhead};
 pub use share::{BudgetExceeded, Permit, Pool, Share};
 pub use shutdown::{Shutdown, Signalled};
-pub use turns::EvaluationTurns;
+pub use turns::{EvaluationTurns, Threads};
 
 /// Timeout of a request that names no timeout: the API server's for a webhook without
 /// `timeoutSeconds`.

@@ -25,14 +25,14 @@ use tracing::{debug, error, warn};
 use crate::{
     causes::with_causes,
     injector::ReviewError,
-    lookups::{CallerFacts, Turns},
+    lookups::{CallerFacts, Patience as _},
     metrics::RejectReason,
     observer::Observer,
     profiles::{NoWebhook, Profile, Profiles},
     server::{
-        BodyBudget, BudgetExceeded, Caller, EvaluationTurns, HttpResponse, HttpService,
-        LONG_REVIEW_BYTES, Late, Limits, LongWork, Overload, Permit, Share, discard, is_grpc,
-        overloaded, plain,
+        BodyBudget, BudgetExceeded, Caller, CallerPatience, EvaluationTurns, HttpResponse,
+        HttpService, LONG_REVIEW_BYTES, Late, Limits, LongWork, Overload, Permit, Share, Threads,
+        discard, is_grpc, overloaded, plain,
     },
 };
 
@@ -92,13 +92,17 @@ struct Answer {
 }
 
 impl Webhook {
-    /// A webhook for the profiles of a process.
+    /// A webhook for the profiles of a process, whose servers share the turns of evaluations.
     #[must_use]
-    pub fn new(profiles: impl Into<Profiles>, limits: &Limits, observer: Observer) -> Self {
+    pub fn new(
+        profiles: impl Into<Profiles>,
+        limits: &Limits,
+        turns: EvaluationTurns,
+        observer: Observer,
+    ) -> Self {
         let profiles = profiles.into();
         let body_timeout = limits.body_timeout;
         let long_work = LongWork::default();
-        let turns = EvaluationTurns::of_runtime();
         let shared = Arc::new(Shared { profiles, body_timeout, long_work, turns, observer });
         Self { shared, budget: BodyBudget::default(), requests: Share::default() }
     }
@@ -202,12 +206,13 @@ impl Shared {
         if deadline.is_over() {
             return Err(Rejection::deadline());
         }
+        let patience = CallerPatience::until(deadline.at());
         if body.bytes.len() <= LONG_REVIEW_BYTES {
-            return self.review(body, admitted, Some(&self.turns)).await;
+            return self.review(body, admitted, (patience, Threads::Workers)).await;
         }
-        let shared = Arc::clone(self);
-        let review = async move { shared.review(body, admitted, None).await };
-        let reviewed = self.long_work.run(deadline.at(), review).await;
+        let (shared, own) = (Arc::clone(self), patience.clone());
+        let review = async move { shared.review(body, admitted, (own, Threads::Separate)).await };
+        let reviewed = self.long_work.run(&patience, review).await;
         reviewed.unwrap_or_else(|Late| Err(Rejection::deadline()))
     }
 
@@ -215,20 +220,24 @@ impl Shared {
         &self,
         body: Body,
         admitted: Admitted,
-        turns: Option<&EvaluationTurns>,
+        (patience, threads): (CallerPatience, Threads),
     ) -> Result<HttpResponse, Rejection> {
         let Admitted { profile, path, deadline, begin, budget, slot } = admitted;
-        let turns = turns.map(|turns| turns.of_caller(&budget));
+        let turns = self.turns.of_caller(&budget, &patience, threads);
         let facts = CallerFacts {
             deadline: Some(deadline.at().into_std()),
             path: &path,
-            turns: turns.as_ref().map(|turns| -> &dyn Turns { turns }),
+            turns: Some(&turns),
             ..CallerFacts::default()
         };
         let answer = timeout_at(deadline.at(), profile.review_with(facts, &body.bytes))
             .await
             .map_err(|_| Rejection::deadline())?
             .map_err(|error| Rejection::of(&error))?;
+        // Nothing interrupts an evaluation at its deadline, and one that has given up has no answer.
+        if patience.is_over() {
+            return Err(Rejection::deadline());
+        }
         // An answer without memory for it is not observed: the client retries the request.
         let mut permit = Permit::default();
         budget

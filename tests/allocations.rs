@@ -19,12 +19,15 @@ use injectd::{
     outcome::Verdict,
     patch::PatchBuffer,
     profiles::Profile,
-    server::{Gate, Limits, Share},
+    server::{EvaluationTurns, Gate, Limits, Share},
     standalone::Standalone,
     webhook::Webhook,
 };
+use injectd::{request::Subject, review};
 use injectd_core::explain::Explain;
+use injectd_istio::mesh::{Istio, memory_of_evaluation};
 use injectd_testkit::{Injector, istio};
+use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 
 const REVIEW: &str = include_str!("../loadtest/review-12k.json");
@@ -139,7 +142,9 @@ fn a_review_over_http_stays_within_the_budget() {
         .expect("a runtime with timers must start");
     let (mut client, server) = tokio::io::duplex(64 << 10);
     let profile = Profile::Linkerd(Arc::new(injectd_testkit::injector()));
-    let service = Webhook::new(profile, &Limits::default(), Observer::default());
+    let limits = Limits::default();
+    let turns = EvaluationTurns::of_runtime(&limits);
+    let service = Webhook::new(profile, &limits, turns, Observer::default());
     let service = Gate::new(service, Some(Share::default()), Arc::default());
     let length = REVIEW.len();
     let request = format!(
@@ -234,5 +239,69 @@ fn an_explanation_costs_at_most_three_answers() {
             explained <= ANSWERS_OF_AN_EXPLANATION * least,
             "{what}: {explained} allocations; {answered} for the answer, {parsed} for a tree"
         );
+    }
+}
+
+/// Reviews of a pod of about so many bytes, each with most of them in one place.
+fn large_reviews(bytes: usize) -> Vec<(&'static str, String)> {
+    let pairs = |prefix: &str| -> serde_json::Map<String, Value> {
+        (0..bytes / 16).map(|index| (format!("{prefix}{index:05}"), json!("v"))).collect()
+    };
+    let names: Vec<_> = (0..bytes / 8).map(|index| format!("k{index:x}: v")).collect();
+    let config = format!("proxyMetadata: {{{}}}", names.join(", "));
+    let volumes: Vec<_> =
+        (0..bytes / 40).map(|index| json!({"name": format!("v{index}"), "emptyDir": {}})).collect();
+    let volumes = Value::from(volumes).to_string();
+    let containers: Vec<_> =
+        (0..bytes / 32).map(|index| json!({"name": format!("c{index}"), "image": "x"})).collect();
+    let variables: Vec<_> =
+        (0..bytes / 28).map(|index| json!({"name": format!("E{index}"), "value": "x"})).collect();
+    let shapes = [
+        (
+            "proxy.istio.io/config",
+            "/metadata/annotations",
+            json!({"proxy.istio.io/config": config}),
+        ),
+        ("userVolume", "/metadata/annotations", json!({"sidecar.istio.io/userVolume": volumes})),
+        ("annotations", "/metadata/annotations", Value::Object(pairs("a"))),
+        ("labels", "/metadata/labels", Value::Object(pairs("l"))),
+        ("containers", "/spec/containers", Value::Array(containers)),
+        ("variables", "/spec/containers/0/env", Value::Array(variables)),
+        ("image", "/spec/containers/0/image", json!("x".repeat(bytes))),
+        ("arguments", "/spec/containers/0/args", json!(vec![""; bytes / 3])),
+        ("numbers", "/spec/unknown", json!(vec![0; bytes / 2])),
+        ("objects", "/spec/containers/0/env", json!(vec![json!({}); bytes / 3])),
+    ];
+    let review = |(name, place, value)| {
+        let mut pod = json!({"metadata": {"name": "web", "labels": {}, "annotations": {}},
+            "spec": {"unknown": [],
+                "containers": [{"name": "web", "image": "web", "env": [], "args": []}]}});
+        *pod.pointer_mut(place).expect("a place") = value;
+        let kind = json!({"group": "", "version": "v1", "kind": "Pod"});
+        let request = json!({"uid": "1", "kind": kind, "namespace": "shop", "object": pod});
+        let review = json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1",
+            "request": request});
+        (name, review.to_string())
+    };
+    shapes.map(review).into()
+}
+
+#[test]
+fn the_memory_of_an_evaluation_is_within_its_estimate() {
+    for bytes in [1 << 10, 64 << 10] {
+        for (name, review) in large_reviews(bytes) {
+            // A new injector has no answer in memory.
+            let injector: injector::Injector<Istio, Standalone> = istio::injector();
+            let request = review::decode::<<Istio as Mesh>::Object<'_>>(review.as_bytes());
+            let request = request.expect("a review");
+            let Subject::Object(object) = &request.subject else { panic!("expected an object") };
+            let estimate = memory_of_evaluation(object);
+            let mut answer = None;
+            let counted = measure(|| answer = injector.review(review.as_bytes()).now_or_never());
+            let verdict = answer.expect("must not wait").expect("an answer").outcome.verdict;
+            assert_eq!(verdict, Verdict::Injected, "{name}");
+            let peak = usize::try_from(counted.bytes_max).expect("a size");
+            assert!(peak <= estimate, "{name}: {peak} bytes of {} for {estimate}", review.len());
+        }
     }
 }

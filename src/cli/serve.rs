@@ -106,7 +106,11 @@ pub(super) fn run(mut args: Args, log_style: LogStyle) -> Result<(), CommandErro
     args.fit(descriptors)?;
     let runtime = server::runtime(args.worker_threads)
         .map_err(|error| CommandError::failed("cannot start the async runtime", error))?;
-    runtime.block_on(serve(args, log_style, descriptors))
+    let served = runtime.block_on(serve(args, log_style, descriptors));
+    // Requests had their time until the end of the drain. An evaluation that still runs has no caller
+    // any more, and must not keep the process.
+    runtime.shutdown_background();
+    served
 }
 
 async fn serve(

@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     injector::{Injector, ReviewError},
+    lookups::{CallerFacts, Turns},
     outcome::Verdict,
     patch::PatchBuffer,
     profiles::{Profile, Profiles},
@@ -23,12 +24,12 @@ use crate::{
 pub(super) async fn response(
     profiles: &Profiles,
     request: &InjectRequest,
-    end: Instant,
+    limits: (Instant, &dyn Turns),
     failure: impl Fn(&ReviewError) -> Failure,
 ) -> Result<ExplainResponse, Failure> {
     let explained = match messages::named(profiles, request)? {
-        Profile::Linkerd(injector) => explained(&injector, request, end, failure).await,
-        Profile::Istio(injector) => explained(&injector, request, end, failure).await,
+        Profile::Linkerd(injector) => explained(&injector, request, limits, failure).await,
+        Profile::Istio(injector) => explained(&injector, request, limits, failure).await,
     };
     Ok(message(&request.uid, explained?))
 }
@@ -36,11 +37,12 @@ pub(super) async fn response(
 async fn explained<M: Explain>(
     injector: &Injector<M, Sources>,
     request: &InjectRequest,
-    end: Instant,
+    (end, turns): (Instant, &dyn Turns),
     failure: impl Fn(&ReviewError) -> Failure,
 ) -> Result<Explanation, Failure> {
     let reviewed = messages::review_of(request)?;
     let facts = messages::facts::<M>(request, reviewed.kind, end.into_std())?;
+    let facts = CallerFacts { turns: Some(turns), ..facts };
     // It was decoded before.
     let raw: Value = serde_json::from_slice(&request.object).unwrap_or_default();
     let mut patch = PatchBuffer::json();

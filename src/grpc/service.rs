@@ -34,14 +34,14 @@ use super::{
 use crate::{
     causes::with_causes,
     injector::{Injector, ReviewError},
-    lookups::{CallerFacts, Turns},
+    lookups::{CallerFacts, Patience as _},
     mesh::Mesh,
     metrics::RejectReason,
     observer::Observer,
     patch::PatchBuffer,
     profiles::{Profile, Profiles},
     review::MAX_UID_BYTES,
-    server::{EvaluationTurns, LONG_REVIEW_BYTES, Late, LongWork, Permit},
+    server::{CallerPatience, EvaluationTurns, LONG_REVIEW_BYTES, Late, LongWork, Permit, Threads},
     sources::Sources,
 };
 
@@ -98,9 +98,9 @@ impl Service {
         profiles: Profiles,
         observer: Arc<Observer>,
         messages: Semaphore,
-        ends: Ends,
+        (turns, ends): (EvaluationTurns, Ends),
     ) -> Self {
-        let (long_work, turns) = (LongWork::default(), EvaluationTurns::of_runtime());
+        let long_work = LongWork::default();
         Self(Arc::new(Shared { profiles, observer, messages, long_work, turns, ends }))
     }
 }
@@ -223,13 +223,14 @@ impl Shared {
         message: Message,
         end: Instant,
     ) -> Result<InjectResponse, Failure> {
+        let patience = CallerPatience::until(end);
         let injected = async {
             if messages::bytes_of(&message.request) <= LONG_REVIEW_BYTES {
-                return self.inject(message, end, Some(&self.turns)).await;
+                return self.inject(message, &patience, Threads::Workers).await;
             }
-            let shared = Arc::clone(self);
-            let injected = async move { shared.inject(message, end, None).await };
-            let injected = Box::pin(self.long_work.run(end, injected)).await;
+            let (shared, own) = (Arc::clone(self), patience.clone());
+            let injected = async move { shared.inject(message, &own, Threads::Separate).await };
+            let injected = Box::pin(self.long_work.run(&patience, injected)).await;
             injected.unwrap_or_else(|Late| Err(Failure::late()))
         };
         self.guarded(end, injected).await
@@ -241,13 +242,16 @@ impl Shared {
         message: Message,
         end: Instant,
     ) -> Result<ExplainResponse, Failure> {
-        let shared = Arc::clone(self);
+        let (shared, patience) = (Arc::clone(self), CallerPatience::until(end));
+        let own = patience.clone();
         let explained = async move {
-            let Message { request, permit: _permit, .. } = message;
-            explain::response(&shared.profiles, &request, end, |error| shared.failure(error)).await
+            let Message { request, permit: _permit, bodies, .. } = message;
+            let turns = shared.turns.of_caller(bodies.budget(), &own, Threads::Separate);
+            let failure = |error: &_| shared.failure(error);
+            explain::response(&shared.profiles, &request, (end, &turns), failure).await
         };
         let explained = async {
-            let explained = Box::pin(self.long_work.run(end, explained)).await;
+            let explained = Box::pin(self.long_work.run(&patience, explained)).await;
             explained.unwrap_or_else(|Late| Err(Failure::late()))
         };
         self.guarded(end, explained).await
@@ -281,11 +285,11 @@ impl Shared {
     async fn inject(
         &self,
         message: Message,
-        end: Instant,
-        turns: Option<&EvaluationTurns>,
+        patience: &CallerPatience,
+        threads: Threads,
     ) -> Result<InjectResponse, Failure> {
         let profile = messages::named(&self.profiles, &message.request)?;
-        let limits = (end, turns);
+        let limits = (patience, threads);
         match &profile {
             Profile::Linkerd(injector) => self.inject_by(injector, &profile, message, limits).await,
             Profile::Istio(injector) => self.inject_by(injector, &profile, message, limits).await,
@@ -307,16 +311,20 @@ impl Shared {
         injector: &Injector<M, Sources>,
         profile: &Profile,
         message: Message,
-        (end, turns): (Instant, Option<&EvaluationTurns>),
+        (patience, threads): (&CallerPatience, Threads),
     ) -> Result<InjectResponse, Failure> {
         let Message { request, mut permit, bodies, begin } = message;
-        let turns = turns.map(|turns| turns.of_caller(bodies.budget()));
+        let turns = self.turns.of_caller(bodies.budget(), patience, threads);
         let reviewed = messages::review_of(&request)?;
-        let facts = messages::facts::<M>(&request, reviewed.kind, end.into_std())?;
+        let facts = messages::facts::<M>(&request, reviewed.kind, patience.end().into_std())?;
         let mut patch = PatchBuffer::json();
-        let turns = turns.as_ref().map(|turns| -> &dyn Turns { turns });
-        let answered = injector.answer(&reviewed, CallerFacts { turns, ..facts }, &mut patch).await;
+        let facts = CallerFacts { turns: Some(&turns), ..facts };
+        let answered = injector.answer(&reviewed, facts, &mut patch).await;
         let outcome = answered.map_err(|error| self.failure(&error))?;
+        // Nothing interrupts an evaluation at its deadline, and one that has given up has no answer.
+        if patience.is_over() {
+            return Err(Failure::late());
+        }
         // An answer without memory for it is not observed: the client retries the request.
         let patch = patch.into_bytes();
         bodies.resize(&mut permit, patch.len())?;

@@ -13,7 +13,7 @@ pub(super) enum Kind {
 use Kind::{Counter, Gauge, Histogram};
 
 /// Name, kind and help of every family except `process_*`.
-pub(super) const FAMILIES: [(&str, Kind, &str); 47] = [
+pub(super) const FAMILIES: [(&str, Kind, &str); 50] = [
     ("injectd_accept_errors_total", Counter, "Connections that could not be accepted."),
     ("injectd_audit_is_leader", Gauge, "1 while this replica audits and restarts."),
     (
@@ -49,6 +49,13 @@ pub(super) const FAMILIES: [(&str, Kind, &str); 47] = [
     ("injectd_connections_failed_total", Counter, "Connections that failed."),
     ("injectd_connections_rejected_total", Counter, "Connections over --max-connections."),
     ("injectd_connections_total", Counter, "Connections accepted."),
+    ("injectd_evaluation_memory_bytes", Gauge, "Memory that evaluations have taken, by estimate."),
+    (
+        "injectd_evaluations_last_turn_timestamp_seconds",
+        Gauge,
+        "When an evaluation last began or ended, in seconds since 1970.",
+    ),
+    ("injectd_evaluations_waiting", Gauge, "Reviews that wait for their evaluation, by threads."),
     ("injectd_events_total", Counter, "Kubernetes events for pods, by result."),
     ("injectd_handshakes_failed_total", Counter, "TLS handshakes that failed."),
     ("injectd_managed_certificate_leader", Gauge, "1 while this replica manages the certificates."),

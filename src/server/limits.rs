@@ -7,8 +7,15 @@ use clap::value_parser;
 
 use injectd_gocompat::{duration, quantity};
 
+use super::memory_limit::memory_limit;
+
 /// Maximum value of a limit: more connections than a process can have.
 const MAX_LIMIT: i64 = 1_000_000;
+/// The part of the container's memory that evaluations may take: the rest is for bodies, connections,
+/// namespaces and answers (docs/memory.md).
+const EVALUATION_PART: u64 = 4;
+/// The memory of evaluations without a limit of the container: that of the chart's limit, 256Mi.
+const DEFAULT_EVALUATION_MEMORY: u32 = 64 << 20;
 
 /// The limits of a server.
 #[derive(Debug, Clone, clap::Args)]
@@ -43,6 +50,11 @@ pub struct Limits {
     /// answered with 503
     #[arg(long, value_name = "BYTES", default_value = "64Mi", value_parser = parse_bytes, env = "INJECTD_MAX_BODY_MEMORY")]
     pub max_body_memory: u32,
+    /// Maximum memory of evaluations of Istio's templates, such as 64Mi, by an estimate from the size of
+    /// the pod. A pod that alone takes more is denied; others wait, and are answered with 503 after 2 s
+    /// [default: a quarter of the container's memory limit, else 64Mi]
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes, env = "INJECTD_MAX_EVALUATION_MEMORY")]
+    pub max_evaluation_memory: Option<u32>,
     /// Maximum concurrent HTTP/2 streams per connection. RFC 9113 recommends at least 100
     #[arg(long, value_name = "N", default_value = "100", value_parser = value_parser!(u32).range(1..), env = "INJECTD_HTTP2_MAX_STREAMS")]
     pub http2_max_streams: u32,
@@ -58,6 +70,18 @@ pub struct Limits {
     /// less than the pod's termination grace period, 30 s by default
     #[arg(long, value_name = "DURATION", default_value = "20s", value_parser = parse_duration, env = "INJECTD_DRAIN_TIMEOUT")]
     pub drain_timeout: Duration,
+}
+
+impl Limits {
+    /// Bytes of all evaluations.
+    pub(super) fn evaluation_memory(&self) -> usize {
+        let of_container = || {
+            let part = memory_limit()? / EVALUATION_PART;
+            Some(u32::try_from(part).unwrap_or(u32::MAX))
+        };
+        let memory = self.max_evaluation_memory.or_else(of_container);
+        memory.unwrap_or(DEFAULT_EVALUATION_MEMORY) as usize
+    }
 }
 
 /// Parses the value of a flag as a Go duration.

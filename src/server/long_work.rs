@@ -9,43 +9,52 @@ use tokio::{
     runtime::Handle,
     sync::{Notify, Semaphore},
     task::spawn_blocking,
-    time::{Instant, timeout_at},
+    time::timeout_at,
 };
+
+use super::CallerPatience;
 
 /// Size above which a review is answered on a separate thread. By their instructions per byte
 /// (`just cost`), smaller reviews take a few milliseconds. The largest recorded pods have half this
 /// size.
 pub const LONG_REVIEW_BYTES: usize = 128 << 10;
 /// Maximum number of threads for long work, so that cores are left for other requests.
-const MAX_AT_A_TIME: usize = 4;
+pub(super) const MAX_AT_A_TIME: usize = 4;
 
 /// Threads apart from those that accept connections and read requests.
 #[derive(Debug)]
 pub struct LongWork(Arc<Semaphore>);
 
-/// No thread became free before the deadline.
+/// The work was not done before the deadline.
 #[derive(Debug)]
 pub struct Late;
 
 impl LongWork {
-    /// Runs `work` on separate threads; one must become free by `deadline`. Waiting work holds no
-    /// thread.
+    /// Runs `work` on separate threads while the caller is there. Waiting work holds no thread. Work that
+    /// runs goes on without its caller, until it asks for the caller's patience.
     ///
     /// # Errors
-    /// When no thread becomes free in time.
+    /// When the work is not done in time.
     ///
     /// # Panics
     /// When `work` panics.
     pub async fn run<T: Send + 'static>(
         &self,
-        deadline: Instant,
+        patience: &CallerPatience,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, Late> {
+        let _present = patience.while_present();
+        timeout_at(patience.end(), self.run_to_end(work)).await.unwrap_or(Err(Late))
+    }
+
+    async fn run_to_end<T: Send + 'static>(
+        &self,
         work: impl Future<Output = T> + Send + 'static,
     ) -> Result<T, Late> {
         let mut work = Box::pin(work);
         let woken = Arc::new(Woken::default());
         loop {
-            let permit = timeout_at(deadline, Arc::clone(&self.0).acquire_owned()).await;
-            let Ok(Ok(permit)) = permit else { return Err(Late) };
+            let Ok(permit) = Arc::clone(&self.0).acquire_owned().await else { return Err(Late) };
             let (runtime, waker) = (Handle::current(), Waker::from(Arc::clone(&woken)));
             let polled = spawn_blocking(move || {
                 // The work continues if the caller drops this future, so it must own the permit.
@@ -86,18 +95,21 @@ impl Default for LongWork {
 mod tests {
     use std::{sync::mpsc, time::Duration};
 
+    use injectd_core::lookups::Patience as _;
+    use tokio::time::Instant;
+
     use super::*;
 
-    fn deadline() -> Instant {
-        Instant::now() + Duration::from_secs(30)
+    fn patience() -> CallerPatience {
+        CallerPatience::until(Instant::now() + Duration::from_secs(30))
     }
 
     #[tokio::test]
     async fn the_calling_thread_is_not_blocked() {
         let long_work = LongWork::default();
-        let (sender, receiver) = mpsc::channel();
+        let ((sender, receiver), patience) = (mpsc::channel(), patience());
         // On the only thread of this test, it would block for ever.
-        let work = long_work.run(deadline(), async move { receiver.recv() });
+        let work = long_work.run(&patience, async move { receiver.recv() });
         let (done, _) = tokio::join!(work, async { sender.send(7) });
         assert_eq!(done.expect("a thread must be free"), Ok(7));
     }
@@ -106,13 +118,14 @@ mod tests {
     async fn work_that_waits_keeps_no_thread_from_others() {
         let long_work = LongWork::default();
         let (sender, _) = tokio::sync::broadcast::channel(1);
+        let patience = patience();
         let waiting = (0..2 * MAX_AT_A_TIME).map(|_| {
             let mut receiver = sender.subscribe();
-            long_work.run(deadline(), async move { receiver.recv().await })
+            long_work.run(&patience, async move { receiver.recv().await })
         });
         let waiting = futures_util::future::join_all(waiting);
         let other = async {
-            let done = long_work.run(deadline(), async { 7 }).await;
+            let done = long_work.run(&patience, async { 7 }).await;
             sender.send(done.expect("a thread must be free")).expect("others must wait");
         };
         let (done, ()) = tokio::join!(waiting, other);
@@ -123,10 +136,42 @@ mod tests {
     async fn work_that_finds_no_thread_in_time_is_not_begun() {
         let long_work = LongWork::default();
         let taken = long_work.0.acquire_many(4).await;
-        let done = long_work.run(Instant::now(), async { panic!("must not begin") }).await;
+        let done = long_work
+            .run(&CallerPatience::until(Instant::now()), async { panic!("must not begin") })
+            .await;
         assert!(matches!(done, Err(Late)));
         drop(taken);
-        let done = long_work.run(deadline(), async { 7 }).await;
+        let done = long_work.run(&patience(), async { 7 }).await;
         assert!(matches!(done, Ok(7)));
+    }
+
+    #[tokio::test]
+    async fn work_learns_that_its_caller_is_gone() {
+        let (long_work, patience) = (LongWork::default(), patience());
+        let (began, begins) = tokio::sync::oneshot::channel();
+        let (ended, ends) = tokio::sync::oneshot::channel();
+        let own = patience.clone();
+        let work = async move {
+            began.send(()).expect("the test must wait");
+            while !own.is_over() {
+                std::thread::yield_now();
+            }
+            ended.send(()).expect("the test must wait");
+        };
+        tokio::select! {
+            done = long_work.run(&patience, work) => panic!("must be dropped first: {done:?}"),
+            begun = begins => begun.expect("the work must begin"),
+        }
+        ends.await.expect("the work must end");
+    }
+
+    #[tokio::test]
+    async fn a_caller_waits_no_longer_than_its_deadline() {
+        let (long_work, (stop, stopped)) = (LongWork::default(), mpsc::channel::<()>());
+        let patience = CallerPatience::until(Instant::now() + Duration::from_millis(20));
+        let done = long_work.run(&patience, async move { stopped.recv() }).await;
+        assert!(matches!(done, Err(Late)));
+        assert!(patience.is_over());
+        drop(stop);
     }
 }

@@ -3,103 +3,155 @@
 //! Without them, evaluations would queue in the runtime, in which every task waits for those before
 //! it: reviews with a known answer, new connections, probes.
 
-use std::{pin::Pin, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
-use injectd_core::lookups::{Turn, Turns};
-use tokio::{runtime::Handle, sync::Semaphore, task::yield_now, time::timeout};
+use injectd_core::lookups::{Asked, Granted, NextTurn, NoTurn, Patience, Turn, Turns};
+use tokio::{
+    runtime::{Handle, RuntimeFlavor},
+    task::{block_in_place, yield_now},
+    time::timeout,
+};
 
-use super::{BodyBudget, Permit};
+pub use self::queue::Threads;
+use self::queue::{Held, Queue};
+use super::{
+    BodyBudget, BudgetExceeded, CallerPatience, DEFAULT_TIMEOUT, Limits, Permit,
+    long_work::MAX_AT_A_TIME,
+};
+use crate::metrics::{EvaluationMetrics, Registry};
+
+mod queue;
 
 /// Maximum time that a review waits for its turn. The API server, which gives a review 10 s, has time
 /// to ask again.
 const MAX_WAIT: Duration = Duration::from_secs(2);
 /// Memory of a waiting review besides its body and what was read of it. The bodies' budget has it.
 const WAITING_BYTES: usize = 32 << 10;
+/// Time without a turn, while reviews wait, after which the process is not ready. Every evaluation that
+/// had a turn before is past its deadline then, and should have ended.
+const STANDSTILL: Duration = DEFAULT_TIMEOUT;
 
-/// As many evaluations of a server at a time as the runtime has worker threads.
-#[derive(Debug)]
-pub struct EvaluationTurns(Arc<Semaphore>);
+/// The turns of a process: one less than the runtime has worker threads, so that one of them always
+/// answers from memory, and one for each separate thread.
+#[derive(Debug, Clone)]
+pub struct EvaluationTurns {
+    queue: Queue,
+    /// The only worker thread hands its other tasks to another thread before an evaluation.
+    hands_over: bool,
+}
 
 /// The turns of a caller, whose budget has the memory of its waiting reviews.
 #[derive(Debug)]
 pub struct TurnsOfCaller<'t> {
-    turns: &'t Arc<Semaphore>,
+    turns: &'t EvaluationTurns,
     budget: &'t BodyBudget,
+    patience: &'t CallerPatience,
+    threads: Threads,
+}
+
+/// A turn, its memory, and who waits for it.
+#[derive(Debug)]
+struct Evaluating {
+    _held: Held,
+    hands_over: bool,
+    patience: CallerPatience,
 }
 
 impl EvaluationTurns {
-    /// Turns for the runtime of the caller; outside of one, one at a time.
+    /// Turns for the runtime of the caller.
     #[must_use]
-    pub fn of_runtime() -> Self {
-        let workers = Handle::try_current().map_or(1, |runtime| runtime.metrics().num_workers());
-        Self(Arc::new(Semaphore::new(workers)))
+    pub fn of_runtime(limits: &Limits) -> Self {
+        let runtime = Handle::try_current();
+        let workers = runtime.as_ref().map_or(1, |runtime| runtime.metrics().num_workers());
+        let has_workers = |runtime: &Handle| {
+            // Other runtimes cannot hand over.
+            runtime.runtime_flavor() == RuntimeFlavor::MultiThread
+        };
+        let hands_over = workers == 1 && runtime.as_ref().is_ok_and(has_workers);
+        let memory = limits.evaluation_memory();
+        let queue = Queue::new(workers.saturating_sub(1).max(1), MAX_AT_A_TIME, memory);
+        Self { queue, hands_over }
     }
 
-    /// The same turns for a caller with this budget.
+    /// Reports to the metrics of a registry.
+    pub fn register(&self, registry: &Registry) {
+        self.queue.report_to(EvaluationMetrics::register(registry));
+    }
+
+    /// The same turns for a caller with this budget and this patience.
     #[must_use]
-    pub fn of_caller<'t>(&'t self, budget: &'t BodyBudget) -> TurnsOfCaller<'t> {
-        TurnsOfCaller { turns: &self.0, budget }
+    pub fn of_caller<'t>(
+        &'t self,
+        budget: &'t BodyBudget,
+        patience: &'t CallerPatience,
+        threads: Threads,
+    ) -> TurnsOfCaller<'t> {
+        TurnsOfCaller { turns: self, budget, patience, threads }
+    }
+
+    /// Whether reviews wait, and none has had a turn for so long that evaluations must hang.
+    #[must_use]
+    pub fn stand_still(&self) -> bool {
+        self.queue.stands_since().is_some_and(|last_turn| last_turn.elapsed() >= STANDSTILL)
     }
 }
 
 impl TurnsOfCaller<'_> {
-    async fn turn(&self, bytes: usize) -> Option<Turn> {
-        let turns = || Arc::clone(self.turns);
-        let free = turns().try_acquire_owned().ok();
+    async fn turn(&self, asked: Asked<'_>) -> Result<Turn, NoTurn> {
+        let Asked { namespace, waiting_bytes, memory } = asked;
+        let queue = &self.turns.queue;
+        let waiting = queue.wait(self.threads, namespace, memory);
+        let mut waiting = waiting.map_err(|queue::TooLarge| self.too_large(memory))?;
+        let free = waiting.try_turn();
         let has_waited = free.is_none();
-        let permit = if let Some(permit) = free {
-            permit
+        let held = if let Some(held) = free {
+            held
         } else {
-            let mut memory = Permit::default();
-            self.budget.take(&mut memory, bytes + WAITING_BYTES).ok()?;
-            turns().acquire_owned().await.ok()?
+            let mut permit = Permit::default();
+            let bytes = waiting_bytes + namespace.len() + WAITING_BYTES;
+            let taken = self.budget.take(&mut permit, bytes);
+            taken.map_err(|BudgetExceeded| NoTurn::Late)?;
+            waiting.turn().await
         };
-        // What is ready goes first. Requests would otherwise be read as slowly as pods are evaluated,
-        // and could not be rejected in time.
-        yield_now().await;
-        Some(Turn { has_waited, permit: Box::new(permit) })
+        if self.threads == Threads::Workers {
+            // What is ready goes first. Requests would otherwise be read as slowly as pods are
+            // evaluated, and could not be rejected in time.
+            yield_now().await;
+        }
+        if self.patience.is_over() {
+            return Err(NoTurn::Late);
+        }
+        let hands_over = self.turns.hands_over && self.threads == Threads::Workers;
+        let patience = self.patience.clone();
+        Ok(Turn { has_waited, granted: Box::new(Evaluating { _held: held, hands_over, patience }) })
+    }
+
+    fn too_large(&self, memory: usize) -> NoTurn {
+        NoTurn::TooLarge(format!(
+            "the pod is too large: its evaluation takes up to {memory} bytes of memory, and \
+             --max-evaluation-memory is {}",
+            self.turns.queue.memory()
+        ))
     }
 }
 
 impl Turns for TurnsOfCaller<'_> {
-    fn next(&self, bytes: usize) -> Pin<Box<dyn Future<Output = Option<Turn>> + Send + '_>> {
-        Box::pin(async move { timeout(MAX_WAIT, self.turn(bytes)).await.ok().flatten() })
+    fn next<'t>(&'t self, asked: Asked<'t>) -> NextTurn<'t> {
+        Box::pin(
+            async move { timeout(MAX_WAIT, self.turn(asked)).await.unwrap_or(Err(NoTurn::Late)) },
+        )
+    }
+}
+
+impl Granted for Evaluating {
+    fn run(&self, work: &mut dyn FnMut()) {
+        if self.hands_over { block_in_place(work) } else { work() }
+    }
+
+    fn patience(&self) -> Arc<dyn Patience> {
+        Arc::new(self.patience.clone())
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use futures_util::{StreamExt as _, stream::FuturesUnordered};
-    use tokio::time::Instant;
-
-    use super::*;
-
-    #[tokio::test(start_paused = true)]
-    async fn a_turn_comes_when_another_ends_or_not_at_all() {
-        let pool = BodyBudget::pool(1 << 20);
-        let (turns, budget) = (EvaluationTurns::of_runtime(), BodyBudget::of_connection(&pool));
-        let turns = turns.of_caller(&budget);
-        let first = turns.next(0).await.expect("one worker thread");
-        assert!(!first.has_waited);
-        assert!(turns.next(0).await.is_none());
-        let (second, ()) = tokio::join!(turns.next(0), async { drop(first) });
-        assert!(second.expect("the first has ended").has_waited);
-        assert_eq!(pool.taken(), 0);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn not_more_wait_than_the_budget_has_memory_for() {
-        const BYTES: usize = 100 << 10;
-        let pool = BodyBudget::pool(u32::try_from(10 * (BYTES + WAITING_BYTES)).expect("a size"));
-        let (turns, budget) = (EvaluationTurns::of_runtime(), BodyBudget::of_connection(&pool));
-        let turns = turns.of_caller(&budget);
-        let _first = turns.next(BYTES).await;
-        let mut waiting = FuturesUnordered::new();
-        waiting.extend((0..=10).map(|_| turns.next(BYTES)));
-        let begin = Instant::now();
-        assert!(waiting.next().await.is_some_and(|rejected| rejected.is_none()));
-        assert_eq!(begin.elapsed(), Duration::ZERO);
-        assert!(waiting.next().await.is_some_and(|late| late.is_none()));
-        assert_eq!(begin.elapsed(), MAX_WAIT);
-    }
-}
+mod tests;

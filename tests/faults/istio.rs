@@ -1,11 +1,13 @@
 //! `serve --mesh istio`: probes, metrics of rejected paths, changed and invalid files.
 
 use injectd_testkit::istio::{CONFIG, MESH, VALUES};
+use rustix::process::Signal;
 
 use super::{
     client::{Answer, Connection},
     files::Folder,
     process::{Process, injectd, run},
+    shutdown::ends_at_once,
 };
 
 /// A review of a pod that is injected.
@@ -140,6 +142,29 @@ async fn invalid_files_are_rejected_and_the_next_valid_ones_apply() {
         post(&process, "/inject").await.patch().contains("welcome").then_some(())
     })
     .await;
+}
+
+#[tokio::test]
+async fn an_evaluation_does_not_delay_the_exit() {
+    let folder = Folder::new();
+    let slow = "    {{- range until 90 }}{{ $hash := bcrypt `x` }}{{ end }}\n    metadata:\n";
+    let config = CONFIG.replacen("    metadata:\n", slow, 1);
+    let flags = flags(&folder);
+    folder.write("config.yaml", &config);
+    let more = ["--drain-delay=1ms", "--drain-timeout=100ms", "--worker-threads=2"];
+    let flags: Vec<&str> = flags.iter().map(String::as_str).chain(more).collect();
+    let mut process = Process::serve(&flags).await;
+    let mut connection = Connection::open(process.webhook).await;
+    let review = tokio::spawn(async move {
+        connection.post("/inject?timeout=30s", REVIEW).await;
+    });
+    process.counts("injectd_evaluation_memory_bytes", 1.0).await;
+    // The other worker thread answers.
+    assert_eq!(post(&process, "/nowhere").await.status, 404);
+    process.signal(Signal::TERM);
+    ends_at_once(&mut process).await;
+    assert!(process.log().contains("drain timeout"), "{}", process.log());
+    review.abort();
 }
 
 #[tokio::test]

@@ -23,7 +23,7 @@ use injectd::{
     metrics::ConnectionMetrics,
     profiles::Profile,
     readiness::Readiness,
-    server::{Addr, Bound, Limits, Server, Shutdown},
+    server::{Addr, Bound, EvaluationTurns, Limits, Server, Shutdown},
     tls::{self, ClientAuth, Identity},
 };
 use kube::{Client, client::Body};
@@ -102,8 +102,9 @@ impl Guarded {
         let shutdown = || Shutdown::after(std::future::pending());
         let (observer, readiness) = (server::observer(), Readiness::default());
         let open = Arc::clone(&access);
-        let grpc =
-            Grpc::new(profile, &limits, observer, open, Life { readiness, shutdown: shutdown() });
+        let turns = EvaluationTurns::of_runtime(&limits);
+        let life = Life { readiness, shutdown: shutdown(), turns };
+        let grpc = Grpc::new(profile, &limits, observer, open, life);
         let bound = Bound::bind("127.0.0.1:0").await.expect("a port");
         let Addr::Tcp(addr) = *bound.addr() else { panic!("expected a port") };
         let server =

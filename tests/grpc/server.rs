@@ -12,7 +12,7 @@ use injectd::{
     profiles::Injector,
     profiles::{Profile, Profiles},
     readiness::Readiness,
-    server::{Gate, Limits, Share, Shutdown},
+    server::{EvaluationTurns, Gate, Limits, Share, Shutdown},
 };
 use tonic::transport::{Channel, Endpoint};
 
@@ -29,7 +29,8 @@ pub(crate) fn services_of(
 ) -> Grpc {
     let access = Arc::new(Access::new(Callers::Anyone, None));
     let shutdown = Shutdown::after(std::future::pending());
-    Grpc::new(profile, limits, observer(), access, Life { readiness, shutdown })
+    let turns = EvaluationTurns::of_runtime(limits);
+    Grpc::new(profile, limits, observer(), access, Life { readiness, shutdown, turns })
 }
 
 pub(crate) fn observer() -> Observer {

@@ -1,9 +1,12 @@
 //! The webhook with Istio's injector: paths, versions of a review, bodies that are no review.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use futures_util::future::join_all;
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue, LOCATION, RETRY_AFTER};
 use injectd::metrics::{Registry, ReviewMetrics};
+use injectd_testkit::istio::{CONFIG, MESH, VALUES};
 
 use super::*;
 
@@ -249,6 +252,78 @@ async fn a_pod_of_the_wrong_type_is_denied_in_the_version_of_its_review() {
     assert_eq!(answer["response"]["allowed"], false);
     let message = answer["response"]["status"]["message"].as_str().unwrap_or_default();
     assert!(message.starts_with("json: cannot unmarshal string"), "{message}");
+    server.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn new_pods_of_one_namespace_delay_no_other() {
+    const FLOOD: usize = 60;
+    // The evaluation of the flood's pods takes longer than a request.
+    let slow = "    {{- if hasPrefix `a` (index .ObjectMeta.Labels `app`) }}{{ $x := bcrypt `x` }}{{ end }}\n";
+    let config = CONFIG.replacen("    metadata:\n", &format!("{slow}    metadata:\n"), 1);
+    let injector = Arc::new(injectd_testkit::istio::injector_of(&config, VALUES, MESH));
+    let server = Server::of(Profile::Istio(injector)).await;
+    let review = |namespace: &str, name: &str| {
+        let mut review = tree(review(V1).as_bytes());
+        review["request"]["namespace"] = json!(namespace);
+        review["request"]["object"]["metadata"]["labels"]["app"] = json!(name);
+        review.to_string()
+    };
+    let (status, _) = server.send(Version::HTTP_2, to("/inject", review("b", "warm"))).await;
+    assert_eq!(status, StatusCode::OK);
+    let mut senders = Vec::new();
+    for _ in 0..2 {
+        let io = TokioIo::new(server.connect("h2").await);
+        let handshake = conn::http2::handshake(TokioExecutor::new(), io).await;
+        let (sender, connection) = handshake.expect("the HTTP/2 handshake must succeed");
+        tokio::spawn(connection);
+        senders.push(sender);
+    }
+    let [mut flooding, mut behaved] = senders.try_into().expect("two connections");
+    let answered = Arc::new(AtomicUsize::new(0));
+    let flood = (0..FLOOD).map(|index| {
+        let response = flooding.send_request(to("/inject", review("a", &format!("a{index}"))));
+        let answered = Arc::clone(&answered);
+        async move {
+            let response = response.await.expect("a request must be answered");
+            answered.fetch_add(1, Ordering::Relaxed);
+            response.status()
+        }
+    });
+    let flood: Vec<_> = flood.map(tokio::spawn).collect();
+    for name in ["warm", "cold"] {
+        let response = behaved.send_request(to("/inject", review("b", name)));
+        let response = timeout(PATIENCE, response).await.expect("must not hang");
+        assert_eq!(response.expect("must be answered").status(), StatusCode::OK, "{name}");
+        let before = answered.load(Ordering::Relaxed);
+        assert!(before < FLOOD / 2, "{name}: {before} of {FLOOD} had their turn before");
+    }
+    for answer in flood {
+        let status = timeout(PATIENCE, answer).await.expect("must not hang").expect("no panic");
+        assert!([StatusCode::OK, StatusCode::SERVICE_UNAVAILABLE].contains(&status), "{status}");
+    }
+    server.close().await;
+}
+
+#[tokio::test]
+async fn a_pod_that_is_too_large_to_be_evaluated_is_denied_with_the_limit() {
+    let limits = Limits { max_evaluation_memory: Some(3 << 20), ..Limits::default() };
+    let injector = Arc::new(injectd_testkit::istio::injector());
+    let server = Server::with(Profile::Istio(injector), limits, Observer::default()).await;
+    let image_of = |bytes| format!("\"image\":\"{}\"", "x".repeat(bytes));
+    // On a worker thread, and on a separate one.
+    for bytes in [100 << 10, 200 << 10] {
+        let large = review(V1).replace("\"image\":\"web\"", &image_of(bytes));
+        // Another namespace has no answer in memory.
+        let large = large.replace("shop", &format!("shop-{bytes}"));
+        let (status, answer) = server.send(Version::HTTP_11, to("/inject", large)).await;
+        let response = &tree(&answer)["response"];
+        assert_eq!((status, &response["allowed"]), (StatusCode::OK, &json!(false)));
+        let message = response["status"]["message"].as_str().unwrap_or_default();
+        assert!(message.ends_with("--max-evaluation-memory is 3145728"), "{message}");
+        let (_, answer) = server.send(Version::HTTP_11, to("/inject", review(V1))).await;
+        assert_eq!(tree(&answer)["response"]["allowed"], true);
+    }
     server.close().await;
 }
 

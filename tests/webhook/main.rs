@@ -17,7 +17,7 @@ use injectd::{
     metrics::ConnectionMetrics,
     observer::Observer,
     profiles::Profile,
-    server::{self, Addr, Bound, Limits, Shutdown},
+    server::{self, Addr, Bound, EvaluationTurns, Limits, Shutdown},
     tls::{self, ClientAuth, Identity},
     webhook::{MAX_BODY_BYTES, Webhook},
 };
@@ -67,7 +67,8 @@ impl Server {
         let (stop, stopped) = oneshot::channel();
         let Addr::Tcp(addr) = *bound.addr() else { panic!("expected an address with a port") };
         let shutdown = Shutdown::after(async move { drop(stopped.await) });
-        let webhook = Webhook::new(profile, &limits, observer);
+        let turns = EvaluationTurns::of_runtime(&limits);
+        let webhook = Webhook::new(profile, &limits, turns, observer);
         let server = server::Server::new(tls, limits, ConnectionMetrics::default());
         let serving = tokio::spawn(bound.serve(server, webhook, shutdown));
         Self { addr, trusted: made.cert.der().clone(), stop, serving }

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 
 use crate::{
-    lookups::{Annotations, CallerFacts, LookupError, Lookups, OwnerError},
-    mesh::{Decision, Mesh, NamespaceUse, NoTurn, Output, Reviewed},
+    lookups::{Annotations, CallerFacts, LookupError, Lookups, NoTurn, OwnerError},
+    mesh::{Decision, Mesh, NamespaceUse, Output, Reviewed},
     outcome::{Outcome, SkipReasons},
     patch::PatchBuffer,
     request::{Request, Subject},
@@ -157,7 +157,14 @@ impl<M: Mesh, L: Lookups> Injector<M, L> {
         };
         let reviewed = Reviewed { request, object, path: request_path };
         let decided = mesh.decide(reviewed, &namespace, facts.turns, &mut outcome);
-        let Decision { is_injected, plan } = decided.await?;
+        let Decision { is_injected, plan } = match decided.await {
+            // No retry can succeed.
+            Err(NoTurn::TooLarge(reason)) => {
+                outcome.deny(reason.into());
+                return Ok(outcome);
+            }
+            decided => decided?,
+        };
         if is_injected {
             let workload = M::workload(reviewed, facts, &self.lookups).await?;
             mesh.inject(reviewed, plan, workload, Output { patch, outcome: &mut outcome });

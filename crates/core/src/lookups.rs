@@ -3,7 +3,7 @@
 //!
 //! A namespace that is unknown or evicted never means "no annotations": its lookup fails.
 
-use std::{any::Any, error::Error, fmt::Debug, pin::Pin, sync::Arc, time::Instant};
+use std::{error::Error, fmt::Debug, pin::Pin, sync::Arc, time::Instant};
 
 use crate::{object::OwnerReference, outcome::Workload};
 
@@ -63,20 +63,59 @@ pub struct OwnerError {
     pub source: LookupError,
 }
 
+/// What a review asks for before its evaluation.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    /// Namespace of the request. Turns go round by namespace.
+    pub namespace: &'a str,
+    /// Bytes in memory besides the body while it waits.
+    pub waiting_bytes: usize,
+    /// Bytes in memory during the evaluation, by estimate.
+    pub memory: usize,
+}
+
 /// A turn of work that takes long. It ends when this is dropped.
 #[derive(Debug)]
 pub struct Turn {
     /// Whether it came after another turn ended.
     pub has_waited: bool,
-    /// The permit, which the next turn needs.
-    pub permit: Box<dyn Any + Send + Sync>,
+    /// What the server granted, which the next turn needs.
+    pub granted: Box<dyn Granted>,
 }
+
+/// What a server grants for a turn.
+pub trait Granted: Debug + Send + Sync {
+    /// Runs the work once, where other reviews do not wait for it.
+    fn run(&self, work: &mut dyn FnMut());
+
+    /// How long the caller waits for the work.
+    fn patience(&self) -> Arc<dyn Patience>;
+}
+
+/// How long a caller waits. Work that takes long asks from time to time.
+pub trait Patience: Debug + Send + Sync {
+    /// Whether the caller is gone, or its deadline has passed. Once true, it stays true.
+    fn is_over(&self) -> bool;
+}
+
+/// Why there is no turn.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoTurn {
+    /// Too many reviews wait, or this one waited too long. A retry may succeed.
+    #[error("too many pods wait to be evaluated, or this one waited too long")]
+    Late,
+    /// The evaluation takes more memory than all evaluations may have. The text names the limit.
+    #[error("{0}")]
+    TooLarge(String),
+}
+
+/// The future of a turn.
+pub type NextTurn<'t> = Pin<Box<dyn Future<Output = Result<Turn, NoTurn>> + Send + 't>>;
 
 /// Limits how much work that takes long is done at a time, so that other work goes on beside it.
 pub trait Turns: Debug + Send + Sync {
-    /// Waits for a turn with so many bytes in memory besides the body of the request; `None` if it does
-    /// not come in time, or if there is no memory to wait.
-    fn next(&self, bytes: usize) -> Pin<Box<dyn Future<Output = Option<Turn>> + Send + '_>>;
+    /// Waits for a turn, and for memory.
+    fn next<'t>(&'t self, asked: Asked<'t>) -> NextTurn<'t>;
 }
 
 /// Facts that the caller supplies in place of lookups, its deadline, and the turns it grants.
@@ -130,6 +169,26 @@ impl LookupError {
             Self::Timeout | Self::Failed(_) | Self::NotInMemory => true,
             Self::TooMany | Self::Rejected(_) => false,
         }
+    }
+}
+
+// === impl Turn ===
+
+impl Turn {
+    /// Runs work where other reviews do not wait for it.
+    ///
+    /// # Panics
+    /// When the work panics.
+    pub fn run<T>(&self, work: impl FnOnce() -> T) -> T {
+        let (mut work, mut done) = (Some(work), None);
+        self.granted.run(&mut || done = work.take().map(|work| work()));
+        done.expect("work must have run")
+    }
+
+    /// How long the caller waits for the work.
+    #[must_use]
+    pub fn patience(&self) -> Arc<dyn Patience> {
+        self.granted.patience()
     }
 }
 

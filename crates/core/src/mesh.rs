@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::{
-    lookups::{Annotations, CallerFacts, Lookups, OwnerError, Turns},
+    lookups::{Annotations, CallerFacts, Lookups, NoTurn, OwnerError, Turns},
     object::Kind,
     outcome::{Configuration, Outcome, SkipReason, Workload},
     patch::PatchBuffer,
@@ -39,7 +39,7 @@ pub trait Mesh: Send + Sync + 'static {
     /// outcome. An object that takes long waits for its turn, which lasts as long as the plan.
     ///
     /// # Errors
-    /// The turn does not come in time.
+    /// The turn does not come in time, or never: then the object is denied.
     fn decide<'r, 'a>(
         &'r self,
         reviewed: Reviewed<'r, 'a, Self::Object<'a>>,
@@ -114,11 +114,6 @@ pub struct Output<'p, 'a> {
     /// The outcome.
     pub outcome: &'p mut Outcome<'a>,
 }
-
-/// Too many objects that take long wait for their turns, or this one waited too long.
-#[derive(Debug, Clone, Copy, thiserror::Error)]
-#[error("too many pods wait to be evaluated, or this one waited too long")]
-pub struct NoTurn;
 
 /// The decision on an object.
 #[derive(Debug)]

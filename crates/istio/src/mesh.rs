@@ -1,18 +1,20 @@
 //! Istio's steps of a review.
 
+mod estimate;
 mod evaluate;
 
 use std::sync::Arc;
 
 use injectd_core::{
     json::Node,
-    lookups::{Annotations, CallerFacts, Lookups, OwnerError, Turn, Turns},
-    mesh::{Decision, Mesh, NamespaceUse, NoTurn, Output, Reviewed},
+    lookups::{Annotations, Asked, CallerFacts, Lookups, NoTurn, OwnerError, Turn, Turns},
+    mesh::{Decision, Mesh, NamespaceUse, Output, Reviewed},
     object::Kind,
     outcome::{Configuration, Outcome, SkipReason, TemplateLookup, Verdict, Warning, Workload},
     patch::PatchBuffer,
 };
 
+pub use estimate::memory_of_evaluation;
 use evaluate::{Evaluated, Evaluation};
 
 use crate::{
@@ -184,8 +186,12 @@ impl Mesh for Istio {
         let mut found = self.known(reviewed, namespace);
         let mut turn = None;
         if let (Err(unknown), Some(turns)) = (&found, turns) {
-            let bytes = reviewed.object.bytes() + unknown.bytes();
-            let next = turns.next(bytes).await.ok_or(NoTurn)?;
+            let next = turns.next(Asked {
+                namespace: &reviewed.request.namespace,
+                waiting_bytes: reviewed.object.bytes() + unknown.bytes(),
+                memory: memory_of_evaluation(reviewed.object),
+            });
+            let next = next.await?;
             if next.has_waited {
                 // A pod like this one may have been evaluated meanwhile.
                 found = self.known(reviewed, namespace);
@@ -238,7 +244,13 @@ impl Mesh for Istio {
             }
             Next::Evaluate(evaluation) => *evaluation,
         };
-        let evaluated = match self.evaluate(reviewed, &mut evaluation) {
+        let turn = evaluation.turn.take();
+        let mut evaluate = || self.evaluate(reviewed, &mut evaluation);
+        let evaluated = match &turn {
+            Some(turn) => turn.run(evaluate),
+            None => evaluate(),
+        };
+        let evaluated = match evaluated {
             Ok(evaluated) => evaluated,
             Err(denial) => return outcome.deny(denial.into()),
         };
@@ -301,7 +313,7 @@ impl Istio {
         let owner = owner.filter(|_| is_checked);
         let namespace = Arc::clone(namespace);
         let before = (!is_checked).then(|| Arc::clone(&pod));
-        let evaluation = Evaluation { pod, before, namespace, warnings, key, owner, _turn: turn };
+        let evaluation = Evaluation { pod, before, namespace, warnings, key, owner, turn };
         Decision { is_injected: true, plan: Plan(Next::Evaluate(Box::new(evaluation))) }
     }
 

@@ -67,6 +67,18 @@ impl<'a> Object<'a> {
         self.tape.as_ref().map_or(0, Tape::bytes)
     }
 
+    /// Length of the text.
+    pub(crate) fn text_bytes(&self) -> usize {
+        self.text.len()
+    }
+
+    /// Length of the annotations in the text, at most. Without an index, any part may be one.
+    pub(crate) fn annotation_bytes(&self) -> usize {
+        let Some(tape) = &self.tape else { return self.text.len() };
+        let found = tape.root().get("metadata").and_then(|it| it.get("annotations"));
+        found.map_or(0, |annotations| annotations.raw().len())
+    }
+
     /// The index of the text, if its values can be read without care.
     pub(crate) fn tape(&self) -> Option<&Tape<'a>> {
         self.tape.as_ref()

@@ -33,7 +33,7 @@ use crate::{
     profiles::{Injector, Profiles},
     readiness::Readiness,
     reload::{self, Files, Schedule},
-    server::{Addr, Bound, CurrentTls, Descriptors, OnePort, Server, Shutdown},
+    server::{Addr, Bound, CurrentTls, Descriptors, EvaluationTurns, OnePort, Server, Shutdown},
     sources::Sources,
     standalone::Standalone,
     tls::{HTTP, HTTP2},
@@ -51,6 +51,7 @@ pub(super) struct Process {
     pub(super) reporter: Reporter,
     shutdown: Shutdown,
     descriptors: Descriptors,
+    turns: EvaluationTurns,
 }
 
 /// A cluster's client, and the limits of lookups in the cluster.
@@ -97,7 +98,19 @@ impl Process {
         let readiness = Readiness::default();
         let shutdown = Shutdown::at_signals(readiness.clone())
             .map_err(|error| CommandError::failed("cannot install the signal handlers", error))?;
-        Ok(Self { args: Arc::new(args), readiness, schedule, reporter, shutdown, descriptors })
+        let turns = EvaluationTurns::of_runtime(&args.limits);
+        if args.config.is_istio() {
+            turns.register(&reporter.registry);
+        }
+        Ok(Self {
+            args: Arc::new(args),
+            readiness,
+            schedule,
+            reporter,
+            shutdown,
+            descriptors,
+            turns,
+        })
     }
 
     fn registry(&self) -> &Arc<Registry> {
@@ -112,6 +125,7 @@ impl Process {
         }
         let admin = Admin {
             readiness: self.readiness.clone(),
+            turns: self.turns.clone(),
             ready_texts: Arc::clone(&self.reporter.ready_texts),
             exporter: self.registry().exporter(),
             has_profiles: self.args.enable_pprof && profiler::prepare(),
@@ -246,12 +260,14 @@ impl Process {
             log_style: self.reporter.log_style,
             recorder: recorder.clone(),
         };
-        let webhook = Webhook::new(profiles.clone(), &args.limits, observer("webhook"));
+        let turns = || self.turns.clone();
+        let webhook = Webhook::new(profiles.clone(), &args.limits, turns(), observer("webhook"));
         if !args.grpc.is_served() {
             return Ok(Services { webhook, grpc: None });
         }
         let access = args.grpc.access(cluster, args.lookup_timeout, &self.schedule, registry)?;
-        let life = Life { readiness: self.readiness.clone(), shutdown: self.shutdown.clone() };
+        let (readiness, shutdown) = (self.readiness.clone(), self.shutdown.clone());
+        let life = Life { readiness, shutdown, turns: turns() };
         let observer = observer("grpc");
         let grpc = Grpc::new(profiles.clone(), &args.limits, observer, access, life);
         Ok(Services { webhook, grpc: Some(grpc) })

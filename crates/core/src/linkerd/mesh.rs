@@ -13,8 +13,8 @@ use super::{
     workload::{Owner, owner_kind},
 };
 use crate::{
-    lookups::{Annotations, CallerFacts, Lookups, OwnerError, Turns},
-    mesh::{Decision, Mesh, NamespaceUse, NoTurn, Output, Reviewed},
+    lookups::{Annotations, CallerFacts, Lookups, NoTurn, OwnerError, Turns},
+    mesh::{Decision, Mesh, NamespaceUse, Output, Reviewed},
     object::Kind,
     outcome::{
         Configuration, Event, Outcome, Regarding, SkipReason, SkipReasons, Verdict, Workload,

@@ -4,14 +4,13 @@ use std::{
     collections::BTreeMap,
     fmt::{self, Debug, Formatter},
     future::ready,
-    pin::Pin,
 };
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use futures_util::FutureExt as _;
 use injectd_core::{
     injector::{Injector as Core, ReviewError},
-    lookups::{CallerFacts, Turn, Turns},
+    lookups::{Asked, CallerFacts, Granted, NextTurn, NoTurn, Patience, Turn, Turns},
     outcome::TemplateLookup,
     standalone::Standalone,
 };
@@ -315,12 +314,32 @@ impl Debug for Taken<'_> {
 }
 
 impl Turns for Taken<'_> {
-    fn next(&self, _: usize) -> Pin<Box<dyn Future<Output = Option<Turn>> + Send + '_>> {
+    fn next<'t>(&'t self, _: Asked<'t>) -> NextTurn<'t> {
         let turn = self.0.map(|meanwhile| {
             meanwhile();
-            Turn { has_waited: true, permit: Box::new(()) }
+            Turn { has_waited: true, granted: Box::new(Endless) }
         });
-        Box::pin(ready(turn))
+        Box::pin(ready(turn.ok_or(NoTurn::Late)))
+    }
+}
+
+/// A turn for a caller that waits for ever.
+#[derive(Debug)]
+struct Endless;
+
+impl Granted for Endless {
+    fn run(&self, work: &mut dyn FnMut()) {
+        work();
+    }
+
+    fn patience(&self) -> Arc<dyn Patience> {
+        Arc::new(Self)
+    }
+}
+
+impl Patience for Endless {
+    fn is_over(&self) -> bool {
+        false
     }
 }
 

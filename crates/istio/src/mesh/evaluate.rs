@@ -35,7 +35,7 @@ pub(super) struct Evaluation {
     /// Its owner, if the name of that is not in the key, and the pod is that of the request's text.
     pub(super) owner: Option<Box<Owner>>,
     /// Ends with the evaluation.
-    pub(super) _turn: Option<Turn>,
+    pub(super) turn: Option<Turn>,
 }
 
 /// The result of an evaluation.
