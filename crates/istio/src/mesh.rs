@@ -185,10 +185,10 @@ impl Mesh for Istio {
         }
         let mut found = self.known(reviewed, namespace);
         let mut turn = None;
-        if let (Err(unknown), Some(turns)) = (&found, turns) {
+        if let (Err(_), Some(turns)) = (&found, turns) {
             let next = turns.next(Asked {
                 namespace: &reviewed.request.namespace,
-                waiting_bytes: reviewed.object.bytes() + unknown.bytes(),
+                waiting_bytes: reviewed.object.bytes(),
                 memory: memory_of_evaluation(reviewed.object),
             });
             let next = next.await?;
@@ -254,18 +254,16 @@ impl Mesh for Istio {
             Ok(evaluated) => evaluated,
             Err(denial) => return outcome.deny(denial.into()),
         };
-        let Evaluated { patch, mut warnings, recorded, owner_name } = evaluated;
+        let Evaluated { patch, mut warnings, read, owner_name } = evaluated;
         write(buffer, &patch, owner_name.as_deref().unwrap_or_default());
         warn(outcome, &warnings);
         outcome.verdict = Verdict::Injected;
         let memory = self.memory.as_ref().zip(reviewed.object.tape());
-        let read = evaluation.key.zip(recorded);
-        if let Some(((memory, tape), (key, recorded))) = memory.zip(read) {
+        if let Some(((memory, tape), read)) = memory.zip(read) {
             warnings.splice(0..0, evaluation.warnings);
             let answer = Answer::Injected { patch, warnings: warnings.into() };
             let around = self.around(reviewed, &evaluation.namespace);
-            let answer = (answer, owner_name.is_some());
-            memory.keep_evaluated(tape, around, (key, &recorded), answer);
+            memory.keep_evaluated((tape, around), &read, (answer, owner_name.is_some()));
         }
     }
 
@@ -279,12 +277,13 @@ impl Istio {
         &self,
         reviewed: Reviewed<'_, 'a, Object<'a>>,
         namespace: &Annotations,
-        (Unknown { key, owner, has_types }, turn): (Unknown, Option<Turn>),
+        (Unknown { is_kept, owner, has_types }, turn): (Unknown, Option<Turn>),
         outcome: &mut Outcome<'a>,
     ) -> Decision<Plan> {
         let tree = || reviewed.object.tree_without_managed_fields();
         let checked = has_types.then(tree).flatten();
         let is_checked = checked.is_some();
+        let is_kept = is_kept && is_checked;
         let pod = match checked.map_or_else(|| reviewed.object.tree(), Ok) {
             Ok(pod) => Arc::new(pod),
             Err(problem) => {
@@ -303,8 +302,9 @@ impl Istio {
         if let Some(index) = SKIPPING.iter().position(|reason| *reason == decision.reason) {
             let answer =
                 Arc::new(Answer::Skipped { reason: index, warnings: decision.warnings.into() });
-            if let Some((memory, key)) = self.memory.as_ref().zip(key) {
-                memory.keep(key, Arc::clone(&answer));
+            let memory = self.memory.as_ref().filter(|_| is_kept);
+            if let Some((memory, tape)) = memory.zip(reviewed.object.tape()) {
+                memory.keep(tape, self.around(reviewed, namespace), Arc::clone(&answer));
             }
             return known(Found { answer, owner_name: String::new() }, outcome);
         }
@@ -313,7 +313,7 @@ impl Istio {
         let owner = owner.filter(|_| is_checked);
         let namespace = Arc::clone(namespace);
         let before = (!is_checked).then(|| Arc::clone(&pod));
-        let evaluation = Evaluation { pod, before, namespace, warnings, key, owner, turn };
+        let evaluation = Evaluation { pod, before, namespace, warnings, is_kept, owner, turn };
         Decision { is_injected: true, plan: Plan(Next::Evaluate(Box::new(evaluation))) }
     }
 

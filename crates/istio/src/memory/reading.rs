@@ -23,7 +23,7 @@ pub(super) const MAX_KEY_BYTES: usize = 64 << 10;
 ///
 /// Of every value that is read at all, it is read whether it is there and whether it is null, an
 /// object, a list or another value.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(super) struct Reading {
     /// All of it.
     pub(super) whole: bool,
@@ -122,6 +122,20 @@ impl Reading {
         1 + members + items + self.names.as_ref().map_or(0, BTreeSet::len)
     }
 
+    /// About how many bytes of memory it takes, besides itself.
+    pub(super) fn bytes(&self) -> usize {
+        let members = self.members.iter();
+        let members: usize = members.map(|(key, reading)| key.len() + reading.bytes()).sum();
+        let items = |items: &Self| size_of::<Self>() + items.bytes();
+        let names = |names: &BTreeSet<Box<str>>| {
+            nodes::<Box<str>>(names.len()) + names.iter().map(|name| name.len()).sum::<usize>()
+        };
+        nodes::<(Box<str>, Self)>(self.members.len())
+            + members
+            + self.items.as_deref().map_or(0, items)
+            + self.names.as_ref().map_or(0, names)
+    }
+
     /// Reads what laying a patch over a pod reads of the pod. What a directive reads is not known.
     pub(super) fn add_patch(&mut self, patch: &Json) {
         self.add_merged(patch, POD.as_struct());
@@ -211,6 +225,12 @@ impl Reading {
         out.push(b']');
         Ok(())
     }
+}
+
+/// About how many bytes a B-tree takes with so many entries. Its nodes have room for 11, and are half
+/// full at least.
+fn nodes<T>(count: usize) -> usize {
+    count.div_ceil(6) * 11 * size_of::<T>()
 }
 
 /// The names of a list's items, sorted. The merge denies an item without a name, and moves items that

@@ -1,5 +1,7 @@
 #![expect(clippy::disallowed_types, reason = "pods are written as trees")]
 
+mod tenants;
+
 use std::{
     collections::BTreeMap,
     fmt::{self, Debug, Formatter},
@@ -16,8 +18,15 @@ use injectd_core::{
 };
 use serde_json::{Value, json};
 
-use super::*;
-use crate::{cluster::Cluster, envelope, injector::Files, mesh::Istio};
+use super::{reading::write_text, store::MAX_READ};
+use crate::{
+    cluster::Cluster,
+    envelope,
+    injector::{Files, Injector},
+    mesh::Istio,
+    release::Release,
+    strip::STATUS_ANNOTATION,
+};
 
 /// A mesh with one template.
 fn mesh(template: &str) -> Istio {
@@ -64,8 +73,18 @@ fn ask(
     pod: &Value,
     turns: Option<&dyn Turns>,
 ) -> Result<(bool, Value), ReviewError> {
+    ask_in(injector, ("a", pod), turns)
+}
+
+/// The same in another namespace.
+fn ask_in(
+    injector: &Core<Istio, Standalone>,
+    (namespace, pod): (&str, &Value),
+    turns: Option<&dyn Turns>,
+) -> Result<(bool, Value), ReviewError> {
     let review = json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request":
-        {"uid": "1", "kind": {"version": "v1", "kind": "Pod"}, "namespace": "a", "object": pod}});
+        {"uid": "1", "kind": {"version": "v1", "kind": "Pod"}, "namespace": namespace,
+            "object": pod}});
     let body = review.to_string();
     let facts = CallerFacts { path: "/inject", turns, ..CallerFacts::default() };
     let answered = envelope::review(injector, facts, body.as_bytes()).now_or_never();

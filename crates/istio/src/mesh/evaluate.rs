@@ -14,7 +14,7 @@ use serde_json::Value as Json;
 use super::Istio;
 use crate::{
     injection::{Injected, Injection},
-    memory::{Key, Record, Recorded, SlottedPatch, placeholder},
+    memory::{Read, Record, Recorded, SlottedPatch, placeholder},
     object::Object,
     owner::Owner,
     patch::{Operation, patch},
@@ -30,8 +30,8 @@ pub(super) struct Evaluation {
     pub(super) namespace: Annotations,
     /// The warnings of the decision.
     pub(super) warnings: Vec<String>,
-    /// `None` if no answer may be kept.
-    pub(super) key: Option<Key>,
+    /// Whether its answer may be kept.
+    pub(super) is_kept: bool,
     /// Its owner, if the name of that is not in the key, and the pod is that of the request's text.
     pub(super) owner: Option<Box<Owner>>,
     /// Ends with the evaluation.
@@ -44,7 +44,7 @@ pub(super) struct Evaluated {
     pub(super) patch: SlottedPatch,
     pub(super) warnings: Vec<String>,
     /// `None` if nothing was recorded.
-    pub(super) recorded: Option<Recorded>,
+    pub(super) read: Option<Read>,
     /// What the slots of the patch get; `None` if it was made for this name alone.
     pub(super) owner_name: Option<String>,
 }
@@ -60,11 +60,13 @@ impl Istio {
         evaluation: &mut Evaluation,
     ) -> Result<Evaluated, String> {
         let mut pod = mem::take(&mut evaluation.pod);
+        let mut with_placeholder = None;
         if let Some(mut owner) = evaluation.owner.take() {
             let name = mem::replace(&mut owner.name, placeholder().to_owned());
             let (recorded, injected) = self.render(reviewed, evaluation, (pod, Some(*owner)));
-            if let Some(evaluated) = slotted(reviewed, evaluation, recorded, injected) {
-                return Ok(Evaluated { owner_name: Some(name), ..evaluated });
+            match slotted(reviewed, evaluation, recorded, injected) {
+                Ok(evaluated) => return Ok(Evaluated { owner_name: Some(name), ..evaluated }),
+                Err(recorded) => with_placeholder = recorded,
             }
             let tree = reviewed.object.tree_without_managed_fields();
             pod = Arc::new(tree.ok_or("the pod cannot be read again")?);
@@ -72,7 +74,8 @@ impl Istio {
         let (recorded, injected) = self.render(reviewed, evaluation, (pod, None));
         let injected = injected?;
         let patch = SlottedPatch::fixed(&operations(reviewed, evaluation, &injected));
-        Ok(Evaluated { patch, warnings: injected.warnings, recorded, owner_name: None })
+        let read = recorded.map(|recorded| Read { recorded, with_placeholder });
+        Ok(Evaluated { patch, warnings: injected.warnings, read, owner_name: None })
     }
 
     /// The pod with its sidecar, and what was read of it.
@@ -88,28 +91,33 @@ impl Istio {
             injection = injection.with_owner(owner);
         }
         let cluster = self.surroundings(&injection, &evaluation.namespace);
-        let record = evaluation.key.as_ref().map(|_| Record::new(self.injector.release()));
+        let record = evaluation.is_kept.then(|| Record::new(self.injector.release()));
         let injected = injection.inject_with(cluster, record.as_ref());
         (record.map(Record::into_recorded), injected)
     }
 }
 
-/// The answer of an evaluation with a placeholder for the owner's name; `None` if it depends on the
-/// name.
+/// The answer of an evaluation with a placeholder for the owner's name.
+///
+/// # Errors
+/// The answer depends on the name. This was read.
 fn slotted<'a>(
     reviewed: Reviewed<'_, 'a, Object<'a>>,
     evaluation: &Evaluation,
     recorded: Option<Recorded>,
     injected: Result<Injected, String>,
-) -> Option<Evaluated> {
-    let injected = injected.ok()?;
+) -> Result<Evaluated, Option<Recorded>> {
+    let Ok(injected) = injected else { return Err(recorded) };
     let is_copied = recorded.as_ref().is_some_and(|recorded| !recorded.reads_owner_name);
     let mut warnings = injected.warnings.iter();
     if !is_copied || warnings.any(|warning| warning.contains(placeholder())) {
-        return None;
+        return Err(recorded);
     }
-    let patch = SlottedPatch::of(&operations(reviewed, evaluation, &injected))?;
-    Some(Evaluated { patch, warnings: injected.warnings, recorded, owner_name: None })
+    let Some(patch) = SlottedPatch::of(&operations(reviewed, evaluation, &injected)) else {
+        return Err(recorded);
+    };
+    let read = recorded.map(|recorded| Read { recorded, with_placeholder: None });
+    Ok(Evaluated { patch, warnings: injected.warnings, read, owner_name: None })
 }
 
 /// The operations from the pod as received to the injected pod.

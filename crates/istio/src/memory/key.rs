@@ -1,0 +1,196 @@
+//! Keys of answers: what a pod has of what is read.
+
+use std::{
+    borrow::Cow,
+    hash::{BuildHasher as _, RandomState},
+};
+
+use injectd_core::json::{Node, Shape};
+
+use super::{
+    Around,
+    reading::{MAX_KEY_BYTES, Reading, Unusual, write_text},
+    slot,
+    store::Varied,
+};
+use crate::{
+    decide::INJECT_ANNOTATION,
+    fields::CONTAINER_LISTS,
+    injector::Injector,
+    owner::{self, Owner},
+    path::NETWORK_LABEL,
+    process::names,
+    proto::layers::Resources,
+    release::Release,
+    selector::Selector,
+    strip::{OVERRIDES_ANNOTATION, STATUS_ANNOTATION},
+};
+
+/// What the keys of annotations have in them that the injector may read: those of Istio, and those
+/// of Prometheus in every spelling.
+const READ_ANNOTATIONS: &[&str] = &["istio.io", "prometheus"];
+
+/// The first byte of a first key, and that of a full one.
+const FIRST: u8 = 0;
+const FULL: u8 = 1;
+
+/// Makes keys.
+#[derive(Debug)]
+pub(super) struct Keys {
+    release: Release,
+    /// What is read of every pod.
+    pub(super) fixed: Reading,
+    namespaces: RandomState,
+}
+
+/// A key of a pod.
+#[derive(Debug)]
+pub(super) struct Key {
+    pub(super) bytes: Vec<u8>,
+    /// How many bytes are before what the pod answers.
+    head: usize,
+    /// The pod's owner if the name of that is not in the key: there may be slots for it.
+    pub(super) owner: Option<Owner>,
+    /// A hash of the pod's namespace.
+    pub(super) namespace: u64,
+}
+
+impl Keys {
+    pub(super) fn new(injector: &Injector, resources: &Resources) -> Self {
+        let fixed = fixed(injector, resources);
+        Self { release: injector.release, fixed, namespaces: RandomState::new() }
+    }
+
+    /// The first key of a pod: what is read of every pod.
+    ///
+    /// # Errors
+    /// The pod is evaluated anew.
+    pub(super) fn first(
+        &self,
+        (pod, around): (Node<'_, '_>, Around<'_>),
+        has_slots: bool,
+    ) -> Result<Key, Unusual> {
+        let metadata = pod.get("metadata");
+        let annotations = metadata.and_then(|metadata| metadata.get("annotations"));
+        let has = |key| annotations.is_some_and(|annotations| annotations.get(key).is_some());
+        if has(STATUS_ANNOTATION) || has(OVERRIDES_ANNOTATION) || has_odd_volumes(pod) {
+            return Err(Unusual);
+        }
+        let mut bytes = Vec::with_capacity(MAX_KEY_BYTES / 16);
+        bytes.push(FIRST);
+        bytes.extend(around.native.map(u8::from));
+        let own = metadata.and_then(|metadata| metadata.get("namespace"));
+        let own = plain(own)?;
+        let namespace = if own.is_empty() { around.namespace } else { own };
+        let owner = owner(metadata, namespace, self.release)?;
+        let has_slots = has_slots && slot::is_exchangeable(&owner.name);
+        bytes.push(has_slots.into());
+        let owner_name = if has_slots { "" } else { &owner.name };
+        let texts = [around.path, namespace, &owner.kind, &owner.api_version, owner_name];
+        let annotations = around.namespace_annotations.iter();
+        let annotations = annotations.flat_map(|(key, value)| [key, value]).map(String::as_str);
+        for text in texts.into_iter().chain(annotations) {
+            write_text(&mut bytes, text);
+        }
+        let namespace = self.namespaces.hash_one(namespace);
+        let head = bytes.len();
+        let owner = has_slots.then_some(owner);
+        Key { bytes, head, owner, namespace }.answered(&self.fixed, pod)
+    }
+}
+
+impl Key {
+    /// The full key of the same pod: what was read of pods with its first key.
+    ///
+    /// # Errors
+    /// The pod is evaluated anew.
+    pub(super) fn full(mut self, varied: &Varied, pod: Node<'_, '_>) -> Result<Self, Unusual> {
+        self.bytes.truncate(self.head);
+        self.bytes[0] = FULL;
+        self.bytes.extend_from_slice(&varied.number.to_le_bytes());
+        self.answered(&varied.reading, pod)
+    }
+
+    fn answered(mut self, reading: &Reading, pod: Node<'_, '_>) -> Result<Self, Unusual> {
+        reading.answer(pod, &mut self.bytes)?;
+        if self.bytes.len() > MAX_KEY_BYTES { Err(Unusual) } else { Ok(self) }
+    }
+}
+
+/// What the steps of an injection read of every pod, besides its templates, its namespace and its
+/// owner.
+fn fixed(injector: &Injector, resources: &Resources) -> Reading {
+    let config = &injector.config;
+    let mut read = Reading::default();
+    let metadata = read.member("metadata");
+    let annotations = metadata.member("annotations");
+    annotations.alike = READ_ANNOTATIONS;
+    annotations.read_members(config.injected_annotations.keys().map(String::as_str));
+    let labels = metadata.member("labels");
+    labels.read_members([INJECT_ANNOTATION, NETWORK_LABEL]);
+    labels.read_members(resources.selecting_labels());
+    let selectors = config.never_inject.iter().chain(&config.always_inject);
+    labels.read_members(selectors.flat_map(Selector::keys));
+    let spec = read.member("spec");
+    spec.read_members(["dnsPolicy", "hostNetwork", "nodeName"]);
+    for list in CONTAINER_LISTS {
+        let own = spec.member(list);
+        let names = [names::PROXY, names::INIT, names::VALIDATION, names::CORE_DUMP];
+        own.names = Some(names.into_iter().map(Into::into).collect());
+        let container = own.item();
+        container.read_members(["name", "ports", "lifecycle"]);
+        container.read_members(["livenessProbe", "readinessProbe", "startupProbe"]);
+        if injector.is_openshift() {
+            container.member("securityContext").read_whole();
+        }
+    }
+    if injector.is_openshift() {
+        spec.member("securityContext").read_whole();
+    }
+    read
+}
+
+/// Whether a volume has more than a name and a source, which is worth a warning.
+fn has_odd_volumes(pod: Node<'_, '_>) -> bool {
+    let volumes = pod.get("spec").and_then(|spec| spec.get("volumes"));
+    let mut volumes = volumes.into_iter().flat_map(Node::items);
+    volumes.any(|volume| volume.members().count() > 2)
+}
+
+/// The owner as templates read it.
+fn owner(
+    metadata: Option<Node<'_, '_>>,
+    namespace: &str,
+    release: Release,
+) -> Result<Owner, Unusual> {
+    let member = |key| plain(metadata.and_then(|metadata| metadata.get(key)));
+    let owners = metadata.and_then(|metadata| metadata.get("ownerReferences"));
+    let is_controller =
+        |owner: &Node<'_, '_>| owner.get("controller").is_some_and(|node| node.raw() == "true");
+    let mut controller = None;
+    if let Some(owner) = owners.into_iter().flat_map(Node::items).find(is_controller) {
+        let text = |key| plain(owner.get(key));
+        controller = Some([text("apiVersion")?, text("kind")?, text("name")?]);
+    }
+    let labels = metadata.and_then(|metadata| metadata.get("labels"));
+    for key in owner::LABELS {
+        plain(labels.and_then(|labels| labels.get(key)))?;
+    }
+    let label = |key: &str| plain(Some(labels?.get(key)?)).ok();
+    let facts = owner::Facts {
+        has_prefix: !member("generateName")?.is_empty(),
+        controller,
+        name: member("name")?,
+        label,
+    };
+    Ok(Owner::guess(&facts, namespace, release))
+}
+
+/// A text without escapes; empty if there is none.
+fn plain<'a>(node: Option<Node<'_, 'a>>) -> Result<&'a str, Unusual> {
+    match node.map(|node| (node.shape(), node.text())) {
+        None | Some((Shape::Null, _)) => Ok(""),
+        Some((Shape::Text, Some(Cow::Borrowed(text)))) => Ok(text),
+        _ => Err(Unusual),
+    }
+}
