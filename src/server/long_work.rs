@@ -160,7 +160,7 @@ mod tests {
         };
         tokio::select! {
             done = long_work.run(&patience, work) => panic!("must be dropped first: {done:?}"),
-            begun = begins => begun.expect("the work must begin"),
+            sent = begins => sent.expect("the work must begin"),
         }
         ends.await.expect("the work must end");
     }

@@ -176,9 +176,9 @@ pub struct Context<'c> {
     pub hooks: &'c dyn Hooks,
     pub(crate) steps: usize,
     /// Bytes that were written and make no whole step yet.
-    bytes: usize,
+    pub(crate) bytes: usize,
     /// The steps at which `is_over` is asked next.
-    asked_at: usize,
+    pub(crate) asked_at: usize,
 }
 
 impl Default for Context<'_> {

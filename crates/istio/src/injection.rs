@@ -6,7 +6,7 @@
 
 use std::{mem, sync::Arc};
 
-use injectd_core::causes::with_causes;
+use injectd_core::{causes::with_causes, lookups::Patience};
 use injectd_gotemplate::{Context, Reads, Value};
 use serde_json::Value as Json;
 
@@ -69,6 +69,8 @@ pub struct Injection<'i> {
     environment: PathEnvironment,
     /// The pod's owner, if it need not be guessed.
     owner: Option<Owner>,
+    /// How long the caller waits; `None` for ever.
+    patience: Option<Arc<dyn Patience>>,
 }
 
 impl<'i> Injection<'i> {
@@ -88,13 +90,19 @@ impl<'i> Injection<'i> {
         let namespace = namespace.to_owned();
         let mut environment = PathEnvironment::parse(path);
         environment.add_cluster_and_network(&injector.values, label(&pod, NETWORK_LABEL));
-        Self { injector, pod, namespace, environment, owner: None }
+        Self { injector, pod, namespace, environment, owner: None, patience: None }
     }
 
     /// The same with an owner that is known: the workload with the template of the pod.
     #[must_use]
     pub fn with_owner(self, owner: Owner) -> Self {
         Self { owner: Some(owner), ..self }
+    }
+
+    /// The same for a caller that waits only so long. Then the injection stops with an error.
+    #[must_use]
+    pub fn with_patience(self, patience: Option<Arc<dyn Patience>>) -> Self {
+        Self { patience, ..self }
     }
 
     /// Checks the types of the pod's values, which all other steps rely on.
@@ -153,7 +161,9 @@ impl<'i> Injection<'i> {
         let proxy = Arc::new(self.proxy_config(own.as_ref(), cluster.resources));
         let (native, native_warning) =
             injector.mode.is_native(cluster.nodes, text(&self.pod, "/spec/nodeName"));
-        let budget = Budget::of(pod, &|| false);
+        let patience = self.patience.clone();
+        let is_over = || patience.as_ref().is_some_and(|patience| patience.is_over());
+        let budget = Budget::of(pod, &is_over);
         let data = self.data(pod, &proxy, (native, self.proxy_ids(cluster)))?;
         let source = Source { data: &data, record, budget: &budget };
         let (patches, missing) = self.render(source);

@@ -313,7 +313,8 @@ impl Istio {
         let owner = owner.filter(|_| is_checked);
         let namespace = Arc::clone(namespace);
         let before = (!is_checked).then(|| Arc::clone(&pod));
-        let evaluation = Evaluation { pod, before, namespace, warnings, is_kept, owner, turn };
+        let evaluation =
+            Evaluation { pod, before, namespace, warnings, is_kept, owner, turn, patience: None };
         Decision { is_injected: true, plan: Plan(Next::Evaluate(Box::new(evaluation))) }
     }
 

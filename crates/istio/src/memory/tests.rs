@@ -6,6 +6,7 @@ use std::{
     collections::BTreeMap,
     fmt::{self, Debug, Formatter},
     future::ready,
+    sync::Arc,
 };
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};

@@ -6,7 +6,7 @@
 use std::{mem, sync::Arc};
 
 use injectd_core::{
-    lookups::{Annotations, Turn},
+    lookups::{Annotations, Patience, Turn},
     mesh::Reviewed,
 };
 use serde_json::Value as Json;
@@ -36,6 +36,8 @@ pub(super) struct Evaluation {
     pub(super) owner: Option<Box<Owner>>,
     /// Ends with the evaluation.
     pub(super) turn: Option<Turn>,
+    /// How long the caller of the evaluation waits.
+    pub(super) patience: Option<Arc<dyn Patience>>,
 }
 
 /// The result of an evaluation.
@@ -86,7 +88,8 @@ impl Istio {
         (pod, owner): (Arc<Json>, Option<Owner>),
     ) -> (Option<Recorded>, Result<Injected, String>) {
         let namespace = &reviewed.request.namespace;
-        let mut injection = Injection::new(&self.injector, pod, namespace, reviewed.path);
+        let mut injection = Injection::new(&self.injector, pod, namespace, reviewed.path)
+            .with_patience(evaluation.patience.clone());
         if let Some(owner) = owner {
             injection = injection.with_owner(owner);
         }
