@@ -164,7 +164,8 @@ impl Hooks for NoHooks {}
 pub struct Context<'c> {
     /// How much they may use.
     pub limits: Limits,
-    /// Whether to stop: nobody waits for the result any more. It is asked every [`STEPS_UNTIL_ASKED`].
+    /// Whether to stop, since the caller is gone or its deadline has passed. An execution asks every
+    /// [`STEPS_UNTIL_ASKED`].
     pub is_over: &'c dyn Fn() -> bool,
     /// Is told what it reads of its data.
     pub reads: Option<&'c mut dyn Reads>,
@@ -213,7 +214,7 @@ impl Context<'_> {
         if self.steps >= self.asked_at {
             self.asked_at = self.steps.saturating_add(STEPS_UNTIL_ASKED);
             if (self.is_over)() {
-                return Err("the caller does not wait any longer".to_owned());
+                return Err("the caller is gone or its deadline has passed".to_owned());
             }
         }
         Ok(())

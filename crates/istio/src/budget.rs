@@ -48,7 +48,8 @@ impl fmt::Debug for Budget<'_> {
 }
 
 impl<'b> Budget<'b> {
-    /// Of a pod. Templates ask `is_over` whether to stop, since nobody waits any longer.
+    /// Of a pod. Templates ask `is_over` whether to stop, since the caller is gone or its deadline has
+    /// passed.
     #[must_use]
     pub fn of(pod: &Value, is_over: &'b dyn Fn() -> bool) -> Self {
         let limit = STEPS_PER_BYTE.saturating_mul(bytes(pod)).saturating_add(FLOOR_STEPS);

@@ -149,24 +149,25 @@ fn apply(
     }
     let is_init = field == INIT_CONTAINERS;
     let error = if is_init { ReapplyError::InitContainer } else { ReapplyError::Container };
-    // A template may name a container many times, and copies of a user's version stay in the record.
     let mut places = places(list(pod, field));
     for source in sources {
         let place = places.as_ref().and_then(|places| places.get(name(source)).copied());
         let current = place.and_then(|place| list(pod, field).get(place));
         let by_name = || list(pod, field).iter().find(|own| name(own) == name(source));
         let patch = overrides::patch(source, current.or_else(by_name));
+        // A template may name a container many times, and the record has a copy of its source each time.
+        budget.spend(steps_of(&patch) + steps_of(source))?;
         if let Some(place) = place.filter(|_| !has_directives(&patch))
             && let Some(own) = list_mut(pod, field).and_then(|list| list.get_mut(place))
         {
             // Its place stays, and so do all others: the merge needs to see this container alone.
-            budget.spend(steps_of(own) + steps_of(&patch) + steps_of(source))?;
+            budget.spend(steps_of(own))?;
             let mut alone = pod_of(field, own.take());
             let merged = injectd_merge::overlay(&mut alone, pod_of(field, patch));
             *own = list_mut(&mut alone, field).and_then(Vec::pop).unwrap_or_default();
             merged.map_err(error)?;
         } else {
-            budget.spend(steps_of(pod) + steps_of(&patch) + steps_of(source))?;
+            budget.spend(steps_of(pod))?;
             places = None;
             injectd_merge::overlay(pod, pod_of(field, patch)).map_err(error)?;
         }

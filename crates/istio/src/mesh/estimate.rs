@@ -15,7 +15,8 @@ const OTHER: usize = 90;
 /// Bytes in memory during the evaluation of an object, at most.
 #[must_use]
 pub fn memory_of_evaluation(object: &Object<'_>) -> usize {
-    let annotations = object.annotation_bytes().saturating_mul(ANNOTATION);
-    let others = (object.text_bytes() - object.annotation_bytes()).saturating_mul(OTHER);
-    BASE.saturating_add(annotations).saturating_add(others)
+    let annotations = object.annotation_bytes();
+    let others = object.text_bytes() - annotations;
+    BASE.saturating_add(annotations.saturating_mul(ANNOTATION))
+        .saturating_add(others.saturating_mul(OTHER))
 }
