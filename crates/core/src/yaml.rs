@@ -2,7 +2,7 @@
 
 #![expect(clippy::disallowed_types, reason = "configuration, manifests and objects from files")]
 
-use injectd_yaml::{Document, DuplicateKeys, MoreDocuments, Options, Problem, WholeFloats};
+use injectd_yaml::{Document, DuplicateKeys, Limits, MoreDocuments, Options, Problem, WholeFloats};
 use serde_json::Value;
 
 /// Manifests: repeated keys are an error.
@@ -10,6 +10,7 @@ const MANIFESTS: Options = Options {
     duplicate_keys: DuplicateKeys::Error,
     more_documents: MoreDocuments::Error,
     whole_floats: WholeFloats::Integers,
+    limits: Limits::FILES,
 };
 
 /// Parses the documents of a text one after another, with their places. Repeated keys are an error.
@@ -38,6 +39,7 @@ pub fn parse(text: &str) -> Result<Value, String> {
         duplicate_keys: DuplicateKeys::LastWins,
         more_documents: MoreDocuments::Error,
         whole_floats: WholeFloats::Floats,
+        limits: Limits::FILES,
     };
     injectd_yaml::parse(text, options).map_err(|problem| problem.to_string())
 }

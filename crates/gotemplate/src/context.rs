@@ -22,6 +22,9 @@ pub(crate) const STEP_ITEMS: usize = 16;
 /// Steps after which an execution asks whether to stop: some milliseconds. A clock may be asked.
 const STEPS_UNTIL_ASKED: usize = 4_096;
 
+/// Why an execution stops for which nobody waits.
+pub const GONE: &str = "the caller is gone or its deadline has passed";
+
 /// Templates, control structures, pipelines and values inside of one another.
 pub const MAX_DEPTH: usize = 200;
 
@@ -214,7 +217,7 @@ impl Context<'_> {
         if self.steps >= self.asked_at {
             self.asked_at = self.steps.saturating_add(STEPS_UNTIL_ASKED);
             if (self.is_over)() {
-                return Err("the caller is gone or its deadline has passed".to_owned());
+                return Err(GONE.to_owned());
             }
         }
         Ok(())

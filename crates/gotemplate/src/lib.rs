@@ -61,7 +61,7 @@ mod value;
 mod yaml;
 
 pub use context::{
-    Context, Hooks, Limits, MAX_DEPTH, MAX_OUTPUT_BYTES, MAX_STEPS, NoHooks, Origin, Reads,
+    Context, GONE, Hooks, Limits, MAX_DEPTH, MAX_OUTPUT_BYTES, MAX_STEPS, NoHooks, Origin, Reads,
     STEP_BYTES, Step, Use, is_plain_name,
 };
 pub use eval::{ExecError, Location};

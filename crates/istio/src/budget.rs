@@ -7,7 +7,8 @@
 
 use std::{cell::Cell, fmt};
 
-use injectd_gotemplate::{Context, STEP_BYTES};
+use injectd_gotemplate::{Context, GONE, STEP_BYTES};
+use injectd_yaml::{Limits, Options};
 use serde_json::Value;
 use thiserror::Error;
 
@@ -23,21 +24,43 @@ pub const MAX_STEPS: usize = 1_000_000;
 /// copies stay: what all steps copy is at most some 30 MB.
 const COPIED_BYTES: usize = 32;
 
-/// An injection would take more than its budget.
+/// Steps after which merges ask whether the caller still waits: some milliseconds.
+const STEPS_UNTIL_ASKED: usize = 4_096;
+
+/// How YAML of an annotation or of a rendered template is read. What it copies by anchors and aliases
+/// is a part of the memory of a small pod's evaluation; about a tenth of a second is for quoted texts
+/// that are read again.
+pub(crate) const YAML: Options = Options {
+    duplicate_keys: injectd_yaml::DuplicateKeys::LastWins,
+    more_documents: injectd_yaml::MoreDocuments::Ignore,
+    whole_floats: injectd_yaml::WholeFloats::Integers,
+    limits: Limits { copied_nodes: 2_000, copied_text_bytes: 256 << 10, bytes_read_again: 4 << 20 },
+};
+
+/// Why an injection stops before its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error(
-    "the injection takes more than the evaluation budget of {limit} steps ({FLOOR_STEPS}, and \
-     {STEPS_PER_BYTE} for each byte of the pod, at most {MAX_STEPS}); use fewer templates, \
-     containers or annotations"
-)]
-pub struct OverBudget {
-    limit: usize,
+pub enum OverBudget {
+    /// It would take more than its budget.
+    #[error(
+        "the injection takes more than the evaluation budget of {limit} steps ({FLOOR_STEPS}, and \
+         {STEPS_PER_BYTE} for each byte of the pod, at most {MAX_STEPS}); use fewer templates, \
+         containers or annotations"
+    )]
+    Steps {
+        /// The budget.
+        limit: usize,
+    },
+    /// Nobody waits for the result.
+    #[error("{GONE}")]
+    Gone,
 }
 
 /// What the injection of a pod may still take.
 pub struct Budget<'b> {
     limit: usize,
     left: Cell<usize>,
+    /// How many steps are left when the caller is asked next.
+    asked_at: Cell<usize>,
     is_over: &'b dyn Fn() -> bool,
 }
 
@@ -48,20 +71,28 @@ impl fmt::Debug for Budget<'_> {
 }
 
 impl<'b> Budget<'b> {
-    /// Of a pod. Templates ask `is_over` whether to stop, since the caller is gone or its deadline has
+    /// Of a pod. `is_over` is asked whether to stop, since the caller is gone or its deadline has
     /// passed.
     #[must_use]
     pub fn of(pod: &Value, is_over: &'b dyn Fn() -> bool) -> Self {
         let limit = STEPS_PER_BYTE.saturating_mul(bytes(pod)).saturating_add(FLOOR_STEPS);
         let limit = limit.min(MAX_STEPS);
-        Self { limit, left: Cell::new(limit), is_over }
+        let asked_at = Cell::new(limit.saturating_sub(STEPS_UNTIL_ASKED));
+        Self { limit, left: Cell::new(limit), asked_at, is_over }
     }
 
     /// Takes steps.
     pub(crate) fn spend(&self, steps: usize) -> Result<(), OverBudget> {
         let left = self.left.get().checked_sub(steps);
         self.left.set(left.unwrap_or(0));
-        left.map(drop).ok_or(OverBudget { limit: self.limit })
+        let left = left.ok_or(OverBudget::Steps { limit: self.limit })?;
+        if left < self.asked_at.get() {
+            self.asked_at.set(left.saturating_sub(STEPS_UNTIL_ASKED));
+            if (self.is_over)() {
+                return Err(OverBudget::Gone);
+            }
+        }
+        Ok(())
     }
 
     /// How many steps are left.

@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 
 use crate::{
     advice, annotations,
-    budget::Budget,
+    budget::{Budget, steps_of},
     data::TemplateData,
     decide::{Decision, decide},
     fields::{annotation, label},
@@ -190,6 +190,8 @@ impl<'i> Injection<'i> {
             .map_err(|error| format!("failed to re apply container: {}", with_causes(&error)))?
             .into_iter()
             .for_each(&mut warn);
+        // These steps read all of the pod, and so does the patch.
+        budget.spend(2 * steps_of(&pod)).map_err(|over| format!("{TEMPLATE_ERROR}{over}"))?;
         process::process(&mut pod, &template, &facts)
             .map_err(|error| format!("failed to process pod: {error}"))?
             .into_iter()

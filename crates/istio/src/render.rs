@@ -8,10 +8,11 @@ use std::collections::HashSet;
 
 use injectd_gotemplate::{Context, ExecError, Template, Value};
 use injectd_merge::{MergeError, TypeError, check, has_directives, overlay, prune};
+use injectd_yaml::Problem;
 use serde_json::{Map, Value as Json};
 
 use crate::{
-    budget::{Budget, OverBudget, steps_of},
+    budget::{self, Budget, OverBudget, steps_of},
     memory::Record,
     process::tree::{CONTAINERS, INIT_CONTAINERS},
 };
@@ -71,6 +72,9 @@ pub enum OverlayError {
     /// The rendered text is not YAML, or not a mapping.
     #[error("strategic merge: invalid JSON document")]
     Document,
+    /// The rendered text takes too much to read.
+    #[error("strategic merge: invalid JSON document: {0}")]
+    Limit(#[source] Problem),
     /// The merge failed.
     #[error("strategic merge: {0}")]
     Merge(#[from] MergeError),
@@ -198,9 +202,10 @@ fn with_members(value: &Json, change: impl Fn(&str, &Json) -> Json) -> Json {
 
 /// The first document of a rendered text; one without content is an empty mapping.
 fn document(text: &str) -> Result<Json, OverlayError> {
-    match injectd_yaml::parse(text, injectd_yaml::Options::default()) {
+    match injectd_yaml::parse(text, budget::YAML) {
         Ok(Json::Null) => Ok(Json::Object(Map::new())),
         Ok(document) if document.is_object() => Ok(document),
+        Err(problem) if problem.is_over_limit => Err(OverlayError::Limit(problem)),
         _ => Err(OverlayError::Document),
     }
 }

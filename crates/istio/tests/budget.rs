@@ -2,36 +2,19 @@
 
 #![expect(clippy::disallowed_types, clippy::print_stdout, reason = "trees; what is skipped")]
 
-use std::{collections::BTreeMap, env, fs, path::Path, sync::Arc};
+use std::{env, path::Path, sync::Arc};
 
 use injectd_istio::{
     injection::{Injection, Surroundings},
-    injector::{Files, Injector},
+    injector::Injector,
 };
+use injectd_testkit::istio;
 use serde_json::{Value, json};
 
 const RELEASES: [&str; 7] =
     ["1.19.10", "1.22.8", "1.24.6", "1.26.8", "1.28.10", "1.30.3", "master"];
-const FILES: [&str; 3] = ["config-default.yaml", "values-default.json", "mesh-default.yaml"];
 /// The templates of Istio's configuration that a pod may ask for.
 const TEMPLATES: [&str; 4] = ["sidecar", "gateway", "grpc-simple", "grpc-agent"];
-
-fn injector(folder: &Path) -> Injector {
-    let [config, values, mesh] =
-        FILES.map(|name| fs::read_to_string(folder.join(name)).expect(name));
-    let files = Files {
-        config: &config,
-        values: &values,
-        mesh: &mesh,
-        shared_mesh: "",
-        labels: &BTreeMap::new(),
-        release: None,
-        revision: "default",
-        environment: &BTreeMap::new(),
-        allowed_functions: &[],
-    };
-    Injector::new(files).expect("must be usable")
-}
 
 /// A pod with containers as an application has them.
 fn pod(templates: &str, containers: usize) -> Value {
@@ -70,10 +53,10 @@ fn each_template_has_room_for_four_times_twenty_containers() {
         return println!("skipped: INJECTD_CORPUS is not set");
     };
     for release in RELEASES {
-        let injector = injector(&Path::new(&corpus).join("istio").join(release));
+        let mesh = istio::recorded(Path::new(&corpus), release);
         for template in TEMPLATES {
             for containers in [1, 20, 80] {
-                let found = denial(&injector, pod(template, containers));
+                let found = denial(mesh.injector(), pod(template, containers));
                 assert_eq!(found, None, "{release} {template} {containers}");
             }
         }
@@ -85,13 +68,53 @@ fn a_pod_cannot_ask_for_more_than_its_budget() {
     let Some(corpus) = env::var_os("INJECTD_CORPUS") else {
         return println!("skipped: INJECTD_CORPUS is not set");
     };
-    let injector = injector(&Path::new(&corpus).join("istio").join("1.30.3"));
+    let mesh = istio::recorded(Path::new(&corpus), "1.30.3");
     let of = |templates: &str, containers| {
-        denial(&injector, pod(templates, containers)).expect("must be denied")
+        denial(mesh.injector(), pod(templates, containers)).expect("must be denied")
     };
     let many = vec!["sidecar"; 1_000].join(",");
     assert!(of(&many, 1).contains("more than 32 templates"), "{}", of(&many, 1));
     // Each of them reads all of the containers.
     let some = vec!["grpc-agent"; 32].join(",");
     assert!(of(&some, 80).contains("the evaluation budget of"), "{}", of(&some, 80));
+}
+
+/// A template that pastes an annotation without quotes, as Istio's do.
+const PASTING: &str = r#"
+policy: enabled
+templates:
+  sidecar: |
+    metadata: {name: x}
+    status: {{ index .ObjectMeta.Annotations "example.com/paste" }}
+"#;
+
+/// YAML in annotations that is read again or copies itself: a kilobyte of it takes what a megabyte does.
+#[test]
+fn yaml_of_a_pod_cannot_multiply_itself() {
+    let mesh = istio::mesh_of(PASTING, istio::VALUES, istio::MESH);
+    let anchors = |value: &str| {
+        let open = (0..200).map(|at| format!("&a{at} ["));
+        let open = open.fold(String::new(), |all, anchor| all + &anchor);
+        format!("{open}{value}{}", "]".repeat(200))
+    };
+    let aliases = |text: &str| format!("[&a '{text}'{}]", ", *a".repeat(900));
+    let values = [
+        ("anchors", anchors(&"1,".repeat(5_000)), "anchors and aliases copy more than"),
+        ("text in anchors", anchors(&"x".repeat(20_000)), "anchors and aliases copy more than"),
+        ("aliases", aliases(&"x".repeat(10_000)), "anchors and aliases copy more than"),
+        ("escapes", format!("[{}]", r#""a\'b","#.repeat(10_000)), "too many quoted texts"),
+    ];
+    for (name, value, expected) in values {
+        // The first is read by itself, the second is written by a template as it stands.
+        let annotations = [
+            ("proxy.istio.io/config", format!("proxyMetadata: {{A: {value}}}")),
+            ("example.com/paste", value),
+        ];
+        for (key, value) in annotations {
+            let mut pod = pod("sidecar", 1);
+            pod["metadata"]["annotations"][key] = value.into();
+            let denial = denial(mesh.injector(), pod).unwrap_or_default();
+            assert!(denial.contains(expected), "{name} in {key}: {denial:.300}");
+        }
+    }
 }

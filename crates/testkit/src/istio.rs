@@ -1,6 +1,6 @@
 //! A small configuration of Istio, with the injector that it makes.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fs, path::Path};
 
 use injectd_core::{injector, lookups::Lookups, standalone::Standalone};
 use injectd_istio::{
@@ -52,4 +52,11 @@ pub fn mesh_of(config: &str, values: &str, mesh: &str) -> Istio {
     };
     let injector = Injector::new(files).expect("the configuration must be valid");
     Istio::new(injector, Cluster::new(vec![DEFAULT_CLUSTER.to_owned()]), 1)
+}
+
+/// The mesh of a release's default configuration, as `$INJECTD_CORPUS` has it.
+pub fn recorded(corpus: &Path, release: &str) -> Istio {
+    let folder = corpus.join("istio").join(release);
+    let read = |name: &str| fs::read_to_string(folder.join(name)).expect(name);
+    mesh_of(&read("config-default.yaml"), &read("values-default.json"), &read("mesh-default.yaml"))
 }

@@ -10,7 +10,7 @@
 //! Go's libraries, and in readers of other versions of YAML.
 //!
 //! # Limits
-//! [`MAX_NESTING`] lists and mappings inside of one another (Go: 10,000), [`MAX_ALIAS_TEXT_BYTES`],
+//! [`MAX_NESTING`] lists and mappings inside of one another (Go: 10,000), [`Limits`],
 //! and Go's own limit for aliases: they make at most 99 % of a document of up to 400,000 nodes and
 //! 10 % of one of four million or more. Documents, nodes and bytes have no limit.
 //!
@@ -40,15 +40,15 @@
 //! | `UnicodeBreak` | U+0085, U+2028 or U+2029 that is not written as an escape |
 //!
 //! One kind is the other way round, with [`MoreDocuments::Ignore`]: `LooksBeyond`, where Go's scanner
-//! is one token ahead and finds an error behind the first document. More than sixteen quoted scalars
-//! with `\'`, or with lines that are not indented, in one document are an error too.
+//! is one token ahead and finds an error behind the first document. Quoted scalars with `\'`, or with
+//! lines that are not indented, are an error too if there are too many ([`Limits::bytes_read_again`]).
 
-mod alias;
 mod block;
 mod dialect;
 mod edit;
 mod json;
 mod keys;
+mod limits;
 mod marks;
 mod places;
 mod repair;
@@ -60,8 +60,8 @@ mod writer;
 
 use std::fmt;
 
-pub use alias::MAX_ALIAS_TEXT_BYTES;
 pub use edit::{ItemEditor, edit, rewrite};
+pub use limits::Limits;
 pub use stream::{Document, Stream, documents, stream};
 pub use tree::{MAX_NESTING, parse};
 pub use writer::write;
@@ -116,6 +116,8 @@ pub struct Options {
     pub more_documents: MoreDocuments,
     /// Floats without a fraction.
     pub whole_floats: WholeFloats,
+    /// How much work the text may make.
+    pub limits: Limits,
 }
 
 /// Why a text could not be read, and where.
@@ -127,6 +129,8 @@ pub struct Problem {
     pub column: usize,
     /// One line of plain English. It contains no values of the text.
     pub message: String,
+    /// Whether the text is over one of [`Limits`].
+    pub is_over_limit: bool,
 }
 
 impl fmt::Display for Problem {

@@ -1,7 +1,32 @@
-//! How much aliases may multiply a document.
+//! How much anchors and aliases may multiply a document, and how often a text is read.
 
-/// The most bytes of text (keys and strings) that the aliases of a document may copy: 256 MiB.
-pub const MAX_ALIAS_TEXT_BYTES: usize = 256 << 20;
+/// How much more work a text may make than its length says.
+///
+/// An anchor copies its node once, each alias once more. Anchors inside of one another copy the same
+/// text many times, as aliases do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Nodes that anchors and aliases copy.
+    pub copied_nodes: usize,
+    /// Bytes of text (keys and strings) that they copy.
+    pub copied_text_bytes: usize,
+    /// Bytes that are read again for quoted scalars that are valid only in YAML 1.1: with an escaped
+    /// `'`, or lines that are not indented. Each such scalar is one more time to read the text.
+    pub bytes_read_again: usize,
+}
+
+impl Limits {
+    /// Of a person's files: more nodes than Go's limit lets aliases make (1.2 million), 256 MiB of
+    /// text, and some seconds.
+    pub const FILES: Self =
+        Self { copied_nodes: 2_000_000, copied_text_bytes: 256 << 20, bytes_read_again: 256 << 20 };
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self::FILES
+    }
+}
 
 /// Below this many nodes, aliases may make 99 % of them; above the second number, 10 %.
 const RATIO_RANGE: (f64, f64) = (400_000.0, 4_000_000.0);
@@ -12,7 +37,17 @@ pub(crate) struct Counts {
     pub(crate) nodes: usize,
     pub(crate) text_bytes: usize,
     alias_nodes: usize,
-    alias_text_bytes: usize,
+}
+
+/// What anchors and aliases have copied.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Copied(Size);
+
+/// Nodes and bytes of text of an anchored node.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Size {
+    pub(crate) nodes: usize,
+    pub(crate) text_bytes: usize,
 }
 
 impl Counts {
@@ -31,14 +66,10 @@ impl Counts {
         self.nodes += 1 + size.nodes;
         self.alias_nodes += size.nodes;
         self.text_bytes += size.text_bytes;
-        self.alias_text_bytes += size.text_bytes;
     }
 
-    /// Whether aliases make too much of the document.
+    /// Whether aliases make too much of the document, as Go sees it.
     pub(crate) fn excessive(&self) -> bool {
-        if self.alias_text_bytes > MAX_ALIAS_TEXT_BYTES {
-            return true;
-        }
         if self.alias_nodes <= 100 || self.nodes <= 1000 {
             return false;
         }
@@ -49,11 +80,13 @@ impl Counts {
     }
 }
 
-/// Nodes and bytes of text of an anchored node.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Size {
-    pub(crate) nodes: usize,
-    pub(crate) text_bytes: usize,
+impl Copied {
+    /// Adds a copy; whether it is within the limits.
+    pub(crate) fn add(&mut self, size: Size, limits: Limits) -> bool {
+        self.0.nodes = self.0.nodes.saturating_add(size.nodes);
+        self.0.text_bytes = self.0.text_bytes.saturating_add(size.text_bytes);
+        self.0.nodes <= limits.copied_nodes && self.0.text_bytes <= limits.copied_text_bytes
+    }
 }
 
 fn as_float(count: usize) -> f64 {

@@ -19,6 +19,7 @@ impl Source<'_> {
             line: self.lines_before + mark.line(),
             column: mark.col() + 1,
             message: message.into(),
+            is_over_limit: false,
         }
     }
 
@@ -30,6 +31,7 @@ impl Source<'_> {
             line: self.lines_before + before.matches('\n').count() + 1,
             column: before[line_start..].chars().count() + 1,
             message: message.into(),
+            is_over_limit: false,
         }
     }
 

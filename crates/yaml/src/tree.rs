@@ -9,11 +9,10 @@ use injectd_gocompat::number;
 use serde_json::{Number, Value};
 
 use crate::{
-    MoreDocuments, Options, Problem, WholeFloats,
-    alias::{Counts, Size},
-    block,
+    MoreDocuments, Options, Problem, WholeFloats, block,
     dialect::Dialect,
     keys::{Entries, Key},
+    limits::{Copied, Counts, Size},
     places::{Source, line_start, too_deep},
     repair::Flaw,
     scalar::{self, Scalar},
@@ -22,10 +21,6 @@ use crate::{
 /// The most lists and mappings inside of one another, aliases included: 300. A tree is
 /// dropped and printed recursively; this fits several times into a stack of 2 MiB.
 pub const MAX_NESTING: usize = 300;
-
-/// The most bytes that are read again for quoted scalars that are valid only in YAML 1.1: with an
-/// escaped `'`, or lines that are not indented. Each such scalar is one more time to read the text.
-const MAX_BYTES_READ_AGAIN: usize = 256 << 20;
 
 /// Reads one document. An empty text is null.
 ///
@@ -53,10 +48,11 @@ pub(crate) fn read(source: Source<'_>, options: Options) -> Result<Value, Proble
             Err(Failure::Problem(problem)) => return Err(problem),
             Err(Failure::Quoted { flaw, problem }) => {
                 read_again += text.len();
-                if read_again > MAX_BYTES_READ_AGAIN {
+                if read_again > options.limits.bytes_read_again {
                     let message = "too many quoted texts with an escaped ' or lines that are not \
                                    indented for a document of this size";
-                    return Err(Problem { message: message.to_owned(), ..problem });
+                    let message = message.to_owned();
+                    return Err(Problem { message, is_over_limit: true, ..problem });
                 }
                 // Flaws come in the order of the text. One that is still there cannot be mended.
                 let last = &mut mended[flaw.kind()];
@@ -107,6 +103,7 @@ fn read_once(source: Source<'_>, blank_end: bool, options: Options) -> Result<Va
         options,
         dialect: Dialect::new(source)?,
         counts: Counts::document(),
+        copied: Copied::default(),
         anchors: HashMap::new(),
         open: Vec::new(),
         root: None,
@@ -151,6 +148,7 @@ struct Reader<'t> {
     options: Options,
     dialect: Dialect<'t>,
     counts: Counts,
+    copied: Copied,
     anchors: HashMap<usize, Anchored>,
     open: Vec<Open>,
     root: Option<Value>,
@@ -177,6 +175,12 @@ struct Anchored {
     node: Node<'static>,
     size: Size,
     height: usize,
+}
+
+impl Anchored {
+    fn copy(&self) -> Node<'static> {
+        self.node.clone()
+    }
 }
 
 #[derive(Clone)]
@@ -292,8 +296,9 @@ impl<'t> Reader<'t> {
             None => Scalar::Text(text),
         };
         if anchor != 0 {
-            let node = Node::Scalar(scalar.clone().into_owned());
             let size = self.counts.since(before);
+            self.copy(size, mark)?;
+            let node = Node::Scalar(scalar.clone().into_owned());
             self.anchors.insert(anchor, Anchored { node, size, height: 0 });
         }
         if merge && is_key {
@@ -309,15 +314,30 @@ impl<'t> Reader<'t> {
         let Some(anchored) = self.anchors.get(&id) else {
             return Err(self.problem(mark, "the alias is inside of the node that it repeats"));
         };
-        self.counts.add_alias(anchored.size);
+        let (size, height) = (anchored.size, anchored.height);
+        self.counts.add_alias(size);
         if self.counts.excessive() {
             return Err(self.problem(mark, "aliases repeat too much: more than 99 % of a small document, or 10 % of a large one"));
         }
-        if self.open.len() + anchored.height > MAX_NESTING {
+        if self.open.len() + height > MAX_NESTING {
             return Err(self.problem(mark, too_deep()));
         }
-        let (node, height) = (anchored.node.clone(), anchored.height);
+        self.copy(size, mark)?;
+        let node = self.anchors.get(&id).map_or(Node::Scalar(Scalar::Null), Anchored::copy);
         self.place(node, &Arrival { mark, aliased: true, height })
+    }
+
+    /// Takes the copy of a node from the limits, before it is made.
+    fn copy(&mut self, size: Size, mark: Marker) -> Result<(), Problem> {
+        let limits = self.options.limits;
+        if self.copied.add(size, limits) {
+            return Ok(());
+        }
+        let message = format!(
+            "anchors and aliases copy more than {} values or {} bytes of text",
+            limits.copied_nodes, limits.copied_text_bytes
+        );
+        Err(Problem { is_over_limit: true, ..self.problem(mark, message) })
     }
 
     fn begin(
@@ -349,7 +369,9 @@ impl<'t> Reader<'t> {
         };
         let height = open.height + 1;
         if open.anchor != 0 {
-            let (node, size) = (Node::Tree(value.clone()), self.counts.since(open.counts));
+            let size = self.counts.since(open.counts);
+            self.copy(size, mark)?;
+            let node = Node::Tree(value.clone());
             self.anchors.insert(open.anchor, Anchored { node, size, height });
         }
         self.place(Node::Tree(value), &Arrival { mark, aliased: false, height })

@@ -1,12 +1,15 @@
 //! Limits, and the places of problems.
 
-use injectd_yaml::{DuplicateKeys, Format, MAX_NESTING, MoreDocuments, Options, documents, parse};
+use injectd_yaml::{
+    DuplicateKeys, Format, Limits, MAX_NESTING, MoreDocuments, Options, documents, parse,
+};
 use serde_json::json;
 
 const ALL: Options = Options {
     duplicate_keys: DuplicateKeys::Error,
     more_documents: MoreDocuments::Error,
     whole_floats: injectd_yaml::WholeFloats::Integers,
+    limits: Limits::FILES,
 };
 
 fn problem(text: &str) -> String {
@@ -28,9 +31,26 @@ fn nesting_up_to_the_limit_is_read() {
 }
 
 #[test]
-fn aliases_stop_before_they_fill_the_memory() {
-    let long = format!("a: &a {}\nb: [{}]\n", "x".repeat(1 << 20), "*a, ".repeat(300));
-    assert!(problem(&long).contains("aliases repeat too much"));
+fn aliases_and_anchors_stop_before_they_fill_the_memory() {
+    let copies = "anchors and aliases copy more than 2000000 values or 268435456 bytes of text";
+    let texts = format!("a: &a {}\nb: [{}]\n", "x".repeat(1 << 20), "*a, ".repeat(300));
+    // Each anchor copies all that is inside of it.
+    let anchors = (0..MAX_NESTING - 1).map(|at| format!("&a{at} ["));
+    let anchors = anchors.fold(String::new(), |all, anchor| all + &anchor);
+    let nested = format!("{anchors}{}{}", "1,".repeat(10_000), "]".repeat(MAX_NESTING - 1));
+    for text in [texts, nested] {
+        assert!(problem(&text).contains(copies), "{}", problem(&text));
+        assert!(documents(&text, ALL).expect_err("must be rejected").is_over_limit);
+    }
+}
+
+#[test]
+fn a_text_of_a_stranger_is_not_read_again_and_again() {
+    let text = format!("[{}]", "\"a\\'b\", ".repeat(1_000));
+    let limits = Limits { bytes_read_again: 16 * text.len(), ..Limits::FILES };
+    let problem = parse(&text, Options { limits, ..ALL }).expect_err("must be rejected");
+    assert!(problem.is_over_limit, "{problem}");
+    assert!(parse(&text, ALL).is_ok());
 }
 
 #[test]

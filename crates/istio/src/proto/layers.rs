@@ -13,7 +13,6 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use injectd_yaml::Options;
 use serde_json::Value as Json;
 use thiserror::Error;
 
@@ -24,7 +23,7 @@ use super::{
     schema::{PROXY_CONFIG, PROXY_CONFIG_RESOURCE},
     validate::{self, Invalid},
 };
-use crate::release::Release;
+use crate::{budget, release::Release};
 
 /// The first release that keeps headers of a lower layer.
 const HEADERS_KEPT: Release = Release::new(19, 1);
@@ -188,7 +187,7 @@ fn apply_annotation(
     text: &str,
     release: Release,
 ) -> Result<(), AnnotationError> {
-    let json = injectd_yaml::parse(text, Options::default()).map_err(AnnotationError::Yaml)?;
+    let json = injectd_yaml::parse(text, budget::YAML).map_err(AnnotationError::Yaml)?;
     config.apply(&json, release).map_err(AnnotationError::Type)
 }
 
