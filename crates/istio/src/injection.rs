@@ -4,27 +4,26 @@
 
 #![expect(clippy::disallowed_types, reason = "templates may read and write any field")]
 
+mod data;
+
 use std::{mem, sync::Arc};
 
 use injectd_core::{causes::with_causes, lookups::Patience};
-use injectd_gotemplate::{Context, Reads, Value};
+use injectd_gotemplate::{Context, Reads};
 use serde_json::Value as Json;
 
 use crate::{
     advice, annotations,
     budget::{Budget, steps_of},
-    data::TemplateData,
     decide::{Decision, decide},
     fields::{annotation, label},
-    image::{self, ImageType},
     injector::Injector,
     memory::Record,
-    message::{self, MessageHooks},
+    message::MessageHooks,
     native::Nodes,
     openshift::{self, ProxyIds},
     owner::Owner,
     path::{NETWORK_LABEL, PathEnvironment},
-    pod,
     process::{self, Facts, native_move::native_move},
     proto::{
         Message, Pointer,
@@ -32,7 +31,7 @@ use crate::{
     },
     reapply::{original, reapply},
     render::{Patches, Source, render},
-    selection, strip,
+    selection,
 };
 
 const TEMPLATE_ERROR: &str = "failed to run injection template: ";
@@ -209,25 +208,6 @@ impl<'i> Injection<'i> {
         openshift::drop_application_user(&mut pod, self.injector.release).then(|| Arc::new(pod))
     }
 
-    /// The pod that templates read: without an earlier injection, and with its namespace.
-    fn stripped(&self, pod: &Arc<Json>) -> Result<Arc<Json>, String> {
-        let metadata = pod.get("metadata").and_then(Json::as_object);
-        let is_complete = metadata.is_none_or(|metadata| {
-            let namespace = metadata.get("namespace").and_then(Json::as_str);
-            namespace == Some(&*self.namespace) && !metadata.contains_key("managedFields")
-        });
-        if is_complete && strip::is_clean(pod) {
-            return Ok(Arc::clone(pod));
-        }
-        let mut pod = strip::strip(pod, self.injector.release, self.status_port())
-            .map_err(|error| format!("{TEMPLATE_ERROR}{error}"))?;
-        if let Some(metadata) = pod.get_mut("metadata").and_then(Json::as_object_mut) {
-            metadata.shift_remove("managedFields");
-            metadata.insert("namespace".to_owned(), self.namespace.as_str().into());
-        }
-        Ok(Arc::new(pod))
-    }
-
     fn validate_annotations(&self) -> Result<(), String> {
         let release = self.injector.release;
         let annotations = self.pod.pointer("/metadata/annotations").and_then(Json::as_object);
@@ -333,46 +313,6 @@ impl<'i> Injection<'i> {
             .or_else(|| injector.default_config().and_then(|config| config.boolean(key)));
         flag.unwrap_or_default()
             || injector.values.flag(&["global", "proxy", "holdApplicationUntilProxyStarts"])
-    }
-
-    fn data(
-        &self,
-        original: &Arc<Json>,
-        proxy: &Arc<Message>,
-        (native, ids): (bool, ProxyIds),
-    ) -> Result<Value, String> {
-        let injector = self.injector;
-        let release = injector.release;
-        let pod = self.stripped(original)?;
-        let guess = || Owner::of(&pod, &self.namespace, release);
-        let owner = self.owner.clone().unwrap_or_else(guess);
-        let image_type = annotation(&pod, image::IMAGE_TYPE_ANNOTATION);
-        let types = ImageType {
-            annotation: image_type,
-            proxy_config: proxy.message("image").map(|image| image.text("image_type")),
-        };
-        let mode = injector.mesh.message("inbound_traffic_policy");
-        let is_localhost = mode.is_some_and(|policy| enum_text(policy, "Mode") == "LOCALHOST");
-        let compliance_policy = injector.environment.get("COMPLIANCE_POLICY").cloned();
-        let data = TemplateData {
-            release,
-            type_meta: pod::type_meta(&owner, release),
-            deployment_meta: pod::deployment_meta(&owner, original, release),
-            object_meta: pod::object_meta(&pod, release),
-            spec: pod::spec(&pod, release),
-            proxy_config: message::of(Arc::clone(proxy)),
-            mesh_config: message::of(Arc::clone(&injector.mesh)),
-            values: injector.values_data.clone(),
-            revision: injector.revision.clone(),
-            proxy_image: image::proxy_image(&injector.values, release, types),
-            proxy_init_image: image::proxy_init_image(&injector.values, image_type),
-            native_sidecars: native,
-            inbound_traffic_policy_mode: if is_localhost { "localhost" } else { "passthrough" },
-            proxy_uid: ids.uid.into(),
-            proxy_gid: ids.gid.into(),
-            compliance_policy: compliance_policy.unwrap_or_default(),
-        };
-        Ok(data.into())
     }
 }
 
