@@ -4,13 +4,14 @@
 //! Over its weight, a segment evicts what is asked for least.
 
 use std::{
-    hash::{BuildHasher as _, RandomState},
+    hash::BuildHasher as _,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
 };
 
+use foldhash::quality::RandomState;
 use moka::sync::Cache;
 
 use super::{Answer, key::Key, reading::Reading};
@@ -57,7 +58,9 @@ pub(super) struct Store([Segment; SEGMENTS]);
 /// The share of some namespaces.
 #[derive(Debug)]
 pub(super) struct Segment {
-    entries: Cache<Box<[u8]>, Entry>,
+    /// Keys have some kilobytes, which the hash of the standard library takes twice as long for. Its
+    /// seeds are this process's own, and nobody sees a hash.
+    entries: Cache<Box<[u8]>, Entry, RandomState>,
     hashes: RandomState,
     last_number: AtomicU64,
     growth: Mutex<()>,
@@ -65,12 +68,16 @@ pub(super) struct Segment {
 
 impl Store {
     pub(super) fn new() -> Self {
-        Self([(); SEGMENTS].map(|()| Segment {
-            entries:
-                Cache::builder().max_capacity(MAX_BYTES / SEGMENTS as u64).weigher(weigh).build(),
-            hashes: RandomState::new(),
-            last_number: AtomicU64::new(0),
-            growth: Mutex::new(()),
+        Self([(); SEGMENTS].map(|()| {
+            Segment {
+                entries: Cache::builder()
+                    .max_capacity(MAX_BYTES / SEGMENTS as u64)
+                    .weigher(weigh)
+                    .build_with_hasher(RandomState::default()),
+                hashes: RandomState::default(),
+                last_number: AtomicU64::new(0),
+                growth: Mutex::new(()),
+            }
         }))
     }
 
