@@ -1,9 +1,11 @@
 //! Instructions per byte of a request, counted by callgrind, for reviews that grow in one place
-//! each (`crates/testkit/src/cost.rs`). Fails if a review costs more than its bytes allow.
+//! each (`crates/testkit/src/cost.rs`), for both meshes. Fails if a review costs more than its bytes
+//! allow.
 //!
-//! This program runs itself under valgrind once and answers every review at both sizes; only the
-//! answers are counted, with one dump for each. Without valgrind it prints a message and exits.
-//! `COST_ONLY=TEXT` runs only the shapes with TEXT in their names.
+//! This program runs itself under valgrind once for each mesh and answers every review at both sizes;
+//! only the answers are counted, with one dump for each. Without valgrind it prints a message and
+//! exits. `COST_ONLY=TEXT` runs only the shapes with TEXT in their names; `COST_MESH=MESH` only those
+//! of a mesh. Istio's templates are those of `$INJECTD_CORPUS`, else the small one of the tests.
 
 use std::{
     env, fs,
@@ -14,73 +16,107 @@ use std::{
 
 use futures_util::FutureExt as _;
 
-use injectd_testkit::Injector;
-use injectd_testkit::cost::{self as shapes, Grown, Injectors, Shape};
+use injectd_testkit::cost::{self as shapes, Injectors, Shape, istio};
 
-/// The largest request of an API server, and a size to compare with.
-const SIZES: [usize; 2] = [256 << 10, 3 << 20];
-/// Maximum instructions per byte of a request. The most expensive bytes are those of a namespace's
-/// list of variables, which is read, merged, written and quoted: 160 (3 MiB take 80 ms). Most bytes
-/// take less than 40.
-const MAX_INSTRUCTIONS_PER_BYTE: u64 = 170;
-/// The constant cost of a review, which compiles a template and reads lists of the maximum length
-/// (10,000 items).
-const FIXED_INSTRUCTIONS: u64 = 6_000_000;
+/// How the cost of a mesh's reviews is bounded.
+struct Bounds {
+    mesh: &'static str,
+    /// Bytes of the part that grows. The cost of a byte is that of the bytes between the two.
+    sizes: [usize; 2],
+    /// Maximum instructions per byte of a request.
+    per_byte: u64,
+    /// The cost of a review besides that.
+    fixed: u64,
+}
+
+/// The sizes are what an API server allows for the annotations of a pod, and its largest request.
+///
+/// The most expensive bytes are those of a namespace's list of variables, which is read, merged,
+/// written and quoted: 160 (3 MiB take 80 ms). Most bytes take less than 40. A review compiles a
+/// template and reads lists of the maximum length (10,000 items).
+const LINKERD: Bounds =
+    Bounds { mesh: "linkerd", sizes: [256 << 10, 3 << 20], per_byte: 170, fixed: 6_000_000 };
+/// The most expensive bytes are those that make a template or a merge take its whole budget: a step for
+/// each, of at most some 2,000 instructions. `FLOOR_STEPS` steps are in the constant.
+const ISTIO: Bounds =
+    Bounds { mesh: "istio", sizes: [128 << 10, 256 << 10], per_byte: 4_000, fixed: 200_000_000 };
+
+/// Environment variable that names the mesh: of the counted run, or the only one to count.
+const MESH: &str = "COST_MESH";
 /// Environment variable that is set in the counted run.
 const COUNTED: &str = "COST_COUNTED";
 /// Environment variable with a part of the names of the shapes to run.
 const ONLY: &str = "COST_ONLY";
+/// Environment variable with the folder of recordings.
+const CORPUS: &str = "INJECTD_CORPUS";
 
 fn main() -> ExitCode {
-    let only = variable(ONLY);
-    let mut shapes = shapes::all();
-    shapes.retain(|shape| shape.name.contains(&only));
-    if !variable(COUNTED).is_empty() {
-        run(&shapes);
-        return ExitCode::SUCCESS;
-    }
-    if Command::new("valgrind").arg("--version").output().is_err() {
+    let (only, mesh) = (variable(ONLY), variable(MESH));
+    let is_counted = !variable(COUNTED).is_empty();
+    if !is_counted && Command::new("valgrind").arg("--version").output().is_err() {
         print("cost: not run, there is no valgrind");
         return ExitCode::SUCCESS;
     }
-    let totals = count(&only);
-    assert_eq!(totals.len(), shapes.len() * SIZES.len(), "every review must be counted");
-    let grown = shapes.iter().flat_map(|shape| SIZES.map(|size| (shape, size)));
     let mut is_over = false;
-    print("instructions  per byte  bytes    what grows");
-    for ((shape, size), total) in grown.zip(totals) {
-        let bytes = shape.grow(size).bytes();
-        let per_byte = total.saturating_sub(FIXED_INSTRUCTIONS).div_ceil(bytes as u64);
-        let mark = if per_byte > MAX_INSTRUCTIONS_PER_BYTE { "  OVER" } else { "" };
-        print(&format!("{total:12} {per_byte:8} {bytes:8}  {}{mark}", shape.name));
-        is_over |= !mark.is_empty();
+    for bounds in [LINKERD, ISTIO].into_iter().filter(|bounds| bounds.mesh.contains(&mesh)) {
+        let answers = Answers::of(bounds.mesh);
+        let mut shapes = answers.shapes();
+        shapes.retain(|shape| shape.name.contains(&only));
+        if is_counted {
+            answers.run(&shapes, bounds.sizes);
+        } else {
+            is_over |= bounds.are_passed(&shapes, &only);
+        }
     }
-    if is_over {
-        print(&format!("more than {MAX_INSTRUCTIONS_PER_BYTE} instructions per byte"));
-        return ExitCode::FAILURE;
-    }
-    ExitCode::SUCCESS
+    if is_over { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
-/// The instructions that callgrind counts for each review.
-fn count(only: &str) -> Vec<u64> {
-    let this = env::current_exe().expect("the path of the binary must be known");
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cost");
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).expect("the folder of build results must be writable");
-    let run = Command::new("valgrind")
-        .arg("--tool=callgrind")
-        .arg(format!("--callgrind-out-file={}", folder.join("dump").display()))
-        .args(["--toggle-collect=cost::answer_and_count", "--dump-after=cost::answer_and_count"])
-        .arg(this)
-        .env_clear()
-        .env(COUNTED, "1")
-        .env(ONLY, only)
-        .stdout(Stdio::null())
-        .output()
-        .expect("valgrind must run");
-    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
-    (1..).map_while(|index| total(&folder.join(format!("dump.{index}")))).collect()
+impl Bounds {
+    /// Prints the cost of each shape; whether one is over.
+    fn are_passed(&self, shapes: &[Shape], only: &str) -> bool {
+        let totals = self.count(only);
+        assert_eq!(totals.len(), shapes.len() * 2, "every review must be counted");
+        print(&format!("{}\ninstructions  per byte  bytes    what grows", self.mesh));
+        let (mut worst, mut is_over) = ((0, ""), false);
+        for (shape, totals) in shapes.iter().zip(totals.chunks_exact(2)) {
+            let bytes = self.sizes.map(|size| shape.grow(size).bytes() as u64);
+            let more = totals[1].saturating_sub(totals[0]);
+            let per_byte = more.div_ceil(bytes[1].saturating_sub(bytes[0]).max(1));
+            let fixed = totals[0].saturating_sub(per_byte.max(self.per_byte) * bytes[0]);
+            let is_this_over = per_byte > self.per_byte || fixed > self.fixed;
+            let mark = if is_this_over { "  OVER" } else { "" };
+            print(&format!("{:12} {per_byte:8} {:8}  {}{mark}", totals[1], bytes[1], shape.name));
+            worst = worst.max((per_byte, &shape.name));
+            is_over |= is_this_over;
+        }
+        let (per_byte, name) = worst;
+        print(&format!(
+            "{}: at most {per_byte} instructions per byte ({name}), of {} allowed, besides {}",
+            self.mesh, self.per_byte, self.fixed
+        ));
+        is_over
+    }
+
+    /// The instructions that callgrind counts for each review.
+    fn count(&self, only: &str) -> Vec<u64> {
+        let this = env::current_exe().expect("the path of the binary must be known");
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cost").join(self.mesh);
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).expect("the folder of build results must be writable");
+        let run = Command::new("valgrind")
+            .arg("--tool=callgrind")
+            .arg(format!("--callgrind-out-file={}", folder.join("dump").display()))
+            .args(["--toggle-collect=cost::counted", "--dump-after=cost::counted"])
+            .arg(this)
+            .env_clear()
+            .envs([(COUNTED, "1"), (ONLY, only), (MESH, self.mesh)])
+            .envs(env::vars_os().filter(|(name, _)| name == CORPUS))
+            .stdout(Stdio::null())
+            .output()
+            .expect("valgrind must run");
+        assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+        (1..).map_while(|index| total(&folder.join(format!("dump.{index}")))).collect()
+    }
 }
 
 /// The total of a dump; `None` if it does not exist or is the last one, of the whole program.
@@ -90,20 +126,50 @@ fn total(dump: &Path) -> Option<u64> {
     total.trim().parse().ok()
 }
 
-fn run(shapes: &[Shape]) {
-    let injectors = Injectors::default();
-    for shape in shapes {
-        for size in SIZES {
-            let grown: Grown = shape.grow(size);
-            grown.with(&injectors, answer_and_count);
+/// What answers the reviews of a mesh.
+enum Answers {
+    Linkerd(Injectors),
+    Istio(istio::Configuration),
+}
+
+impl Answers {
+    fn of(mesh: &str) -> Self {
+        if mesh == ISTIO.mesh {
+            Self::Istio(istio::Configuration::find())
+        } else {
+            Self::Linkerd(Injectors::default())
+        }
+    }
+
+    fn shapes(&self) -> Vec<Shape> {
+        match self {
+            Self::Linkerd(_) => shapes::all(),
+            Self::Istio(configuration) => configuration.shapes(),
+        }
+    }
+
+    fn run(&self, shapes: &[Shape], sizes: [usize; 2]) {
+        for grown in shapes.iter().flat_map(|shape| sizes.map(|size| shape.grow(size))) {
+            match self {
+                Self::Linkerd(injectors) => grown.with(injectors, |injector, body| {
+                    counted(&|| {
+                        injector.review(body).now_or_never().expect("must not wait").is_ok()
+                    });
+                }),
+                Self::Istio(configuration) => {
+                    let (injector, body) = (configuration.injector(), grown.body.as_bytes());
+                    counted(&|| {
+                        injector.review(body).now_or_never().expect("must not wait").is_ok()
+                    });
+                }
+            }
         }
     }
 }
 
 #[inline(never)]
-fn answer_and_count(injector: &Injector, body: &[u8]) {
-    let answer = injector.review(body).now_or_never().expect("must not wait");
-    std::hint::black_box(answer.map(|answer| answer.body.len()).is_ok());
+fn counted(answer: &dyn Fn() -> bool) {
+    std::hint::black_box(answer());
 }
 
 #[expect(clippy::disallowed_methods, reason = "how a benchmark calls itself")]

@@ -72,6 +72,17 @@ def many_labels(count=200_000):
     return review(pod(labels={f"l{index:06}": "v" for index in range(count)}))
 
 
+def nested_anchors(length=256 << 10):
+    """A ProxyConfig with a list in 250 anchors, each of which copies what is inside of it."""
+    opened = "".join(f"&a{index} [" for index in range(250))
+    return annotated(PROXY_CONFIG, "x: " + opened + "1," * (length // 2) + "]" * 250)
+
+
+def quoted_texts(length=256 << 10):
+    """A ProxyConfig with texts in quotes that only YAML 1.1 allows, each read anew."""
+    return annotated(PROXY_CONFIG, "x: [" + "\"a\\'b\"," * (length // 7) + "]")
+
+
 def many_volumes(count=48_000):
     """1.4 MB: as many volumes of an annotation."""
     return volumes((f"volume-{index:05}" for index in range(count)))

@@ -283,7 +283,9 @@ def list_of_attacks():
             yield at_once(f"{template}, {count:,} containers", containers(template, count),
                           in_smoke=count == 1_000)
     yield at_once("grpc-simple, 4,000 containers", containers("grpc-simple", 4_000), 4)
-    shapes = (("85,000 keys of proxy.istio.io/config", bodies.many_keys),
+    shapes = (("250 anchors of proxy.istio.io/config", bodies.nested_anchors),
+              ("texts in quotes of proxy.istio.io/config", bodies.quoted_texts),
+              ("85,000 keys of proxy.istio.io/config", bodies.many_keys),
               ("200,000 labels", bodies.many_labels),
               ("48,000 volumes of userVolume", bodies.many_volumes))
     for name, make in shapes:

@@ -73,6 +73,11 @@ impl KnownAnnotations {
         Self(keys.map(str::to_owned).collect())
     }
 
+    /// All of them.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
+
     /// Whether a key with a known prefix is read.
     pub(crate) fn reads(&self, key: &str) -> bool {
         self.0.contains(key)
@@ -80,7 +85,7 @@ impl KnownAnnotations {
 
     /// The key that is read and most like another one.
     pub(crate) fn like(&self, key: &str) -> Option<&str> {
-        most_like(self.0.iter().map(String::as_str), key)
+        most_like(self.iter(), key)
     }
 
     /// Whether nothing reads a key that looks like Istio's.

@@ -167,6 +167,16 @@ impl Injector {
         self.warnings.iter().cloned().chain(templates)
     }
 
+    /// The names of the templates that a pod may ask for.
+    pub fn template_names(&self) -> impl Iterator<Item = &str> {
+        self.templates.keys().map(String::as_str)
+    }
+
+    /// The annotations of Istio that the injector, the templates or the proxy read.
+    pub fn known_annotations(&self) -> impl Iterator<Item = &str> {
+        self.known_annotations.iter()
+    }
+
     /// Whether the nodes decide about native sidecars.
     #[must_use]
     pub fn asks_nodes(&self) -> bool {

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::Injector;
 
 mod annotations;
+pub mod istio;
 mod objects;
 
 /// A review that grows in one place.

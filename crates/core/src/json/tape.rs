@@ -80,6 +80,12 @@ impl<'a> Tape<'a> {
         self.entries.capacity() * size_of::<Entry>()
     }
 
+    /// How many values and keys the text has.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.entries.len()
+    }
+
     /// The outermost value.
     #[must_use]
     pub fn root(&self) -> Node<'_, 'a> {
