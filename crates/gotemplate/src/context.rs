@@ -19,10 +19,10 @@ pub const STEP_BYTES: usize = 256;
 /// step.
 pub(crate) const STEP_ITEMS: usize = 16;
 
-/// Steps after which an execution asks whether to stop: some milliseconds. A clock may be asked.
-const STEPS_UNTIL_ASKED: usize = 4_096;
+/// Steps after which it is asked whether to stop: some milliseconds. A clock may be asked.
+pub const STEPS_UNTIL_ASKED: usize = 4_096;
 
-/// Why an execution stops for which nobody waits.
+/// Why an execution stops before its end, if nobody waits for the result.
 pub const GONE: &str = "the caller is gone or its deadline has passed";
 
 /// Templates, control structures, pipelines and values inside of one another.

@@ -62,7 +62,7 @@ mod yaml;
 
 pub use context::{
     Context, GONE, Hooks, Limits, MAX_DEPTH, MAX_OUTPUT_BYTES, MAX_STEPS, NoHooks, Origin, Reads,
-    STEP_BYTES, Step, Use, is_plain_name,
+    STEP_BYTES, STEPS_UNTIL_ASKED, Step, Use, is_plain_name,
 };
 pub use eval::{ExecError, Location};
 pub use function::{Call, Function, Functions, Outcome, Param, Slot};

@@ -7,7 +7,7 @@
 
 use std::{cell::Cell, fmt};
 
-use injectd_gotemplate::{Context, GONE, STEP_BYTES};
+use injectd_gotemplate::{Context, GONE, STEP_BYTES, STEPS_UNTIL_ASKED};
 use injectd_yaml::{Limits, Options};
 use serde_json::Value;
 use thiserror::Error;
@@ -24,17 +24,13 @@ pub const MAX_STEPS: usize = 1_000_000;
 /// copies stay: what all steps copy is at most some 30 MB.
 const COPIED_BYTES: usize = 32;
 
-/// Steps after which merges ask whether the caller still waits: some milliseconds.
-const STEPS_UNTIL_ASKED: usize = 4_096;
-
-/// How YAML of an annotation or of a rendered template is read. What it copies by anchors and aliases
-/// is a part of the memory of a small pod's evaluation; about a tenth of a second is for quoted texts
-/// that are read again.
+/// How YAML of an annotation or of a rendered template is read. Copies by anchors and aliases, and texts
+/// that are read again, fit into the memory that is estimated for a small pod, and take milliseconds.
 pub(crate) const YAML: Options = Options {
     duplicate_keys: injectd_yaml::DuplicateKeys::LastWins,
     more_documents: injectd_yaml::MoreDocuments::Ignore,
     whole_floats: injectd_yaml::WholeFloats::Integers,
-    limits: Limits { copied_nodes: 2_000, copied_text_bytes: 256 << 10, bytes_read_again: 4 << 20 },
+    limits: Limits { copied_nodes: 2_000, copied_text_bytes: 256 << 10, bytes_read_again: 1 << 20 },
 };
 
 /// Why an injection stops before its end.
@@ -106,13 +102,14 @@ impl<'b> Budget<'b> {
         self.spend(text.len() / STEP_BYTES)
     }
 
-    /// Lends what is left to the executions with a context, until [`Budget::settle`].
-    pub(crate) fn lend<'c>(&self, context: &mut Context<'c>)
-    where
-        'b: 'c,
-    {
+    /// Whether to stop, since the caller is gone or its deadline has passed.
+    pub(crate) fn is_over(&self) -> &'b dyn Fn() -> bool {
+        self.is_over
+    }
+
+    /// Lends what is left to an execution with a context, until [`Budget::settle`].
+    pub(crate) fn lend(&self, context: &mut Context<'_>) {
         context.limits.steps = context.steps() + self.left.get();
-        context.is_over = self.is_over;
     }
 
     /// Takes the steps of executions since `before`.

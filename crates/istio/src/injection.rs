@@ -274,7 +274,7 @@ impl<'i> Injection<'i> {
         let variable = |name: &str| injector.environment.get(name).cloned();
         let hooks = MessageHooks { release: injector.release };
         let mut context = Context::default();
-        source.budget.lend(&mut context);
+        context.is_over = source.budget.is_over();
         context.environment = &variable;
         context.hooks = &hooks;
         let mut record = source.record;

@@ -91,6 +91,7 @@ pub(crate) fn render(
 ) -> Patches {
     let mut patches = Vec::with_capacity(templates.len());
     let mut render = |template: &Template| {
+        budget.lend(context);
         let before = context.steps();
         let text = template.execute(data, context);
         let text = match (text, budget.settle(context, before)) {

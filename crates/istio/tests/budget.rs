@@ -102,12 +102,17 @@ fn yaml_of_a_pod_cannot_multiply_itself() {
         ("anchors", anchors(&"1,".repeat(5_000)), "anchors and aliases copy more than"),
         ("text in anchors", anchors(&"x".repeat(20_000)), "anchors and aliases copy more than"),
         ("aliases", aliases(&"x".repeat(10_000)), "anchors and aliases copy more than"),
+        (
+            "lines",
+            format!("{}\"x\n{}\"", " ".repeat(2_000), "y\n".repeat(2_000)),
+            "too many quoted texts",
+        ),
         ("escapes", format!("[{}]", r#""a\'b","#.repeat(10_000)), "too many quoted texts"),
     ];
     for (name, value, expected) in values {
         // The first is read by itself, the second is written by a template as it stands.
         let annotations = [
-            ("proxy.istio.io/config", format!("proxyMetadata: {{A: {value}}}")),
+            ("proxy.istio.io/config", format!("x: {value}")),
             ("example.com/paste", value),
         ];
         for (key, value) in annotations {

@@ -249,23 +249,24 @@ impl<'t> Dialect<'t> {
             return Ok(());
         }
         let mut at = self.end;
+        // A plain scalar takes the blanks of the lines behind it.
+        let mut in_scalar = self.plain;
         for (index, line) in gap.split_inclusive('\n').enumerate() {
             let content = without_comment(line);
             let before = self.source.text[..at].trim_end_matches(' ');
             let begins_line = index > 0 || before.is_empty() || before.ends_with('\n');
-            for (tab, _) in content.match_indices('\t') {
-                let before = content[..tab].trim_matches(' ');
-                // A plain scalar takes the blanks of the lines behind it.
-                let in_scalar = self.plain && self.source.text[self.end..at].trim().is_empty();
-                let bad = match before {
+            // Behind the first tab of a line, another one is a blank like others.
+            if let Some(tab) = content.find('\t') {
+                let bad = match content[..tab].trim_matches(' ') {
                     "" if in_scalar => begins_line && tab < self.least_column(),
                     "" | ":" => begins_line,
-                    before => before.ends_with(['-', '?']) && !before.contains(['&', '!', '\t']),
+                    before => before.ends_with(['-', '?']) && !before.contains(['&', '!']),
                 };
                 if bad {
                     return Err(self.source.problem_at(at + tab, TAB));
                 }
             }
+            in_scalar &= line.trim_start().is_empty();
             at += line.len();
         }
         Ok(())

@@ -11,13 +11,41 @@ pub(crate) enum Flaw {
     Indent(usize, usize),
 }
 
+/// A text that would have more bytes than may be read again.
+pub(crate) struct TooLong;
+
+/// A quoted scalar of several lines.
+struct QuotedLines {
+    /// Where its quotes are.
+    open: usize,
+    close: usize,
+    /// Where its second line begins.
+    second: usize,
+    /// Blanks that each line needs to be indented.
+    indent: usize,
+}
+
 impl Flaw {
     /// The byte where the scalar begins, and the text with the scalar written in another way; `None`
     /// if that is not possible.
-    pub(crate) fn mended(&self, text: &str) -> Option<(usize, String)> {
+    ///
+    /// # Errors
+    /// The text would have more bytes than `most`.
+    pub(crate) fn mended(
+        &self,
+        text: &str,
+        most: usize,
+    ) -> Result<Option<(usize, String)>, TooLong> {
         match *self {
-            Self::Escape(place) => Some((place, without_escaped_quotes(text, place)?)),
-            Self::Indent(after, place) => with_indented_lines(text, after, place),
+            Self::Escape(_) if text.len() > most => Err(TooLong),
+            Self::Escape(place) => {
+                Ok(without_escaped_quotes(text, place).map(|mended| (place, mended)))
+            }
+            Self::Indent(after, place) => match QuotedLines::around(text, after, place) {
+                Some(quoted) if quoted.indented_bytes(text) > most => Err(TooLong),
+                Some(quoted) => Ok(quoted.indented(text).map(|mended| (quoted.open, mended))),
+                None => Ok(None),
+            },
         }
     }
 
@@ -30,41 +58,52 @@ impl Flaw {
     }
 }
 
-/// The text with more blanks before each line of the quoted scalar around a place. They are not part
-/// of its value.
-fn with_indented_lines(text: &str, after: usize, place: usize) -> Option<(usize, String)> {
-    let mut at = after;
-    let (open, close) = loop {
-        let open = opening_quote(text, at).filter(|&open| open < place)?;
-        let close = closing_quote(text, open)?;
-        if close >= place {
-            break (open, close);
-        }
-        at = close + 1;
-    };
-    let column = open - line_start(text, open);
-    let (mut lines, end) = text.split_at_checked(close)?;
-    let mut out = String::with_capacity(text.len() * 2);
-    let first = open + lines[open..].find('\n')? + 1;
-    out.push_str(&lines[..first]);
-    lines = &lines[first..];
-    for line in lines.split_inclusive('\n') {
-        // These end a document, also inside of quotes.
-        if let Some(rest) = line.strip_prefix("---").or_else(|| line.strip_prefix("..."))
-            && (rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n']))
-        {
-            return None;
-        }
-        if !line.trim_end().is_empty() || !line.ends_with('\n') {
-            out.extend(std::iter::repeat_n(' ', column + 1));
-        }
-        out.push_str(line);
+impl QuotedLines {
+    /// The scalar around a place, after another one.
+    fn around(text: &str, after: usize, place: usize) -> Option<Self> {
+        let mut at = after;
+        let (open, close) = loop {
+            let open = opening_quote(text, at).filter(|&open| open < place)?;
+            let close = closing_quote(text, open)?;
+            if close >= place {
+                break (open, close);
+            }
+            at = close + 1;
+        };
+        let second = open + text.get(open..close)?.find('\n')? + 1;
+        Some(Self { open, close, second, indent: open - line_start(text, open) + 1 })
     }
-    if lines.is_empty() || lines.ends_with('\n') {
-        out.extend(std::iter::repeat_n(' ', column + 1));
+
+    /// At most as many bytes has the text with its lines indented.
+    fn indented_bytes(&self, text: &str) -> usize {
+        let lines = 1 + text[self.second..self.close].matches('\n').count();
+        text.len().saturating_add(lines.saturating_mul(self.indent))
     }
-    out.push_str(end);
-    Some((open, out))
+
+    /// The text with more blanks before each line of the scalar. They are not part of its value.
+    fn indented(&self, text: &str) -> Option<String> {
+        let mut out = String::with_capacity(self.indented_bytes(text));
+        out.push_str(&text[..self.second]);
+        let lines = &text[self.second..self.close];
+        let indent = std::iter::repeat_n(' ', self.indent);
+        for line in lines.split_inclusive('\n') {
+            // These end a document, also inside of quotes.
+            if let Some(rest) = line.strip_prefix("---").or_else(|| line.strip_prefix("..."))
+                && (rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n']))
+            {
+                return None;
+            }
+            if !line.trim_end().is_empty() || !line.ends_with('\n') {
+                out.extend(indent.clone());
+            }
+            out.push_str(line);
+        }
+        if lines.is_empty() || lines.ends_with('\n') {
+            out.extend(indent);
+        }
+        out.push_str(&text[self.close..]);
+        Some(out)
+    }
 }
 
 /// The next quote that is not in a comment; `None` if it does not begin a scalar.

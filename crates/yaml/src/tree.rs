@@ -47,17 +47,18 @@ pub(crate) fn read(source: Source<'_>, options: Options) -> Result<Value, Proble
             Ok(value) => return Ok(value),
             Err(Failure::Problem(problem)) => return Err(problem),
             Err(Failure::Quoted { flaw, problem }) => {
-                read_again += text.len();
-                if read_again > options.limits.bytes_read_again {
+                let left = options.limits.bytes_read_again.saturating_sub(read_again);
+                let Ok(found) = flaw.mended(text, left) else {
                     let message = "too many quoted texts with an escaped ' or lines that are not \
                                    indented for a document of this size";
                     let message = message.to_owned();
                     return Err(Problem { message, is_over_limit: true, ..problem });
-                }
+                };
                 // Flaws come in the order of the text. One that is still there cannot be mended.
                 let last = &mut mended[flaw.kind()];
-                match flaw.mended(text).filter(|(place, _)| Some(*place) > *last) {
+                match found.filter(|(place, _)| Some(*place) > *last) {
                     Some((place, text)) => {
+                        read_again += text.len();
                         *last = Some(place);
                         repaired = Some(text);
                     }
@@ -229,7 +230,7 @@ impl<'t> Reader<'t> {
         if !self.blank_end {
             return end == text.len() && !text.ends_with(['\n', '\r']);
         }
-        if !text[end..].trim().is_empty() {
+        if !text[end..].trim_start().is_empty() {
             return false;
         }
         // The last line is text if it is deeper than the others; else it counts only if all empty

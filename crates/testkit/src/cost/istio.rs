@@ -144,6 +144,17 @@ fn yaml() -> Vec<Shape> {
             let open = open.fold(String::new(), |all, anchor| all + &anchor);
             format!("x: {open}{}{}", fill("1,", bytes), "]".repeat(depth))
         }),
+        written(CONFIG, "lines in quotes", |bytes| {
+            format!("x:{}\"y\n{}\"", fill(" ", bytes / 2), fill("y\n", bytes / 2))
+        }),
+        written(CONFIG, "lines of tabs", |bytes| format!("a: x\n{}b: y\n", fill(" \t\n", bytes))),
+        written(CONFIG, "tabs in a line", |bytes| {
+            format!("a: x\n{}{}\nb: y\n", fill(" ", bytes / 2), fill("\t", bytes / 2))
+        }),
+        written(CONFIG, "block scalars before blanks", |bytes| {
+            let scalars = (0..bytes / 40).map(|at| format!("a{at:06}: >\n    x\n"));
+            scalars.fold(String::new(), |all, scalar| all + &scalar) + &fill(" ", bytes / 2)
+        }),
         written(CONFIG, "texts in quotes", |bytes| format!("x: [{}]", fill(r#""a\'b","#, bytes))),
         pasted("containers of the pod", |_| 1),
         pasted("a container again and again", |count| count),
