@@ -27,11 +27,15 @@ pub mod cluster;
 pub mod metrics;
 pub mod summary;
 
+mod environment;
 mod sidecar;
 mod workload;
 
 use self::sidecar::Sidecar;
-pub use self::workload::{Workload, restart_command};
+pub use self::{
+    environment::Webhooks,
+    workload::{Audited, Workload, restart_command},
+};
 
 /// The permissions of an audit, without those for the configurations of meshes.
 pub const RULES: &[Rule] = &[
@@ -98,6 +102,8 @@ pub struct Auditor {
     meshes: BTreeMap<(String, String), Arc<Mesh>>,
     /// When the configurations of webhooks were created, as RFC 3339 texts.
     created: BTreeMap<String, String>,
+    /// Digest of webhooks and meshes; empty if the webhooks are not those of a cluster.
+    environment: String,
 }
 
 impl Namespace {
@@ -118,15 +124,11 @@ impl Namespace {
 }
 
 impl Auditor {
-    /// An auditor for the webhook configurations of a cluster; `meshes` are those of the webhooks of
-    /// injectors.
-    #[must_use]
-    pub fn new(
-        configurations: Configurations,
-        meshes: BTreeMap<(String, String), Arc<Mesh>>,
-        created: BTreeMap<String, String>,
-    ) -> Self {
-        Self { configurations, meshes, created }
+    /// An auditor for the webhooks of a cluster; `meshes` are those of the webhooks of injectors.
+    pub async fn new(webhooks: Webhooks, meshes: BTreeMap<(String, String), Arc<Mesh>>) -> Self {
+        let environment = environment::of(&webhooks, &meshes).await;
+        let Webhooks { configurations, created, .. } = webhooks;
+        Self { configurations, meshes, created, environment }
     }
 
     /// Judges a pod of a namespace, which is `None` if it is not known.

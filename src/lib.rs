@@ -38,6 +38,7 @@ pub use injectd_core::{
     review, standalone, view, yaml,
 };
 
+pub mod digest;
 pub mod log;
 pub mod profiler;
 pub mod readiness;

@@ -1,19 +1,27 @@
 //! Restarts workloads whose pods were left out of injection, or are outdated.
 //!
 //! A restart is that of `kubectl rollout restart`: it sets the annotation
-//! `kubectl.kubernetes.io/restartedAt` of the pod template, and nothing else. The planner
-//! (`plan.rs`) is pure and decides which workloads are restarted now: few at a time, inside of
-//! maintenance windows, only while their `PodDisruptionBudgets` allow it, and none twice an hour.
-//! The restarter reads and writes; the controller runs it in the replica that holds a Lease.
-//! Everything that must outlast a process is read from the workloads themselves.
+//! `kubectl.kubernetes.io/restartedAt` of the pod template, and beside it what the restart is for.
+//! The planner (`plan.rs`) is pure and decides which workloads are restarted now: one at a time of a
+//! namespace, few in all, inside of maintenance windows, only while their `PodDisruptionBudgets`
+//! allow it, none twice an hour, and none again for the same if that did not help. The brake
+//! (`brake.rs`) is pure, too, and stops all if several did not help. The restarter reads and writes;
+//! the controller runs it in the replica that holds a Lease. What must outlast a process is read
+//! from the workloads themselves.
+//!
+//! Tenants write pods, workloads and annotations of their namespaces. None of that delays restarts of
+//! other namespaces, or restarts a workload of which a pod only claims to be.
 //!
 //! Not for finding the workloads: [`Findings`] is the audit.
 
+mod brake;
 mod budget;
 mod controller;
 mod decision;
+mod finding;
 mod namespace;
 mod plan;
+mod queue;
 mod reads;
 mod report;
 mod restarter;
@@ -22,20 +30,23 @@ mod window;
 mod workload;
 
 pub use crate::cluster::lease::LeaseOptions;
+pub use brake::{MAX_NAMESPACES, MAX_UNVERIFIED, MAX_WORKLOADS};
 pub use budget::Budget;
 pub use controller::{
     AuditError, Controller, DEFAULT_AUDIT_INTERVAL, DEFAULT_POLL_INTERVAL, Findings, NoObserver,
     Observer, Options,
 };
 pub use decision::{Decision, Wait};
+pub use finding::{Evidence, Finding, MAX_REPLICA_SETS, ReplicaSet, Trigger};
 pub use namespace::{Mode, NamespaceSettings, RESTART_ANNOTATION, WINDOW_ANNOTATION};
 pub use plan::{
     Candidate, DEFAULT_MAX_RESTARTING, DEFAULT_ROLLOUT_TIMEOUT, InFlight, PAUSE, Policy,
 };
 pub use reads::RequestError;
 pub use restarter::{MAX_FINDINGS, Notice, Restarter};
-pub use rules::{LEASE_RULES, RULES, Rule};
+pub use rules::{LEASE_RULES, RESTART_RULES, RULES, Rule};
 pub use window::{ParseError, Window, Windows};
 pub use workload::{
-    FIELD_MANAGER, Finding, Observed, RESTARTED_AT_ANNOTATION, Rollout, RolloutKind, Workload,
+    FIELD_MANAGER, Observed, RESTARTED_AT_ANNOTATION, RESTARTED_FOR_ANNOTATION, Rollout,
+    RolloutKind, Workload,
 };

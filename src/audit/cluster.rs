@@ -6,7 +6,7 @@ use injectd_webhooks::{Configurations, InvalidConfiguration};
 use kube::{Client, core::Status};
 use serde_json::Value;
 
-use super::{Auditor, Namespace, Workload, summary::Summary};
+use super::{Audited, Auditor, Judgement, Namespace, Webhooks, summary::Summary};
 use crate::{causes::with_causes, explain::ExplainError};
 
 /// Pods in a page of the list.
@@ -89,20 +89,13 @@ async fn configurations(
     Ok(objects)
 }
 
-/// The webhooks of a cluster, and when each configuration was created.
+/// The webhooks of a cluster.
 ///
 /// # Errors
 /// They cannot be read.
-pub async fn webhooks(
-    client: &Client,
-) -> Result<(Configurations, BTreeMap<String, String>), ReadError> {
+pub async fn webhooks(client: &Client) -> Result<Webhooks, ReadError> {
     let objects = configurations(client, WEBHOOKS).await?;
-    let created = objects.iter().filter_map(|object| {
-        let text = |field: &str| object.pointer(field).and_then(Value::as_str);
-        Some((text("/metadata/name")?.to_owned(), text("/metadata/creationTimestamp")?.to_owned()))
-    });
-    let created = created.collect();
-    Ok((Configurations::read(&objects)?, created))
+    Ok(Webhooks::new(Configurations::read(&objects)?, &objects))
 }
 
 /// The namespaces of a cluster, by name.
@@ -170,13 +163,19 @@ pub async fn judge(
     pod: &Value,
     summary: &mut Summary,
 ) -> Result<(), ReadError> {
-    let workload = Workload::of(pod);
-    let judgement = auditor.judge(pod, namespaces.get(&workload.namespace)).await;
+    let audited = Audited::of(pod);
+    let namespace = namespaces.get(&audited.workload.namespace);
+    let judgement = auditor.judge(pod, namespace).await;
     let judgement = judgement.map_err(|source| {
         let name = pod.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
-        ReadError::Pod { pod: format!("{}/{name}", workload.namespace), source: Box::new(source) }
+        let pod = format!("{}/{name}", audited.workload.namespace);
+        ReadError::Pod { pod, source: Box::new(source) }
     })?;
-    summary.add(workload, judgement);
+    let cause = match &judgement {
+        Judgement::Wrong(finding, _) => auditor.cause(*finding, namespace),
+        _ => String::new(),
+    };
+    summary.add(audited, judgement, (auditor.environment(), cause));
     Ok(())
 }
 

@@ -72,7 +72,11 @@ impl Observer for AuditMetrics {
         match notice {
             Notice::Restarted(_) => self.restarts.increment(1),
             Notice::Failed(..) => self.restarts_failed.increment(1),
-            Notice::Waits(..) | Notice::Finished(_) | Notice::Stuck(_) => {}
+            Notice::Waits(..)
+            | Notice::Finished(_)
+            | Notice::Stuck(_)
+            | Notice::Stopped(..)
+            | Notice::Resumed => {}
         }
     }
 
@@ -81,6 +85,7 @@ impl Observer for AuditMetrics {
         self.set("injectd_restarts_in_flight", &[], in_flight.len() as u64);
         let is_stuck = in_flight.iter().any(|it| it.stuck.is_some());
         self.set("injectd_restart_stuck", &[], is_stuck.into());
+        self.set("injectd_restarts_stopped", &[], restarter.is_stopped().into());
         let mut waiting: BTreeMap<_, u64> = Wait::LABELS.into_iter().map(|it| (it, 0)).collect();
         for (_, wait) in restarter.waiting() {
             if let Some(wait) = wait {

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{Finding, Judgement, Workload, audit_log::FailedOpen, restart_command};
+use super::{Audited, Finding, Judgement, Workload, audit_log::FailedOpen, restart_command};
+use crate::restart::{Evidence, MAX_REPLICA_SETS, ReplicaSet};
 
 /// Most workloads that a summary has; the pods of others are only counted.
 pub const MAX_WORKLOADS: usize = 100_000;
@@ -51,6 +52,7 @@ pub struct Counts {
 struct Group {
     pods: u64,
     reason: String,
+    evidence: Evidence,
 }
 
 /// A finding about a workload.
@@ -70,11 +72,20 @@ pub struct Row {
     pub reason: String,
     /// What to do.
     pub remedy: String,
+    /// What a restart must know.
+    #[serde(flatten)]
+    pub evidence: Evidence,
 }
 
 impl Summary {
-    /// Adds the judgement on a pod.
-    pub fn add(&mut self, workload: Workload, judgement: Judgement) {
+    /// Adds the judgement on a pod, with digests of the environment and of what is wrong.
+    pub fn add(
+        &mut self,
+        pod: Audited,
+        judgement: Judgement,
+        (environment, cause): (&str, String),
+    ) {
+        let Audited { workload, created, replica_set } = pod;
         let counts = &mut self.counts;
         counts.total += 1;
         let count = match &judgement {
@@ -103,8 +114,22 @@ impl Summary {
         }
         *self.totals.entry(workload.clone()).or_default() += 1;
         if let Judgement::Wrong(finding, reason) = judgement {
-            let group = self.findings.entry((workload, finding));
-            group.or_insert(Group { pods: 0, reason }).pods += 1;
+            let group = self.findings.entry((workload, finding)).or_insert_with(|| {
+                let environment = environment.to_owned();
+                let since = created.clone();
+                let evidence = Evidence { environment, cause, since, ..Evidence::default() };
+                Group { pods: 0, reason, evidence }
+            });
+            group.pods += 1;
+            let Evidence { since, replica_sets, .. } = &mut group.evidence;
+            // RFC 3339 times in UTC compare as texts.
+            if created < *since {
+                *since = created;
+            }
+            let is_new = |it: &ReplicaSet| !replica_sets.contains(it);
+            let has_room = replica_sets.len() < MAX_REPLICA_SETS;
+            let new = replica_set.filter(|it| has_room && is_new(it));
+            replica_sets.extend(new);
         }
     }
 
@@ -149,6 +174,7 @@ impl Summary {
             pods: group.pods,
             total: self.totals.get(workload).copied().unwrap_or(group.pods),
             reason: group.reason.clone(),
+            evidence: group.evidence.clone(),
             remedy: match finding {
                 Finding::Missing | Finding::Outdated => restart_command(workload),
                 Finding::Unexpected => format!(

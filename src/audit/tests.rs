@@ -28,8 +28,27 @@ fn the_workload_is_the_controller_or_its_deployment() {
 }
 
 #[test]
+fn a_finding_has_the_oldest_pod_and_few_of_the_claimed_replica_sets() {
+    let owner = |uid: usize| json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-5f", "uid": uid.to_string(), "controller": true});
+    let mut summary = Summary::default();
+    for uid in [0, 0, 1, 2, 3, 4, 5] {
+        let mut pod = pod(&owner(uid), &json!({"pod-template-hash": "5f"}));
+        pod["metadata"]["creationTimestamp"] = format!("2026-11-29T12:00:0{}Z", 9 - uid).into();
+        let judgement = Judgement::Wrong(Finding::Missing, "why".to_owned());
+        summary.add(Audited::of(&pod), judgement, ("environment", "cause".to_owned()));
+    }
+    let row = summary.rows().next().expect("a finding");
+    assert_eq!((row.pods, &*row.evidence.since), (7, "2026-11-29T12:00:04Z"));
+    assert_eq!((&*row.evidence.environment, &*row.evidence.cause), ("environment", "cause"));
+    let uids: Vec<_> = row.evidence.replica_sets.iter().map(|it| &*it.uid).collect();
+    assert_eq!(uids, ["0", "1", "2", "3"]);
+    let daemon = json!({"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "a", "uid": "1", "controller": true});
+    assert_eq!(Audited::of(&pod(&daemon, &json!({}))).replica_set, None);
+}
+
+#[test]
 fn pods_are_grouped_by_workload_and_finding() {
-    let workload = Workload::of(&pod(&Value::Null, &Value::Null));
+    let audited = Audited::of(&pod(&Value::Null, &Value::Null));
     let mut summary = Summary::default();
     for judgement in [
         Judgement::Wrong(Finding::Missing, "first".to_owned()),
@@ -39,7 +58,7 @@ fn pods_are_grouped_by_workload_and_finding() {
         Judgement::Ended,
         Judgement::Unknown("a".to_owned()),
     ] {
-        summary.add(workload.clone(), judgement);
+        summary.add(audited.clone(), judgement, ("", String::new()));
     }
     let rows: Vec<_> =
         summary.rows().map(|it| (it.finding, it.pods, it.total, it.reason)).collect();

@@ -1,7 +1,10 @@
-//! The workload behind a pod, from the pod alone.
+//! The workload behind a pod, from the pod alone: who creates a pod can name any controller. Before a
+//! workload is restarted, its `ReplicaSet` is read, and uids are compared (`restart`).
 
 use serde::Serialize;
 use serde_json::Value;
+
+use crate::restart::ReplicaSet;
 
 /// A workload, or a pod without one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -20,6 +23,43 @@ pub struct Workload {
     pub uid: Option<String>,
 }
 
+/// A pod that is audited, without what its judgement needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Audited {
+    /// Its workload.
+    pub workload: Workload,
+    /// When it was created, in RFC 3339.
+    pub created: String,
+    /// Its `ReplicaSet`, if the workload is the Deployment that this seems to be of.
+    pub replica_set: Option<ReplicaSet>,
+}
+
+impl Audited {
+    /// What a pod says of itself.
+    #[must_use]
+    pub fn of(pod: &Value) -> Self {
+        let workload = Workload::of(pod);
+        let created = pod.pointer("/metadata/creationTimestamp").and_then(Value::as_str);
+        let text = |owner: &Value, key: &str| Some(owner.get(key)?.as_str()?.to_owned());
+        let named = || {
+            let owner = controller(pod)?;
+            Some(ReplicaSet { name: text(owner, "name")?, uid: text(owner, "uid")? })
+        };
+        let is_of_replica_set = workload.kind == "Deployment" && workload.uid.is_none();
+        Self {
+            replica_set: if is_of_replica_set { named() } else { None },
+            workload,
+            created: created.unwrap_or_default().to_owned(),
+        }
+    }
+}
+
+/// The owner that controls a pod.
+fn controller(pod: &Value) -> Option<&Value> {
+    let owners = pod.pointer("/metadata/ownerReferences")?.as_array()?;
+    owners.iter().find(|owner| owner.get("controller") == Some(&Value::Bool(true)))
+}
+
 impl Workload {
     /// The controller of a pod. Of a `ReplicaSet` whose name ends with the label
     /// `pod-template-hash` it is the Deployment, as the Deployment controller names them.
@@ -27,9 +67,7 @@ impl Workload {
     pub fn of(pod: &Value) -> Self {
         let text = |field: &str| pod.pointer(field).and_then(Value::as_str).unwrap_or_default();
         let namespace = text("/metadata/namespace").to_owned();
-        let owners = pod.pointer("/metadata/ownerReferences").and_then(Value::as_array);
-        let is_controller = |owner: &&Value| owner.get("controller") == Some(&Value::Bool(true));
-        let Some(owner) = owners.into_iter().flatten().find(is_controller) else {
+        let Some(owner) = controller(pod) else {
             return Self {
                 namespace,
                 api_version: "v1".to_owned(),

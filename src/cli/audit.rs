@@ -11,7 +11,6 @@ use std::{
     time::Duration,
 };
 
-use injectd_webhooks::Configurations;
 use kube::Client;
 use serde_json::Value;
 
@@ -29,7 +28,7 @@ use super::{
 };
 use crate::{
     audit::{
-        Auditor, Finding, Mesh, Namespace, audit_log,
+        Auditor, Finding, Mesh, Namespace, Webhooks, audit_log,
         cluster::{self, ReadError, Scope},
         summary::Summary,
     },
@@ -162,13 +161,12 @@ impl Args {
     async fn auditor(
         &self,
         client: Option<&Client>,
-        configurations: Configurations,
-        created: BTreeMap<String, String>,
+        webhooks: Webhooks,
         summary: &mut Summary,
     ) -> Auditor {
         let mut meshes = Meshes::new(&self.config, client);
         let mut known = BTreeMap::new();
-        for webhook in configurations.webhooks() {
+        for webhook in webhooks.configurations.webhooks() {
             let product = Product::of(webhook).filter(|product| product.is_known());
             let Some(product) = product else { continue };
             match meshes.of_product(product, Some(webhook)).await {
@@ -183,7 +181,7 @@ impl Args {
                 Err(error) => summary.add_not_read(with_causes(&error)),
             }
         }
-        Auditor::new(configurations, known, created)
+        Auditor::new(webhooks, known).await
     }
 }
 
@@ -223,8 +221,7 @@ async fn audit_cluster(args: &Args, summary: &mut Summary) -> Result<(), Command
     let Some(client) = args.cluster.client(true).await? else { return Ok(()) };
     let mut progress = Progress::of_requests(true);
     progress.say("webhook configurations");
-    let (configurations, created) =
-        cluster::webhooks(&client).await.map_err(|error| failed(&error))?;
+    let webhooks = cluster::webhooks(&client).await.map_err(|error| failed(&error))?;
     progress.say("namespaces");
     let namespaces = match cluster::namespaces(&client).await {
         Ok(namespaces) => namespaces,
@@ -240,7 +237,7 @@ async fn audit_cluster(args: &Args, summary: &mut Summary) -> Result<(), Command
         return Err(CommandError::Incomplete(format!("namespace {missing} does not exist")));
     }
     progress.say("the configurations of the meshes");
-    let auditor = args.auditor(Some(&client), configurations, created, summary).await;
+    let auditor = args.auditor(Some(&client), webhooks, summary).await;
     let scope = Scope { namespaces: args.namespace.clone(), selector: args.selector.clone() };
     let advance = |count| progress.count(count, "pod");
     let audit = cluster::audit(&client, &scope, (&auditor, &namespaces), summary, advance).await;
@@ -270,7 +267,7 @@ async fn audit_files(args: &Args, summary: &mut Summary) -> Result<(), CommandEr
                 .to_owned(),
         ));
     };
-    let auditor = args.auditor(None, configurations, BTreeMap::new(), summary).await;
+    let auditor = args.auditor(None, Webhooks::of_files(configurations), summary).await;
     let namespaces = facts.namespaces();
     let namespaces = namespaces.map(|(name, it)| (name.clone(), Namespace::new(it.clone())));
     let namespaces: BTreeMap<_, _> = namespaces.collect();

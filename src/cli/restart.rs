@@ -17,9 +17,10 @@ mod session;
 /// Restart workloads, so that their pods are injected anew
 ///
 /// Restarts Deployments, StatefulSets and DaemonSets as kubectl rollout restart does, a few at a
-/// time, and waits for their rollouts. A workload waits while a PodDisruptionBudget of its pods
-/// allows no disruption, outside of the maintenance windows, and for an hour after its last
-/// restart. A rollout that does not finish stops all further restarts.
+/// time and one of a namespace, and waits for their rollouts. A workload waits while a
+/// PodDisruptionBudget of its pods allows no disruption, outside of the maintenance windows, and for
+/// an hour after its last restart. A rollout that does not finish stops further restarts of its
+/// namespace.
 ///
 /// Nothing is restarted without --yes: the command prints what it would do. The exit code is 3 if
 /// some workloads are left, and 1 if a rollout does not finish, a workload does not exist, or the
@@ -53,14 +54,14 @@ pub(super) struct Args {
 /// When and how many workloads are restarted.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct PolicyArgs {
-    /// Maximum number of workloads that roll out at the same time
+    /// Maximum number of workloads that roll out at the same time, one of each namespace
     #[arg(long, value_name = "N", default_value_t = DEFAULT_MAX_RESTARTING, value_parser = positive)]
     max_restarting: usize,
     /// Maintenance window, such as "Mon-Fri 22:00-04:00 Europe/Berlin"; may be repeated. The
     /// annotation injectd.dev/restart-window of a namespace replaces it [default: always]
     #[arg(long, value_name = "WINDOW")]
     window: Vec<Window>,
-    /// Time after which a rollout that is not finished stops all restarts
+    /// Time after which a rollout that is not finished stops the restarts of its namespace
     #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = server::parse_duration)]
     rollout_timeout: Duration,
 }

@@ -13,7 +13,7 @@ pub(super) enum Kind {
 use Kind::{Counter, Gauge, Histogram};
 
 /// Name, kind and help of every family except `process_*`.
-pub(super) const FAMILIES: [(&str, Kind, &str); 50] = [
+pub(super) const FAMILIES: [(&str, Kind, &str); 51] = [
     ("injectd_accept_errors_total", Counter, "Connections that could not be accepted."),
     ("injectd_audit_is_leader", Gauge, "1 while this replica audits and restarts."),
     (
@@ -64,9 +64,18 @@ pub(super) const FAMILIES: [(&str, Kind, &str); 50] = [
     ("injectd_reload_rejected", Gauge, "1 while a changed configuration is rejected."),
     ("injectd_reloads_total", Counter, "Reloads of files and ConfigMaps, by kind and result."),
     ("injectd_requests_rejected_total", Counter, "Requests that were rejected, by reason."),
-    ("injectd_restart_stuck", Gauge, "1 while a rollout that does not finish stops all restarts."),
+    (
+        "injectd_restart_stuck",
+        Gauge,
+        "1 while a rollout that does not finish stops restarts of its namespace.",
+    ),
     ("injectd_restarts_failed_total", Counter, "Requests of restarts that failed."),
     ("injectd_restarts_in_flight", Gauge, "Restarted workloads whose rollout is not finished."),
+    (
+        "injectd_restarts_stopped",
+        Gauge,
+        "1 while all restarts are stopped: those in several namespaces did not help.",
+    ),
     ("injectd_restarts_total", Counter, "Workloads that were restarted."),
     ("injectd_restarts_waiting", Gauge, "Workloads that are not restarted yet, by reason."),
     ("injectd_review_duration_seconds", Histogram, "Time from the request's header to the answer."),

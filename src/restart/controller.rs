@@ -2,15 +2,16 @@
 
 use std::{error::Error, time::Duration};
 
+use jiff::Timestamp;
 use kube::Client;
 use tokio::time::{Instant, sleep};
 use tracing::{info, warn};
 
 use super::{
+    finding::Finding,
     plan::Policy,
     report::Reporter,
     restarter::{MAX_FINDINGS, Notice, Restarter},
-    workload::Finding,
 };
 use crate::{
     causes::with_causes,
@@ -139,6 +140,7 @@ impl<F: Findings, O: Observer> Controller<F, O> {
 
     /// Asks for findings. If that fails, the previous ones stay.
     async fn audit(&mut self, restarter: &mut Restarter) {
+        let begun = Timestamp::now();
         let findings = match self.findings.find().await {
             Ok(findings) => findings,
             Err(error) => {
@@ -146,7 +148,7 @@ impl<F: Findings, O: Observer> Controller<F, O> {
                 return warn!(error, "the audit failed; the workloads found before stay listed");
             }
         };
-        let left_out = restarter.set_findings(findings);
+        let left_out = restarter.audited(findings, begun);
         if left_out > 0 {
             warn!("{left_out} workloads over {MAX_FINDINGS} wait for a later audit");
         }

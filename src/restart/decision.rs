@@ -29,10 +29,30 @@ pub enum Wait {
         /// When the next window begins; `None` if none begins within a week.
         next: Option<Timestamp>,
     },
-    /// Restarts stopped, because a rollout does not finish.
+    /// Restarts stopped, because those in several namespaces did not help.
+    Stopped {
+        /// The namespaces.
+        namespaces: String,
+    },
+    /// Restarts of its namespace stopped, because some did not help.
+    NamespaceStopped {
+        /// How many.
+        count: usize,
+    },
+    /// Whether the first restarts helped is not known before the next audit.
+    Unverified {
+        /// How many.
+        count: usize,
+    },
+    /// Restarts of its namespace stopped, because a rollout does not finish.
     Stuck {
         /// The workload whose rollout does not finish.
         workload: String,
+    },
+    /// Another workload of its namespace is still rolling out.
+    Namespace {
+        /// The other workload.
+        other: String,
     },
     /// Enough others are still rolling out.
     Others {
@@ -41,6 +61,13 @@ pub enum Wait {
     },
     /// It does not exist any more.
     Gone,
+    /// The pods that were found name `ReplicaSet`s that are not of it.
+    NotOwner,
+    /// A restart did not help, and nothing changed since.
+    NotCured {
+        /// When it was restarted.
+        at: Timestamp,
+    },
     /// A restart would not replace its pods.
     NoRollout {
         /// What to do by hand.
@@ -60,30 +87,28 @@ pub enum Wait {
         /// The name of the budget.
         budget: String,
     },
-    /// Another workload of the same `PodDisruptionBudget` is rolling out.
-    SharedBudget {
-        /// The name of the budget.
-        budget: String,
-        /// The other workload.
-        other: String,
-    },
 }
 
 impl Wait {
     /// All values of the metric label `reason`.
-    pub const LABELS: [&str; 13] = [
+    pub const LABELS: [&str; 18] = [
         "budget",
         "dry_run",
         "gone",
         "invalid_annotation",
+        "namespace",
+        "namespace_stopped",
         "no_rollout",
         "not_asked",
+        "not_cured",
+        "not_owner",
         "others",
         "paused",
         "recent",
         "rolling_out",
-        "shared_budget",
+        "stopped",
         "stuck",
+        "unverified",
         "window",
     ];
 
@@ -95,15 +120,20 @@ impl Wait {
             Self::NotAsked(_) => "not_asked",
             Self::InvalidAnnotation(_) => "invalid_annotation",
             Self::Window { .. } => "window",
+            Self::Stopped { .. } => "stopped",
+            Self::NamespaceStopped { .. } => "namespace_stopped",
+            Self::Unverified { .. } => "unverified",
             Self::Stuck { .. } => "stuck",
+            Self::Namespace { .. } => "namespace",
             Self::Others { .. } => "others",
             Self::Gone => "gone",
+            Self::NotOwner => "not_owner",
+            Self::NotCured { .. } => "not_cured",
             Self::NoRollout { .. } => "no_rollout",
             Self::Paused => "paused",
             Self::Recent { .. } => "recent",
             Self::RollingOut => "rolling_out",
             Self::Budget { .. } => "budget",
-            Self::SharedBudget { .. } => "shared_budget",
         }
     }
 
@@ -111,16 +141,21 @@ impl Wait {
     #[must_use]
     pub fn is_short(&self) -> bool {
         match self {
-            Self::Others { .. }
+            Self::Unverified { .. }
+            | Self::Namespace { .. }
+            | Self::Others { .. }
             | Self::RollingOut
-            | Self::Budget { .. }
-            | Self::SharedBudget { .. } => true,
+            | Self::Budget { .. } => true,
             Self::DryRun
             | Self::NotAsked(_)
             | Self::InvalidAnnotation(_)
             | Self::Window { .. }
+            | Self::Stopped { .. }
+            | Self::NamespaceStopped { .. }
             | Self::Stuck { .. }
             | Self::Gone
+            | Self::NotOwner
+            | Self::NotCured { .. }
             | Self::NoRollout { .. }
             | Self::Paused
             | Self::Recent { .. } => false,
@@ -132,18 +167,55 @@ impl Wait {
     pub fn concerns_owner(&self) -> bool {
         match self {
             Self::InvalidAnnotation(_)
+            | Self::NotCured { .. }
             | Self::NoRollout { .. }
             | Self::Paused
             | Self::Budget { .. } => true,
             Self::DryRun
             | Self::NotAsked(_)
             | Self::Window { .. }
+            | Self::Stopped { .. }
+            | Self::NamespaceStopped { .. }
+            | Self::Unverified { .. }
             | Self::Stuck { .. }
+            | Self::Namespace { .. }
             | Self::Others { .. }
             | Self::Gone
+            | Self::NotOwner
             | Self::Recent { .. }
-            | Self::RollingOut
-            | Self::SharedBudget { .. } => false,
+            | Self::RollingOut => false,
+        }
+    }
+}
+
+impl Wait {
+    /// The reasons that other workloads give.
+    fn fmt_of_others(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stopped { namespaces } => {
+                write!(f, "all restarts stopped: those in {namespaces} did not help")
+            }
+            Self::NamespaceStopped { count } => {
+                write!(f, "restarts of its namespace stopped: {count} of them did not help")
+            }
+            Self::Unverified { count: 1 } => {
+                f.write_str("the next audit must show first whether a restart helped")
+            }
+            Self::Unverified { count } => {
+                write!(f, "the next audit must show first whether {count} restarts helped")
+            }
+            Self::Stuck { workload } => {
+                write!(
+                    f,
+                    "restarts of its namespace stopped: the rollout of {workload} does not finish"
+                )
+            }
+            Self::Namespace { other } => {
+                write!(f, "{other}, of the same namespace, is still rolling out")
+            }
+            Self::Others { count: 1 } => f.write_str("another workload is still rolling out"),
+            Self::Others { count } => write!(f, "another {count} workloads are still rolling out"),
+            _ => Ok(()),
         }
     }
 }
@@ -168,12 +240,22 @@ impl fmt::Display for Wait {
             Self::Window { next: None } => {
                 f.write_str("outside of the maintenance window; none begins within a week")
             }
-            Self::Stuck { workload } => {
-                write!(f, "restarts stopped: the rollout of {workload} does not finish")
-            }
-            Self::Others { count: 1 } => f.write_str("another workload is still rolling out"),
-            Self::Others { count } => write!(f, "another {count} workloads are still rolling out"),
+            Self::Stopped { .. }
+            | Self::NamespaceStopped { .. }
+            | Self::Unverified { .. }
+            | Self::Stuck { .. }
+            | Self::Namespace { .. }
+            | Self::Others { .. } => self.fmt_of_others(f),
             Self::Gone => f.write_str("it does not exist any more"),
+            Self::NotOwner => {
+                f.write_str("the pods that were found name ReplicaSets that are not of it")
+            }
+            Self::NotCured { at } => write!(
+                f,
+                "its restart at {} did not help, and neither its pod template, its namespace, the \
+                 webhooks nor the configuration of the mesh has changed since",
+                time(*at)
+            ),
             Self::NoRollout { by_hand } => {
                 write!(f, "a restart does not replace its pods: {by_hand}")
             }
@@ -186,9 +268,6 @@ impl fmt::Display for Wait {
             Self::RollingOut => f.write_str("a rollout of it is in progress already"),
             Self::Budget { budget } => {
                 write!(f, "the PodDisruptionBudget {budget} allows no disruption")
-            }
-            Self::SharedBudget { budget, other } => {
-                write!(f, "{other}, of the same PodDisruptionBudget {budget}, is rolling out")
             }
         }
     }

@@ -1,12 +1,13 @@
 //! The planner: which workloads are restarted now. Pure; `restarter.rs` reads and writes.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
 use super::{
     budget::Budget,
     decision::{Decision, Wait},
+    finding::{Evidence, Trigger},
     namespace::{Mode, NamespaceSettings},
     window::Windows,
     workload::{Observed, Rollout, Workload},
@@ -14,6 +15,8 @@ use super::{
 
 /// Time between two restarts of a workload, by injectd or by others.
 pub const PAUSE: SignedDuration = SignedDuration::from_hours(1);
+/// The precision of the times that a restart and the creation of a pod have in the cluster.
+pub(super) const CLOCK_STEP: SignedDuration = SignedDuration::from_secs(1);
 /// Default of `--max-restarting`.
 pub const DEFAULT_MAX_RESTARTING: usize = 3;
 /// Default of `--rollout-timeout`: the progress deadline of a Deployment.
@@ -26,9 +29,9 @@ pub struct Policy {
     pub mode: Mode,
     /// When, if the namespace does not say.
     pub windows: Windows,
-    /// Maximum number of workloads that roll out at the same time.
+    /// Maximum number of workloads that roll out at the same time, each in a namespace of its own.
     pub max_restarting: usize,
-    /// Time after which a rollout that is not finished stops all restarts.
+    /// Time after which a rollout that is not finished stops the restarts of its namespace.
     pub rollout_timeout: Duration,
 }
 
@@ -41,6 +44,10 @@ pub struct Candidate {
     pub settings: NamespaceSettings,
     /// All budgets of its namespace.
     pub budgets: Vec<Budget>,
+    /// Whether none of the `ReplicaSet`s that the pods name is of it.
+    pub is_not_owner: bool,
+    /// When it was restarted, if that did not help and nothing changed since.
+    pub not_cured: Option<Timestamp>,
 }
 
 /// A restarted workload whose rollout is not finished.
@@ -52,8 +59,8 @@ pub struct InFlight {
     pub since: Timestamp,
     /// Why its rollout does not finish; `None` while it may.
     pub stuck: Option<String>,
-    /// The labels of its pods.
-    pub pod_labels: BTreeMap<String, String>,
+    /// What it was restarted for; `None` if an audit did not find it, or a predecessor restarted it.
+    pub trigger: Option<Trigger>,
 }
 
 // === impl Policy ===
@@ -83,9 +90,7 @@ impl Policy {
             if let Some(wait) = self.wait(now, workload, candidate, &in_flight) {
                 return Decision::Wait(wait);
             }
-            if let Some(observed) = &candidate.observed {
-                in_flight.push(InFlight::new(workload.clone(), now, observed));
-            }
+            in_flight.push(InFlight::new(workload.clone(), now));
             Decision::Restart
         };
         candidates.iter().map(decide).collect()
@@ -99,33 +104,30 @@ impl Policy {
         candidate: &Candidate,
         in_flight: &[InFlight],
     ) -> Option<Wait> {
-        let Candidate { observed, settings, budgets } = candidate;
         if workload.rollout_kind().is_none() {
             return Some(Wait::NoRollout { by_hand: by_hand(&workload.kind) });
         }
-        let rules = settings.wait(now, self.mode, &self.windows);
-        let state = || observed.as_ref().map_or(Some(Wait::Gone), |it| it.wait(now, workload));
-        let budget = || {
-            let observed = observed.as_ref()?;
-            budgets
-                .iter()
-                .filter(|budget| budget.covers(&observed.pod_labels))
-                .find_map(|budget| wait_for(budget, workload, in_flight))
-        };
+        let rules = candidate.settings.wait(now, self.mode, &self.windows);
         rules
-            .or_else(state)
-            .or_else(budget)
-            .or_else(|| self.room(in_flight))
+            .or_else(|| candidate.wait(now, workload))
+            .or_else(|| candidate.budget())
+            .or_else(|| self.room(&workload.namespace, in_flight))
             .or_else(|| (self.mode == Mode::DryRun).then_some(Wait::DryRun))
     }
 
-    /// Why no workload can be restarted now, if so.
+    /// Why no workload of a namespace can be restarted now, if so. A rollout that is stuck takes the
+    /// room of its namespace only: no tenant stops the restarts of others.
     #[must_use]
-    pub fn room(&self, in_flight: &[InFlight]) -> Option<Wait> {
-        if let Some(stuck) = in_flight.iter().find(|it| it.stuck.is_some()) {
+    pub fn room(&self, namespace: &str, in_flight: &[InFlight]) -> Option<Wait> {
+        let mut own = in_flight.iter().filter(|it| it.workload.namespace == namespace);
+        let stuck = own.clone().find(|it| it.stuck.is_some());
+        if let Some(stuck) = stuck {
             return Some(Wait::Stuck { workload: stuck.workload.to_string() });
         }
-        let count = in_flight.len();
+        if let Some(other) = own.next() {
+            return Some(Wait::Namespace { other: other.workload.to_string() });
+        }
+        let count = in_flight.iter().filter(|it| it.stuck.is_none()).count();
         (count >= self.max_restarting).then_some(Wait::Others { count })
     }
 
@@ -154,21 +156,6 @@ impl Policy {
     }
 }
 
-/// Why a budget does not allow a restart, if so.
-fn wait_for(budget: &Budget, workload: &Workload, in_flight: &[InFlight]) -> Option<Wait> {
-    let name = || budget.name.clone();
-    let other = in_flight.iter().find(|other| {
-        other.workload.namespace == workload.namespace && budget.covers(&other.pod_labels)
-    });
-    match other {
-        // Its pods may be available still, and the budget not used yet.
-        Some(other) => {
-            Some(Wait::SharedBudget { budget: name(), other: other.workload.to_string() })
-        }
-        None => budget.is_exhausted.then(|| Wait::Budget { budget: name() }),
-    }
-}
-
 /// What to do about a workload whose kind has no rollout.
 fn by_hand(kind: &str) -> &'static str {
     match kind {
@@ -183,8 +170,8 @@ fn by_hand(kind: &str) -> &'static str {
 impl InFlight {
     /// A workload that is restarted at this time.
     #[must_use]
-    pub fn new(workload: Workload, since: Timestamp, observed: &Observed) -> Self {
-        Self { workload, since, stuck: None, pod_labels: observed.pod_labels.clone() }
+    pub fn new(workload: Workload, since: Timestamp) -> Self {
+        Self { workload, since, stuck: None, trigger: None }
     }
 
     fn is_of(&self, observed: &Observed) -> bool {
@@ -192,23 +179,56 @@ impl InFlight {
     }
 }
 
-impl Observed {
+impl Candidate {
     /// Why the workload itself is not ready for a restart, if so.
     fn wait(&self, now: Timestamp, workload: &Workload) -> Option<Wait> {
-        if workload.uid.as_ref().is_some_and(|uid| *uid != self.uid) {
+        let Some(observed) = &self.observed else { return Some(Wait::Gone) };
+        if workload.uid.as_ref().is_some_and(|uid| *uid != observed.uid) {
             return Some(Wait::Gone);
         }
-        if let Some(by_hand) = self.no_rollout {
+        if self.is_not_owner {
+            return Some(Wait::NotOwner);
+        }
+        if let Some(by_hand) = observed.no_rollout {
             return Some(Wait::NoRollout { by_hand });
         }
-        if self.is_paused {
+        if observed.is_paused {
             return Some(Wait::Paused);
         }
+        if let Some(at) = self.not_cured {
+            return Some(Wait::NotCured { at });
+        }
         // A time in the future comes from a clock that is ahead.
-        if let Some(at) = self.restarted_at.filter(|&at| now.duration_since(at) < PAUSE) {
+        if let Some(at) = observed.restarted_at.filter(|&at| now.duration_since(at) < PAUSE) {
             return Some(Wait::Recent { at });
         }
-        (self.rollout != Rollout::Finished).then_some(Wait::RollingOut)
+        (observed.rollout != Rollout::Finished).then_some(Wait::RollingOut)
+    }
+
+    /// The budget that does not allow a restart, if there is one.
+    fn budget(&self) -> Option<Wait> {
+        let observed = self.observed.as_ref()?;
+        let mut own = self.budgets.iter().filter(|budget| budget.covers(&observed.pod_labels));
+        let budget = own.find(|budget| budget.is_exhausted)?.name.clone();
+        Some(Wait::Budget { budget })
+    }
+}
+
+impl Observed {
+    /// When the workload was restarted, if that was for the same as now and did not help: the oldest
+    /// of the pods that were found was created by that restart.
+    ///
+    /// Pods that were created later were let in by something later: the restart had helped.
+    #[must_use]
+    pub fn not_cured(&self, evidence: &Evidence, rollout_timeout: Duration) -> Option<Timestamp> {
+        let at = self.restarted_at?;
+        let is_same =
+            evidence.trigger(self).map(|it| it.digest) == Some(self.restarted_for.clone()?);
+        let age = evidence.since()?.duration_since(at);
+        // The annotation is rounded, and the API server cuts times of creation to seconds.
+        let is_of_restart =
+            age >= -CLOCK_STEP && age <= SignedDuration::try_from(rollout_timeout).ok()?;
+        (is_same && is_of_restart && self.rollout == Rollout::Finished).then_some(at)
     }
 }
 

@@ -5,10 +5,10 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::{apps::v1, core::v1::Namespace};
 use kube::{
     Api, Client, Resource,
-    api::{ListParams, Patch, PatchParams},
+    api::{ListParams, ObjectMeta, PartialObjectMeta, Patch, PatchParams},
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -17,9 +17,11 @@ use tokio::time::timeout;
 use super::{
     budget::{self, Budget},
     decision::time,
+    finding::{MAX_REPLICA_SETS, ReplicaSet},
     namespace::NamespaceSettings,
     workload::{
-        self, FIELD_MANAGER, Observed, RESTARTED_AT_ANNOTATION, Rollout, RolloutKind, Workload,
+        self, FIELD_MANAGER, Observed, RESTARTED_AT_ANNOTATION, RESTARTED_FOR_ANNOTATION, Rollout,
+        RolloutKind, Workload,
     },
 };
 
@@ -80,6 +82,28 @@ impl Cluster {
         Ok(found.map(|object| Observed::new(kind, object)))
     }
 
+    /// Whether one of these `ReplicaSet`s, as pods name them, exists and is controlled by the
+    /// workload with this uid. What a pod says of its controller, anyone may have written.
+    pub(super) async fn is_owner(
+        &self,
+        workload: &Workload,
+        uid: &str,
+        named: &[ReplicaSet],
+    ) -> Result<bool, RequestError> {
+        let api: Api<v1::ReplicaSet> = Api::namespaced(self.client.clone(), &workload.namespace);
+        for ReplicaSet { name, uid: own_uid } in named.iter().take(MAX_REPLICA_SETS) {
+            let found = in_time(api.get_metadata_opt(name)).await?;
+            let is_it = |it: &PartialObjectMeta<v1::ReplicaSet>| {
+                it.metadata.uid.as_ref() == Some(own_uid)
+                    && is_controlled(&it.metadata, workload, uid)
+            };
+            if found.as_ref().is_some_and(is_it) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// The workloads that injectd restarted since this time, and whose rollout is not finished.
     pub(super) async fn unfinished(
         &self,
@@ -111,10 +135,10 @@ impl Cluster {
         &self,
         workload: &Workload,
         observed: &Observed,
-        at: Timestamp,
+        (at, digest): (Timestamp, Option<&str>),
     ) -> Result<(), RequestError> {
         let Some(kind) = workload.rollout_kind() else { return Err(RequestError::Changed) };
-        let patch = Patch::Merge(restart_patch(observed, at));
+        let patch = Patch::Merge(restart_patch(observed, at, digest));
         let params =
             PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
         let api = self.api(kind, &workload.namespace);
@@ -131,12 +155,25 @@ impl Cluster {
     }
 }
 
-fn restart_patch(observed: &Observed, at: Timestamp) -> Value {
+/// `digest` is that of what the restart is for, if it is known.
+fn restart_patch(observed: &Observed, at: Timestamp, digest: Option<&str>) -> Value {
+    let mut annotations = json!({RESTARTED_AT_ANNOTATION: time(at).to_string()});
+    if let Some(digest) = digest {
+        annotations[RESTARTED_FOR_ANNOTATION] = digest.into();
+    }
     json!({
         "metadata": {"uid": observed.uid, "resourceVersion": observed.resource_version},
-        "spec": {"template": {"metadata": {"annotations": {
-            RESTARTED_AT_ANNOTATION: time(at).to_string(),
-        }}}},
+        "spec": {"template": {"metadata": {"annotations": annotations}}},
+    })
+}
+
+/// Whether an object is controlled by the workload with this uid.
+fn is_controlled(metadata: &ObjectMeta, workload: &Workload, uid: &str) -> bool {
+    let owners = metadata.owner_references.iter().flatten();
+    let mut controllers = owners.filter(|it| it.controller == Some(true));
+    controllers.any(|it| {
+        (&it.api_version, &it.kind) == (&workload.api_version, &workload.kind)
+            && (&*it.name, &*it.uid) == (&*workload.name, uid)
     })
 }
 
@@ -184,11 +221,48 @@ mod tests {
         let observed =
             Observed { uid: "u".into(), resource_version: "7".into(), ..Observed::default() };
         let at = "2026-11-29T12:00:00.25Z".parse().expect("a time");
-        let patch = restart_patch(&observed, at).to_string();
+        let patch = restart_patch(&observed, at, None).to_string();
         let expected = concat!(
             r#"{"metadata":{"uid":"u","resourceVersion":"7"},"spec":{"template":{"metadata":"#,
             r#"{"annotations":{"kubectl.kubernetes.io/restartedAt":"2026-11-29T12:00:00Z"}}}}}"#,
         );
         assert_eq!(patch, expected);
+    }
+
+    #[test]
+    fn a_restart_says_what_it_is_for() {
+        let at = "2026-11-29T12:00:00Z".parse().expect("a time");
+        let patch = restart_patch(&Observed::default(), at, Some("d"));
+        let annotations = &patch["spec"]["template"]["metadata"]["annotations"];
+        let expected = json!({
+            "kubectl.kubernetes.io/restartedAt": "2026-11-29T12:00:00Z",
+            "injectd.dev/restarted-for": "d",
+        });
+        assert_eq!(annotations, &expected);
+    }
+
+    #[test]
+    fn only_its_controller_with_the_same_uid_controls_an_object() {
+        let of = |owner: Value| {
+            let metadata = json!({"ownerReferences": [owner]});
+            let metadata = serde_json::from_value(metadata).expect("metadata");
+            let workload = json!({"apiVersion": "apps/v1", "kind": "Deployment",
+                "namespace": "shop", "name": "web"});
+            is_controlled(&metadata, &serde_json::from_value(workload).expect("a workload"), "u")
+        };
+        let owner = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web",
+            "uid": "u", "controller": true});
+        assert!(of(owner.clone()));
+        for (field, value) in [
+            ("apiVersion", json!("example.com/v1")),
+            ("kind", json!("StatefulSet")),
+            ("name", json!("db")),
+            ("uid", json!("other")),
+            ("controller", json!(false)),
+        ] {
+            let mut other = owner.clone();
+            other[field] = value;
+            assert!(!of(other), "{field}");
+        }
     }
 }

@@ -3,14 +3,15 @@
 use kube::Client;
 use tracing::{info, warn};
 
-use super::{
-    restarter::Notice,
-    workload::{Finding, Workload},
-};
+use super::{finding::Finding, restarter::Notice, workload::Workload};
 use crate::{
     causes::with_causes,
     cluster::{Events, about},
 };
+
+/// What makes restarts go on that did not help.
+const REMEDY: &str = "check that API servers reach the webhook; restarts go on when the webhooks or \
+                      the configuration of the mesh change";
 
 /// Writes log lines and events.
 pub(super) struct Reporter {
@@ -50,17 +51,25 @@ impl Reporter {
 
 fn log(notice: &Notice) {
     match notice {
-        Notice::Restarted(Finding { workload, reason }) => {
+        Notice::Restarted(Finding { workload, reason, .. }) => {
             info!(reason, "restarted {workload}");
         }
-        Notice::Waits(Finding { workload, reason }, wait) => {
+        Notice::Waits(Finding { workload, reason, .. }, wait) => {
             info!(reason, "{workload} is not restarted: {wait}");
         }
         Notice::Finished(it) => info!("the rollout of {} is finished", it.workload),
         Notice::Stuck(it) => {
             let why = it.stuck.as_deref().unwrap_or_default();
-            warn!("restarts stopped: the rollout of {} is stuck: {why}", it.workload);
+            let Workload { namespace, .. } = &it.workload;
+            warn!(
+                "restarts of {namespace} stopped: the rollout of {} is stuck: {why}",
+                it.workload
+            );
         }
+        Notice::Stopped(_, namespaces) => {
+            warn!("all restarts stopped: those in {namespaces} did not help; {REMEDY}");
+        }
+        Notice::Resumed => info!("restarts go on"),
         Notice::Failed(workload, error) => {
             warn!(error = with_causes(error), "cannot restart {workload}; it is tried again");
         }
@@ -69,7 +78,7 @@ fn log(notice: &Notice) {
 
 fn event(notice: &Notice) -> Option<Event<'_>> {
     let (workload, is_warning, reason, message) = match notice {
-        Notice::Restarted(Finding { workload, reason }) => {
+        Notice::Restarted(Finding { workload, reason, .. }) => {
             let message = match &**reason {
                 "" => "Restarted its pods".to_owned(),
                 reason => format!("Restarted its pods: {reason}"),
@@ -81,10 +90,18 @@ fn event(notice: &Notice) -> Option<Event<'_>> {
         }
         Notice::Stuck(it) => {
             let why = it.stuck.as_deref().unwrap_or_default();
-            let message = format!("injectd stopped restarts of all workloads: {why}");
+            let message = format!("injectd stopped restarts of the namespace: {why}");
             (&it.workload, true, "InjectdRestartStuck", message)
         }
-        Notice::Waits(..) | Notice::Finished(_) | Notice::Failed(..) => return None,
+        Notice::Stopped(workload, namespaces) => {
+            let message = format!(
+                "injectd stopped all restarts: those in {namespaces} did not help; {REMEDY}"
+            );
+            (workload, true, "InjectdRestartsStopped", message)
+        }
+        Notice::Waits(..) | Notice::Finished(_) | Notice::Resumed | Notice::Failed(..) => {
+            return None;
+        }
     };
     Some(Event { workload, is_warning, reason, message })
 }
@@ -92,7 +109,7 @@ fn event(notice: &Notice) -> Option<Event<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::restart::{InFlight, Observed, Wait};
+    use crate::restart::{InFlight, Wait};
 
     fn finding() -> Finding {
         let json = r#"{"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "shop",
@@ -122,9 +139,9 @@ mod tests {
     #[test]
     fn a_stuck_rollout_is_a_warning() {
         let since = jiff::Timestamp::now();
-        let mut it = InFlight::new(finding().workload, since, &Observed::default());
+        let mut it = InFlight::new(finding().workload, since);
         it.stuck = Some("it is not finished after 600s".into());
-        let message = "injectd stopped restarts of all workloads: it is not finished after 600s";
+        let message = "injectd stopped restarts of the namespace: it is not finished after 600s";
         let expected = Some((true, "InjectdRestartStuck", message.to_owned()));
         assert_eq!(event_of(&Notice::Stuck(it)), expected);
     }

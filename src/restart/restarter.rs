@@ -3,34 +3,40 @@
 //! Not for where the list comes from, nor for who may act: that is the controller, or a person at
 //! a terminal.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use jiff::Timestamp;
 use kube::Client;
 
 use super::{
+    brake::Brake,
     decision::{Decision, Wait},
+    finding::Finding,
     plan::{Candidate, InFlight, PAUSE, Policy},
-    reads::{ByNamespace, Cluster, RequestError},
-    workload::{Finding, Observed, Workload},
+    queue::Queue,
+    reads::{Cluster, RequestError},
+    workload::{Observed, Workload},
 };
 
-/// Maximum number of findings that are kept: some MiB. Further ones wait for the next audit.
+mod candidates;
+
+/// Maximum number of findings that are kept: some MiB, in equal parts of the namespaces. Further ones
+/// wait for the next audit.
 pub const MAX_FINDINGS: usize = 10_000;
 /// Maximum number of findings that a step looks at, which bounds its requests.
 const BATCH: usize = 50;
-/// Maximum concurrent requests.
-const MAX_REQUESTS: usize = 8;
 
 /// Restarts the workloads of a list.
 pub struct Restarter {
     cluster: Cluster,
     policy: Policy,
-    queue: VecDeque<Finding>,
+    queue: Queue,
     /// Why the workloads of the queue wait, as far as they were looked at.
     waits: HashMap<Workload, Wait>,
     in_flight: Vec<InFlight>,
+    brake: Brake,
+    /// Whether all restarts are stopped, as far as it was reported.
+    is_stopped: bool,
 }
 
 /// What happened in a step.
@@ -42,8 +48,12 @@ pub enum Notice {
     Waits(Finding, Wait),
     /// The rollout of a restarted workload is finished, or the workload was deleted.
     Finished(InFlight),
-    /// The rollout of a restarted workload does not finish: restarts stop.
+    /// The rollout of a restarted workload does not finish: restarts of its namespace stop.
     Stuck(InFlight),
+    /// All restarts stopped, since those in these namespaces did not help; with one of the workloads.
+    Stopped(Workload, String),
+    /// Restarts go on.
+    Resumed,
     /// A workload could not be read or restarted; it is tried again.
     Failed(Workload, RequestError),
 }
@@ -55,9 +65,11 @@ impl Restarter {
         Self {
             cluster: Cluster::new(client),
             policy,
-            queue: VecDeque::new(),
+            queue: Queue::default(),
             waits: HashMap::new(),
             in_flight: Vec::new(),
+            brake: Brake::default(),
+            is_stopped: false,
         }
     }
 
@@ -65,11 +77,18 @@ impl Restarter {
     pub fn set_findings(&mut self, findings: Vec<Finding>) -> usize {
         let mut known = BTreeSet::new();
         let mut is_new = |it: &Workload| !self.is_in_flight(it) && known.insert(it.clone());
-        self.queue = findings.into_iter().filter(|it| is_new(&it.workload)).collect();
-        let left_out = self.queue.len().saturating_sub(MAX_FINDINGS);
-        self.queue.truncate(MAX_FINDINGS);
+        let new = findings.into_iter().filter(|it| is_new(&it.workload)).collect();
+        let (queue, left_out) = self.queue.replaced(new, MAX_FINDINGS);
+        self.queue = queue;
         self.waits.retain(|workload, _| known.contains(workload));
         left_out
+    }
+
+    /// Replaces the list by the findings of an audit that began at this time, which show whether earlier
+    /// restarts helped. Returns what [`Self::set_findings`] does.
+    pub fn audited(&mut self, findings: Vec<Finding>, begun: Timestamp) -> usize {
+        self.brake.audited(&findings, begun);
+        self.set_findings(findings)
     }
 
     /// Counts the rollouts that a predecessor began in the last hour, and that are not finished.
@@ -88,42 +107,87 @@ impl Restarter {
     pub async fn step(&mut self, may_act: impl Fn() -> bool) -> Vec<Notice> {
         let mut notices = Vec::new();
         self.follow(&mut notices).await;
-        if self.policy.room(&self.in_flight).is_some() {
-            return notices;
+        let batch = self.draw();
+        if !batch.is_empty() {
+            self.look(batch, &may_act, &mut notices).await;
         }
-        let count = self.queue.len().min(BATCH);
-        let batch: Vec<_> = self.queue.drain(..count).collect();
+        self.note_stop(&mut notices);
+        notices
+    }
+
+    /// Reports once that all restarts stopped, or that they go on.
+    fn note_stop(&mut self, notices: &mut Vec<Notice>) {
+        let stopped = self.brake.stopped(&self.in_flight);
+        let was_stopped = std::mem::replace(&mut self.is_stopped, stopped.is_some());
+        match stopped {
+            Some(namespaces) if !was_stopped => {
+                let stuck = self.in_flight.iter().find(|it| it.stuck.is_some());
+                let example = self.brake.example().or(stuck.map(|it| &it.workload));
+                notices.extend(example.map(|it| Notice::Stopped(it.clone(), namespaces)));
+            }
+            None if was_stopped => notices.push(Notice::Resumed),
+            _ => {}
+        }
+    }
+
+    /// Takes the next findings of namespaces with room.
+    fn draw(&mut self) -> Vec<Finding> {
+        let namespaces: BTreeSet<_> =
+            self.queue.iter().map(|it| it.workload.namespace.clone()).collect();
+        let room = self.room();
+        let closed = namespaces.into_iter().filter(|it| room(it).is_some()).collect();
+        drop(room);
+        self.queue.draw(BATCH, &closed)
+    }
+
+    /// Why no workload of a namespace is restarted now, if so.
+    fn room(&self) -> impl Fn(&str) -> Option<Wait> {
+        let stops = self.brake.stops(&self.in_flight);
+        move |namespace| {
+            stops.wait(namespace).or_else(|| self.policy.room(namespace, &self.in_flight))
+        }
+    }
+
+    /// Looks at findings, and restarts those that may be restarted now.
+    async fn look(
+        &mut self,
+        batch: Vec<Finding>,
+        may_act: &impl Fn() -> bool,
+        notices: &mut Vec<Notice>,
+    ) {
         let candidates = match self.candidates(&batch).await {
             Ok(candidates) => candidates,
             Err(error) => {
                 let first = batch.first().map(|it| Notice::Failed(it.workload.clone(), error));
                 notices.extend(first);
-                self.queue.extend(batch);
-                return notices;
+                return batch.into_iter().for_each(|it| self.queue.push_back(it));
             }
         };
-        let known: Vec<_> = batch
-            .into_iter()
-            .zip(candidates)
-            .filter_map(|(finding, candidate)| match candidate {
-                Ok(candidate) => Some((finding, candidate)),
+        let (mut known, mut asked) = (Vec::new(), Vec::new());
+        for (finding, candidate) in batch.into_iter().zip(candidates) {
+            match candidate {
+                Ok(candidate) => {
+                    asked.push((finding.workload.clone(), candidate));
+                    known.push(finding);
+                }
                 Err(error) => {
                     notices.push(Notice::Failed(finding.workload.clone(), error));
                     self.queue.push_back(finding);
-                    None
                 }
-            })
-            .collect();
-        let asked: Vec<_> =
-            known.iter().map(|(finding, it)| (finding.workload.clone(), it.clone())).collect();
-        let decisions = self.policy.plan(Timestamp::now(), &asked, &self.in_flight);
-        for ((finding, candidate), decision) in known.into_iter().zip(decisions) {
-            match decision {
-                Decision::Wait(wait) => self.wait(finding, &candidate, wait, &mut notices),
-                Decision::Restart => self.restart(finding, &may_act, &mut notices).await,
             }
         }
-        notices
+        let decisions = self.policy.plan(Timestamp::now(), &asked, &self.in_flight);
+        let mut chosen = Vec::new();
+        for ((finding, (_, candidate)), decision) in known.into_iter().zip(asked).zip(decisions) {
+            match decision {
+                Decision::Wait(wait) => self.wait(finding, &candidate, wait, notices),
+                Decision::Restart => chosen.push(finding),
+            }
+        }
+        // Those that wait first: they show which restarts did not help.
+        for finding in chosen {
+            self.restart(finding, may_act, notices).await;
+        }
     }
 
     /// The restarted workloads whose rollout is not finished.
@@ -132,10 +196,19 @@ impl Restarter {
         &self.in_flight
     }
 
+    /// Whether all restarts are stopped, since those in several namespaces did not help.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        self.is_stopped
+    }
+
     /// The workloads that are not restarted, and why; `None` if they were not looked at yet.
     pub fn waiting(&self) -> impl Iterator<Item = (&Finding, Option<Wait>)> {
-        let room = self.policy.room(&self.in_flight);
+        let of_namespace = self.room();
+        let mut rooms = BTreeMap::new();
         self.queue.iter().map(move |finding| {
+            let namespace = &*finding.workload.namespace;
+            let room = rooms.entry(namespace).or_insert_with(|| of_namespace(namespace));
             let known = self.waits.get(&finding.workload);
             // What changes within minutes may be out of date.
             let known = known.filter(|wait| room.is_none() || !wait.is_short());
@@ -154,8 +227,11 @@ impl Restarter {
                     continue;
                 }
             };
-            let after = self.policy.follow(Timestamp::now(), before.clone(), observed.as_ref());
-            let Some(after) = after else {
+            let now = Timestamp::now();
+            let Some(after) = self.policy.follow(now, before.clone(), observed.as_ref()) else {
+                if observed.is_some() {
+                    self.brake.finished(before.clone(), now);
+                }
                 notices.push(Notice::Finished(before));
                 continue;
             };
@@ -174,28 +250,33 @@ impl Restarter {
         notices: &mut Vec<Notice>,
     ) {
         let workload = &finding.workload;
-        let mut candidate = match self.candidate(workload).await {
+        let candidate = match self.candidate(&finding).await {
             Ok(candidate) => candidate,
             Err(error) => return self.failed(finding, error, notices),
         };
         let now = Timestamp::now();
         let asked = [(workload.clone(), candidate)];
         let decision = self.policy.plan(now, &asked, &self.in_flight).pop();
-        let [(_, again)] = asked;
-        candidate = again;
-        if let Some(Decision::Wait(wait)) = decision {
+        let [(_, candidate)] = asked;
+        let wait = match decision {
+            Some(Decision::Wait(wait)) => Some(wait),
+            _ => self.room()(&workload.namespace),
+        };
+        if let Some(wait) = wait {
             return self.wait(finding, &candidate, wait, notices);
         }
         let Some(observed) = candidate.observed.filter(|_| may_act()) else {
             return self.queue.push_back(finding);
         };
-        if let Err(error) = self.cluster.restart(workload, &observed, now).await {
+        let trigger = finding.evidence.trigger(&observed);
+        let digest = trigger.as_ref().map(|it| &*it.digest);
+        if let Err(error) = self.cluster.restart(workload, &observed, (now, digest)).await {
             return self.failed(finding, error, notices);
         }
         self.waits.remove(workload);
-        let uid = Some(observed.uid.clone());
-        let workload = Workload { uid, ..workload.clone() };
-        self.in_flight.push(InFlight::new(workload, now, &observed));
+        self.brake.forget(workload);
+        let workload = Workload { uid: Some(observed.uid), ..workload.clone() };
+        self.in_flight.push(InFlight { trigger, ..InFlight::new(workload, now) });
         notices.push(Notice::Restarted(finding));
     }
 
@@ -215,6 +296,7 @@ impl Restarter {
         if let Some(observed) = &candidate.observed {
             // The answer to an earlier restart of it was lost.
             self.adopt(finding.workload.clone(), observed);
+            self.note(&finding, observed, &wait);
         }
         let before = self.waits.insert(finding.workload.clone(), wait.clone());
         if before.is_none_or(|before| before.as_str() != wait.as_str()) {
@@ -223,152 +305,33 @@ impl Restarter {
         self.queue.push_back(finding);
     }
 
+    /// Takes note of a restart that did not help, or of one that nobody waits for any more.
+    fn note(&mut self, finding: &Finding, observed: &Observed, wait: &Wait) {
+        let trigger = finding.evidence.trigger(observed);
+        match (wait, trigger) {
+            (Wait::NotCured { at }, Some(trigger)) => {
+                self.brake.failed(&finding.workload, *at, trigger);
+            }
+            (Wait::Gone | Wait::NotOwner | Wait::NoRollout { .. }, _) => {
+                self.brake.forget(&finding.workload);
+            }
+            _ => {}
+        }
+    }
+
     /// Counts a workload whose rollout injectd began and that is not finished.
     fn adopt(&mut self, workload: Workload, observed: &Observed) {
         let Some(since) = observed.unfinished_since(Timestamp::now() - PAUSE) else { return };
         if !self.is_in_flight(&workload) {
             let workload = Workload { uid: Some(observed.uid.clone()), ..workload };
-            self.in_flight.push(InFlight::new(workload, since, observed));
+            self.in_flight.push(InFlight::new(workload, since));
         }
     }
 
     fn is_in_flight(&self, workload: &Workload) -> bool {
         self.in_flight.iter().any(|it| it.workload.is_same(workload))
     }
-
-    /// What the cluster has of a workload now.
-    async fn candidate(&self, workload: &Workload) -> Result<Candidate, RequestError> {
-        Ok(Candidate {
-            settings: self.cluster.settings(&workload.namespace).await?,
-            observed: self.cluster.workload(workload).await?,
-            budgets: self.cluster.budgets(&workload.namespace).await?,
-        })
-    }
-
-    /// What the cluster has of several workloads. Each namespace is read once, and workloads of
-    /// namespaces where nothing is restarted now are not read.
-    async fn candidates(
-        &self,
-        batch: &[Finding],
-    ) -> Result<Vec<Result<Candidate, RequestError>>, RequestError> {
-        let namespaces: BTreeSet<_> = batch.iter().map(|it| &*it.workload.namespace).collect();
-        let settings = of_each(&namespaces, |name| self.cluster.settings(name)).await?;
-        let Policy { mode, windows, .. } = &self.policy;
-        let now = Timestamp::now();
-        let open = settings.iter().filter(|(_, it)| it.wait(now, *mode, windows).is_none());
-        let open: BTreeSet<_> = open.map(|(name, _)| &**name).collect();
-        let budgets = of_each(&open, |name| self.cluster.budgets(name)).await?;
-        let candidate = async |finding: &Finding| {
-            let Finding { workload, .. } = finding;
-            let is_open = open.contains(&*workload.namespace);
-            let observed = if is_open { self.cluster.workload(workload).await? } else { None };
-            Ok(Candidate {
-                observed,
-                settings: settings.get(&workload.namespace).cloned().unwrap_or_default(),
-                budgets: budgets.get(&workload.namespace).cloned().unwrap_or_default(),
-            })
-        };
-        let candidates: Vec<_> = batch.iter().map(candidate).collect();
-        Ok(stream::iter(candidates).buffered(MAX_REQUESTS).collect().await)
-    }
-}
-
-/// Reads something of each namespace.
-async fn of_each<'a, T, F: Future<Output = Result<T, RequestError>>>(
-    namespaces: &BTreeSet<&'a str>,
-    read: impl Fn(&'a str) -> F,
-) -> Result<ByNamespace<T>, RequestError> {
-    let one = |name: &'a str| {
-        let read = read(name);
-        async move { Ok((name.to_owned(), read.await?)) }
-    };
-    let reads: Vec<_> = namespaces.iter().map(|&name| one(name)).collect();
-    stream::iter(reads).buffered(MAX_REQUESTS).try_collect().await
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn finding(name: &str) -> Finding {
-        let json = format!(
-            r#"{{"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "shop",
-                "name": "{name}"}}"#
-        );
-        serde_json::from_str(&json).expect("a finding")
-    }
-
-    /// A restarter whose client is never called.
-    fn restarter() -> Restarter {
-        let uri = "http://127.0.0.1:1".parse().expect("a URI");
-        let client = Client::try_from(kube::Config::new(uri)).expect("a client");
-        Restarter::new(client, Policy { max_restarting: 1, ..Policy::default() })
-    }
-
-    fn observed(since: Timestamp) -> Observed {
-        Observed {
-            uid: "u".into(),
-            is_restarted_by_us: true,
-            restarted_at: Some(since),
-            rollout: crate::restart::Rollout::InProgress,
-            ..Observed::default()
-        }
-    }
-
-    fn names(restarter: &Restarter) -> Vec<&str> {
-        restarter.waiting().map(|(finding, _)| &*finding.workload.name).collect()
-    }
-
-    #[tokio::test]
-    async fn a_list_is_bounded_and_has_each_workload_once() {
-        let mut restarter = restarter();
-        assert_eq!(restarter.set_findings(vec![finding("a"), finding("b"), finding("a")]), 0);
-        assert_eq!(names(&restarter), ["a", "b"]);
-        let many = (0..=MAX_FINDINGS).map(|it| finding(&format!("w{it}"))).collect();
-        assert_eq!(restarter.set_findings(many), 1);
-        assert_eq!(names(&restarter).len(), MAX_FINDINGS);
-    }
-
-    #[tokio::test]
-    async fn a_workload_that_rolls_out_is_not_listed_again() {
-        let mut restarter = restarter();
-        restarter.adopt(finding("a").workload, &observed(Timestamp::now()));
-        restarter.adopt(finding("a").workload, &observed(Timestamp::now()));
-        assert_eq!(restarter.in_flight().len(), 1);
-        restarter.set_findings(vec![finding("a"), finding("b")]);
-        assert_eq!(names(&restarter), ["b"]);
-        let waits: Vec<_> = restarter.waiting().filter_map(|(_, wait)| wait).collect();
-        assert_eq!(waits, [Wait::Others { count: 1 }]);
-    }
-
-    #[tokio::test]
-    async fn only_unfinished_rollouts_of_the_last_hour_that_injectd_began_are_adopted() {
-        let now = Timestamp::now();
-        let is_adopted = |change: fn(&mut Observed)| {
-            let mut observed = observed(now);
-            change(&mut observed);
-            let mut restarter = restarter();
-            restarter.adopt(finding("a").workload, &observed);
-            !restarter.in_flight().is_empty()
-        };
-        assert!(is_adopted(|_| {}));
-        assert!(!is_adopted(|it| it.is_restarted_by_us = false));
-        assert!(!is_adopted(|it| it.rollout = crate::restart::Rollout::Finished));
-        assert!(!is_adopted(|it| it.restarted_at = it.restarted_at.map(|at| at - PAUSE)));
-    }
-
-    #[tokio::test]
-    async fn what_is_listed_again_keeps_its_reason() {
-        let mut restarter = restarter();
-        let paused = |it: &mut Restarter, name: &str| {
-            let mut notices = Vec::new();
-            it.wait(finding(name), &Candidate::default(), Wait::Paused, &mut notices);
-            notices.len()
-        };
-        assert_eq!((paused(&mut restarter, "a"), paused(&mut restarter, "a")), (1, 0));
-        restarter.set_findings(vec![finding("a")]);
-        assert_eq!(paused(&mut restarter, "a"), 0, "it is reported once");
-        restarter.set_findings(vec![finding("b")]);
-        assert_eq!(paused(&mut restarter, "a"), 1, "it was not listed in between");
-    }
-}
+mod tests;

@@ -11,7 +11,7 @@ pub struct Rule {
     pub verbs: &'static [&'static str],
 }
 
-/// The rules of the `ClusterRole`.
+/// The rules of the `ClusterRole` without those that only restarts need.
 pub const RULES: &[Rule] = &[
     // Its annotations.
     Rule { api_group: "", resources: &["namespaces"], verbs: &["get"] },
@@ -20,9 +20,20 @@ pub const RULES: &[Rule] = &[
     Rule {
         api_group: "apps",
         resources: &["deployments", "statefulsets", "daemonsets"],
-        verbs: &["get", "list", "patch"],
+        verbs: &["get", "list"],
     },
     Rule { api_group: "policy", resources: &["poddisruptionbudgets"], verbs: &["list"] },
+];
+
+/// The rules of the `ClusterRole` that a dry run does not need.
+pub const RESTART_RULES: &[Rule] = &[
+    Rule {
+        api_group: "apps",
+        resources: &["deployments", "statefulsets", "daemonsets"],
+        verbs: &["patch"],
+    },
+    // The owner of a pod's ReplicaSet.
+    Rule { api_group: "apps", resources: &["replicasets"], verbs: &["get"] },
 ];
 
 /// The rules of the Role in the namespace of the Lease.

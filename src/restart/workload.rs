@@ -1,15 +1,23 @@
-//! Workloads that an audit found, and the state of their rollouts.
+//! Workloads, and the state of their rollouts.
 //!
 //! The rules of a finished rollout are those of `kubectl rollout status`.
+
+#![expect(clippy::disallowed_types, reason = "a pod template has any shape")]
 
 use std::{collections::BTreeMap, fmt};
 
 use jiff::Timestamp;
-use kube::api::{ApiResource, ObjectMeta};
+use kube::api::ApiResource;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::digest::digest;
 
 /// The annotation of a pod template that `kubectl rollout restart` sets: a time in RFC 3339.
 pub const RESTARTED_AT_ANNOTATION: &str = "kubectl.kubernetes.io/restartedAt";
+/// The annotation of a pod template that injectd sets beside it: a digest of what the restart was for,
+/// and of all that could make it help. While it stays the same, the restart is not repeated.
+pub const RESTARTED_FOR_ANNOTATION: &str = "injectd.dev/restarted-for";
 /// The field manager of the patches that restart a workload.
 pub const FIELD_MANAGER: &str = "injectd-restart";
 
@@ -17,7 +25,7 @@ pub const FIELD_MANAGER: &str = "injectd-restart";
 const DEADLINE_EXCEEDED: &str = "ProgressDeadlineExceeded";
 
 /// A workload whose pods should be replaced.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Workload {
     /// Such as `apps/v1`.
@@ -31,17 +39,6 @@ pub struct Workload {
     /// Its uid. A workload with another uid is another one; without a uid, any is meant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<String>,
-}
-
-/// A workload and why its pods should be replaced.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Finding {
-    /// The workload.
-    #[serde(flatten)]
-    pub workload: Workload,
-    /// Such as `2 pods have no sidecar`.
-    #[serde(default)]
-    pub reason: String,
 }
 
 /// Kinds whose controller replaces all pods when the pod template changes.
@@ -64,7 +61,7 @@ pub(super) struct Spec {
     replicas: Option<i64>,
     paused: bool,
     update_strategy: UpdateStrategy,
-    template: Template,
+    template: Value,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -78,12 +75,6 @@ struct UpdateStrategy {
 #[serde(default)]
 struct RollingUpdate {
     partition: Option<i64>,
-}
-
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-struct Template {
-    metadata: ObjectMeta,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -123,6 +114,10 @@ pub struct Observed {
     pub restarted_at: Option<Timestamp>,
     /// Whether injectd restarted it last.
     pub is_restarted_by_us: bool,
+    /// The value of [`RESTARTED_FOR_ANNOTATION`].
+    pub restarted_for: Option<String>,
+    /// Digest of its pod template, without the annotations of restarts.
+    pub template_digest: String,
     /// The state of its rollout.
     pub rollout: Rollout,
     /// The labels of its pods.
@@ -151,6 +146,12 @@ impl Workload {
         kinds
             .filter(|_| self.api_version == RolloutKind::API_VERSION)
             .find(|kind| kind.as_str() == self.kind)
+    }
+
+    /// The workload without its uid: the object of that name, whichever it is.
+    #[must_use]
+    pub fn named(&self) -> Self {
+        Self { uid: None, ..self.clone() }
     }
 
     /// Whether both are the same object.
@@ -224,25 +225,44 @@ impl Observed {
         let Object { metadata, spec, status, .. } = object;
         let status = status.unwrap_or_default();
         let generation = metadata.generation.unwrap_or_default();
-        let restarted_at = spec
-            .template
-            .metadata
-            .annotations
-            .as_ref()
-            .and_then(|annotations| annotations.get(RESTARTED_AT_ANNOTATION)?.parse().ok());
+        let mut template = spec.template;
+        let mut of_restart = |key: &str| {
+            let annotations = template.pointer_mut("/metadata/annotations")?.as_object_mut()?;
+            Some(annotations.shift_remove(key)?.as_str()?.to_owned())
+        };
+        let restarted_at = of_restart(RESTARTED_AT_ANNOTATION).and_then(|it| it.parse().ok());
+        let restarted_for = of_restart(RESTARTED_FOR_ANNOTATION);
         let mut managers = metadata.managed_fields.iter().flatten();
         Self {
             is_paused: kind == RolloutKind::Deployment && spec.paused,
             no_rollout: no_rollout(kind, &spec.update_strategy),
             restarted_at,
-            // It owns that one annotation: whoever sets it again takes it over.
+            restarted_for,
+            template_digest: template_digest(&mut template),
+            // It owns the annotations: whoever sets that of the time again takes it over.
             is_restarted_by_us: managers.any(|it| it.manager.as_deref() == Some(FIELD_MANAGER)),
             rollout: status.rollout(kind, generation, spec.replicas.unwrap_or(1)),
             uid: metadata.uid.unwrap_or_default(),
             resource_version: metadata.resource_version.unwrap_or_default(),
-            pod_labels: spec.template.metadata.labels.unwrap_or_default(),
+            pod_labels: pod_labels(&template),
         }
     }
+}
+
+/// Digest of a template without annotations of restarts, and without the empty map that is left.
+fn template_digest(template: &mut Value) -> String {
+    if let Some(metadata) = template.pointer_mut("/metadata").and_then(Value::as_object_mut)
+        && metadata.get("annotations").is_some_and(|it| it.as_object().is_none_or(Map::is_empty))
+    {
+        metadata.shift_remove("annotations");
+    }
+    digest([&*template.to_string()])
+}
+
+fn pod_labels(template: &Value) -> BTreeMap<String, String> {
+    let labels = template.pointer("/metadata/labels").and_then(Value::as_object);
+    let text = |(key, value): (&String, &Value)| Some((key.clone(), value.as_str()?.to_owned()));
+    labels.into_iter().flatten().filter_map(text).collect()
 }
 
 fn no_rollout(kind: RolloutKind, strategy: &UpdateStrategy) -> Option<&'static str> {

@@ -61,13 +61,19 @@ fn the_audit_needs_no_permission_to_change_workloads_unless_it_restarts_them() {
     };
     let all = printed(&[]);
     assert_eq!(kinds(&all), ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"]);
-    let verbs = |list: &serde_json::Value| {
-        let rules = list["items"][0]["rules"].as_array().expect("rules").clone();
-        let apps = rules.into_iter().find(|rule| rule["apiGroups"][0] == "apps");
-        apps.expect("a rule")["verbs"].clone()
+    let of_apps = |list: &serde_json::Value| {
+        let rules = list["items"][0]["rules"].as_array().expect("rules");
+        let apps = rules.iter().filter(|rule| rule["apiGroups"][0] == "apps");
+        apps.map(|rule| (rule["resources"].clone(), rule["verbs"].clone())).collect::<Vec<_>>()
     };
-    assert_eq!(verbs(&all), serde_json::json!(["get", "list", "patch"]));
-    assert_eq!(verbs(&printed(&["--read-only"])), serde_json::json!(["get", "list"]));
+    let workloads = || serde_json::json!(["deployments", "statefulsets", "daemonsets"]);
+    let read = (workloads(), serde_json::json!(["get", "list"]));
+    let write = [
+        (workloads(), serde_json::json!(["patch"])),
+        (serde_json::json!(["replicasets"]), serde_json::json!(["get"])),
+    ];
+    assert_eq!(of_apps(&all), [&[read.clone()][..], &write].concat());
+    assert_eq!(of_apps(&printed(&["--read-only"])), [read]);
     let yaml = injectd(&["manifest", "audit", "-n", "mesh"], "");
     assert_eq!(text(&yaml.stdout).matches("\n---\n").count(), 3);
 }

@@ -57,7 +57,12 @@ async fn all(suite: &mut Suite<'_>, it: &mut Restart<'_>) {
     suite.scenario("a dry run decides about all workloads and changes none", dry_run(it)).await;
     suite.scenario("the command: a dry run by default", command::dry_run(it)).await;
     suite.scenario("the command restarts, and not twice an hour", command::acts(it)).await;
-    suite.scenario("a rollout that does not finish stops the command", command::stuck(it)).await;
+    let name = "a rollout that does not finish stops restarts of its namespace only";
+    suite.scenario(name, command::stuck(it)).await;
+    let name = "a workload is not restarted for pods that only claim to be of it";
+    suite.scenario(name, command::forged(it)).await;
+    let name = "a restart that did not help is not repeated before something changed";
+    suite.scenario(name, command::not_cured(it)).await;
     suite.scenario("the page shows what the command prints", command::page(it)).await;
     suite.scenario("the command names wrong input", command::wrong_usage(it)).await;
     suite

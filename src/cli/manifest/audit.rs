@@ -33,8 +33,9 @@ pub(in crate::cli) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<(), CommandError> {
-    let rules = |rules: &[Rule]| rules.iter().map(|rule| args.rule(*rule)).collect::<Vec<_>>();
-    let cluster = [rules(audit::RULES), rules(restart::RULES)].concat();
+    let rules = |rules: &[Rule]| rules.iter().map(rule).collect::<Vec<_>>();
+    let of_restarts = if args.read_only { &[] } else { restart::RESTART_RULES };
+    let cluster = [rules(audit::RULES), rules(restart::RULES), rules(of_restarts)].concat();
     let lease = rules(restart::LEASE_RULES);
     let namespace = &args.namespace;
     let subject = json!([{
@@ -56,11 +57,6 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
     output::print(&objects, args.output).map_err(CommandError::output)
 }
 
-impl Args {
-    fn rule(&self, rule: Rule) -> Value {
-        let is_left_out =
-            |verb: &str| self.read_only && rule.api_group == "apps" && verb == "patch";
-        let verbs: Vec<_> = rule.verbs.iter().filter(|verb| !is_left_out(verb)).collect();
-        json!({"apiGroups": [rule.api_group], "resources": rule.resources, "verbs": verbs})
-    }
+fn rule(rule: &Rule) -> Value {
+    json!({"apiGroups": [rule.api_group], "resources": rule.resources, "verbs": rule.verbs})
 }

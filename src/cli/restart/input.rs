@@ -54,7 +54,7 @@ pub(super) fn in_namespace(
             name,
             uid: None,
         },
-        reason: String::new(),
+        ..Finding::default()
     };
     Ok(named.into_iter().map(finding).collect())
 }

@@ -104,18 +104,21 @@ impl Session {
                 Ok(())
             }
             // A changed workload is read again.
-            Notice::Restarted(_) | Notice::Waits(..) | Notice::Failed(..) => Ok(()),
+            Notice::Restarted(_)
+            | Notice::Waits(..)
+            | Notice::Stopped(..)
+            | Notice::Resumed
+            | Notice::Failed(..) => Ok(()),
         }
     }
 
     /// Whether nothing rolls out, and nothing more will happen soon.
     fn is_done(&self) -> bool {
-        let in_flight = self.restarter.in_flight();
-        if self.failure.is_some() || in_flight.iter().any(|it| it.stuck.is_some()) {
+        if self.failure.is_some() {
             return true;
         }
         let mut waiting = self.restarter.waiting();
-        in_flight.is_empty()
+        self.restarter.in_flight().iter().all(|it| it.stuck.is_some())
             && waiting.all(|(_, wait)| wait.is_some_and(|it| self.is_dry_run || !it.is_short()))
     }
 }

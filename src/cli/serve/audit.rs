@@ -119,11 +119,11 @@ impl Findings for Audit {
 
 impl Audit {
     async fn audit(&self) -> Result<Vec<Finding>, AuditError> {
-        let (configurations, created) = cluster::webhooks(&self.client).await?;
+        let webhooks = cluster::webhooks(&self.client).await?;
         let namespaces = cluster::namespaces(&self.client).await?;
         let mut summary = Summary::default();
         let mut meshes = BTreeMap::new();
-        for webhook in configurations.webhooks() {
+        for webhook in webhooks.configurations.webhooks() {
             let profile = match Product::of(webhook) {
                 Some(Product::Linkerd) => self.profiles.linkerd.clone().map(Profile::Linkerd),
                 Some(Product::Istio) => {
@@ -145,7 +145,7 @@ impl Audit {
                 )),
             }
         }
-        let auditor = Auditor::new(configurations, meshes, created);
+        let auditor = Auditor::new(webhooks, meshes).await;
         let scope = Scope::default();
         let all = (&auditor, &namespaces);
         cluster::audit(&self.client, &scope, all, &mut summary, |_| {}).await?;
@@ -170,6 +170,7 @@ impl Audit {
                     uid: row.workload.uid,
                 },
                 reason: format!("{} of {} pods: {}", row.pods, row.total, row.reason),
+                evidence: row.evidence,
             })
             .collect())
     }

@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -53,9 +55,9 @@ fn observed(change: impl FnOnce(&mut Observed)) -> String {
     decide(change, &[])
 }
 
+/// A workload of a namespace of its own that rolls out.
 fn flying(name: &str) -> InFlight {
-    let Candidate { observed, .. } = candidate(name);
-    InFlight::new(workload(name), now(), &observed.expect("a workload"))
+    InFlight::new(Workload { namespace: name.into(), ..workload(name) }, now())
 }
 
 #[test]
@@ -88,9 +90,71 @@ fn each_reason_to_wait_is_a_line_of_english() {
     assert_eq!(text, "another workload is still rolling out");
     let text = decide(|policy, _| policy.max_restarting = 2, &[flying("db"), flying("api")]);
     assert_eq!(text, "another 2 workloads are still rolling out");
-    let stuck = InFlight { stuck: Some("why".into()), ..flying("db") };
+    let near = || InFlight::new(workload("db"), now());
+    let text = decide(|_, _| {}, &[near()]);
+    assert_eq!(text, "deployment shop/db, of the same namespace, is still rolling out");
+    let stuck = InFlight { stuck: Some("why".into()), ..near() };
     let text = decide(|_, _| {}, &[stuck]);
-    assert_eq!(text, "restarts stopped: the rollout of deployment shop/db does not finish");
+    let expected =
+        "restarts of its namespace stopped: the rollout of deployment shop/db does not finish";
+    assert_eq!(text, expected);
+    let text = decide(|_, candidate| candidate.is_not_owner = true, &[]);
+    assert_eq!(text, "the pods that were found name ReplicaSets that are not of it");
+    let text = decide(|_, candidate| candidate.not_cured = Some(now()), &[]);
+    assert!(text.starts_with("its restart at 2026-11-29T12:00:00Z did not help"), "{text}");
+}
+
+#[test]
+fn a_rollout_that_is_stuck_takes_the_room_of_its_namespace_only() {
+    let stuck = |name: &str| InFlight { stuck: Some("why".into()), ..flying(name) };
+    let text = decide(|policy, _| policy.max_restarting = 1, &[stuck("db"), stuck("api")]);
+    assert_eq!(text, "Some(Restart)");
+}
+
+/// A workload that was restarted for a cause, and what an audit finds some time after the restart.
+fn restarted(cause: &str, template: &str, age: SignedDuration) -> (Observed, Evidence) {
+    let evidence =
+        Evidence { cause: "cause".into(), since: (now() + age).to_string(), ..Evidence::default() };
+    let mut observed = Observed { template_digest: "template".into(), ..Observed::default() };
+    let trigger = Evidence { cause: cause.into(), ..Evidence::default() }.trigger(&observed);
+    observed.restarted_at = Some(now());
+    observed.restarted_for = trigger.map(|it| it.digest);
+    observed.template_digest = template.into();
+    (observed, evidence)
+}
+
+#[test]
+fn a_restart_that_did_not_help_is_known_by_its_pods() {
+    let is_known = |cause, template, seconds| {
+        let (observed, evidence) = restarted(cause, template, SignedDuration::from_secs(seconds));
+        observed.not_cured(&evidence, DEFAULT_ROLLOUT_TIMEOUT).is_some()
+    };
+    assert!(is_known("cause", "template", 0) && is_known("cause", "template", 600));
+    // The clocks of the annotation and of the pod are cut to seconds.
+    assert!(is_known("cause", "template", -1));
+    assert!(!is_known("cause", "template", -2), "the restart did not create these pods");
+    assert!(!is_known("cause", "template", 601), "the restart had helped before");
+    assert!(!is_known("other", "template", 0), "the cause changed");
+    assert!(!is_known("cause", "other", 0), "the template changed");
+    assert!(!is_known("", "template", 0), "it was not restarted for a finding");
+    let (observed, evidence) = restarted("cause", "template", SignedDuration::ZERO);
+    let unfinished = Observed { rollout: Rollout::InProgress, ..observed.clone() };
+    assert_eq!(unfinished.not_cured(&evidence, DEFAULT_ROLLOUT_TIMEOUT), None);
+    let unknown = Evidence::default();
+    assert_eq!(observed.not_cured(&unknown, DEFAULT_ROLLOUT_TIMEOUT), None);
+}
+
+#[test]
+fn a_restart_that_did_not_help_is_not_repeated_after_the_pause() {
+    let text = decide(
+        |_, candidate| {
+            let at = now() - SignedDuration::from_hours(48);
+            candidate.observed.as_mut().expect("a workload").restarted_at = Some(at);
+            candidate.not_cured = Some(at);
+        },
+        &[],
+    );
+    assert!(text.contains("did not help"), "{text}");
 }
 
 #[test]
@@ -111,14 +175,10 @@ fn a_budget_of_other_pods_does_not_matter() {
 }
 
 #[test]
-fn workloads_of_one_budget_roll_out_one_after_the_other() {
-    let shared = Budget::new("all", Some(serde_json::from_str("{}").expect("a selector")), 5);
-    let of = |name: &str| {
-        (workload(name), Candidate { budgets: vec![shared.clone()], ..candidate(name) })
-    };
+fn workloads_of_one_namespace_roll_out_one_after_the_other() {
+    let of = |name: &str| (workload(name), candidate(name));
     let decisions = policy().plan(now(), &[of("web"), of("db")], &[]);
-    let other = "deployment shop/web".to_owned();
-    let wait = Wait::SharedBudget { budget: "all".into(), other };
+    let wait = Wait::Namespace { other: "deployment shop/web".to_owned() };
     assert_eq!(decisions, [Decision::Restart, Decision::Wait(wait)]);
 }
 
@@ -156,6 +216,11 @@ fn labels_of_metrics_are_a_closed_set() {
     let mut labels = Wait::LABELS;
     labels.sort_unstable();
     assert_eq!(labels, Wait::LABELS);
+    let page = include_str!("../../../docs/commands/restart.md");
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` |"));
+    let rows: Vec<_> = rows.map(|(label, _)| label).collect();
+    let is_listed = |label: &&str| rows.contains(label);
+    assert!(labels.iter().all(is_listed), "docs/commands/restart.md lists {rows:?}");
     assert!(Wait::LABELS.contains(&Wait::Others { count: 1 }.as_str()));
 }
 
@@ -164,12 +229,12 @@ proptest! {
     #[test]
     fn no_restart_breaks_a_rule(
         facts in prop::collection::vec(
-            (0..3_i64, any::<bool>(), any::<bool>(), -100..7200_i64, 0..3_u8),
+            (0..3_i64, any::<bool>(), any::<bool>(), -100..7200_i64, 0..3_u8, 0..6_u8),
             0..30,
         ),
         max_restarting in 1..5_usize,
         flying_count in 0..4_usize,
-        is_stuck in any::<bool>(),
+        stuck_count in 0..4_usize,
         is_open in any::<bool>(),
     ) {
         let window = if is_open { "Sun 00:00-24:00" } else { "Mon-Sat 00:00-24:00" };
@@ -178,9 +243,11 @@ proptest! {
         let asked: Vec<_> = facts
             .iter()
             .enumerate()
-            .map(|(index, &(allowed, is_paused, has_budget, ago, rollout))| {
+            .map(|(index, &(allowed, is_paused, has_budget, ago, rollout, namespace))| {
                 let name = format!("w{index}");
                 let mut it = candidate(&name);
+                it.is_not_owner = ago % 7 == 0;
+                it.not_cured = (ago % 5 == 0).then(now);
                 let observed = it.observed.as_mut().expect("a workload");
                 observed.is_paused = is_paused;
                 observed.restarted_at = Some(now() - SignedDuration::from_secs(ago));
@@ -188,23 +255,28 @@ proptest! {
                     observed.rollout = Rollout::InProgress;
                 }
                 it.budgets.extend(has_budget.then(|| budget(&name, allowed)));
-                (workload(&name), it)
+                (Workload { namespace: format!("f{namespace}"), ..workload(&name) }, it)
             })
             .collect();
         let mut in_flight: Vec<_> = (0..flying_count).map(|it| flying(&format!("f{it}"))).collect();
-        if let Some(first) = in_flight.first_mut().filter(|_| is_stuck) {
-            first.stuck = Some("why".into());
+        for it in in_flight.iter_mut().take(stuck_count) {
+            it.stuck = Some("why".into());
         }
         let decisions = policy.plan(now(), &asked, &in_flight);
         prop_assert_eq!(decisions.len(), facts.len());
         let restarted = facts.iter().zip(&decisions).filter(|(_, it)| **it == Decision::Restart);
+        let mut namespaces: Vec<_> = (0..flying_count).map(|it| format!("f{it}")).collect();
         let mut count = 0;
-        for (&(allowed, is_paused, has_budget, ago, rollout), _) in restarted {
+        for (&(allowed, is_paused, has_budget, ago, rollout, namespace), _) in restarted {
             prop_assert!(is_open && !is_paused && ago >= 3600 && rollout != 0);
             prop_assert!(!has_budget || allowed > 0);
-            prop_assert!(!is_stuck || flying_count == 0);
+            prop_assert!(ago % 7 != 0 && ago % 5 != 0);
+            let namespace = format!("f{namespace}");
+            prop_assert!(!namespaces.contains(&namespace), "two of {namespace}");
+            namespaces.push(namespace);
             count += 1;
         }
-        prop_assert!(count == 0 || count + flying_count <= max_restarting);
+        let moving = flying_count.saturating_sub(stuck_count);
+        prop_assert!(count == 0 || count + moving <= max_restarting);
     }
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::restart::Finding;
 
 const KINDS: [RolloutKind; 3] = RolloutKind::ALL;
 
@@ -120,4 +121,24 @@ fn a_finding_is_flat_json() {
     let finding: Finding = serde_json::from_str(json).expect("a finding");
     assert_eq!(serde_json::to_string(&finding).expect("JSON"), json);
     assert_eq!(finding.workload.to_string(), "deployment shop/web");
+}
+
+#[test]
+fn a_restart_changes_no_digest_of_the_template_and_a_change_does() {
+    let digest = |annotations: &str, image: &str| {
+        let spec = format!(
+            r#"{{"template": {{"metadata": {{"labels": {{"app": "web"}}{annotations}}},
+                "spec": {{"containers": [{{"image": "{image}"}}]}}}}}}"#
+        );
+        observed(RolloutKind::Deployment, &spec, "{}")
+    };
+    let before = digest("", "a").template_digest;
+    let of = |annotations: &str| digest(&format!(r#", "annotations": {{{annotations}}}"#), "a");
+    let restarted = of(&format!(
+        r#""{RESTARTED_AT_ANNOTATION}": "2026-11-29T12:00:00Z", "{RESTARTED_FOR_ANNOTATION}": "d""#
+    ));
+    assert_eq!(restarted.template_digest, before);
+    assert_eq!(restarted.restarted_for.as_deref(), Some("d"));
+    assert_ne!(of(r#""linkerd.io/inject": "enabled""#).template_digest, before);
+    assert_ne!(digest("", "b").template_digest, before);
 }

@@ -5,16 +5,22 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
+use injectd::restart::RESTARTED_AT_ANNOTATION;
 use injectd_e2e::{
+    api::{NAMESPACES, collection},
     expect::{Outcome, eventually, expect, expect_contains, failed},
     objects::{deployment, namespace},
 };
+use jiff::{Timestamp, ToSpan as _};
 use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
 
 use super::{Restart, fleet::LABEL};
 
 const NAMESPACE: &str = "restart-command";
+const NEIGHBOUR: &str = "restart-neighbour";
+const FORGED: &str = "restart-forged";
+const NOT_CURED: &str = "restart-not-cured";
 
 /// A run of the command: its exit code and what it printed.
 struct Ran {
@@ -70,8 +76,7 @@ pub(super) async fn acts(it: &Restart<'_>) -> Outcome {
     let again = injectd(it, &arguments, String::new()).await?;
     expect("the exit code of the second", Some(3), again.code)?;
     expect_contains("stdout", "not restarted: it was restarted less than an hour ago", &again.out)?;
-    let generation = api.get(&path).await?.ok()?["metadata"]["generation"].clone();
-    expect("the generation", json!(2), generation)?;
+    expect("the generation", json!(2), generation(it, &path).await?)?;
     let gone = injectd(it, &["deploy/gone", "-n", NAMESPACE], String::new()).await?;
     expect("the exit code without a workload", Some(1), gone.code)?;
     expect_contains("stdout", "not restarted: it does not exist any more", &gone.out)?;
@@ -85,19 +90,32 @@ pub(super) async fn acts(it: &Restart<'_>) -> Outcome {
 
 /// Creates a Deployment and waits for its pod; returns its path.
 async fn available(it: &Restart<'_>, name: &str) -> Outcome<String> {
+    available_in(it, NAMESPACE, name).await
+}
+
+async fn available_in(it: &Restart<'_>, namespace: &str, name: &str) -> Outcome<String> {
     let mut object = deployment(name, 1, &json!({}));
     object["spec"]["template"]["metadata"]["labels"][LABEL.0] = json!(LABEL.1);
-    let path = format!("/apis/apps/v1/namespaces/{NAMESPACE}/deployments/{name}");
-    it.lab.api.create(Some(NAMESPACE), &object).await?.created()?;
-    eventually("the Deployment is available", async || {
-        let found = it.lab.api.get(&path).await?.ok()?;
-        expect("the pods", json!(1), found["status"]["availableReplicas"].clone())
-    })
-    .await?;
+    it.lab.api.create(Some(namespace), &object).await?.created()?;
+    let path = format!("{}/{name}", collection("apps/v1", "Deployment", Some(namespace)));
+    finished(it, &path).await?;
     Ok(path)
 }
 
-/// A quota allows no further pod: the first workload does not finish, the second is not restarted.
+/// Waits for the end of a rollout.
+async fn finished(it: &Restart<'_>, path: &str) -> Outcome {
+    eventually("the rollout is finished", async || {
+        let found = it.lab.api.get(path).await?.ok()?;
+        let status = &found["status"];
+        expect("the generation", &found["metadata"]["generation"], &status["observedGeneration"])?;
+        let counts = ["replicas", "updatedReplicas", "availableReplicas"].map(|it| &status[it]);
+        expect("the pods", [&json!(1); 3], counts)
+    })
+    .await
+}
+
+/// A quota allows no further pod: the first workload does not finish, and the second is not restarted.
+/// That of another namespace is, although only one may roll out at a time.
 pub(super) async fn stuck(it: &Restart<'_>) -> Outcome {
     let (_, second) = (available(it, "first").await?, available(it, "second").await?);
     let quota = json!({"apiVersion": "v1", "kind": "ResourceQuota",
@@ -109,18 +127,107 @@ pub(super) async fn stuck(it: &Restart<'_>) -> Outcome {
         expect("the limit", json!("1"), found["status"]["hard"]["pods"].clone())
     })
     .await?;
-    let arguments = ["deploy/first", "deploy/second", "-n", NAMESPACE, "--yes"];
+    it.lab.api.create(None, &namespace(NEIGHBOUR, &json!({}), &json!({}))).await?.created()?;
+    let third = available_in(it, NEIGHBOUR, "third").await?;
+    let all = [(NAMESPACE, "first"), (NAMESPACE, "second"), (NEIGHBOUR, "third")];
+    let all = all.map(|(namespace, name)| workload(namespace, name, json!({})));
     let limits = ["--max-restarting", "1", "--rollout-timeout", "1s"];
-    let ran = injectd(it, &[&arguments[..], &limits].concat(), String::new()).await?;
+    let ran = injectd(it, &[&["-f", "-", "--yes"][..], &limits].concat(), findings(&all)).await?;
     expect(format!("the exit code, with {:?}", ran.err), Some(1), ran.code)?;
     let first = format!("deployment {NAMESPACE}/first: its rollout is stuck: it is not finished");
     expect_contains("stdout", &first, &ran.out)?;
-    let why = format!("restarts stopped: the rollout of deployment {NAMESPACE}/first does not");
-    let line = format!("deployment {NAMESPACE}/second: not restarted: {why}");
+    let why = format!("the rollout of deployment {NAMESPACE}/first does not finish");
+    let line = format!(
+        "deployment {NAMESPACE}/second: not restarted: restarts of its namespace stopped: {why}"
+    );
     expect_contains("stdout", &line, &ran.out)?;
-    let generation = it.lab.api.get(&second).await?.ok()?["metadata"]["generation"].clone();
-    expect("the generation of the second", json!(1), generation)?;
-    it.lab.api.delete(&format!("/api/v1/namespaces/{NAMESPACE}")).await?.ok().map(drop)
+    expect_contains("stdout", &format!("deployment {NEIGHBOUR}/third: restarted"), &ran.out)?;
+    expect("the generation of the second", json!(1), generation(it, &second).await?)?;
+    expect("the generation of the third", json!(2), generation(it, &third).await?)?;
+    for name in [NAMESPACE, NEIGHBOUR] {
+        it.lab.api.delete(&format!("{NAMESPACES}/{name}")).await?.ok()?;
+    }
+    Ok(())
+}
+
+/// What pods claim of their controller is compared with the `ReplicaSet`.
+pub(super) async fn forged(it: &Restart<'_>) -> Outcome {
+    it.lab.api.create(None, &namespace(FORGED, &json!({}), &json!({}))).await?.created()?;
+    let (web, _) = (available_in(it, FORGED, "web").await?, available_in(it, FORGED, "db").await?);
+    let sets = it.lab.api.get(&collection("apps/v1", "ReplicaSet", Some(FORGED))).await?.ok()?;
+    let claim = |deployment: &str| {
+        let of = |it: &&Value| it["metadata"]["ownerReferences"][0]["name"] == deployment;
+        let set = sets["items"].as_array().into_iter().flatten().find(of);
+        let metadata = set.map(|it| it["metadata"].clone()).unwrap_or_default();
+        json!({"name": metadata["name"], "uid": metadata["uid"]})
+    };
+    let mut other_uid = claim("web");
+    other_uid["uid"] = json!("00000000-0000-0000-0000-000000000000");
+    let gone = json!({"name": "web-abc", "uid": other_uid["uid"]});
+    for named in [other_uid, gone, claim("db")] {
+        let input = findings(&[workload(FORGED, "web", json!({"replicaSets": [named]}))]);
+        let ran = injectd(it, &["-f", "-", "--yes"], input).await?;
+        expect(format!("the exit code for {named}"), Some(3), ran.code)?;
+        expect_contains("stdout", "name ReplicaSets that are not of it", &ran.out)?;
+        expect("the generation", json!(1), generation(it, &web).await?)?;
+    }
+    let named = [claim("db"), claim("web")];
+    let input = findings(&[workload(FORGED, "web", json!({"replicaSets": named}))]);
+    let ran = injectd(it, &["-f", "-", "--yes"], input).await?;
+    expect(format!("the exit code of its own, with {:?}", ran.err), Some(0), ran.code)?;
+    expect("the generation", json!(2), generation(it, &web).await?)?;
+    it.lab.api.delete(&format!("{NAMESPACES}/{FORGED}")).await?.ok().map(drop)
+}
+
+/// A restart that did not help is not repeated before something changed, also long after it.
+pub(super) async fn not_cured(it: &Restart<'_>) -> Outcome {
+    it.lab.api.create(None, &namespace(NOT_CURED, &json!({}), &json!({}))).await?.created()?;
+    let path = available_in(it, NOT_CURED, "web").await?;
+    let restart = async |cause: &str, since: Timestamp| {
+        let more = json!({"environment": cause, "cause": cause, "since": since.to_string()});
+        injectd(it, &["-f", "-", "--yes"], findings(&[workload(NOT_CURED, "web", more)])).await
+    };
+    let ran = restart("outage", Timestamp::now()).await?;
+    expect(format!("the exit code, with {:?}", ran.err), Some(0), ran.code)?;
+    let again = restart("outage", Timestamp::now()).await?;
+    expect_contains("stdout", "did not help", &again.out)?;
+    expect("the generation", json!(2), generation(it, &path).await?)?;
+    let long_ago = Timestamp::now() - 2.hours();
+    it.lab
+        .api
+        .update(&path, |it| {
+            let annotations = &mut it["spec"]["template"]["metadata"]["annotations"];
+            annotations[RESTARTED_AT_ANNOTATION] = json!(long_ago.to_string());
+        })
+        .await?;
+    finished(it, &path).await?;
+    let later = restart("outage", long_ago + 1.minute()).await?;
+    expect("the exit code after two hours", Some(3), later.code)?;
+    expect_contains("stdout", "did not help", &later.out)?;
+    expect("the generation", json!(3), generation(it, &path).await?)?;
+    // As after a change of a webhook, or of the configuration.
+    let changed = restart("other", long_ago + 1.minute()).await?;
+    expect(format!("the exit code after a change, with {:?}", changed.out), Some(0), changed.code)?;
+    expect("the generation", json!(4), generation(it, &path).await?)?;
+    it.lab.api.delete(&format!("{NAMESPACES}/{NOT_CURED}")).await?.ok().map(drop)
+}
+
+/// A Deployment as the audit lists it, with further fields.
+fn workload(namespace: &str, name: &str, more: Value) -> Value {
+    let mut found = json!({"apiVersion": "apps/v1", "kind": "Deployment",
+        "namespace": namespace, "name": name});
+    if let (Some(found), Value::Object(more)) = (found.as_object_mut(), more) {
+        found.extend(more);
+    }
+    found
+}
+
+fn findings(workloads: &[Value]) -> String {
+    json!({"workloads": workloads}).to_string()
+}
+
+async fn generation(it: &Restart<'_>, path: &str) -> Outcome<Value> {
+    Ok(it.lab.api.get(path).await?.ok()?["metadata"]["generation"].clone())
 }
 
 /// The page of the command shows what it prints for these workloads.

@@ -6,7 +6,7 @@ use injectd::{
     cluster::{ClientOptions, client},
     restart::{
         AuditError, Controller, Finding, Findings, LEASE_RULES, LeaseOptions, Mode, Notice,
-        Observer, Options, Policy, RULES, Restarter, Rule, Wait, Workload,
+        Observer, Options, Policy, RESTART_RULES, RULES, Restarter, Rule, Wait, Workload,
     },
 };
 use injectd_e2e::{
@@ -91,10 +91,11 @@ impl Controllers {
         let namespace = injectd_e2e::objects::namespace(NAMESPACE, &json!({}), &json!({}));
         api.create(None, &namespace).await?.created()?;
         api.create(Some(NAMESPACE), &service_account(ACCOUNT)).await?.created()?;
+        let cluster = [RULES, RESTART_RULES].concat();
         for (kind, scope, rules) in
-            [("ClusterRole", None, RULES), ("Role", Some(NAMESPACE), LEASE_RULES)]
+            [("ClusterRole", None, cluster), ("Role", Some(NAMESPACE), LEASE_RULES.to_vec())]
         {
-            for object in [role(kind, rules), binding(kind)] {
+            for object in [role(kind, &rules), binding(kind)] {
                 api.create(scope, &object).await?.created()?;
             }
         }

@@ -23,9 +23,10 @@ pub(super) const LABEL: (&str, &str) = ("suite", "restart");
 /// A window that is open.
 const OPEN: &str = "00:00-24:00 UTC";
 const COUNT: usize = 200;
-const NAMESPACE_COUNT: usize = 8;
+/// One workload of a namespace rolls out at a time.
+const NAMESPACE_COUNT: usize = 24;
 /// The namespaces whose window is closed at first.
-const CLOSED: std::ops::Range<usize> = 5..7;
+const CLOSED: std::ops::Range<usize> = 5..11;
 /// Concurrent requests.
 const REQUESTS: usize = 16;
 
@@ -189,7 +190,8 @@ fn member(index: usize) -> Member {
         name: format!("w{index}"),
         uid: None,
     };
-    let finding = Finding { workload, reason: "1 pod has no sidecar".to_owned() };
+    let finding =
+        Finding { workload, reason: "1 pod has no sidecar".to_owned(), ..Finding::default() };
     Member {
         finding,
         is_closed: CLOSED.contains(&in_namespace),

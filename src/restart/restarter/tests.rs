@@ -1,0 +1,134 @@
+use super::*;
+
+fn finding(name: &str) -> Finding {
+    let json = format!(
+        r#"{{"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "shop",
+            "name": "{name}"}}"#
+    );
+    serde_json::from_str(&json).expect("a finding")
+}
+
+/// A restarter whose client is never called.
+fn restarter() -> Restarter {
+    let uri = "http://127.0.0.1:1".parse().expect("a URI");
+    let client = Client::try_from(kube::Config::new(uri)).expect("a client");
+    Restarter::new(client, Policy { max_restarting: 1, ..Policy::default() })
+}
+
+fn observed(since: Timestamp) -> Observed {
+    Observed {
+        uid: "u".into(),
+        is_restarted_by_us: true,
+        restarted_at: Some(since),
+        rollout: crate::restart::Rollout::InProgress,
+        ..Observed::default()
+    }
+}
+
+fn names(restarter: &Restarter) -> Vec<&str> {
+    restarter.waiting().map(|(finding, _)| &*finding.workload.name).collect()
+}
+
+#[tokio::test]
+async fn a_list_is_bounded_and_has_each_workload_once() {
+    let mut restarter = restarter();
+    assert_eq!(restarter.set_findings(vec![finding("a"), finding("b"), finding("a")]), 0);
+    assert_eq!(names(&restarter), ["a", "b"]);
+    let many = (0..=MAX_FINDINGS).map(|it| finding(&format!("w{it}"))).collect();
+    assert_eq!(restarter.set_findings(many), 1);
+    assert_eq!(names(&restarter).len(), MAX_FINDINGS);
+}
+
+#[tokio::test]
+async fn a_workload_that_rolls_out_is_not_listed_again() {
+    let mut restarter = restarter();
+    restarter.adopt(finding("a").workload, &observed(Timestamp::now()));
+    restarter.adopt(finding("a").workload, &observed(Timestamp::now()));
+    assert_eq!(restarter.in_flight().len(), 1);
+    restarter.set_findings(vec![finding("a"), finding("b")]);
+    assert_eq!(names(&restarter), ["b"]);
+    let waits: Vec<_> = restarter.waiting().filter_map(|(_, wait)| wait).collect();
+    assert_eq!(waits, [Wait::Namespace { other: "deployment shop/a".to_owned() }]);
+}
+
+#[tokio::test]
+async fn only_unfinished_rollouts_of_the_last_hour_that_injectd_began_are_adopted() {
+    let now = Timestamp::now();
+    let is_adopted = |change: fn(&mut Observed)| {
+        let mut observed = observed(now);
+        change(&mut observed);
+        let mut restarter = restarter();
+        restarter.adopt(finding("a").workload, &observed);
+        !restarter.in_flight().is_empty()
+    };
+    assert!(is_adopted(|_| {}));
+    assert!(!is_adopted(|it| it.is_restarted_by_us = false));
+    assert!(!is_adopted(|it| it.rollout = crate::restart::Rollout::Finished));
+    assert!(!is_adopted(|it| it.restarted_at = it.restarted_at.map(|at| at - PAUSE)));
+}
+
+#[tokio::test]
+async fn what_is_listed_again_keeps_its_reason() {
+    let mut restarter = restarter();
+    let paused = |it: &mut Restarter, name: &str| {
+        let mut notices = Vec::new();
+        it.wait(finding(name), &Candidate::default(), Wait::Paused, &mut notices);
+        notices.len()
+    };
+    assert_eq!((paused(&mut restarter, "a"), paused(&mut restarter, "a")), (1, 0));
+    restarter.set_findings(vec![finding("a")]);
+    assert_eq!(paused(&mut restarter, "a"), 0, "it is reported once");
+    restarter.set_findings(vec![finding("b")]);
+    assert_eq!(paused(&mut restarter, "a"), 1, "it was not listed in between");
+}
+
+#[tokio::test]
+async fn findings_of_namespaces_without_room_are_not_drawn() {
+    let mut restarter = restarter();
+    restarter.policy.max_restarting = 2;
+    let of = |namespace: &str, name: &str| {
+        let mut finding = finding(name);
+        finding.workload.namespace = namespace.into();
+        finding
+    };
+    restarter.in_flight.push(InFlight::new(of("shop", "a").workload, Timestamp::now()));
+    restarter.set_findings(vec![of("shop", "b"), of("bank", "c")]);
+    let drawn: Vec<_> = restarter.draw().into_iter().map(|it| it.workload.name).collect();
+    assert_eq!(drawn, ["c"]);
+}
+
+/// Restarts in three namespaces that did not help stop all, until one of them is found for another
+/// cause.
+#[tokio::test]
+async fn restarts_that_do_not_help_stop_all_until_something_changes() {
+    let mut restarter = restarter();
+    let now = Timestamp::now();
+    let of = |namespace: &str, cause: &str| {
+        let mut finding = finding("web");
+        finding.workload.namespace = namespace.into();
+        finding.evidence.cause = cause.into();
+        finding.evidence.environment = cause.into();
+        finding
+    };
+    let namespaces = ["a", "b", "c"];
+    let all = |cause: &str| namespaces.map(|it| of(it, cause)).to_vec();
+    restarter.audited(all("one"), now);
+    let wait = Wait::NotCured { at: now };
+    let candidate = Candidate { observed: Some(Observed::default()), ..Candidate::default() };
+    let mut notices = Vec::new();
+    for finding in all("one") {
+        assert!(!restarter.is_stopped());
+        restarter.wait(finding, &candidate, wait.clone(), &mut notices);
+        restarter.note_stop(&mut notices);
+    }
+    assert!(restarter.is_stopped());
+    let is_stop = |it: &Notice| matches!(it, Notice::Stopped(_, names) if names == "a, b, c");
+    assert!(notices.last().is_some_and(is_stop), "{notices:?}");
+    assert!(restarter.draw().is_empty());
+    restarter.audited(all("one"), now);
+    assert!(restarter.draw().is_empty(), "nothing changed");
+    restarter.audited(all("two"), now);
+    restarter.note_stop(&mut notices);
+    assert!(matches!(notices.last(), Some(Notice::Resumed)), "{notices:?}");
+    assert_eq!(restarter.draw().len(), 3);
+}
