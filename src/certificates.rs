@@ -14,6 +14,7 @@ mod objects;
 mod plan;
 mod repairs;
 mod report;
+mod revoked;
 mod serving;
 mod state;
 mod view;

@@ -15,8 +15,14 @@ pub fn digest<'t>(texts: impl IntoIterator<Item = &'t str>) -> String {
         all.update(text.len().to_be_bytes());
         all.update(text);
     }
-    let mut hex = String::with_capacity(2 * BYTES);
-    for byte in all.finalize().iter().take(BYTES) {
+    hex(&all.finalize()[..BYTES])
+}
+
+/// Bytes in hexadecimal, in lower case.
+#[must_use]
+pub fn hex(bytes: &[u8]) -> String {
+    let mut hex = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
         // A text has room.
         let _ = write!(hex, "{byte:02x}");
     }

@@ -32,8 +32,17 @@ impl Ca {
     ///
     /// Fails if there is no key for it.
     pub fn new() -> Outcome<Self> {
+        Self::named("e2e")
+    }
+
+    /// A new CA with a name.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no key for it.
+    pub fn named(name: &str) -> Outcome<Self> {
         let mut params = CertificateParams::default();
-        params.distinguished_name.push(DnType::CommonName, "e2e");
+        params.distinguished_name.push(DnType::CommonName, name);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         Ok(Self(CertifiedIssuer::self_signed(params, KeyPair::generate()?)?))
     }

@@ -4,17 +4,25 @@ use std::{fmt, time::Duration};
 
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
-    Issuer, KeyPair, KeyUsagePurpose, PublicKeyData as _, SerialNumber,
+    Issuer, KeyPair, KeyUsagePurpose, PublicKeyData as _, SerialNumber, SigningKey as _,
 };
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _};
+use rustls::{
+    crypto::aws_lc_rs::default_provider,
+    pki_types::{CertificateDer, PrivateKeyDer, alg_id, pem::PemObject as _},
+};
+use sha2::{Digest as _, Sha256};
 use time::OffsetDateTime;
 use x509_parser::parse_x509_certificate;
+
+use crate::digest::hex;
 
 /// Certificates are valid from this long before they are made: the clocks of API servers and
 /// replicas may differ by as much.
 const CLOCK_SKEW: Duration = Duration::from_hours(1);
-/// Common name of every CA of injectd. A CA in a `caBundle` with another name is not ours.
+/// Common name of every CA of injectd. Anyone can give a CA this name: alone it proves nothing.
 const CA_NAME: &str = "injectd webhook CA";
+/// Signatures of a CA over others begin so: none of them is that of a certificate.
+const VOUCHER: &[u8] = b"injectd: this CA is of the same Secret\0";
 /// A certificate is renewed when less than this part of its lifetime remains.
 const RENEWAL_PART: i64 = 3;
 /// The serial number of a certificate ends with as many random bytes; before them it counts.
@@ -30,12 +38,12 @@ pub struct Lifetimes {
 }
 
 /// A certificate, and what is read of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(super) struct Certificate {
     der: CertificateDer<'static>,
     begins: i64,
     ends: i64,
-    is_our_ca: bool,
+    has_our_name: bool,
     public_key: Vec<u8>,
     sequence: u64,
 }
@@ -61,12 +69,12 @@ impl Certificate {
     pub(super) fn parse(der: &CertificateDer<'static>) -> Option<Self> {
         let (_, parsed) = parse_x509_certificate(der).ok()?;
         let name = parsed.subject().iter_common_name().next().and_then(|it| it.as_str().ok());
-        let is_our_ca = parsed.is_ca() && name == Some(CA_NAME);
+        let has_our_name = parsed.is_ca() && name == Some(CA_NAME);
         let validity = parsed.validity();
         let (begins, ends) = (validity.not_before.timestamp(), validity.not_after.timestamp());
         let public_key = parsed.public_key().subject_public_key.data.to_vec();
         let sequence = sequence(parsed.raw_serial());
-        Some(Self { der: der.clone(), begins, ends, is_our_ca, public_key, sequence })
+        Some(Self { der: der.clone(), begins, ends, has_our_name, public_key, sequence })
     }
 
     /// The certificates in a PEM text. Other parts of it are skipped.
@@ -83,9 +91,33 @@ impl Certificate {
         &self.der
     }
 
-    /// Whether it is a CA that injectd made.
-    pub(super) fn is_our_ca(&self) -> bool {
-        self.is_our_ca
+    /// Whether it is a CA with the name of injectd's. Whose it is, a key shows or a voucher.
+    pub(super) fn has_our_name(&self) -> bool {
+        self.has_our_name
+    }
+
+    /// The certificate of a CA, which counts as ended when one of this lifetime would have.
+    pub(super) fn limited(self, lifetime: Duration) -> Self {
+        let last = self.begins.saturating_add(seconds(lifetime) + seconds(CLOCK_SKEW));
+        Self { ends: self.ends.min(last), ..self }
+    }
+
+    /// Its SHA-256 in hexadecimal.
+    pub(super) fn fingerprint(&self) -> String {
+        hex(&Sha256::digest(&self.der))
+    }
+
+    /// Whether a signature is that of this CA over another one.
+    pub(super) fn vouches(&self, for_ca: &Self, signature: &[u8]) -> bool {
+        let algorithms = default_provider().signature_verification_algorithms;
+        let is_of_our_keys = |it: &&&dyn rustls::pki_types::SignatureVerificationAlgorithm| {
+            it.public_key_alg_id() == alg_id::ECDSA_P256
+                && it.signature_alg_id() == alg_id::ECDSA_SHA256
+        };
+        let algorithm = algorithms.all.iter().find(is_of_our_keys);
+        algorithm.is_some_and(|it| {
+            it.verify_signature(&self.public_key, &voucher(for_ca), signature).is_ok()
+        })
     }
 
     /// Which certificate of the webhook it is: a later one has a higher number, whatever the clocks
@@ -124,6 +156,15 @@ impl Certificate {
         self.ends - (lifetime / RENEWAL_PART).max(at_least)
     }
 }
+
+impl PartialEq for Certificate {
+    /// The rest follows from the bytes, except the lifetime that was allowed.
+    fn eq(&self, other: &Self) -> bool {
+        self.der == other.der
+    }
+}
+
+impl Eq for Certificate {}
 
 impl Leaf {
     /// The chain as PEM.
@@ -175,11 +216,21 @@ impl Ca {
         Ok(Leaf { certificate, key: key.serialize_pem() })
     }
 
+    /// A signature that says: the other CA is of the same Secret.
+    pub(super) fn vouch(&self, for_ca: &Certificate) -> Result<Vec<u8>, rcgen::Error> {
+        KeyPair::from_pem(&self.key)?.sign(&voucher(for_ca))
+    }
+
     /// Whether the key belongs to the certificate.
     pub(super) fn is_pair(&self) -> bool {
         let key = KeyPair::from_pem(&self.key);
         key.is_ok_and(|key| key.der_bytes() == self.certificate.public_key)
     }
+}
+
+/// What a CA signs about another one.
+fn voucher(for_ca: &Certificate) -> Vec<u8> {
+    [VOUCHER, &for_ca.der].concat()
 }
 
 /// The names under which an API server calls a Service, and further ones of it.
@@ -250,6 +301,25 @@ impl fmt::Debug for Ca {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_its_key_vouches_for_a_ca() {
+        let [one, other, third] =
+            [(); 3].map(|()| Ca::make(1_800_000_000, Duration::from_hours(1)).expect("a CA"));
+        let signature = one.vouch(&other.certificate).expect("a signature");
+        let vouches = |by: &Ca, of: &Ca| by.certificate.vouches(&of.certificate, &signature);
+        assert!(vouches(&one, &other));
+        assert!(!vouches(&other, &other) && !vouches(&one, &third) && !vouches(&third, &other));
+    }
+
+    #[test]
+    fn a_ca_ends_after_its_lifetime_whatever_it_says() {
+        let now = 1_800_000_000;
+        let of = |lifetime| Ca::make(now, lifetime).expect("a CA").certificate;
+        let (hour, century) = (Duration::from_hours(1), Duration::from_hours(876_000));
+        assert_eq!(of(century).limited(hour).ends(), of(hour).ends());
+        assert_eq!(of(hour).limited(century).ends(), of(hour).ends());
+    }
 
     #[test]
     fn certificates_count_and_their_keys_are_not_printed() {

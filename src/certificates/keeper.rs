@@ -18,10 +18,11 @@ use super::{
     authority::{Leaf, Lifetimes, service_names},
     metrics::{CertificateMetrics, Stage},
     objects::Objects,
+    plan,
     repairs::Repairs,
     report::Reporter,
     serving::{Choice, Served, Trusted, choose},
-    state::State,
+    state::{State, Terms},
     view::{Found, Service, View},
 };
 use crate::{
@@ -38,6 +39,8 @@ mod leader;
 
 use leader::Acted;
 
+/// As [`plan::HANDOVER`].
+const HANDOVER: Duration = Duration::from_secs(plan::HANDOVER.unsigned_abs());
 /// The longest time between two looks.
 const MAX_WAIT: Duration = Duration::from_mins(1);
 /// Changes that wait to be read.
@@ -65,7 +68,7 @@ pub struct Keeper {
     client: Client,
     options: Options,
     objects: Objects,
-    dns_names: Vec<String>,
+    terms: Terms,
     service: Service,
     metrics: CertificateMetrics,
     reporter: Reporter,
@@ -74,6 +77,8 @@ pub struct Keeper {
     repairs: Repairs,
     /// The last usable state of the Secret.
     memory: Option<State>,
+    /// Until then a CA of injectd may be known to other replicas only.
+    unsettled_until: Instant,
     served: Option<Served>,
     sender: watch::Sender<Option<Arc<Leaf>>>,
     /// Keeps the process unready until a certificate is served.
@@ -91,13 +96,14 @@ impl Keeper {
     ) -> (Self, watch::Receiver<Option<Arc<Leaf>>>, impl Future<Output = ()> + use<>) {
         let (sender, receiver) = watch::channel(None);
         let Options { namespace, service, secret, configurations, lease, .. } = &options;
-        let dns_names = service_names(service, namespace);
+        let names = service_names(service, namespace);
+        let terms = Terms { names, ca_lifetime: options.lifetimes.ca };
         let service = Service { namespace: namespace.clone(), name: service.clone() };
         let events = Events::new(client.clone());
         let (reporter, events) = Reporter::new(events, &service, secret);
         let keeper = Self {
             objects: Objects::new(client.clone(), namespace, secret, &lease.identity),
-            dns_names,
+            terms,
             reporter,
             view: View::new(configurations),
             service,
@@ -105,6 +111,7 @@ impl Keeper {
             trusted: Trusted::default(),
             repairs: Repairs::default(),
             memory: None,
+            unsettled_until: Instant::now() + HANDOVER,
             served: None,
             sender,
             hold: Some(hold),
@@ -188,7 +195,7 @@ impl Keeper {
     /// Applies a change.
     fn see(&mut self, change: Found) {
         let of_secret = matches!(change, Found::Secret(_));
-        let failure = self.view.apply(change, &self.dns_names, &self.service);
+        let failure = self.view.apply(change, &self.terms, &self.service);
         if let Some((what, failure)) = failure {
             let error = match failure {
                 WatchFailure::Unknown => "the API server does not know the kind".to_owned(),
@@ -198,11 +205,29 @@ impl Keeper {
                 .done(if of_secret { Stage::ReadSecret } else { Stage::ReadWebhooks }, false);
             self.reporter.failed(&format!("read {what}"), &error);
         }
+        self.note_secret();
         if let Some(Ok(state)) = self.view.secret() {
             let earlier = self.memory.take();
             self.memory = Some(state.clone().remembering(earlier, unix_now()));
         }
         self.note_webhooks();
+    }
+
+    /// Takes note of a Secret that was lost, and of what is wrong in one that was not.
+    fn note_secret(&mut self) {
+        let is_lost = match self.view.secret() {
+            Some(Ok(state)) => {
+                if let Some(problem) = state.revoked.problem() {
+                    self.reporter.failed("read the key revoked of the Secret", &problem);
+                }
+                let earlier = self.memory.as_ref();
+                earlier.is_some_and(|earlier| !state.continues(earlier, unix_now()))
+            }
+            None | Some(Err(_)) => true,
+        };
+        if is_lost {
+            self.unsettled_until = Instant::now() + HANDOVER;
+        }
     }
 
     /// Remembers since when each CA is in each `caBundle`, and which `caBundle` is wrong.

@@ -63,7 +63,7 @@ impl Stage {
     pub(super) fn of(change: Change) -> Option<Self> {
         match change {
             Change::NewCa => Some(Self::CreateCa),
-            Change::NextCaSigns => None,
+            Change::NextCaSigns | Change::RevokedCa | Change::KeptRevoked => None,
             Change::NewLeaf => Some(Self::CreateLeaf),
             Change::Restored => Some(Self::RestoreSecret),
             Change::KeptCa => Some(Self::KeepOldCa),

@@ -2,27 +2,37 @@
 //! random walk finds.
 //!
 //! The invariants, checked after each step:
-//! 1. A CA of ours leaves the Secret, or a `caBundle` that a leader writes, only when it has ended.
+//! 1. A CA of the Secret leaves it, or a `caBundle` that a leader writes, only when it has ended or is
+//!    revoked.
 //! 2. A CA begins to sign when each `caBundle` that has its predecessor has it, too, or when that
 //!    ends.
 //! 3. An API server that has seen the last `caBundle` for [`DELAY`] or less verifies the certificate of
 //!    every replica that serves one, except where others overwrote a `caBundle`, until a leader has
 //!    repaired it.
 //!
+//! And when the watches have settled:
+//! 4. A CA with the name of ours that others wrote into a `caBundle` or the Secret is in neither, except
+//!    for [`HANDOVER`] in a `caBundle` after the Secret was lost.
+//! 5. A revoked CA is in neither.
+//!
 //! If others took the Secret away and overwrote a `caBundle`, and then a leader acts that has seen
-//! neither before, it cannot know the CA that was lost. Only then invariant 3 waits until the watches
-//! have settled.
+//! neither before, it cannot know the CA that was lost. Only then, and after a CA was revoked, invariant 3
+//! waits until the watches have settled.
 
 use std::time::{Duration, Instant};
 
-use proptest::{prelude::*, test_runner::Config};
+use proptest::prelude::*;
 
 use super::{
-    authority::{Certificate, Lifetimes, service_names},
-    plan::{Change, Entry, Observed, Published, Step, next},
+    authority::{Ca, Certificate, Lifetimes, service_names},
+    plan::{Entry, HANDOVER, Observed, Published, Step, next},
+    revoked,
     serving::{Choice, PROPAGATION, Served, Trusted, choose},
-    state::{InvalidSecret, State, verify},
+    state::{Data, InvalidSecret, State, Terms, verify},
 };
+
+mod checks;
+mod walks;
 
 /// How late an API server may see a change; less than [`PROPAGATION`].
 const DELAY: i64 = 4;
@@ -62,6 +72,12 @@ enum Act {
     OldSecret,
     /// Someone overwrites a `caBundle`.
     Overwrite(usize),
+    /// Someone adds a CA with the name of ours to a `caBundle`.
+    ForgeBundle(usize),
+    /// Someone adds such a CA to the Secret, with its key as that of the next one.
+    ForgeSecret,
+    /// An administrator revokes a CA of the Secret.
+    Revoke(usize),
     /// Leaders may not write a configuration, or may again.
     Forbid(usize, bool),
 }
@@ -92,6 +108,8 @@ struct Replica {
     /// The version of the Secret that was read, what a leader read before it, and what follows.
     planned: Option<(u64, Read, Option<Step>)>,
     seen: Option<(u64, Instant)>,
+    /// Until then it publishes CAs that only a `caBundle` has.
+    unsettled_until: i64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,7 +122,7 @@ enum Secret {
 struct World {
     now: i64,
     origin: Instant,
-    names: Vec<String>,
+    terms: Terms,
     secret: (u64, Secret),
     backup: Option<State>,
     webhooks: [Webhook; 2],
@@ -117,6 +135,9 @@ struct World {
     /// How long the round has lasted.
     seconds: i64,
     replicas: Vec<Replica>,
+    /// CAs that others made.
+    forged: Vec<Certificate>,
+    revoked: Vec<Certificate>,
 }
 
 type Checked<T = ()> = Result<T, TestCaseError>;
@@ -126,7 +147,7 @@ impl World {
         Self {
             now: BEGIN,
             origin: Instant::now(),
-            names: service_names("injectd", "x"),
+            terms: Terms { names: service_names("injectd", "x"), ca_lifetime: LIFETIMES.ca },
             secret: (1, Secret::Absent),
             backup: None,
             webhooks: Default::default(),
@@ -134,7 +155,9 @@ impl World {
             was_overwritten: false,
             is_ca_lost: false,
             seconds: 0,
-            replicas: (0..REPLICAS).map(|_| Replica::default()).collect(),
+            replicas: (0..REPLICAS).map(|_| Replica::started(BEGIN)).collect(),
+            forged: Vec::new(),
+            revoked: Vec::new(),
         }
     }
 
@@ -200,7 +223,7 @@ impl World {
             }
             Act::ReadSecret(replica) => self.read_secret(replica),
             Act::Write(replica) => return self.write(replica),
-            Act::Restart(replica) => self.replicas[replica] = Replica::default(),
+            Act::Restart(replica) => self.replicas[replica] = Replica::started(self.now),
             Act::LoseSecret => self.lose(Secret::Absent),
             Act::ForeignSecret => self.lose(Secret::Foreign),
             Act::OldSecret => {
@@ -213,9 +236,59 @@ impl World {
                 self.webhooks[index].is_overwritten = true;
                 self.was_overwritten = true;
             }
+            Act::ForgeBundle(index) => {
+                let mut bundle = self.webhooks[index].bundle.clone();
+                bundle.extend(self.forge().certificate.pem().into_bytes());
+                let is_overwritten = self.webhooks[index].is_overwritten;
+                self.set_bundle(index, bundle, true);
+                self.webhooks[index].is_overwritten = is_overwritten;
+            }
+            Act::ForgeSecret => return self.forge_secret(),
+            Act::Revoke(index) => self.revoke(index),
             Act::Forbid(index, is_forbidden) => self.webhooks[index].is_forbidden = is_forbidden,
         }
         Ok(())
+    }
+
+    /// A CA of others, for a hundred years.
+    fn forge(&mut self) -> Ca {
+        let century = Duration::from_hours(876_000);
+        let forged = Ca::make(self.now, century).expect("a CA can be made");
+        self.forged.push(forged.certificate.clone());
+        forged
+    }
+
+    fn forge_secret(&mut self) -> Checked {
+        let Some(state) = self.state().cloned() else { return Ok(()) };
+        let forged = self.forge();
+        let read = self.written(&state, |data| {
+            data.entry("ca.crt".to_owned()).or_default().extend(forged.certificate.pem().bytes());
+            data.insert("next-ca.key".to_owned(), forged.key.into_bytes());
+        });
+        prop_assert!(state.cas().all(|ca| read.cas().any(|it| it == ca)), "a CA is lost");
+        prop_assert!(read.cas().all(|ca| state.cas().any(|it| it == ca)), "a forged CA is read");
+        self.set_secret(Secret::Good(Box::new(read)));
+        Ok(())
+    }
+
+    fn revoke(&mut self, index: usize) {
+        let Some(state) = self.state().cloned() else { return };
+        let Some(ca) = state.cas().nth(index) else { return };
+        let read = self.written(&state, |data| {
+            let text = data.entry(revoked::KEY.to_owned()).or_default();
+            text.extend(format!("\n{}", ca.fingerprint()).bytes());
+        });
+        self.revoked.push(ca.clone());
+        self.is_ca_lost = true;
+        self.set_secret(Secret::Good(Box::new(read)));
+    }
+
+    /// What is read of a Secret that others changed.
+    fn written(&self, state: &State, change: impl FnOnce(&mut Data)) -> State {
+        let mut data = Data::new();
+        state.encode(&mut data).expect("the CA can sign");
+        change(&mut data);
+        State::decode(&data, &self.terms).expect("the state must be valid")
     }
 
     fn pass(&mut self, seconds: i64) {
@@ -254,6 +327,7 @@ impl World {
         let published = self.published(&read);
         let (now, clock, version) = (self.instant(), self.clock(replica), self.secret.0);
         let state = self.state().cloned();
+        self.note_secret(replica);
         let replica = &mut self.replicas[replica];
         replica.trusted.update(&published, now);
         let Some(state) = state else { return };
@@ -267,9 +341,22 @@ impl World {
         }
     }
 
+    /// A replica sees the Secret, and whether it was lost.
+    fn note_secret(&mut self, replica: usize) {
+        let clock = self.clock(replica);
+        let memory = self.replicas[replica].memory.as_ref();
+        let is_settled = self
+            .state()
+            .is_some_and(|state| memory.is_none_or(|memory| state.continues(memory, clock)));
+        if !is_settled {
+            self.replicas[replica].unsettled_until = self.now + HANDOVER;
+        }
+    }
+
     /// A leader reads the Secret after what it saw of the webhooks.
     fn read_secret(&mut self, replica: usize) {
         let Some(read) = self.replicas[replica].webhooks.take() else { return };
+        self.note_secret(replica);
         let invalid = InvalidSecret::Ca;
         let secret = match &self.secret.1 {
             Secret::Absent => None,
@@ -278,8 +365,10 @@ impl World {
         };
         let memory = self.replicas[replica].memory.as_ref();
         let published = self.published(&read);
-        let observed = Observed { secret, published: &published, is_all_read: true, memory };
-        let step = next(&observed, &self.names, self.clock(replica), LIFETIMES);
+        let is_unsettled = self.now < self.replicas[replica].unsettled_until;
+        let published = &published;
+        let observed = Observed { secret, published, is_all_read: true, memory, is_unsettled };
+        let step = next(&observed, &self.terms.names, self.clock(replica), LIFETIMES);
         let step = step.expect("keys can be made");
         self.replicas[replica].planned = Some((self.secret.0, read, step));
     }
@@ -301,7 +390,10 @@ impl World {
                     let index = usize::from(name == CONFIGURATIONS[1]);
                     let webhook = &self.webhooks[index];
                     if webhook.version == read.versions[index] && !webhook.is_forbidden {
-                        let before = Certificate::of_pem(&webhook.bundle);
+                        let mut before = Certificate::of_pem(&webhook.bundle);
+                        before.retain(|ca| {
+                            self.state().is_some_and(|it| it.cas().any(|it| it == ca))
+                        });
                         let after = Certificate::of_pem(bundles.pem.as_bytes());
                         self.check_kept(replica, &before, &after)?;
                         self.set_bundle(index, bundles.pem.clone().into_bytes(), false);
@@ -320,62 +412,6 @@ impl World {
         let in_bundles = |ca| read.entries.iter().any(|entry| entry.cas.contains(ca));
         let mut served = self.replicas.iter().filter_map(|it| Some(&it.served.as_ref()?.ca));
         served.all(|ca| ca.has_ended(self.now) || known.contains(&ca) || in_bundles(ca))
-    }
-
-    /// Invariant 1, by the clock of the leader.
-    fn check_kept(&self, leader: usize, before: &[Certificate], after: &[Certificate]) -> Checked {
-        let clock = self.clock(leader);
-        let lost = before.iter().find(|ca| !ca.has_ended(clock) && !after.contains(ca));
-        prop_assert!(lost.is_none(), "a CA that has not ended is removed");
-        Ok(())
-    }
-
-    /// Invariants 1 and 2 of a write of the Secret.
-    fn check_secret(&self, leader: usize, new: &State, read: &Read) -> Checked {
-        let Some(old) = self.state() else { return Ok(()) };
-        let [before, after] = [old, new].map(|it| it.cas().cloned().collect::<Vec<_>>());
-        self.check_kept(leader, &before, &after)?;
-        let is_restored =
-            self.replicas[leader].memory.as_ref().is_some_and(|it| old.is_older_than(it));
-        let is_last = !old.ca.certificate.is_valid(self.clock(leader) + LAST_SECONDS);
-        if old.ca == new.ca || is_restored || is_last {
-            return Ok(());
-        }
-        let is_behind = |entry: &Entry| {
-            entry.cas.contains(&old.ca.certificate) && !entry.cas.contains(&new.ca.certificate)
-        };
-        prop_assert!(!read.entries.iter().any(is_behind), "a CA signs that is not published");
-        Ok(())
-    }
-
-    /// Invariant 3: checks every replica that serves a certificate with every API server.
-    fn check(&self) -> Checked {
-        if self.is_ca_lost {
-            return Ok(());
-        }
-        for (index, replica) in self.replicas.iter().enumerate() {
-            let Some(served) = &replica.served else { continue };
-            // A replica whose clock is behind takes a backup for valid, until it is renewed.
-            let is_valid = self.is_secret_lost || !served.leaf.certificate.has_ended(self.now);
-            prop_assert!(is_valid, "replica {index} serves an expired certificate");
-            for webhook in &self.webhooks {
-                let late = webhook.late.iter().map(|(bundle, ..)| bundle);
-                for bundle in [&webhook.bundle].into_iter().chain(late) {
-                    let cas = Certificate::of_pem(bundle);
-                    // One that may not be written verifies nothing once its CAs have ended.
-                    let is_last =
-                        |ca: &Certificate| ca.has_ended(self.now + MAX_SKEW + LAST_SECONDS + 2);
-                    let is_over = webhook.is_forbidden && cas.iter().all(is_last);
-                    let seconds = self.now - BEGIN;
-                    prop_assert!(
-                        webhook.is_overwritten || is_over || cas.contains(&served.ca),
-                        "replica {index} is not verified at {seconds} s by {} CAs",
-                        cas.len()
-                    );
-                }
-            }
-        }
-        Ok(())
     }
 
     /// Everyone sees everything, and a leader acts until there is nothing to do.
@@ -415,113 +451,16 @@ impl World {
             let sequence = served.map(|leaf| leaf.certificate.sequence());
             // It is later if a leader with a clock ahead signed it and it was lost.
             prop_assert!(sequence >= newest, "replica {index} serves an older certificate");
-            let verified = served.map(|leaf| verify(&cas, leaf, &self.names[0]));
+            let verified = served.map(|leaf| verify(&cas, leaf, &self.terms.names[0]));
             prop_assert!(matches!(verified, Some(Ok(()))), "replica {index}: {verified:?}");
         }
-        Ok(())
+        self.settle()?;
+        self.check_strangers()
     }
 }
 
-fn acts() -> impl Strategy<Value = Vec<Act>> {
-    let replica = || 0..REPLICAS;
-    let act = prop_oneof![
-        4 => replica().prop_map(Act::ReadWebhooks),
-        4 => replica().prop_map(Act::ReadSecret),
-        4 => replica().prop_map(Act::Write),
-        4 => replica().prop_map(Act::Watch),
-        2 => (1..20_i64).prop_map(Act::Seconds),
-        1 => replica().prop_map(Act::Restart),
-        1 => Just(Act::LoseSecret),
-        1 => Just(Act::ForeignSecret),
-        1 => Just(Act::OldSecret),
-        1 => (0..2_usize).prop_map(Act::Overwrite),
-        1 => (0..2_usize, any::<bool>()).prop_map(|(index, is)| Act::Forbid(index, is)),
-    ];
-    proptest::collection::vec(act, 1..60)
-}
-
-/// Runs acts in rounds, the first one at some age of the CA.
-fn walk(age: u8, rounds: &[Vec<Act>]) -> Checked {
-    let mut world = World::begun()?;
-    for _ in 0..age {
-        world.pass(5);
-        world.settle()?;
-        world.check()?;
+impl Replica {
+    fn started(now: i64) -> Self {
+        Self { unsettled_until: now + HANDOVER, ..Self::default() }
     }
-    for acts in rounds {
-        for act in acts {
-            world.run(*act)?;
-            world.check()?;
-        }
-        world.end_round()?;
-    }
-    Ok(())
-}
-
-proptest! {
-    #![proptest_config(Config { cases: 64, ..Config::default() })]
-
-    #[test]
-    fn every_review_is_verified(
-        age in 0..48_u8,
-        rounds in proptest::collection::vec(acts(), 1..6),
-    ) {
-        walk(age, &rounds)?;
-    }
-}
-
-#[test]
-fn certificates_are_renewed_and_previous_cas_are_removed_when_they_end() {
-    let mut world = World::begun().expect("a world");
-    let (mut changes, mut served) = (Vec::new(), Vec::new());
-    for _ in 0..610 {
-        world.pass(1);
-        for _ in 0..2 {
-            world.run(Act::ReadWebhooks(0)).expect("read");
-            world.run(Act::ReadSecret(0)).expect("read");
-            if let Some((_, _, Some(Step::Secret(_, found)))) = &world.replicas[0].planned {
-                changes.extend(found.clone());
-            }
-            world.run(Act::Write(0)).expect("the invariants");
-        }
-        (0..REPLICAS).for_each(|replica| world.watch(replica));
-        world.check().expect("the invariants");
-        served.extend(world.replicas[1].served.clone());
-        served.dedup();
-    }
-    let count = |change| changes.iter().filter(|it| **it == change).count();
-    // A CA lives 240 s and is replaced when 120 s remain, the lifetime of a certificate.
-    assert_eq!((count(Change::NewCa), count(Change::NextCaSigns)), (5, 5));
-    assert_eq!(count(Change::NewLeaf), 10);
-    assert_eq!(count(Change::RemovedCa), 4);
-    assert_eq!(served.len(), 11, "each certificate is served");
-    assert_eq!(world.state().expect("a state").previous.len(), 1);
-}
-
-#[test]
-fn a_configuration_that_may_not_be_written_keeps_the_other_one_working() {
-    let mut world = World::begun().expect("a world");
-    let first = world.state().expect("a state").ca.clone();
-    world.run(Act::Forbid(1, true)).expect("forbidden");
-    for second in 0..=240 - MAX_SKEW - LAST_SECONDS {
-        world.pass(1);
-        (0..REPLICAS).for_each(|replica| world.watch(replica));
-        world.settle().expect("the invariants");
-        let state = world.state().expect("a state");
-        assert_eq!(state.ca, first, "{second} s: the CA signs until its last seconds");
-        let ended = world
-            .replicas
-            .iter()
-            .flat_map(|it| &it.served)
-            .any(|it| it.leaf.certificate.has_ended(world.now));
-        assert!(!ended, "{second} s: certificates are renewed");
-    }
-    for _ in 0..MAX_SKEW + LAST_SECONDS {
-        world.pass(1);
-        world.settle().expect("the invariants");
-    }
-    let state = world.state().expect("a state");
-    assert_ne!(state.ca, first);
-    let served = |replica: &Replica| replica.served.as_ref().map(|it| it.ca.clone());
-    assert_eq!(served(&world.replicas[0]), Some(state.ca.certificate.clone()));
 }

@@ -43,6 +43,8 @@ pub(super) enum RequestError {
     Api(#[from] kube::Error),
     #[error("the API server does not answer")]
     Timeout,
+    #[error("the CA cannot sign")]
+    Sign(#[from] rcgen::Error),
 }
 
 impl Objects {
@@ -75,7 +77,7 @@ impl Objects {
         let is_created = read.is_none();
         let mut secret = read.unwrap_or_default();
         let mut data = view::data(&secret);
-        state.encode(&mut data);
+        state.encode(&mut data)?;
         secret.data = Some(data.into_iter().map(|(key, value)| (key, ByteString(value))).collect());
         if is_created {
             // An apply, since a role may allow to create this name only. Not forced: a Secret that

@@ -2,12 +2,18 @@
 
 use super::{
     authority::{Ca, Certificate, Lifetimes, seconds},
+    revoked::Revoked,
     state::{InvalidSecret, MAX_CAS, State},
 };
 
 /// A CA that ends in as many seconds is replaced even if a `caBundle` lacks the next one, which will
 /// verify nothing then.
 const LAST_SECONDS: i64 = 10;
+
+/// How long a leader goes on publishing CAs with the name of ours that only a `caBundle` has, after it
+/// has started or the Secret was lost: replicas that know them may serve certificates of theirs, until
+/// they change to one of the Secret. In seconds: longer than they wait at most.
+pub(super) const HANDOVER: i64 = 60;
 
 /// What the leader has read. The Secret was read after the webhooks, each of which is written only in
 /// the version that was read: then no leader writes the CAs of an older Secret over those of a newer
@@ -22,6 +28,9 @@ pub(super) struct Observed<'a> {
     pub(super) is_all_read: bool,
     /// The last state that this process saw, for a Secret that was lost.
     pub(super) memory: Option<&'a State>,
+    /// Whether a CA of injectd may be known to others only, since this process started or the Secret was
+    /// lost less than [`HANDOVER`] ago.
+    pub(super) is_unsettled: bool,
 }
 
 /// A webhook configuration: its entries that lead to the Service.
@@ -71,8 +80,12 @@ pub(super) enum Change {
     /// The Secret was lost, or others changed it or restored an older one; the last state is written
     /// again.
     Restored,
-    /// Previous CAs that others removed are there again.
+    /// Previous CAs of a state that was replaced are there, too.
     KeptCa,
+    /// The CA that signed was revoked; a new one signs.
+    RevokedCa,
+    /// A CA that was revoked before is revoked there, too.
+    KeptRevoked,
     /// A previous CA has ended and is removed.
     RemovedCa,
 }
@@ -80,7 +93,9 @@ pub(super) enum Change {
 /// The next write; `None` if there is nothing to do now.
 ///
 /// Invariants, which `model.rs` checks:
-/// - A CA of ours leaves Secret and `caBundle` only when it has ended.
+/// - A CA of the Secret leaves Secret and `caBundle` only when it has ended, or is revoked.
+/// - A CA that only a `caBundle` has never gets into the Secret, and is not published for longer than
+///   [`HANDOVER`].
 /// - A CA begins to sign when each `caBundle` that has its predecessor has it, too, or when that ends.
 pub(super) fn next(
     observed: &Observed<'_>,
@@ -89,6 +104,10 @@ pub(super) fn next(
     lifetimes: Lifetimes,
 ) -> Result<Option<Step>, rcgen::Error> {
     let (mut state, mut changes) = last(observed, names, now, lifetimes)?;
+    if state.revoked.has(&state.ca.certificate) {
+        replace_revoked(&mut state, names, (now, lifetimes))?;
+        changes.extend([Change::RevokedCa, Change::NewCa, Change::NewLeaf]);
+    }
     let before = state.previous.len();
     state.previous.retain(|ca| !ca.has_ended(now));
     if state.previous.len() < before {
@@ -98,7 +117,7 @@ pub(super) fn next(
         changes.push(Change::KeptCa);
     }
     if changes.is_empty()
-        && let Some(bundles) = publish(&state, observed.published)
+        && let Some(bundles) = publish(&state, observed, now, lifetimes)
     {
         return Ok(Some(Step::Bundles(bundles)));
     }
@@ -127,30 +146,79 @@ fn last(
 ) -> Result<(State, Vec<Change>), rcgen::Error> {
     Ok(match (observed.secret, observed.memory) {
         (Some(Ok(state)), memory) if !memory.is_some_and(|it| state.is_older_than(it)) => {
-            (state.clone(), Vec::new())
+            let (mut state, mut changes) = (state.clone(), Vec::new());
+            if memory.is_some_and(|it| state.revoked.add(&it.revoked)) {
+                state.drop_revoked();
+                changes.push(Change::KeptRevoked);
+            }
+            (state, changes)
         }
         (_, Some(memory)) => (memory.clone(), vec![Change::Restored]),
         _ => {
             let ca = Ca::make(now, lifetimes.ca)?;
             let leaf = ca.sign(names, now, (lifetimes.leaf, 0))?;
-            let state = State { ca, next: None, previous: Vec::new(), leaf };
+            let revoked = Revoked::default();
+            let state = State { ca, next: None, previous: Vec::new(), leaf, revoked };
             (state, vec![Change::NewCa, Change::NewLeaf])
         }
     })
 }
 
-/// CAs of the Secret, of memory and of the webhooks: other replicas may serve a certificate of one of
-/// them.
+/// Replaces the CA that signs at once: what it signed is not to be trusted, and reviews fail until
+/// API servers know the new one. The next one goes, too: only the revoked one vouches for it.
+fn replace_revoked(
+    state: &mut State,
+    names: &[String],
+    (now, lifetimes): (i64, Lifetimes),
+) -> Result<(), rcgen::Error> {
+    let sequence = state.leaf.certificate.sequence();
+    state.ca = Ca::make(now, lifetimes.ca)?;
+    state.leaf = state.ca.sign(names, now, (lifetimes.leaf, sequence))?;
+    state.next = None;
+    Ok(())
+}
+
+/// CAs of the Secret and of memory: other replicas may serve a certificate of one of them.
 fn known_cas(observed: &Observed<'_>) -> Vec<Certificate> {
     let found = observed.secret.and_then(Result::ok);
-    let remembered = observed.memory.into_iter().chain(found).flat_map(State::cas);
+    observed.memory.into_iter().chain(found).flat_map(State::cas).cloned().collect()
+}
+
+/// CAs that may be of a state that was lost: replicas may serve certificates of theirs. Who wrote them
+/// there is not known, so that they stay for a while only.
+fn handed_over<'a>(
+    state: &'a State,
+    observed: &'a Observed<'_>,
+    now: i64,
+    lifetimes: Lifetimes,
+) -> Vec<&'a Certificate> {
+    let mut found: Vec<&Certificate> = Vec::new();
+    if !observed.is_unsettled {
+        return found;
+    }
+    let room = MAX_CAS.saturating_sub(state.cas().count());
     let entries = observed.published.iter().flat_map(|it| it.entries);
-    remembered.chain(entries.flat_map(|entry| &entry.cas)).cloned().collect()
+    for ca in entries.flat_map(|entry| &entry.cas) {
+        let has_ended = ca.clone().limited(lifetimes.ca).has_ended(now);
+        let is_known = state.cas().any(|it| it == ca) || found.contains(&ca);
+        let is_usable = ca.has_our_name() && !has_ended && !state.revoked.has(ca);
+        if is_usable && !is_known && found.len() < room {
+            found.push(ca);
+        }
+    }
+    found
 }
 
 /// The entries whose `caBundle` is not that of the state.
-fn publish(state: &State, published: &[Published<'_>]) -> Option<Bundles> {
-    let expected: Vec<_> = state.cas().collect();
+fn publish(
+    state: &State,
+    observed: &Observed<'_>,
+    now: i64,
+    lifetimes: Lifetimes,
+) -> Option<Bundles> {
+    let published = observed.published;
+    let others = handed_over(state, observed, now, lifetimes);
+    let expected: Vec<_> = state.cas().chain(others).collect();
     let is_wrong = |entry: &&Entry| {
         let found = &entry.cas;
         found.len() != expected.len() || !expected.iter().all(|ca| found.contains(ca))
@@ -160,7 +228,8 @@ fn publish(state: &State, published: &[Published<'_>]) -> Option<Bundles> {
         (!indices.is_empty()).then(|| (it.configuration.to_owned(), indices))
     });
     let wrong: Vec<_> = wrong.collect();
-    (!wrong.is_empty()).then(|| Bundles { pem: state.bundle(), wrong })
+    let pem = || expected.iter().map(|ca| ca.pem()).collect();
+    (!wrong.is_empty()).then(|| Bundles { pem: pem(), wrong })
 }
 
 /// Makes the next CA, lets it sign, or renews the certificate, whichever is due.

@@ -54,6 +54,8 @@ impl Reporter {
                     ("SecretRestored", "the Secret was lost or not valid: restored it")
                 }
                 Change::KeptCa => ("CAKept", "kept a previous CA until it ends"),
+                Change::RevokedCa => ("CARevoked", "the CA that signed was revoked: replaced it"),
+                Change::KeptRevoked => ("CARevoked", "a CA that was revoked stays revoked"),
                 Change::RemovedCa => ("CARemoved", "removed a previous CA, which has ended"),
             };
             info!(secret = self.secret, "{message}");

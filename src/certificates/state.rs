@@ -1,8 +1,13 @@
 //! The content of the Secret.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
-use super::authority::{Ca, Certificate, Leaf, is_key};
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+
+use super::{
+    authority::{Ca, Certificate, Leaf, is_key},
+    revoked::{self, Revoked},
+};
 use crate::tls::{self, TlsError};
 
 /// The CAs as PEM: the one that signs first, then the next one, then previous ones that have not
@@ -13,6 +18,9 @@ const CA_KEY: &str = "ca.key";
 const NEXT_CA_KEY: &str = "next-ca.key";
 const LEAF_CERTIFICATE: &str = "tls.crt";
 const LEAF_KEY: &str = "tls.key";
+/// For each CA of `ca.crt` but the first its fingerprint and, after a space, the signature of the first
+/// one as base64: others who add a CA have no such signature.
+const VOUCHERS: &str = "ca.sig";
 
 /// Maximum number of CAs in a `caBundle`. There are two or three while one replaces the other.
 pub(super) const MAX_CAS: usize = 8;
@@ -27,6 +35,17 @@ pub(super) struct State {
     /// Previous CAs, whose keys are gone.
     pub(super) previous: Vec<Certificate>,
     pub(super) leaf: Leaf,
+    /// CAs that are not used any more, whatever has them.
+    pub(super) revoked: Revoked,
+}
+
+/// What the content of a Secret must have.
+#[derive(Debug, Clone)]
+pub(super) struct Terms {
+    /// The names of the certificate.
+    pub(super) names: Vec<String>,
+    /// The longest time that a CA is used, whatever it says.
+    pub(super) ca_lifetime: Duration,
 }
 
 /// Why a Secret cannot be used.
@@ -64,31 +83,50 @@ impl State {
         self.leaf.certificate.sequence() < other.leaf.certificate.sequence()
     }
 
-    /// The newer one of this state and a remembered one, with the CAs of both.
+    /// Whether it goes on from another state: it is not older, and has the CA that signed.
+    pub(super) fn continues(&self, other: &Self, now: i64) -> bool {
+        let signed = &other.ca.certificate;
+        let has_it = self.cas().any(|ca| ca == signed);
+        !self.is_older_than(other) && (has_it || signed.has_ended(now) || self.revoked.has(signed))
+    }
+
+    /// The newer one of this state and a remembered one, with the CAs of both, but for those that are
+    /// revoked in one of them.
     pub(super) fn remembering(self, earlier: Option<Self>, now: i64) -> Self {
         let Some(earlier) = earlier else { return self };
         let (mut kept, other) =
             if self.is_older_than(&earlier) { (earlier, self) } else { (self, earlier) };
+        kept.revoked.add(&other.revoked);
+        kept.drop_revoked();
         kept.keep(other.cas().cloned(), now);
         kept
     }
 
-    /// Keeps CAs of injectd that have not ended: certificates of theirs may be served. Returns whether
-    /// there are new ones.
+    /// Drops revoked CAs that do not sign.
+    pub(super) fn drop_revoked(&mut self) {
+        let Self { next, previous, revoked, .. } = self;
+        next.take_if(|next| revoked.has(&next.certificate));
+        previous.retain(|ca| !revoked.has(ca));
+    }
+
+    /// Keeps CAs of another state that have not ended: certificates of theirs may be served. Returns
+    /// whether there are new ones.
     pub(super) fn keep(&mut self, cas: impl IntoIterator<Item = Certificate>, now: i64) -> bool {
         let before = self.previous.len();
         for ca in cas {
             let is_known = self.cas().any(|known| *known == ca);
             let has_room = self.cas().count() < MAX_CAS;
-            if ca.is_our_ca() && !ca.has_ended(now) && !is_known && has_room {
+            let is_usable = !ca.has_ended(now) && !self.revoked.has(&ca);
+            if is_usable && !is_known && has_room {
                 self.previous.push(ca);
             }
         }
         self.previous.len() > before
     }
 
-    /// Reads the data of a Secret; `names` are those that the certificate must have.
-    pub(super) fn decode(data: &Data, names: &[String]) -> Result<Self, InvalidSecret> {
+    /// Reads the data of a Secret. CAs without a key, and the next one, count only if the one that
+    /// signs vouches for them.
+    pub(super) fn decode(data: &Data, terms: &Terms) -> Result<Self, InvalidSecret> {
         if data.values().all(Vec::is_empty) {
             return Err(InvalidSecret::Empty);
         }
@@ -100,18 +138,26 @@ impl State {
             let text = data.get(key).and_then(|value| String::from_utf8(value.clone()).ok());
             text.filter(|text| is_key(text)).ok_or(InvalidSecret::Value(key))
         };
-        let mut cas = certificates(CA_CERTIFICATES)?;
-        cas.truncate(MAX_CAS);
+        let text = |key| data.get(key).map_or(&[][..], Vec::as_slice);
+        let cas = certificates(CA_CERTIFICATES)?.into_iter().take(MAX_CAS);
+        let mut cas: Vec<_> = cas.map(|ca| ca.limited(terms.ca_lifetime)).collect();
         let ca = Ca { certificate: cas.remove(0), key: key(CA_KEY)? };
-        cas.retain(Certificate::is_our_ca);
+        let vouchers = vouchers(text(VOUCHERS));
+        cas.retain(|of| {
+            let voucher = vouchers.get(&of.fingerprint());
+            of.has_our_name() && voucher.is_some_and(|it| ca.certificate.vouches(of, it))
+        });
         let next = key(NEXT_CA_KEY).ok().and_then(|key| take_pair(&mut cas, &key));
         let mut leaves = certificates(LEAF_CERTIFICATE)?;
         let leaf = Leaf { certificate: leaves.remove(0), key: key(LEAF_KEY)? };
-        Self { ca, next, previous: cas, leaf }.checked(names)
+        let revoked = Revoked::parse(text(revoked::KEY));
+        let mut state = Self { ca, next, previous: cas, leaf, revoked };
+        state.drop_revoked();
+        state.checked(&terms.names)
     }
 
     fn checked(self, names: &[String]) -> Result<Self, InvalidSecret> {
-        if !self.ca.certificate.is_our_ca() || !self.ca.is_pair() {
+        if !self.ca.certificate.has_our_name() || !self.ca.is_pair() {
             return Err(InvalidSecret::Ca);
         }
         for name in names {
@@ -125,8 +171,21 @@ impl State {
     }
 
     /// Writes the keys into the data of a Secret; other keys stay.
-    pub(super) fn encode(&self, data: &mut Data) {
-        data.remove(NEXT_CA_KEY);
+    pub(super) fn encode(&self, data: &mut Data) -> Result<(), rcgen::Error> {
+        let mut vouchers = String::new();
+        for ca in self.cas().skip(1) {
+            let signature = BASE64_STANDARD.encode(self.ca.vouch(ca)?);
+            vouchers.extend([&*ca.fingerprint(), " ", &*signature, "\n"]);
+        }
+        let revoked = self.revoked.text(data.get(revoked::KEY).map_or(&[], Vec::as_slice));
+        for (key, text) in
+            [(NEXT_CA_KEY, String::new()), (revoked::KEY, revoked), (VOUCHERS, vouchers)]
+        {
+            data.remove(key);
+            if !text.is_empty() {
+                data.insert(key.to_owned(), text.into_bytes());
+            }
+        }
         let next = self.next.as_ref().map(|next| (NEXT_CA_KEY, next.key.clone()));
         let values = [
             (CA_CERTIFICATES, self.bundle()),
@@ -136,12 +195,23 @@ impl State {
         ];
         let values = values.into_iter().chain(next);
         data.extend(values.map(|(key, value)| (key.to_owned(), value.into_bytes())));
+        Ok(())
     }
 
     /// The CAs as PEM, for a `caBundle`.
     pub(super) fn bundle(&self) -> String {
         self.cas().map(Certificate::pem).collect()
     }
+}
+
+/// Signatures by the fingerprint of the CA that they are for.
+fn vouchers(text: &[u8]) -> BTreeMap<String, Vec<u8>> {
+    let text = String::from_utf8_lossy(text);
+    let of_line = |line: &str| {
+        let (fingerprint, signature) = line.split_once(' ')?;
+        Some((fingerprint.to_owned(), BASE64_STANDARD.decode(signature.trim()).ok()?))
+    };
+    text.lines().filter_map(of_line).collect()
 }
 
 /// Takes the CA of a key out of a list.

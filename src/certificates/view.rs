@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::{
     authority::Certificate,
     plan::{Entry, Published},
-    state::{Data, InvalidSecret, State},
+    state::{Data, InvalidSecret, State, Terms},
 };
 use crate::cluster::watch::{Update, WatchFailure};
 
@@ -116,15 +116,15 @@ impl View {
     pub(super) fn apply(
         &mut self,
         found: Found,
-        dns_names: &[String],
+        terms: &Terms,
         service: &Service,
     ) -> Option<(String, WatchFailure)> {
         match found {
             Found::Secret(update) => match update {
                 Update::Listed(list) => {
-                    self.set_secret(list.first().map(|it| decode(it, dns_names)));
+                    self.set_secret(list.first().map(|it| decode(it, terms)));
                 }
-                Update::Applied(secret) => self.set_secret(Some(decode(&secret, dns_names))),
+                Update::Applied(secret) => self.set_secret(Some(decode(&secret, terms))),
                 Update::Deleted(_) => self.set_secret(None),
                 Update::Failed(failure) => return Some(("the Secret".to_owned(), failure)),
             },
@@ -158,8 +158,8 @@ impl Configuration {
 }
 
 /// The state in a Secret.
-pub(super) fn decode(secret: &Secret, dns_names: &[String]) -> Result<State, InvalidSecret> {
-    State::decode(&data(secret), dns_names)
+pub(super) fn decode(secret: &Secret, terms: &Terms) -> Result<State, InvalidSecret> {
+    State::decode(&data(secret), terms)
 }
 
 /// The data of a Secret.

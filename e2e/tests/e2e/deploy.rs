@@ -59,6 +59,8 @@ async fn all(suite: &mut Suite<'_>, it: &mut Installed) {
     suite.scenario(name, certificates::overwritten(it)).await;
     let name = "without a permission injectd says which, and keeps serving";
     suite.scenario(name, certificates::forbidden(it)).await;
+    let name = "a CA that others write is not used, and a revoked one is replaced";
+    suite.scenario(name, certificates::strangers(it)).await;
     let name = "manifest check --live reads the cluster and the served certificate";
     suite.scenario(name, chart::checked(it)).await;
     suite.scenario("beside Linkerd's injector, in its place, and back", swap::all(it)).await;

@@ -44,7 +44,8 @@ impl Keeper {
             Ok(read) => read,
             Err(error) => return self.failed(Stage::ReadSecret, "read the Secret", &error),
         };
-        self.view.set_secret(read.as_ref().map(|secret| view::decode(secret, &self.dns_names)));
+        self.view.set_secret(read.as_ref().map(|secret| view::decode(secret, &self.terms)));
+        self.note_secret();
         let step = match self.next(self.view.secret()) {
             Ok(Some(step)) => step,
             Ok(None) => return Acted::Until(self.due()),
@@ -66,8 +67,10 @@ impl Keeper {
         let now = Instant::now().into_std();
         let published = self.view.published(|name| self.repairs.may_write(name, now));
         let (memory, is_all_read) = (self.memory.as_ref(), self.view.is_all_read());
-        let observed = Observed { secret, published: &published, is_all_read, memory };
-        plan::next(&observed, &self.dns_names, unix_now(), self.options.lifetimes)
+        let is_unsettled = Instant::now() < self.unsettled_until;
+        let observed =
+            Observed { secret, published: &published, is_all_read, memory, is_unsettled };
+        plan::next(&observed, &self.terms.names, unix_now(), self.options.lifetimes)
     }
 
     /// When something is due next, by the clock of the process.
@@ -78,7 +81,8 @@ impl Keeper {
         let due =
             now + Duration::from_secs(u64::try_from(wait).unwrap_or_default().max(1)).min(MAX_WAIT);
         let repair = self.repairs.next(now.into_std()).map(Instant::from_std);
-        repair.map_or(due, |repair| due.min(repair))
+        let settled = Some(self.unsettled_until).filter(|it| *it > now);
+        repair.into_iter().chain(settled).fold(due, Instant::min)
     }
 
     async fn write_secret(
@@ -93,7 +97,7 @@ impl Keeper {
                 for stage in changes.iter().filter_map(|change| Stage::of(*change)) {
                     self.metrics.done(stage, true);
                 }
-                self.view.set_secret(Some(view::decode(&written, &self.dns_names)));
+                self.view.set_secret(Some(view::decode(&written, &self.terms)));
                 self.memory = Some(state);
                 self.reporter.wrote_secret(changes);
                 Acted::Wrote

@@ -10,7 +10,9 @@ use injectd_e2e::{
     expect::{Outcome, eventually, expect, expect_contains, failed},
     stream::Seen,
 };
+use rustls::pki_types::{CertificateDer, pem::PemObject as _};
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 use tokio::time::{Instant, interval, timeout};
 
 use super::installed::{
@@ -23,6 +25,10 @@ const SHORT_TURNS: [usize; 2] = [BEHIND, AHEAD];
 /// How long a wait for rotations may take.
 const LIMIT: Duration = Duration::from_mins(5);
 const MANAGED: &str = "injectd_certificates_managed_total";
+/// The name of injectd's CAs.
+const CA_NAME: &str = "injectd webhook CA";
+/// The end of a certificate in PEM.
+const PEM_END: &str = "-----END CERTIFICATE-----\n";
 
 pub(super) async fn first_start(it: &mut Installed) -> Outcome<String> {
     it.start().await?;
@@ -185,4 +191,65 @@ pub(super) async fn forbidden(it: &mut Installed) -> Outcome<String> {
     };
     timeout(LIMIT, renewed).await.map_err(|_| failed("no renewal afterwards"))??;
     load.stop().await
+}
+
+/// Others add a CA with the name of ours to Secret and `caBundle`; then an administrator revokes the one
+/// that signs.
+pub(super) async fn strangers(it: &mut Installed) -> Outcome<String> {
+    let forged = Ca::named(CA_NAME)?.issue("injectd", [127, 0, 0, 1].into())?.ca;
+    let append = |bundle: &mut Value| {
+        let text = bundle.as_str().unwrap_or_default();
+        let before = BASE64_STANDARD.decode(text).unwrap_or_default();
+        *bundle = json!(BASE64_STANDARD.encode([&before, forged.as_bytes()].concat()));
+    };
+    let secret = Installed::secret_path();
+    eventually("the Secret is written", async || {
+        it.api().update(&secret, |it| append(&mut it["data"]["ca.crt"])).await
+    })
+    .await?;
+    for name in CONFIGURATIONS {
+        let add = |it: &mut Value| {
+            for webhook in it["webhooks"].as_array_mut().into_iter().flatten() {
+                append(&mut webhook["clientConfig"]["caBundle"]);
+            }
+        };
+        let path = format!("{WEBHOOK_CONFIGURATIONS}/{name}");
+        eventually("the webhook is written", async || it.api().update(&path, add).await).await?;
+    }
+    let began = Instant::now();
+    unpublished(it, &forged).await?;
+    let after = began.elapsed();
+    let signing = text(&it.secret("ca.crt").await?);
+    let signing = signing.split_inclusive(PEM_END).next().unwrap_or_default().to_owned();
+    let der = CertificateDer::from_pem_slice(signing.as_bytes());
+    let der = der.map_err(|error| failed(format!("the CA that signs: {error}")))?;
+    let fingerprint: String = Sha256::digest(&der).iter().map(|it| format!("{it:02X}:")).collect();
+    let revoked = BASE64_STANDARD.encode(format!("sha256 Fingerprint={fingerprint}\n"));
+    eventually("the Secret is written", async || {
+        it.api().update(&secret, |it| it["data"]["revoked"] = json!(revoked)).await
+    })
+    .await?;
+    unpublished(it, &signing).await?;
+    let cas = text(&it.secret("ca.crt").await?);
+    expect("whether the Secret has the revoked CA", false, cas.contains(&signing))?;
+    eventually("both webhooks take effect", async || it.inject().await).await?;
+    Ok(format!("the CA of others was published for {} ms", after.as_millis()))
+}
+
+/// Waits until no `caBundle` has a CA.
+async fn unpublished(it: &Installed, ca: &str) -> Outcome {
+    let gone = async {
+        let mut ticks = interval(Duration::from_millis(200));
+        for name in CONFIGURATIONS {
+            while text(&it.ca_bundle(name).await?).contains(ca.trim()) {
+                ticks.tick().await;
+            }
+        }
+        Ok(())
+    };
+    timeout(LIMIT, gone).await.map_err(|_| failed("the CA is still published"))?
+}
+
+fn text(base64: &str) -> String {
+    String::from_utf8_lossy(&BASE64_STANDARD.decode(base64).unwrap_or_default()).into_owned()
 }
