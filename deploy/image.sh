@@ -51,10 +51,11 @@ mv "$work/rootfs" "$work/builder/image"
 commit=$(git -C "$top" rev-parse HEAD 2>/dev/null) || commit=unknown
 seconds=$(git -C "$top" log -1 --format=%ct 2>/dev/null) || seconds=0
 rm -f "$archive"
-# The folder takes the place of the stage `builder`, which is not run.
+# The folder takes the place of the stage `builder`, which is not run: its image is any.
 bud build --quiet --isolation chroot --format oci --identity-label=false \
     --disable-compression=false --file "$top/deploy/Dockerfile" \
     --build-context "builder=$work/builder" \
+    --build-arg BUILDER=scratch \
     --build-arg VERSION="$("$binary" --version | sed -n '1s/.* //p')" \
     --build-arg COMMIT="$commit" \
     --build-arg CREATED="$(date --utc --date="@$seconds" +%Y-%m-%dT%H:%M:%SZ)" \

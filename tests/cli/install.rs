@@ -355,6 +355,94 @@ fn grpc_is_on_by_its_flag() {
 }
 
 #[test]
+fn a_network_policy_is_there_where_the_api_servers_are_known() {
+    let from = json!([{"ipBlock": {"cidr": "10.0.0.0/24"}}]);
+    for (values, expected) in [
+        (json!({}), false),
+        (json!({"webhookFrom": from}), true),
+        (json!({"enabled": false, "webhookFrom": from}), false),
+        (json!({"enabled": true}), true),
+    ] {
+        let objects = rendered(&json!({"networkPolicy": values}));
+        let found = objects.iter().any(|it| it["kind"] == "NetworkPolicy");
+        assert_eq!(found, expected, "{values}");
+    }
+}
+
+/// The rules of roles: API group, resource, verb.
+fn rules(objects: &[Value], name: &str) -> Vec<(String, String, String)> {
+    let named = objects.iter().filter(|it| {
+        let is_role = it["kind"] == "Role" || it["kind"] == "ClusterRole";
+        is_role && it["metadata"]["name"].as_str().is_some_and(|it| it.ends_with(name))
+    });
+    let rules = named.flat_map(|it| it["rules"].as_array().expect("rules"));
+    let texts = |value: &Value| {
+        let texts = value.as_array().expect("a list").iter();
+        texts.map(|it| it.as_str().expect("a text").to_owned()).collect::<Vec<_>>()
+    };
+    let mut found = Vec::new();
+    for rule in rules {
+        for group in texts(&rule["apiGroups"]) {
+            for resource in texts(&rule["resources"]) {
+                let with = |verb| (group.clone(), resource.clone(), verb);
+                found.extend(texts(&rule["verbs"]).into_iter().map(with));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn the_page_on_security_lists_every_permission_of_the_chart() {
+    let page = include_str!("../../SECURITY.md");
+    let listed = |feature: &str| {
+        let mut found = Vec::new();
+        for line in page.lines() {
+            let cells: Vec<_> = line.split('|').map(|it| it.replace('`', "")).collect();
+            let cells: Vec<_> = cells.iter().map(|it| it.trim()).collect();
+            let ["", of, group, resources, verbs, _, _, ""] = cells[..] else { continue };
+            if of != feature {
+                continue;
+            }
+            for resource in resources.split(", ") {
+                let group = if group == "core" { "" } else { group };
+                let with = |verb: &str| (group.to_owned(), resource.to_owned(), verb.to_owned());
+                found.extend(verbs.split(", ").map(with));
+            }
+        }
+        found.sort();
+        found
+    };
+    let with = |restart: &str| {
+        rendered(&json!({
+            "istio": {"enabled": true, "openshift": true},
+            "audit": {"enabled": true, "restart": restart},
+        }))
+    };
+    let (objects, dry) = (with("on"), with("dry-run"));
+    let audit = rules(&dry, "-audit");
+    let mut restarts = rules(&objects, "-audit");
+    restarts.retain(|rule| !audit.contains(rule));
+    for (feature, rules) in [
+        ("linkerd.enabled", rules(&objects, "-linkerd")),
+        ("istio.enabled", rules(&objects, "-istio")),
+        ("certificates.source: managed", rules(&objects, "-certificates")),
+        ("audit.enabled", audit),
+        ("audit.restart", restarts),
+    ] {
+        assert!(!rules.is_empty());
+        assert_eq!(listed(feature), rules, "{feature}");
+    }
+    let roles = objects.iter().filter(|it| it["kind"] == "Role" || it["kind"] == "ClusterRole");
+    let names = roles.map(|it| it["metadata"]["name"].as_str().expect("a name"));
+    let ends = ["-linkerd", "-istio", "-certificates", "-audit"];
+    for name in names {
+        assert!(ends.iter().any(|end| name.ends_with(end)), "SECURITY.md lacks {name}");
+    }
+}
+
+#[test]
 fn the_network_policy_admits_the_test_beside_api_servers() {
     let api_servers = json!([{"ipBlock": {"cidr": "10.0.0.0/24"}}]);
     let policy = |from: Value| {

@@ -28,6 +28,7 @@ const MATRIX: [&[&str]; 11] = [
         "istio.env.CLUSTER_ID=one",
         "istio.openshift=true",
         "runAsUser=null",
+        "networkPolicy.webhookFrom[0].ipBlock.cidr=10.0.0.0/24",
     ],
     &["certificates.source=secret", "certificates.caBundle=PEM", "linkerd.webhook=false"],
     &["certificates.source=secret", "certificates.certManagerCertificate=linkerd/injectd"],
@@ -315,7 +316,12 @@ async fn by_helm_in_a_cluster(it: &Installed) -> Outcome<String> {
     let (first, second) = ("deploy-helm", "deploy-helm-2");
     let risky = ["webhookDefaults.failurePolicy=Fail", "replicas=1"];
     let notes = helm(&install, first, &risky).await?.map_err(failed)?;
-    for line in ["helm test injectd -n deploy-helm", "failurePolicy is Fail", "fewer than two"] {
+    for line in [
+        "helm test injectd -n deploy-helm",
+        "failurePolicy is Fail",
+        "fewer than two",
+        "Open: no NetworkPolicy is installed",
+    ] {
         expect_contains("the notes", line, &notes)?;
     }
     let refusal = helm(&install, second, &[]).await?.err().unwrap_or_default();
