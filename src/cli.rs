@@ -4,7 +4,7 @@
 
 use std::{
     error::Error,
-    io::{self, Write as _},
+    io,
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -14,6 +14,7 @@ use clap::{
     error::{ContextKind, ErrorKind},
 };
 
+use self::print::print_line;
 use crate::{causes::with_causes, linkerd::release::Release, observer::LogStyle};
 
 mod audit;
@@ -27,6 +28,7 @@ mod manifest;
 mod manifests;
 mod manual;
 mod meshes;
+mod print;
 mod probe;
 mod progress;
 mod proxy_injector;
@@ -158,12 +160,13 @@ fn usage(mut error: clap::Error) -> ExitCode {
     if error.kind() == ErrorKind::InvalidValue {
         error.remove(ContextKind::SuggestedValue);
     }
-    // A closed stream cannot be reported.
-    drop(error.print());
-    match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => ExitCode::SUCCESS,
-        _ => ExitCode::from(EXIT_USAGE),
+    if let ErrorKind::DisplayHelp | ErrorKind::DisplayVersion = error.kind() {
+        // A closed stream cannot be reported.
+        drop(error.print());
+        return ExitCode::SUCCESS;
     }
+    print::print_usage(error);
+    ExitCode::from(EXIT_USAGE)
 }
 
 /// The version that `proxy-injector` reports: injectd's own, and the Linkerd releases it supports.
@@ -184,12 +187,6 @@ fn releases() -> String {
 /// Prints an error and the chain of its causes.
 fn print_error(error: &dyn Error) {
     print_line(&format!("error: {}", with_causes(error)));
-}
-
-/// Prints a line to stderr.
-fn print_line(line: &str) {
-    // A closed stream cannot be reported.
-    drop(writeln!(io::stderr(), "{line}"));
 }
 
 /// The first flag that is set, by its name.

@@ -35,7 +35,7 @@ pub mod metrics;
 pub use injectd_api::client;
 pub use injectd_core::{
     causes, injector, json, linkerd, lookups, mesh, object, objects, outcome, patch, request,
-    review, standalone, view, yaml,
+    review, standalone, text, view, yaml,
 };
 
 pub mod digest;

@@ -3,13 +3,7 @@
 
 #![expect(clippy::disallowed_types, reason = "pods of any shape")]
 
-use std::{
-    collections::BTreeMap,
-    io::{self, Write as _},
-    path::PathBuf,
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeMap, io::Write as _, path::PathBuf, sync::Arc, time::Duration};
 
 use kube::Client;
 use serde_json::Value;
@@ -22,9 +16,9 @@ use super::{
     input,
     manifests::{self, listed, text},
     meshes::Meshes,
-    print_line,
+    print::{self, Printer, print_line},
     progress::Progress,
-    stream::{Document, Documents, Step},
+    stream::{Document, Documents, Errors, Step},
 };
 use crate::{
     audit::{
@@ -123,7 +117,7 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
     if let Some(path) = &args.audit_log {
         read_audit_log(path, &mut summary)?;
     }
-    let out = &mut io::stdout().lock();
+    let out = &mut Printer::stdout();
     output::write(out, &summary, args.output, is_about_pods).map_err(CommandError::output)?;
     args.result(&summary)
 }
@@ -194,9 +188,10 @@ async fn watch(args: &Args) -> Result<(), CommandError> {
         let audit = async {
             audit_cluster(args, &mut summary).await?;
             let mut text = Vec::new();
-            output::write(&mut text, &summary, args.output, true).map_err(CommandError::output)?;
+            let out = &mut Printer::new(&mut text);
+            output::write(out, &summary, args.output, true).map_err(CommandError::output)?;
             if text != shown {
-                io::stdout().lock().write_all(&text).map_err(CommandError::output)?;
+                print::stdout().write_all(&text).map_err(CommandError::output)?;
                 shown = text;
             }
             args.result(&summary)
@@ -300,7 +295,7 @@ fn read_audit_log(path: &std::path::Path, summary: &mut Summary) -> Result<(), C
     let message = || format!("cannot read --audit-log {}", path.display());
     let failed = |error| CommandError::failed(message(), error);
     let mut documents = Documents::new(input::open(path)?).map_err(failed)?;
-    let (mut events, mut problems) = (0_usize, 0_usize);
+    let (mut events, mut problems) = (0_usize, Errors::default());
     loop {
         let Document { line, text } = match documents.next().map_err(failed)? {
             Step::Reads => continue,
@@ -315,10 +310,11 @@ fn read_audit_log(path: &std::path::Path, summary: &mut Summary) -> Result<(), C
                 events += 1;
                 audit_log::failed_open(&event).for_each(|found| summary.add_failed_open(found));
             }
-            Ok(_) => problems += 1,
+            Ok(_) => problems.count += 1,
             Err(problem) => {
-                problems += 1;
-                print_line(&format!("{}: line {line}: {problem}", path.display()));
+                if problems.add() {
+                    print_line(&format!("{}: line {line}: {problem}", path.display()));
+                }
             }
         }
     }
@@ -326,8 +322,8 @@ fn read_audit_log(path: &std::path::Path, summary: &mut Summary) -> Result<(), C
         let problem = "it has no event of audit.k8s.io; name the file of --audit-log-path";
         return Err(CommandError::failed(message(), problem));
     }
-    if problems > 0 {
-        summary.add_not_read(format!("{problems} documents of {}", path.display()));
+    if problems.count > 0 {
+        summary.add_not_read(format!("{} documents of {}", problems.count, path.display()));
     }
     Ok(())
 }

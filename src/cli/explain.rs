@@ -2,10 +2,7 @@
 
 #![expect(clippy::disallowed_types, reason = "manifests are trees of any shape")]
 
-use std::{
-    collections::BTreeSet,
-    io::{self, Write as _},
-};
+use std::{collections::BTreeSet, io};
 
 use injectd_core::explain::Explanation;
 use injectd_webhooks::{Configurations, Step};
@@ -17,6 +14,7 @@ use super::{
     config::{ConfigArgs, Purpose},
     manifests,
     meshes::Meshes,
+    print::Printer,
     progress::Progress,
 };
 use crate::{
@@ -228,25 +226,16 @@ fn advice(missed: Option<&Missed>, injection: &Explanation, later: &[Objection])
 }
 
 fn print(reports: &[Report<'_>], args: &Args) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    match args.output {
-        Format::Text => {
-            for (index, report) in reports.iter().enumerate() {
-                if index > 0 {
-                    writeln!(out)?;
-                }
-                text::write(&mut out, report, args.all_settings)?;
+    let mut out = Printer::stdout();
+    if let Format::Text = args.output {
+        for (index, report) in reports.iter().enumerate() {
+            if index > 0 {
+                out.line("")?;
             }
-            Ok(())
+            text::write(&mut out, report, args.all_settings)?;
         }
-        Format::Json => {
-            let reports = json!({"apiVersion": API_VERSION, "kind": KIND, "items": reports});
-            serde_json::to_writer_pretty(&mut out, &reports)?;
-            writeln!(out)
-        }
-        Format::Yaml => {
-            let reports = json!({"apiVersion": API_VERSION, "kind": KIND, "items": reports});
-            out.write_all(injectd_yaml::write(&reports).as_bytes())
-        }
+        return Ok(());
     }
+    let list = json!({"apiVersion": API_VERSION, "kind": KIND, "items": reports});
+    if let Format::Json = args.output { out.json(&list) } else { out.yaml(&list) }
 }

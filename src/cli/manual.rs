@@ -1,15 +1,12 @@
 //! `injectd completion` and `injectd man`: what a package installs beside the binary.
 
-use std::{
-    io::{self, Write as _},
-    path::PathBuf,
-};
+use std::{io::Write as _, path::PathBuf};
 
 use clap::Command;
 use clap_complete::Shell;
 use clap_mangen::Man;
 
-use super::CommandError;
+use super::{CommandError, print::stdout};
 
 /// Print the completion script of a shell
 #[derive(Debug, clap::Args)]
@@ -32,7 +29,7 @@ pub(super) fn print_completion(
 ) -> Result<(), CommandError> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, "injectd", &mut script);
-    io::stdout().write_all(&script).map_err(CommandError::output)
+    stdout().write_all(&script).map_err(CommandError::output)
 }
 
 pub(super) fn write_man_pages(command: Command, args: &ManArgs) -> Result<(), CommandError> {

@@ -3,11 +3,7 @@
 
 #![expect(clippy::disallowed_types, reason = "reads one answer as a tree")]
 
-use std::{
-    io::{self, Write as _},
-    path::PathBuf,
-    time::Duration,
-};
+use std::{path::PathBuf, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
@@ -24,6 +20,7 @@ use super::{
     CommandError,
     config::MeshName,
     input,
+    print::Printer,
     remote::{RemoteError, RemoteInjector},
 };
 use crate::server;
@@ -92,7 +89,7 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
         let answer = runtime.block_on(async { timeout(args.timeout, asked).await });
         let answer = answer.unwrap_or(Err(ProbeError::Timeout));
         let answer = answer.map_err(|error| CommandError::failed(url.to_string(), error))?;
-        writeln!(io::stdout(), "{url}: {answer}").map_err(CommandError::output)?;
+        Printer::stdout().line(&format!("{url}: {answer}")).map_err(CommandError::output)?;
     }
     Ok(())
 }

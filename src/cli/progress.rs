@@ -9,7 +9,10 @@ use std::{
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::{counted, print_line};
+use super::{
+    counted,
+    print::{print_line, shown},
+};
 
 const KNOWN_LENGTH: &str = "{bar:30} {bytes} of {total_bytes}, {msg}, {eta} left";
 const UNKNOWN_LENGTH: &str = "{spinner} {bytes}, {msg}";
@@ -62,7 +65,7 @@ impl Progress {
 
     /// Names what is read.
     pub(super) fn say(&self, what: &str) {
-        self.bar.set_message(what.to_owned());
+        self.bar.set_message(shown(what).into_owned());
         self.bar.tick();
     }
 

@@ -2,11 +2,7 @@
 //!
 //! The `INJECTD_*` variables that `injectd serve --help` lists set everything else.
 
-use std::{
-    ffi::OsString,
-    fmt::Write as _,
-    io::{self, Write as _},
-};
+use std::{ffi::OsString, fmt::Write as _, io::Write as _};
 
 use clap::Parser;
 
@@ -14,7 +10,11 @@ use injectd_gocompat::number::parse_bool;
 
 use crate::observer::LogStyle;
 
-use super::{CommandError, serve, version};
+use super::{
+    CommandError,
+    print::{in_one_line, stdout},
+    serve, version,
+};
 
 /// The gRPC server runs only if this variable is set: Linkerd's injector has no gRPC server.
 const GRPC_ADDR: &str = "INJECTD_GRPC_ADDR";
@@ -137,10 +137,7 @@ pub(super) fn run(args: Args) -> Result<(), CommandError> {
     }
     let serve =
         Serve::try_parse_from(["injectd proxy-injector".to_owned()].into_iter().chain(serve))
-            .map_err(|error| {
-                let text = error.to_string();
-                CommandError::GoUsage(text.trim_start_matches("error: ").trim_end().to_owned())
-            })?;
+            .map_err(|error| CommandError::GoUsage(in_one_line(error)))?;
     serve::run(serve.args, LogStyle::Linkerd).map_err(|error| match error {
         CommandError::Usage(text) => CommandError::GoUsage(text),
         error => error,
@@ -153,7 +150,7 @@ fn is_set(variable: &str) -> bool {
 }
 
 fn print(text: &str) -> Result<(), CommandError> {
-    io::stdout().lock().write_all(text.as_bytes()).map_err(CommandError::output)
+    stdout().write_all(text.as_bytes()).map_err(CommandError::output)
 }
 
 fn usage() -> String {

@@ -12,6 +12,7 @@ use super::{
     CommandError,
     config::{ConfigArgs, Purpose},
     counted, input,
+    print::{json_shown, stdout},
     stream::{Document, Documents, Errors, Step},
 };
 use crate::{linkerd::events, lookups::CallerFacts, outcome::Outcome, profiles::Profile};
@@ -48,7 +49,7 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
             .build()
             .map_err(|error| CommandError::failed("cannot start the async runtime", error))?,
         events: args.events,
-        out: io::BufWriter::new(io::stdout().lock()),
+        out: io::BufWriter::new(stdout()),
         errors: Errors::default(),
     };
     for path in input::all_files(&args.files)? {
@@ -109,7 +110,10 @@ impl<W: Write> Run<W> {
             }
             Err(_) => return Ok(()),
         };
-        self.out.write_all(&line)?;
+        match str::from_utf8(&line) {
+            Ok(line) => self.out.write_all(json_shown(line).as_bytes())?,
+            Err(_) => self.out.write_all(&line)?,
+        }
         self.out.write_all(b"\n")
     }
 }

@@ -1,10 +1,10 @@
 //! `injectd version`: the version, for people and programs.
 
-use std::io::{self, Write as _};
+use std::io::Write as _;
 
 use serde_json::json;
 
-use super::{CommandError, long_version};
+use super::{CommandError, long_version, print::stdout};
 use crate::linkerd::release::Release;
 
 /// Print the version, the commit and the supported releases
@@ -37,5 +37,5 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
         }
         Some(Format::Yaml) => injectd_yaml::write(&version),
     };
-    io::stdout().write_all(text.as_bytes()).map_err(CommandError::output)
+    stdout().write_all(text.as_bytes()).map_err(CommandError::output)
 }

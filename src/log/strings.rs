@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use crate::json;
+use crate::{json, text::printable_json};
 
 /// Writes a string as logrus does: in quotes unless every character is harmless.
 pub(super) fn write_text(out: &mut Vec<u8>, text: &str) {
@@ -17,28 +17,15 @@ pub(super) fn write_text(out: &mut Vec<u8>, text: &str) {
     }
 }
 
-/// Writes a JSON string with an escape for every character that is not printable. JSON allows
-/// U+009B, U+202E and U+2028, but terminals and line readers interpret them.
+/// Writes a JSON string with an escape for every character that is not printable.
 pub(super) fn write_json(out: &mut Vec<u8>, text: &str) {
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return json::write_string(out, text);
     }
-    out.push(b'"');
-    let mut begin = 0;
-    for (at, character) in text.char_indices().filter(|&(_, character)| !is_printable(character)) {
-        json::write_escaped(out, &text[begin..at]);
-        for unit in character.encode_utf16(&mut [0; 2]) {
-            write!(out, "\\u{unit:04x}").expect("memory must take text");
-        }
-        begin = at + character.len_utf8();
-    }
-    json::write_escaped(out, &text[begin..]);
-    out.push(b'"');
-}
-
-/// Whether JSON's own escapes suffice; they cover control characters up to U+001F.
-fn is_printable(character: char) -> bool {
-    matches!(character, '\0'..='~') || character.escape_debug().len() == 1
+    let mut token = Vec::new();
+    json::write_string(&mut token, text);
+    let token = str::from_utf8(&token).expect("the token of a text must be text");
+    out.extend_from_slice(printable_json(token).as_bytes());
 }
 
 #[cfg(test)]

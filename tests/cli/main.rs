@@ -15,8 +15,10 @@ use injectd::linkerd::values::DEFAULT_VALUES;
 use serde_json::{Value, json};
 
 mod audit;
+mod commands;
 mod compare;
 mod explain;
+mod hostile;
 mod inject;
 mod install;
 mod istio;
@@ -32,6 +34,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 fn spawn(args: &[&str]) -> Child {
     Command::new(env!("CARGO_BIN_EXE_injectd"))
         .args(args)
+        // No test asks a cluster of its user.
+        .env("KUBECONFIG", "/nonexistent/kubeconfig")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -30,4 +30,5 @@ pub mod view;
 
 pub mod causes;
 pub mod json;
+pub mod text;
 pub mod yaml;

@@ -5,8 +5,9 @@
 //! parsers differ.
 //!
 //! Not for other numbers (JSON, metrics): use `str::parse` and `serde_json` there. Not a general
-//! port: it contains only what annotations need, and errors carry no reason.
+//! port: it contains only what annotations and messages need, and errors carry no reason.
 
 pub mod duration;
 pub mod number;
 pub mod quantity;
+pub mod text;

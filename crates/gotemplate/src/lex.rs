@@ -4,9 +4,11 @@ mod item;
 
 pub(crate) use item::{Item, Kind};
 
+use injectd_gocompat::text::is_print;
+
 use crate::{
     quote::quote,
-    runes::{is_digit, is_letter, is_print},
+    runes::{is_digit, is_letter},
 };
 
 const OPEN: &str = "{{";

@@ -1,6 +1,8 @@
 //! String and character literals as Go's `strconv` writes and reads them.
 
-use crate::runes::{REPLACEMENT, decode, is_print, runes};
+use injectd_gocompat::text::push_escaped;
+
+use crate::runes::{REPLACEMENT, decode, runes};
 
 /// A string literal in double quotes. Go: `strconv.Quote`, or `QuoteToASCII` if only ASCII is wanted.
 pub(crate) fn quote(bytes: &[u8], ascii: bool) -> String {
@@ -8,7 +10,7 @@ pub(crate) fn quote(bytes: &[u8], ascii: bool) -> String {
     out.push('"');
     for (at, char, _) in runes(bytes) {
         match char {
-            Some(char) => escape(char, '"', ascii, &mut out),
+            Some(char) => push_escaped(char, '"', ascii, &mut out),
             None => out.push_str(&format!("\\x{:02x}", bytes[at])),
         }
     }
@@ -19,33 +21,9 @@ pub(crate) fn quote(bytes: &[u8], ascii: bool) -> String {
 /// A character literal in single quotes. Go: `strconv.QuoteRune`.
 pub(crate) fn quote_rune(char: char, ascii: bool) -> String {
     let mut out = String::from("'");
-    escape(char, '\'', ascii, &mut out);
+    push_escaped(char, '\'', ascii, &mut out);
     out.push('\'');
     out
-}
-
-fn escape(char: char, quote: char, ascii: bool, out: &mut String) {
-    let letter = match char {
-        '\u{7}' => 'a',
-        '\u{8}' => 'b',
-        '\u{c}' => 'f',
-        '\n' => 'n',
-        '\r' => 'r',
-        '\t' => 't',
-        '\u{b}' => 'v',
-        '\\' => '\\',
-        _ if char == quote => quote,
-        _ if is_print(char) && (char.is_ascii() || !ascii) => return out.push(char),
-        _ => {
-            let code = u32::from(char);
-            return out.push_str(&match code {
-                0..=0x1f | 0x7f => format!("\\x{code:02x}"),
-                0..=0xffff => format!("\\u{code:04x}"),
-                _ => format!("\\U{code:08x}"),
-            });
-        }
-    };
-    out.extend(['\\', letter]);
 }
 
 /// Whether the string may stand between backquotes in one line. Go: `strconv.CanBackquote`.

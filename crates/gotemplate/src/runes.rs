@@ -76,16 +76,6 @@ pub(crate) fn is_digit(char: char) -> bool {
     char.is_ascii_digit() || !char.is_ascii() && char.is_numeric() && !char.is_alphabetic()
 }
 
-/// Go: `strconv.IsPrint`: letters, marks, numbers, punctuation, symbols and the ASCII space.
-pub(crate) fn is_print(char: char) -> bool {
-    if char.is_ascii() {
-        return (' '..='~').contains(&char);
-    }
-    // Rust escapes the same characters, but marks only at the beginning.
-    let text = ['a', char].iter().collect::<String>();
-    text.escape_debug().count() == 2
-}
-
 /// The one upper-case character of this one. Go: `unicode.ToUpper`.
 pub(crate) fn upper(char: char) -> char {
     let with_iota = match char {
@@ -134,11 +124,5 @@ mod tests {
         assert_eq!(lower('İ'), 'i');
         assert_eq!(title('ǆ'), 'ǅ');
         assert_eq!(upper('ᾳ'), 'ᾼ');
-    }
-
-    #[test]
-    fn marks_are_printed_and_format_characters_are_not() {
-        assert!(is_print('\u{301}') && is_print('é') && is_print('😀'));
-        assert!(!is_print('\u{200b}') && !is_print('\u{a0}') && !is_print('\u{7f}'));
     }
 }

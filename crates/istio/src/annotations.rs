@@ -7,13 +7,10 @@
 
 use std::fmt;
 
-use injectd_gocompat::{number::parse_bool, quantity};
+use injectd_gocompat::{number::parse_bool, quantity, text::quote};
 use serde_json::{Map, Value};
 
-use crate::{
-    fields::{quoted, text_of},
-    release::Release,
-};
+use crate::{fields::text_of, release::Release};
 
 mod network;
 
@@ -142,7 +139,7 @@ fn interception_mode(mode: &str) -> Result<(), String> {
 fn boolean(text: &str) -> Result<(), String> {
     match parse_bool(text) {
         Some(_) => Ok(()),
-        None => Err(format!("strconv.ParseBool: parsing {}: invalid syntax", quoted(text))),
+        None => Err(format!("strconv.ParseBool: parsing {}: invalid syntax", quote(text))),
     }
 }
 
@@ -156,7 +153,7 @@ fn resource(text: &str) -> Result<(), String> {
 /// Go's `strconv.ParseUint(text, 10, bits)`. Of a text that is too large and also holds other
 /// characters, the first problem is reported.
 fn unsigned(text: &str, bits: u32) -> Result<(), String> {
-    let problem = |problem| format!("strconv.ParseUint: parsing {}: {problem}", quoted(text));
+    let problem = |problem| format!("strconv.ParseUint: parsing {}: {problem}", quote(text));
     if text.is_empty() {
         return Err(problem("invalid syntax"));
     }

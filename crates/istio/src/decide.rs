@@ -2,11 +2,12 @@
 
 #![expect(clippy::disallowed_types, reason = "labels are read from the pod's tree")]
 
+use injectd_gocompat::text::quote;
 use serde_json::{Map, Value};
 
 use crate::{
     config::{Config, Policy},
-    fields::{annotation, label, labels, quoted},
+    fields::{annotation, label, labels},
     release::Release,
     selector::Selector,
 };
@@ -174,7 +175,7 @@ pub(crate) fn asked(release: Release, pod: &Value, warnings: &mut Vec<String>) -
             warnings.push(format!(
                 "Invalid value for {INJECT_ANNOTATION}: {}. Only 'true' and 'false' are accepted. \
                  Falling back to default injection policy.",
-                quoted(value)
+                quote(value)
             ));
             None
         }

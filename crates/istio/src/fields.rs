@@ -2,7 +2,7 @@
 
 #![expect(clippy::disallowed_types, reason = "templates and the merge need the pod as a tree")]
 
-use std::{collections::BTreeMap, fmt::Write as _};
+use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
@@ -42,49 +42,8 @@ pub(crate) fn containers<'p>(pod: &'p Value, list: &str) -> &'p [Value] {
     containers.map_or(&[], Vec::as_slice)
 }
 
-/// Go's `strconv.Quote`, `%q`.
-pub(crate) fn quoted(text: &str) -> String {
-    let mut quoted = String::with_capacity(text.len() + 2);
-    quoted.push('"');
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => quoted.extend(['\\', c]),
-            '\u{7}' => quoted.push_str("\\a"),
-            '\u{8}' => quoted.push_str("\\b"),
-            '\u{c}' => quoted.push_str("\\f"),
-            '\n' => quoted.push_str("\\n"),
-            '\r' => quoted.push_str("\\r"),
-            '\t' => quoted.push_str("\\t"),
-            '\u{b}' => quoted.push_str("\\v"),
-            // Writing to a string cannot fail.
-            '\0'..'\u{80}' if c.is_control() => _ = write!(quoted, "\\x{:02x}", u32::from(c)),
-            _ if c.is_control() => _ = write!(quoted, "\\u{:04x}", u32::from(c)),
-            _ => quoted.push(c),
-        }
-    }
-    quoted.push('"');
-    quoted
-}
-
 /// Go's `%v` of a `map[string]string`: `map[a:b c:d]`.
 pub(crate) fn shown_map(map: &BTreeMap<String, String>) -> String {
     let entries: Vec<_> = map.iter().map(|(key, value)| format!("{key}:{value}")).collect();
     format!("map[{}]", entries.join(" "))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn texts_are_quoted_as_go_quotes_them() {
-        for (text, expected) in [
-            ("a", r#""a""#),
-            ("a\"b\\", r#""a\"b\\""#),
-            ("\u{7}\t\n\0\u{7f}", r#""\a\t\n\x00\x7f""#),
-            ("é\u{85}", r#""é\u0085""#),
-        ] {
-            assert_eq!(quoted(text), expected);
-        }
-    }
 }

@@ -1,8 +1,9 @@
 //! Which templates a pod gets (`pkg/kube/inject/inject.go`, `selectTemplates`).
 
+use injectd_gocompat::text::quote;
 use thiserror::Error;
 
-use crate::{config::Config, fields::quoted};
+use crate::config::Config;
 
 /// The annotation with the names of a pod's templates and aliases, separated by commas. Default:
 /// the default templates of the configuration.
@@ -19,7 +20,7 @@ pub struct TooManyTemplates;
 
 /// A template that the configuration does not have.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("requested template {} not found; have {}", quoted(.name), .known.join(", "))]
+#[error("requested template {} not found; have {}", quote(.name), .known.join(", "))]
 pub struct UnknownTemplate {
     name: String,
     known: Vec<String>,

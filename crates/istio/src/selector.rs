@@ -4,9 +4,10 @@
 
 use std::collections::BTreeMap;
 
+use injectd_gocompat::text::quote;
 use serde_json::{Map, Value};
 
-use crate::fields::{quoted, shown_map, text_of};
+use crate::fields::{shown_map, text_of};
 
 /// One of `matchExpressions`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -105,7 +106,7 @@ fn operator(expression: &Expression) -> Result<Operator, String> {
         "NotIn" => Operator::NotIn,
         "Exists" => Operator::Exists,
         "DoesNotExist" => Operator::DoesNotExist,
-        _ => return Err(format!("{} is not a valid label selector operator", quoted(operator))),
+        _ => return Err(format!("{} is not a valid label selector operator", quote(operator))),
     };
     match (known, values.is_empty()) {
         (Operator::In | Operator::NotIn, true) => {
@@ -122,10 +123,10 @@ fn operator(expression: &Expression) -> Result<Operator, String> {
 
 fn label_problem(key: &str, values: &[String]) -> Option<String> {
     if !is_label_key(key) {
-        return Some(format!("key: Invalid value: {}: not a label key", quoted(key)));
+        return Some(format!("key: Invalid value: {}: not a label key", quote(key)));
     }
     let value = values.iter().find(|value| !value.is_empty() && !is_name(value, 63))?;
-    Some(format!("values: Invalid value: {}: not a label value", quoted(value)))
+    Some(format!("values: Invalid value: {}: not a label value", quote(value)))
 }
 
 /// A qualified name: an optional DNS subdomain and `/`, then a name of up to 63 characters.

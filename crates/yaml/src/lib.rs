@@ -64,7 +64,7 @@ pub use edit::{ItemEditor, edit, rewrite};
 pub use limits::Limits;
 pub use stream::{Document, Stream, documents, stream};
 pub use tree::{MAX_NESTING, parse};
-pub use writer::write;
+pub use writer::{write, write_report};
 
 /// What a document is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,9 +1,11 @@
 //! Writes JSON as YAML that every reader reads as the same JSON.
 //!
-//! A string is plain only where no version of YAML sees another type or syntax in it.
+//! A string is plain only where no version of YAML sees another type or syntax in it. Characters that
+//! are not printable are escaped: a terminal may show the text.
 
 #![expect(clippy::disallowed_types, reason = "configuration, manifests and objects from files")]
 
+use injectd_gocompat::text::is_print;
 use serde_json::{Number, Value};
 
 /// The longest key in one line with its colon. YAML allows 1,024 characters; the quotes and escapes
@@ -17,16 +19,28 @@ pub(crate) struct Layout {
     pub(crate) step: usize,
     /// Columns between a mapping and the dashes of a list in it.
     pub(crate) list_step: usize,
+    /// Whether strings of several lines are literals; else each string stands on one line.
+    pub(crate) has_literals: bool,
 }
 
 /// Kubernetes' own layout: two columns, and dashes below the key.
-pub(crate) const KUBERNETES: Layout = Layout { step: 2, list_step: 0 };
+pub(crate) const KUBERNETES: Layout = Layout { step: 2, list_step: 0, has_literals: true };
 
 /// Writes a document in the layout of `kubectl`: two spaces, lists as deep as their key.
 #[must_use]
 pub fn write(value: &Value) -> String {
+    write_document(value, KUBERNETES)
+}
+
+/// The same with each string on one line, for reports: no line begins with text of a string.
+#[must_use]
+pub fn write_report(value: &Value) -> String {
+    write_document(value, Layout { has_literals: false, ..KUBERNETES })
+}
+
+fn write_document(value: &Value, layout: Layout) -> String {
     let mut out = String::new();
-    let mut writer = Writer { out: &mut out, layout: KUBERNETES };
+    let mut writer = Writer { out: &mut out, layout };
     match value {
         Value::Object(map) if !map.is_empty() => {
             for (key, value) in map {
@@ -133,7 +147,7 @@ impl Writer<'_> {
     fn scalar(&mut self, value: &Value, column: usize) {
         self.out.push(' ');
         match value {
-            Value::String(text) if fits_literal(text) => {
+            Value::String(text) if self.layout.has_literals && fits_literal(text) => {
                 self.out.push_str(if text.ends_with('\n') { "|" } else { "|-" });
                 self.out.push('\n');
                 for line in text.lines() {
@@ -172,14 +186,8 @@ fn fits_literal(text: &str) -> bool {
     text.contains('\n')
         && !text.starts_with(['\n', ' '])
         && !text.ends_with("\n\n")
-        && text.chars().all(|letter| letter == '\n' || letter == '\t' || is_printable(letter))
+        && text.chars().all(|letter| letter == '\n' || letter == '\t' || is_print(letter))
         && text.split('\n').all(|line| !line.starts_with('\t') && !line.ends_with([' ', '\t']))
-}
-
-/// Whether every reader takes the character for text, without an escape.
-fn is_printable(letter: char) -> bool {
-    matches!(letter, ' '..='~' | '\u{A0}'..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}' | '\u{10000}'..)
-        && !matches!(letter, '\u{2028}' | '\u{2029}' | '\u{FEFF}')
 }
 
 /// A string: plain, or in quotes.
@@ -191,7 +199,7 @@ pub(crate) fn string(out: &mut String, text: &str) {
     }
 }
 
-/// A string in double quotes: JSON, and YAML of both versions.
+/// A string in double quotes, for YAML of both versions.
 pub(crate) fn quoted(out: &mut String, text: &str) {
     use std::fmt::Write as _;
     out.push('"');
@@ -202,8 +210,11 @@ pub(crate) fn quoted(out: &mut String, text: &str) {
             '\n' => out.push_str("\\n"),
             '\t' => out.push_str("\\t"),
             '\r' => out.push_str("\\r"),
-            letter if is_printable(letter) => out.push(letter),
-            // YAML 1.1 has no surrogate pairs; all characters above U+FFFF are printable.
+            letter if is_print(letter) => out.push(letter),
+            // YAML 1.1 has no surrogate pairs.
+            letter if letter > '\u{ffff}' => {
+                write!(out, "\\U{:08x}", u32::from(letter)).expect("a String must grow");
+            }
             letter => write!(out, "\\u{:04x}", u32::from(letter)).expect("a String must grow"),
         }
     }
@@ -338,6 +349,19 @@ mod tests {
         for text in ["\tgo build\nend", " a\nb", "\na", "a \nb", "a\n\n", "a\r\nb", "\u{85}\n"] {
             assert!(write(&json!({"a": text})).starts_with("a: \""), "{text:?}");
         }
+    }
+
+    #[test]
+    fn what_is_not_printable_is_escaped() {
+        let text = "\u{1b}\u{9b}\u{200b}\u{202e}\u{2028}\u{e0001}é\nb";
+        let written = write(&json!([text]));
+        assert_eq!(written, "- \"\\u001b\\u009b\\u200b\\u202e\\u2028\\U000e0001é\\nb\"\n");
+        assert_eq!(crate::parse(&written, crate::Options::default()), Ok(json!([text])));
+    }
+
+    #[test]
+    fn strings_of_a_report_stay_on_one_line() {
+        assert_eq!(write_report(&json!({"a": "b\n::error::c\n"})), "a: \"b\\n::error::c\\n\"\n");
     }
 
     #[test]

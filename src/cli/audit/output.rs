@@ -2,10 +2,12 @@
 
 use std::io::{self, Write};
 
-use quick_xml::escape::escape;
 use serde_json::json;
 
-use super::Finding;
+use super::{
+    super::print::{Printer, shown, xml},
+    Finding,
+};
 use crate::audit::summary::{Row, Summary};
 
 /// What programs read: version and kind.
@@ -21,7 +23,7 @@ pub(super) enum Format {
 
 /// Writes the findings; without `is_about_pods` only those of the audit log.
 pub(super) fn write(
-    out: &mut impl Write,
+    out: &mut Printer<impl Write>,
     summary: &Summary,
     format: Format,
     is_about_pods: bool,
@@ -33,7 +35,7 @@ pub(super) fn write(
     }
 }
 
-fn json(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
+fn json(out: &mut Printer<impl Write>, summary: &Summary) -> io::Result<()> {
     let unknown = summary.unknown().map(|(reason, pods)| json!({"reason": reason, "pods": pods}));
     let audit = json!({
         "apiVersion": API_VERSION,
@@ -44,8 +46,7 @@ fn json(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
         "unknown": unknown.collect::<Vec<_>>(),
         "notRead": summary.not_read(),
     });
-    serde_json::to_writer_pretty(&mut *out, &audit)?;
-    writeln!(out)
+    out.json(&audit)
 }
 
 fn name(finding: Finding) -> &'static str {
@@ -60,7 +61,7 @@ fn workload(row: &Row) -> String {
     format!("{}/{}", row.workload.kind.to_lowercase(), row.workload.name)
 }
 
-fn table(out: &mut impl Write, summary: &Summary, is_about_pods: bool) -> io::Result<()> {
+fn table(out: &mut Printer<impl Write>, summary: &Summary, is_about_pods: bool) -> io::Result<()> {
     let head = ["NAMESPACE", "WORKLOAD", "PODS", "FINDING", "WHY", "WHAT TO DO"].map(str::to_owned);
     let rows = summary.rows().map(|row| {
         let pods = format!("{}/{}", row.pods, row.total);
@@ -71,7 +72,7 @@ fn table(out: &mut impl Write, summary: &Summary, is_about_pods: bool) -> io::Re
     let rows: Vec<_> = rows.collect();
     if !rows.is_empty() {
         columns(out, head, rows)?;
-        writeln!(out)?;
+        out.line("")?;
     }
     let failed = summary.failed_open();
     if !failed.is_empty() {
@@ -80,20 +81,19 @@ fn table(out: &mut impl Write, summary: &Summary, is_about_pods: bool) -> io::Re
             .iter()
             .map(|it| [&it.time, &it.namespace, &it.pod, &it.webhook, &it.cause].map(Clone::clone));
         columns(out, head, rows.collect())?;
-        writeln!(out)?;
+        out.line("")?;
     }
     for (reason, pods) in summary.unknown() {
-        writeln!(out, "unknown: {pods} pods: {reason}")?;
+        out.line(&format!("unknown: {pods} pods: {reason}"))?;
     }
     for problem in summary.not_read() {
-        writeln!(out, "not read: {problem}")?;
+        out.line(&format!("not read: {problem}"))?;
     }
     if !is_about_pods {
-        return writeln!(out, "{} pods were let in while a webhook failed", failed.len());
+        return out.line(&format!("{} pods were let in while a webhook failed", failed.len()));
     }
     let counts = summary.counts();
-    writeln!(
-        out,
+    out.line(&format!(
         "{} pods: {} meshed, {} unmeshed as they should be, {} missing, {} outdated, {} unexpected, \
          {} unknown, {} ended, {} static",
         counts.total,
@@ -105,15 +105,18 @@ fn table(out: &mut impl Write, summary: &Summary, is_about_pods: bool) -> io::Re
         counts.unknown,
         counts.ended,
         counts.r#static,
-    )
+    ))
 }
 
 fn columns<const N: usize>(
-    out: &mut impl Write,
+    out: &mut Printer<impl Write>,
     head: [String; N],
     mut rows: Vec<[String; N]>,
 ) -> io::Result<()> {
     rows.insert(0, head);
+    for cell in rows.iter_mut().flatten() {
+        *cell = shown(cell).into_owned();
+    }
     let mut widths = [0; N];
     for row in &rows {
         for (width, cell) in widths.iter_mut().zip(row) {
@@ -127,31 +130,29 @@ fn columns<const N: usize>(
                 if index + 1 == N { 0 } else { width - console::measure_text_width(cell) + 2 };
             line + cell + &" ".repeat(pad)
         });
-        writeln!(out, "{line}")?;
+        out.line(&line)?;
     }
     Ok(())
 }
 
 /// A test case for each finding, and one for the pods that have none.
-fn junit(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
+fn junit(out: &mut Printer<impl Write>, summary: &Summary) -> io::Result<()> {
     let rows: Vec<_> = summary.rows().collect();
     let failed = summary.failed_open();
     let failures = rows.len() + failed.len();
-    writeln!(out, r#"<?xml version="1.0" encoding="UTF-8"?>"#)?;
-    writeln!(out, "<testsuites>")?;
-    let skipped = summary.counts().unknown;
-    writeln!(
-        out,
+    out.xml_line(r#"<?xml version="1.0" encoding="UTF-8"?>"#)?;
+    out.xml_line("<testsuites>")?;
+    out.xml_line(&format!(
         r#"  <testsuite name="injectd audit" tests="{}" failures="{failures}">"#,
         failures + 1
-    )?;
-    let right = summary.counts();
-    writeln!(
-        out,
-        r#"    <testcase classname="pods" name="{} of {} pods are as they should be, {skipped} are unknown"/>"#,
-        right.meshed + right.unmeshed,
-        right.total
-    )?;
+    ))?;
+    let counts = summary.counts();
+    out.xml_line(&format!(
+        r#"    <testcase classname="pods" name="{} of {} pods are as they should be, {} are unknown"/>"#,
+        counts.meshed + counts.unmeshed,
+        counts.total,
+        counts.unknown
+    ))?;
     for row in rows {
         let case = (row.workload.namespace.as_str(), workload(&row));
         let message = format!("{} of {} pods: {}", row.pods, row.total, row.reason);
@@ -162,18 +163,19 @@ fn junit(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
         let message = format!("{}: {} failed: {}", it.time, it.webhook, it.cause);
         write_case(out, case, ("failed-open", &message, ""))?;
     }
-    writeln!(out, "  </testsuite>")?;
-    writeln!(out, "</testsuites>")
+    out.xml_line("  </testsuite>")?;
+    out.xml_line("</testsuites>")
 }
 
 fn write_case(
-    out: &mut impl Write,
+    out: &mut Printer<impl Write>,
     (class, case): (&str, String),
     (kind, message, remedy): (&str, &str, &str),
 ) -> io::Result<()> {
-    let (class, case, message) = (escape(class), escape(&case), escape(message));
-    writeln!(out, r#"    <testcase classname="{class}" name="{case}">"#)?;
-    let remedy = escape(remedy);
-    writeln!(out, r#"      <failure type="{kind}" message="{message}">{remedy}</failure>"#)?;
-    writeln!(out, "    </testcase>")
+    let (class, case, message, remedy) = (xml(class), xml(&case), xml(message), xml(remedy));
+    out.xml_line(&format!(r#"    <testcase classname="{class}" name="{case}">"#))?;
+    out.xml_line(&format!(
+        r#"      <failure type="{kind}" message="{message}">{remedy}</failure>"#
+    ))?;
+    out.xml_line("    </testcase>")
 }

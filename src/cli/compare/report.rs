@@ -10,7 +10,7 @@ use std::{
 use serde_json::{Value, json};
 
 use super::{
-    super::{CommandError, counted, stream::Errors},
+    super::{CommandError, counted, print::Printer, stream::Errors},
     Format,
     meaning::Difference,
     missing::Missing,
@@ -130,23 +130,24 @@ impl Report {
     }
 
     pub(super) fn print(&self, format: Format) -> io::Result<()> {
-        let mut out = io::stdout().lock();
+        let mut out = Printer::stdout();
         let Self { compared, same, ignored, .. } = self;
         if let Format::Json = format {
             let groups: Vec<_> = self.groups.values().map(DifferenceGroup::as_json).collect();
             let report = json!({"compared": compared, "same": same, "ignored": ignored,
                 "failedOpen": self.failed_open, "unreadable": self.unreadable.count,
                 "differences": groups});
-            return writeln!(out, "{report}");
+            return out.json_line(&report);
         }
-        write!(out, "compared {}: {same} identical", counted(*compared, "review"))?;
-        match ignored {
-            0 => writeln!(out)?,
-            _ => writeln!(out, " ({} ignored)", counted(*ignored, "unrelated audit event"))?,
-        }
+        let ignored = match ignored {
+            0 => String::new(),
+            _ => format!(" ({} ignored)", counted(*ignored, "unrelated audit event")),
+        };
+        let compared = counted(*compared, "review");
+        out.line(&format!("compared {compared}: {same} identical{ignored}"))?;
         if self.failed_open > 0 {
             let objects = counted(self.failed_open, "object");
-            writeln!(out, "{objects} admitted without an answer: the webhook failed open")?;
+            out.line(&format!("{objects} admitted without an answer: the webhook failed open"))?;
         }
         for ((class, ..), group) in &self.groups {
             group.print(*class, &mut out)?;
@@ -193,7 +194,7 @@ impl Report {
 }
 
 impl DifferenceGroup {
-    fn print(&self, class: Class, out: &mut impl Write) -> io::Result<()> {
+    fn print(&self, class: Class, out: &mut Printer<impl Write>) -> io::Result<()> {
         let Example { review, difference, reasons, missing } = &self.example;
         let Difference { place, theirs, ours, row } = difference;
         let title = match (class, row) {
@@ -202,12 +203,13 @@ impl DifferenceGroup {
             (Class::Uncertain, _) => "may come from objects missing in --objects".to_owned(),
             (Class::Finding, _) => "DIFFERS".to_owned(),
         };
-        writeln!(out, "\n{title}: {place}, in {}", counted(self.reviews, "review"))?;
-        writeln!(out, "  theirs  {}", shown(theirs, reasons.theirs.as_deref()))?;
-        writeln!(out, "  ours    {}", shown(ours, reasons.ours.as_deref()))?;
-        writeln!(out, "  in      {review}")?;
+        out.line("")?;
+        out.line(&format!("{title}: {place}, in {}", counted(self.reviews, "review")))?;
+        out.line(&format!("  theirs  {}", shortened(theirs, reasons.theirs.as_deref())))?;
+        out.line(&format!("  ours    {}", shortened(ours, reasons.ours.as_deref())))?;
+        out.line(&format!("  in      {review}"))?;
         match missing {
-            Some(missing) if class == Class::Uncertain => writeln!(out, "  missing {missing}"),
+            Some(missing) if class == Class::Uncertain => out.line(&format!("  missing {missing}")),
             _ => Ok(()),
         }
     }
@@ -232,7 +234,7 @@ fn missing_for(place: &str, missing: &[Missing]) -> Option<String> {
 }
 
 /// A value for the table, shortened, with its reason. JSON output has the full value.
-fn shown(value: &str, reason: Option<&str>) -> String {
+fn shortened(value: &str, reason: Option<&str>) -> String {
     const SHOWN_CHARS: usize = 160;
     let value = match value.char_indices().nth(SHOWN_CHARS) {
         Some((end, _)) => format!("{}…", &value[..end]),

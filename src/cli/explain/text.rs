@@ -7,10 +7,13 @@ use injectd_core::explain::{Explanation, Ignored, Rule, RuleResult, Setting};
 
 use injectd_webhooks::{Step, Verdict};
 
-use crate::explain::{
-    Report,
-    injectors::Product,
-    later::{Effect, Objection},
+use crate::{
+    cli::print::{Printer, shown},
+    explain::{
+        Report,
+        injectors::Product,
+        later::{Effect, Objection},
+    },
 };
 
 /// The width where stdout is not a terminal.
@@ -22,13 +25,13 @@ const INDENT: usize = 2;
 
 /// Writes rows of cells, of which the last one is wrapped.
 struct Page<'o, W> {
-    out: &'o mut W,
+    out: &'o mut Printer<W>,
     width: usize,
 }
 
 /// Writes a report.
 pub(super) fn write(
-    out: &mut impl Write,
+    out: &mut Printer<impl Write>,
     report: &Report<'_>,
     all_settings: bool,
 ) -> io::Result<()> {
@@ -38,7 +41,7 @@ pub(super) fn write(
     let mesh = Product::of_mesh(injection.mesh).map_or(injection.mesh, Product::as_str);
     let object = &report.object;
     let title = format!("{} {} in namespace {}", object.kind, object.name, object.namespace);
-    writeln!(page.out, "{}", bold().apply_to(title))?;
+    page.out.styled(&bold(), &title)?;
     for note in &report.notes {
         page.row(&[], &format!("note: {note}"))?;
     }
@@ -86,22 +89,36 @@ fn style(result: RuleResult) -> Style {
 
 impl<W: Write> Page<'_, W> {
     fn heading(&mut self, text: &str) -> io::Result<()> {
-        writeln!(self.out, "\n{}", bold().apply_to(text))
+        self.out.line("")?;
+        self.out.styled(&bold(), text)
     }
 
-    /// A row of cells that are printed as they are, and a text that is wrapped below itself.
+    /// A row of cells of this program's own text, and a text that is wrapped below itself.
     fn row(&mut self, cells: &[String], text: &str) -> io::Result<()> {
+        self.row_with(cells, ("", &Style::new()), text)
+    }
+
+    /// The same with a word in a style before the text.
+    fn row_with(
+        &mut self,
+        cells: &[String],
+        (word, style): (&str, &Style),
+        text: &str,
+    ) -> io::Result<()> {
         let head = cells.iter().fold(String::new(), |head, cell| head + cell + "  ");
         let indent = INDENT + console::measure_text_width(&head);
         let width = self.width.saturating_sub(indent).max(MIN_WIDTH / 2);
         let options = textwrap::Options::new(width)
             .word_separator(textwrap::WordSeparator::AsciiSpace)
             .word_splitter(textwrap::WordSplitter::NoHyphenation);
-        for (index, line) in textwrap::wrap(text, options).iter().enumerate() {
-            if index == 0 {
-                writeln!(self.out, "{:INDENT$}{head}{line}", "")?;
-            } else {
-                writeln!(self.out, "{:indent$}{line}", "")?;
+        let text = format!("{word}{}", shown(text));
+        for (index, line) in textwrap::wrap(&text, options).iter().enumerate() {
+            match line.strip_prefix(word) {
+                Some(rest) if index == 0 => {
+                    let before = format!("{:INDENT$}{head}{}", "", style.apply_to(word));
+                    self.out.line_after(&before, rest)?;
+                }
+                _ => self.out.line_after(&" ".repeat(indent), line)?,
             }
         }
         Ok(())
@@ -239,9 +256,8 @@ impl<W: Write> Page<'_, W> {
         } else {
             Style::new().yellow()
         };
-        let verdict = bold().apply_to(colour.apply_to(word));
-        writeln!(self.out)?;
-        self.row(&["Verdict:   ".to_owned()], &format!("{verdict}{because}"))?;
+        self.out.line("")?;
+        self.row_with(&["Verdict:   ".to_owned()], (word, &colour.bold()), &because)?;
         let advice = if report.advice.is_empty() { "Nothing." } else { &report.advice };
         self.row(&["What to do:".to_owned()], advice)
     }

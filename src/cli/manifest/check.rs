@@ -2,10 +2,7 @@
 
 #![expect(clippy::disallowed_types, reason = "objects of any shape")]
 
-use std::{
-    io::{self, Write as _},
-    path::PathBuf,
-};
+use std::{io, path::PathBuf};
 
 use injectd_webhooks::check::{self, Finding, Severity};
 use serde_json::{Value, json};
@@ -13,7 +10,7 @@ use serde_json::{Value, json};
 use crate::{
     audit::cluster,
     causes::with_causes,
-    cli::{CommandError, cluster_config::ClusterArgs, counted, input, manifests},
+    cli::{CommandError, cluster_config::ClusterArgs, counted, input, manifests, print::Printer},
     yaml,
 };
 
@@ -139,14 +136,13 @@ async fn live(args: &Args) -> Result<Vec<Value>, CommandError> {
 }
 
 fn print(format: Format, configurations: usize, findings: &[Finding]) -> io::Result<()> {
-    let mut out = io::stdout().lock();
+    let mut out = Printer::stdout();
     if format == Format::Json {
         let report = json!({
             "apiVersion": API_VERSION, "kind": KIND, "configurations": configurations,
             "findings": findings,
         });
-        serde_json::to_writer_pretty(&mut out, &report)?;
-        return writeln!(out);
+        return out.json(&report);
     }
     for Finding { severity, configuration, webhook, field, problem, advice } in findings {
         let severity = match severity {
@@ -158,9 +154,10 @@ fn print(format: Format, configurations: usize, findings: &[Finding]) -> io::Res
         let place = [Some(configuration), webhook.as_ref(), Some(field)];
         let place: Vec<_> = place.into_iter().flatten().filter(|it| !it.is_empty()).collect();
         let place = place.into_iter().map(String::as_str).collect::<Vec<_>>().join(", ");
-        writeln!(out, "{severity}: {place}: {problem}\n  {advice}")?;
+        out.line(&format!("{severity}: {place}: {problem}"))?;
+        out.line(&format!("  {advice}"))?;
     }
     let (checked, found) =
         (counted(configurations, "configuration"), counted(findings.len(), "finding"));
-    writeln!(out, "{checked}: {found}")
+    out.line(&format!("{checked}: {found}"))
 }

@@ -5,9 +5,10 @@
 
 #![expect(clippy::doc_markdown, reason = "help texts have no backticks")]
 
-use std::io::{self, Write as _};
-
-use super::super::{CommandError, config::MeshName, first_set};
+use super::{
+    super::{CommandError, config::MeshName, first_set},
+    output,
+};
 use crate::cluster::is_object_name;
 
 mod istio;
@@ -99,7 +100,7 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
         MeshName::Istio => istio::rules(&args.istio)?,
     };
     let text = objects::print(args, &rules)?;
-    io::stdout().write_all(text.as_bytes()).map_err(CommandError::output)
+    output::text(&text).map_err(CommandError::output)
 }
 
 // === impl Args ===

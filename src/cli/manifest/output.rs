@@ -6,6 +6,8 @@ use std::io::{self, Write as _};
 
 use serde_json::{Value, json};
 
+use crate::cli::print::{Printer, stdout};
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Format {
     Yaml,
@@ -13,20 +15,18 @@ pub(super) enum Format {
 }
 
 pub(super) fn print(objects: &[Value], format: Format) -> io::Result<()> {
-    let mut out = io::stdout().lock();
     match format {
         Format::Yaml => {
             let documents: Vec<_> = objects.iter().map(injectd_yaml::write).collect();
-            out.write_all(documents.join("---\n").as_bytes())
+            stdout().write_all(documents.join("---\n").as_bytes())
         }
         Format::Json => {
             let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
-            serde_json::to_writer_pretty(&mut out, &list)?;
-            writeln!(out)
+            Printer::stdout().json(&list)
         }
     }
 }
 
 pub(super) fn text(text: &str) -> io::Result<()> {
-    io::stdout().lock().write_all(text.as_bytes())
+    stdout().write_all(text.as_bytes())
 }

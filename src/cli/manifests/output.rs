@@ -10,7 +10,7 @@ use std::{
 use injectd_yaml::Format;
 use serde_json::Value;
 
-use super::super::CommandError;
+use super::super::{CommandError, print::stdout};
 
 const SEPARATOR: &str = "---\n";
 const BYTE_ORDER_MARK: char = '\u{FEFF}';
@@ -32,7 +32,7 @@ pub(super) struct Written {
 
 /// Prints all files. `forced` is the format of --output.
 pub(super) fn write(files: Vec<File>, forced: Option<Format>) -> Result<(), CommandError> {
-    let mut out = io::BufWriter::new(io::stdout().lock());
+    let mut out = io::BufWriter::new(stdout());
     let one = files.len() == 1;
     let print = || {
         for file in files {

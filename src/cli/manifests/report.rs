@@ -6,7 +6,11 @@ use std::{fs, path::Path};
 
 use serde_json::{Value, json};
 
-use super::super::{CommandError, progress::Progress};
+use super::super::{
+    CommandError,
+    print::{json_report, print_line},
+    progress::Progress,
+};
 
 /// What a command did with an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -270,8 +274,8 @@ impl Report {
 
     /// Writes the report as JSON.
     pub(super) fn write(&self, path: &Path) -> Result<(), CommandError> {
-        let text = serde_json::to_string_pretty(&self.entries).expect("a tree must be JSON");
-        fs::write(path, text + "\n").map_err(|error| {
+        let text = json_report(&self.entries).expect("a tree must be JSON");
+        fs::write(path, text).map_err(|error| {
             CommandError::failed(format!("cannot write --report {}", path.display()), error)
         })
     }
@@ -298,7 +302,7 @@ impl Report {
     pub(super) fn print(&self, line: &str) {
         match &self.progress {
             Some(progress) => progress.print_line(line),
-            None => super::super::print_line(line),
+            None => print_line(line),
         }
     }
 }

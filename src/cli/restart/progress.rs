@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::restart::{Restarter, Wait};
+use crate::{
+    cli::print::shown,
+    restart::{Restarter, Wait},
+};
 
 /// Time between two pictures of the spinner.
 const TICK: Duration = Duration::from_millis(100);
@@ -26,7 +29,7 @@ impl Progress {
         let text = format!("{finished} finished, {rolling_out} rolling out, {left} waiting");
         let short = restarter.waiting().filter_map(|(_, wait)| wait).find(Wait::is_short);
         let why = short.filter(|_| rolling_out == 0).map(|wait| format!(": {wait}"));
-        self.0.set_message(text + &why.unwrap_or_default());
+        self.0.set_message(shown(&(text + &why.unwrap_or_default())).into_owned());
     }
 
     /// Prints without a mixture with the line.

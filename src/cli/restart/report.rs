@@ -1,11 +1,11 @@
 //! The result of the command: a line or a JSON object per workload, and the exit code.
 
-use std::io::{self, Write as _};
+use std::io;
 
 use serde::Serialize;
 
 use super::{
-    super::{CommandError, counted},
+    super::{CommandError, counted, print::Printer},
     Format,
 };
 use crate::restart::{Wait, Workload};
@@ -77,7 +77,7 @@ impl Report {
         line: &str,
     ) -> io::Result<()> {
         if self.format == Format::Text {
-            writeln!(io::stdout(), "{workload}: {line}")?;
+            Printer::stdout().line(&format!("{workload}: {line}"))?;
         }
         self.entries.push(Entry { workload: workload.clone(), result, message });
         Ok(())
@@ -91,9 +91,8 @@ impl Report {
         }
         let Self { format, entries, left, failed } = self;
         if format == Format::Json {
-            let text = serde_json::to_string_pretty(&Document { workloads: entries })
-                .map_err(|error| CommandError::failed("cannot print the result", error))?;
-            writeln!(io::stdout(), "{text}").map_err(CommandError::output)?;
+            let document = Document { workloads: entries };
+            Printer::stdout().json(&document).map_err(CommandError::output)?;
         }
         if failed > 0 {
             let text = format!("{} cannot be restarted", counted(failed, "workload"));

@@ -1,11 +1,10 @@
 //! What a server prints at its start: its addresses, and commands that try the webhook.
 
-use std::io::{self, Write as _};
-
 use tokio::sync::watch;
 
 use super::process::Listeners;
 use crate::{
+    cli::print::Printer,
     profiles::Profiles,
     server::{Addr, Bound},
 };
@@ -53,9 +52,8 @@ pub(super) fn print(
 
 /// Prints lines. Serving must not depend on an open stdout.
 fn print_lines(lines: &[String]) {
-    let mut out = io::stdout().lock();
-    let text = format!("{}\n", lines.join("\n"));
-    drop(out.write_all(text.as_bytes()).and_then(|()| out.flush()));
+    let mut out = Printer::stdout();
+    drop(lines.iter().try_for_each(|line| out.line(line)));
 }
 
 /// The revisions of Istio, and a command that tries the webhook of each mesh.

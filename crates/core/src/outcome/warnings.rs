@@ -1,6 +1,8 @@
 //! The warnings of one answer; only the first ones are kept.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
+
+use crate::text::printable;
 
 /// Maximum number of warnings that are kept. An annotation may hold a million mistakes, and API
 /// servers cut long lists of warnings.
@@ -11,7 +13,7 @@ pub const MAX_WARNINGS: usize = 10;
 pub struct Warning {
     /// The annotation's key; empty if the problem names it.
     pub annotation: &'static str,
-    /// The problem with its value, and the consequence.
+    /// The problem with its value, and the consequence; one line, of printable characters.
     pub problem: String,
 }
 
@@ -23,10 +25,15 @@ pub struct Warnings {
 }
 
 impl Warnings {
-    /// Adds a warning; it is created only if it is kept.
+    /// Adds a warning; it is created only if it is kept. It may quote what others wrote, and clients
+    /// print it on terminals: characters of its problem that are not printable are escaped.
     pub fn push(&mut self, warning: impl FnOnce() -> Warning) {
         if self.kept.len() < MAX_WARNINGS {
-            self.kept.push(warning());
+            let mut warning = warning();
+            if let Cow::Owned(escaped) = printable(&warning.problem) {
+                warning.problem = escaped;
+            }
+            self.kept.push(warning);
         } else {
             self.left_out += 1;
         }
@@ -109,5 +116,14 @@ mod tests {
         assert_eq!(lines.len(), 11);
         assert_eq!(lines[0], "a/b: item 0 is wrong");
         assert_eq!(lines[10], "and 999990 more warnings");
+    }
+
+    #[test]
+    fn a_warning_is_one_line_of_printable_characters() {
+        let mut warnings = Warnings::default();
+        let problem = "a\u{1b}]0;x\u{7}\r\nb\u{9b}\u{202e}\u{2028}c".to_owned();
+        warnings.push(|| Warning { annotation: "", problem });
+        let line = warnings.lines().next().expect("a warning");
+        assert_eq!(line, r"a\u{1b}]0;x\u{7}\r\nb\u{9b}\u{202e}\u{2028}c");
     }
 }

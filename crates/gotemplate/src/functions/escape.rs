@@ -1,6 +1,8 @@
 //! Escapers of `html`, `js` and `urlquery`.
 
-use crate::runes::{decode, is_print};
+use injectd_gocompat::text::is_print;
+
+use crate::runes::decode;
 
 /// Go: `template.HTMLEscape`.
 pub(super) fn html(text: &[u8]) -> Vec<u8> {

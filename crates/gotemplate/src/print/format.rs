@@ -1,9 +1,11 @@
 //! Flags, padding, integers and strings. Go: `fmt/format.go`.
 
+use injectd_gocompat::text::is_print;
+
 use super::Printer;
 use crate::{
     quote::{can_backquote, quote, quote_rune},
-    runes::{self, REPLACEMENT, is_print, runes},
+    runes::{self, REPLACEMENT, runes},
 };
 
 /// The flags, width and precision of a verb.

@@ -2,8 +2,9 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use injectd_gocompat::text::quote;
+
 use super::unsigned;
-use crate::fields::quoted;
 
 /// The length of `IFNAMSIZ` without the final zero.
 const MAX_INTERFACE_BYTES: usize = 15;
@@ -55,7 +56,7 @@ fn ip_ranges(parameter: &str, text: &str) -> Result<(), String> {
     }
     text.split(',').try_for_each(|range| {
         ip_range(range).map_err(|problem| {
-            let go = format!("netip.ParsePrefix({}): {problem}", quoted(range));
+            let go = format!("netip.ParsePrefix({}): {problem}", quote(range));
             format!("{parameter} invalid: failed parsing cidr '{range}': {go}")
         })
     })
@@ -74,7 +75,7 @@ fn ip_range(text: &str) -> Result<(), String> {
         // A number that does not fit is out of range as well.
         bits.parse::<u32>().unwrap_or(u32::MAX)
     } else {
-        return Err(format!("bad bits after slash: {}", quoted(bits)));
+        return Err(format!("bad bits after slash: {}", quote(bits)));
     };
     if bits > maximum { Err("prefix length out of range".to_owned()) } else { Ok(()) }
 }
@@ -89,7 +90,7 @@ fn ipv6_bits(address: &str) -> Result<u32, String> {
         (Ok(_), Some(zone)) if !zone.is_empty() => {
             Err("IPv6 zones cannot be present in a prefix".to_owned())
         }
-        _ => Err(format!("ParseAddr({}): unable to parse IP", quoted(address))),
+        _ => Err(format!("ParseAddr({}): unable to parse IP", quote(address))),
     }
 }
 
@@ -104,12 +105,12 @@ pub(super) fn interfaces(text: &str) -> Result<(), String> {
         if name.len() > MAX_INTERFACE_BYTES {
             Err(format!(
                 "interface name {} is longer than {MAX_INTERFACE_BYTES} characters",
-                quoted(name)
+                quote(name)
             ))
         } else if is_valid {
             Ok(())
         } else {
-            Err(format!("interface name {} contains invalid characters", quoted(name)))
+            Err(format!("interface name {} contains invalid characters", quote(name)))
         }
     })
 }

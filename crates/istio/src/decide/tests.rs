@@ -114,6 +114,14 @@ fn warnings_are_istios() {
 }
 
 #[test]
+fn warnings_quote_values_as_go_does() {
+    let pod = json!({"metadata": with_label("y\u{1b}\u{202e}\u{2028}")});
+    let warnings = decide(&config("enabled"), NEW, &pod, "default").warnings;
+    let begin = r#"Invalid value for sidecar.istio.io/inject: "y\x1b\u202e\u2028". Only"#;
+    assert!(warnings[0].starts_with(begin), "{warnings:?}");
+}
+
+#[test]
 fn codes_are_unique() {
     let codes: std::collections::HashSet<_> =
         Reason::ALL.iter().map(|reason| reason.as_str()).collect();

@@ -11,7 +11,7 @@ pub(super) fn layout(text: &str, root: &Node) -> Layout {
     let mut found = Found::default();
     found.search(text, root);
     let step = found.step.unwrap_or(KUBERNETES.step);
-    Layout { step, list_step: found.list_step.unwrap_or(KUBERNETES.list_step) }
+    Layout { step, list_step: found.list_step.unwrap_or(KUBERNETES.list_step), ..KUBERNETES }
 }
 
 #[derive(Default)]

@@ -5,6 +5,7 @@
 use serde_json::{Value, json};
 
 use super::{
+    super::super::print::json_report,
     Action, Args, CommandError, FailurePolicy, Format, Named, Rules,
     selector::{Requirement, parse},
 };
@@ -28,7 +29,7 @@ pub(super) fn print(args: &Args, rules: &Rules) -> Result<String, CommandError> 
         }
         Format::Json => {
             let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
-            format!("{list:#}\n")
+            json_report(&list).expect("a tree must be JSON")
         }
     })
 }
