@@ -4,7 +4,7 @@
 //! them. Not for decisions about
 //! reviews.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{env, path::Path, sync::Arc, time::Duration};
 
 use hyper::header::{HeaderValue, USER_AGENT};
 use kube::{
@@ -16,7 +16,10 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-use crate::lookups::LookupError;
+use crate::{
+    files::{self, MAX_SERVED_BYTES},
+    lookups::LookupError,
+};
 
 mod events;
 pub mod lease;
@@ -155,6 +158,7 @@ pub struct ClientOptions<'a> {
 /// # Errors
 /// When no cluster is found, or its configuration is not valid.
 pub async fn client(options: ClientOptions<'_>) -> Result<Client, ClientError> {
+    must_be_readable(options.kubeconfig).map_err(ClientError::Kubeconfig)?;
     let mut config = if options.kubeconfig.is_none() && options.context.is_none() {
         Config::infer().await.map_err(ClientError::NoCluster)?
     } else {
@@ -177,6 +181,20 @@ pub async fn client(options: ClientOptions<'_>) -> Result<Client, ClientError> {
     let user_agent = HeaderValue::from_static(concat!("injectd/", env!("CARGO_PKG_VERSION")));
     config.headers.push((USER_AGENT, user_agent));
     Client::try_from(config).map_err(ClientError::Client)
+}
+
+/// Checks the kubeconfig, or those that kube takes without one: it reads them whole.
+fn must_be_readable(path: Option<&Path>) -> Result<(), KubeconfigError> {
+    let paths = match (path, env::var_os("KUBECONFIG")) {
+        (Some(path), _) => vec![path.to_owned()],
+        (None, Some(paths)) => env::split_paths(&paths).collect(),
+        (None, None) => env::home_dir().map(|home| home.join(".kube/config")).into_iter().collect(),
+    };
+    for path in paths {
+        files::must_be_small(&path, MAX_SERVED_BYTES)
+            .map_err(|error| KubeconfigError::ReadConfig(error, path))?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -39,6 +39,7 @@ pub use injectd_core::{
 };
 
 pub mod digest;
+mod files;
 pub mod log;
 pub mod profiler;
 pub mod readiness;

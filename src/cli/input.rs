@@ -3,17 +3,15 @@
 use std::{
     collections::HashSet,
     fs, io,
-    io::Read as _,
     path::{Path, PathBuf},
 };
 
-use rustix::fs::{Mode, OFlags};
-
 use super::CommandError;
+use crate::files::{self, MAX_SERVED_BYTES};
 
-/// Largest file that the server reads. A `ConfigMap` or a `Secret` holds at most 1 MiB; a file that
-/// replaces one by mistake must not fill the memory of the server.
-const MAX_SERVED_FILE_BYTES: u64 = 10 << 20;
+/// Largest file, standard input or answer of a server that a command keeps in memory. Ten thousand
+/// pods of 12 KB are half of it; more is a device, a pipe without end, or a mistake.
+pub(super) const MAX_FILE_BYTES: usize = 256 << 20;
 
 /// The path that means stdin.
 const STDIN: &str = "-";
@@ -23,13 +21,14 @@ pub(super) fn name(path: &Path) -> String {
     if path == Path::new(STDIN) { "stdin".to_owned() } else { path.display().to_string() }
 }
 
-/// Reads a file to its end; `-` is stdin.
+/// Reads a file to its end, up to [`MAX_FILE_BYTES`]; `-` is stdin. A pipe is read like a file:
+/// shells make one of `<(command)`.
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, CommandError> {
     read_bytes(path)
         .map_err(|error| CommandError::failed(format!("cannot read {}", name(path)), error))
 }
 
-/// Reads the file that a flag names.
+/// The same for the file that a flag names.
 pub(super) fn read_flag(flag: &str, path: &Path) -> Result<Vec<u8>, CommandError> {
     read_bytes(path)
         .map_err(|error| CommandError::failed(format!("cannot read {flag} {}", name(path)), error))
@@ -37,11 +36,9 @@ pub(super) fn read_flag(flag: &str, path: &Path) -> Result<Vec<u8>, CommandError
 
 fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
     if path == Path::new(STDIN) {
-        let mut bytes = Vec::new();
-        io::stdin().lock().read_to_end(&mut bytes)?;
-        return Ok(bytes);
+        return files::read_to_end(io::stdin().lock(), MAX_FILE_BYTES);
     }
-    fs::read(path)
+    files::read_to_end(fs::File::open(path)?, MAX_FILE_BYTES)
 }
 
 /// Reads a file of text.
@@ -52,27 +49,9 @@ pub(super) fn read_text(path: &Path) -> Result<String, CommandError> {
 /// Reads a file that the server reloads. Accepts regular files only: a pipe could block the reader,
 /// and a device could fill the memory.
 pub(super) fn read_served(flag: &str, path: &Path) -> Result<Vec<u8>, CommandError> {
-    read_regular(path)
+    files::open_regular(path)
+        .and_then(|file| files::read_to_end(file, MAX_SERVED_BYTES))
         .map_err(|error| CommandError::failed(format!("cannot read {flag} {}", name(path)), error))
-}
-
-fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
-    // Without NONBLOCK, opening a pipe waits until another process opens it for writing.
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = fs::File::from(rustix::fs::open(path, flags, Mode::empty())?);
-    let metadata = file.metadata()?;
-    if !metadata.is_file() {
-        let text = "not a regular file; use a regular file or a symbolic link to one";
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
-    }
-    let mut bytes = Vec::new();
-    // The file may grow while it is read.
-    file.take(MAX_SERVED_FILE_BYTES + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MAX_SERVED_FILE_BYTES {
-        let text = format!("larger than the limit of {MAX_SERVED_FILE_BYTES} bytes");
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, text));
-    }
-    Ok(bytes)
 }
 
 /// Decodes the bytes of a file as UTF-8; errors have this name of the file.
@@ -83,7 +62,7 @@ pub(super) fn utf8(name: &str, bytes: Vec<u8>) -> Result<String, CommandError> {
     })
 }
 
-/// Opens a file as a stream; `-` is stdin.
+/// Opens a file as a stream of any length; `-` is stdin. The caller keeps a document at a time.
 pub(super) fn open(path: &Path) -> Result<Box<dyn io::Read>, CommandError> {
     if path == Path::new(STDIN) {
         return Ok(Box::new(io::stdin()));
@@ -162,12 +141,13 @@ mod tests {
     #[test]
     fn a_file_of_the_server_has_at_most_ten_mebibytes() {
         let file = tempfile::NamedTempFile::new().expect("a file");
-        file.as_file().set_len(MAX_SERVED_FILE_BYTES).expect("must grow");
+        let length = MAX_SERVED_BYTES as u64;
+        file.as_file().set_len(length).expect("must grow");
         let bytes = read_served("--values", file.path()).expect("must be read");
-        assert_eq!(bytes.len() as u64, MAX_SERVED_FILE_BYTES);
-        file.as_file().set_len(MAX_SERVED_FILE_BYTES + 1).expect("must grow");
+        assert_eq!(bytes.len(), MAX_SERVED_BYTES);
+        file.as_file().set_len(length + 1).expect("must grow");
         let error = read_served("--values", file.path()).expect_err("must be rejected");
         let text = crate::causes::with_causes(&error);
-        assert!(text.contains("--values /") && text.contains("10485760 bytes"), "{text}");
+        assert!(text.contains("--values /") && text.ends_with("larger than 10 MiB"), "{text}");
     }
 }

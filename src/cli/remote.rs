@@ -3,7 +3,7 @@
 use std::{error::Error as _, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::{Request, StatusCode, Uri, header::CONTENT_TYPE};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::{
@@ -17,6 +17,7 @@ use rustls::{
 };
 use tokio::time::timeout;
 
+use super::input::MAX_FILE_BYTES;
 use crate::tls::AnyCertificate;
 
 /// The default timeout of the webhook's configuration.
@@ -45,7 +46,10 @@ pub(super) enum RemoteError {
     NotHttp(#[source] ClientError),
     /// The connection closed before the end of the answer.
     #[error("the answer is incomplete")]
-    Incomplete(#[source] hyper::Error),
+    Incomplete(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The answer has no end, or is no answer of an injector.
+    #[error("the answer is larger than {} MiB", MAX_FILE_BYTES >> 20)]
+    TooLarge,
     /// The server is not an injector, or it rejected the request.
     #[error("HTTP status {0}; expected 200")]
     Status(StatusCode),
@@ -94,8 +98,12 @@ impl RemoteInjector {
         if response.status() != StatusCode::OK {
             return Err(RemoteError::Status(response.status()));
         }
-        let body = response.into_body().collect().await.map_err(RemoteError::Incomplete)?;
-        Ok(body.to_bytes().to_vec())
+        let body = Limited::new(response.into_body(), MAX_FILE_BYTES).collect().await;
+        match body {
+            Ok(body) => Ok(body.to_bytes().to_vec()),
+            Err(error) if error.is::<LengthLimitError>() => Err(RemoteError::TooLarge),
+            Err(error) => Err(RemoteError::Incomplete(error)),
+        }
     }
 }
 

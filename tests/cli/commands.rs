@@ -1,6 +1,11 @@
 //! The commands and flags of the binary, as its help names them: a test of all of them finds a new
 //! one.
 
+use std::{
+    sync::atomic::{AtomicUsize, Ordering},
+    thread,
+};
+
 use super::{injectd, text};
 
 /// A flag that takes a value.
@@ -55,6 +60,20 @@ fn flag(line: &str) -> Option<Flag> {
     let choices = choices.map_or(Vec::new(), |(it, _)| it.split(", ").map(str::to_owned).collect());
     let name = name.split(['=', '[']).next().unwrap_or(name);
     Some(Flag { name: name.to_owned(), value: value.to_owned(), choices })
+}
+
+/// Calls `check` with each item and its index, on all processors.
+pub(super) fn each<T: Sync>(items: &[T], check: impl Fn(usize, &T) + Sync) {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(item) = items.get(index) else { break };
+            check(index, item);
+        }
+    };
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
 }
 
 #[test]

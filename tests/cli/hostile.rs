@@ -9,7 +9,6 @@ use std::{
     io::{Read as _, Write as _},
     net::TcpListener,
     path::Path,
-    sync::atomic::{AtomicUsize, Ordering},
     thread,
 };
 
@@ -24,7 +23,7 @@ use self::{
 };
 use super::{
     REVIEW,
-    commands::{commands, flags},
+    commands::{commands, each, flags},
     example, injectd, text,
 };
 
@@ -71,23 +70,15 @@ fn no_command_prints_text_from_outside_raw() {
 
 /// Runs the cases on all processors: few of them without a format and in each one, many in turn.
 fn run_all(command: &str, cases: &[Case], formats: &[String]) {
-    let next = AtomicUsize::new(0);
-    let work = || {
-        loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(case) = cases.get(index) else { break };
-            if cases.len() > FEW && !formats.is_empty() {
-                run(command, case, &["--output", &formats[index / 2 % formats.len()]]);
-                continue;
-            }
-            run(command, case, &[]);
-            for format in formats {
-                run(command, case, &["--output", format]);
-            }
+    each(cases, |index, case| {
+        if cases.len() > FEW && !formats.is_empty() {
+            return run(command, case, &["--output", &formats[index / 2 % formats.len()]]);
         }
-    };
-    let threads = thread::available_parallelism().map_or(1, usize::from);
-    thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
+        run(command, case, &[]);
+        for format in formats {
+            run(command, case, &["--output", format]);
+        }
+    });
 }
 
 fn run(command: &str, case: &Case, format: &[&str]) {

@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 mod audit;
 mod commands;
 mod compare;
+mod endless;
 mod explain;
 mod hostile;
 mod inject;

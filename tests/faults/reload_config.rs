@@ -170,7 +170,7 @@ async fn values_over_the_size_limit_are_rejected() {
     let process = on_values(&folder).await;
     let large = format!("# {}\n{}", "x".repeat(10 << 20), values_with_log_level("large"));
     folder.write("values", &large);
-    must_keep_serving_after_a_rejection(&process, "larger than the limit of 10485760 bytes").await;
+    must_keep_serving_after_a_rejection(&process, "larger than 10 MiB").await;
 }
 
 #[tokio::test]

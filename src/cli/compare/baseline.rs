@@ -4,6 +4,7 @@
 
 use std::{
     collections::HashMap,
+    io,
     path::{Path, PathBuf},
 };
 
@@ -11,7 +12,9 @@ use serde_json::Value;
 
 use super::{
     super::{
-        CommandError, counted, input, print_line,
+        CommandError, counted,
+        input::{self, MAX_FILE_BYTES},
+        print_line,
         remote::{RemoteError, RemoteInjector},
         stream::{Document, Documents, Errors, Step},
     },
@@ -59,15 +62,19 @@ impl BaselineArgs {
             return Ok(Baseline::Url(Box::new(injector)));
         }
         let Some(path) = &self.answers else { return Ok(Baseline::AuditLog) };
-        recorded_answers(path).map(Baseline::Recorded)
+        recorded_answers(path, MAX_FILE_BYTES).map(Baseline::Recorded)
     }
 }
 
-fn recorded_answers(path: &Path) -> Result<HashMap<String, Vec<u8>>, CommandError> {
+/// Reads the answers of a stream, by uid. The answers together have at most so many bytes.
+fn recorded_answers(
+    path: &Path,
+    max_bytes: usize,
+) -> Result<HashMap<String, Vec<u8>>, CommandError> {
     let file = input::name(path);
     let failed = |error| CommandError::failed(format!("cannot read --answers {file}"), error);
     let mut recorded = HashMap::new();
-    let mut errors = Errors::default();
+    let (mut errors, mut kept_bytes) = (Errors::default(), 0);
     let mut answers = Documents::new(input::open(path)?).map_err(failed)?;
     loop {
         let Document { line, text } = match answers.next().map_err(failed)? {
@@ -79,6 +86,12 @@ fn recorded_answers(path: &Path) -> Result<HashMap<String, Vec<u8>>, CommandErro
             Ok(text) => {
                 let answer: Value = serde_json::from_slice(text).unwrap_or_default();
                 if let Some(uid) = answer["response"]["uid"].as_str() {
+                    kept_bytes += text.len();
+                    if kept_bytes > max_bytes {
+                        let limit = format!("more than {} MiB of answers", max_bytes >> 20);
+                        let problem = format!("{limit}; compare the reviews in parts");
+                        return Err(failed(io::Error::other(problem)));
+                    }
                     recorded.insert(uid.to_owned(), text.to_vec());
                     continue;
                 }
@@ -132,5 +145,25 @@ impl Baseline {
             }
         };
         Ok(answer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recorded_answers_have_a_limit() {
+        let text = "x".repeat(600_000);
+        let answer = |uid| format!("{{\"response\":{{\"uid\":\"{uid}\",\"x\":\"{text}\"}}}}\n");
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        std::fs::write(file.path(), answer(1) + &answer(2)).expect("must be written");
+        let read = |max_bytes| recorded_answers(file.path(), max_bytes);
+        assert_eq!(read(2 << 20).expect("must be read").len(), 2);
+        let error = with_causes(&read(1 << 20).expect_err("must be refused"));
+        assert!(
+            error.ends_with("more than 1 MiB of answers; compare the reviews in parts"),
+            "{error}"
+        );
     }
 }

@@ -14,10 +14,10 @@ use super::{
 pub(in crate::cli) enum Purpose {
     /// A server: it reloads the files when they change, and its proxies join a mesh.
     Serve,
-    /// `inject` prints manifests for a cluster. Accepts files of any type and size.
+    /// `inject` prints manifests for a cluster. Accepts pipes as well.
     Inject,
     /// `review` and `compare` repeat recorded answers. They accept any bytes as trust roots, as
-    /// Linkerd's injector does, and files of any type and size.
+    /// Linkerd's injector does, and pipes as well.
     Replay,
 }
 

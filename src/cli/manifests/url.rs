@@ -10,8 +10,8 @@ use hyper_util::{client::legacy::Client, rt::TokioExecutor};
 use rustls::crypto::aws_lc_rs;
 use tokio::time::timeout;
 
-/// The most bytes of an answer.
-const MAX_BODY_BYTES: usize = 64 << 20;
+use crate::cli::input::MAX_FILE_BYTES;
+
 /// The most redirects that are followed, as in Go's client.
 const MAX_REDIRECTS: usize = 10;
 /// The time for all of it.
@@ -34,7 +34,7 @@ pub(super) enum UrlError {
     Redirects,
     #[error("a redirect from https to http; use the https URL of the file")]
     Downgrade,
-    #[error("the answer is incomplete, or larger than {MAX_BODY_BYTES} bytes")]
+    #[error("the answer is incomplete, or larger than {} MiB", MAX_FILE_BYTES >> 20)]
     Body(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
@@ -43,7 +43,7 @@ pub(super) fn is_url(path: &str) -> bool {
     path.starts_with("https://") || path.starts_with("http://")
 }
 
-/// Reads the answer of a URL, up to [`MAX_BODY_BYTES`].
+/// Reads the answer of a URL, up to [`MAX_FILE_BYTES`].
 pub(super) async fn read(url: &str) -> Result<Vec<u8>, UrlError> {
     timeout(TIMEOUT, follow(url)).await.unwrap_or(Err(UrlError::Timeout))
 }
@@ -67,7 +67,7 @@ async fn follow(url: &str) -> Result<Vec<u8>, UrlError> {
         if response.status() != StatusCode::OK {
             return Err(UrlError::Status(response.status()));
         }
-        let body = Limited::new(response.into_body(), MAX_BODY_BYTES).collect();
+        let body = Limited::new(response.into_body(), MAX_FILE_BYTES).collect();
         return Ok(body.await.map_err(UrlError::Body)?.to_bytes().to_vec());
     }
     Err(UrlError::Redirects)
