@@ -24,7 +24,7 @@ use self::{
 use super::{
     REVIEW,
     commands::{commands, each, flags},
-    example, injectd, text,
+    example, output_of, spawn_in, text,
 };
 
 mod checks;
@@ -47,6 +47,12 @@ struct Case {
     stdin: String,
 }
 
+/// Runs of a command in a folder, where files are written that flags name.
+struct Runs<'r> {
+    command: &'r str,
+    folder: &'r Path,
+}
+
 fn case(args: &[&str], stdin: impl Into<String>) -> Case {
     Case { args: args.iter().map(|&word| word.to_owned()).collect(), stdin: stdin.into() }
 }
@@ -62,40 +68,43 @@ fn no_command_prints_text_from_outside_raw() {
         for case in &mut cases {
             case.args.splice(0..0, command.split(' ').map(str::to_owned));
         }
-        run_all(&command, &cases, &formats(&command));
+        let runs = Runs { command: &command, folder: &path };
+        runs.all(&cases, &formats(&command));
         // Errors of flags have no format.
-        run_all(&command, &flag_cases(&command), &[]);
+        runs.all(&flag_cases(&command), &[]);
     }
 }
 
-/// Runs the cases on all processors: few of them without a format and in each one, many in turn.
-fn run_all(command: &str, cases: &[Case], formats: &[String]) {
-    each(cases, |index, case| {
-        if cases.len() > FEW && !formats.is_empty() {
-            return run(command, case, &["--output", &formats[index / 2 % formats.len()]]);
-        }
-        run(command, case, &[]);
-        for format in formats {
-            run(command, case, &["--output", format]);
-        }
-    });
-}
+impl Runs<'_> {
+    /// Runs the cases on all processors: few of them without a format and in each one, many in turn.
+    fn all(&self, cases: &[Case], formats: &[String]) {
+        each(cases, |index, case| {
+            if cases.len() > FEW && !formats.is_empty() {
+                return self.run(case, &["--output", &formats[index / 2 % formats.len()]]);
+            }
+            self.run(case, &[]);
+            for format in formats {
+                self.run(case, &["--output", format]);
+            }
+        });
+    }
 
-fn run(command: &str, case: &Case, format: &[&str]) {
-    let words: Vec<_> =
-        case.args.iter().map(String::as_str).chain(format.iter().copied()).collect();
-    let output = injectd(&words, &case.stdin);
-    is_clean(text(&output.stderr), &words);
-    assert!(output.status.code().is_some(), "{words:?} was ended by a signal");
-    let format = format.get(1).copied().unwrap_or_default();
-    match command {
-        "inject" | "uninject" | "completion" | "man" => {}
-        // Lines of a text in YAML stay lines.
-        "manifest install" | "manifest guard" | "manifest audit" if format != "json" => {
-            is_printable(text(&output.stdout), &words);
+    fn run(&self, case: &Case, format: &[&str]) {
+        let words: Vec<_> =
+            case.args.iter().map(String::as_str).chain(format.iter().copied()).collect();
+        let output = output_of(spawn_in(self.folder, &words), &case.stdin);
+        is_clean(text(&output.stderr), &words);
+        assert!(output.status.code().is_some(), "{words:?} was ended by a signal");
+        let (stdout, format) = (text(&output.stdout), format.get(1).copied().unwrap_or_default());
+        match self.command {
+            "inject" | "uninject" | "completion" | "man" => {}
+            // Lines of a text in YAML stay lines.
+            "manifest install" | "manifest guard" | "manifest audit" if format != "json" => {
+                is_printable(stdout, &words);
+            }
+            "review" => stdout.lines().for_each(|line| is_valid("json", line, &words)),
+            _ => is_valid(format, stdout, &words),
         }
-        "review" => text(&output.stdout).lines().for_each(|line| is_valid("json", line, &words)),
-        _ => is_valid(format, text(&output.stdout), &words),
     }
 }
 

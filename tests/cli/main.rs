@@ -4,6 +4,7 @@
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},
+    path::Path,
     process::{Child, Command, Output, Stdio},
     sync::mpsc,
     thread,
@@ -33,8 +34,13 @@ mod uninject;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn spawn(args: &[&str]) -> Child {
+    spawn_in(Path::new("."), args)
+}
+
+fn spawn_in(folder: &Path, args: &[&str]) -> Child {
     Command::new(env!("CARGO_BIN_EXE_injectd"))
         .args(args)
+        .current_dir(folder)
         // No test asks a cluster of its user.
         .env("KUBECONFIG", "/nonexistent/kubeconfig")
         .stdin(Stdio::piped())
@@ -45,8 +51,11 @@ fn spawn(args: &[&str]) -> Child {
 }
 
 fn injectd(args: &[&str], stdin: &(impl AsRef<[u8]> + ?Sized)) -> Output {
+    output_of(spawn(args), stdin)
+}
+
+fn output_of(mut child: Child, stdin: &(impl AsRef<[u8]> + ?Sized)) -> Output {
     let stdin = stdin.as_ref().to_vec();
-    let mut child = spawn(args);
     let mut pipe = child.stdin.take().expect("stdin must be piped");
     // A thread, because a command that rejects its flags does not read, and one that answers may
     // wait for its output to be read.

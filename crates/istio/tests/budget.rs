@@ -111,10 +111,8 @@ fn yaml_of_a_pod_cannot_multiply_itself() {
     ];
     for (name, value, expected) in values {
         // The first is read by itself, the second is written by a template as it stands.
-        let annotations = [
-            ("proxy.istio.io/config", format!("x: {value}")),
-            ("example.com/paste", value),
-        ];
+        let annotations =
+            [("proxy.istio.io/config", format!("x: {value}")), ("example.com/paste", value)];
         for (key, value) in annotations {
             let mut pod = pod("sidecar", 1);
             pod["metadata"]["annotations"][key] = value.into();
