@@ -25,7 +25,7 @@ pub struct Configuration {
 impl Configuration {
     /// That of a release of Istio, if `$INJECTD_CORPUS` has it; else the small one.
     pub fn find() -> Self {
-        match env::var_os("INJECTD_CORPUS") {
+        match env::var_os("INJECTD_CORPUS").filter(|corpus| !corpus.is_empty()) {
             Some(corpus) => Self::of(istio::recorded(Path::new(&corpus), RELEASE)),
             None => Self::of(istio::mesh_of(istio::CONFIG, istio::VALUES, istio::MESH)),
         }
