@@ -141,6 +141,30 @@ impl Quantity {
         format!("{digits}e{exponent}").parse().unwrap_or_default()
     }
 
+    /// The amount in billionths, which all quantities have whole; `None` if it does not fit.
+    #[must_use]
+    pub fn billionths(&self) -> Option<i128> {
+        let (digits, exponent) = match &self.amount {
+            Amount::Small { value, scale } => (value.to_string(), *scale),
+            Amount::Large(amount) => amount.digits_and_exponent(),
+        };
+        let value: i128 = digits.parse().ok()?;
+        match exponent.checked_sub(NANO)? {
+            _ if value == 0 => Some(0),
+            zeros if zeros < 0 => None,
+            zeros => value.checked_mul(10_i128.checked_pow(zeros.unsigned_abs())?),
+        }
+    }
+
+    /// The value and the scale of an amount that Kubernetes stores as such, not as a big decimal.
+    #[must_use]
+    pub fn scaled(&self) -> Option<(i64, i32)> {
+        match self.amount {
+            Amount::Small { value, scale } => Some((value, scale)),
+            Amount::Large(_) => None,
+        }
+    }
+
     /// The quantity as Kubernetes writes it in JSON, without the quotes: `1000m` is `1`,
     /// `1.5Gi` is `1536Mi`, `1e3` is `1e3`.
     ///

@@ -22,7 +22,6 @@ mod multus;
 mod numbers;
 mod outside;
 mod paths;
-mod pattern;
 mod random;
 mod regex;
 mod semver;

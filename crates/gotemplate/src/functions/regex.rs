@@ -2,7 +2,9 @@
 
 use regex::bytes::{Regex, RegexBuilder};
 
-use super::{pattern::translate, strings::texts};
+use injectd_gocompat::pattern::translate;
+
+use super::strings::texts;
 use crate::{
     context::MAX_STEPS,
     function::{

@@ -3,13 +3,21 @@
 //! Both are of the family of RE2. In Go the classes `\d`, `\s`, `\w` and `\b` are ASCII, there is
 //! `\Q…\E`, there are octal escapes, and a set has no operators and no sets in it.
 
+#![expect(clippy::format_push_string, reason = "short texts")]
+
 use std::{iter::Peekable, str::Chars};
 
 /// The greatest count of a repetition.
 const MAX_REPEAT: u32 = 1000;
 
+/// Characters in which the end of a named class is searched. The names have at most six letters.
+const MAX_CLASS_NAME: usize = 64;
+
 /// The translated expression. The error is Go's text where it is one of these checks.
-pub(super) fn translate(pattern: &str) -> Result<String, &'static str> {
+///
+/// # Errors
+/// It is not a regular expression of Go.
+pub fn translate(pattern: &str) -> Result<String, &'static str> {
     let mut translator =
         Translator { chars: pattern.chars().peekable(), out: String::with_capacity(pattern.len()) };
     translator.whole()?;
@@ -85,7 +93,8 @@ impl Translator<'_> {
 
     /// A counted repetition; braces that are none are literal.
     fn repetition(&mut self) -> Result<(), &'static str> {
-        let text: String = self.chars.clone().take_while(|char| *char != '}').collect();
+        let is_count = |char: &char| char.is_ascii_digit() || *char == ',';
+        let text: String = self.chars.clone().take_while(is_count).collect();
         let closed = self.chars.clone().nth(text.chars().count()) == Some('}');
         let mut bounds = text.splitn(2, ',');
         let least = bounds.next().unwrap_or_default();
@@ -176,7 +185,10 @@ impl Translator<'_> {
                 self.chars.next();
                 return;
             }
-            self.out.push_str(&regex::escape(&char.to_string()));
+            if char.is_ascii_punctuation() {
+                self.out.push('\\');
+            }
+            self.out.push(char);
         }
     }
 
@@ -227,7 +239,7 @@ impl Translator<'_> {
 
     /// A class such as `[:alpha:]`.
     fn named_class(&mut self) -> Result<(), &'static str> {
-        let rest: String = self.chars.clone().collect();
+        let rest: String = self.chars.clone().take(MAX_CLASS_NAME).collect();
         let Some(end) = rest.find(":]") else {
             self.out.push_str("\\[");
             return Ok(());
