@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 mod audit;
 mod commands;
 mod compare;
+mod conditions;
 mod endless;
 mod explain;
 mod hostile;

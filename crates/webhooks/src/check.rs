@@ -11,12 +11,12 @@ use crate::Configurations;
 mod client;
 mod danger;
 mod fields;
-mod names;
+pub(crate) mod names;
 mod overlap;
 mod rules;
 mod selectors;
 mod shape;
-mod url;
+pub(crate) mod url;
 
 /// How bad a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]

@@ -1,14 +1,14 @@
 //! Match conditions in CEL (`matchconditions/matcher.go`).
 
-use std::{collections::HashMap, fmt, sync::Arc};
+use serde_json::{Map, Value};
 
-use cel::{Context, Env, ExecutionError, Program};
-use serde_json::Value;
+use crate::{
+    Request,
+    cel::{Budget, Data, Datum, Fields, Outcome, Program},
+};
 
-use crate::{Request, typecheck};
-
-/// The functions of Kubernetes' CEL that are not here, and its variable `authorizer`, make a
-/// condition that cannot be evaluated.
+/// A condition that the API server would not compile cannot be evaluated, and neither can one that
+/// depends on its variable `authorizer`.
 #[derive(Debug)]
 pub struct Condition {
     /// Its name.
@@ -25,98 +25,90 @@ pub enum Evaluation {
     False,
     /// The evaluation fails, also in the API server.
     Fails(String),
+    /// The conditions of the webhook cost more together than they may. The API server ends the
+    /// evaluation of all of them, and the results of the ones before do not matter.
+    OverBudget,
     /// It cannot be evaluated here.
     Unknown(String),
 }
 
-/// The environment of all conditions.
-#[derive(Clone)]
-pub(crate) struct Environment(Arc<Env>);
-
 /// The variables of a request.
-pub(crate) struct Variables<'v>(Context<'v, 'v>);
-
-impl fmt::Debug for Environment {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Environment")
-    }
+pub(crate) struct Variables<'r> {
+    object: &'r Value,
+    old_object: &'r Value,
+    request: RequestFields,
 }
 
-impl Environment {
-    pub(crate) fn new() -> Self {
-        let mut env = Env::stdlib().with_optional_support(true);
-        // Fails only for a function that is declared twice.
-        drop(env.add_extension(cel::extensions::strings));
-        drop(env.add_extension(cel::extensions::lists));
-        Self(Arc::new(env))
-    }
+/// The variable `request`.
+#[derive(Debug)]
+struct RequestFields(Map<String, Value>);
 
-    pub(crate) fn condition(&self, name: String, expression: &str) -> Condition {
-        let program = self.0.compile(expression).map_err(|error| error.to_string());
-        Condition { name, program }
-    }
-
-    pub(crate) fn variables(&self, request: &Request<'_>) -> Variables<'static> {
-        let mut context = Context::with_env(Arc::clone(&self.0));
-        let null = Value::Null;
-        context.add_variable_from_value("object", value(request.object.unwrap_or(&null)));
-        context.add_variable_from_value("oldObject", value(request.old_object.unwrap_or(&null)));
-        context.add_variable_from_value("request", value(&request.variable()));
-        Variables(context)
+impl<'r> Variables<'r> {
+    pub(crate) fn new(request: &Request<'r>) -> Self {
+        let fields = match request.variable() {
+            Value::Object(fields) => fields,
+            _ => Map::new(),
+        };
+        Self {
+            object: request.object.unwrap_or(&Value::Null),
+            old_object: request.old_object.unwrap_or(&Value::Null),
+            request: RequestFields(fields),
+        }
     }
 }
 
 impl Condition {
+    /// Compiles a condition.
+    pub(crate) fn new(name: String, expression: &str) -> Self {
+        Self { name, program: Program::compile(expression) }
+    }
+
     /// Why it does not compile.
     pub(crate) fn problem(&self) -> Option<String> {
         match &self.program {
-            Ok(program) => typecheck::problem(program.expression()),
+            Ok(program) => program.problem(),
             Err(problem) => Some(problem.clone()),
         }
     }
 
-    /// Evaluates the condition.
-    pub(crate) fn evaluate(&self, variables: &Variables<'_>, knows_user: bool) -> Evaluation {
+    /// Evaluates the condition, whose cost is taken from the budget of the webhook.
+    pub(crate) fn evaluate(&self, variables: &Variables<'_>, budget: &mut Budget) -> Evaluation {
         let program = match &self.program {
             Ok(program) => program,
             // The API server stores only expressions that it can compile.
             Err(problem) => return Evaluation::Unknown(problem.clone()),
         };
-        match program.execute(&variables.0) {
-            Ok(cel::Value::Bool(true)) => Evaluation::True,
-            Ok(cel::Value::Bool(false)) => Evaluation::False,
-            Ok(other) => Evaluation::Fails(format!("the result is {other:?}, not a boolean")),
-            Err(error) => failure(&error, knows_user),
+        let data = Data {
+            object: variables.object.into(),
+            old_object: variables.old_object.into(),
+            request: Datum::Map(&variables.request),
+        };
+        match program.evaluate(data, budget) {
+            Outcome::Bool(true) => Evaluation::True,
+            Outcome::Bool(false) => Evaluation::False,
+            Outcome::Other(of) => Evaluation::Fails(format!("the result is a {of}, not a bool")),
+            Outcome::Error(problem) => Evaluation::Fails(problem),
+            Outcome::Unknown(reason) => Evaluation::Unknown(reason),
+            Outcome::OverBudget => Evaluation::OverBudget,
         }
     }
 }
 
-fn failure(error: &ExecutionError, knows_user: bool) -> Evaluation {
-    match error {
-        ExecutionError::UndeclaredReference(name) => {
-            Evaluation::Unknown(format!("{name} is not known here"))
-        }
-        ExecutionError::NoSuchKey(key) if !knows_user && **key == "userInfo" => {
-            Evaluation::Unknown("it depends on who sends the request".to_owned())
-        }
-        error => Evaluation::Fails(error.to_string()),
+impl Fields for RequestFields {
+    fn len(&self) -> usize {
+        self.0.len()
     }
-}
 
-/// A value as CEL has it: whole numbers are signed.
-fn value(json: &Value) -> cel::Value {
-    match json {
-        Value::Null => cel::Value::Null,
-        Value::Bool(value) => (*value).into(),
-        Value::Number(number) => match (number.as_i64(), number.as_f64()) {
-            (Some(whole), _) => whole.into(),
-            (None, float) => float.unwrap_or_default().into(),
-        },
-        Value::String(text) => text.as_str().into(),
-        Value::Array(items) => items.iter().map(value).collect::<Vec<_>>().into(),
-        Value::Object(map) => {
-            let entries = map.iter().map(|(key, item)| (key.as_str(), value(item)));
-            entries.collect::<HashMap<_, _>>().into()
+    fn get(&self, name: &str) -> Option<Datum<'_>> {
+        match (self.0.get(name), name) {
+            (Some(value), _) => Some(value.into()),
+            (None, "userInfo") => Some(Datum::Unknown("it depends on who sends the request")),
+            (None, "options") => Some(Datum::Unknown("it depends on the options of the request")),
+            (None, _) => None,
         }
+    }
+
+    fn entries(&self) -> Box<dyn Iterator<Item = (&str, Datum<'_>)> + '_> {
+        self.0.entries()
     }
 }

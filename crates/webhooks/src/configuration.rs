@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    conditions::{Condition, Environment},
+    conditions::Condition,
     rules::Rule,
     selector::{self, InvalidSelector, Selector},
 };
@@ -15,7 +15,6 @@ const DEFAULT_TIMEOUT_SECONDS: u32 = 10;
 /// The webhook configurations of a cluster, in the order in which the API server considers them.
 #[derive(Debug)]
 pub struct Configurations {
-    pub(crate) environment: Environment,
     pub(crate) webhooks: Vec<Webhook>,
 }
 
@@ -151,17 +150,16 @@ impl Configurations {
     pub fn read<'c>(
         objects: impl IntoIterator<Item = &'c Value>,
     ) -> Result<Self, InvalidConfiguration> {
-        let environment = Environment::new();
         let mut webhooks = Vec::new();
         for object in objects {
-            add(object, &environment, &mut webhooks)?;
+            add(object, &mut webhooks)?;
         }
         // The sort keeps the order of the webhooks in their configuration.
         webhooks.sort_by(|one, other| {
             let key = |it: &Webhook| (it.plugin, it.configuration.clone());
             key(one).cmp(&key(other))
         });
-        Ok(Self { environment, webhooks })
+        Ok(Self { webhooks })
     }
 
     /// The webhooks in the order in which the API server considers them.
@@ -171,11 +169,7 @@ impl Configurations {
     }
 }
 
-fn add(
-    object: &Value,
-    environment: &Environment,
-    webhooks: &mut Vec<Webhook>,
-) -> Result<(), InvalidConfiguration> {
+fn add(object: &Value, webhooks: &mut Vec<Webhook>) -> Result<(), InvalidConfiguration> {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let plugin = match text("/kind") {
         "MutatingWebhookConfiguration" => Plugin::Mutating,
@@ -212,9 +206,7 @@ fn add(
             object_selector: selector(webhook.object_selector, "objectSelector")?,
             rules: webhook.rules.unwrap_or_default(),
             is_equivalent: webhook.match_policy.as_deref() != Some("Exact"),
-            conditions: conditions
-                .map(|it| environment.condition(it.name, &it.expression))
-                .collect(),
+            conditions: conditions.map(|it| Condition::new(it.name, &it.expression)).collect(),
             name: webhook.name,
         });
     }

@@ -8,6 +8,7 @@
 
 pub mod check;
 
+mod cel;
 mod conditions;
 mod configuration;
 mod equivalents;
@@ -15,7 +16,6 @@ mod request;
 mod rules;
 mod selector;
 mod step;
-mod typecheck;
 mod walk;
 
 pub use conditions::{Condition, Evaluation};

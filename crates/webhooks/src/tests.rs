@@ -93,7 +93,7 @@ fn conditions_follow_the_failure_policy() {
             &["authorizer.group('').resource('pods').check('get').allowed()"],
             Verdict::Unknown,
         ),
-        ("Fail", &["quantity('1').isInteger()"], Verdict::Unknown),
+        ("Fail", &["quantity('1').isInteger()"], Verdict::Called),
         ("Fail", &["request.userInfo.username != 'a'"], Verdict::Unknown),
         ("Fail", &["object.spec.priority"], Verdict::Rejected),
         ("Fail", &["1 +"], Verdict::Unknown),

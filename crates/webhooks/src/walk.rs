@@ -4,6 +4,7 @@ use std::{cell::LazyCell, ops::Deref};
 
 use crate::{
     Configurations, FailurePolicy, Labels, Operation, Request, Resource, Webhook,
+    cel::Budget,
     conditions::{Evaluation, Variables},
     equivalents,
     request::labels,
@@ -23,6 +24,9 @@ const EXEMPT: [&str; 6] = [
     "mutatingadmissionpolicybindings",
 ];
 
+const OVER_BUDGET: &str =
+    "the conditions of the webhook together cost more than the limit of an API server";
+
 impl Configurations {
     /// What the API server does about each webhook, in its order. `namespace` are the labels of the
     /// request's namespace; `None` if they are not known.
@@ -32,7 +36,7 @@ impl Configurations {
     #[must_use]
     pub fn walk(&self, request: &Request<'_>, namespace: Option<&Labels>) -> Vec<Step<'_>> {
         // Most configurations have no conditions.
-        let variables = LazyCell::new(|| self.environment.variables(request));
+        let variables = LazyCell::new(|| Variables::new(request));
         let step = |webhook| {
             let (verdict, reason) = judge(webhook, request, namespace, &variables);
             Step { webhook, verdict, reason }
@@ -43,11 +47,11 @@ impl Configurations {
 
 type Judgement = (Verdict, Reason);
 
-fn judge(
+fn judge<'v>(
     webhook: &Webhook,
     request: &Request<'_>,
     namespace: Option<&Labels>,
-    variables: &impl Deref<Target = Variables<'static>>,
+    variables: &impl Deref<Target = Variables<'v>>,
 ) -> Judgement {
     let not_called = |reason| (Verdict::NotCalled, reason);
     let resource = &request.resource;
@@ -69,8 +73,7 @@ fn judge(
         Err(reason @ Reason::VersionsUnknown(_)) => return (Verdict::Unknown, reason),
         Err(reason) => return not_called(reason),
     };
-    let (verdict, reason) =
-        conditions(webhook, request, variables).unwrap_or((Verdict::Called, matched));
+    let (verdict, reason) = conditions(webhook, variables).unwrap_or((Verdict::Called, matched));
     match unknown {
         Some(reason) if verdict != Verdict::NotCalled => (Verdict::Unknown, reason),
         _ => (verdict, reason),
@@ -145,27 +148,38 @@ fn rule(webhook: &Webhook, request: &Request<'_>) -> Result<Reason, Reason> {
     Err(Reason::Rules(text))
 }
 
-/// What conditions say against the call. A false one skips the webhook, even if others fail.
-fn conditions(
+/// What conditions say against the call. A false one skips the webhook, even if others fail, unless
+/// all of them cost too much.
+fn conditions<'v>(
     webhook: &Webhook,
-    request: &Request<'_>,
-    variables: &impl Deref<Target = Variables<'static>>,
+    variables: &impl Deref<Target = Variables<'v>>,
 ) -> Option<Judgement> {
-    let knows_user = request.user_info.is_some();
+    let mut budget = Budget::new();
+    let mut is_false = None;
     let mut failed = None;
     let mut unknown = None;
+    // As in the API server, all are evaluated: those behind a false one cost as well.
     for condition in &webhook.conditions {
         let name = condition.name.clone();
-        match condition.evaluate(variables, knows_user) {
+        match condition.evaluate(variables, &mut budget) {
             Evaluation::True => {}
-            Evaluation::False => return Some((Verdict::NotCalled, Reason::Condition(name))),
+            Evaluation::False => {
+                is_false.get_or_insert(Reason::Condition(name));
+            }
             Evaluation::Fails(problem) => {
                 failed.get_or_insert(Reason::ConditionFails { name, problem });
             }
             Evaluation::Unknown(problem) => {
                 unknown.get_or_insert(Reason::ConditionUnknown { name, problem });
             }
+            Evaluation::OverBudget => {
+                let problem = OVER_BUDGET.to_owned();
+                return Some((failure(webhook), Reason::ConditionFails { name, problem }));
+            }
         }
+    }
+    if let Some(reason) = is_false {
+        return Some((Verdict::NotCalled, reason));
     }
     // A condition that is not evaluated may be false.
     if let Some(reason) = unknown {
@@ -176,9 +190,13 @@ fn conditions(
             Some((Verdict::Unknown, reason))
         };
     }
-    let verdict = match webhook.failure_policy {
+    failed.map(|reason| (failure(webhook), reason))
+}
+
+/// What follows from conditions that fail.
+fn failure(webhook: &Webhook) -> Verdict {
+    match webhook.failure_policy {
         FailurePolicy::Fail => Verdict::Rejected,
         FailurePolicy::Ignore => Verdict::NotCalled,
-    };
-    failed.map(|reason| (verdict, reason))
+    }
 }

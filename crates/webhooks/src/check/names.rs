@@ -1,28 +1,28 @@
 //! Names as Kubernetes validates them (`k8s.io/apimachinery/pkg/util/validation`).
 
 /// Lengths in bytes.
-const MAX_LABEL: usize = 63;
+pub(crate) const MAX_LABEL: usize = 63;
 const MAX_SUBDOMAIN: usize = 253;
 
 /// A part of a DNS name of any length, such as `my-name`.
-fn is_dns_part(text: &str) -> bool {
+pub(crate) fn is_dns_part(text: &str) -> bool {
     is_bounded(text, |byte| byte.is_ascii_lowercase() || byte.is_ascii_digit(), |byte| byte == b'-')
 }
 
 /// `IsDNS1123Subdomain`: such as `my.example.com`.
-pub(super) fn is_dns_subdomain(text: &str) -> bool {
+pub(crate) fn is_dns_subdomain(text: &str) -> bool {
     text.len() <= MAX_SUBDOMAIN && text.split('.').all(is_dns_part)
 }
 
 /// `IsDNS1035Label`: a DNS label that begins with a letter, such as `v1`.
-pub(super) fn is_version(text: &str) -> bool {
+pub(crate) fn is_version(text: &str) -> bool {
     is_dns_part(text)
         && text.len() <= MAX_LABEL
         && text.starts_with(|first: char| first.is_ascii_lowercase())
 }
 
 /// `IsQualifiedName`: a name, with a DNS subdomain and a slash before it or not.
-pub(super) fn is_qualified_name(text: &str) -> bool {
+pub(crate) fn is_qualified_name(text: &str) -> bool {
     let (prefix, name) = match text.split_once('/') {
         Some((prefix, name)) => (Some(prefix), name),
         None => (None, text),
@@ -31,7 +31,7 @@ pub(super) fn is_qualified_name(text: &str) -> bool {
 }
 
 /// `IsValidLabelValue`.
-pub(super) fn is_label_value(text: &str) -> bool {
+pub(crate) fn is_label_value(text: &str) -> bool {
     let is_inner = |byte: u8| matches!(byte, b'-' | b'_' | b'.');
     text.is_empty()
         || (text.len() <= MAX_LABEL

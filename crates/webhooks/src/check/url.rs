@@ -43,7 +43,7 @@ pub(super) fn port(url: &str) -> Option<&str> {
     (!port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit())).then_some(port)
 }
 
-fn is_host(text: &str) -> bool {
+pub(crate) fn is_host(text: &str) -> bool {
     let is_port = |text: &str| {
         let digits = text.strip_prefix(':');
         text.is_empty() || digits.is_some_and(|it| it.bytes().all(|byte| byte.is_ascii_digit()))
@@ -63,12 +63,12 @@ fn is_host(text: &str) -> bool {
     is_port(port) && is_escaped(name, is_escape, is_allowed)
 }
 
-fn is_hex(digits: &[u8]) -> bool {
+pub(crate) fn is_hex(digits: &[u8]) -> bool {
     digits.iter().all(u8::is_ascii_hexdigit)
 }
 
 /// Whether all bytes are allowed, and two digits that are allowed follow each `%`.
-fn is_escaped(
+pub(crate) fn is_escaped(
     text: &str,
     is_escape: impl Fn(&[u8]) -> bool,
     is_allowed: impl Fn(u8) -> bool,

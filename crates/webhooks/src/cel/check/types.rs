@@ -1,11 +1,11 @@
 //! Types of CEL, and how they fit.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
-/// A type.
+/// A type. Its parts are shared: an expression may have as many deep types as it has names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Type {
-    /// Unknown here: it fits everything, and everything fits.
+pub(in crate::cel) enum Type {
+    /// Not known yet, such as the elements of an empty list: it fits everything.
     Unknown,
     /// Known only when the expression is evaluated.
     Dyn,
@@ -13,16 +13,16 @@ pub(super) enum Type {
     Any(char),
     /// One of the base types, or of Kubernetes' types that have functions only.
     Named(&'static str),
-    List(Box<Self>),
-    Map(Box<(Self, Self)>),
-    Optional(Box<Self>),
+    List(Arc<Self>),
+    Map(Arc<(Self, Self)>),
+    Optional(Arc<Self>),
     /// A type with these fields.
     Object(&'static Object),
 }
 
 /// An object type.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Object {
+pub(in crate::cel) struct Object {
     pub(super) name: &'static str,
     /// Names and types, as [`Type::read`] reads them; a type may be the name of another object.
     fields: &'static [(&'static str, &'static str)],
@@ -92,6 +92,8 @@ static OBJECTS: [Object; 8] = [
     Object { name: "NamespaceSpec", fields: &[("finalizers", "list<string>")] },
     Object { name: "NamespaceStatus", fields: &[("conditions", "list<dyn>"), ("phase", "string")] },
 ];
+/// Types with literals, and that of types: no value of theirs is null. Null itself is.
+const LITERALS: [&str; 7] = ["bool", "int", "uint", "double", "string", "bytes", "type"];
 /// Types without fields.
 const NAMES: [&str; 22] = [
     "bool",
@@ -119,7 +121,7 @@ const NAMES: [&str; 22] = [
 ];
 
 impl Type {
-    pub(super) fn named(name: &str) -> Self {
+    pub(in crate::cel) fn named(name: &str) -> Self {
         match NAMES.iter().find(|known| **known == name) {
             Some(name) => Self::Named(name),
             None => OBJECTS.iter().find(|it| it.name == name).map_or(Self::Unknown, Self::Object),
@@ -141,7 +143,7 @@ impl Type {
         if let Some(items) = argument(text, "map") {
             let mut items = items.into_iter();
             let pair = (items.next().unwrap_or(Self::Dyn), items.next().unwrap_or(Self::Dyn));
-            return Self::Map(Box::new(pair));
+            return Self::Map(Arc::new(pair));
         }
         match text {
             "dyn" => Self::Dyn,
@@ -161,16 +163,26 @@ impl Type {
     }
 
     pub(super) fn list_of(item: Self) -> Self {
-        Self::List(Box::new(item))
+        Self::List(Arc::new(item))
     }
 
     pub(super) fn optional_of(item: Self) -> Self {
-        Self::Optional(Box::new(item))
+        Self::Optional(Arc::new(item))
     }
 
     /// Whether values of a type may be anything.
-    pub(super) fn is_open(&self) -> bool {
+    pub(in crate::cel) fn is_open(&self) -> bool {
         matches!(self, Self::Unknown | Self::Dyn | Self::Any(_))
+    }
+
+    /// Whether a part of it is not known yet.
+    pub(super) fn is_free(&self) -> bool {
+        match self {
+            Self::Unknown | Self::Any(_) => true,
+            Self::List(item) | Self::Optional(item) => item.is_free(),
+            Self::Map(pair) => pair.0.is_free() || pair.1.is_free(),
+            Self::Dyn | Self::Named(_) | Self::Object(_) => false,
+        }
     }
 
     /// Whether it is the same type, where both are known.
@@ -214,8 +226,9 @@ impl Bindings {
         match (parameter, argument) {
             (Type::Any(name), argument) => self.bind(*name, argument),
             (parameter, argument) if parameter.is_open() || argument.is_open() => true,
-            // Fields of objects and points in time may be null.
-            (Type::Object(_) | Type::Named("duration" | "timestamp"), Type::Named("null")) => true,
+            // What has no literals may be null.
+            (Type::Object(_) | Type::Optional(_), Type::Named("null")) => true,
+            (Type::Named(name), Type::Named("null")) => !LITERALS.contains(name),
             (Type::List(one), Type::List(other)) | (Type::Optional(one), Type::Optional(other)) => {
                 self.fit(one, other)
             }
@@ -249,7 +262,7 @@ impl Bindings {
             }
             Type::List(item) => Type::list_of(self.resolve(item)),
             Type::Optional(item) => Type::optional_of(self.resolve(item)),
-            Type::Map(pair) => Type::Map(Box::new((self.resolve(&pair.0), self.resolve(&pair.1)))),
+            Type::Map(pair) => Type::Map(Arc::new((self.resolve(&pair.0), self.resolve(&pair.1)))),
             other => other.clone(),
         }
     }
@@ -259,6 +272,7 @@ impl fmt::Display for Type {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unknown | Self::Dyn | Self::Any(_) => f.write_str("dyn"),
+            Self::Named("null") => f.write_str("null_type"),
             Self::Named(name) => f.write_str(name),
             Self::List(item) => write!(f, "list({item})"),
             Self::Map(pair) => write!(f, "map({}, {})", pair.0, pair.1),

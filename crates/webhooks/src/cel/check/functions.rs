@@ -11,7 +11,7 @@ use super::types::Type;
 
 const FUNCTIONS: &str = "
 !_ (bool)bool
--_ (int)int (double)double
+-_ (double)double (int)int
 _&&_ (bool,bool)bool
 _||_ (bool,bool)bool
 _?_:_ (bool,A,A)A
@@ -22,10 +22,10 @@ _<_ ORDER
 _<=_ ORDER
 _>_ ORDER
 _>=_ ORDER
-_+_ (int,int)int (uint,uint)uint (double,double)double (string,string)string (bytes,bytes)bytes (list<A>,list<A>)list<A> (timestamp,duration)timestamp (duration,timestamp)timestamp (duration,duration)duration
-_-_ (int,int)int (uint,uint)uint (double,double)double (timestamp,timestamp)duration (timestamp,duration)timestamp (duration,duration)duration
-_*_ (int,int)int (uint,uint)uint (double,double)double
-_/_ (int,int)int (uint,uint)uint (double,double)double
+_+_ (bytes,bytes)bytes (double,double)double (duration,duration)duration (duration,timestamp)timestamp (timestamp,duration)timestamp (int,int)int (list<A>,list<A>)list<A> (string,string)string (uint,uint)uint
+_-_ (double,double)double (duration,duration)duration (int,int)int (timestamp,duration)timestamp (timestamp,timestamp)duration (uint,uint)uint
+_*_ (double,double)double (int,int)int (uint,uint)uint
+_/_ (double,double)double (int,int)int (uint,uint)uint
 _%_ (int,int)int (uint,uint)uint
 @in (A,list<A>)bool (A,map<A,B>)bool
 _[_] (list<A>,int)A (map<A,B>,A)B (optional<list<A>>,int)optional<A> (optional<map<A,B>>,A)optional<B>
@@ -44,7 +44,7 @@ dyn (A)dyn
 type (A)type
 matches (string,string)bool
 .matches (string,string)bool
-.contains (string,string)bool (cidr,string)bool (cidr,ip)bool
+.contains (string,string)bool
 .startsWith (string,string)bool
 .endsWith (string,string)bool
 .getFullYear DATE
@@ -74,17 +74,18 @@ strings.quote (string)string
 sets.contains (list<A>,list<A>)bool
 sets.equivalent (list<A>,list<A>)bool
 sets.intersects (list<A>,list<A>)bool
-.isSorted (list<A>)bool
+.isSorted (list<int>)bool (list<uint>)bool (list<double>)bool (list<bool>)bool (list<string>)bool (list<bytes>)bool (list<timestamp>)bool (list<duration>)bool
 .sum (list<int>)int (list<uint>)uint (list<double>)double (list<duration>)duration
 .min LEAST
 .max LEAST
 lists.range (int)list<int>
 .slice (list<A>,int,int)list<A>
-.flatten (list<A>)list<dyn> (list<A>,int)list<dyn>
+.flatten (list<list<A>>)list<A> (list<dyn>,int)list<dyn>
 .distinct (list<A>)list<A>
 .reverse (list<A>)list<A>
-.sort (list<A>)list<A>
-.@sortByAssociatedKeys (list<A>,list<B>)list<A>
+.sort (list<int>)list<int> (list<uint>)list<uint> (list<double>)list<double> (list<bool>)list<bool> (list<string>)list<string> (list<bytes>)list<bytes> (list<timestamp>)list<timestamp> (list<duration>)list<duration>
+.@sortByAssociatedKeys (list<A>,list<int>)list<A> (list<A>,list<uint>)list<A> (list<A>,list<double>)list<A> (list<A>,list<bool>)list<A> (list<A>,list<string>)list<A> (list<A>,list<bytes>)list<A> (list<A>,list<timestamp>)list<A> (list<A>,list<duration>)list<A>
+cel.@mapInsert (map<A,B>,A,B)map<A,B> (map<A,B>,map<A,B>)map<A,B>
 .first (list<A>)optional<A>
 .last (list<A>)optional<A>
 optional.of (A)optional<A>
@@ -122,7 +123,7 @@ isCIDR (string)bool
 .masked (cidr)cidr
 quantity (string)quantity
 isQuantity (string)bool
-.sign (quantity)int
+sign (quantity)int
 .isGreaterThan (quantity,quantity)bool (semver,semver)bool
 .isLessThan (quantity,quantity)bool (semver,semver)bool
 .compareTo (quantity,quantity)int (semver,semver)int
@@ -151,7 +152,6 @@ format.byte ()format
 format.date ()format
 format.datetime ()format
 .validate (format,string)optional<list<string>>
-jsonpatch.escapeKey (string)string
 .path (authorizer,string)path
 .group (authorizer,string)group
 .serviceAccount (authorizer,string,string)authorizer
@@ -174,24 +174,12 @@ const ORDER: &str = "(bool,bool)bool (int,int)bool (uint,uint)bool (double,doubl
 const LEAST: &str = "(list<int>)int (list<uint>)uint (list<double>)double (list<bool>)bool \
     (list<string>)string (list<bytes>)bytes (list<timestamp>)timestamp (list<duration>)duration";
 const DATE: &str = "(timestamp)int (timestamp,string)int";
-/// Macros that the parser here does not have: their arguments declare variables.
-pub(super) const MACROS: [(&str, usize); 12] = [
-    ("all", 3),
-    ("exists", 3),
-    ("existsOne", 3),
-    ("transformList", 3),
-    ("transformList", 4),
-    ("transformMap", 3),
-    ("transformMap", 4),
-    ("transformMapEntry", 3),
-    ("transformMapEntry", 4),
-    ("optMap", 2),
-    ("optFlatMap", 2),
-    ("exists_one", 3),
-];
-
-/// Argument types and result.
-pub(super) type Overload = (Vec<Type>, Type);
+/// An overload of a function.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::cel) struct Overload {
+    pub(in crate::cel) parameters: Vec<Type>,
+    pub(super) result: Type,
+}
 
 static TABLE: LazyLock<HashMap<&'static str, Vec<Overload>>> = LazyLock::new(table);
 
@@ -216,5 +204,5 @@ fn table() -> HashMap<&'static str, Vec<Overload>> {
 
 fn overload(text: &'static str) -> Option<Overload> {
     let (arguments, result) = text.strip_prefix('(')?.split_once(')')?;
-    Some((Type::list(arguments), Type::read(result)))
+    Some(Overload { parameters: Type::list(arguments), result: Type::read(result) })
 }

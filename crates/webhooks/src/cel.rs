@@ -1,0 +1,160 @@
+//! Expressions in CEL, as the API server of Kubernetes 1.36 compiles and evaluates match conditions:
+//! cel-go 0.26 with Kubernetes' functions, its limits and its costs.
+//!
+//! An expression is text (`lex`, `parse`), a tree (`ast`) with types (`check`) and a plan (`plan`), and
+//! has a value for data (`data`, `eval`, `value`). All of it is bounded (`limits`, `work`, `stack`),
+//! whatever the text and the data are. Not for other objects than those of match conditions: the
+//! variables and types are theirs.
+
+mod ast;
+mod check;
+mod cost;
+mod data;
+mod eval;
+mod functions;
+mod lex;
+mod limits;
+mod parse;
+mod plan;
+mod stack;
+mod value;
+mod work;
+
+pub(crate) use self::{
+    data::{Datum, Fields},
+    work::Budget,
+};
+
+use self::{
+    ast::{Ast, Id, Node},
+    check::Type,
+    eval::{Evaluator, Inputs},
+    plan::Plan,
+    value::{Fault, Val},
+    work::Work,
+};
+
+/// A compiled expression.
+#[derive(Debug)]
+pub(crate) struct Program {
+    ast: Ast,
+    root: Id,
+    of: Type,
+    plans: Vec<Plan>,
+}
+
+/// The data of a request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Data<'d> {
+    pub(crate) object: Datum<'d>,
+    pub(crate) old_object: Datum<'d>,
+    pub(crate) request: Datum<'d>,
+}
+
+/// The result of an expression.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Outcome {
+    Bool(bool),
+    /// A value that is no boolean, by its type.
+    Other(&'static str),
+    /// The evaluation fails, also in the API server.
+    Error(String),
+    /// It depends on what is not known here.
+    Unknown(String),
+    /// The conditions of the webhook cost more together than they may. An API server evaluates none
+    /// of them any more.
+    OverBudget,
+}
+
+impl Program {
+    /// Compiles an expression.
+    ///
+    /// # Errors
+    /// Why the API server does not compile it.
+    pub(crate) fn compile(text: &str) -> Result<Self, String> {
+        let parsed = stack::with_room(brackets(text), || parse::parse(text));
+        let (ast, root) = parsed??;
+        let depth = ast.depth(root);
+        stack::with_room(depth, || Self::check(ast, root))?
+    }
+
+    fn check(ast: Ast, root: Id) -> Result<Self, String> {
+        let checked = check::check(&ast, root)?;
+        let plans = plan::plan(&ast, &checked);
+        let program = Self { ast, root, of: checked.of, plans };
+        program.check_constants()?;
+        Ok(program)
+    }
+
+    /// Why it is not a condition.
+    pub(crate) fn problem(&self) -> Option<String> {
+        let is_bool = matches!(self.of, Type::Named("bool"));
+        (!is_bool).then(|| format!("must evaluate to bool but got {}", self.of))
+    }
+
+    /// What is constant is evaluated, and regular expressions are compiled.
+    fn check_constants(&self) -> Result<(), String> {
+        let null = Inputs { object: Datum::Null, old_object: Datum::Null, request: Datum::Null };
+        let mut evaluator = self.evaluator(null);
+        for id in self.ast.ids() {
+            let Node::Call(call) = self.ast.node(id) else { continue };
+            let name = &*call.function;
+            if matches!(self.plans[id.index()], Plan::Free)
+                && let Err(Fault::Error(problem)) = evaluator.eval(id)
+            {
+                return Err(problem.to_string());
+            }
+            if let ("matches", [.., pattern]) | ("find" | "findAll", [pattern, ..]) =
+                (name, &*call.arguments)
+                && let Some(pattern) = self.ast.node(*pattern).as_text()
+            {
+                functions::check_pattern(pattern)
+                    .map_err(|problem| format!("invalid {name} argument: {problem}"))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn evaluator<'d>(&'d self, inputs: Inputs<'d>) -> Evaluator<'d> {
+        let (ast, plans) = (&self.ast, &*self.plans);
+        Evaluator { ast, plans, inputs, scope: Vec::new(), work: Work::default() }
+    }
+
+    /// Evaluates the expression, and takes its cost from the budget.
+    pub(crate) fn evaluate(&self, data: Data<'_>, budget: &mut Budget) -> Outcome {
+        let outcome = stack::with_room(self.ast.depth(self.root), || self.outcome(data, budget));
+        outcome.unwrap_or_else(Outcome::Unknown)
+    }
+
+    fn outcome(&self, data: Data<'_>, budget: &mut Budget) -> Outcome {
+        let Data { object, old_object, request } = data;
+        let mut evaluator = self.evaluator(Inputs { object, old_object, request });
+        let found = evaluator.eval(self.root);
+        if !budget.take(&evaluator.work) {
+            return Outcome::OverBudget;
+        }
+        match found {
+            Ok(Val::Bool(value)) => Outcome::Bool(value),
+            Ok(other) => Outcome::Other(other.type_name()),
+            Err(Fault::Error(problem)) => Outcome::Error(problem.to_string()),
+            Err(Fault::Unknown(reason)) => Outcome::Unknown(reason.to_string()),
+            Err(Fault::Cost) => {
+                let limit = limits::MAX_COST;
+                Outcome::Error(format!("it costs more than {limit}, the limit of an API server"))
+            }
+            Err(Fault::Bytes) => {
+                let limit = limits::MAX_BYTES >> 20;
+                Outcome::Unknown(format!("it reads and writes more than {limit} MiB"))
+            }
+        }
+    }
+}
+
+/// How deep the brackets and conditionals of a text can be, at most.
+fn brackets(text: &str) -> u32 {
+    let open = text.bytes().filter(|byte| b"([{?".contains(byte)).count();
+    u32::try_from(open).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests;

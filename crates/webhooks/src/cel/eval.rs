@@ -1,0 +1,274 @@
+//! Evaluates expressions, as cel-go 0.26 does with the options of Kubernetes, and counts what it costs.
+//!
+//! The depth of the recursion is that of the expression. Every node that is evaluated counts as work,
+//! so that an evaluation ends also where it costs nothing.
+
+use super::{
+    ast::{ACCUMULATOR, Ast, Call as CallNode, Entry, Id, Item, Node},
+    check::TYPE_NAMES,
+    cost,
+    data::Datum,
+    functions::{Call, map_insert, math_add},
+    plan::{Plan, Planned},
+    value::{Fault, Made, Map, Res, Val},
+    work::Work,
+};
+
+mod attribute;
+mod fold;
+mod logic;
+
+/// Units for making a list or a map (`ListCreateBaseCost`, `MapCreateBaseCost`).
+const LIST_COST: u64 = 10;
+const MAP_COST: u64 = 30;
+/// Bytes that the evaluation of a node counts as, so that four million of them are allowed. Expressions
+/// within the limit of costs have fewer.
+const NODE_BYTES: usize = 32;
+
+/// The data of a request.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Inputs<'d> {
+    pub(super) object: Datum<'d>,
+    pub(super) old_object: Datum<'d>,
+    pub(super) request: Datum<'d>,
+}
+
+/// An evaluation.
+pub(super) struct Evaluator<'d> {
+    pub(super) ast: &'d Ast,
+    pub(super) plans: &'d [Plan],
+    pub(super) inputs: Inputs<'d>,
+    /// Variables of macros, the innermost last.
+    pub(super) scope: Vec<Slot<'d>>,
+    pub(super) work: Work,
+}
+
+/// A variable of a macro.
+pub(super) struct Slot<'d> {
+    name: &'d str,
+    value: Slotted<'d>,
+}
+
+#[derive(Clone)]
+enum Slotted<'d> {
+    Value(Res<Val<'d>>),
+    /// It gets its value when it is read for the first time: that of a node in the scope outside.
+    Lazy {
+        start: Id,
+        outside: usize,
+    },
+}
+
+impl<'d> Evaluator<'d> {
+    /// Evaluates a node.
+    ///
+    /// # Errors
+    /// It has no value.
+    pub(super) fn eval(&mut self, id: Id) -> Res<Val<'d>> {
+        self.work.spend(NODE_BYTES)?;
+        match &self.plans[id.index()] {
+            Plan::Constant(constant) => return Val::of(constant.into()),
+            Plan::Free => return self.free(id),
+            Plan::Node | Plan::Call(_) => {}
+        }
+        match self.ast.node(id) {
+            Node::Literal(literal) => Val::of(literal.into()),
+            Node::Ident(name) => self.ident(id, name),
+            Node::Select { .. } => self.attribute(id),
+            Node::Has { operand, field } => self.has(*operand, field),
+            Node::Call(call) => self.call(id, call),
+            Node::List(items) => self.list(items),
+            Node::Map(entries) => self.map(entries),
+            Node::Message(_) => Fault::unknown("messages are not known here"),
+            Node::Fold(fold) => self.fold(fold),
+        }
+    }
+
+    /// Evaluates what is constant, at no cost.
+    fn free(&mut self, id: Id) -> Res<Val<'d>> {
+        let cost = self.work.cost();
+        let found = match self.ast.node(id) {
+            Node::List(items) => self.list(items),
+            Node::Map(entries) => self.map(entries),
+            Node::Call(call) if &*call.function == "@in" => Ok(Val::Bool(false)),
+            Node::Call(call) => self.converted(call),
+            _ => Fault::overload(),
+        };
+        self.work.restore(cost);
+        found
+    }
+
+    fn converted(&mut self, call: &'d CallNode) -> Res<Val<'d>> {
+        let [argument] = *call.arguments else { return Fault::overload() };
+        let argument = self.eval(argument)?;
+        match super::functions::find(&call.function) {
+            Some(run) => run(&mut Call { arguments: &[argument], work: &mut self.work }),
+            None => Fault::overload(),
+        }
+    }
+
+    fn ident(&mut self, id: Id, name: &'d str) -> Res<Val<'d>> {
+        if self.is_type(name) {
+            return self.variable(name);
+        }
+        self.attribute(id)
+    }
+
+    fn is_type(&self, name: &str) -> bool {
+        TYPE_NAMES.contains(&name) && !self.scope.iter().any(|slot| slot.name == name)
+    }
+
+    /// A variable of a macro or of the request.
+    fn variable(&mut self, name: &'d str) -> Res<Val<'d>> {
+        let (name, is_global) = name.strip_prefix('.').map_or((name, false), |name| (name, true));
+        let slot = self.scope.iter().rposition(|slot| slot.name == name).filter(|_| !is_global);
+        if let Some(slot) = slot {
+            return self.slot(slot);
+        }
+        match name {
+            "object" => Val::of(self.inputs.object),
+            "oldObject" => Val::of(self.inputs.old_object),
+            "request" => Val::of(self.inputs.request),
+            // An API server has none for webhooks.
+            "namespaceObject" => Ok(Val::Null),
+            name => match TYPE_NAMES.iter().find(|known| **known == name) {
+                Some(name) => Ok(Val::Type(name)),
+                None => Fault::unknown(format!("{name} is not known here")),
+            },
+        }
+    }
+
+    fn slot(&mut self, slot: usize) -> Res<Val<'d>> {
+        match self.scope[slot].value.clone() {
+            Slotted::Value(value) => value,
+            Slotted::Lazy { start, outside } => {
+                let inner = self.scope.split_off(outside);
+                let value = self.eval(start);
+                self.scope.extend(inner);
+                self.scope[slot].value = Slotted::Value(value.clone());
+                value
+            }
+        }
+    }
+
+    fn call(&mut self, id: Id, call: &'d CallNode) -> Res<Val<'d>> {
+        match &*call.function {
+            "_&&_" => return self.logic(call, false),
+            "_||_" => return self.logic(call, true),
+            "_?_:_" | "_[_]" | "_[?_]" | "_?._" => return self.attribute(id),
+            "@not_strictly_false" => return self.not_strictly_false(call),
+            _ => {}
+        }
+        let Plan::Call(planned) = self.plans[id.index()] else { return Fault::overload() };
+        if planned.has_target && matches!(&*call.function, "or" | "orValue") {
+            return self.optional_or(call);
+        }
+        let arguments = self.arguments(call, planned)?;
+        self.run(call, planned, arguments)
+    }
+
+    fn run(&mut self, call: &CallNode, planned: Planned, arguments: Vec<Val<'d>>) -> Res<Val<'d>> {
+        cost::charge(planned.rule, &arguments, &mut self.work)?;
+        let Some(run) = planned.run else {
+            return Fault::unknown(format!("{} is not known here", call.function));
+        };
+        // What macros add to is extended in place.
+        let result = match (&*call.function, arguments.len()) {
+            ("_+_", 2) => math_add(arguments, &mut self.work),
+            ("cel.@mapInsert", _) => map_insert(arguments, &mut self.work),
+            _ => run(&mut Call { arguments: &arguments, work: &mut self.work }),
+        };
+        cost::charge_result(planned.rule, &result, &mut self.work)?;
+        result
+    }
+
+    /// The values of the arguments. Both of an operator are evaluated also if the first one fails; the
+    /// call costs if all were evaluated.
+    fn arguments(&mut self, call: &'d CallNode, planned: Planned) -> Res<Vec<Val<'d>>> {
+        let target = call.target.filter(|_| planned.has_target);
+        let nodes = target.into_iter().chain(call.arguments.iter().copied());
+        let count = usize::from(target.is_some()) + call.arguments.len();
+        let mut values = Vec::with_capacity(count);
+        let mut fault = None;
+        for (index, node) in nodes.enumerate() {
+            match self.argument(call, node) {
+                Ok(value) => values.push(value),
+                Err(end) if end.is_end() => return Err(end),
+                Err(first) => {
+                    if planned.is_variadic && index + 1 < count {
+                        return Err(fault.unwrap_or(first));
+                    }
+                    // Errors have the size of a scalar.
+                    values.push(Val::Null);
+                    fault = fault.or(Some(first));
+                }
+            }
+        }
+        match fault {
+            None => Ok(values),
+            Some(fault) => {
+                cost::charge(planned.rule, &values, &mut self.work)?;
+                let result = Err(fault);
+                cost::charge_result(planned.rule, &result, &mut self.work)?;
+                result.map(|_| values)
+            }
+        }
+    }
+
+    /// The accumulator that a macro adds to is taken out of its variable: the sum replaces it.
+    fn argument(&mut self, call: &CallNode, node: Id) -> Res<Val<'d>> {
+        let is_accumulator = self.ast.node(node).as_ident() == Some(ACCUMULATOR);
+        let value = self.eval(node)?;
+        if is_accumulator
+            && matches!(&*call.function, "_+_" | "cel.@mapInsert")
+            && let Some(slot) = self.scope.iter().rposition(|slot| slot.name == ACCUMULATOR)
+        {
+            self.scope[slot].value = Slotted::Value(Ok(Val::Null));
+        }
+        Ok(value)
+    }
+
+    fn list(&mut self, items: &'d [Item]) -> Res<Val<'d>> {
+        let found = self.items(items);
+        self.work.charge(LIST_COST)?;
+        found.map(Val::list)
+    }
+
+    fn items(&mut self, items: &'d [Item]) -> Res<Vec<Val<'d>>> {
+        self.work.spend_items(items.len())?;
+        let mut values = Vec::with_capacity(items.len());
+        for item in items {
+            let value = self.eval(item.value)?;
+            values.extend(included(value, item.is_optional)?);
+        }
+        Ok(values)
+    }
+
+    fn map(&mut self, entries: &'d [Entry]) -> Res<Val<'d>> {
+        let found = self.entries(entries);
+        self.work.charge(MAP_COST)?;
+        found.map(|made| Val::Map(Map::Made(std::rc::Rc::new(made))))
+    }
+
+    fn entries(&mut self, entries: &'d [Entry]) -> Res<Made<'d>> {
+        self.work.spend_items(entries.len().saturating_mul(2))?;
+        let mut made = Made::default();
+        for entry in entries {
+            let key = self.eval(entry.key)?;
+            let value = self.eval(entry.value)?;
+            if let Some(value) = included(value, entry.is_optional)? {
+                made.insert(key, value)?;
+            }
+        }
+        Ok(made)
+    }
+}
+
+/// An element of a list or a value of a map, if it is there.
+fn included(value: Val<'_>, is_optional: bool) -> Res<Option<Val<'_>>> {
+    match value {
+        value if !is_optional => Ok(Some(value)),
+        Val::Optional(value) => Ok(value.map(|value| (*value).clone())),
+        _ => Fault::error("an optional entry has a value that is not optional"),
+    }
+}

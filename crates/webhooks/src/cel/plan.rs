@@ -1,0 +1,151 @@
+//! How each node of an expression is evaluated, decided once: which function is called at which cost,
+//! and what is constant (`interpreter/planner.go` and `decorators.go` of cel-go, whose optimizations
+//! have effects on the costs).
+
+use super::{
+    ast::{Ast, Call, Constant, Id, Literal, Node},
+    check::{Checked, Resolved, TYPE_NAMES},
+    cost::Rule,
+    functions::{self, Function},
+};
+
+/// Functions that are called when an expression is compiled, if their argument is constant.
+const CONVERSIONS: [&str; 10] =
+    ["bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"];
+
+/// The plan of a node.
+#[derive(Debug)]
+pub(super) enum Plan {
+    /// As its kind says.
+    Node,
+    /// A list or map of literals.
+    Constant(Constant),
+    /// It is constant for cel-go, and costs nothing.
+    Free,
+    /// A call of a function.
+    Call(Planned),
+}
+
+/// A function that is called.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Planned {
+    /// `None` if it is not here.
+    pub(super) run: Option<Function>,
+    pub(super) rule: Rule,
+    /// Whether the target is an argument.
+    pub(super) has_target: bool,
+    /// Whether no argument is evaluated after one that fails.
+    pub(super) is_variadic: bool,
+}
+
+/// Plans all nodes.
+pub(super) fn plan(ast: &Ast, checked: &Checked) -> Vec<Plan> {
+    let mut plans: Vec<Plan> = Vec::with_capacity(ast.len());
+    for id in ast.ids() {
+        let plan = match ast.node(id) {
+            Node::List(items) if items.iter().all(|it| is_free(ast, &plans, it.value)) => {
+                constant(ast, &mut plans, id).map_or(Plan::Free, Plan::Constant)
+            }
+            Node::Map(entries)
+                if entries
+                    .iter()
+                    .all(|it| is_free(ast, &plans, it.key) && is_free(ast, &plans, it.value)) =>
+            {
+                constant(ast, &mut plans, id).map_or(Plan::Free, Plan::Constant)
+            }
+            Node::Call(call) => of_call(ast, &plans, checked, id, call),
+            _ => Plan::Node,
+        };
+        plans.push(plan);
+    }
+    plans
+}
+
+/// Whether a node is constant for cel-go.
+pub(super) fn is_free(ast: &Ast, plans: &[Plan], id: Id) -> bool {
+    match ast.node(id) {
+        Node::Literal(_) => true,
+        Node::Ident(name) => TYPE_NAMES.contains(&&**name),
+        _ => matches!(plans.get(id.index()), Some(Plan::Constant(_) | Plan::Free)),
+    }
+}
+
+fn of_call(ast: &Ast, plans: &[Plan], checked: &Checked, id: Id, call: &Call) -> Plan {
+    let Some(resolved) = checked.calls.get(&id.index()) else { return Plan::Node };
+    let name = &*resolved.name;
+    let run = functions::find(name);
+    let has_target = name.starts_with('.');
+    let mut rule = Rule::of(resolved);
+    if let [argument] = *call.arguments
+        && CONVERSIONS.contains(&name)
+        && is_free(ast, plans, argument)
+    {
+        return Plan::Free;
+    }
+    if let [_, list] = *call.arguments
+        && rule == Rule::Member
+        && is_free(ast, plans, list)
+        && let Node::List(items) = ast.node(list)
+    {
+        if items.is_empty() {
+            return Plan::Free;
+        }
+        if items.iter().all(|item| is_primitive(ast.node(item.value))) {
+            rule = Rule::Free;
+        }
+    }
+    let is_variadic = is_variadic(ast, resolved, call);
+    Plan::Call(Planned { run, rule, has_target, is_variadic })
+}
+
+/// Whether cel-go calls a function with any number of arguments: those with more than two, those with a
+/// regular expression that is compiled before, and those that are chosen among several by the values.
+fn is_variadic(ast: &Ast, resolved: &Resolved, call: &Call) -> bool {
+    let name = resolved.name.strip_prefix('.').unwrap_or(&resolved.name);
+    let count = call.arguments.len() + usize::from(resolved.name.starts_with('.'));
+    let is_pattern = |id: &Id| ast.node(*id).as_text().is_some();
+    let is_compiled = match name {
+        "find" | "findAll" => call.arguments.first().is_some_and(is_pattern),
+        "matches" => call.arguments.last().is_some_and(is_pattern),
+        _ => false,
+    };
+    let is_operator = name.starts_with(['_', '@', '!', '-']) || name == "size";
+    count > 2 || is_compiled || resolved.overload.is_none() && !is_operator
+}
+
+fn is_primitive(node: &Node) -> bool {
+    matches!(node, Node::Literal(literal) if !matches!(literal, Literal::Bytes(_) | Literal::Null))
+}
+
+/// A list or map of literals; `None` if it is none, or has other keys than texts.
+fn constant(ast: &Ast, plans: &mut [Plan], id: Id) -> Option<Constant> {
+    let mut part = |id: Id| match ast.node(id) {
+        Node::Literal(literal) => Some(Constant::Literal(literal.clone())),
+        // Only this node has it.
+        _ => match &mut plans[id.index()] {
+            plan @ Plan::Constant(_) => match std::mem::replace(plan, Plan::Free) {
+                Plan::Constant(constant) => Some(constant),
+                _ => None,
+            },
+            _ => None,
+        },
+    };
+    match ast.node(id) {
+        Node::List(items) if items.iter().all(|item| !item.is_optional) => {
+            items.iter().map(|item| part(item.value)).collect::<Option<_>>().map(Constant::List)
+        }
+        Node::Map(entries) if entries.iter().all(|entry| !entry.is_optional) => {
+            let mut found: Vec<(Box<str>, Constant)> = Vec::new();
+            let mut keys = std::collections::HashSet::new();
+            for entry in entries {
+                let key = ast.node(entry.key).as_text()?;
+                if !keys.insert(key) {
+                    return None;
+                }
+                found.push((key.into(), part(entry.value)?));
+            }
+            Some(Constant::Map(found))
+        }
+        _ => None,
+    }
+}

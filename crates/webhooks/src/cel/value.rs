@@ -1,0 +1,170 @@
+//! Values of an evaluation.
+
+use std::{net::IpAddr, rc::Rc};
+
+use super::{
+    data::Datum,
+    functions::{format::Format, net::Cidr, quantity::Quantity, semver::Semver, url::Url},
+};
+
+mod equal;
+mod list;
+mod map;
+
+pub(super) use self::{
+    equal::{compare, equal, order},
+    list::List,
+    map::{Made, Map},
+};
+
+/// A value.
+#[derive(Debug, Clone)]
+pub(super) enum Val<'d> {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Uint(u64),
+    Double(f64),
+    Text(Text<'d>),
+    Bytes(Bytes<'d>),
+    List(List<'d>),
+    Map(Map<'d>),
+    Optional(Option<Rc<Self>>),
+    /// A type, by its name.
+    Type(&'static str),
+    /// Nanoseconds.
+    Duration(i64),
+    Timestamp(jiff::Timestamp),
+    Ip(IpAddr),
+    Cidr(Rc<Cidr>),
+    Quantity(Rc<Quantity>),
+    Semver(Rc<Semver>),
+    Url(Rc<Url>),
+    Format(&'static Format),
+}
+
+/// A text of the data or of the expression, or one that was made.
+#[derive(Debug, Clone)]
+pub(super) enum Text<'d> {
+    Borrowed(&'d str),
+    Made(Rc<str>),
+}
+
+/// Bytes of the expression, or such that were made.
+#[derive(Debug, Clone)]
+pub(super) enum Bytes<'d> {
+    Borrowed(&'d [u8]),
+    Made(Rc<[u8]>),
+}
+
+/// Why an expression has no value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// The evaluation fails; `&&` and `||` may not need the value.
+    Error(Rc<str>),
+    /// It depends on what is not known here; `&&` and `||` may not need it.
+    Unknown(Rc<str>),
+    /// The evaluation ends: it costs too much, and an API server ends it as well.
+    Cost,
+    /// The evaluation ends: it reads and writes more than is allowed here.
+    Bytes,
+}
+
+pub(super) type Res<T> = Result<T, Fault>;
+
+impl Fault {
+    pub(super) fn error<T>(text: impl Into<Rc<str>>) -> Res<T> {
+        Err(Self::Error(text.into()))
+    }
+
+    pub(super) fn unknown<T>(text: impl Into<Rc<str>>) -> Res<T> {
+        Err(Self::Unknown(text.into()))
+    }
+
+    /// No overload of a function for the values.
+    pub(super) fn overload<T>() -> Res<T> {
+        Self::error("no such overload")
+    }
+
+    /// Whether nothing is evaluated after it.
+    pub(super) fn is_end(&self) -> bool {
+        matches!(self, Self::Cost | Self::Bytes)
+    }
+}
+
+impl std::ops::Deref for Text<'_> {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        match self {
+            Self::Borrowed(text) => text,
+            Self::Made(text) => text,
+        }
+    }
+}
+
+impl std::ops::Deref for Bytes<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Borrowed(bytes) => bytes,
+            Self::Made(bytes) => bytes,
+        }
+    }
+}
+
+impl<'d> Val<'d> {
+    /// A value of the data.
+    pub(super) fn of(datum: Datum<'d>) -> Res<Self> {
+        Ok(match datum {
+            Datum::Null => Self::Null,
+            Datum::Bool(value) => Self::Bool(value),
+            Datum::Int(value) => Self::Int(value),
+            Datum::Uint(value) => Self::Uint(value),
+            Datum::Double(value) => Self::Double(value),
+            Datum::Text(text) => Self::Text(Text::Borrowed(text)),
+            Datum::Bytes(bytes) => Self::Bytes(Bytes::Borrowed(bytes)),
+            Datum::List(items) => Self::List(List::Data(items)),
+            Datum::Map(fields) => Self::Map(Map::Data(fields)),
+            Datum::Unknown(reason) => return Fault::unknown(reason),
+        })
+    }
+
+    pub(super) fn text(text: impl Into<Rc<str>>) -> Self {
+        Self::Text(Text::Made(text.into()))
+    }
+
+    pub(super) fn list(items: Vec<Self>) -> Self {
+        Self::List(List::Made(Rc::new(items)))
+    }
+
+    pub(super) fn some(value: Self) -> Self {
+        Self::Optional(Some(Rc::new(value)))
+    }
+
+    /// The name of its type.
+    pub(super) fn type_name(&self) -> &'static str {
+        match self {
+            Self::Null => "null_type",
+            Self::Bool(_) => "bool",
+            Self::Int(_) => "int",
+            Self::Uint(_) => "uint",
+            Self::Double(_) => "double",
+            Self::Text(_) => "string",
+            Self::Bytes(_) => "bytes",
+            Self::List(_) => "list",
+            Self::Map(_) => "map",
+            Self::Optional(_) => "optional_type",
+            Self::Type(_) => "type",
+            Self::Duration(_) => "google.protobuf.Duration",
+            Self::Timestamp(_) => "google.protobuf.Timestamp",
+            Self::Ip(_) => "net.IP",
+            Self::Cidr(_) => "net.CIDR",
+            Self::Quantity(_) => "kubernetes.Quantity",
+            Self::Semver(_) => "kubernetes.Semver",
+            Self::Url(_) => "kubernetes.URL",
+            Self::Format(_) => "kubernetes.NamedFormat",
+        }
+    }
+}
