@@ -1,6 +1,6 @@
 //! Reads the pods of a cluster page by page.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use injectd_webhooks::{Configurations, InvalidConfiguration};
 use kube::{Client, core::Status};
@@ -123,7 +123,7 @@ pub async fn namespaces(client: &Client) -> Result<BTreeMap<String, Namespace>, 
 pub async fn audit(
     client: &Client,
     scope: &Scope,
-    (auditor, namespaces): (&Auditor, &BTreeMap<String, Namespace>),
+    judges: &Judges,
     summary: &mut Summary,
     mut advance: impl FnMut(usize),
 ) -> Result<(), ReadError> {
@@ -139,10 +139,8 @@ pub async fn audit(
         loop {
             let page = page(client, &path, &scope.selector, &next, &what).await?;
             advance(page.items.len());
-            for pod in &page.items {
-                judge(auditor, namespaces, pod, summary).await?;
-                // Beside a server, reviews come first.
-                tokio::task::yield_now().await;
+            for pod in page.items {
+                judges.judge(pod, summary).await?;
             }
             match page.next {
                 Some(token) => next = token,
@@ -153,30 +151,50 @@ pub async fn audit(
     Ok(())
 }
 
-/// Judges a pod and adds it to the summary.
-///
-/// # Errors
-/// The mesh cannot decide about it.
-pub async fn judge(
-    auditor: &Auditor,
-    namespaces: &BTreeMap<String, Namespace>,
-    pod: &Value,
-    summary: &mut Summary,
-) -> Result<(), ReadError> {
-    let audited = Audited::of(pod);
-    let namespace = namespaces.get(&audited.workload.namespace);
-    let judgement = auditor.judge(pod, namespace).await;
-    let judgement = judgement.map_err(|source| {
-        let name = pod.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
-        let pod = format!("{}/{name}", audited.workload.namespace);
-        ReadError::Pod { pod, source: Box::new(source) }
-    })?;
-    let cause = match &judgement {
-        Judgement::Wrong(finding, _) => auditor.cause(*finding, namespace),
-        _ => String::new(),
-    };
-    summary.add(audited, judgement, (auditor.environment(), cause));
-    Ok(())
+/// What pods are judged by.
+#[derive(Debug, Clone)]
+pub struct Judges {
+    /// The webhooks and the meshes.
+    pub auditor: Arc<Auditor>,
+    /// The namespaces, by name.
+    pub namespaces: Arc<BTreeMap<String, Namespace>>,
+}
+
+impl Judges {
+    /// Judges a pod and adds it to the summary. A pod is judged on a thread for blocking work: beside
+    /// a server, no condition and no template keeps a thread that answers reviews. The conditions and
+    /// the meshes bound how long that takes.
+    ///
+    /// # Errors
+    /// The mesh cannot decide about it.
+    pub async fn judge(&self, pod: Value, summary: &mut Summary) -> Result<(), ReadError> {
+        let runtime = tokio::runtime::Handle::current();
+        let Self { auditor, namespaces } = self.clone();
+        let judged = tokio::task::spawn_blocking(move || {
+            let audited = Audited::of(&pod);
+            let namespace = namespaces.get(&audited.workload.namespace);
+            let judgement = runtime.block_on(auditor.judge(&pod, namespace));
+            let judgement = judgement.map_err(|source| name_of(&pod, source))?;
+            let cause = match &judgement {
+                Judgement::Wrong(finding, _) => auditor.cause(*finding, namespace),
+                _ => String::new(),
+            };
+            Ok::<_, ReadError>((audited, judgement, cause))
+        });
+        let (audited, judgement, cause) = judged.await.map_err(|error| ReadError::Failed {
+            what: "pods".to_owned(),
+            problem: with_causes(&error),
+        })??;
+        summary.add(audited, judgement, (self.auditor.environment(), cause));
+        Ok(())
+    }
+}
+
+/// The error of a pod that cannot be judged.
+fn name_of(pod: &Value, source: ExplainError) -> ReadError {
+    let text = |field: &str| pod.pointer(field).and_then(Value::as_str).unwrap_or_default();
+    let pod = format!("{}/{}", text("/metadata/namespace"), text("/metadata/name"));
+    ReadError::Pod { pod, source: Box::new(source) }
 }
 
 struct Page {

@@ -1,3 +1,4 @@
+use futures_util::FutureExt as _;
 use serde_json::json;
 
 use super::{audit_log::failed_open, summary::Summary, *};
@@ -101,4 +102,37 @@ fn a_failed_webhook_is_in_the_audit_log_with_its_cause() {
         *other.pointer_mut(field).expect("a field") = value;
         assert_eq!(failed_open(&other).count(), 0, "{field}");
     }
+}
+
+/// Beside a server, its thread goes on while a condition is evaluated.
+#[tokio::test]
+async fn a_pod_is_judged_on_another_thread() {
+    let list = "object.spec.containers";
+    let configuration = json!({
+        "kind": "MutatingWebhookConfiguration",
+        "metadata": {"name": "linkerd-proxy-injector-webhook-config"},
+        "webhooks": [{
+            "name": "linkerd-proxy-injector.linkerd.io",
+            "failurePolicy": "Ignore",
+            "rules": [{"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"],
+                "resources": ["pods"]}],
+            "matchConditions": [{
+                "name": "costly",
+                "expression": format!("{list}.all(a, {list}.all(b, {list}.all(c, a != b)))"),
+            }],
+        }],
+    });
+    let configurations = Configurations::read([&configuration]).expect("valid");
+    let auditor = Auditor::new(Webhooks::of_files(configurations), BTreeMap::new()).await;
+    let judges = cluster::Judges { auditor: Arc::new(auditor), namespaces: Arc::default() };
+    let containers: Vec<_> = (0..400).map(|index| json!({"name": index})).collect();
+    let pod = json!({
+        "metadata": {"namespace": "shop", "name": "web"},
+        "spec": {"containers": containers},
+    });
+    let mut summary = Summary::default();
+    let first = judges.judge(pod.clone(), &mut summary).now_or_never();
+    assert!(first.is_none(), "it must wait for the other thread");
+    judges.judge(pod, &mut summary).await.expect("a judgement");
+    assert_eq!(summary.counts().total, 1);
 }

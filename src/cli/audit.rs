@@ -23,7 +23,7 @@ use super::{
 use crate::{
     audit::{
         Auditor, Finding, Mesh, Namespace, Webhooks, audit_log,
-        cluster::{self, ReadError, Scope},
+        cluster::{self, Judges, ReadError, Scope},
         summary::Summary,
     },
     causes::with_causes,
@@ -235,7 +235,8 @@ async fn audit_cluster(args: &Args, summary: &mut Summary) -> Result<(), Command
     let auditor = args.auditor(Some(&client), webhooks, summary).await;
     let scope = Scope { namespaces: args.namespace.clone(), selector: args.selector.clone() };
     let advance = |count| progress.count(count, "pod");
-    let audit = cluster::audit(&client, &scope, (&auditor, &namespaces), summary, advance).await;
+    let judges = Judges { auditor: Arc::new(auditor), namespaces: Arc::new(namespaces) };
+    let audit = cluster::audit(&client, &scope, &judges, summary, advance).await;
     progress.finish();
     audit.map_err(|error| failed(&error))
 }
@@ -265,11 +266,10 @@ async fn audit_files(args: &Args, summary: &mut Summary) -> Result<(), CommandEr
     let auditor = args.auditor(None, Webhooks::of_files(configurations), summary).await;
     let namespaces = facts.namespaces();
     let namespaces = namespaces.map(|(name, it)| (name.clone(), Namespace::new(it.clone())));
-    let namespaces: BTreeMap<_, _> = namespaces.collect();
-    for pod in &pods {
-        cluster::judge(&auditor, &namespaces, pod, summary)
-            .await
-            .map_err(|error| failed(&error))?;
+    let namespaces = Arc::new(namespaces.collect());
+    let judges = Judges { auditor: Arc::new(auditor), namespaces };
+    for pod in pods {
+        judges.judge(pod, summary).await.map_err(|error| failed(&error))?;
     }
     Ok(())
 }

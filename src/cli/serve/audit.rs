@@ -8,7 +8,7 @@ use tracing::info;
 use crate::{
     audit::{
         Auditor, Finding as Judged, Mesh,
-        cluster::{self, Scope},
+        cluster::{self, Judges, Scope},
         metrics::AuditMetrics,
         summary::Summary,
     },
@@ -145,10 +145,10 @@ impl Audit {
                 )),
             }
         }
-        let auditor = Auditor::new(webhooks, meshes).await;
+        let auditor = Arc::new(Auditor::new(webhooks, meshes).await);
+        let judges = Judges { auditor, namespaces: Arc::new(namespaces) };
         let scope = Scope::default();
-        let all = (&auditor, &namespaces);
-        cluster::audit(&self.client, &scope, all, &mut summary, |_| {}).await?;
+        cluster::audit(&self.client, &scope, &judges, &mut summary, |_| {}).await?;
         let counts = summary.counts();
         self.metrics.audited(counts, summary.not_read().is_empty() && counts.unknown == 0);
         info!(
