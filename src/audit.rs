@@ -6,9 +6,13 @@
 
 #![expect(clippy::disallowed_types, reason = "pods of a cluster have any shape")]
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use injectd_webhooks::{Configurations, Labels, Request, Step, Verdict as Call};
+use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::{
@@ -64,6 +68,8 @@ pub enum Finding {
 pub enum Judgement {
     /// It has the sidecar that it should have.
     Meshed,
+    /// It has a sidecar, and whether that is the one that it should have cannot be told.
+    NotCompared,
     /// It has no sidecar, and should have none.
     Unmeshed,
     /// It has ended, or is being deleted.
@@ -104,6 +110,10 @@ pub struct Auditor {
     created: BTreeMap<String, String>,
     /// Digest of webhooks and meshes; empty if the webhooks are not those of a cluster.
     environment: String,
+    /// The keys of namespaces' labels that webhooks select by.
+    namespace_keys: BTreeSet<String>,
+    /// When the audit began.
+    begun: Timestamp,
 }
 
 impl Namespace {
@@ -124,11 +134,19 @@ impl Namespace {
 }
 
 impl Auditor {
-    /// An auditor for the webhooks of a cluster; `meshes` are those of the webhooks of injectors.
-    pub async fn new(webhooks: Webhooks, meshes: BTreeMap<(String, String), Arc<Mesh>>) -> Self {
-        let environment = environment::of(&webhooks, &meshes).await;
-        let Webhooks { configurations, created, .. } = webhooks;
-        Self { configurations, meshes, created, environment }
+    /// An auditor for the webhooks of a cluster, made before pods are read; `meshes` are those of the
+    /// webhooks of injectors.
+    ///
+    /// # Errors
+    /// A mesh cannot decide about any pod.
+    pub async fn new(
+        webhooks: Webhooks,
+        meshes: BTreeMap<(String, String), Arc<Mesh>>,
+    ) -> Result<Self, ExplainError> {
+        let begun = Timestamp::now();
+        let environment = environment::of(&webhooks, &meshes).await?;
+        let Webhooks { configurations, created, namespace_keys, .. } = webhooks;
+        Ok(Self { configurations, meshes, created, environment, namespace_keys, begun })
     }
 
     /// Judges a pod of a namespace, which is `None` if it is not known.
@@ -258,7 +276,7 @@ fn not_called(steps: &[Step<'_>], found: Option<&Sidecar>) -> Judgement {
 /// The judgement if a webhook is called whose mesh cannot decide here.
 fn without_mesh(product: Product, found: Option<&Sidecar>) -> Judgement {
     match found {
-        Some(_) => Judgement::Meshed,
+        Some(_) => Judgement::NotCompared,
         None => {
             Judgement::Unknown(format!("the configuration of {} is not known", product.as_str()))
         }

@@ -4,22 +4,23 @@
 //! `kubectl.kubernetes.io/restartedAt` of the pod template, and beside it what the restart is for.
 //! The planner (`plan.rs`) is pure and decides which workloads are restarted now: one at a time of a
 //! namespace, few in all, inside of maintenance windows, only while their `PodDisruptionBudgets`
-//! allow it, none twice an hour, and none again for the same if that did not help. The brake
-//! (`brake.rs`) is pure, too, and stops all if several did not help. The restarter reads and writes;
+//! allow it, none twice an hour, and none again for the same if that did not help. The outcomes
+//! (`outcomes.rs`) are pure, too, and stop all if several did not help. The restarter reads and writes;
 //! the controller runs it in the replica that holds a Lease. What must outlast a process is read
 //! from the workloads themselves.
 //!
-//! Tenants write pods, workloads and annotations of their namespaces. None of that delays restarts of
-//! other namespaces, or restarts a workload of which a pod only claims to be.
+//! Tenants write pods, workloads and annotations of their namespaces. In fewer than
+//! [`MAX_NAMESPACES`] namespaces none of that stops restarts of others, and nowhere does it restart a
+//! workload of which a pod only claims to be.
 //!
 //! Not for finding the workloads: [`Findings`] is the audit.
 
-mod brake;
 mod budget;
 mod controller;
 mod decision;
 mod finding;
 mod namespace;
+mod outcomes;
 mod plan;
 mod queue;
 mod reads;
@@ -30,15 +31,15 @@ mod window;
 mod workload;
 
 pub use crate::cluster::lease::LeaseOptions;
-pub use brake::{MAX_NAMESPACES, MAX_UNVERIFIED, MAX_WORKLOADS};
 pub use budget::Budget;
 pub use controller::{
     AuditError, Controller, DEFAULT_AUDIT_INTERVAL, DEFAULT_POLL_INTERVAL, Findings, NoObserver,
     Observer, Options,
 };
 pub use decision::{Decision, Wait};
-pub use finding::{Evidence, Finding, MAX_REPLICA_SETS, ReplicaSet, Trigger};
+pub use finding::{Audit, Evidence, Finding, MAX_REPLICA_SETS, ReplicaSet, Seen, Trigger};
 pub use namespace::{Mode, NamespaceSettings, RESTART_ANNOTATION, WINDOW_ANNOTATION};
+pub use outcomes::{MAX_NAMESPACES, MAX_UNVERIFIED, MAX_WORKLOADS};
 pub use plan::{
     Candidate, DEFAULT_MAX_RESTARTING, DEFAULT_ROLLOUT_TIMEOUT, InFlight, PAUSE, Policy,
 };

@@ -7,7 +7,7 @@ use kube::{Client, core::Status};
 use serde_json::Value;
 
 use super::{Audited, Auditor, Judgement, Namespace, Webhooks, summary::Summary};
-use crate::{causes::with_causes, explain::ExplainError};
+use crate::{causes::with_causes, explain::ExplainError, restart::Evidence};
 
 /// Pods in a page of the list.
 pub const PAGE: usize = 500;
@@ -175,17 +175,16 @@ impl Judges {
             let namespace = namespaces.get(&audited.workload.namespace);
             let judgement = runtime.block_on(auditor.judge(&pod, namespace));
             let judgement = judgement.map_err(|source| name_of(&pod, source))?;
-            let cause = match &judgement {
-                Judgement::Wrong(finding, _) => auditor.cause(*finding, namespace),
-                _ => String::new(),
+            let evidence = match &judgement {
+                Judgement::Wrong(finding, _) => auditor.evidence(*finding, namespace),
+                _ => Evidence::default(),
             };
-            Ok::<_, ReadError>((audited, judgement, cause))
+            Ok::<_, ReadError>((audited, judgement, evidence))
         });
-        let (audited, judgement, cause) = judged.await.map_err(|error| ReadError::Failed {
-            what: "pods".to_owned(),
-            problem: with_causes(&error),
+        let (audited, judgement, evidence) = judged.await.map_err(|error| {
+            ReadError::Failed { what: "pods".to_owned(), problem: with_causes(&error) }
         })??;
-        summary.add(audited, judgement, (self.auditor.environment(), cause));
+        summary.add(audited, judgement, evidence);
         Ok(())
     }
 }

@@ -1,20 +1,29 @@
 //! Digests of what decides about the sidecars of new pods: restarts that did not help are repeated only
 //! after one of them has changed.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use injectd_webhooks::Configurations;
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{Auditor, Finding, Mesh, Namespace};
 use crate::{
     digest::digest,
-    explain::{self, Creation, injectors::Product, later::Checks},
-    lookups::CallerFacts,
+    explain::{self, Creation, ExplainError, injectors::Product, later::Checks},
+    lookups::{Annotations, CallerFacts},
+    restart::Evidence,
 };
 
-/// Annotations of a namespace with this prefix say when restarts take place, and nothing of sidecars.
-const OWN_PREFIX: &str = "injectd.dev/";
+/// The domains of the labels and annotations of a namespace that injectors read. Others are written by
+/// any controller, for any reason.
+const DOMAINS: [&str; 2] = ["linkerd.io", "istio.io"];
+/// The namespace of the pod that shows what a mesh injects: none can have a name with a dot, so that
+/// nobody has annotations or objects there.
+const NO_NAMESPACE: &str = "injectd.sample";
 
 /// The webhooks of a cluster.
 #[derive(Debug)]
@@ -25,6 +34,8 @@ pub struct Webhooks {
     pub created: BTreeMap<String, String>,
     /// Digest of those of injectors; empty if they are not those of a cluster.
     pub digest: String,
+    /// The keys of namespaces' labels that the injectors' webhooks select by.
+    pub namespace_keys: BTreeSet<String>,
 }
 
 impl Webhooks {
@@ -37,94 +48,142 @@ impl Webhooks {
             Some((name, text(object, "/metadata/creationTimestamp")?))
         });
         let created = created.collect();
-        let digest = webhooks_digest(&configurations, objects);
-        Self { configurations, created, digest }
+        let of_injectors = of_injectors(&configurations, objects);
+        let texts = of_injectors.iter().flat_map(|(name, it)| [(*name).to_owned(), it.to_string()]);
+        let texts: Vec<_> = texts.collect();
+        let digest = digest(texts.iter().map(String::as_str));
+        let namespace_keys = of_injectors.iter().flat_map(|(_, it)| selected_keys(it)).collect();
+        Self { configurations, created, digest, namespace_keys }
     }
 
     /// Webhooks of files.
     #[must_use]
     pub fn of_files(configurations: Configurations) -> Self {
-        Self { configurations, created: BTreeMap::new(), digest: String::new() }
+        let (created, namespace_keys) = (BTreeMap::new(), BTreeSet::new());
+        Self { configurations, created, digest: String::new(), namespace_keys }
     }
 }
 
-fn webhooks_digest(configurations: &Configurations, objects: &[Value]) -> String {
+/// The webhooks of injectors as they are written, each with the name of its configuration.
+fn of_injectors<'o>(
+    configurations: &Configurations,
+    objects: &'o [Value],
+) -> Vec<(&'o str, &'o Value)> {
     let injectors = configurations.webhooks().iter().filter(|it| Product::of(it).is_some());
-    let injectors: Vec<_> = injectors.map(|it| (&*it.configuration, &*it.name)).collect();
-    let mut texts = Vec::new();
+    let injectors: BTreeSet<_> = injectors.map(|it| (&*it.configuration, &*it.name)).collect();
+    let mut found = Vec::new();
     for object in objects {
-        let text = |field: &str| object.pointer(field).and_then(Value::as_str).unwrap_or_default();
-        let configuration = text("/metadata/name");
+        let configuration = object.pointer("/metadata/name").and_then(Value::as_str);
+        let configuration = configuration.unwrap_or_default();
         for webhook in object["webhooks"].as_array().into_iter().flatten() {
             let name = webhook["name"].as_str().unwrap_or_default();
             if injectors.contains(&(configuration, name)) {
-                texts.extend([configuration.to_owned(), webhook.to_string()]);
+                found.push((configuration, webhook));
             }
         }
     }
-    digest(texts.iter().map(String::as_str))
+    found
+}
+
+/// The keys of a webhook's namespaceSelector.
+fn selected_keys(webhook: &Value) -> impl Iterator<Item = String> {
+    let selector = &webhook["namespaceSelector"];
+    let labels = selector["matchLabels"].as_object().into_iter().flatten();
+    let labels = labels.map(|(key, _)| key.clone());
+    let expressions = selector["matchExpressions"].as_array().into_iter().flatten();
+    labels.chain(expressions.filter_map(|it| it["key"].as_str().map(str::to_owned)))
 }
 
 /// Digest of webhooks and meshes; empty for webhooks of files.
 pub(super) async fn of(
     webhooks: &Webhooks,
     meshes: &BTreeMap<(String, String), Arc<Mesh>>,
-) -> String {
+) -> Result<String, ExplainError> {
     if webhooks.digest.is_empty() {
-        return String::new();
+        return Ok(String::new());
     }
     let mut texts = vec![webhooks.digest.clone()];
     for ((configuration, webhook), mesh) in meshes {
-        texts.extend([configuration.clone(), webhook.clone(), injected(mesh).await]);
+        texts.extend([configuration.clone(), webhook.clone(), injected(mesh).await?]);
     }
-    digest(texts.iter().map(String::as_str))
+    Ok(digest(texts.iter().map(String::as_str)))
 }
 
 /// What a mesh makes of a pod that asks each mesh for a sidecar: its configuration shows there.
-async fn injected(mesh: &Mesh) -> String {
+async fn injected(mesh: &Mesh) -> Result<String, ExplainError> {
     let pod = json!({
         "apiVersion": "v1", "kind": "Pod",
         "metadata": {
-            "name": "injectd", "namespace": "default",
+            "name": "injectd", "namespace": NO_NAMESPACE,
             "annotations": {"linkerd.io/inject": "enabled"},
             "labels": {"sidecar.istio.io/inject": "true"},
         },
         "spec": {"containers": [{"name": "app", "image": "app"}]},
     });
-    let facts = CallerFacts { path: &mesh.path, ..CallerFacts::default() };
-    let creation = Creation { pod: &pod, namespace: "default", checks: Checks::default() };
-    match explain::inject(&mesh.profile, creation, facts).await {
-        Ok(Ok(Some(pod))) => pod.to_string(),
-        Ok(Ok(None)) => String::new(),
-        Ok(Err(denial)) => denial,
-        Err(error) => error.to_string(),
-    }
+    let facts = CallerFacts {
+        namespace_annotations: Some(Annotations::default()),
+        path: &mesh.path,
+        ..CallerFacts::default()
+    };
+    let creation = Creation { pod: &pod, namespace: NO_NAMESPACE, checks: Checks::default() };
+    Ok(match explain::inject(&mesh.profile, creation, facts).await? {
+        Ok(Some(pod)) => pod.to_string(),
+        Ok(None) => String::new(),
+        Err(denial) => denial,
+    })
 }
 
 impl Auditor {
-    /// Digest of the environment.
+    /// Digest of the environment; empty if the webhooks are not those of a cluster.
     #[must_use]
     pub fn environment(&self) -> &str {
         &self.environment
     }
 
-    /// Digest of a finding, of the environment and of the pod's namespace; empty if the environment is
+    /// When the audit began.
+    #[must_use]
+    pub fn begun(&self) -> Timestamp {
+        self.begun
+    }
+
+    /// What a restart must know of a finding about a pod of a namespace; nothing if the environment is
     /// not known.
-    pub(super) fn cause(&self, finding: Finding, namespace: Option<&Namespace>) -> String {
+    pub(super) fn evidence(&self, finding: Finding, namespace: Option<&Namespace>) -> Evidence {
         if self.environment.is_empty() {
-            return String::new();
+            return Evidence::default();
         }
+        Evidence {
+            audited: self.begun.to_string(),
+            environment: self.environment.clone(),
+            cause: self.cause(finding, namespace),
+            ..Evidence::default()
+        }
+    }
+
+    /// Digest of a finding, of the environment and of what injectors read of the pod's namespace.
+    fn cause(&self, finding: Finding, namespace: Option<&Namespace>) -> String {
         let mut texts = vec![format!("{finding:?}"), self.environment.clone()];
         if let Some(namespace) = namespace {
-            let own = |(key, _): &(&str, &str)| !key.starts_with(OWN_PREFIX);
             let annotations = namespace.annotations.iter().map(|(key, value)| (&**key, &**value));
             let labels = namespace.labels.iter().map(|(key, value)| (&**key, &**value));
-            for (key, value) in annotations.filter(own).chain([("", "")]).chain(labels) {
+            let is_read = |(key, _): &(&str, &str)| {
+                is_of_injectors(key) || self.namespace_keys.contains(*key)
+            };
+            let annotations = annotations.filter(|(key, _)| is_of_injectors(key));
+            for (key, value) in annotations.chain([("", "")]).chain(labels.filter(is_read)) {
                 texts.extend([key.to_owned(), value.to_owned()]);
             }
         }
         digest(texts.iter().map(String::as_str))
     }
+}
+
+/// Whether the domain of a key is one of [`DOMAINS`], or below it.
+fn is_of_injectors(key: &str) -> bool {
+    let Some((domain, _)) = key.split_once('/') else { return false };
+    DOMAINS.iter().any(|it| {
+        domain.strip_suffix(it).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    })
 }
 
 #[cfg(test)]
@@ -134,6 +193,7 @@ mod tests {
     fn objects(ca: &str, other: &str) -> Vec<Value> {
         let webhook = |name: &str, ca: &str| {
             json!({"name": name, "clientConfig": {"url": "https://a/", "caBundle": ca},
+                "namespaceSelector": {"matchExpressions": [{"key": "team", "operator": "Exists"}]},
                 "sideEffects": "None", "admissionReviewVersions": ["v1"], "failurePolicy": "Ignore"})
         };
         vec![json!({
@@ -160,15 +220,33 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_cause_changes_with_the_namespace_but_not_with_its_windows() {
-        let auditor = Auditor::new(webhooks(&objects("QQ==", "")), BTreeMap::new()).await;
-        let cause = |finding, key: &str| {
-            let object = json!({"metadata": {"annotations": {key: "value"}}});
-            auditor.cause(finding, Some(&Namespace::new(object)))
+    async fn the_cause_changes_with_what_injectors_read_of_the_namespace() {
+        let webhooks = webhooks(&objects("QQ==", ""));
+        let auditor = Auditor::new(webhooks, BTreeMap::new()).await.expect("an auditor");
+        let cause = |finding, kind: &str, key: &str| {
+            let object = json!({"metadata": {kind: {key: "value"}}});
+            auditor.evidence(finding, Some(&Namespace::new(object))).cause
         };
-        let before = cause(Finding::Missing, "injectd.dev/restart");
-        assert_eq!(before, cause(Finding::Missing, "injectd.dev/restart-window"));
-        assert_ne!(before, cause(Finding::Missing, "linkerd.io/inject"));
-        assert_ne!(before, cause(Finding::Outdated, "injectd.dev/restart"));
+        let before = cause(Finding::Missing, "annotations", "injectd.dev/restart");
+        for (kind, key) in [
+            ("annotations", "injectd.dev/restart-window"),
+            ("annotations", "example.com/seen"),
+            ("annotations", "notlinkerd.io/inject"),
+            ("annotations", "team"),
+            ("labels", "linkerd.io.example.com/inject"),
+            ("labels", "other"),
+        ] {
+            assert_eq!(before, cause(Finding::Missing, kind, key), "{kind} {key}");
+        }
+        for (kind, key) in [
+            ("annotations", "linkerd.io/inject"),
+            ("annotations", "config.linkerd.io/proxy-log-level"),
+            ("labels", "topology.istio.io/network"),
+            ("labels", "istio.io/rev"),
+            ("labels", "team"),
+        ] {
+            assert_ne!(before, cause(Finding::Missing, kind, key), "{kind} {key}");
+        }
+        assert_ne!(before, cause(Finding::Outdated, "annotations", "injectd.dev/restart"));
     }
 }

@@ -1,14 +1,17 @@
 //! The findings of many pods, by workload.
 
-use std::collections::BTreeMap;
+use std::{cmp::Reverse, collections::BTreeMap};
 
 use serde::Serialize;
 
 use super::{Audited, Finding, Judgement, Workload, audit_log::FailedOpen, restart_command};
-use crate::restart::{Evidence, MAX_REPLICA_SETS, ReplicaSet};
+use crate::restart::{self, Evidence, MAX_REPLICA_SETS, ReplicaSet, Seen};
 
 /// Most workloads that a summary has; the pods of others are only counted.
 pub const MAX_WORKLOADS: usize = 100_000;
+/// Most `ReplicaSet`s that pods of a finding claim of which the pods are counted. The
+/// [`MAX_REPLICA_SETS`] with the most pods are kept.
+const MAX_CLAIMS: usize = 16;
 /// Most reasons why pods cannot be judged.
 const MAX_UNKNOWN: usize = 10;
 
@@ -17,7 +20,9 @@ const MAX_UNKNOWN: usize = 10;
 pub struct Summary {
     counts: Counts,
     /// Pods of each workload.
-    totals: BTreeMap<Workload, u64>,
+    totals: BTreeMap<Workload, Total>,
+    /// Whether some workloads are not in `totals`.
+    is_cut: bool,
     findings: BTreeMap<(Workload, Finding), Group>,
     unknown: BTreeMap<String, u64>,
     failed_open: Vec<FailedOpen>,
@@ -48,12 +53,24 @@ pub struct Counts {
     pub unknown: u64,
 }
 
+#[derive(Debug, Clone, Copy, Default)]
+struct Total {
+    pods: u64,
+    seen: Seen,
+}
+
 #[derive(Debug)]
 struct Group {
     pods: u64,
     reason: String,
+    /// Without `ReplicaSet`s.
     evidence: Evidence,
+    claims: Claims,
 }
+
+/// `ReplicaSet`s that pods claim, with a number of pods: at least that of those that claim it.
+#[derive(Debug, Default)]
+struct Claims(BTreeMap<ReplicaSet, u64>);
 
 /// A finding about a workload.
 #[derive(Debug, Clone, Serialize)]
@@ -78,18 +95,13 @@ pub struct Row {
 }
 
 impl Summary {
-    /// Adds the judgement on a pod, with digests of the environment and of what is wrong.
-    pub fn add(
-        &mut self,
-        pod: Audited,
-        judgement: Judgement,
-        (environment, cause): (&str, String),
-    ) {
+    /// Adds the judgement on a pod, with what a restart must know of it.
+    pub fn add(&mut self, pod: Audited, judgement: Judgement, evidence: Evidence) {
         let Audited { workload, created, replica_set } = pod;
         let counts = &mut self.counts;
         counts.total += 1;
         let count = match &judgement {
-            Judgement::Meshed => &mut counts.meshed,
+            Judgement::Meshed | Judgement::NotCompared => &mut counts.meshed,
             Judgement::Unmeshed => &mut counts.unmeshed,
             Judgement::Ended => &mut counts.ended,
             Judgement::Static => &mut counts.r#static,
@@ -110,26 +122,28 @@ impl Summary {
         // A workload has one entry, whatever its pods say.
         let is_known = self.totals.contains_key(&workload);
         if !is_known && self.totals.len() >= MAX_WORKLOADS {
+            self.is_cut = true;
             return;
         }
-        *self.totals.entry(workload.clone()).or_default() += 1;
+        let total = self.totals.entry(workload.clone()).or_default();
+        total.pods += 1;
+        total.seen = total.seen.and(Seen {
+            is_meshed: judgement == Judgement::Meshed,
+            is_unknown: matches!(judgement, Judgement::Unknown(_) | Judgement::NotCompared),
+        });
         if let Judgement::Wrong(finding, reason) = judgement {
             let group = self.findings.entry((workload, finding)).or_insert_with(|| {
-                let environment = environment.to_owned();
-                let since = created.clone();
-                let evidence = Evidence { environment, cause, since, ..Evidence::default() };
-                Group { pods: 0, reason, evidence }
+                let evidence = Evidence { since: created.clone(), ..evidence };
+                Group { pods: 0, reason, evidence, claims: Claims::default() }
             });
             group.pods += 1;
-            let Evidence { since, replica_sets, .. } = &mut group.evidence;
             // RFC 3339 times in UTC compare as texts.
-            if created < *since {
-                *since = created;
+            if created < group.evidence.since {
+                group.evidence.since = created;
             }
-            let is_new = |it: &ReplicaSet| !replica_sets.contains(it);
-            let has_room = replica_sets.len() < MAX_REPLICA_SETS;
-            let new = replica_set.filter(|it| has_room && is_new(it));
-            replica_sets.extend(new);
+            if let Some(claimed) = replica_set {
+                group.claims.add(claimed);
+            }
         }
     }
 
@@ -172,9 +186,9 @@ impl Summary {
             workload: workload.clone(),
             finding: *finding,
             pods: group.pods,
-            total: self.totals.get(workload).copied().unwrap_or(group.pods),
+            total: self.totals.get(workload).map_or(group.pods, |it| it.pods),
             reason: group.reason.clone(),
-            evidence: group.evidence.clone(),
+            evidence: Evidence { replica_sets: group.claims.most(), ..group.evidence.clone() },
             remedy: match finding {
                 Finding::Missing | Finding::Outdated => restart_command(workload),
                 Finding::Unexpected => format!(
@@ -183,5 +197,39 @@ impl Summary {
                 ),
             },
         })
+    }
+
+    /// All workloads, without their uids, and whether some are left out.
+    #[must_use]
+    pub fn into_seen(self) -> (BTreeMap<restart::Workload, Seen>, bool) {
+        let mut all = BTreeMap::<_, Seen>::new();
+        for (workload, Total { seen, .. }) in self.totals {
+            let workload = restart::Workload { uid: None, ..workload.into() };
+            let known = all.entry(workload).or_default();
+            *known = known.and(seen);
+        }
+        (all, self.is_cut)
+    }
+}
+
+impl Claims {
+    /// Counts a pod. If there is no room, the one with the fewest pods gives its place and its number
+    /// away: what more than one in [`MAX_CLAIMS`] of the pods claim is in the list.
+    fn add(&mut self, claimed: ReplicaSet) {
+        let mut count = 0;
+        if self.0.len() >= MAX_CLAIMS && !self.0.contains_key(&claimed) {
+            let fewest = self.0.iter().min_by_key(|(_, count)| **count);
+            if let Some(fewest) = fewest.map(|(it, _)| it.clone()) {
+                count = self.0.remove(&fewest).unwrap_or_default();
+            }
+        }
+        *self.0.entry(claimed).or_insert(count) += 1;
+    }
+
+    /// Those that the most pods claim.
+    fn most(&self) -> Vec<ReplicaSet> {
+        let mut all: Vec<_> = self.0.iter().collect();
+        all.sort_by_key(|(_, count)| Reverse(**count));
+        all.into_iter().take(MAX_REPLICA_SETS).map(|(it, _)| it.clone()).collect()
     }
 }

@@ -2,6 +2,7 @@ use futures_util::FutureExt as _;
 use serde_json::json;
 
 use super::{audit_log::failed_open, summary::Summary, *};
+use crate::restart::{self, Evidence};
 
 fn pod(owner: &Value, labels: &Value) -> Value {
     let mut pod = json!({"metadata": {"namespace": "shop", "name": "web-5f-x", "labels": labels}});
@@ -20,6 +21,7 @@ fn the_workload_is_the_controller_or_its_deployment() {
         (owner("ReplicaSet", "web-5f"), &json!({}), "ReplicaSet", "web-5f"),
         (owner("ReplicaSet", "5f"), &hash, "ReplicaSet", "5f"),
         (owner("StatefulSet", "db-5f"), &hash, "StatefulSet", "db-5f"),
+        (owner("Deployment", "web"), &hash, "Deployment", "web"),
         (json!({"kind": "Node", "name": "a"}), &hash, "Pod", "web-5f-x"),
         (Value::Null, &hash, "Pod", "web-5f-x"),
     ] {
@@ -29,22 +31,62 @@ fn the_workload_is_the_controller_or_its_deployment() {
 }
 
 #[test]
-fn a_finding_has_the_oldest_pod_and_few_of_the_claimed_replica_sets() {
+fn a_finding_has_the_oldest_pod_and_the_replica_sets_of_most_pods() {
     let owner = |uid: usize| json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-5f", "uid": uid.to_string(), "controller": true});
     let mut summary = Summary::default();
-    for uid in [0, 0, 1, 2, 3, 4, 5] {
+    // Pods that were made to mislead: their ReplicaSets sort first.
+    for uid in (0..100).chain([200; 40]) {
         let mut pod = pod(&owner(uid), &json!({"pod-template-hash": "5f"}));
-        pod["metadata"]["creationTimestamp"] = format!("2026-11-29T12:00:0{}Z", 9 - uid).into();
+        let created = format!("2026-11-29T12:00:{}Z", 59 - uid.min(49));
+        pod["metadata"]["creationTimestamp"] = created.into();
         let judgement = Judgement::Wrong(Finding::Missing, "why".to_owned());
-        summary.add(Audited::of(&pod), judgement, ("environment", "cause".to_owned()));
+        let evidence = Evidence { cause: "cause".to_owned(), ..Evidence::default() };
+        summary.add(Audited::of(&pod), judgement, evidence);
     }
     let row = summary.rows().next().expect("a finding");
-    assert_eq!((row.pods, &*row.evidence.since), (7, "2026-11-29T12:00:04Z"));
-    assert_eq!((&*row.evidence.environment, &*row.evidence.cause), ("environment", "cause"));
+    assert_eq!((row.pods, &*row.evidence.since), (140, "2026-11-29T12:00:10Z"));
+    assert_eq!(row.evidence.cause, "cause");
     let uids: Vec<_> = row.evidence.replica_sets.iter().map(|it| &*it.uid).collect();
-    assert_eq!(uids, ["0", "1", "2", "3"]);
-    let daemon = json!({"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "a", "uid": "1", "controller": true});
-    assert_eq!(Audited::of(&pod(&daemon, &json!({}))).replica_set, None);
+    assert_eq!((uids[0], uids.len()), ("200", 4));
+}
+
+#[test]
+fn pods_of_a_deployment_itself_are_forged() {
+    let owner = |kind: &str| json!({"apiVersion": "apps/v1", "kind": kind, "name": "web-5f", "uid": "1", "controller": true});
+    let is_forged = |kind: &str| {
+        let mut summary = Summary::default();
+        let judgement = Judgement::Wrong(Finding::Missing, "why".to_owned());
+        let evidence = Evidence { cause: "cause".to_owned(), ..Evidence::default() };
+        let audited = Audited::of(&pod(&owner(kind), &json!({"pod-template-hash": "5f"})));
+        summary.add(audited, judgement, evidence);
+        let row = summary.rows().next().expect("a finding");
+        let (workload, evidence) = (row.workload.into(), row.evidence);
+        restart::Finding { workload, evidence, ..restart::Finding::default() }.is_forged()
+    };
+    assert!(is_forged("Deployment"));
+    for kind in ["ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CloneSet"] {
+        assert!(!is_forged(kind), "{kind}");
+    }
+}
+
+#[test]
+fn a_workload_is_seen_with_all_of_its_pods() {
+    let seen = |judgements: &[Judgement]| {
+        let mut summary = Summary::default();
+        for (uid, judgement) in (0..).zip(judgements) {
+            let owner = json!({"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "a", "uid": uid.to_string(), "controller": true});
+            let audited = Audited::of(&pod(&owner, &json!({})));
+            summary.add(audited, judgement.clone(), Evidence::default());
+        }
+        let (seen, is_cut) = summary.into_seen();
+        assert!(!is_cut && seen.keys().all(|it| it.uid.is_none()));
+        seen.into_values().map(|it| (it.is_meshed, it.is_unknown)).collect::<Vec<_>>()
+    };
+    let unknown = || Judgement::Unknown("why".to_owned());
+    assert_eq!(seen(&[Judgement::Meshed, unknown()]), [(true, true)]);
+    assert_eq!(seen(&[Judgement::Unmeshed]), [(false, false)]);
+    assert_eq!(seen(&[Judgement::NotCompared]), [(false, true)]);
+    assert_eq!(seen(&[Judgement::Ended]), []);
 }
 
 #[test]
@@ -59,7 +101,7 @@ fn pods_are_grouped_by_workload_and_finding() {
         Judgement::Ended,
         Judgement::Unknown("a".to_owned()),
     ] {
-        summary.add(audited.clone(), judgement, ("", String::new()));
+        summary.add(audited.clone(), judgement, Evidence::default());
     }
     let rows: Vec<_> =
         summary.rows().map(|it| (it.finding, it.pods, it.total, it.reason)).collect();
@@ -123,7 +165,9 @@ async fn a_pod_is_judged_on_another_thread() {
         }],
     });
     let configurations = Configurations::read([&configuration]).expect("valid");
-    let auditor = Auditor::new(Webhooks::of_files(configurations), BTreeMap::new()).await;
+    let auditor = Auditor::new(Webhooks::of_files(configurations), BTreeMap::new())
+        .await
+        .expect("an auditor");
     let judges = cluster::Judges { auditor: Arc::new(auditor), namespaces: Arc::default() };
     let containers: Vec<_> = (0..400).map(|index| json!({"name": index})).collect();
     let pod = json!({

@@ -4,7 +4,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::restart::ReplicaSet;
+use crate::restart::{self, ReplicaSet};
 
 /// A workload, or a pod without one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -89,6 +89,12 @@ impl Workload {
             }
             _ => Self { namespace, api_version, kind, name, uid: Some(of_owner("uid")) },
         }
+    }
+}
+
+impl From<Workload> for restart::Workload {
+    fn from(Workload { namespace, api_version, kind, name, uid }: Workload) -> Self {
+        Self { api_version, kind, namespace, name, uid }
     }
 }
 

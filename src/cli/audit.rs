@@ -157,7 +157,7 @@ impl Args {
         client: Option<&Client>,
         webhooks: Webhooks,
         summary: &mut Summary,
-    ) -> Auditor {
+    ) -> Result<Auditor, CommandError> {
         let mut meshes = Meshes::new(&self.config, client);
         let mut known = BTreeMap::new();
         for webhook in webhooks.configurations.webhooks() {
@@ -175,7 +175,8 @@ impl Args {
                 Err(error) => summary.add_not_read(with_causes(&error)),
             }
         }
-        Auditor::new(webhooks, known).await
+        let auditor = Auditor::new(webhooks, known).await;
+        auditor.map_err(|error| CommandError::failed("cannot judge pods", error))
     }
 }
 
@@ -232,7 +233,7 @@ async fn audit_cluster(args: &Args, summary: &mut Summary) -> Result<(), Command
         return Err(CommandError::Incomplete(format!("namespace {missing} does not exist")));
     }
     progress.say("the configurations of the meshes");
-    let auditor = args.auditor(Some(&client), webhooks, summary).await;
+    let auditor = args.auditor(Some(&client), webhooks, summary).await?;
     let scope = Scope { namespaces: args.namespace.clone(), selector: args.selector.clone() };
     let advance = |count| progress.count(count, "pod");
     let judges = Judges { auditor: Arc::new(auditor), namespaces: Arc::new(namespaces) };
@@ -263,7 +264,7 @@ async fn audit_files(args: &Args, summary: &mut Summary) -> Result<(), CommandEr
                 .to_owned(),
         ));
     };
-    let auditor = args.auditor(None, Webhooks::of_files(configurations), summary).await;
+    let auditor = args.auditor(None, Webhooks::of_files(configurations), summary).await?;
     let namespaces = facts.namespaces();
     let namespaces = namespaces.map(|(name, it)| (name.clone(), Namespace::new(it.clone())));
     let namespaces = Arc::new(namespaces.collect());

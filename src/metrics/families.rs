@@ -67,7 +67,7 @@ pub(super) const FAMILIES: [(&str, Kind, &str); 51] = [
     (
         "injectd_restart_stuck",
         Gauge,
-        "1 while a rollout that does not finish stops restarts of its namespace.",
+        "1 while a rollout that does not finish, or is paused, stops restarts of its namespace.",
     ),
     ("injectd_restarts_failed_total", Counter, "Requests of restarts that failed."),
     ("injectd_restarts_in_flight", Gauge, "Restarted workloads whose rollout is not finished."),

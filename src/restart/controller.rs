@@ -2,13 +2,12 @@
 
 use std::{error::Error, time::Duration};
 
-use jiff::Timestamp;
 use kube::Client;
 use tokio::time::{Instant, sleep};
 use tracing::{info, warn};
 
 use super::{
-    finding::Finding,
+    finding::Audit,
     plan::Policy,
     report::Reporter,
     restarter::{MAX_FINDINGS, Notice, Restarter},
@@ -41,9 +40,8 @@ pub type AuditError = Box<dyn Error + Send + Sync>;
 
 /// The audit: finds workloads whose pods should be replaced.
 pub trait Findings: Send {
-    /// All workloads whose pods should be replaced now. Only the leader asks; it drops the future
-    /// when it loses the Lease.
-    fn find(&mut self) -> impl Future<Output = Result<Vec<Finding>, AuditError>> + Send;
+    /// Audits all pods. Only the leader asks; it drops the future when it loses the Lease.
+    fn find(&mut self) -> impl Future<Output = Result<Audit, AuditError>> + Send;
 }
 
 /// Counts what a controller does.
@@ -140,15 +138,14 @@ impl<F: Findings, O: Observer> Controller<F, O> {
 
     /// Asks for findings. If that fails, the previous ones stay.
     async fn audit(&mut self, restarter: &mut Restarter) {
-        let begun = Timestamp::now();
-        let findings = match self.findings.find().await {
-            Ok(findings) => findings,
+        let audit = match self.findings.find().await {
+            Ok(audit) => audit,
             Err(error) => {
                 let error = with_causes(&*error);
                 return warn!(error, "the audit failed; the workloads found before stay listed");
             }
         };
-        let left_out = restarter.audited(findings, begun);
+        let left_out = restarter.audited(audit);
         if left_out > 0 {
             warn!("{left_out} workloads over {MAX_FINDINGS} wait for a later audit");
         }

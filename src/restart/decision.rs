@@ -61,10 +61,10 @@ pub enum Wait {
     },
     /// It does not exist any more.
     Gone,
-    /// The pods that were found name `ReplicaSet`s that are not of it.
+    /// The pods that were found name no `ReplicaSet` that is of it.
     NotOwner,
     /// A restart did not help, and nothing changed since.
-    NotCured {
+    DidNotHelp {
         /// When it was restarted.
         at: Timestamp,
     },
@@ -80,6 +80,11 @@ pub enum Wait {
         /// When.
         at: Timestamp,
     },
+    /// The API server refused to restart it less than an hour ago.
+    Refused {
+        /// When.
+        at: Timestamp,
+    },
     /// A rollout of it is in progress already, begun by others.
     RollingOut,
     /// A `PodDisruptionBudget` allows no disruption.
@@ -91,8 +96,9 @@ pub enum Wait {
 
 impl Wait {
     /// All values of the metric label `reason`.
-    pub const LABELS: [&str; 18] = [
+    pub const LABELS: [&str; 19] = [
         "budget",
+        "did_not_help",
         "dry_run",
         "gone",
         "invalid_annotation",
@@ -100,11 +106,11 @@ impl Wait {
         "namespace_stopped",
         "no_rollout",
         "not_asked",
-        "not_cured",
         "not_owner",
         "others",
         "paused",
         "recent",
+        "refused",
         "rolling_out",
         "stopped",
         "stuck",
@@ -128,10 +134,11 @@ impl Wait {
             Self::Others { .. } => "others",
             Self::Gone => "gone",
             Self::NotOwner => "not_owner",
-            Self::NotCured { .. } => "not_cured",
+            Self::DidNotHelp { .. } => "did_not_help",
             Self::NoRollout { .. } => "no_rollout",
             Self::Paused => "paused",
             Self::Recent { .. } => "recent",
+            Self::Refused { .. } => "refused",
             Self::RollingOut => "rolling_out",
             Self::Budget { .. } => "budget",
         }
@@ -155,10 +162,11 @@ impl Wait {
             | Self::Stuck { .. }
             | Self::Gone
             | Self::NotOwner
-            | Self::NotCured { .. }
+            | Self::DidNotHelp { .. }
             | Self::NoRollout { .. }
             | Self::Paused
-            | Self::Recent { .. } => false,
+            | Self::Recent { .. }
+            | Self::Refused { .. } => false,
         }
     }
 
@@ -167,9 +175,10 @@ impl Wait {
     pub fn concerns_owner(&self) -> bool {
         match self {
             Self::InvalidAnnotation(_)
-            | Self::NotCured { .. }
+            | Self::DidNotHelp { .. }
             | Self::NoRollout { .. }
             | Self::Paused
+            | Self::Refused { .. }
             | Self::Budget { .. } => true,
             Self::DryRun
             | Self::NotAsked(_)
@@ -248,9 +257,9 @@ impl fmt::Display for Wait {
             | Self::Others { .. } => self.fmt_of_others(f),
             Self::Gone => f.write_str("it does not exist any more"),
             Self::NotOwner => {
-                f.write_str("the pods that were found name ReplicaSets that are not of it")
+                f.write_str("the pods that were found name no ReplicaSet that is of it")
             }
-            Self::NotCured { at } => write!(
+            Self::DidNotHelp { at } => write!(
                 f,
                 "its restart at {} did not help, and neither its pod template, its namespace, the \
                  webhooks nor the configuration of the mesh has changed since",
@@ -265,6 +274,11 @@ impl fmt::Display for Wait {
             Self::Recent { at } => {
                 write!(f, "it was restarted less than an hour ago, at {}", time(*at))
             }
+            Self::Refused { at } => write!(
+                f,
+                "the API server refused to restart it at {}; it is asked again an hour later",
+                time(*at)
+            ),
             Self::RollingOut => f.write_str("a rollout of it is in progress already"),
             Self::Budget { budget } => {
                 write!(f, "the PodDisruptionBudget {budget} allows no disruption")

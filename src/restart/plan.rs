@@ -1,6 +1,6 @@
 //! The planner: which workloads are restarted now. Pure; `restarter.rs` reads and writes.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -15,8 +15,8 @@ use super::{
 
 /// Time between two restarts of a workload, by injectd or by others.
 pub const PAUSE: SignedDuration = SignedDuration::from_hours(1);
-/// The precision of the times that a restart and the creation of a pod have in the cluster.
-pub(super) const CLOCK_STEP: SignedDuration = SignedDuration::from_secs(1);
+/// Time between two looks at a rollout that is stuck, so that many of them cost few requests.
+pub(super) const STUCK_INTERVAL: SignedDuration = SignedDuration::from_mins(1);
 /// Default of `--max-restarting`.
 pub const DEFAULT_MAX_RESTARTING: usize = 3;
 /// Default of `--rollout-timeout`: the progress deadline of a Deployment.
@@ -43,11 +43,13 @@ pub struct Candidate {
     /// The annotations of its namespace.
     pub settings: NamespaceSettings,
     /// All budgets of its namespace.
-    pub budgets: Vec<Budget>,
+    pub budgets: Arc<[Budget]>,
     /// Whether none of the `ReplicaSet`s that the pods name is of it.
     pub is_not_owner: bool,
     /// When it was restarted, if that did not help and nothing changed since.
-    pub not_cured: Option<Timestamp>,
+    pub did_not_help: Option<Timestamp>,
+    /// When the API server last refused to restart it.
+    pub refused: Option<Timestamp>,
 }
 
 /// A restarted workload whose rollout is not finished.
@@ -59,6 +61,10 @@ pub struct InFlight {
     pub since: Timestamp,
     /// Why its rollout does not finish; `None` while it may.
     pub stuck: Option<String>,
+    /// Whether it is stuck because someone paused it.
+    pub is_paused: bool,
+    /// When the cluster was last asked about it.
+    pub asked_at: Timestamp,
     /// What it was restarted for; `None` if an audit did not find it, or a predecessor restarted it.
     pub trigger: Option<Trigger>,
 }
@@ -142,8 +148,8 @@ impl Policy {
         let observed = observed.filter(|observed| in_flight.is_of(observed))?;
         let stuck = match observed.rollout {
             Rollout::Finished => return None,
-            // Whoever paused it stopped the rollout on purpose.
-            Rollout::InProgress if observed.is_paused => None,
+            // It takes no room of other namespaces, for however long it is paused.
+            _ if observed.is_paused => Some("it is paused".to_owned()),
             Rollout::DeadlineExceeded => Some("its progressDeadlineSeconds are over".to_owned()),
             Rollout::InProgress => {
                 let age = now.duration_since(in_flight.since).unsigned_abs();
@@ -152,7 +158,8 @@ impl Policy {
                     .then(|| format!("it is not finished after {limit:?}"))
             }
         };
-        Some(InFlight { stuck, ..in_flight })
+        let is_paused = observed.is_paused;
+        Some(InFlight { stuck, is_paused, asked_at: now, ..in_flight })
     }
 }
 
@@ -171,7 +178,13 @@ impl InFlight {
     /// A workload that is restarted at this time.
     #[must_use]
     pub fn new(workload: Workload, since: Timestamp) -> Self {
-        Self { workload, since, stuck: None, trigger: None }
+        Self { workload, since, stuck: None, is_paused: false, asked_at: since, trigger: None }
+    }
+
+    /// Whether the cluster is to be asked about it now.
+    pub(super) fn is_due(&self, now: Timestamp) -> bool {
+        let ago = now.duration_since(self.asked_at).abs();
+        self.stuck.is_none() || ago >= STUCK_INTERVAL
     }
 
     fn is_of(&self, observed: &Observed) -> bool {
@@ -195,8 +208,11 @@ impl Candidate {
         if observed.is_paused {
             return Some(Wait::Paused);
         }
-        if let Some(at) = self.not_cured {
-            return Some(Wait::NotCured { at });
+        if let Some(at) = self.did_not_help {
+            return Some(Wait::DidNotHelp { at });
+        }
+        if let Some(at) = self.refused.filter(|&at| now.duration_since(at) < PAUSE) {
+            return Some(Wait::Refused { at });
         }
         // A time in the future comes from a clock that is ahead.
         if let Some(at) = observed.restarted_at.filter(|&at| now.duration_since(at) < PAUSE) {
@@ -215,19 +231,20 @@ impl Candidate {
 }
 
 impl Observed {
-    /// When the workload was restarted, if that was for the same as now and did not help: the oldest
-    /// of the pods that were found was created by that restart.
-    ///
-    /// Pods that were created later were let in by something later: the restart had helped.
+    /// When the workload was restarted, if that was for the same as now and did not help: the pods that
+    /// were found are those of that restart. Of a rollout that is finished it is not known since when;
+    /// it is taken to be for as long as it may last.
     #[must_use]
-    pub fn not_cured(&self, evidence: &Evidence, rollout_timeout: Duration) -> Option<Timestamp> {
+    pub fn did_not_help(
+        &self,
+        evidence: &Evidence,
+        rollout_timeout: Duration,
+    ) -> Option<Timestamp> {
         let at = self.restarted_at?;
         let is_same =
             evidence.trigger(self).map(|it| it.digest) == Some(self.restarted_for.clone()?);
-        let age = evidence.since()?.duration_since(at);
-        // The annotation is rounded, and the API server cuts times of creation to seconds.
-        let is_of_restart =
-            age >= -CLOCK_STEP && age <= SignedDuration::try_from(rollout_timeout).ok()?;
+        let finished_at = at.checked_add(rollout_timeout).ok()?;
+        let is_of_restart = evidence.is_of_rollout(finished_at);
         (is_same && is_of_restart && self.rollout == Rollout::Finished).then_some(at)
     }
 }

@@ -8,9 +8,11 @@ use super::finding::Finding;
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     /// By namespace.
-    lanes: BTreeMap<String, VecDeque<Finding>>,
+    by_namespace: BTreeMap<String, VecDeque<Finding>>,
     /// The namespaces; the first one is next.
     turns: VecDeque<String>,
+    /// Namespaces in which a workload was restarted, and the number of that restart.
+    restarts: HashMap<String, u64>,
 }
 
 impl Queue {
@@ -23,7 +25,9 @@ impl Queue {
         let mut all = Self { turns: self.turns.clone(), ..Self::default() };
         let found: BTreeSet<_> = findings.iter().map(|it| &*it.workload.namespace).collect();
         all.turns.retain(|namespace| found.contains(&**namespace));
-        all.lanes = all.turns.iter().map(|it| (it.clone(), VecDeque::new())).collect();
+        let known = self.restarts.iter().filter(|(namespace, _)| found.contains(&***namespace));
+        all.restarts = known.map(|(namespace, number)| (namespace.clone(), *number)).collect();
+        all.by_namespace = all.turns.iter().map(|it| (it.clone(), VecDeque::new())).collect();
         for finding in findings {
             all.push_back(finding);
         }
@@ -32,54 +36,65 @@ impl Queue {
             return (all, 0);
         }
         let turns = all.turns.clone();
-        let lanes = turns.iter().map(|it| (it.clone(), VecDeque::new())).collect();
-        let mut fair = Self { lanes, turns };
+        let by_namespace = turns.iter().map(|it| (it.clone(), VecDeque::new())).collect();
+        let mut fair = Self { by_namespace, turns, ..Self::default() };
         for finding in all.draw(limit, &BTreeSet::new()) {
             fair.push_back(finding);
         }
+        fair.restarts = all.restarts;
         (fair, left_out)
     }
 
+    /// A workload of a namespace was restarted: the turns of all others come before its next one.
+    pub(super) fn restarted(&mut self, namespace: &str) {
+        let number = 1 + self.restarts.values().max().copied().unwrap_or(0);
+        self.restarts.insert(namespace.to_owned(), number);
+    }
+
     /// Takes up to `count` findings out, one of each namespace in turn; none of those that are closed.
+    /// First are those of namespaces without a restart, then those whose restart was longest ago.
     pub(super) fn draw(&mut self, count: usize, closed: &BTreeSet<String>) -> Vec<Finding> {
         let mut drawn = Vec::new();
         // Namespaces since the last one that gave a finding.
         let mut idle = 0;
         while drawn.len() < count && idle < self.turns.len() {
             let Some(namespace) = self.turns.pop_front() else { break };
-            let lane = self.lanes.get_mut(&namespace).filter(|_| !closed.contains(&namespace));
-            let finding = lane.and_then(VecDeque::pop_front);
+            let findings =
+                self.by_namespace.get_mut(&namespace).filter(|_| !closed.contains(&namespace));
+            let finding = findings.and_then(VecDeque::pop_front);
             idle = if finding.is_some() { 0 } else { idle + 1 };
             drawn.extend(finding);
             self.turns.push_back(namespace);
         }
+        let number = |it: &Finding| self.restarts.get(&it.workload.namespace).copied();
+        drawn.sort_by_key(number);
         drawn
     }
 
     /// Adds a finding after those of its namespace.
     pub(super) fn push_back(&mut self, finding: Finding) {
-        self.lane(&finding.workload.namespace).push_back(finding);
+        self.of(&finding.workload.namespace).push_back(finding);
     }
 
     /// Adds a finding before those of its namespace.
     pub(super) fn push_front(&mut self, finding: Finding) {
-        self.lane(&finding.workload.namespace).push_front(finding);
+        self.of(&finding.workload.namespace).push_front(finding);
     }
 
     /// All findings, by namespace.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Finding> {
-        self.lanes.values().flatten()
+        self.by_namespace.values().flatten()
     }
 
     fn len(&self) -> usize {
-        self.lanes.values().map(VecDeque::len).sum()
+        self.by_namespace.values().map(VecDeque::len).sum()
     }
 
-    fn lane(&mut self, namespace: &str) -> &mut VecDeque<Finding> {
-        if !self.lanes.contains_key(namespace) {
+    fn of(&mut self, namespace: &str) -> &mut VecDeque<Finding> {
+        if !self.by_namespace.contains_key(namespace) {
             self.turns.push_back(namespace.to_owned());
         }
-        self.lanes.entry(namespace.to_owned()).or_default()
+        self.by_namespace.entry(namespace.to_owned()).or_default()
     }
 }
 
@@ -117,6 +132,26 @@ mod tests {
         // The next turn is that of the other one.
         assert_eq!(texts(&queue.draw(3, &BTreeSet::new())), ["b1", "a2", "a3"]);
         assert!(queue.draw(3, &BTreeSet::new()).is_empty());
+    }
+
+    /// As many namespaces as divide what is drawn, or not, and one restart at a time.
+    #[test]
+    fn namespaces_are_restarted_in_turn() {
+        for names in [&["a", "b"][..], &["a", "b", "c"], &["a", "b", "c", "d", "e"]] {
+            let all: Vec<_> = names.iter().map(|it| (*it, 40)).collect();
+            let (mut queue, _) = queue(&all, 1000);
+            let mut restarted = Vec::new();
+            for _ in 0..2 * names.len() {
+                let mut drawn = queue.draw(10, &BTreeSet::new()).into_iter();
+                let first = drawn.next().expect("a finding").workload.namespace;
+                drawn.for_each(|it| queue.push_back(it));
+                queue.restarted(&first);
+                restarted.push(first);
+            }
+            let (one, two) = restarted.split_at(names.len());
+            assert_eq!(one, two);
+            assert_eq!(one.iter().collect::<BTreeSet<_>>().len(), names.len(), "{one:?}");
+        }
     }
 
     #[test]

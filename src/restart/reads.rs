@@ -2,7 +2,7 @@
 
 #![expect(clippy::disallowed_types, reason = "a patch is a small tree")]
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use k8s_openapi::api::{apps::v1, core::v1::Namespace};
@@ -27,8 +27,12 @@ use super::{
 
 /// How long the API server may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(10);
+/// The status of a request that may be repeated soon.
+const TOO_MANY_REQUESTS: u16 = 429;
 /// Objects of a page of a list.
 const PAGE: u32 = 250;
+/// Maximum number of budgets of a namespace: a tenant with more has none of its workloads restarted.
+const MAX_BUDGETS: usize = 1_000;
 
 /// Why the API server was asked in vain.
 #[derive(Debug, thiserror::Error)]
@@ -39,9 +43,32 @@ pub enum RequestError {
     /// The object changed since it was read, or is another one now.
     #[error("the workload changed since it was read")]
     Changed,
+    /// A list is too long.
+    #[error("the namespace has more than {MAX_BUDGETS} PodDisruptionBudgets; delete some")]
+    TooMany,
     /// An error, or no connection.
     #[error("the request to the API server failed")]
     Failed(#[source] Box<kube::Error>),
+}
+
+impl RequestError {
+    /// Whether the API server may have done what was asked, although it did not say so.
+    pub(super) fn may_have_acted(&self) -> bool {
+        match self {
+            Self::Timeout => true,
+            Self::Changed | Self::TooMany => false,
+            Self::Failed(error) => {
+                !matches!(&**error, kube::Error::Api(status) if (400..500).contains(&status.code))
+            }
+        }
+    }
+
+    /// Whether the API server refuses: the same request is refused again.
+    pub(super) fn is_refusal(&self) -> bool {
+        let Self::Failed(error) = self else { return false };
+        !self.may_have_acted()
+            && !matches!(&**error, kube::Error::Api(status) if status.code == TOO_MANY_REQUESTS)
+    }
 }
 
 /// The cluster with the workloads.
@@ -64,12 +91,16 @@ impl Cluster {
     }
 
     /// All budgets of a namespace.
-    pub(super) async fn budgets(&self, namespace: &str) -> Result<Vec<Budget>, RequestError> {
+    pub(super) async fn budgets(&self, namespace: &str) -> Result<Arc<[Budget]>, RequestError> {
         let api: Api<budget::Object> =
             Api::namespaced_with(self.client.clone(), namespace, &Budget::resource());
         let mut budgets = Vec::new();
-        pages(&api, |object| budgets.push(Budget::of(object))).await?;
-        Ok(budgets)
+        pages(&api, |object| {
+            budgets.push(Budget::of(object));
+            if budgets.len() > MAX_BUDGETS { Err(RequestError::TooMany) } else { Ok(()) }
+        })
+        .await?;
+        Ok(budgets.into())
     }
 
     /// A workload; `None` if it does not exist, or its kind has no rollout.
@@ -124,6 +155,7 @@ impl Cluster {
                 if observed.unfinished_since(since).is_some() {
                     found.push((workload, observed));
                 }
+                Ok(())
             })
             .await?;
         }
@@ -185,8 +217,11 @@ impl Observed {
     }
 }
 
-/// Reads all pages of a list; one page is in memory at a time.
-async fn pages<K>(api: &Api<K>, mut each: impl FnMut(K)) -> Result<(), RequestError>
+/// Reads all pages of a list, until an object is an error; one page is in memory at a time.
+async fn pages<K>(
+    api: &Api<K>,
+    mut each: impl FnMut(K) -> Result<(), RequestError>,
+) -> Result<(), RequestError>
 where
     K: Clone + DeserializeOwned + std::fmt::Debug + Resource,
 {
@@ -194,7 +229,7 @@ where
     loop {
         let list = in_time(api.list(&params)).await?;
         let next = list.metadata.continue_.filter(|next| !next.is_empty());
-        list.items.into_iter().for_each(&mut each);
+        list.items.into_iter().try_for_each(&mut each)?;
         let Some(next) = next else { return Ok(()) };
         params = params.continue_token(&next);
     }

@@ -9,7 +9,7 @@ use crate::{
     cluster::{Events, about},
 };
 
-/// What makes restarts go on that did not help.
+/// What to do about restarts that do not help.
 const REMEDY: &str = "check that API servers reach the webhook; restarts go on when the webhooks or \
                       the configuration of the mesh change";
 
@@ -93,9 +93,11 @@ fn event(notice: &Notice) -> Option<Event<'_>> {
             let message = format!("injectd stopped restarts of the namespace: {why}");
             (&it.workload, true, "InjectdRestartStuck", message)
         }
-        Notice::Stopped(workload, namespaces) => {
+        // Who reads the event of a workload may not know of other namespaces.
+        Notice::Stopped(workload, _) => {
             let message = format!(
-                "injectd stopped all restarts: those in {namespaces} did not help; {REMEDY}"
+                "injectd stopped all restarts: this one and those in other namespaces did not \
+                 help; {REMEDY}"
             );
             (workload, true, "InjectdRestartsStopped", message)
         }

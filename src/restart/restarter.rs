@@ -9,9 +9,9 @@ use jiff::Timestamp;
 use kube::Client;
 
 use super::{
-    brake::Brake,
     decision::{Decision, Wait},
-    finding::Finding,
+    finding::{Audit, Finding},
+    outcomes::{Outcomes, Stopped},
     plan::{Candidate, InFlight, PAUSE, Policy},
     queue::Queue,
     reads::{Cluster, RequestError},
@@ -34,7 +34,9 @@ pub struct Restarter {
     /// Why the workloads of the queue wait, as far as they were looked at.
     waits: HashMap<Workload, Wait>,
     in_flight: Vec<InFlight>,
-    brake: Brake,
+    /// When the API server refused to restart workloads of the queue.
+    refused: HashMap<Workload, Timestamp>,
+    outcomes: Outcomes,
     /// Whether all restarts are stopped, as far as it was reported.
     is_stopped: bool,
 }
@@ -50,7 +52,7 @@ pub enum Notice {
     Finished(InFlight),
     /// The rollout of a restarted workload does not finish: restarts of its namespace stop.
     Stuck(InFlight),
-    /// All restarts stopped, since those in these namespaces did not help; with one of the workloads.
+    /// All restarts stopped, since those of this workload and in these namespaces did not help.
     Stopped(Workload, String),
     /// Restarts go on.
     Resumed,
@@ -68,12 +70,14 @@ impl Restarter {
             queue: Queue::default(),
             waits: HashMap::new(),
             in_flight: Vec::new(),
-            brake: Brake::default(),
+            refused: HashMap::new(),
+            outcomes: Outcomes::default(),
             is_stopped: false,
         }
     }
 
-    /// Replaces the list, without the workloads that roll out. Returns how many findings are over [`MAX_FINDINGS`], and left out.
+    /// Replaces the list, without the workloads that roll out. Returns how many findings are over
+    /// [`MAX_FINDINGS`], and left out.
     pub fn set_findings(&mut self, findings: Vec<Finding>) -> usize {
         let mut known = BTreeSet::new();
         let mut is_new = |it: &Workload| !self.is_in_flight(it) && known.insert(it.clone());
@@ -81,14 +85,15 @@ impl Restarter {
         let (queue, left_out) = self.queue.replaced(new, MAX_FINDINGS);
         self.queue = queue;
         self.waits.retain(|workload, _| known.contains(workload));
+        self.refused.retain(|workload, _| known.contains(workload));
         left_out
     }
 
-    /// Replaces the list by the findings of an audit that began at this time, which show whether earlier
-    /// restarts helped. Returns what [`Self::set_findings`] does.
-    pub fn audited(&mut self, findings: Vec<Finding>, begun: Timestamp) -> usize {
-        self.brake.audited(&findings, begun);
-        self.set_findings(findings)
+    /// Replaces the list by the findings of an audit, which also shows whether earlier restarts helped.
+    /// Returns what [`Self::set_findings`] does.
+    pub fn audited(&mut self, audit: Audit) -> usize {
+        self.outcomes.audited(&audit);
+        self.set_findings(audit.findings)
     }
 
     /// Counts the rollouts that a predecessor began in the last hour, and that are not finished.
@@ -117,13 +122,11 @@ impl Restarter {
 
     /// Reports once that all restarts stopped, or that they go on.
     fn note_stop(&mut self, notices: &mut Vec<Notice>) {
-        let stopped = self.brake.stopped(&self.in_flight);
+        let stopped = self.outcomes.stopped(&self.in_flight);
         let was_stopped = std::mem::replace(&mut self.is_stopped, stopped.is_some());
         match stopped {
-            Some(namespaces) if !was_stopped => {
-                let stuck = self.in_flight.iter().find(|it| it.stuck.is_some());
-                let example = self.brake.example().or(stuck.map(|it| &it.workload));
-                notices.extend(example.map(|it| Notice::Stopped(it.clone(), namespaces)));
+            Some(Stopped { example, namespaces }) if !was_stopped => {
+                notices.push(Notice::Stopped(example, namespaces));
             }
             None if was_stopped => notices.push(Notice::Resumed),
             _ => {}
@@ -142,7 +145,7 @@ impl Restarter {
 
     /// Why no workload of a namespace is restarted now, if so.
     fn room(&self) -> impl Fn(&str) -> Option<Wait> {
-        let stops = self.brake.stops(&self.in_flight);
+        let stops = self.outcomes.stops(&self.in_flight);
         move |namespace| {
             stops.wait(namespace).or_else(|| self.policy.room(namespace, &self.in_flight))
         }
@@ -155,14 +158,7 @@ impl Restarter {
         may_act: &impl Fn() -> bool,
         notices: &mut Vec<Notice>,
     ) {
-        let candidates = match self.candidates(&batch).await {
-            Ok(candidates) => candidates,
-            Err(error) => {
-                let first = batch.first().map(|it| Notice::Failed(it.workload.clone(), error));
-                notices.extend(first);
-                return batch.into_iter().for_each(|it| self.queue.push_back(it));
-            }
-        };
+        let candidates = self.candidates(&batch).await;
         let (mut known, mut asked) = (Vec::new(), Vec::new());
         for (finding, candidate) in batch.into_iter().zip(candidates) {
             match candidate {
@@ -171,7 +167,8 @@ impl Restarter {
                     known.push(finding);
                 }
                 Err(error) => {
-                    notices.push(Notice::Failed(finding.workload.clone(), error));
+                    let workload = &finding.workload;
+                    notices.extend(error.map(|it| Notice::Failed(workload.clone(), it)));
                     self.queue.push_back(finding);
                 }
             }
@@ -184,7 +181,7 @@ impl Restarter {
                 Decision::Restart => chosen.push(finding),
             }
         }
-        // Those that wait first: they show which restarts did not help.
+        // After all others were looked at: they show which restarts did not help.
         for finding in chosen {
             self.restart(finding, may_act, notices).await;
         }
@@ -219,18 +216,22 @@ impl Restarter {
     /// Looks at the rollouts of restarted workloads.
     async fn follow(&mut self, notices: &mut Vec<Notice>) {
         for before in std::mem::take(&mut self.in_flight) {
+            if !before.is_due(Timestamp::now()) {
+                self.in_flight.push(before);
+                continue;
+            }
             let observed = match self.cluster.workload(&before.workload).await {
                 Ok(observed) => observed,
                 Err(error) => {
                     notices.push(Notice::Failed(before.workload.clone(), error));
-                    self.in_flight.push(before);
+                    self.in_flight.push(InFlight { asked_at: Timestamp::now(), ..before });
                     continue;
                 }
             };
             let now = Timestamp::now();
             let Some(after) = self.policy.follow(now, before.clone(), observed.as_ref()) else {
                 if observed.is_some() {
-                    self.brake.finished(before.clone(), now);
+                    self.outcomes.finished(before.clone(), now);
                 }
                 notices.push(Notice::Finished(before));
                 continue;
@@ -252,7 +253,10 @@ impl Restarter {
         let workload = &finding.workload;
         let candidate = match self.candidate(&finding).await {
             Ok(candidate) => candidate,
-            Err(error) => return self.failed(finding, error, notices),
+            Err(error) => {
+                notices.push(Notice::Failed(workload.clone(), error));
+                return self.queue.push_back(finding);
+            }
         };
         let now = Timestamp::now();
         let asked = [(workload.clone(), candidate)];
@@ -273,17 +277,27 @@ impl Restarter {
         if let Err(error) = self.cluster.restart(workload, &observed, (now, digest)).await {
             return self.failed(finding, error, notices);
         }
+        self.queue.restarted(&workload.namespace);
         self.waits.remove(workload);
-        self.brake.forget(workload);
+        self.outcomes.forget(workload);
         let workload = Workload { uid: Some(observed.uid), ..workload.clone() };
         self.in_flight.push(InFlight { trigger, ..InFlight::new(workload, now) });
         notices.push(Notice::Restarted(finding));
     }
 
-    /// Puts a workload first: whether it was restarted must be read before others are.
+    /// A restart failed. Other namespaces are next.
     fn failed(&mut self, finding: Finding, error: RequestError, notices: &mut Vec<Notice>) {
-        notices.push(Notice::Failed(finding.workload.clone(), error));
-        self.queue.push_front(finding);
+        self.queue.restarted(&finding.workload.namespace);
+        if error.may_have_acted() {
+            // Whether it was restarted must be read before others of its namespace are.
+            self.queue.push_front(finding.clone());
+        } else {
+            if error.is_refusal() {
+                self.refused.insert(finding.workload.clone(), Timestamp::now());
+            }
+            self.queue.push_back(finding.clone());
+        }
+        notices.push(Notice::Failed(finding.workload, error));
     }
 
     fn wait(
@@ -309,11 +323,11 @@ impl Restarter {
     fn note(&mut self, finding: &Finding, observed: &Observed, wait: &Wait) {
         let trigger = finding.evidence.trigger(observed);
         match (wait, trigger) {
-            (Wait::NotCured { at }, Some(trigger)) => {
-                self.brake.failed(&finding.workload, *at, trigger);
+            (Wait::DidNotHelp { at }, Some(trigger)) => {
+                self.outcomes.failed(&finding.workload, *at, trigger);
             }
             (Wait::Gone | Wait::NotOwner | Wait::NoRollout { .. }, _) => {
-                self.brake.forget(&finding.workload);
+                self.outcomes.forget(&finding.workload);
             }
             _ => {}
         }

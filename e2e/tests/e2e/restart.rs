@@ -62,7 +62,7 @@ async fn all(suite: &mut Suite<'_>, it: &mut Restart<'_>) {
     let name = "a workload is not restarted for pods that only claim to be of it";
     suite.scenario(name, command::forged(it)).await;
     let name = "a restart that did not help is not repeated before something changed";
-    suite.scenario(name, command::not_cured(it)).await;
+    suite.scenario(name, command::did_not_help(it)).await;
     suite.scenario("the page shows what the command prints", command::page(it)).await;
     suite.scenario("the command names wrong input", command::wrong_usage(it)).await;
     suite

@@ -16,8 +16,8 @@ use crate::{
     explain::injectors::{self, Product},
     profiles::{Profile, Profiles},
     restart::{
-        AuditError, Controller, DEFAULT_POLL_INTERVAL, Finding, Findings, LeaseOptions, Mode,
-        Options, Workload,
+        self, AuditError, Controller, DEFAULT_POLL_INTERVAL, Finding, Findings, LeaseOptions, Mode,
+        Options,
     },
     server::{self, Shutdown},
 };
@@ -108,7 +108,7 @@ struct Audit {
 }
 
 impl Findings for Audit {
-    async fn find(&mut self) -> Result<Vec<Finding>, AuditError> {
+    async fn find(&mut self) -> Result<restart::Audit, AuditError> {
         let found = self.audit().await;
         if found.is_err() {
             self.metrics.audit_failed();
@@ -118,7 +118,7 @@ impl Findings for Audit {
 }
 
 impl Audit {
-    async fn audit(&self) -> Result<Vec<Finding>, AuditError> {
+    async fn audit(&self) -> Result<restart::Audit, AuditError> {
         let webhooks = cluster::webhooks(&self.client).await?;
         let namespaces = cluster::namespaces(&self.client).await?;
         let mut summary = Summary::default();
@@ -145,8 +145,8 @@ impl Audit {
                 )),
             }
         }
-        let auditor = Arc::new(Auditor::new(webhooks, meshes).await);
-        let judges = Judges { auditor, namespaces: Arc::new(namespaces) };
+        let auditor = Arc::new(Auditor::new(webhooks, meshes).await?);
+        let judges = Judges { auditor: Arc::clone(&auditor), namespaces: Arc::new(namespaces) };
         let scope = Scope::default();
         cluster::audit(&self.client, &scope, &judges, &mut summary, |_| {}).await?;
         let counts = summary.counts();
@@ -160,18 +160,14 @@ impl Audit {
             "audited"
         );
         let rows = summary.rows().filter(|row| row.finding != Judged::Unexpected);
-        Ok(rows
-            .map(|row| Finding {
-                workload: Workload {
-                    api_version: row.workload.api_version,
-                    kind: row.workload.kind,
-                    namespace: row.workload.namespace,
-                    name: row.workload.name,
-                    uid: row.workload.uid,
-                },
-                reason: format!("{} of {} pods: {}", row.pods, row.total, row.reason),
-                evidence: row.evidence,
-            })
-            .collect())
+        let findings = rows.map(|row| Finding {
+            workload: row.workload.into(),
+            reason: format!("{} of {} pods: {}", row.pods, row.total, row.reason),
+            evidence: row.evidence,
+        });
+        let findings = findings.collect();
+        let (seen, is_cut) = summary.into_seen();
+        let (begun, environment) = (auditor.begun(), auditor.environment().to_owned());
+        Ok(restart::Audit { begun, environment, findings, seen, is_cut })
     }
 }

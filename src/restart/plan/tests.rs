@@ -56,7 +56,7 @@ fn observed(change: impl FnOnce(&mut Observed)) -> String {
 }
 
 /// A workload of a namespace of its own that rolls out.
-fn flying(name: &str) -> InFlight {
+fn rolling_out(name: &str) -> InFlight {
     InFlight::new(Workload { namespace: name.into(), ..workload(name) }, now())
 }
 
@@ -84,11 +84,12 @@ fn each_reason_to_wait_is_a_line_of_english() {
     assert_eq!(text, "its rollouts are paused; resume them with kubectl rollout resume");
     let text = observed(|it| it.rollout = Rollout::InProgress);
     assert_eq!(text, "a rollout of it is in progress already");
-    let text = decide(|_, candidate| candidate.budgets.push(budget("web", 0)), &[]);
+    let text = decide(|_, candidate| candidate.budgets = [budget("web", 0)].into(), &[]);
     assert_eq!(text, "the PodDisruptionBudget web allows no disruption");
-    let text = decide(|policy, _| policy.max_restarting = 1, &[flying("db")]);
+    let text = decide(|policy, _| policy.max_restarting = 1, &[rolling_out("db")]);
     assert_eq!(text, "another workload is still rolling out");
-    let text = decide(|policy, _| policy.max_restarting = 2, &[flying("db"), flying("api")]);
+    let text =
+        decide(|policy, _| policy.max_restarting = 2, &[rolling_out("db"), rolling_out("api")]);
     assert_eq!(text, "another 2 workloads are still rolling out");
     let near = || InFlight::new(workload("db"), now());
     let text = decide(|_, _| {}, &[near()]);
@@ -99,22 +100,30 @@ fn each_reason_to_wait_is_a_line_of_english() {
         "restarts of its namespace stopped: the rollout of deployment shop/db does not finish";
     assert_eq!(text, expected);
     let text = decide(|_, candidate| candidate.is_not_owner = true, &[]);
-    assert_eq!(text, "the pods that were found name ReplicaSets that are not of it");
-    let text = decide(|_, candidate| candidate.not_cured = Some(now()), &[]);
+    assert_eq!(text, "the pods that were found name no ReplicaSet that is of it");
+    let text = decide(|_, candidate| candidate.did_not_help = Some(now()), &[]);
     assert!(text.starts_with("its restart at 2026-11-29T12:00:00Z did not help"), "{text}");
+    let text = decide(|_, candidate| candidate.refused = Some(now()), &[]);
+    let expected = "the API server refused to restart it at 2026-11-29T12:00:00Z; it is asked again \
+                    an hour later";
+    assert_eq!(text, expected);
+    let text = decide(|_, candidate| candidate.refused = Some(now() - PAUSE), &[]);
+    assert_eq!(text, "Some(Restart)");
 }
 
 #[test]
 fn a_rollout_that_is_stuck_takes_the_room_of_its_namespace_only() {
-    let stuck = |name: &str| InFlight { stuck: Some("why".into()), ..flying(name) };
+    let stuck = |name: &str| InFlight { stuck: Some("why".into()), ..rolling_out(name) };
     let text = decide(|policy, _| policy.max_restarting = 1, &[stuck("db"), stuck("api")]);
     assert_eq!(text, "Some(Restart)");
 }
 
-/// A workload that was restarted for a cause, and what an audit finds some time after the restart.
-fn restarted(cause: &str, template: &str, age: SignedDuration) -> (Observed, Evidence) {
-    let evidence =
-        Evidence { cause: "cause".into(), since: (now() + age).to_string(), ..Evidence::default() };
+/// A workload that was restarted for a cause, and what an audit finds that began so long after the
+/// restart, with pods that are as much newer than it.
+fn restarted(cause: &str, template: &str, [audited, age]: [i64; 2]) -> (Observed, Evidence) {
+    let after = |seconds| (now() + SignedDuration::from_secs(seconds)).to_string();
+    let (audited, since) = (after(audited), after(age));
+    let evidence = Evidence { cause: "cause".into(), audited, since, ..Evidence::default() };
     let mut observed = Observed { template_digest: "template".into(), ..Observed::default() };
     let trigger = Evidence { cause: cause.into(), ..Evidence::default() }.trigger(&observed);
     observed.restarted_at = Some(now());
@@ -125,23 +134,25 @@ fn restarted(cause: &str, template: &str, age: SignedDuration) -> (Observed, Evi
 
 #[test]
 fn a_restart_that_did_not_help_is_known_by_its_pods() {
-    let is_known = |cause, template, seconds| {
-        let (observed, evidence) = restarted(cause, template, SignedDuration::from_secs(seconds));
-        observed.not_cured(&evidence, DEFAULT_ROLLOUT_TIMEOUT).is_some()
+    let is_known = |cause, template, times| {
+        let (observed, evidence) = restarted(cause, template, times);
+        observed.did_not_help(&evidence, DEFAULT_ROLLOUT_TIMEOUT).is_some()
     };
-    assert!(is_known("cause", "template", 0) && is_known("cause", "template", 600));
-    // The clocks of the annotation and of the pod are cut to seconds.
-    assert!(is_known("cause", "template", -1));
-    assert!(!is_known("cause", "template", -2), "the restart did not create these pods");
-    assert!(!is_known("cause", "template", 601), "the restart had helped before");
-    assert!(!is_known("other", "template", 0), "the cause changed");
-    assert!(!is_known("cause", "other", 0), "the template changed");
-    assert!(!is_known("", "template", 0), "it was not restarted for a finding");
-    let (observed, evidence) = restarted("cause", "template", SignedDuration::ZERO);
+    let later = |age| [3600, age];
+    assert!(is_known("cause", "template", later(0)) && is_known("cause", "template", later(600)));
+    // Clocks differ: all pods are new when a rollout is finished.
+    assert!(is_known("cause", "template", later(-7200)));
+    assert!(is_known("cause", "template", later(660)));
+    assert!(!is_known("cause", "template", later(661)), "the restart had helped before");
+    assert!(!is_known("cause", "template", [600, 0]), "it may not have been finished");
+    assert!(!is_known("other", "template", later(0)), "the cause changed");
+    assert!(!is_known("cause", "other", later(0)), "the template changed");
+    assert!(!is_known("", "template", later(0)), "it was not restarted for a finding");
+    let (observed, evidence) = restarted("cause", "template", later(0));
     let unfinished = Observed { rollout: Rollout::InProgress, ..observed.clone() };
-    assert_eq!(unfinished.not_cured(&evidence, DEFAULT_ROLLOUT_TIMEOUT), None);
+    assert_eq!(unfinished.did_not_help(&evidence, DEFAULT_ROLLOUT_TIMEOUT), None);
     let unknown = Evidence::default();
-    assert_eq!(observed.not_cured(&unknown, DEFAULT_ROLLOUT_TIMEOUT), None);
+    assert_eq!(observed.did_not_help(&unknown, DEFAULT_ROLLOUT_TIMEOUT), None);
 }
 
 #[test]
@@ -150,7 +161,7 @@ fn a_restart_that_did_not_help_is_not_repeated_after_the_pause() {
         |_, candidate| {
             let at = now() - SignedDuration::from_hours(48);
             candidate.observed.as_mut().expect("a workload").restarted_at = Some(at);
-            candidate.not_cured = Some(at);
+            candidate.did_not_help = Some(at);
         },
         &[],
     );
@@ -170,7 +181,7 @@ fn a_workload_is_not_restarted_twice_an_hour() {
 
 #[test]
 fn a_budget_of_other_pods_does_not_matter() {
-    let text = decide(|_, candidate| candidate.budgets.push(budget("db", 0)), &[]);
+    let text = decide(|_, candidate| candidate.budgets = [budget("db", 0)].into(), &[]);
     assert_eq!(text, "Some(Restart)");
 }
 
@@ -200,15 +211,18 @@ fn a_rollout_is_stuck_when_its_time_is_over_and_not_before() {
     let after = |seconds, rollout, is_paused| {
         let now = now() + SignedDuration::from_secs(seconds);
         let observed = Observed { uid: "web".into(), rollout, is_paused, ..Observed::default() };
-        policy.follow(now, flying("web"), Some(&observed))
+        policy.follow(now, rolling_out("web"), Some(&observed))
     };
     let stuck = |seconds, rollout| after(seconds, rollout, false).and_then(|it| it.stuck);
     assert_eq!(stuck(599, Rollout::InProgress), None);
     assert_eq!(stuck(600, Rollout::InProgress).as_deref(), Some("it is not finished after 600s"));
     assert!(stuck(1, Rollout::DeadlineExceeded).is_some());
     assert_eq!(after(601, Rollout::Finished, false), None);
-    assert!(after(601, Rollout::InProgress, true).is_some_and(|it| it.stuck.is_none()));
-    assert_eq!(policy.follow(now(), flying("web"), None), None, "it was deleted");
+    let paused = after(1, Rollout::InProgress, true).expect("it is not finished");
+    assert!(paused.is_paused && paused.stuck.is_some(), "it takes no room of other namespaces");
+    assert!(!paused.is_due(now() + SignedDuration::from_secs(60)));
+    assert!(paused.is_due(now() + SignedDuration::from_secs(61)));
+    assert_eq!(policy.follow(now(), rolling_out("web"), None), None, "it was deleted");
 }
 
 #[test]
@@ -233,7 +247,7 @@ proptest! {
             0..30,
         ),
         max_restarting in 1..5_usize,
-        flying_count in 0..4_usize,
+        rolling_out_count in 0..4_usize,
         stuck_count in 0..4_usize,
         is_open in any::<bool>(),
     ) {
@@ -247,36 +261,37 @@ proptest! {
                 let name = format!("w{index}");
                 let mut it = candidate(&name);
                 it.is_not_owner = ago % 7 == 0;
-                it.not_cured = (ago % 5 == 0).then(now);
+                it.did_not_help = (ago % 5 == 0).then(now);
+                it.refused = (ago % 11 == 0).then(now);
                 let observed = it.observed.as_mut().expect("a workload");
                 observed.is_paused = is_paused;
                 observed.restarted_at = Some(now() - SignedDuration::from_secs(ago));
                 if rollout == 0 {
                     observed.rollout = Rollout::InProgress;
                 }
-                it.budgets.extend(has_budget.then(|| budget(&name, allowed)));
+                it.budgets = has_budget.then(|| budget(&name, allowed)).into_iter().collect();
                 (Workload { namespace: format!("f{namespace}"), ..workload(&name) }, it)
             })
             .collect();
-        let mut in_flight: Vec<_> = (0..flying_count).map(|it| flying(&format!("f{it}"))).collect();
+        let mut in_flight: Vec<_> = (0..rolling_out_count).map(|it| rolling_out(&format!("f{it}"))).collect();
         for it in in_flight.iter_mut().take(stuck_count) {
             it.stuck = Some("why".into());
         }
         let decisions = policy.plan(now(), &asked, &in_flight);
         prop_assert_eq!(decisions.len(), facts.len());
         let restarted = facts.iter().zip(&decisions).filter(|(_, it)| **it == Decision::Restart);
-        let mut namespaces: Vec<_> = (0..flying_count).map(|it| format!("f{it}")).collect();
+        let mut namespaces: Vec<_> = (0..rolling_out_count).map(|it| format!("f{it}")).collect();
         let mut count = 0;
         for (&(allowed, is_paused, has_budget, ago, rollout, namespace), _) in restarted {
             prop_assert!(is_open && !is_paused && ago >= 3600 && rollout != 0);
             prop_assert!(!has_budget || allowed > 0);
-            prop_assert!(ago % 7 != 0 && ago % 5 != 0);
+            prop_assert!(ago % 7 != 0 && ago % 5 != 0 && ago % 11 != 0);
             let namespace = format!("f{namespace}");
             prop_assert!(!namespaces.contains(&namespace), "two of {namespace}");
             namespaces.push(namespace);
             count += 1;
         }
-        let moving = flying_count.saturating_sub(stuck_count);
+        let moving = rolling_out_count.saturating_sub(stuck_count);
         prop_assert!(count == 0 || count + moving <= max_restarting);
     }
 }

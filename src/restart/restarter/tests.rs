@@ -97,6 +97,42 @@ async fn findings_of_namespaces_without_room_are_not_drawn() {
     assert_eq!(drawn, ["c"]);
 }
 
+fn answer(code: u16) -> RequestError {
+    let status = kube::core::Status { code, ..kube::core::Status::default() };
+    RequestError::Failed(Box::new(kube::Error::Api(status.into())))
+}
+
+#[tokio::test]
+async fn what_the_api_server_refuses_waits_and_what_it_may_have_done_is_first() {
+    let after = |error: RequestError| {
+        let mut restarter = restarter();
+        restarter.set_findings(vec![finding("a"), finding("b")]);
+        let first = restarter.draw().swap_remove(0);
+        restarter.set_findings(vec![finding("b")]);
+        restarter.failed(first, error, &mut Vec::new());
+        let order: Vec<_> = names(&restarter).into_iter().map(str::to_owned).collect();
+        (order.concat(), restarter.refused.len())
+    };
+    for refusal in [answer(422), answer(403), answer(400)] {
+        assert_eq!(after(refusal), ("ba".to_owned(), 1));
+    }
+    for other in [answer(429), RequestError::Changed] {
+        assert_eq!(after(other), ("ba".to_owned(), 0));
+    }
+    for lost in [answer(500), answer(504), RequestError::Timeout] {
+        assert_eq!(after(lost), ("ab".to_owned(), 0));
+    }
+}
+
+#[tokio::test]
+async fn a_namespace_that_cannot_be_read_reports_it_once() {
+    let mut restarter = restarter();
+    restarter.set_findings(vec![finding("a"), finding("b")]);
+    let notices = restarter.step(|| true).await;
+    assert!(matches!(&notices[..], [Notice::Failed(..)]), "{notices:?}");
+    assert_eq!(names(&restarter), ["a", "b"]);
+}
+
 /// Restarts in three namespaces that did not help stop all, until one of them is found for another
 /// cause.
 #[tokio::test]
@@ -112,8 +148,14 @@ async fn restarts_that_do_not_help_stop_all_until_something_changes() {
     };
     let namespaces = ["a", "b", "c"];
     let all = |cause: &str| namespaces.map(|it| of(it, cause)).to_vec();
-    restarter.audited(all("one"), now);
-    let wait = Wait::NotCured { at: now };
+    let audit = |cause: &str| Audit {
+        begun: now,
+        environment: cause.into(),
+        findings: all(cause),
+        ..Audit::default()
+    };
+    restarter.audited(audit("one"));
+    let wait = Wait::DidNotHelp { at: now };
     let candidate = Candidate { observed: Some(Observed::default()), ..Candidate::default() };
     let mut notices = Vec::new();
     for finding in all("one") {
@@ -125,9 +167,9 @@ async fn restarts_that_do_not_help_stop_all_until_something_changes() {
     let is_stop = |it: &Notice| matches!(it, Notice::Stopped(_, names) if names == "a, b, c");
     assert!(notices.last().is_some_and(is_stop), "{notices:?}");
     assert!(restarter.draw().is_empty());
-    restarter.audited(all("one"), now);
+    restarter.audited(audit("one"));
     assert!(restarter.draw().is_empty(), "nothing changed");
-    restarter.audited(all("two"), now);
+    restarter.audited(audit("two"));
     restarter.note_stop(&mut notices);
     assert!(matches!(notices.last(), Some(Notice::Resumed)), "{notices:?}");
     assert_eq!(restarter.draw().len(), 3);

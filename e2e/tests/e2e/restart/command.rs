@@ -20,7 +20,7 @@ use super::{Restart, fleet::LABEL};
 const NAMESPACE: &str = "restart-command";
 const NEIGHBOUR: &str = "restart-neighbour";
 const FORGED: &str = "restart-forged";
-const NOT_CURED: &str = "restart-not-cured";
+const NOT_HELPED: &str = "restart-not-helped";
 
 /// A run of the command: its exit code and what it printed.
 struct Ran {
@@ -168,9 +168,13 @@ pub(super) async fn forged(it: &Restart<'_>) -> Outcome {
         let input = findings(&[workload(FORGED, "web", json!({"replicaSets": [named]}))]);
         let ran = injectd(it, &["-f", "-", "--yes"], input).await?;
         expect(format!("the exit code for {named}"), Some(3), ran.code)?;
-        expect_contains("stdout", "name ReplicaSets that are not of it", &ran.out)?;
+        expect_contains("stdout", "name no ReplicaSet that is of it", &ran.out)?;
         expect("the generation", json!(1), generation(it, &web).await?)?;
     }
+    let input = findings(&[workload(FORGED, "web", json!({"cause": "outage"}))]);
+    let ran = injectd(it, &["-f", "-", "--yes"], input).await?;
+    expect("the exit code for pods of the Deployment itself", Some(3), ran.code)?;
+    expect("the generation", json!(1), generation(it, &web).await?)?;
     let named = [claim("db"), claim("web")];
     let input = findings(&[workload(FORGED, "web", json!({"replicaSets": named}))]);
     let ran = injectd(it, &["-f", "-", "--yes"], input).await?;
@@ -180,17 +184,23 @@ pub(super) async fn forged(it: &Restart<'_>) -> Outcome {
 }
 
 /// A restart that did not help is not repeated before something changed, also long after it.
-pub(super) async fn not_cured(it: &Restart<'_>) -> Outcome {
-    it.lab.api.create(None, &namespace(NOT_CURED, &json!({}), &json!({}))).await?.created()?;
-    let path = available_in(it, NOT_CURED, "web").await?;
+pub(super) async fn did_not_help(it: &Restart<'_>) -> Outcome {
+    it.lab.api.create(None, &namespace(NOT_HELPED, &json!({}), &json!({}))).await?.created()?;
+    let path = available_in(it, NOT_HELPED, "web").await?;
     let restart = async |cause: &str, since: Timestamp| {
-        let more = json!({"environment": cause, "cause": cause, "since": since.to_string()});
-        injectd(it, &["-f", "-", "--yes"], findings(&[workload(NOT_CURED, "web", more)])).await
+        let audited = Timestamp::now().to_string();
+        let sets =
+            it.lab.api.get(&collection("apps/v1", "ReplicaSet", Some(NOT_HELPED))).await?.ok()?;
+        let metadata = &sets["items"][0]["metadata"];
+        let set = json!({"name": metadata["name"], "uid": metadata["uid"]});
+        let more = json!({"environment": cause, "cause": cause, "audited": audited,
+            "since": since.to_string(), "replicaSets": [set]});
+        injectd(it, &["-f", "-", "--yes"], findings(&[workload(NOT_HELPED, "web", more)])).await
     };
     let ran = restart("outage", Timestamp::now()).await?;
     expect(format!("the exit code, with {:?}", ran.err), Some(0), ran.code)?;
     let again = restart("outage", Timestamp::now()).await?;
-    expect_contains("stdout", "did not help", &again.out)?;
+    expect_contains("stdout", "restarted less than an hour ago", &again.out)?;
     expect("the generation", json!(2), generation(it, &path).await?)?;
     let long_ago = Timestamp::now() - 2.hours();
     it.lab
@@ -209,7 +219,7 @@ pub(super) async fn not_cured(it: &Restart<'_>) -> Outcome {
     let changed = restart("other", long_ago + 1.minute()).await?;
     expect(format!("the exit code after a change, with {:?}", changed.out), Some(0), changed.code)?;
     expect("the generation", json!(4), generation(it, &path).await?)?;
-    it.lab.api.delete(&format!("{NAMESPACES}/{NOT_CURED}")).await?.ok().map(drop)
+    it.lab.api.delete(&format!("{NAMESPACES}/{NOT_HELPED}")).await?.ok().map(drop)
 }
 
 /// A Deployment as the audit lists it, with further fields.

@@ -5,7 +5,7 @@ use std::{collections::HashMap, fs, sync::Arc, time::Duration};
 use injectd::{
     cluster::{ClientOptions, client},
     restart::{
-        AuditError, Controller, Finding, Findings, LEASE_RULES, LeaseOptions, Mode, Notice,
+        Audit, AuditError, Controller, Finding, Findings, LEASE_RULES, LeaseOptions, Mode, Notice,
         Observer, Options, Policy, RESTART_RULES, RULES, Restarter, Rule, Wait, Workload,
     },
 };
@@ -15,6 +15,7 @@ use injectd_e2e::{
     lab::Lab,
     objects::service_account,
 };
+use jiff::Timestamp;
 use kube::Client;
 use serde_json::{Value, json};
 use tokio::{
@@ -59,8 +60,8 @@ struct Running {
 struct All(Vec<Finding>);
 
 impl Findings for All {
-    async fn find(&mut self) -> Result<Vec<Finding>, AuditError> {
-        Ok(self.0.clone())
+    async fn find(&mut self) -> Result<Audit, AuditError> {
+        Ok(Audit { begun: Timestamp::now(), findings: self.0.clone(), ..Audit::default() })
     }
 }
 
