@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
+use injectd::digest::hex;
 use injectd_e2e::{
     api::{WEBHOOK_CONFIGURATIONS, collection},
     certificates::Ca,
@@ -28,7 +29,7 @@ const MANAGED: &str = "injectd_certificates_managed_total";
 /// The name of injectd's CAs.
 const CA_NAME: &str = "injectd webhook CA";
 /// The end of a certificate in PEM.
-const PEM_END: &str = "-----END CERTIFICATE-----\n";
+const PEM_END: &str = "-----END CERTIFICATE-----";
 
 pub(super) async fn first_start(it: &mut Installed) -> Outcome<String> {
     it.start().await?;
@@ -197,6 +198,7 @@ pub(super) async fn forbidden(it: &mut Installed) -> Outcome<String> {
 /// that signs.
 pub(super) async fn strangers(it: &mut Installed) -> Outcome<String> {
     let forged = Ca::named(CA_NAME)?.issue("injectd", [127, 0, 0, 1].into())?.ca;
+    let forged = forged.replace('\r', "");
     let append = |bundle: &mut Value| {
         let text = bundle.as_str().unwrap_or_default();
         let before = BASE64_STANDARD.decode(text).unwrap_or_default();
@@ -223,8 +225,7 @@ pub(super) async fn strangers(it: &mut Installed) -> Outcome<String> {
     let signing = signing.split_inclusive(PEM_END).next().unwrap_or_default().to_owned();
     let der = CertificateDer::from_pem_slice(signing.as_bytes());
     let der = der.map_err(|error| failed(format!("the CA that signs: {error}")))?;
-    let fingerprint: String = Sha256::digest(&der).iter().map(|it| format!("{it:02X}:")).collect();
-    let revoked = BASE64_STANDARD.encode(format!("sha256 Fingerprint={fingerprint}\n"));
+    let revoked = BASE64_STANDARD.encode(hex(&Sha256::digest(&der)));
     eventually("the Secret is written", async || {
         it.api().update(&secret, |it| it["data"]["revoked"] = json!(revoked)).await
     })
@@ -250,6 +251,8 @@ async fn unpublished(it: &Installed, ca: &str) -> Outcome {
     timeout(LIMIT, gone).await.map_err(|_| failed("the CA is still published"))?
 }
 
+/// A text of the API, with the line ends of Unix.
 fn text(base64: &str) -> String {
-    String::from_utf8_lossy(&BASE64_STANDARD.decode(base64).unwrap_or_default()).into_owned()
+    let bytes = BASE64_STANDARD.decode(base64).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).replace('\r', "")
 }
