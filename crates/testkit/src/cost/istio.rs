@@ -10,6 +10,8 @@ use crate::istio;
 
 /// The annotation that every shape has, which the templates of a pod are added to.
 const INJECT: &str = r#""linkerd.io/inject":"enabled""#;
+/// The template that a pod gets if it asks for none.
+const SIDECAR: &str = "sidecar";
 /// The release whose configuration is used if `$INJECTD_CORPUS` is set.
 const RELEASE: &str = "1.30.3";
 
@@ -43,17 +45,19 @@ impl Configuration {
         istio::injector_with(self.mesh.with_resources(Resources::default()))
     }
 
-    /// Every shape with every template.
+    /// Every shape with the template of sidecars, and lists with every template.
     pub fn shapes(&self) -> Vec<Shape> {
         self.templates.iter().flat_map(|template| self.shapes_with(template)).collect()
     }
 
     fn shapes_with(&self, template: &str) -> Vec<Shape> {
-        let mut shapes = objects::shapes();
-        shapes.extend(self.annotations.iter().map(|key| annotation(key, "letters", "a")));
-        shapes.extend(listing());
+        let mut shapes = listing();
         shapes.extend(yaml());
         shapes.extend(lists());
+        if template == SIDECAR {
+            shapes.extend(objects::shapes());
+            shapes.extend(self.annotations.iter().map(|key| annotation(key, "letters", "a")));
+        }
         shapes.into_iter().map(|shape| with_template(shape, template)).collect()
     }
 }
