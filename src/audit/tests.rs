@@ -146,37 +146,24 @@ fn a_failed_webhook_is_in_the_audit_log_with_its_cause() {
     }
 }
 
-/// Beside a server, its thread goes on while a condition is evaluated.
-#[tokio::test]
-async fn a_pod_is_judged_on_another_thread() {
-    let list = "object.spec.containers";
-    let configuration = json!({
-        "kind": "MutatingWebhookConfiguration",
-        "metadata": {"name": "linkerd-proxy-injector-webhook-config"},
-        "webhooks": [{
-            "name": "linkerd-proxy-injector.linkerd.io",
-            "failurePolicy": "Ignore",
-            "rules": [{"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"],
-                "resources": ["pods"]}],
-            "matchConditions": [{
-                "name": "costly",
-                "expression": format!("{list}.all(a, {list}.all(b, {list}.all(c, a != b)))"),
-            }],
-        }],
-    });
-    let configurations = Configurations::read([&configuration]).expect("valid");
-    let auditor = Auditor::new(Webhooks::of_files(configurations), BTreeMap::new())
-        .await
-        .expect("an auditor");
+/// Beside a server, its threads go on while a condition is evaluated.
+#[test]
+fn a_pod_is_judged_on_a_thread_for_blocking_work() {
+    let runtime = tokio::runtime::Builder::new_current_thread().max_blocking_threads(1).build();
+    let runtime = runtime.expect("a runtime");
+    let configurations = Configurations::read([]).expect("valid");
+    let auditor = Auditor::new(Webhooks::of_files(configurations), BTreeMap::new());
+    let auditor = runtime.block_on(auditor).expect("an auditor");
     let judges = cluster::Judges { auditor: Arc::new(auditor), namespaces: Arc::default() };
-    let containers: Vec<_> = (0..400).map(|index| json!({"name": index})).collect();
-    let pod = json!({
-        "metadata": {"namespace": "shop", "name": "web"},
-        "spec": {"containers": containers},
-    });
     let mut summary = Summary::default();
-    let first = judges.judge(pod.clone(), &mut summary).now_or_never();
-    assert!(first.is_none(), "it must wait for the other thread");
-    judges.judge(pod, &mut summary).await.expect("a judgement");
+    runtime.block_on(async {
+        let (start, waiting) = std::sync::mpsc::channel::<()>();
+        let busy = tokio::task::spawn_blocking(move || waiting.recv());
+        let mut pending = std::pin::pin!(judges.judge(pod(&Value::Null, &json!({})), &mut summary));
+        assert!((&mut pending).now_or_never().is_none(), "the only such thread is busy");
+        start.send(()).expect("the thread waits");
+        busy.await.expect("no panic").expect("sent");
+        pending.await.expect("a judgement");
+    });
     assert_eq!(summary.counts().total, 1);
 }

@@ -15,6 +15,13 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     escaped(text, is_print, |letter, out| out.extend(letter.escape_debug()))
 }
 
+/// The same, but line breaks and tabs stay: for text of several lines.
+#[must_use]
+pub fn printable_lines(text: &str) -> Cow<'_, str> {
+    let is_kept = |letter| matches!(letter, '\n' | '\t') || is_print(letter);
+    escaped(text, is_kept, |letter, out| out.extend(letter.escape_debug()))
+}
+
 /// Text of JSON with the escape `\uXXXX` for each character of a string that is not printable. JSON
 /// itself allows U+009B, U+202E and U+2028 in strings.
 #[must_use]
@@ -68,6 +75,12 @@ mod tests {
             assert_eq!(printed, expected);
             assert_eq!(printable(&printed), printed);
         }
+    }
+
+    #[test]
+    fn lines_stay_lines() {
+        let printed = printable_lines("1 error:\n\t* \u{1b}[31mx\r\u{202e}\u{2028}");
+        assert_eq!(printed, "1 error:\n\t* \\u{1b}[31mx\\r\\u{202e}\\u{2028}");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{MAX_DENIAL_BYTES, MAX_NAME_BYTES};
-use crate::view::Text;
+use crate::{text::printable_lines, view::Text};
 
 const MORE: char = '…';
 
@@ -23,12 +23,18 @@ pub fn bounded(text: &impl fmt::Display, max_bytes: usize) -> String {
     text
 }
 
-/// The reason of a denial, of at most [`MAX_DENIAL_BYTES`].
+/// The reason of a denial, of at most [`MAX_DENIAL_BYTES`] and without characters that a terminal would
+/// follow: kubectl prints it, and it may quote the object.
 #[must_use]
 pub fn bounded_denial(reason: Cow<'static, str>) -> Cow<'static, str> {
-    match reason.len() {
-        ..=MAX_DENIAL_BYTES => reason,
-        _ => Cow::Owned(bounded(&reason, MAX_DENIAL_BYTES)),
+    let cut = |text: Cow<'static, str>| match text.len() {
+        ..=MAX_DENIAL_BYTES => text,
+        _ => Cow::Owned(bounded(&text, MAX_DENIAL_BYTES)),
+    };
+    let reason = cut(reason);
+    match printable_lines(&reason) {
+        Cow::Borrowed(_) => reason,
+        Cow::Owned(escaped) => cut(Cow::Owned(escaped)),
     }
 }
 
@@ -58,6 +64,14 @@ impl fmt::Write for Bounded {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_denial_reaches_no_terminal_raw() {
+        let denial = bounded_denial(Cow::Owned("1 error:\n\t* \u{1b}]0;x\u{7}\r".to_owned()));
+        assert_eq!(denial, "1 error:\n\t* \\u{1b}]0;x\\u{7}\\r");
+        let long = bounded_denial(Cow::Owned("\u{1b}".repeat(2 * MAX_DENIAL_BYTES)));
+        assert!(long.len() <= MAX_DENIAL_BYTES);
+    }
 
     #[test]
     fn a_long_text_is_cut_between_characters() {
