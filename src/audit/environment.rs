@@ -189,6 +189,7 @@ fn is_of_injectors(key: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profiles::Profile;
 
     fn objects(ca: &str, other: &str) -> Vec<Value> {
         let webhook = |name: &str, ca: &str| {
@@ -248,5 +249,18 @@ mod tests {
             assert_ne!(before, cause(Finding::Missing, kind, key), "{kind} {key}");
         }
         assert_ne!(before, cause(Finding::Outdated, "annotations", "injectd.dev/restart"));
+    }
+
+    /// It is asked for in a namespace that nobody can have.
+    #[tokio::test]
+    async fn what_a_mesh_injects_shows_in_the_sample() {
+        let linkerd = Profile::Linkerd(Arc::new(injectd_testkit::injector()));
+        let istio = Profile::Istio(Arc::new(injectd_testkit::istio::injector()));
+        for (profile, path, proxy) in
+            [(linkerd, "/", "linkerd-proxy"), (istio, "/inject", "istio-proxy")]
+        {
+            let sample = injected(&Mesh { profile, path: path.into() }).await.expect("an answer");
+            assert!(sample.contains(proxy), "{sample}");
+        }
     }
 }

@@ -27,8 +27,8 @@ use super::{
 
 /// How long the API server may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// The status of a request that may be repeated soon.
-const TOO_MANY_REQUESTS: u16 = 429;
+/// The statuses of requests that may be repeated soon: unauthorized, too many requests.
+const REPEATED: [u16; 2] = [401, 429];
 /// Objects of a page of a list.
 const PAGE: u32 = 250;
 /// Maximum number of budgets of a namespace: a tenant with more has none of its workloads restarted.
@@ -67,7 +67,7 @@ impl RequestError {
     pub(super) fn is_refusal(&self) -> bool {
         let Self::Failed(error) = self else { return false };
         !self.may_have_acted()
-            && !matches!(&**error, kube::Error::Api(status) if status.code == TOO_MANY_REQUESTS)
+            && !matches!(&**error, kube::Error::Api(status) if REPEATED.contains(&status.code))
     }
 }
 

@@ -15,8 +15,8 @@ use crate::digest::digest;
 
 /// The annotation of a pod template that `kubectl rollout restart` sets: a time in RFC 3339.
 pub const RESTARTED_AT_ANNOTATION: &str = "kubectl.kubernetes.io/restartedAt";
-/// The annotation of a pod template that injectd sets beside it: a digest of what the restart was for,
-/// and of all that could make it help. While it stays the same, the restart is not repeated.
+/// The annotation of a pod template that injectd sets beside it: a digest of what the restart was for
+/// and of the pod template. While it stays the same, the restart is not repeated.
 pub const RESTARTED_FOR_ANNOTATION: &str = "injectd.dev/restarted-for";
 /// The field manager of the patches that restart a workload.
 pub const FIELD_MANAGER: &str = "injectd-restart";

@@ -116,7 +116,7 @@ async fn what_the_api_server_refuses_waits_and_what_it_may_have_done_is_first() 
     for refusal in [answer(422), answer(403), answer(400)] {
         assert_eq!(after(refusal), ("ba".to_owned(), 1));
     }
-    for other in [answer(429), RequestError::Changed] {
+    for other in [answer(401), answer(429), RequestError::Changed] {
         assert_eq!(after(other), ("ba".to_owned(), 0));
     }
     for lost in [answer(500), answer(504), RequestError::Timeout] {
