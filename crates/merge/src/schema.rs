@@ -4,11 +4,14 @@
 //! 1.36 (`k8s.io/api/core/v1`). A test compares the file with them.
 
 mod parse;
+mod places;
 
 #[cfg(test)]
 mod tests;
 
 use std::sync::LazyLock;
+
+use places::Places;
 
 static STRUCTS: LazyLock<Vec<Struct>> =
     LazyLock::new(|| parse::structs(include_str!("schema/pod.txt")));
@@ -23,6 +26,7 @@ pub struct Struct {
     pub name: &'static str,
     /// Sorted by name.
     fields: Vec<Field>,
+    places: Places,
 }
 
 /// A field of a struct.
@@ -107,7 +111,7 @@ impl Struct {
     /// The place of the field of exactly this key among [`Struct::fields`].
     #[must_use]
     pub fn index(&self, key: &str) -> Option<usize> {
-        self.fields.binary_search_by(|field| field.name.cmp(key)).ok()
+        self.places.get(&self.fields, key)
     }
 
     /// The field of this key as Go finds it: the exact one, else one that differs in case only.

@@ -5,7 +5,7 @@
 //! `quantity`, `intstr`, `time`, `any`, the name of a struct, `[]TYPE` or `map:TYPE`. Before it may
 //! stand `*` for a pointer, and Go's name with an equals sign.
 
-use super::{Field, Kind, Merge, Struct, StructRef};
+use super::{Field, Kind, Merge, Struct, StructRef, places::Places};
 
 /// All structs in the order of the table.
 ///
@@ -20,11 +20,12 @@ pub(super) fn structs(table: &'static str) -> Vec<Struct> {
             let last = structs.last_mut().expect("a field must follow its struct");
             last.fields.push(self::field(field, &names));
         } else {
-            structs.push(Struct { name: line, fields: Vec::new() });
+            structs.push(Struct { name: line, fields: Vec::new(), places: Places::default() });
         }
     }
     for one in &mut structs {
         one.fields.sort_unstable_by_key(|field| field.name);
+        one.places = Places::of(&one.fields);
     }
     structs
 }
