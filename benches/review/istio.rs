@@ -1,6 +1,6 @@
 //! Reviews by Istio's injector: warm, with the answer of an earlier pod, and cold, evaluated.
 
-use std::{env, fs, hint::black_box, path::Path};
+use std::hint::black_box;
 
 use futures_util::FutureExt as _;
 use injectd::{
@@ -12,20 +12,15 @@ use injectd_testkit::istio;
 
 use super::Bench;
 
-/// A recorded configuration, below `$INJECTD_CORPUS`.
-const RELEASE: &str = "1.30.3";
-const FILES: [&str; 3] = ["config-default.yaml", "values-default.json", "mesh-default.yaml"];
-
 type Injector = injector::Injector<Istio, Standalone>;
 type Object<'a> = <Istio as Mesh>::Object<'a>;
 
 impl Bench {
     /// With the templates of a real Istio, if `$INJECTD_CORPUS` has them.
     pub(super) fn istio(&mut self, reviews: &[(&str, Vec<u8>)]) {
-        let (name, [config, values, mesh]) = configuration();
-        let mesh = || istio::mesh_of(&config, &values, &mesh);
-        let warm: Injector = istio::injector_with(mesh());
-        let cold: Injector = istio::injector_with(mesh().without_memory());
+        let (name, mesh) = istio::found();
+        let warm: Injector = istio::injector_with(mesh);
+        let cold: Injector = istio::injector_with(istio::found().1.without_memory());
         for (size, review) in reviews {
             let skip = format!("baseline_{size}_skip");
             let tree = format!("baseline_{size}_value");
@@ -50,18 +45,6 @@ impl Bench {
             }
         }
     }
-}
-
-/// A name, and the keys `config`, `values` and `mesh`.
-fn configuration() -> (&'static str, [String; 3]) {
-    let corpus = env::var_os("INJECTD_CORPUS");
-    let recorded = corpus.and_then(|corpus| {
-        let folder = Path::new(&corpus).join("istio").join(RELEASE);
-        let [config, values, mesh] = FILES.map(|name| fs::read_to_string(folder.join(name)).ok());
-        Some([config?, values?, mesh?])
-    });
-    let small = || ("small", [istio::CONFIG, istio::VALUES, istio::MESH].map(str::to_owned));
-    recorded.map_or_else(small, |files| (RELEASE, files))
 }
 
 /// Length of an answer.

@@ -1,7 +1,5 @@
 //! Reviews that grow in one place each, for Istio: with each template of a configuration.
 
-use std::{env, path::Path};
-
 use injectd_core::{injector::Injector, standalone::Standalone};
 use injectd_istio::{mesh::Istio, proto::layers::Resources};
 
@@ -12,8 +10,6 @@ use crate::istio;
 const INJECT: &str = r#""linkerd.io/inject":"enabled""#;
 /// The template that a pod gets if it asks for none.
 const SIDECAR: &str = "sidecar";
-/// The release whose configuration is used if `$INJECTD_CORPUS` is set.
-const RELEASE: &str = "1.30.3";
 
 /// A configuration of Istio.
 #[expect(missing_debug_implementations, reason = "the injector has no use for it in a test")]
@@ -25,15 +21,9 @@ pub struct Configuration {
 }
 
 impl Configuration {
-    /// That of a release of Istio, if `$INJECTD_CORPUS` has it; else the small one.
+    /// That of [`istio::found`].
     pub fn find() -> Self {
-        match env::var_os("INJECTD_CORPUS").filter(|corpus| !corpus.is_empty()) {
-            Some(corpus) => Self::of(istio::recorded(Path::new(&corpus), RELEASE)),
-            None => Self::of(istio::mesh_of(istio::CONFIG, istio::VALUES, istio::MESH)),
-        }
-    }
-
-    fn of(mesh: Istio) -> Self {
+        let (_, mesh) = istio::found();
         let owned = |names: &mut dyn Iterator<Item = &str>| names.map(str::to_owned).collect();
         let templates = owned(&mut mesh.injector().template_names());
         let annotations = owned(&mut mesh.injector().known_annotations());
