@@ -13,6 +13,15 @@ const MAX_REPEAT: u32 = 1000;
 /// Characters in which the end of a named class is searched. The names have at most six letters.
 const MAX_CLASS_NAME: usize = 64;
 
+/// The named classes, which are the same in both.
+const CLASSES: [&str; 14] = [
+    "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct",
+    "space", "upper", "word", "xdigit",
+];
+
+const INVALID_ESCAPE: &str = "invalid escape sequence";
+const INVALID_RANGE: &str = "invalid character class range";
+
 /// The translated expression. The error is Go's text where it is one of these checks.
 ///
 /// # Errors
@@ -61,7 +70,7 @@ impl Translator<'_> {
 
     fn part(&mut self, char: char) -> Result<(), &'static str> {
         match char {
-            '\\' => self.escape(false)?,
+            '\\' => self.escape()?,
             '[' => self.set()?,
             '{' => self.repetition()?,
             '(' => {
@@ -116,32 +125,51 @@ impl Translator<'_> {
         Ok(())
     }
 
-    fn escape(&mut self, in_set: bool) -> Result<(), &'static str> {
+    fn escape(&mut self) -> Result<(), &'static str> {
+        let is_special = |char: &char| "dDwWsSbBQCAzpP".contains(*char);
+        let Some(special) = self.chars.next_if(is_special) else {
+            let char = self.escaped()?;
+            self.character(char);
+            return Ok(());
+        };
+        match special {
+            'b' | 'B' => self.out.push_str(&format!("(?-u:\\{special})")),
+            'Q' => self.literal(),
+            'C' => self.out.push_str("(?s-u:.)"),
+            'A' | 'z' => self.out.extend(['\\', special]),
+            'p' | 'P' => self.property(special),
+            class => self.class(class),
+        }
+        Ok(())
+    }
+
+    /// The character that an escape stands for, after the backslash (`parseEscape` of Go's
+    /// `regexp/syntax`).
+    fn escaped(&mut self) -> Result<char, &'static str> {
         let Some(char) = self.chars.next() else {
             return Err("trailing backslash at end of expression");
         };
         match char {
-            'd' if in_set => self.out.push_str("0-9"),
-            'w' if in_set => self.out.push_str("0-9A-Za-z_"),
-            's' if in_set => self.out.push_str("\\t\\n\\f\\r "),
-            'd' => self.out.push_str("[0-9]"),
-            'D' => self.out.push_str("[^0-9]"),
-            'w' => self.out.push_str("[0-9A-Za-z_]"),
-            'W' => self.out.push_str("[^0-9A-Za-z_]"),
-            's' => self.out.push_str("[\\t\\n\\f\\r ]"),
-            'S' => self.out.push_str("[^\\t\\n\\f\\r ]"),
-            'b' | 'B' if !in_set => self.out.push_str(&format!("(?-u:\\{char})")),
-            'Q' if !in_set => self.literal(),
-            'C' if !in_set => self.out.push_str("(?s-u:.)"),
-            'A' | 'z' if !in_set => self.out.extend(['\\', char]),
-            'a' | 'f' | 't' | 'n' | 'r' | 'v' => self.out.extend(['\\', char]),
-            'p' | 'P' => self.property(char),
-            'x' => self.out.push_str("\\x"),
-            '0'..='7' => self.octal(char)?,
-            char if char.is_ascii_punctuation() => self.out.extend(['\\', char]),
-            _ => return Err("invalid escape sequence"),
+            'a' => Ok('\u{7}'),
+            'f' => Ok('\u{c}'),
+            't' => Ok('\t'),
+            'n' => Ok('\n'),
+            'r' => Ok('\r'),
+            'v' => Ok('\u{b}'),
+            'x' => self.hexadecimal(),
+            '0'..='7' => self.octal(char),
+            char if char.is_ascii() && !char.is_ascii_alphanumeric() => Ok(char),
+            _ => Err(INVALID_ESCAPE),
         }
-        Ok(())
+    }
+
+    /// A character as itself, whatever it means to the other crate.
+    fn character(&mut self, char: char) {
+        if char.is_ascii() && !char.is_ascii_alphanumeric() {
+            self.out.push_str(&format!("\\x{{{:x}}}", u32::from(char)));
+        } else {
+            self.out.push(char);
+        }
     }
 
     /// A class of Unicode, whose name the other crate knows.
@@ -160,8 +188,28 @@ impl Translator<'_> {
         self.out.extend(self.chars.next());
     }
 
+    /// Two hexadecimal digits, or any number of them in braces. Surrogates, which no text has, are
+    /// an error.
+    fn hexadecimal(&mut self) -> Result<char, &'static str> {
+        let is_braced = self.chars.next_if_eq(&'{').is_some();
+        let (mut code, mut digits) = (0_u32, 0_u8);
+        while is_braced || digits < 2 {
+            let char = self.chars.next().ok_or(INVALID_ESCAPE)?;
+            if is_braced && char == '}' && digits > 0 {
+                break;
+            }
+            let digit = char.to_digit(16).ok_or(INVALID_ESCAPE)?;
+            code = code
+                .checked_mul(16)
+                .and_then(|code| code.checked_add(digit))
+                .ok_or(INVALID_ESCAPE)?;
+            digits = digits.saturating_add(1);
+        }
+        char::from_u32(code).ok_or(INVALID_ESCAPE)
+    }
+
     /// Up to three octal digits; one digit but 0 is a reference back, which Go does not have.
-    fn octal(&mut self, first: char) -> Result<(), &'static str> {
+    fn octal(&mut self, first: char) -> Result<char, &'static str> {
         let mut code = first.to_digit(8).unwrap_or(0);
         let mut digits = 1;
         while digits < 3
@@ -172,86 +220,98 @@ impl Translator<'_> {
             self.chars.next();
         }
         if first != '0' && digits == 1 {
-            return Err("invalid escape sequence");
+            return Err(INVALID_ESCAPE);
         }
-        self.out.push_str(&format!("\\x{{{code:x}}}"));
-        Ok(())
+        char::from_u32(code).ok_or(INVALID_ESCAPE)
     }
 
     /// The text between `\Q` and `\E`, or up to the end.
     fn literal(&mut self) {
         while let Some(char) = self.chars.next() {
-            if char == '\\' && self.chars.peek() == Some(&'E') {
-                self.chars.next();
+            if char == '\\' && self.chars.next_if_eq(&'E').is_some() {
                 return;
             }
-            if char.is_ascii_punctuation() {
-                self.out.push('\\');
-            }
-            self.out.push(char);
+            self.character(char);
         }
     }
 
-    /// A set in brackets, after the first one.
+    /// A set in brackets, after the first one (`parseClass` of Go's `regexp/syntax`).
     fn set(&mut self) -> Result<(), &'static str> {
         self.out.push('[');
-        if self.chars.peek() == Some(&'^') {
-            self.out.extend(self.chars.next());
-        }
+        self.out.extend(self.chars.next_if_eq(&'^'));
         let mut is_first = true;
         while let Some(char) = self.chars.next() {
-            match char {
-                ']' if !is_first => {
+            match (char, self.chars.peek().copied()) {
+                (']', _) if !is_first => {
                     self.out.push(']');
                     return Ok(());
                 }
-                '[' if self.chars.peek() == Some(&':') => self.named_class()?,
-                '\\' => match self.chars.peek() {
-                    Some(class @ ('D' | 'W' | 'S')) => {
-                        let class = *class;
-                        self.chars.next();
-                        self.negated(class);
-                    }
-                    _ => self.escape(true)?,
-                },
-                '[' | ']' | '&' | '~' => self.out.extend(['\\', char]),
-                '-' => self.range_sign(is_first),
-                char => self.out.push(char),
+                ('[', Some(':')) if self.named_class()? => {}
+                ('\\', Some(kind @ ('p' | 'P'))) => {
+                    self.chars.next();
+                    self.property(kind);
+                }
+                ('\\', Some(class @ ('d' | 'D' | 'w' | 'W' | 's' | 'S'))) => {
+                    self.chars.next();
+                    self.class(class);
+                }
+                _ => self.range(char)?,
             }
             is_first = false;
         }
         Err("missing closing ]")
     }
 
-    /// A dash: of a range, or at an end of the set.
-    fn range_sign(&mut self, is_first: bool) {
-        let at_end = matches!(self.chars.peek(), None | Some(']'));
-        self.out.push_str(if is_first || at_end { "\\-" } else { "-" });
+    /// A character of a set, or a range. A dash before the end of the set is itself.
+    fn range(&mut self, first: char) -> Result<(), &'static str> {
+        let low = self.member(first)?;
+        self.character(low);
+        let mut ahead = self.chars.clone();
+        if ahead.next() == Some('-')
+            && let Some(last) = ahead.next().filter(|char| *char != ']')
+        {
+            self.chars = ahead;
+            let high = self.member(last)?;
+            if high < low {
+                return Err(INVALID_RANGE);
+            }
+            self.out.push('-');
+            self.character(high);
+        }
+        Ok(())
     }
 
-    fn negated(&mut self, class: char) {
+    /// A character of a set that begins so.
+    fn member(&mut self, first: char) -> Result<char, &'static str> {
+        if first == '\\' { self.escaped() } else { Ok(first) }
+    }
+
+    /// A class of Perl. A set may have one in it.
+    fn class(&mut self, class: char) {
         self.out.push_str(match class {
+            'd' => "[0-9]",
             'D' => "[^0-9]",
+            'w' => "[0-9A-Za-z_]",
             'W' => "[^0-9A-Za-z_]",
+            's' => "[\\t\\n\\f\\r ]",
             _ => "[^\\t\\n\\f\\r ]",
         });
     }
 
-    /// A class such as `[:alpha:]`.
-    fn named_class(&mut self) -> Result<(), &'static str> {
-        let rest: String = self.chars.clone().take(MAX_CLASS_NAME).collect();
-        let Some(end) = rest.find(":]") else {
-            self.out.push_str("\\[");
-            return Ok(());
-        };
-        let name = &rest[1..end];
-        if !name.trim_start_matches('^').bytes().all(|byte| byte.is_ascii_alphabetic()) {
-            return Err("invalid character class range");
+    /// A class such as `[:alpha:]`, after the bracket; `false` if there is none.
+    fn named_class(&mut self) -> Result<bool, &'static str> {
+        // Only the names are taken: the other crate takes what is none for a set.
+        let rest: String = self.chars.clone().skip(1).take(MAX_CLASS_NAME).collect();
+        let Some((name, _)) = rest.split_once(":]") else { return Ok(false) };
+        if !CLASSES.contains(&name.strip_prefix('^').unwrap_or(name)) {
+            return Err(INVALID_RANGE);
         }
         self.out.push_str(&format!("[:{name}:]"));
-        for _ in 0..rest[..end + 2].chars().count() {
-            self.chars.next();
-        }
-        Ok(())
+        // All are ASCII; the colon before the name and the two characters after it.
+        self.chars.nth(name.len() + 2);
+        Ok(true)
     }
 }
+
+#[cfg(test)]
+mod tests;
