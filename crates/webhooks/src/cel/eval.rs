@@ -257,7 +257,7 @@ impl<'d> Evaluator<'d> {
             let key = self.eval(entry.key)?;
             let value = self.eval(entry.value)?;
             if let Some(value) = included(value, entry.is_optional)? {
-                made.insert(key, value)?;
+                made.insert(key, value, &mut self.work)?;
             }
         }
         Ok(made)

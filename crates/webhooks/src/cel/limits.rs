@@ -17,8 +17,16 @@ pub(super) const MAX_COST_OF_WEBHOOK: u64 = 2_500_000;
 /// the joining of lists and the growth of replaced texts for free. An object has 3 MiB at most, so a
 /// condition may go through all of it 40 times.
 pub(super) const MAX_BYTES: usize = 128 << 20;
+/// Bytes of a regular expression. Three of them may name a class of 700 ranges, so that it takes 16 MiB
+/// at most when it is read.
+pub(super) const MAX_PATTERN_BYTES: usize = 8 << 10;
 /// Bytes of a compiled regular expression.
 pub(super) const MAX_REGEX_BYTES: usize = 1 << 20;
+/// Bytes of what a regular expression keeps while it searches: more make the search of large ones
+/// faster, but each of [`MAX_PATTERNS`] has its own.
+pub(super) const MAX_CACHE_BYTES: usize = 256 << 10;
+/// Regular expressions that are kept for one condition. With more of them, all are compiled again.
+pub(super) const MAX_PATTERNS: usize = 64;
 /// Characters of a name in an error: more do not help to find it.
 const MAX_NAME: usize = 100;
 

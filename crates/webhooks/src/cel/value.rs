@@ -43,7 +43,7 @@ pub(super) enum Val<'d> {
     Format(&'static Format),
 }
 
-/// A text of the data or of the expression, or one that was made.
+/// A text of the data or of the expression, or one that was made. Both are the same to a map.
 #[derive(Debug, Clone)]
 pub(super) enum Text<'d> {
     Borrowed(&'d str),
@@ -100,6 +100,20 @@ impl std::ops::Deref for Text<'_> {
             Self::Borrowed(text) => text,
             Self::Made(text) => text,
         }
+    }
+}
+
+impl PartialEq for Text<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Text<'_> {}
+
+impl std::hash::Hash for Text<'_> {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        (**self).hash(state);
     }
 }
 

@@ -18,7 +18,8 @@ pub(crate) struct Budget(u64);
 pub(super) struct Work {
     cost: u64,
     bytes: usize,
-    /// Regular expressions that were compiled, by their texts.
+    /// Regular expressions that were compiled, by their texts: at most
+    /// [`super::limits::MAX_PATTERNS`].
     pub(super) patterns: HashMap<Rc<str>, Rc<Pattern>>,
 }
 

@@ -1,7 +1,7 @@
 //! Variables with fields and elements, which cost together (`interpreter/attributes.go` of cel-go).
 
 use super::{Evaluator, Fault, Id, Node, Res, Val};
-use crate::cel::{limits::shortened, plan::is_free, value::Text};
+use crate::cel::{limits::shortened, plan::is_free, value::Text, work::Work};
 
 /// What is reached in a chain of fields and elements.
 enum State<'d> {
@@ -30,12 +30,12 @@ impl<'d> Evaluator<'d> {
         let found = match base.opened() {
             State::Absent => Ok(false),
             State::Plain(value) => {
-                let found = member(&value, &key, true);
+                let found = member(&value, &key, true, &mut self.work);
                 self.work.charge(1)?;
                 found.map(|found| found.is_some())
             }
             State::Present(value) => {
-                let found = member(&value, &key, true)?.is_some();
+                let found = member(&value, &key, true, &mut self.work)?.is_some();
                 if found {
                     self.work.charge(1)?;
                 }
@@ -119,7 +119,7 @@ impl<'d> Evaluator<'d> {
         let base = base.opened();
         let is_optional = is_optional || matches!(base, State::Present(_));
         let (State::Plain(value) | State::Present(value)) = base else { return Ok(State::Absent) };
-        let found = key(self).and_then(|key| member(&value, &key, is_optional));
+        let found = key(self).and_then(|key| member(&value, &key, is_optional, &mut self.work));
         match found {
             Err(end) if end.is_end() => Err(end),
             Ok(None) => Ok(State::Absent),
@@ -154,9 +154,14 @@ impl<'d> State<'d> {
 }
 
 /// A field or an element; `None` if it is optional and not there.
-fn member<'d>(of: &Val<'d>, key: &Val<'d>, is_optional: bool) -> Res<Option<Val<'d>>> {
+fn member<'d>(
+    of: &Val<'d>,
+    key: &Val<'d>,
+    is_optional: bool,
+    work: &mut Work,
+) -> Res<Option<Val<'d>>> {
     let found = match of {
-        Val::Map(map) => map.get(key)?,
+        Val::Map(map) => map.get(key, work)?,
         Val::List(list) => match place(key)? {
             Some(place) => list.get(place).transpose()?,
             None => None,

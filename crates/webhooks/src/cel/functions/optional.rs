@@ -89,7 +89,7 @@ pub(in crate::cel) fn insert<'d>(arguments: Vec<Val<'d>>, work: &mut Work) -> Re
 /// Adds an entry with a new key.
 fn add<'d>(made: &mut Made<'d>, key: Val<'d>, value: Val<'d>, work: &mut Work) -> Res<()> {
     work.spend_items(2)?;
-    if made.insert(key, value)? {
+    if made.insert(key, value, work)? {
         Ok(())
     } else {
         Fault::error("insert failed: key already exists")

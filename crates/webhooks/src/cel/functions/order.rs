@@ -40,7 +40,7 @@ fn is_in<'d>(call: &mut Call<'_, 'd>) -> Res<Val<'d>> {
             }
             Ok(Val::Bool(false))
         }
-        Val::Map(map) => Ok(Val::Bool(map.get(value)?.is_some())),
+        Val::Map(map) => Ok(Val::Bool(map.get(value, call.work)?.is_some())),
         _ => Fault::overload(),
     }
 }

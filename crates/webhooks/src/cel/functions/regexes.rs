@@ -11,12 +11,14 @@ use regex_syntax::{
 
 use super::{Call, Function};
 use crate::cel::{
-    limits::MAX_REGEX_BYTES,
+    limits::{MAX_CACHE_BYTES, MAX_PATTERN_BYTES, MAX_PATTERNS, MAX_REGEX_BYTES},
     value::{Fault, Res, Text, Val},
 };
 
 /// Bytes that a state of an expression counts as when it is compiled.
 const STATE_BYTES: usize = 256;
+/// Bytes that the compiling of each expression counts as, however short it is.
+const PATTERN_BYTES: usize = 64 << 10;
 /// States for which the reading of a byte counts twice: an expression that has no small automaton takes
 /// time for each of them.
 const STATES_PER_BYTE: usize = 4;
@@ -48,11 +50,15 @@ pub(super) fn find(name: &str) -> Option<Function> {
     })
 }
 
-/// Checks an expression that is written as a literal.
+/// Checks an expression that is written as a literal. One that is too long is unknown when it is
+/// evaluated.
 ///
 /// # Errors
 /// It is not one of Go.
 pub(in crate::cel) fn check(pattern: &str) -> Result<(), &'static str> {
+    if pattern.len() > MAX_PATTERN_BYTES {
+        return Ok(());
+    }
     parse(&translate(pattern)?).map(drop)
 }
 
@@ -73,14 +79,25 @@ fn compiled(call: &mut Call<'_, '_>, pattern: &Text<'_>, text: &Text<'_>) -> Res
 }
 
 fn compile(call: &mut Call<'_, '_>, pattern: &Text<'_>) -> Res<Rc<Pattern>> {
+    if pattern.len() > MAX_PATTERN_BYTES {
+        return Fault::unknown(format!(
+            "a regular expression is longer than {MAX_PATTERN_BYTES} bytes"
+        ));
+    }
+    call.work.spend(PATTERN_BYTES)?;
     let invalid = |problem: &str| Fault::Error(format!("illegal regex: {problem}").into());
     let translated = translate(pattern).map_err(invalid)?;
     let states = states(&parse(&translated).map_err(invalid)?);
     call.work.spend(states.saturating_mul(STATE_BYTES))?;
-    let Ok(regex) = RegexBuilder::new(&translated).size_limit(MAX_REGEX_BYTES).build() else {
+    let mut builder = RegexBuilder::new(&translated);
+    builder.size_limit(MAX_REGEX_BYTES).dfa_size_limit(MAX_CACHE_BYTES);
+    let Ok(regex) = builder.build() else {
         return Fault::unknown("a regular expression is too large");
     };
     let compiled = Rc::new(Pattern { regex, states });
+    if call.work.patterns.len() >= MAX_PATTERNS {
+        call.work.patterns.clear();
+    }
     call.work.patterns.insert((**pattern).into(), Rc::clone(&compiled));
     Ok(compiled)
 }
@@ -121,4 +138,48 @@ fn find_all<'d>(call: &mut Call<'_, 'd>) -> Res<Val<'d>> {
         items.push(call.made(part(&text, found))?);
     }
     Ok(Val::list(items))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What Go's `regexp.MatchString` says.
+    #[test]
+    fn escapes_and_sets_mean_what_they_mean_in_go() {
+        for (pattern, text, matches) in [
+            (r"a\<b\>", "a<b>", true),
+            (r"\Q<a>\E", "<a>", true),
+            (r"\Q<a>\E", "a", false),
+            (r"^[!--/]$", "-", true),
+            (r"^[!--/]$", "#", true),
+            (r"^[!--/]$", "/", true),
+            (r"^[!--/]$", ".", false),
+            (r"^[a-]$", "-", true),
+            (r"^[a\-c]$", "b", false),
+            (r"^[-a&&~~[]$", "&", true),
+            (r"^[\d-z]+$", "5-z", true),
+            (r"^\x{41}+$", "AAA", true),
+            (r"^\x{1F}\x1f\037$", "\u{1f}\u{1f}\u{1f}", true),
+            (r"^[\x{2028}]$", "\u{2028}", true),
+            (r"^\ \_\%$", " _%", true),
+            (r"^[[:]$", ":", true),
+            (r"^[[:^alpha:]]$", "a", false),
+        ] {
+            let parsed = translate(pattern).and_then(|translated| {
+                parse(&translated)?;
+                Regex::new(&translated).map_err(|_| "no expression")
+            });
+            let found = parsed.map(|regex| regex.is_match(text.as_bytes()));
+            assert_eq!(found, Ok(matches), "{pattern} {text:?}");
+        }
+    }
+
+    #[test]
+    fn what_go_does_not_read_is_an_error() {
+        for pattern in [r"[a-\d]", r"[b-a]", r"\x{}", r"\x{110000}", r"\xg", r"\1", r"[\b]", r"\é"]
+        {
+            assert!(check(pattern).is_err(), "{pattern}");
+        }
+    }
 }

@@ -81,7 +81,7 @@ fn query<'d>(text: &str, work: &mut Work) -> Res<Val<'d>> {
     }
     let mut made = Made::default();
     for (key, values) in found {
-        made.insert(Val::text(key), Val::list(values))?;
+        made.insert(Val::text(key), Val::list(values), work)?;
     }
     Ok(Val::Map(Map::Made(Rc::new(made))))
 }

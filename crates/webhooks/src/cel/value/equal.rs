@@ -54,7 +54,7 @@ fn maps<'d>(one: &Map<'d>, other: &Map<'d>, work: &mut Work) -> Res<bool> {
         return Ok(false);
     }
     for (key, value) in one.entries(work)? {
-        let Some(found) = other.get(&key)? else { return Ok(false) };
+        let Some(found) = other.get(&key, work)? else { return Ok(false) };
         if !equal(&value?, &found, work)? {
             return Ok(false);
         }

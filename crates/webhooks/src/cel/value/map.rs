@@ -16,35 +16,38 @@ pub(in crate::cel) enum Map<'d> {
 #[derive(Debug, Clone, Default)]
 pub(in crate::cel) struct Made<'d> {
     entries: Vec<(Val<'d>, Val<'d>)>,
-    places: HashMap<Key, usize>,
+    places: HashMap<Key<'d>, usize>,
 }
 
 /// A key. Numbers that are equal are the same key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(in crate::cel) enum Key {
+enum Key<'d> {
     Bool(bool),
     Int(i64),
     Uint(u64),
-    Text(Rc<str>),
+    Text(Text<'d>),
 }
 
-impl Key {
-    /// The key that a value is. `None` for numbers that no key has.
-    pub(in crate::cel) fn of(value: &Val<'_>) -> Res<Option<Self>> {
+impl<'d> Key<'d> {
+    /// The key that a value is. `None` for numbers that no key has. The bytes of a text are counted:
+    /// the search reads them.
+    fn of(value: &Val<'d>, work: &mut Work) -> Res<Option<Self>> {
         Ok(match value {
             Val::Bool(value) => Some(Self::Bool(*value)),
             Val::Int(value) => Some(Self::Int(*value)),
             Val::Uint(value) => Some(i64::try_from(*value).map_or(Self::Uint(*value), Self::Int)),
             Val::Double(value) => whole(*value),
-            Val::Text(Text::Made(text)) => Some(Self::Text(Rc::clone(text))),
-            Val::Text(text) => Some(Self::Text((**text).into())),
+            Val::Text(text) => {
+                work.spend(text.len())?;
+                Some(Self::Text(text.clone()))
+            }
             _ => return Fault::error("unsupported key type"),
         })
     }
 }
 
 /// A whole number as a key.
-fn whole(value: f64) -> Option<Key> {
+fn whole<'d>(value: f64) -> Option<Key<'d>> {
     // 2^63 and 2^64 are exact.
     const INT: f64 = 9_223_372_036_854_775_808.0;
     const UINT: f64 = 18_446_744_073_709_551_616.0;
@@ -70,15 +73,15 @@ impl<'d> Map<'d> {
     }
 
     /// The value of a key; `None` if there is none.
-    pub(in crate::cel) fn get(&self, key: &Val<'d>) -> Res<Option<Val<'d>>> {
-        match (self, key) {
-            (Self::Data(fields), Val::Text(name)) => fields.get(name).map(Val::of).transpose(),
-            (Self::Data(_), Val::Bool(_) | Val::Int(_) | Val::Uint(_) | Val::Double(_)) => Ok(None),
-            (Self::Data(_), _) => Fault::error("unsupported key type"),
-            (Self::Made(made), key) => {
-                let place = Key::of(key)?.and_then(|key| made.places.get(&key));
-                Ok(place.map(|place| made.entries[*place].1.clone()))
+    pub(in crate::cel) fn get(&self, key: &Val<'d>, work: &mut Work) -> Res<Option<Val<'d>>> {
+        match (self, Key::of(key, work)?) {
+            (Self::Data(fields), Some(Key::Text(name))) => {
+                fields.get(&name).map(Val::of).transpose()
             }
+            (Self::Made(made), Some(key)) => {
+                Ok(made.places.get(&key).map(|place| made.entries[*place].1.clone()))
+            }
+            _ => Ok(None),
         }
     }
 
@@ -119,7 +122,7 @@ impl<'d> Made<'d> {
     pub(in crate::cel) fn of(map: &Map<'d>, work: &mut Work) -> Res<Self> {
         let mut made = Self::default();
         for (key, value) in map.entries(work)? {
-            made.insert(key, value?)?;
+            made.insert(key, value?, work)?;
         }
         Ok(made)
     }
@@ -127,9 +130,14 @@ impl<'d> Made<'d> {
     /// Adds an entry.
     ///
     /// # Errors
-    /// It cannot be a key.
-    pub(in crate::cel) fn insert(&mut self, key: Val<'d>, value: Val<'d>) -> Res<bool> {
-        let Some(place) = Key::of(&key)? else { return Fault::error("unsupported key type") };
+    /// It cannot be a key, or there is more to read than is allowed.
+    pub(in crate::cel) fn insert(
+        &mut self,
+        key: Val<'d>,
+        value: Val<'d>,
+        work: &mut Work,
+    ) -> Res<bool> {
+        let Some(place) = Key::of(&key, work)? else { return Fault::error("unsupported key type") };
         match self.places.entry(place) {
             std::collections::hash_map::Entry::Occupied(found) => {
                 self.entries[*found.get()].1 = value;
