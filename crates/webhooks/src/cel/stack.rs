@@ -1,6 +1,6 @@
 //! Room for recursion: deep expressions are handled on a thread with a large stack.
 
-use std::thread;
+use std::{panic::resume_unwind, thread};
 
 /// Depth up to which the stack of any thread is large enough: a level takes less than 8 KiB, also in a
 /// build without optimization.
@@ -8,7 +8,7 @@ const SHALLOW: u32 = 64;
 /// Bytes for the deepest expression. A page is used only when the stack gets to it.
 const STACK: usize = 64 << 20;
 
-/// Calls a function that recurses so deep.
+/// Calls a function that recurses so deep. A panic in it goes on in the caller, whatever the depth.
 ///
 /// # Errors
 /// No thread can be started.
@@ -19,6 +19,21 @@ pub(super) fn with_room<T: Send>(depth: u32, call: impl FnOnce() -> T + Send) ->
     thread::scope(|scope| {
         let thread = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, call);
         let thread = thread.map_err(|error| format!("cannot start a thread: {error}"))?;
-        thread.join().map_err(|_| "the evaluation panicked".to_owned())
+        thread.join().or_else(|panic| resume_unwind(panic))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_goes_on_at_each_depth() {
+        for depth in [SHALLOW, SHALLOW + 1] {
+            let call = || with_room(depth, || panic!("here"));
+            let caught: Result<Result<(), _>, _> = std::panic::catch_unwind(call);
+            let panic = caught.expect_err("a panic");
+            assert_eq!(panic.downcast_ref(), Some(&"here"), "{depth}");
+        }
+    }
 }
