@@ -57,7 +57,7 @@ pub(super) enum Literal {
 pub(super) enum Constant {
     Literal(Literal),
     List(Vec<Self>),
-    /// The keys are texts, each one once.
+    /// The keys are texts, each one once, in their order.
     Map(Vec<(Box<str>, Self)>),
 }
 

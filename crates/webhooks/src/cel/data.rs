@@ -117,14 +117,15 @@ impl Items for Vec<Constant> {
     }
 }
 
+/// The keys are in their order, as [`Constant::Map`] has them.
 impl Fields for Vec<(Box<str>, Constant)> {
     fn len(&self) -> usize {
         self.len()
     }
 
     fn get(&self, name: &str) -> Option<Datum<'_>> {
-        // A map that is written in an expression is short, or its entries cost as much as the search.
-        self.iter().find(|(key, _)| **key == *name).map(|(_, value)| value.into())
+        let place = self.binary_search_by(|(key, _)| (**key).cmp(name)).ok()?;
+        self.as_slice().get(place).map(|(_, value)| value.into())
     }
 
     fn entries(&self) -> Box<dyn Iterator<Item = (&str, Datum<'_>)> + '_> {

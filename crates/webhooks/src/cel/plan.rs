@@ -144,6 +144,8 @@ fn constant(ast: &Ast, plans: &mut [Plan], id: Id) -> Option<Constant> {
                 }
                 found.push((key.into(), part(entry.value)?));
             }
+            // A field is searched by halves.
+            found.sort_by(|(one, _), (other, _)| one.cmp(other));
             Some(Constant::Map(found))
         }
         _ => None,

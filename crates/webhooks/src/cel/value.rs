@@ -12,7 +12,7 @@ mod list;
 mod map;
 
 pub(super) use self::{
-    equal::{compare, equal, order},
+    equal::{compare, equal, order, weight},
     list::List,
     map::{Made, Map},
 };

@@ -10,7 +10,7 @@ pub(super) fn find(name: &str) -> Option<Function> {
     Some(match name {
         "bool" => |call| match call.at(0)? {
             value @ Val::Bool(_) => Ok(value.clone()),
-            Val::Text(text) => parsed("bool", number::parse_bool(text).map(Val::Bool)),
+            Val::Text(_) => parsed("bool", number::parse_bool(&call.text(0)?).map(Val::Bool)),
             _ => Fault::overload(),
         },
         "int" => int,
@@ -28,13 +28,13 @@ pub(super) fn find(name: &str) -> Option<Function> {
         "duration" => |call| match call.at(0)? {
             value @ Val::Duration(_) => Ok(value.clone()),
             Val::Int(nanos) => Ok(Val::Duration(*nanos)),
-            Val::Text(text) => parsed("duration", duration::parse(text).map(Val::Duration)),
+            Val::Text(_) => parsed("duration", duration::parse(&call.text(0)?).map(Val::Duration)),
             _ => Fault::overload(),
         },
         "timestamp" => |call| match call.at(0)? {
             value @ Val::Timestamp(_) => Ok(value.clone()),
             Val::Int(seconds) => in_range(Timestamp::from_second(*seconds).ok()),
-            Val::Text(text) => match timestamp(text) {
+            Val::Text(_) => match timestamp(&call.text(0)?) {
                 None => parsed("timestamp", None),
                 time => in_range(time),
             },
@@ -67,7 +67,7 @@ fn int<'d>(call: &mut Call<'_, 'd>) -> Res<Val<'d>> {
         },
         Val::Double(value) if value.abs() < LIMIT => Ok(Val::Int(*value as i64)),
         Val::Double(_) => Fault::error("integer overflow"),
-        Val::Text(text) => parsed("int", number::parse_int(text, 64).map(Val::Int)),
+        Val::Text(_) => parsed("int", number::parse_int(&call.text(0)?, 64).map(Val::Int)),
         Val::Timestamp(time) => Ok(Val::Int(time.as_nanosecond().div_euclid(1_000_000_000) as i64)),
         Val::Duration(nanos) => Ok(Val::Int(*nanos)),
         _ => Fault::overload(),
@@ -86,7 +86,7 @@ fn uint<'d>(call: &mut Call<'_, 'd>) -> Res<Val<'d>> {
         },
         Val::Double(value) if (0.0..LIMIT).contains(value) => Ok(Val::Uint(*value as u64)),
         Val::Double(_) => Fault::error("unsigned integer overflow"),
-        Val::Text(text) => parsed("uint", number::parse_uint(text).map(Val::Uint)),
+        Val::Text(_) => parsed("uint", number::parse_uint(&call.text(0)?).map(Val::Uint)),
         _ => Fault::overload(),
     }
 }
@@ -97,7 +97,7 @@ fn double<'d>(call: &mut Call<'_, 'd>) -> Res<Val<'d>> {
         value @ Val::Double(_) => Ok(value.clone()),
         Val::Int(value) => Ok(Val::Double(*value as f64)),
         Val::Uint(value) => Ok(Val::Double(*value as f64)),
-        Val::Text(text) => parsed("double", number::parse_float(text).map(Val::Double)),
+        Val::Text(_) => parsed("double", number::parse_float(&call.text(0)?).map(Val::Double)),
         _ => Fault::overload(),
     }
 }
@@ -105,10 +105,13 @@ fn double<'d>(call: &mut Call<'_, 'd>) -> Res<Val<'d>> {
 fn string<'d>(call: &mut Call<'_, 'd>) -> Res<Val<'d>> {
     let text = match call.at(0)? {
         value @ Val::Text(_) => return Ok(value.clone()),
-        Val::Bytes(bytes) => match std::str::from_utf8(bytes) {
-            Ok(text) => text.to_owned(),
-            Err(_) => return Fault::error("invalid UTF-8 in bytes"),
-        },
+        Val::Bytes(bytes) => {
+            call.work.spend(bytes.len())?;
+            return match std::str::from_utf8(bytes) {
+                Ok(text) => call.made(text),
+                Err(_) => Fault::error("invalid UTF-8 in bytes"),
+            };
+        }
         value => match scalar_text(value) {
             Some(text) => text,
             None => return Fault::overload(),

@@ -6,7 +6,10 @@ use jiff::{
 };
 
 use super::{Call, Function};
-use crate::cel::value::{Fault, Res, Val};
+use crate::cel::{
+    limits::shortened,
+    value::{Fault, Res, Val},
+};
 
 pub(super) fn find(name: &str) -> Option<Function> {
     Some(match name {
@@ -43,7 +46,7 @@ fn part<'d>(call: &mut Call<'_, 'd>, of: fn(&Zoned) -> i64) -> Res<Val<'d>> {
         let name = call.text(1)?;
         match zone(&name) {
             Some(zone) => zone,
-            None => return Fault::error(format!("unknown time zone {}", &*name)),
+            None => return Fault::error(format!("unknown time zone {}", shortened(&name))),
         }
     } else {
         TimeZone::UTC

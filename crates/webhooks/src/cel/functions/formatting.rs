@@ -14,6 +14,11 @@ const DEFAULT_PRECISION: usize = 6;
 /// More digits than a float has are written as zeros; an API server would write as many as it is told.
 const MAX_PRECISION: usize = 1000;
 
+/// The parts of what is left of a format. They are read one by one: a format may have as many as bytes.
+struct Clauses<'f> {
+    rest: &'f str,
+}
+
 /// A part of a format.
 enum Clause<'f> {
     Text(&'f str),
@@ -22,11 +27,10 @@ enum Clause<'f> {
 
 pub(super) fn format<'d>(call: &mut Call<'_, 'd>) -> Res<Val<'d>> {
     let (format, list) = (call.text(0)?, call.list(1)?);
-    let clauses = clauses(&format).or_else(Fault::error)?;
     let mut out = Out { text: String::new(), work: call.work };
     let mut next = 0;
-    for clause in clauses {
-        match clause {
+    for clause in (Clauses { rest: &format }) {
+        match clause.or_else(Fault::error)? {
             Clause::Text(text) => out.push(text)?,
             Clause::Value { kind, precision } => {
                 let Some(value) = list.get(next) else {
@@ -45,13 +49,12 @@ pub(super) fn format<'d>(call: &mut Call<'_, 'd>) -> Res<Val<'d>> {
 /// # Errors
 /// It does not fit its arguments.
 pub(in crate::cel) fn check(format: &str, arguments: &[Type]) -> Result<(), String> {
-    let kinds: Vec<_> = clauses(format)?
-        .into_iter()
-        .filter_map(|clause| match clause {
-            Clause::Text(_) => None,
-            Clause::Value { kind, .. } => Some(kind),
-        })
-        .collect();
+    let kinds = Clauses { rest: format }.filter_map(|clause| match clause {
+        Ok(Clause::Text(_)) => None,
+        Ok(Clause::Value { kind, .. }) => Some(Ok(kind)),
+        Err(problem) => Some(Err(problem)),
+    });
+    let kinds: Vec<_> = kinds.collect::<Result<_, _>>()?;
     if kinds.len() != arguments.len() {
         let (kinds, arguments) = (kinds.len(), arguments.len());
         return Err(format!("the format has {kinds} clauses and {arguments} arguments"));
@@ -75,26 +78,38 @@ fn fits(kind: u8, of: &str) -> bool {
     }
 }
 
-fn clauses(format: &str) -> Result<Vec<Clause<'_>>, String> {
-    let mut found = Vec::new();
-    let mut rest = format;
-    while let Some((text, after)) = rest.split_once('%') {
-        found.push(Clause::Text(text));
-        if let Some(after) = after.strip_prefix('%') {
-            found.push(Clause::Text("%"));
-            rest = after;
-            continue;
+impl<'f> Iterator for Clauses<'f> {
+    type Item = Result<Clause<'f>, String>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.rest.is_empty() {
+            return None;
         }
-        let (precision, after) = precision(after)?;
-        let kind = *after.as_bytes().first().ok_or("unexpected end of format string")?;
-        if !b"sdfebxXo".contains(&kind) {
-            return Err(format!("unrecognized formatting clause {:?}", char::from(kind)));
+        let Some(after) = self.rest.strip_prefix('%') else {
+            let end = self.rest.find('%').unwrap_or(self.rest.len());
+            let (text, rest) = self.rest.split_at(end);
+            self.rest = rest;
+            return Some(Ok(Clause::Text(text)));
+        };
+        if let Some(rest) = after.strip_prefix('%') {
+            self.rest = rest;
+            return Some(Ok(Clause::Text("%")));
         }
-        found.push(Clause::Value { kind, precision });
-        rest = &after[1..];
+        Some(value(after).map(|(clause, rest)| {
+            self.rest = rest;
+            clause
+        }))
     }
-    found.push(Clause::Text(rest));
-    Ok(found)
+}
+
+/// The clause of a value, after its sign, and the rest.
+fn value(text: &str) -> Result<(Clause<'_>, &str), String> {
+    let (precision, after) = precision(text)?;
+    let kind = *after.as_bytes().first().ok_or("unexpected end of format string")?;
+    if !b"sdfebxXo".contains(&kind) {
+        return Err(format!("unrecognized formatting clause {:?}", char::from(kind)));
+    }
+    Ok((Clause::Value { kind, precision }, &after[1..]))
 }
 
 fn precision(text: &str) -> Result<(Option<usize>, &str), String> {

@@ -31,11 +31,12 @@ pub(super) fn place<'d>(call: &mut Call<'_, 'd>, is_last: bool) -> Res<Val<'d>> 
 
 fn is_sorted<'d>(call: &mut Call<'_, 'd>) -> Res<Val<'d>> {
     let items = call.items(0)?;
-    let is_sorted = items.windows(2).all(|pair| {
-        let [one, other] = pair else { return true };
-        compare(one, other) != Some(Ordering::Greater)
-    });
-    Ok(Val::Bool(is_sorted))
+    for (one, other) in items.iter().zip(items.iter().skip(1)) {
+        if compare(one, other, call.work)? == Some(Ordering::Greater) {
+            return Ok(Val::Bool(false));
+        }
+    }
+    Ok(Val::Bool(true))
 }
 
 fn sum<'d>(call: &mut Call<'_, 'd>) -> Res<Val<'d>> {
@@ -59,7 +60,7 @@ fn extreme<'d>(call: &mut Call<'_, 'd>, replaced: Ordering, name: &str) -> Res<V
             return Fault::overload();
         }
         match &found {
-            Some(so_far) if compare(so_far, &item) != Some(replaced) => {}
+            Some(so_far) if compare(so_far, &item, call.work)? != Some(replaced) => {}
             _ => found = Some(item),
         }
     }

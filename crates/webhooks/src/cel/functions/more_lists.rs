@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::{Call, Function};
-use crate::cel::value::{Fault, Res, Val, compare, equal};
+use crate::cel::value::{Fault, Res, Val, equal, order, weight};
 
 pub(super) fn find(name: &str) -> Option<Function> {
     Some(match name {
@@ -98,13 +98,18 @@ fn sort<'d>(call: &mut Call<'_, 'd>, keys: Vec<Val<'d>>) -> Res<Val<'d>> {
     if keys.first().is_some_and(|key| !is_comparable(key)) {
         return Fault::error("list elements must be comparable");
     }
+    // A sort goes through the keys once for each time that their number can be halved.
+    let halvings = keys.len().checked_ilog2().map_or(0, |it| it as usize + 1);
+    for key in &keys {
+        call.work.spend(weight(key).saturating_mul(halvings))?;
+    }
     let mut pairs: Vec<_> = keys.into_iter().zip(items).collect();
-    pairs.sort_by(|(one, _), (other, _)| compare(one, other).unwrap_or(Ordering::Equal));
+    pairs.sort_by(|(one, _), (other, _)| order(one, other).unwrap_or(Ordering::Equal));
     Ok(Val::list(pairs.into_iter().map(|(_, item)| item).collect()))
 }
 
 fn is_comparable(key: &Val<'_>) -> bool {
-    compare(key, key).is_some() || matches!(key, Val::Double(_))
+    order(key, key).is_some() || matches!(key, Val::Double(_))
 }
 
 /// The element before a place that the length gives.

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::{Call, Function};
-use crate::cel::value::{Fault, Res, Val, equal, order};
+use crate::cel::value::{Fault, Res, Val, compare, equal};
 
 pub(super) fn find(name: &str) -> Option<Function> {
     Some(match name {
@@ -22,11 +22,8 @@ pub(super) fn find(name: &str) -> Option<Function> {
 }
 
 fn compared<'d>(call: &mut Call<'_, 'd>, is: fn(Ordering) -> bool) -> Res<Val<'d>> {
-    if let (Val::Text(one), Val::Text(other)) = (call.at(0)?, call.at(1)?) {
-        let bytes = one.len().min(other.len());
-        call.work.spend(bytes)?;
-    }
-    order(call.at(0)?, call.at(1)?).map(|order| Val::Bool(is(order)))
+    let order = compare(call.at(0)?, call.at(1)?, call.work)?;
+    order.map_or_else(Fault::overload, |order| Ok(Val::Bool(is(order))))
 }
 
 fn is_in<'d>(call: &mut Call<'_, 'd>) -> Res<Val<'d>> {

@@ -95,30 +95,64 @@ fn costly_expressions_are_over_the_limit() {
     }
 }
 
-/// An API server takes these for cheap; here they end at the bytes that are read and written.
+/// The text of a condition that an API server also takes for too costly.
+const COSTS: &str = "costs more";
+/// The text of one that an API server takes for cheap; here it ends at the bytes that are read and
+/// written.
+const BYTES: &str = "128 MiB";
+
 #[test]
 fn work_that_costs_nothing_is_bounded() {
     let object = json!({"text": "x".repeat(100_000), "list": vec![0; 1000]});
     let doubled = |start: &str, times: usize| {
         (0..times).fold(format!("[{start}]"), |list, _| format!("{list}.map(x, x + x)"))
     };
-    for expression in [
-        format!("{}.size() == 1", doubled("object.list", 40)),
-        format!("{} == []", doubled("[1]", 60)),
-        "object.text.replace('x', object.text).size() == 1".to_owned(),
-        "object.text.replace('', object.text).replace('', object.text).size() == 1".to_owned(),
-        "object.list.all(x, object.list.all(y, object.list == object.list))".to_owned(),
-        format!("lists.range(300000).all(x, {} true)", "true ? true : 1 == 1 ||".repeat(0))
-            + &" && (true ? true : false)".repeat(3000),
-        "object.list.map(x, object.text.split('')).size() == 1".to_owned(),
-        "object.list.all(x, object.text.matches('a{' + string(x) + '}'))".to_owned(),
+    let conditional = " && (true ? true : false)".repeat(3000);
+    for (expression, limit) in [
+        (format!("{}.size() == 1", doubled("object.list", 40)), BYTES),
+        (format!("{} == []", doubled("[1]", 60)), BYTES),
+        ("object.text.replace('x', object.text).size() == 1".to_owned(), BYTES),
+        (
+            "object.text.replace('', object.text).replace('', object.text).size() == 1".to_owned(),
+            BYTES,
+        ),
+        ("object.list.all(x, object.list.all(y, object.list == object.list))".to_owned(), BYTES),
+        (format!("lists.range(300000).all(x, true{conditional})"), BYTES),
+        ("object.list.map(x, object.text.split('')).size() == 1".to_owned(), BYTES),
+        ("object.list.all(x, object.text.matches('a{' + string(x) + '}'))".to_owned(), COSTS),
+        ("lists.range(9999).all(x, !''.matches('a' + string(x)))".to_owned(), BYTES),
+        ("lists.range(9999).all(x, !{object.text + 'y': 1}.exists(k, k == ''))".to_owned(), COSTS),
+        ("object.list.map(x, {object.text: x}[object.text]).size() == 1".to_owned(), BYTES),
     ] {
-        match outcome(&expression, &object).expect("compiles") {
-            Outcome::Unknown(reason) => assert!(reason.contains("128 MiB"), "{reason}"),
-            Outcome::Error(problem) => assert!(problem.contains("costs more"), "{problem}"),
-            other => panic!("{expression:.80}: {other:?}"),
-        }
+        let found = match outcome(&expression, &object).expect("compiles") {
+            Outcome::Unknown(text) | Outcome::Error(text) => text,
+            other => format!("{other:?}"),
+        };
+        assert!(found.contains(limit), "{expression:.80}: {found}");
     }
+}
+
+/// It is not read at all.
+#[test]
+fn a_long_regular_expression_is_unknown() {
+    let pattern = r"\pL".repeat(4000);
+    let object = json!({"pattern": pattern});
+    for expression in
+        [format!(r"''.matches(r'{pattern}')"), "''.matches(object.pattern)".to_owned()]
+    {
+        let found = outcome(&expression, &object).expect("compiles");
+        let Outcome::Unknown(reason) = found else { panic!("{found:?}") };
+        assert!(reason.contains("longer than 8192 bytes"), "{reason}");
+    }
+}
+
+/// A constant map costs nothing, however often it is searched.
+#[test]
+fn a_large_constant_map_is_searched_by_halves() {
+    let entries: Vec<_> = (0..8000).map(|key| format!("'k{key}':0")).collect();
+    let map = format!("{{{}}}", entries.join(","));
+    let found = outcome(&format!("[{map}].all(m, m == m && 'k7999' in m)"), &Value::Null);
+    assert_eq!(found, Ok(Outcome::Bool(true)));
 }
 
 /// The type of the result would have twice the size at each level.

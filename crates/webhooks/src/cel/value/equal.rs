@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::{Fault, Map, Res, Val};
+use super::{Map, Res, Val};
 use crate::cel::work::Work;
 
 /// Whether two values are equal. Those of different types are not, but for numbers.
@@ -10,18 +10,12 @@ use crate::cel::work::Work;
 /// # Errors
 /// There is more to compare than is allowed, or an element is not known.
 pub(in crate::cel) fn equal<'d>(one: &Val<'d>, other: &Val<'d>, work: &mut Work) -> Res<bool> {
-    work.spend(std::mem::size_of::<Val<'_>>())?;
+    work.spend(weight(one).min(weight(other)))?;
     Ok(match (one, other) {
         (Val::Null, Val::Null) => true,
         (Val::Bool(one), Val::Bool(other)) => one == other,
-        (Val::Text(one), Val::Text(other)) => {
-            work.spend(one.len().min(other.len()))?;
-            **one == **other
-        }
-        (Val::Bytes(one), Val::Bytes(other)) => {
-            work.spend(one.len().min(other.len()))?;
-            **one == **other
-        }
+        (Val::Text(one), Val::Text(other)) => **one == **other,
+        (Val::Bytes(one), Val::Bytes(other)) => **one == **other,
         (Val::List(one), Val::List(other)) => {
             if one.len() != other.len() {
                 return Ok(false);
@@ -62,8 +56,31 @@ fn maps<'d>(one: &Map<'d>, other: &Map<'d>, work: &mut Work) -> Res<bool> {
     Ok(true)
 }
 
-/// The order of two values; `None` if they have none.
-pub(in crate::cel) fn compare(one: &Val<'_>, other: &Val<'_>) -> Option<Ordering> {
+/// The order of two values; `None` if they have none. What is read is counted.
+///
+/// # Errors
+/// There is more to compare than is allowed.
+pub(in crate::cel) fn compare(
+    one: &Val<'_>,
+    other: &Val<'_>,
+    work: &mut Work,
+) -> Res<Option<Ordering>> {
+    work.spend(weight(one).min(weight(other)))?;
+    Ok(order(one, other))
+}
+
+/// The bytes that are read when a value is compared with one that is as long.
+pub(in crate::cel) fn weight(value: &Val<'_>) -> usize {
+    let contents = match value {
+        Val::Text(text) => text.len(),
+        Val::Bytes(bytes) => bytes.len(),
+        _ => 0,
+    };
+    contents.saturating_add(std::mem::size_of::<Val<'_>>())
+}
+
+/// The order of two values; `None` if they have none. The caller counts their [`weight`].
+pub(in crate::cel) fn order(one: &Val<'_>, other: &Val<'_>) -> Option<Ordering> {
     match (one, other) {
         (Val::Bool(one), Val::Bool(other)) => Some(one.cmp(other)),
         (Val::Text(one), Val::Text(other)) => Some((**one).cmp(&**other)),
@@ -99,12 +116,4 @@ fn numbers(one: &Val<'_>, other: &Val<'_>) -> Option<Ordering> {
 fn double(one: f64, other: i128) -> Option<Ordering> {
     #[expect(clippy::cast_precision_loss, reason = "cel-go compares floats")]
     one.partial_cmp(&(other as f64))
-}
-
-/// The order of two values that an operator compares.
-///
-/// # Errors
-/// They have none.
-pub(in crate::cel) fn order(one: &Val<'_>, other: &Val<'_>) -> Res<Ordering> {
-    compare(one, other).map_or_else(Fault::overload, Ok)
 }
