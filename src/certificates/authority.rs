@@ -77,7 +77,8 @@ impl Certificate {
         Some(Self { der: der.clone(), begins, ends, has_our_name, public_key, sequence })
     }
 
-    /// The certificates in a PEM text. Other parts of it are skipped.
+    /// The certificates in a PEM text. Other parts of it are skipped, in which other parsers may find
+    /// further ones.
     pub(super) fn of_pem(pem: &[u8]) -> Vec<Self> {
         let found = CertificateDer::pem_slice_iter(pem).filter_map(Result::ok);
         found.filter_map(|der| Self::parse(&der.into_owned())).collect()
@@ -133,6 +134,12 @@ impl Certificate {
 
     pub(super) fn has_ended(&self, now: i64) -> bool {
         self.ends <= now
+    }
+
+    /// Whether a CA may be used: it has not ended, and begins no later than clocks differ. One that
+    /// begins later would outlast the limit of its lifetime.
+    pub(super) fn is_usable(&self, now: i64) -> bool {
+        !self.has_ended(now) && self.begins <= now.saturating_add(seconds(CLOCK_SKEW))
     }
 
     /// When it begins, in seconds since 1970.
@@ -319,6 +326,18 @@ mod tests {
         let (hour, century) = (Duration::from_hours(1), Duration::from_hours(876_000));
         assert_eq!(of(century).limited(hour).ends(), of(hour).ends());
         assert_eq!(of(hour).limited(century).ends(), of(hour).ends());
+    }
+
+    #[test]
+    fn a_ca_that_begins_later_than_clocks_differ_is_not_used() {
+        let (now, lifetime) = (1_800_000_000, Duration::from_hours(1));
+        // It begins before it is made.
+        let limit = now + 2 * seconds(CLOCK_SKEW);
+        for (made, expected) in [(now, true), (limit, true), (limit + 1, false)] {
+            let ca = Ca::make(made, lifetime).expect("a CA").certificate;
+            assert_eq!(ca.is_usable(now), expected, "{made}");
+            assert!(!ca.is_usable(made + seconds(lifetime)), "it has ended");
+        }
     }
 
     #[test]

@@ -11,9 +11,10 @@
 //!    repaired it.
 //!
 //! And when the watches have settled:
-//! 4. A CA with the name of ours that others wrote into a `caBundle` or the Secret is in neither, except
-//!    for [`HANDOVER`] in a `caBundle` after the Secret was lost.
-//! 5. A revoked CA is in neither.
+//! 4. A CA with the name of ours that others wrote into a `caBundle` or the Secret is in neither, whether
+//!    injectd reads it there or not. Exception: for [`HANDOVER`] after the Secret was lost, one that is
+//!    read and has begun stays in a `caBundle`.
+//! 5. A revoked CA is in neither. All CAs of a Secret are revoked with the one that signs.
 //!
 //! If others took the Secret away and overwrote a `caBundle`, and then a leader acts that has seen
 //! neither before, it cannot know the CA that was lost. Only then, and after a CA was revoked, invariant 3
@@ -32,6 +33,8 @@ use super::{
 };
 
 mod checks;
+mod others;
+mod replicas;
 mod walks;
 
 /// How late an API server may see a change; less than [`PROPAGATION`].
@@ -73,13 +76,23 @@ enum Act {
     /// Someone overwrites a `caBundle`.
     Overwrite(usize),
     /// Someone adds a CA with the name of ours to a `caBundle`.
-    ForgeBundle(usize),
+    ForgeBundle(usize, Forgery),
     /// Someone adds such a CA to the Secret, with its key as that of the next one.
     ForgeSecret,
     /// An administrator revokes a CA of the Secret.
     Revoke(usize),
     /// Leaders may not write a configuration, or may again.
     Forbid(usize, bool),
+}
+
+/// How a CA of others is written into a `caBundle`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Forgery {
+    Plain,
+    /// After a beginning without an end: Go reads it, and injectd does not.
+    Hidden,
+    /// It begins later than clocks differ.
+    Later,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -136,7 +149,7 @@ struct World {
     seconds: i64,
     replicas: Vec<Replica>,
     /// CAs that others made.
-    forged: Vec<Certificate>,
+    forged: Vec<(Certificate, Forgery)>,
     revoked: Vec<Certificate>,
 }
 
@@ -176,11 +189,7 @@ impl World {
     }
 
     fn read_webhooks(&self) -> Read {
-        let entries = [0, 1].map(|index| Entry {
-            webhook: "w".to_owned(),
-            index: 0,
-            cas: Certificate::of_pem(&self.webhooks[index].bundle),
-        });
+        let entries = [0, 1].map(|index| Entry::new("w", 0, &self.webhooks[index].bundle));
         Read { versions: [0, 1].map(|index| self.webhooks[index].version), entries }
     }
 
@@ -236,13 +245,7 @@ impl World {
                 self.webhooks[index].is_overwritten = true;
                 self.was_overwritten = true;
             }
-            Act::ForgeBundle(index) => {
-                let mut bundle = self.webhooks[index].bundle.clone();
-                bundle.extend(self.forge().certificate.pem().into_bytes());
-                let is_overwritten = self.webhooks[index].is_overwritten;
-                self.set_bundle(index, bundle, true);
-                self.webhooks[index].is_overwritten = is_overwritten;
-            }
+            Act::ForgeBundle(index, forgery) => self.forge_bundle(index, forgery),
             Act::ForgeSecret => return self.forge_secret(),
             Act::Revoke(index) => self.revoke(index),
             Act::Forbid(index, is_forbidden) => self.webhooks[index].is_forbidden = is_forbidden,
@@ -250,57 +253,11 @@ impl World {
         Ok(())
     }
 
-    /// A CA of others, for a hundred years.
-    fn forge(&mut self) -> Ca {
-        let century = Duration::from_hours(876_000);
-        let forged = Ca::make(self.now, century).expect("a CA can be made");
-        self.forged.push(forged.certificate.clone());
-        forged
-    }
-
-    fn forge_secret(&mut self) -> Checked {
-        let Some(state) = self.state().cloned() else { return Ok(()) };
-        let forged = self.forge();
-        let read = self.written(&state, |data| {
-            data.entry("ca.crt".to_owned()).or_default().extend(forged.certificate.pem().bytes());
-            data.insert("next-ca.key".to_owned(), forged.key.into_bytes());
-        });
-        prop_assert!(state.cas().all(|ca| read.cas().any(|it| it == ca)), "a CA is lost");
-        prop_assert!(read.cas().all(|ca| state.cas().any(|it| it == ca)), "a forged CA is read");
-        self.set_secret(Secret::Good(Box::new(read)));
-        Ok(())
-    }
-
-    fn revoke(&mut self, index: usize) {
-        let Some(state) = self.state().cloned() else { return };
-        let Some(ca) = state.cas().nth(index) else { return };
-        let read = self.written(&state, |data| {
-            let text = data.entry(revoked::KEY.to_owned()).or_default();
-            text.extend(format!("\n{}", ca.fingerprint()).bytes());
-        });
-        self.revoked.push(ca.clone());
-        self.is_ca_lost = true;
-        self.set_secret(Secret::Good(Box::new(read)));
-    }
-
-    /// What is read of a Secret that others changed.
-    fn written(&self, state: &State, change: impl FnOnce(&mut Data)) -> State {
-        let mut data = Data::new();
-        state.encode(&mut data).expect("the CA can sign");
-        change(&mut data);
-        State::decode(&data, &self.terms).expect("the state must be valid")
-    }
-
     fn pass(&mut self, seconds: i64) {
         self.now += seconds;
         for webhook in &mut self.webhooks {
             webhook.late.retain(|(_, until, _)| *until >= self.now);
         }
-    }
-
-    fn lose(&mut self, secret: Secret) {
-        self.is_secret_lost = true;
-        self.set_secret(secret);
     }
 
     fn set_secret(&mut self, secret: Secret) {
@@ -320,98 +277,6 @@ impl World {
             webhook.late.retain(|(_, _, is_foreign)| !is_foreign);
             webhook.is_overwritten = false;
         }
-    }
-
-    fn watch(&mut self, replica: usize) {
-        let read = self.read_webhooks();
-        let published = self.published(&read);
-        let (now, clock, version) = (self.instant(), self.clock(replica), self.secret.0);
-        let state = self.state().cloned();
-        self.note_secret(replica);
-        let replica = &mut self.replicas[replica];
-        replica.trusted.update(&published, now);
-        let Some(state) = state else { return };
-        let seen = replica.seen.filter(|(seen, _)| *seen == version).map_or(now, |(_, at)| at);
-        replica.seen = Some((version, seen));
-        let earlier = replica.memory.take();
-        replica.memory = Some(state.clone().remembering(earlier, clock));
-        let choice = choose(replica.served.as_ref(), &state, seen, &replica.trusted, (clock, now));
-        if choice == Choice::Now {
-            replica.served = Some(Served::of(&state));
-        }
-    }
-
-    /// A replica sees the Secret, and whether it was lost.
-    fn note_secret(&mut self, replica: usize) {
-        let clock = self.clock(replica);
-        let memory = self.replicas[replica].memory.as_ref();
-        let is_settled = self
-            .state()
-            .is_some_and(|state| memory.is_none_or(|memory| state.continues(memory, clock)));
-        if !is_settled {
-            self.replicas[replica].unsettled_until = self.now + HANDOVER;
-        }
-    }
-
-    /// A leader reads the Secret after what it saw of the webhooks.
-    fn read_secret(&mut self, replica: usize) {
-        let Some(read) = self.replicas[replica].webhooks.take() else { return };
-        self.note_secret(replica);
-        let invalid = InvalidSecret::Ca;
-        let secret = match &self.secret.1 {
-            Secret::Absent => None,
-            Secret::Foreign => Some(Err(&invalid)),
-            Secret::Good(state) => Some(Ok(&**state)),
-        };
-        let memory = self.replicas[replica].memory.as_ref();
-        let published = self.published(&read);
-        let is_unsettled = self.now < self.replicas[replica].unsettled_until;
-        let published = &published;
-        let observed = Observed { secret, published, is_all_read: true, memory, is_unsettled };
-        let step = next(&observed, &self.terms.names, self.clock(replica), LIFETIMES);
-        let step = step.expect("keys can be made");
-        self.replicas[replica].planned = Some((self.secret.0, read, step));
-    }
-
-    fn write(&mut self, replica: usize) -> Checked {
-        let Some((version, read, step)) = self.replicas[replica].planned.take() else {
-            return Ok(());
-        };
-        self.is_ca_lost |=
-            self.is_secret_lost && self.was_overwritten && !self.knows(replica, &read);
-        match step {
-            Some(Step::Secret(state, _)) if version == self.secret.0 => {
-                self.check_secret(replica, &state, &read)?;
-                self.replicas[replica].memory = Some((*state).clone());
-                self.set_secret(Secret::Good(state));
-            }
-            Some(Step::Bundles(bundles)) => {
-                for (name, _) in &bundles.wrong {
-                    let index = usize::from(name == CONFIGURATIONS[1]);
-                    let webhook = &self.webhooks[index];
-                    if webhook.version == read.versions[index] && !webhook.is_forbidden {
-                        let mut before = Certificate::of_pem(&webhook.bundle);
-                        before.retain(|ca| {
-                            self.state().is_some_and(|it| it.cas().any(|it| it == ca))
-                        });
-                        let after = Certificate::of_pem(bundles.pem.as_bytes());
-                        self.check_kept(replica, &before, &after)?;
-                        self.set_bundle(index, bundles.pem.clone().into_bytes(), false);
-                    }
-                }
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
-    /// Whether a leader knows the CA of each certificate that is served.
-    fn knows(&self, leader: usize, read: &Read) -> bool {
-        let states = self.replicas[leader].memory.as_ref().into_iter().chain(self.state());
-        let known: Vec<_> = states.flat_map(State::cas).collect();
-        let in_bundles = |ca| read.entries.iter().any(|entry| entry.cas.contains(ca));
-        let mut served = self.replicas.iter().filter_map(|it| Some(&it.served.as_ref()?.ca));
-        served.all(|ca| ca.has_ended(self.now) || known.contains(&ca) || in_bundles(ca))
     }
 
     /// Everyone sees everything, and a leader acts until there is nothing to do.

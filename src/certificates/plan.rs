@@ -48,8 +48,17 @@ pub(super) struct Entry {
     /// Name of the webhook.
     pub(super) webhook: String,
     pub(super) index: usize,
-    /// The certificates of its `caBundle`.
+    /// The certificates that injectd reads in its `caBundle`. API servers may read others.
     pub(super) cas: Vec<Certificate>,
+    /// Its `caBundle` as it is.
+    bundle: Vec<u8>,
+}
+
+impl Entry {
+    pub(super) fn new(webhook: &str, index: usize, bundle: &[u8]) -> Self {
+        let cas = Certificate::of_pem(bundle);
+        Self { webhook: webhook.to_owned(), index, cas, bundle: bundle.to_vec() }
+    }
 }
 
 /// A write.
@@ -86,14 +95,16 @@ pub(super) enum Change {
     RevokedCa,
     /// A CA that was revoked before is revoked there, too.
     KeptRevoked,
-    /// A previous CA has ended and is removed.
+    /// A CA that does not sign has ended, or begins too late, and is removed.
     RemovedCa,
 }
 
 /// The next write; `None` if there is nothing to do now.
 ///
 /// Invariants, which `model.rs` checks:
-/// - A CA of the Secret leaves Secret and `caBundle` only when it has ended, or is revoked.
+/// - A CA of the Secret leaves Secret and `caBundle` only when it has ended, or is revoked. All CAs of a
+///   Secret go with the one that signs.
+/// - A `caBundle` is what the leader would write, byte by byte: nothing that others read otherwise.
 /// - A CA that only a `caBundle` has never gets into the Secret, and is not published for longer than
 ///   [`HANDOVER`].
 /// - A CA begins to sign when each `caBundle` that has its predecessor has it, too, or when that ends.
@@ -105,12 +116,10 @@ pub(super) fn next(
 ) -> Result<Option<Step>, rcgen::Error> {
     let (mut state, mut changes) = last(observed, names, now, lifetimes)?;
     if state.revoked.has(&state.ca.certificate) {
-        replace_revoked(&mut state, names, (now, lifetimes))?;
+        replace_revoked(&mut state, observed, names, (now, lifetimes))?;
         changes.extend([Change::RevokedCa, Change::NewCa, Change::NewLeaf]);
     }
-    let before = state.previous.len();
-    state.previous.retain(|ca| !ca.has_ended(now));
-    if state.previous.len() < before {
+    if state.drop_unusable(now) {
         changes.push(Change::RemovedCa);
     }
     if state.keep(known_cas(observed), now) {
@@ -165,23 +174,34 @@ fn last(
 }
 
 /// Replaces the CA that signs at once: what it signed is not to be trusted, and reviews fail until
-/// API servers know the new one. The next one goes, too: only the revoked one vouches for it.
+/// API servers know the new one. The next one goes, too, and the previous ones, also of a Secret that
+/// is remembered: only the revoked one vouches for them.
 fn replace_revoked(
     state: &mut State,
+    observed: &Observed<'_>,
     names: &[String],
     (now, lifetimes): (i64, Lifetimes),
 ) -> Result<(), rcgen::Error> {
+    for known in known_states(observed) {
+        if state.revoked.has(&known.ca.certificate) {
+            state.revoked.revoke(known.cas());
+        }
+    }
     let sequence = state.leaf.certificate.sequence();
     state.ca = Ca::make(now, lifetimes.ca)?;
     state.leaf = state.ca.sign(names, now, (lifetimes.leaf, sequence))?;
-    state.next = None;
+    state.drop_revoked();
     Ok(())
+}
+
+/// Memory and the Secret.
+fn known_states<'a>(observed: &Observed<'a>) -> impl Iterator<Item = &'a State> {
+    observed.memory.into_iter().chain(observed.secret.and_then(Result::ok))
 }
 
 /// CAs of the Secret and of memory: other replicas may serve a certificate of one of them.
 fn known_cas(observed: &Observed<'_>) -> Vec<Certificate> {
-    let found = observed.secret.and_then(Result::ok);
-    observed.memory.into_iter().chain(found).flat_map(State::cas).cloned().collect()
+    known_states(observed).flat_map(State::cas).cloned().collect()
 }
 
 /// CAs that may be of a state that was lost: replicas may serve certificates of theirs. Who wrote them
@@ -199,9 +219,9 @@ fn handed_over<'a>(
     let room = MAX_CAS.saturating_sub(state.cas().count());
     let entries = observed.published.iter().flat_map(|it| it.entries);
     for ca in entries.flat_map(|entry| &entry.cas) {
-        let has_ended = ca.clone().limited(lifetimes.ca).has_ended(now);
+        let is_in_time = ca.clone().limited(lifetimes.ca).is_usable(now);
         let is_known = state.cas().any(|it| it == ca) || found.contains(&ca);
-        let is_usable = ca.has_our_name() && !has_ended && !state.revoked.has(ca);
+        let is_usable = ca.has_our_name() && is_in_time && !state.revoked.has(ca);
         if is_usable && !is_known && found.len() < room {
             found.push(ca);
         }
@@ -209,7 +229,8 @@ fn handed_over<'a>(
     found
 }
 
-/// The entries whose `caBundle` is not that of the state.
+/// The entries whose `caBundle` is not exactly that of the state. Its bytes are compared: API servers may
+/// find a CA where injectd reads none.
 fn publish(
     state: &State,
     observed: &Observed<'_>,
@@ -218,18 +239,14 @@ fn publish(
 ) -> Option<Bundles> {
     let published = observed.published;
     let others = handed_over(state, observed, now, lifetimes);
-    let expected: Vec<_> = state.cas().chain(others).collect();
-    let is_wrong = |entry: &&Entry| {
-        let found = &entry.cas;
-        found.len() != expected.len() || !expected.iter().all(|ca| found.contains(ca))
-    };
+    let pem: String = state.cas().chain(others).map(Certificate::pem).collect();
+    let is_wrong = |entry: &&Entry| entry.bundle != pem.as_bytes();
     let wrong = published.iter().filter(|it| it.is_writable).filter_map(|it| {
         let indices: Vec<_> = it.entries.iter().filter(is_wrong).map(|entry| entry.index).collect();
         (!indices.is_empty()).then(|| (it.configuration.to_owned(), indices))
     });
     let wrong: Vec<_> = wrong.collect();
-    let pem = || expected.iter().map(|ca| ca.pem()).collect();
-    (!wrong.is_empty()).then(|| Bundles { pem: pem(), wrong })
+    (!wrong.is_empty()).then_some(Bundles { pem, wrong })
 }
 
 /// Makes the next CA, lets it sign, or renews the certificate, whichever is due.

@@ -56,7 +56,9 @@ impl Reporter {
                 Change::KeptCa => ("CAKept", "kept a previous CA until it ends"),
                 Change::RevokedCa => ("CARevoked", "the CA that signed was revoked: replaced it"),
                 Change::KeptRevoked => ("CARevoked", "a CA that was revoked stays revoked"),
-                Change::RemovedCa => ("CARemoved", "removed a previous CA, which has ended"),
+                Change::RemovedCa => {
+                    ("CARemoved", "removed a CA that has ended or begins too late")
+                }
             };
             info!(secret = self.secret, "{message}");
             self.queue(false, reason, message.to_owned());

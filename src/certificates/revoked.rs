@@ -1,4 +1,4 @@
-//! The CAs that an administrator revoked, in the Secret.
+//! The CAs that an administrator revoked, and those that went with them, in the Secret.
 //!
 //! Their fingerprints stay there: a CA that is revoked is not used again, whatever Secret, `caBundle`
 //! or replica still has it.
@@ -44,6 +44,11 @@ impl Revoked {
         let before = self.fingerprints.len();
         self.fingerprints.extend(other.fingerprints.iter().cloned());
         self.fingerprints.len() > before
+    }
+
+    /// Adds CAs.
+    pub(super) fn revoke<'a>(&mut self, cas: impl IntoIterator<Item = &'a Certificate>) {
+        self.fingerprints.extend(cas.into_iter().map(Certificate::fingerprint));
     }
 
     /// What is wrong with the text, if anything is.

@@ -109,14 +109,22 @@ impl State {
         previous.retain(|ca| !revoked.has(ca));
     }
 
-    /// Keeps CAs of another state that have not ended: certificates of theirs may be served. Returns
+    /// Drops CAs that do not sign and have ended, or begin too late. Returns whether there were any.
+    pub(super) fn drop_unusable(&mut self, now: i64) -> bool {
+        let before = self.cas().count();
+        self.next.take_if(|next| !next.certificate.is_usable(now));
+        self.previous.retain(|ca| ca.is_usable(now));
+        self.cas().count() < before
+    }
+
+    /// Keeps CAs of another state that may be used: certificates of theirs may be served. Returns
     /// whether there are new ones.
     pub(super) fn keep(&mut self, cas: impl IntoIterator<Item = Certificate>, now: i64) -> bool {
         let before = self.previous.len();
         for ca in cas {
             let is_known = self.cas().any(|known| *known == ca);
             let has_room = self.cas().count() < MAX_CAS;
-            let is_usable = !ca.has_ended(now) && !self.revoked.has(&ca);
+            let is_usable = ca.is_usable(now) && !self.revoked.has(&ca);
             if is_usable && !is_known && has_room {
                 self.previous.push(ca);
             }

@@ -6,7 +6,6 @@ use k8s_openapi::api::{admissionregistration::v1::MutatingWebhookConfiguration, 
 use tokio::time::Instant;
 
 use super::{
-    authority::Certificate,
     plan::{Entry, Published},
     state::{Data, InvalidSecret, State, Terms},
 };
@@ -174,11 +173,8 @@ fn entries(configuration: &MutatingWebhookConfiguration, service: &Service) -> V
     let ours = webhooks.filter_map(|(index, webhook)| {
         let to = webhook.client_config.service.as_ref()?;
         let bundle = webhook.client_config.ca_bundle.as_ref().map_or(&[][..], |it| &it.0);
-        (to.name == service.name && to.namespace == service.namespace).then(|| Entry {
-            webhook: webhook.name.clone(),
-            index,
-            cas: Certificate::of_pem(bundle),
-        })
+        (to.name == service.name && to.namespace == service.namespace)
+            .then(|| Entry::new(&webhook.name, index, bundle))
     });
     ours.collect()
 }

@@ -19,13 +19,17 @@ impl World {
         Ok(())
     }
 
-    /// Invariants 1 and 2 of a write of the Secret.
-    pub(super) fn check_secret(&self, leader: usize, new: &State, read: &Read) -> Checked {
+    /// Invariants 1, 2 and 5 of a write of the Secret.
+    pub(super) fn check_secret(&mut self, leader: usize, new: &State, read: &Read) -> Checked {
+        self.check_revoked(leader, new)?;
         let Some(old) = self.state() else { return Ok(()) };
         let [before, after] = [old, new].map(|it| it.cas().cloned().collect::<Vec<_>>());
         self.check_kept(leader, &before, &after)?;
         let is_restored =
             self.replicas[leader].memory.as_ref().is_some_and(|it| old.is_older_than(it));
+        let is_replaced = new.revoked.has(&old.ca.certificate) && !is_restored;
+        let is_free = !before.iter().any(|ca| after.contains(ca));
+        prop_assert!(!is_replaced || is_free, "a CA of one that is revoked is kept");
         let is_last = !old.ca.certificate.is_valid(self.clock(leader) + LAST_SECONDS);
         let is_revoked = self.revoked.contains(&old.ca.certificate);
         if old.ca == new.ca || is_restored || is_last || is_revoked {
@@ -36,6 +40,32 @@ impl World {
         };
         prop_assert!(!read.entries.iter().any(is_behind), "a CA signs that is not published");
         Ok(())
+    }
+
+    /// Invariant 5: a CA is revoked by an administrator, or with one that signs.
+    fn check_revoked(&mut self, leader: usize, new: &State) -> Checked {
+        let known: Vec<_> = self.state().into_iter().chain(&self.replicas[leader].memory).collect();
+        let is_replaced = known.iter().any(|it| new.revoked.has(&it.ca.certificate));
+        let cas = known.iter().flat_map(|it| it.cas());
+        let is_new = |ca: &&Certificate| new.revoked.has(ca) && !self.revoked.contains(ca);
+        let with_it: Vec<_> = cas.filter(is_new).cloned().collect();
+        prop_assert!(is_replaced || with_it.is_empty(), "a CA is revoked that was not");
+        self.revoked.extend(with_it);
+        Ok(())
+    }
+
+    /// Whether a text has a CA, wherever it is.
+    fn holds(bundle: &[u8], ca: &Certificate) -> bool {
+        let pem = ca.pem();
+        let body = pem.split("-----").nth(2).expect("a PEM text must have a body");
+        String::from_utf8_lossy(bundle).contains(body)
+    }
+
+    /// The CAs that others made and a `caBundle` has.
+    pub(super) fn published_forgeries(&self) -> Vec<Forgery> {
+        let is_held = |ca: &Certificate| self.webhooks.iter().any(|it| Self::holds(&it.bundle, ca));
+        let held = self.forged.iter().filter(|(ca, _)| is_held(ca));
+        held.map(|(_, forgery)| *forgery).collect()
     }
 
     /// Invariant 3: checks every replica that serves a certificate with every API server.
@@ -72,9 +102,11 @@ impl World {
     pub(super) fn check_strangers(&self) -> Checked {
         let Some(state) = self.state() else { return Ok(()) };
         let is_settled = self.replicas[0].unsettled_until <= self.now;
-        prop_assert!(!state.cas().any(|ca| self.forged.contains(ca)), "the Secret has a forged CA");
+        let is_forged = |ca| self.forged.iter().any(|(forged, _)| forged == ca);
+        prop_assert!(!state.cas().any(is_forged), "the Secret has a forged CA");
+        let may_be = |it: &Forgery| !is_settled && *it == Forgery::Plain;
+        prop_assert!(self.published_forgeries().iter().all(may_be), "a forged CA is published");
         for ca in self.webhooks.iter().flat_map(|it| Certificate::of_pem(&it.bundle)) {
-            prop_assert!(!is_settled || !self.forged.contains(&ca), "a forged CA is published");
             prop_assert!(!state.revoked.has(&ca), "a revoked CA is published");
         }
         prop_assert!(!state.cas().any(|ca| state.revoked.has(ca)), "a revoked CA is kept");

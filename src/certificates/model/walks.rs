@@ -18,12 +18,16 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
         1 => Just(Act::ForeignSecret),
         1 => Just(Act::OldSecret),
         1 => (0..2_usize).prop_map(Act::Overwrite),
-        1 => (0..2_usize).prop_map(Act::ForgeBundle),
+        1 => (0..2_usize, forgery()).prop_map(|(index, it)| Act::ForgeBundle(index, it)),
         1 => Just(Act::ForgeSecret),
         1 => (0..3_usize).prop_map(Act::Revoke),
         1 => (0..2_usize, any::<bool>()).prop_map(|(index, is)| Act::Forbid(index, is)),
     ];
     proptest::collection::vec(act, 1..60)
+}
+
+fn forgery() -> impl Strategy<Value = Forgery> {
+    proptest::sample::select(&[Forgery::Plain, Forgery::Hidden, Forgery::Later])
 }
 
 /// Runs acts in rounds, the first one at some age of the CA.
@@ -64,18 +68,19 @@ fn settled() -> World {
     world
 }
 
-fn has_forged(world: &World) -> bool {
-    let cas = |it: &Webhook| Certificate::of_pem(&it.bundle);
-    world.webhooks.iter().flat_map(cas).any(|ca| world.forged.contains(&ca))
-}
-
 #[test]
 fn a_ca_that_others_wrote_is_not_published_after_the_next_look() {
     let mut world = settled();
-    for act in [Act::ForgeBundle(0), Act::ForgeBundle(1), Act::ForgeSecret] {
+    for act in [
+        Act::ForgeBundle(0, Forgery::Plain),
+        Act::ForgeBundle(1, Forgery::Hidden),
+        Act::ForgeBundle(0, Forgery::Later),
+        Act::ForgeSecret,
+    ] {
         world.run(act).expect("the act");
+        assert_eq!(world.published_forgeries().is_empty(), matches!(act, Act::ForgeSecret));
         world.settle().expect("the invariants");
-        assert!(!has_forged(&world), "{act:?}");
+        assert!(world.published_forgeries().is_empty(), "{act:?}");
         world.check_strangers().expect("the invariants");
     }
 }
@@ -83,14 +88,42 @@ fn a_ca_that_others_wrote_is_not_published_after_the_next_look() {
 #[test]
 fn a_ca_of_a_bundle_is_handed_over_for_a_while_after_the_secret_was_lost() {
     let mut world = settled();
-    world.run(Act::ForgeBundle(0)).expect("the act");
+    for forgery in [Forgery::Plain, Forgery::Later, Forgery::Hidden] {
+        world.run(Act::ForgeBundle(0, forgery)).expect("the act");
+    }
     (0..REPLICAS).for_each(|it| world.replicas[it] = Replica::started(world.now));
     world.run(Act::LoseSecret).expect("the act");
     world.settle().expect("the invariants");
-    assert!(has_forged(&world));
+    assert_eq!(world.published_forgeries(), [Forgery::Plain]);
     world.pass(HANDOVER);
     world.settle().expect("the invariants");
-    assert!(!has_forged(&world));
+    assert!(world.published_forgeries().is_empty());
+}
+
+#[test]
+fn a_signing_ca_is_revoked_with_all_that_it_vouches_for() {
+    // While a configuration may not be written, the next CA does not sign.
+    for has_next in [false, true] {
+        let mut world = settled();
+        world.run(Act::Forbid(1, has_next)).expect("the act");
+        for _ in 0..LIFETIMES.ca.as_secs() / 2 {
+            if world.state().is_some_and(|it| it.cas().count() == 1) {
+                world.pass(1);
+                world.settle().expect("the invariants");
+            }
+        }
+        world.run(Act::Forbid(1, false)).expect("the act");
+        let earlier = world.state().expect("a state").clone();
+        assert_eq!((earlier.next.is_some(), earlier.cas().count()), (has_next, 2));
+        world.run(Act::Revoke(0)).expect("the act");
+        for act in [Act::Watch(1), Act::OldSecret, Act::LoseSecret, Act::Restart(1)] {
+            world.run(act).expect("the act");
+            world.settle().expect("the invariants");
+            let bundles = world.webhooks.iter().flat_map(|it| Certificate::of_pem(&it.bundle));
+            let mut used = world.state().expect("a state").cas().cloned().chain(bundles);
+            assert!(!used.any(|ca| earlier.cas().any(|it| *it == ca)), "{act:?}");
+        }
+    }
 }
 
 #[test]
