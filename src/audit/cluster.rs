@@ -42,14 +42,6 @@ pub enum ReadError {
     /// A webhook configuration cannot be read.
     #[error(transparent)]
     Webhooks(#[from] InvalidConfiguration),
-    /// The mesh cannot decide about a pod.
-    #[error("cannot judge pod {pod}")]
-    Pod {
-        /// Namespace and name.
-        pod: String,
-        /// The problem.
-        source: Box<ExplainError>,
-    },
 }
 
 /// Which pods are audited.
@@ -119,7 +111,7 @@ pub async fn namespaces(client: &Client) -> Result<BTreeMap<String, Namespace>, 
 /// API server says it.
 ///
 /// # Errors
-/// They cannot be read, or a pod cannot be judged.
+/// They cannot be read.
 pub async fn audit(
     client: &Client,
     scope: &Scope,
@@ -140,7 +132,7 @@ pub async fn audit(
             let page = page(client, &path, &scope.selector, &next, &what).await?;
             advance(page.items.len());
             for pod in page.items {
-                judges.judge(pod, summary).await?;
+                judges.judge(pod, summary).await;
             }
             match page.next {
                 Some(token) => next = token,
@@ -163,37 +155,51 @@ pub struct Judges {
 impl Judges {
     /// Judges a pod and adds it to the summary. A pod is judged on a thread for blocking work: beside
     /// a server, no condition and no template keeps a thread that answers reviews. The conditions and
-    /// the meshes bound how long that takes.
-    ///
-    /// # Errors
-    /// The mesh cannot decide about it.
-    pub async fn judge(&self, pod: Value, summary: &mut Summary) -> Result<(), ReadError> {
+    /// the meshes bound how long that takes. One about which the mesh cannot decide is unknown: whoever
+    /// may create pods ends no audit.
+    pub async fn judge(&self, pod: Value, summary: &mut Summary) {
         let runtime = tokio::runtime::Handle::current();
         let Self { auditor, namespaces } = self.clone();
-        let judged = tokio::task::spawn_blocking(move || {
-            let audited = Audited::of(&pod);
-            let namespace = namespaces.get(&audited.workload.namespace);
-            let judgement = runtime.block_on(auditor.judge(&pod, namespace));
-            let judgement = judgement.map_err(|source| name_of(&pod, source))?;
+        let (audited, name) = (Audited::of(&pod), name_of(&pod));
+        let of_workload = audited.workload.namespace.clone();
+        let work = move || {
+            let namespace = namespaces.get(&of_workload);
+            let judgement = runtime.block_on(auditor.judge(&pod, namespace))?;
             let evidence = match &judgement {
                 Judgement::Wrong(finding, _) => auditor.evidence(*finding, namespace),
                 _ => Evidence::default(),
             };
-            Ok::<_, ReadError>((audited, judgement, evidence))
-        });
-        let (audited, judgement, evidence) = judged.await.map_err(|error| {
-            ReadError::Failed { what: "pods".to_owned(), problem: with_causes(&error) }
-        })??;
+            Ok((judgement, evidence))
+        };
+        let (judgement, evidence) = judged(&name, Box::new(work)).await;
         summary.add(audited, judgement, evidence);
-        Ok(())
     }
 }
 
-/// The error of a pod that cannot be judged.
-fn name_of(pod: &Value, source: ExplainError) -> ReadError {
+/// What judges a pod and blocks.
+pub(super) type Work = Box<dyn FnOnce() -> Result<(Judgement, Evidence), ExplainError> + Send>;
+
+/// The judgement on a pod of a name. A panic is a reason as well; it has been printed where it is.
+pub(super) async fn judged(pod: &str, work: Work) -> (Judgement, Evidence) {
+    let problem = match tokio::task::spawn_blocking(work).await {
+        Ok(Ok(judged)) => return judged,
+        Ok(Err(error)) => with_causes(&error),
+        Err(error) => format!("a fault of injectd: {}", ended(error)),
+    };
+    (Judgement::Unknown(format!("cannot judge pod {pod}: {problem}")), Evidence::default())
+}
+
+/// How a task ended without a result.
+fn ended(error: tokio::task::JoinError) -> String {
+    let Ok(panic) = error.try_into_panic() else { return "it was not judged".to_owned() };
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic".to_owned())
+}
+
+/// The namespace and name of a pod.
+fn name_of(pod: &Value) -> String {
     let text = |field: &str| pod.pointer(field).and_then(Value::as_str).unwrap_or_default();
-    let pod = format!("{}/{}", text("/metadata/namespace"), text("/metadata/name"));
-    ReadError::Pod { pod, source: Box::new(source) }
+    format!("{}/{}", text("/metadata/namespace"), text("/metadata/name"))
 }
 
 struct Page {

@@ -163,7 +163,31 @@ fn a_pod_is_judged_on_a_thread_for_blocking_work() {
         assert!((&mut pending).now_or_never().is_none(), "the only such thread is busy");
         start.send(()).expect("the thread waits");
         busy.await.expect("no panic").expect("sent");
-        pending.await.expect("a judgement");
+        pending.await;
     });
     assert_eq!(summary.counts().total, 1);
+}
+
+/// Whoever may create pods does not end the audit of the others.
+#[tokio::test]
+async fn a_pod_that_cannot_be_judged_is_unknown() {
+    use crate::{injector::ReviewError, lookups::LookupError};
+
+    let error = || ReviewError::Namespace("shop".to_owned(), LookupError::NotInMemory).into();
+    let mut summary = Summary::default();
+    let panics = || -> Result<_, _> { panic!("here") };
+    for (work, problem) in [
+        (Box::new(panics) as cluster::Work, "a fault of injectd: here"),
+        (Box::new(move || Err(error())), "cannot look up the annotations of namespace \"shop\""),
+    ] {
+        let pod = pod(&Value::Null, &json!({}));
+        let (judgement, evidence) = cluster::judged("shop/web-5f-x", work).await;
+        let Judgement::Unknown(reason) = &judgement else { panic!("{judgement:?}") };
+        assert!(
+            reason.starts_with(&format!("cannot judge pod shop/web-5f-x: {problem}")),
+            "{reason}"
+        );
+        summary.add(Audited::of(&pod), judgement, evidence);
+    }
+    assert_eq!((summary.counts().unknown, summary.unknown().count()), (2, 2));
 }
