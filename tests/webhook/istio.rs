@@ -310,10 +310,11 @@ async fn a_pod_that_is_too_large_to_be_evaluated_is_denied_with_the_limit() {
     let limits = Limits { max_evaluation_memory: Some(3 << 20), ..Limits::default() };
     let injector = Arc::new(injectd_testkit::istio::injector());
     let server = Server::with(Profile::Istio(injector), limits, Observer::default()).await;
-    let image_of = |bytes| format!("\"image\":\"{}\"", "x".repeat(bytes));
+    let arguments =
+        |bytes: usize| format!("\"image\":\"web\",\"args\":[{}\"\"]", "\"\",".repeat(bytes / 3));
     // On a worker thread, and on a separate one.
     for bytes in [100 << 10, 200 << 10] {
-        let large = review(V1).replace("\"image\":\"web\"", &image_of(bytes));
+        let large = review(V1).replace("\"image\":\"web\"", &arguments(bytes));
         // Another namespace has no answer in memory.
         let large = large.replace("shop", &format!("shop-{bytes}"));
         let (status, answer) = server.send(Version::HTTP_11, to("/inject", large)).await;
