@@ -16,6 +16,7 @@ use std::{
 
 use futures_util::FutureExt as _;
 
+use injectd::{injector::Injector, mesh::Mesh, standalone::Standalone};
 use injectd_testkit::cost::{self as shapes, Injectors, Shape, istio};
 
 /// How the cost of a mesh's reviews is bounded.
@@ -82,8 +83,9 @@ impl Bounds {
         for (shape, totals) in shapes.iter().zip(totals.chunks_exact(2)) {
             let bytes = self.sizes.map(|size| shape.grow(size).bytes() as u64);
             let per_byte = self.per_byte(totals, bytes);
-            let is_this_over =
-                per_byte > self.per_byte || totals[1] > self.fixed + self.per_byte * bytes[1];
+            let mut both = totals.iter().zip(bytes);
+            let is_this_over = per_byte > self.per_byte
+                || both.any(|(total, bytes)| *total > self.fixed + self.per_byte * bytes);
             let mark = if is_this_over { "  OVER" } else { "" };
             print(&format!("{:12} {per_byte:8} {:8}  {}{mark}", totals[1], bytes[1], shape.name));
             worst = worst.max((per_byte, &shape.name));
@@ -160,20 +162,17 @@ impl Answers {
     fn run(&self, shapes: &[Shape], sizes: [usize; 2]) {
         for grown in shapes.iter().flat_map(|shape| sizes.map(|size| shape.grow(size))) {
             match self {
-                Self::Linkerd(injectors) => grown.with(injectors, |injector, body| {
-                    counted(&|| {
-                        injector.review(body).now_or_never().expect("must not wait").is_ok()
-                    });
-                }),
+                Self::Linkerd(injectors) => grown.with(injectors, answer),
                 Self::Istio(configuration) => {
-                    let (injector, body) = (configuration.injector(), grown.body.as_bytes());
-                    counted(&|| {
-                        injector.review(body).now_or_never().expect("must not wait").is_ok()
-                    });
+                    answer(&configuration.injector(), grown.body.as_bytes());
                 }
             }
         }
     }
+}
+
+fn answer<M: Mesh>(injector: &Injector<M, Standalone>, body: &[u8]) {
+    counted(&|| injector.review(body).now_or_never().expect("must not wait").is_ok());
 }
 
 #[inline(never)]
