@@ -2,14 +2,15 @@
 
 #![expect(clippy::disallowed_types, reason = "configuration, manifests and objects from files")]
 
+mod node;
+
 use std::{borrow::Cow, collections::HashMap};
 
 use granit_parser::{ErrorKind, Event, Marker, Parser, ScalarStyle, ScanError, Span, Tag};
-use injectd_gocompat::number;
-use serde_json::{Number, Value};
+use serde_json::Value;
 
 use crate::{
-    MoreDocuments, Options, Problem, WholeFloats, block,
+    MoreDocuments, Options, Problem, block,
     dialect::Dialect,
     keys::{Entries, Key},
     limits::{Copied, Counts, Size},
@@ -17,6 +18,7 @@ use crate::{
     repair::Flaw,
     scalar::{self, Scalar},
 };
+use node::{Node, value};
 
 /// The most lists and mappings inside of one another, aliases included: 300. A tree is
 /// dropped and printed recursively; this fits several times into a stack of 2 MiB.
@@ -178,18 +180,6 @@ struct Anchored {
     height: usize,
 }
 
-impl Anchored {
-    fn copy(&self) -> Node<'static> {
-        self.node.clone()
-    }
-}
-
-#[derive(Clone)]
-enum Node<'a> {
-    Scalar(Scalar<'a>),
-    Tree(Value),
-}
-
 /// How a node came.
 struct Arrival {
     mark: Marker,
@@ -296,19 +286,15 @@ impl<'t> Reader<'t> {
             },
             None => Scalar::Text(text),
         };
-        if anchor != 0 {
-            let size = self.counts.since(before);
-            self.copy(size, mark)?;
-            let node = Node::Scalar(scalar.clone().into_owned());
-            self.anchors.insert(anchor, Anchored { node, size, height: 0 });
-        }
+        let arrival = Arrival { mark, aliased: false, height: 0 };
+        self.anchor((anchor, before), &arrival, || Node::Scalar(scalar.clone().into_owned()))?;
         if merge && is_key {
             if let Some(Open { collection: Collection::Map(entries), .. }) = self.open.last_mut() {
                 entries.key = Some(Key::Merge);
             }
             return Ok(());
         }
-        self.place(Node::Scalar(scalar), &Arrival { mark, aliased: false, height: 0 })
+        self.place(Node::Scalar(scalar), &arrival)
     }
 
     fn alias(&mut self, id: usize, mark: Marker) -> Result<(), Problem> {
@@ -324,7 +310,7 @@ impl<'t> Reader<'t> {
             return Err(self.problem(mark, too_deep()));
         }
         self.copy(size, mark)?;
-        let node = self.anchors.get(&id).map_or(Node::Scalar(Scalar::Null), Anchored::copy);
+        let node = self.anchors[&id].node.clone();
         self.place(node, &Arrival { mark, aliased: true, height })
     }
 
@@ -368,14 +354,25 @@ impl<'t> Reader<'t> {
             Collection::List(items) => Value::Array(items),
             Collection::Map(entries) => Value::Object(entries.map),
         };
-        let height = open.height + 1;
-        if open.anchor != 0 {
-            let size = self.counts.since(open.counts);
-            self.copy(size, mark)?;
-            let node = Node::Tree(value.clone());
-            self.anchors.insert(open.anchor, Anchored { node, size, height });
+        let arrival = Arrival { mark, aliased: false, height: open.height + 1 };
+        self.anchor((open.anchor, open.counts), &arrival, || Node::Tree(value.clone()))?;
+        self.place(Node::Tree(value), &arrival)
+    }
+
+    /// Keeps a copy of a node for its aliases, if it has an anchor.
+    fn anchor(
+        &mut self,
+        (anchor, before): (usize, Counts),
+        arrival: &Arrival,
+        copy: impl FnOnce() -> Node<'static>,
+    ) -> Result<(), Problem> {
+        if anchor != 0 {
+            let size = self.counts.since(before);
+            self.copy(size, arrival.mark)?;
+            let anchored = Anchored { node: copy(), size, height: arrival.height };
+            self.anchors.insert(anchor, anchored);
         }
-        self.place(Node::Tree(value), &Arrival { mark, aliased: false, height })
+        Ok(())
     }
 
     /// Puts a node where it belongs: the document, a list, a key or a value.
@@ -408,31 +405,4 @@ impl<'t> Reader<'t> {
         }
         Ok(())
     }
-}
-
-fn value(node: Node<'_>, whole_floats: WholeFloats) -> Result<Value, String> {
-    Ok(match node {
-        Node::Tree(value) => value,
-        Node::Scalar(Scalar::Null) => Value::Null,
-        Node::Scalar(Scalar::Bool(flag)) => Value::Bool(flag),
-        Node::Scalar(Scalar::Int(number)) => Value::Number(number.into()),
-        Node::Scalar(Scalar::Uint(number)) => Value::Number(number.into()),
-        Node::Scalar(Scalar::Float(number)) => Value::Number(as_json(number, whole_floats)?),
-        Node::Scalar(Scalar::Text(text)) => Value::String(text.into_owned()),
-    })
-}
-
-/// Go writes a float below 1e21 without an exponent, so that `1e3` becomes the integer 1000.
-fn as_json(number: f64, whole_floats: WholeFloats) -> Result<Number, String> {
-    let Some(float) = Number::from_f64(number) else {
-        return Err("JSON has no infinity and no NaN; quote the value".to_owned());
-    };
-    let minus_zero = number == 0.0 && number.is_sign_negative();
-    let keep = whole_floats == WholeFloats::Floats;
-    if keep || number.fract() != 0.0 || minus_zero || number.abs() >= 1e21 {
-        return Ok(float);
-    }
-    let digits = number::plain_decimal(number);
-    let whole = digits.parse::<i64>().map(Number::from);
-    Ok(whole.or_else(|_| digits.parse::<u64>().map(Number::from)).unwrap_or(float))
 }
