@@ -3,7 +3,10 @@
 //! Istio answers HTTP 200 and `allowed: false` where Linkerd's injector answers HTTP 400. The texts
 //! are those of Kubernetes' decoder (`pkg/kube/inject/webhook.go`, `serveInject`).
 
-#![expect(clippy::disallowed_types, reason = "only bodies that cannot be read become trees")]
+#![expect(
+    clippy::disallowed_types,
+    reason = "only parts of bodies that cannot be read become trees"
+)]
 
 use injectd_core::{
     injector::{Answer, Injector, ReviewError},
@@ -19,7 +22,11 @@ use injectd_gotemplate::check_json;
 use injectd_merge::json_type;
 use serde_json::Value as Json;
 
-use crate::{mesh::Istio, object::Object};
+use crate::{
+    mesh::Istio,
+    object::Object,
+    parts::{self, Part},
+};
 
 const KIND: &str = "AdmissionReview";
 const VERSIONS: [&str; 2] = ["admission.k8s.io/v1", "admission.k8s.io/v1beta1"];
@@ -42,6 +49,24 @@ const SCALARS: [(&str, &str); 7] = [
     ("dryRun", "bool"),
 ];
 
+/// What is read of a body that is not a review: its type, and the scalars of its request.
+const REVIEW: Part = Part::Keys(&[
+    ("kind", Part::Scalar),
+    ("apiVersion", Part::Scalar),
+    (
+        "request",
+        Part::Keys(&[
+            ("uid", Part::Scalar),
+            ("subResource", Part::Scalar),
+            ("requestSubResource", Part::Scalar),
+            ("name", Part::Scalar),
+            ("namespace", Part::Scalar),
+            ("operation", Part::Scalar),
+            ("dryRun", Part::Scalar),
+        ]),
+    ),
+]);
+
 /// Answers a review. Denies a body that is not a review.
 ///
 /// # Errors
@@ -58,7 +83,7 @@ pub async fn review<'a, L: Lookups>(
         Err(error @ DecodeError::NoRequest) if is_review_text(body) => Err(error.into()),
         Err(error) if body.is_empty() => Err(error.into()),
         found => {
-            let tree = serde_json::from_slice(body).unwrap_or_default();
+            let tree = parts::of(body, REVIEW).unwrap_or_default();
             let message = problem(body, &tree).unwrap_or_else(|| match found {
                 Ok(_) => "the body is not an AdmissionReview".to_owned(),
                 Err(error) => error.to_string(),
@@ -74,7 +99,7 @@ fn is_review(request: &Request<'_, Object<'_>>) -> bool {
 
 /// Whether a body says that it is a review, although it cannot be read as one.
 fn is_review_text(body: &[u8]) -> bool {
-    let tree: Json = serde_json::from_slice(body).unwrap_or_default();
+    let tree = parts::of(body, REVIEW).unwrap_or_default();
     problem(body, &tree).is_none()
 }
 
@@ -161,7 +186,7 @@ mod tests {
     use super::*;
 
     fn problem_of(body: &str) -> Option<String> {
-        problem(body.as_bytes(), &serde_json::from_str(body).unwrap_or_default())
+        problem(body.as_bytes(), &parts::of(body.as_bytes(), REVIEW).unwrap_or_default())
     }
 
     #[test]

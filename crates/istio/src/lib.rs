@@ -26,6 +26,7 @@ pub mod native;
 mod object;
 pub mod openshift;
 pub mod owner;
+mod parts;
 pub mod patch;
 pub mod path;
 pub mod pod;

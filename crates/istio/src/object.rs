@@ -9,8 +9,9 @@ use injectd_core::{
     view::Text,
 };
 use injectd_gotemplate::check_json;
-use serde::Deserialize;
 use serde_json::{Map, Value as Json};
+
+use crate::parts::{self, Part};
 
 /// An object, not yet parsed.
 #[derive(Debug, Default)]
@@ -23,12 +24,19 @@ pub struct Object<'a> {
     owner_kind: String,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Head {
-    kind: Option<Json>,
-    metadata: Option<Json>,
-}
+/// What is read of an object without a tape.
+const HEAD: Part = Part::Keys(&[
+    ("kind", Part::Scalar),
+    (
+        "metadata",
+        Part::Keys(&[
+            ("name", Part::Scalar),
+            ("generateName", Part::Scalar),
+            ("namespace", Part::Scalar),
+            ("ownerReferences", Part::First(&Part::Keys(&[("kind", Part::Scalar)]))),
+        ]),
+    ),
+]);
 
 impl<'a> Object<'a> {
     /// The object as a tree. Half of a surrogate pair becomes U+FFFD, as in Go.
@@ -159,8 +167,8 @@ impl<'a> View<'a> for Object<'a> {
 
     fn read_bare(json: &'a str) -> Result<Self, ReadError> {
         let text = json.trim();
-        let head: Head = serde_json::from_str(text).unwrap_or_default();
-        let metadata = head.metadata.unwrap_or_default();
+        let head = parts::of(text.as_bytes(), HEAD).unwrap_or_default();
+        let metadata = &head["metadata"];
         let text_of = |key: &str| metadata[key].as_str().unwrap_or_default();
         let name = match text_of("name") {
             "" => text_of("generateName"),
@@ -169,7 +177,7 @@ impl<'a> View<'a> for Object<'a> {
         Ok(Self {
             text,
             tape: None,
-            kind: head.kind.as_ref().and_then(Json::as_str).unwrap_or_default().to_owned(),
+            kind: head["kind"].as_str().unwrap_or_default().to_owned(),
             namespace: text_of("namespace").to_owned(),
             name: Text(name.to_owned().into()),
             owner_kind: metadata["ownerReferences"][0]["kind"]

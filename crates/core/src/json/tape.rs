@@ -15,6 +15,12 @@ const MAX_DIGITS: usize = 18;
 /// Bytes of text for each value of a usual object, for the first allocation.
 const BYTES_PER_VALUE: usize = 10;
 
+/// Maximum number of values and keys. An index of so many takes 8 MiB, and their evaluation hundreds of
+/// megabytes, more than a server has for all of them; a text with more is read without an index.
+const MAX_VALUES: usize = 1 << 19;
+/// The least bytes of text that a value takes, with its comma.
+const LEAST_BYTES_PER_VALUE: usize = 2;
+
 /// The values of a JSON text, each followed by the values in it.
 #[derive(Debug)]
 pub struct Tape<'a> {
@@ -68,10 +74,14 @@ impl<'a> Tape<'a> {
     /// Indexes the value at a byte of a text, and finds its end.
     pub(super) fn at(text: &'a str, begin: usize) -> Option<(Self, usize)> {
         u32::try_from(text.len()).ok()?;
-        let entries = Vec::with_capacity((text.len() - begin) / BYTES_PER_VALUE);
-        let mut writer = Writer { text, at: begin, entries };
-        writer.value(0)?;
-        Some((Self { text, entries: writer.entries }, writer.at))
+        let bytes = text.len() - begin;
+        let entries = Vec::with_capacity((bytes / BYTES_PER_VALUE).min(MAX_VALUES));
+        // Only long texts can have more values: shorter ones are read without a comparison for each.
+        if bytes / LEAST_BYTES_PER_VALUE < MAX_VALUES {
+            Writer::<false> { text, at: begin, entries }.written()
+        } else {
+            Writer::<true> { text, at: begin, entries }.written()
+        }
     }
 
     /// Bytes in memory, without the text.
@@ -169,14 +179,21 @@ fn unescaped(written: &str) -> String {
     reader::unescaped(&format!("{written}\""), 0).map(|(text, _)| text).unwrap_or_default()
 }
 
-struct Writer<'a> {
+/// Fails at more than [`MAX_VALUES`] values if `IS_LONG`.
+struct Writer<'a, const IS_LONG: bool> {
     text: &'a str,
     at: usize,
     entries: Vec<Entry>,
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "the text has less than 4 GiB")]
-impl Writer<'_> {
+impl<'a, const IS_LONG: bool> Writer<'a, IS_LONG> {
+    /// The index of the value, and its end.
+    fn written(mut self) -> Option<(Tape<'a>, usize)> {
+        self.value(0)?;
+        Some((Tape { text: self.text, entries: self.entries }, self.at))
+    }
+
     fn peek(&mut self) -> Option<u8> {
         loop {
             match *self.text.as_bytes().get(self.at)? {
@@ -187,6 +204,10 @@ impl Writer<'_> {
     }
 
     fn value(&mut self, depth: usize) -> Option<()> {
+        // The key of a value may be one more.
+        if IS_LONG && self.entries.len() >= MAX_VALUES - 1 {
+            return None;
+        }
         match self.peek()? {
             b'"' => self.string(),
             b'{' => self.container(Shape::Object, depth),
@@ -335,6 +356,15 @@ mod tests {
         let root = tape.root();
         assert_eq!(root.get("a").map(Node::raw), Some("1"));
         assert_eq!(root.get("k:{\"b\"}").map(Node::raw), Some("2"));
+    }
+
+    #[test]
+    fn a_text_with_too_many_values_has_no_tape() {
+        let list = |count: usize| format!("[{}0]", "0,".repeat(count - 2));
+        assert_eq!(Tape::of(&list(MAX_VALUES - 1)).map(|it| it.count()), Some(MAX_VALUES - 1));
+        assert!(Tape::of(&list(MAX_VALUES + 1)).is_none());
+        let object = format!("{{{}\"k\":0}}", "\"k\":0,".repeat(MAX_VALUES / 2));
+        assert!(Tape::of(&object).is_none());
     }
 
     #[test]
