@@ -31,8 +31,8 @@ use crate::{
     profiles::{NoWebhook, Profile, Profiles},
     server::{
         BodyBudget, BudgetExceeded, Caller, CallerPatience, EvaluationTurns, HttpResponse,
-        HttpService, LONG_REVIEW_BYTES, Late, Limits, LongWork, Overload, Permit, Share, Threads,
-        discard, is_grpc, overloaded, plain,
+        HttpService, LONG_REVIEW_BYTES, Late, Limits, Overload, Permit, Share, Threads, discard,
+        is_grpc, overloaded, plain,
     },
 };
 
@@ -58,7 +58,6 @@ pub struct Webhook {
 struct Shared {
     profiles: Profiles,
     body_timeout: Duration,
-    long_work: LongWork,
     turns: EvaluationTurns,
     observer: Observer,
 }
@@ -102,8 +101,7 @@ impl Webhook {
     ) -> Self {
         let profiles = profiles.into();
         let body_timeout = limits.body_timeout;
-        let long_work = LongWork::default();
-        let shared = Arc::new(Shared { profiles, body_timeout, long_work, turns, observer });
+        let shared = Arc::new(Shared { profiles, body_timeout, turns, observer });
         Self { shared, budget: BodyBudget::default(), requests: Share::default() }
     }
 }
@@ -210,9 +208,9 @@ impl Shared {
         if body.bytes.len() <= LONG_REVIEW_BYTES {
             return self.review(body, admitted, (patience, Threads::Workers)).await;
         }
-        let (shared, own) = (Arc::clone(self), patience.clone());
+        let (shared, own, bytes) = (Arc::clone(self), patience.clone(), body.bytes.len());
         let review = async move { shared.review(body, admitted, (own, Threads::Separate)).await };
-        let reviewed = self.long_work.run(&patience, review).await;
+        let reviewed = self.turns.long_work().run(&patience, bytes, review).await;
         reviewed.unwrap_or_else(|Late| Err(Rejection::deadline()))
     }
 

@@ -41,7 +41,7 @@ use crate::{
     patch::PatchBuffer,
     profiles::{Profile, Profiles},
     review::MAX_UID_BYTES,
-    server::{CallerPatience, EvaluationTurns, LONG_REVIEW_BYTES, Late, LongWork, Permit, Threads},
+    server::{CallerPatience, EvaluationTurns, LONG_REVIEW_BYTES, Late, Permit, Threads},
     sources::Sources,
 };
 
@@ -57,7 +57,6 @@ struct Shared {
     observer: Arc<Observer>,
     /// Limits the messages of all streams that are answered concurrently.
     messages: Semaphore,
-    long_work: LongWork,
     turns: EvaluationTurns,
     ends: Ends,
 }
@@ -100,8 +99,7 @@ impl Service {
         messages: Semaphore,
         (turns, ends): (EvaluationTurns, Ends),
     ) -> Self {
-        let long_work = LongWork::default();
-        Self(Arc::new(Shared { profiles, observer, messages, long_work, turns, ends }))
+        Self(Arc::new(Shared { profiles, observer, messages, turns, ends }))
     }
 }
 
@@ -224,13 +222,14 @@ impl Shared {
         end: Instant,
     ) -> Result<InjectResponse, Failure> {
         let patience = CallerPatience::until(end);
+        let bytes = messages::bytes_of(&message.request);
         let injected = async {
-            if messages::bytes_of(&message.request) <= LONG_REVIEW_BYTES {
+            if bytes <= LONG_REVIEW_BYTES {
                 return self.inject(message, &patience, Threads::Workers).await;
             }
             let (shared, own) = (Arc::clone(self), patience.clone());
             let injected = async move { shared.inject(message, &own, Threads::Separate).await };
-            let injected = Box::pin(self.long_work.run(&patience, injected)).await;
+            let injected = Box::pin(self.turns.long_work().run(&patience, bytes, injected)).await;
             injected.unwrap_or_else(|Late| Err(Failure::late()))
         };
         self.guarded(end, injected).await
@@ -243,7 +242,7 @@ impl Shared {
         end: Instant,
     ) -> Result<ExplainResponse, Failure> {
         let (shared, patience) = (Arc::clone(self), CallerPatience::until(end));
-        let own = patience.clone();
+        let (own, bytes) = (patience.clone(), messages::bytes_of(&message.request));
         let explained = async move {
             let Message { request, permit: _permit, bodies, .. } = message;
             let turns = shared.turns.of_caller(bodies.budget(), &own, Threads::Separate);
@@ -251,7 +250,7 @@ impl Shared {
             explain::response(&shared.profiles, &request, (end, &turns), failure).await
         };
         let explained = async {
-            let explained = Box::pin(self.long_work.run(&patience, explained)).await;
+            let explained = Box::pin(self.turns.long_work().run(&patience, bytes, explained)).await;
             explained.unwrap_or_else(|Late| Err(Failure::late()))
         };
         self.guarded(end, explained).await

@@ -16,7 +16,7 @@ pub use self::queue::Threads;
 use self::queue::{Held, Queue};
 use super::{
     BodyBudget, BudgetExceeded, CallerPatience, DEFAULT_TIMEOUT, Limits, Permit,
-    long_work::MAX_AT_A_TIME,
+    long_work::{LongWork, MAX_AT_A_TIME},
 };
 use crate::metrics::{EvaluationMetrics, Registry};
 
@@ -36,6 +36,8 @@ const STANDSTILL: Duration = DEFAULT_TIMEOUT;
 #[derive(Debug, Clone)]
 pub struct EvaluationTurns {
     queue: Queue,
+    /// The separate threads.
+    long_work: LongWork,
     /// The only worker thread hands its other tasks to another thread before an evaluation.
     hands_over: bool,
 }
@@ -70,7 +72,13 @@ impl EvaluationTurns {
         let hands_over = workers == 1 && runtime.as_ref().is_ok_and(has_workers);
         let memory = limits.evaluation_memory();
         let queue = Queue::new(workers.saturating_sub(1).max(1), MAX_AT_A_TIME, memory);
-        Self { queue, hands_over }
+        Self { queue, long_work: LongWork::default(), hands_over }
+    }
+
+    /// The separate threads, for reviews that take long.
+    #[must_use]
+    pub fn long_work(&self) -> &LongWork {
+        &self.long_work
     }
 
     /// Reports to the metrics of a registry.
