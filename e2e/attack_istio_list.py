@@ -32,6 +32,8 @@ FLOODS = 2
 # The answers of large bodies are not waited for longer.
 LARGE_SECONDS = 15
 MANY = 64
+# Those that take the most memory before and during their evaluation.
+LARGE_IN_SMOKE = (("Istio", "empty objects"), ("Linkerd", "additional variables"))
 # SIGTERM: what the process may take, and how long a measurement waits.
 GRACE = "--drain-delay=1s", "--drain-timeout=5s"
 STARTED_SECONDS = 0.5
@@ -203,7 +205,7 @@ def large_bodies():
 
             mesh = "Istio" if is_istio else "Linkerd"
             yield Attack(f"{mesh}, chart's limit, 10 MiB: {shape}", run, is_istio=is_istio,
-                         data_bytes=chart_bytes())
+                         data_bytes=chart_bytes(), in_smoke=(mesh, shape) in LARGE_IN_SMOKE)
 
 
 def text(answers):

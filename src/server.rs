@@ -226,7 +226,7 @@ impl Server {
             served: Arc::new(Semaphore::new(limits.max_connections as usize)),
             over_limit: Arc::new(Semaphore::new(limits.max_connections.div_ceil(4) as usize)),
             requests: Pool::new(limits.max_requests as usize, 1),
-            bodies: BodyBudget::pool(limits.max_body_memory),
+            bodies: BodyBudget::pool(limits.body_memory()),
             is_draining: Arc::default(),
             max_age: None,
             http: Http::new(&limits),

@@ -14,6 +14,11 @@ const MAX_LIMIT: i64 = 1_000_000;
 /// The part of the container's memory that evaluations may take: the rest is for bodies, connections,
 /// namespaces and answers (docs/memory.md).
 const EVALUATION_PART: u64 = 4;
+/// The part of the container's memory that bodies and responses may take. Connections can exceed it by
+/// half with their shares, and one of the largest reviews takes nine times its size beside it.
+const BODY_PART: u64 = 8;
+/// The most memory that bodies and responses take unless a flag says more: six of the largest bodies.
+const MAX_BODY_MEMORY: u32 = 64 << 20;
 /// The memory of evaluations without a limit of the container: that of the chart's limit, 256Mi.
 const DEFAULT_EVALUATION_MEMORY: u32 = 64 << 20;
 
@@ -47,9 +52,9 @@ pub struct Limits {
     /// Maximum memory of bodies and responses, such as 64Mi, without the first 2 KiB of each, and of
     /// reviews that wait for Istio's templates. Over the limit, a connection may still have its
     /// share: half of an even division among the connections that hold any. Further requests are
-    /// answered with 503
-    #[arg(long, value_name = "BYTES", default_value = "64Mi", value_parser = parse_bytes, env = "INJECTD_MAX_BODY_MEMORY")]
-    pub max_body_memory: u32,
+    /// answered with 503 [default: an eighth of the container's memory limit, at most 64Mi]
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes, env = "INJECTD_MAX_BODY_MEMORY")]
+    pub max_body_memory: Option<u32>,
     /// Maximum memory of evaluations of Istio's templates, such as 64Mi, by an estimate from the size of
     /// the pod. A pod that alone takes more is denied; others wait, and are answered with 503 after 2 s
     /// [default: a quarter of the container's memory limit, else 64Mi]
@@ -73,6 +78,13 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// Bytes of all bodies and responses.
+    pub(super) fn body_memory(&self) -> u32 {
+        let of_container = || u32::try_from(memory_limit()? / BODY_PART).ok();
+        let default = || of_container().map_or(MAX_BODY_MEMORY, |part| part.min(MAX_BODY_MEMORY));
+        self.max_body_memory.unwrap_or_else(default)
+    }
+
     /// Bytes of all evaluations.
     pub(super) fn evaluation_memory(&self) -> usize {
         let of_container = || {
@@ -140,6 +152,8 @@ mod tests {
         ] {
             assert_eq!(parse_bytes(text).ok(), bytes, "{text}");
         }
-        assert_eq!(Limits::default().max_body_memory, 64 << 20);
+        let limits = Limits { max_body_memory: Some(5), ..Limits::default() };
+        assert_eq!(limits.body_memory(), 5);
+        assert!(Limits::default().body_memory() <= MAX_BODY_MEMORY);
     }
 }

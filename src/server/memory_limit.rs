@@ -1,6 +1,9 @@
-//! The memory limit of the container: that of the process's control group, or of one above it.
+//! The memory limit of the container: that of the process's control group, or of one above it, or a
+//! limit of the process's data.
 
 use std::{fs, path::Path};
+
+use rustix::process::{Resource, getrlimit};
 
 /// Where control groups are mounted.
 const ROOT: &str = "/sys/fs/cgroup";
@@ -11,7 +14,8 @@ const NO_LIMIT: u64 = 1 << 60;
 /// The smallest memory limit, in bytes; `None` without one.
 pub(super) fn memory_limit() -> Option<u64> {
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    limit_of(&groups, Path::new(ROOT))
+    let of_process = getrlimit(Resource::Data).current;
+    [limit_of(&groups, Path::new(ROOT)), of_process].into_iter().flatten().min()
 }
 
 /// Each line is `NUMBER:CONTROLLERS:PATH`; version 2 has one line without controllers. In a container

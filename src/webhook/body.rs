@@ -1,7 +1,5 @@
 //! Request bodies: read whole, with a size limit for each and a memory budget for all.
 
-use std::io::Write as _;
-
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt as _;
 use hyper::{
@@ -23,6 +21,9 @@ pub const MAX_BODY_BYTES: usize = MAX_MESSAGE_BYTES;
 /// Size from which a body of known length that arrives in pieces gets its own mapped pages. They
 /// return to the system with the body; the allocator would keep freed memory for each thread.
 const MAPPED_BODY_BYTES: usize = 32 << 10;
+/// Pages that a body gets before it has arrived; more come as it does. Whoever only announces a large
+/// body takes no more of the address space, which a limit on data counts.
+const FIRST_MAPPED_BYTES: usize = 256 << 10;
 
 /// A whole body, and the memory it takes.
 #[derive(Debug)]
@@ -35,7 +36,7 @@ pub(super) struct Body {
 #[derive(Debug)]
 enum Pieces {
     Allocated(BytesMut),
-    Mapped { pages: MmapMut, len: usize },
+    Mapped { pages: MmapMut, len: usize, announced: usize },
 }
 
 impl Body {
@@ -66,8 +67,7 @@ impl Body {
         while let Some(data) = next_data(incoming).await? {
             read += data.len();
             must_fit(read)?;
-            // The buffer for a body of unknown length doubles as it grows.
-            let held = if read <= announced { read } else { 2 * read };
+            let held = bytes_held(read, announced);
             budget
                 .take(&mut permit, held)
                 .map_err(|BudgetExceeded| Rejection::budget_exceeded())?;
@@ -86,6 +86,18 @@ impl Body {
     }
 }
 
+/// Bytes that are held for the first `read` bytes of a body. The buffer for a body of unknown length
+/// doubles as it grows, and so do the pages of a large one, up to the announced length.
+fn bytes_held(read: usize, announced: usize) -> usize {
+    if read > announced {
+        2 * read
+    } else if read <= FIRST_MAPPED_BYTES {
+        read
+    } else {
+        announced.min(2 * read)
+    }
+}
+
 fn must_fit(bytes: usize) -> Result<(), Rejection> {
     if bytes > MAX_BODY_BYTES {
         let text = format!("the body is larger than {MAX_BODY_BYTES} bytes");
@@ -100,22 +112,27 @@ impl Pieces {
         if announced < MAPPED_BODY_BYTES {
             return Ok(Self::Allocated(BytesMut::with_capacity(announced)));
         }
-        let pages = MmapMut::map_anon(announced).map_err(|error| {
-            debug!(%error, announced, "cannot map memory for a body");
-            Rejection::new(RejectReason::Bodies, "no memory for a large body")
-        })?;
-        Ok(Self::Mapped { pages, len: 0 })
+        let pages = map(announced.min(FIRST_MAPPED_BYTES))?;
+        Ok(Self::Mapped { pages, len: 0, announced })
     }
 
     /// Fails if a mapped body exceeds its announced length.
     fn push(&mut self, data: &[u8]) -> Result<(), Rejection> {
         match self {
             Self::Allocated(bytes) => bytes.extend_from_slice(data),
-            Self::Mapped { pages, len } => {
-                (&mut pages[*len..]).write_all(data).map_err(|_| {
-                    Rejection::new(RejectReason::Aborted, "the body exceeds its announced length")
-                })?;
-                *len += data.len();
+            Self::Mapped { pages, len, announced } => {
+                let end = *len + data.len();
+                if end > *announced {
+                    let text = "the body exceeds its announced length";
+                    return Err(Rejection::new(RejectReason::Aborted, text));
+                }
+                if end > pages.len() {
+                    let mut more = map((2 * end).min(*announced))?;
+                    more[..*len].copy_from_slice(&pages[..*len]);
+                    *pages = more;
+                }
+                pages[*len..end].copy_from_slice(data);
+                *len = end;
             }
         }
         Ok(())
@@ -124,9 +141,17 @@ impl Pieces {
     fn join(self) -> Bytes {
         match self {
             Self::Allocated(bytes) => bytes.freeze(),
-            Self::Mapped { pages, len } => Bytes::from_owner(pages).slice(..len),
+            Self::Mapped { pages, len, .. } => Bytes::from_owner(pages).slice(..len),
         }
     }
+}
+
+/// New pages.
+fn map(bytes: usize) -> Result<MmapMut, Rejection> {
+    MmapMut::map_anon(bytes).map_err(|error| {
+        debug!(%error, bytes, "cannot map memory for a body");
+        Rejection::new(RejectReason::Bodies, "no memory for a large body")
+    })
 }
 
 /// The next bytes; skips frames without data. HTTP/2 may end a body with an empty frame.
@@ -149,7 +174,7 @@ mod tests {
 
     #[test]
     fn pieces_are_joined_in_order_wherever_they_are_kept() {
-        for len in [MAPPED_BODY_BYTES - 1, MAPPED_BODY_BYTES, 3 * MAPPED_BODY_BYTES + 1] {
+        for len in [MAPPED_BODY_BYTES - 1, MAPPED_BODY_BYTES, 3 * MAPPED_BODY_BYTES + 1, 3 << 20] {
             let body: Vec<u8> = (0_u8..251).cycle().take(len).collect();
             let mut pieces = Pieces::of(len).expect("there must be pages");
             assert_eq!(matches!(pieces, Pieces::Mapped { .. }), len >= MAPPED_BODY_BYTES);
@@ -158,6 +183,21 @@ mod tests {
             }
             assert_eq!(pieces.join(), body);
         }
+    }
+
+    #[test]
+    fn pages_come_as_the_body_does() {
+        let announced = 10 << 20;
+        let mut pieces = Pieces::of(announced).expect("there must be pages");
+        let mut read = 0;
+        while read < announced {
+            let Pieces::Mapped { pages, .. } = &pieces else { panic!("not mapped") };
+            let held = bytes_held(read, announced).max(FIRST_MAPPED_BYTES);
+            assert!(pages.len() <= held, "{} pages for {read}", pages.len());
+            pieces.push(&[b' '; 16 << 10]).expect("there must be room");
+            read += 16 << 10;
+        }
+        assert_eq!(bytes_held(announced, announced), announced);
     }
 
     #[test]

@@ -334,7 +334,7 @@ async fn evaluations_beyond_the_memory_are_rejected_and_counted_once() {
     let registry = Registry::new();
     let metrics = ReviewMetrics::register(&registry, "webhook", &[]);
     let observer = Observer { metrics, ..Observer::default() };
-    let limits = Limits { max_body_memory: 1, ..Limits::default() };
+    let limits = Limits { max_body_memory: Some(1), ..Limits::default() };
     let injector = Arc::new(injectd_testkit::istio::injector());
     let server = Server::with(Profile::Istio(injector), limits, observer).await;
     let io = TokioIo::new(server.connect("h2").await);
