@@ -17,6 +17,9 @@ pub const NETWORK_VARIABLE: &str = "ISTIO_META_NETWORK";
 /// The name of an injector's own cluster, unless values or path name another one.
 pub const DEFAULT_CLUSTER: &str = "Kubernetes";
 
+/// The path of the webhook that Istio's charts configure.
+pub const DEFAULT_TARGET: &str = "/inject";
+
 /// Where the webhooks of single revisions are: `/istio/REVISION/inject`.
 const REVISIONS: &str = "istio";
 

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::{
     conditions::Condition,
+    injectors::{Injector, Place},
     rules::Rule,
     selector::{self, InvalidSelector, Selector},
 };
@@ -60,6 +61,8 @@ pub struct Webhook {
     pub path: String,
     /// Namespace of the service; `None` for a URL.
     pub namespace: Option<String>,
+    /// The sidecar injector that it calls; `None` for other webhooks.
+    pub injector: Option<Injector>,
     /// Whether the configuration has a CA to trust.
     pub has_ca_bundle: bool,
     pub(crate) namespace_selector: Selector,
@@ -188,10 +191,14 @@ fn add(object: &Value, webhooks: &mut Vec<Webhook>) -> Result<(), InvalidConfigu
         };
         let conditions = webhook.match_conditions.unwrap_or_default().into_iter();
         let (target, path) = webhook.client_config.target();
+        let labels = crate::request::labels(object);
+        let service = webhook.client_config.service.as_ref().map(|service| &*service.name);
+        let place = Place { plugin, labels: &labels, name: &webhook.name, service, path: &path };
         webhooks.push(Webhook {
             plugin,
             configuration: name.to_owned(),
-            labels: crate::request::labels(object),
+            injector: place.injector(),
+            labels,
             failure_policy: match webhook.failure_policy.as_deref() {
                 Some("Ignore") => FailurePolicy::Ignore,
                 _ => FailurePolicy::Fail,

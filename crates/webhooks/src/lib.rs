@@ -7,6 +7,7 @@
 #![expect(clippy::disallowed_types, reason = "objects of a cluster have any shape")]
 
 pub mod check;
+pub mod injectors;
 
 mod cel;
 mod conditions;

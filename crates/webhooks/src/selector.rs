@@ -120,7 +120,18 @@ impl Selector {
     /// The first requirement that labels do not meet.
     #[must_use]
     pub fn unmet(&self, labels: &Labels) -> Option<&Requirement> {
-        self.0.iter().find(|requirement| !requirement.is_met(labels))
+        self.all_unmet(labels).next()
+    }
+
+    /// The values that requirements on a key have, of those that must be one of them.
+    pub(crate) fn values_of(&self, key: &str) -> impl Iterator<Item = &String> {
+        let of_key = self.0.iter().filter(move |it| it.key == key && it.operator == Operator::In);
+        of_key.flat_map(|it| &it.values)
+    }
+
+    /// The requirements that labels do not meet.
+    pub(crate) fn all_unmet(&self, labels: &Labels) -> impl Iterator<Item = &Requirement> {
+        self.0.iter().filter(|requirement| !requirement.is_met(labels))
     }
 }
 
@@ -144,7 +155,32 @@ impl Expression {
     }
 }
 
+/// How an object meets a requirement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Change<'r> {
+    /// The label gets this value.
+    Set(&'r str),
+    /// The label gets any value.
+    Add,
+    /// The label goes.
+    Remove,
+}
+
 impl Requirement {
+    /// The key of the label.
+    pub(crate) fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// The change that meets it.
+    pub(crate) fn change(&self) -> Change<'_> {
+        match (self.operator, &*self.values) {
+            (Operator::In, [value, ..]) => Change::Set(value),
+            (Operator::In, []) | (Operator::Exists, _) => Change::Add,
+            (Operator::NotIn | Operator::DoesNotExist, _) => Change::Remove,
+        }
+    }
+
     fn is_met(&self, labels: &Labels) -> bool {
         let value = labels.get(&self.key);
         let is_listed = value.is_some_and(|value| self.values.contains(value));

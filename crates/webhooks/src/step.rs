@@ -99,6 +99,9 @@ impl Serialize for Step<'_> {
         map.serialize_entry("plugin", &plugin)?;
         map.serialize_entry("verdict", &self.verdict)?;
         map.serialize_entry("reason", &self.reason.to_string())?;
+        if let Some(injector) = &webhook.injector {
+            map.serialize_entry("injector", injector)?;
+        }
         map.serialize_entry("target", &webhook.target)?;
         map.serialize_entry("failurePolicy", &webhook.failure_policy)?;
         map.serialize_entry("timeoutSeconds", &webhook.timeout_seconds)?;

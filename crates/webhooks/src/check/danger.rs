@@ -2,7 +2,8 @@
 
 use super::{Finding, Findings, Place, Severity};
 use crate::{
-    Configurations, FailurePolicy, Labels, Plugin, Request, Webhook, selector::NAMESPACE_NAME,
+    Configurations, FailurePolicy, Labels, Plugin, Request, Webhook, injectors::Product,
+    selector::NAMESPACE_NAME,
 };
 
 /// Expressions that do not compile.
@@ -110,7 +111,7 @@ fn needless(webhook: &Webhook, at: &mut Findings<'_>) {
         let only_pods = webhook.rules.iter().all(|rule| rule.resources == ["pods"]);
         let others = if only_pods { "" } else { "request.resource.resource != 'pods' || " };
         // Linkerd's injector copies the annotation to pods that it does not inject, too.
-        let but = if webhook.name.contains("linkerd-proxy-injector") {
+        let but = if webhook.product() == Some(Product::Linkerd) {
             " Such pods then do not get config.linkerd.io/opaque-ports of their namespace."
         } else {
             ""

@@ -4,14 +4,7 @@ use super::{
     Finding, Severity,
     danger::{creates_pods, findings},
 };
-use crate::{Configurations, Plugin, Webhook};
-
-/// The end of the names of injectd's webhooks for Istio, and of Istio's own.
-const OWN: &str = "sidecar-injector.injectd";
-/// The name of Linkerd's webhook, and of injectd's for Linkerd. The second one skips a pod that has the
-/// sidecar.
-const LINKERD: &str = "linkerd-proxy-injector.linkerd.io";
-const ISTIO: &str = "sidecar-injector.istio.io";
+use crate::{Configurations, Plugin, Webhook, injectors::Product};
 
 pub(super) fn all(read: &Configurations, found: &mut Vec<Finding>) {
     let mutating = |webhook: &&Webhook| webhook.plugin == Plugin::Mutating && creates_pods(webhook);
@@ -20,7 +13,8 @@ pub(super) fn all(read: &Configurations, found: &mut Vec<Finding>) {
         let later: Vec<_> = webhooks[index + 1..].iter().filter(|it| meet(webhook, it)).collect();
         let twin = later.iter().find(|it| is_same_injector(webhook, it));
         let mut at = findings(webhook, found);
-        if let Some(twin) = twin.filter(|_| webhook.name.ends_with(LINKERD)) {
+        // Linkerd's injector skips a pod that has the sidecar.
+        if let Some(twin) = twin.filter(|_| webhook.product() == Some(Product::Linkerd)) {
             let problem = format!(
                 "{} of {} is called for the same pods, finds the sidecar and does nothing",
                 twin.name, twin.configuration
@@ -56,13 +50,14 @@ fn meet(one: &Webhook, other: &Webhook) -> bool {
     pairs.into_iter().all(|(one, other)| one.and(other).example().is_some())
 }
 
-/// Whether both are injectors of one product: their names are the same from the part on that says
-/// that they inject. Those of injectd for Istio have a name of their own.
+/// Whether both call injectors of one product. Of products that are not known, the names are the same
+/// from the part on that says that they inject.
 fn is_same_injector(one: &Webhook, other: &Webhook) -> bool {
+    if let (Some(one), Some(other)) = (one.product(), other.product()) {
+        return one == other;
+    }
     let product = |webhook: &Webhook| {
-        let name = webhook.name.strip_suffix(OWN).map(|rest| format!("{rest}{ISTIO}"));
-        let name = name.unwrap_or_else(|| webhook.name.clone());
-        let labels: Vec<_> = name.split('.').collect();
+        let labels: Vec<_> = webhook.name.split('.').collect();
         let from = labels.iter().rposition(|label| label.contains("inject"))?;
         Some(labels[from..].join("."))
     };

@@ -1,0 +1,258 @@
+//! Why no webhook of a product is called, told by the one that got furthest, and what to do.
+
+use std::{cmp::Reverse, collections::BTreeSet};
+
+use super::{
+    ISTIO_REVISION, Product,
+    asks::{self, ISTIO_NAMESPACE, LINKERD_OWN},
+};
+use crate::{
+    Labels, Reason, Request, Step, Verdict, Webhook,
+    request::labels,
+    selector::{Change, NAMESPACE_NAME, Requirement},
+};
+
+/// Ways to a call that are named. More would not be read.
+const MAX_WAYS: usize = 3;
+/// Names of revisions that are listed; more are counted.
+const MAX_REVISIONS: usize = 10;
+
+/// Why no webhook is called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Missed {
+    /// The reason.
+    pub text: String,
+    /// What to do.
+    pub advice: String,
+    /// Whether a webhook may be called: the reason is what is not known.
+    pub is_doubt: bool,
+}
+
+/// Why no webhook of a product is called for a request, and what to do; `None` if one is called.
+/// `steps` are those of the request, and `namespace` are the labels of its namespace.
+#[must_use]
+pub fn missed(
+    steps: &[Step<'_>],
+    product: Product,
+    request: &Request<'_>,
+    namespace: Option<&Labels>,
+) -> Option<Missed> {
+    let own: Vec<_> = steps.iter().filter(|step| step.webhook.product() == Some(product)).collect();
+    let with = |verdict| own.iter().find(move |step| step.verdict == verdict);
+    if own.is_empty() {
+        return Some(Missed::without_webhook(product));
+    }
+    if let Some(step) = with(Verdict::Rejected) {
+        return Some(Missed::rejected(step));
+    }
+    if with(Verdict::Called).is_some() {
+        return None;
+    }
+    if let Some(step) = with(Verdict::Unknown) {
+        return Some(Missed::doubt(step));
+    }
+    let none = Labels::new();
+    let object = request.object.map(labels).unwrap_or_default();
+    let seen = Seen { namespace: namespace.unwrap_or(&none), object: &object };
+    let missed = if product == Product::Istio { seen.unserved(&own) } else { None };
+    missed.or_else(|| seen.missed(product, &own))
+}
+
+/// The labels that selectors read.
+#[derive(Debug, Clone, Copy)]
+struct Seen<'a> {
+    namespace: &'a Labels,
+    object: &'a Labels,
+}
+
+/// A webhook that is not called.
+struct Candidate<'c> {
+    step: &'c Step<'c>,
+    /// What to do for a call, part by part; empty if that is not a matter of labels.
+    changes: Vec<String>,
+}
+
+impl Missed {
+    fn without_webhook(product: Product) -> Self {
+        let name = product.as_str();
+        Self {
+            text: format!("no webhook of {name} is there"),
+            advice: format!(
+                "Install the webhook of {name}'s injector: without it no pod gets a sidecar."
+            ),
+            is_doubt: false,
+        }
+    }
+
+    fn rejected(step: &Step<'_>) -> Self {
+        let webhook = step.webhook;
+        Self {
+            text: format!("webhook {} rejects the pod: {}", webhook.name, step.reason),
+            advice: format!("Correct the matchConditions of {}.", webhook.configuration),
+            is_doubt: false,
+        }
+    }
+
+    fn doubt(step: &Step<'_>) -> Self {
+        let webhook = step.webhook;
+        let advice = match &step.reason {
+            Reason::NamespaceUnknown => {
+                "Add the Namespace to the input, or explain the pod in its cluster.".to_owned()
+            }
+            Reason::ConditionUnknown { name, .. } => {
+                format!("See whether condition {name} of {} is true.", webhook.configuration)
+            }
+            _ => format!("See whether {} is called.", webhook.configuration),
+        };
+        Self { text: format!("{}: {}", webhook.name, step.reason), advice, is_doubt: true }
+    }
+}
+
+impl Seen<'_> {
+    /// Told by the webhook that got furthest; of several by the one that needs the fewest changes.
+    fn missed(self, product: Product, own: &[&Step<'_>]) -> Option<Missed> {
+        let candidates: Vec<_> = own
+            .iter()
+            .map(|step| Candidate { step, changes: self.changes(step.webhook) })
+            .collect();
+        let rank = |(index, it): &(usize, &Candidate<'_>)| {
+            (stage(it.step), Reverse(it.changes.len()), Reverse(*index))
+        };
+        let (_, nearest) = candidates.iter().enumerate().max_by_key(rank)?;
+        let (webhook, reason) = (nearest.step.webhook, &nearest.step.reason);
+        let name = product.as_str();
+        let text = if product == Product::Istio && asks::has_no_label(self.object, self.namespace) {
+            "no webhook of Istio is called: neither the namespace nor the pod has a label that asks \
+             for the sidecar"
+                .to_owned()
+        } else {
+            format!("the webhook of {name} is not called: {}: {reason}", webhook.name)
+        };
+        let configuration = &webhook.configuration;
+        let advice = match reason {
+            _ if self.is_of_control_plane(product) => {
+                format!("Nothing: the pod belongs to {name} itself, whose webhook leaves it out.")
+            }
+            Reason::NamespaceSelector(_) | Reason::ObjectSelector(_) => {
+                self.ways(nearest, &candidates)
+            }
+            Reason::Condition(name) | Reason::ConditionFails { name, .. } => {
+                format!("Change the pod, or condition {name} of {configuration}.")
+            }
+            _ => format!("Correct the rules of {configuration}: they must have CREATE of pods."),
+        };
+        Some(Missed { text, advice, is_doubt: false })
+    }
+
+    /// The changes of the nearest webhook, and those of others that need no more.
+    fn ways(self, nearest: &Candidate<'_>, all: &[Candidate<'_>]) -> String {
+        let mut ways: Vec<String> = Vec::new();
+        let others = all.iter().filter(|it| it.changes.len() == nearest.changes.len());
+        for Candidate { changes, .. } in [nearest].into_iter().chain(others) {
+            let way = changes.join(" and ");
+            if ways.len() < MAX_WAYS && !ways.contains(&way) {
+                ways.push(way);
+            }
+        }
+        // The label that most people know comes first.
+        ways.sort_by_key(|way| !way.contains(ISTIO_NAMESPACE));
+        sentence(&ways.join(", or "))
+    }
+
+    /// What an object needs for a call of a webhook, as far as labels decide.
+    fn changes(self, webhook: &Webhook) -> Vec<String> {
+        let of_namespace = webhook.namespace_selector.all_unmet(self.namespace);
+        let of_object = webhook.object_selector.all_unmet(self.object);
+        let of_namespace = of_namespace.map(|it| self.of_namespace(it, webhook));
+        let of_object = of_object.map(|it| change(it, self.object, "the pod template"));
+        of_namespace.chain(of_object).collect()
+    }
+
+    fn of_namespace(self, unmet: &Requirement, webhook: &Webhook) -> String {
+        if unmet.key() == NAMESPACE_NAME {
+            let configuration = &webhook.configuration;
+            return format!(
+                "create the pod in a namespace that {configuration} does not leave out"
+            );
+        }
+        change(unmet, self.namespace, "the namespace")
+    }
+
+    fn is_of_control_plane(self, product: Product) -> bool {
+        product == Product::Linkerd && LINKERD_OWN.iter().any(|key| self.object.contains_key(*key))
+    }
+
+    /// A revision or tag of Istio that labels name and no webhook has.
+    fn unserved(self, own: &[&Step<'_>]) -> Option<Missed> {
+        let revision = asks::istio_revision(self.object, self.namespace)?;
+        let served: BTreeSet<_> = own.iter().flat_map(|step| revisions(step.webhook)).collect();
+        if served.contains(revision) {
+            return None;
+        }
+        let more = served.len().saturating_sub(MAX_REVISIONS);
+        let listed: Vec<_> = served.iter().take(MAX_REVISIONS).copied().collect();
+        let listed = listed.join(", ");
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let place =
+            if self.namespace.contains_key(ISTIO_REVISION) { "namespace" } else { "pod template" };
+        Some(Missed {
+            text: format!(
+                "no webhook serves the revision or tag {revision} of Istio, which the label \
+                 {ISTIO_REVISION} of the {place} names; webhooks serve {listed}{more}"
+            ),
+            advice: format!(
+                "Change the label {ISTIO_REVISION} of the {place}, or install the revision or tag \
+                 {revision}."
+            ),
+            is_doubt: false,
+        })
+    }
+}
+
+/// The revisions and tags that a webhook selects by; the revision of its injector if it selects by
+/// other labels.
+fn revisions(webhook: &Webhook) -> impl Iterator<Item = &str> {
+    let selectors = [&webhook.namespace_selector, &webhook.object_selector];
+    let mut listed = selectors.into_iter().flat_map(|it| it.values_of(ISTIO_REVISION)).peekable();
+    let own = listed.peek().is_none().then(|| webhook.istio_revision());
+    listed.map(String::as_str).chain(own)
+}
+
+/// How far a webhook got.
+pub(super) fn stage(step: &Step<'_>) -> u8 {
+    match step.verdict {
+        Verdict::Called => return 5,
+        Verdict::Unknown => return 4,
+        Verdict::NotCalled | Verdict::Rejected => {}
+    }
+    match &step.reason {
+        Reason::Exempt | Reason::NamespaceUnknown | Reason::NamespaceSelector(_) => 0,
+        Reason::ObjectSelector(_) => 1,
+        Reason::Rules(_) | Reason::VersionsUnknown(_) => 2,
+        Reason::Condition(_)
+        | Reason::ConditionFails { .. }
+        | Reason::ConditionUnknown { .. }
+        | Reason::Matches
+        | Reason::MatchesEquivalent(_) => 3,
+    }
+}
+
+fn change(unmet: &Requirement, labels: &Labels, whose: &str) -> String {
+    let key = unmet.key();
+    match (unmet.change(), labels.get(key)) {
+        (Change::Set(value), None) => format!("label {whose} {key}={value}"),
+        (Change::Set(value), Some(found)) => {
+            format!("change the label {key}={found} of {whose} to {value}")
+        }
+        (Change::Add, _) => format!("give {whose} the label {key}"),
+        (Change::Remove, Some(found)) => format!("remove the label {key}={found} from {whose}"),
+        (Change::Remove, None) => format!("remove the label {key} from {whose}"),
+    }
+}
+
+/// A text with a capital letter, and what follows from it.
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|first| first.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect::<String>() + "; then create the pod anew."
+}
