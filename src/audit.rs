@@ -11,16 +11,15 @@ use std::{
     sync::Arc,
 };
 
-use injectd_webhooks::{Configurations, Labels, Request, Step, Verdict as Call};
+use injectd_webhooks::{
+    Configurations, Labels, Request, Step, Verdict as Call,
+    injectors::{self, Product},
+};
 use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::{
-    explain::{
-        self, Creation, ExplainError,
-        injectors::{self, Product},
-        later::Checks,
-    },
+    explain::{self, Creation, ExplainError, later::Checks},
     lookups::{Annotations, CallerFacts},
     profiles::Profile,
     restart::Rule,
@@ -78,8 +77,29 @@ pub enum Judgement {
     Static,
     /// That cannot be told; the reason.
     Unknown(String),
+    /// It has the sidecar of a mesh without a webhook: a new pod would get none.
+    Unserved(Product),
+    /// It has no sidecar, something asks for one, and no webhook would be called: a restart changes
+    /// nothing.
+    Uncalled {
+        /// The mesh whose sidecar it should have.
+        product: Product,
+        /// What asks, and why no webhook is called.
+        reason: String,
+        /// Whether the mesh has a webhook.
+        has_webhook: bool,
+    },
     /// Something is wrong; the reason.
     Wrong(Finding, String),
+}
+
+/// A pod that is judged, and what is known of it.
+#[derive(Debug, Clone, Copy)]
+struct Subject<'s> {
+    pod: &'s Value,
+    /// `None` if it is not known.
+    namespace: Option<&'s Namespace>,
+    steps: &'s [Step<'s>],
 }
 
 /// A namespace of the cluster.
@@ -164,63 +184,31 @@ impl Auditor {
         if pod.pointer("/metadata/annotations/kubernetes.io~1config.mirror").is_some() {
             return Ok(Judgement::Static);
         }
-        let found = Sidecar::of(pod);
-        let text = |field: &str| pod.pointer(field).and_then(Value::as_str).unwrap_or_default();
-        let name = text("/metadata/namespace");
+        let name = pod.pointer("/metadata/namespace").and_then(Value::as_str).unwrap_or_default();
         let request = Request::creates_pod(pod, name);
         let steps = self.configurations.walk(&request, namespace.map(|it| &it.labels));
-        let called: Vec<_> =
-            injectors::called(&steps).filter(|(product, _)| product.is_known()).collect();
-        if called.is_empty() {
-            return Ok(not_called(&steps, found.as_ref()));
-        }
-        self.judge_by(&called, pod, namespace, found).await
+        self.judge_creation(Subject { pod, namespace, steps: &steps }).await
     }
 
     /// Judges by the first mesh that injects the pod. The webhooks of several may be called: Linkerd's
     /// is called for most pods.
-    async fn judge_by(
-        &self,
-        called: &[(Product, &Step<'_>)],
-        pod: &Value,
-        namespace: Option<&Namespace>,
-        found: Option<Sidecar>,
-    ) -> Result<Judgement, ExplainError> {
-        let text = |field: &str| pod.pointer(field).and_then(Value::as_str).unwrap_or_default();
+    async fn judge_creation(&self, subject: Subject<'_>) -> Result<Judgement, ExplainError> {
+        let found = Sidecar::of(subject.pod);
+        let mut decided = Vec::new();
         let mut unknown = None;
-        for &(product, step) in called {
-            let webhook = step.webhook;
-            let key = (webhook.configuration.clone(), webhook.name.clone());
+        let called = injectors::called(subject.steps);
+        for (product, step) in called.filter(|(product, _)| product.is_known()) {
+            let key = (step.webhook.configuration.clone(), step.webhook.name.clone());
             let Some(mesh) = self.meshes.get(&key) else {
                 unknown = Some(product);
                 continue;
             };
-            let before = explain::before_injection(&mesh.profile, pod);
-            let facts = CallerFacts {
-                namespace_annotations: namespace.map(|it| Arc::clone(&it.annotations)),
-                path: &mesh.path,
-                ..CallerFacts::default()
-            };
-            let creation = Creation {
-                pod: before.as_ref().unwrap_or(pod),
-                namespace: text("/metadata/namespace"),
-                checks: Checks::default(),
-            };
-            match explain::inject(&mesh.profile, creation, facts).await? {
+            decided.push(product);
+            match inject(mesh, subject).await? {
                 Ok(None) => {}
                 Ok(Some(injected)) => {
                     let now = Sidecar::of(&injected);
-                    return Ok(match found {
-                        None => {
-                            let created = text("/metadata/creationTimestamp");
-                            let why = self.why_missing(created, step);
-                            Judgement::Wrong(Finding::Missing, why)
-                        }
-                        Some(found) => match found.differs(now.as_ref()) {
-                            Some(difference) => Judgement::Wrong(Finding::Outdated, difference),
-                            None => Judgement::Meshed,
-                        },
-                    });
+                    return Ok(self.compared(found.as_ref(), now.as_ref(), subject, step));
                 }
                 Err(denial) => {
                     let reason = format!("the pod would be denied now: {denial}");
@@ -228,16 +216,31 @@ impl Auditor {
                 }
             }
         }
-        Ok(match (unknown, found) {
-            (Some(product), found) => without_mesh(product, found.as_ref()),
-            (None, None) => Judgement::Unmeshed,
-            (None, Some(found)) => {
-                let product = found.product.as_str();
-                let why =
-                    format!("{product} would not inject the pod now; injectd explain says why");
-                Judgement::Wrong(Finding::Unexpected, why)
-            }
+        Ok(match unknown {
+            Some(product) => without_mesh(product, found.as_ref()),
+            None => subject.not_injected(found.as_ref(), &decided),
         })
+    }
+
+    /// The judgement on a pod that would be injected now.
+    fn compared(
+        &self,
+        found: Option<&Sidecar>,
+        now: Option<&Sidecar>,
+        subject: Subject<'_>,
+        step: &Step<'_>,
+    ) -> Judgement {
+        // A proxy of the pod's own template is no sidecar before it is injected.
+        let is_sidecar = |found: &&Sidecar| found.is_injected || found.product != Product::Istio;
+        let Some(found) = found.filter(is_sidecar) else {
+            let created = subject.pod.pointer("/metadata/creationTimestamp");
+            let created = created.and_then(Value::as_str).unwrap_or_default();
+            return Judgement::Wrong(Finding::Missing, self.why_missing(created, step));
+        };
+        match found.differs(now) {
+            Some(difference) => Judgement::Wrong(Finding::Outdated, difference),
+            None => Judgement::Meshed,
+        }
     }
 
     fn why_missing(&self, created: &str, step: &Step<'_>) -> String {
@@ -254,22 +257,98 @@ impl Auditor {
     }
 }
 
-/// The judgement if no webhook of an injector is called.
-fn not_called(steps: &[Step<'_>], found: Option<&Sidecar>) -> Judgement {
-    let mut injectors =
-        steps.iter().filter(|step| Product::of(step.webhook).is_some_and(Product::is_known));
-    if let Some(step) = injectors.find(|step| step.verdict == Call::Unknown) {
-        return Judgement::Unknown(format!("{}: {}", step.webhook.name, step.reason));
-    }
-    match found {
-        None => Judgement::Unmeshed,
-        Some(found) => {
-            let why = match injectors::not_called(steps, found.product) {
-                Some(missed) => missed.text,
-                None => "no webhook of an injector is called".to_owned(),
-            };
-            Judgement::Wrong(Finding::Unexpected, why)
+/// What a mesh makes of the pod now.
+async fn inject(
+    mesh: &Mesh,
+    subject: Subject<'_>,
+) -> Result<Result<Option<Value>, String>, ExplainError> {
+    let before = explain::before_injection(&mesh.profile, subject.pod);
+    let facts = CallerFacts {
+        namespace_annotations: subject.namespace.map(|it| Arc::clone(&it.annotations)),
+        path: &mesh.path,
+        ..CallerFacts::default()
+    };
+    let creation = subject.creation();
+    let creation = Creation { pod: before.as_ref().unwrap_or(subject.pod), ..creation };
+    explain::inject(&mesh.profile, creation, facts).await
+}
+
+impl<'s> Subject<'s> {
+    fn creation(self) -> Creation<'s> {
+        let namespace = self.pod.pointer("/metadata/namespace").and_then(Value::as_str);
+        Creation {
+            pod: self.pod,
+            namespace: namespace.unwrap_or_default(),
+            checks: Checks { namespace: self.namespace.map(|it| &it.object), ..Checks::default() },
         }
+    }
+
+    /// The judgement on a pod that no mesh would inject now; those that decided so are named.
+    fn not_injected(self, found: Option<&Sidecar>, decided: &[Product]) -> Judgement {
+        let known = [Product::Istio, Product::Linkerd].into_iter();
+        let undecided: Vec<_> = known.filter(|product| !decided.contains(product)).collect();
+        let namespace = self.namespace.map_or(&Value::Null, |it| &it.object);
+        let asks = |product| injectors::asks_for(product, self.pod, namespace);
+        let asked = undecided.iter().find_map(|product| Some((*product, asks(*product)?)));
+        match (asked, found) {
+            (Some((product, by)), found) if found.is_none_or(|it| it.product != product) => {
+                self.uncalled(product, &by)
+            }
+            (Some((product, _)), _) if !self.has_webhook(product) => Judgement::Unserved(product),
+            (Some((product, _)), _) => {
+                self.may_be_called(product).unwrap_or(Judgement::NotCompared)
+            }
+            (None, None) => {
+                let doubt = undecided.iter().find_map(|product| self.may_be_called(*product));
+                doubt.unwrap_or(Judgement::Unmeshed)
+            }
+            (None, Some(found)) => self.unexpected(found, decided),
+        }
+    }
+
+    /// The judgement on a sidecar that nothing asks for.
+    fn unexpected(self, found: &Sidecar, decided: &[Product]) -> Judgement {
+        let product = found.product;
+        if !found.is_injected {
+            return Judgement::NotCompared;
+        }
+        if decided.contains(&product) {
+            let name = product.as_str();
+            let why = format!("{name} would not inject the pod now; injectd explain says why");
+            return Judgement::Wrong(Finding::Unexpected, why);
+        }
+        if !self.has_webhook(product) {
+            return Judgement::Unserved(product);
+        }
+        match explain::missed(self.steps, product, self.creation()) {
+            Some(missed) if missed.is_doubt => Judgement::Unknown(missed.text),
+            Some(missed) => Judgement::Wrong(Finding::Unexpected, missed.text),
+            None => Judgement::NotCompared,
+        }
+    }
+
+    /// The judgement on a pod without the sidecar that something asks for.
+    fn uncalled(self, product: Product, by: &str) -> Judgement {
+        match explain::missed(self.steps, product, self.creation()) {
+            Some(missed) if missed.is_doubt => Judgement::Unknown(missed.text),
+            Some(missed) => Judgement::Uncalled {
+                product,
+                reason: format!("{by} asks for the sidecar, but {}", missed.text),
+                has_webhook: self.has_webhook(product),
+            },
+            None => without_mesh(product, None),
+        }
+    }
+
+    fn has_webhook(self, product: Product) -> bool {
+        injectors::furthest(self.steps, product).is_some()
+    }
+
+    /// A judgement if the webhook of a product may be called.
+    fn may_be_called(self, product: Product) -> Option<Judgement> {
+        let step = injectors::furthest(self.steps, product)?;
+        let text = || format!("{}: {}", step.webhook.name, step.reason);
+        (step.verdict == Call::Unknown).then(|| Judgement::Unknown(text()))
     }
 }
 

@@ -6,7 +6,10 @@
 #![expect(clippy::disallowed_types, reason = "an explanation is not part of a review")]
 
 use injectd_core::explain::Explanation;
-use injectd_webhooks::{Configurations, Labels, Request, Step};
+use injectd_webhooks::{
+    Configurations, Labels, Request, Step,
+    injectors::{self, Missed, Product},
+};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -21,7 +24,6 @@ use crate::{
     review,
 };
 
-pub mod injectors;
 pub mod later;
 
 /// What happens to one pod.
@@ -39,6 +41,9 @@ pub struct Report<'c> {
     /// Why the mesh is not asked; `None` if it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_asked: Option<String>,
+    /// What is not known of the webhook, which may not be called; `None` if it is called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub doubt: Option<String>,
     /// The decision of the mesh, if it is asked.
     #[serde(flatten)]
     pub injection: Explanation,
@@ -183,15 +188,28 @@ pub fn before_injection(profile: &Profile, pod: &Value) -> Option<Value> {
 /// labels are not known.
 #[must_use]
 pub fn webhooks<'c>(configurations: &'c Configurations, creation: Creation<'_>) -> Vec<Step<'c>> {
-    let labels = creation.checks.namespace.map(|namespace| {
-        let labels = namespace.pointer("/metadata/labels").and_then(Value::as_object);
-        let texts = labels.into_iter().flatten();
-        texts
-            .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
-            .collect::<Labels>()
-    });
     let request = Request::creates_pod(creation.pod, creation.namespace);
-    configurations.walk(&request, labels.as_ref())
+    configurations.walk(&request, creation.labels().as_ref())
+}
+
+/// Why no webhook of a product is called when a pod is created; `None` if one is called.
+#[must_use]
+pub fn missed(steps: &[Step<'_>], product: Product, creation: Creation<'_>) -> Option<Missed> {
+    let request = Request::creates_pod(creation.pod, creation.namespace);
+    injectors::missed(steps, product, &request, creation.labels().as_ref())
+}
+
+impl Creation<'_> {
+    /// The labels of the namespace; `None` if they are not known.
+    fn labels(self) -> Option<Labels> {
+        let labels = self.checks.namespace?.pointer("/metadata/labels").and_then(Value::as_object);
+        let texts = labels.into_iter().flatten();
+        Some(
+            texts
+                .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
+                .collect(),
+        )
+    }
 }
 
 /// The review that the API server sends for the creation of a pod.

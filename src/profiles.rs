@@ -111,7 +111,20 @@ impl Profile {
     /// # Errors
     /// The mesh has no webhook there.
     pub fn path(&self, target: &str) -> Result<String, NoWebhook> {
-        self.path_below(target, &Webhook::Default)
+        self.path_below(target, &Webhook::of(target))
+    }
+
+    /// The decoded path at which a webhook calls the mesh. Where a webhook is only guessed to be one of
+    /// Istio, its path says nothing.
+    ///
+    /// # Errors
+    /// The mesh has no webhook there.
+    pub fn path_of(&self, webhook: &injectd_webhooks::Webhook) -> Result<String, NoWebhook> {
+        let path = self.path(&webhook.path);
+        if webhook.injector.as_ref().is_some_and(|injector| injector.is_guess) {
+            return path.or_else(|_| self.path(path::DEFAULT_TARGET));
+        }
+        path
     }
 
     fn path_below(&self, target: &str, webhook: &Webhook) -> Result<String, NoWebhook> {

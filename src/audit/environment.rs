@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::{Auditor, Finding, Mesh, Namespace};
 use crate::{
     digest::digest,
-    explain::{self, Creation, ExplainError, injectors::Product, later::Checks},
+    explain::{self, Creation, ExplainError, later::Checks},
     lookups::{Annotations, CallerFacts},
     restart::Evidence,
 };
@@ -69,7 +69,7 @@ fn of_injectors<'o>(
     configurations: &Configurations,
     objects: &'o [Value],
 ) -> Vec<(&'o str, &'o Value)> {
-    let injectors = configurations.webhooks().iter().filter(|it| Product::of(it).is_some());
+    let injectors = configurations.webhooks().iter().filter(|it| it.injector.is_some());
     let injectors: BTreeSet<_> = injectors.map(|it| (&*it.configuration, &*it.name)).collect();
     let mut found = Vec::new();
     for object in objects {

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::SystemTime, time::UNIX_EPOCH};
 
+use injectd_webhooks::injectors::Product;
 use metrics::{Counter, counter};
 
 use super::summary::Counts;
@@ -54,6 +55,15 @@ impl AuditMetrics {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let name = "injectd_audit_last_success_timestamp_seconds";
         self.registry.set(name, &[], now.as_secs_f64());
+    }
+
+    /// Records the meshes without a webhook, with the pods that have their sidecar or ask for it.
+    pub fn without_webhook(&self, meshes: &BTreeMap<Product, u64>) {
+        for product in [Product::Linkerd, Product::Istio] {
+            let pods = meshes.get(&product).copied().unwrap_or_default();
+            let mesh = product.as_str().to_lowercase();
+            self.set("injectd_audit_pods_without_webhook", &[("mesh", mesh)], pods);
+        }
     }
 
     /// Records an audit that failed.

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use crate::explain::injectors::Product;
+use injectd_core::linkerd::annotations::CREATED_BY_ANNOTATION;
+use injectd_webhooks::injectors::Product;
 
 /// The containers of sidecars: those that run beside the pod's own, and those that begin before them.
 const PROXIES: [(&str, Product); 2] =
@@ -17,10 +18,20 @@ const NOTES: [(&str, &str); 2] = [
 /// The annotation with what Istio's injector added.
 const ISTIO_STATUS: &str = "/metadata/annotations/sidecar.istio.io~1status";
 
+/// How the values of [`CREATED_BY_ANNOTATION`] begin that Linkerd's webhook and `linkerd inject` write;
+/// the charts of Linkerd write others.
+const LINKERD_INJECTORS: [&str; 2] = ["linkerd/proxy-injector", "linkerd/cli"];
+/// The label of pods of Linkerd's control plane, whose proxies are those of its chart.
+const LINKERD_COMPONENT: &str = "/metadata/labels/linkerd.io~1control-plane-component";
+
 /// A sidecar.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Sidecar {
     pub(super) product: Product,
+    /// Whether an injector left its mark: other proxies are a part of the pod's own template, such as
+    /// those of gateways and control planes.
+    pub(super) is_injected: bool,
+    /// Empty if the injection adds no proxy.
     image: String,
     /// The values of [`NOTES`].
     notes: [Option<String>; NOTES.len()],
@@ -30,26 +41,27 @@ pub(super) struct Sidecar {
 impl Sidecar {
     /// The sidecar of a pod.
     pub(super) fn of(pod: &Value) -> Option<Self> {
-        let lists = ["/spec/containers", "/spec/initContainers"].into_iter();
-        let containers = lists.filter_map(|list| pod.pointer(list)?.as_array()).flatten();
         let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
-        for container in containers {
-            let name = container.get("name").and_then(Value::as_str).unwrap_or_default();
-            let Some((_, product)) = PROXIES.iter().find(|(proxy, _)| *proxy == name) else {
-                continue;
-            };
-            let status = pod.pointer(ISTIO_STATUS).and_then(Value::as_str);
-            let status: Value =
-                status.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
-            return Some(Self {
-                product: *product,
-                image: text(container.get("image")).unwrap_or_default(),
-                notes: NOTES
-                    .map(|(key, _)| text(pod.pointer(&format!("/metadata/annotations/{key}")))),
-                revision: text(status.get("revision")),
-            });
-        }
-        None
+        let status = pod.pointer(ISTIO_STATUS).and_then(Value::as_str);
+        let (product, image) = match (proxy(pod), status) {
+            (Some((product, container)), _) => (product, text(container.get("image"))),
+            // Templates such as grpc-simple add no proxy.
+            (None, Some(_)) => (Product::Istio, None),
+            (None, None) => return None,
+        };
+        let is_injected = match product {
+            Product::Istio => status.is_some(),
+            _ => is_injected_by_linkerd(pod),
+        };
+        let status: Value =
+            status.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+        Some(Self {
+            product,
+            is_injected,
+            image: image.unwrap_or_default(),
+            notes: NOTES.map(|(key, _)| text(pod.pointer(&format!("/metadata/annotations/{key}")))),
+            revision: text(status.get("revision")),
+        })
     }
 
     /// How the sidecar differs from the one that the pod would get now.
@@ -79,6 +91,36 @@ impl Sidecar {
                 }
             });
         }
-        (self.image != now.image).then(|| format!("image {}, now {}", self.image, now.image))
+        (!is_same_image(&self.image, &now.image))
+            .then(|| format!("image {}, now {}", self.image, now.image))
     }
+}
+
+/// The container of a sidecar, and whose it is.
+fn proxy(pod: &Value) -> Option<(Product, &Value)> {
+    let lists = ["/spec/containers", "/spec/initContainers"].into_iter();
+    let mut containers = lists.filter_map(|list| pod.pointer(list)?.as_array()).flatten();
+    containers.find_map(|container| {
+        let name = container.get("name")?.as_str()?;
+        let (_, product) = PROXIES.iter().find(|(proxy, _)| *proxy == name)?;
+        Some((*product, container))
+    })
+}
+
+fn is_injected_by_linkerd(pod: &Value) -> bool {
+    let annotations = pod.pointer("/metadata/annotations");
+    let created_by = annotations.and_then(|all| all.get(CREATED_BY_ANNOTATION)?.as_str());
+    let by = |injector: &&str| created_by.is_some_and(|text| text.starts_with(injector));
+    pod.pointer(LINKERD_COMPONENT).is_none() && LINKERD_INJECTORS.iter().any(|it| by(&it))
+}
+
+/// Whether two images differ at most in the registry and path of a mirror, or in a digest that one of
+/// them has beside the tag: other webhooks rewrite images, and a restart changes nothing about it.
+fn is_same_image(one: &str, other: &str) -> bool {
+    let [one, other] = [one, other].map(|image| {
+        let name = image.rsplit('/').next().unwrap_or_default();
+        name.split_once('@').map_or((name, None), |(name, digest)| (name, Some(digest)))
+    });
+    let is_same_digest = one.1.is_none() || other.1.is_none() || one.1 == other.1;
+    one.0 == other.0 && is_same_digest
 }

@@ -2,6 +2,7 @@
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
+use injectd_webhooks::injectors::Product;
 use serde::Serialize;
 
 use super::{Audited, Finding, Judgement, Workload, audit_log::FailedOpen, restart_command};
@@ -25,6 +26,7 @@ pub struct Summary {
     is_cut: bool,
     findings: BTreeMap<(Workload, Finding), Group>,
     unknown: BTreeMap<String, u64>,
+    without_webhook: BTreeMap<Product, u64>,
     failed_open: Vec<FailedOpen>,
     not_read: Vec<String>,
 }
@@ -63,6 +65,7 @@ struct Total {
 struct Group {
     pods: u64,
     reason: String,
+    restart_cures: bool,
     /// Without `ReplicaSet`s.
     evidence: Evidence,
     claims: Claims,
@@ -89,6 +92,8 @@ pub struct Row {
     pub reason: String,
     /// What to do.
     pub remedy: String,
+    /// Whether new pods would be as they should be.
+    pub restart_cures: bool,
     /// What a restart must know.
     #[serde(flatten)]
     pub evidence: Evidence,
@@ -101,12 +106,16 @@ impl Summary {
         let counts = &mut self.counts;
         counts.total += 1;
         let count = match &judgement {
-            Judgement::Meshed | Judgement::NotCompared => &mut counts.meshed,
+            Judgement::Meshed | Judgement::NotCompared | Judgement::Unserved(_) => {
+                &mut counts.meshed
+            }
             Judgement::Unmeshed => &mut counts.unmeshed,
             Judgement::Ended => &mut counts.ended,
             Judgement::Static => &mut counts.r#static,
             Judgement::Unknown(_) => &mut counts.unknown,
-            Judgement::Wrong(Finding::Missing, _) => &mut counts.missing,
+            Judgement::Wrong(Finding::Missing, _) | Judgement::Uncalled { .. } => {
+                &mut counts.missing
+            }
             Judgement::Wrong(Finding::Outdated, _) => &mut counts.outdated,
             Judgement::Wrong(Finding::Unexpected, _) => &mut counts.unexpected,
         };
@@ -119,6 +128,11 @@ impl Summary {
         {
             *self.unknown.entry(reason.clone()).or_default() += 1;
         }
+        if let Judgement::Unserved(product)
+        | Judgement::Uncalled { product, has_webhook: false, .. } = &judgement
+        {
+            *self.without_webhook.entry(*product).or_default() += 1;
+        }
         // A workload has one entry, whatever its pods say.
         let is_known = self.totals.contains_key(&workload);
         if !is_known && self.totals.len() >= MAX_WORKLOADS {
@@ -129,14 +143,23 @@ impl Summary {
         total.pods += 1;
         total.seen = total.seen.and(Seen {
             is_meshed: judgement == Judgement::Meshed,
-            is_unknown: matches!(judgement, Judgement::Unknown(_) | Judgement::NotCompared),
+            is_unknown: matches!(
+                judgement,
+                Judgement::Unknown(_) | Judgement::NotCompared | Judgement::Unserved(_)
+            ),
         });
-        if let Judgement::Wrong(finding, reason) = judgement {
+        let wrong = match judgement {
+            Judgement::Wrong(finding, reason) => Some((finding, reason, true)),
+            Judgement::Uncalled { reason, .. } => Some((Finding::Missing, reason, false)),
+            _ => None,
+        };
+        if let Some((finding, reason, restart_cures)) = wrong {
             let group = self.findings.entry((workload, finding)).or_insert_with(|| {
                 let evidence = Evidence { since: created.clone(), ..evidence };
-                Group { pods: 0, reason, evidence, claims: Claims::default() }
+                Group { pods: 0, reason, restart_cures, evidence, claims: Claims::default() }
             });
             group.pods += 1;
+            group.restart_cures &= restart_cures;
             // RFC 3339 times in UTC compare as texts.
             if created < group.evidence.since {
                 group.evidence.since = created;
@@ -168,6 +191,12 @@ impl Summary {
         self.unknown.iter().map(|(reason, count)| (reason.as_str(), *count))
     }
 
+    /// Meshes without a webhook, with the pods that have their sidecar or ask for it.
+    #[must_use]
+    pub fn without_webhook(&self) -> &BTreeMap<Product, u64> {
+        &self.without_webhook
+    }
+
     /// Pods that were let in while a webhook failed.
     #[must_use]
     pub fn failed_open(&self) -> &[FailedOpen] {
@@ -189,7 +218,11 @@ impl Summary {
             total: self.totals.get(workload).map_or(group.pods, |it| it.pods),
             reason: group.reason.clone(),
             evidence: Evidence { replica_sets: group.claims.most(), ..group.evidence.clone() },
+            restart_cures: group.restart_cures,
             remedy: match finding {
+                _ if !group.restart_cures => {
+                    "let the webhook be called for its pods first: see injectd explain".to_owned()
+                }
                 Finding::Missing | Finding::Outdated => restart_command(workload),
                 Finding::Unexpected => format!(
                     "{}, if the sidecar should go; else see injectd explain",

@@ -27,7 +27,6 @@ use crate::{
         summary::Summary,
     },
     causes::with_causes,
-    explain::injectors::Product,
     server, yaml,
 };
 
@@ -75,7 +74,7 @@ pub(super) struct Args {
         long,
         value_name = "FINDING,...",
         value_delimiter = ',',
-        default_value = "missing,outdated,unexpected,failed-open"
+        default_value = "missing,outdated,unexpected,no-webhook,failed-open"
     )]
     fail_on: Vec<FailOn>,
     /// Output format
@@ -95,6 +94,8 @@ enum FailOn {
     Outdated,
     /// Pods with a sidecar that they should not have
     Unexpected,
+    /// Pods of a mesh without a webhook
+    NoWebhook,
     /// Pods that were let in while a webhook failed
     FailedOpen,
     /// No finding
@@ -138,6 +139,11 @@ impl Args {
             (FailOn::Outdated, counts.outdated, "with an outdated sidecar"),
             (FailOn::Unexpected, counts.unexpected, "with a sidecar that they should not have"),
             (
+                FailOn::NoWebhook,
+                summary.without_webhook().values().sum(),
+                "of a mesh without a webhook",
+            ),
+            (
                 FailOn::FailedOpen,
                 summary.failed_open().len() as u64,
                 "let in while a webhook failed",
@@ -161,7 +167,7 @@ impl Args {
         let mut meshes = Meshes::new(&self.config, client);
         let mut known = BTreeMap::new();
         for webhook in webhooks.configurations.webhooks() {
-            let product = Product::of(webhook).filter(|product| product.is_known());
+            let product = webhook.product().filter(|product| product.is_known());
             let Some(product) = product else { continue };
             match meshes.of_product(product, Some(webhook)).await {
                 Ok(mesh) => {

@@ -38,8 +38,9 @@ const LINKERD_VERSION_VARIABLE: &str = "INJECTD_LINKERD_VERSION";
 /// The configuration of an injector, from files.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct ConfigArgs {
-    /// Mesh whose sidecars are injected; serve takes both, with a comma between
-    #[arg(long, value_name = "MESH", default_value = "linkerd", value_delimiter = ',')]
+    /// Mesh whose sidecars are injected; serve takes both, with a comma between [default: linkerd; of
+    /// explain, the mesh whose webhooks are there]
+    #[arg(long, value_name = "MESH", value_delimiter = ',')]
     mesh: Vec<MeshName>,
     /// YAML or JSON file with the values of the installation: the key values of the ConfigMap
     /// linkerd-config or istio-sidecar-injector [default, for Linkerd: the chart's defaults of the
@@ -99,9 +100,14 @@ impl ConfigArgs {
         self.mesh = vec![MeshName::Linkerd];
     }
 
+    /// The mesh that `--mesh` names; `None` without.
+    pub(super) fn named_mesh(&self) -> Option<MeshName> {
+        self.mesh.first().copied()
+    }
+
     /// Whether Linkerd's sidecars are injected.
     pub(super) fn is_linkerd(&self) -> bool {
-        self.mesh.contains(&MeshName::Linkerd)
+        self.mesh.is_empty() || self.mesh.contains(&MeshName::Linkerd)
     }
 
     /// Whether Istio's sidecars are injected.

@@ -5,7 +5,10 @@
 use std::{collections::BTreeSet, io};
 
 use injectd_core::explain::Explanation;
-use injectd_webhooks::{Configurations, Step};
+use injectd_webhooks::{
+    Configurations, Step,
+    injectors::{self, Missed, Product},
+};
 use serde_json::{Value, json};
 
 use super::{
@@ -21,7 +24,6 @@ use crate::{
     audit::{Workload, restart_command},
     explain::{
         self, Creation, Report,
-        injectors::{self, Missed, Product},
         later::{Checks, Effect, Objection},
     },
     lookups::{Annotations, CallerFacts},
@@ -139,7 +141,7 @@ async fn report<'c>(
     };
     let creation = Creation { pod, namespace, checks };
     let webhooks = configurations.map(|it| explain::webhooks(it, creation));
-    let mesh = meshes.of(webhooks.as_deref().unwrap_or_default()).await?;
+    let mesh = meshes.of(webhooks.as_deref().unwrap_or_default(), creation).await?;
     let mut notes = [&target.notes[..], &facts.unread[..], &mesh.notes[..]].concat();
     let before = explain::before_injection(&mesh.profile, pod);
     if before.is_some() {
@@ -155,12 +157,11 @@ async fn report<'c>(
     let failed = |error| CommandError::failed(format!("cannot explain {}", target.title()), error);
     let decided = explain::decide(&mesh.profile, creation, caller).await.map_err(failed)?;
     let missed = webhooks.as_deref().and_then(|steps| {
-        injectors::not_called(steps, Product::of_mesh(decided.explanation.mesh)?)
+        explain::missed(steps, Product::of_mesh(decided.explanation.mesh)?, creation)
     });
-    let later = match missed {
-        Some(_) => Vec::new(),
-        None => explain::later::objections(checks, pod, &decided.pod),
-    };
+    let is_asked = missed.as_ref().is_none_or(|missed| missed.is_doubt);
+    let later =
+        if is_asked { explain::later::objections(checks, pod, &decided.pod) } else { Vec::new() };
     notes.extend(webhooks.as_deref().and_then(several));
     let is_left_out = target.is_running
         && missed.is_none()
@@ -172,12 +173,17 @@ async fn report<'c>(
     } else {
         advice(missed.as_ref(), &decided.explanation, &later)
     };
+    let text_of = |is_doubt| {
+        let missed = missed.as_ref().filter(|missed| missed.is_doubt == is_doubt);
+        missed.map(|missed| missed.text.clone())
+    };
     Ok(Report {
         object: target.subject.clone(),
         notes,
         advice,
         webhooks,
-        not_asked: missed.map(|missed| missed.text),
+        not_asked: text_of(false),
+        doubt: text_of(true),
         injection: decided.explanation,
         later,
     })
@@ -210,18 +216,39 @@ fn annotations(namespace: &Value) -> Annotations {
 }
 
 /// What to do: first about the webhooks, then about the mesh's decision, then about what objects to the
-/// sidecar.
+/// pod. Empty if the pod is created as its author wished.
 fn advice(missed: Option<&Missed>, injection: &Explanation, later: &[Objection]) -> String {
-    if let Some(missed) = missed {
-        return missed.advice.clone();
+    let decided = || advice_of(injection, later);
+    match missed {
+        Some(missed) if missed.is_doubt => {
+            [missed.advice.clone(), decided()].join(" ").trim_end().to_owned()
+        }
+        Some(missed) => missed.advice.clone(),
+        None => decided(),
     }
-    let refused = later.iter().find(|it| it.effect == Effect::Refuses && it.due_to_sidecar);
-    match refused {
-        Some(objection) if injection.injects() => format!(
-            "Change {} of the namespace, or the pod will be refused once it has its sidecar: {}.",
-            objection.by, objection.text
+}
+
+fn advice_of(injection: &Explanation, later: &[Objection]) -> String {
+    if let Some(denial) = &injection.denial {
+        return match &*injection.findings.advice {
+            _ if denial.contains("expected a string") => {
+                "Quote the value in the manifest: labels and annotations are texts.".to_owned()
+            }
+            "" => "Correct the field that the denial names.".to_owned(),
+            advice => advice.to_owned(),
+        };
+    }
+    // What the author can mend alone comes first.
+    let refused = later.iter().filter(|it| it.effect == Effect::Refuses);
+    match refused.min_by_key(|it| it.due_to_sidecar) {
+        Some(Objection { by, text, due_to_sidecar: true, .. }) => format!(
+            "Change {by} of the namespace, or the pod will be refused once it has its sidecar: \
+             {text}."
         ),
-        _ => injection.findings.advice.clone(),
+        Some(Objection { by, text, .. }) => {
+            format!("Change the pod as {by} asks: {text}. It is refused without a sidecar as well.")
+        }
+        None => injection.findings.advice.clone(),
     }
 }
 

@@ -1,16 +1,22 @@
-//! The mesh that decides about a pod: the one whose webhook is called, with its configuration from
-//! the cluster; else the one of `--mesh`.
+//! The mesh that decides about a pod: the one of `--mesh`, else the one whose webhooks are there, with
+//! its configuration from the cluster.
+
+#![expect(clippy::disallowed_types, reason = "namespaces of a cluster have any shape")]
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use injectd_webhooks::{Step, Webhook};
+use injectd_webhooks::{
+    Step, Verdict, Webhook,
+    injectors::{self, Product},
+};
 use kube::{Api, Client, api::ListParams};
+use serde_json::Value;
 
 use crate::{
     causes::with_causes,
     cli::{
         CommandError, cluster_config,
-        config::{ConfigArgs, Purpose},
+        config::{ConfigArgs, MeshName, Purpose},
         serve::ISTIO_NAMESPACE,
     },
     cluster::{
@@ -18,7 +24,7 @@ use crate::{
         watch::{Update, WatchFailure},
     },
     control_plane::{Change, ControlPlane},
-    explain::injectors::{self, Product},
+    explain::Creation,
     profiles::{Profile, Revisions},
     sources::Sources,
     standalone::Standalone,
@@ -46,23 +52,43 @@ impl<'c> Meshes<'c> {
         Self { config, client, known: BTreeMap::new() }
     }
 
-    /// The mesh whose webhook is called. Linkerd's is called for most pods; so if that of Istio is
-    /// called too, somebody asks for Istio.
-    pub(super) async fn of(&mut self, steps: &[Step<'_>]) -> Result<Arc<Mesh>, CommandError> {
-        let of = |wanted| injectors::called(steps).find(|(product, _)| *product == wanted);
-        let called = of(Product::Istio).or_else(|| of(Product::Linkerd));
-        let called = called.map(|(product, step)| (product, Some(step.webhook)));
-        let chosen = self.chosen();
-        let (product, webhook) = called.unwrap_or((chosen, None));
-        if product != chosen && self.client.is_none() {
-            let (called, chosen) = (product.as_str(), chosen.as_str());
+    /// The mesh that decides about a pod: that of `--mesh`; else the one whose webhooks are there. If
+    /// both are there, Istio's if its webhook is called, or if the pod or its namespace asks for Istio
+    /// alone: the webhook of Linkerd is called for most pods.
+    pub(super) async fn of(
+        &mut self,
+        steps: &[Step<'_>],
+        creation: Creation<'_>,
+    ) -> Result<Arc<Mesh>, CommandError> {
+        let product = self.deciding(steps, creation);
+        let webhook = injectors::furthest(steps, product).map(|step| step.webhook);
+        if product != self.chosen() && self.client.is_none() {
+            let (there, chosen) = (product.as_str(), self.chosen().as_str());
             let note = format!(
-                "the webhook of {called} is called, but its configuration is not known: the rules \
-                 are those of {chosen}; set --mesh and the files of {called}"
+                "the webhook of {there} is there, but its configuration is not known: the rules are \
+                 those of {chosen}; set --mesh and the files of {there}"
             );
             return Ok(Arc::new(self.of_flags(vec![note])?));
         }
         self.of_product(product, webhook).await
+    }
+
+    fn deciding(&self, steps: &[Step<'_>], creation: Creation<'_>) -> Product {
+        if self.config.named_mesh().is_some() {
+            return self.chosen();
+        }
+        let namespace = creation.checks.namespace.unwrap_or(&Value::Null);
+        let asks = |product| injectors::asks_for(product, creation.pod, namespace).is_some();
+        let [istio, linkerd] = [Product::Istio, Product::Linkerd].map(|product| {
+            let step = injectors::furthest(steps, product);
+            (step.is_some(), step.is_some_and(|step| step.verdict == Verdict::Called), product)
+        });
+        let is_istio = match (istio, linkerd) {
+            ((true, false, istio), (true, _, linkerd))
+            | ((false, _, istio), (false, _, linkerd)) => asks(istio) && !asks(linkerd),
+            ((is_there, ..), _) => is_there,
+        };
+        if is_istio { Product::Istio } else { Product::Linkerd }
     }
 
     /// The mesh of a product; for Istio that of the revision of a webhook.
@@ -72,15 +98,17 @@ impl<'c> Meshes<'c> {
         webhook: Option<&Webhook>,
     ) -> Result<Arc<Mesh>, CommandError> {
         let key = match webhook {
-            Some(webhook) => format!("{}{}", injectors::istio_revision(webhook), webhook.path),
+            Some(webhook) => format!("{product:?} {} {}", webhook.istio_revision(), webhook.path),
             None => format!("{product:?}"),
         };
         if let Some(mesh) = self.known.get(&key) {
             return Ok(Arc::clone(mesh));
         }
-        let mesh = match (self.client, product, webhook) {
-            (Some(client), Product::Istio, Some(webhook)) => self.istio(client, webhook).await?,
-            (Some(client), Product::Linkerd, _) => self.linkerd(client).await?,
+        let mesh = match (self.client, product) {
+            (Some(client), Product::Istio) if !self.config.has_istio_files()? => {
+                self.istio(client, webhook).await?
+            }
+            (Some(client), Product::Linkerd) => self.linkerd(client).await?,
             _ if product == self.chosen() => self.of_flags(Vec::new())?,
             _ => {
                 let product = product.as_str();
@@ -95,8 +123,12 @@ impl<'c> Meshes<'c> {
         Ok(mesh)
     }
 
+    /// The mesh of `--mesh`, or its default.
     fn chosen(&self) -> Product {
-        if self.config.is_istio() { Product::Istio } else { Product::Linkerd }
+        match self.config.named_mesh() {
+            Some(MeshName::Istio) => Product::Istio,
+            Some(MeshName::Linkerd) | None => Product::Linkerd,
+        }
     }
 
     fn of_flags(&self, notes: Vec<String>) -> Result<Mesh, CommandError> {
@@ -120,28 +152,57 @@ impl<'c> Meshes<'c> {
         Ok(Mesh { profile, path: String::new(), notes })
     }
 
-    async fn istio(&self, client: &Client, webhook: &Webhook) -> Result<Mesh, CommandError> {
-        let revision = injectors::istio_revision(webhook);
-        let namespace = webhook.namespace.clone().unwrap_or_else(|| ISTIO_NAMESPACE.to_owned());
-        let settings = self.config.istio_settings(namespace.clone())?;
+    /// The configuration of a revision in a cluster: in the namespace of the webhook's Service, or in
+    /// that of Istio, if the Service is one of injectd elsewhere.
+    async fn istio(
+        &self,
+        client: &Client,
+        webhook: Option<&Webhook>,
+    ) -> Result<Mesh, CommandError> {
+        let own = webhook.and_then(|webhook| webhook.namespace.as_deref());
+        let Some(own) = own.filter(|namespace| *namespace != ISTIO_NAMESPACE) else {
+            return self.istio_in(client, ISTIO_NAMESPACE, webhook).await;
+        };
+        match self.istio_in(client, own, webhook).await {
+            Err(problem) => {
+                self.istio_in(client, ISTIO_NAMESPACE, webhook).await.map_err(|_| problem)
+            }
+            mesh => mesh,
+        }
+    }
+
+    async fn istio_in(
+        &self,
+        client: &Client,
+        namespace: &str,
+        webhook: Option<&Webhook>,
+    ) -> Result<Mesh, CommandError> {
+        let revision = match webhook {
+            Some(webhook) => webhook.istio_revision().to_owned(),
+            None => self.config.revision()?,
+        };
+        let settings = self.config.istio_settings(namespace.to_owned())?;
         let served = Arc::new(Revisions::default());
         let sources = Sources::from(Standalone::Every(Arc::default()));
         let mut control_plane = ControlPlane::new(settings, sources, Arc::clone(&served));
-        let maps = listed::<ConfigMap>(Api::namespaced(client.clone(), &namespace)).await;
+        let maps = listed::<ConfigMap>(Api::namespaced(client.clone(), namespace)).await;
         control_plane.apply(Change::ConfigMaps(None, maps));
         control_plane.apply(Change::Nodes(listed::<Node>(Api::all(client.clone())).await));
         let configs = listed::<ProxyConfig>(Api::all(client.clone())).await;
         control_plane.apply(Change::ProxyConfigs(configs));
         control_plane.settle();
-        let Some(injector) = served.get(revision) else {
+        let Some(injector) = served.get(&revision) else {
             let waits = control_plane.waits_for();
             let problem = waits.unwrap_or_else(|| format!("revision {revision} has none"));
             let message = format!("cannot read Istio's configuration in namespace {namespace}");
             return Err(CommandError::failed(message, problem));
         };
         let profile = Profile::Istio(injector);
-        let path = profile.path(&webhook.path);
-        let path = path.map_err(|error| {
+        let Some(webhook) = webhook else {
+            let path = self.config.path(&profile).map_err(CommandError::Usage)?;
+            return Ok(Mesh { profile, path, notes: Vec::new() });
+        };
+        let path = profile.path_of(webhook).map_err(|error| {
             CommandError::failed(
                 format!("webhook {} has the path {}", webhook.name, webhook.path),
                 error.to_string(),

@@ -56,10 +56,36 @@ fn each_pod_is_judged_as_if_it_were_created_now() {
     let audit = audited(&out);
     assert_eq!(audit["pods"]["unexpected"], 2, "{audit}");
 
-    // Without the webhook, no pod should have a sidecar.
+    // The namespace asks, although the webhook is not called: the sidecars are as they should be.
     let gone =
         text(&injected.stdout).replace("resources: [pods, services]", "resources: [services]");
-    assert_eq!(audited(&gone)["pods"]["unexpected"], 2);
+    assert_eq!(audited(&gone)["pods"]["meshed"], 2);
+}
+
+/// What asks for injection decides, whatever the webhook's state; no restart is advised.
+#[test]
+fn a_mesh_without_a_webhook_is_a_finding_of_its_own() {
+    let pods = pods();
+    let (pods, _) = pods.split_once("---\napiVersion: admissionregistration").expect("its webhook");
+    let other = "---\napiVersion: admissionregistration.k8s.io/v1\nkind: MutatingWebhookConfiguration\n\
+                 metadata: {name: other}\nwebhooks: []\n";
+    let audit = audited(&format!("{pods}{other}"));
+    let counts = &audit["pods"];
+    let found = [&counts["missing"], &counts["meshed"], &counts["unexpected"], &counts["unmeshed"]];
+    assert_eq!(found, [1, 1, 0, 1], "{audit}");
+    assert_eq!(audit["withoutWebhook"], json!([{"mesh": "linkerd", "pods": 2}]));
+    assert_eq!(audit["workloads"][0]["restartCures"], false);
+    let reason = audit["workloads"][0]["reason"].as_str().expect("a reason");
+    assert!(reason.contains("linkerd.io/inject: enabled of the namespace asks"), "{reason}");
+    let output = injectd(&["audit", "-"], &format!("{pods}{other}"));
+    assert_eq!(output.status.code(), Some(EXIT_FINDINGS));
+    let shown = text(&output.stdout);
+    assert!(shown.contains("no webhook of Linkerd is there: 2 pods"), "{shown}");
+    assert!(!shown.contains("rollout restart"), "{shown}");
+    // Nothing asks any more: the webhook is gone, and what runs is no reason for a restart.
+    let off = pods.replacen("linkerd.io/inject: enabled", "linkerd.io/inject: disabled", 1);
+    let counts = &audited(&format!("{off}{other}"))["pods"];
+    assert_eq!([&counts["missing"], &counts["meshed"], &counts["unexpected"]], [0, 1, 0]);
 }
 
 /// Such as Dapr's, which is called for every pod.

@@ -74,7 +74,9 @@ impl Files {
         let istio = [("config", CONFIG), ("values", VALUES), ("mesh", MESH)];
         let pods_of_linkerd = example("audit.yaml");
         let pods = fs::read_to_string(&pods_of_linkerd).expect("the example");
-        let pods = pods.replace("linkerd-proxy-injector.linkerd.io", "sidecar-injector.istio.io");
+        let pods = pods
+            .replace("linkerd-proxy-injector.linkerd.io", "sidecar-injector.istio.io")
+            .replace("name: linkerd-proxy-injector, namespace", "name: istiod, namespace");
         Self {
             istio: istio.map(|(name, text)| file(name, text)),
             pod: example("pod.json"),

@@ -37,11 +37,14 @@ pub(super) fn write(
 
 fn json(out: &mut Printer<impl Write>, summary: &Summary) -> io::Result<()> {
     let unknown = summary.unknown().map(|(reason, pods)| json!({"reason": reason, "pods": pods}));
+    let without_webhook = summary.without_webhook().iter();
+    let without_webhook = without_webhook.map(|(mesh, pods)| json!({"mesh": mesh, "pods": pods}));
     let audit = json!({
         "apiVersion": API_VERSION,
         "kind": KIND,
         "pods": summary.counts(),
         "workloads": summary.rows().collect::<Vec<_>>(),
+        "withoutWebhook": without_webhook.collect::<Vec<_>>(),
         "failedOpen": summary.failed_open(),
         "unknown": unknown.collect::<Vec<_>>(),
         "notRead": summary.not_read(),
@@ -82,6 +85,13 @@ fn table(out: &mut Printer<impl Write>, summary: &Summary, is_about_pods: bool) 
             .map(|it| [&it.time, &it.namespace, &it.pod, &it.webhook, &it.cause].map(Clone::clone));
         columns(out, head, rows.collect())?;
         out.line("")?;
+    }
+    for (product, pods) in summary.without_webhook() {
+        let name = product.as_str();
+        out.line(&format!(
+            "no webhook of {name} is there: {pods} pods have its sidecar or ask for it, and new ones \
+             get none; install it before you restart anything"
+        ))?;
     }
     for (reason, pods) in summary.unknown() {
         out.line(&format!("unknown: {pods} pods: {reason}"))?;
@@ -139,7 +149,8 @@ fn columns<const N: usize>(
 fn junit(out: &mut Printer<impl Write>, summary: &Summary) -> io::Result<()> {
     let rows: Vec<_> = summary.rows().collect();
     let failed = summary.failed_open();
-    let failures = rows.len() + failed.len();
+    let without_webhook = summary.without_webhook();
+    let failures = rows.len() + failed.len() + without_webhook.len();
     out.xml_line(r#"<?xml version="1.0" encoding="UTF-8"?>"#)?;
     out.xml_line("<testsuites>")?;
     out.xml_line(&format!(
@@ -157,6 +168,11 @@ fn junit(out: &mut Printer<impl Write>, summary: &Summary) -> io::Result<()> {
         let case = (row.workload.namespace.as_str(), workload(&row));
         let message = format!("{} of {} pods: {}", row.pods, row.total, row.reason);
         write_case(out, case, (name(row.finding), &message, &row.remedy))?;
+    }
+    for (product, pods) in without_webhook {
+        let case = ("webhooks", product.as_str().to_owned());
+        let message = format!("{pods} pods are of a mesh without a webhook");
+        write_case(out, case, ("no-webhook", &message, "install it before you restart anything"))?;
     }
     for it in failed {
         let case = (it.namespace.as_str(), format!("pod/{}", it.pod));

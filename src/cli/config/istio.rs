@@ -11,7 +11,7 @@ use injectd_istio::{
     cluster::Cluster,
     injector::{Files, Injector, StartError},
     mesh::Istio,
-    path::DEFAULT_CLUSTER,
+    path::{DEFAULT_CLUSTER, DEFAULT_TARGET},
     release::Release,
 };
 
@@ -27,9 +27,6 @@ use crate::{
     sources::Sources,
     standalone::Standalone,
 };
-
-/// The path of the webhook that Istio's charts configure.
-const DEFAULT_TARGET: &str = "/inject";
 
 /// What `--mesh istio` needs besides --values and --objects.
 #[derive(Debug, Clone, Default, clap::Args)]

@@ -5,13 +5,12 @@ use std::io::{self, Write};
 use console::{Style, Term};
 use injectd_core::explain::{Explanation, Ignored, Rule, RuleResult, Setting};
 
-use injectd_webhooks::{Step, Verdict};
+use injectd_webhooks::{Step, Verdict, Webhook, injectors::Product};
 
 use crate::{
     cli::print::{Printer, shown},
     explain::{
         Report,
-        injectors::Product,
         later::{Effect, Objection},
     },
 };
@@ -74,6 +73,21 @@ pub(super) fn write(
 
 fn bold() -> Style {
     Style::new().bold()
+}
+
+/// Which injector a webhook calls, where its name and configuration leave that open.
+fn whose(webhook: &Webhook) -> String {
+    let Some(injector) = &webhook.injector else { return String::new() };
+    let revision = injector.revision.as_ref().map(|it| format!(", revision {it}"));
+    let product = injector.product.as_str();
+    match (revision, injector.is_guess) {
+        (revision, true) => {
+            let revision = revision.unwrap_or_default();
+            format!(" (a guess, as it leads to no known Service: {product}{revision})")
+        }
+        (Some(revision), false) => format!(" ({product}{revision})"),
+        (None, false) => String::new(),
+    }
 }
 
 /// The colour of a result.
@@ -141,8 +155,11 @@ impl<W: Write> Page<'_, W> {
                 Verdict::Called => format!("; {}", webhook.failure_policy.text()),
                 _ => String::new(),
             };
-            let text =
-                format!("{} in {}: {}{after}", webhook.name, webhook.configuration, step.reason);
+            let whose = whose(webhook);
+            let text = format!(
+                "{} in {}{whose}: {}{after}",
+                webhook.name, webhook.configuration, step.reason
+            );
             self.row(&[colour.apply_to(format!("{word:<10}")).to_string()], &text)?;
         }
         Ok(())
@@ -247,11 +264,19 @@ impl<W: Write> Page<'_, W> {
         let (word, because) = match (&report.not_asked, refused) {
             (Some(missed), _) => ("not injected", format!(": {missed}")),
             (None, Some(objection)) => {
-                ("refused", format!(" after it is {}, by {}", injection.verdict, objection.by))
+                let when = if objection.due_to_sidecar { " once it has its sidecar" } else { "" };
+                ("refused", format!("{when}, by {}", objection.by))
             }
             (None, None) => (injection.verdict, because),
         };
-        let colour = if injection.injects() && report.not_asked.is_none() && refused.is_none() {
+        let because = match &report.doubt {
+            Some(doubt) => {
+                format!("{because}, if the webhook is called, which is not known: {doubt}")
+            }
+            None => because,
+        };
+        let is_as_wished = report.not_asked.is_none() && report.doubt.is_none();
+        let colour = if injection.injects() && is_as_wished && refused.is_none() {
             Style::new().green()
         } else {
             Style::new().yellow()

@@ -2,18 +2,18 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use injectd_webhooks::injectors::Product;
 use kube::Client;
-use tracing::info;
+use tracing::{info, warn};
 
 use crate::{
     audit::{
         Auditor, Finding as Judged, Mesh,
         cluster::{self, Judges, Scope},
         metrics::AuditMetrics,
-        summary::Summary,
+        summary::{Row, Summary},
     },
     cli::restart::PolicyArgs,
-    explain::injectors::{self, Product},
     profiles::{Profile, Profiles},
     restart::{
         self, AuditError, Controller, DEFAULT_POLL_INTERVAL, Finding, Findings, LeaseOptions, Mode,
@@ -124,16 +124,16 @@ impl Audit {
         let mut summary = Summary::default();
         let mut meshes = BTreeMap::new();
         for webhook in webhooks.configurations.webhooks() {
-            let profile = match Product::of(webhook) {
+            let profile = match webhook.product() {
                 Some(Product::Linkerd) => self.profiles.linkerd.clone().map(Profile::Linkerd),
                 Some(Product::Istio) => {
-                    let revision = injectors::istio_revision(webhook);
+                    let revision = webhook.istio_revision();
                     let served = self.profiles.istio.as_ref();
                     served.and_then(|served| served.get(revision)).map(Profile::Istio)
                 }
                 _ => continue,
             };
-            let path = profile.as_ref().map(|profile| profile.path(&webhook.path));
+            let path = profile.as_ref().map(|profile| profile.path_of(webhook));
             match (profile, path) {
                 (Some(profile), Some(Ok(path))) => {
                     let key = (webhook.configuration.clone(), webhook.name.clone());
@@ -150,6 +150,13 @@ impl Audit {
         let scope = Scope::default();
         cluster::audit(&self.client, &scope, &judges, &mut summary, |_| {}).await?;
         let counts = summary.counts();
+        self.metrics.without_webhook(summary.without_webhook());
+        for (product, pods) in summary.without_webhook() {
+            warn!(
+                mesh = product.as_str(),
+                pods, "no webhook of the mesh is there: new pods get no sidecar"
+            );
+        }
         self.metrics.audited(counts, summary.not_read().is_empty() && counts.unknown == 0);
         info!(
             pods = counts.total,
@@ -159,7 +166,8 @@ impl Audit {
             unknown = counts.unknown,
             "audited"
         );
-        let rows = summary.rows().filter(|row| row.finding != Judged::Unexpected);
+        let is_cured = |row: &Row| row.finding != Judged::Unexpected && row.restart_cures;
+        let rows = summary.rows().filter(is_cured);
         let findings = rows.map(|row| Finding {
             workload: row.workload.into(),
             reason: format!("{} of {} pods: {}", row.pods, row.total, row.reason),
