@@ -16,6 +16,7 @@ mod deployed;
 mod edits;
 mod faults;
 mod istiod;
+mod judged;
 mod nodes;
 mod pods;
 mod revisions;

@@ -16,11 +16,12 @@ use super::{
     deployed::{
         Deployed, NAMESPACE, review, wait_for_patch, wait_until_ready, wait_until_restored,
     },
+    judged,
     pods::{annotation, expect_injected, image, labelled},
 };
 
 /// Which revision injects a pod: labels of the namespace, labels of the pod, revision.
-const CALLED: [(&str, &str, Option<&str>); 10] = [
+pub(super) const CALLED: [(&str, &str, Option<&str>); 10] = [
     (r#"{"istio-injection":"enabled"}"#, "{}", Some("default")),
     (r#"{"istio-injection":"enabled"}"#, r#"{"sidecar.istio.io/inject":"false"}"#, None),
     (r#"{"istio-injection":"disabled"}"#, r#"{"sidecar.istio.io/inject":"true"}"#, None),
@@ -38,6 +39,10 @@ pub(super) async fn all(suite: &mut Suite<'_>, it: &Deployed) {
     suite.setup(name, serve(it)).await;
     let name = "labels of namespace and pod choose the revision, or none";
     suite.scenario(name, called(it)).await;
+    let name = "explain and audit agree with the API server";
+    suite.scenario(name, judged::agree(it)).await;
+    let name = "without webhooks, audit tells what asks, and advises no restart";
+    suite.scenario(name, judged::without_webhooks(it)).await;
     let name = "a namespace moves to the canary and back by its label";
     suite.scenario(name, canary(it)).await;
     let name = "recorded configurations of 1.19.10 and 1.30.3 are two revisions";
@@ -50,14 +55,19 @@ pub(super) async fn all(suite: &mut Suite<'_>, it: &Deployed) {
 
 /// Makes the webhook configurations of both revisions, and waits until they act.
 pub(super) async fn serve(it: &Deployed) -> Outcome {
-    for (file, revision) in [("default.yaml", "default"), ("revision.yaml", "canary")] {
-        it.lab.api.create(None, &configuration(it, file, revision, "")?).await?.created()?;
-    }
     for (index, (labels, ..)) in CALLED.iter().enumerate() {
         it.make_namespace(&format!("row-{index}"), &serde_json::from_str(labels)?).await?;
     }
     it.make_namespace("enabled", &json!({"istio-injection": "enabled"})).await?;
     it.make_namespace("rev-canary", &json!({"istio.io/rev": "canary"})).await?;
+    serve_again(it).await
+}
+
+/// Makes the webhook configurations of both revisions.
+pub(super) async fn serve_again(it: &Deployed) -> Outcome {
+    for (file, revision) in [("default.yaml", "default"), ("revision.yaml", "canary")] {
+        it.lab.api.create(None, &configuration(it, file, revision, "")?).await?.created()?;
+    }
     eventually("the webhooks take effect", async || {
         for (namespace, revision) in [("enabled", "default"), ("rev-canary", "canary")] {
             expect_revision(it, &it.pod(namespace, &labelled(&json!({}))).await?, revision)?;

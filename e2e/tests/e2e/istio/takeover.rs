@@ -7,8 +7,9 @@ use std::{
 };
 
 use injectd_e2e::{
-    api::WEBHOOK_CONFIGURATIONS,
+    api::{WEBHOOK_CONFIGURATIONS, collection},
     expect::{Outcome, eventually, expect, expect_contains, failed, skipped},
+    objects::plain_pod,
     program::Program,
     run::Suite,
     stream::{Seen, Stream, all_created},
@@ -19,6 +20,7 @@ use super::{
     config::{Revision, of_chart},
     deployed::{Deployed, certificate_of},
     istiod::{INJECTOR as ISTIOD, Istiod},
+    judged,
     pods::{INJECTOR, annotation, image, labelled},
 };
 
@@ -134,6 +136,7 @@ impl Run<'_> {
 
     async fn steps(self, stream: &Stream) -> Outcome {
         stream.wait_for(BETWEEN).await?;
+        judged::agree(self.it).await?;
         self.tag().await?;
         stream.wait_for(BETWEEN).await?;
         let refused = self.script(&["redirect", self.which]).await;
@@ -147,6 +150,7 @@ impl Run<'_> {
         self.script(&["redirect", self.which]).await?;
         self.wait_for([INJECTD, if all { INJECTD } else { ISTIOD }]).await?;
         stream.wait_for(BETWEEN).await?;
+        judged::agree(self.it).await?;
         self.script(&["back", self.which]).await?;
         self.wait_for([ISTIOD, ISTIOD]).await?;
         for istiod in told {
@@ -157,12 +161,22 @@ impl Run<'_> {
 
     /// A tag of its own beside istiod: a namespace moves there and back.
     async fn tag(self) -> Outcome {
+        let path = format!("{}/before", collection("v1", "Pod", Some("tagged")));
+        self.it.lab.api.delete(&path).await?;
+        self.it.label("tagged", &json!({})).await?;
+        eventually("a pod from before the tag", async || {
+            let pod = self.it.lab.api.create(Some("tagged"), &plain_pod("before")).await?;
+            expect("the proxy", None, image(&pod.created()?))
+        })
+        .await?;
         self.it.label("tagged", &json!({"istio.io/rev": "default"})).await?;
         self.script(&["tag", "fast", "default"]).await?;
         for (label, injector) in [("fast", INJECTD), ("default", ISTIOD)] {
             self.it.label("tagged", &json!({"istio.io/rev": label})).await?;
             self.wait_in("tagged", "{}", injector).await?;
+            judged::missing(self.it, "tagged", "before").await?;
         }
+        self.it.lab.api.delete(&path).await?;
         self.script(&["untag", "fast"]).await.map(drop)
     }
 

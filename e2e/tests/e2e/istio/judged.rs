@@ -1,0 +1,150 @@
+//! `injectd explain` and `injectd audit` of Istio's pods: they say what the API server does, whoever
+//! serves the webhooks.
+
+use std::{
+    fs,
+    process::{Command, Output, Stdio},
+};
+
+use injectd_e2e::{
+    api::{WEBHOOK_CONFIGURATIONS, collection},
+    expect::{Outcome, eventually, expect, expect_contains, failed},
+    objects::plain_pod,
+};
+use serde_json::{Value, json};
+use tokio::task::spawn_blocking;
+
+use super::{
+    deployed::Deployed,
+    pods::{image, labelled},
+    revisions::{CALLED, configuration, serve_again},
+};
+
+/// The name of a pod that is created to be audited.
+const AUDITED: &str = "audited";
+
+/// What a command prints as JSON, if it ends with this code.
+async fn injectd(it: &Deployed, code: i32, arguments: &[&str]) -> Outcome<Value> {
+    let mut command = Command::new(&it.lab.binary);
+    command.args(arguments).args(["-o", "json", "--kubeconfig"]).arg(&it.lab.kubeconfig);
+    command.stdin(Stdio::null());
+    let Output { status, stdout, stderr } = spawn_blocking(move || command.output()).await??;
+    let errors = String::from_utf8_lossy(&stderr);
+    expect(format!("the exit code of {arguments:?}: {errors}"), Some(code), status.code())?;
+    Ok(serde_json::from_slice(&stdout)?)
+}
+
+fn namespace(row: usize) -> String {
+    format!("row-{row}")
+}
+
+/// A pod of a row, with its namespace.
+fn pod(row: usize, labels: &str) -> Outcome<Value> {
+    let mut pod = labelled(&serde_json::from_str(labels)?);
+    pod["apiVersion"] = json!("v1");
+    pod["kind"] = json!("Pod");
+    pod["metadata"]["name"] = json!(AUDITED);
+    pod["metadata"]["namespace"] = json!(namespace(row));
+    Ok(pod)
+}
+
+/// For every row of [`CALLED`], `explain` says what the API server does, and `audit` finds nothing
+/// wrong with the pods that it creates.
+pub(super) async fn agree(it: &Deployed) -> Outcome<String> {
+    let mut pods = Vec::new();
+    for (row, (_, labels, _)) in CALLED.iter().enumerate() {
+        pods.push(pod(row, labels)?);
+    }
+    let mut injected = Vec::new();
+    for (row, pod) in pods.iter().enumerate() {
+        let namespace = namespace(row);
+        let path = format!("{}/{AUDITED}", collection("v1", "Pod", Some(&namespace)));
+        it.lab.api.delete(&path).await?;
+        eventually("the pod is gone", async || {
+            expect("the status", 404, it.lab.api.get(&path).await?.status)
+        })
+        .await?;
+        injected.push(image(&it.create(&namespace, pod).await?).is_some());
+    }
+    explained(it, &pods, &injected).await?;
+    audited(it).await?;
+    Ok(format!("{} pods, {} injected", pods.len(), injected.iter().filter(|it| **it).count()))
+}
+
+async fn explained(it: &Deployed, pods: &[Value], injected: &[bool]) -> Outcome {
+    let file = it.folder.path().join("judged.json");
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": pods});
+    fs::write(&file, list.to_string())?;
+    let found = injectd(it, 0, &["explain", &file.display().to_string()]).await?;
+    let items = found["items"].as_array().cloned().unwrap_or_default();
+    expect("the explanations", pods.len(), items.len())?;
+    for ((row, item), injected) in items.iter().enumerate().zip(injected) {
+        let what = format!("row {row}: {item}");
+        expect(format!("the mesh of {what}"), json!("istio"), item["mesh"].clone())?;
+        let is_injected = item["verdict"] == "injected" && item["notAsked"].is_null();
+        expect(format!("whether it is injected, {what}"), *injected, is_injected)?;
+        if !injected {
+            expect(format!("whether there is advice, {what}"), false, item["advice"] == "")?;
+        }
+    }
+    Ok(())
+}
+
+async fn audited(it: &Deployed) -> Outcome {
+    let found = audit(it, 0).await?;
+    expect("the findings", json!([]), found["workloads"].clone())?;
+    expect("what is not read", json!([]), found["notRead"].clone())
+}
+
+/// An audit of the namespaces of [`CALLED`].
+async fn audit(it: &Deployed, code: i32) -> Outcome<Value> {
+    let namespaces: Vec<_> = (0..CALLED.len()).map(namespace).collect();
+    let mut arguments = vec!["audit"];
+    for namespace in &namespaces {
+        arguments.extend(["-n", namespace]);
+    }
+    injectd(it, code, &arguments).await
+}
+
+/// A pod from before the tag of its namespace lacks its sidecar.
+pub(super) async fn missing(it: &Deployed, namespace: &str, pod: &str) -> Outcome {
+    let found = injectd(it, 3, &["audit", "-n", namespace]).await?;
+    let row = found["workloads"].get(0).cloned().unwrap_or_default();
+    expect("the finding", json!("missing"), row["finding"].clone())?;
+    expect("the pod", json!(pod), row["name"].clone())?;
+    expect("the findings", 1, found["workloads"].as_array().map_or(0, Vec::len))?;
+    let found = injectd(it, 0, &["explain", &format!("pod/{pod}"), "-n", namespace]).await?;
+    let item = &found["items"][0];
+    expect("the mesh", json!("istio"), item["mesh"].clone())?;
+    expect_contains("the advice", "has no sidecar, although", &item["advice"].to_string())
+}
+
+/// Without the webhooks nobody is told to remove sidecars, and what asks is still known.
+pub(super) async fn without_webhooks(it: &Deployed) -> Outcome {
+    let names = ["default.yaml", "revision.yaml"].into_iter().zip(["default", "canary"]);
+    for (file, revision) in names {
+        let object = configuration(it, file, revision, "")?;
+        let name = object["metadata"]["name"].as_str().ok_or_else(|| failed("no name"))?;
+        it.lab.api.delete(&format!("{WEBHOOK_CONFIGURATIONS}/{name}")).await?.ok()?;
+    }
+    let bare = async || {
+        eventually("the webhooks are gone", async || {
+            let pod = plain_pod("bare");
+            expect("the proxy", None, image(&it.pod("row-0", &pod).await?))
+        })
+        .await?;
+        it.create("row-0", &plain_pod("bare")).await?;
+        let found = audit(it, 3).await?;
+        let counts = &found["pods"];
+        expect("pods that lack their sidecar", json!(1), counts["missing"].clone())?;
+        expect("pods that should have none", json!(0), counts["unexpected"].clone())?;
+        let mesh = found["withoutWebhook"][0]["mesh"].clone();
+        expect("the mesh without a webhook", json!("istio"), mesh)?;
+        expect("what a restart cures", json!(false), found["workloads"][0]["restartCures"].clone())
+    };
+    let outcome = bare().await;
+    let path = format!("{}/bare", collection("v1", "Pod", Some("row-0")));
+    it.lab.api.delete(&path).await?;
+    serve_again(it).await?;
+    outcome
+}
