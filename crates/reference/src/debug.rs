@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Context;
-use super::proxy::plain;
+use super::proxy::plain_policy;
 
 /// The container.
 pub(super) fn container(context: &Context<'_>) -> Value {
@@ -16,7 +16,7 @@ pub(super) fn container(context: &Context<'_>) -> Value {
     let mut container = json!({
         "name": "linkerd-debug",
         "image": image,
-        "imagePullPolicy": plain(policy),
+        "imagePullPolicy": plain_policy(policy),
         "terminationMessagePolicy": "FallbackToLogsOnError",
     });
     if context.release.since((23, 11, 2)) {

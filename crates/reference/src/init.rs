@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::proxy::{image, plain, pull_policy, resources};
+use super::proxy::{image, plain_policy, pull_policy, resources};
 use super::{Context, mounts, security};
 
 /// The container; the error denies the review.
@@ -45,7 +45,7 @@ fn init_image(context: &Context<'_>) -> Result<Value, String> {
 
 fn init_policy(context: &Context<'_>) -> Value {
     let policy = context.values.set_text("proxyInit.image.pullPolicy");
-    plain(policy.unwrap_or_else(|| context.values.text("imagePullPolicy")))
+    plain_policy(policy.unwrap_or_else(|| context.values.text("imagePullPolicy")))
 }
 
 /// The arguments, row by row.

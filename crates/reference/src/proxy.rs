@@ -47,7 +47,12 @@ pub(super) fn image(context: &Context<'_>) -> Value {
 pub(super) fn pull_policy(context: &Context<'_>) -> Value {
     let policy = context.values.set_text("proxy.image.pullPolicy");
     let policy = policy.or_else(|| context.values.set_text("imagePullPolicy"));
-    policy.map_or(Value::Null, Value::from)
+    plain_policy(policy.unwrap_or_default())
+}
+
+/// A pull policy without quotes: blanks are nothing, as in YAML.
+pub(super) fn plain_policy(policy: String) -> Value {
+    if policy.trim_matches(' ').is_empty() { Value::Null } else { policy.into() }
 }
 
 /// T§10.2: a text that upstream writes without quotes: empty becomes null, other texts stay.

@@ -11,7 +11,7 @@ use super::{
     release::{Delta, Release},
     settings::{Denial, Settings},
     trust_roots::TrustRoots,
-    values::{CapabilityLists, Mount, Ports, Resources, if_set},
+    values::{CapabilityLists, Image, Mount, Ports, Resources, Values, if_set},
 };
 use crate::{
     outcome::Warnings,
@@ -111,6 +111,13 @@ pub struct Source<'s> {
 }
 
 type Out = Writer<Slot>;
+
+/// The pull policy of an image; empty, which becomes null, if it is only blanks. Upstream pastes it
+/// unquoted into YAML, where blanks are nothing.
+fn pull_policy<'v>(values: &'v Values, image: &'v Image) -> &'v str {
+    let policy = if_set(&image.pull_policy, &values.image_pull_policy);
+    if policy.trim_matches(' ').is_empty() { "" } else { policy }
+}
 
 impl Compiled {
     /// Compiles the template for pods at `path_prefix` of their objects.
@@ -258,7 +265,7 @@ impl Source<'_> {
     /// The image and pull policy of the proxy.
     fn proxy_image(self) -> (String, String) {
         let values = &self.settings.values;
-        let policy = if_set(&values.proxy.image.pull_policy, &values.image_pull_policy);
+        let policy = pull_policy(values, &values.proxy.image);
         (values.proxy.image.reference(&values.linkerd_version), policy.to_owned())
     }
 

@@ -1,7 +1,7 @@
 //! The container linkerd-debug (`docs/linkerd/template.md` §5).
 
-use super::{Out, Source};
-use crate::linkerd::{release::Delta, values::if_set};
+use super::{Out, Source, pull_policy};
+use crate::linkerd::release::Delta;
 
 pub(super) fn write(out: &mut Out, source: Source<'_>) {
     let values = &source.settings.values;
@@ -9,8 +9,7 @@ pub(super) fn write(out: &mut Out, source: Source<'_>) {
     out.object(|out| {
         out.key("name").string("linkerd-debug");
         out.key("image").string(&image.reference(&values.linkerd_version));
-        let policy = if_set(&image.pull_policy, &values.image_pull_policy);
-        out.key("imagePullPolicy").string_or_null(policy);
+        out.key("imagePullPolicy").string_or_null(pull_policy(values, image));
         out.key("terminationMessagePolicy").string("FallbackToLogsOnError");
         if source.release.has(Delta::DebugProbes) {
             for probe in ["livenessProbe", "readinessProbe"] {

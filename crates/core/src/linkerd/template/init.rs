@@ -1,9 +1,9 @@
 //! The container linkerd-init (`docs/linkerd/template.md` §3).
 
-use super::{Out, Slot, Source, proxy};
+use super::{Out, Slot, Source, proxy, pull_policy};
 use crate::linkerd::{
     release::Delta,
-    values::{Image, Ports, ProxyInit, if_set},
+    values::{Image, Ports, ProxyInit},
 };
 
 pub(super) fn write(out: &mut Out, source: Source<'_>, ports: Ports) {
@@ -40,8 +40,10 @@ pub(super) fn write(out: &mut Out, source: Source<'_>, ports: Ports) {
 
 /// The init container's own image, before 25.11.3. Its version has no default.
 fn own_image(source: Source<'_>, image: &Image) -> (String, String) {
-    let policy = if_set(&image.pull_policy, &source.settings.values.image_pull_policy);
-    (format!("{}:{}", image.name, image.version), policy.to_owned())
+    (
+        format!("{}:{}", image.name, image.version),
+        pull_policy(&source.settings.values, image).to_owned(),
+    )
 }
 
 fn args(source: Source<'_>, ports: Ports) -> Vec<String> {
