@@ -11,8 +11,7 @@ use rustls::{
     crypto::aws_lc_rs,
     pki_types::{
         CertificateDer, InvalidDnsNameError, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName,
-        UnixTime,
-        pem::{self, PemObject as _},
+        UnixTime, pem::PemObject as _,
     },
     server::{
         NoServerSessionStorage, ParsedCertificate, VerifierBuilderError, WebPkiClientVerifier,
@@ -23,8 +22,10 @@ use x509_parser::parse_x509_certificate;
 use crate::drop_in::SERVICE_HOST;
 
 mod any_certificate;
+mod pem_error;
 
 pub use any_certificate::AnyCertificate;
+pub use pem_error::PemError;
 
 /// Names in a self-signed certificate.
 const SELF_SIGNED_NAMES: [&str; 4] = ["localhost", "127.0.0.1", "::1", SERVICE_HOST];
@@ -41,19 +42,19 @@ pub struct Identity {
 pub enum TlsError {
     /// The certificate chain is not valid PEM.
     #[error("the certificate chain cannot be read; expected PEM, leaf first")]
-    Chain(#[source] pem::Error),
+    Chain(#[source] PemError),
     /// The certificate file contains no certificate.
     #[error("the certificate file contains no certificate; expected PEM, leaf first")]
     NoCertificate,
     /// The private key is not valid PEM.
     #[error("the private key cannot be read; expected PKCS#8, PKCS#1 or SEC1 as PEM")]
-    Key(#[source] pem::Error),
+    Key(#[source] PemError),
     /// The certificate and the key do not match, or the key has an unknown type.
     #[error("the certificate and the private key cannot be used together")]
     Pair(#[source] rustls::Error),
     /// The client CA is not valid PEM.
     #[error("the client CA cannot be read; expected PEM certificates")]
-    ClientRoots(#[source] pem::Error),
+    ClientRoots(#[source] PemError),
     /// A certificate of the client CA is not valid.
     #[error("a certificate of the client CA is not valid")]
     ClientRoot(#[source] rustls::Error),
@@ -79,11 +80,12 @@ impl Identity {
     pub fn from_pem(chain: &[u8], key: &[u8]) -> Result<Self, TlsError> {
         let chain: Vec<_> = CertificateDer::pem_slice_iter(chain)
             .collect::<Result<_, _>>()
-            .map_err(TlsError::Chain)?;
+            .map_err(|error| TlsError::Chain(PemError::from(error)))?;
         if chain.is_empty() {
             return Err(TlsError::NoCertificate);
         }
-        Ok(Self { chain, key: PrivateKeyDer::from_pem_slice(key).map_err(TlsError::Key)? })
+        let key = PrivateKeyDer::from_pem_slice(key);
+        Ok(Self { chain, key: key.map_err(|error| TlsError::Key(error.into()))? })
     }
 
     /// When the leaf expires, in seconds since 1970; `None` if it cannot be parsed.
@@ -208,7 +210,7 @@ pub fn verify_name(leaf: &CertificateDer<'_>, name: &str) -> Result<(), TlsError
 fn roots(pem: &[u8]) -> Result<RootCertStore, TlsError> {
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(pem) {
-        let certificate = certificate.map_err(TlsError::ClientRoots)?;
+        let certificate = certificate.map_err(|error| TlsError::ClientRoots(error.into()))?;
         roots.add(certificate).map_err(TlsError::ClientRoot)?;
     }
     Ok(roots)

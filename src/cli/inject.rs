@@ -16,6 +16,7 @@ mod namespaces;
 mod pods;
 mod review;
 mod settings;
+mod validity;
 
 pub(super) use self::pods::{kind_of, must_have_spec, without_injector};
 use self::{injection::Injection, review::Reviewer, settings::SettingArgs};

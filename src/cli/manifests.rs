@@ -231,8 +231,9 @@ impl<E: FnMut(&Value, &str) -> Result<Edited, CommandError>> Run<'_, E> {
         text: &str,
         document: Document,
     ) -> Result<Written, CommandError> {
-        let Document { place, line, format, value } = document;
+        let Document { place, line, format, value, duplicate_key } = document;
         self.report.begin(file, line, place.len());
+        self.report.note_duplicate(duplicate_key);
         let text = &text[place.clone()];
         let forced = self.forced(format);
         let change = match listed(&value) {

@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use super::{example, file, injectd, text};
 
+mod judged;
 mod settings;
 
 fn tree(yaml: &[u8]) -> Value {

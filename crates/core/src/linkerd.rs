@@ -8,6 +8,7 @@ use std::borrow::Cow;
 
 pub mod annotate;
 pub mod annotations;
+pub mod checks;
 pub mod decide;
 pub mod differences;
 pub mod env_var;

@@ -5,17 +5,46 @@
 use injectd_yaml::{Document, DuplicateKeys, Limits, MoreDocuments, Options, Problem, WholeFloats};
 use serde_json::Value;
 
-/// Manifests: repeated keys are an error.
+/// Manifests: of a key that is written twice the last one counts, as for kubectl, and the document
+/// says so.
 const MANIFESTS: Options = Options {
-    duplicate_keys: DuplicateKeys::Error,
+    duplicate_keys: DuplicateKeys::Noted,
     more_documents: MoreDocuments::Error,
     whole_floats: WholeFloats::Integers,
     limits: Limits::FILES,
 };
 
-/// Parses the documents of a text one after another, with their places. Repeated keys are an error.
+/// Objects that configure this program: repeated keys are an error.
+const OBJECTS: Options = Options { duplicate_keys: DuplicateKeys::Error, ..MANIFESTS };
+
+/// What templates of Helm and others have, and objects hardly: `{{`.
+const TEMPLATE: &str = "{{";
+
+/// Parses the documents of a text one after another, with their places. The last of repeated keys
+/// wins, and its document notes it.
 pub fn stream(text: &str) -> impl Iterator<Item = Result<Document, Problem>> {
-    injectd_yaml::stream(text, MANIFESTS)
+    read(text, MANIFESTS)
+}
+
+fn read(text: &str, options: Options) -> impl Iterator<Item = Result<Document, Problem>> {
+    let documents = injectd_yaml::stream(text, options);
+    documents.map(|document| document.map_err(|problem| with_hint(text, problem)))
+}
+
+/// The problem, and what to do if its line is that of a template. A template's line for itself may
+/// end the line before.
+fn with_hint(text: &str, mut problem: Problem) -> Problem {
+    let (mut before, mut last) = ("", "");
+    for line in text.lines().take(problem.line) {
+        if !last.trim().is_empty() {
+            before = last;
+        }
+        last = line;
+    }
+    if last.contains(TEMPLATE) || before.trim_start().starts_with(TEMPLATE) {
+        problem.message.push_str("; it looks like a template: render it first");
+    }
+    problem
 }
 
 /// Parses the documents of a text and skips empty ones. Repeated keys are an error.
@@ -24,7 +53,7 @@ pub fn stream(text: &str) -> impl Iterator<Item = Result<Document, Problem>> {
 /// The problem and its position, in one line.
 pub fn parse_all(text: &str) -> Result<Vec<Value>, String> {
     let documents: Result<Vec<Value>, Problem> =
-        stream(text).map(|document| document.map(|document| document.value)).collect();
+        read(text, OBJECTS).map(|document| document.map(|document| document.value)).collect();
     let documents = documents.map_err(|problem| problem.to_string())?;
     Ok(documents.into_iter().filter(|document| !document.is_null()).collect())
 }
@@ -54,6 +83,8 @@ mod tests {
         assert!(problem.starts_with("line 1 column 4") && !problem.contains('\n'), "{problem}");
         let problem = parse_all("a: 1\na: 2").expect_err("must be rejected");
         assert!(problem.ends_with("duplicate mapping key: a"), "{problem}");
+        let problem = parse_all("a:\n  b: {{ .Values.b }}\n").expect_err("must be rejected");
+        assert!(problem.ends_with("it looks like a template: render it first"), "{problem}");
         let problem = parse("a: 1\n---\nb: 2").expect_err("must be rejected");
         assert!(problem.contains("a second document begins here"), "{problem}");
         let problem = parse("null: 1").expect_err("must be rejected");

@@ -15,7 +15,7 @@ pub(crate) fn first(
     duplicates: DuplicateKeys,
 ) -> Option<Result<(Value, &str), serde_json::Error>> {
     match duplicates {
-        DuplicateKeys::LastWins => next::<false>(text),
+        DuplicateKeys::LastWins | DuplicateKeys::Noted => next::<false>(text),
         DuplicateKeys::Error => next::<true>(text),
     }
 }
@@ -124,6 +124,11 @@ pub(crate) fn may_be_yaml(error: &serde_json::Error) -> bool {
     (error.is_syntax() || error.is_eof()) && !error.to_string().starts_with("number out of range")
 }
 
+/// Whether the error is a key that is written twice: the only one that is not about JSON itself.
+pub(crate) fn is_duplicate_key(error: &serde_json::Error) -> bool {
+    error.is_data()
+}
+
 /// The message of an error without its place.
 pub(crate) fn message(error: &serde_json::Error) -> String {
     let text = error.to_string();
@@ -144,7 +149,12 @@ mod tests {
     fn equal_keys_are_an_error_if_asked() {
         let text = r#"{"a":{"b":1,"b":2}}"#;
         assert!(first(text, DuplicateKeys::LastWins).is_some_and(|value| value.is_ok()));
-        assert!(first(text, DuplicateKeys::Error).is_some_and(|value| value.is_err()));
+        let error = first(text, DuplicateKeys::Error).and_then(Result::err).expect("an error");
+        assert!(is_duplicate_key(&error));
+        for text in [r#"{"a":1e999}"#, r#"{"a":"\ud83d"}"#, "{1:2}", "{"] {
+            let error = first(text, DuplicateKeys::Error).and_then(Result::err).expect("an error");
+            assert!(!is_duplicate_key(&error), "{error}");
+        }
     }
 
     #[test]

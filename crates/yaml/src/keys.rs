@@ -4,6 +4,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use granit_parser::Marker;
 use injectd_gocompat::number;
 use serde_json::{Map, Value};
 
@@ -14,6 +15,8 @@ use crate::{DuplicateKeys, scalar::Scalar};
 pub(crate) struct Entries {
     pub(crate) map: Map<String, Value>,
     pub(crate) key: Option<Key>,
+    /// Where the last key is.
+    pub(crate) key_mark: Option<Marker>,
     /// The types of keys that are not text.
     kinds: HashMap<String, Kind>,
     /// Keys that only merge keys brought.
@@ -34,6 +37,24 @@ pub(crate) enum Kind {
     Int,
     Float(u64),
     Bool,
+}
+
+/// Why a key cannot be added.
+#[derive(Debug)]
+pub(crate) enum Refused {
+    /// It is there, before it became a string with another type.
+    TwoTypes(String),
+    /// It is there.
+    Duplicate(String),
+}
+
+impl Refused {
+    pub(crate) fn message(&self) -> String {
+        match self {
+            Self::TwoTypes(name) => format!("two keys of different types become {name}"),
+            Self::Duplicate(name) => format!("duplicate mapping key: {name}"),
+        }
+    }
 }
 
 impl Key {
@@ -71,13 +92,13 @@ impl Entries {
         (name, kind): (String, Kind),
         value: Value,
         duplicates: DuplicateKeys,
-    ) -> Result<(), String> {
+    ) -> Result<(), Refused> {
         if let Some(earlier) = self.map.get_mut(&name) {
             if self.kinds.get(&name).copied().unwrap_or(Kind::Text) != kind {
-                return Err(format!("two keys of different types become {name}"));
+                return Err(Refused::TwoTypes(name));
             }
             if !self.merged.remove(&name) && duplicates == DuplicateKeys::Error {
-                return Err(format!("duplicate mapping key: {name}"));
+                return Err(Refused::Duplicate(name));
             }
             *earlier = value;
             return Ok(());

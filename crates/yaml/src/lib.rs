@@ -81,6 +81,9 @@ pub enum DuplicateKeys {
     /// The last one wins, as in `yaml.Unmarshal`.
     #[default]
     LastWins,
+    /// The last one wins, and [`Document::duplicate_key`] names the first that is written again. Only
+    /// in a stream; elsewhere as [`LastWins`](Self::LastWins).
+    Noted,
     /// They are an error. A key may override one that a merge key brought, which
     /// `yaml.UnmarshalStrict` rejects.
     Error,
@@ -131,6 +134,8 @@ pub struct Problem {
     pub message: String,
     /// Whether the text is over one of [`Limits`].
     pub is_over_limit: bool,
+    /// Whether it is a key that is written twice in one mapping.
+    pub is_duplicate_key: bool,
 }
 
 impl fmt::Display for Problem {

@@ -20,6 +20,7 @@ impl Source<'_> {
             column: mark.col() + 1,
             message: message.into(),
             is_over_limit: false,
+            is_duplicate_key: false,
         }
     }
 
@@ -32,6 +33,7 @@ impl Source<'_> {
             column: before[line_start..].chars().count() + 1,
             message: message.into(),
             is_over_limit: false,
+            is_duplicate_key: false,
         }
     }
 

@@ -7,7 +7,7 @@ use std::ops::Range;
 use serde_json::Value;
 
 use crate::{
-    Format, Options, Problem, json,
+    DuplicateKeys, Format, Options, Problem, json,
     places::{Source, too_deep},
     tree,
 };
@@ -25,6 +25,8 @@ pub struct Document {
     pub format: Format,
     /// Null if it has no content.
     pub value: Value,
+    /// The first key that is written twice, with [`DuplicateKeys::Noted`].
+    pub duplicate_key: Option<Problem>,
 }
 
 /// Reads the documents of a text one after another. A document without content is null, or is left
@@ -111,22 +113,53 @@ impl Stream<'_> {
 
     fn document(&mut self, place: Range<usize>) -> Result<Document, Problem> {
         let lines_before = self.counted.up_to(self.whole.text, place.start);
-        let text = &self.whole.text[place.clone()];
-        let value = tree::read(Source { text, lines_before, ends_line: true }, self.options)?;
+        let source =
+            Source { text: &self.whole.text[place.clone()], lines_before, ends_line: true };
+        let (value, duplicate_key) = match tree::read(source, self.strict()) {
+            Err(problem) if problem.is_duplicate_key && self.notes() => {
+                (tree::read(source, self.options)?, Some(problem))
+            }
+            read => (read?, None),
+        };
         self.state = State::Yaml;
-        Ok(Document { place, line: lines_before + 1, format: Format::Yaml, value })
+        let line = lines_before + 1;
+        Ok(Document { place, line, format: Format::Yaml, value, duplicate_key })
+    }
+
+    /// Whether keys that are written twice are noted and not an error.
+    fn notes(&self) -> bool {
+        self.options.duplicate_keys == DuplicateKeys::Noted
+    }
+
+    /// The options to read with first: they find a key that is written twice.
+    fn strict(&self) -> Options {
+        let duplicate_keys = match self.options.duplicate_keys {
+            DuplicateKeys::Noted => DuplicateKeys::Error,
+            other => other,
+        };
+        Options { duplicate_keys, ..self.options }
     }
 
     fn json(&mut self, read: usize) -> Result<Option<Document>, Problem> {
         let rest = &self.whole.text[self.at..];
-        match json::first(rest, self.options.duplicate_keys) {
+        let mut first = json::first(rest, self.strict().duplicate_keys);
+        let mut duplicate_key = None;
+        if let Some(Err(error)) = &first
+            && json::is_duplicate_key(error)
+            && self.notes()
+        {
+            duplicate_key = Some(json_problem(self.whole, self.at, error));
+            first = json::first(rest, DuplicateKeys::LastWins);
+        }
+        match first {
             None => Ok(None),
             Some(Ok((value, after))) => {
                 let start = self.at + rest.len() - rest.trim_start().len();
                 self.at += rest.len() - after.len();
                 self.state = State::Json { read: read + 1 };
                 let line = self.counted.up_to(self.whole.text, start) + 1;
-                Ok(Some(Document { place: start..self.at, line, format: Format::Json, value }))
+                let place = start..self.at;
+                Ok(Some(Document { place, line, format: Format::Json, value, duplicate_key }))
             }
             Some(Err(error)) => {
                 // Go reads `01` as two values.
@@ -181,7 +214,8 @@ fn blanks_of_line(rest: &str) -> Option<usize> {
 
 fn json_problem(whole: Source<'_>, start: usize, error: &serde_json::Error) -> Problem {
     let message = json::message(error);
-    let place = whole.problem_at(start, message);
+    let is_duplicate_key = json::is_duplicate_key(error);
+    let place = Problem { is_duplicate_key, ..whole.problem_at(start, message) };
     match error.line() {
         1 => Problem { column: place.column + error.column().saturating_sub(1), ..place },
         line => Problem { line: place.line + line - 1, column: error.column().max(1), ..place },

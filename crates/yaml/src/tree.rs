@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::{
     MoreDocuments, Options, Problem, block,
     dialect::Dialect,
-    keys::{Entries, Key},
+    keys::{Entries, Key, Refused},
     limits::{Copied, Counts, Size},
     places::{Source, line_start, too_deep},
     repair::Flaw,
@@ -389,6 +389,7 @@ impl<'t> Reader<'t> {
             Some(Collection::Map(entries)) => match (entries.key.take(), node) {
                 (None, Node::Scalar(scalar)) => {
                     entries.key = Some(Key::of(scalar).map_err(|text| fail(text.to_owned()))?);
+                    entries.key_mark = Some(arrival.mark);
                 }
                 (None, Node::Tree(_)) => {
                     return Err(fail("a key must not be a list or a mapping".to_owned()));
@@ -399,7 +400,12 @@ impl<'t> Reader<'t> {
                 }
                 (Some(Key::Name(name, kind)), node) => {
                     let value = value(node)?;
-                    entries.add((name, kind), value, options.duplicate_keys).map_err(fail)?;
+                    let mark = entries.key_mark.unwrap_or(arrival.mark);
+                    let added = entries.add((name, kind), value, options.duplicate_keys);
+                    added.map_err(|refused| Problem {
+                        is_duplicate_key: matches!(refused, Refused::Duplicate(_)),
+                        ..source.problem(mark, refused.message())
+                    })?;
                 }
             },
         }

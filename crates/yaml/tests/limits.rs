@@ -56,7 +56,7 @@ fn a_text_of_a_stranger_is_not_read_again_and_again() {
 #[test]
 fn problems_name_their_place_in_the_whole_text() {
     let text = "a: 1\n---\n\u{e9}: 1\n\u{e9}: 2\n";
-    assert_eq!(problem(text), "line 4 column 4: duplicate mapping key: \u{e9}");
+    assert_eq!(problem(text), "line 4 column 1: duplicate mapping key: \u{e9}");
     assert!(problem("a: 1\n---\nb: [\n").starts_with("line 3 column 4: "));
     assert!(problem("a: 1\n...\nb: 1\n").starts_with("line 3 column 1: a second document"));
     assert!(

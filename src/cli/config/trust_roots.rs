@@ -4,9 +4,14 @@
 use rustls::pki_types::{CertificateDer, pem::PemObject as _};
 use x509_parser::{certificate::X509Certificate, parse_x509_certificate, time::ASN1Time};
 
+use crate::tls::PemError;
+
 /// Warnings for one file. A bundle of 10 MiB holds thousands of certificates; the first warnings
 /// show the problem.
 const MAX_WARNINGS: usize = 10;
+
+/// The line that only a `ConfigMap` has, in YAML and JSON.
+const CONFIG_MAP: [&[u8]; 2] = [b"kind: ConfigMap", b"\"kind\": \"ConfigMap\""];
 
 /// Checks a bundle of PEM certificates and returns warnings.
 ///
@@ -15,13 +20,24 @@ const MAX_WARNINGS: usize = 10;
 pub(super) fn check(bundle: &[u8]) -> Result<Vec<String>, String> {
     let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(bundle).collect();
     let problem = match certificates {
+        _ if is_config_map(bundle) => {
+            "found a whole ConfigMap; write only the text of the key ca-bundle.crt into the file"
+                .to_owned()
+        }
         Ok(certificates) if certificates.is_empty() => {
             "the file contains no certificate".to_owned()
         }
         Ok(certificates) => return Ok(warnings(&certificates)),
-        Err(error) => error.to_string(),
+        Err(error) => PemError::from(error).to_string(),
     };
     Err(format!("expected PEM certificates: {problem}"))
+}
+
+/// Whether it is the `ConfigMap` linkerd-identity-trust-roots as kubectl prints it. PEM may have lines
+/// of text around its sections, but none of a manifest.
+fn is_config_map(bundle: &[u8]) -> bool {
+    let lines = bundle.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    lines.map(|line| line.strip_suffix(b",").unwrap_or(line)).any(|line| CONFIG_MAP.contains(&line))
 }
 
 fn warnings(certificates: &[CertificateDer<'_>]) -> Vec<String> {
@@ -108,6 +124,12 @@ mod tests {
     fn a_file_without_certificates_is_an_error() {
         let problem = "expected PEM certificates: the file contains no certificate";
         assert_eq!(check(b"hello"), Err(problem.to_owned()));
-        assert!(check(b"-----BEGIN CERTIFICATE-----\nAAAA\n").is_err());
+        let problem = "expected PEM certificates: the section \"CERTIFICATE\" has no end";
+        let torn = check(b"-----BEGIN CERTIFICATE-----\nAAAA\n");
+        assert_eq!(torn, Err(problem.to_owned()));
+        for whole in ["a: b\nkind: ConfigMap\n", "{\n    \"kind\": \"ConfigMap\",\n"] {
+            let problem = check(whole.as_bytes()).expect_err("must be rejected");
+            assert!(problem.contains("found a whole ConfigMap"), "{problem}");
+        }
     }
 }

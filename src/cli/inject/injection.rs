@@ -57,9 +57,15 @@ impl Injection<'_> {
         let entry = Entry::of(object, name, Action::Unchanged);
         let edited = match kind {
             Kind::Other => Ok(Edited { object: None, entry: pods::without_injector(object, name) }),
-            Kind::Namespace => Ok(self.namespace(object, entry)),
-            Kind::Service => self.service(object, entry),
-            kind => self.pods(object, kind, entry),
+            kind => {
+                pods::must_be_readable(object).map_err(Failure::Rejected).and_then(
+                    |()| match kind {
+                        Kind::Namespace => Ok(self.namespace(object, entry)),
+                        Kind::Service => self.service(object, entry),
+                        kind => self.pods(object, kind, entry),
+                    },
+                )
+            }
         };
         let mut edited = match edited {
             Ok(edited) => edited,
@@ -72,6 +78,7 @@ impl Injection<'_> {
         if matches!(kind, Kind::Pod | Kind::Workload(_) | Kind::CronJob) {
             edited.entry.has_pods = true;
             edited.entry.warnings.extend(pods::udp_warnings(object, kind));
+            edited.warn_of_invalid_pods(kind.path_prefix());
         }
         Ok(edited)
     }

@@ -60,6 +60,7 @@ impl Manifests<'_> {
             }
         };
         edited.entry.has_pods = true;
+        edited.warn_of_invalid_pods(prefix);
         edited
     }
 

@@ -14,6 +14,20 @@ use crate::{
 /// `DeploymentConfig`, `PodTemplate`, kinds like `CronJob`.
 const TEMPLATES: [&str; 3] = ["/spec/template", "/template", "/spec/jobTemplate/spec/template"];
 
+/// The kinds that Linkerd's injector knows in any case, as Kubernetes spells them.
+const KINDS: [&str; 10] = [
+    "Pod",
+    "Deployment",
+    "ReplicaSet",
+    "StatefulSet",
+    "DaemonSet",
+    "ReplicationController",
+    "Job",
+    "CronJob",
+    "Service",
+    "Namespace",
+];
+
 /// The kind of an object of that name.
 pub(in crate::cli) fn kind_of(object: &Value, name: &str) -> Kind {
     if GROUPS.contains(&group(object)) { Kind::of(name) } else { Kind::Other }
@@ -32,8 +46,10 @@ pub(in crate::cli) fn without_injector(object: &Value, kind: &str) -> Entry {
         None => Entry::of(object, kind, Action::Unchanged),
         Some(prefix) => {
             let path = prefix.replace('/', ".");
+            let group = group(object);
+            let of_group = if group.is_empty() { String::new() } else { format!(" of {group}") };
             let message = format!(
-                "Linkerd's injector does not know the kind {kind}; the webhook injects its pods if \
+                "Linkerd's injector does not know the kind {kind}{of_group}; the webhook injects its pods if \
                  their namespace, or {path}.metadata.annotations, has linkerd.io/inject: enabled",
                 path = path.trim_start_matches('.'),
             );
@@ -43,13 +59,39 @@ pub(in crate::cli) fn without_injector(object: &Value, kind: &str) -> Entry {
     }
 }
 
-/// Rejects an object without the spec of a pod.
+/// Rejects an object without the spec of a pod, and one whose kind or metadata an API server would not
+/// read.
 pub(in crate::cli) fn must_have_spec(object: &Value, prefix: &str) -> Result<(), String> {
+    must_be_readable(object)?;
     let path = format!("{prefix}/spec");
     match object.pointer(&path) {
         Some(spec) if !spec.is_null() => Ok(()),
-        _ => Err(format!("{} is missing", path.trim_start_matches('/').replace('/', "."))),
+        _ => Err(format!("{} is missing", dotted(&path))),
     }
+}
+
+/// Rejects an object whose kind is not spelled as kubectl finds it, or whose names are not texts, as a
+/// plain `n` or `5` in YAML.
+pub(super) fn must_be_readable(object: &Value) -> Result<(), String> {
+    const TEXTS: [&str; 3] = ["/metadata/name", "/metadata/generateName", "/metadata/namespace"];
+    let kind = text(object, "/kind");
+    if let Some(known) = KINDS.iter().find(|it| it.eq_ignore_ascii_case(kind) && **it != kind) {
+        return Err(format!("kind {kind} is not known to Kubernetes; write {known}"));
+    }
+    let is_other = |value: &Value| !value.is_string() && !value.is_null();
+    let other = |path: &&str| object.pointer(path).is_some_and(is_other);
+    let Some(path) = TEXTS.into_iter().find(other) else { return Ok(()) };
+    let found = match object.pointer(path) {
+        Some(Value::Bool(_)) => "a boolean",
+        Some(Value::Number(_)) => "a number",
+        Some(Value::Array(_)) => "a list",
+        _ => "a mapping",
+    };
+    Err(format!("{} must be a text, but it is {found}; quote it", dotted(path)))
+}
+
+fn dotted(pointer: &str) -> String {
+    pointer.trim_start_matches('/').replace('/', ".")
 }
 
 /// A warning for each port that the proxy does not handle.
@@ -127,4 +169,19 @@ fn map_in<'o>(object: &'o mut Value, key: &str) -> Option<&'o mut Map<String, Va
         *value = Value::Object(Map::new());
     }
     value.as_object_mut()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_spellings_are_those_of_all_known_kinds() {
+        let known = Kind::ALL.iter().filter(|kind| **kind != Kind::Other);
+        let mut known: Vec<_> = known.map(|kind| kind.as_str()).collect();
+        let mut spelled = KINDS.map(str::to_ascii_lowercase);
+        known.sort_unstable();
+        spelled.sort_unstable();
+        assert_eq!(spelled, *known);
+    }
 }

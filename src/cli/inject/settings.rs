@@ -9,10 +9,7 @@ use crate::{
 mod values;
 
 pub(super) use self::values::namespace;
-use self::values::{
-    access_log, any, duration, log_format, number, policy, port, ports, ports_or_names,
-    pull_policy, quantity, registry, subnet,
-};
+use self::values::{checked, registry};
 
 /// An annotation that a flag stands for.
 #[derive(Debug)]
@@ -23,15 +20,15 @@ pub(super) struct Setting {
     pub(super) on_namespaces: bool,
 }
 
-/// Defines the flags: documentation, field, name and parser of the value, and the annotation. Those in
-/// `lists` take several values, with commas or by repetition.
+/// Defines the flags: documentation, field, name of the value, and the annotation, whose check the value
+/// must pass. Those in `lists` take several values, with commas or by repetition.
 macro_rules! settings {
     (
         single {
-            $($(#[$doc:meta])* $field:ident $value:literal $parser:ident => $annotation:ident;)*
+            $($(#[$doc:meta])* $field:ident $value:literal => $annotation:ident;)*
         }
         lists {
-            $($(#[$list_doc:meta])* $list:ident $item:literal $item_parser:ident => $list_annotation:ident;)*
+            $($(#[$list_doc:meta])* $list:ident $item:literal => $list_annotation:ident;)*
         }
     ) => {
         /// The flags for settings.
@@ -40,12 +37,12 @@ macro_rules! settings {
         pub(super) struct SettingArgs {
             $(
                 $(#[$doc])*
-                #[arg(long, value_name = $value, value_parser = $parser)]
+                #[arg(long, value_name = $value, value_parser = |text: &str| checked(Annotation::$annotation, text))]
                 $field: Option<String>,
             )*
             $(
                 $(#[$list_doc])*
-                #[arg(long, value_name = $item, value_parser = $item_parser, value_delimiter = ',')]
+                #[arg(long, value_name = $item, value_delimiter = ',', value_parser = |text: &str| checked(Annotation::$list_annotation, text))]
                 $list: Vec<String>,
             )*
             /// Registry of all images; the last part of their names stays
@@ -99,65 +96,65 @@ macro_rules! settings {
 settings! {
     single {
         /// Port of the proxy for metrics
-        admin_port "PORT" port => AdminPort;
+        admin_port "PORT" => AdminPort;
         /// Port of the proxy for control
-        control_port "PORT" port => ControlPort;
+        control_port "PORT" => ControlPort;
         /// Port of the proxy for inbound traffic
-        inbound_port "PORT" port => InboundPort;
+        inbound_port "PORT" => InboundPort;
         /// Port of the proxy for outbound traffic
-        outbound_port "PORT" port => OutboundPort;
+        outbound_port "PORT" => OutboundPort;
         /// Tag of the proxy's image
         #[arg(short = 'v')]
-        proxy_version "VERSION" any => ProxyVersion;
+        proxy_version "VERSION" => ProxyVersion;
         /// Name of the proxy's image
-        proxy_image "IMAGE" any => ProxyImage;
+        proxy_image "IMAGE" => ProxyImage;
         /// Name of the image of proxy-init
-        init_image "IMAGE" any => InitImage;
+        init_image "IMAGE" => InitImage;
         /// Tag of the image of proxy-init
-        init_image_version "VERSION" any => InitImageVersion;
+        init_image_version "VERSION" => InitImageVersion;
         /// Pull policy of all images: `Always`, `IfNotPresent` or `Never`
-        image_pull_policy "POLICY" pull_policy => ImagePullPolicy;
+        image_pull_policy "POLICY" => ImagePullPolicy;
         /// User ID of the proxy
-        proxy_uid "UID" number => ProxyUid;
+        proxy_uid "UID" => ProxyUid;
         /// Group ID of the proxy
-        proxy_gid "GID" number => ProxyGid;
+        proxy_gid "GID" => ProxyGid;
         /// Log level of the proxy, such as warn,linkerd=info
-        proxy_log_level "LEVEL" any => LogLevel;
+        proxy_log_level "LEVEL" => LogLevel;
         /// Log format of the proxy: plain or json
-        proxy_log_format "FORMAT" log_format => LogFormat;
+        proxy_log_format "FORMAT" => LogFormat;
         /// CPU that the proxy requests
         #[arg(alias = "proxy-cpu")]
-        proxy_cpu_request "QUANTITY" quantity => CpuRequest;
+        proxy_cpu_request "QUANTITY" => CpuRequest;
         /// Most CPU that the proxy may use
-        proxy_cpu_limit "QUANTITY" quantity => CpuLimit;
+        proxy_cpu_limit "QUANTITY" => CpuLimit;
         /// Memory that the proxy requests
         #[arg(alias = "proxy-memory")]
-        proxy_memory_request "QUANTITY" quantity => MemoryRequest;
+        proxy_memory_request "QUANTITY" => MemoryRequest;
         /// Most memory that the proxy may use
-        proxy_memory_limit "QUANTITY" quantity => MemoryLimit;
+        proxy_memory_limit "QUANTITY" => MemoryLimit;
         /// Policy for inbound traffic that no Server resource selects
-        default_inbound_policy "POLICY" policy => DefaultInboundPolicy;
+        default_inbound_policy "POLICY" => DefaultInboundPolicy;
         /// Access log of the proxy: apache or json
-        access_log "FORMAT" access_log => AccessLog;
+        access_log "FORMAT" => AccessLog;
         /// Seconds that the proxy waits before it stops
-        wait_before_exit_seconds "SECONDS" number => WaitBeforeExitSeconds;
+        wait_before_exit_seconds "SECONDS" => WaitBeforeExitSeconds;
         /// Time that the proxy has for open connections when it stops
-        shutdown_grace_period "DURATION" duration => ShutdownGracePeriod;
+        shutdown_grace_period "DURATION" => ShutdownGracePeriod;
         /// Time after which the kernel forgets half-closed connections of the pod
-        close_wait_timeout "DURATION" duration => CloseWaitTimeout;
+        close_wait_timeout "DURATION" => CloseWaitTimeout;
     }
     lists {
         /// Inbound ports that bypass the proxy: numbers and ranges, such as 22,8100-8102
-        skip_inbound_ports "PORTS" ports => SkipInboundPorts;
+        skip_inbound_ports "PORTS" => SkipInboundPorts;
         /// Outbound ports that bypass the proxy
-        skip_outbound_ports "PORTS" ports => SkipOutboundPorts;
+        skip_outbound_ports "PORTS" => SkipOutboundPorts;
         /// Subnets that bypass the proxy, such as 10.0.0.0/8
-        skip_subnets "CIDRS" subnet => SkipSubnets;
+        skip_subnets "CIDRS" => SkipSubnets;
         /// Ports of protocols that the proxy must not detect: numbers, ranges, names. Services get the
         /// annotation too
-        opaque_ports "PORTS" ports_or_names => OpaquePorts;
+        opaque_ports "PORTS" => OpaquePorts;
         /// Inbound ports that need a client with a mesh identity
-        require_identity_on_inbound_ports "PORTS" ports => RequireIdentity;
+        require_identity_on_inbound_ports "PORTS" => RequireIdentity;
     }
 }
 

@@ -4,6 +4,7 @@
 
 use std::{fs, path::Path};
 
+use injectd_yaml::Problem;
 use serde_json::{Value, json};
 
 use super::super::{
@@ -61,6 +62,8 @@ pub(super) struct Report {
     bytes: usize,
     /// The place in Lists, counted from 1.
     items: Vec<usize>,
+    /// The key that the document has twice, until an object of it changes.
+    duplicate_key: Option<Problem>,
     /// Of the files before.
     entries: Vec<Value>,
     counts: Counts,
@@ -143,6 +146,7 @@ impl Report {
             line: 1,
             bytes: 0,
             items: Vec::new(),
+            duplicate_key: None,
             entries: Vec::new(),
             counts: Counts::default(),
             pending: Pending::default(),
@@ -157,6 +161,11 @@ impl Report {
         if let Some(progress) = &mut self.progress {
             progress.advance(before);
         }
+    }
+
+    /// Notes a key that the document has twice: the first object that changes has a warning.
+    pub(super) fn note_duplicate(&mut self, key: Option<Problem>) {
+        self.duplicate_key = key;
     }
 
     /// Begins an item of a List.
@@ -189,15 +198,18 @@ impl Report {
         let counts = &mut self.pending.counts;
         counts.failed += usize::from(is_failure);
         counts.skipped += usize::from(entry.action == Action::Skipped);
-        counts.warnings += entry.warnings.len();
         let is_changed = !matches!(entry.action, Action::Unchanged | Action::Skipped);
+        let duplicate = self.duplicate_key.take_if(|_| is_changed && !is_failure);
+        let duplicate = duplicate.map(|problem| format!("{problem}; the last one counts"));
+        let warnings: Vec<_> = entry.warnings.iter().cloned().chain(duplicate).collect();
+        counts.warnings += warnings.len();
         counts.supported += usize::from(entry.has_pods || is_changed);
         let is_silent = entry.action == Action::Unchanged && entry.message.is_none();
         if self.verbose || !is_silent {
             let place = if is_failure { self.place() } else { String::new() };
             self.pending.lines.push(format!("{place}{}", entry.line()));
         }
-        for warning in &entry.warnings {
+        for warning in &warnings {
             self.pending.lines.push(format!("  warning: {warning}"));
         }
         self.pending.entries.push(json!({
@@ -210,7 +222,7 @@ impl Report {
             "result": entry.action.as_str(),
             "message": entry.message,
             "reasons": entry.reasons,
-            "warnings": entry.warnings,
+            "warnings": warnings,
         }));
     }
 

@@ -129,7 +129,7 @@ fn text_key(port: i32) -> u128 {
 
 /// The items between commas. `str::split` takes ten times as long for empty items, and a list may
 /// have millions.
-fn items(list: &str) -> impl Iterator<Item = &str> {
+pub(super) fn items(list: &str) -> impl Iterator<Item = &str> {
     let mut rest = Some(list);
     iter::from_fn(move || {
         let text = rest?;
@@ -145,7 +145,7 @@ fn begins_as_number(text: &str) -> bool {
 }
 
 /// `a` or `a-b` within 0..=65535 (`portrange.go`).
-fn parse_range(item: &str) -> Option<(i64, i64)> {
+pub(super) fn parse_range(item: &str) -> Option<(i64, i64)> {
     let bound = |text| number::parse_int(text, 64).filter(|port| (0..=65_535).contains(port));
     if !begins_as_number(item) {
         return None;

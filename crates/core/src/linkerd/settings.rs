@@ -1,11 +1,13 @@
 //! Settings: the values with a pod's overrides applied (`inject.go`, `ApplyAnnotationOverrides`).
 //!
 //! A pure function of values and overrides. Each ignored override leads to a warning, also where
-//! upstream is silent.
+//! upstream is silent, and so does one that [`checks`] finds to be without its effect.
 
 use std::borrow::Cow;
 
-use super::{annotations::Annotation, overrides::Overrides, release::Release, values::Values};
+use super::{
+    annotations::Annotation, checks, overrides::Overrides, release::Release, values::Values,
+};
 use crate::outcome::{Warning, Warnings};
 
 pub(crate) mod effects;
@@ -24,7 +26,7 @@ pub struct Settings {
     pub values: Values,
     /// Whether the debug container is added.
     pub debug_sidecar: bool,
-    /// Warnings about ignored overrides.
+    /// Warnings about overrides that are ignored or not as expected.
     pub warnings: Warnings,
     /// Set if an override leads to a denial of every pod.
     pub denial: Option<Denial>,
@@ -38,8 +40,9 @@ impl Settings {
     pub fn new(values: &Values, overrides: &Overrides<'_>, release: Release) -> Self {
         let mut settings = Self::before_annotations(values, overrides);
         for (annotation, value) in overrides.settings() {
-            if let Err(problem) = settings.apply(annotation, value, release) {
-                settings.warnings.push(|| warning(annotation, value, problem));
+            match settings.apply(annotation, value, release) {
+                Ok(()) => checks::warn(annotation, value, &mut settings.warnings),
+                Err(problem) => settings.warnings.push(|| warning(annotation, value, problem)),
             }
         }
         settings
@@ -71,7 +74,7 @@ impl Settings {
     }
 }
 
-/// A warning about an ignored value, which is shortened.
+/// A warning about a value, which is shortened.
 #[must_use]
 pub fn warning(annotation: Annotation, value: &str, problem: &str) -> Warning {
     const SHOWN_CHARS: usize = 64;

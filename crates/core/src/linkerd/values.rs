@@ -41,6 +41,12 @@ pub enum ValuesError {
     /// Not YAML.
     #[error("not valid YAML: {0}")]
     Syntax(String),
+    /// The whole `ConfigMap`, and not a key of it.
+    #[error(
+        "expected the key values of the ConfigMap linkerd-config, found a whole ConfigMap; write \
+         only the text of the key into the file"
+    )]
+    ConfigMap,
     /// A required key is missing.
     #[error("{0}: missing; use the complete values of a Linkerd installation")]
     Missing(String),
@@ -261,9 +267,14 @@ values! {
 /// Parses the YAML text of the key `values`.
 ///
 /// # Errors
-/// The text is not valid YAML.
+/// The text is not valid YAML, or it is that of the whole `ConfigMap`.
 pub fn parse_tree(text: &str) -> Result<Value> {
-    yaml::parse(text).map_err(ValuesError::Syntax)
+    let tree = yaml::parse(text).map_err(ValuesError::Syntax)?;
+    // No value of Linkerd's charts has this key.
+    if tree.get("kind").is_some_and(|kind| kind == "ConfigMap") {
+        return Err(ValuesError::ConfigMap);
+    }
+    Ok(tree)
 }
 
 /// The release to use for the values, as [`ReleaseChoice::new`] chooses it from their version,

@@ -31,13 +31,13 @@ struct Part {
 }
 
 impl<'t> ItemEditor<'t> {
-    /// An editor for the list at a key of a document; `None` if its items do not stand for
-    /// themselves, as where an anchor in one may be repeated in another.
+    /// An editor for the list at a key of a document, of which the last counts; `None` if its items do
+    /// not stand for themselves, as where an anchor in one may be repeated in another.
     #[must_use]
     pub fn new(text: &'t str, format: Format, key: &str) -> Option<Self> {
         let root = marks(text, format)?;
         let Kind::Map(_, entries) = &root.kind else { return None };
-        let list = &entries.iter().find(|entry| entry.key.as_deref() == Some(key))?.value;
+        let list = &entries.iter().rfind(|entry| entry.key.as_deref() == Some(key))?.value;
         let Kind::List(style, items) = &list.kind else { return None };
         if has_properties(&root) {
             return None;
@@ -156,6 +156,16 @@ mod tests {
         let text = "{\n  \"items\": [\n    {\n      \"a\": 1\n    },\n    {\"a\":2}\n  ]\n}\n";
         let found = edited(text, Format::Json).expect("an edit in place");
         assert!(found.contains("\n      \"new\": {\n        \"a\": [\n          1\n"), "{found}");
+    }
+
+    #[test]
+    fn the_last_list_of_a_key_that_is_written_twice_is_edited() {
+        let text = "items:\n- a: 1\nitems:\n- a: 2\n";
+        let expected = "items:\n- a: 1\nitems:\n- a: 2\n  new:\n    a:\n    - 1\n";
+        assert_eq!(edited(text, Format::Yaml).as_deref(), Some(expected));
+        let found = edited(r#"{"items":[{"a":1}],"items":[{"a":2}]}"#, Format::Json);
+        let expected = r#"{"items":[{"a":1}],"items":[{"a":2,"new":{"a":[1]}}]}"#;
+        assert_eq!(found.as_deref(), Some(expected));
     }
 
     #[test]
