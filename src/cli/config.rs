@@ -124,8 +124,8 @@ impl ConfigArgs {
         Ok(())
     }
 
-    /// An injector without a cluster. If the release is unknown, commands without a server print a
-    /// warning; a server logs it.
+    /// An injector without a cluster. If the release is unknown or one to leave, commands without a
+    /// server print a warning; a server logs it.
     ///
     /// Without --objects, every namespace has these `annotations`.
     pub(super) fn standalone_injector(
@@ -148,9 +148,12 @@ impl ConfigArgs {
         purpose: Purpose,
     ) -> Result<Injector, CommandError> {
         let snapshot = self.snapshot(1, purpose)?;
-        let warning = unknown_release(&snapshot.release_choice);
-        if let Some(warning) = warning.filter(|_| purpose != Purpose::Serve) {
-            print_line(&format!("warning: {warning}"));
+        if purpose != Purpose::Serve {
+            let choice = &snapshot.release_choice;
+            let advice = choice.advice().map(str::to_owned);
+            for warning in unknown_release(choice).into_iter().chain(advice) {
+                print_line(&format!("warning: {warning}"));
+            }
         }
         Ok(Injector::new(snapshot, sources))
     }

@@ -6,6 +6,7 @@
 //! usable answer, that is the reference renderer's.
 
 mod configuration;
+mod edges;
 mod events;
 mod leaves;
 mod reading;
@@ -50,6 +51,7 @@ pub(crate) const ROWS: &[(&str, Expected)] = &[
     ("no-object", requests::no_object),
     ("namespace-by-get", requests::namespace_by_get),
     ("panic", requests::panic),
+    ("reverted-edge", edges::reverted_edge),
     ("invalid-patch", text::invalid_patch),
     ("invalid-container", text::invalid_container),
     ("scientific-numbers", text::scientific_numbers),

@@ -56,6 +56,19 @@ fn core_answers_as_recorded() {
     must_answer_as_recorded("core", &mut CoreSubject::default());
 }
 
+/// Recordings of the project's own: of a release that the corpus does not have.
+#[test]
+fn core_answers_as_the_own_recordings_say() {
+    let directory = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/parity/recorded"));
+    let releases = corpus::load_all(&directory).expect("the recordings must be readable");
+    for release in &releases {
+        let counts = run::run(release, &mut CoreSubject::default());
+        assert!(counts.different.is_empty(), "{}: {:#?}", release.name, counts.different);
+        assert!(counts.rows.contains_key("reverted-edge"), "{}: {:?}", release.name, counts.rows);
+    }
+    assert!(!releases.is_empty(), "{} is empty", directory.display());
+}
+
 #[test]
 fn reference_answers_as_recorded() {
     must_answer_as_recorded("reference", &mut ReferenceSubject);

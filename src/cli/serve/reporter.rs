@@ -50,6 +50,9 @@ impl Reporter {
             // `&str` is recorded without formatting.
             warn!(message = &**warning, release, source, version);
         }
+        if let Some(advice) = choice.advice() {
+            warn!(message = advice, release, source, version);
+        }
         if self.log_style == LogStyle::Line {
             let remark =
                 if unknown.is_some() { "unknown release, injecting as" } else { "release" };

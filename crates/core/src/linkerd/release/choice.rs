@@ -87,6 +87,16 @@ impl ReleaseChoice {
         self.unknown().is_none()
     }
 
+    /// Why an installation should leave a known release, if it should.
+    #[must_use]
+    pub fn advice(&self) -> Option<&'static str> {
+        const REVERTED: Release = Release::edge(25, 10, 2);
+        (self.release == REVERTED).then_some(
+            "edge-25.10.2 has a change of labels and events that edge-25.10.3 took back; injecting as \
+             edge-25.10.3; upgrade Linkerd to edge-25.10.3 or later",
+        )
+    }
+
     /// Why the release is unknown, if it is.
     #[must_use]
     pub fn unknown(&self) -> Option<&Problem> {
@@ -174,6 +184,16 @@ mod tests {
         ] {
             let choice = ReleaseChoice::new(version, None, || None);
             assert_eq!(choice.unknown().map(ToString::to_string).as_deref(), Some(problem));
+        }
+    }
+
+    #[test]
+    fn only_the_edge_that_was_reverted_is_one_to_leave() {
+        for (version, is_named) in
+            [("edge-25.10.1", false), ("edge-25.10.2", true), ("edge-25.10.3", false)]
+        {
+            let choice = ReleaseChoice::new(version, None, || None);
+            assert_eq!(choice.advice().is_some(), is_named, "{version}");
         }
     }
 
