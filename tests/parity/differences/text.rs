@@ -3,14 +3,25 @@
 use serde_json::Value;
 
 use super::leaves::{Leaf, replace};
-use super::{Context, Seen};
+use super::{Context, Seen, recorded_message};
 use injectd_gocompat::number;
 use injectd_testkit::yaml;
 
-/// Upstream's patch is not JSON, so there is no answer to match.
+/// Upstream's patch is not JSON, so there is no answer to match. Some edges read their patch again, and
+/// deny the pod.
 pub(crate) fn invalid_patch(context: &Context<'_>, seen: &Seen) -> Option<Seen> {
     let invalid = seen.verdict == "invalid-patch" && seen.patch.is_none();
-    invalid.then(|| context.reference.clone())
+    (invalid || is_denied_as_no_json(context, seen)).then(|| context.reference.clone())
+}
+
+/// edge-25.7.2 to edge-25.8.2 decode the patch and encode it again.
+fn is_denied_as_no_json(context: &Context<'_>, seen: &Seen) -> bool {
+    let reads_again = context.release.since((25, 7, 2)) && !context.release.since((25, 8, 3));
+    let message = recorded_message(context);
+    let is_syntax = ["invalid character", "unexpected end of JSON"];
+    reads_again
+        && seen.allowed == Some(false)
+        && is_syntax.iter().any(|problem| message.contains(problem))
 }
 
 /// Upstream's container is `{"Error": …}`; injectd writes a valid one. The rest of the patch is
