@@ -64,6 +64,7 @@ pub(crate) const ROWS: &[(&str, Expected)] = &[
     ("pod-event", events::pod_event),
     ("nameless-owner-event", events::nameless_owner_event),
     ("owner-by-get-event", events::owner_by_get_event),
+    ("long-namespace-event", events::long_namespace_event),
 ];
 
 /// The answer that injectd must give, and the rows that make it differ from upstream's.

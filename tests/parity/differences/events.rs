@@ -39,3 +39,11 @@ pub(crate) fn owner_by_get_event(context: &Context<'_>, seen: &Seen) -> Option<S
     context.case.object_by_get(kind, namespace, name)?;
     Some(Seen { event: Some(event), ..seen.clone() })
 }
+
+/// injectd sends no event into a namespace whose name is longer than Kubernetes allows, which limits
+/// the memory of events in the queue.
+pub(crate) fn long_namespace_event(context: &Context<'_>, seen: &Seen) -> Option<Seen> {
+    const MAX_LABEL_BYTES: usize = 63;
+    let namespace = context.review.as_ref()?["request"]["namespace"].as_str()?;
+    (namespace.len() > MAX_LABEL_BYTES).then(|| without_event(seen))
+}
