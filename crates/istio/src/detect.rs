@@ -66,6 +66,15 @@ pub fn detect<'a>(
     (Release::NEWEST, Source::Assumed)
 }
 
+/// The last minor that wrote configurations with the markers of a release, if that is a later one:
+/// 1.24 and 1.25 have the same. It prints as `1.25`.
+#[must_use]
+pub fn last_with_same_markers(release: Release) -> Option<String> {
+    let mut later = MARKERS.iter().rev().map(|(found, _)| found.minor());
+    let next = later.find(|minor| *minor > release.minor())?;
+    (next > release.minor() + 1).then(|| format!("1.{}", next - 1))
+}
+
 /// A release, and the markers of which each one tells it.
 type Row = (Release, &'static [Marker]);
 
@@ -221,6 +230,14 @@ mod tests {
             assert_eq!(found(templates, values), expected, "{templates} {values}");
         }
         assert_eq!(found("{}", "{pilot: {env: {}}}").1, Source::Assumed);
+    }
+
+    #[test]
+    fn only_1_24_and_1_25_have_the_same_markers() {
+        for (release, _) in &MARKERS {
+            let expected = (release.minor() == 24).then(|| "1.25".to_owned());
+            assert_eq!(last_with_same_markers(*release), expected, "{release}");
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use injectd_gotemplate::{Functions, IS_OFF, ParseError, Template, Value};
 use crate::{
     advice::KnownAnnotations,
     config::{Config, ConfigError, Policy, Values},
-    detect::{Source, detect},
+    detect::{Source, detect, last_with_same_markers},
     document::Document,
     native::{Mode, NATIVE_SIDECARS_VARIABLE},
     path::PathEnvironment,
@@ -79,6 +79,8 @@ impl StartError {
 #[derive(Debug)]
 pub struct Injector {
     pub(crate) release: Release,
+    /// The release for people: `1.24 or 1.25` where the configuration does not tell it.
+    pub(crate) shown_release: String,
     pub(crate) config: Config,
     /// A template for Gateways may be an error.
     pub(crate) templates: BTreeMap<String, Result<Template, ParseError>>,
@@ -129,12 +131,8 @@ impl Injector {
         let templates = config.templates.iter().map(parse).collect::<Result<_, _>>()?;
         let native = files.environment.get(NATIVE_SIDECARS_VARIABLE).map(String::as_str);
         let (mode, mode_warning) = Mode::read(release, native);
-        let newer = (release.minor() > Release::NEWEST.minor()).then(|| {
-            let newest = Release::NEWEST;
-            format!("Istio {release} is newer than {newest}, whose rules are used for it")
-        });
-        let assumed = (source == Some(Source::Assumed))
-            .then(|| format!("the release of Istio is unknown: the rules are those of {release}"));
+        let (shown_release, of_release) = shown(release, source);
+        let warnings = mode_warning.into_iter().chain(of_release).collect();
         Ok(Self {
             release,
             templates,
@@ -146,7 +144,8 @@ impl Injector {
             revision: files.revision.to_owned(),
             environment: files.environment.clone(),
             mode,
-            warnings: mode_warning.into_iter().chain(assumed).chain(newer).collect(),
+            shown_release,
+            warnings,
         })
     }
 
@@ -199,6 +198,30 @@ impl Injector {
     pub(crate) fn default_config(&self) -> Option<&Message> {
         self.mesh.message("default_config")
     }
+}
+
+/// The release for people, and a warning if it is not known for sure.
+fn shown(release: Release, source: Option<Source>) -> (String, Option<String>) {
+    let last = (source == Some(Source::Markers)).then(|| last_with_same_markers(release)).flatten();
+    if let Some(last) = last {
+        let either = format!("1.{} or {last}", release.minor());
+        let warning = format!(
+            "the configuration is of Istio {either}, and neither a label nor global.tag says which: \
+             the rules are those of {release}; set --istio-release"
+        );
+        return (either, Some(warning));
+    }
+    let newest = Release::NEWEST;
+    let warning = match source {
+        Some(Source::Assumed) => {
+            Some(format!("the release of Istio is unknown: the rules are those of {release}"))
+        }
+        _ if release.minor() > newest.minor() => {
+            Some(format!("Istio {release} is newer than {newest}, whose rules are used for it"))
+        }
+        _ => None,
+    };
+    (release.to_string(), warning)
 }
 
 /// Whether istiod makes the workloads of Gateways from a template of this name
@@ -264,6 +287,16 @@ mod tests {
             assert!(found[0].starts_with(start), "{found:?}");
             assert_eq!(found[1..], [gateway]);
         }
+        let unclear = "{global: {tag: my-build, waypoint: {}}}";
+        let begin =
+            "the configuration is of Istio 1.24 or 1.25, and neither a label nor global.tag";
+        let found = warnings(unclear, None, None);
+        assert!(
+            found[0].starts_with(begin) && found[0].ends_with("set --istio-release"),
+            "{found:?}"
+        );
+        assert_eq!(warnings(unclear, known, None), [gateway]);
+        assert_eq!(warnings("{pilot: {env: {}, cni: {}}}", None, None), [gateway]);
     }
 
     #[test]

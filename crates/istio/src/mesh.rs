@@ -82,7 +82,7 @@ impl Istio {
     /// An injector in a cluster; `generation` counts its configurations from 1.
     #[must_use]
     pub fn new(injector: Injector, cluster: Cluster, generation: u64) -> Self {
-        let release = injector.release().to_string();
+        let release = injector.shown_release.clone();
         let configuration = Arc::new(Configuration { generation, release });
         let memory = Some(Arc::new(Memory::new(&injector, &cluster.resources)));
         Self { injector: Arc::new(injector), cluster, configuration, memory }
