@@ -18,6 +18,8 @@ use crate::{
     release::Release,
 };
 
+mod wrong_case;
+
 /// What an injector runs with: the files of its `ConfigMap`s, and its environment.
 #[derive(Debug, Clone, Copy)]
 pub struct Files<'f> {
@@ -132,7 +134,9 @@ impl Injector {
         let native = files.environment.get(NATIVE_SIDECARS_VARIABLE).map(String::as_str);
         let (mode, mode_warning) = Mode::read(release, native);
         let (shown_release, of_release) = shown(release, source);
-        let warnings = mode_warning.into_iter().chain(of_release).collect();
+        let wrong_case = config.templates.iter();
+        let wrong_case = wrong_case.filter_map(|(name, text)| wrong_case::warning(name, text));
+        let warnings = mode_warning.into_iter().chain(of_release).chain(wrong_case).collect();
         Ok(Self {
             release,
             templates,

@@ -139,6 +139,17 @@ fn folded(letter: char) -> char {
     }
 }
 
+/// The field of a list in any of the types that a key differs from in case only.
+#[must_use]
+pub fn list_in_other_case(key: &str) -> Option<&'static str> {
+    let fields = || STRUCTS.iter().flat_map(Struct::fields);
+    let lists = fields().filter(|field| matches!(field.kind, Kind::List(_)));
+    let mut names = lists.map(|field| field.name);
+    let found = names.find(|name| name.eq_ignore_ascii_case(key))?;
+    let is_exact = fields().any(|field| field.name == key);
+    (!is_exact).then_some(found)
+}
+
 impl Kind {
     /// The fields, if there are known ones.
     #[must_use]
