@@ -91,8 +91,21 @@ fn http(action: &Map<String, Value>, port: Value) -> Map<String, Value> {
     details.insert("port".to_owned(), port);
     copy(action, &mut details, "host");
     copy(action, &mut details, "scheme");
-    copy(action, &mut details, "httpHeaders");
+    let headers = action.get("httpHeaders").and_then(Value::as_array);
+    if let Some(headers) = headers.filter(|headers| !headers.is_empty()) {
+        let headers = headers.iter().map(header).collect();
+        details.insert("httpHeaders".to_owned(), headers);
+    }
     details
+}
+
+/// Go writes both texts of a header, also those that are not set (`HTTPHeader`).
+fn header(header: &Value) -> Value {
+    let text = |field: &str| {
+        let text = header.get(field).filter(|value| !value.is_null());
+        (field.to_owned(), text.cloned().unwrap_or_else(|| "".into()))
+    };
+    Value::Object(["name", "value"].map(text).into_iter().collect())
 }
 
 fn tcp(action: &Map<String, Value>, port: Value) -> Map<String, Value> {

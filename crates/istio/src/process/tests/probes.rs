@@ -38,6 +38,25 @@ fn http_probes_call_the_agent() {
 }
 
 #[test]
+fn headers_have_a_name_and_a_value_also_where_the_probe_has_none() {
+    for (headers, written) in [
+        (json!([{"value": "y"}]), r#"[{"name":"","value":"y"}]"#),
+        (json!([{"name": "x"}]), r#"[{"name":"x","value":""}]"#),
+        (
+            json!([{"value": null, "name": "x"}, {}]),
+            r#"[{"name":"x","value":""},{"name":"","value":""}]"#,
+        ),
+    ] {
+        let app = json!({"livenessProbe": {"httpGet": {"port": 80, "httpHeaders": headers}}});
+        let (_, variable) = rewritten(&app, &json!({}), &facts());
+        let expected = format!(
+            r#"{{"/app-health/app/livez":{{"httpGet":{{"port":80,"httpHeaders":{written}}}}}}}"#
+        );
+        assert_eq!(variable, expected.as_str());
+    }
+}
+
+#[test]
 fn tcp_and_grpc_become_http_and_commands_stay() {
     let app = json!({
         "livenessProbe": {"tcpSocket": {"port": 1}, "timeoutSeconds": 0},
