@@ -9,12 +9,20 @@ mod tests;
 
 use std::fmt;
 
+use injectd_gotemplate::duration_text;
+
 use self::address::check as check_address;
 use super::message::{Message, Value};
 use crate::release::Release;
 
 /// The first release with `connectionSettings`.
 const CONNECTION_SETTINGS: Release = Release::new(31, 0);
+
+/// The longest drain duration before [`DRAIN_WITHOUT_LIMIT`]: an hour (`drainTimeMax`).
+const MAX_DRAIN_NANOS: i64 = 3_600_000_000_000;
+
+/// The first release without a longest drain duration (istio/istio#50508). 1.22.8 has none, 1.19.10 has.
+const DRAIN_WITHOUT_LIMIT: Release = Release::new(22, 0);
 
 /// All rules that a `ProxyConfig` breaks. It prints as Go's `hashicorp/multierror` does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +54,7 @@ impl fmt::Display for Invalid {
 pub fn proxy_config(config: &Message, release: Release) -> Result<(), Invalid> {
     let mut problems = Vec::new();
     names(config, &mut problems);
-    drain(config, &mut problems);
+    drain(config, release, &mut problems);
     discovery(config, &mut problems);
     if let Some(tracing) = config.message("tracing") {
         self::tracing(tracing, &mut problems);
@@ -84,20 +92,24 @@ fn names(config: &Message, problems: &mut Vec<String>) {
     }
 }
 
-fn drain(config: &Message, problems: &mut Vec<String>) {
+/// Go: `ValidateDrainDuration`.
+fn drain(config: &Message, release: Release, problems: &mut Vec<String>) {
     let nanos = duration(config, "drain_duration").unwrap_or(0);
-    problems.extend(match nanos {
-        _ if nanos < 1_000_000 => {
-            Some("invalid drain duration: duration must be greater than 1ms".to_owned())
-        }
-        _ if nanos % 1_000_000 != 0 => {
-            Some("invalid drain duration: only durations to ms precision are supported".to_owned())
-        }
-        _ if nanos % 1_000_000_000 != 0 => {
-            Some("drain time only supports durations to seconds precision".to_owned())
-        }
-        _ => None,
-    });
+    if nanos < 1_000_000 {
+        problems.push("invalid drain duration: duration must be greater than 1ms".to_owned());
+        return;
+    }
+    if nanos % 1_000_000 != 0 {
+        let problem = "invalid drain duration: only durations to ms precision are supported";
+        problems.push(problem.to_owned());
+        return;
+    }
+    if nanos % 1_000_000_000 != 0 {
+        problems.push("drain time only supports durations to seconds precision".to_owned());
+    }
+    if nanos > MAX_DRAIN_NANOS && release < DRAIN_WITHOUT_LIMIT {
+        problems.push(format!("drain time {} must be <1h0m0s", duration_text(nanos)));
+    }
 }
 
 fn discovery(config: &Message, problems: &mut Vec<String>) {

@@ -117,6 +117,19 @@ fn texts_begin_as_those_of_istio() {
 }
 
 #[test]
+fn a_drain_duration_is_an_hour_at_most_before_1_22() {
+    let found =
+        |text: &str, minor| problems(&format!("drainDuration: {text}"), Release::new(minor, 8));
+    let too_long = "drain time 1h0m5s must be <1h0m0s".to_owned();
+    assert_eq!(found("1h0m5s", 19), std::slice::from_ref(&too_long));
+    assert_eq!(found("1h0m5s", 21), [too_long]);
+    assert_eq!(found("1h0m5s", 22), [""; 0]);
+    assert_eq!(found("1h", 19), [""; 0]);
+    let precision = "drain time only supports durations to seconds precision";
+    assert_eq!(found("3600500ms", 19), [precision, "drain time 1h0m0.5s must be <1h0m0s"]);
+}
+
+#[test]
 fn all_problems_are_listed() {
     let problems = problems("{statusPort: 70000, drainDuration: 0s}", Release::NEWEST);
     let text = Invalid { problems }.to_string();
