@@ -1,7 +1,8 @@
-//! Fields that a Pod does not have.
+//! Fields that a Pod does not have, and quantities that are too large for one.
 
 #![expect(clippy::disallowed_types, reason = "patches are trees")]
 
+use injectd_gocompat::quantity;
 use serde_json::Value;
 
 use crate::{
@@ -10,7 +11,8 @@ use crate::{
 };
 
 /// Removes the fields of a patch that a Pod does not have. Directives stay, and keys that differ
-/// from a field in case only.
+/// from a field in case only. A quantity above the cap of Kubernetes becomes the cap, as where
+/// Kubernetes reads one.
 pub fn prune(patch: &mut Value) {
     prune_value(patch, &POD, 0);
 }
@@ -40,7 +42,20 @@ fn prune_value(value: &mut Value, kind: &Kind, depth: usize) {
                 prune_value(value, inner, depth + 1);
             }
         }
+        (Kind::Quantity, Value::String(text)) => cap(text),
         _ => {}
+    }
+}
+
+/// Kubernetes: `resource.ParseQuantity` caps only quantities with a binary suffix.
+fn cap(text: &mut String) {
+    const CAPPED: [&str; 2] = ["9223372036854775807", "-9223372036854775807"];
+    if !text.trim_end().ends_with('i') {
+        return;
+    }
+    let canonical = quantity::parse(text.trim()).map(|found| found.canonical());
+    if let Some(capped) = canonical.filter(|canonical| CAPPED.contains(&canonical.as_str())) {
+        *text = capped;
     }
 }
 
@@ -49,6 +64,18 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_quantity_above_the_cap_is_the_cap() {
+        let limits = |limits| json!({"spec": {"containers": [{"resources": {"limits": limits}}]}});
+        let mut patch = limits(json!({"a": "99999999999999999999Gi", "b": " -8Ei ", "c": "7Ei",
+            "d": "99999999999999999999", "e": "Gi", "f": 5}));
+        prune(&mut patch);
+        let cap = "9223372036854775807";
+        let expected = json!({"a": cap, "b": format!("-{cap}"), "c": "7Ei",
+            "d": "99999999999999999999", "e": "Gi", "f": 5});
+        assert_eq!(patch, limits(expected));
+    }
 
     #[test]
     fn only_fields_of_a_pod_stay() {
