@@ -1,6 +1,8 @@
 //! The flags of the gRPC server: its address, and which callers are allowed.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{io, path::PathBuf, sync::Arc, time::Duration};
+
+use tracing::warn;
 
 use super::{
     super::{CommandError, input},
@@ -18,6 +20,9 @@ use crate::{
     server::Bound,
 };
 
+/// The address of the gRPC server if none is set.
+const DEFAULT_ADDR: &str = "127.0.0.1:8444";
+
 /// Address and access control of the gRPC server.
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_field_names, reason = "the fields are named after their flags")]
@@ -25,9 +30,10 @@ use crate::{
 pub(super) struct GrpcArgs {
     /// Address of the gRPC server: HOST:PORT, :PORT, or unix:PATH for a Unix socket of this user
     /// without TLS. Empty disables the gRPC server. Callers from other machines must authenticate
-    /// with --grpc-client-ca or --grpc-token-audience
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8444", env = "INJECTD_GRPC_ADDR")]
-    grpc_addr: String,
+    /// with --grpc-client-ca or --grpc-token-audience [default: 127.0.0.1:8444; if another process
+    /// uses it and no option of gRPC is set, no gRPC server]
+    #[arg(long, value_name = "ADDR", env = "INJECTD_GRPC_ADDR")]
+    grpc_addr: Option<String>,
     /// Also serve gRPC on the webhook's port, to authenticated callers
     #[arg(long, env = "INJECTD_GRPC_ON_WEBHOOK", conflicts_with = "client_ca")]
     pub(super) grpc_on_webhook: bool,
@@ -57,7 +63,19 @@ impl GrpcArgs {
 
     /// Whether the gRPC server has a listener of its own.
     pub(super) fn has_listener(&self) -> bool {
-        !self.grpc_addr.is_empty()
+        !self.addr().is_empty()
+    }
+
+    fn addr(&self) -> &str {
+        self.grpc_addr.as_deref().unwrap_or(DEFAULT_ADDR)
+    }
+
+    /// Whether an option of the listener is set.
+    fn is_asked_for(&self) -> bool {
+        self.grpc_addr.is_some()
+            || self.authenticates_callers()
+            || !self.grpc_allow.is_empty()
+            || self.grpc_allow_file.is_some()
     }
 
     fn authenticates_callers(&self) -> bool {
@@ -84,15 +102,22 @@ impl GrpcArgs {
         Err(CommandError::Usage(problem.to_owned()))
     }
 
-    /// Binds the listener of the gRPC server; `None` if --grpc-addr is empty.
+    /// Binds the listener of the gRPC server; `None` if --grpc-addr is empty, or if nobody asked for
+    /// the server and its default address is in use, as by another `serve`.
     pub(super) async fn bind(&self) -> Result<Option<Bound>, CommandError> {
-        let addr = &self.grpc_addr;
+        let addr = self.addr();
         let bound = match addr.strip_prefix(UNIX_SCHEME) {
             _ if addr.is_empty() => return Ok(None),
             Some(path) => Bound::bind_unix(path.as_ref()),
             None => Bound::bind(addr).await,
         };
-        let bound = bound.map_err(|error| addr_error("--grpc-addr", addr, error))?;
+        let bound = match bound {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse && !self.is_asked_for() => {
+                warn!("no gRPC server: another process uses {addr}; set --grpc-addr to serve gRPC");
+                return Ok(None);
+            }
+            bound => bound.map_err(|error| addr_error("--grpc-addr", addr, error))?,
+        };
         if !bound.addr().is_local() && !self.authenticates_callers() {
             return Err(CommandError::Usage(format!(
                 "--grpc-addr {addr}: callers from other machines must authenticate; set \
@@ -183,5 +208,33 @@ impl AllowList {
         let text = input::utf8(&file, bytes)?;
         let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default());
         Ok(self.names.iter().map(String::as_str).chain(lines).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Args as _, Command, FromArgMatches as _};
+
+    use super::*;
+
+    fn args(words: &[&str]) -> GrpcArgs {
+        let command = GrpcArgs::augment_args(Command::new("serve").no_binary_name(true));
+        let matches = command.try_get_matches_from(words).expect("the words must be flags");
+        GrpcArgs::from_arg_matches(&matches).expect("the flags must fit")
+    }
+
+    #[tokio::test]
+    async fn the_default_address_may_be_in_use_unless_grpc_is_asked_for() {
+        // If this fails, another process has it.
+        let taken = std::net::TcpListener::bind(DEFAULT_ADDR);
+        assert!(args(&[]).has_listener());
+        assert!(args(&[]).bind().await.expect("must not be needed").is_none());
+        for asked in [&["--grpc-addr", DEFAULT_ADDR][..], &["--grpc-token-audience", "a"]] {
+            let error = args(asked).bind().await.expect_err("must be in use");
+            let text = crate::causes::with_causes(&error);
+            assert!(text.starts_with(&format!("--grpc-addr {DEFAULT_ADDR}: ")), "{text}");
+        }
+        assert!(args(&["--grpc-addr", ""]).bind().await.expect("must be off").is_none());
+        drop(taken);
     }
 }
