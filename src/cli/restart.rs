@@ -2,13 +2,17 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use self::session::Session;
+use self::{
+    effect::{Chosen, Include},
+    session::Session,
+};
 use super::{CommandError, cluster_config::ClusterArgs, manifests};
 use crate::{
     restart::{DEFAULT_MAX_RESTARTING, Mode, Policy, Restarter, Window, Windows},
     server,
 };
 
+mod effect;
 mod input;
 mod progress;
 mod report;
@@ -22,8 +26,9 @@ mod session;
 /// an hour after its last restart. A rollout that does not finish stops further restarts of its
 /// namespace.
 ///
-/// Nothing is restarted without --yes: the command prints what it would do. The exit code is 3 if
-/// some workloads are left, and 1 if a rollout does not finish, a workload does not exist, or the
+/// Nothing is restarted without --yes: the command prints what it would do, and what would happen to
+/// the sidecar. Workloads of a file whose pods would lose their sidecar are left out. The exit code is
+/// 3 if some workloads are left, and 1 if a rollout does not finish, a workload does not exist, or the
 /// API server reports an error.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -33,6 +38,9 @@ pub(super) struct Args {
     /// JSON file with workloads, such as the output of audit -o json; - reads stdin
     #[arg(short = 'f', long = "filename", value_name = "FILE", conflicts_with = "workloads")]
     file: Option<PathBuf>,
+    /// Findings of the file that are restarted as well
+    #[arg(long, value_name = "FINDING", value_delimiter = ',', requires = "file")]
+    include: Vec<Include>,
     /// Namespace of the workloads [default: that of the context]
     #[arg(short, long, value_name = "NAMESPACE", conflicts_with = "file")]
     namespace: Option<String>,
@@ -82,18 +90,18 @@ async fn restart(args: Args) -> Result<(), CommandError> {
     let listed = args.file.as_deref().map(input::listed).transpose()?;
     let Some(client) = args.cluster.client(true).await? else { return Ok(()) };
     let namespace = args.namespace.as_deref().unwrap_or_else(|| client.default_namespace());
-    let findings = match listed {
-        Some(findings) => findings,
-        None => input::in_namespace(named, namespace)?,
+    let mut chosen = match listed {
+        Some(rows) => Chosen::of(rows, &args.include),
+        None => Chosen::named(input::in_namespace(named, namespace)?),
     };
     let policy = args.policy.policy(if args.yes { Mode::On } else { Mode::DryRun });
     let mut restarter = Restarter::new(client, policy);
-    let left_out = restarter.set_findings(findings);
+    let left_out = restarter.set_findings(std::mem::take(&mut chosen.findings));
     if left_out > 0 {
         let problem = format!("{left_out} workloads are over the limit; restart them afterwards");
         super::print_line(&problem);
     }
-    Session::new(restarter, args.output, !args.yes).run(args.timeout).await
+    Session::new(restarter, chosen, args.output, !args.yes)?.run(args.timeout).await
 }
 
 impl PolicyArgs {

@@ -63,6 +63,8 @@ async fn all(suite: &mut Suite<'_>, it: &mut Restart<'_>) {
     suite.scenario(name, command::forged(it)).await;
     let name = "a restart that did not help is not repeated before something changed";
     suite.scenario(name, command::did_not_help(it)).await;
+    let name = "nobody loses a sidecar without --include unexpected";
+    suite.scenario(name, command::effects(it)).await;
     suite.scenario("the page shows what the command prints", command::page(it)).await;
     suite.scenario("the command names wrong input", command::wrong_usage(it)).await;
     suite

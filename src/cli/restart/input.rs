@@ -4,7 +4,10 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::super::{CommandError, input};
+use super::{
+    super::{CommandError, input},
+    effect::Row,
+};
 use crate::{
     cluster::is_object_name,
     restart::{Finding, RolloutKind, Workload},
@@ -16,7 +19,7 @@ pub(super) type Named = (RolloutKind, String);
 /// The file; other fields are skipped.
 #[derive(Deserialize)]
 struct Listed {
-    workloads: Vec<Finding>,
+    workloads: Vec<Row>,
 }
 
 /// Parses names such as `deploy/web`.
@@ -60,20 +63,20 @@ pub(super) fn in_namespace(
 }
 
 /// Reads the workloads of a file.
-pub(super) fn listed(path: &Path) -> Result<Vec<Finding>, CommandError> {
+pub(super) fn listed(path: &Path) -> Result<Vec<Row>, CommandError> {
     let bytes = input::read(path)?;
     let name = input::name(path);
     findings(&bytes).map_err(|problem| CommandError::failed(format!("cannot use {name}"), problem))
 }
 
-fn findings(bytes: &[u8]) -> Result<Vec<Finding>, String> {
+fn findings(bytes: &[u8]) -> Result<Vec<Row>, String> {
     let listed: Listed = serde_json::from_slice(bytes).map_err(|error| {
         format!(
             "{error}; expected {{\"workloads\": [{{\"apiVersion\", \"kind\", \"namespace\", \
              \"name\"}}, …]}}"
         )
     })?;
-    for Finding { workload, .. } in &listed.workloads {
+    for Row { of: Finding { workload, .. }, .. } in &listed.workloads {
         if !is_object_name(&workload.namespace) || !is_object_name(&workload.name) {
             let Workload { namespace, name, .. } = workload;
             return Err(format!("{namespace:?} and {name:?} must be names of objects"));
@@ -105,7 +108,7 @@ mod tests {
             "namespace": "shop", "name": "web", "reason": "r", "pods": 2}]}"#;
         let found = findings(json.as_bytes()).expect("findings");
         assert_eq!(found.len(), 1);
-        assert_eq!(found[0].workload.to_string(), "deployment shop/web");
+        assert_eq!(found[0].of.workload.to_string(), "deployment shop/web");
         let path = json.replace("\"web\"", "\"../web\"");
         assert!(findings(path.as_bytes()).expect_err("a path").contains("names of objects"));
         let error = findings(b"[]").expect_err("a list");

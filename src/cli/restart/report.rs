@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::{
     super::{CommandError, counted, print::Printer},
     Format,
+    effect::Effects,
 };
 use crate::restart::{Wait, Workload};
 
@@ -15,7 +16,7 @@ use crate::restart::{Wait, Workload};
 struct Entry {
     #[serde(flatten)]
     workload: Workload,
-    /// `restarted`, `rolling_out`, `stuck`, or the label of what it waits for.
+    /// `restarted`, `rolling_out`, `stuck`, `left_out`, or the label of what it waits for.
     result: &'static str,
     #[serde(skip_serializing_if = "String::is_empty")]
     message: String,
@@ -24,6 +25,7 @@ struct Entry {
 /// The results so far.
 pub(super) struct Report {
     format: Format,
+    effects: Effects,
     entries: Vec<Entry>,
     /// Workloads that were not restarted.
     left: usize,
@@ -31,8 +33,13 @@ pub(super) struct Report {
 }
 
 impl Report {
-    pub(super) fn new(format: Format) -> Self {
-        Self { format, entries: Vec::new(), left: 0, failed: 0 }
+    pub(super) fn new(format: Format, effects: Effects) -> Self {
+        Self { format, effects, entries: Vec::new(), left: 0, failed: 0 }
+    }
+
+    /// A workload that is not restarted because nobody asked for what that does.
+    pub(super) fn left_out(&mut self, workload: &Workload, why: &str) -> io::Result<()> {
+        self.add(workload, "left_out", why.to_owned(), &format!("left out: {why}"))
     }
 
     pub(super) fn finished(&mut self, workload: &Workload) -> io::Result<()> {
@@ -57,9 +64,16 @@ impl Report {
             Some(Wait::Gone) => self.failed += 1,
             _ => self.left += 1,
         }
-        let message = wait.map_or_else(|| "not looked at".to_owned(), Wait::to_string);
+        let message = match wait {
+            None => "not looked at".to_owned(),
+            Some(Wait::DryRun) => match self.effects.text(workload) {
+                text if text.is_empty() => "would be restarted now".to_owned(),
+                text => format!("would be restarted now: {text}"),
+            },
+            Some(wait) => wait.to_string(),
+        };
         let line = match wait {
-            Some(Wait::DryRun) => "would be restarted now".to_owned(),
+            Some(Wait::DryRun) => message.clone(),
             _ => format!("not restarted: {message}"),
         };
         self.add(workload, wait.map_or("others", Wait::as_str), message, &line)
@@ -89,7 +103,7 @@ impl Report {
         struct Document {
             workloads: Vec<Entry>,
         }
-        let Self { format, entries, left, failed } = self;
+        let Self { format, entries, left, failed, .. } = self;
         if format == Format::Json {
             let document = Document { workloads: entries };
             Printer::stdout().json(&document).map_err(CommandError::output)?;

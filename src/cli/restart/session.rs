@@ -10,6 +10,7 @@ use tokio::{
 use super::{
     super::{CommandError, print_line},
     Format,
+    effect::Chosen,
     progress::Progress,
     report::Report,
 };
@@ -37,9 +38,18 @@ enum Stop {
 }
 
 impl Session {
-    pub(super) fn new(restarter: Restarter, format: Format, is_dry_run: bool) -> Self {
-        let (report, progress) = (Report::new(format), Progress::new());
-        Self { restarter, report, progress, failure: None, is_dry_run }
+    /// A run; prints what is left out at once.
+    pub(super) fn new(
+        restarter: Restarter,
+        chosen: Chosen,
+        format: Format,
+        is_dry_run: bool,
+    ) -> Result<Self, CommandError> {
+        let mut report = Report::new(format, chosen.effects);
+        for (workload, why) in &chosen.left_out {
+            report.left_out(workload, why).map_err(CommandError::output)?;
+        }
+        Ok(Self { restarter, report, progress: Progress::new(), failure: None, is_dry_run })
     }
 
     /// Runs to the end; prints what is left.

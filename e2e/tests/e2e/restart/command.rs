@@ -21,6 +21,7 @@ const NAMESPACE: &str = "restart-command";
 const NEIGHBOUR: &str = "restart-neighbour";
 const FORGED: &str = "restart-forged";
 const NOT_HELPED: &str = "restart-not-helped";
+const EFFECTS: &str = "restart-effects";
 
 /// A run of the command: its exit code and what it printed.
 struct Ran {
@@ -222,6 +223,31 @@ pub(super) async fn did_not_help(it: &Restart<'_>) -> Outcome {
     it.lab.api.delete(&format!("{NAMESPACES}/{NOT_HELPED}")).await?.ok().map(drop)
 }
 
+/// A dry run says what would happen to sidecars, and who would lose one is left out.
+pub(super) async fn effects(it: &Restart<'_>) -> Outcome {
+    it.lab.api.create(None, &namespace(EFFECTS, &json!({}), &json!({}))).await?.created()?;
+    let kept = available_in(it, EFFECTS, "kept").await?;
+    available_in(it, EFFECTS, "left").await?;
+    let named = |name: &str, finding: &str| workload(EFFECTS, name, json!({"finding": finding}));
+    let input = findings(&[named("kept", "unexpected"), named("left", "missing")]);
+    let line = |name: &str, text: &str| format!("deployment {EFFECTS}/{name}: {text}");
+    let gets = line("left", "would be restarted now: would get its sidecar");
+    let ran = injectd(it, &["-f", "-"], input.clone()).await?;
+    expect(format!("the exit code, with {:?}", ran.err), Some(0), ran.code)?;
+    expect_contains("stdout", &gets, &ran.out)?;
+    expect_contains("stdout", &line("kept", "left out: it would lose its sidecar"), &ran.out)?;
+    let ran = injectd(it, &["-f", "-", "--include", "unexpected"], input).await?;
+    let loses = line("kept", "would be restarted now: would lose its sidecar");
+    expect_contains("stdout with --include", &loses, &ran.out)?;
+    let only = findings(&[named("kept", "unexpected")]);
+    let ran = injectd(it, &["-f", "-", "--yes", "-o", "json"], only).await?;
+    expect(format!("the exit code of --yes, with {:?}", ran.err), Some(0), ran.code)?;
+    let answer: Value = serde_json::from_str(&ran.out)?;
+    expect("the result", json!("left_out"), answer["workloads"][0]["result"].clone())?;
+    expect("the generation", json!(1), generation(it, &kept).await?)?;
+    it.lab.api.delete(&format!("{NAMESPACES}/{EFFECTS}")).await?.ok().map(drop)
+}
+
 /// A Deployment as the audit lists it, with further fields.
 fn workload(namespace: &str, name: &str, more: Value) -> Value {
     let mut found = json!({"apiVersion": "apps/v1", "kind": "Deployment",
@@ -285,6 +311,7 @@ pub(super) async fn wrong_usage(it: &Restart<'_>) -> Outcome {
         (&["pod/web"], "the kind must be a Deployment"),
         (&["deploy/web", "--window", "always"], "expected [DAYS] HH:MM-HH:MM [TIME ZONE]"),
         (&["deploy/web", "--max-restarting", "0"], "expected a number above zero"),
+        (&["deploy/web", "--include", "unexpected"], "--filename"),
     ] {
         let ran = injectd(it, arguments, String::new()).await?;
         expect(format!("the exit code of {arguments:?}"), Some(64), ran.code)?;
