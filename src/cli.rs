@@ -185,7 +185,7 @@ fn releases() -> String {
 }
 
 /// Prints an error and the chain of its causes.
-fn print_error(error: &dyn Error) {
+fn print_error(error: &(dyn Error + 'static)) {
     print_line(&format!("error: {}", with_causes(error)));
 }
 

@@ -17,6 +17,7 @@ use tokio::{
 };
 
 use crate::{
+    causes::api_message,
     files::{self, MAX_SERVED_BYTES},
     lookups::LookupError,
 };
@@ -84,6 +85,11 @@ pub enum ClientError {
     Client(#[source] kube::Error),
 }
 
+/// What the API server says when it rejects a request.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Rejection(String);
+
 /// Limits of the lookups in the API server.
 #[derive(Debug)]
 pub struct LookupLimits {
@@ -117,9 +123,10 @@ impl LookupLimits {
         }
         match timeout(limit, found).await {
             Ok(Ok(found)) => Ok(found),
-            Ok(Err(error)) => Err(match *error {
-                kube::Error::Api(_) => LookupError::Rejected(error),
-                _ => LookupError::Failed(error),
+            Ok(Err(error)) => Err(match api_message(&*error) {
+                // The core logs it.
+                Some(message) => LookupError::Rejected(Arc::new(Rejection(message))),
+                None => LookupError::Failed(error),
             }),
             Err(_) => Err(LookupError::Timeout),
         }

@@ -34,10 +34,11 @@ pub mod metrics;
 
 pub use injectd_api::client;
 pub use injectd_core::{
-    causes, injector, json, linkerd, lookups, mesh, object, objects, outcome, patch, request,
-    review, standalone, text, view, yaml,
+    injector, json, linkerd, lookups, mesh, object, objects, outcome, patch, request, review,
+    standalone, text, view, yaml,
 };
 
+pub mod causes;
 pub mod digest;
 mod files;
 pub mod log;

@@ -43,7 +43,7 @@ impl Answer {
         Some(Self { meaning: Meaning::read(&tree)?, reason: reason.as_str().map(str::to_owned) })
     }
 
-    pub(super) fn none(error: &dyn Error) -> Self {
+    pub(super) fn none(error: &(dyn Error + 'static)) -> Self {
         Self { meaning: Meaning::NoAnswer, reason: Some(with_causes(error)) }
     }
 }
