@@ -93,9 +93,10 @@ fn log_line(outcome: &Outcome<'_>) {
         None if outcome.verdict == Verdict::Injected => {
             info!(message, kind, name, namespace, verdict);
         }
-        None => {
-            let reasons = outcome.reasons.joined();
-            info!(message, kind, name, namespace, reasons, verdict);
-        }
+        None => match outcome.reasons.joined() {
+            // Such as a Service that was annotated.
+            reasons if reasons.is_empty() => info!(message, kind, name, namespace, verdict),
+            reasons => info!(message, kind, name, namespace, reasons, verdict),
+        },
     }
 }

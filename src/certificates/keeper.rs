@@ -7,6 +7,7 @@ use std::{
 };
 
 use futures_util::future::{join, join_all};
+use jiff::Timestamp;
 use kube::Client;
 use tokio::{
     sync::{mpsc, watch},
@@ -256,7 +257,9 @@ impl Keeper {
         let since = self.view.secret_since.into_std();
         match choose(self.served.as_ref(), state, since, &self.trusted, now) {
             Choice::Now => {
-                info!(expires = new.leaf.certificate.ends(), "serves the Secret's certificate");
+                let expires = Timestamp::from_second(new.leaf.certificate.ends());
+                let expires = expires.unwrap_or(Timestamp::MAX).to_string();
+                info!(expires, "serves the Secret's certificate");
                 self.metrics.done(Stage::Serve, true);
                 self.sender.send_replace(Some(Arc::new(new.leaf.clone())));
                 self.served = Some(new);

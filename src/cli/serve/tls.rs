@@ -158,6 +158,10 @@ where
 {
     managed.mark_changed();
     while managed.changed().await.is_ok() {
+        if managed.borrow_and_update().is_none() {
+            // The servers have one of their own until there is a managed one.
+            continue;
+        }
         // It reads files.
         while let Ok(Err(error)) = spawn_blocking(reload.clone()).await {
             warn!(
