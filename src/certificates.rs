@@ -8,6 +8,7 @@
 //! Not for certificates from files: the reload of files replaces them.
 
 mod authority;
+mod culprit;
 mod keeper;
 mod metrics;
 mod objects;

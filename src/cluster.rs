@@ -22,17 +22,21 @@ use crate::{
     lookups::LookupError,
 };
 
+mod event_queue;
 mod events;
 pub mod lease;
 mod namespaces;
 pub mod objects;
 mod owners;
+mod service;
 mod tokens;
 pub mod watch;
 
+pub use event_queue::EventQueue;
 pub use events::{Events, WriteError, about, now};
 pub use namespaces::WatchedNamespaces;
 pub use owners::Owners;
+pub use service::Service;
 pub use tokens::Tokens;
 
 /// How long the API server may take to accept a connection.

@@ -24,11 +24,11 @@ use super::{
     report::Reporter,
     serving::{Choice, Served, Trusted, choose},
     state::{State, Terms},
-    view::{Found, Service, View},
+    view::{Found, View},
 };
 use crate::{
     cluster::{
-        Events,
+        Events, Service,
         lease::{Elector, LeaseOptions, Term},
         watch::{KindMetrics, WatchFailure, Watched, follow},
     },

@@ -20,7 +20,7 @@ use super::{
 use crate::cluster::creator;
 
 /// Field manager of the writes.
-const FIELD_MANAGER: &str = "injectd";
+pub(super) const FIELD_MANAGER: &str = "injectd";
 /// How long the API server may take.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// What the API server says of a JSON Patch whose `test` fails.

@@ -1,33 +1,16 @@
 //! Log lines and events of managed certificates.
 
-use std::time::Duration;
+use tracing::{info, warn};
 
-use tokio::{sync::mpsc, time::Instant};
-use tracing::{debug, info, warn};
-
-use super::{plan::Change, view::Service};
-use crate::{
-    causes::with_causes,
-    cluster::{Events, about},
-};
-
-/// Events that wait to be written; further ones are dropped.
-const QUEUE: usize = 32;
-/// The same event is written once in this time.
-const REPEAT: Duration = Duration::from_mins(1);
+use super::{culprit::Culprit, plan::Change};
+use crate::cluster::{EventQueue, Events, Service, about};
 
 /// Writes log lines, and queues events on the Secret.
 pub(super) struct Reporter {
     secret: String,
-    queue: mpsc::Sender<Event>,
+    events: EventQueue,
     /// The last problem of each kind, to log it once.
     problems: Vec<(String, String)>,
-}
-
-struct Event {
-    is_warning: bool,
-    reason: &'static str,
-    message: String,
 }
 
 impl Reporter {
@@ -37,9 +20,9 @@ impl Reporter {
         service: &Service,
         secret: &str,
     ) -> (Self, impl Future<Output = ()> + use<>) {
-        let (queue, received) = mpsc::channel(QUEUE);
-        let reporter = Self { secret: secret.to_owned(), queue, problems: Vec::new() };
-        (reporter, write(events, service.namespace.clone(), secret.to_owned(), received))
+        let object = about("v1", "Secret", &service.namespace, secret, None);
+        let (events, written) = EventQueue::new(events, object);
+        (Self { secret: secret.to_owned(), events, problems: Vec::new() }, written)
     }
 
     /// A write of the Secret.
@@ -61,7 +44,7 @@ impl Reporter {
                 }
             };
             info!(secret = self.secret, "{message}");
-            self.queue(false, reason, message.to_owned());
+            self.events.add(false, reason, message.to_owned());
         }
     }
 
@@ -71,19 +54,26 @@ impl Reporter {
         let message =
             format!("wrote the caBundle of the MutatingWebhookConfiguration {configuration}");
         info!("{message}");
-        self.queue(false, "CABundleWritten", message);
+        self.events.add(false, "CABundleWritten", message);
     }
 
-    /// A write of a `caBundle` that another field manager had changed.
-    pub(super) fn repaired_bundle(&mut self, configuration: &str, manager: Option<&str>) {
+    /// A write of a `caBundle` that was right before.
+    pub(super) fn repaired_bundle(&mut self, configuration: &str, culprit: &Culprit) {
         self.problems.clear();
-        let manager = manager.unwrap_or("another client");
+        let why = match culprit {
+            Culprit::Manager(manager) => {
+                format!("{manager} had changed; make it ignore clientConfig.caBundle")
+            }
+            Culprit::Empty => "was empty".to_owned(),
+            Culprit::Unknown => {
+                "another client had changed; make it ignore clientConfig.caBundle".to_owned()
+            }
+        };
         let message = format!(
-            "repaired the caBundle of the MutatingWebhookConfiguration {configuration}, which \
-             {manager} had changed; make it ignore clientConfig.caBundle"
+            "repaired the caBundle of the MutatingWebhookConfiguration {configuration}, which {why}"
         );
         warn!("{message}");
-        self.queue(true, "CABundleRepaired", message);
+        self.events.add(true, "CABundleRepaired", message);
     }
 
     /// Something failed. It is logged when it is new.
@@ -95,35 +85,6 @@ impl Reporter {
         self.problems.retain(|(of, _)| of != what);
         self.problems.push((what.to_owned(), error.to_owned()));
         warn!(error, "cannot {what}; the certificates in use stay");
-        self.queue(true, "CertificateStepFailed", format!("cannot {what}: {error}"));
-    }
-
-    fn queue(&self, is_warning: bool, reason: &'static str, message: String) {
-        if self.queue.try_send(Event { is_warning, reason, message }).is_err() {
-            debug!("an event of the Secret {} is dropped: the queue is full", self.secret);
-        }
-    }
-}
-
-/// Writes events until the reporter is gone.
-async fn write(
-    events: Events,
-    namespace: String,
-    secret: String,
-    mut received: mpsc::Receiver<Event>,
-) {
-    let object = about("v1", "Secret", &namespace, &secret, None);
-    let mut recent: Vec<(String, Instant)> = Vec::new();
-    while let Some(Event { is_warning, reason, message }) = received.recv().await {
-        let now = Instant::now();
-        recent.retain(|(_, at)| *at + REPEAT > now);
-        if recent.iter().any(|(of, _)| *of == message) {
-            continue;
-        }
-        let written = events.record(&object, is_warning, reason, &message).await;
-        if let Err(error) = written {
-            debug!(error = with_causes(&error), "cannot write an event of the Secret");
-        }
-        recent.push((message, now));
+        self.events.add(true, "CertificateStepFailed", format!("cannot {what}: {error}"));
     }
 }

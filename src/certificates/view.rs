@@ -2,14 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::{admissionregistration::v1::MutatingWebhookConfiguration, core::v1::Secret};
+use k8s_openapi::api::{
+    admissionregistration::v1::{MutatingWebhook, MutatingWebhookConfiguration},
+    core::v1::Secret,
+};
 use tokio::time::Instant;
 
 use super::{
+    culprit::Culprit,
     plan::{Entry, Published},
     state::{Data, InvalidSecret, State, Terms},
 };
-use crate::cluster::watch::{Update, WatchFailure};
+use crate::cluster::{
+    Service,
+    watch::{Update, WatchFailure},
+};
 
 /// A change that a watch found.
 #[derive(Debug)]
@@ -17,13 +24,6 @@ pub(super) enum Found {
     Secret(Update<Secret>),
     /// The name of the configuration, and the change.
     Webhooks(String, Update<MutatingWebhookConfiguration>),
-}
-
-/// The Service of the webhook.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Service {
-    pub(super) namespace: String,
-    pub(super) name: String,
 }
 
 /// The state of the cluster as it was last seen.
@@ -44,8 +44,8 @@ pub(super) struct Configuration {
     entries: Option<Vec<Entry>>,
     /// Its `resourceVersion`; empty if it does not exist.
     pub(super) version: String,
-    /// The field manager that wrote it last.
-    pub(super) manager: Option<String>,
+    /// Why a `caBundle` of it is wrong, if one is; `None` if it does not exist.
+    pub(super) culprit: Option<Culprit>,
     is_forbidden: bool,
 }
 
@@ -145,12 +145,12 @@ impl View {
 
 impl Configuration {
     fn new(found: &MutatingWebhookConfiguration, service: &Service) -> Self {
-        let managers = found.metadata.managed_fields.iter().flatten();
-        let last = managers.max_by_key(|entry| entry.time.as_ref().map(|time| time.0));
         Self {
             entries: Some(entries(found, service)),
             version: found.metadata.resource_version.clone().unwrap_or_default(),
-            manager: last.and_then(|entry| entry.manager.clone()),
+            culprit: Some(Culprit::of(found, |webhook| {
+                service.is_called_by(&webhook.client_config)
+            })),
             is_forbidden: false,
         }
     }
@@ -170,11 +170,10 @@ pub(super) fn data(secret: &Secret) -> Data {
 /// The entries of a configuration that lead to a Service.
 fn entries(configuration: &MutatingWebhookConfiguration, service: &Service) -> Vec<Entry> {
     let webhooks = configuration.webhooks.iter().flatten().enumerate();
-    let ours = webhooks.filter_map(|(index, webhook)| {
-        let to = webhook.client_config.service.as_ref()?;
+    let ours = webhooks.filter(|(_, webhook)| service.is_called_by(&webhook.client_config));
+    let entry = |(index, webhook): (usize, &MutatingWebhook)| {
         let bundle = webhook.client_config.ca_bundle.as_ref().map_or(&[][..], |it| &it.0);
-        (to.name == service.name && to.namespace == service.namespace)
-            .then(|| Entry::new(&webhook.name, index, bundle))
-    });
-    ours.collect()
+        Entry::new(&webhook.name, index, bundle)
+    };
+    ours.map(entry).collect()
 }

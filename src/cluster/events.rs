@@ -19,12 +19,12 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::is_object_name;
-use crate::outcome::InvolvedObject;
+use crate::{digest::digest, outcome::InvolvedObject};
 
 /// The component that recorded events name.
 const COMPONENT: &str = "injectd";
-/// Maximum length of the object's name in an event's name.
-const MAX_NAME: usize = 230;
+/// Maximum length of the object's name in an event's name: a digest has room behind it.
+const MAX_NAME: usize = 220;
 /// How long the API server may take.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -119,23 +119,33 @@ impl Events {
         reason: &str,
         message: &str,
     ) -> Result<(), WriteError> {
-        let text = |key: &str| object[key].as_str().unwrap_or_default();
-        let (namespace, name) = (text("namespace"), text("name"));
-        let at = now();
-        let event = json!({
-            "involvedObject": object,
-            "type": if is_warning { "Warning" } else { "Normal" },
-            "reason": reason,
-            "message": message,
-            "source": {"component": COMPONENT},
-            "count": 1,
-            "firstTimestamp": at,
-            "lastTimestamp": at,
-        });
         let since = UNIX_EPOCH.elapsed().unwrap_or_default();
+        let event = event(object, is_warning, reason, message);
+        self.write(object, &format!("{:x}", since.as_nanos()), event).await
+    }
+
+    /// The same for an event that several processes record: the first one creates it, and the others
+    /// renew its time.
+    ///
+    /// # Errors
+    /// When the API server rejects the event, or the request fails.
+    pub async fn record_shared(
+        &self,
+        object: &Value,
+        is_warning: bool,
+        reason: &str,
+        message: &str,
+    ) -> Result<(), WriteError> {
+        let event = event(object, is_warning, reason, message);
+        self.write(object, &digest([reason, message]), event).await
+    }
+
+    /// Creates an event on an object, with this end of its name.
+    async fn write(&self, object: &Value, end: &str, event: Value) -> Result<(), WriteError> {
+        let text = |key: &str| object[key].as_str().unwrap_or_default();
+        let name = text("name");
         let prefix = name[..name.floor_char_boundary(MAX_NAME)].trim_end_matches(['-', '.']);
-        let event_name = format!("{prefix}.{:x}", since.as_nanos());
-        self.create(namespace, &event_name, event).await
+        self.create(text("namespace"), &format!("{prefix}.{end}"), event).await
     }
 
     /// Updates the count of an event.
@@ -159,6 +169,21 @@ impl Events {
         let resource = ApiResource::erase::<Event>(&());
         Api::namespaced_with(self.client.clone(), namespace, &resource)
     }
+}
+
+/// An event that is not counted.
+fn event(object: &Value, is_warning: bool, reason: &str, message: &str) -> Value {
+    let at = now();
+    json!({
+        "involvedObject": object,
+        "type": if is_warning { "Warning" } else { "Normal" },
+        "reason": reason,
+        "message": message,
+        "source": {"component": COMPONENT},
+        "count": 1,
+        "firstTimestamp": at,
+        "lastTimestamp": at,
+    })
 }
 
 /// The object of an event.

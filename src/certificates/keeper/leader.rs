@@ -8,6 +8,7 @@ use tokio::time::Instant;
 
 use super::{
     super::{
+        culprit::Culprit,
         metrics::Stage,
         objects::RequestError,
         plan::{self, Bundles, Change, Observed, Step},
@@ -147,8 +148,8 @@ impl Keeper {
             None => self.reporter.wrote_bundle(name),
             Some(window) => {
                 self.metrics.repaired(window);
-                let manager = self.view.configuration(name).and_then(|it| it.manager.as_deref());
-                self.reporter.repaired_bundle(name, manager);
+                let culprit = self.view.configuration(name).and_then(|it| it.culprit.clone());
+                self.reporter.repaired_bundle(name, &culprit.unwrap_or(Culprit::Unknown));
             }
         }
     }
