@@ -24,6 +24,7 @@ pub mod reload;
 pub mod restart;
 pub mod server;
 pub mod tls;
+pub mod webhook_watch;
 
 pub mod sources;
 

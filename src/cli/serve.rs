@@ -126,6 +126,7 @@ async fn serve(
     let Started { profiles, is_loaded } = process.profiles(cluster.as_ref())?;
     let services = process.services(cluster.as_ref(), &profiles)?;
     let (managed, keeper) = process.manage_certificates(cluster.as_ref()).unzip();
+    process.watch_webhooks(cluster.as_ref());
     let listeners = process.listen(managed).await?;
     tokio::spawn(process.cache_sizes(profiles.clone()));
     let audit = process.audit(cluster.as_ref(), profiles.clone());

@@ -13,7 +13,7 @@ pub(super) enum Kind {
 use Kind::{Counter, Gauge, Histogram};
 
 /// Name, kind and help of every family except `process_*`.
-pub(super) const FAMILIES: [(&str, Kind, &str); 51] = [
+pub(super) const FAMILIES: [(&str, Kind, &str); 53] = [
     ("injectd_accept_errors_total", Counter, "Connections that could not be accepted."),
     ("injectd_audit_is_leader", Gauge, "1 while this replica audits and restarts."),
     (
@@ -89,6 +89,16 @@ pub(super) const FAMILIES: [(&str, Kind, &str); 51] = [
         "injectd_watch_last_event_timestamp_seconds",
         Gauge,
         "When a watch last succeeded, in seconds since 1970.",
+    ),
+    (
+        "injectd_webhook_configurations",
+        Gauge,
+        "1 while a webhook configuration exists and leads to injectd.",
+    ),
+    (
+        "injectd_webhook_selectors_changed",
+        Gauge,
+        "1 while a webhook configuration selects other objects than it should.",
     ),
     (
         "proxy_inject_admission_requests_total",

@@ -193,7 +193,60 @@ fn every_field_of_a_webhook_can_be_set() {
     assert_eq!(webhooks(&objects, "injectd-custom"), &json!([webhook, of_url]));
     let metadata = &find(&objects, "MutatingWebhookConfiguration", "injectd-custom")["metadata"];
     assert_eq!(metadata["labels"]["label"], "x");
-    assert_eq!(metadata["annotations"], json!({"annotation": "y"}));
+    assert_eq!(metadata["annotations"]["annotation"], "y");
+}
+
+/// injectd compares webhooks with it while it serves.
+#[test]
+fn an_annotation_has_what_each_webhook_selects() {
+    let condition = json!({"name": "not-a", "expression": "object.metadata.name != '<a>'"});
+    let rule = json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"],
+        "resources": ["pods"]});
+    let objects = rendered(&json!({
+        "istio": {"enabled": true, "tags": [{"tag": "prod"}]},
+        "linkerd": {"webhookOverrides": {"matchConditions": [condition]}},
+        "customWebhooks": [{"name": "a.example.com", "rules": [rule]}],
+    }));
+    let configurations = objects.iter().filter(|it| it["kind"] == "MutatingWebhookConfiguration");
+    let mut names = Vec::new();
+    for configuration in configurations {
+        let annotation = &configuration["metadata"]["annotations"]["injectd.dev/selectors"];
+        let selectors: Value =
+            serde_json::from_str(annotation.as_str().expect("an annotation")).expect("JSON");
+        let webhooks = configuration["webhooks"].as_array().expect("webhooks");
+        assert_eq!(selectors.as_object().map(serde_json::Map::len), Some(webhooks.len()));
+        for webhook in webhooks {
+            let selected = &selectors[webhook["name"].as_str().expect("a name")];
+            for field in ["namespaceSelector", "objectSelector", "matchConditions"] {
+                assert_eq!(selected.get(field), webhook.get(field), "{}", webhook["name"]);
+            }
+            names.push(webhook["name"].clone());
+        }
+    }
+    let name = |kind: &str| format!("rev.{kind}.sidecar-injector.injectd");
+    let linkerd = "linkerd-proxy-injector.linkerd.io";
+    assert_eq!(names, [linkerd, &name("namespace"), &name("object"), "a.example.com"]);
+}
+
+/// Every replica watches them, whoever makes the certificates. A name without an object would be
+/// reported as gone.
+#[test]
+fn the_configurations_that_exist_are_watched() {
+    for (source, set) in [("managed", ""), ("secret", "certificates.secretName=a")] {
+        let source = format!("certificates.source={source}");
+        for webhook in [true, false] {
+            let webhook_set = format!("linkerd.webhook={webhook}");
+            let all = [&*source, "certificates.caBundle=ca", &webhook_set, set];
+            let set = all.iter().filter(|it| !it.is_empty()).flat_map(|it| ["--set", it]);
+            let set: Vec<_> = set.collect();
+            let objects = rendered_with(&[&["-n", "mesh"], &*set].concat());
+            let args = &pod_of(&objects)["spec"]["containers"][0]["args"];
+            let args = args.as_array().expect("arguments");
+            let names = if webhook { "injectd-linkerd" } else { "" };
+            let flag = json!(format!("--webhook-configurations={names}"));
+            assert!(args.contains(&flag) && args.contains(&json!("--webhook-service=injectd")));
+        }
+    }
 }
 
 #[test]
@@ -330,9 +383,9 @@ fn roles_name_what_is_read_and_written() {
     assert_eq!(config_maps["resourceNames"], json!(names));
     // Linkerd's webhook configuration is that of no release, or of another one.
     let webhooks = &find(&objects, "ClusterRole", "injectd-mesh-certificates")["rules"][0];
-    assert_eq!(webhooks["resourceNames"], json!(["injectd-tag-prod", "injectd-custom"]));
+    assert_eq!(webhooks["resourceNames"], json!(["injectd-custom", "injectd-tag-prod"]));
     let args = pod_of(&objects)["spec"]["containers"][0]["args"].to_string();
-    assert!(args.contains("--webhook-configurations=injectd-tag-prod,injectd-custom"), "{args}");
+    assert!(args.contains("\"--webhook-configurations=injectd-tag-prod\""), "{args}");
 }
 
 #[test]
@@ -421,6 +474,8 @@ fn the_page_on_security_lists_every_permission_of_the_chart() {
         }))
     };
     let (objects, dry) = (with("on"), with("dry-run"));
+    let source = json!({"source": "secret", "secretName": "a", "caBundle": "ca"});
+    let own = rendered(&json!({"certificates": source}));
     let audit = rules(&dry, "-audit");
     let mut restarts = rules(&objects, "-audit");
     restarts.retain(|rule| !audit.contains(rule));
@@ -428,15 +483,17 @@ fn the_page_on_security_lists_every_permission_of_the_chart() {
         ("linkerd.enabled", rules(&objects, "-linkerd")),
         ("istio.enabled", rules(&objects, "-istio")),
         ("certificates.source: managed", rules(&objects, "-certificates")),
+        ("certificates.source: secret or generated", rules(&own, "-webhooks")),
         ("audit.enabled", audit),
         ("audit.restart", restarts),
     ] {
         assert!(!rules.is_empty());
         assert_eq!(listed(feature), rules, "{feature}");
     }
-    let roles = objects.iter().filter(|it| it["kind"] == "Role" || it["kind"] == "ClusterRole");
+    let roles = objects.iter().chain(&own);
+    let roles = roles.filter(|it| it["kind"] == "Role" || it["kind"] == "ClusterRole");
     let names = roles.map(|it| it["metadata"]["name"].as_str().expect("a name"));
-    let ends = ["-linkerd", "-istio", "-certificates", "-audit"];
+    let ends = ["-linkerd", "-istio", "-certificates", "-webhooks", "-audit"];
     for name in names {
         assert!(ends.iter().any(|end| name.ends_with(end)), "SECURITY.md lacks {name}");
     }

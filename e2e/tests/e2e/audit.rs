@@ -28,6 +28,7 @@ use tokio::task::spawn_blocking;
 mod explain;
 mod findings;
 mod scale;
+mod webhooks;
 
 pub(crate) const NAME: &str = "audit";
 const LIMIT: Duration = Duration::from_mins(6);
@@ -35,6 +36,14 @@ const LIMIT: Duration = Duration::from_mins(6);
 const IP: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 100, 0, 17));
 /// The namespace of the pods, the webhook, the configuration and the Lease.
 const NAMESPACE: &str = "audit-shop";
+
+/// The Service of the webhook.
+const SERVICE: &str = "injectd";
+
+/// The labels of the namespaces that the webhook selects.
+fn labels() -> Value {
+    json!({"audited": "yes"})
+}
 
 struct Audit {
     lab: Lab,
@@ -75,14 +84,16 @@ async fn all(suite: &mut Suite<'_>, it: &mut Audit) {
     suite.scenario("serve --audit has the same in its metrics", findings::metrics(it)).await;
     suite.scenario("audit: a pod let in while the webhook was gone", findings::let_in(it)).await;
     suite.scenario("audit: sidecars of another release are outdated", findings::outdated(it)).await;
+    let name = "serve reports that its webhook configuration is gone, and restarts nothing";
+    suite.scenario(name, webhooks::gone(it)).await;
+    suite.scenario("serve reports selectors that change", webhooks::changed(it)).await;
     suite.scenario("audit: memory does not grow with pods", scale::memory(it)).await;
 }
 
 async fn created(it: &mut Audit) -> Outcome {
     let api = &it.lab.api;
     let enabled = objects::enabled();
-    let labels = json!({"audited": "yes"});
-    api.create(None, &objects::namespace(NAMESPACE, &enabled, &labels)).await?.created()?;
+    api.create(None, &objects::namespace(NAMESPACE, &enabled, &labels())).await?.created()?;
     eventually("the service account is there", async || {
         let account = format!("/api/v1/namespaces/{NAMESPACE}/serviceaccounts/default");
         it.lab.api.get(&account).await?.ok().map(drop)
@@ -104,13 +115,8 @@ async fn created(it: &mut Audit) -> Outcome {
     })
     .await?;
     it.injectd.start().await?;
-    let port = it.injectd.webhook.port();
-    it.create(&objects::service("injectd", &IP.to_string(), port)).await?;
-    let service = json!({"service": {"name": "injectd", "namespace": NAMESPACE, "port": port}});
-    let mut configuration =
-        objects::webhook_configuration(NAMESPACE, service, it.injectd.ca(), &labels);
-    configuration["webhooks"][0]["failurePolicy"] = "Ignore".into();
-    it.lab.api.create(None, &configuration).await?.created()?;
+    it.create(&objects::service(SERVICE, &IP.to_string(), it.injectd.webhook.port())).await?;
+    it.lab.api.create(None, &it.configuration()).await?.created()?;
     it.wait_until_called().await?;
     it.create(&objects::deployment("web", 2, &json!({}))).await?;
     expect_proxy(&it.create(&objects::plain_pod("with")).await?)
@@ -139,10 +145,26 @@ impl Audit {
             "1s",
             "--lease-namespace",
             NAMESPACE,
+            "--certificate-namespace",
+            NAMESPACE,
+            "--webhook-service",
+            SERVICE,
+            "--webhook-configurations",
+            NAMESPACE,
         ]
         .map(str::to_owned);
         let injectd = Injectd::serve(&lab.binary, folder.path(), IP, certificate, &arguments)?;
         Ok(Self { lab: lab.clone(), folder, injectd })
+    }
+
+    /// The webhook configuration.
+    fn configuration(&self) -> Value {
+        let port = self.injectd.webhook.port();
+        let service = json!({"service": {"name": SERVICE, "namespace": NAMESPACE, "port": port}});
+        let mut configuration =
+            objects::webhook_configuration(NAMESPACE, service, self.injectd.ca(), &labels());
+        configuration["webhooks"][0]["failurePolicy"] = "Ignore".into();
+        configuration
     }
 
     fn file(&self, name: &str) -> Outcome<String> {

@@ -1,9 +1,10 @@
-//! `serve --manage-certs`: the process makes and renews its certificates itself.
+//! `serve --manage-certs`: the process makes and renews its certificates itself. With its flags, or with
+//! those of Service and webhooks alone, it also watches the webhooks.
 
 use std::{sync::Arc, time::Duration};
 
 use kube::Client;
-use tokio::sync::watch;
+use tokio::{sync::watch, task::JoinHandle};
 
 use super::audit::identity;
 use crate::{
@@ -13,7 +14,11 @@ use crate::{
     metrics::{Registry, WatchMetrics},
     readiness::Hold,
     server::{self, Shutdown},
+    webhook_watch::{self, WebhookWatch},
 };
+
+/// Default of `--webhook-service`, and of `--webhook-configurations` with `--manage-certs`.
+const DEFAULT_NAME: &str = "injectd";
 
 /// The shortest lifetime of a certificate: a third of it is longer than the Lease of a leader that
 /// died.
@@ -28,7 +33,7 @@ pub(in crate::cli) struct CertificateArgs {
     #[arg(long, env = "INJECTD_MANAGE_CERTS", conflicts_with = "tls_cert")]
     manage_certs: bool,
     /// Namespace of the Secret, of the Lease and of the Service [default: $POD_NAMESPACE]
-    #[arg(long, value_name = "NAMESPACE", requires = "manage_certs")]
+    #[arg(long, value_name = "NAMESPACE")]
     certificate_namespace: Option<String>,
     /// Secret of the certificates, and Lease of the replica that acts
     #[arg(
@@ -38,19 +43,15 @@ pub(in crate::cli) struct CertificateArgs {
         requires = "manage_certs"
     )]
     certificate_secret: String,
-    /// Service through which the API server calls the webhook: the certificate is for its name
-    #[arg(long, value_name = "NAME", default_value = "injectd", requires = "manage_certs")]
-    webhook_service: String,
-    /// Webhook configurations whose caBundle is written, in each entry that leads to
-    /// --webhook-service
-    #[arg(
-        long,
-        value_name = "NAME",
-        value_delimiter = ',',
-        default_value = "injectd",
-        requires = "manage_certs"
-    )]
-    webhook_configurations: Vec<String>,
+    /// Service through which the API server calls the webhook: the certificate is for its name, and
+    /// webhooks that lead to it are watched [default: injectd]
+    #[arg(long, value_name = "NAME")]
+    webhook_service: Option<String>,
+    /// Webhook configurations that are watched, in each entry that leads to --webhook-service. With
+    /// --manage-certs their caBundle is written [default: injectd with --manage-certs; with
+    /// --webhook-service alone all that lead to it]
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    webhook_configurations: Option<Vec<String>>,
     /// Lifetime of a CA; it is replaced when a third of it remains
     #[arg(long, value_name = "DURATION", default_value = "8760h", value_parser = server::parse_duration, requires = "manage_certs")]
     ca_lifetime: Duration,
@@ -71,13 +72,11 @@ impl CertificateArgs {
 
     /// Rejects values that cannot work.
     pub(super) fn check(&self, is_standalone: bool) -> Result<(), CommandError> {
-        if !self.manage_certs {
-            return Ok(());
-        }
+        let Some(flag) = self.first_flag() else { return Ok(()) };
         let problem = if is_standalone {
-            "--manage-certs keeps a Secret in a cluster: remove --standalone".to_owned()
+            format!("{flag} is about objects of a cluster: remove --standalone")
         } else if self.namespace().is_none() {
-            "--manage-certs needs --certificate-namespace or the variable POD_NAMESPACE".to_owned()
+            format!("{flag} needs --certificate-namespace or the variable POD_NAMESPACE")
         } else if self.certificate_lifetime < MIN_LIFETIME {
             "--certificate-lifetime must be at least 1m".to_owned()
         } else if self.certificate_lifetime > self.ca_lifetime / 2 {
@@ -90,15 +89,35 @@ impl CertificateArgs {
         Err(CommandError::Usage(problem))
     }
 
+    /// The flag that asks for certificates, or for a watch of webhooks.
+    fn first_flag(&self) -> Option<&'static str> {
+        crate::cli::first_set([
+            ("--manage-certs", self.manage_certs),
+            ("--webhook-configurations", self.webhook_configurations.is_some()),
+            ("--webhook-service", self.webhook_service.is_some()),
+        ])
+    }
+
     fn names(&self) -> impl Iterator<Item = (&'static str, String)> {
-        let configurations = self.webhook_configurations.iter();
+        let configurations = self.configurations().unwrap_or_default().into_iter();
         [
             ("--certificate-namespace", self.namespace().unwrap_or_default()),
             ("--certificate-secret", self.certificate_secret.clone()),
-            ("--webhook-service", self.webhook_service.clone()),
+            ("--webhook-service", self.service()),
         ]
         .into_iter()
-        .chain(configurations.map(|name| ("--webhook-configurations", name.clone())))
+        .chain(configurations.map(|name| ("--webhook-configurations", name)))
+    }
+
+    fn service(&self) -> String {
+        self.webhook_service.clone().unwrap_or_else(|| DEFAULT_NAME.to_owned())
+    }
+
+    /// The names of the configurations; `None` if they are not named. An empty flag names none.
+    fn configurations(&self) -> Option<Vec<String>> {
+        let default = || self.manage_certs.then(|| vec![DEFAULT_NAME.to_owned()]);
+        let named = self.webhook_configurations.clone().or_else(default)?;
+        Some(named.into_iter().filter(|name| !name.is_empty()).collect())
     }
 
     #[expect(clippy::disallowed_methods, reason = "this is configuration")]
@@ -114,14 +133,14 @@ impl CertificateArgs {
         registry: &Arc<Registry>,
         hold: Hold,
         mut shutdown: Shutdown,
-    ) -> (Managed, tokio::task::JoinHandle<()>) {
+    ) -> (Managed, JoinHandle<()>) {
         let namespace = self.namespace().unwrap_or_default();
         let lease = LeaseOptions::new(&*namespace, &*self.certificate_secret, identity());
         let options = Options {
             namespace,
-            service: self.webhook_service,
+            service: self.service(),
+            configurations: self.configurations().unwrap_or_default(),
             secret: self.certificate_secret,
-            configurations: self.webhook_configurations,
             lifetimes: Lifetimes { ca: self.ca_lifetime, leaf: self.certificate_lifetime },
             lease,
         };
@@ -133,5 +152,26 @@ impl CertificateArgs {
             shutdown.begun().await;
         };
         (managed, tokio::spawn(keeper.run(watches, end)))
+    }
+
+    /// Starts to watch the webhooks, if a flag says which they are.
+    pub(super) fn watch_webhooks(
+        &self,
+        client: Client,
+        registry: &Arc<Registry>,
+        mut shutdown: Shutdown,
+    ) {
+        let (Some(_), Some(namespace)) = (self.first_flag(), self.namespace()) else { return };
+        let options = webhook_watch::Options {
+            namespace,
+            service: self.service(),
+            configurations: self.configurations(),
+        };
+        let watches = WatchMetrics::register(registry, "webhooks");
+        let (watch, events) = WebhookWatch::new(client, options, Arc::clone(registry));
+        tokio::spawn(events);
+        tokio::spawn(watch.run(watches, async move {
+            shutdown.begun().await;
+        }));
     }
 }

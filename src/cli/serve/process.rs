@@ -284,6 +284,14 @@ impl Process {
         Some(args.start(client, self.registry(), hold, self.shutdown.clone()))
     }
 
+    /// Starts to watch the webhook configurations of the process, if they are known.
+    pub(super) fn watch_webhooks(&self, cluster: Option<&Cluster>) {
+        if let Some(Cluster { client, .. }) = cluster {
+            let args = &self.args.certificates;
+            args.watch_webhooks(client.clone(), self.registry(), self.shutdown.clone());
+        }
+    }
+
     /// Reads certificates and binds the addresses.
     pub(super) async fn listen(&self, managed: Option<Managed>) -> Result<Listeners, CommandError> {
         let (args, schedule, registry) = (&self.args, &self.schedule, self.registry());

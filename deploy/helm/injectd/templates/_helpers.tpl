@@ -29,24 +29,38 @@
 {{- with .Values.runAsGroup }}, runAsGroup: {{ int . }}{{ end }}}
 {{- end }}
 
-{{- /* Names of the webhook configurations, separated by commas. RELEASE-custom is always one: the list of the flag is not empty. */}}
+{{- /* Names of the webhook configurations, separated by commas; each one exists. */}}
 {{- define "injectd.configurations" -}}
-{{- if and .Values.linkerd.enabled .Values.linkerd.webhook }}{{ .Release.Name }}-linkerd,{{ end }}
-{{- range .Values.istio.tags }}{{ $.Release.Name }}-tag-{{ .tag }},{{ end }}
-{{- .Release.Name }}-custom
+{{- $names := list }}
+{{- if and .Values.linkerd.enabled .Values.linkerd.webhook }}
+{{- $names = append $names (printf "%s-linkerd" .Release.Name) }}
+{{- end }}
+{{- range .Values.istio.tags }}
+{{- $names = append $names (printf "%s-tag-%s" $.Release.Name .tag) }}
+{{- end }}
+{{- if .Values.customWebhooks }}
+{{- $names = append $names (printf "%s-custom" .Release.Name) }}
+{{- end }}
+{{- join "," $names }}
 {{- end }}
 
 {{- /*
-A list with one webhook. Its fields are those of the mesh, over them those of webhookDefaults, over them those
-of the mesh's webhookOverrides, as values.yaml describes.
-dict "root" "name" "path" "caBundle"
-     "mesh": fields
-     "overrides": fields
-     "always": requirements that the selectors have in any case, by selector
+A webhook configuration. The fields of a webhook are those of the mesh, over them those of webhookDefaults, over
+them those of the mesh's webhookOverrides, as values.yaml describes.
+dict "root" "name" "labels" "caBundle"
+     "webhooks": list of dict "name" "path"
+         "mesh": fields
+         "overrides": fields
+         "always": requirements that the selectors have in any case, by selector
 */}}
-{{- define "injectd.webhook" -}}
+{{- define "injectd.configuration" -}}
+{{- $root := .root }}
+{{- $caBundle := .caBundle }}
+{{- $webhooks := list }}
+{{- $selectors := dict }}
+{{- range .webhooks }}
 {{- $webhook := dict }}
-{{- range $fields := list .mesh .root.Values.webhookDefaults .overrides }}
+{{- range $fields := list .mesh $root.Values.webhookDefaults .overrides }}
 {{- range $field, $value := $fields }}
 {{- if has $field (list "namespaceSelector" "objectSelector" "clientConfig") }}
 {{- $merged := get $webhook $field | default dict | deepCopy }}
@@ -74,26 +88,30 @@ dict "root" "name" "path" "caBundle"
 {{- end }}
 {{- $client := get $webhook "clientConfig" | default dict }}
 {{- if not $client.url }}
-{{- $service := dict "name" .root.Release.Name "namespace" .root.Release.Namespace "path" .path "port" (int .root.Values.service.port) }}
+{{- $service := dict "name" $root.Release.Name "namespace" $root.Release.Namespace "path" .path "port" (int $root.Values.service.port) }}
 {{- $client = set $client "service" (mergeOverwrite $service ($client.service | default dict)) }}
-{{- if and .caBundle (not $client.caBundle) }}
-{{- $client = set $client "caBundle" .caBundle }}
+{{- if and $caBundle (not $client.caBundle) }}
+{{- $client = set $client "caBundle" $caBundle }}
 {{- end }}
 {{- end }}
 {{- $webhook = set $webhook "clientConfig" $client }}
-{{- toYaml (list (set $webhook "name" .name)) }}
+{{- $webhooks = append $webhooks (set $webhook "name" .name) }}
+{{- $selected := dict }}
+{{- range $field := list "namespaceSelector" "objectSelector" "matchConditions" }}
+{{- with get $webhook $field }}
+{{- $selected = set $selected $field . }}
 {{- end }}
-
-{{- define "injectd.webhookMetadata" -}}
-{{- $annotations := .root.Values.webhookAnnotations | default dict }}
-{{- $values := .root.Values.certificates }}
+{{- end }}
+{{- $selectors = set $selectors .name $selected }}
+{{- end }}
+{{- /* injectd compares with it: who changes a selector by hand is noticed. */}}
+{{- $annotations := dict "injectd.dev/selectors" (toJson $selectors) }}
+{{- $values := $root.Values.certificates }}
 {{- if and (eq $values.source "secret") $values.certManagerCertificate }}
-{{- $annotations = mergeOverwrite (dict "cert-manager.io/inject-ca-from" $values.certManagerCertificate) $annotations }}
+{{- $annotations = set $annotations "cert-manager.io/inject-ca-from" $values.certManagerCertificate }}
 {{- end }}
-{{- $labels := dict "app.kubernetes.io/name" "injectd" "app.kubernetes.io/instance" .root.Release.Name "app.kubernetes.io/version" .root.Chart.AppVersion "app.kubernetes.io/managed-by" .root.Release.Service }}
-{{- $metadata := dict "name" .name "labels" (mergeOverwrite $labels .labels (.root.Values.webhookLabels | default dict)) }}
-{{- if $annotations }}
-{{- $metadata = set $metadata "annotations" $annotations }}
-{{- end }}
-{{- toYaml (dict "apiVersion" "admissionregistration.k8s.io/v1" "kind" "MutatingWebhookConfiguration" "metadata" $metadata) }}
+{{- $annotations = mergeOverwrite $annotations ($root.Values.webhookAnnotations | default dict) }}
+{{- $labels := dict "app.kubernetes.io/name" "injectd" "app.kubernetes.io/instance" $root.Release.Name "app.kubernetes.io/version" $root.Chart.AppVersion "app.kubernetes.io/managed-by" $root.Release.Service }}
+{{- $metadata := dict "name" .name "labels" (mergeOverwrite $labels .labels ($root.Values.webhookLabels | default dict)) "annotations" $annotations }}
+{{- toYaml (dict "apiVersion" "admissionregistration.k8s.io/v1" "kind" "MutatingWebhookConfiguration" "metadata" $metadata "webhooks" $webhooks) }}
 {{- end }}

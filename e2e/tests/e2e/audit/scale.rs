@@ -27,7 +27,7 @@ const MAX_GROWTH: f64 = 1.5;
 pub(super) async fn memory(it: &Audit) -> Outcome<String> {
     let pods = PODS[usize::from(!it.lab.is_long)];
     let enabled = objects::enabled();
-    let namespace = objects::namespace(NAMESPACE, &enabled, &json!({"audited": "yes"}));
+    let namespace = objects::namespace(NAMESPACE, &enabled, &super::labels());
     it.lab.api.create(None, &namespace).await?.created()?;
     eventually("the service account is there", async || {
         let account = format!("/api/v1/namespaces/{NAMESPACE}/serviceaccounts/default");
