@@ -1,6 +1,6 @@
 //! The findings of many pods, by workload.
 
-use std::{cmp::Reverse, collections::BTreeMap};
+use std::{cmp::Reverse, collections::BTreeMap, fmt, io};
 
 use injectd_webhooks::injectors::Product;
 use serde::Serialize;
@@ -15,6 +15,8 @@ pub const MAX_WORKLOADS: usize = 100_000;
 const MAX_CLAIMS: usize = 16;
 /// Most reasons why pods cannot be judged.
 const MAX_UNKNOWN: usize = 10;
+/// Most pods of a finding whose names are kept.
+pub const MAX_NAMED: usize = 5;
 
 /// The findings of an audit.
 #[derive(Debug, Default)]
@@ -29,6 +31,26 @@ pub struct Summary {
     without_webhook: BTreeMap<Product, u64>,
     failed_open: Vec<FailedOpen>,
     not_read: Vec<String>,
+    follower: Option<Follower>,
+}
+
+/// Is told each verdict, until it fails.
+struct Follower {
+    tell: Box<dyn FnMut(Verdict<'_>) -> io::Result<()> + Send>,
+    failed: io::Result<()>,
+}
+
+/// The judgement on one pod.
+#[derive(Debug, Clone, Copy)]
+pub struct Verdict<'p> {
+    /// The pod.
+    pub pod: &'p Audited,
+    /// The field of [`Counts`] that has the pod.
+    pub judgement: &'static str,
+    /// What is wrong, if something is.
+    pub finding: Option<Finding>,
+    /// Why; empty for pods that are as they should be.
+    pub reason: &'p str,
 }
 
 /// Pods by judgement.
@@ -64,6 +86,7 @@ struct Total {
 #[derive(Debug)]
 struct Group {
     pods: u64,
+    names: Vec<String>,
     reason: String,
     restart_cures: bool,
     /// Without `ReplicaSet`s.
@@ -86,6 +109,8 @@ pub struct Row {
     pub finding: Finding,
     /// Pods with this finding.
     pub pods: u64,
+    /// The names of the first of them, at most [`MAX_NAMED`].
+    pub pod_names: Vec<String>,
     /// All pods of the workload.
     pub total: u64,
     /// Why, of the first pod.
@@ -102,24 +127,25 @@ pub struct Row {
 impl Summary {
     /// Adds the judgement on a pod, with what a restart must know of it.
     pub fn add(&mut self, pod: Audited, judgement: Judgement, evidence: Evidence) {
-        let Audited { workload, created, replica_set } = pod;
         let counts = &mut self.counts;
         counts.total += 1;
-        let count = match &judgement {
+        let (name, count) = match &judgement {
             Judgement::Meshed | Judgement::NotCompared | Judgement::Unserved(_) => {
-                &mut counts.meshed
+                ("meshed", &mut counts.meshed)
             }
-            Judgement::Unmeshed => &mut counts.unmeshed,
-            Judgement::Ended => &mut counts.ended,
-            Judgement::Static => &mut counts.r#static,
-            Judgement::Unknown(_) => &mut counts.unknown,
+            Judgement::Unmeshed => ("unmeshed", &mut counts.unmeshed),
+            Judgement::Ended => ("ended", &mut counts.ended),
+            Judgement::Static => ("static", &mut counts.r#static),
+            Judgement::Unknown(_) => ("unknown", &mut counts.unknown),
             Judgement::Wrong(Finding::Missing, _) | Judgement::Uncalled { .. } => {
-                &mut counts.missing
+                ("missing", &mut counts.missing)
             }
-            Judgement::Wrong(Finding::Outdated, _) => &mut counts.outdated,
-            Judgement::Wrong(Finding::Unexpected, _) => &mut counts.unexpected,
+            Judgement::Wrong(Finding::Outdated, _) => ("outdated", &mut counts.outdated),
+            Judgement::Wrong(Finding::Unexpected, _) => ("unexpected", &mut counts.unexpected),
         };
         *count += 1;
+        self.tell(&pod, name, &judgement);
+        let Audited { name, workload, created, replica_set } = pod;
         if judgement == Judgement::Ended {
             return;
         }
@@ -156,10 +182,14 @@ impl Summary {
         if let Some((finding, reason, restart_cures)) = wrong {
             let group = self.findings.entry((workload, finding)).or_insert_with(|| {
                 let evidence = Evidence { since: created.clone(), ..evidence };
-                Group { pods: 0, reason, restart_cures, evidence, claims: Claims::default() }
+                let (names, claims) = (Vec::new(), Claims::default());
+                Group { pods: 0, names, reason, restart_cures, evidence, claims }
             });
             group.pods += 1;
             group.restart_cures &= restart_cures;
+            if group.names.len() < MAX_NAMED {
+                group.names.push(name);
+            }
             // RFC 3339 times in UTC compare as texts.
             if created < group.evidence.since {
                 group.evidence.since = created;
@@ -175,9 +205,37 @@ impl Summary {
         self.failed_open.push(found);
     }
 
-    /// Notes what could not be read.
+    /// Notes what could not be read, once.
     pub fn add_not_read(&mut self, problem: String) {
-        self.not_read.push(problem);
+        if !self.not_read.contains(&problem) {
+            self.not_read.push(problem);
+        }
+    }
+
+    /// Tells each further verdict, until that fails.
+    pub fn follow(&mut self, tell: impl FnMut(Verdict<'_>) -> io::Result<()> + Send + 'static) {
+        self.follower = Some(Follower { tell: Box::new(tell), failed: Ok(()) });
+    }
+
+    /// Whether all verdicts were told.
+    ///
+    /// # Errors
+    /// The error of the first one that was not.
+    pub fn followed(&mut self) -> io::Result<()> {
+        let follower = self.follower.as_mut();
+        follower.map_or(Ok(()), |it| std::mem::replace(&mut it.failed, Ok(())))
+    }
+
+    fn tell(&mut self, pod: &Audited, judgement: &'static str, of: &Judgement) {
+        let Some(Follower { tell, failed }) = &mut self.follower else { return };
+        let (finding, reason) = match of {
+            Judgement::Wrong(finding, reason) => (Some(*finding), &**reason),
+            Judgement::Unknown(reason) => (None, &**reason),
+            _ => (None, ""),
+        };
+        if failed.is_ok() {
+            *failed = tell(Verdict { pod, judgement, finding, reason });
+        }
     }
 
     /// Pods by judgement.
@@ -215,6 +273,7 @@ impl Summary {
             workload: workload.clone(),
             finding: *finding,
             pods: group.pods,
+            pod_names: group.names.clone(),
             total: self.totals.get(workload).map_or(group.pods, |it| it.pods),
             reason: group.reason.clone(),
             evidence: Evidence { replica_sets: group.claims.most(), ..group.evidence.clone() },
@@ -242,6 +301,12 @@ impl Summary {
             *known = known.and(seen);
         }
         (all, self.is_cut)
+    }
+}
+
+impl fmt::Debug for Follower {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Follower").field("failed", &self.failed).finish_non_exhaustive()
     }
 }
 

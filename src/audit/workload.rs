@@ -26,6 +26,8 @@ pub struct Workload {
 /// A pod that is audited, without what its judgement needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Audited {
+    /// Its name.
+    pub name: String,
     /// Its workload.
     pub workload: Workload,
     /// When it was created, in RFC 3339.
@@ -46,7 +48,9 @@ impl Audited {
             Some(ReplicaSet { name: text(owner, "name")?, uid: text(owner, "uid")? })
         };
         let is_of_replica_set = workload.kind == "Deployment" && workload.uid.is_none();
+        let name = pod.pointer("/metadata/name").and_then(Value::as_str);
         Self {
+            name: name.unwrap_or_default().to_owned(),
             replica_set: if is_of_replica_set { named() } else { None },
             workload,
             created: created.unwrap_or_default().to_owned(),

@@ -30,7 +30,12 @@ use crate::{
     server, yaml,
 };
 
+mod filter;
 mod output;
+mod pods;
+mod table;
+
+use self::filter::{Filter, Kind};
 
 /// Find pods without a sidecar, with an outdated one, or with one that they should not have
 ///
@@ -69,6 +74,9 @@ pub(super) struct Args {
     /// lines, plain or compressed
     #[arg(long, value_name = "FILE")]
     audit_log: Option<PathBuf>,
+    /// Findings that are printed, and that decide the exit code [default: all]
+    #[arg(long, value_name = "FINDING,...", value_delimiter = ',')]
+    finding: Vec<Kind>,
     /// Findings for which the exit code is 3
     #[arg(
         long,
@@ -102,13 +110,35 @@ enum FailOn {
     None,
 }
 
+impl FailOn {
+    /// The kind of finding; `None` for none.
+    fn kind(self) -> Option<Kind> {
+        match self {
+            Self::Missing => Some(Kind::Missing),
+            Self::Outdated => Some(Kind::Outdated),
+            Self::Unexpected => Some(Kind::Unexpected),
+            Self::NoWebhook => Some(Kind::NoWebhook),
+            Self::FailedOpen => Some(Kind::FailedOpen),
+            Self::None => None,
+        }
+    }
+}
+
 pub(super) fn run(args: &Args) -> Result<(), CommandError> {
     args.config.must_suit_the_mesh()?;
     let runtime = manifests::runtime()?;
     if args.watch {
+        if args.output == output::Format::Jsonl {
+            let text =
+                "-o jsonl prints each pod once; --watch prints what changes: use another format";
+            return Err(CommandError::Usage(text.to_owned()));
+        }
         return runtime.block_on(watch(args));
     }
     let mut summary = Summary::default();
+    if args.output == output::Format::Jsonl {
+        pods::follow(&mut summary, args.finding.clone());
+    }
     let is_about_pods = !args.files.is_empty() || args.audit_log.is_none() || args.names_cluster();
     if !args.files.is_empty() {
         runtime.block_on(audit_files(args, &mut summary))?;
@@ -118,8 +148,10 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
     if let Some(path) = &args.audit_log {
         read_audit_log(path, &mut summary)?;
     }
-    let out = &mut Printer::stdout();
-    output::write(out, &summary, args.output, is_about_pods).map_err(CommandError::output)?;
+    summary.followed().map_err(CommandError::output)?;
+    let (out, filter) = (&mut Printer::stdout(), Filter(&args.finding));
+    output::write(out, (&summary, filter), args.output, is_about_pods)
+        .map_err(CommandError::output)?;
     args.result(&summary)
 }
 
@@ -134,6 +166,7 @@ impl Args {
             return Err(CommandError::Incomplete(text.to_owned()));
         }
         let counts = summary.counts();
+        let failed_open = summary.failed_open().len() as u64;
         let found = [
             (FailOn::Missing, counts.missing, "without their sidecar"),
             (FailOn::Outdated, counts.outdated, "with an outdated sidecar"),
@@ -143,14 +176,13 @@ impl Args {
                 summary.without_webhook().values().sum(),
                 "of a mesh without a webhook",
             ),
-            (
-                FailOn::FailedOpen,
-                summary.failed_open().len() as u64,
-                "let in while a webhook failed",
-            ),
+            (FailOn::FailedOpen, failed_open, "let in while a webhook failed"),
         ];
-        let fails =
-            found.into_iter().filter(|(kind, count, _)| *count > 0 && self.fail_on.contains(kind));
+        let is_printed =
+            |kind: &FailOn| kind.kind().is_some_and(|it| Filter(&self.finding).has(it));
+        let fails = found.into_iter().filter(|(kind, count, _)| {
+            *count > 0 && is_printed(kind) && self.fail_on.contains(kind)
+        });
         let texts: Vec<_> = fails.map(|(_, count, text)| format!("{count} {text}")).collect();
         if texts.is_empty() || self.fail_on.contains(&FailOn::None) {
             return Ok(());
@@ -196,7 +228,9 @@ async fn watch(args: &Args) -> Result<(), CommandError> {
             audit_cluster(args, &mut summary).await?;
             let mut text = Vec::new();
             let out = &mut Printer::new(&mut text);
-            output::write(out, &summary, args.output, true).map_err(CommandError::output)?;
+            let filter = Filter(&args.finding);
+            output::write(out, (&summary, filter), args.output, true)
+                .map_err(CommandError::output)?;
             if text != shown {
                 print::stdout().write_all(&text).map_err(CommandError::output)?;
                 shown = text;

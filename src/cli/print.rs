@@ -23,6 +23,7 @@ use serde_json::Value;
 
 use crate::text::{printable, printable_json};
 
+pub(super) mod table;
 mod usage;
 
 pub(super) use self::usage::{in_one_line, print_usage};

@@ -109,7 +109,94 @@ fn a_mesh_whose_configuration_is_missing_is_named() {
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stdout));
     let shown = text(&output.stdout);
     assert!(shown.contains("not read: the configuration of Istio is not known"), "{shown}");
+    // Istio has several entries, and the same is to be said of each.
+    let four = other.repeat(4).replacen("rev.namespace", "rev.object", 1);
+    let input = pods().replacen("webhooks:\n", &format!("webhooks:\n{four}"), 1);
+    let output = injectd(&["audit", "-", "--fail-on", "none"], &input);
+    assert_eq!(text(&output.stdout).matches("not read:").count(), 1);
     assert!(shown.contains("1 missing, 1 outdated"), "{shown}");
+}
+
+/// Many pods of Deployments in several namespaces, each without its sidecar.
+fn many(namespaces: usize, pods: usize) -> String {
+    let mut items = vec![json!({"apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "MutatingWebhookConfiguration", "metadata": {"name": "a"},
+        "webhooks": [{"name": "linkerd-proxy-injector.linkerd.io",
+            "clientConfig": {"service": {"name": "a", "namespace": "a"}}, "sideEffects": "None",
+            "admissionReviewVersions": ["v1"], "failurePolicy": "Ignore",
+            "rules": [{"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"],
+                "resources": ["pods"]}]}]})];
+    for namespace in 0..namespaces {
+        let namespace = format!("team-{namespace:03}");
+        items.push(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace,
+            "annotations": {"linkerd.io/inject": "enabled"}}}));
+        for pod in 0..pods {
+            let owner = json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-5f",
+                "uid": "u", "controller": true});
+            items.push(json!({"apiVersion": "v1", "kind": "Pod", "metadata": {
+                "name": format!("web-5f-{pod}"), "namespace": namespace,
+                "creationTimestamp": "2026-11-23T10:11:12Z",
+                "labels": {"pod-template-hash": "5f"}, "ownerReferences": [owner]},
+                "spec": {"containers": [{"name": "web", "image": "web:1"}]}}));
+        }
+    }
+    json!({"apiVersion": "v1", "kind": "List", "items": items}).to_string()
+}
+
+#[test]
+fn the_table_fits_its_width_and_says_once_what_to_do() {
+    let output = injectd(&["audit", "-"], &many(30, 3));
+    let shown = text(&output.stdout);
+    let widest = shown.lines().map(|line| line.chars().count()).max();
+    assert!(widest <= Some(100), "{shown}");
+    assert_eq!(shown.matches("injectd restart -f -").count(), 1, "{shown}");
+    assert_eq!(shown.matches("kubectl rollout restart").count(), 0, "{shown}");
+    assert!(shown.contains("team-019   1     3        0"), "{shown}");
+    assert!(shown.contains("\nand 10 further namespaces\n"), "{shown}");
+    let wide = injectd(&["audit", "-", "-o", "wide"], &many(2, 3));
+    let row = "team-001   deployment/web  3/3   missing  ";
+    let rows: Vec<_> = text(&wide.stdout).lines().filter(|line| line.starts_with(row)).collect();
+    let [row] = &*rows else { panic!("{}", text(&wide.stdout)) };
+    assert!(row.ends_with("kubectl rollout restart deployment/web -n team-001"), "{row}");
+}
+
+#[test]
+fn only_the_findings_that_are_asked_for_are_printed_and_decide() {
+    for (finding, code, rows) in
+        [("missing", 3, 1), ("outdated,missing", 3, 2), ("unexpected", 0, 0), ("failed-open", 0, 0)]
+    {
+        let output = injectd(&["audit", "-", "-o", "json", "--finding", finding], &pods());
+        let audit: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let found = audit["workloads"].as_array().expect("rows").len();
+        assert_eq!((output.status.code(), found), (Some(code), rows), "{finding}");
+        assert_eq!(audit["pods"]["total"], 3, "the counts are those of all");
+    }
+}
+
+#[test]
+fn each_pod_has_a_line_of_json() {
+    let lines = |args: &[&str], input: &str| {
+        let output = injectd(&[&["audit", "-", "-o", "jsonl"], args].concat(), input);
+        let lines = text(&output.stdout).lines().map(serde_json::from_str);
+        lines.collect::<Result<Vec<Value>, _>>().expect("JSON")
+    };
+    let all = lines(&[], &pods());
+    let found: Vec<_> = all.iter().map(|it| it["judgement"].as_str().expect("a text")).collect();
+    assert_eq!(found, ["missing", "outdated", "unmeshed"]);
+    assert_eq!(all[0]["workload"]["kind"], "Deployment");
+    assert!(all[0]["pod"].as_str().is_some_and(|name| name.starts_with("web-")), "{}", all[0]);
+    assert_eq!(lines(&["--finding", "outdated"], &pods()).len(), 1);
+    assert_eq!(lines(&[], &many(3, 7)).len(), 21);
+    let output = injectd(&["audit", "-", "-o", "jsonl", "--watch"], "");
+    assert_eq!(output.status.code(), Some(64));
+}
+
+#[test]
+fn a_row_names_its_first_pods() {
+    let audit = audited(&many(1, 7));
+    let names = ["web-5f-0", "web-5f-1", "web-5f-2", "web-5f-3", "web-5f-4"];
+    let row = &audit["workloads"][0];
+    assert_eq!((&row["pods"], &row["podNames"]), (&json!(7), &json!(names)));
 }
 
 #[test]
@@ -147,7 +234,10 @@ fn the_audit_log_tells_when_a_webhook_failed() {
     assert_eq!(output.status.code(), Some(EXIT_FINDINGS));
     let shown = text(&output.stdout);
     assert!(shown.contains("2026-11-23T10:11:12Z  shop       web  inj"), "{shown}");
-    assert!(shown.ends_with("1 pods were let in while a webhook failed\n"), "{shown}");
+    assert!(shown.ends_with("1 pod was let in while a webhook failed\n"), "{shown}");
+    let outdated = ["audit", "--audit-log", log.path(), "--finding", "outdated"];
+    let output = injectd(&outdated, "");
+    assert_eq!((output.status.code(), text(&output.stdout).lines().count()), (Some(0), 1));
     let broken = file("audit.log", format!("{}\n{{\"half\n", event("ResponseComplete")));
     let output = injectd(&["audit", "--audit-log", broken.path(), "--fail-on", "none"], "");
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));

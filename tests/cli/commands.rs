@@ -81,6 +81,6 @@ fn the_help_is_read() {
     assert!(commands().contains(&"manifest check".to_owned()));
     let flags = flags("audit");
     let output = flags.iter().find(|flag| flag.name == "--output").expect("the flag");
-    assert_eq!(output.choices, ["table", "json", "junit"]);
+    assert_eq!(output.choices, ["table", "wide", "json", "jsonl", "junit"]);
     assert!(flags.iter().any(|flag| flag.name == "--audit-log" && flag.value == "FILE"));
 }

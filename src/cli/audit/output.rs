@@ -1,12 +1,15 @@
-//! The findings as a table, as JSON, or as XML of `JUnit`.
+//! The findings as tables, as JSON, as lines of JSON, or as XML of `JUnit`.
 
 use std::io::{self, Write};
 
 use serde_json::json;
 
 use super::{
-    super::print::{Printer, shown, xml},
+    super::print::{Printer, xml},
     Finding,
+    filter::Filter,
+    pods,
+    table::{self, Form},
 };
 use crate::audit::summary::{Row, Summary};
 
@@ -16,43 +19,53 @@ const KIND: &str = "Audit";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Format {
+    /// In the width of the terminal, with what to do once
     Table,
+    /// Each finding in one line, with what to do
+    Wide,
+    /// The findings, and up to five pods of each
     Json,
+    /// A line of JSON for each pod, with or without a finding
+    Jsonl,
+    /// XML for CI systems
     Junit,
 }
 
 /// Writes the findings; without `is_about_pods` only those of the audit log.
 pub(super) fn write(
     out: &mut Printer<impl Write>,
-    summary: &Summary,
+    (summary, filter): (&Summary, Filter<'_>),
     format: Format,
     is_about_pods: bool,
 ) -> io::Result<()> {
     match format {
-        Format::Table => table(out, summary, is_about_pods),
-        Format::Json => json(out, summary),
-        Format::Junit => junit(out, summary),
+        Format::Table => table::write(out, (summary, filter), Form::Fitted, is_about_pods),
+        Format::Wide => table::write(out, (summary, filter), Form::Wide, is_about_pods),
+        Format::Json => json(out, summary, filter),
+        // Its lines are written while pods are judged.
+        Format::Jsonl => pods::end(out, summary, filter),
+        Format::Junit => junit(out, summary, filter),
     }
 }
 
-fn json(out: &mut Printer<impl Write>, summary: &Summary) -> io::Result<()> {
+fn json(out: &mut Printer<impl Write>, summary: &Summary, filter: Filter<'_>) -> io::Result<()> {
     let unknown = summary.unknown().map(|(reason, pods)| json!({"reason": reason, "pods": pods}));
-    let without_webhook = summary.without_webhook().iter();
+    let without_webhook = filter.without_webhook(summary).into_iter();
     let without_webhook = without_webhook.map(|(mesh, pods)| json!({"mesh": mesh, "pods": pods}));
     let audit = json!({
         "apiVersion": API_VERSION,
         "kind": KIND,
         "pods": summary.counts(),
-        "workloads": summary.rows().collect::<Vec<_>>(),
+        "workloads": filter.rows(summary).collect::<Vec<_>>(),
         "withoutWebhook": without_webhook.collect::<Vec<_>>(),
-        "failedOpen": summary.failed_open(),
+        "failedOpen": filter.failed_open(summary),
         "unknown": unknown.collect::<Vec<_>>(),
         "notRead": summary.not_read(),
     });
     out.json(&audit)
 }
 
-fn name(finding: Finding) -> &'static str {
+pub(super) fn name(finding: Finding) -> &'static str {
     match finding {
         Finding::Missing => "missing",
         Finding::Outdated => "outdated",
@@ -60,96 +73,15 @@ fn name(finding: Finding) -> &'static str {
     }
 }
 
-fn workload(row: &Row) -> String {
+pub(super) fn workload(row: &Row) -> String {
     format!("{}/{}", row.workload.kind.to_lowercase(), row.workload.name)
 }
 
-fn table(out: &mut Printer<impl Write>, summary: &Summary, is_about_pods: bool) -> io::Result<()> {
-    let head = ["NAMESPACE", "WORKLOAD", "PODS", "FINDING", "WHY", "WHAT TO DO"].map(str::to_owned);
-    let rows = summary.rows().map(|row| {
-        let pods = format!("{}/{}", row.pods, row.total);
-        let name = name(row.finding).to_owned();
-        let workload = workload(&row);
-        [row.workload.namespace, workload, pods, name, row.reason, row.remedy]
-    });
-    let rows: Vec<_> = rows.collect();
-    if !rows.is_empty() {
-        columns(out, head, rows)?;
-        out.line("")?;
-    }
-    let failed = summary.failed_open();
-    if !failed.is_empty() {
-        let head = ["TIME", "NAMESPACE", "POD", "WEBHOOK", "CAUSE"].map(str::to_owned);
-        let rows = failed
-            .iter()
-            .map(|it| [&it.time, &it.namespace, &it.pod, &it.webhook, &it.cause].map(Clone::clone));
-        columns(out, head, rows.collect())?;
-        out.line("")?;
-    }
-    for (product, pods) in summary.without_webhook() {
-        let name = product.as_str();
-        out.line(&format!(
-            "no webhook of {name} is there: {pods} pods have its sidecar or ask for it, and new ones \
-             get none; install it before you restart anything"
-        ))?;
-    }
-    for (reason, pods) in summary.unknown() {
-        out.line(&format!("unknown: {pods} pods: {reason}"))?;
-    }
-    for problem in summary.not_read() {
-        out.line(&format!("not read: {problem}"))?;
-    }
-    if !is_about_pods {
-        return out.line(&format!("{} pods were let in while a webhook failed", failed.len()));
-    }
-    let counts = summary.counts();
-    out.line(&format!(
-        "{} pods: {} meshed, {} unmeshed as they should be, {} missing, {} outdated, {} unexpected, \
-         {} unknown, {} ended, {} static",
-        counts.total,
-        counts.meshed,
-        counts.unmeshed,
-        counts.missing,
-        counts.outdated,
-        counts.unexpected,
-        counts.unknown,
-        counts.ended,
-        counts.r#static,
-    ))
-}
-
-fn columns<const N: usize>(
-    out: &mut Printer<impl Write>,
-    head: [String; N],
-    mut rows: Vec<[String; N]>,
-) -> io::Result<()> {
-    rows.insert(0, head);
-    for cell in rows.iter_mut().flatten() {
-        *cell = shown(cell).into_owned();
-    }
-    let mut widths = [0; N];
-    for row in &rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(console::measure_text_width(cell));
-        }
-    }
-    for row in &rows {
-        let cells = row.iter().zip(widths).enumerate();
-        let line = cells.fold(String::new(), |line, (index, (cell, width))| {
-            let pad =
-                if index + 1 == N { 0 } else { width - console::measure_text_width(cell) + 2 };
-            line + cell + &" ".repeat(pad)
-        });
-        out.line(&line)?;
-    }
-    Ok(())
-}
-
 /// A test case for each finding, and one for the pods that have none.
-fn junit(out: &mut Printer<impl Write>, summary: &Summary) -> io::Result<()> {
-    let rows: Vec<_> = summary.rows().collect();
-    let failed = summary.failed_open();
-    let without_webhook = summary.without_webhook();
+fn junit(out: &mut Printer<impl Write>, summary: &Summary, filter: Filter<'_>) -> io::Result<()> {
+    let rows: Vec<_> = filter.rows(summary).collect();
+    let failed = filter.failed_open(summary);
+    let without_webhook = filter.without_webhook(summary);
     let failures = rows.len() + failed.len() + without_webhook.len();
     out.xml_line(r#"<?xml version="1.0" encoding="UTF-8"?>"#)?;
     out.xml_line("<testsuites>")?;

@@ -2,23 +2,22 @@
 
 use std::io::{self, Write};
 
-use console::{Style, Term};
+use console::Style;
 use injectd_core::explain::{Explanation, Ignored, Rule, RuleResult, Setting};
 
 use injectd_webhooks::{Step, Verdict, Webhook, injectors::Product};
 
 use crate::{
-    cli::print::{Printer, shown},
+    cli::print::{
+        Printer, shown,
+        table::{width, wrapped},
+    },
     explain::{
         Report,
         later::{Effect, Objection},
     },
 };
 
-/// The width where stdout is not a terminal.
-const WIDTH: usize = 100;
-/// The least width that is used.
-const MIN_WIDTH: usize = 40;
 /// The indent of what follows in the same row.
 const INDENT: usize = 2;
 
@@ -34,8 +33,7 @@ pub(super) fn write(
     report: &Report<'_>,
     all_settings: bool,
 ) -> io::Result<()> {
-    let width = Term::stdout().size_checked().map_or(WIDTH, |(_, columns)| usize::from(columns));
-    let mut page = Page { out, width: width.max(MIN_WIDTH) };
+    let mut page = Page { out, width: width() };
     let injection = &report.injection;
     let mesh = Product::of_mesh(injection.mesh).map_or(injection.mesh, Product::as_str);
     let object = &report.object;
@@ -121,12 +119,9 @@ impl<W: Write> Page<'_, W> {
     ) -> io::Result<()> {
         let head = cells.iter().fold(String::new(), |head, cell| head + cell + "  ");
         let indent = INDENT + console::measure_text_width(&head);
-        let width = self.width.saturating_sub(indent).max(MIN_WIDTH / 2);
-        let options = textwrap::Options::new(width)
-            .word_separator(textwrap::WordSeparator::AsciiSpace)
-            .word_splitter(textwrap::WordSplitter::NoHyphenation);
         let text = format!("{word}{}", shown(text));
-        for (index, line) in textwrap::wrap(&text, options).iter().enumerate() {
+        let lines = wrapped(&text, self.width.saturating_sub(indent));
+        for (index, line) in lines.iter().enumerate() {
             match line.strip_prefix(word) {
                 Some(rest) if index == 0 => {
                     let before = format!("{:INDENT$}{head}{}", "", style.apply_to(word));

@@ -106,7 +106,8 @@ impl Args {
         if count == 0 {
             return Ok(());
         }
-        Err(CommandError::Findings(counted(count, "finding")))
+        let (all, level) = (counted(findings.len(), "finding"), name(limit));
+        Err(CommandError::Findings(format!("{count} of {all} fail the check (--fail-on {level})")))
     }
 }
 
@@ -135,6 +136,15 @@ async fn live(args: &Args) -> Result<Vec<Value>, CommandError> {
     })
 }
 
+fn name(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Error => "error",
+        Severity::Danger => "danger",
+        Severity::Warning => "warning",
+        Severity::Suggestion => "suggestion",
+    }
+}
+
 fn print(format: Format, configurations: usize, findings: &[Finding]) -> io::Result<()> {
     let mut out = Printer::stdout();
     if format == Format::Json {
@@ -145,12 +155,7 @@ fn print(format: Format, configurations: usize, findings: &[Finding]) -> io::Res
         return out.json(&report);
     }
     for Finding { severity, configuration, webhook, field, problem, advice } in findings {
-        let severity = match severity {
-            Severity::Error => "error",
-            Severity::Danger => "danger",
-            Severity::Warning => "warning",
-            Severity::Suggestion => "suggestion",
-        };
+        let severity = name(*severity);
         let place = [Some(configuration), webhook.as_ref(), Some(field)];
         let place: Vec<_> = place.into_iter().flatten().filter(|it| !it.is_empty()).collect();
         let place = place.into_iter().map(String::as_str).collect::<Vec<_>>().join(", ");
