@@ -291,6 +291,12 @@ impl Summary {
         })
     }
 
+    /// The pods of some workloads.
+    pub fn total(&self, is_one: impl Fn(&Workload) -> bool) -> u64 {
+        let totals = self.totals.iter().filter(|(workload, _)| is_one(workload));
+        totals.map(|(_, total)| total.pods).sum()
+    }
+
     /// All workloads, without their uids, and whether some are left out.
     #[must_use]
     pub fn into_seen(self) -> (BTreeMap<restart::Workload, Seen>, bool) {

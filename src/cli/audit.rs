@@ -5,7 +5,6 @@
 
 use std::{collections::BTreeMap, io::Write as _, path::PathBuf, sync::Arc, time::Duration};
 
-use kube::Client;
 use serde_json::Value;
 
 use super::{
@@ -189,33 +188,33 @@ impl Args {
         }
         Err(CommandError::Findings(format!("pods: {}", texts.join(", "))))
     }
+}
 
-    async fn auditor(
-        &self,
-        client: Option<&Client>,
-        webhooks: Webhooks,
-        summary: &mut Summary,
-    ) -> Result<Auditor, CommandError> {
-        let mut meshes = Meshes::new(&self.config, client);
-        let mut known = BTreeMap::new();
-        for webhook in webhooks.configurations.webhooks() {
-            let product = webhook.product().filter(|product| product.is_known());
-            let Some(product) = product else { continue };
-            match meshes.of_product(product, Some(webhook)).await {
-                Ok(mesh) => {
-                    for note in &mesh.notes {
-                        summary.add_not_read(note.clone());
-                    }
-                    let key = (webhook.configuration.clone(), webhook.name.clone());
-                    let (profile, path) = (mesh.profile.clone(), mesh.path.clone());
-                    known.insert(key, Arc::new(Mesh { profile, path }));
+/// An auditor for the webhooks of a cluster or of files, with the meshes that decide for them. What
+/// cannot be read is noted.
+pub(super) async fn auditor(
+    meshes: &mut Meshes<'_>,
+    webhooks: Webhooks,
+    summary: &mut Summary,
+) -> Result<Auditor, CommandError> {
+    let mut known = BTreeMap::new();
+    for webhook in webhooks.configurations.webhooks() {
+        let product = webhook.product().filter(|product| product.is_known());
+        let Some(product) = product else { continue };
+        match meshes.of_product(product, Some(webhook)).await {
+            Ok(mesh) => {
+                for note in &mesh.notes {
+                    summary.add_not_read(note.clone());
                 }
-                Err(error) => summary.add_not_read(with_causes(&error)),
+                let key = (webhook.configuration.clone(), webhook.name.clone());
+                let (profile, path) = (mesh.profile.clone(), mesh.path.clone());
+                known.insert(key, Arc::new(Mesh { profile, path }));
             }
+            Err(error) => summary.add_not_read(with_causes(&error)),
         }
-        let auditor = Auditor::new(webhooks, known).await;
-        auditor.map_err(|error| CommandError::failed("cannot judge pods", error))
     }
+    let auditor = Auditor::new(webhooks, known).await;
+    auditor.map_err(|error| CommandError::failed("cannot judge pods", error))
 }
 
 /// Audits until Ctrl-C. An audit that fails is reported, and the next one follows.
@@ -273,7 +272,7 @@ async fn audit_cluster(args: &Args, summary: &mut Summary) -> Result<(), Command
         return Err(CommandError::Incomplete(format!("namespace {missing} does not exist")));
     }
     progress.say("the configurations of the meshes");
-    let auditor = args.auditor(Some(&client), webhooks, summary).await?;
+    let auditor = auditor(&mut Meshes::new(&args.config, Some(&client)), webhooks, summary).await?;
     let scope = Scope { namespaces: args.namespace.clone(), selector: args.selector.clone() };
     let advance = |count| progress.count(count, "pod");
     let judges = Judges { auditor: Arc::new(auditor), namespaces: Arc::new(namespaces) };
@@ -304,7 +303,8 @@ async fn audit_files(args: &Args, summary: &mut Summary) -> Result<(), CommandEr
                 .to_owned(),
         ));
     };
-    let auditor = args.auditor(None, Webhooks::of_files(configurations), summary).await?;
+    let webhooks = Webhooks::of_files(configurations);
+    let auditor = auditor(&mut Meshes::new(&args.config, None), webhooks, summary).await?;
     let namespaces = facts.namespaces();
     let namespaces = namespaces.map(|(name, it)| (name.clone(), Namespace::new(it.clone())));
     let namespaces = Arc::new(namespaces.collect());

@@ -29,13 +29,19 @@ use crate::{
     lookups::{Annotations, CallerFacts},
 };
 
+mod brief;
 mod cluster;
 pub(super) mod facts;
+mod items;
+mod names;
+mod pods;
 mod target;
 mod text;
 
 use self::{
     facts::Facts,
+    items::Item,
+    pods::Workloads,
     target::{Target, Wanted},
 };
 
@@ -65,6 +71,9 @@ pub(super) struct Args {
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: Format,
+    /// Print a line for each workload: the verdict, why, and what to do
+    #[arg(long, conflicts_with_all = ["all_settings", "output"])]
+    brief: bool,
     /// Show every setting, not only those that annotations set
     #[arg(long)]
     all_settings: bool,
@@ -84,7 +93,7 @@ enum Format {
 
 pub(super) fn run(args: &Args) -> Result<(), CommandError> {
     args.config.must_suit_the_mesh()?;
-    let wanted = Wanted::of(&args.targets)?;
+    let wanted = Wanted::of(&names::normalized(&args.targets)?)?;
     let runtime = manifests::runtime()?;
     let client = runtime.block_on(args.cluster.client(wanted.needs_cluster()))?;
     let default_namespace = match (&args.namespace, &client) {
@@ -94,7 +103,7 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
     };
     let progress = Progress::of_requests(client.is_some());
     let mut facts = Facts::default();
-    let mut targets = Vec::new();
+    let (mut targets, mut workloads) = (Vec::new(), Workloads::default());
     for object in args.config.object_values(Purpose::Inject)?.into_iter().flatten() {
         facts.add(&object, "");
     }
@@ -105,7 +114,9 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
         let cluster = cluster::Cluster::new(client, &progress);
         for name in &wanted.names {
             let object = runtime.block_on(cluster.object(name, &default_namespace))?;
-            targets.push(Target::of(&object, "", &default_namespace)?);
+            let target = Target::of(&object, "", &default_namespace)?;
+            workloads.add(&target, &object);
+            targets.push(target);
         }
         runtime.block_on(cluster.read(&targets, &mut facts))?;
     }
@@ -116,13 +127,16 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
     }
     let configurations = facts.configurations()?;
     let mut meshes = Meshes::new(&args.config, client.as_ref());
-    let mut reports = Vec::new();
+    let mut items = Vec::new();
     for target in &targets {
         let report = report(&mut meshes, configurations.as_ref(), target, &facts);
-        reports.push(runtime.block_on(report)?);
+        let report = runtime.block_on(report)?;
+        let running = workloads.running(client.as_ref(), target, (&mut meshes, &facts));
+        let running = runtime.block_on(running)?;
+        items.push(Item::new(report, target.pod.as_ref(), running));
     }
     progress.finish();
-    print(&reports, args).map_err(CommandError::output)
+    print(items, args).map_err(CommandError::output)
 }
 
 async fn report<'c>(
@@ -252,17 +266,22 @@ fn advice_of(injection: &Explanation, later: &[Objection]) -> String {
     }
 }
 
-fn print(reports: &[Report<'_>], args: &Args) -> io::Result<()> {
+fn print(items: Vec<Item<'_>>, args: &Args) -> io::Result<()> {
     let mut out = Printer::stdout();
+    if args.brief {
+        return brief::write(&mut out, &items);
+    }
     if let Format::Text = args.output {
-        for (index, report) in reports.iter().enumerate() {
+        for (index, mut item) in items::merged(items)?.into_iter().enumerate() {
             if index > 0 {
                 out.line("")?;
             }
-            text::write(&mut out, report, args.all_settings)?;
+            let note = items::note(&item);
+            item.report.notes.extend(note);
+            text::write(&mut out, &item.report, args.all_settings)?;
         }
         return Ok(());
     }
-    let list = json!({"apiVersion": API_VERSION, "kind": KIND, "items": reports});
+    let list = json!({"apiVersion": API_VERSION, "kind": KIND, "items": items});
     if let Format::Json = args.output { out.json(&list) } else { out.yaml(&list) }
 }

@@ -79,6 +79,45 @@ fn a_running_pod_that_was_left_out_is_to_be_created_anew() {
     assert!(advice.ends_with("kubectl rollout restart deployment/web -n shop."), "{advice}");
 }
 
+/// Pods of a Deployment, of which the last one asks for no sidecar.
+fn pods(count: usize) -> String {
+    let pod = |index: usize| {
+        let owner = json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-5f",
+            "uid": "u", "controller": true});
+        let inject = if index + 1 == count { "disabled" } else { "enabled" };
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {
+            "name": format!("web-5f-{index}"), "namespace": "shop", "uid": index.to_string(),
+            "annotations": {"linkerd.io/inject": inject},
+            "labels": {"pod-template-hash": "5f"}, "ownerReferences": [owner]},
+            "spec": {"containers": [{"name": "web", "image": "web:1"}]}})
+    };
+    let items: Vec<_> = (0..count).map(pod).collect();
+    json!({"apiVersion": "v1", "kind": "List", "items": items}).to_string()
+}
+
+#[test]
+fn equal_pods_of_a_workload_are_explained_once() {
+    let output = injectd(&["explain", "-"], &pods(9));
+    let shown = text(&output.stdout);
+    assert_eq!(shown.matches("Verdict:").count(), 2, "{shown}");
+    let note = "the same for 7 further pods of deployment/web: web-5f-1, web-5f-2, web-5f-3,";
+    assert!(shown.contains(note), "{shown}");
+    assert_eq!(explained(&["-"], &pods(9)).len(), 9, "programs get each");
+}
+
+#[test]
+fn brief_has_a_line_for_each_workload_and_verdict() {
+    let output = injectd(&["explain", "--brief", "-"], &pods(9));
+    let shown = text(&output.stdout);
+    let lines: Vec<_> = shown.lines().collect();
+    assert_eq!(lines.len(), 3, "{shown}");
+    assert!(lines[1].starts_with("shop       deployment/web  8     injected  "), "{shown}");
+    assert!(lines[1].contains("The pod has no sidecar"), "{shown}");
+    assert!(lines[2].starts_with("shop       deployment/web  1     skipped   "), "{shown}");
+    let output = injectd(&["explain", "--brief", "-o", "json", "-"], &pods(9));
+    assert_eq!(output.status.code(), Some(64));
+}
+
 #[test]
 fn yaml_has_what_json_has() {
     let output = injectd(&["explain", "-o", "yaml", &example("explain.yaml")], "");

@@ -106,6 +106,12 @@ impl Wanted {
     }
 }
 
+/// Whether it is a type of objects that are explained.
+pub(super) fn is_kind(text: &str) -> bool {
+    let lower = text.to_lowercase();
+    KINDS.iter().any(|(names, ..)| names.contains(&lower.as_str()))
+}
+
 fn is_name(name: &str) -> bool {
     crate::cluster::is_object_name(name)
 }

@@ -249,29 +249,9 @@ impl<W: Write> Page<'_, W> {
 
     fn verdict(&mut self, report: &Report<'_>) -> io::Result<()> {
         let injection = &report.injection;
-        let reasons: Vec<_> = injection.reasons.iter().map(|reason| reason.text).collect();
-        let because = match (&injection.denial, reasons.is_empty()) {
-            (Some(denial), _) => format!(": {denial}"),
-            (None, false) => format!(": {}", reasons.join("; ")),
-            (None, true) => String::new(),
-        };
-        let refused = report.later.iter().find(|objection| objection.effect == Effect::Refuses);
-        let (word, because) = match (&report.not_asked, refused) {
-            (Some(missed), _) => ("not injected", format!(": {missed}")),
-            (None, Some(objection)) => {
-                let when = if objection.due_to_sidecar { " once it has its sidecar" } else { "" };
-                ("refused", format!("{when}, by {}", objection.by))
-            }
-            (None, None) => (injection.verdict, because),
-        };
-        let because = match &report.doubt {
-            Some(doubt) => {
-                format!("{because}, if the webhook is called, which is not known: {doubt}")
-            }
-            None => because,
-        };
-        let is_as_wished = report.not_asked.is_none() && report.doubt.is_none();
-        let colour = if injection.injects() && is_as_wished && refused.is_none() {
+        let (word, because) = verdict(report);
+        let refused = report.later.iter().any(|objection| objection.effect == Effect::Refuses);
+        let colour = if injection.injects() && report.not_asked.is_none() && report.doubt.is_none() && !refused {
             Style::new().green()
         } else {
             Style::new().yellow()
@@ -281,4 +261,31 @@ impl<W: Write> Page<'_, W> {
         let advice = if report.advice.is_empty() { "Nothing." } else { &report.advice };
         self.row(&["What to do:".to_owned()], advice)
     }
+}
+
+/// The verdict, and the text behind it.
+pub(super) fn verdict<'r>(report: &'r Report<'_>) -> (&'r str, String) {
+    let injection = &report.injection;
+    let reasons: Vec<_> = injection.reasons.iter().map(|reason| reason.text).collect();
+    let because = match (&injection.denial, reasons.is_empty()) {
+        (Some(denial), _) => format!(": {denial}"),
+        (None, false) => format!(": {}", reasons.join("; ")),
+        (None, true) => String::new(),
+    };
+    let refused = report.later.iter().find(|objection| objection.effect == Effect::Refuses);
+    let (word, because) = match (&report.not_asked, refused) {
+        (Some(missed), _) => ("not injected", format!(": {missed}")),
+        (None, Some(objection)) => {
+            let when = if objection.due_to_sidecar { " once it has its sidecar" } else { "" };
+            ("refused", format!("{when}, by {}", objection.by))
+        }
+        (None, None) => (injection.verdict, because),
+    };
+    let because = match &report.doubt {
+        Some(doubt) => {
+            format!("{because}, if the webhook is called, which is not known: {doubt}")
+        }
+        None => because,
+    };
+    (word, because)
 }

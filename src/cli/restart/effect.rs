@@ -21,6 +21,9 @@ pub(super) enum Effect {
     /// The pod has one, and would get none.
     #[serde(rename = "unexpected")]
     Loses,
+    /// The pod has none, and would get none: no webhook would be called.
+    #[serde(skip)]
+    Useless,
     /// A finding that this version of the command does not know.
     #[serde(other)]
     Unknown,
@@ -28,12 +31,20 @@ pub(super) enum Effect {
 
 /// A row of the file.
 #[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct Row {
     #[serde(flatten)]
     pub(super) of: Finding,
     /// `None` if a person wrote the file.
     #[serde(default, rename = "finding")]
     pub(super) effect: Option<Effect>,
+    /// Whether new pods would be as they should be.
+    #[serde(default = "cures")]
+    restart_cures: bool,
+}
+
+fn cures() -> bool {
+    true
 }
 
 /// Findings that may be left out without a flag.
@@ -65,8 +76,9 @@ impl Chosen {
     /// The rows that are restarted. A workload is left out with all of its rows.
     pub(super) fn of(rows: Vec<Row>, include: &[Include]) -> Self {
         let mut effects = Effects::default();
-        for Row { of, effect } in &rows {
-            effects.0.entry(of.workload.clone()).or_default().extend(*effect);
+        for Row { of, effect, restart_cures } in &rows {
+            let effect = if *restart_cures { *effect } else { Some(Effect::Useless) };
+            effects.0.entry(of.workload.clone()).or_default().extend(effect);
         }
         let mut chosen = Self::default();
         for Row { of, .. } in rows {
@@ -85,6 +97,9 @@ impl Effects {
         let effects = self.0.get(workload)?;
         if effects.contains(&Effect::Unknown) {
             return Some("its finding is not one that a restart repairs");
+        }
+        if effects.contains(&Effect::Useless) {
+            return Some("no webhook would be called for its new pods; injectd explain says why");
         }
         let loses = effects.contains(&Effect::Loses) && !include.contains(&Include::Unexpected);
         loses.then_some("it would lose its sidecar; --include unexpected restarts it as well")

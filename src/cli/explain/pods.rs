@@ -1,0 +1,225 @@
+//! The running pods of a workload that is explained: the verdict is about new pods, and those that run
+//! may have been created before.
+//!
+//! They are judged as `injectd audit` judges them.
+
+#![expect(clippy::disallowed_types, reason = "objects have any shape")]
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use kube::Client;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{facts::Facts, target::Target};
+use crate::{
+    audit::{
+        Finding, Namespace, Workload,
+        cluster::{self, Judges, Scope},
+        summary::{Row, Summary},
+    },
+    causes::with_causes,
+    cli::{CommandError, audit, manifests::text, meshes::Meshes},
+    explain::Report,
+};
+
+/// Workloads of the cluster, with the selectors of their pods.
+#[derive(Default)]
+pub(super) struct Workloads {
+    /// By namespace, kind and name.
+    selectors: BTreeMap<[String; 3], String>,
+    auditors: BTreeMap<String, Judges>,
+}
+
+/// The running pods of a workload.
+#[derive(Debug, Serialize)]
+pub(super) struct RunningPods {
+    total: u64,
+    /// What is wrong with some of them.
+    findings: Vec<Row>,
+    /// What could not be read or judged.
+    unknown: Vec<String>,
+}
+
+impl Workloads {
+    /// Takes note of an object of the cluster that is explained.
+    pub(super) fn add(&mut self, target: &Target, object: &Value) {
+        if let Some(selector) = selector(object) {
+            self.selectors.insert(key(target), selector);
+        }
+    }
+
+    /// The running pods of a target, if it is a workload of the cluster.
+    pub(super) async fn running(
+        &mut self,
+        client: Option<&Client>,
+        target: &Target,
+        (meshes, facts): (&mut Meshes<'_>, &Facts),
+    ) -> Result<Option<RunningPods>, CommandError> {
+        let (Some(selector), Some(client)) = (self.selectors.get(&key(target)), client) else {
+            return Ok(None);
+        };
+        let selector = selector.clone();
+        let mut summary = Summary::default();
+        let namespace = &target.namespace;
+        if !self.auditors.contains_key(namespace) {
+            // If they cannot be read, the explanation has a note about that.
+            let Ok(webhooks) = cluster::webhooks(client).await else { return Ok(None) };
+            let auditor = Arc::new(audit::auditor(meshes, webhooks, &mut summary).await?);
+            let known = facts.namespace(namespace).cloned().map(Namespace::new);
+            let namespaces = known.map(|it| (namespace.clone(), it)).into_iter().collect();
+            let judges = Judges { auditor, namespaces: Arc::new(namespaces) };
+            self.auditors.insert(namespace.clone(), judges);
+        }
+        let Some(judges) = self.auditors.get(namespace) else { return Ok(None) };
+        let scope = Scope { namespaces: vec![namespace.clone()], selector };
+        let read = cluster::audit(client, &scope, judges, &mut summary, |_| {}).await;
+        let unread = read.err().map(|error| with_causes(&error));
+        Ok(Some(RunningPods::of(target, &summary, unread)))
+    }
+}
+
+fn key(target: &Target) -> [String; 3] {
+    let subject = &target.subject;
+    [&subject.namespace, &subject.kind, &subject.name].map(Clone::clone)
+}
+
+impl RunningPods {
+    fn of(target: &Target, summary: &Summary, unread: Option<String>) -> Self {
+        let (kind, name) = (&target.subject.kind, &target.subject.name);
+        // Its selector may match pods of others, too.
+        let is_its = |it: &Workload| match (it.kind == *kind, &**kind) {
+            (true, _) => it.name == *name,
+            (false, "ReplicaSet") => it.kind == "Deployment" && is_replica_set(name, &it.name),
+            (false, _) => false,
+        };
+        let unknown = summary.unknown().map(|(reason, _)| reason.to_owned());
+        let unread = unread.map(|text| format!("not read: {text}"));
+        Self {
+            total: summary.total(is_its),
+            findings: summary.rows().filter(|row| is_its(&row.workload)).collect(),
+            unknown: unread.into_iter().chain(unknown).collect(),
+        }
+    }
+
+    /// How many there are.
+    pub(super) fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Adds what is known of running pods to the explanation of new ones.
+    pub(super) fn add_to(&self, report: &mut Report<'_>) {
+        let Self { total, findings, unknown } = self;
+        report.notes.extend(unknown.iter().map(|text| format!("running pods: {text}")));
+        if findings.is_empty() {
+            if *total > 0 && unknown.is_empty() {
+                let text = format!("its {total} running pods are as they should be");
+                let one = "its running pod is as it should be".to_owned();
+                report.notes.push(if *total == 1 { one } else { text });
+            }
+            return;
+        }
+        let mut advice = Vec::new();
+        for row in findings {
+            let text = what(row);
+            report.notes.push(format!("{text}: {}: {}", row.reason, names(row)));
+            advice.push(format!("{text}: {}. {}.", row.reason, remedy(row)));
+        }
+        if !report.advice.is_empty() {
+            advice.push(report.advice.clone());
+        }
+        report.advice = advice.join(" ");
+    }
+}
+
+/// Whether a `ReplicaSet` is named as those of a Deployment.
+fn is_replica_set(name: &str, deployment: &str) -> bool {
+    let rest = name.strip_prefix(deployment).and_then(|rest| rest.strip_prefix('-'));
+    rest.is_some_and(|hash| !hash.contains('-'))
+}
+
+/// Such as `1 of 3 pods has no sidecar`.
+fn what(row: &Row) -> String {
+    let (has, it) = if row.pods == 1 { ("has", "it") } else { ("have", "they") };
+    let sidecar = match row.finding {
+        Finding::Missing => "no sidecar".to_owned(),
+        Finding::Outdated => "an outdated sidecar".to_owned(),
+        Finding::Unexpected => format!("a sidecar that {it} should not have"),
+    };
+    let pods = if row.total == 1 { "pod" } else { "pods" };
+    format!("{} of {} {pods} {has} {sidecar}", row.pods, row.total)
+}
+
+fn remedy(row: &Row) -> String {
+    match row.finding {
+        Finding::Missing | Finding::Outdated => format!("Restart: {}", row.remedy),
+        Finding::Unexpected => format!("To do: {}", row.remedy),
+    }
+}
+
+fn names(row: &Row) -> String {
+    let more = row.pods.saturating_sub(row.pod_names.len() as u64);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{more}", row.pod_names.join(", "))
+}
+
+/// The label selector of a workload's pods, as the API server reads it; `None` for pods, and for kinds
+/// whose pods have no labels of theirs.
+fn selector(object: &Value) -> Option<String> {
+    let selector = object.pointer("/spec/selector")?;
+    let has_parts =
+        ["matchLabels", "matchExpressions"].iter().any(|key| selector[*key] != Value::Null);
+    // That of a ReplicationController is a map of labels.
+    let labels = if has_parts { &selector["matchLabels"] } else { selector };
+    let labels = labels.as_object().into_iter().flatten();
+    let mut all: Vec<_> =
+        labels.filter_map(|(key, value)| Some(format!("{key}={}", value.as_str()?))).collect();
+    for it in selector["matchExpressions"].as_array().into_iter().flatten() {
+        let key = text(it, "/key");
+        let values = it["values"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let values = values.collect::<Vec<_>>().join(",");
+        all.push(match text(it, "/operator") {
+            "In" => format!("{key} in ({values})"),
+            "NotIn" => format!("{key} notin ({values})"),
+            "Exists" => key.to_owned(),
+            "DoesNotExist" => format!("!{key}"),
+            _ => return None,
+        });
+    }
+    (!all.is_empty()).then(|| all.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_selector_is_that_of_the_api_server() {
+        let of = |it: Value| selector(&json!({"spec": {"selector": it}}));
+        let expressions = json!([
+            {"key": "a", "operator": "In", "values": ["b", "c"]},
+            {"key": "d", "operator": "NotIn", "values": ["e"]},
+            {"key": "f", "operator": "Exists"},
+            {"key": "g", "operator": "DoesNotExist"},
+        ]);
+        for (it, expected) in [
+            (json!({"matchLabels": {"app": "web", "tier": "x"}}), Some("app=web,tier=x")),
+            (json!({"matchExpressions": expressions}), Some("a in (b,c),d notin (e),f,!g")),
+            (json!({"app": "rc"}), Some("app=rc")),
+            // It would be all pods of the namespace.
+            (json!({}), None),
+            (json!({"matchExpressions": [{"key": "a", "operator": "Near"}]}), None),
+        ] {
+            assert_eq!(of(it).as_deref(), expected);
+        }
+        assert_eq!(selector(&json!({"spec": {"containers": []}})), None);
+    }
+
+    #[test]
+    fn a_replica_set_is_one_of_the_deployment_it_is_named_after() {
+        assert!(is_replica_set("web-5f", "web"));
+        assert!(!is_replica_set("web-a-5f", "web") && !is_replica_set("webs-5f", "web"));
+    }
+}
