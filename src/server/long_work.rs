@@ -183,7 +183,7 @@ mod tests {
             .await;
         assert!(matches!(done, Err(Late)));
         drop(taken);
-        let done = long_work.run(&patience(), async { 7 }).await;
+        let done = long_work.run(&patience(), 0, async { 7 }).await;
         assert!(matches!(done, Ok(7)));
     }
 

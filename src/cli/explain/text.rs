@@ -251,7 +251,11 @@ impl<W: Write> Page<'_, W> {
         let injection = &report.injection;
         let (word, because) = verdict(report);
         let refused = report.later.iter().any(|objection| objection.effect == Effect::Refuses);
-        let colour = if injection.injects() && report.not_asked.is_none() && report.doubt.is_none() && !refused {
+        let colour = if injection.injects()
+            && report.not_asked.is_none()
+            && report.doubt.is_none()
+            && !refused
+        {
             Style::new().green()
         } else {
             Style::new().yellow()

@@ -113,6 +113,7 @@ impl Effects {
             [Effect::Gets] => "would get its sidecar".to_owned(),
             [Effect::Renews] => "would get a new sidecar".to_owned(),
             [Effect::Loses] => "would lose its sidecar".to_owned(),
+            [Effect::Useless] => "would get no sidecar".to_owned(),
             ref several => {
                 let texts: Vec<_> = several.iter().map(|it| it.of_some_pods()).collect();
                 texts.join(", ")
@@ -127,6 +128,7 @@ impl Effect {
             Self::Gets => "some pods would get their sidecar",
             Self::Renews => "some pods would get a new sidecar",
             Self::Loses => "some pods would lose their sidecar",
+            Self::Useless => "some pods would get no sidecar",
             Self::Unknown => "some pods have another finding",
         }
     }
@@ -143,6 +145,17 @@ mod tests {
             serde_json::from_value(json).expect("a row")
         };
         all.iter().map(row).collect()
+    }
+
+    #[test]
+    fn what_a_restart_does_not_cure_is_left_out() {
+        let json = serde_json::json!({"apiVersion": "apps/v1", "kind": "Deployment",
+            "namespace": "shop", "name": "a", "finding": "missing", "restartCures": false});
+        let row = serde_json::from_value(json).expect("a row");
+        let chosen = Chosen::of(vec![row], &[Include::Unexpected]);
+        assert!(chosen.findings.is_empty());
+        let why = chosen.left_out.values().next().expect("a reason");
+        assert!(why.contains("no webhook would be called"), "{why}");
     }
 
     fn names(chosen: &Chosen) -> (Vec<&str>, Vec<&str>) {
