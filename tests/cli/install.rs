@@ -224,7 +224,7 @@ fn an_annotation_has_what_each_webhook_selects() {
         }
     }
     let name = |kind: &str| format!("rev.{kind}.sidecar-injector.injectd");
-    let linkerd = "linkerd-proxy-injector.linkerd.io";
+    let linkerd = "linkerd.sidecar-injector.injectd";
     assert_eq!(names, [linkerd, &name("namespace"), &name("object"), "a.example.com"]);
 }
 

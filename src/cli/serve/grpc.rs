@@ -213,12 +213,14 @@ impl AllowList {
 
 #[cfg(test)]
 mod tests {
-    use clap::{Args as _, Command, FromArgMatches as _};
+    use clap::{Arg, Args as _, Command, FromArgMatches as _};
 
     use super::*;
 
     fn args(words: &[&str]) -> GrpcArgs {
-        let command = GrpcArgs::augment_args(Command::new("serve").no_binary_name(true));
+        // A flag of serve, with which one of these conflicts.
+        let serve = Command::new("serve").arg(Arg::new("client_ca").long("client-ca"));
+        let command = GrpcArgs::augment_args(serve.no_binary_name(true));
         let matches = command.try_get_matches_from(words).expect("the words must be flags");
         GrpcArgs::from_arg_matches(&matches).expect("the flags must fit")
     }
