@@ -12,7 +12,7 @@ use crate::{Labels, Plugin, Step, Verdict, Webhook};
 mod asks;
 mod nearest;
 
-pub use asks::asks_for;
+pub use asks::{asks_for, mentions};
 pub use nearest::{Missed, missed};
 
 /// The label of webhook configurations, namespaces and pods with the revision of Istio.

@@ -46,6 +46,24 @@ pub fn asks_for(product: Product, pod: &Value, namespace: &Value) -> Option<Stri
     }
 }
 
+/// Whether a label or an annotation of a pod or of its namespace is about the injection of a product:
+/// asks for it or refuses it.
+#[must_use]
+pub fn mentions(product: Product, pod: &Value, namespace: &Value) -> bool {
+    let has = |object, map, keys: &[&str]| keys.iter().any(|key| text(object, map, key).is_some());
+    match product {
+        Product::Linkerd => {
+            [pod, namespace].iter().any(|object| has(object, "annotations", &[LINKERD_INJECT]))
+        }
+        Product::Istio => {
+            has(namespace, "labels", &[ISTIO_NAMESPACE, ISTIO_REVISION])
+                || has(pod, "labels", &[ISTIO_POD, ISTIO_REVISION])
+                || has(pod, "annotations", &[ISTIO_POD])
+        }
+        Product::Consul | Product::Dapr | Product::Kuma => false,
+    }
+}
+
 impl<'a> Asker<'a> {
     fn linkerd(self) -> Option<String> {
         let annotation = |object| text(object, "annotations", LINKERD_INJECT);
