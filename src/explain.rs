@@ -5,7 +5,8 @@
 
 #![expect(clippy::disallowed_types, reason = "an explanation is not part of a review")]
 
-use injectd_core::explain::Explanation;
+use injectd_core::explain::{Explain, Explanation, Trees};
+use injectd_istio::mesh::Istio;
 use injectd_webhooks::{
     Configurations, Labels, Request, Step,
     injectors::{self, Missed, Product},
@@ -14,17 +15,14 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
-    injector::ReviewError,
-    linkerd::{annotations::Annotation, uninject},
-    lookups::CallerFacts,
-    object::Kind,
-    outcome::Verdict,
-    patch::PatchBuffer,
-    profiles::Profile,
-    review,
+    injector::ReviewError, linkerd::snapshot::Snapshot, lookups::CallerFacts, object::Kind,
+    outcome::Verdict, patch::PatchBuffer, profiles::Profile, review,
 };
 
+pub mod completion;
 pub mod later;
+
+pub use injectd_core::explain::Workload;
 
 /// What happens to one pod.
 #[derive(Debug, Serialize)]
@@ -82,6 +80,8 @@ pub struct Decided {
     pub explanation: Explanation,
     /// The pod with its sidecar; the same pod if it gets none.
     pub pod: Value,
+    /// What the sidecar does to the pod that its author may not expect.
+    pub note: Option<String>,
 }
 
 /// Why there is no explanation.
@@ -95,30 +95,55 @@ pub enum ExplainError {
     Patch(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// Decides about the creation of a pod, and explains it.
+/// Decides about the creation of a pod that may be made from a workload, and explains it.
 ///
 /// # Errors
 /// The review fails.
 pub async fn decide(
     profile: &Profile,
     creation: Creation<'_>,
+    workload: Option<Workload<'_>>,
     facts: CallerFacts<'_>,
 ) -> Result<Decided, ExplainError> {
     let mut pod = creation.pod.clone();
     let body = review_of(&pod, creation.namespace);
     let mut patch = PatchBuffer::json();
-    let explanation = match profile {
+    let trees = Trees { object: &pod, workload, namespace: creation.checks.namespace };
+    let mut explanation = match profile {
         Profile::Linkerd(injector) => {
             let request = review::decode(&body).map_err(ReviewError::from)?;
-            injector.explain(&request, &pod, facts, &mut patch).await?
+            injector.explain(&request, trees, facts, &mut patch).await?
         }
         Profile::Istio(injector) => {
             let request = review::decode(&body).map_err(ReviewError::from)?;
-            injector.explain(&request, &pod, facts, &mut patch).await?
+            injector.explain(&request, trees, facts, &mut patch).await?
         }
     };
     apply(&mut pod, &patch.into_bytes())?;
-    Ok(Decided { explanation, pod })
+    let note = completion::note(creation.pod, &pod);
+    let advice = &mut explanation.findings.advice;
+    if note.is_some() && advice.is_empty() {
+        let native = native_sidecar(profile);
+        *advice = format!("Make the sidecar a native one, which ends with the pod: {native}.");
+    }
+    Ok(Decided { explanation, pod, note })
+}
+
+fn native_sidecar(profile: &Profile) -> String {
+    match profile {
+        Profile::Linkerd(injector) => injector.mesh().native_sidecar(),
+        Profile::Istio(injector) => injector.mesh().native_sidecar(),
+    }
+}
+
+/// The annotations of a namespace that is in no input, where there is no cluster to ask: those with
+/// which `inject` decides.
+#[must_use]
+pub fn assumed_namespace(profile: &Profile) -> &'static [(&'static str, &'static str)] {
+    match profile {
+        Profile::Linkerd(_) => Snapshot::ASSUMED_NAMESPACE,
+        Profile::Istio(_) => Istio::ASSUMED_NAMESPACE,
+    }
 }
 
 /// The pod with the sidecar that it would get now, without an explanation; `Ok(None)` if it gets none,
@@ -166,22 +191,23 @@ fn apply(pod: &mut Value, patch: &[u8]) -> Result<(), ExplainError> {
     json_patch::patch(pod, &patch).map_err(|error| ExplainError::Patch(error.into()))
 }
 
-/// A running pod as it was before Linkerd's sidecar was added; `None` if it has none, and for meshes
-/// that take their sidecar out themselves. What the pod says about its injection stays.
+/// A running pod as it was before its injection; `None` if it has none of the mesh's.
 #[must_use]
 pub fn before_injection(profile: &Profile, pod: &Value) -> Option<Value> {
-    let Profile::Linkerd(injector) = profile else { return None };
-    if !uninject::has_sidecar(pod, Kind::Pod) {
-        return None;
+    before_injection_in(profile, pod, &[])
+}
+
+/// The same in a namespace with these annotations: those that the pod inherited are not its own.
+#[must_use]
+pub fn before_injection_in(
+    profile: &Profile,
+    pod: &Value,
+    namespace: &[(String, String)],
+) -> Option<Value> {
+    match profile {
+        Profile::Linkerd(injector) => injector.mesh().before_injection(pod, namespace),
+        Profile::Istio(injector) => injector.mesh().before_injection(pod, namespace),
     }
-    let mut before = pod.clone();
-    uninject::uninject(&injector.mesh(), &mut before, Kind::Pod);
-    let inject = Annotation::Inject.key();
-    let asked = pod.pointer("/metadata/annotations").and_then(|all| all.get(inject));
-    if let Some(asked) = asked {
-        before["metadata"]["annotations"][inject] = asked.clone();
-    }
-    Some(before)
 }
 
 /// What the API server does about each webhook when a pod is created. Without the namespace, its

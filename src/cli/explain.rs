@@ -4,7 +4,7 @@
 
 use std::{collections::BTreeSet, io};
 
-use injectd_core::explain::Explanation;
+use injectd_core::explain::{Explanation, places::texts};
 use injectd_webhooks::{
     Configurations, Step,
     injectors::{self, Missed, Product},
@@ -39,7 +39,7 @@ mod target;
 mod text;
 
 use self::{
-    facts::Facts,
+    facts::{Facts, Source},
     items::Item,
     pods::Workloads,
     target::{Target, Wanted},
@@ -126,10 +126,16 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
         return Err(CommandError::Incomplete(text));
     }
     let configurations = facts.configurations()?;
+    let source = match client {
+        Some(_) => Source::Cluster,
+        None if args.config.has_objects() => Source::Objects,
+        None => Source::Files,
+    };
+    let known = Known { facts: &facts, source };
     let mut meshes = Meshes::new(&args.config, client.as_ref());
     let mut items = Vec::new();
     for target in &targets {
-        let report = report(&mut meshes, configurations.as_ref(), target, &facts);
+        let report = report(&mut meshes, configurations.as_ref(), target, known);
         let report = runtime.block_on(report)?;
         let running = workloads.running(client.as_ref(), target, (&mut meshes, &facts));
         let running = runtime.block_on(running)?;
@@ -139,11 +145,18 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
     print(items, args).map_err(CommandError::output)
 }
 
+/// The facts and their source.
+#[derive(Debug, Clone, Copy)]
+struct Known<'f> {
+    facts: &'f Facts,
+    source: Source,
+}
+
 async fn report<'c>(
     meshes: &mut Meshes<'_>,
     configurations: Option<&'c Configurations>,
     target: &Target,
-    facts: &Facts,
+    Known { facts, source }: Known<'_>,
 ) -> Result<Report<'c>, CommandError> {
     let pod = target.pod.as_ref().unwrap_or(&Value::Null);
     let namespace = &*target.namespace;
@@ -156,20 +169,24 @@ async fn report<'c>(
     let creation = Creation { pod, namespace, checks };
     let webhooks = configurations.map(|it| explain::webhooks(it, creation));
     let mesh = meshes.of(webhooks.as_deref().unwrap_or_default(), creation).await?;
+    let assumed = explain::assumed_namespace(&mesh.profile);
     let mut notes = [&target.notes[..], &facts.unread[..], &mesh.notes[..]].concat();
-    let before = explain::before_injection(&mesh.profile, pod);
+    let namespace_annotations = annotations_of(checks.namespace, source, assumed);
+    let of_namespace = namespace_annotations.as_deref().unwrap_or_default();
+    let before = explain::before_injection_in(&mesh.profile, pod, of_namespace);
     if before.is_some() {
         notes.push("the pod has its sidecar; this is how it would be injected now".to_owned());
     }
+    notes.extend(facts.missing(namespace, source, assumed));
     let pod = before.as_ref().unwrap_or(pod);
     let creation = Creation { pod, ..creation };
-    let caller = CallerFacts {
-        namespace_annotations: checks.namespace.map(annotations),
-        path: &mesh.path,
-        ..CallerFacts::default()
-    };
+    // What the API server does about the pod depends on the pod as its author wrote it.
+    let webhooks = configurations.map(|it| explain::webhooks(it, creation));
+    let caller = CallerFacts { namespace_annotations, path: &mesh.path, ..CallerFacts::default() };
     let failed = |error| CommandError::failed(format!("cannot explain {}", target.title()), error);
-    let decided = explain::decide(&mesh.profile, creation, caller).await.map_err(failed)?;
+    let decided = explain::decide(&mesh.profile, creation, target.workload(), caller);
+    let decided = decided.await.map_err(failed)?;
+    notes.extend(decided.note);
     let missed = webhooks.as_deref().and_then(|steps| {
         explain::missed(steps, Product::of_mesh(decided.explanation.mesh)?, creation)
     });
@@ -222,11 +239,19 @@ fn left_out(pod: &Value) -> String {
     )
 }
 
-/// The annotations of a namespace.
-fn annotations(namespace: &Value) -> Annotations {
-    let annotations = namespace.pointer("/metadata/annotations").and_then(Value::as_object);
-    let texts = annotations.into_iter().flatten();
-    texts.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
+/// The annotations of a namespace; those that it counts with if it is in no file and no cluster; `None`
+/// if it does not exist.
+fn annotations_of(
+    namespace: Option<&Value>,
+    source: Source,
+    assumed: &[(&str, &str)],
+) -> Option<Annotations> {
+    let owned = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
+    match (namespace, source) {
+        (Some(object), _) => Some(texts(Some(object), "annotations").map(owned).collect()),
+        (None, Source::Files) => Some(assumed.iter().copied().map(owned).collect()),
+        (None, Source::Objects | Source::Cluster) => None,
+    }
 }
 
 /// What to do: first about the webhooks, then about the mesh's decision, then about what objects to the

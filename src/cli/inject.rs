@@ -18,7 +18,7 @@ mod review;
 mod settings;
 mod validity;
 
-pub(super) use self::pods::{kind_of, must_have_spec, without_injector};
+pub(super) use self::pods::{kind_of, must_have_spec, template_of, without_injector};
 use self::{injection::Injection, review::Reviewer, settings::SettingArgs};
 
 /// The annotation that enables or disables injection.

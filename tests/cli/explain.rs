@@ -4,6 +4,8 @@ use serde_json::{Value, json};
 
 use super::{example, file, injectd, text};
 
+mod overlooked;
+
 fn explained(args: &[&str], stdin: &str) -> Vec<Value> {
     let output = injectd(&[&["explain", "-o", "json"], args].concat(), stdin);
     assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""));

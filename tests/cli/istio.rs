@@ -18,10 +18,10 @@ const REVIEW: &str = concat!(
 const FLAGS: [&str; 3] = ["--injector-config", "--values", "--mesh-config"];
 
 /// The files of a configuration, in the order of [`FLAGS`].
-struct Files([File; 3]);
+pub(super) struct Files([File; 3]);
 
 impl Files {
-    fn valid() -> Self {
+    pub(super) fn valid() -> Self {
         Self::of([CONFIG, VALUES, MESH].map(str::as_bytes))
     }
 
@@ -37,13 +37,13 @@ impl Files {
         Self::of(contents)
     }
 
-    fn paths(&self) -> [&str; 3] {
+    pub(super) fn paths(&self) -> [&str; 3] {
         self.0.each_ref().map(File::path)
     }
 }
 
 /// The arguments of a command with these paths; an empty path leaves out the flag.
-fn args<'a>(command: &[&'a str], paths: [&'a str; 3]) -> Vec<&'a str> {
+pub(super) fn args<'a>(command: &[&'a str], paths: [&'a str; 3]) -> Vec<&'a str> {
     let flags = FLAGS.into_iter().zip(paths).filter(|(_, path)| !path.is_empty());
     let mesh = ["--mesh", "istio"];
     command.iter().copied().chain(mesh).chain(flags.flat_map(<[_; 2]>::from)).collect()

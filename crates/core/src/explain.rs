@@ -14,25 +14,39 @@ use crate::{
     outcome::{Outcome, Verdict},
 };
 
+mod ignored;
+pub mod keys;
+mod names;
+pub mod places;
 pub mod sidecars;
 
-/// Maximum number of annotations and labels without effect in an explanation: more than a person
-/// reads.
-pub const MAX_IGNORED: usize = 100;
-/// Maximum length of a key of annotations and labels: a DNS subdomain, a slash and a name.
-const MAX_KEY_BYTES: usize = 253 + 1 + 63;
+pub use self::{
+    ignored::{Ignored, IgnoredList, MAX_IGNORED},
+    names::most_like,
+    places::{Trees, Workload},
+};
 
 /// A mesh that can explain its answers.
 pub trait Explain: Mesh {
-    /// Explains the outcome of a review in a namespace with these annotations. `raw` is the object
-    /// of the review with all its fields.
+    /// The annotations that a namespace has without a cluster and without an object of its own, so that
+    /// `explain` and `inject` say the same of a manifest.
+    const ASSUMED_NAMESPACE: &'static [(&'static str, &'static str)];
+
+    /// Explains the outcome of a review in a namespace with these annotations.
     fn explain<'a>(
         &self,
         reviewed: Reviewed<'_, 'a, Self::Object<'a>>,
-        raw: &Value,
+        trees: Trees<'_>,
         namespace: &Annotations,
         outcome: &Outcome<'a>,
     ) -> Findings;
+
+    /// A running pod as it was before its injection into a namespace with these annotations, as far
+    /// as the pod tells; `None` if it was not injected.
+    fn before_injection(&self, pod: &Value, namespace: &[(String, String)]) -> Option<Value>;
+
+    /// How the sidecar becomes a native one, which ends with the pod's own containers.
+    fn native_sidecar(&self) -> String;
 }
 
 /// The explanation of one answer.
@@ -153,63 +167,6 @@ pub struct Setting {
     /// The annotation that sets it; absent for values of the configuration.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub annotation: Option<String>,
-}
-
-/// An annotation or label without effect.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Ignored {
-    /// Where it is; absent if that is not known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub layer: Option<Layer>,
-    /// The key.
-    pub key: String,
-    /// The value.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub value: Option<String>,
-    /// Why it has no effect.
-    pub text: String,
-}
-
-/// Collects [`Findings::ignored`]: the first [`MAX_IGNORED`] entries, and how many more there are. A
-/// pod can have thousands, and a suggestion for each is expensive.
-#[derive(Debug, Default)]
-pub struct IgnoredList {
-    listed: Vec<Ignored>,
-    omitted: usize,
-}
-
-impl IgnoredList {
-    /// Adds an entry, which is made only if the list has room.
-    pub fn add(&mut self, make: impl FnOnce() -> Ignored) {
-        if self.listed.len() < MAX_IGNORED {
-            self.listed.push(make());
-        } else {
-            self.omitted += 1;
-        }
-    }
-
-    /// The entries. The last one has the number of those that are not listed.
-    #[must_use]
-    pub fn finish(mut self) -> Vec<Ignored> {
-        if self.omitted > 0 {
-            let text = format!("{} more annotations and labels without effect", self.omitted);
-            self.listed.push(Ignored { layer: None, key: String::new(), value: None, text });
-        }
-        self.listed
-    }
-}
-
-/// The known key of which another one is a mistyped form, if there is one.
-pub fn most_like<'k>(known: impl Iterator<Item = &'k str>, key: &str) -> Option<&'k str> {
-    /// The least likeness.
-    const LIKENESS: f64 = 0.85;
-    // The time grows with the square of the length, and a client may send any key.
-    if key.len() > MAX_KEY_BYTES {
-        return None;
-    }
-    let likeness = known.map(|known| (strsim::jaro_winkler(known, key), known));
-    let most = likeness.max_by(|(one, _), (other, _)| one.total_cmp(other));
-    most.filter(|(likeness, _)| *likeness >= LIKENESS).map(|(_, known)| known)
 }
 
 impl Explanation {

@@ -6,8 +6,6 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use injectd_core::explain::most_like;
-
 use crate::{
     annotations,
     config::Config,
@@ -15,15 +13,15 @@ use crate::{
     release::Release,
 };
 
-/// What the keys begin with that only Istio gives a meaning.
-const PREFIXES: [&str; 7] = [
-    "inject.istio.io/",
-    "prometheus.istio.io/",
-    "proxy.istio.io/",
-    "readiness.status.sidecar.istio.io/",
-    "sidecar.istio.io/",
-    "status.sidecar.istio.io/",
-    "traffic.sidecar.istio.io/",
+/// The prefixes of keys that only Istio gives a meaning.
+pub(crate) const PREFIXES: [&str; 7] = [
+    "inject.istio.io",
+    "prometheus.istio.io",
+    "proxy.istio.io",
+    "readiness.status.sidecar.istio.io",
+    "sidecar.istio.io",
+    "status.sidecar.istio.io",
+    "traffic.sidecar.istio.io",
 ];
 
 /// The annotations that Istio reads outside of the templates: the injector, its CNI plugin, and the
@@ -62,7 +60,11 @@ pub(crate) const NOTHING_READS_IT: &str = ": nothing reads it";
 
 /// The annotations with a known prefix that a configuration reads.
 #[derive(Debug)]
-pub(crate) struct KnownAnnotations(BTreeSet<String>);
+pub(crate) struct KnownAnnotations {
+    read: BTreeSet<String>,
+    /// Those that templates write, too: into the metadata of the pod.
+    written: BTreeSet<String>,
+}
 
 impl KnownAnnotations {
     /// Those of Istio, and all whose keys the texts of the templates have.
@@ -70,32 +72,42 @@ impl KnownAnnotations {
         let is_key = |c: char| c.is_ascii_alphanumeric() || "./-_".contains(c);
         let words = config.templates.values().flat_map(|text| text.split(|c| !is_key(c)));
         let keys = words.filter(|word| has_known_prefix(word)).chain(READ);
-        Self(keys.map(str::to_owned).collect())
+        let read = keys.map(str::to_owned).collect();
+        // What stands before a colon, as a key of YAML does.
+        let key_before = |text: &str, colon: usize| {
+            let before = text[..colon].trim_end_matches(['"', '\'']);
+            let word = before.rsplit(|c| !is_key(c)).next().unwrap_or_default();
+            has_known_prefix(word).then(|| word.to_owned())
+        };
+        let written = config.templates.values().flat_map(|text| {
+            text.match_indices(':').filter_map(move |(colon, _)| key_before(text, colon))
+        });
+        Self { read, written: written.collect() }
     }
 
     /// All of them.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(String::as_str)
+        self.read.iter().map(String::as_str)
     }
 
     /// Whether a key with a known prefix is read.
     pub(crate) fn reads(&self, key: &str) -> bool {
-        self.0.contains(key)
+        self.read.contains(key)
     }
 
-    /// The key that is read and most like another one.
-    pub(crate) fn like(&self, key: &str) -> Option<&str> {
-        most_like(self.iter(), key)
+    /// Whether templates may write a key with a known prefix.
+    pub(crate) fn writes(&self, key: &str) -> bool {
+        self.written.contains(key)
     }
 
     /// Whether nothing reads a key that looks like Istio's.
     pub(crate) fn ignores(&self, key: &str, release: Release) -> bool {
-        has_known_prefix(key) && !self.0.contains(key) && !annotations::validates(key, release)
+        has_known_prefix(key) && !self.reads(key) && !annotations::validates(key, release)
     }
 }
 
 fn has_known_prefix(key: &str) -> bool {
-    PREFIXES.iter().any(|prefix| key.starts_with(prefix))
+    key.split_once('/').is_some_and(|(prefix, _)| PREFIXES.contains(&prefix))
 }
 
 /// The warnings about a pod before its injection.

@@ -5,7 +5,11 @@
 use std::sync::Arc;
 
 use injectd_core::{
-    explain::{Explain, Findings, Layer, Rule, RuleResult, sidecars},
+    explain::{
+        Explain, Findings, Layer, Rule, RuleResult, Trees,
+        places::{self, Places},
+        sidecars,
+    },
     lookups::Annotations,
     mesh::Reviewed,
     object::Kind,
@@ -19,12 +23,14 @@ use crate::{
     fields::{annotation, label, labels},
     injection::Injection,
     mesh::Istio,
+    native::{NATIVE_SIDECAR_ANNOTATION, NATIVE_SIDECARS_VARIABLE, knows_annotation},
     object::Object,
     release::Release,
     strip::Status,
 };
 
 mod advice;
+mod before;
 mod ignored;
 mod settings;
 
@@ -32,10 +38,13 @@ mod settings;
 const SIDECARS: [&str; 4] = ["istio-proxy", "istio-init", "istio-validation", "enable-core-dump"];
 
 impl Explain for Istio {
+    // The injector reads no namespace; the webhooks do.
+    const ASSUMED_NAMESPACE: &'static [(&'static str, &'static str)] = &[];
+
     fn explain<'a>(
         &self,
         reviewed: Reviewed<'_, 'a, Object<'a>>,
-        raw: &Value,
+        trees: Trees<'_>,
         _: &Annotations,
         outcome: &Outcome<'a>,
     ) -> Findings {
@@ -48,6 +57,7 @@ impl Explain for Istio {
             );
             return Findings { rules: vec![rule], ..Findings::default() };
         }
+        let raw = trees.object;
         let injector = self.injector();
         let pod = Arc::new(raw.clone());
         let injection = Injection::new(injector, pod, &reviewed.request.namespace, reviewed.path);
@@ -69,8 +79,22 @@ impl Explain for Istio {
             settings = self.shown_settings(&injection, raw);
         }
         let advice = advice::of(outcome, injection.namespace());
-        let ignored = ignored::of(injector, raw, outcome);
+        let of_namespace = places::texts(trees.namespace, "annotations");
+        let places = Places::of(raw, trees.workload, trees.namespace, of_namespace);
+        let ignored = ignored::of(injector, &places, outcome);
         Findings { rules, settings, ignored, sidecars, advice }
+    }
+
+    fn before_injection(&self, pod: &Value, _: &[(String, String)]) -> Option<Value> {
+        before::of(self, pod)
+    }
+
+    fn native_sidecar(&self) -> String {
+        let variable = format!("set {NATIVE_SIDECARS_VARIABLE}=true in istiod's environment");
+        if !knows_annotation(self.injector().release) {
+            return variable;
+        }
+        format!("annotate the pod template {NATIVE_SIDECAR_ANNOTATION}: \"true\", or {variable}")
     }
 }
 

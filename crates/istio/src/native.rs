@@ -78,11 +78,16 @@ fn unknown_mode(is_auto_known: bool, text: &str) -> String {
 /// answer of [`Mode::is_native`], `annotation` that of the merged pod.
 #[must_use]
 pub fn moves_proxy(release: Release, flag: bool, annotation: Option<&str>) -> bool {
-    match annotation {
-        Some("true") if release.minor() >= 24 => true,
-        Some("false") if release.minor() >= 24 => false,
+    match annotation.filter(|_| knows_annotation(release)) {
+        Some("true") => true,
+        Some("false") => false,
         _ => flag,
     }
+}
+
+/// Whether a release reads [`NATIVE_SIDECAR_ANNOTATION`].
+pub(crate) fn knows_annotation(release: Release) -> bool {
+    release.minor() >= 24
 }
 
 /// The nodes of a cluster: which of them support native sidecars.

@@ -29,5 +29,6 @@ mod shapes;
 pub mod small;
 pub mod subjects;
 mod texts;
+pub mod typos;
 mod values;
 pub mod yaml_text;

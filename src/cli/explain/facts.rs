@@ -22,6 +22,17 @@ pub(in crate::cli) struct Facts {
     pub(super) unread: Vec<String>,
 }
 
+/// Where facts come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Source {
+    /// Files alone.
+    Files,
+    /// Files, of which `--objects` has every Namespace.
+    Objects,
+    /// A cluster, besides files.
+    Cluster,
+}
+
 impl Facts {
     /// Adds an object, or the items of a List, of a known kind. An item may leave its kind to the
     /// name of the List.
@@ -67,6 +78,38 @@ impl Facts {
     /// Every namespace that is known.
     pub(in crate::cli) fn namespaces(&self) -> impl Iterator<Item = (&String, &Value)> {
         self.namespaces.iter()
+    }
+
+    /// What the facts lack about a namespace; `assumed` are the annotations that it counts with then.
+    /// With `--objects`, and in a cluster, a namespace that is not there does not exist.
+    pub(super) fn missing(
+        &self,
+        namespace: &str,
+        source: Source,
+        assumed: &[(&str, &str)],
+    ) -> Vec<String> {
+        let (no_namespace, no_webhooks) = match source {
+            Source::Cluster => ("is not known", "the webhook configurations are not known"),
+            _ => ("is not in the input", "no webhook configuration is in the input"),
+        };
+        let mut notes = Vec::new();
+        if self.namespace(namespace).is_none() {
+            let counts = match (source, assumed) {
+                (Source::Cluster, _) => "it counts as one without labels and annotations".into(),
+                (_, []) => "its labels and annotations are not known".into(),
+                (Source::Objects, _) => "with --objects it does not exist".into(),
+                (Source::Files, assumed) => {
+                    let pairs = assumed.iter().map(|(key, value)| format!("{key}: {value}"));
+                    let pairs: Vec<String> = pairs.collect();
+                    format!("it counts as annotated {}, as in inject", pairs.join(", "))
+                }
+            };
+            notes.push(format!("Namespace {namespace} {no_namespace}: {counts}"));
+        }
+        if self.webhooks.is_none() {
+            notes.push(format!("{no_webhooks}: whether one is called was not looked at"));
+        }
+        notes
     }
 
     pub(super) fn namespace(&self, name: &str) -> Option<&Value> {

@@ -8,16 +8,16 @@ use super::facts::Facts;
 use crate::{
     cli::{
         CommandError,
-        inject::{kind_of, must_have_spec},
+        inject::{kind_of, must_have_spec, template_of},
         input,
         manifests::{self, listed, text},
     },
-    explain::Subject,
+    explain::{Subject, Workload},
     yaml,
 };
 
 /// The kinds of objects in a cluster: their names and short names, and their resource.
-const KINDS: [(&[&str], &str, &str); 8] = [
+const KINDS: [(&[&str], &str, &str); 11] = [
     (&["pod", "pods", "po"], "/api/v1", "pods"),
     (&["deployment", "deployments", "deploy"], "/apis/apps/v1", "deployments"),
     (&["statefulset", "statefulsets", "sts"], "/apis/apps/v1", "statefulsets"),
@@ -30,6 +30,9 @@ const KINDS: [(&[&str], &str, &str); 8] = [
     ),
     (&["job", "jobs"], "/apis/batch/v1", "jobs"),
     (&["cronjob", "cronjobs", "cj"], "/apis/batch/v1", "cronjobs"),
+    (&["rollout", "rollouts", "ro"], "/apis/argoproj.io/v1alpha1", "rollouts"),
+    (&["cloneset", "clonesets"], "/apis/apps.kruise.io/v1alpha1", "clonesets"),
+    (&["kservice", "kservices", "ksvc"], "/apis/serving.knative.dev/v1", "services"),
 ];
 
 /// The arguments of the command.
@@ -58,6 +61,8 @@ pub(super) struct Target {
     pub(super) notes: Vec<String>,
     /// Whether it is a pod of a cluster.
     pub(super) is_running: bool,
+    /// The object with the pod's template, without the template, and where that is.
+    workload: Option<(Value, &'static str)>,
 }
 
 impl Wanted {
@@ -167,7 +172,8 @@ impl Target {
         };
         let namespace = namespace.to_owned();
         let mut notes = Vec::new();
-        let prefix = manifests::pod_prefix(object, kind_of(object, kind), kind);
+        let known = manifests::pod_prefix(object, kind_of(object, kind), kind);
+        let prefix = known.or_else(|| template_of(object));
         let make = |prefix: &str| {
             must_have_spec(object, prefix)?;
             let mut pod = manifests::pod_of(object, prefix);
@@ -176,7 +182,7 @@ impl Target {
                 return Err("metadata is not an object".to_owned());
             }
             if !prefix.is_empty() {
-                notes.push(format!("the pod is made from the template of {kind}/{}", subject.name));
+                notes.push(made_from(&subject, prefix, known.is_some()));
                 pod["metadata"]["generateName"] = format!("{}-", subject.name).into();
             }
             pod["metadata"]["namespace"] = namespace.as_str().into();
@@ -187,13 +193,39 @@ impl Target {
             .transpose()
             .map_err(|problem| CommandError::failed(title(&subject), problem))?;
         let is_running = prefix == Some("") && !text(object, "/metadata/uid").is_empty();
-        Ok(Self { subject, namespace, pod, notes, is_running })
+        let workload = prefix.filter(|prefix| !prefix.is_empty()).map(|prefix| {
+            let mut workload = object.clone();
+            if let Some(template) = workload.pointer_mut(prefix) {
+                *template = Value::Null;
+            }
+            (workload, prefix)
+        });
+        Ok(Self { subject, namespace, pod, notes, is_running, workload })
+    }
+
+    /// The workload that the pod is made from.
+    pub(super) fn workload(&self) -> Option<Workload<'_>> {
+        let (object, prefix) = self.workload.as_ref()?;
+        Some(Workload { object, prefix })
     }
 
     /// Kind and name, in errors.
     pub(super) fn title(&self) -> String {
         title(&self.subject)
     }
+}
+
+/// How the pod of a workload is made.
+fn made_from(subject: &Subject, prefix: &str, is_known: bool) -> String {
+    let Subject { kind, name, .. } = subject;
+    if is_known {
+        return format!("the pod is made from the template of {kind}/{name}");
+    }
+    let path = prefix.trim_start_matches('/').replace('/', ".");
+    format!(
+        "the pod is made from {path} of {kind}/{name}, which looks like a pod template; what the \
+         controller of {kind} adds to its pods is not known"
+    )
 }
 
 fn title(subject: &Subject) -> String {

@@ -10,9 +10,21 @@ use crate::{
     object::Kind,
 };
 
-/// Where kinds that Linkerd's injector does not know have a pod template: Rollout and
-/// `DeploymentConfig`, `PodTemplate`, kinds like `CronJob`.
-const TEMPLATES: [&str; 3] = ["/spec/template", "/template", "/spec/jobTemplate/spec/template"];
+/// Where kinds that Linkerd's injector does not know have a pod template: Rollout, `DeploymentConfig`,
+/// `CloneSet` and Knative's Service; `PodTemplate`; kinds like `CronJob`; `ScaledJob` of KEDA; those of
+/// `AdvancedCronJob` and `UnitedDeployment` of Kruise.
+const TEMPLATES: [&str; 10] = [
+    "/spec/template",
+    "/template",
+    "/spec/jobTemplate/spec/template",
+    "/spec/jobTargetRef/template",
+    "/spec/template/jobTemplate/spec/template",
+    "/spec/template/broadcastJobTemplate/spec/template",
+    "/spec/template/deploymentTemplate/spec/template",
+    "/spec/template/statefulSetTemplate/spec/template",
+    "/spec/template/advancedStatefulSetTemplate/spec/template",
+    "/spec/template/cloneSetTemplate/spec/template",
+];
 
 /// The kinds that Linkerd's injector knows in any case, as Kubernetes spells them.
 const KINDS: [&str; 10] = [
@@ -33,16 +45,22 @@ pub(in crate::cli) fn kind_of(object: &Value, name: &str) -> Kind {
     if GROUPS.contains(&group(object)) { Kind::of(name) } else { Kind::Other }
 }
 
-/// The entry of an object of a kind that Linkerd's injector does not know.
-pub(in crate::cli) fn without_injector(object: &Value, kind: &str) -> Entry {
-    let has_containers = |prefix: &&&str| {
+/// Where an object of any kind has what looks like a pod template: one with containers, at a place
+/// where known kinds have it.
+pub(in crate::cli) fn template_of(object: &Value) -> Option<&'static str> {
+    let has_containers = |prefix: &&str| {
         object.pointer(&format!("{prefix}/spec/containers")).is_some_and(Value::is_array)
     };
+    TEMPLATES.into_iter().find(has_containers)
+}
+
+/// The entry of an object of a kind that Linkerd's injector does not know.
+pub(in crate::cli) fn without_injector(object: &Value, kind: &str) -> Entry {
     if kind.is_empty() {
         let entry = Entry::of(object, kind, Action::Unchanged);
         return entry.because("the object has no kind; it is printed as it is");
     }
-    match TEMPLATES.iter().find(has_containers) {
+    match template_of(object) {
         None => Entry::of(object, kind, Action::Unchanged),
         Some(prefix) => {
             let path = prefix.replace('/', ".");

@@ -1,12 +1,8 @@
 //! Explains the answer to a request, beside the answer itself.
 
-#![expect(clippy::disallowed_types, reason = "an explanation is not part of a review")]
-
-use serde_json::Value;
-
 use super::{Injector, ReviewError};
 use crate::{
-    explain::{Explain, Explanation, Findings},
+    explain::{Explain, Explanation, Findings, Trees},
     lookups::{CallerFacts, Lookups},
     mesh::Reviewed,
     patch::PatchBuffer,
@@ -14,7 +10,7 @@ use crate::{
 };
 
 impl<M: Explain, L: Lookups> Injector<M, L> {
-    /// Explains the answer to a request for an object. `raw` is the object with all its fields.
+    /// Explains the answer to a request for an object. `trees` has the object with all its fields.
     /// The patch is that of the answer.
     ///
     /// # Errors
@@ -22,10 +18,11 @@ impl<M: Explain, L: Lookups> Injector<M, L> {
     pub async fn explain<'a>(
         &'a self,
         request: &Request<'a, M::Object<'a>>,
-        raw: &Value,
+        trees: impl Into<Trees<'_>>,
         facts: CallerFacts<'a>,
         patch: &mut PatchBuffer,
     ) -> Result<Explanation, ReviewError> {
+        let trees = trees.into();
         let mesh = self.mesh();
         let request_path = facts.path;
         let mut of_caller = CallerFacts {
@@ -39,7 +36,7 @@ impl<M: Explain, L: Lookups> Injector<M, L> {
             && let Some(namespace) = namespace.await?
         {
             let reviewed = Reviewed { request, object: &**object, path: request_path };
-            findings = mesh.explain(reviewed, raw, &namespace, &outcome);
+            findings = mesh.explain(reviewed, trees, &namespace, &outcome);
         }
         Ok(Explanation::new(M::NAME, &outcome, findings))
     }

@@ -9,6 +9,7 @@ use super::{
         pull_policy, quantity, seconds_with_unit, switch, text,
     },
 };
+use crate::object::Kind;
 
 /// Whether pods inherit an annotation from their namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -173,6 +174,12 @@ pub const CREATED_BY_ANNOTATION: &str = "linkerd.io/created-by";
 pub const PROXY_VERSION_ANNOTATION: &str = "linkerd.io/proxy-version";
 /// Written on injected pods: SHA-256 of the trust roots.
 pub const TRUST_ROOT_SHA256_ANNOTATION: &str = "linkerd.io/trust-root-sha256";
+/// Label of injected pods: the namespace of the control plane.
+pub const CONTROL_PLANE_NAMESPACE_LABEL: &str = "linkerd.io/control-plane-ns";
+/// Label of injected pods: the namespace of the pod.
+pub const WORKLOAD_NAMESPACE_LABEL: &str = "linkerd.io/workload-ns";
+/// Prefix of the label of injected pods with the name of the workload; the kind follows.
+pub const WORKLOAD_LABEL_PREFIX: &str = "linkerd.io/proxy-";
 /// Prefix of annotations that become labels of the proxy's traces.
 pub const RESOURCE_ATTRIBUTE_PREFIX: &str = "resource.opentelemetry.io/";
 
@@ -185,6 +192,21 @@ pub struct Keys(u64);
 pub struct AnnotationSet<'a> {
     keys: Keys,
     values: [&'a str; TABLE.len()],
+}
+
+/// Whether injection writes an annotation or label of this key on every pod, whatever the pod has.
+#[must_use]
+pub fn is_written(key: &str) -> bool {
+    const WRITTEN: [&str; 5] = [
+        CREATED_BY_ANNOTATION,
+        PROXY_VERSION_ANNOTATION,
+        TRUST_ROOT_SHA256_ANNOTATION,
+        CONTROL_PLANE_NAMESPACE_LABEL,
+        WORKLOAD_NAMESPACE_LABEL,
+    ];
+    let kind = key.strip_prefix(WORKLOAD_LABEL_PREFIX);
+    let is_workload = |kind| matches!(Kind::of(kind), Kind::Workload(_));
+    WRITTEN.contains(&key) || kind.is_some_and(is_workload)
 }
 
 // === impl Annotation ===

@@ -10,10 +10,13 @@ use super::{
     overrides::Overrides,
     pod::{Object, Spec},
     reasons::{ALL, Reason},
+    settings::NATIVE_SIDECAR,
     snapshot::Snapshot,
 };
 use crate::{
-    explain::{Explain, Findings, Layer, Rule, RuleResult, sidecars},
+    explain::{
+        Explain, Findings, Layer, Rule, RuleResult, Trees, Workload, places::Places, sidecars,
+    },
     lookups::Annotations,
     mesh::Reviewed,
     object::Kind,
@@ -21,6 +24,7 @@ use crate::{
 };
 
 mod advice;
+mod before;
 mod ignored;
 mod settings;
 
@@ -28,10 +32,13 @@ mod settings;
 const AUTOMOUNT: &str = "spec.automountServiceAccountToken";
 
 impl Explain for Snapshot {
+    const ASSUMED_NAMESPACE: &'static [(&'static str, &'static str)] =
+        &[(Annotation::Inject.key(), "enabled")];
+
     fn explain<'a>(
         &self,
         reviewed: Reviewed<'_, 'a, Object<'a>>,
-        raw: &Value,
+        trees: Trees<'_>,
         namespace: &Annotations,
         outcome: &Outcome<'a>,
     ) -> Findings {
@@ -46,7 +53,12 @@ impl Explain for Snapshot {
             let rules = vec![kind_rule(kind, false)];
             return Findings { rules, ..Findings::default() };
         };
+        let raw = trees.object;
         let raw_pod = raw.pointer(kind.path_prefix()).unwrap_or(raw);
+        let of_review = workload.map(|_| Workload { object: raw, prefix: kind.path_prefix() });
+        let of_namespace = namespace.iter().map(|(key, value)| (&**key, &**value));
+        let around = (of_review.or(trees.workload), trees.namespace);
+        let places = Places::of(raw_pod, around.0, around.1, of_namespace);
         let raw_spec = raw_pod.get("spec").unwrap_or(&Value::Null);
         let sidecars = sidecars::of_spec(raw_spec, |name, image, is_init| {
             self.decider.is_sidecar(name, image, is_init)
@@ -64,9 +76,25 @@ impl Explain for Snapshot {
         Findings {
             rules,
             settings: self.shown_settings(&overrides, spec),
-            ignored: ignored::of(self, raw_pod, namespace, &overrides, outcome),
+            ignored: ignored::of(self, &places, &overrides, outcome),
             advice: advice::of(outcome, &sidecars),
             sidecars,
+        }
+    }
+
+    fn before_injection(&self, pod: &Value, namespace: &[(String, String)]) -> Option<Value> {
+        before::of(self, pod, namespace)
+    }
+
+    fn native_sidecar(&self) -> String {
+        let supported = NATIVE_SIDECAR.into_iter().find(|annotation| self.supports(*annotation));
+        match supported {
+            Some(annotation) => format!(
+                "annotate the pod template {}: \"true\", or install Linkerd with \
+                 proxy.nativeSidecar=true",
+                annotation.key()
+            ),
+            None => "install a release of Linkerd with native sidecars".to_owned(),
         }
     }
 }

@@ -7,7 +7,7 @@ use std::{borrow::Cow, collections::BTreeMap};
 use smallvec::SmallVec;
 
 use super::{
-    annotations::{Annotation, RESOURCE_ATTRIBUTE_PREFIX},
+    annotations::{Annotation, RESOURCE_ATTRIBUTE_PREFIX, WORKLOAD_LABEL_PREFIX},
     env_var::{self, EnvVar},
     no_value,
     overrides::Overrides,
@@ -177,7 +177,7 @@ impl Filler<'_, '_> {
             return;
         };
         if self.pod.kind != Kind::Pod || matches!(Kind::of(kind), Kind::Workload(_)) {
-            let key = ["linkerd.io/proxy-", kind].concat();
+            let key = [WORKLOAD_LABEL_PREFIX, kind].concat();
             out.push(b',');
             write_add_string(out, self.prefix, "/metadata/labels", &key, &no_value(name));
         }

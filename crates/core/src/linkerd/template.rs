@@ -5,7 +5,10 @@
 //! [`super::render`].
 
 use super::{
-    annotations::{CREATED_BY_ANNOTATION, PROXY_VERSION_ANNOTATION, TRUST_ROOT_SHA256_ANNOTATION},
+    annotations::{
+        CONTROL_PLANE_NAMESPACE_LABEL, CREATED_BY_ANNOTATION, PROXY_VERSION_ANNOTATION,
+        TRUST_ROOT_SHA256_ANNOTATION, WORKLOAD_NAMESPACE_LABEL,
+    },
     env_var::EnvVar,
     no_value,
     release::{Delta, Release},
@@ -184,9 +187,10 @@ fn write_metadata(out: &mut Out, source: Source<'_>, prefix: &str) {
     out.raw(&annotation(PROXY_VERSION_ANNOTATION, version));
     out.raw(&annotation(TRUST_ROOT_SHA256_ANNOTATION, &source.trust_roots.sha256));
     out.slot(Slot::RootLabels);
-    out.raw(&label("linkerd.io/control-plane-ns", source.control_plane_namespace));
+    out.raw(&label(CONTROL_PLANE_NAMESPACE_LABEL, source.control_plane_namespace));
     out.slot(Slot::WorkloadLabel);
-    operation(out, prefix, "/metadata/labels/linkerd.io~1workload-ns", |out| {
+    let key = WORKLOAD_NAMESPACE_LABEL.replace('/', "~1");
+    operation(out, prefix, &format!("/metadata/labels/{key}"), |out| {
         out.slot(Slot::WorkloadNamespace);
     });
     out.slot(Slot::RootLists);

@@ -78,14 +78,8 @@ pub fn uninject(snapshot: &Snapshot, object: &mut Value, kind: Kind) -> Removed 
         return removed;
     }
     let prefix = kind.path_prefix();
-    if let Some(spec) = object.pointer_mut(&format!("{prefix}/spec"))
-        && !matches!(kind, Kind::Service | Kind::Namespace)
-    {
-        for (list, names) in
-            [("initContainers", &CONTAINERS), ("containers", &CONTAINERS), ("volumes", &VOLUMES)]
-        {
-            removed.sidecar |= remove_named(spec, list, names);
-        }
+    if !matches!(kind, Kind::Service | Kind::Namespace) {
+        removed.sidecar = remove_sidecar(object, kind);
     }
     if removed.sidecar || matches!(kind, Kind::Pod | Kind::Service) {
         removed.opaque_ports = remove_opaque_ports(snapshot, object, kind);
@@ -110,7 +104,26 @@ pub fn uninject(snapshot: &Snapshot, object: &mut Value, kind: Kind) -> Removed 
     removed
 }
 
-fn remove_opaque_ports(snapshot: &Snapshot, object: &mut Value, kind: Kind) -> Option<String> {
+/// Removes the containers and volumes of an injection; whether there were any.
+pub(super) fn remove_sidecar(object: &mut Value, kind: Kind) -> bool {
+    let mut removed = false;
+    let Some(spec) = object.pointer_mut(&format!("{}/spec", kind.path_prefix())) else {
+        return removed;
+    };
+    for (list, names) in
+        [("initContainers", &CONTAINERS), ("containers", &CONTAINERS), ("volumes", &VOLUMES)]
+    {
+        removed |= remove_named(spec, list, names);
+    }
+    removed
+}
+
+/// Removes the opaque ports if injection would write the same ones; returns them.
+pub(super) fn remove_opaque_ports(
+    snapshot: &Snapshot,
+    object: &mut Value,
+    kind: Kind,
+) -> Option<String> {
     let text = object.to_string();
     let view: Object<'_> = json::read(&text).ok()?;
     let ports = match kind {

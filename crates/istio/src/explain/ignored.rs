@@ -1,61 +1,109 @@
 //! Annotations and labels that look as if they configured injection, and have no effect.
 
 use injectd_core::{
-    explain::{Ignored, IgnoredList, Layer},
+    explain::{
+        Ignored, IgnoredList,
+        keys::{Keys, Known, Problem, Words},
+        places::{At, Place, Places},
+    },
     outcome::Outcome,
 };
-use serde_json::Value;
 
 use crate::{
-    advice::NOTHING_READS_IT,
+    advice::{NOTHING_READS_IT, PREFIXES},
+    annotations::PROXY_CONFIG_ANNOTATION,
     decide::INJECT_ANNOTATION,
-    fields::{annotation, annotations, label, labels},
     injector::Injector,
+    process::names::{OVERRIDES_ANNOTATION, STATUS_ANNOTATION},
+    proto::defaults,
 };
 
 /// The label of namespaces that asks for injection.
 const NAMESPACE_LABEL: &str = "istio-injection";
-/// The label with the revision.
-const REVISION_LABEL: &str = "istio.io/rev";
+/// The label with the revision. Injected pods have an annotation with this key.
+pub(super) const REVISION_KEY: &str = "istio.io/rev";
+
+const WORDS: Words = Words {
+    annotations: "Istio reads",
+    labels: "the webhooks read",
+    name: "istio",
+    settings: &PREFIXES,
+    unknown: "nothing reads it",
+};
+
+/// The keys that the webhooks and the injector read. The injector reads an annotation of pods where the
+/// webhooks read the label; both count.
+pub(super) fn keys(injector: &Injector) -> Keys<'_> {
+    let is_note = |key: &&str| [STATUS_ANNOTATION, OVERRIDES_ANNOTATION].contains(key);
+    let settings = injector.known_annotations.iter().filter(|key| !is_note(key));
+    let settings = settings.filter(|key| *key != INJECT_ANNOTATION);
+    let settings = settings.map(|key| Known { key, places: &[Place::PodAnnotations] });
+    let inject =
+        Known { key: INJECT_ANNOTATION, places: &[Place::PodLabels, Place::PodAnnotations] };
+    let namespace = Known { key: NAMESPACE_LABEL, places: &[Place::NamespaceLabels] };
+    let revision = Known { key: REVISION_KEY, places: &[Place::PodLabels, Place::NamespaceLabels] };
+    Keys::new(WORDS, settings.chain([inject, namespace, revision]))
+}
 
 /// Every annotation and label without effect, after what the injection warned about.
-pub(super) fn of(injector: &Injector, pod: &Value, outcome: &Outcome<'_>) -> Vec<Ignored> {
+pub(super) fn of(injector: &Injector, places: &Places<'_>, outcome: &Outcome<'_>) -> Vec<Ignored> {
     let warning = |text: String| Ignored { layer: None, key: String::new(), value: None, text };
     let told = |text: &String| text.ends_with(NOTHING_READS_IT);
     let mut ignored = IgnoredList::default();
     for text in outcome.warnings.lines().filter(|text| !told(text)) {
         ignored.add(|| warning(text));
     }
-    let mut add = |key: &str, value: &str, text: &dyn Fn() -> String| {
-        ignored.add(|| {
-            let (key, value, text) = (key.to_owned(), Some(value.to_owned()), text());
-            Ignored { layer: Some(Layer::Pod), key, value, text }
-        });
-    };
-    if let (Some(_), Some(value)) =
-        (label(pod, INJECT_ANNOTATION), annotation(pod, INJECT_ANNOTATION))
-    {
-        add(INJECT_ANNOTATION, value, &|| "the label of the same name wins".to_owned());
-    }
-    for (key, value) in annotations(pod).into_iter().flatten() {
-        let value = value.as_str().unwrap_or_default();
-        if key == NAMESPACE_LABEL || key == REVISION_LABEL {
-            add(key, value, &|| "is an annotation; the webhooks read the label".to_owned());
-        } else if injector.known_annotations.ignores(key, injector.release) {
-            add(key, value, &|| {
-                let known = injector.known_annotations.like(key);
-                let known = known.map(|known| format!("; did you mean {known}?"));
-                format!("nothing reads it{}", known.unwrap_or_default())
+    let keys = keys(injector);
+    let has_label =
+        places.iter().any(|at| at.place == Place::PodLabels && at.has(INJECT_ANNOTATION));
+    for at in places.iter() {
+        for &(key, value) in &at.entries {
+            if has_label && at.place == Place::PodAnnotations && key == INJECT_ANNOTATION {
+                let text = || "the label of the same name wins".to_owned();
+                ignored.add_at(at.place, (key, value), Some(text));
+                continue;
+            }
+            let problem = problem(injector, &keys, (places, at), (key, value));
+            let text = problem.map(|problem| {
+                let keys = &keys;
+                move || text(injector, keys, (places, at), (key, &problem))
             });
-        }
-    }
-    for (key, value) in labels(pod).into_iter().flatten() {
-        let value = value.as_str().unwrap_or_default();
-        if key == NAMESPACE_LABEL {
-            add(key, value, &|| "is read of namespaces, not of pods".to_owned());
-        } else if key != INJECT_ANNOTATION && injector.known_annotations.reads(key) {
-            add(key, value, &|| "is a label; Istio reads the annotation".to_owned());
+            ignored.add_at(at.place, (key, value), text);
         }
     }
     ignored.finish()
 }
+
+fn problem<'k>(
+    injector: &Injector,
+    keys: &Keys<'k>,
+    (places, at): (&Places<'_>, &At<'_>),
+    (key, value): (&str, &str),
+) -> Option<Problem<'k>> {
+    let is_note = [STATUS_ANNOTATION, OVERRIDES_ANNOTATION].contains(&key);
+    let is_validated =
+        at.place == Place::PodAnnotations && crate::annotations::validates(key, injector.release);
+    (!is_note && !is_validated).then(|| keys.problem(places, at, (key, value)))?
+}
+
+/// The problem in words. A field of the `ProxyConfig` may be meant that has no annotation of its own.
+fn text<'k>(
+    injector: &Injector,
+    keys: &Keys<'k>,
+    (places, at): (&Places<'_>, &At<'_>),
+    (key, problem): (&str, &Problem<'k>),
+) -> String {
+    let name = key.split_once('/').map_or(key, |(_, name)| name);
+    let config = defaults::proxy_config(injector.release);
+    let is_field = || config.fields().any(|(field, _)| field.json.eq_ignore_ascii_case(name));
+    if !problem.is_misplaced() && !keys.has_name_of(key) && is_field() {
+        return format!(
+            "{}; {name} is a field of the ProxyConfig: did you mean {PROXY_CONFIG_ANNOTATION}?",
+            WORDS.unknown
+        );
+    }
+    keys.text(places, at, (key, problem))
+}
+
+#[cfg(test)]
+mod tests;

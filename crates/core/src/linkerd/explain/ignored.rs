@@ -1,30 +1,46 @@
 //! Annotations and labels that look as if they configured injection, and have no effect.
 
-#![expect(clippy::disallowed_types, reason = "an explanation is not part of a review")]
-
-use serde_json::{Map, Value};
-
 use crate::{
-    explain::{Ignored, IgnoredList, Layer, most_like},
-    linkerd::{
-        annotations::Annotation, overrides::Overrides, settings::NATIVE_SIDECAR, snapshot::Snapshot,
+    explain::{
+        Ignored, IgnoredList,
+        keys::{Keys, Known, Words},
+        places::{At, Place, Places},
     },
-    lookups::Annotations,
+    linkerd::{
+        annotations::{Annotation, CREATED_BY_ANNOTATION, PROXY_VERSION_ANNOTATION},
+        overrides::Overrides,
+        settings::NATIVE_SIDECAR,
+        snapshot::Snapshot,
+    },
     outcome::Outcome,
 };
 
-/// What the keys of overrides begin with.
-const PREFIXES: [&str; 3] =
-    ["config.linkerd.io/", "config.alpha.linkerd.io/", "config.beta.linkerd.io/"];
+/// The label of namespaces by which they keep Linkerd's webhooks off, `disabled`.
+const WEBHOOKS_LABEL: &str = "config.linkerd.io/admission-webhooks";
 
-/// The prefix of the inject annotation, and of keys that the injector writes.
-const LINKERD: &str = "linkerd.io/";
+/// Where annotations are read.
+const INHERITED: &[Place] = &[Place::PodAnnotations, Place::NamespaceAnnotations];
+
+const WORDS: Words = Words {
+    annotations: "Linkerd reads",
+    labels: "the webhooks read",
+    name: "linkerd",
+    settings: &["config.linkerd.io", "config.alpha.linkerd.io", "config.beta.linkerd.io"],
+    unknown: "the injector does not know it",
+};
+
+/// The keys that the release reads.
+pub(super) fn keys(snapshot: &Snapshot) -> Keys<'static> {
+    let known = Annotation::all().filter(|annotation| snapshot.supports(*annotation));
+    let known = known.map(|annotation| Known { key: annotation.key(), places: INHERITED });
+    let label = Known { key: WEBHOOKS_LABEL, places: &[Place::NamespaceLabels] };
+    Keys::new(WORDS, known.chain([label]))
+}
 
 /// Every annotation and label without effect.
 pub(super) fn of(
     snapshot: &Snapshot,
-    pod: &Value,
-    namespace: &Annotations,
+    places: &Places<'_>,
     overrides: &Overrides<'_>,
     outcome: &Outcome<'_>,
 ) -> Vec<Ignored> {
@@ -38,70 +54,63 @@ pub(super) fn of(
             text: warning.problem.clone(),
         });
     }
-    let metadata = |map: &str| pod.pointer(&format!("/metadata/{map}")).and_then(Value::as_object);
-    for (key, value) in texts(metadata("annotations")) {
-        if let Some(annotation) = Annotation::of(key) {
-            let text = of_pod(snapshot, overrides, annotation);
-            add(&mut ignored, Layer::Pod, (key, value), text.map(|text| || text));
-        } else {
-            let text = is_unknown(key).then_some(|| unknown(snapshot, key));
-            add(&mut ignored, Layer::Pod, (key, value), text);
-        }
-    }
-    for (key, value) in texts(metadata("labels")) {
-        let text =
-            Annotation::of(key).map(|_| || "is a label; Linkerd reads the annotation".to_owned());
-        add(&mut ignored, Layer::Pod, (key, value), text);
-    }
-    for (key, value) in namespace.iter() {
-        if let Some(annotation) = Annotation::of(key) {
-            let text = of_namespace(snapshot, overrides, annotation);
-            add(&mut ignored, Layer::Namespace, (key, value), text.map(|text| || text));
-        } else {
-            let text = is_unknown(key).then_some(|| unknown(snapshot, key));
-            add(&mut ignored, Layer::Namespace, (key, value), text);
+    let keys = keys(snapshot);
+    for at in places.iter() {
+        // The same name is that of a setting; a person may have meant it.
+        let is_injected = at.has(CREATED_BY_ANNOTATION);
+        let is_written = |key: &str| is_injected && key == PROXY_VERSION_ANNOTATION;
+        for &(key, value) in at.entries.iter().filter(|(key, _)| !is_written(key)) {
+            match own(snapshot, overrides, at, key) {
+                Own::HasEffect => continue,
+                Own::Ignored(text) => {
+                    ignored.add_at(at.place, (key, value), Some(|| text));
+                    continue;
+                }
+                Own::Elsewhere => {}
+            }
+            let problem = keys.problem(places, at, (key, value));
+            let text = problem.map(|problem| {
+                let keys = &keys;
+                move || keys.text(places, at, (key, &problem))
+            });
+            ignored.add_at(at.place, (key, value), text);
         }
     }
     ignored.finish()
 }
 
-fn add(
-    ignored: &mut IgnoredList,
-    layer: Layer,
-    (key, value): (&str, &str),
-    text: Option<impl FnOnce() -> String>,
-) {
-    if let Some(text) = text {
-        ignored.add(|| Ignored {
-            layer: Some(layer),
-            key: key.to_owned(),
-            value: Some(value.to_owned()),
-            text: text(),
-        });
+/// What becomes of a key by Linkerd's own rules.
+enum Own {
+    /// It is a known annotation in its right place.
+    HasEffect,
+    /// The same, or one that the release does not read; why it has no effect.
+    Ignored(String),
+    /// It is something else.
+    Elsewhere,
+}
+
+impl From<Option<String>> for Own {
+    fn from(problem: Option<String>) -> Self {
+        problem.map_or(Self::HasEffect, Self::Ignored)
     }
 }
 
-fn of_pod(
-    snapshot: &Snapshot,
-    overrides: &Overrides<'_>,
-    annotation: Annotation,
-) -> Option<String> {
-    if !snapshot.supports(annotation) {
-        return Some(not_supported(snapshot));
+fn own(snapshot: &Snapshot, overrides: &Overrides<'_>, at: &At<'_>, key: &str) -> Own {
+    let Some(annotation) = Annotation::of(key) else { return Own::Elsewhere };
+    if !snapshot.supports(annotation) && !at.place.is_label() {
+        let release = snapshot.release_choice.release;
+        return Own::Ignored(format!("Linkerd {release} does not read it"));
     }
-    yields_to_another(overrides, annotation)
+    match at.place {
+        Place::PodAnnotations => yields_to_another(overrides, annotation).into(),
+        Place::NamespaceAnnotations => of_namespace(overrides, annotation).into(),
+        _ => Own::Elsewhere,
+    }
 }
 
-fn of_namespace(
-    snapshot: &Snapshot,
-    overrides: &Overrides<'_>,
-    annotation: Annotation,
-) -> Option<String> {
+fn of_namespace(overrides: &Overrides<'_>, annotation: Annotation) -> Option<String> {
     if annotation == Annotation::Inject {
         return None;
-    }
-    if !snapshot.supports(annotation) {
-        return Some(not_supported(snapshot));
     }
     if overrides.of_pod(annotation).is_some() {
         return Some("the pod's own annotation wins".to_owned());
@@ -123,41 +132,5 @@ fn yields_to_another(overrides: &Overrides<'_>, annotation: Annotation) -> Optio
     yields.then(|| format!("{} decides", decides.key()))
 }
 
-fn not_supported(snapshot: &Snapshot) -> String {
-    format!("Linkerd {} does not read it", snapshot.release_choice.release)
-}
-
-/// Whether a key that is no annotation of the injector looks like one. The injector writes keys with
-/// the prefix of the inject annotation, too.
-fn is_unknown(key: &str) -> bool {
-    is_override(key) || is_mistyped_inject(key)
-}
-
-fn is_override(key: &str) -> bool {
-    PREFIXES.iter().any(|prefix| key.starts_with(prefix))
-}
-
-/// Why such a key has no effect.
-fn unknown(snapshot: &Snapshot, key: &str) -> String {
-    if !is_override(key) {
-        return format!("nothing reads it; did you mean {}?", Annotation::Inject.key());
-    }
-    let known = Annotation::all().filter(|annotation| snapshot.supports(*annotation));
-    match most_like(known.map(Annotation::key), key) {
-        Some(known) => format!("the injector does not know it; did you mean {known}?"),
-        None => "the injector does not know it".to_owned(),
-    }
-}
-
-fn is_mistyped_inject(key: &str) -> bool {
-    const MISTAKES: usize = 2;
-    let inject = Annotation::Inject.key();
-    let (_, name) = key.split_once('/').unwrap_or(("", key));
-    (key.starts_with(LINKERD) || name == "inject" && key.contains("linkerd"))
-        && key.chars().count().abs_diff(inject.len()) <= MISTAKES
-        && strsim::levenshtein(key, inject) <= MISTAKES
-}
-
-fn texts(map: Option<&Map<String, Value>>) -> impl Iterator<Item = (&str, &str)> {
-    map.into_iter().flatten().filter_map(|(key, value)| Some((key.as_str(), value.as_str()?)))
-}
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,126 @@
+//! A running pod as it was before Istio's injector changed it.
+//!
+//! What the injector wrote is known from its notes: the status annotation has the names of what it
+//! added, `proxy.istio.io/overrides` the containers of the pod's author, and variables of the proxy
+//! the annotations that it consumed. Annotations that templates may write or only copy are compared
+//! with those that the pod would get without them. Labels and rewritten probes stay: no rule reads them.
+
+#![expect(clippy::disallowed_types, reason = "an explanation is not part of a review")]
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::{
+    fields::{CONTAINER_LISTS, annotation, annotations, containers, text},
+    injection::Injection,
+    mesh::Istio,
+    process::names::{PROMETHEUS_VARIABLE, PROXY, SECURE_PORT_ANNOTATION, SECURE_PORT_VARIABLE},
+    strip::{OVERRIDES_ANNOTATION, STATUS_ANNOTATION, Status, strip},
+};
+
+use super::ignored::REVISION_KEY;
+
+/// The lists of the status annotation that name other things than containers.
+const OTHER_LISTS: [&str; 2] = ["volumes", "imagePullSecrets"];
+
+/// The pod without what the injector added; `None` if it has no status annotation. What its author
+/// wrote stays, unless it is what the injector would have written.
+pub(super) fn of(mesh: &Istio, pod: &Value) -> Option<Value> {
+    let injector = mesh.injector();
+    Status::of(pod)?;
+    let status: Value = serde_json::from_str(annotation(pod, STATUS_ANNOTATION)?).ok()?;
+    let status_port = injector.default_config().map_or(0, |config| config.integer("status_port"));
+    let mut before = strip(pod, injector.release, status_port).ok()?;
+    for list in OTHER_LISTS {
+        remove_named(&mut before, &status, list);
+    }
+    let secure_port = proxy_variable(pod, SECURE_PORT_VARIABLE);
+    let revision = text(&status, "revision");
+    let is_noted = |key: &str, value: &Value| {
+        key == OVERRIDES_ANNOTATION
+            || key == REVISION_KEY && value == revision
+            || key == SECURE_PORT_ANNOTATION && value.as_str() == secure_port
+            || injector.config.injected_annotations.get(key).is_some_and(|own| value == own)
+    };
+    if let Some(annotations) = annotations_mut(&mut before) {
+        annotations.retain(|key, value| !is_noted(key, value));
+    }
+    restore_prometheus(pod, &mut before);
+    remove_written(mesh, &mut before);
+    Some(before)
+}
+
+/// Removes items of a list of the pod's spec whose names the status has.
+fn remove_named(pod: &mut Value, status: &Value, list: &str) {
+    let names = status.get(list).and_then(Value::as_array);
+    let items = pod.pointer_mut(&format!("/spec/{list}")).and_then(Value::as_array_mut);
+    if let (Some(names), Some(items)) = (names, items) {
+        let names: std::collections::HashSet<_> = names.iter().filter_map(Value::as_str).collect();
+        items.retain(|item| !names.contains(text(item, "name")));
+    }
+}
+
+/// Gives the pod the annotations of Prometheus that the injector replaced, as the agent has them.
+fn restore_prometheus(pod: &Value, before: &mut Value) {
+    const PORT: &str = "prometheus.io/port";
+    let is_replaced = annotation(pod, PORT).is_some() && annotation(before, PORT).is_none();
+    let Some(noted) = proxy_variable(pod, PROMETHEUS_VARIABLE).filter(|_| is_replaced) else {
+        return;
+    };
+    let noted: Value = serde_json::from_str(noted).unwrap_or_default();
+    let targets = noted.get("targets").and_then(Value::as_array);
+    let targets = targets.into_iter().flatten();
+    let targets: Vec<_> = targets
+        .map(|target| format!("{}:{}", text(target, "port"), text(target, "path")))
+        .collect();
+    // With targets, port and path are those of the first one.
+    let own = |key| if targets.is_empty() { text(&noted, key) } else { "" };
+    let all = [
+        ("prometheus.io/scrape", text(&noted, "scrape").to_owned()),
+        ("prometheus.io/path", own("path").to_owned()),
+        (PORT, own("port").to_owned()),
+        ("prometheus.istio.io/scrape-targets", targets.join(",")),
+    ];
+    let Some(annotations) = annotations_mut(before) else { return };
+    for (key, value) in all.into_iter().filter(|(_, value)| !value.is_empty()) {
+        annotations.insert(key.to_owned(), value.into());
+    }
+}
+
+/// Removes the settings that templates write with the value that the pod would get without them.
+fn remove_written(mesh: &Istio, before: &mut Value) {
+    let known = &mesh.injector().known_annotations;
+    let is_written = |key: &str| known.writes(key);
+    let has_written = annotations(before).is_some_and(|all| all.keys().any(|key| is_written(key)));
+    if !has_written {
+        return;
+    }
+    let mut without = before.clone();
+    if let Some(annotations) = annotations_mut(&mut without) {
+        annotations.retain(|key, _| !is_written(key));
+    }
+    let namespace = before.pointer("/metadata/namespace").and_then(Value::as_str);
+    let injection =
+        Injection::new(mesh.injector(), Arc::new(without), namespace.unwrap_or_default(), "");
+    let no_annotations = Arc::default();
+    let surroundings = mesh.surroundings(&injection, &no_annotations);
+    let Ok(injected) = injection.inject(surroundings) else { return };
+    if let Some(annotations) = annotations_mut(before) {
+        annotations.retain(|key, value| {
+            !is_written(key) || annotation(&injected.pod, key) != value.as_str()
+        });
+    }
+}
+
+/// The value of a variable of the proxy.
+fn proxy_variable<'p>(pod: &'p Value, name: &str) -> Option<&'p str> {
+    let mut all = CONTAINER_LISTS.iter().flat_map(|list| containers(pod, list));
+    let proxy = all.find(|container| text(container, "name") == PROXY)?;
+    let variables = proxy.get("env")?.as_array()?;
+    variables.iter().find(|variable| text(variable, "name") == name)?.get("value")?.as_str()
+}
+
+fn annotations_mut(pod: &mut Value) -> Option<&mut Map<String, Value>> {
+    pod.get_mut("metadata")?.get_mut("annotations")?.as_object_mut()
+}
