@@ -53,8 +53,8 @@ impl<'c> Meshes<'c> {
     }
 
     /// The mesh that decides about a pod: that of `--mesh`; else the one whose webhooks are there. If
-    /// both are there, Istio's if its webhook is called, or if the pod or its namespace asks for Istio
-    /// alone: the webhook of Linkerd is called for most pods.
+    /// both are there, Istio's if its webhook is called, or if what the pod and its namespace say is
+    /// about Istio alone: the webhook of Linkerd is called for most pods.
     pub(super) async fn of(
         &mut self,
         steps: &[Step<'_>],
@@ -79,13 +79,17 @@ impl<'c> Meshes<'c> {
         }
         let namespace = creation.checks.namespace.unwrap_or(&Value::Null);
         let asks = |product| injectors::asks_for(product, creation.pod, namespace).is_some();
+        let mentions = |product| injectors::mentions(product, creation.pod, namespace);
+        let is_about = |one, other| {
+            mentions(one) && (!mentions(other) || asks(one) && !asks(other))
+        };
         let [istio, linkerd] = [Product::Istio, Product::Linkerd].map(|product| {
             let step = injectors::furthest(steps, product);
             (step.is_some(), step.is_some_and(|step| step.verdict == Verdict::Called), product)
         });
         let is_istio = match (istio, linkerd) {
             ((true, false, istio), (true, _, linkerd))
-            | ((false, _, istio), (false, _, linkerd)) => asks(istio) && !asks(linkerd),
+            | ((false, _, istio), (false, _, linkerd)) => is_about(istio, linkerd),
             ((is_there, ..), _) => is_there,
         };
         if is_istio { Product::Istio } else { Product::Linkerd }

@@ -14,6 +14,7 @@ use crate::{
         CommandError,
         manifests::{Action, Edited, Entry},
     },
+    explain::completion,
     linkerd::{annotations::Annotation, uninject},
     object::Kind,
     outcome::Verdict,
@@ -131,16 +132,22 @@ impl Injection<'_> {
             return self.skip(object, kind, reviewed, entry);
         }
         pods::must_have_spec(object, prefix)?;
+        let mut warnings = reviewed.warnings;
         if self.annotate {
             self.write_settings(&mut injected, prefix);
         } else {
+            let before = injected.pointer(prefix).filter(|pod| completion::ends(pod)).cloned();
             apply(&mut injected, &reviewed.patch)?;
             if !(self.keeps_inject || self.ingress) {
                 pods::restore(&mut injected, prefix, INJECT, inject);
             }
+            if let (Some(before), Some(after)) = (before, injected.pointer(prefix)) {
+                let mesh = self.reviewer.injector.mesh();
+                warnings.extend(completion::warning(&before, after, &*mesh));
+            }
         }
         let action = if self.annotate { Action::Annotated } else { Action::Injected };
-        let entry = Entry { action, warnings: reviewed.warnings, ..entry };
+        let entry = Entry { action, warnings, ..entry };
         Ok(Edited { object: Some(injected), entry })
     }
 

@@ -18,6 +18,7 @@ use crate::{
         config::Purpose,
         manifests::{self, Action, Edited, Entry, pod_of, pod_prefix, text},
     },
+    explain::completion,
     lookups::{Annotations, Lookups as _},
     profiles::{IstioInjector, Profile},
 };
@@ -101,6 +102,8 @@ impl Manifests<'_> {
         let injected = injection.inject(cluster)?;
         let mut warnings = decision.warnings;
         warnings.extend(injected.warnings);
+        let before = object.pointer(prefix).unwrap_or(object);
+        warnings.extend(completion::warning(before, &injected.pod, mesh));
         let entry = Entry { warnings, ..Entry::of(object, kind, Action::Injected) };
         Ok(Edited { object: Some(with_pod(object, prefix, injected.pod)), entry })
     }

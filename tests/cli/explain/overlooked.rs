@@ -202,6 +202,18 @@ fn a_pod_that_never_completes_is_named() {
     let found = istio(&job("false"));
     let advice = found["advice"].as_str().expect("advice");
     assert!(advice.contains("ENABLE_NATIVE_SIDECARS=true"), "{advice}");
+    // And so does inject.
+    let files = Files::valid();
+    let of_istio = args(&["inject", "-"], files.paths());
+    for (command, flag, warns) in [
+        (&["inject", "-"][..], "false", true),
+        (&["inject", "-"], "true", false),
+        (&of_istio, "", true),
+    ] {
+        let output = injectd(command, &job(flag));
+        let stderr = text(&output.stderr);
+        assert_eq!(stderr.contains("warning: the pod runs to completion"), warns, "{stderr}");
+    }
 }
 
 #[test]
