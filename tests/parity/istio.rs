@@ -8,7 +8,7 @@ mod corpus;
 mod differences;
 mod memory;
 mod run;
-mod subject;
+pub(crate) mod subject;
 
 use std::{env, path::PathBuf, thread};
 
@@ -28,7 +28,7 @@ pub(crate) fn must_answer_as_recorded() {
 }
 
 /// The recordings of all releases; `None` without them, which is printed.
-fn corpora(suite: &str) -> Option<Vec<Corpus>> {
+pub(crate) fn corpora(suite: &str) -> Option<Vec<Corpus>> {
     let Some(corpora) = env::var_os("INJECTD_CORPUS") else {
         print_line(&format!("{suite}: skipped, INJECTD_CORPUS is not set"));
         return None;

@@ -17,6 +17,7 @@ mod compare;
 mod core_subject;
 mod corpus;
 mod differences;
+mod explained;
 mod istio;
 mod reference_subject;
 mod report;
@@ -128,4 +129,19 @@ fn documented_rows<'t>(text: &'t str, mesh: &str) -> Vec<&'t str> {
     let table = section.and_then(|section| section.split("\n### ").next()).unwrap_or_default();
     let rows = table.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" |"));
     rows.map(|(name, _)| name).filter(|name| *name != "row").collect()
+}
+
+#[test]
+fn recorded_pods_of_linkerd_are_explained_as_before() {
+    explained::recorded_pods_of_linkerd();
+}
+
+#[test]
+fn recorded_pods_of_istio_are_explained_as_before() {
+    explained::recorded_pods_of_istio();
+}
+
+#[test]
+fn generated_pods_are_explained_as_before() {
+    explained::generated_pods();
 }

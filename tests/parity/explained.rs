@@ -1,0 +1,268 @@
+//! A running pod is explained as the pod that its author wrote: for recorded pods and generated ones,
+//! of both meshes.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    path::PathBuf,
+    sync::Arc,
+};
+
+use futures_util::FutureExt as _;
+use injectd::{
+    explain::{self, Creation, Decided, later::Checks},
+    injector::Injector,
+    linkerd::snapshot::{Config, Snapshot},
+    lookups::CallerFacts,
+    profiles::Profile,
+    sources::Sources,
+    standalone::Standalone,
+};
+use injectd_core::explain::places::texts;
+use injectd_istio::{
+    path::{Route, Webhook, route},
+    strip::is_clean,
+};
+use injectd_testkit::generator::configs;
+use serde_json::{Value, json};
+
+use crate::{core_subject, corpus, istio, print_line, reference_subject::review_of};
+
+/// Of how many recorded pods of Istio one is tried: an evaluation takes long in a debug build.
+const STRIDE: usize = 13;
+/// Generated configurations of Linkerd, and pods of each.
+const CONFIGURATIONS: u64 = 25;
+const PODS: u64 = 20;
+
+/// A pod and what decides about it.
+struct Asked<'a> {
+    profile: &'a Profile,
+    pod: &'a Value,
+    namespace: &'a str,
+    annotations: &'a [(String, String)],
+    path: &'a str,
+}
+
+/// How many pods were injected and compared.
+#[derive(Default)]
+struct Tally {
+    compared: usize,
+    lost: usize,
+    different: Vec<String>,
+}
+
+impl Asked<'_> {
+    /// Explains the pod; `None` if it is not injected.
+    fn explained(&self, pod: &Value) -> Option<Decided> {
+        let creation = Creation { pod, namespace: self.namespace, checks: Checks::default() };
+        let facts = CallerFacts {
+            namespace_annotations: Some(self.annotations.into()),
+            path: self.path,
+            ..CallerFacts::default()
+        };
+        let decided = explain::decide(self.profile, creation, None, facts).now_or_never();
+        let decided = decided.expect("nothing must be waited for").ok()?;
+        decided.explanation.injects().then_some(decided)
+    }
+
+    /// Compares the explanation of the pod with that of the pod that runs.
+    fn compare(&self, which: &dyn Fn() -> String, tally: &mut Tally) {
+        let Some(first) = self.explained(self.pod).filter(|_| !self.looks_injected()) else {
+            return;
+        };
+        let Some(before) = explain::before_injection_in(self.profile, &first.pod, self.annotations)
+        else {
+            return tally.different.push(format!("{}: it does not look injected", which()));
+        };
+        let lost: Vec<_> = self.lost(&before).collect();
+        if let Some(key) = lost.iter().find(|key| !self.is_replaced(&first.pod, key)) {
+            return tally.different.push(format!("{}: {key} is lost", which()));
+        }
+        if !lost.is_empty() {
+            tally.lost += 1;
+            return;
+        }
+        tally.compared += 1;
+        let second = self.explained(&before);
+        let (first, second) = (lines(&first), second.as_ref().map(lines).unwrap_or_default());
+        let different: Vec<_> =
+            first.symmetric_difference(&second).map(|line| line.trim()).collect();
+        if !different.is_empty() {
+            tally.different.push(format!("{}: {}", which(), different.join(" | ")));
+        }
+    }
+
+    /// Whether the pod has marks of an injection before it is injected.
+    fn looks_injected(&self) -> bool {
+        let text = self.pod.to_string();
+        match self.profile {
+            Profile::Linkerd(_) => {
+                let is_written = injectd::linkerd::annotations::is_written;
+                ["annotations", "labels"]
+                    .iter()
+                    .any(|map| texts(Some(self.pod), map).any(|(key, _)| is_written(key)))
+                    || text.contains("\"name\":\"linkerd-")
+            }
+            Profile::Istio(_) => {
+                let mut annotations = texts(Some(self.pod), "annotations");
+                let is_status_port =
+                    |(key, value): (&str, &str)| key.starts_with("prometheus") && value == "15020";
+                !is_clean(self.pod) || annotations.any(is_status_port)
+            }
+        }
+    }
+
+    /// The annotations of the pod that it lacks when it runs.
+    fn lost(&self, before: &Value) -> impl Iterator<Item = &str> {
+        let kept: HashMap<_, _> = texts(Some(before), "annotations")
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .collect();
+        let own = texts(Some(self.pod), "annotations");
+        own.filter(move |(key, value)| kept.get(*key).is_none_or(|kept| kept != value))
+            .map(|(key, _)| key)
+    }
+
+    /// Whether the injected pod does not tell what its author wrote: the injector replaced it, or writes
+    /// the same.
+    fn is_replaced(&self, injected: &Value, key: &str) -> bool {
+        let pointer = format!("/metadata/annotations/{}", key.replace('/', "~1"));
+        let own = self.pod.pointer(&pointer);
+        if injected.pointer(&pointer) != own {
+            return true;
+        }
+        let mut without = self.pod.clone();
+        let annotations =
+            without.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut);
+        annotations.expect("annotations").shift_remove(key);
+        let again = self.explained(&without).map(|decided| decided.pod).unwrap_or_default();
+        again.pointer(&pointer) == own
+    }
+}
+
+/// The lines of an explanation. The injector moves annotations and containers, so that their order may
+/// differ, and it replaces the probes and volumes that it warns about.
+fn lines(decided: &Decided) -> BTreeSet<String> {
+    let mut explanation = decided.explanation.clone();
+    explanation.findings.ignored.retain(|it| it.layer.is_some());
+    // It keeps the author's container, but not this image.
+    for sidecar in explanation.findings.sidecars.iter_mut().filter(|it| it.image == "auto") {
+        sidecar.image.clear();
+    }
+    let tree = json!({"explanation": explanation, "note": decided.note});
+    let text = serde_json::to_string_pretty(&tree).expect("JSON");
+    text.lines().map(str::to_owned).collect()
+}
+
+/// The annotations of a namespace.
+fn annotations_of(map: Option<&Value>) -> Vec<(String, String)> {
+    let namespace = json!({"metadata": {"annotations": map}});
+    let owned = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
+    texts(Some(&namespace), "annotations").map(owned).collect()
+}
+
+/// The pod of a review, and its namespace.
+fn pod_of(review: &Value) -> Option<(&Value, &str)> {
+    let pod = review.pointer("/request/object").filter(|object| object.is_object())?;
+    let kind = pod.get("kind").map_or(Some("Pod"), Value::as_str)?;
+    let namespace = review.pointer("/request/namespace").and_then(Value::as_str);
+    kind.eq_ignore_ascii_case("Pod").then_some((pod, namespace.unwrap_or_default()))
+}
+
+pub(crate) fn recorded_pods_of_linkerd() {
+    let Some(corpora) = std::env::var_os("INJECTD_CORPUS") else {
+        print_line("explained, linkerd: skipped, INJECTD_CORPUS is not set");
+        return;
+    };
+    let releases = corpus::load_all(&PathBuf::from(corpora).join("linkerd"));
+    let mut tally = Tally::default();
+    for corpus in releases.expect("the corpus must be readable") {
+        let mut profiles = HashMap::new();
+        for case in &corpus.cases {
+            let Some(config) = corpus.configs.get(&case.config) else { continue };
+            let profile = profiles.entry(&config.name).or_insert_with(|| {
+                let injector = core_subject::injector(corpus.release, config, case).ok()?;
+                Some(Profile::Linkerd(Arc::new(injector)))
+            });
+            let review = review_of(&case.body).unwrap_or_default();
+            let (Some(profile), Some((pod, namespace))) = (profile, pod_of(&review)) else {
+                continue;
+            };
+            let annotations = case.namespace_annotations(namespace).unwrap_or_default();
+            let annotations = annotations_of(Some(&annotations.into()));
+            let asked = Asked { profile, pod, namespace, annotations: &annotations, path: "" };
+            asked.compare(&|| format!("{} {}", corpus.name, case.id), &mut tally);
+        }
+    }
+    tally.finish("linkerd");
+}
+
+pub(crate) fn recorded_pods_of_istio() {
+    let Some(corpora) = istio::corpora("explained, istio") else { return };
+    let mut tally = Tally::default();
+    for (number, corpus) in corpora.iter().enumerate() {
+        let mut profiles = HashMap::new();
+        for case in corpus.cases.iter().skip(number % STRIDE).step_by(STRIDE) {
+            let place = (&*case.config, &*case.objects, case.clusters.as_deref());
+            let profile = profiles.entry(place).or_insert_with(|| {
+                let set = &corpus.sets[&case.config];
+                let (mesh, objects) = istio::subject::mesh(corpus.release, set, case).ok()?;
+                Some(Profile::Istio(Arc::new(Injector::new(mesh, objects.into()))))
+            });
+            let Route::Inject(path) = route(&case.target, &Webhook::Default, corpus.release) else {
+                continue;
+            };
+            let review = review_of(&case.body).unwrap_or_default();
+            let (Some(profile), Some((pod, namespace))) = (profile, pod_of(&review)) else {
+                continue;
+            };
+            let asked = Asked { profile, pod, namespace, annotations: &[], path: &path };
+            asked.compare(&|| format!("{} {}", corpus.name, case.id), &mut tally);
+        }
+    }
+    tally.finish("istio");
+}
+
+/// Pods of the generator, with its configurations of Linkerd, and a small one of Istio.
+pub(crate) fn generated_pods() {
+    let istio = Profile::Istio(Arc::new(injectd_testkit::istio::injector()));
+    let (mut of_linkerd, mut of_istio) = (Tally::default(), Tally::default());
+    for seed in 0..CONFIGURATIONS {
+        let config = configs::Config::of(seed);
+        let linkerd = profile_of(&config);
+        for number in 0..PODS {
+            let (review, _) = config.review(number);
+            let Some((pod, namespace)) = pod_of(&review) else { continue };
+            let annotations = annotations_of(config.namespaces.get(namespace));
+            let asked =
+                |profile| Asked { profile, pod, namespace, annotations: &annotations, path: "" };
+            let which = || format!("seed {seed}, review {number}");
+            if let Some(linkerd) = &linkerd {
+                asked(linkerd).compare(&which, &mut of_linkerd);
+            }
+            asked(&istio).compare(&which, &mut of_istio);
+        }
+    }
+    of_linkerd.finish("linkerd, generated");
+    of_istio.finish("istio, generated");
+}
+
+fn profile_of(config: &configs::Config) -> Option<Profile> {
+    let values = config.yaml();
+    let config = Config {
+        values: &values,
+        trust_roots: &config.trust_roots,
+        control_plane_namespace: &config.control_plane_namespace,
+        fallback_release: None,
+    };
+    let sources = Sources::from(Standalone::Every([].into()));
+    let snapshot = Snapshot::new(config, 1).ok()?;
+    Some(Profile::Linkerd(Arc::new(Injector::new(snapshot, sources))))
+}
+
+impl Tally {
+    fn finish(&self, what: &str) {
+        let Self { compared, lost, different } = self;
+        assert!(different.is_empty(), "{what}: {} of {compared}: {different:#?}", different.len());
+        print_line(&format!("explained, {what}: {compared} compared, {lost} that cannot be told"));
+        assert!(*compared > *lost, "{what}: {compared} compared, {lost} that cannot be told");
+    }
+}
