@@ -80,9 +80,8 @@ impl<'c> Meshes<'c> {
         let namespace = creation.checks.namespace.unwrap_or(&Value::Null);
         let asks = |product| injectors::asks_for(product, creation.pod, namespace).is_some();
         let mentions = |product| injectors::mentions(product, creation.pod, namespace);
-        let is_about = |one, other| {
-            mentions(one) && (!mentions(other) || asks(one) && !asks(other))
-        };
+        let is_about =
+            |one, other| mentions(one) && (!mentions(other) || asks(one) && !asks(other));
         let [istio, linkerd] = [Product::Istio, Product::Linkerd].map(|product| {
             let step = injectors::furthest(steps, product);
             (step.is_some(), step.is_some_and(|step| step.verdict == Verdict::Called), product)

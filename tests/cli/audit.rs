@@ -199,6 +199,15 @@ fn a_row_names_its_first_pods() {
     assert_eq!((&row["pods"], &row["podNames"]), (&json!(7), &json!(names)));
 }
 
+/// As in manifests, and in the output of other programs.
+#[test]
+fn a_pod_without_a_time_has_a_reason_without_one() {
+    let input = pods().replace("  creationTimestamp: \"2026-11-23T10:11:12Z\"\n", "");
+    let audit = audited(&input);
+    let reason = audit["workloads"][0]["reason"].as_str().expect("a reason");
+    assert!(reason.starts_with("the webhook failed when it was created, or"), "{reason}");
+}
+
 #[test]
 fn a_pod_that_has_ended_is_no_finding() {
     let ended = pods().replace(

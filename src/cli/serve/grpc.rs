@@ -213,16 +213,14 @@ impl AllowList {
 
 #[cfg(test)]
 mod tests {
-    use clap::{Arg, Args as _, Command, FromArgMatches as _};
+    use clap::{Args as _, Command, FromArgMatches as _};
 
-    use super::*;
+    use super::{super::Args, *};
 
     fn args(words: &[&str]) -> GrpcArgs {
-        // A flag of serve, with which one of these conflicts.
-        let serve = Command::new("serve").arg(Arg::new("client_ca").long("client-ca"));
-        let command = GrpcArgs::augment_args(serve.no_binary_name(true));
+        let command = Args::augment_args(Command::new("serve").no_binary_name(true));
         let matches = command.try_get_matches_from(words).expect("the words must be flags");
-        GrpcArgs::from_arg_matches(&matches).expect("the flags must fit")
+        Args::from_arg_matches(&matches).expect("the flags must fit").grpc
     }
 
     #[tokio::test]
