@@ -1,5 +1,5 @@
-//! A running pod is explained as the pod that its author wrote: for recorded pods and generated ones,
-//! of both meshes.
+//! A running pod is explained as the pod that its author wrote, and the audit finds nothing wrong with it:
+//! for recorded pods and generated ones, of both meshes.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -9,6 +9,7 @@ use std::{
 
 use futures_util::FutureExt as _;
 use injectd::{
+    audit::{Auditor, Judgement, Mesh, Namespace, Webhooks},
     explain::{self, Creation, Decided, later::Checks},
     injector::Injector,
     linkerd::snapshot::{Config, Snapshot},
@@ -23,6 +24,7 @@ use injectd_istio::{
     strip::is_clean,
 };
 use injectd_testkit::generator::configs;
+use injectd_webhooks::Configurations;
 use serde_json::{Value, json};
 
 use crate::{core_subject, corpus, istio, print_line, reference_subject::review_of};
@@ -69,6 +71,10 @@ impl Asked<'_> {
         let Some(first) = self.explained(self.pod).filter(|_| !self.looks_injected()) else {
             return;
         };
+        let judged = self.judged(&first.pod);
+        if !matches!(judged, Judgement::Meshed | Judgement::Ended | Judgement::Static) {
+            tally.different.push(format!("{}: the audit says {judged:?}", which()));
+        }
         let Some(before) = explain::before_injection_in(self.profile, &first.pod, self.annotations)
         else {
             return tally.different.push(format!("{}: it does not look injected", which()));
@@ -89,6 +95,29 @@ impl Asked<'_> {
         if !different.is_empty() {
             tally.different.push(format!("{}: {}", which(), different.join(" | ")));
         }
+    }
+
+    /// What the audit says of the pod that was injected.
+    fn judged(&self, injected: &Value) -> Judgement {
+        let service = match self.profile {
+            Profile::Linkerd(_) => json!({"name": "linkerd-proxy-injector", "path": "/"}),
+            Profile::Istio(_) => json!({"name": "istiod", "path": "/inject"}),
+        };
+        let configuration = json!({"kind": "MutatingWebhookConfiguration", "metadata": {"name": "c"},
+            "webhooks": [{"name": "w", "clientConfig": {"service": service}, "rules": [{
+                "operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"]}]}]});
+        let webhooks = Configurations::read([&configuration]).expect("a configuration");
+        let mesh = Mesh { profile: self.profile.clone(), path: self.path.to_owned() };
+        let meshes = [(("c".to_owned(), "w".to_owned()), Arc::new(mesh))].into();
+        let auditor = Auditor::new(Webhooks::of_files(webhooks), meshes).now_or_never();
+        let auditor = auditor.expect("nothing must be waited for").expect("an auditor");
+        let annotations = self.annotations.iter().map(|(key, value)| (key.clone(), json!(value)));
+        let annotations: serde_json::Map<_, _> = annotations.collect();
+        let namespace = Namespace::new(json!({"metadata": {"annotations": annotations}}));
+        let mut pod = injected.clone();
+        pod["metadata"]["namespace"] = self.namespace.into();
+        let judged = auditor.judge(&pod, Some(&namespace)).now_or_never();
+        judged.expect("nothing must be waited for").expect("a judgement")
     }
 
     /// Whether the pod has marks of an injection before it is injected.
