@@ -111,7 +111,7 @@ fn is_injected_by_linkerd(pod: &Value) -> bool {
     let annotations = pod.pointer("/metadata/annotations");
     let created_by = annotations.and_then(|all| all.get(CREATED_BY_ANNOTATION)?.as_str());
     let by = |injector: &&str| created_by.is_some_and(|text| text.starts_with(injector));
-    pod.pointer(LINKERD_COMPONENT).is_none() && LINKERD_INJECTORS.iter().any(|it| by(&it))
+    pod.pointer(LINKERD_COMPONENT).is_none() && LINKERD_INJECTORS.iter().any(by)
 }
 
 /// Whether two images differ at most in the registry and path of a mirror, or in a digest that one of

@@ -124,26 +124,33 @@ pub struct Row {
     pub evidence: Evidence,
 }
 
+impl Counts {
+    /// Counts a judgement; returns the name of the field that has it.
+    fn add(&mut self, judgement: &Judgement) -> &'static str {
+        self.total += 1;
+        let (name, count) = match judgement {
+            Judgement::Meshed | Judgement::NotCompared | Judgement::Unserved(_) => {
+                ("meshed", &mut self.meshed)
+            }
+            Judgement::Unmeshed => ("unmeshed", &mut self.unmeshed),
+            Judgement::Ended => ("ended", &mut self.ended),
+            Judgement::Static => ("static", &mut self.r#static),
+            Judgement::Unknown(_) => ("unknown", &mut self.unknown),
+            Judgement::Wrong(Finding::Missing, _) | Judgement::Uncalled { .. } => {
+                ("missing", &mut self.missing)
+            }
+            Judgement::Wrong(Finding::Outdated, _) => ("outdated", &mut self.outdated),
+            Judgement::Wrong(Finding::Unexpected, _) => ("unexpected", &mut self.unexpected),
+        };
+        *count += 1;
+        name
+    }
+}
+
 impl Summary {
     /// Adds the judgement on a pod, with what a restart must know of it.
     pub fn add(&mut self, pod: Audited, judgement: Judgement, evidence: Evidence) {
-        let counts = &mut self.counts;
-        counts.total += 1;
-        let (name, count) = match &judgement {
-            Judgement::Meshed | Judgement::NotCompared | Judgement::Unserved(_) => {
-                ("meshed", &mut counts.meshed)
-            }
-            Judgement::Unmeshed => ("unmeshed", &mut counts.unmeshed),
-            Judgement::Ended => ("ended", &mut counts.ended),
-            Judgement::Static => ("static", &mut counts.r#static),
-            Judgement::Unknown(_) => ("unknown", &mut counts.unknown),
-            Judgement::Wrong(Finding::Missing, _) | Judgement::Uncalled { .. } => {
-                ("missing", &mut counts.missing)
-            }
-            Judgement::Wrong(Finding::Outdated, _) => ("outdated", &mut counts.outdated),
-            Judgement::Wrong(Finding::Unexpected, _) => ("unexpected", &mut counts.unexpected),
-        };
-        *count += 1;
+        let name = self.counts.add(&judgement);
         self.tell(&pod, name, &judgement);
         let Audited { name, workload, created, replica_set } = pod;
         if judgement == Judgement::Ended {
@@ -230,6 +237,7 @@ impl Summary {
         let Some(Follower { tell, failed }) = &mut self.follower else { return };
         let (finding, reason) = match of {
             Judgement::Wrong(finding, reason) => (Some(*finding), &**reason),
+            Judgement::Uncalled { reason, .. } => (Some(Finding::Missing), &**reason),
             Judgement::Unknown(reason) => (None, &**reason),
             _ => (None, ""),
         };

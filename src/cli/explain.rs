@@ -204,20 +204,21 @@ async fn report<'c>(
     } else {
         advice(missed.as_ref(), &decided.explanation, &later)
     };
-    let text_of = |is_doubt| {
-        let missed = missed.as_ref().filter(|missed| missed.is_doubt == is_doubt);
-        missed.map(|missed| missed.text.clone())
-    };
     Ok(Report {
         object: target.subject.clone(),
         notes,
         advice,
         webhooks,
-        not_asked: text_of(false),
-        doubt: text_of(true),
+        not_asked: text_of(missed.as_ref(), false),
+        doubt: text_of(missed.as_ref(), true),
         injection: decided.explanation,
         later,
     })
+}
+
+/// Why the webhook is not called, or what is not known of it.
+fn text_of(missed: Option<&Missed>, is_doubt: bool) -> Option<String> {
+    missed.filter(|missed| missed.is_doubt == is_doubt).map(|missed| missed.text.clone())
 }
 
 /// A note if the injectors of several products are called.

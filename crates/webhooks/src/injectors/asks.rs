@@ -64,7 +64,7 @@ pub fn mentions(product: Product, pod: &Value, namespace: &Value) -> bool {
     }
 }
 
-impl<'a> Asker<'a> {
+impl Asker<'_> {
     fn linkerd(self) -> Option<String> {
         let annotation = |object| text(object, "annotations", LINKERD_INJECT);
         let (key, disabled) = LINKERD_WEBHOOKS;

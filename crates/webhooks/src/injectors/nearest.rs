@@ -133,30 +133,13 @@ impl Seen<'_> {
             _ if self.is_of_control_plane(product) => {
                 format!("Nothing: the pod belongs to {name} itself, whose webhook leaves it out.")
             }
-            Reason::NamespaceSelector(_) | Reason::ObjectSelector(_) => {
-                self.ways(nearest, &candidates)
-            }
+            Reason::NamespaceSelector(_) | Reason::ObjectSelector(_) => ways(nearest, &candidates),
             Reason::Condition(name) | Reason::ConditionFails { name, .. } => {
                 format!("Change the pod, or condition {name} of {configuration}.")
             }
             _ => format!("Correct the rules of {configuration}: they must have CREATE of pods."),
         };
         Some(Missed { text, advice, is_doubt: false })
-    }
-
-    /// The changes of the nearest webhook, and those of others that need no more.
-    fn ways(self, nearest: &Candidate<'_>, all: &[Candidate<'_>]) -> String {
-        let mut ways: Vec<String> = Vec::new();
-        let others = all.iter().filter(|it| it.changes.len() == nearest.changes.len());
-        for Candidate { changes, .. } in [nearest].into_iter().chain(others) {
-            let way = changes.join(" and ");
-            if ways.len() < MAX_WAYS && !ways.contains(&way) {
-                ways.push(way);
-            }
-        }
-        // The label that most people know comes first.
-        ways.sort_by_key(|way| !way.contains(ISTIO_NAMESPACE));
-        sentence(&ways.join(", or "))
     }
 
     /// What an object needs for a call of a webhook, as far as labels decide.
@@ -248,6 +231,21 @@ fn change(unmet: &Requirement, labels: &Labels, whose: &str) -> String {
         (Change::Remove, Some(found)) => format!("remove the label {key}={found} from {whose}"),
         (Change::Remove, None) => format!("remove the label {key} from {whose}"),
     }
+}
+
+/// The changes of the nearest webhook, and those of others that need no more.
+fn ways(nearest: &Candidate<'_>, all: &[Candidate<'_>]) -> String {
+    let mut ways: Vec<String> = Vec::new();
+    let others = all.iter().filter(|it| it.changes.len() == nearest.changes.len());
+    for Candidate { changes, .. } in [nearest].into_iter().chain(others) {
+        let way = changes.join(" and ");
+        if ways.len() < MAX_WAYS && !ways.contains(&way) {
+            ways.push(way);
+        }
+    }
+    // The label that most people know comes first.
+    ways.sort_by_key(|way| !way.contains(ISTIO_NAMESPACE));
+    sentence(&ways.join(", or "))
 }
 
 /// A text with a capital letter, and what follows from it.
