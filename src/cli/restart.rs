@@ -39,7 +39,7 @@ pub(super) struct Args {
     #[arg(short = 'f', long = "filename", value_name = "FILE", conflicts_with = "workloads")]
     file: Option<PathBuf>,
     /// Findings of the file that are restarted as well
-    #[arg(long, value_name = "FINDING", value_delimiter = ',', requires = "file")]
+    #[arg(long, value_name = "FINDING", value_delimiter = ',')]
     include: Vec<Include>,
     /// Namespace of the workloads [default: that of the context]
     #[arg(short, long, value_name = "NAMESPACE", conflicts_with = "file")]
@@ -81,6 +81,11 @@ enum Format {
 }
 
 pub(super) fn run(args: Args) -> Result<(), CommandError> {
+    // clap does not report this beside workloads, which exclude the file.
+    if args.file.is_none() && !args.include.is_empty() {
+        let text = "--include needs --filename: it is about the findings of a file";
+        return Err(CommandError::Usage(text.to_owned()));
+    }
     manifests::runtime()?.block_on(restart(args))
 }
 
