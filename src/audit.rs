@@ -77,8 +77,13 @@ pub enum Judgement {
     Static,
     /// That cannot be told; the reason.
     Unknown(String),
-    /// It has the sidecar of a mesh without a webhook: a new pod would get none.
-    Unserved(Product),
+    /// It has its sidecar, and no webhook would be called: a new pod would get none.
+    Unserved {
+        /// The mesh.
+        product: Product,
+        /// Whether the mesh has a webhook.
+        has_webhook: bool,
+    },
     /// It has no sidecar, something asks for one, and no webhook would be called: a restart changes
     /// nothing.
     Uncalled {
@@ -230,13 +235,17 @@ impl Auditor {
         subject: Subject<'_>,
         step: &Step<'_>,
     ) -> Judgement {
-        // A proxy of the pod's own template is no sidecar before it is injected.
+        // A proxy of the pod's own template is no sidecar before Istio injects it; Linkerd leaves it as
+        // it is.
         let is_sidecar = |found: &&Sidecar| found.is_injected || found.product != Product::Istio;
         let Some(found) = found.filter(is_sidecar) else {
             let created = subject.pod.pointer("/metadata/creationTimestamp");
             let created = created.and_then(Value::as_str).unwrap_or_default();
             return Judgement::Wrong(Finding::Missing, self.why_missing(created, step));
         };
+        if !found.is_injected {
+            return Judgement::NotCompared;
+        }
         match found.differs(now) {
             Some(difference) => Judgement::Wrong(Finding::Outdated, difference),
             None => Judgement::Meshed,
@@ -297,12 +306,13 @@ impl<'s> Subject<'s> {
             (Some((product, by)), found) if found.is_none_or(|it| it.product != product) => {
                 self.uncalled(product, &by)
             }
-            (Some((product, _)), _) if !self.has_webhook(product) => Judgement::Unserved(product),
-            (Some((product, _)), _) => {
-                self.may_be_called(product).unwrap_or(Judgement::NotCompared)
-            }
+            (Some((product, _)), _) => self.unserved(product),
             (None, None) => {
-                let doubt = undecided.iter().find_map(|product| self.may_be_called(*product));
+                // Linkerd injects only what asks for it, and none of the network of its node.
+                let may_ask =
+                    |product: &&Product| **product != Product::Linkerd || self.namespace.is_none();
+                let mut undecided = undecided.iter().filter(may_ask);
+                let doubt = undecided.find_map(|product| self.may_be_called(*product));
                 doubt.unwrap_or(Judgement::Unmeshed)
             }
             (None, Some(found)) => self.unexpected(found, decided),
@@ -321,7 +331,7 @@ impl<'s> Subject<'s> {
             return Judgement::Wrong(Finding::Unexpected, why);
         }
         if !self.has_webhook(product) {
-            return Judgement::Unserved(product);
+            return Judgement::Unserved { product, has_webhook: false };
         }
         match explain::missed(self.steps, product, self.creation()) {
             Some(missed) if missed.is_doubt => Judgement::Unknown(missed.text),
@@ -340,6 +350,15 @@ impl<'s> Subject<'s> {
                 has_webhook: self.has_webhook(product),
             },
             None => without_mesh(product, None),
+        }
+    }
+
+    /// The judgement on a pod that has the sidecar that something asks for.
+    fn unserved(self, product: Product) -> Judgement {
+        match explain::missed(self.steps, product, self.creation()) {
+            Some(missed) if missed.is_doubt => Judgement::Unknown(missed.text),
+            Some(_) => Judgement::Unserved { product, has_webhook: self.has_webhook(product) },
+            None => Judgement::NotCompared,
         }
     }
 

@@ -18,9 +18,9 @@ const NOTES: [(&str, &str); 2] = [
 /// The annotation with what Istio's injector added.
 const ISTIO_STATUS: &str = "/metadata/annotations/sidecar.istio.io~1status";
 
-/// How the values of [`CREATED_BY_ANNOTATION`] begin that Linkerd's webhook and `linkerd inject` write;
-/// the charts of Linkerd write others.
-const LINKERD_INJECTORS: [&str; 2] = ["linkerd/proxy-injector", "linkerd/cli"];
+/// How the value of [`CREATED_BY_ANNOTATION`] begins that Linkerd's webhook writes. The charts of Linkerd
+/// and `linkerd inject --manual` write others: their proxies are a part of the template.
+const LINKERD_INJECTOR: &str = "linkerd/proxy-injector";
 /// The label of pods of Linkerd's control plane, whose proxies are those of its chart.
 const LINKERD_COMPONENT: &str = "/metadata/labels/linkerd.io~1control-plane-component";
 
@@ -110,17 +110,55 @@ fn proxy(pod: &Value) -> Option<(Product, &Value)> {
 fn is_injected_by_linkerd(pod: &Value) -> bool {
     let annotations = pod.pointer("/metadata/annotations");
     let created_by = annotations.and_then(|all| all.get(CREATED_BY_ANNOTATION)?.as_str());
-    let by = |injector: &&str| created_by.is_some_and(|text| text.starts_with(injector));
-    pod.pointer(LINKERD_COMPONENT).is_none() && LINKERD_INJECTORS.iter().any(by)
+    pod.pointer(LINKERD_COMPONENT).is_none()
+        && created_by.is_some_and(|text| text.starts_with(LINKERD_INJECTOR))
 }
 
-/// Whether two images differ at most in the registry and path of a mirror, or in a digest that one of
-/// them has beside the tag: other webhooks rewrite images, and a restart changes nothing about it.
+/// Whether two images differ at most in the registry and path of a mirror, or if one of them has a
+/// digest and the other one none: other webhooks rewrite images, and a restart changes nothing about it.
 fn is_same_image(one: &str, other: &str) -> bool {
-    let [one, other] = [one, other].map(|image| {
-        let name = image.rsplit('/').next().unwrap_or_default();
-        name.split_once('@').map_or((name, None), |(name, digest)| (name, Some(digest)))
-    });
-    let is_same_digest = one.1.is_none() || other.1.is_none() || one.1 == other.1;
-    one.0 == other.0 && is_same_digest
+    let [one, other] = [one, other].map(Image::of);
+    let is_pinned = one.digest.is_some() != other.digest.is_some();
+    let is_same_tag =
+        one.tag == other.tag || is_pinned && (one.tag.is_none() || other.tag.is_none());
+    one.name == other.name && is_same_tag && (is_pinned || one.digest == other.digest)
+}
+
+/// The last part of an image's name, and what is behind it.
+struct Image<'i> {
+    name: &'i str,
+    tag: Option<&'i str>,
+    digest: Option<&'i str>,
+}
+
+impl<'i> Image<'i> {
+    fn of(image: &'i str) -> Self {
+        let (image, digest) =
+            image.split_once('@').map_or((image, None), |(image, digest)| (image, Some(digest)));
+        let last = image.rsplit('/').next().unwrap_or_default();
+        let (name, tag) =
+            last.split_once(':').map_or((last, None), |(name, tag)| (name, Some(tag)));
+        Self { name, tag, digest }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn images_that_other_webhooks_rewrite_are_the_same() {
+        for (one, other, is_same) in [
+            ("cr.l5d.io/linkerd/proxy:1", "mirror:5000/cr.l5d.io/linkerd/proxy:1", true),
+            ("a/proxyv2:1", "b/proxyv2:1@sha256:a", true),
+            ("a/proxyv2:1", "b/proxyv2@sha256:a", true),
+            ("a/proxyv2@sha256:a", "b/proxyv2@sha256:a", true),
+            ("a/proxyv2@sha256:a", "a/proxyv2@sha256:b", false),
+            ("a/proxyv2:1@sha256:a", "a/proxyv2:2", false),
+            ("a/proxyv2:1", "a/proxyv2:2", false),
+            ("a/proxyv2", "a/proxy", false),
+        ] {
+            assert_eq!(is_same_image(one, other), is_same, "{one} {other}");
+        }
+    }
 }

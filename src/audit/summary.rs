@@ -29,6 +29,7 @@ pub struct Summary {
     findings: BTreeMap<(Workload, Finding), Group>,
     unknown: BTreeMap<String, u64>,
     without_webhook: BTreeMap<Product, u64>,
+    not_called: BTreeMap<Product, u64>,
     failed_open: Vec<FailedOpen>,
     not_read: Vec<String>,
     follower: Option<Follower>,
@@ -129,7 +130,7 @@ impl Counts {
     fn add(&mut self, judgement: &Judgement) -> &'static str {
         self.total += 1;
         let (name, count) = match judgement {
-            Judgement::Meshed | Judgement::NotCompared | Judgement::Unserved(_) => {
+            Judgement::Meshed | Judgement::NotCompared | Judgement::Unserved { .. } => {
                 ("meshed", &mut self.meshed)
             }
             Judgement::Unmeshed => ("unmeshed", &mut self.unmeshed),
@@ -161,10 +162,15 @@ impl Summary {
         {
             *self.unknown.entry(reason.clone()).or_default() += 1;
         }
-        if let Judgement::Unserved(product)
-        | Judgement::Uncalled { product, has_webhook: false, .. } = &judgement
-        {
-            *self.without_webhook.entry(*product).or_default() += 1;
+        match &judgement {
+            Judgement::Unserved { product, has_webhook: false }
+            | Judgement::Uncalled { product, has_webhook: false, .. } => {
+                *self.without_webhook.entry(*product).or_default() += 1;
+            }
+            Judgement::Unserved { product, .. } => {
+                *self.not_called.entry(*product).or_default() += 1;
+            }
+            _ => {}
         }
         // A workload has one entry, whatever its pods say.
         let is_known = self.totals.contains_key(&workload);
@@ -178,7 +184,7 @@ impl Summary {
             is_meshed: judgement == Judgement::Meshed,
             is_unknown: matches!(
                 judgement,
-                Judgement::Unknown(_) | Judgement::NotCompared | Judgement::Unserved(_)
+                Judgement::Unknown(_) | Judgement::NotCompared | Judgement::Unserved { .. }
             ),
         });
         let wrong = match judgement {
@@ -238,6 +244,7 @@ impl Summary {
         let (finding, reason) = match of {
             Judgement::Wrong(finding, reason) => (Some(*finding), &**reason),
             Judgement::Uncalled { reason, .. } => (Some(Finding::Missing), &**reason),
+            Judgement::Unserved { .. } => (None, "no webhook would be called for a new pod"),
             Judgement::Unknown(reason) => (None, &**reason),
             _ => (None, ""),
         };
@@ -261,6 +268,12 @@ impl Summary {
     #[must_use]
     pub fn without_webhook(&self) -> &BTreeMap<Product, u64> {
         &self.without_webhook
+    }
+
+    /// Meshes whose webhooks would not be called for new pods, with the pods that have their sidecar.
+    #[must_use]
+    pub fn not_called(&self) -> &BTreeMap<Product, u64> {
+        &self.not_called
     }
 
     /// Pods that were let in while a webhook failed.

@@ -101,7 +101,7 @@ enum FailOn {
     Outdated,
     /// Pods with a sidecar that they should not have
     Unexpected,
-    /// Pods of a mesh without a webhook
+    /// Pods of a mesh without a webhook, or whose webhook would not be called for new ones
     NoWebhook,
     /// Pods that were let in while a webhook failed
     FailedOpen,
@@ -172,8 +172,11 @@ impl Args {
             (FailOn::Unexpected, counts.unexpected, "with a sidecar that they should not have"),
             (
                 FailOn::NoWebhook,
-                summary.without_webhook().values().sum(),
-                "of a mesh without a webhook",
+                [summary.without_webhook(), summary.not_called()]
+                    .into_iter()
+                    .flat_map(|meshes| meshes.values())
+                    .sum(),
+                "without a webhook for new ones",
             ),
             (FailOn::FailedOpen, failed_open, "let in while a webhook failed"),
         ];

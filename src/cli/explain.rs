@@ -187,9 +187,12 @@ async fn report<'c>(
     let decided = explain::decide(&mesh.profile, creation, target.workload(), caller);
     let decided = decided.await.map_err(failed)?;
     notes.extend(decided.note);
-    let missed = webhooks.as_deref().and_then(|steps| {
-        explain::missed(steps, Product::of_mesh(decided.explanation.mesh)?, creation)
-    });
+    let missed =
+        webhooks.as_deref().and_then(|steps| explain::missed(steps, mesh.product, creation));
+    let is_known = Product::of_mesh(decided.explanation.mesh) == Some(mesh.product);
+    if webhooks.is_some() && missed.is_none() && !is_known {
+        return Err(not_known(target, mesh.product));
+    }
     let is_asked = missed.as_ref().is_none_or(|missed| missed.is_doubt);
     let later =
         if is_asked { explain::later::objections(checks, pod, &decided.pod) } else { Vec::new() };
@@ -214,6 +217,16 @@ async fn report<'c>(
         injection: decided.explanation,
         later,
     })
+}
+
+/// The error for a pod about which another mesh decides than the one whose configuration is known.
+fn not_known(target: &Target, product: Product) -> CommandError {
+    let (title, name) = (target.title(), product.as_str());
+    CommandError::Incomplete(format!(
+        "cannot explain {title}: the webhook of {name} is called, and its configuration is not known; \
+         set --mesh {} and the files of {name}",
+        name.to_lowercase()
+    ))
 }
 
 /// Why the webhook is not called, or what is not known of it.

@@ -45,6 +45,8 @@ pub(super) struct Mesh {
     pub(super) path: String,
     /// What is not known of it.
     pub(super) notes: Vec<String>,
+    /// The product whose webhooks decide; that of the profile, unless its configuration is not known.
+    pub(super) product: Product,
 }
 
 impl<'c> Meshes<'c> {
@@ -64,13 +66,31 @@ impl<'c> Meshes<'c> {
         let webhook = injectors::furthest(steps, product).map(|step| step.webhook);
         if product != self.chosen() && self.client.is_none() {
             let (there, chosen) = (product.as_str(), self.chosen().as_str());
+            let what = if webhook.is_some() {
+                format!("the webhook of {there} is there")
+            } else {
+                format!("labels or annotations are about {there}")
+            };
             let note = format!(
-                "the webhook of {there} is there, but its configuration is not known: the rules are \
-                 those of {chosen}; set --mesh and the files of {there}"
+                "{what}, but its configuration is not known: the rules are those of {chosen}; set \
+                 --mesh and the files of {there}"
             );
-            return Ok(Arc::new(self.of_flags(vec![note])?));
+            let mesh = Mesh { product, ..self.of_flags(vec![note])? };
+            return Ok(Arc::new(mesh));
         }
-        self.of_product(product, webhook).await
+        match self.of_product(product, webhook).await {
+            Err(error) if product != self.chosen() && self.config.named_mesh().is_none() => {
+                // Why no webhook is called does not depend on it; if one is called, that is an error.
+                let name = product.as_str();
+                let note =
+                    format!("the configuration of {name} is not known: {}", with_causes(&error));
+                let mesh = self.of_product(self.chosen(), None).await?;
+                let notes = mesh.notes.iter().cloned().chain([note]).collect();
+                let (profile, path) = (mesh.profile.clone(), mesh.path.clone());
+                Ok(Arc::new(Mesh { profile, path, notes, product }))
+            }
+            mesh => mesh,
+        }
     }
 
     fn deciding(&self, steps: &[Step<'_>], creation: Creation<'_>) -> Product {
@@ -137,7 +157,7 @@ impl<'c> Meshes<'c> {
     fn of_flags(&self, notes: Vec<String>) -> Result<Mesh, CommandError> {
         let profile = self.config.standalone_profile(Purpose::Inject)?;
         let path = self.config.path(&profile).map_err(CommandError::Usage)?;
-        Ok(Mesh { profile, path, notes })
+        Ok(Mesh { profile, path, notes, product: self.chosen() })
     }
 
     async fn linkerd(&self, client: &Client) -> Result<Mesh, CommandError> {
@@ -152,7 +172,7 @@ impl<'c> Meshes<'c> {
             )),
         }
         let profile = config.standalone_profile(Purpose::Inject)?;
-        Ok(Mesh { profile, path: String::new(), notes })
+        Ok(Mesh { profile, path: String::new(), notes, product: Product::Linkerd })
     }
 
     /// The configuration of a revision in a cluster: in the namespace of the webhook's Service, or in
@@ -203,7 +223,7 @@ impl<'c> Meshes<'c> {
         let profile = Profile::Istio(injector);
         let Some(webhook) = webhook else {
             let path = self.config.path(&profile).map_err(CommandError::Usage)?;
-            return Ok(Mesh { profile, path, notes: Vec::new() });
+            return Ok(Mesh { profile, path, notes: Vec::new(), product: Product::Istio });
         };
         let path = profile.path_of(webhook).map_err(|error| {
             CommandError::failed(
@@ -211,7 +231,7 @@ impl<'c> Meshes<'c> {
                 error.to_string(),
             )
         })?;
-        Ok(Mesh { profile, path, notes: Vec::new() })
+        Ok(Mesh { profile, path, notes: Vec::new(), product: Product::Istio })
     }
 }
 

@@ -130,9 +130,11 @@ impl Place<'_> {
             Some(Injector { product: Product::Istio, revision, is_guess })
         };
         match Path::of(self.path) {
-            Path::Revision(revision) => return istio(revision),
+            Path::Revision(revision) if self.path.split('/').any(|part| part == "inject") => {
+                return istio(revision);
+            }
             Path::Default if self.is_istio() => return istio(self.revision()),
-            Path::Default | Path::Other => {}
+            Path::Revision(_) | Path::Default | Path::Other => {}
         }
         let service = self.service?;
         let is_linkerd = service == LINKERD_SERVICE

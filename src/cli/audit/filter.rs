@@ -17,7 +17,7 @@ pub(super) enum Kind {
     Outdated,
     /// Pods with a sidecar that they should not have
     Unexpected,
-    /// Pods of a mesh without a webhook
+    /// Pods of a mesh without a webhook, or whose webhook would not be called for new ones
     NoWebhook,
     /// Pods that were let in while a webhook failed
     FailedOpen,
@@ -41,6 +41,12 @@ impl Filter<'_> {
     /// The meshes without a webhook and their pods, if they are printed.
     pub(super) fn without_webhook(self, summary: &Summary) -> Vec<(Product, u64)> {
         let all = summary.without_webhook().iter().map(|(product, pods)| (*product, *pods));
+        all.filter(|_| self.has(Kind::NoWebhook)).collect()
+    }
+
+    /// The meshes whose webhooks would not be called for new pods, if they are printed.
+    pub(super) fn not_called(self, summary: &Summary) -> Vec<(Product, u64)> {
+        let all = summary.not_called().iter().map(|(product, pods)| (*product, *pods));
         all.filter(|_| self.has(Kind::NoWebhook)).collect()
     }
 

@@ -50,14 +50,17 @@ pub(super) fn write(
 
 fn json(out: &mut Printer<impl Write>, summary: &Summary, filter: Filter<'_>) -> io::Result<()> {
     let unknown = summary.unknown().map(|(reason, pods)| json!({"reason": reason, "pods": pods}));
-    let without_webhook = filter.without_webhook(summary).into_iter();
-    let without_webhook = without_webhook.map(|(mesh, pods)| json!({"mesh": mesh, "pods": pods}));
+    let meshes = |all: Vec<_>| {
+        let meshes = all.into_iter().map(|(mesh, pods)| json!({"mesh": mesh, "pods": pods}));
+        meshes.collect::<Vec<_>>()
+    };
     let audit = json!({
         "apiVersion": API_VERSION,
         "kind": KIND,
         "pods": summary.counts(),
         "workloads": filter.rows(summary).collect::<Vec<_>>(),
-        "withoutWebhook": without_webhook.collect::<Vec<_>>(),
+        "withoutWebhook": meshes(filter.without_webhook(summary)),
+        "notCalled": meshes(filter.not_called(summary)),
         "failedOpen": filter.failed_open(summary),
         "unknown": unknown.collect::<Vec<_>>(),
         "notRead": summary.not_read(),
@@ -82,7 +85,8 @@ fn junit(out: &mut Printer<impl Write>, summary: &Summary, filter: Filter<'_>) -
     let rows: Vec<_> = filter.rows(summary).collect();
     let failed = filter.failed_open(summary);
     let without_webhook = filter.without_webhook(summary);
-    let failures = rows.len() + failed.len() + without_webhook.len();
+    let not_called = filter.not_called(summary);
+    let failures = rows.len() + failed.len() + without_webhook.len() + not_called.len();
     out.xml_line(r#"<?xml version="1.0" encoding="UTF-8"?>"#)?;
     out.xml_line("<testsuites>")?;
     out.xml_line(&format!(
@@ -103,8 +107,13 @@ fn junit(out: &mut Printer<impl Write>, summary: &Summary, filter: Filter<'_>) -
     }
     for (product, pods) in without_webhook {
         let case = ("webhooks", product.as_str().to_owned());
-        let message = format!("{pods} pods are of a mesh without a webhook");
+        let message = format!("pods of a mesh without a webhook: {pods}");
         write_case(out, case, ("no-webhook", &message, "install it before you restart anything"))?;
+    }
+    for (product, pods) in not_called {
+        let case = ("webhooks", product.as_str().to_owned());
+        let message = format!("pods whose webhook would not be called for new ones: {pods}");
+        write_case(out, case, ("no-webhook", &message, "injectd explain says why"))?;
     }
     for it in failed {
         let case = (it.namespace.as_str(), format!("pod/{}", it.pod));

@@ -71,6 +71,15 @@ pub(super) fn write(
         );
         out.paragraph(columns, &text)?;
     }
+    for (product, pods) in filter.not_called(summary) {
+        let pods = counted_pods(pods);
+        let text = format!(
+            "no webhook of {} would be called for new pods of {pods} with its sidecar: injectd explain \
+             says why.",
+            product.as_str()
+        );
+        out.paragraph(columns, &text)?;
+    }
     for (reason, pods) in summary.unknown() {
         out.paragraph(columns, &format!("unknown: {}: {reason}", counted_pods(pods)))?;
     }
@@ -78,8 +87,9 @@ pub(super) fn write(
         out.paragraph(columns, &format!("not read: {problem}"))?;
     }
     if !is_about_pods {
-        let were = if failed.len() == 1 { "was" } else { "were" };
-        let pods = counted(failed.len(), "pod");
+        let count = summary.failed_open().len();
+        let were = if count == 1 { "was" } else { "were" };
+        let pods = counted(count, "pod");
         return out.line(&format!("{pods} {were} let in while a webhook failed"));
     }
     out.paragraph(columns, &counted_all(summary.counts()))

@@ -43,7 +43,7 @@ fn cells(item: &Item<'_>) -> ([String; 5], u64) {
         None => 0,
     };
     let (verdict, why) = verdict(&item.report);
-    let why = why.trim_start_matches([':', ' ']).to_owned();
+    let why = why.trim_start_matches([':', ',', ' ']).to_owned();
     let why = if why.is_empty() { "-".to_owned() } else { why };
     let object_name = format!("{}/{name}", kind.to_lowercase());
     let remedy = in_short(&item.report.advice);

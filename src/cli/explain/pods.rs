@@ -95,10 +95,16 @@ impl RunningPods {
         };
         let unknown = summary.unknown().map(|(reason, _)| reason.to_owned());
         let unread = unread.map(|text| format!("not read: {text}"));
+        let uncalled = [summary.without_webhook(), summary.not_called()];
+        let uncalled = uncalled.into_iter().flatten().filter(|(_, pods)| **pods > 0);
+        let uncalled = uncalled.map(|(product, _)| {
+            format!("no webhook of {} would be called for new ones", product.as_str())
+        });
+        let uncalled: Vec<_> = uncalled.collect();
         Self {
             total: summary.total(is_its),
             findings: summary.rows().filter(|row| is_its(&row.workload)).collect(),
-            unknown: unread.into_iter().chain(unknown).collect(),
+            unknown: unread.into_iter().chain(unknown).chain(uncalled).collect(),
         }
     }
 
@@ -152,6 +158,7 @@ fn what(row: &Row) -> String {
 
 fn remedy(row: &Row) -> String {
     match row.finding {
+        _ if !row.restart_cures => "A restart changes nothing".to_owned(),
         Finding::Missing | Finding::Outdated => format!("Restart: {}", row.remedy),
         Finding::Unexpected => format!("To do: {}", row.remedy),
     }

@@ -276,7 +276,9 @@ pub(super) fn verdict<'r>(report: &'r Report<'_>) -> (&'r str, String) {
         (None, false) => format!(": {}", reasons.join("; ")),
         (None, true) => String::new(),
     };
-    let refused = report.later.iter().find(|objection| objection.effect == Effect::Refuses);
+    let mut refusals = report.later.iter().filter(|it| it.effect == Effect::Refuses);
+    // A pod that the webhook denies does not come so far.
+    let refused = refusals.next().filter(|_| injection.denial.is_none());
     let (word, because) = match (&report.not_asked, refused) {
         (Some(missed), _) => ("not injected", format!(": {missed}")),
         (None, Some(objection)) => {

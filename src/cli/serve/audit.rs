@@ -118,6 +118,23 @@ impl Findings for Audit {
 }
 
 impl Audit {
+    /// Reports what an operator must know at once.
+    fn report(&self, summary: &Summary) {
+        for problem in summary.not_read() {
+            warn!(problem, "the audit is incomplete");
+        }
+        for (reason, pods) in summary.unknown() {
+            warn!(reason, pods, "pods cannot be judged");
+        }
+        self.metrics.without_webhook(summary.without_webhook());
+        for (product, pods) in summary.without_webhook() {
+            warn!(
+                mesh = product.as_str(),
+                pods, "no webhook of the mesh is there: new pods get no sidecar"
+            );
+        }
+    }
+
     async fn audit(&self) -> Result<restart::Audit, AuditError> {
         let webhooks = cluster::webhooks(&self.client).await?;
         let namespaces = cluster::namespaces(&self.client).await?;
@@ -150,13 +167,7 @@ impl Audit {
         let scope = Scope::default();
         cluster::audit(&self.client, &scope, &judges, &mut summary, |_| {}).await?;
         let counts = summary.counts();
-        self.metrics.without_webhook(summary.without_webhook());
-        for (product, pods) in summary.without_webhook() {
-            warn!(
-                mesh = product.as_str(),
-                pods, "no webhook of the mesh is there: new pods get no sidecar"
-            );
-        }
+        self.report(&summary);
         self.metrics.audited(counts, summary.not_read().is_empty() && counts.unknown == 0);
         info!(
             pods = counts.total,

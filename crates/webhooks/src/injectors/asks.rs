@@ -1,5 +1,6 @@
 //! What asks for a sidecar, whatever the webhooks of the cluster are.
 
+use injectd_istio::decide::SYSTEM_NAMESPACES;
 use serde_json::Value;
 
 use super::{ISTIO_REVISION, Product};
@@ -95,6 +96,10 @@ impl Asker<'_> {
     /// The namespace's label `istio-injection` comes before its label `istio.io/rev`, and both before
     /// the labels of the pod.
     fn istio(self) -> Option<String> {
+        let name = self.namespace.pointer("/metadata/name").and_then(Value::as_str);
+        if name.is_some_and(|name| SYSTEM_NAMESPACES.contains(&name)) {
+            return None;
+        }
         let label = |key| text(self.pod, "labels", key);
         let refuses = label(ISTIO_POD).or_else(|| text(self.pod, "annotations", ISTIO_POD));
         if refuses == Some("false") {

@@ -2,6 +2,8 @@
 
 use std::{cmp::Reverse, collections::BTreeSet};
 
+use serde_json::Value;
+
 use super::{
     ISTIO_REVISION, Product,
     asks::{self, ISTIO_NAMESPACE, LINKERD_OWN},
@@ -12,8 +14,16 @@ use crate::{
     selector::{Change, NAMESPACE_NAME, Requirement},
 };
 
+/// The label of gateways and waypoints that Istio's control plane deploys, and labels of its own pods.
+const ISTIO_GATEWAY: &str = "gateway.istio.io/managed";
+const ISTIO_OWN: [(&str, &str); 4] =
+    [("app", "istiod"), ("istio", "pilot"), ("app", "ztunnel"), ("k8s-app", "istio-cni-node")];
+/// The stage of a webhook that only the labels of the pod keep from being called.
+const SELECTED: u8 = 1;
 /// Ways to a call that are named. More would not be read.
 const MAX_WAYS: usize = 3;
+/// How a way begins that ends with the pod.
+const CREATE: &str = "create";
 /// Names of revisions that are listed; more are counted.
 const MAX_REVISIONS: usize = 10;
 
@@ -53,7 +63,8 @@ pub fn missed(
     }
     let none = Labels::new();
     let object = request.object.map(labels).unwrap_or_default();
-    let seen = Seen { namespace: namespace.unwrap_or(&none), object: &object };
+    let namespace = namespace.unwrap_or(&none);
+    let seen = Seen { namespace, object: &object, pod: request.object };
     let missed = if product == Product::Istio { seen.unserved(&own) } else { None };
     missed.or_else(|| seen.missed(product, &own))
 }
@@ -63,6 +74,7 @@ pub fn missed(
 struct Seen<'a> {
     namespace: &'a Labels,
     object: &'a Labels,
+    pod: Option<&'a Value>,
 }
 
 /// A webhook that is not called.
@@ -97,7 +109,7 @@ impl Missed {
         let webhook = step.webhook;
         let advice = match &step.reason {
             Reason::NamespaceUnknown => {
-                "Add the Namespace to the input, or explain the pod in its cluster.".to_owned()
+                "Add the Namespace to the input, or let it be read from the cluster.".to_owned()
             }
             Reason::ConditionUnknown { name, .. } => {
                 format!("See whether condition {name} of {} is true.", webhook.configuration)
@@ -121,7 +133,11 @@ impl Seen<'_> {
         let (_, nearest) = candidates.iter().enumerate().max_by_key(rank)?;
         let (webhook, reason) = (nearest.step.webhook, &nearest.step.reason);
         let name = product.as_str();
-        let text = if product == Product::Istio && asks::has_no_label(self.object, self.namespace) {
+        let is_selected = stage(nearest.step) > SELECTED;
+        let text = if product == Product::Istio
+            && !is_selected
+            && asks::has_no_label(self.object, self.namespace)
+        {
             "no webhook of Istio is called: neither the namespace nor the pod has a label that asks \
              for the sidecar"
                 .to_owned()
@@ -130,8 +146,8 @@ impl Seen<'_> {
         };
         let configuration = &webhook.configuration;
         let advice = match reason {
-            _ if self.is_of_control_plane(product) => {
-                format!("Nothing: the pod belongs to {name} itself, whose webhook leaves it out.")
+            _ if self.is_of_mesh(product) => {
+                format!("Nothing: the pod belongs to {name} itself, or has a proxy of its own.")
             }
             Reason::NamespaceSelector(_) | Reason::ObjectSelector(_) => ways(nearest, &candidates),
             Reason::Condition(name) | Reason::ConditionFails { name, .. } => {
@@ -155,19 +171,44 @@ impl Seen<'_> {
         if unmet.key() == NAMESPACE_NAME {
             let configuration = &webhook.configuration;
             return format!(
-                "create the pod in a namespace that {configuration} does not leave out"
+                "{CREATE} the pod in a namespace that {configuration} does not leave out"
             );
         }
         change(unmet, self.namespace, "the namespace")
     }
 
-    fn is_of_control_plane(self, product: Product) -> bool {
-        product == Product::Linkerd && LINKERD_OWN.iter().any(|key| self.object.contains_key(*key))
+    /// Whether the pod is one of the mesh itself, or has a proxy in its own template.
+    fn is_of_mesh(self, product: Product) -> bool {
+        let has = |key: &str| self.object.contains_key(key);
+        match product {
+            Product::Linkerd => LINKERD_OWN.iter().any(|key| has(key)),
+            Product::Istio => {
+                let is = |(key, value): &(&str, &str)| {
+                    self.object.get(*key).is_some_and(|found| found == value)
+                };
+                has(ISTIO_GATEWAY) || ISTIO_OWN.iter().any(is) || self.has_own_proxy()
+            }
+            Product::Consul | Product::Dapr | Product::Kuma => false,
+        }
+    }
+
+    /// Whether the pod has Istio's proxy without the mark of its injector.
+    fn has_own_proxy(self) -> bool {
+        let Some(pod) = self.pod else { return false };
+        let containers = pod.pointer("/spec/containers").and_then(Value::as_array);
+        let mut containers = containers.into_iter().flatten();
+        containers.any(|it| it.get("name").and_then(Value::as_str) == Some("istio-proxy"))
+            && pod.pointer("/metadata/annotations/sidecar.istio.io~1status").is_none()
     }
 
     /// A revision or tag of Istio that labels name and no webhook has.
     fn unserved(self, own: &[&Step<'_>]) -> Option<Missed> {
         let revision = asks::istio_revision(self.object, self.namespace)?;
+        // Some webhook selects the namespace whatever its revision is.
+        let is_of_namespace = self.namespace.contains_key(ISTIO_REVISION);
+        if is_of_namespace && own.iter().any(|step| stage(step) > 0) {
+            return None;
+        }
         let served: BTreeSet<_> = own.iter().flat_map(|step| revisions(step.webhook)).collect();
         if served.contains(revision) {
             return None;
@@ -252,5 +293,6 @@ fn ways(nearest: &Candidate<'_>, all: &[Candidate<'_>]) -> String {
 fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(|first| first.to_ascii_uppercase());
-    first.into_iter().chain(letters).collect::<String>() + "; then create the pod anew."
+    let end = if text.starts_with(CREATE) { "." } else { "; then create the pod anew." };
+    first.into_iter().chain(letters).collect::<String>() + end
 }

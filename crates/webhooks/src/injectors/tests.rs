@@ -56,6 +56,7 @@ fn a_webhook_is_known_by_what_it_leads_to() {
         // Others have their webhook at /inject as well.
         (&none, "any.example.com", service("any", "/inject"), None),
         (&none, "any.example.com", url("https://a/inject"), None),
+        (&none, "any.example.com", service("any", "/istio/mutate"), None),
         (&none, "any.example.com", service("vault-agent-injector-svc", "/mutate"), None),
     ] {
         let configuration = one(labels, name, &client_config);
@@ -160,6 +161,26 @@ fn the_webhook_that_got_furthest_tells_why() {
         (json!({}), json!({"istio.io/rev": "default"})),
     ] {
         assert_eq!(missed_by(&istio("default"), &namespace, &pod), None);
+    }
+}
+
+#[test]
+fn a_pod_with_a_proxy_of_its_own_needs_nothing() {
+    let namespace = labels_of(&json!({}));
+    let off = json!({"sidecar.istio.io/inject": "false"});
+    let managed = json!({"gateway.istio.io/managed": "x", "sidecar.istio.io/inject": "false"});
+    let proxy = json!([{"name": "istio-proxy"}]);
+    for (labels, containers, is_own) in
+        [(&off, &proxy, true), (&managed, &json!([]), true), (&off, &json!([]), false)]
+    {
+        let configuration = istio("default");
+        let read = Configurations::read([&configuration]).expect("a configuration");
+        let pod = json!({"metadata": {"labels": labels}, "spec": {"containers": containers}});
+        let request = Request::creates_pod(&pod, "shop");
+        let steps = read.walk(&request, Some(&namespace));
+        let missed = missed(&steps, Product::Istio, &request, Some(&namespace));
+        let advice = missed.expect("not called").advice;
+        assert_eq!(advice.starts_with("Nothing: "), is_own, "{advice}");
     }
 }
 
