@@ -16,7 +16,7 @@ use super::{
     cluster_config::ClusterArgs,
     config::{ConfigArgs, Purpose},
     manifests,
-    meshes::Meshes,
+    meshes::{Mesh, Meshes},
     print::Printer,
     progress::Progress,
 };
@@ -191,7 +191,7 @@ async fn report<'c>(
         webhooks.as_deref().and_then(|steps| explain::missed(steps, mesh.product, creation));
     let is_known = Product::of_mesh(decided.explanation.mesh) == Some(mesh.product);
     if webhooks.is_some() && missed.is_none() && !is_known {
-        return Err(not_known(target, mesh.product));
+        return Err(not_known(target, &mesh));
     }
     let is_asked = missed.as_ref().is_none_or(|missed| missed.is_doubt);
     let later =
@@ -220,12 +220,11 @@ async fn report<'c>(
 }
 
 /// The error for a pod about which another mesh decides than the one whose configuration is known.
-fn not_known(target: &Target, product: Product) -> CommandError {
-    let (title, name) = (target.title(), product.as_str());
+fn not_known(target: &Target, mesh: &Mesh) -> CommandError {
+    let (title, name) = (target.title(), mesh.product.as_str());
+    let why = mesh.notes.last().map(|note| format!(": {note}")).unwrap_or_default();
     CommandError::Incomplete(format!(
-        "cannot explain {title}: the webhook of {name} is called, and its configuration is not known; \
-         set --mesh {} and the files of {name}",
-        name.to_lowercase()
+        "cannot explain {title}: the webhook of {name} is called{why}"
     ))
 }
 

@@ -25,6 +25,7 @@ mod hostile;
 mod inject;
 mod install;
 mod istio;
+mod judged;
 mod manifest;
 mod pages;
 mod probe;
