@@ -76,7 +76,10 @@ impl Explain for Istio {
         let mut settings = Vec::new();
         if injects {
             rules.push(template_rule(&injector.config, raw, outcome));
-            settings = self.shown_settings(&injection, raw);
+            // A denied pod gets no sidecar, and its annotations may be what is too large.
+            if outcome.denial.is_none() {
+                settings = self.shown_settings(&injection, raw);
+            }
         }
         let advice = advice::of(outcome, injection.namespace());
         let of_namespace = places::texts(trees.namespace, "annotations");
