@@ -43,12 +43,15 @@ impl Sidecar {
     pub(super) fn of(pod: &Value) -> Option<Self> {
         let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
         let status = pod.pointer(ISTIO_STATUS).and_then(Value::as_str);
-        let (product, image) = match (proxy(pod), status) {
-            (Some((product, container)), _) => (product, text(container.get("image"))),
-            // Templates such as grpc-simple add no proxy.
-            (None, Some(_)) => (Product::Istio, None),
-            (None, None) => return None,
+        let (product, container) = match status {
+            // Templates such as grpc-simple add no proxy, and the pod may have another mesh's.
+            Some(_) => (Product::Istio, proxy(pod, |product| product == Product::Istio)),
+            None => {
+                let (product, container) = proxy(pod, |_| true)?;
+                (product, Some((product, container)))
+            }
         };
+        let image = container.and_then(|(_, container)| text(container.get("image")));
         let is_injected = match product {
             Product::Istio => status.is_some(),
             _ => is_injected_by_linkerd(pod),
@@ -96,14 +99,14 @@ impl Sidecar {
     }
 }
 
-/// The container of a sidecar, and whose it is.
-fn proxy(pod: &Value) -> Option<(Product, &Value)> {
+/// The container of a sidecar of some products, and whose it is.
+fn proxy(pod: &Value, is_wanted: impl Fn(Product) -> bool) -> Option<(Product, &Value)> {
     let lists = ["/spec/containers", "/spec/initContainers"].into_iter();
     let mut containers = lists.filter_map(|list| pod.pointer(list)?.as_array()).flatten();
     containers.find_map(|container| {
         let name = container.get("name")?.as_str()?;
         let (_, product) = PROXIES.iter().find(|(proxy, _)| *proxy == name)?;
-        Some((*product, container))
+        is_wanted(*product).then_some((*product, container))
     })
 }
 

@@ -86,7 +86,7 @@ async fn explained(it: &Deployed, pods: &[Value], injected: &[bool]) -> Outcome 
     let items = found["items"].as_array().cloned().unwrap_or_default();
     expect("the explanations", pods.len(), items.len())?;
     for ((row, item), injected) in items.iter().enumerate().zip(injected) {
-        let why = [&item["notAsked"], &item["advice"]];
+        let why = [&item["notAsked"], &item["advice"], &item["notes"]];
         let what = format!("row {row}: {why:?}");
         // Where nothing is said about a mesh, and both are there, it may be either.
         if CALLED[row].0 != "{}" || CALLED[row].1 != "{}" {
