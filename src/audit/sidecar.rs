@@ -43,13 +43,12 @@ impl Sidecar {
     pub(super) fn of(pod: &Value) -> Option<Self> {
         let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
         let status = pod.pointer(ISTIO_STATUS).and_then(Value::as_str);
-        let (product, container) = match status {
+        let (product, container) = if status.is_some() {
             // Templates such as grpc-simple add no proxy, and the pod may have another mesh's.
-            Some(_) => (Product::Istio, proxy(pod, |product| product == Product::Istio)),
-            None => {
-                let (product, container) = proxy(pod, |_| true)?;
-                (product, Some((product, container)))
-            }
+            (Product::Istio, proxy(pod, |product| product == Product::Istio))
+        } else {
+            let (product, container) = proxy(pod, |_| true)?;
+            (product, Some((product, container)))
         };
         let image = container.and_then(|(_, container)| text(container.get("image")));
         let is_injected = match product {
