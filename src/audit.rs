@@ -13,7 +13,7 @@ use std::{
 
 use injectd_webhooks::{
     Configurations, Labels, Request, Step, Verdict as Call,
-    injectors::{self, Product},
+    injectors::{self, Missed, Product},
 };
 use jiff::Timestamp;
 use serde_json::Value;
@@ -287,10 +287,9 @@ async fn inject(
 
 impl<'s> Subject<'s> {
     fn creation(self) -> Creation<'s> {
-        let namespace = self.pod.pointer("/metadata/namespace").and_then(Value::as_str);
         Creation {
             pod: self.pod,
-            namespace: namespace.unwrap_or_default(),
+            namespace: self.namespace_name(),
             checks: Checks { namespace: self.namespace.map(|it| &it.object), ..Checks::default() },
         }
     }
@@ -333,7 +332,7 @@ impl<'s> Subject<'s> {
         if !self.has_webhook(product) {
             return Judgement::Unserved { product, has_webhook: false };
         }
-        match explain::missed(self.steps, product, self.creation()) {
+        match self.missed(product) {
             Some(missed) if missed.is_doubt => Judgement::Unknown(missed.text),
             Some(missed) => Judgement::Wrong(Finding::Unexpected, missed.text),
             None => Judgement::NotCompared,
@@ -342,7 +341,7 @@ impl<'s> Subject<'s> {
 
     /// The judgement on a pod without the sidecar that something asks for.
     fn uncalled(self, product: Product, by: &str) -> Judgement {
-        match explain::missed(self.steps, product, self.creation()) {
+        match self.missed(product) {
             Some(missed) if missed.is_doubt => Judgement::Unknown(missed.text),
             Some(missed) => Judgement::Uncalled {
                 product,
@@ -355,11 +354,22 @@ impl<'s> Subject<'s> {
 
     /// The judgement on a pod that has the sidecar that something asks for.
     fn unserved(self, product: Product) -> Judgement {
-        match explain::missed(self.steps, product, self.creation()) {
+        match self.missed(product) {
             Some(missed) if missed.is_doubt => Judgement::Unknown(missed.text),
             Some(_) => Judgement::Unserved { product, has_webhook: self.has_webhook(product) },
             None => Judgement::NotCompared,
         }
+    }
+
+    /// Why no webhook of a product would be called.
+    fn missed(self, product: Product) -> Option<Missed> {
+        let request = Request::creates_pod(self.pod, self.namespace_name());
+        injectors::missed(self.steps, product, &request, self.namespace.map(|it| &it.labels))
+    }
+
+    fn namespace_name(self) -> &'s str {
+        let name = self.pod.pointer("/metadata/namespace").and_then(Value::as_str);
+        name.unwrap_or_default()
     }
 
     fn has_webhook(self, product: Product) -> bool {

@@ -2,7 +2,10 @@
 
 use serde_json::Value;
 
-use injectd_core::linkerd::annotations::CREATED_BY_ANNOTATION;
+use injectd_core::{
+    linkerd::{annotations::CREATED_BY_ANNOTATION, uninject::is_control_plane},
+    object::Kind,
+};
 use injectd_webhooks::injectors::Product;
 
 /// The containers of sidecars: those that run beside the pod's own, and those that begin before them.
@@ -21,8 +24,6 @@ const ISTIO_STATUS: &str = "/metadata/annotations/sidecar.istio.io~1status";
 /// How the value of [`CREATED_BY_ANNOTATION`] begins that Linkerd's webhook writes. The charts of Linkerd
 /// and `linkerd inject --manual` write others: their proxies are a part of the template.
 const LINKERD_INJECTOR: &str = "linkerd/proxy-injector";
-/// The label of pods of Linkerd's control plane, whose proxies are those of its chart.
-const LINKERD_COMPONENT: &str = "/metadata/labels/linkerd.io~1control-plane-component";
 
 /// A sidecar.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,14 +44,15 @@ impl Sidecar {
     pub(super) fn of(pod: &Value) -> Option<Self> {
         let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
         let status = pod.pointer(ISTIO_STATUS).and_then(Value::as_str);
-        let (product, container) = if status.is_some() {
+        let mut proxies = proxies(pod);
+        let (product, image) = if status.is_some() {
             // Templates such as grpc-simple add no proxy, and the pod may have another mesh's.
-            (Product::Istio, proxy(pod, |product| product == Product::Istio))
+            let own = proxies.find(|(product, _)| *product == Product::Istio);
+            (Product::Istio, own.and_then(|(_, container)| text(container.get("image"))))
         } else {
-            let (product, container) = proxy(pod, |_| true)?;
-            (product, Some((product, container)))
+            let (product, container) = proxies.next()?;
+            (product, text(container.get("image")))
         };
-        let image = container.and_then(|(_, container)| text(container.get("image")));
         let is_injected = match product {
             Product::Istio => status.is_some(),
             _ => is_injected_by_linkerd(pod),
@@ -98,21 +100,22 @@ impl Sidecar {
     }
 }
 
-/// The container of a sidecar of some products, and whose it is.
-fn proxy(pod: &Value, is_wanted: impl Fn(Product) -> bool) -> Option<(Product, &Value)> {
+/// The containers of sidecars, and whose they are.
+fn proxies(pod: &Value) -> impl Iterator<Item = (Product, &Value)> {
     let lists = ["/spec/containers", "/spec/initContainers"].into_iter();
-    let mut containers = lists.filter_map(|list| pod.pointer(list)?.as_array()).flatten();
-    containers.find_map(|container| {
+    let containers = lists.filter_map(|list| pod.pointer(list)?.as_array()).flatten();
+    containers.filter_map(|container| {
         let name = container.get("name")?.as_str()?;
         let (_, product) = PROXIES.iter().find(|(proxy, _)| *proxy == name)?;
-        is_wanted(*product).then_some((*product, container))
+        Some((*product, container))
     })
 }
 
 fn is_injected_by_linkerd(pod: &Value) -> bool {
     let annotations = pod.pointer("/metadata/annotations");
     let created_by = annotations.and_then(|all| all.get(CREATED_BY_ANNOTATION)?.as_str());
-    pod.pointer(LINKERD_COMPONENT).is_none()
+    // The proxies of the control plane are those of its chart.
+    !is_control_plane(pod, Kind::Pod)
         && created_by.is_some_and(|text| text.starts_with(LINKERD_INJECTOR))
 }
 

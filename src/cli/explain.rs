@@ -145,6 +145,9 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
     print(items, args).map_err(CommandError::output)
 }
 
+/// The note for a pod that is explained without its sidecar.
+const RUNS: &str = "the pod has its sidecar; this is how it would be injected now";
+
 /// The facts and their source.
 #[derive(Debug, Clone, Copy)]
 struct Known<'f> {
@@ -174,14 +177,13 @@ async fn report<'c>(
     let namespace_annotations = annotations_of(checks.namespace, source, assumed);
     let of_namespace = namespace_annotations.as_deref().unwrap_or_default();
     let before = explain::before_injection_in(&mesh.profile, pod, of_namespace);
-    if before.is_some() {
-        notes.push("the pod has its sidecar; this is how it would be injected now".to_owned());
-    }
+    notes.extend(before.as_ref().map(|_| RUNS.to_owned()));
     notes.extend(facts.missing(namespace, source, assumed));
     let pod = before.as_ref().unwrap_or(pod);
     let creation = Creation { pod, ..creation };
     // What the API server does about the pod depends on the pod as its author wrote it.
-    let webhooks = configurations.map(|it| explain::webhooks(it, creation));
+    let anew = before.as_ref().and(configurations);
+    let webhooks = anew.map(|it| explain::webhooks(it, creation)).or(webhooks);
     let caller = CallerFacts { namespace_annotations, path: &mesh.path, ..CallerFacts::default() };
     let failed = |error| CommandError::failed(format!("cannot explain {}", target.title()), error);
     let decided = explain::decide(&mesh.profile, creation, target.workload(), caller);

@@ -1,6 +1,6 @@
 //! What asks for a sidecar, whatever the webhooks of the cluster are.
 
-use injectd_istio::decide::SYSTEM_NAMESPACES;
+use injectd_istio::decide::{INJECT_ANNOTATION as ISTIO_POD, SYSTEM_NAMESPACES};
 use serde_json::Value;
 
 use super::{ISTIO_REVISION, Product};
@@ -17,9 +17,8 @@ const LINKERD_LEFT_OUT: [&str; 2] = ["kube-system", "cert-manager"];
 pub(super) const LINKERD_OWN: [&str; 2] =
     ["linkerd.io/control-plane-component", "linkerd.io/cni-resource"];
 
-/// The labels of Istio: of namespaces, and of pods.
+/// The label of Istio on namespaces; that of pods is [`ISTIO_POD`].
 pub(super) const ISTIO_NAMESPACE: &str = "istio-injection";
-const ISTIO_POD: &str = "sidecar.istio.io/inject";
 
 /// What is known of a pod and its namespace.
 #[derive(Debug, Clone, Copy)]

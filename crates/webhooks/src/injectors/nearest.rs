@@ -217,8 +217,7 @@ impl Seen<'_> {
         let listed: Vec<_> = served.iter().take(MAX_REVISIONS).copied().collect();
         let listed = listed.join(", ");
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        let place =
-            if self.namespace.contains_key(ISTIO_REVISION) { "namespace" } else { "pod template" };
+        let place = if is_of_namespace { "namespace" } else { "pod template" };
         Some(Missed {
             text: format!(
                 "no webhook serves the revision or tag {revision} of Istio, which the label \
