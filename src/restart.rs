@@ -32,10 +32,7 @@ mod workload;
 
 pub use crate::cluster::lease::LeaseOptions;
 pub use budget::Budget;
-pub use controller::{
-    AuditError, Controller, DEFAULT_AUDIT_INTERVAL, DEFAULT_POLL_INTERVAL, Findings, NoObserver,
-    Observer, Options,
-};
+pub use controller::{AuditError, Controller, DEFAULT_POLL_INTERVAL, Findings, Observer, Options};
 pub use decision::{Decision, Wait};
 pub use finding::{Audit, Evidence, Finding, MAX_REPLICA_SETS, ReplicaSet, Seen, Trigger};
 pub use namespace::{Mode, NamespaceSettings, RESTART_ANNOTATION, WINDOW_ANNOTATION};

@@ -17,8 +17,6 @@ use crate::{
     cluster::lease::{Elector, LeaseOptions, Term},
 };
 
-/// Default of `--audit-interval`.
-pub const DEFAULT_AUDIT_INTERVAL: Duration = Duration::from_mins(5);
 /// Time between two looks at rollouts and waiting workloads.
 pub const DEFAULT_POLL_INTERVAL: Duration = Duration::from_secs(5);
 
@@ -54,18 +52,6 @@ pub trait Observer: Send + Sync {
 
     /// This process became the leader, or is no longer.
     fn leads(&self, is_leader: bool);
-}
-
-/// Counts nothing.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct NoObserver;
-
-impl Observer for NoObserver {
-    fn notice(&self, _: &Notice) {}
-
-    fn state(&self, _: &Restarter) {}
-
-    fn leads(&self, _: bool) {}
 }
 
 /// Restarts workloads while this process is the leader.
