@@ -7,7 +7,7 @@
 
 use std::{cell::Cell, fmt};
 
-use injectd_gotemplate::{Context, GONE, STEP_BYTES, STEPS_UNTIL_ASKED};
+use injectd_gotemplate::{Context, GONE, STEPS_UNTIL_ASKED};
 use injectd_yaml::{Limits, Options};
 use serde_json::Value;
 use thiserror::Error;
@@ -23,6 +23,9 @@ pub const MAX_STEPS: usize = 1_000_000;
 /// Bytes of text that a merge copies in one step. That takes much less than a microsecond, but the
 /// copies stay: what all steps copy is at most some 30 MB.
 const COPIED_BYTES: usize = 32;
+
+/// Bytes of YAML that are read in one step: some 3,000 instructions.
+const YAML_BYTES: usize = 16;
 
 /// How YAML of an annotation or of a rendered template is read. Copies by anchors and aliases, and texts
 /// that are read again, fit into the memory that is estimated for a small pod, and take milliseconds.
@@ -99,7 +102,7 @@ impl<'b> Budget<'b> {
 
     /// Takes the steps to read a text that a template has written.
     pub(crate) fn spend_text(&self, text: &str) -> Result<(), OverBudget> {
-        self.spend(text.len() / STEP_BYTES)
+        self.spend(text.len() / YAML_BYTES)
     }
 
     /// Whether to stop, since the caller is gone or its deadline has passed.
