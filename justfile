@@ -101,9 +101,9 @@ fuzz seconds="60" targets="raw_body template rendered merge":
             -dict=fuzz/$target.dict -timeout=10 -max_total_time={{ seconds }} || exit 1; \
     done
 
-# Test the webhook with a real API server ($KUBECONFIG, else a local control plane); SUITE[/TEXT] selects scenarios.
-e2e *filters:
-    e2e/run.sh {{ filters }}
+# Test the webhook with a real API server ($KUBECONFIG, else a local control plane: --kube 1.NN); SUITE[/TEXT] selects scenarios.
+e2e *args:
+    e2e/run.sh {{ args }}
 
 # Test Istio's injection at full length: 1,000 edits under load, 5,000 Nodes; some minutes (kubectl, control plane).
 istio:

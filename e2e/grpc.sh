@@ -1,13 +1,11 @@
 #!/bin/sh
-# usage: e2e/grpc.sh [KUBE_LAB_DIR [PART…]]
+# usage: e2e/grpc.sh [PART…]
 #
 # Runs grpc_server.py, or parts of it, against a Kubernetes API server of its own (kube-lab). Builds
 # missing clients first: a Python with grpcio, one in Go, and grpcurl.
 #
-#   KUBE_LAB_DIR  sources of kube-lab, built once if its binary is missing [../shared/kube]
-#   $KUBE_LAB     its binary [${XDG_CACHE_HOME:-~/.cache}/injectd-ci/kube-lab/kube-lab]
-#   $GRPCURL      grpcurl [${XDG_CACHE_HOME:-~/.cache}/injectd-ci/tools/bin/grpcurl]
-#   $INJECTD      the binary under test [target/release/injectd, built if missing]
+#   $KUBE_RELEASE, $KUBE_LAB, $INJECTD  as for lab.sh
+#   $GRPCURL  grpcurl [${XDG_CACHE_HOME:-~/.cache}/injectd-ci/tools/bin/grpcurl]
 #
 # Needs go, python3 with venv, openssl and curl.
 set -eu
@@ -20,16 +18,7 @@ if [ -z "${INJECTD:-}" ]; then
     [ -x "$INJECTD" ] || (cd "$root" && cargo build --release --locked)
 fi
 
-lab=${KUBE_LAB:-$cache/kube-lab/kube-lab}
-sources=${1:-$root/../shared/kube}
-[ $# -eq 0 ] || shift
-if [ ! -x "$lab" ] && [ -x "$sources/build.sh" ]; then
-    "$sources/build.sh" "$(dirname "$lab")"
-fi
-if [ ! -x "$lab" ]; then
-    echo "grpc: no kube-lab at $lab and no sources at $sources; set KUBE_LAB" >&2
-    exit 1
-fi
+lab=${KUBE_LAB:-$("$here/lab/build.sh")}
 
 GRPCURL=${GRPCURL:-$cache/tools/bin/grpcurl}
 if [ ! -x "$GRPCURL" ]; then

@@ -4,10 +4,10 @@
 # Runs a program, or FILE.py in this folder, against a Kubernetes control plane of its own
 # (kube-lab: etcd, kube-apiserver, kube-controller-manager). Started by run.sh, storm.sh, memory.sh.
 #
-#   $KUBE_LAB  the binary of kube-lab [${XDG_CACHE_HOME:-~/.cache}/injectd-ci/kube-lab/kube-lab],
-#              built if missing from $KUBE_LAB_SOURCES [../shared/kube]
-#   $LAB_FLAGS flags of kube-lab, such as -memory=2GiB
-#   $INJECTD   the binary under test [target/release/injectd, built if missing]
+#   $KUBE_RELEASE  release of Kubernetes, one of lab/releases [1.36]
+#   $KUBE_LAB      binary of kube-lab [that of the release, built if missing: lab/build.sh]
+#   $LAB_FLAGS     flags of kube-lab, such as -memory=2GiB
+#   $INJECTD       binary under test [target/release/injectd, built if missing]
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(dirname "$here")
@@ -18,15 +18,7 @@ if [ -z "${INJECTD:-}" ]; then
 fi
 export INJECTD
 
-lab=${KUBE_LAB:-${XDG_CACHE_HOME:-$HOME/.cache}/injectd-ci/kube-lab/kube-lab}
-sources=${KUBE_LAB_SOURCES:-$root/../shared/kube}
-if [ ! -x "$lab" ] && [ -x "$sources/build.sh" ]; then
-    "$sources/build.sh" "$(dirname "$lab")"
-fi
-if [ ! -x "$lab" ]; then
-    echo "lab: no kube-lab at $lab and no sources at $sources; set KUBE_LAB" >&2
-    exit 1
-fi
+lab=${KUBE_LAB:-$("$here/lab/build.sh")}
 
 dir=$(mktemp -d)
 pid=

@@ -1,12 +1,17 @@
 #!/bin/sh
-# usage: e2e/run.sh [--long] [SUITE[/TEXT]…]
+# usage: e2e/run.sh [--kube 1.NN] [--long] [SUITE[/TEXT]…]
 #
 # Runs the scenarios of tests/e2e, or those of a suite whose names contain a text, against a
-# Kubernetes API server of its own; with --long at full length. With $KUBECONFIG it uses that cluster, and skips scenarios that
-# need loopback. Variables: lab.sh.
+# Kubernetes API server of its own, of this release; with --long at full length. With $KUBECONFIG it
+# uses that cluster, and skips scenarios that need loopback. Variables: lab.sh.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(dirname "$here")
+if [ "${1:-}" = --kube ]; then
+    KUBE_RELEASE=${2:?--kube needs a release, such as 1.36}
+    export KUBE_RELEASE
+    shift 2
+fi
 
 # --workspace gives dependencies the same features as for `cargo test`. The binary runs without
 # cargo, because cargo does not forward signals.

@@ -1,14 +1,12 @@
 #!/bin/sh
-# usage: e2e/swap.sh [KUBE_LAB_DIR]
+# usage: e2e/swap.sh
 #
 # Tests deploy/linkerd-swap on Linkerd's own manifests and a Kubernetes API server of its own
 # (kube-lab): the swap and the way back, with injectd running as the swapped Deployment describes it
 # (swap.py). It runs in namespaces of its own: it uses no port of this machine, and leaves no mount
 # or process behind.
 #
-#   KUBE_LAB_DIR     sources of kube-lab, built once if its binary is missing [../shared/kube]
-#   $KUBE_LAB        its binary [${XDG_CACHE_HOME:-~/.cache}/injectd-ci/kube-lab/kube-lab]
-#   $INJECTD         the binary under test [target/release/injectd, built if missing]
+#   $KUBE_RELEASE, $KUBE_LAB, $INJECTD  as for lab.sh
 #   $INJECTD_CORPUS  manifests/*.yaml: Linkerd's control plane as its chart renders it
 #
 # Needs root, kubectl, openssl, and util-linux (unshare). Takes less than two minutes.
@@ -30,15 +28,7 @@ if [ -z "${INJECTD:-}" ]; then
 fi
 export INJECTD
 
-lab=${KUBE_LAB:-${XDG_CACHE_HOME:-$HOME/.cache}/injectd-ci/kube-lab/kube-lab}
-sources=${1:-$root/../shared/kube}
-if [ ! -x "$lab" ] && [ -x "$sources/build.sh" ]; then
-    "$sources/build.sh" "$(dirname "$lab")"
-fi
-if [ ! -x "$lab" ]; then
-    echo "swap: no kube-lab at $lab and no sources at $sources; set KUBE_LAB" >&2
-    exit 1
-fi
+lab=${KUBE_LAB:-$("$here/lab/build.sh")}
 
 dir=$(mktemp -d)
 export TMPDIR="$dir"
