@@ -23,6 +23,7 @@ use serde_json::Value;
 pub mod cost;
 pub mod generator;
 pub mod istio;
+pub mod pairs;
 pub mod reviews;
 
 pub use injectd_reference::{self as reference, yaml};
