@@ -133,7 +133,12 @@ fn configurations_of_other_products_are_neither_wrong_nor_dangerous() {
         ("e2e/istio/webhooks-1.19.yaml", 4),
         ("e2e/istio/webhooks-1.31.yaml", 4),
     ] {
-        assert_eq!(checked(&path(file)), vec!["suggestion"; suggestions], "{file}");
+        let mut found = checked(&path(file));
+        // Gatekeeper names pods/exec beside other resources, for operations that it does not have.
+        if file.ends_with("gatekeeper.yaml") {
+            assert_eq!(found.remove(0), "warning");
+        }
+        assert_eq!(found, vec!["suggestion"; suggestions], "{file}");
     }
 }
 

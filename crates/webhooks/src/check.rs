@@ -8,15 +8,21 @@ use serde_json::Value;
 
 use crate::Configurations;
 
+pub(crate) mod builtin;
 mod client;
 mod danger;
 mod fields;
 pub(crate) mod names;
+mod nothing;
 mod overlap;
 mod rules;
 mod selectors;
 mod shape;
 pub(crate) mod url;
+
+/// The end of the names of configurations that an API server of 1.36 or later loads from its own files
+/// (`ManifestBasedAdmissionControlConfig`). Its API shows none of them, and rejects them from 1.37 on.
+pub const STATIC_SUFFIX: &str = ".static.k8s.io";
 
 /// How bad a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -55,6 +61,13 @@ pub(crate) struct Place {
     configuration: String,
     webhook: Option<String>,
     is_mutating: bool,
+}
+
+impl Place {
+    /// Whether the configuration is for a file of the API server.
+    fn is_static(&self) -> bool {
+        self.configuration.ends_with(STATIC_SUFFIX)
+    }
 }
 
 /// Findings of one place.

@@ -55,7 +55,7 @@ fn judge<'v>(
 ) -> Judgement {
     let not_called = |reason| (Verdict::NotCalled, reason);
     let resource = &request.resource;
-    if resource.group == ADMISSION && EXEMPT.contains(&&*resource.resource) {
+    if is_exempt(&resource.group, &resource.resource) {
         return not_called(Reason::Exempt);
     }
     // What is not known is told only if nothing else is against the call.
@@ -78,6 +78,11 @@ fn judge<'v>(
         Some(reason) if verdict != Verdict::NotCalled => (Verdict::Unknown, reason),
         _ => (verdict, reason),
     }
+}
+
+/// Whether no webhook of the API sees requests for a resource.
+pub(crate) fn is_exempt(group: &str, resource: &str) -> bool {
+    group == ADMISSION && EXEMPT.contains(&resource)
 }
 
 /// Cluster-scoped objects match always; a Namespace that is created or changed by its own labels.

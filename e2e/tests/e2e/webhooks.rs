@@ -22,6 +22,7 @@ mod checked;
 mod expressions;
 mod recorder;
 mod requests;
+mod resources;
 mod table;
 
 use recorder::Recorder;
@@ -65,6 +66,8 @@ async fn all(suite: &mut Suite<'_>, it: &mut Webhooks) {
     suite.scenario(name, it.rejected()).await;
     let name = "manifest check finds an error exactly where the API server rejects";
     suite.scenario(name, checked::all(&it.lab.api, it.lab.is_long)).await;
+    let name = "manifest check knows every resource that the API server serves";
+    suite.scenario(name, resources::all(&it.lab.api)).await;
 }
 
 impl Webhooks {

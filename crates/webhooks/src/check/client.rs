@@ -45,6 +45,10 @@ fn check_url(url: &str, at: &mut Findings<'_>) {
 }
 
 fn check_service(service: &Value, at: &mut Findings<'_>) {
+    if at.place.is_static() {
+        let problem = "an API server loads no configuration with a Service from its files";
+        at.error("clientConfig.service", problem, "Set url, or rename the configuration.");
+    }
     let field = |name: &str| format!("clientConfig.service.{name}");
     for name in ["namespace", "name"] {
         if service[name].as_str().is_none_or(str::is_empty) {

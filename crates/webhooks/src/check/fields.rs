@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{Finding, Findings, Place, Severity, client, name, names, rules, selectors, shape};
+use super::{
+    Finding, Findings, Place, STATIC_SUFFIX, Severity, client, name, names, rules, selectors, shape,
+};
 
 /// Maximum number of match conditions (`ValidateMatchConditions`).
 const MAX_CONDITIONS: usize = 64;
@@ -18,6 +20,14 @@ pub(super) fn configuration(object: &Value, found: &mut Vec<Finding>) {
     let mut at = Findings { place: place.clone(), all: found };
     if shape::configuration(object, &mut at) {
         check_metadata(&object["metadata"], &mut at);
+    }
+    if at.place.is_static() {
+        let problem = format!(
+            "names that end in {STATIC_SUFFIX} are for files that an API server of 1.36 or later \
+             loads itself; 1.37 rejects them through its API"
+        );
+        let advice = "Put the file into its staticManifestsDir, or rename the configuration.";
+        at.add(Severity::Warning, "metadata.name", problem, advice);
     }
     if object["apiVersion"] != "admissionregistration.k8s.io/v1" {
         let version = object["apiVersion"].as_str().unwrap_or_default();

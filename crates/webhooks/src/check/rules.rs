@@ -4,28 +4,10 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{Findings, Severity};
+use super::{Findings, Severity, nothing};
 
 const OPERATIONS: [&str; 5] = ["CREATE", "UPDATE", "DELETE", "CONNECT", "*"];
 const SCOPES: [&str; 3] = ["Cluster", "Namespaced", "*"];
-/// Resources of which everyone knows the group, and whether they are namespaced.
-const KNOWN: [(&str, &str, bool); 14] = [
-    ("pods", "", true),
-    ("services", "", true),
-    ("configmaps", "", true),
-    ("secrets", "", true),
-    ("namespaces", "", false),
-    ("nodes", "", false),
-    ("deployments", "apps", true),
-    ("replicasets", "apps", true),
-    ("statefulsets", "apps", true),
-    ("daemonsets", "apps", true),
-    ("jobs", "batch", true),
-    ("cronjobs", "batch", true),
-    ("ingresses", "networking.k8s.io", true),
-    ("customresourcedefinitions", "apiextensions.k8s.io", false),
-];
-
 type Part<'r> = BTreeSet<&'r str>;
 
 pub(super) fn check(rules: &Value, at: &mut Findings<'_>) {
@@ -46,7 +28,7 @@ pub(super) fn check(rules: &Value, at: &mut Findings<'_>) {
     }
 }
 
-fn list<'r>(rule: &'r Value, name: &str) -> Vec<&'r str> {
+pub(super) fn list<'r>(rule: &'r Value, name: &str) -> Vec<&'r str> {
     let items = rule[name].as_array().into_iter().flatten();
     items.map(|item| item.as_str().unwrap_or_default()).collect()
 }
@@ -77,11 +59,8 @@ fn check_rule(rule: &Value, path: &str, at: &mut Findings<'_>) {
         let advice = "Use Namespaced, Cluster or *.";
         at.error(format!("{path}.scope"), format!("{scope} is not known"), advice);
     }
-    let resources = list(rule, "resources");
-    check_wildcards(&resources, &format!("{path}.resources"), at);
-    for resource in resources {
-        check_resource(resource, rule, path, at);
-    }
+    check_wildcards(&list(rule, "resources"), &format!("{path}.resources"), at);
+    nothing::check(rule, path, at);
 }
 
 /// `validateResources`: a wildcard excludes what it includes, if that comes later.
@@ -100,28 +79,6 @@ fn check_wildcards(resources: &[&str], field: &str, at: &mut Findings<'_>) {
             let problem = format!("{earlier} includes {resource}");
             at.error(field, problem, "Remove one of them.");
         }
-    }
-}
-
-fn check_resource(resource: &str, rule: &Value, path: &str, at: &mut Findings<'_>) {
-    let name = resource.split('/').next().unwrap_or_default();
-    if name.bytes().any(|byte| byte.is_ascii_uppercase()) {
-        let advice = "Use the plural in lower case, such as pods.";
-        let problem = format!("{resource:?}: resources are in lower case: nothing matches");
-        at.add(Severity::Warning, format!("{path}.resources"), problem, advice);
-    }
-    let Some((_, group, is_namespaced)) = KNOWN.iter().find(|(known, ..)| *known == name) else {
-        return;
-    };
-    let groups = list(rule, "apiGroups");
-    if !groups.is_empty() && !groups.contains(&"*") && !groups.contains(group) {
-        let problem = format!("{name} are in the API group {group:?}: nothing matches");
-        at.add(Severity::Warning, format!("{path}.apiGroups"), problem, "Add the group.");
-    }
-    let scope = rule["scope"].as_str().unwrap_or("*");
-    if matches!((scope, is_namespaced), ("Cluster", true) | ("Namespaced", false)) {
-        let problem = format!("{name} are never of scope {scope}: nothing matches");
-        at.add(Severity::Warning, format!("{path}.scope"), problem, "Correct the scope.");
     }
 }
 

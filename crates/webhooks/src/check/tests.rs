@@ -2,6 +2,8 @@ use serde_json::{Value, json};
 
 use super::{Severity, check};
 
+mod nothing;
+
 /// A mutating configuration without findings.
 fn good() -> Value {
     json!({

@@ -1,0 +1,193 @@
+//! Rules that match nothing, because no resource has their names, versions, scope and operations.
+
+use serde_json::Value;
+
+use super::{
+    Findings, Severity,
+    builtin::{self, Builtin, RELEASES},
+    names,
+    rules::list,
+};
+use crate::walk::is_exempt;
+
+/// A rule, and where it is.
+struct Rule<'r> {
+    groups: Vec<&'r str>,
+    versions: Vec<&'r str>,
+    operations: Vec<&'r str>,
+    scope: &'r str,
+    path: &'r str,
+    /// Whether a group may have resources that are not known here.
+    is_open: bool,
+}
+
+/// Reports what of a rule matches nothing.
+pub(super) fn check(rule: &Value, path: &str, at: &mut Findings<'_>) {
+    let resources = list(rule, "resources");
+    let groups = list(rule, "apiGroups");
+    let rule = Rule {
+        is_open: groups.iter().any(|group| *group == "*" || is_custom(group)),
+        groups,
+        versions: list(rule, "apiVersions"),
+        operations: list(rule, "operations"),
+        scope: rule["scope"].as_str().unwrap_or("*"),
+        path,
+    };
+    // What is missing has an error.
+    if rule.groups.is_empty() || rule.versions.is_empty() || rule.operations.is_empty() {
+        return;
+    }
+    if !rule.is_open && !rule.groups.iter().any(|group| builtin::is_group(group)) {
+        let problem =
+            format!("{RELEASES} have no API group {}: nothing matches", quoted(&rule.groups));
+        let advice = "Correct the group. That of pods is \"\", and a group is without its version.";
+        return rule.warn("apiGroups", problem, advice, at);
+    }
+    if !rule.versions.iter().any(|it| *it == "*" || names::is_version(it)) {
+        let problem = format!("{} is not a version: nothing matches", quoted(&rule.versions));
+        return rule.warn("apiVersions", problem, "Use the version without its group.", at);
+    }
+    for resource in resources {
+        rule.check(resource, at);
+    }
+}
+
+/// Groups of custom resources have a domain.
+fn is_custom(group: &str) -> bool {
+    group.contains('.') && names::is_dns_subdomain(group) && !builtin::is_group(group)
+}
+
+fn quoted(items: &[&str]) -> String {
+    items.iter().map(|item| format!("{item:?}")).collect::<Vec<_>>().join(", ")
+}
+
+impl Rule<'_> {
+    fn check(&self, resource: &str, at: &mut Findings<'_>) {
+        let (name, sub) = resource.split_once('/').unwrap_or((resource, ""));
+        if name == "*" || name.is_empty() {
+            return;
+        }
+        if name.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            let problem = format!("{resource:?}: resources are in lower case: nothing matches");
+            let advice = self.plural(name, "Use the plural in lower case, such as pods.");
+            return self.warn("resources", problem, &advice, at);
+        }
+        let of_name = builtin::all().iter().filter(|it| it.parent() == name);
+        let of_name: Vec<_> = of_name.filter(|it| self.has_group(it.group)).collect();
+        if of_name.is_empty() {
+            return self.check_unknown(resource, name, at);
+        }
+        let has_sub = |it: &&Builtin| sub == "*" || it.subresource() == sub;
+        let found: Vec<_> = of_name.into_iter().filter(has_sub).collect();
+        if !found.is_empty() {
+            self.check_known(resource, &found, at);
+        } else if !self.is_open {
+            let problem = format!("{name} have no subresource {sub:?}: nothing matches");
+            self.warn("resources", problem, "Correct the subresource.", at);
+        }
+    }
+
+    fn has_group(&self, group: &str) -> bool {
+        self.groups.iter().any(|it| *it == "*" || *it == group)
+    }
+
+    /// No group of the rule has a resource of this name, as far as is known.
+    fn check_unknown(&self, resource: &str, name: &str, at: &mut Findings<'_>) {
+        let others: Vec<_> = builtin::all().iter().filter(|it| it.parent() == name).collect();
+        let also = builtin::all().iter().find(|it| it.is_also_called(name));
+        if let Some(also) = also.filter(|it| others.is_empty() && self.has_group(it.group)) {
+            let problem = format!("{resource:?} is not the name of a resource: nothing matches");
+            let advice = format!("Use the plural: {}.", also.name);
+            return self.warn("resources", problem, &advice, at);
+        }
+        if self.is_open {
+            return;
+        }
+        if let Some(other) = others.first() {
+            let problem = format!("{name} are in the API group {:?}: nothing matches", other.group);
+            return self.warn("apiGroups", problem, "Add the group.", at);
+        }
+        let groups = quoted(&self.groups);
+        let problem =
+            format!("{RELEASES} have no {resource:?} in the API group {groups}: nothing matches");
+        self.warn("resources", problem, "Correct the resource or the group.", at);
+    }
+
+    fn check_known(&self, resource: &str, found: &[&Builtin], at: &mut Findings<'_>) {
+        let has_custom_group = self.groups.iter().any(|group| is_custom(group));
+        let is_of_rule =
+            |version: &&str| self.versions.iter().any(|it| *it == "*" || it == version);
+        let is_served = found.iter().any(|it| it.versions.iter().any(is_of_rule));
+        if !self.is_open && !is_served {
+            let served = found[0].versions.join(", ");
+            let problem = format!("{RELEASES} serve {resource} as {served} only: nothing matches");
+            return self.warn("apiVersions", problem, "Correct the version.", at);
+        }
+        if has_custom_group {
+            return;
+        }
+        let in_scope = |it: &&Builtin| match self.scope {
+            "Cluster" => !it.is_namespaced,
+            "Namespaced" => it.is_namespaced,
+            _ => true,
+        };
+        if !found.iter().any(in_scope) {
+            let problem = format!("{resource} are never of scope {}: nothing matches", self.scope);
+            return self.warn("scope", problem, "Correct the scope.", at);
+        }
+        let has_operation = |it: &&Builtin| {
+            let named = |of: &&str| self.operations.contains(of) || self.operations.contains(&"*");
+            it.operations.iter().any(named)
+        };
+        if !found.iter().any(has_operation) {
+            return self.check_operations(resource, found, at);
+        }
+        self.check_never_asked(resource, found, at);
+    }
+
+    fn check_operations(&self, resource: &str, found: &[&Builtin], at: &mut Findings<'_>) {
+        let mut all: Vec<_> = found.iter().flat_map(|it| &it.operations).copied().collect();
+        all.dedup();
+        if all.is_empty() {
+            let problem = format!("{resource} can only be read: no webhook is called");
+            return self.warn("resources", problem, "Remove the resource.", at);
+        }
+        let problem =
+            format!("{resource} never have {}: nothing matches", self.operations.join(" or "));
+        let connected = builtin::all().iter().find(|it| {
+            it.operations.contains(&"CONNECT") && it.parent() == resource && it.group.is_empty()
+        });
+        let advice = match connected.filter(|_| self.operations.contains(&"CONNECT")) {
+            Some(it) => format!("Name the subresource, such as {}.", it.name),
+            None => format!("Use {}.", all.join(" or ")),
+        };
+        self.warn("operations", problem, &advice, at);
+    }
+
+    /// Resources about which the API server asks no webhook.
+    fn check_never_asked(&self, resource: &str, found: &[&Builtin], at: &mut Findings<'_>) {
+        if found.iter().all(|it| is_exempt(it.group, it.parent())) && !at.place.is_static() {
+            let problem = format!("no webhook is called for {resource}");
+            let advice = "Remove the resource. Only configurations that an API server of 1.36 or \
+                          later loads from its own files are called.";
+            return self.warn("resources", problem, advice, at);
+        }
+        if found.iter().all(|it| it.is_virtual()) {
+            let problem = format!("API servers of 1.37 and later call no webhook for {resource}");
+            let advice = "Do not rely on the call. 1.36 and earlier make it; in 1.37 the feature gate \
+                          ExcludeAdmissionWebhookVirtualResources, on by default, ends it.";
+            self.warn("resources", problem, advice, at);
+        }
+    }
+
+    fn plural(&self, name: &str, otherwise: &str) -> String {
+        let lower = name.to_ascii_lowercase();
+        let is_it = |it: &&Builtin| it.name == lower || it.is_also_called(&lower);
+        let found = builtin::all().iter().filter(is_it).find(|it| self.has_group(it.group));
+        found.map_or_else(|| otherwise.to_owned(), |it| format!("Use {}.", it.name))
+    }
+
+    fn warn(&self, part: &str, problem: String, advice: &str, at: &mut Findings<'_>) {
+        at.add(Severity::Warning, format!("{}.{part}", self.path), problem, advice);
+    }
+}
