@@ -6,6 +6,7 @@
 //! whatever the text and the data are. Not for other objects than those of match conditions: the
 //! variables and types are theirs.
 
+pub(crate) mod absent;
 mod ast;
 mod check;
 mod cost;
@@ -90,6 +91,12 @@ impl Program {
     pub(crate) fn problem(&self) -> Option<String> {
         let is_bool = matches!(self.of, Type::Named("bool"));
         (!is_bool).then(|| format!("must evaluate to bool but got {}", self.of))
+    }
+
+    /// Whether it has this variable.
+    pub(crate) fn reads(&self, variable: &str) -> bool {
+        let is_it = |name: &str| name.strip_prefix('.').unwrap_or(name) == variable;
+        self.ast.ids().any(|id| self.ast.node(id).as_ident().is_some_and(is_it))
     }
 
     /// What is constant is evaluated, and regular expressions are compiled.

@@ -11,10 +11,12 @@ use crate::Configurations;
 pub(crate) mod builtin;
 mod client;
 mod danger;
+mod failing;
 mod fields;
 pub(crate) mod names;
 mod nothing;
 mod overlap;
+mod requests;
 mod rules;
 mod selectors;
 mod shape;
@@ -94,6 +96,7 @@ pub fn check<'c>(objects: impl IntoIterator<Item = &'c Value>) -> Vec<Finding> {
         // What cannot be read has findings already.
         if let Ok(read) = Configurations::read([object]) {
             danger::conditions(&read, &mut found);
+            failing::check(object, &read, &mut found);
             usable.push(object);
         }
     }

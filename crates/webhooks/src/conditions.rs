@@ -71,6 +71,11 @@ impl Condition {
         }
     }
 
+    /// The compiled expression; `None` if it does not compile to a condition.
+    pub(crate) fn program(&self) -> Option<&Program> {
+        self.program.as_ref().ok().filter(|program| program.problem().is_none())
+    }
+
     /// Evaluates the condition, whose cost is taken from the budget of the webhook.
     pub(crate) fn evaluate(&self, variables: &Variables<'_>, budget: &mut Budget) -> Evaluation {
         let program = match &self.program {

@@ -101,6 +101,12 @@ impl Selector {
         self.0.iter().any(|it| matches!(it.operator, Operator::NotIn | Operator::DoesNotExist))
     }
 
+    /// The keys of labels that each object has that matches.
+    pub(crate) fn required_keys(&self) -> impl Iterator<Item = &str> {
+        let has_key = |it: &&Requirement| matches!(it.operator, Operator::In | Operator::Exists);
+        self.0.iter().filter(has_key).map(|it| &*it.key)
+    }
+
     /// Labels that meet all requirements; `None` if there are none.
     pub(crate) fn example(&self) -> Option<Labels> {
         let mut labels = Labels::new();

@@ -130,6 +130,20 @@ impl Ast {
         (0..u32::try_from(self.nodes.len()).unwrap_or(u32::MAX)).map(Id)
     }
 
+    /// The parts of which all must be true: those of `&&`.
+    pub(super) fn conjuncts(&self, root: Id) -> Vec<Id> {
+        let (mut parts, mut open) = (Vec::new(), vec![root]);
+        while let Some(id) = open.pop() {
+            match self.node(id) {
+                Node::Call(call) if &*call.function == "_&&_" => {
+                    open.extend(call.arguments.iter().rev());
+                }
+                _ => parts.push(id),
+            }
+        }
+        parts
+    }
+
     /// The number of nodes.
     pub(super) fn len(&self) -> usize {
         self.nodes.len()

@@ -5,6 +5,8 @@
 
 use std::sync::LazyLock;
 
+pub(crate) mod fields;
+
 /// The releases that the table is about.
 pub(crate) const RELEASES: &str = "Kubernetes 1.34 to 1.37";
 

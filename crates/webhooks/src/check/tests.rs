@@ -2,7 +2,9 @@ use serde_json::{Value, json};
 
 use super::{Severity, check};
 
+mod failing;
 mod nothing;
+mod oracle;
 
 /// A mutating configuration without findings.
 fn good() -> Value {

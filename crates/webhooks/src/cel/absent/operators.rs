@@ -1,0 +1,161 @@
+//! Operators: logic, comparisons and membership.
+
+use super::{
+    Step,
+    eval::{Walk, hash, is_true, known, made},
+    facts::{Atom, Text},
+    value::{Abs, Path, Res, Stop, join},
+};
+use crate::cel::ast::{Call, Id, Literal};
+
+impl<'w> Walk<'w> {
+    /// `&&` or `||`: a value that decides is the result, also beside one that fails.
+    pub(super) fn logic(&mut self, call: &'w Call, decides: bool) -> Res {
+        let mut fails = None;
+        for term in &call.arguments {
+            let found = self.eval(*term).and_then(|value| self.truth(&value));
+            match found {
+                Ok(value) if value == decides => return Ok(known(decides)),
+                Ok(_) => {}
+                Err(stop @ Stop::Fails(..)) => {
+                    fails.get_or_insert(stop);
+                }
+                Err(stop) => return Err(stop),
+            }
+        }
+        fails.map_or(Ok(known(!decides)), Err)
+    }
+
+    pub(super) fn not_strictly_false(&mut self, of: Id) -> Res {
+        match self.eval(of).and_then(|value| self.truth(&value)) {
+            Ok(value) => Ok(known(value)),
+            Err(Stop::Fails(..)) => Ok(known(true)),
+            Err(stop) => Err(stop),
+        }
+    }
+
+    pub(super) fn conditional(&mut self, condition: Id, yes: Id, no: Id) -> Res {
+        let condition = self.eval(condition)?;
+        let branch = if self.truth(&condition)? { yes } else { no };
+        self.eval(branch)
+    }
+
+    pub(super) fn equal(&mut self, one: &Abs, other: &Abs) -> Result<bool, Stop> {
+        match (one, other) {
+            (Abs::Literal(one), Abs::Literal(other)) => Ok(is_same(one, other)),
+            (
+                Abs::Null(_) | Abs::Literal(Literal::Null),
+                Abs::Null(_) | Abs::Literal(Literal::Null),
+            ) => Ok(true),
+            (Abs::Null(_) | Abs::Literal(Literal::Null), _)
+            | (_, Abs::Null(_) | Abs::Literal(Literal::Null)) => Ok(false),
+            (Abs::Place(path), Abs::Literal(literal))
+            | (Abs::Literal(literal), Abs::Place(path)) => self.has_value(path, literal),
+            // A key of a map, or an element of a list of texts.
+            (Abs::Each(path), Abs::Literal(Literal::Text(text)))
+            | (Abs::Literal(Literal::Text(text)), Abs::Each(path)) => {
+                self.is_there(&join(path, Step::Field((&**text).into())))
+            }
+            (Abs::Size(list), Abs::Literal(Literal::Int(size)))
+            | (Abs::Literal(Literal::Int(size)), Abs::Size(list)) => {
+                self.compare(list, "==", *size)
+            }
+            _ => {
+                let (one, other) = (hash(one), hash(other));
+                let made = made(("==", one.min(other), one.max(other)));
+                if one == other { Ok(true) } else { self.decide(Atom::True(made)) }
+            }
+        }
+    }
+
+    fn has_value(&self, path: &Path, literal: &Literal) -> Result<bool, Stop> {
+        match literal {
+            Literal::Bool(value) => Ok(self.decide(is_true(path))? == *value),
+            literal => self.decide(Atom::Equal(path.clone(), Text::of(literal))),
+        }
+    }
+
+    /// `in`. The second value is a list or a map.
+    pub(super) fn is_in(&mut self, id: Id, element: &Abs, of: &Abs) -> Res {
+        match of {
+            Abs::List(items) => {
+                for item in items.iter() {
+                    if self.equal(element, item)? {
+                        return Ok(known(true));
+                    }
+                }
+                Ok(known(false))
+            }
+            Abs::Null(path) => Err(Stop::Fails(super::Lack::Null(path.clone()), id)),
+            Abs::Place(path) => {
+                let is_in = match element {
+                    Abs::Each(of) if of == path => true,
+                    element => self.is_there(&join(path, key(element)))?,
+                };
+                Ok(known(is_in))
+            }
+            of => Ok(Abs::Other(made(("in", hash(element), hash(of))))),
+        }
+    }
+
+    /// `<`, `<=`, `>` and `>=`.
+    pub(super) fn ordered(&mut self, operator: &'static str, one: &Abs, other: &Abs) -> Res {
+        let turned = match operator {
+            "<" => ">",
+            "<=" => ">=",
+            ">" => "<",
+            _ => "<=",
+        };
+        match (one, other) {
+            (Abs::Size(list), Abs::Literal(Literal::Int(size))) => {
+                self.compare(list, operator, *size).map(known)
+            }
+            (Abs::Literal(Literal::Int(size)), Abs::Size(list)) => {
+                self.compare(list, turned, *size).map(known)
+            }
+            _ => Ok(Abs::Other(made((operator, hash(one), hash(other))))),
+        }
+    }
+
+    /// Compares the size of a list that has elements or none.
+    fn compare(&mut self, list: &Path, operator: &'static str, size: i64) -> Result<bool, Stop> {
+        let holds = |count: i64| match operator {
+            "==" => count == size,
+            "<" => count < size,
+            "<=" => count <= size,
+            ">" => count > size,
+            _ => count >= size,
+        };
+        if !self.is_there(&join(list, Step::Element))? {
+            return Ok(holds(0));
+        }
+        // Whether it holds is the same for all sizes on one side of the number.
+        let candidates = [1, size.saturating_sub(1), size, size.saturating_add(1)];
+        let mut candidates = candidates.into_iter().filter(|count| *count >= 1);
+        let first = holds(1);
+        if candidates.all(|count| holds(count) == first) {
+            return Ok(first);
+        }
+        self.decide(Atom::Sized(list.clone(), made((operator, size))))
+    }
+}
+
+/// The step that a key makes.
+pub(super) fn key(key: &Abs) -> Step {
+    match key {
+        Abs::Literal(Literal::Text(text)) => Step::Field((&**text).into()),
+        Abs::Literal(Literal::Int(0) | Literal::Uint(0)) => Step::Element,
+        Abs::Literal(Literal::Int(index)) => Step::Index(index.unsigned_abs()),
+        Abs::Literal(Literal::Uint(index)) => Step::Index(*index),
+        other => Step::Any(hash(other)),
+    }
+}
+
+/// Whether literals are equal: numbers of all types are compared with each other.
+fn is_same(one: &Literal, other: &Literal) -> bool {
+    use Literal::{Int, Uint};
+    match (one, other) {
+        (Int(int), Uint(uint)) | (Uint(uint), Int(int)) => u64::try_from(*int) == Ok(*uint),
+        (one, other) => one == other,
+    }
+}
