@@ -16,6 +16,7 @@ use injectd::linkerd::values::DEFAULT_VALUES;
 use serde_json::{Value, json};
 
 mod audit;
+mod checked;
 mod commands;
 mod compare;
 mod conditions;

@@ -150,9 +150,8 @@ fn a_ca_bundle_is_read() {
         let manifest = manifest.replace("caBundle: \"\"", &format!("caBundle: \"{bundle}\""));
         injectd(&["manifest", "check", "-"], &manifest)
     };
-    // The API server rejects the first one only.
     for (bundle, code, problem) in
-        [("!", 3, "it is not base64"), ("YQ==", 0, "it has no PEM certificate")]
+        [("!", 3, "it is not base64"), ("YQ==", 3, "it has no PEM certificate")]
     {
         let output = configuration(bundle);
         assert_eq!(output.status.code(), Some(code), "{bundle}");

@@ -28,7 +28,7 @@ const DEFAULT_REVISION: &str = "default";
 const LINKERD_SERVICE: &str = "linkerd-proxy-injector";
 const LINKERD_LABEL: (&str, &str) = ("linkerd.io/control-plane-component", "proxy-injector");
 /// The label of injectd's own webhook configurations, and the path of the one for Linkerd (the chart).
-const INJECTD_LABEL: (&str, &str) = ("app.kubernetes.io/name", "injectd");
+pub(crate) const INJECTD_LABEL: (&str, &str) = ("app.kubernetes.io/name", "injectd");
 const INJECTD_LINKERD_PATH: &str = "/linkerd";
 
 /// A product with an injector.

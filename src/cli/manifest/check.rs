@@ -15,6 +15,8 @@ use crate::{
 };
 
 mod ca_bundle;
+mod lifetime;
+mod promise;
 mod served;
 
 use served::Connect;
@@ -41,7 +43,7 @@ pub(in crate::cli) struct Args {
     #[arg(long, value_name = "[NAMESPACE/SERVICE=]HOST:PORT")]
     connect: Vec<Connect>,
     /// Findings for which the exit code is 3: those of this severity and worse
-    #[arg(long, value_name = "SEVERITY", default_value = "error")]
+    #[arg(long, value_name = "SEVERITY", default_value = "danger")]
     fail_on: FailOn,
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
@@ -89,7 +91,9 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
     let context = ca_bundle::Context { is_live: args.live, served: &served };
     findings.extend(ca_bundle::check(&configurations, context));
     findings.sort_by_key(|finding| finding.severity);
-    print(args.output, configurations.len(), &findings).map_err(CommandError::output)?;
+    let notes = if args.live { vec![not_seen()] } else { Vec::new() };
+    let report = Report { configurations: configurations.len(), findings: &findings, notes };
+    report.print(args.output).map_err(CommandError::output)?;
     args.result(&findings)
 }
 
@@ -136,6 +140,15 @@ async fn live(args: &Args) -> Result<Vec<Value>, CommandError> {
     })
 }
 
+/// What no API shows.
+fn not_seen() -> String {
+    format!(
+        "configurations that an API server of 1.36 or later loads from its own files (names that end \
+         in {}) are not in its API, and were not checked",
+        check::STATIC_SUFFIX
+    )
+}
+
 fn name(severity: Severity) -> &'static str {
     match severity {
         Severity::Error => "error",
@@ -145,24 +158,36 @@ fn name(severity: Severity) -> &'static str {
     }
 }
 
-fn print(format: Format, configurations: usize, findings: &[Finding]) -> io::Result<()> {
-    let mut out = Printer::stdout();
-    if format == Format::Json {
-        let report = json!({
-            "apiVersion": API_VERSION, "kind": KIND, "configurations": configurations,
-            "findings": findings,
-        });
-        return out.json(&report);
+/// What is printed.
+struct Report<'r> {
+    configurations: usize,
+    findings: &'r [Finding],
+    /// What was not checked.
+    notes: Vec<String>,
+}
+
+impl Report<'_> {
+    fn print(&self, format: Format) -> io::Result<()> {
+        let mut out = Printer::stdout();
+        if format == Format::Json {
+            let report = json!({
+                "apiVersion": API_VERSION, "kind": KIND, "configurations": self.configurations,
+                "findings": self.findings, "notes": self.notes,
+            });
+            return out.json(&report);
+        }
+        for Finding { severity, configuration, webhook, field, problem, advice } in self.findings {
+            let severity = name(*severity);
+            let place = [Some(configuration), webhook.as_ref(), Some(field)];
+            let place: Vec<_> = place.into_iter().flatten().filter(|it| !it.is_empty()).collect();
+            let place = place.into_iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+            out.line(&format!("{severity}: {place}: {problem}"))?;
+            out.line(&format!("  {advice}"))?;
+        }
+        for note in &self.notes {
+            out.line(&format!("note: {note}"))?;
+        }
+        let checked = counted(self.configurations, "configuration");
+        out.line(&format!("{checked}: {}", counted(self.findings.len(), "finding")))
     }
-    for Finding { severity, configuration, webhook, field, problem, advice } in findings {
-        let severity = name(*severity);
-        let place = [Some(configuration), webhook.as_ref(), Some(field)];
-        let place: Vec<_> = place.into_iter().flatten().filter(|it| !it.is_empty()).collect();
-        let place = place.into_iter().map(String::as_str).collect::<Vec<_>>().join(", ");
-        out.line(&format!("{severity}: {place}: {problem}"))?;
-        out.line(&format!("  {advice}"))?;
-    }
-    let (checked, found) =
-        (counted(configurations, "configuration"), counted(findings.len(), "finding"));
-    out.line(&format!("{checked}: {found}"))
 }

@@ -2,7 +2,7 @@
 
 use super::{
     Finding, Severity,
-    danger::{creates_pods, findings},
+    danger::{creates_pods, findings, is_of_injectd},
 };
 use crate::{Configurations, Plugin, Webhook, injectors::Product};
 
@@ -29,7 +29,9 @@ pub(super) fn all(read: &Configurations, found: &mut Vec<Finding>) {
             let advice = "Make their selectors exclude each other, or remove one.";
             at.add(Severity::Danger, "namespaceSelector", problem, advice);
         }
-        let other = later.iter().find(|it| !is_same_injector(webhook, it));
+        // injectd's webhooks for both meshes are meant to be so.
+        let is_own = |it: &Webhook| is_of_injectd(webhook) && is_of_injectd(it);
+        let other = later.iter().find(|it| !is_same_injector(webhook, it) && !is_own(it));
         if let Some(other) = other.filter(|_| !webhook.is_reinvoked) {
             let problem = format!(
                 "{} of {} is called later, and what it adds to a pod is not seen",

@@ -190,6 +190,8 @@ impl Case<'_> {
             }
         }
         match fields::is_always_there(kind, &field) {
+            // Of a list that is never empty, only the first element is always there.
+            Some(true) if matches!(steps.last(), Some(Step::Index(_))) => Presence::Maybe,
             Some(true) => Presence::Always,
             // The status of a new object is empty; later controllers fill it.
             Some(false) if field.starts_with("status.") && self.operation != "CREATE" => {

@@ -117,6 +117,12 @@ impl<'w> Walk<'w> {
         }
     }
 
+    /// Whether a list is assumed not to have an element.
+    fn lacks(&self, list: &Path, index: i64) -> bool {
+        let element = join(list, Step::Index(index.unsigned_abs()));
+        self.facts.answer(&Atom::Present(element)) == Some(false)
+    }
+
     /// Compares the size of a list that has elements or none.
     fn compare(&mut self, list: &Path, operator: &'static str, size: i64) -> Result<bool, Stop> {
         let holds = |count: i64| match operator {
@@ -131,7 +137,11 @@ impl<'w> Walk<'w> {
         }
         // Whether it holds is the same for all sizes on one side of the number.
         let candidates = [1, size.saturating_sub(1), size, size.saturating_add(1)];
-        let mut candidates = candidates.into_iter().filter(|count| *count >= 1);
+        let candidates = candidates.into_iter().filter(|count| *count >= 1);
+        // A list has at most as many elements as the index of one that is not there.
+        let absent = candidates.clone().filter(|index| self.lacks(list, *index));
+        let max = absent.min().unwrap_or(i64::MAX);
+        let mut candidates = candidates.filter(|count| *count <= max);
         let first = holds(1);
         if candidates.all(|count| holds(count) == first) {
             return Ok(first);

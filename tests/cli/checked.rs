@@ -1,0 +1,166 @@
+//! `injectd manifest check`: whole configurations, their certificates, and exit codes.
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use serde_json::{Value, json};
+use time::{Duration, OffsetDateTime};
+
+use super::{injectd, text};
+
+/// A CA that lives this long, of which this much remains.
+fn ca(lives: Duration, remains: Duration) -> String {
+    let mut params = rcgen::CertificateParams::new(Vec::new()).expect("no names");
+    params.distinguished_name = rcgen::DistinguishedName::new();
+    params.distinguished_name.push(rcgen::DnType::CommonName, "shop-ca");
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    params.not_after = OffsetDateTime::now_utc() + remains;
+    params.not_before = params.not_after - lives;
+    let key = rcgen::KeyPair::generate().expect("the system must provide randomness");
+    BASE64_STANDARD.encode(params.self_signed(&key).expect("a certificate must be made").pem())
+}
+
+/// A configuration without findings, but for what is changed in it: values by their pointers.
+fn configuration(changes: &[(&str, Value)]) -> Value {
+    let mut object = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": "shop", "annotations": {}},
+        "webhooks": [{
+            "name": "pods.shop.example.com",
+            "clientConfig": {"service": {"namespace": "shop", "name": "checks", "path": "/pods"}},
+            "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"],
+                "resources": ["pods"]}],
+            "failurePolicy": "Fail",
+            "sideEffects": "None",
+            "admissionReviewVersions": ["v1"],
+            "namespaceSelector": {"matchLabels": {"team": "shop"}},
+        }],
+    });
+    for (pointer, value) in changes {
+        let (parent, key) = pointer.rsplit_once('/').expect("a pointer");
+        object.pointer_mut(parent).expect("a parent")[key] = value.clone();
+    }
+    object
+}
+
+/// The exit code and the output.
+fn checked(object: &Value, args: &[&str]) -> (Option<i32>, String) {
+    let output = injectd(&[&["manifest", "check", "-"], args].concat(), &object.to_string());
+    (output.status.code(), text(&output.stdout).to_owned())
+}
+
+const BUNDLE: &str = "/webhooks/0/clientConfig/caBundle";
+const CONDITIONS: &str = "/webhooks/0/matchConditions";
+
+#[test]
+fn errors_and_dangers_end_with_3() {
+    let condition = |text: &str| json!([{"name": "c", "expression": text}]);
+    let danger = || (CONDITIONS, condition("object.metadata.labels.a == 'b'"));
+    let ignore = || ("/webhooks/0/failurePolicy", json!("Ignore"));
+    for (changes, args, code) in [
+        (vec![], &[][..], 0),
+        (vec![(CONDITIONS, condition("1 +"))], &[], 3),
+        (vec![danger()], &[], 3),
+        (vec![danger()], &["--fail-on", "error"], 0),
+        (vec![danger()], &["--fail-on", "none"], 0),
+        (vec![danger(), ignore()], &[], 0),
+        (vec![danger(), ignore()], &["--fail-on", "warning"], 3),
+        (vec![(BUNDLE, json!("YQ=="))], &[], 3),
+    ] {
+        let (found, output) = checked(&configuration(&changes), args);
+        assert_eq!(found, Some(code), "{args:?}: {output}");
+    }
+}
+
+#[test]
+fn a_ca_is_measured_by_its_own_lifetime() {
+    let (days, hours) = (Duration::days, Duration::hours);
+    for (lives, remains, problem) in [
+        (days(2), days(2), ""),
+        (days(2), hours(5), ""),
+        (days(2), Duration::minutes(210), "its CA CN=shop-ca expires in 3 h, on "),
+        (days(3650), days(40), ""),
+        (days(3650), hours(20 * 24 + 6), "its CA CN=shop-ca expires in 20 days, on "),
+        (days(365), -days(3), "its CA CN=shop-ca expired on "),
+    ] {
+        let object = configuration(&[(BUNDLE, json!(ca(lives, remains)))]);
+        let (code, output) = checked(&object, &[]);
+        let expected = if problem.is_empty() { 0 } else { 3 };
+        assert_eq!(code, Some(expected), "{lives} {remains}: {output}");
+        assert!(output.contains(problem), "{output}");
+        let date = (OffsetDateTime::now_utc() + remains).date();
+        assert!(problem.is_empty() || output.contains(&date.to_string()), "{date}: {output}");
+    }
+}
+
+#[test]
+fn a_bundle_that_another_program_writes_is_not_judged_in_files() {
+    let ended = ca(Duration::days(365), -Duration::days(3));
+    for annotation in [
+        ("cert-manager.io/inject-ca-from", "shop/checks"),
+        ("cert-manager.io/inject-ca-from-secret", "shop/checks"),
+        ("cert-manager.io/inject-apiserver-ca", "true"),
+        ("service.beta.openshift.io/inject-cabundle", "true"),
+    ] {
+        let promised = |bundle: &str| {
+            let annotations = json!({annotation.0: annotation.1});
+            configuration(&[("/metadata/annotations", annotations), (BUNDLE, json!(bundle))])
+        };
+        for bundle in ["Cg==", "YQ==", &ended] {
+            let (code, output) = checked(&promised(bundle), &["--fail-on", "suggestion"]);
+            assert_eq!((code, &*output), (Some(0), "1 configuration: 0 findings\n"), "{bundle}");
+        }
+        let (code, output) = checked(&promised(""), &[]);
+        assert_eq!(code, Some(0));
+        assert!(output.contains("suggestion: shop, ") && output.contains(annotation.0), "{output}");
+        // The API server does not even read it.
+        assert_eq!(checked(&promised("Cg"), &[]).0, Some(3));
+    }
+    for bundle in ["Cg==", &ended] {
+        let other = json!({"cert-manager.io/inject-ca-from": "checks"});
+        let changes = [("/metadata/annotations", other), (BUNDLE, json!(bundle))];
+        assert_eq!(checked(&configuration(&changes), &[]).0, Some(3), "{bundle}");
+    }
+}
+
+#[test]
+fn a_configuration_for_a_file_of_the_api_server_is_named() {
+    let name = ("/metadata/name", json!("shop.static.k8s.io"));
+    let (code, output) = checked(&configuration(std::slice::from_ref(&name)), &[]);
+    assert_eq!(code, Some(3));
+    assert!(
+        output.contains("error: shop.static.k8s.io, pods.shop.example.com, clientConfig.service")
+    );
+    let client = ("/webhooks/0/clientConfig", json!({"url": "https://checks.example.com/pods"}));
+    let (code, output) = checked(&configuration(&[name, client]), &[]);
+    assert_eq!(code, Some(0));
+    assert!(output.contains("warning: shop.static.k8s.io, metadata.name: "), "{output}");
+    assert!(output.contains("1.37") && output.contains("1 configuration: 1 finding"), "{output}");
+}
+
+/// What people ask for with values is reported as for others, such as rules for everything.
+#[test]
+fn what_install_prints_has_no_findings() {
+    let both = ["istio.enabled=true", "istio.tags[0].tag=canary", "istio.tags[1].tag=prod"];
+    let secret = ["certificates.source=secret", "certificates.certManagerCertificate=mesh/injectd"];
+    for values in [
+        &[][..],
+        &both,
+        &secret,
+        &["certificates.source=secret"],
+        &["linkerd.enabled=false", both[0], both[1], "istio.tags[0].revision=1-30"],
+        &[both[0], both[1], "webhookDefaults.failurePolicy=Fail"],
+        &[both[0], both[1], "webhookDefaults.reinvocationPolicy=IfNeeded"],
+        &[both[0], both[1], "istio.webhookOverrides.name=own.example.com"],
+        &["webhookDefaults.timeoutSeconds=5", "webhookDefaults.matchPolicy=Exact"],
+    ] {
+        let set = values.iter().flat_map(|value| ["--set", value]);
+        let args: Vec<_> = ["manifest", "install", "-n", "mesh"].into_iter().chain(set).collect();
+        let installed = injectd(&args, "");
+        assert_eq!(installed.status.code(), Some(0), "{values:?}: {}", text(&installed.stderr));
+        let check = ["manifest", "check", "-", "--fail-on", "suggestion"];
+        let output = injectd(&check, text(&installed.stdout));
+        let found = text(&output.stdout);
+        assert_eq!(output.status.code(), Some(0), "{values:?}: {found}");
+        assert!(found.ends_with(": 0 findings\n"), "{values:?}: {found}");
+    }
+}
