@@ -9,6 +9,7 @@ use arc_swap::ArcSwap;
 use injectd_istio::path::Webhook;
 
 use super::{IstioInjector, NoWebhook};
+use crate::text::first_names;
 
 /// The revision that `/inject` prefers, and the name of the one without a name.
 pub const DEFAULT_REVISION: &str = "default";
@@ -77,14 +78,12 @@ impl Revisions {
         if names.is_empty() || self.0.load().waiting.contains(wanted) {
             return NoWebhook::NotLoaded;
         }
-        let more = names.len().saturating_sub(MAX_LISTED);
-        let listed = names[..names.len() - more].join(", ");
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let listed = first_names(names.iter().map(String::as_str), names.len(), MAX_LISTED);
         let missing = match webhook {
             Webhook::Revision(_) => "this revision is not served",
             Webhook::Default | Webhook::Other => "the revision default is not served",
         };
         let elsewhere = "the webhook is at /istio/REVISION/inject";
-        NoWebhook::Revision(format!("{missing}; {elsewhere}; revisions: {listed}{more}"))
+        NoWebhook::Revision(format!("{missing}; {elsewhere}; revisions: {listed}"))
     }
 }

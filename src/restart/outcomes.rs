@@ -13,6 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
+use crate::text::first_names;
+
 use super::{
     decision::Wait,
     finding::{Audit, Evidence, Trigger},
@@ -174,8 +176,10 @@ impl Outcomes {
             failed.chain(stuck).filter(|(at, _)| is_after(*at, success)).collect();
         let namespaces: BTreeSet<_> = counted.iter().map(|(_, it)| &*it.namespace).collect();
         let (_, example) = counted.iter().max()?;
-        (namespaces.len() >= MAX_NAMESPACES)
-            .then(|| Stopped { example: (*example).clone(), namespaces: words(&namespaces) })
+        (namespaces.len() >= MAX_NAMESPACES).then(|| {
+            let named = first_names(namespaces.iter().copied(), namespaces.len(), MAX_NAMED);
+            Stopped { example: (*example).clone(), namespaces: named }
+        })
     }
 
     fn helped(&mut self, workload: &Workload, restarted_at: Timestamp) {
@@ -187,14 +191,6 @@ impl Outcomes {
 /// Whether a restart was after one that helped.
 fn is_after(restarted_at: Timestamp, success: Option<&Timestamp>) -> bool {
     success.is_none_or(|success| restarted_at > *success)
-}
-
-fn words(namespaces: &BTreeSet<&str>) -> String {
-    let named = namespaces.iter().take(MAX_NAMED).copied().collect::<Vec<_>>().join(", ");
-    match namespaces.len().saturating_sub(MAX_NAMED) {
-        0 => named,
-        more => format!("{named} and {more} more"),
-    }
 }
 
 // === impl Found ===

@@ -36,6 +36,21 @@ pub fn printable_json(json: &str) -> Cow<'_, str> {
     })
 }
 
+/// The first of some names, and how many more there are: `a, b and 3 more`. `count` is that of all, of
+/// which the iterator may have only the first.
+#[must_use]
+pub fn first_names<'n>(
+    names: impl IntoIterator<Item = &'n str>,
+    count: usize,
+    most: usize,
+) -> String {
+    let first: Vec<_> = names.into_iter().take(most).collect();
+    match count.saturating_sub(first.len()) {
+        0 => first.join(", "),
+        more => format!("{} and {more} more", first.join(", ")),
+    }
+}
+
 /// The text with an escape for each character that is not kept.
 fn escaped(
     text: &str,

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::pods::RunningPods;
-use crate::{audit::Workload, cli::counted, digest::digest, explain::Report};
+use crate::{audit::Workload, cli::counted, digest::digest, explain::Report, text::first_names};
 
 /// Most pods with an equal explanation that are named.
 const MAX_NAMED: usize = 5;
@@ -77,10 +77,8 @@ pub(super) fn merged(items: Vec<Item<'_>>) -> Result<Vec<Item<'_>>, serde_json::
 pub(super) fn note(item: &Item<'_>) -> Option<String> {
     let Workload { kind, name, .. } = &item.workload;
     let count = item.equal.len();
-    let names = item.equal.iter().take(MAX_NAMED).map(String::as_str);
-    let names = names.collect::<Vec<_>>().join(", ");
-    let more = if count > MAX_NAMED { ", …" } else { "" };
+    let names = first_names(item.equal.iter().map(String::as_str), count, MAX_NAMED);
     let pods = counted(count, "further pod");
     let kind = kind.to_lowercase();
-    (count > 0).then(|| format!("the same for {pods} of {kind}/{name}: {names}{more}"))
+    (count > 0).then(|| format!("the same for {pods} of {kind}/{name}: {names}"))
 }

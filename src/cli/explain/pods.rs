@@ -15,12 +15,13 @@ use super::{facts::Facts, target::Target};
 use crate::{
     audit::{
         Finding, Namespace, Workload,
-        cluster::{self, Judges, Scope},
-        summary::{Row, Summary},
+        cluster::{self as audited, Judges, Scope},
+        summary::{MAX_NAMED, Row, Summary},
     },
     causes::with_causes,
     cli::{CommandError, audit, manifests::text, meshes::Meshes},
     explain::Report,
+    text::first_names,
 };
 
 /// Workloads of the cluster, with the selectors of their pods.
@@ -64,7 +65,7 @@ impl Workloads {
         let namespace = &target.namespace;
         if !self.auditors.contains_key(namespace) {
             // If they cannot be read, the explanation has a note about that.
-            let Ok(webhooks) = cluster::webhooks(client).await else { return Ok(None) };
+            let Ok(webhooks) = audited::webhooks(client).await else { return Ok(None) };
             let auditor = Arc::new(audit::auditor(meshes, webhooks, &mut summary).await?);
             let known = facts.namespace(namespace).cloned().map(Namespace::new);
             let namespaces = known.map(|it| (namespace.clone(), it)).into_iter().collect();
@@ -73,7 +74,7 @@ impl Workloads {
         }
         let Some(judges) = self.auditors.get(namespace) else { return Ok(None) };
         let scope = Scope { namespaces: vec![namespace.clone()], selector };
-        let read = cluster::audit(client, &scope, judges, &mut summary, |_| {}).await;
+        let read = audited::audit(client, &scope, judges, &mut summary, |_| {}).await;
         let unread = read.err().map(|error| with_causes(&error));
         Ok(Some(RunningPods::of(target, &summary, unread)))
     }
@@ -165,9 +166,8 @@ fn remedy(row: &Row) -> String {
 }
 
 fn names(row: &Row) -> String {
-    let more = row.pods.saturating_sub(row.pod_names.len() as u64);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("{}{more}", row.pod_names.join(", "))
+    let count = usize::try_from(row.pods).unwrap_or(usize::MAX);
+    first_names(row.pod_names.iter().map(String::as_str), count, MAX_NAMED)
 }
 
 /// The label selector of a workload's pods, as the API server reads it; `None` for pods, and for kinds

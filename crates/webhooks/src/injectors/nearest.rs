@@ -2,6 +2,7 @@
 
 use std::{cmp::Reverse, collections::BTreeSet};
 
+use injectd_core::text::first_names;
 use serde_json::Value;
 
 use super::{
@@ -213,15 +214,12 @@ impl Seen<'_> {
         if served.contains(revision) {
             return None;
         }
-        let more = served.len().saturating_sub(MAX_REVISIONS);
-        let listed: Vec<_> = served.iter().take(MAX_REVISIONS).copied().collect();
-        let listed = listed.join(", ");
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let listed = first_names(served.iter().copied(), served.len(), MAX_REVISIONS);
         let place = if is_of_namespace { "namespace" } else { "pod template" };
         Some(Missed {
             text: format!(
                 "no webhook serves the revision or tag {revision} of Istio, which the label \
-                 {ISTIO_REVISION} of the {place} names; webhooks serve {listed}{more}"
+                 {ISTIO_REVISION} of the {place} names; webhooks serve {listed}"
             ),
             advice: format!(
                 "Change the label {ISTIO_REVISION} of the {place}, or install the revision or tag \
