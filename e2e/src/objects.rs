@@ -115,7 +115,7 @@ pub fn service_account(name: &str) -> Value {
 /// `client` is `{"service": …}` or `{"url": …}`.
 #[must_use]
 pub fn webhook_configuration(name: &str, mut client: Value, ca: &str, labels: &Value) -> Value {
-    client["caBundle"] = json!(BASE64_STANDARD.encode(ca));
+    client["caBundle"] = base64(ca).into();
     let rule = json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"],
         "resources": ["pods", "services"], "scope": "Namespaced"});
     let webhook = json!({
@@ -134,4 +134,10 @@ pub fn webhook_configuration(name: &str, mut client: Value, ca: &str, labels: &V
         "metadata": {"name": name},
         "webhooks": [webhook],
     })
+}
+
+/// A text as a `caBundle` has it.
+#[must_use]
+pub fn base64(text: &str) -> String {
+    BASE64_STANDARD.encode(text)
 }

@@ -1,12 +1,10 @@
 //! `injectd explain`, `injectd audit` and `injectd serve --audit` with a real API server.
 //!
 //! One process serves the webhook and audits. Pods are created before the webhook, with it, and while
-//! it is gone.
+//! it is gone. Every scenario runs for each of [`WAYS`], as a suite of its own.
 
 use std::{
     fs,
-    net::{IpAddr, Ipv4Addr},
-    path::Path,
     process::{Command, Output, Stdio},
     time::{Duration, SystemTime},
 };
@@ -15,11 +13,10 @@ use injectd_e2e::{
     api::{NAMESPACES, WEBHOOK_CONFIGURATIONS},
     certificates::Certificate,
     expect::{Outcome, eventually, expect, expect_contains, failed},
-    injectd::Injectd,
+    injectd::{Injectd, linkerd_folder},
     lab::{Lab, NOT_LOCAL},
     objects,
     run::{Run, Suite},
-    sidecar::{expect_no_proxy, expect_proxy},
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -28,24 +25,20 @@ use tokio::task::spawn_blocking;
 mod explain;
 mod findings;
 mod scale;
+mod ways;
 mod webhooks;
 
-pub(crate) const NAME: &str = "audit";
+pub(crate) use ways::{WAYS, Way};
+
+/// Of one way.
 const LIMIT: Duration = Duration::from_mins(6);
 
-const IP: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 100, 0, 17));
-/// The namespace of the pods, the webhook, the configuration and the Lease.
-const NAMESPACE: &str = "audit-shop";
-
-/// The Service of the webhook.
-const SERVICE: &str = "injectd";
-
-/// The labels of the namespaces that the webhook selects.
-fn labels() -> Value {
-    json!({"audited": "yes"})
-}
+/// Linkerd's values and trust roots, in its folder of this tree.
+const VALUES: &str = "values/default.yaml";
+const ROOTS: &str = "example-root.crt";
 
 struct Audit {
+    way: &'static Way,
     lab: Lab,
     folder: TempDir,
     injectd: Injectd,
@@ -58,13 +51,13 @@ struct Ran {
     err: String,
 }
 
-pub(crate) async fn run(run: &mut Run, lab: &Lab) -> Outcome {
-    let Some(mut suite) = run.suite(NAME, LIMIT) else { return Ok(()) };
+pub(crate) async fn run(run: &mut Run, lab: &Lab, way: &'static Way) -> Outcome {
+    let Some(mut suite) = run.suite(way.name, LIMIT) else { return Ok(()) };
     if lab.local.is_none() {
         suite.skip(NOT_LOCAL);
         return Ok(());
     }
-    let mut it = Audit::new(lab)?;
+    let mut it = Audit::new(lab, way)?;
     all(&mut suite, &mut it).await;
     if suite.has_failed() {
         let log = it.injectd.log();
@@ -91,23 +84,13 @@ async fn all(suite: &mut Suite<'_>, it: &mut Audit) {
 }
 
 async fn created(it: &mut Audit) -> Outcome {
-    let api = &it.lab.api;
-    let enabled = objects::enabled();
-    api.create(None, &objects::namespace(NAMESPACE, &enabled, &labels())).await?.created()?;
-    eventually("the service account is there", async || {
-        let account = format!("/api/v1/namespaces/{NAMESPACE}/serviceaccounts/default");
-        it.lab.api.get(&account).await?.ok().map(drop)
-    })
-    .await?;
-    for (name, key, value) in [
-        ("linkerd-config", "values", it.file("values.yaml")?),
-        ("linkerd-identity-trust-roots", "ca-bundle.crt", it.file("roots.crt")?),
-    ] {
-        let map = json!({"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": name},
-            "data": {key: value}});
-        api.create(Some(NAMESPACE), &map).await?.created()?;
+    let (api, way) = (&it.lab.api, it.way);
+    api.create(None, &way.namespace(way.name)).await?.created()?;
+    it.wait_for_account(way.name).await?;
+    for map in way.config_maps(&linkerd_file(VALUES)?, &linkerd_file(ROOTS)?) {
+        it.create(&map).await?;
     }
-    expect_no_proxy(&it.create(&objects::plain_pod("before")).await?)?;
+    way.mesh.expect_proxy(false, &it.create(&objects::plain_pod("before")).await?)?;
     // The times of objects have no fractions of seconds.
     let created = SystemTime::now();
     eventually("another second begins", async || {
@@ -115,79 +98,96 @@ async fn created(it: &mut Audit) -> Outcome {
     })
     .await?;
     it.injectd.start().await?;
-    it.create(&objects::service(SERVICE, &IP.to_string(), it.injectd.webhook.port())).await?;
-    it.lab.api.create(None, &it.configuration()).await?.created()?;
+    let port = it.injectd.webhook.port();
+    it.create(&objects::service(way.service(), &way.ip().to_string(), port)).await?;
+    for configuration in way.others(port, it.injectd.ca())? {
+        it.lab.api.create(None, &configuration).await?.created()?;
+    }
+    it.lab.api.create(None, &it.configuration()?).await?.created()?;
     it.wait_until_called().await?;
     it.create(&objects::deployment("web", 2, &json!({}))).await?;
-    expect_proxy(&it.create(&objects::plain_pod("with")).await?)
+    way.mesh.expect_proxy(true, &it.create(&objects::plain_pod("with")).await?)
+}
+
+/// A file of Linkerd in this tree.
+fn linkerd_file(name: &str) -> Outcome<String> {
+    Ok(fs::read_to_string(linkerd_folder().join(name))?)
 }
 
 impl Audit {
-    fn new(lab: &Lab) -> Outcome<Self> {
+    fn new(lab: &Lab, way: &'static Way) -> Outcome<Self> {
         let folder = tempfile::tempdir()?;
-        let core = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/core/src/linkerd");
-        let [values, roots] = ["values.yaml", "roots.crt"].map(|name| folder.path().join(name));
-        fs::copy(core.join("values/default.yaml"), &values)?;
-        fs::copy(core.join("example-root.crt"), &roots)?;
-        let certificate = Certificate::new(&format!("injectd.{NAMESPACE}.svc"), IP)?;
+        let (name, service) = (way.name, way.service());
+        let certificate = Certificate::new(&format!("{service}.{name}.svc"), way.ip())?;
+        let configuration = way.configuration(0, "")?["metadata"]["name"].clone();
+        let kubeconfig = lab.kubeconfig.display().to_string();
         let arguments = [
             "serve",
             "--kubeconfig",
-            &lab.kubeconfig.display().to_string(),
-            "--values",
-            &values.display().to_string(),
-            "--trust-roots",
-            &roots.display().to_string(),
-            "--linkerd-namespace",
-            NAMESPACE,
+            &kubeconfig,
             "--audit",
             "--audit-interval",
             "1s",
             "--lease-namespace",
-            NAMESPACE,
+            name,
             "--certificate-namespace",
-            NAMESPACE,
+            name,
             "--webhook-service",
-            SERVICE,
+            service,
             "--webhook-configurations",
-            NAMESPACE,
-        ]
-        .map(str::to_owned);
-        let injectd = Injectd::serve(&lab.binary, folder.path(), IP, certificate, &arguments)?;
-        Ok(Self { lab: lab.clone(), folder, injectd })
+            configuration.as_str().unwrap_or_default(),
+        ];
+        let arguments = arguments.map(str::to_owned).into_iter().chain(way.arguments());
+        let arguments: Vec<_> = arguments.collect();
+        let mut injectd =
+            Injectd::serve(&lab.binary, folder.path(), way.ip(), certificate, &arguments)?;
+        if way.has_linkerd() {
+            injectd.set_variable("INJECTD_VALUES", linkerd_folder().join(VALUES));
+            injectd.set_variable("INJECTD_TRUST_ROOTS", linkerd_folder().join(ROOTS));
+        }
+        Ok(Self { way, lab: lab.clone(), folder, injectd })
     }
 
-    /// The webhook configuration.
-    fn configuration(&self) -> Value {
-        let port = self.injectd.webhook.port();
-        let service = json!({"service": {"name": SERVICE, "namespace": NAMESPACE, "port": port}});
-        let mut configuration =
-            objects::webhook_configuration(NAMESPACE, service, self.injectd.ca(), &labels());
-        configuration["webhooks"][0]["failurePolicy"] = "Ignore".into();
-        configuration
+    /// The webhook configuration that is called for the pods.
+    fn configuration(&self) -> Outcome<Value> {
+        self.way.configuration(self.injectd.webhook.port(), self.injectd.ca())
     }
 
-    fn file(&self, name: &str) -> Outcome<String> {
-        Ok(fs::read_to_string(self.folder.path().join(name))?)
+    /// The name and path of that configuration.
+    fn configured(&self) -> Outcome<(String, String)> {
+        let name = self.configuration()?["metadata"]["name"].as_str().map(str::to_owned);
+        let name = name.ok_or_else(|| failed("no name"))?;
+        let path = format!("{WEBHOOK_CONFIGURATIONS}/{name}");
+        Ok((name, path))
     }
 
     async fn create(&self, object: &Value) -> Outcome<Value> {
-        self.lab.api.create(Some(NAMESPACE), object).await?.created()
+        self.lab.api.create(Some(self.way.name), object).await?.created()
+    }
+
+    /// Waits until pods can be created in a namespace.
+    async fn wait_for_account(&self, namespace: &str) -> Outcome {
+        eventually("the service account is there", async || {
+            let account = format!("/api/v1/namespaces/{namespace}/serviceaccounts/default");
+            self.lab.api.get(&account).await?.ok().map(drop)
+        })
+        .await
     }
 
     async fn wait_until_called(&self) -> Outcome {
         eventually("the configuration of the webhook takes effect", async || {
             let probe = objects::plain_pod("probe");
-            expect_proxy(&self.lab.api.dry_run(NAMESPACE, &probe).await?.created()?)
+            let made = self.lab.api.dry_run(self.way.name, &probe).await?.created()?;
+            self.way.mesh.expect_proxy(true, &made)
         })
         .await
     }
 
-    /// The command, for the cluster and its configuration of Linkerd.
+    /// The command, for the cluster and the configurations of its meshes.
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.lab.binary);
         command.args(arguments).arg("--kubeconfig").arg(&self.lab.kubeconfig);
-        command.args(["--linkerd-namespace", NAMESPACE]).stdin(Stdio::null());
+        command.args(["--linkerd-namespace", self.way.name]).stdin(Stdio::null());
         command
     }
 
@@ -204,12 +204,13 @@ impl Audit {
 
     async fn clean_up(mut self) -> Outcome {
         self.injectd.discard();
-        for path in [
-            format!("{WEBHOOK_CONFIGURATIONS}/{NAMESPACE}"),
-            format!("{NAMESPACES}/{NAMESPACE}"),
-            format!("{NAMESPACES}/{}", scale::NAMESPACE),
-        ] {
-            self.lab.api.delete(&path).await?;
+        let others = self.way.others(0, "")?;
+        for made in others.iter().chain([&self.configuration()?]) {
+            let name = made["metadata"]["name"].as_str().unwrap_or_default();
+            self.lab.api.delete(&format!("{WEBHOOK_CONFIGURATIONS}/{name}")).await?;
+        }
+        for namespace in [self.way.name, &self.way.scale()] {
+            self.lab.api.delete(&format!("{NAMESPACES}/{namespace}")).await?;
         }
         Ok(())
     }

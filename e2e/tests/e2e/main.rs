@@ -23,11 +23,11 @@ mod tutorial;
 mod watched;
 mod webhooks;
 
-const SUITES: [&str; 9] = [
+/// The suites besides those of [`audit::WAYS`].
+const SUITES: [&str; 8] = [
     standalone::NAME,
     guard::NAME,
     webhooks::NAME,
-    audit::NAME,
     watched::NAME,
     restart::NAME,
     deploy::NAME,
@@ -82,9 +82,10 @@ async fn run(arguments: Arguments) -> Outcome<ExitCode> {
     let hint = "e2e/run.sh starts a cluster and sets it";
     let kubeconfig = kubeconfig.ok_or_else(|| skipped(format!("no $KUBECONFIG: {hint}")))?;
     let binary = injectd.ok_or_else(|| skipped(format!("no $INJECTD: {hint}")))?;
+    let suites: Vec<_> = SUITES.into_iter().chain(audit::WAYS.iter().map(|it| it.name)).collect();
     for filter in &filters {
-        if !SUITES.iter().any(|suite| filter.split('/').next() == Some(suite)) {
-            return Err(failed(format!("no suite {filter:?}; there are: {}", SUITES.join(", "))));
+        if !suites.iter().any(|suite| filter.split('/').next() == Some(suite)) {
+            return Err(failed(format!("no suite {filter:?}; there are: {}", suites.join(", "))));
         }
     }
     let local = audit_log.map(|log| Local::beside(&kubeconfig, log)).transpose()?;
@@ -99,8 +100,10 @@ async fn run(arguments: Arguments) -> Outcome<ExitCode> {
     run.record(guard::NAME, outcome);
     let outcome = webhooks::run(&mut run, &lab).await;
     run.record(webhooks::NAME, outcome);
-    let outcome = audit::run(&mut run, &lab).await;
-    run.record(audit::NAME, outcome);
+    for way in &audit::WAYS {
+        let outcome = audit::run(&mut run, &lab, way).await;
+        run.record(way.name, outcome);
+    }
     let outcome = watched::run(&mut run, &lab).await;
     run.record(watched::NAME, outcome);
     let outcome = restart::run(&mut run, &lab).await;

@@ -8,10 +8,10 @@ use injectd_e2e::{
 };
 use serde_json::{Value, json};
 
-use super::{Audit, NAMESPACE, expect_line, finished};
+use super::{Audit, expect_line, finished};
 
 async fn explained(it: &Audit, target: &str) -> Outcome<Value> {
-    let list = it.json(0, &["explain", target, "-n", NAMESPACE]).await?;
+    let list = it.json(0, &["explain", target, "-n", it.way.name]).await?;
     list["items"].get(0).cloned().ok_or_else(|| failed("no explanation"))
 }
 
@@ -19,9 +19,10 @@ pub(super) async fn injected(it: &Audit) -> Outcome {
     let found = explained(it, "deploy/web").await?;
     expect("the verdict", json!("injected"), found["verdict"].clone())?;
     let webhooks = found["webhooks"].as_array().cloned().unwrap_or_default();
-    let own = webhooks.iter().find(|it| it["configuration"] == NAMESPACE);
-    let own = own.ok_or_else(|| failed("the webhook is missing"))?;
-    expect("whether it is called", json!("called"), own["verdict"].clone())?;
+    let (name, _) = it.configured()?;
+    let own = webhooks.iter().find(|it| it["configuration"] == *name && it["verdict"] == "called");
+    let own = own.ok_or_else(|| failed(format!("the webhook is not called: {found}")))?;
+    expect("the mesh", json!(it.way.mesh.name()), found["mesh"].clone())?;
     expect("the failure policy", json!("Ignore"), own["failurePolicy"].clone())?;
     let notes = found["notes"].to_string();
     expect_contains("the notes", "made from the template", &notes)
@@ -31,7 +32,7 @@ pub(super) async fn left_out(it: &Audit) -> Outcome {
     let found = explained(it, "pod/before").await?;
     expect("the verdict now", json!("injected"), found["verdict"].clone())?;
     expect_contains("the advice", "has no sidecar, although", &found["advice"].to_string())?;
-    let text = it.injectd(&["explain", "pod/with", "-n", NAMESPACE]).await?;
+    let text = it.injectd(&["explain", "pod/with", "-n", it.way.name]).await?;
     expect("the exit code", Some(0), text.code)?;
     expect_contains("the text", "the pod has its sidecar", &text.out)?;
     expect_contains("the text", "Verdict:     injected", &text.out)
@@ -51,19 +52,20 @@ pub(super) async fn refused(it: &Audit) -> Outcome {
     expect("who objects", json!("ResourceQuota memory"), objection["by"].clone())?;
     expect("whether the sidecar is the cause", json!(true), objection["dueToSidecar"].clone())?;
     // The API server does the same.
-    let answer = it.lab.api.dry_run(NAMESPACE, &pod).await?;
+    let answer = it.lab.api.dry_run(it.way.name, &pod).await?;
     expect("the status", 403, answer.status)?;
     let message = answer.body["message"].as_str().unwrap_or_default();
-    expect_contains("the message", "must specify limits.memory for: linkerd-", message)?;
-    let path = format!("/api/v1/namespaces/{NAMESPACE}/resourcequotas/memory");
+    let words = format!("must specify limits.memory for: {}", it.way.mesh.unlimited());
+    expect_contains("the message", &words, message)?;
+    let path = format!("/api/v1/namespaces/{}/resourcequotas/memory", it.way.name);
     it.lab.api.delete(&path).await?.ok().map(drop)
 }
 
 pub(super) async fn wrong(it: &Audit) -> Outcome {
-    let missing = it.injectd(&["explain", "pod/gone", "-n", NAMESPACE]).await?;
+    let missing = it.injectd(&["explain", "pod/gone", "-n", it.way.name]).await?;
     expect("the exit code without the pod", Some(1), missing.code)?;
     expect_line("stderr", "pods \"gone\" not found", &missing)?;
-    let arguments = ["explain", "pod/before", "-n", NAMESPACE, "--as", "nobody"];
+    let arguments = ["explain", "pod/before", "-n", it.way.name, "--as", "nobody"];
     let explain = it.injectd(&arguments).await?;
     expect("the exit code of a user without permission", Some(1), explain.code)?;
     expect_line("stderr", "User \"nobody\" cannot get resource \"pods\"", &explain)?;

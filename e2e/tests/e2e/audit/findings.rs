@@ -8,15 +8,14 @@ use injectd_e2e::{
     metrics::metric,
     objects,
     program::Program,
-    sidecar::expect_no_proxy,
 };
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::{Audit, NAMESPACE};
+use super::{Audit, VALUES, linkerd_file, ways::Newer};
 
 async fn audited(it: &Audit, code: i32) -> Outcome<Value> {
-    it.json(code, &["audit", "-n", NAMESPACE]).await
+    it.json(code, &["audit", "-n", it.way.name]).await
 }
 
 fn row<'a>(audit: &'a Value, name: &str) -> Outcome<&'a Value> {
@@ -37,10 +36,10 @@ pub(super) async fn left_out(it: &Audit) -> Outcome {
     let row = row(&audit, "before")?;
     let reason = row["reason"].as_str().unwrap_or_default();
     expect_contains("the reason", "before the webhook, which was created", reason)?;
-    let ran = it.injectd(&["audit", "-n", NAMESPACE, "--fail-on", "outdated"]).await?;
+    let ran = it.injectd(&["audit", "-n", it.way.name, "--fail-on", "outdated"]).await?;
     expect("the exit code with --fail-on outdated", Some(0), ran.code)?;
     expect_contains("the table", "pod/before", &ran.out)?;
-    let junit = it.injectd(&["audit", "-n", NAMESPACE, "-o", "junit"]).await?;
+    let junit = it.injectd(&["audit", "-n", it.way.name, "-o", "junit"]).await?;
     expect_contains("JUnit", r#"name="pod/before""#, &junit.out)?;
     let gone = it.injectd(&["audit", "-n", "gone"]).await?;
     expect("the exit code of a namespace that does not exist", Some(1), gone.code)?;
@@ -50,7 +49,7 @@ pub(super) async fn left_out(it: &Audit) -> Outcome {
 /// Until it is interrupted, and with the exit code of the last audit.
 pub(super) async fn watched(it: &Audit) -> Outcome {
     let [out, err] = ["watch.out", "watch.err"].map(|name| it.folder.path().join(name));
-    let arguments = ["audit", "-n", NAMESPACE, "--watch", "--interval", "1s"];
+    let arguments = ["audit", "-n", it.way.name, "--watch", "--interval", "1s"];
     let mut command = it.command(&arguments);
     let mut program = Program::start(&mut command, File::create(&out)?, File::create(&err)?)?;
     eventually("the finding is printed", async || {
@@ -75,11 +74,12 @@ pub(super) async fn metrics(it: &Audit) -> Outcome {
 
 pub(super) async fn let_in(it: &mut Audit) -> Outcome {
     it.injectd.kill().await?;
-    expect_no_proxy(&it.create(&objects::plain_pod("while-gone")).await?)?;
+    let pod = it.create(&objects::plain_pod("while-gone")).await?;
+    it.way.mesh.expect_proxy(false, &pod)?;
     let log = it.lab.local.as_ref().ok_or_else(|| failed("no audit log"))?.audit_log.clone();
     let log = log.display().to_string();
     let found = eventually("the audit log has the pod", async || {
-        let ran = it.json(3, &["audit", "-n", NAMESPACE, "--audit-log", &log]).await?;
+        let ran = it.json(3, &["audit", "-n", it.way.name, "--audit-log", &log]).await?;
         let failed_open = ran["failedOpen"].as_array().cloned().unwrap_or_default();
         let own = failed_open.into_iter().find(|found| found["pod"] == "while-gone");
         own.map(|found| (found, ran)).ok_or_else(|| failed("not yet"))
@@ -95,9 +95,9 @@ pub(super) async fn let_in(it: &mut Audit) -> Outcome {
 
 /// The configuration of the cluster changes; pods keep what they have.
 pub(super) async fn outdated(it: &Audit) -> Outcome {
-    let path = format!("/api/v1/namespaces/{NAMESPACE}/configmaps/linkerd-config");
-    let values = it.file("values.yaml")?;
-    let newer = values.replace("linkerdVersion: edge-26.8.3", "linkerdVersion: edge-26.6.3");
+    let Newer { config_map, texts: [values, newer], reason: expected } =
+        it.way.newer(&linkerd_file(VALUES)?);
+    let path = format!("/api/v1/namespaces/{}/configmaps/{config_map}", it.way.name);
     it.lab.api.update(&path, |map| map["data"]["values"] = newer.as_str().into()).await?;
     let audit = audited(it, 3).await?;
     expect("the outdated pods", json!(3), audit["pods"]["outdated"].clone())?;
@@ -105,8 +105,8 @@ pub(super) async fn outdated(it: &Audit) -> Outcome {
     expect("the workload", json!("Deployment"), row["kind"].clone())?;
     expect("its pods", json!([2, 2]), json!([row["pods"], row["total"]]))?;
     let reason = row["reason"].as_str().unwrap_or_default();
-    expect_contains("the reason", "edge-26.8.3, now edge-26.6.3", reason)?;
-    let remedy = format!("kubectl rollout restart deployment/web -n {NAMESPACE}");
+    expect_contains("the reason", expected, reason)?;
+    let remedy = format!("kubectl rollout restart deployment/web -n {}", it.way.name);
     expect("what to do", json!(remedy), row["remedy"].clone())?;
     it.lab.api.update(&path, |map| map["data"]["values"] = values.as_str().into()).await
 }

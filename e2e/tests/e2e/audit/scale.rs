@@ -4,14 +4,13 @@ use std::{fs, process::Stdio, time::Instant};
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use injectd_e2e::{
-    expect::{Outcome, eventually, expect, failed},
+    expect::{Outcome, expect, failed},
     objects,
 };
 use serde_json::{Value, json};
 
 use super::Audit;
 
-pub(super) const NAMESPACE: &str = "audit-scale";
 /// Pods of the long run, and of the short one.
 const PODS: [usize; 2] = [20_000, 2_000];
 /// Workloads with the same number of pods each.
@@ -26,19 +25,14 @@ const MAX_GROWTH: f64 = 1.5;
 /// The peaks of memory with the first pods, and with all.
 pub(super) async fn memory(it: &Audit) -> Outcome<String> {
     let pods = PODS[usize::from(!it.lab.is_long)];
-    let enabled = objects::enabled();
-    let namespace = objects::namespace(NAMESPACE, &enabled, &super::labels());
-    it.lab.api.create(None, &namespace).await?.created()?;
-    eventually("the service account is there", async || {
-        let account = format!("/api/v1/namespaces/{NAMESPACE}/serviceaccounts/default");
-        it.lab.api.get(&account).await?.ok().map(drop)
-    })
-    .await?;
+    let namespace = it.way.scale();
+    it.lab.api.create(None, &it.way.namespace(&namespace)).await?.created()?;
+    it.wait_for_account(&namespace).await?;
     let mut owners = Vec::new();
     for index in 0..WORKLOADS {
         let owner = json!({"apiVersion": "v1", "kind": "ConfigMap",
             "metadata": {"name": format!("workload-{index}")}});
-        let owner = it.lab.api.create(Some(NAMESPACE), &owner).await?.created()?;
+        let owner = it.lab.api.create(Some(&namespace), &owner).await?.created()?;
         owners.push(json!({"apiVersion": "v1", "kind": "ConfigMap", "controller": true,
             "name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"]}));
     }
@@ -58,12 +52,13 @@ pub(super) async fn memory(it: &Audit) -> Outcome<String> {
 
 /// Half of the pods ask for no sidecar: the webhook answers for all.
 async fn create(it: &Audit, owners: &[Value], which: std::ops::Range<usize>) -> Outcome {
+    let namespace = it.way.scale();
     let one = async |index: usize| -> Outcome {
         let mut pod = objects::owned_pod(&format!("pod-{index}"), &owners[index % WORKLOADS]);
         if index.is_multiple_of(2) {
-            pod["metadata"]["annotations"] = objects::disabled();
+            it.way.mesh.disable(&mut pod);
         }
-        it.lab.api.create(Some(NAMESPACE), &pod).await?.created().map(drop)
+        it.lab.api.create(Some(&namespace), &pod).await?.created().map(drop)
     };
     stream::iter(which).map(one).buffer_unordered(PARALLEL).try_collect().await
 }
@@ -76,7 +71,7 @@ struct Measured {
 
 async fn audit(it: &Audit, pods: usize) -> Outcome<Measured> {
     let out = it.folder.path().join("scale.json");
-    let mut command = it.command(&["audit", "-n", NAMESPACE, "-o", "json"]);
+    let mut command = it.command(&["audit", "-n", &it.way.scale(), "-o", "json"]);
     command.stdout(fs::File::create(&out)?).stderr(Stdio::null());
     let started = Instant::now();
     let mut child = command.spawn()?;

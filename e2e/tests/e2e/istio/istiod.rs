@@ -13,7 +13,7 @@ use injectd_e2e::{
     certificates::Ca,
     expect::{Outcome, eventually, failed},
     injectd::Injectd,
-    objects::service,
+    objects::{base64, service},
 };
 use serde_json::{Value, json};
 use tokio::{task::JoinSet, time::interval};
@@ -96,7 +96,7 @@ fn deployment(name: &str) -> Value {
 
 /// Writes the CA into the entries of its revision, unless it is told not to.
 async fn patch(api: Api, revision: String, name: String, ca: String) {
-    let ca = super::revisions::base64(&ca);
+    let ca = base64(&ca);
     let mut ticks = interval(PERIOD);
     loop {
         ticks.tick().await;

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use base64::{Engine as _, prelude::BASE64_STANDARD};
 use injectd_e2e::{
     api::collection,
     client::patch_of,
     expect::{Outcome, eventually, expect, skipped},
+    objects,
     run::Suite,
 };
 use serde_json::{Value, json};
@@ -89,14 +89,9 @@ pub(super) fn configuration(
     let mut object = printed(file, &words)?;
     for webhook in object["webhooks"].as_array_mut().into_iter().flatten() {
         webhook["clientConfig"]["service"]["port"] = json!(port);
-        webhook["clientConfig"]["caBundle"] = json!(base64(it.ca_pem()));
+        webhook["clientConfig"]["caBundle"] = json!(objects::base64(it.ca_pem()));
     }
     Ok(object)
-}
-
-/// A text as a `caBundle` has it.
-pub(super) fn base64(text: &str) -> String {
-    BASE64_STANDARD.encode(text)
 }
 
 /// Fails unless the pod has the proxy of a revision, from injectd.
