@@ -12,14 +12,14 @@ use std::{
 };
 
 use injectd_webhooks::{
-    Configurations, Labels, Request, Step, Verdict as Call,
-    injectors::{self, Missed, Product},
+    Configurations, Labels, Request, Step, Webhook,
+    injectors::{self, Product},
 };
 use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::{
-    explain::{self, Creation, ExplainError, later::Checks},
+    explain::{self, ExplainError},
     lookups::{Annotations, CallerFacts},
     profiles::Profile,
     restart::Rule,
@@ -32,12 +32,16 @@ pub mod summary;
 
 mod environment;
 mod sidecar;
+mod subject;
 mod workload;
 
-use self::sidecar::Sidecar;
 pub use self::{
     environment::Webhooks,
     workload::{Audited, Workload, restart_command},
+};
+use self::{
+    sidecar::Sidecar,
+    subject::{Subject, without_mesh},
 };
 
 /// The permissions of an audit, without those for the configurations of meshes.
@@ -96,15 +100,6 @@ pub enum Judgement {
     },
     /// Something is wrong; the reason.
     Wrong(Finding, String),
-}
-
-/// A pod that is judged, and what is known of it.
-#[derive(Debug, Clone, Copy)]
-struct Subject<'s> {
-    pod: &'s Value,
-    /// `None` if it is not known.
-    namespace: Option<&'s Namespace>,
-    steps: &'s [Step<'s>],
 }
 
 /// A namespace of the cluster.
@@ -190,21 +185,52 @@ impl Auditor {
             return Ok(Judgement::Static);
         }
         let name = pod.pointer("/metadata/namespace").and_then(Value::as_str).unwrap_or_default();
+        let found = Sidecar::of(pod);
+        // A new pod has no sidecar yet, and conditions may look for one.
+        let before = found.as_ref().and_then(|found| self.before_injection(found, pod, namespace));
+        let (pod, found) = (before.as_ref().unwrap_or(pod), found.as_ref());
         let request = Request::creates_pod(pod, name);
         let steps = self.configurations.walk(&request, namespace.map(|it| &it.labels));
-        self.judge_creation(Subject { pod, namespace, steps: &steps }).await
+        self.judge_creation(Subject { pod, found, namespace, steps: &steps }).await
+    }
+
+    /// The pod without its sidecar, by the configuration of the mesh that added it: of the same
+    /// revision, if it is known. `None` if nothing is known of that mesh.
+    fn before_injection(
+        &self,
+        found: &Sidecar,
+        pod: &Value,
+        namespace: Option<&Namespace>,
+    ) -> Option<Value> {
+        let webhooks = self.configurations.webhooks().iter();
+        let own = webhooks.filter(|webhook| webhook.product() == Some(found.product));
+        let known = own.filter_map(|webhook| {
+            let mesh = self.mesh_of(webhook)?;
+            Some((found.revision.as_deref() == Some(webhook.istio_revision()), mesh))
+        });
+        // Of several, the first.
+        let (_, mesh) = known.reduce(|one, other| if other.0 && !one.0 { other } else { one })?;
+        let annotations = namespace.map(|it| &*it.annotations).unwrap_or_default();
+        explain::before_injection(&mesh.profile, pod, annotations)
+    }
+
+    /// The mesh that decides for a webhook, if it is known.
+    fn mesh_of(&self, webhook: &Webhook) -> Option<&Arc<Mesh>> {
+        self.meshes.get(&(webhook.configuration.clone(), webhook.name.clone()))
     }
 
     /// Judges by the first mesh that injects the pod. The webhooks of several may be called: Linkerd's
     /// is called for most pods.
     async fn judge_creation(&self, subject: Subject<'_>) -> Result<Judgement, ExplainError> {
-        let found = Sidecar::of(subject.pod);
+        if let Some(rejected) = injectors::rejected(subject.steps) {
+            return Ok(subject.rejected(&rejected));
+        }
+        let found = subject.found;
         let mut decided = Vec::new();
         let mut unknown = None;
         let called = injectors::called(subject.steps);
         for (product, step) in called.filter(|(product, _)| product.is_known()) {
-            let key = (step.webhook.configuration.clone(), step.webhook.name.clone());
-            let Some(mesh) = self.meshes.get(&key) else {
+            let Some(mesh) = self.mesh_of(step.webhook) else {
                 unknown = Some(product);
                 continue;
             };
@@ -213,7 +239,7 @@ impl Auditor {
                 Ok(None) => {}
                 Ok(Some(injected)) => {
                     let now = Sidecar::of(&injected);
-                    return Ok(self.compared(found.as_ref(), now.as_ref(), subject, step));
+                    return Ok(self.compared(now.as_ref(), subject, step));
                 }
                 Err(denial) => {
                     let reason = format!("the pod would be denied now: {denial}");
@@ -222,23 +248,17 @@ impl Auditor {
             }
         }
         Ok(match unknown {
-            Some(product) => without_mesh(product, found.as_ref()),
-            None => subject.not_injected(found.as_ref(), &decided),
+            Some(product) => without_mesh(product, found),
+            None => subject.not_injected(&decided),
         })
     }
 
     /// The judgement on a pod that would be injected now.
-    fn compared(
-        &self,
-        found: Option<&Sidecar>,
-        now: Option<&Sidecar>,
-        subject: Subject<'_>,
-        step: &Step<'_>,
-    ) -> Judgement {
+    fn compared(&self, now: Option<&Sidecar>, subject: Subject<'_>, step: &Step<'_>) -> Judgement {
         // A proxy of the pod's own template is no sidecar before Istio injects it; Linkerd leaves it as
         // it is.
-        let is_sidecar = |found: &&Sidecar| found.is_injected || found.product != Product::Istio;
-        let Some(found) = found.filter(is_sidecar) else {
+        let is_sidecar = |found: &Sidecar| found.is_injected || found.product != Product::Istio;
+        let Some(found) = subject.found.filter(|found| is_sidecar(found)) else {
             let created = subject.pod.pointer("/metadata/creationTimestamp");
             let created = created.and_then(Value::as_str).unwrap_or_default();
             return Judgement::Wrong(Finding::Missing, self.why_missing(created, step));
@@ -274,124 +294,12 @@ async fn inject(
     mesh: &Mesh,
     subject: Subject<'_>,
 ) -> Result<Result<Option<Value>, String>, ExplainError> {
-    let before = explain::before_injection(&mesh.profile, subject.pod);
     let facts = CallerFacts {
         namespace_annotations: subject.namespace.map(|it| Arc::clone(&it.annotations)),
         path: &mesh.path,
         ..CallerFacts::default()
     };
-    let creation = subject.creation();
-    let creation = Creation { pod: before.as_ref().unwrap_or(subject.pod), ..creation };
-    explain::inject(&mesh.profile, creation, facts).await
-}
-
-impl<'s> Subject<'s> {
-    fn creation(self) -> Creation<'s> {
-        Creation {
-            pod: self.pod,
-            namespace: self.namespace_name(),
-            checks: Checks { namespace: self.namespace.map(|it| &it.object), ..Checks::default() },
-        }
-    }
-
-    /// The judgement on a pod that no mesh would inject now; those that decided so are named.
-    fn not_injected(self, found: Option<&Sidecar>, decided: &[Product]) -> Judgement {
-        let known = [Product::Istio, Product::Linkerd].into_iter();
-        let undecided: Vec<_> = known.filter(|product| !decided.contains(product)).collect();
-        let namespace = self.namespace.map_or(&Value::Null, |it| &it.object);
-        let asks = |product| injectors::asks_for(product, self.pod, namespace);
-        let asked = undecided.iter().find_map(|product| Some((*product, asks(*product)?)));
-        match (asked, found) {
-            (Some((product, by)), found) if found.is_none_or(|it| it.product != product) => {
-                self.uncalled(product, &by)
-            }
-            (Some((product, _)), _) => self.unserved(product),
-            (None, None) => {
-                // Linkerd injects only what asks for it, and none of the network of its node.
-                let may_ask =
-                    |product: &&Product| **product != Product::Linkerd || self.namespace.is_none();
-                let mut undecided = undecided.iter().filter(may_ask);
-                let doubt = undecided.find_map(|product| self.may_be_called(*product));
-                doubt.unwrap_or(Judgement::Unmeshed)
-            }
-            (None, Some(found)) => self.unexpected(found, decided),
-        }
-    }
-
-    /// The judgement on a sidecar that nothing asks for.
-    fn unexpected(self, found: &Sidecar, decided: &[Product]) -> Judgement {
-        let product = found.product;
-        if !found.is_injected {
-            return Judgement::NotCompared;
-        }
-        if decided.contains(&product) {
-            let name = product.as_str();
-            let why = format!("{name} would not inject the pod now; injectd explain says why");
-            return Judgement::Wrong(Finding::Unexpected, why);
-        }
-        if !self.has_webhook(product) {
-            return Judgement::Unserved { product, has_webhook: false };
-        }
-        match self.missed(product) {
-            Some(missed) if missed.is_doubt => Judgement::Unknown(missed.text),
-            Some(missed) => Judgement::Wrong(Finding::Unexpected, missed.text),
-            None => Judgement::NotCompared,
-        }
-    }
-
-    /// The judgement on a pod without the sidecar that something asks for.
-    fn uncalled(self, product: Product, by: &str) -> Judgement {
-        match self.missed(product) {
-            Some(missed) if missed.is_doubt => Judgement::Unknown(missed.text),
-            Some(missed) => Judgement::Uncalled {
-                product,
-                reason: format!("{by} asks for the sidecar, but {}", missed.text),
-                has_webhook: self.has_webhook(product),
-            },
-            None => without_mesh(product, None),
-        }
-    }
-
-    /// The judgement on a pod that has the sidecar that something asks for.
-    fn unserved(self, product: Product) -> Judgement {
-        match self.missed(product) {
-            Some(missed) if missed.is_doubt => Judgement::Unknown(missed.text),
-            Some(_) => Judgement::Unserved { product, has_webhook: self.has_webhook(product) },
-            None => Judgement::NotCompared,
-        }
-    }
-
-    /// Why no webhook of a product would be called.
-    fn missed(self, product: Product) -> Option<Missed> {
-        let request = Request::creates_pod(self.pod, self.namespace_name());
-        injectors::missed(self.steps, product, &request, self.namespace.map(|it| &it.labels))
-    }
-
-    fn namespace_name(self) -> &'s str {
-        let name = self.pod.pointer("/metadata/namespace").and_then(Value::as_str);
-        name.unwrap_or_default()
-    }
-
-    fn has_webhook(self, product: Product) -> bool {
-        injectors::furthest(self.steps, product).is_some()
-    }
-
-    /// A judgement if the webhook of a product may be called.
-    fn may_be_called(self, product: Product) -> Option<Judgement> {
-        let step = injectors::furthest(self.steps, product)?;
-        let text = || format!("{}: {}", step.webhook.name, step.reason);
-        (step.verdict == Call::Unknown).then(|| Judgement::Unknown(text()))
-    }
-}
-
-/// The judgement if a webhook is called whose mesh cannot decide here.
-fn without_mesh(product: Product, found: Option<&Sidecar>) -> Judgement {
-    match found {
-        Some(_) => Judgement::NotCompared,
-        None => {
-            Judgement::Unknown(format!("the configuration of {} is not known", product.as_str()))
-        }
-    }
+    explain::inject(&mesh.profile, subject.creation(), facts).await
 }
 
 fn has_ended(pod: &Value) -> bool {

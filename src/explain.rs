@@ -39,6 +39,9 @@ pub struct Report<'c> {
     /// Why the mesh is not asked; `None` if it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_asked: Option<String>,
+    /// Whether the API server rejects the pod without asking the mesh: conditions of a webhook fail.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_rejected: bool,
     /// What is not known of the webhook, which may not be called; `None` if it is called.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub doubt: Option<String>,
@@ -191,15 +194,10 @@ fn apply(pod: &mut Value, patch: &[u8]) -> Result<(), ExplainError> {
     json_patch::patch(pod, &patch).map_err(|error| ExplainError::Patch(error.into()))
 }
 
-/// A running pod as it was before its injection; `None` if it has none of the mesh's.
+/// A running pod in a namespace with these annotations as it was before its injection; `None` if it has
+/// none of the mesh's. The annotations that it inherited are not its own.
 #[must_use]
-pub fn before_injection(profile: &Profile, pod: &Value) -> Option<Value> {
-    before_injection_in(profile, pod, &[])
-}
-
-/// The same in a namespace with these annotations: those that the pod inherited are not its own.
-#[must_use]
-pub fn before_injection_in(
+pub fn before_injection(
     profile: &Profile,
     pod: &Value,
     namespace: &[(String, String)],

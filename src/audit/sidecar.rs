@@ -36,7 +36,7 @@ pub(super) struct Sidecar {
     image: String,
     /// The values of [`NOTES`].
     notes: [Option<String>; NOTES.len()],
-    revision: Option<String>,
+    pub(super) revision: Option<String>,
 }
 
 impl Sidecar {

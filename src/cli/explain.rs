@@ -176,7 +176,7 @@ async fn report<'c>(
     let mut notes = [&target.notes[..], &facts.unread[..], &mesh.notes[..]].concat();
     let namespace_annotations = annotations_of(checks.namespace, source, assumed);
     let of_namespace = namespace_annotations.as_deref().unwrap_or_default();
-    let before = explain::before_injection_in(&mesh.profile, pod, of_namespace);
+    let before = explain::before_injection(&mesh.profile, pod, of_namespace);
     notes.extend(before.as_ref().map(|_| RUNS.to_owned()));
     notes.extend(facts.missing(namespace, source, assumed));
     let pod = before.as_ref().unwrap_or(pod);
@@ -195,7 +195,7 @@ async fn report<'c>(
     if webhooks.is_some() && missed.is_none() && !is_known {
         return Err(not_known(target, &mesh));
     }
-    let is_asked = missed.as_ref().is_none_or(|missed| missed.is_doubt);
+    let is_asked = missed.as_ref().is_none_or(Missed::is_doubt);
     let later =
         if is_asked { explain::later::objections(checks, pod, &decided.pod) } else { Vec::new() };
     notes.extend(webhooks.as_deref().and_then(several));
@@ -215,6 +215,7 @@ async fn report<'c>(
         advice,
         webhooks,
         not_asked: text_of(missed.as_ref(), false),
+        is_rejected: missed.as_ref().is_some_and(Missed::is_rejected),
         doubt: text_of(missed.as_ref(), true),
         injection: decided.explanation,
         later,
@@ -232,7 +233,7 @@ fn not_known(target: &Target, mesh: &Mesh) -> CommandError {
 
 /// Why the webhook is not called, or what is not known of it.
 fn text_of(missed: Option<&Missed>, is_doubt: bool) -> Option<String> {
-    missed.filter(|missed| missed.is_doubt == is_doubt).map(|missed| missed.text.clone())
+    missed.filter(|missed| missed.is_doubt() == is_doubt).map(|missed| missed.text.clone())
 }
 
 /// A note if the injectors of several products are called.
@@ -274,7 +275,7 @@ fn annotations_of(
 fn advice(missed: Option<&Missed>, injection: &Explanation, later: &[Objection]) -> String {
     let decided = || advice_of(injection, later);
     match missed {
-        Some(missed) if missed.is_doubt => {
+        Some(missed) if missed.is_doubt() => {
             [missed.advice.clone(), decided()].join(" ").trim_end().to_owned()
         }
         Some(missed) => missed.advice.clone(),

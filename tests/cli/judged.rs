@@ -1,7 +1,7 @@
 //! What `explain` and `audit` judge about objects that were once judged wrongly, as people reported
 //! them.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
     injectd,
@@ -28,7 +28,7 @@ fn the_verdict_and_the_advice_are_those_of_the_pod() {
         ("denied-type", "denied: ", "Correct the field that the denial names."),
         (
             "failing-condition",
-            "not injected: webhook linkerd-proxy-injector.linkerd.io rejects the pod",
+            "refused: webhook linkerd-proxy-injector.linkerd.io rejects the pod",
             "Correct the matchConditions of linkerd-proxy-injector-webhook-config.",
         ),
         (
@@ -70,4 +70,100 @@ fn nobody_is_told_to_install_another_mesh() {
     let shown = text(&output.stdout);
     assert!(!shown.contains("Install the webhook of Linkerd"), "{shown}");
     assert!(shown.contains("Nothing: the pod belongs to Istio itself, or has a proxy"), "{shown}");
+}
+
+/// Conditions, and what they say of the pod.
+const CONDITIONS: [(&str, Said); 4] = [
+    ("true", Said::True),
+    ("false", Said::False),
+    ("object.metadata.annotations['gone'] == 'x'", Said::Fails),
+    ("1 / 0 == 1", Said::Fails),
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Said {
+    True,
+    False,
+    Fails,
+}
+
+/// What the API server does about a webhook with two conditions: one that is false skips it, whatever the
+/// other says; else one that fails is a failure of the webhook.
+fn expected(conditions: [Said; 2], policy: &str) -> &'static str {
+    match () {
+        () if conditions.contains(&Said::False) => "skips",
+        () if !conditions.contains(&Said::Fails) => "calls",
+        () if policy == "Fail" => "refuses",
+        () => "skips",
+    }
+}
+
+/// A pod that asks for both meshes, with a webhook of an injector and one of somebody else.
+fn with_conditions(service: &str, conditions: [(&str, [&str; 2], &str); 2]) -> String {
+    let webhook = |(name, conditions, policy): (&str, [&str; 2], &str)| {
+        let conditions =
+            conditions.map(|text| json!({"name": text.len().to_string(), "expression": text}));
+        json!({"name": format!("{name}.example.com"), "failurePolicy": policy,
+            "clientConfig": {"service": {"name": name, "namespace": "mesh", "path": "/inject"}},
+            "rules": [{"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"],
+                "resources": ["pods"]}],
+            "matchConditions": conditions})
+    };
+    let [mut own, other] = conditions.map(webhook);
+    own["clientConfig"]["service"]["name"] = service.into();
+    let configuration = |kind: &str, name: &str, webhook: Value| {
+        json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind,
+            "metadata": {"name": name}, "webhooks": [webhook]})
+    };
+    let objects = [
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop",
+            "labels": {"istio-injection": "enabled"}, "annotations": {"linkerd.io/inject": "enabled"}}}),
+        json!({"apiVersion": "v1", "kind": "Pod",
+            "metadata": {"name": "p", "namespace": "shop", "annotations": {"a": "b"}},
+            "spec": {"containers": [{"name": "app", "image": "app"}]}}),
+        configuration("MutatingWebhookConfiguration", "own", own),
+        configuration("ValidatingWebhookConfiguration", "other", other),
+    ];
+    json!({"apiVersion": "v1", "kind": "List", "items": objects}).to_string()
+}
+
+/// The verdict of `explain` is what the API server does about the pod, whosever conditions fail.
+#[test]
+fn the_verdict_is_what_the_api_server_does() {
+    let files = Files::valid();
+    let istio = args(&["explain", "-o", "json", "-"], files.paths());
+    let linkerd = ["explain", "-o", "json", "-"];
+    let plain = ["true"; 2];
+    for (command, service) in [(&linkerd[..], "linkerd-proxy-injector"), (&istio, "istiod")] {
+        for (one, said_one) in CONDITIONS {
+            for (other, said_other) in CONDITIONS {
+                for (policy, is_own) in
+                    [("Fail", true), ("Ignore", true), ("Fail", false), ("Ignore", false)]
+                {
+                    let tried = ("a", [one, other], policy);
+                    let pair = if is_own {
+                        [tried, ("b", plain, "Fail")]
+                    } else {
+                        [("b", plain, "Fail"), tried]
+                    };
+                    let output = injectd(command, &with_conditions(service, pair));
+                    let list: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+                    let item = &list["items"][0];
+                    let found = match () {
+                        () if item["isRejected"] == true => "refuses",
+                        () if item["notAsked"] != Value::Null => "skips",
+                        () => "calls",
+                    };
+                    let mut expected = expected([said_one, said_other], policy);
+                    // Whoever else is skipped, the injector is called.
+                    if !is_own && expected == "skips" {
+                        expected = "calls";
+                    }
+                    assert_eq!(found, expected, "{tried:?} {is_own}: {item}");
+                    let verdict = item["verdict"] == "injected";
+                    assert!(found != "calls" || verdict, "{item}");
+                }
+            }
+        }
+    }
 }

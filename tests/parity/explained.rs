@@ -24,7 +24,7 @@ use injectd_istio::{
     strip::is_clean,
 };
 use injectd_testkit::generator::configs;
-use injectd_webhooks::Configurations;
+use injectd_webhooks::{Configurations, Request, Verdict};
 use serde_json::{Value, json};
 
 use crate::{core_subject, corpus, istio, print_line, reference_subject::review_of};
@@ -34,6 +34,21 @@ const STRIDE: usize = 13;
 /// Generated configurations of Linkerd, and pods of each.
 const CONFIGURATIONS: u64 = 25;
 const PODS: u64 = 20;
+
+/// Conditions of webhooks that call the injector once: they look for what it leaves on pods.
+const NOT_INJECTED_YET: [&str; 8] = [
+    "!('sidecar.istio.io/status' in object.metadata.?annotations.orValue({}))",
+    "!('istio.io/rev' in object.metadata.?annotations.orValue({}))",
+    "!('security.istio.io/tlsMode' in object.metadata.?labels.orValue({}))",
+    "!('service.istio.io/canonical-name' in object.metadata.?labels.orValue({}))",
+    "!('linkerd.io/proxy-version' in object.metadata.?annotations.orValue({}))",
+    "!has(object.metadata.annotations) || \
+     !object.metadata.annotations.exists(key, key.startsWith('linkerd.io/created-by'))",
+    "!('linkerd.io/control-plane-ns' in object.metadata.?labels.orValue({}))",
+    "!(object.spec.containers + object.spec.?initContainers.orValue([])).exists(it, it.name in \
+     ['istio-init', 'istio-proxy', 'istio-validation', 'linkerd-init', 'linkerd-proxy', \
+     'linkerd-network-validator'])",
+];
 
 /// A pod and what decides about it.
 struct Asked<'a> {
@@ -71,11 +86,15 @@ impl Asked<'_> {
         let Some(first) = self.explained(self.pod).filter(|_| !self.looks_injected()) else {
             return;
         };
-        let judged = self.judged(&first.pod);
-        if !matches!(judged, Judgement::Meshed | Judgement::Ended | Judgement::Static) {
-            tally.different.push(format!("{}: the audit says {judged:?}", which()));
+        for condition in [""].iter().chain(&NOT_INJECTED_YET) {
+            if let Some(judged) = self.judged(condition, &first.pod)
+                && !matches!(judged, Judgement::Meshed | Judgement::Ended | Judgement::Static)
+            {
+                let what = format!("{}: with {condition:?} the audit says {judged:?}", which());
+                tally.different.push(what);
+            }
         }
-        let Some(before) = explain::before_injection_in(self.profile, &first.pod, self.annotations)
+        let Some(before) = explain::before_injection(self.profile, &first.pod, self.annotations)
         else {
             return tally.different.push(format!("{}: it does not look injected", which()));
         };
@@ -97,16 +116,25 @@ impl Asked<'_> {
         }
     }
 
-    /// What the audit says of the pod that was injected.
-    fn judged(&self, injected: &Value) -> Judgement {
+    /// What the audit says of the pod that was injected, if the API server calls a webhook with this
+    /// condition for the pod; empty for none.
+    fn judged(&self, condition: &str, injected: &Value) -> Option<Judgement> {
         let service = match self.profile {
             Profile::Linkerd(_) => json!({"name": "linkerd-proxy-injector", "path": "/"}),
             Profile::Istio(_) => json!({"name": "istiod", "path": "/inject"}),
         };
+        let conditions = json!({"name": "c", "expression": condition});
+        let conditions = Some(conditions).filter(|_| !condition.is_empty());
+        let conditions: Vec<_> = conditions.into_iter().collect();
         let configuration = json!({"kind": "MutatingWebhookConfiguration", "metadata": {"name": "c"},
             "webhooks": [{"name": "w", "clientConfig": {"service": service}, "rules": [{
-                "operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"]}]}]});
+                "operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"]}],
+                "matchConditions": conditions}]});
         let webhooks = Configurations::read([&configuration]).expect("a configuration");
+        let request = Request::creates_pod(self.pod, self.namespace);
+        if webhooks.walk(&request, None)[0].verdict != Verdict::Called {
+            return None;
+        }
         let mesh = Mesh { profile: self.profile.clone(), path: self.path.to_owned() };
         let meshes = [(("c".to_owned(), "w".to_owned()), Arc::new(mesh))].into();
         let auditor = Auditor::new(Webhooks::of_files(webhooks), meshes).now_or_never();
@@ -117,7 +145,7 @@ impl Asked<'_> {
         let mut pod = injected.clone();
         pod["metadata"]["namespace"] = self.namespace.into();
         let judged = auditor.judge(&pod, Some(&namespace)).now_or_never();
-        judged.expect("nothing must be waited for").expect("a judgement")
+        Some(judged.expect("nothing must be waited for").expect("a judgement"))
     }
 
     /// Whether the pod has marks of an injection before it is injected.

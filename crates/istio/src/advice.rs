@@ -24,6 +24,9 @@ pub(crate) const PREFIXES: [&str; 7] = [
     "traffic.sidecar.istio.io",
 ];
 
+/// The domain of all keys of Istio.
+const DOMAIN: &str = "istio.io";
+
 /// The annotations that Istio reads outside of the templates: the injector, its CNI plugin, and the
 /// agent, which has the annotations of its pod (`pkg/model/proxy.go`, `BootstrapNodeMetadata`).
 const READ: [&str; 26] = [
@@ -64,6 +67,8 @@ pub(crate) struct KnownAnnotations {
     read: BTreeSet<String>,
     /// Those that templates write, too: into the metadata of the pod.
     written: BTreeSet<String>,
+    /// All keys of Istio's domain that templates may write: labels have other prefixes.
+    labels: BTreeSet<String>,
 }
 
 impl KnownAnnotations {
@@ -77,12 +82,14 @@ impl KnownAnnotations {
         let key_before = |text: &str, colon: usize| {
             let before = text[..colon].trim_end_matches(['"', '\'']);
             let word = before.rsplit(|c| !is_key(c)).next().unwrap_or_default();
-            has_known_prefix(word).then(|| word.to_owned())
+            is_of_istio(word).then(|| word.to_owned())
         };
-        let written = config.templates.values().flat_map(|text| {
+        let labels = config.templates.values().flat_map(|text| {
             text.match_indices(':').filter_map(move |(colon, _)| key_before(text, colon))
         });
-        Self { read, written: written.collect() }
+        let labels: BTreeSet<_> = labels.collect();
+        let written = labels.iter().filter(|key| has_known_prefix(key)).cloned().collect();
+        Self { read, written, labels }
     }
 
     /// All of them.
@@ -100,10 +107,21 @@ impl KnownAnnotations {
         self.written.contains(key)
     }
 
+    /// Whether templates may write a label.
+    pub(crate) fn writes_label(&self, key: &str) -> bool {
+        self.labels.contains(key)
+    }
+
     /// Whether nothing reads a key that looks like Istio's.
     pub(crate) fn ignores(&self, key: &str, release: Release) -> bool {
         has_known_prefix(key) && !self.reads(key) && !annotations::validates(key, release)
     }
+}
+
+/// Whether the domain of a key is Istio's, or below it.
+fn is_of_istio(key: &str) -> bool {
+    let domain = key.split_once('/').and_then(|(prefix, _)| prefix.strip_suffix(DOMAIN));
+    domain.is_some_and(|below| below.is_empty() || below.ends_with('.'))
 }
 
 fn has_known_prefix(key: &str) -> bool {

@@ -13,7 +13,7 @@ mod asks;
 mod nearest;
 
 pub use asks::{asks_for, mentions};
-pub use nearest::{Missed, missed};
+pub use nearest::{Missed, missed, rejected};
 
 /// The label of webhook configurations, namespaces and pods with the revision of Istio.
 const ISTIO_REVISION: &str = "istio.io/rev";

@@ -280,7 +280,10 @@ pub(super) fn verdict<'r>(report: &'r Report<'_>) -> (&'r str, String) {
     // A pod that the webhook denies does not come so far.
     let refused = refusals.next().filter(|_| injection.denial.is_none());
     let (word, because) = match (&report.not_asked, refused) {
-        (Some(missed), _) => ("not injected", format!(": {missed}")),
+        (Some(missed), _) => {
+            let word = if report.is_rejected { "refused" } else { "not injected" };
+            (word, format!(": {missed}"))
+        }
         (None, Some(objection)) => {
             let when = if objection.due_to_sidecar { " once it has its sidecar" } else { "" };
             ("refused", format!("{when}, by {}", objection.by))

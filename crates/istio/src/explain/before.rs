@@ -2,8 +2,9 @@
 //!
 //! What the injector wrote is known from its notes: the status annotation has the names of what it
 //! added, `proxy.istio.io/overrides` the containers of the pod's author, and variables of the proxy
-//! the annotations that it consumed. Annotations that templates may write or only copy are compared
-//! with those that the pod would get without them. Labels and rewritten probes stay: no rule reads them.
+//! the annotations that it consumed. Annotations and labels that templates may write or only copy are
+//! compared with those that the pod would get without them: webhooks may select by them. Rewritten
+//! probes stay: no rule reads them.
 
 #![expect(clippy::disallowed_types, reason = "an explanation is not part of a review")]
 
@@ -12,7 +13,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::{
-    fields::{CONTAINER_LISTS, annotation, annotations, containers, text},
+    fields::{CONTAINER_LISTS, annotation, containers, text},
     injection::Injection,
     mesh::Istio,
     process::names::{PROMETHEUS_VARIABLE, PROXY, SECURE_PORT_ANNOTATION, SECURE_PORT_VARIABLE},
@@ -23,6 +24,9 @@ use super::ignored::REVISION_KEY;
 
 /// The lists of the status annotation that name other things than containers.
 const OTHER_LISTS: [&str; 2] = ["volumes", "imagePullSecrets"];
+
+/// The maps of metadata that templates may write.
+const MAPS: [&str; 2] = ["annotations", "labels"];
 
 /// The pod without what the injector added; `None` if it has no status annotation. What its author
 /// wrote stays, unless it is what the injector would have written.
@@ -88,17 +92,24 @@ fn restore_prometheus(pod: &Value, before: &mut Value) {
     }
 }
 
-/// Removes the settings that templates write with the value that the pod would get without them.
+/// Removes the settings and labels that templates write with the value that the pod would get without
+/// them.
 fn remove_written(mesh: &Istio, before: &mut Value) {
     let known = &mesh.injector().known_annotations;
-    let is_written = |key: &str| known.writes(key);
-    let has_written = annotations(before).is_some_and(|all| all.keys().any(|key| is_written(key)));
+    let is_written = |map: &str, key: &str| match map {
+        "labels" => known.writes_label(key),
+        _ => known.writes(key),
+    };
+    let mut without = before.clone();
+    let mut has_written = false;
+    for map in MAPS {
+        let Some(all) = map_mut(&mut without, map) else { continue };
+        let count = all.len();
+        all.retain(|key, _| !is_written(map, key));
+        has_written |= all.len() < count;
+    }
     if !has_written {
         return;
-    }
-    let mut without = before.clone();
-    if let Some(annotations) = annotations_mut(&mut without) {
-        annotations.retain(|key, _| !is_written(key));
     }
     let namespace = before.pointer("/metadata/namespace").and_then(Value::as_str);
     let injection =
@@ -106,10 +117,13 @@ fn remove_written(mesh: &Istio, before: &mut Value) {
     let no_annotations = Arc::default();
     let surroundings = mesh.surroundings(&injection, &no_annotations);
     let Ok(injected) = injection.inject(surroundings) else { return };
-    if let Some(annotations) = annotations_mut(before) {
-        annotations.retain(|key, value| {
-            !is_written(key) || annotation(&injected.pod, key) != value.as_str()
-        });
+    for map in MAPS {
+        let again = injected.pod.get("metadata").and_then(|metadata| metadata.get(map));
+        if let Some(all) = map_mut(before, map) {
+            all.retain(|key, value| {
+                !is_written(map, key) || again.and_then(|again| again.get(key)) != Some(&*value)
+            });
+        }
     }
 }
 
@@ -122,5 +136,9 @@ fn proxy_variable<'p>(pod: &'p Value, name: &str) -> Option<&'p str> {
 }
 
 fn annotations_mut(pod: &mut Value) -> Option<&mut Map<String, Value>> {
-    pod.get_mut("metadata")?.get_mut("annotations")?.as_object_mut()
+    map_mut(pod, "annotations")
+}
+
+fn map_mut<'p>(pod: &'p mut Value, map: &str) -> Option<&'p mut Map<String, Value>> {
+    pod.get_mut("metadata")?.get_mut(map)?.as_object_mut()
 }

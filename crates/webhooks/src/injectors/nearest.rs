@@ -19,6 +19,11 @@ use crate::{
 const ISTIO_GATEWAY: &str = "gateway.istio.io/managed";
 const ISTIO_OWN: [(&str, &str); 4] =
     [("app", "istiod"), ("istio", "pilot"), ("app", "ztunnel"), ("k8s-app", "istio-cni-node")];
+/// The label of pods and namespaces in the mesh without sidecars, and its value.
+const AMBIENT_LABEL: &str = "istio.io/dataplane-mode";
+const AMBIENT: &str = "ambient";
+/// How an advice begins that asks for nothing.
+const NOTHING: &str = "Nothing";
 /// The stage of a webhook that only the labels of the pod keep from being called.
 const SELECTED: u8 = 1;
 /// Ways to a call that are named. More would not be read.
@@ -35,8 +40,35 @@ pub struct Missed {
     pub text: String,
     /// What to do.
     pub advice: String,
+    /// What the API server does then: never [`Verdict::Called`].
+    pub verdict: Verdict,
+}
+
+impl Missed {
     /// Whether a webhook may be called: the reason is what is not known.
-    pub is_doubt: bool,
+    #[must_use]
+    pub fn is_doubt(&self) -> bool {
+        self.verdict == Verdict::Unknown
+    }
+
+    /// Whether the pod should have no sidecar of an injector.
+    #[must_use]
+    pub fn is_as_wished(&self) -> bool {
+        self.advice.starts_with(NOTHING)
+    }
+
+    /// Whether the API server rejects the request without calling a webhook.
+    #[must_use]
+    pub fn is_rejected(&self) -> bool {
+        self.verdict == Verdict::Rejected
+    }
+}
+
+/// The webhook whose conditions let the API server reject the request, whoever it is of; `None` if
+/// there is none.
+#[must_use]
+pub fn rejected(steps: &[Step<'_>]) -> Option<Missed> {
+    steps.iter().find(|step| step.verdict == Verdict::Rejected).map(Missed::rejected)
 }
 
 /// Why no webhook of a product is called for a request, and what to do; `None` if one is called.
@@ -50,11 +82,11 @@ pub fn missed(
 ) -> Option<Missed> {
     let own: Vec<_> = steps.iter().filter(|step| step.webhook.product() == Some(product)).collect();
     let with = |verdict| own.iter().find(move |step| step.verdict == verdict);
+    if let Some(rejected) = rejected(steps) {
+        return Some(rejected);
+    }
     if own.is_empty() {
         return Some(Missed::without_webhook(product));
-    }
-    if let Some(step) = with(Verdict::Rejected) {
-        return Some(Missed::rejected(step));
     }
     if with(Verdict::Called).is_some() {
         return None;
@@ -93,7 +125,7 @@ impl Missed {
             advice: format!(
                 "Install the webhook of {name}'s injector: without it no pod gets a sidecar."
             ),
-            is_doubt: false,
+            verdict: Verdict::NotCalled,
         }
     }
 
@@ -102,7 +134,7 @@ impl Missed {
         Self {
             text: format!("webhook {} rejects the pod: {}", webhook.name, step.reason),
             advice: format!("Correct the matchConditions of {}.", webhook.configuration),
-            is_doubt: false,
+            verdict: Verdict::Rejected,
         }
     }
 
@@ -117,7 +149,11 @@ impl Missed {
             }
             _ => format!("See whether {} is called.", webhook.configuration),
         };
-        Self { text: format!("{}: {}", webhook.name, step.reason), advice, is_doubt: true }
+        Self {
+            text: format!("{}: {}", webhook.name, step.reason),
+            advice,
+            verdict: Verdict::Unknown,
+        }
     }
 }
 
@@ -148,15 +184,19 @@ impl Seen<'_> {
         let configuration = &webhook.configuration;
         let advice = match reason {
             _ if self.is_of_mesh(product) => {
-                format!("Nothing: the pod belongs to {name} itself, or has a proxy of its own.")
+                format!("{NOTHING}: the pod belongs to {name} itself, or has a proxy of its own.")
             }
+            _ if product == Product::Istio && self.is_ambient() => format!(
+                "{NOTHING}: the pod is in the mesh without a sidecar, by the label \
+                 {AMBIENT_LABEL}={AMBIENT}."
+            ),
             Reason::NamespaceSelector(_) | Reason::ObjectSelector(_) => ways(nearest, &candidates),
             Reason::Condition(name) | Reason::ConditionFails { name, .. } => {
                 format!("Change the pod, or condition {name} of {configuration}.")
             }
             _ => format!("Correct the rules of {configuration}: they must have CREATE of pods."),
         };
-        Some(Missed { text, advice, is_doubt: false })
+        Some(Missed { text, advice, verdict: Verdict::NotCalled })
     }
 
     /// What an object needs for a call of a webhook, as far as labels decide.
@@ -193,6 +233,13 @@ impl Seen<'_> {
         }
     }
 
+    /// Whether the traffic of the pod goes through its node's proxy: the label of the pod comes before
+    /// that of the namespace.
+    fn is_ambient(self) -> bool {
+        let label = self.object.get(AMBIENT_LABEL).or_else(|| self.namespace.get(AMBIENT_LABEL));
+        label.is_some_and(|label| label == AMBIENT)
+    }
+
     /// Whether the pod has Istio's proxy without the mark of its injector.
     fn has_own_proxy(self) -> bool {
         let Some(pod) = self.pod else { return false };
@@ -225,7 +272,7 @@ impl Seen<'_> {
                 "Change the label {ISTIO_REVISION} of the {place}, or install the revision or tag \
                  {revision}."
             ),
-            is_doubt: false,
+            verdict: Verdict::NotCalled,
         })
     }
 }

@@ -152,7 +152,7 @@ fn the_webhook_that_got_furthest_tells_why() {
         let missed = missed_by(&istio("default"), &namespace, &pod).expect("not called");
         assert!(missed.text.contains(text), "{}", missed.text);
         assert!(missed.advice.starts_with(advice), "{}", missed.advice);
-        assert!(!missed.is_doubt);
+        assert_eq!(missed.verdict, Verdict::NotCalled);
     }
     for (namespace, pod) in [
         (json!({"istio-injection": "enabled"}), json!({})),
