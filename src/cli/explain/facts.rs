@@ -33,6 +33,9 @@ pub(super) enum Source {
     Cluster,
 }
 
+/// What webhooks say of a namespace that is not there: their selectors cannot be compared.
+const NOT_KNOWN: &str = "its labels are not known";
+
 impl Facts {
     /// Adds an object, or the items of a List, of a known kind. An item may leave its kind to the
     /// name of the List.
@@ -95,13 +98,16 @@ impl Facts {
         let mut notes = Vec::new();
         if self.namespace(namespace).is_none() {
             let counts = match (source, assumed) {
-                (Source::Cluster, _) => "it counts as one without labels and annotations".into(),
-                (_, []) => "its labels and annotations are not known".into(),
-                (Source::Objects, _) => "with --objects it does not exist".into(),
+                (Source::Cluster, _) => {
+                    format!("{NOT_KNOWN}; the injector decides as for one without annotations")
+                }
+                (_, []) => "its labels and annotations are not known".to_owned(),
+                (Source::Objects, _) => "with --objects it does not exist".to_owned(),
                 (Source::Files, assumed) => {
                     let pairs = assumed.iter().map(|(key, value)| format!("{key}: {value}"));
                     let pairs: Vec<String> = pairs.collect();
-                    format!("it counts as annotated {}, as in inject", pairs.join(", "))
+                    let pairs = pairs.join(", ");
+                    format!("{NOT_KNOWN}; it counts as annotated {pairs}, as in inject")
                 }
             };
             notes.push(format!("Namespace {namespace} {no_namespace}: {counts}"));

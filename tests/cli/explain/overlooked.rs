@@ -225,8 +225,8 @@ fn inject_and_explain_say_the_same_of_the_example() {
     assert_eq!(
         notes(&found[0])[1..],
         [
-            "Namespace shop is not in the input: it counts as annotated linkerd.io/inject: enabled, as \
-             in inject",
+            "Namespace shop is not in the input: its labels are not known; it counts as annotated \
+             linkerd.io/inject: enabled, as in inject",
             "no webhook configuration is in the input: whether one is called was not looked at",
         ]
     );
