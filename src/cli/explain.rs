@@ -115,7 +115,7 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
         for name in &wanted.names {
             let object = runtime.block_on(cluster.object(name, &default_namespace))?;
             let target = Target::of(&object, "", &default_namespace)?;
-            workloads.add(&target, &object);
+            runtime.block_on(workloads.add(&cluster, (&target, &object), &mut facts))?;
             targets.push(target);
         }
         runtime.block_on(cluster.read(&targets, &mut facts))?;

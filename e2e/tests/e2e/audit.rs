@@ -70,6 +70,7 @@ async fn all(suite: &mut Suite<'_>, it: &mut Audit) {
     suite.setup("pods are created before the webhook, and with it", created(it)).await;
     suite.scenario("explain: the pod of a Deployment is injected", explain::injected(it)).await;
     suite.scenario("explain: a pod that was left out", explain::left_out(it)).await;
+    suite.scenario("explain: the pods of a CronJob", explain::cron_job(it)).await;
     suite.scenario("explain: what may refuse the pod afterwards", explain::refused(it)).await;
     suite.scenario("explain and audit: no cluster, forbidden, not found", explain::wrong(it)).await;
     suite.scenario("audit: a pod from before the webhook", findings::left_out(it)).await;

@@ -11,11 +11,15 @@ use super::{
 };
 use crate::{
     causes::with_causes,
-    cli::{CommandError, progress::Progress},
+    cli::{CommandError, manifests::text, progress::Progress},
 };
 
 /// Lists are read in pages of so many objects.
 const PAGE: usize = 500;
+
+/// Most Jobs of a `CronJob` whose pods are looked at: their names are in a selector. By default it
+/// keeps four that have ended.
+const MAX_JOBS: usize = 50;
 
 /// The resources of a namespace that check its pods.
 const CHECKS: [&str; 2] = ["resourcequotas", "limitranges"];
@@ -89,12 +93,23 @@ impl<'c> Cluster<'c> {
         Ok(())
     }
 
-    /// Reads a list page by page; false if it may not be read.
+    /// Adds the objects of a list to the facts; false if it may not be read.
     async fn list(
         &self,
         path: &str,
         resource: &str,
         facts: &mut Facts,
+    ) -> Result<bool, CommandError> {
+        self.pages(path, resource, facts, &mut |list, facts| facts.add(list, "")).await
+    }
+
+    /// Reads a list page by page; false if it may not be read, which is noted.
+    async fn pages(
+        &self,
+        path: &str,
+        resource: &str,
+        facts: &mut Facts,
+        take: &mut impl FnMut(&Value, &mut Facts),
     ) -> Result<bool, CommandError> {
         let mut next = String::new();
         loop {
@@ -106,12 +121,40 @@ impl<'c> Cluster<'c> {
                     return Ok(false);
                 }
             };
-            facts.add(&list, "");
+            take(&list, facts);
             match list.pointer("/metadata/continue").and_then(Value::as_str) {
                 None | Some("") => return Ok(true),
                 Some(token) => next = format!("&continue={token}"),
             }
         }
+    }
+
+    /// The names of the Jobs that the controller of this uid has made; the newest of them. What may not
+    /// be read is noted.
+    pub(super) async fn jobs_of(
+        &self,
+        uid: &str,
+        namespace: &str,
+        facts: &mut Facts,
+    ) -> Result<BTreeSet<String>, CommandError> {
+        let mut jobs = Vec::new();
+        let mut take = |list: &Value| {
+            let items = list.get("items").and_then(Value::as_array).into_iter().flatten();
+            let own = items.filter(|job| {
+                let owners = job.pointer("/metadata/ownerReferences").and_then(Value::as_array);
+                owners.into_iter().flatten().any(|owner| text(owner, "/uid") == uid)
+            });
+            jobs.extend(own.map(|job| {
+                let fields = ["/metadata/creationTimestamp", "/metadata/name"];
+                fields.map(|field| text(job, field).to_owned())
+            }));
+        };
+        let path = format!("/apis/batch/v1/namespaces/{namespace}/jobs");
+        self.pages(&path, "jobs", facts, &mut |list, _| take(list)).await?;
+        // RFC 3339 times in UTC compare as texts.
+        jobs.sort_unstable_by(|one, other| other.cmp(one));
+        jobs.truncate(MAX_JOBS);
+        Ok(jobs.into_iter().map(|[_, name]| name).collect())
     }
 
     async fn get(&self, path: &str, what: &str) -> Result<Value, ReadError> {

@@ -5,13 +5,16 @@
 
 #![expect(clippy::disallowed_types, reason = "objects have any shape")]
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use kube::Client;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{facts::Facts, target::Target};
+use super::{cluster::Cluster, facts::Facts, target::Target};
 use crate::{
     audit::{
         Finding, Namespace, Workload,
@@ -24,12 +27,26 @@ use crate::{
     text::first_names,
 };
 
+/// The kind whose pods are those of its Jobs, and their label with the name of the Job. Kubernetes also
+/// sets it with a prefix since 1.27.
+const CRON_JOB: &str = "CronJob";
+const JOB_LABEL: &str = "job-name";
+
 /// Workloads of the cluster, with the selectors of their pods.
 #[derive(Default)]
 pub(super) struct Workloads {
     /// By namespace, kind and name.
-    selectors: BTreeMap<[String; 3], String>,
+    selected: BTreeMap<[String; 3], Selected>,
     auditors: BTreeMap<String, Judges>,
+}
+
+/// The pods of a workload.
+#[derive(Debug, Clone)]
+struct Selected {
+    /// The label selector.
+    selector: String,
+    /// The Jobs of a `CronJob`, which own the pods.
+    jobs: BTreeSet<String>,
 }
 
 /// The running pods of a workload.
@@ -44,10 +61,25 @@ pub(super) struct RunningPods {
 
 impl Workloads {
     /// Takes note of an object of the cluster that is explained.
-    pub(super) fn add(&mut self, target: &Target, object: &Value) {
-        if let Some(selector) = selector(object) {
-            self.selectors.insert(key(target), selector);
+    pub(super) async fn add(
+        &mut self,
+        cluster: &Cluster<'_>,
+        (target, object): (&Target, &Value),
+        facts: &mut Facts,
+    ) -> Result<(), CommandError> {
+        let mut jobs = BTreeSet::new();
+        let selector = if target.subject.kind == CRON_JOB {
+            let uid = text(object, "/metadata/uid");
+            jobs = cluster.jobs_of(uid, &target.namespace, facts).await?;
+            let names = jobs.iter().map(String::as_str).collect::<Vec<_>>().join(",");
+            (!jobs.is_empty()).then(|| format!("{JOB_LABEL} in ({names})"))
+        } else {
+            selector(object)
+        };
+        if let Some(selector) = selector {
+            self.selected.insert(key(target), Selected { selector, jobs });
         }
+        Ok(())
     }
 
     /// The running pods of a target, if it is a workload of the cluster.
@@ -57,10 +89,10 @@ impl Workloads {
         target: &Target,
         (meshes, facts): (&mut Meshes<'_>, &Facts),
     ) -> Result<Option<RunningPods>, CommandError> {
-        let (Some(selector), Some(client)) = (self.selectors.get(&key(target)), client) else {
+        let (Some(selected), Some(client)) = (self.selected.get(&key(target)), client) else {
             return Ok(None);
         };
-        let selector = selector.clone();
+        let Selected { selector, jobs } = selected.clone();
         let mut summary = Summary::default();
         let namespace = &target.namespace;
         if !self.auditors.contains_key(namespace) {
@@ -76,7 +108,17 @@ impl Workloads {
         let scope = Scope { namespaces: vec![namespace.clone()], selector };
         let read = audited::audit(client, &scope, judges, &mut summary, |_| {}).await;
         let unread = read.err().map(|error| with_causes(&error));
-        Ok(Some(RunningPods::of(target, &summary, unread)))
+        let is_its = |it: &Workload| {
+            let (kind, name) = (&target.subject.kind, &target.subject.name);
+            // Its selector may match pods of others, too.
+            match (it.kind == *kind, &**kind) {
+                (true, _) => it.name == *name,
+                (false, "ReplicaSet") => it.kind == "Deployment" && is_replica_set(name, &it.name),
+                (false, CRON_JOB) => it.kind == "Job" && jobs.contains(&it.name),
+                (false, _) => false,
+            }
+        };
+        Ok(Some(RunningPods::of(is_its, &summary, unread)))
     }
 }
 
@@ -86,14 +128,7 @@ fn key(target: &Target) -> [String; 3] {
 }
 
 impl RunningPods {
-    fn of(target: &Target, summary: &Summary, unread: Option<String>) -> Self {
-        let (kind, name) = (&target.subject.kind, &target.subject.name);
-        // Its selector may match pods of others, too.
-        let is_its = |it: &Workload| match (it.kind == *kind, &**kind) {
-            (true, _) => it.name == *name,
-            (false, "ReplicaSet") => it.kind == "Deployment" && is_replica_set(name, &it.name),
-            (false, _) => false,
-        };
+    fn of(is_its: impl Fn(&Workload) -> bool, summary: &Summary, unread: Option<String>) -> Self {
         let unknown = summary.unknown().map(|(reason, _)| reason.to_owned());
         let unread = unread.map(|text| format!("not read: {text}"));
         let uncalled = [summary.without_webhook(), summary.not_called()];
@@ -103,7 +138,7 @@ impl RunningPods {
         });
         let uncalled: Vec<_> = uncalled.collect();
         Self {
-            total: summary.total(is_its),
+            total: summary.total(&is_its),
             findings: summary.rows().filter(|row| is_its(&row.workload)).collect(),
             unknown: unread.into_iter().chain(unknown).chain(uncalled).collect(),
         }

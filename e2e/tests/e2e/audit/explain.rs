@@ -3,7 +3,7 @@
 use std::{fs, process::Command};
 
 use injectd_e2e::{
-    expect::{Outcome, expect, expect_contains, failed},
+    expect::{Outcome, eventually, expect, expect_contains, failed},
     objects,
 };
 use serde_json::{Value, json};
@@ -36,6 +36,38 @@ pub(super) async fn left_out(it: &Audit) -> Outcome {
     expect("the exit code", Some(0), text.code)?;
     expect_contains("the text", "the pod has its sidecar", &text.out)?;
     expect_contains("the text", "Verdict:     injected", &text.out)
+}
+
+/// The pods of a `CronJob` are those of its Jobs.
+pub(super) async fn cron_job(it: &Audit) -> Outcome {
+    let cron_job = json!({"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "report"},
+        "spec": {"schedule": "0 0 * * *", "suspend": true,
+            "jobTemplate": {"spec": objects::job("report", "report")["spec"]}}});
+    let cron_job = it.create(&cron_job).await?;
+    let mut job = objects::job("report-1", "report");
+    job["metadata"]["ownerReferences"] = json!([objects::owner(&cron_job)]);
+    it.create(&job).await?;
+    it.create(&objects::job("other", "report")).await?;
+    eventually("the pod of the Job is explained", async || {
+        let found = explained(it, "cronjob/report").await?;
+        expect("the pods", json!(1), found["runningPods"]["total"].clone())?;
+        expect_contains(
+            "the notes",
+            "its running pod is as it should be",
+            &found["notes"].to_string(),
+        )
+    })
+    .await?;
+    for name in ["jobs/report-1", "jobs/other", "cronjobs/report"] {
+        let path = format!("/apis/batch/v1/namespaces/{}/{name}", it.way.name);
+        it.lab.api.delete(&format!("{path}?propagationPolicy=Background")).await?.ok()?;
+    }
+    eventually("the pods are gone", async || {
+        let path = format!("/api/v1/namespaces/{}/pods?labelSelector=app%3Dreport", it.way.name);
+        let pods = it.lab.api.get(&path).await?.ok()?;
+        expect("the pods", Some(0), pods["items"].as_array().map(Vec::len))
+    })
+    .await
 }
 
 /// Of a manifest, with the namespace of the cluster.
