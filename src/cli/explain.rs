@@ -71,7 +71,7 @@ pub(super) struct Args {
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: Format,
-    /// Print a line for each workload: the verdict, why, and what to do
+    /// Print a table with a row for each workload: the verdict and why; and once what to do
     #[arg(long, conflicts_with_all = ["all_settings", "output"])]
     brief: bool,
     /// Show every setting, not only those that annotations set

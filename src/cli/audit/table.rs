@@ -17,18 +17,13 @@ use crate::{
     },
     cli::{
         counted,
-        print::{
-            Printer, shown,
-            table::{width, wrapped},
-        },
+        print::{Printer, table::width},
     },
     restart,
 };
 
 /// Maximum number of namespaces with a line of their own: those with the most pods.
 const MAX_NAMESPACES: usize = 20;
-/// The indent of a text about what to do.
-const INDENT: usize = 4;
 
 /// Whether rows are fitted to the terminal, or have all columns in one line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,15 +129,7 @@ fn fitted(out: &mut Printer<impl Write>, rows: &[Row]) -> io::Result<()> {
     let head = ["NAMESPACE", "WORKLOAD", "PODS", "FINDING", "WHY"];
     out.table(Some(width()), head, rows.iter().map(cells).collect())?;
     by_namespace(out, rows)?;
-    out.line("")?;
-    out.line("What to do")?;
-    for (findings, text) in remedies(rows) {
-        out.line_after("  ", &findings)?;
-        for line in wrapped(&shown(&text), width() - INDENT) {
-            out.line_after(&" ".repeat(INDENT), &line)?;
-        }
-    }
-    Ok(())
+    out.what_to_do(&remedies(rows))
 }
 
 /// Pods of each namespace, if there are several.

@@ -1,4 +1,5 @@
-//! `--brief`: a line for each workload, or for each group of its pods with the same verdict.
+//! `--brief`: a row for each workload, or for each group of its pods with the same verdict, in the width
+//! of the terminal, and once what to do.
 
 use std::{
     collections::BTreeMap,
@@ -6,31 +7,68 @@ use std::{
 };
 
 use super::{items::Item, text::verdict};
-use crate::cli::print::Printer;
+use crate::{
+    cli::print::{Printer, table::width},
+    text::first_names,
+};
 
-const HEAD: [&str; 6] = ["NAMESPACE", "OBJECT", "PODS", "VERDICT", "WHY", "WHAT TO DO"];
+const HEAD: [&str; 5] = ["NAMESPACE", "OBJECT", "PODS", "VERDICT", "WHY"];
+/// Most objects that are named beside what to do about them.
+const MAX_NAMED: usize = 5;
 
-/// Writes the lines.
-pub(super) fn write(out: &mut Printer<impl Write>, items: &[Item<'_>]) -> io::Result<()> {
-    let mut rows = Vec::<([String; 5], u64)>::new();
-    let mut places = BTreeMap::new();
-    for item in items {
-        let (cells, pods) = cells(item);
-        let place = *places.entry(cells.clone()).or_insert(rows.len());
-        match rows.get_mut(place) {
-            Some((_, count)) => *count += pods,
-            None => rows.push((cells, pods)),
-        }
-    }
-    let rows = rows.into_iter().map(|([namespace, object, verdict, why, remedy], pods)| {
-        let pods = if pods == 0 { "-".to_owned() } else { pods.to_string() };
-        [namespace, object, pods, verdict, why, remedy]
-    });
-    out.table(None, HEAD, rows.collect())
+/// What is printed of a workload.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Row {
+    namespace: String,
+    object: String,
+    verdict: String,
+    why: String,
+    /// Empty if nothing is to be done.
+    advice: String,
 }
 
-/// The cells without the number of pods, which is 0 for what a workload would create.
-fn cells(item: &Item<'_>) -> ([String; 5], u64) {
+/// Writes the rows.
+pub(super) fn write(out: &mut Printer<impl Write>, items: &[Item<'_>]) -> io::Result<()> {
+    let mut rows = Vec::<(Row, u64)>::new();
+    let mut places = BTreeMap::new();
+    for item in items {
+        let (row, pods) = row(item);
+        let place = *places.entry(row.clone()).or_insert(rows.len());
+        match rows.get_mut(place) {
+            Some((_, count)) => *count += pods,
+            None => rows.push((row, pods)),
+        }
+    }
+    let cells = rows.iter().map(|(row, pods)| {
+        let pods = if *pods == 0 { "-".to_owned() } else { pods.to_string() };
+        let Row { namespace, object, verdict, why, .. } = row.clone();
+        [namespace, object, pods, verdict, why]
+    });
+    out.table(Some(width()), HEAD, cells.collect())?;
+    out.what_to_do(&remedies(rows.iter().map(|(row, _)| row)))
+}
+
+/// What to do, once for all objects with the same advice, in their order.
+fn remedies<'r>(rows: impl Iterator<Item = &'r Row>) -> Vec<(String, String)> {
+    let mut all = Vec::<(Vec<&str>, &str)>::new();
+    let mut places = BTreeMap::new();
+    for row in rows.filter(|row| !row.advice.is_empty()) {
+        let place = *places.entry(&*row.advice).or_insert(all.len());
+        match all.get_mut(place) {
+            Some((objects, _)) if objects.last() == Some(&&*row.object) => {}
+            Some((objects, _)) => objects.push(&row.object),
+            None => all.push((vec![&row.object], &row.advice)),
+        }
+    }
+    let named = |objects: Vec<&str>| {
+        let count = objects.len();
+        first_names(objects, count, MAX_NAMED)
+    };
+    all.into_iter().map(|(objects, advice)| (named(objects), advice.to_owned())).collect()
+}
+
+/// The row without the number of pods, which is 0 for what a workload would create.
+fn row(item: &Item<'_>) -> (Row, u64) {
     let object = &item.report.object;
     let (kind, name) = if item.is_of_workload() {
         (&item.workload.kind, &item.workload.name)
@@ -45,13 +83,12 @@ fn cells(item: &Item<'_>) -> ([String; 5], u64) {
     let (verdict, why) = verdict(&item.report);
     let why = why.trim_start_matches([':', ',', ' ']).to_owned();
     let why = if why.is_empty() { "-".to_owned() } else { why };
-    let object_name = format!("{}/{name}", kind.to_lowercase());
-    let remedy = in_short(&item.report.advice);
-    ([object.namespace.clone(), object_name, verdict.to_owned(), why, remedy], pods)
-}
-
-/// The first sentence of an advice.
-fn in_short(advice: &str) -> String {
-    let first = advice.split(". ").next().unwrap_or_default().trim_end_matches('.');
-    if first.is_empty() { "-".to_owned() } else { first.to_owned() }
+    let row = Row {
+        namespace: object.namespace.clone(),
+        object: format!("{}/{name}", kind.to_lowercase()),
+        verdict: verdict.to_owned(),
+        why,
+        advice: item.report.advice.clone(),
+    };
+    (row, pods)
 }

@@ -72,6 +72,23 @@ impl<W: Write> Printer<W> {
         Ok(())
     }
 
+    /// Prints what to do, in the width of the terminal: for whom, and the text.
+    pub(in crate::cli) fn what_to_do(&mut self, remedies: &[(String, String)]) -> io::Result<()> {
+        if remedies.is_empty() {
+            return Ok(());
+        }
+        self.line("")?;
+        self.line("What to do")?;
+        for (whom, text) in remedies {
+            for (prefix, text) in [(INDENT / 2, whom), (INDENT, text)] {
+                for line in wrapped(&shown(text), width() - prefix) {
+                    self.line_after(&" ".repeat(prefix), &line)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Prints a text, wrapped to the width, if there is one; further lines are indented.
     pub(in crate::cli) fn paragraph(&mut self, width: Option<usize>, text: &str) -> io::Result<()> {
         let text = shown(text);
