@@ -5,6 +5,7 @@
 use std::{collections::BTreeSet, io};
 
 use injectd_core::explain::{Explanation, places::texts};
+use injectd_istio::decide::Reason;
 use injectd_webhooks::{
     Configurations, Step,
     injectors::{self, Missed, Product},
@@ -145,8 +146,13 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
     print(items, args).map_err(CommandError::output)
 }
 
-/// The note for a pod that is explained without its sidecar.
+/// The note for a pod that is explained without its sidecar, and for a workload whose template has one.
 const RUNS: &str = "the pod has its sidecar; this is how it would be injected now";
+const HAS_PROXY: &str =
+    "the template has a sidecar already; this is how the pod would be injected without it";
+/// The codes of reasons that no call of a webhook changes: the network of the node, for both meshes, and
+/// a namespace of Kubernetes, for Istio.
+const FINAL_REASONS: [&str; 2] = [Reason::HostNetwork.as_str(), Reason::SystemNamespace.as_str()];
 
 /// The facts and their source.
 #[derive(Debug, Clone, Copy)]
@@ -177,7 +183,7 @@ async fn report<'c>(
     let namespace_annotations = annotations_of(checks.namespace, source, assumed);
     let of_namespace = namespace_annotations.as_deref().unwrap_or_default();
     let before = explain::before_injection(&mesh.profile, pod, of_namespace);
-    notes.extend(before.as_ref().map(|_| RUNS.to_owned()));
+    notes.extend(before.as_ref().map(|_| without_sidecar(target)));
     notes.extend(facts.missing(namespace, source, assumed));
     let pod = before.as_ref().unwrap_or(pod);
     let creation = Creation { pod, ..creation };
@@ -220,6 +226,12 @@ async fn report<'c>(
         injection: decided.explanation,
         later,
     })
+}
+
+/// The note for a pod that is explained without its sidecar.
+fn without_sidecar(target: &Target) -> String {
+    let text = if target.workload().is_some() { HAS_PROXY } else { RUNS };
+    text.to_owned()
 }
 
 /// The error for a pod about which another mesh decides than the one whose configuration is known.
@@ -278,9 +290,28 @@ fn advice(missed: Option<&Missed>, injection: &Explanation, later: &[Objection])
         Some(missed) if missed.is_doubt() => {
             [missed.advice.clone(), decided()].join(" ").trim_end().to_owned()
         }
-        Some(missed) => missed.advice.clone(),
+        Some(missed) => advice_before_call(missed, injection),
         None => decided(),
     }
+}
+
+/// What to do for a pod whose webhook is not called. Once it is called, the mesh decides: what it would
+/// refuse for another reason is said as well.
+fn advice_before_call(missed: &Missed, injection: &Explanation) -> String {
+    let has = |codes: &[&str]| injection.reasons.iter().any(|it| codes.contains(&it.code));
+    let decided = &injection.findings.advice;
+    let is_open = !missed.is_rejected() && !missed.is_as_wished();
+    if !is_open || injection.injects() || injection.denial.is_some() {
+        return missed.advice.clone();
+    }
+    if has(&FINAL_REASONS) {
+        return decided.clone();
+    }
+    // What Istio's webhooks select by is what its injector reads.
+    if Product::of_mesh(injection.mesh) == Some(Product::Linkerd) {
+        return [&*missed.advice, decided].join(" ").trim_end().to_owned();
+    }
+    missed.advice.clone()
 }
 
 fn advice_of(injection: &Explanation, later: &[Objection]) -> String {

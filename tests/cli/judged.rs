@@ -167,3 +167,65 @@ fn the_verdict_is_what_the_api_server_does() {
         }
     }
 }
+
+/// A workload, its verdict, and how the text about what to do begins; empty for nothing.
+type Expected = (&'static str, &'static str, &'static str);
+
+const OF_LINKERD: [Expected; 6] = [
+    ("linkerd-destination", "not injected", "Nothing: the pod belongs to Linkerd itself"),
+    ("metrics-api", "injected", ""),
+    (
+        "coredns",
+        "not injected",
+        "Create the pod in a namespace that linkerd-proxy-injector-webhook-config does not leave \
+         out. Annotate the namespace or the pod template with linkerd.io/inject: enabled",
+    ),
+    ("kube-proxy", "not injected", "Linkerd cannot inject pods with hostNetwork: true."),
+    ("web", "injected", ""),
+    ("off", "skipped", "Remove linkerd.io/inject: disabled"),
+];
+
+const OF_ISTIO: [Expected; 12] = [
+    ("istiod", "not injected", ISTIOS_OWN),
+    ("gateway", "not injected", ISTIOS_OWN),
+    ("waypoint", "not injected", ISTIOS_OWN),
+    ("ztunnel", "not injected", ISTIOS_OWN),
+    ("istio-cni-node", "not injected", ISTIOS_OWN),
+    ("web", "injected", ""),
+    ("off", "not injected", "Remove the label sidecar.istio.io/inject=false"),
+    ("asks", "injected", ""),
+    ("none", "not injected", "Label the namespace istio-injection=enabled"),
+    ("in-ambient", "not injected", "Nothing: the pod is in the mesh without a sidecar"),
+    ("coredns", "not injected", "Create the pod in another namespace: Istio never injects"),
+    ("node-agent", "not injected", "Istio cannot inject pods with hostNetwork: true."),
+];
+const ISTIOS_OWN: &str = "Nothing: the pod belongs to Istio itself";
+
+/// What is said of the workloads of a complete installation.
+#[test]
+fn installations_need_nothing_that_is_wrong() {
+    let files = Files::valid();
+    let of_istio = args(&["explain", "-o", "json"], files.paths());
+    for (command, name, expected) in [
+        (&["explain", "-o", "json"][..], "linkerd-installation", &OF_LINKERD[..]),
+        (&of_istio, "istio-installation", &OF_ISTIO),
+    ] {
+        let path = case(name);
+        let output = injectd(&[command, &[&*path]].concat(), "");
+        let list: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let items = list["items"].as_array().expect("a list");
+        assert_eq!(items.len(), expected.len(), "{name}");
+        for (item, (object, verdict, advice)) in items.iter().zip(expected) {
+            assert_eq!(item["object"]["name"], *object);
+            let found = match &item["notAsked"] {
+                Value::Null => item["verdict"].as_str().expect("a verdict"),
+                _ => "not injected",
+            };
+            let told = item["advice"].as_str().expect("advice");
+            assert!(found == *verdict && told.starts_with(advice), "{object}: {found}: {told}");
+            assert!(!advice.is_empty() || told.is_empty(), "{object}: {told}");
+            // Settings of charts and of the control plane are no mistakes.
+            assert_eq!(item["ignored"], json!([]), "{object}");
+        }
+    }
+}

@@ -23,6 +23,9 @@ const NAMESPACE_LABEL: &str = "istio-injection";
 /// The label with the revision. Injected pods have an annotation with this key.
 pub(super) const REVISION_KEY: &str = "istio.io/rev";
 
+/// The label of the gateways that Istio's control plane deploys, with the revision as an annotation.
+const GATEWAY_LABEL: &str = "gateway.istio.io/managed";
+
 const WORDS: Words = Words {
     annotations: "Istio reads",
     labels: "the webhooks read",
@@ -54,13 +57,23 @@ pub(super) fn of(injector: &Injector, places: &Places<'_>, outcome: &Outcome<'_>
         ignored.add(|| warning(text));
     }
     let keys = keys(injector);
-    let has_label =
-        places.iter().any(|at| at.place == Place::PodLabels && at.has(INJECT_ANNOTATION));
+    let label = |wanted: &str| {
+        let labels = places.iter().filter(|at| at.place == Place::PodLabels);
+        let mut entries = labels.flat_map(|at| &at.entries);
+        entries.find(|(key, _)| *key == wanted).map(|(_, value)| *value)
+    };
+    let (inject, is_gateway) = (label(INJECT_ANNOTATION), label(GATEWAY_LABEL).is_some());
     for at in places.iter() {
         for &(key, value) in &at.entries {
-            if has_label && at.place == Place::PodAnnotations && key == INJECT_ANNOTATION {
+            let is_annotation = at.place == Place::PodAnnotations;
+            if is_annotation && key == INJECT_ANNOTATION && inject.is_some() {
                 let text = || "the label of the same name wins".to_owned();
-                ignored.add_at(at.place, (key, value), Some(text));
+                // Charts write both.
+                let text = Some(text).filter(|_| inject != Some(value));
+                ignored.add_at(at.place, (key, value), text);
+                continue;
+            }
+            if is_annotation && key == REVISION_KEY && is_gateway {
                 continue;
             }
             let problem = problem(injector, &keys, (places, at), (key, value));
