@@ -156,4 +156,6 @@ fn must_be_object_name(flag: &str, name: &str) -> Result<(), CommandError> {
 }
 
 #[cfg(test)]
+mod agree;
+#[cfg(test)]
 mod tests;

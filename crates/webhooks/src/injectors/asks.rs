@@ -32,7 +32,7 @@ struct Asker<'a> {
 /// network of its node. `namespace` is null if it is not known.
 ///
 /// The rules are those of the selectors of the webhooks and of the first rules of the injectors; what
-/// the injectors are configured with is not known here.
+/// the injectors are configured with is not known here. `manifest guard` has the same rules in CEL.
 #[must_use]
 pub fn asks_for(product: Product, pod: &Value, namespace: &Value) -> Option<String> {
     let asker = Asker { pod, namespace };
@@ -109,11 +109,16 @@ impl Asker<'_> {
             let text = format!("the label {ISTIO_NAMESPACE}={value} of the namespace");
             return (value == "enabled").then_some(text);
         }
+        // No revision has an empty name, and no webhook selects it.
+        let by_revision = |revision: &str, whose| {
+            let text = format!("the label {ISTIO_REVISION}={revision} of the {whose}");
+            (!revision.is_empty()).then_some(text)
+        };
         if let Some(revision) = of_namespace(ISTIO_REVISION) {
-            return Some(format!("the label {ISTIO_REVISION}={revision} of the namespace"));
+            return by_revision(revision, "namespace");
         }
         if let Some(revision) = label(ISTIO_REVISION) {
-            return Some(format!("the label {ISTIO_REVISION}={revision} of the pod"));
+            return by_revision(revision, "pod");
         }
         (label(ISTIO_POD) == Some("true")).then(|| format!("the label {ISTIO_POD}=true of the pod"))
     }

@@ -12,7 +12,7 @@ struct Line {
 }
 
 /// The policy and the binding of a command line, or the text of the error.
-fn printed(flags: &[&str]) -> Result<[Value; 2], String> {
+pub(super) fn printed(flags: &[&str]) -> Result<[Value; 2], String> {
     let line = [&["guard", "-o", "json"], flags].concat();
     let Line { args } = Line::try_parse_from(line).map_err(|error| error.to_string())?;
     let text = |error: CommandError| error.to_string();
