@@ -73,20 +73,22 @@ fn number(text: &str) -> Option<(u32, &str)> {
 ///
 /// The result is what templates, merge and patch start from.
 pub fn drop_application_user(pod: &mut Value, release: Release) -> bool {
-    let lists = match release.minor() {
+    let compared = match release.minor() {
         27.. => &CONTAINER_LISTS[..],
         _ if release.since(&[(23, 1)]) => &CONTAINER_LISTS[..1],
         _ => return false,
     };
-    let application = application_user(pod, lists);
-    for list in lists {
+    let application = application_user(pod, compared);
+    for list in &CONTAINER_LISTS {
         let containers = pod.get_mut("spec").and_then(|spec| spec.get_mut(*list));
         let Some(containers) = containers.and_then(Value::as_array_mut) else { continue };
         let Some(proxy) = containers.iter_mut().find(|c| text(c, "name") == "istio-proxy") else {
             continue;
         };
         let Some(Value::Object(context)) = proxy.get_mut("securityContext") else { return false };
-        if user(context.get("runAsUser")).unwrap_or(0) != application {
+        // Up to 1.26 the user of one among the init containers is not seen, and counts as 0.
+        let own = user(context.get("runAsUser")).filter(|_| compared.contains(list));
+        if own.unwrap_or(0) != application {
             return false;
         }
         let removed = ["runAsUser", "runAsGroup"].map(|key| context.shift_remove(key));
@@ -176,6 +178,10 @@ mod tests {
         for (release, expected) in [((26, 0), false), ((27, 0), true)] {
             assert_eq!(drops(release, &app, &proxy), expected);
             assert_eq!(drops(release, &proxy, &app), expected);
+        }
+        // Before, a proxy among them counts as user 0, and so does an application that names none.
+        for (user, expected) in [(None, true), (Some(0), true), (Some(8), false)] {
+            assert_eq!(drops((26, 0), &[container("app", user)], &proxy), expected, "{user:?}");
         }
     }
 
