@@ -31,6 +31,7 @@ pub mod metrics;
 pub mod summary;
 
 mod environment;
+mod memory;
 mod sidecar;
 mod subject;
 mod workload;
@@ -134,6 +135,8 @@ pub struct Auditor {
     namespace_keys: BTreeSet<String>,
     /// When the audit began.
     begun: Timestamp,
+    /// Whether conditions or templates may read the names of pods.
+    names_decide: bool,
 }
 
 impl Namespace {
@@ -166,7 +169,17 @@ impl Auditor {
         let begun = Timestamp::now();
         let environment = environment::of(&webhooks, &meshes).await?;
         let Webhooks { configurations, created, namespace_keys, .. } = webhooks;
-        Ok(Self { configurations, meshes, created, environment, namespace_keys, begun })
+        let names_decide = configurations.has_conditions()
+            || meshes.values().any(|mesh| mesh.profile.reads_names());
+        Ok(Self {
+            configurations,
+            meshes,
+            created,
+            environment,
+            namespace_keys,
+            begun,
+            names_decide,
+        })
     }
 
     /// Judges a pod of a namespace, which is `None` if it is not known.

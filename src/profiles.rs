@@ -127,6 +127,15 @@ impl Profile {
         path
     }
 
+    /// Whether what a pod gets may depend on its name: Istio's templates may read it.
+    #[must_use]
+    pub fn reads_names(&self) -> bool {
+        match self {
+            Self::Linkerd(_) => false,
+            Self::Istio(injector) => injector.mesh().injector().reads_names(),
+        }
+    }
+
     fn path_below(&self, target: &str, webhook: &Webhook) -> Result<String, NoWebhook> {
         let Self::Istio(injector) = self else { return Ok(String::new()) };
         path_of(target, webhook, injector.mesh().injector().release())

@@ -6,7 +6,7 @@ use injectd_webhooks::{Configurations, InvalidConfiguration};
 use kube::{Client, core::Status};
 use serde_json::Value;
 
-use super::{Audited, Auditor, Judgement, Namespace, Webhooks, summary::Summary};
+use super::{Audited, Auditor, Judgement, Namespace, Webhooks, memory::Memory, summary::Summary};
 use crate::{causes::with_causes, explain::ExplainError, restart::Evidence};
 
 /// Pods in a page of the list.
@@ -147,20 +147,31 @@ pub async fn audit(
 #[derive(Debug, Clone)]
 pub struct Judges {
     /// The webhooks and the meshes.
-    pub auditor: Arc<Auditor>,
+    auditor: Arc<Auditor>,
     /// The namespaces, by name.
-    pub namespaces: Arc<BTreeMap<String, Namespace>>,
+    namespaces: Arc<BTreeMap<String, Namespace>>,
+    memory: Arc<Memory>,
 }
 
 impl Judges {
-    /// Judges a pod and adds it to the summary. A pod is judged on a thread for blocking work: beside
+    /// Judges by the webhooks and meshes of an auditor, and by the namespaces of these names.
+    #[must_use]
+    pub fn new(auditor: Arc<Auditor>, namespaces: BTreeMap<String, Namespace>) -> Self {
+        Self { auditor, namespaces: Arc::new(namespaces), memory: Arc::default() }
+    }
+
+    /// Judges a pod and adds it to the summary; equal pods are judged once. A pod is judged on a thread for blocking work: beside
     /// a server, no condition and no template keeps a thread that answers reviews. The conditions and
     /// the meshes bound how long that takes. One about which the mesh cannot decide is unknown: whoever
     /// may create pods ends no audit.
     pub async fn judge(&self, pod: Value, summary: &mut Summary) {
         let runtime = tokio::runtime::Handle::current();
-        let Self { auditor, namespaces } = self.clone();
+        let Self { auditor, namespaces, memory } = self.clone();
         let (audited, name) = (Audited::of(&pod), name_of(&pod));
+        let key = memory.key(&auditor, &pod);
+        if let Some((judgement, evidence)) = key.and_then(|key| memory.get(&key)) {
+            return summary.add(audited, judgement, evidence);
+        }
         let of_workload = audited.workload.namespace.clone();
         let work = move || {
             let namespace = namespaces.get(&of_workload);
@@ -169,6 +180,9 @@ impl Judges {
                 Judgement::Wrong(finding, _) => auditor.evidence(*finding, namespace),
                 _ => Evidence::default(),
             };
+            if let Some(key) = key {
+                memory.keep(key, (judgement.clone(), evidence.clone()));
+            }
             Ok((judgement, evidence))
         };
         let (judgement, evidence) = judged(&name, Box::new(work)).await;

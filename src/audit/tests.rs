@@ -154,7 +154,7 @@ fn a_pod_is_judged_on_a_thread_for_blocking_work() {
     let configurations = Configurations::read([]).expect("valid");
     let auditor = Auditor::new(Webhooks::of_files(configurations), BTreeMap::new());
     let auditor = runtime.block_on(auditor).expect("an auditor");
-    let judges = cluster::Judges { auditor: Arc::new(auditor), namespaces: Arc::default() };
+    let judges = cluster::Judges::new(Arc::new(auditor), BTreeMap::new());
     let mut summary = Summary::default();
     runtime.block_on(async {
         let (start, waiting) = std::sync::mpsc::channel::<()>();

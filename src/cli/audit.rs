@@ -11,9 +11,8 @@ use super::{
     CommandError,
     cluster_config::ClusterArgs,
     config::ConfigArgs,
-    explain::facts::Facts,
     input,
-    manifests::{self, listed, text},
+    manifests::{self, text},
     meshes::Meshes,
     print::{self, Printer, print_line},
     progress::Progress,
@@ -26,15 +25,19 @@ use crate::{
         summary::Summary,
     },
     causes::with_causes,
-    server, yaml,
+    server,
 };
 
+mod files;
 mod filter;
 mod output;
 mod pods;
 mod table;
 
-use self::filter::{Filter, Kind};
+use self::{
+    files::Input,
+    filter::{Filter, Kind},
+};
 
 /// Find pods without a sidecar, with an outdated one, or with one that they should not have
 ///
@@ -278,28 +281,18 @@ async fn audit_cluster(args: &Args, summary: &mut Summary) -> Result<(), Command
     let auditor = auditor(&mut Meshes::new(&args.config, Some(&client)), webhooks, summary).await?;
     let scope = Scope { namespaces: args.namespace.clone(), selector: args.selector.clone() };
     let advance = |count| progress.count(count, "pod");
-    let judges = Judges { auditor: Arc::new(auditor), namespaces: Arc::new(namespaces) };
+    let judges = Judges::new(Arc::new(auditor), namespaces);
     let audit = cluster::audit(&client, &scope, &judges, summary, advance).await;
     progress.finish();
     audit.map_err(|error| failed(&error))
 }
 
 async fn audit_files(args: &Args, summary: &mut Summary) -> Result<(), CommandError> {
-    let mut facts = Facts::default();
-    let mut pods = Vec::new();
-    for path in input::all_files(&args.files)? {
-        let name = input::name(&path);
-        for document in yaml::stream(&input::read_text(&path)?) {
-            let document =
-                document.map_err(|problem| CommandError::failed(name.as_str(), problem))?;
-            facts.add(&document.value, "");
-            add_pods(document.value, "", &mut pods);
-        }
-    }
-    if pods.is_empty() {
+    let input = Input::read(&args.files)?;
+    if input.has_no_pods() {
         return Err(CommandError::Incomplete("no pod is in the input; audit needs one".to_owned()));
     }
-    let Some(configurations) = facts.configurations()? else {
+    let Some(configurations) = input.facts.configurations()? else {
         return Err(CommandError::Incomplete(
             "no webhook configuration is in the input; add the output of kubectl get \
              mutatingwebhookconfigurations -o json"
@@ -308,30 +301,13 @@ async fn audit_files(args: &Args, summary: &mut Summary) -> Result<(), CommandEr
     };
     let webhooks = Webhooks::of_files(configurations);
     let auditor = auditor(&mut Meshes::new(&args.config, None), webhooks, summary).await?;
-    let namespaces = facts.namespaces();
+    let namespaces = input.facts.namespaces();
     let namespaces = namespaces.map(|(name, it)| (name.clone(), Namespace::new(it.clone())));
-    let namespaces = Arc::new(namespaces.collect());
-    let judges = Judges { auditor: Arc::new(auditor), namespaces };
-    for pod in pods {
-        judges.judge(pod, summary).await;
+    let judges = Judges::new(Arc::new(auditor), namespaces.collect());
+    for pod in input.pods() {
+        judges.judge(pod?, summary).await;
     }
     Ok(())
-}
-
-fn add_pods(object: Value, listed_kind: &str, pods: &mut Vec<Value>) {
-    if let Some((items, kind)) = listed(&object) {
-        for item in items {
-            add_pods(item.clone(), kind, pods);
-        }
-        return;
-    }
-    let kind = match text(&object, "/kind") {
-        "" => listed_kind,
-        kind => kind,
-    };
-    if kind == "Pod" && object.is_object() {
-        pods.push(object);
-    }
 }
 
 /// Reads an audit log document by document.

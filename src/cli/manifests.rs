@@ -25,7 +25,7 @@ use self::{
 };
 
 /// The key of the objects of a List.
-const ITEMS: &str = "items";
+pub(super) const ITEMS: &str = "items";
 
 /// The API groups of the kinds that injection knows; a custom resource may use their names.
 pub(super) const GROUPS: [&str; 4] = ["", "apps", "batch", "extensions"];

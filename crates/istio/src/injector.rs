@@ -20,6 +20,9 @@ use crate::{
 
 mod wrong_case;
 
+/// What templates read of a pod's name. `.ObjectMeta` as a whole has it as well, if it is printed.
+const POD_NAMES: [&str; 3] = ["ObjectMeta.Name", "ObjectMeta.GenerateName", "ObjectMeta }"];
+
 /// What an injector runs with: the files of its `ConfigMap`s, and its environment.
 #[derive(Debug, Clone, Copy)]
 pub struct Files<'f> {
@@ -151,6 +154,13 @@ impl Injector {
             shown_release,
             warnings,
         })
+    }
+
+    /// Whether a template may read the name of a pod.
+    #[must_use]
+    pub fn reads_names(&self) -> bool {
+        let mut templates = self.config.templates.values();
+        templates.any(|text| POD_NAMES.iter().any(|name| text.contains(name)))
     }
 
     /// The release whose rules apply.

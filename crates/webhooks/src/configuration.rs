@@ -146,6 +146,12 @@ struct ConditionSpec {
 }
 
 impl Configurations {
+    /// Whether some webhook has conditions: they may read every field of a request.
+    #[must_use]
+    pub fn has_conditions(&self) -> bool {
+        self.webhooks.iter().any(|webhook| !webhook.conditions.is_empty())
+    }
+
     /// Reads configurations of both kinds, in any order.
     ///
     /// # Errors

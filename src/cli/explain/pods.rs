@@ -101,7 +101,7 @@ impl Workloads {
             let auditor = Arc::new(audit::auditor(meshes, webhooks, &mut summary).await?);
             let known = facts.namespace(namespace).cloned().map(Namespace::new);
             let namespaces = known.map(|it| (namespace.clone(), it)).into_iter().collect();
-            let judges = Judges { auditor, namespaces: Arc::new(namespaces) };
+            let judges = Judges::new(auditor, namespaces);
             self.auditors.insert(namespace.clone(), judges);
         }
         let Some(judges) = self.auditors.get(namespace) else { return Ok(None) };

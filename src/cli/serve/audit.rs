@@ -163,7 +163,7 @@ impl Audit {
             }
         }
         let auditor = Arc::new(Auditor::new(webhooks, meshes).await?);
-        let judges = Judges { auditor: Arc::clone(&auditor), namespaces: Arc::new(namespaces) };
+        let judges = Judges::new(Arc::clone(&auditor), namespaces);
         let scope = Scope::default();
         cluster::audit(&self.client, &scope, &judges, &mut summary, |_| {}).await?;
         let counts = summary.counts();
