@@ -5,7 +5,6 @@
 use std::{collections::BTreeSet, io};
 
 use injectd_core::explain::{Explanation, places::texts};
-use injectd_istio::decide::Reason;
 use injectd_webhooks::{
     Configurations, Step,
     injectors::{self, Missed, Product},
@@ -22,14 +21,14 @@ use super::{
     progress::Progress,
 };
 use crate::{
-    audit::{Workload, restart_command},
     explain::{
         self, Creation, Report,
-        later::{Checks, Effect, Objection},
+        later::{self, Checks, Version},
     },
     lookups::{Annotations, CallerFacts},
 };
 
+mod advice;
 mod brief;
 mod cluster;
 pub(super) mod facts;
@@ -75,6 +74,10 @@ pub(super) struct Args {
     /// Print a table with a row for each workload: the verdict and why; and once what to do
     #[arg(long, conflicts_with_all = ["all_settings", "output"])]
     brief: bool,
+    /// Release of Kubernetes whose checks of pods apply, such as 1.36 [default: that of the cluster,
+    /// or 1.37]
+    #[arg(long, value_name = "VERSION")]
+    kubernetes_version: Option<Version>,
     /// Show every setting, not only those that annotations set
     #[arg(long)]
     all_settings: bool,
@@ -121,6 +124,7 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
         }
         runtime.block_on(cluster.read(&targets, &mut facts))?;
     }
+    facts.version = args.kubernetes_version.or(facts.version);
     let targets: Vec<_> = targets.into_iter().filter(|target| target.pod.is_some()).collect();
     if targets.is_empty() {
         let text = "no pod and no workload is in the input; explain needs one".to_owned();
@@ -150,9 +154,6 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
 const RUNS: &str = "the pod has its sidecar; this is how it would be injected now";
 const HAS_PROXY: &str =
     "the template has a sidecar already; this is how the pod would be injected without it";
-/// The codes of reasons that no call of a webhook changes: the network of the node, for both meshes, and
-/// a namespace of Kubernetes, for Istio.
-const FINAL_REASONS: [&str; 2] = [Reason::HostNetwork.as_str(), Reason::SystemNamespace.as_str()];
 
 /// The facts and their source.
 #[derive(Debug, Clone, Copy)]
@@ -174,6 +175,7 @@ async fn report<'c>(
         namespace: facts.namespace(namespace),
         quotas: &quotas,
         limit_ranges: &limit_ranges,
+        version: facts.version.unwrap_or_default(),
     };
     let creation = Creation { pod, namespace, checks };
     let webhooks = configurations.map(|it| explain::webhooks(it, creation));
@@ -202,18 +204,18 @@ async fn report<'c>(
         return Err(not_known(target, &mesh));
     }
     let is_asked = missed.as_ref().is_none_or(Missed::is_doubt);
-    let later =
-        if is_asked { explain::later::objections(checks, pod, &decided.pod) } else { Vec::new() };
+    // A pod that no webhook changes is checked as well.
+    let created = if is_asked { &decided.pod } else { pod };
+    let later = later::objections(checks, pod, created);
+    if facts.version.is_none() {
+        notes.extend(later::note_on_versions(checks, pod, created));
+    }
     notes.extend(webhooks.as_deref().and_then(several));
-    let is_left_out = target.is_running
-        && missed.is_none()
-        && decided.explanation.injects()
-        && before.is_none()
-        && !decided.explanation.findings.sidecars.iter().any(|sidecar| sidecar.recognised);
-    let advice = if is_left_out {
-        left_out(pod)
+    let could_be_left_out = target.is_running && missed.is_none() && before.is_none();
+    let advice = if could_be_left_out && gets_sidecar(&decided.explanation) {
+        advice::left_out(pod)
     } else {
-        advice(missed.as_ref(), &decided.explanation, &later)
+        advice::of(missed.as_ref(), &decided.explanation, &later)
     };
     Ok(Report {
         object: target.subject.clone(),
@@ -226,6 +228,12 @@ async fn report<'c>(
         injection: decided.explanation,
         later,
     })
+}
+
+/// Whether the mesh gives the pod a sidecar, which has none yet.
+fn gets_sidecar(injection: &Explanation) -> bool {
+    let mut sidecars = injection.findings.sidecars.iter();
+    injection.injects() && !sidecars.any(|sidecar| sidecar.recognised)
 }
 
 /// The note for a pod that is explained without its sidecar.
@@ -258,15 +266,6 @@ fn several(steps: &[Step<'_>]) -> Option<String> {
         .then(|| format!("the webhooks of several products are called: {}", names.join(", ")))
 }
 
-/// What to do about a running pod that has no sidecar and would get one now.
-fn left_out(pod: &Value) -> String {
-    let remedy = restart_command(&Workload::of(pod));
-    format!(
-        "The pod has no sidecar, although it would get one now: it was created before the webhook or \
-         before what asks for injection, or while the webhook failed. Create it anew: {remedy}."
-    )
-}
-
 /// The annotations of a namespace; those that it counts with if it is in no file and no cluster; `None`
 /// if it does not exist.
 fn annotations_of(
@@ -279,62 +278,6 @@ fn annotations_of(
         (Some(object), _) => Some(texts(Some(object), "annotations").map(owned).collect()),
         (None, Source::Files) => Some(assumed.iter().copied().map(owned).collect()),
         (None, Source::Objects | Source::Cluster) => None,
-    }
-}
-
-/// What to do: first about the webhooks, then about the mesh's decision, then about what objects to the
-/// pod. Empty if the pod is created as its author wished.
-fn advice(missed: Option<&Missed>, injection: &Explanation, later: &[Objection]) -> String {
-    let decided = || advice_of(injection, later);
-    match missed {
-        Some(missed) if missed.is_doubt() => {
-            [missed.advice.clone(), decided()].join(" ").trim_end().to_owned()
-        }
-        Some(missed) => advice_before_call(missed, injection),
-        None => decided(),
-    }
-}
-
-/// What to do for a pod whose webhook is not called. Once it is called, the mesh decides: what it would
-/// refuse for another reason is said as well.
-fn advice_before_call(missed: &Missed, injection: &Explanation) -> String {
-    let has = |codes: &[&str]| injection.reasons.iter().any(|it| codes.contains(&it.code));
-    let decided = &injection.findings.advice;
-    let is_open = !missed.is_rejected() && !missed.is_as_wished();
-    if !is_open || injection.injects() || injection.denial.is_some() {
-        return missed.advice.clone();
-    }
-    if has(&FINAL_REASONS) {
-        return decided.clone();
-    }
-    // What Istio's webhooks select by is what its injector reads.
-    if Product::of_mesh(injection.mesh) == Some(Product::Linkerd) {
-        return [&*missed.advice, decided].join(" ").trim_end().to_owned();
-    }
-    missed.advice.clone()
-}
-
-fn advice_of(injection: &Explanation, later: &[Objection]) -> String {
-    if let Some(denial) = &injection.denial {
-        return match &*injection.findings.advice {
-            _ if denial.contains("expected a string") => {
-                "Quote the value in the manifest: labels and annotations are texts.".to_owned()
-            }
-            "" => "Correct the field that the denial names.".to_owned(),
-            advice => advice.to_owned(),
-        };
-    }
-    // What the author can mend alone comes first.
-    let refused = later.iter().filter(|it| it.effect == Effect::Refuses);
-    match refused.min_by_key(|it| it.due_to_sidecar) {
-        Some(Objection { by, text, due_to_sidecar: true, .. }) => format!(
-            "Change {by} of the namespace, or the pod will be refused once it has its sidecar: \
-             {text}."
-        ),
-        Some(Objection { by, text, .. }) => {
-            format!("Change the pod as {by} asks: {text}. It is refused without a sidecar as well.")
-        }
-        None => injection.findings.advice.clone(),
     }
 }
 

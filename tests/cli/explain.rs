@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{example, file, injectd, text};
 
+mod later;
 mod overlooked;
 
 fn explained(args: &[&str], stdin: &str) -> Vec<Value> {

@@ -67,6 +67,7 @@ impl<'c> Cluster<'c> {
         targets: &[Target],
         facts: &mut Facts,
     ) -> Result<(), CommandError> {
+        self.read_version(facts).await?;
         let namespaces: BTreeSet<_> = targets.iter().map(|target| &*target.namespace).collect();
         for namespace in namespaces {
             let path = format!("/api/v1/namespaces/{namespace}");
@@ -89,6 +90,19 @@ impl<'c> Cluster<'c> {
         }
         if knows_webhooks {
             facts.know_webhooks();
+        }
+        Ok(())
+    }
+
+    /// Reads the release of the API server: the one that it emulates, if it says so.
+    async fn read_version(&self, facts: &mut Facts) -> Result<(), CommandError> {
+        match self.get("/version", "the version of the API server").await {
+            Ok(version) => {
+                let minor = ["/emulationMinor", "/minor"].map(|field| text(&version, field));
+                let minor = minor.into_iter().find(|minor| !minor.is_empty()).unwrap_or_default();
+                facts.version = format!("1.{minor}").parse().ok();
+            }
+            Err(error) => facts.unread.push(error.note("the version of the API server")?),
         }
         Ok(())
     }

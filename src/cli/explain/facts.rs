@@ -5,9 +5,12 @@ use std::collections::BTreeMap;
 use injectd_webhooks::Configurations;
 use serde_json::Value;
 
-use crate::cli::{
-    CommandError,
-    manifests::{listed, text},
+use crate::{
+    cli::{
+        CommandError,
+        manifests::{listed, text},
+    },
+    explain::later::Version,
 };
 
 /// Objects that decide what happens to pods.
@@ -18,6 +21,8 @@ pub(in crate::cli) struct Facts {
     limit_ranges: Vec<Value>,
     /// Mutating and validating webhook configurations; `None` if they are not known.
     webhooks: Option<Vec<Value>>,
+    /// The release of the API server, if it is known.
+    pub(super) version: Option<Version>,
     /// What could not be read.
     pub(super) unread: Vec<String>,
 }

@@ -278,12 +278,14 @@ pub(super) fn verdict<'r>(report: &'r Report<'_>) -> (&'r str, String) {
     };
     let mut refusals = report.later.iter().filter(|it| it.effect == Effect::Refuses);
     // A pod that the webhook denies does not come so far.
-    let refused = refusals.next().filter(|_| injection.denial.is_none());
+    let is_created = report.not_asked.is_some() || injection.denial.is_none();
+    let refused = refusals.next().filter(|_| is_created);
     let (word, because) = match (&report.not_asked, refused) {
-        (Some(missed), _) => {
-            let word = if report.is_rejected { "refused" } else { "not injected" };
-            (word, format!(": {missed}"))
+        (Some(missed), _) if report.is_rejected => ("refused", format!(": {missed}")),
+        (Some(missed), Some(objection)) => {
+            ("refused", format!(", by {}; not injected either: {missed}", objection.by))
         }
+        (Some(missed), None) => ("not injected", format!(": {missed}")),
         (None, Some(objection)) => {
             let when = if objection.due_to_sidecar { " once it has its sidecar" } else { "" };
             ("refused", format!("{when}, by {}", objection.by))

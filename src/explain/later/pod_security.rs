@@ -1,202 +1,89 @@
-//! The Pod Security Standards (`kubernetes.io/docs/concepts/security/pod-security-standards`), newest
-//! version. Exemptions and defaults of the API server's own configuration cannot be seen from outside.
+//! The Pod Security Standards, by version (k8s.io/pod-security-admission v0.37.2, `policy`; for releases
+//! up to 1.34 also v0.34.4).
+//!
+//! Exemptions and defaults of the API server's own configuration cannot be seen from outside.
 
 use serde_json::Value;
 
-use super::{Effect, Objection, containers, items, objection, text};
+use super::{Found, pod::Pod, version::Version};
 
-/// The label of a namespace for each mode.
-const MODES: [(&str, Effect); 3] = [
-    ("pod-security.kubernetes.io/enforce", Effect::Refuses),
-    ("pod-security.kubernetes.io/warn", Effect::Warns),
-    ("pod-security.kubernetes.io/audit", Effect::Audits),
-];
+mod baseline;
+mod levels;
+mod restricted;
 
-/// The capabilities that a container may add.
-const BASELINE_CAPABILITIES: [&str; 13] = [
-    "AUDIT_WRITE",
-    "CHOWN",
-    "DAC_OVERRIDE",
-    "FOWNER",
-    "FSETID",
-    "KILL",
-    "MKNOD",
-    "NET_BIND_SERVICE",
-    "SETFCAP",
-    "SETGID",
-    "SETPCAP",
-    "SETUID",
-    "SYS_CHROOT",
-];
+use self::levels::Level;
 
-/// The kernel parameters that a pod may set.
-const SAFE_SYSCTLS: [&str; 10] = [
-    "kernel.shm_rmid_forced",
-    "net.ipv4.ip_local_port_range",
-    "net.ipv4.ip_local_reserved_ports",
-    "net.ipv4.ip_unprivileged_port_start",
-    "net.ipv4.ping_group_range",
-    "net.ipv4.tcp_fin_timeout",
-    "net.ipv4.tcp_keepalive_intvl",
-    "net.ipv4.tcp_keepalive_probes",
-    "net.ipv4.tcp_keepalive_time",
-    "net.ipv4.tcp_syncookies",
-];
+/// A check of one level.
+struct Check {
+    /// The check of the level baseline that it replaces.
+    replaces: Option<Id>,
+    id: Id,
+    /// The releases since which it is as each function has it, the oldest first.
+    since: &'static [(Version, Test)],
+}
 
-/// The types of SELinux labels that a container may have.
-const SELINUX_TYPES: [&str; 5] =
-    ["", "container_t", "container_init_t", "container_kvm_t", "container_engine_t"];
+/// What a check of the level baseline is about, if another may replace it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Id {
+    Capabilities,
+    HostPaths,
+    ProcMount,
+    Seccomp,
+    /// Of any other check.
+    Other,
+}
 
-/// The sources of volumes under the level `restricted`.
-const RESTRICTED_VOLUMES: [&str; 9] = [
-    "name",
-    "configMap",
-    "csi",
-    "downwardAPI",
-    "emptyDir",
-    "ephemeral",
-    "persistentVolumeClaim",
-    "projected",
-    "secret",
-];
+/// A check: texts of what violates it.
+type Test = fn(Pod<'_>) -> Vec<String>;
 
-/// The objections of the levels that the labels of a namespace name.
-pub(super) fn objections(namespace: Option<&Value>, pod: &Value) -> Vec<Objection> {
-    let labels = namespace.and_then(|namespace| namespace.pointer("/metadata/labels"));
+impl Check {
+    const fn new(id: Id, since: &'static [(Version, Test)]) -> Self {
+        Self { replaces: None, id, since }
+    }
+
+    const fn replacing(replaces: Id, since: &'static [(Version, Test)]) -> Self {
+        Self { replaces: Some(replaces), id: Id::Other, since }
+    }
+
+    /// The check as it is in a version, if it is there.
+    fn test(&self, version: Version) -> Option<Test> {
+        let newest = self.since.iter().rev().find(|(since, _)| *since <= version);
+        newest.map(|(_, test)| *test)
+    }
+}
+
+/// The first release: what has been checked ever since.
+const EVER: Version = Version::minor(0);
+
+/// The objections of the levels that the labels of a namespace name, on an API server of a version.
+pub(super) fn objections(namespace: Option<&Value>, server: Version, pod: &Value) -> Vec<Found> {
     let mut found = Vec::new();
-    for (label, effect) in MODES {
-        let level = labels.and_then(|labels| labels.get(label)).and_then(Value::as_str);
-        let Some(level) = level else { continue };
-        let problems = match level {
-            "baseline" => baseline(pod),
-            "restricted" => [baseline(pod), restricted(pod)].concat(),
-            _ => continue,
+    for policy in levels::policies(namespace) {
+        // An API server knows no newer checks than its own.
+        let version = policy.version.unwrap_or(server).min(server);
+        let problems = violations(policy.level, version, Pod(pod));
+        let by = match policy.version {
+            Some(version) => format!("PodSecurity {}:v{version}", policy.level.as_str()),
+            None => format!("PodSecurity {}", policy.level.as_str()),
         };
-        let by = format!("PodSecurity {level}");
-        found.extend(problems.into_iter().map(|text| objection(effect, by.clone(), text)));
+        found.extend(
+            problems.into_iter().map(|it| Found::new(policy.effect, &by, (it.clone(), it))),
+        );
     }
     found
 }
 
-fn name(container: &Value) -> &str {
-    text(container, "/name").unwrap_or_default()
-}
-
-/// The security contexts that name something: of the pod, and of each container.
-fn contexts(pod: &Value) -> impl Iterator<Item = (String, &Value)> {
-    let of_pod =
-        pod.pointer("/spec/securityContext").map(|context| ("the pod".to_owned(), context));
-    let of_containers = containers(pod).filter_map(|container| {
-        let context = container.get("securityContext")?;
-        Some((format!("container {}", name(container)), context))
-    });
-    of_pod.into_iter().chain(of_containers)
-}
-
-fn strings<'v>(value: &'v Value, pointer: &str) -> impl Iterator<Item = &'v str> {
-    items(value.pointer(pointer)).iter().filter_map(Value::as_str)
-}
-
-fn is_true(value: &Value, pointer: &str) -> bool {
-    value.pointer(pointer) == Some(&Value::Bool(true))
-}
-
-fn baseline(pod: &Value) -> Vec<String> {
-    let mut problems = Vec::new();
-    for field in ["hostNetwork", "hostPID", "hostIPC"] {
-        if is_true(pod, &format!("/spec/{field}")) {
-            problems.push(format!("the pod sets {field}"));
+fn violations(level: Level, version: Version, pod: Pod<'_>) -> Vec<String> {
+    let restricted: Vec<_> = match level {
+        Level::Privileged => return Vec::new(),
+        Level::Baseline => Vec::new(),
+        Level::Restricted => {
+            let known = restricted::CHECKS.iter();
+            known.filter_map(|check| Some((check.replaces, check.test(version)?))).collect()
         }
-    }
-    for volume in items(pod.pointer("/spec/volumes")) {
-        if volume.get("hostPath").is_some_and(|path| !path.is_null()) {
-            problems.push(format!("volume {} has a hostPath", name(volume)));
-        }
-    }
-    for sysctl in items(pod.pointer("/spec/securityContext/sysctls")) {
-        let sysctl = name(sysctl);
-        if !SAFE_SYSCTLS.contains(&sysctl) {
-            problems.push(format!("the pod sets the sysctl {sysctl}"));
-        }
-    }
-    for container in containers(pod) {
-        let who = name(container);
-        let add: Vec<_> = strings(container, "/securityContext/capabilities/add")
-            .filter(|capability| !BASELINE_CAPABILITIES.contains(capability))
-            .collect();
-        if !add.is_empty() {
-            problems.push(format!("container {who} adds the capabilities {}", add.join(", ")));
-        }
-        if is_true(container, "/securityContext/privileged") {
-            problems.push(format!("container {who} is privileged"));
-        }
-        let ports = items(container.get("ports")).iter();
-        let mut host_ports = ports.filter_map(|port| port.get("hostPort")?.as_i64());
-        if host_ports.any(|port| port != 0) {
-            problems.push(format!("container {who} has a hostPort"));
-        }
-        let mount = text(container, "/securityContext/procMount").unwrap_or("Default");
-        if mount != "Default" {
-            problems.push(format!("container {who} has procMount {mount}"));
-        }
-    }
-    for (who, context) in contexts(pod) {
-        for profile in ["seccompProfile", "appArmorProfile"] {
-            if text(context, &format!("/{profile}/type")) == Some("Unconfined") {
-                problems.push(format!("{who} has the {profile} Unconfined"));
-            }
-        }
-        if is_true(context, "/windowsOptions/hostProcess") {
-            problems.push(format!("{who} is a host process"));
-        }
-        let option = |key: &str| text(context, &format!("/seLinuxOptions/{key}"));
-        let has_user =
-            ["user", "role"].iter().any(|key| !option(key).unwrap_or_default().is_empty());
-        if has_user || !SELINUX_TYPES.contains(&option("type").unwrap_or_default()) {
-            problems.push(format!("{who} sets seLinuxOptions"));
-        }
-    }
-    problems
-}
-
-fn restricted(pod: &Value) -> Vec<String> {
-    let mut problems = Vec::new();
-    for volume in items(pod.pointer("/spec/volumes")) {
-        let sources = volume.as_object().into_iter().flatten();
-        let mut sources = sources.filter(|(_, source)| !source.is_null()).map(|(key, _)| key);
-        if let Some(source) = sources.find(|key| !RESTRICTED_VOLUMES.contains(&key.as_str())) {
-            problems.push(format!("volume {} is a {source}", name(volume)));
-        }
-    }
-    let of_pod = pod.pointer("/spec/securityContext").unwrap_or(&Value::Null);
-    for container in containers(pod) {
-        let who = name(container);
-        let own = container.get("securityContext").unwrap_or(&Value::Null);
-        if own.get("allowPrivilegeEscalation") != Some(&Value::Bool(false)) {
-            problems.push(format!("container {who} does not set allowPrivilegeEscalation: false"));
-        }
-        if !strings(own, "/capabilities/drop").any(|capability| capability == "ALL") {
-            problems.push(format!("container {who} does not drop ALL capabilities"));
-        }
-        let add = strings(own, "/capabilities/add").filter(|add| *add != "NET_BIND_SERVICE");
-        // The others are named by the level baseline.
-        let add: Vec<_> = add.filter(|add| BASELINE_CAPABILITIES.contains(add)).collect();
-        if !add.is_empty() {
-            problems.push(format!("container {who} adds the capabilities {}", add.join(", ")));
-        }
-        let either = |key: &str| own.get(key).filter(|own| !own.is_null()).or(of_pod.get(key));
-        if either("runAsNonRoot") != Some(&Value::Bool(true)) {
-            problems.push(format!("container {who} does not set runAsNonRoot: true"));
-        }
-        if either("runAsUser").and_then(Value::as_i64) == Some(0) {
-            problems.push(format!("container {who} runs as user 0"));
-        }
-        let profile = either("seccompProfile").and_then(|profile| text(profile, "/type"));
-        if !matches!(profile, Some("RuntimeDefault" | "Localhost" | "Unconfined")) {
-            problems.push(format!(
-                "container {who} does not set the seccompProfile RuntimeDefault or Localhost"
-            ));
-        }
-    }
-    problems
+    };
+    let is_replaced = |id| restricted.iter().any(|(replaced, _)| *replaced == Some(id));
+    let baseline = baseline::CHECKS.iter().filter(|check| !is_replaced(check.id));
+    let tests = baseline.filter_map(|check| check.test(version));
+    tests.chain(restricted.iter().map(|(_, test)| *test)).flat_map(|test| test(pod)).collect()
 }

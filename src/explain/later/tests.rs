@@ -2,85 +2,104 @@ use serde_json::json;
 
 use super::*;
 
+mod admission;
+mod limits;
+mod nulls;
+mod pod_security;
+mod quota;
+mod validity;
+
+/// Who objects, to what, and whether because of the sidecar.
 fn texts(objections: &[Objection]) -> Vec<(&str, &str, bool)> {
     objections.iter().map(|it| (&*it.by, &*it.text, it.due_to_sidecar)).collect()
 }
 
+/// Who refuses a pod that is not changed.
+fn refusals(checks: Checks<'_>, pod: &Value) -> Vec<String> {
+    let found = objections(checks, pod, pod);
+    let found = found.into_iter().filter(|it| it.effect == Effect::Refuses);
+    found.map(|it| format!("{}: {}", it.by, it.text)).collect()
+}
+
+/// A pod with one container, which has these resources.
+fn pod(resources: &Value) -> Value {
+    json!({"spec": {"containers": [{"name": "app", "resources": resources}]}})
+}
+
+/// A limit range of one item.
+fn range(item: &Value) -> [Value; 1] {
+    [json!({"metadata": {"name": "range"}, "spec": {"limits": [item]}})]
+}
+
+/// A quota of which nothing is used.
+fn quota(spec: &Value) -> [Value; 1] {
+    [json!({"metadata": {"name": "quota"}, "spec": spec})]
+}
+
+/// Checks on an API server of a release.
+fn on<'c>(minor: u16) -> Checks<'c> {
+    Checks { version: Version::minor(minor), ..Checks::default() }
+}
+
+/// A pod, and the same with an init container of a sidecar.
 fn pods() -> (Value, Value) {
     let app =
         json!({"name": "app", "resources": {"requests": {"cpu": "1"}, "limits": {"cpu": "2"}}});
-    let init = json!({"name": "linkerd-init", "securityContext": {"capabilities": {"add": ["NET_ADMIN"]}}});
+    let add = json!({"capabilities": {"add": ["NET_ADMIN"]}});
+    let init = json!({"name": "linkerd-init", "resources": null, "securityContext": add});
     let before = json!({"spec": {"containers": [app]}});
     let injected = json!({"spec": {"initContainers": [init], "containers": [app]}});
     (before, injected)
 }
 
 #[test]
-fn pod_security_refuses_the_capabilities_of_the_init_container() {
-    let (before, injected) = pods();
-    let namespace = json!({"metadata": {"labels": {
-        "pod-security.kubernetes.io/enforce": "baseline",
-        "pod-security.kubernetes.io/warn": "privileged",
-    }}});
-    let checks = Checks { namespace: Some(&namespace), ..Checks::default() };
-    let found = objections(checks, &before, &injected);
-    let text = "container linkerd-init adds the capabilities NET_ADMIN";
-    assert_eq!(texts(&found), [("PodSecurity baseline", text, true)]);
-}
-
-#[test]
-fn the_restricted_level_names_the_containers_of_the_user_too() {
-    let (before, injected) = pods();
-    let labels = json!({"pod-security.kubernetes.io/warn": "restricted"});
-    let namespace = json!({"metadata": {"labels": labels}});
-    let checks = Checks { namespace: Some(&namespace), ..Checks::default() };
-    let found = objections(checks, &before, &injected);
-    assert!(found.iter().all(|objection| objection.effect == Effect::Warns));
-    let of_app: Vec<_> = found.iter().filter(|it| it.text.contains("container app")).collect();
-    assert_eq!(of_app.len(), 4);
-    assert!(of_app.iter().all(|objection| !objection.due_to_sidecar));
-    assert!(found.iter().any(|objection| objection.due_to_sidecar));
-}
-
-#[test]
-fn a_quota_wants_amounts_of_the_sidecar_unless_a_limit_range_gives_them() {
-    let (before, injected) = pods();
-    let quota = json!({
-        "metadata": {"name": "compute"},
-        "spec": {"hard": {"requests.cpu": "10", "pods": "3"}},
-        "status": {"used": {"requests.cpu": "9500m", "pods": "1"}},
-    });
-    let quotas = [quota];
-    let checks = Checks { quotas: &quotas, ..Checks::default() };
-    let found = objections(checks, &before, &injected);
-    let by = "ResourceQuota compute";
-    assert_eq!(texts(&found), [(by, "requests.cpu must be set for: linkerd-init", true)]);
-    let limit =
-        json!({"type": "Container", "defaultRequest": {"cpu": "100m"}, "max": {"cpu": "4"}});
-    let range = [json!({"metadata": {"name": "defaults"}, "spec": {"limits": [limit]}})];
-    let found = objections(Checks { limit_ranges: &range, ..checks }, &before, &injected);
-    let exhausted = "requests.cpu is exhausted: \"9500m\" of \"10\" are used";
-    let no_limit = "container linkerd-init sets no limit for cpu: at most \"4\"";
-    assert_eq!(texts(&found), [("LimitRange defaults", no_limit, true), (by, exhausted, false)]);
-}
-
-#[test]
-fn a_pod_takes_its_largest_init_container_or_all_its_containers() {
-    let container = |cpu: &str, policy: Option<&str>| json!({"name": "a", "restartPolicy": policy, "resources": {"requests": {"cpu": cpu}}});
-    let pod = json!({"spec": {
-        "initContainers": [container("3", None), container("500m", Some("Always"))],
-        "containers": [container("1", None), container("1", None)],
-    }});
-    let quota = |left: &str| {
-        [json!({
-            "metadata": {"name": "q"},
-            "spec": {"hard": {"cpu": left}},
-            "status": {"used": {"cpu": "0"}},
-        })]
+fn objections_come_in_the_order_of_the_api_server() {
+    let namespace =
+        json!({"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "baseline"}}});
+    let checks = Checks {
+        namespace: Some(&namespace),
+        quotas: &quota(&json!({"hard": {"memory": "1Gi"}})),
+        limit_ranges: &range(&json!({"type": "Pod", "max": {"memory": "1Gi"}})),
+        ..Checks::default()
     };
-    for (left, refused) in [("3", false), ("2999m", true)] {
-        let quotas = quota(left);
-        let checks = Checks { quotas: &quotas, ..Checks::default() };
-        assert_eq!(!objections(checks, &pod, &pod).is_empty(), refused, "{left}");
+    let mut pod = pod(&json!({"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}));
+    pod["spec"]["hostPID"] = true.into();
+    let found = objections(checks, &pod, &pod);
+    let by: Vec<_> = found.iter().map(|it| &*it.by).collect();
+    assert_eq!(by, [VALIDATION, "LimitRange range", "PodSecurity baseline", "ResourceQuota quota"]);
+}
+
+#[test]
+fn a_check_that_fails_for_other_amounts_with_the_sidecar_is_the_same_check() {
+    let before = pod(&json!({"requests": {"cpu": "3"}}));
+    let mut injected = before.clone();
+    let proxy = json!({"name": "linkerd-proxy", "resources": {"requests": {"cpu": "1"}}});
+    injected["spec"]["containers"].as_array_mut().expect("a list").push(proxy);
+    let quotas = quota(&json!({"hard": {"cpu": "2"}}));
+    let found = objections(Checks { quotas: &quotas, ..Checks::default() }, &before, &injected);
+    let text = "cpu is exhausted: 0 of 2 are used, and the pod takes 4";
+    assert_eq!(texts(&found), [("ResourceQuota quota", text, false)]);
+}
+
+#[test]
+fn a_release_is_read_as_api_servers_and_people_write_it() {
+    for text in ["1.36", "v1.36", "v1.36.3", "1.36+", "v1.36.3-gke.1"] {
+        assert_eq!(text.parse(), Ok(Version::minor(36)), "{text}");
     }
+    for text in ["", "1", "1.", "2.36", "1.x", "1.36x", "latest"] {
+        assert_eq!(text.parse::<Version>(), Err(NotVersion), "{text}");
+    }
+}
+
+#[test]
+fn a_note_says_that_releases_differ() {
+    let pod = json!({"spec": {"containers": [
+        {"name": "app", "securityContext": {"procMount": "Unmasked"}},
+    ], "hostUsers": false}});
+    let namespace =
+        json!({"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "baseline"}}});
+    let checks = Checks { namespace: Some(&namespace), ..Checks::default() };
+    let note = note_on_versions(checks, &pod, &pod).expect("a note");
+    assert!(note.contains("Kubernetes 1.37; 1.34 differs"), "{note}");
+    assert_eq!(note_on_versions(Checks::default(), &pod, &pod), None);
 }

@@ -1,0 +1,92 @@
+//! What to do about a pod.
+
+#![expect(clippy::disallowed_types, reason = "pods are trees")]
+
+use injectd_core::explain::Explanation;
+use injectd_istio::decide::Reason;
+use injectd_webhooks::injectors::{Missed, Product};
+use serde_json::Value;
+
+use crate::{
+    audit::{Workload, restart_command},
+    explain::later::{Effect, Objection, VALIDATION},
+};
+
+/// The codes of reasons that no call of a webhook changes: the network of the node, for both meshes, and
+/// a namespace of Kubernetes, for Istio.
+const FINAL_REASONS: [&str; 2] = [Reason::HostNetwork.as_str(), Reason::SystemNamespace.as_str()];
+
+/// What to do about a running pod that has no sidecar and would get one now.
+pub(super) fn left_out(pod: &Value) -> String {
+    let remedy = restart_command(&Workload::of(pod));
+    format!(
+        "The pod has no sidecar, although it would get one now: it was created before the webhook or \
+         before what asks for injection, or while the webhook failed. Create it anew: {remedy}."
+    )
+}
+
+/// What to do: first about the webhooks, then about the mesh's decision, then about what objects to the
+/// pod. Empty if the pod is created as its author wished.
+pub(super) fn of(missed: Option<&Missed>, injection: &Explanation, later: &[Objection]) -> String {
+    let decided = || advice_of(injection, later);
+    match missed {
+        Some(missed) if missed.is_doubt() => {
+            [missed.advice.clone(), decided()].join(" ").trim_end().to_owned()
+        }
+        // The pod comes no further.
+        Some(missed) if missed.is_rejected() => missed.advice.clone(),
+        Some(missed) => {
+            let refusal = about_refusal(later).unwrap_or_default();
+            [refusal, before_call(missed, injection)].join(" ").trim().to_owned()
+        }
+        None => decided(),
+    }
+}
+
+/// What to do for a pod whose webhook is not called. Once it is called, the mesh decides: what it would
+/// refuse for another reason is said as well.
+fn before_call(missed: &Missed, injection: &Explanation) -> String {
+    let has = |codes: &[&str]| injection.reasons.iter().any(|it| codes.contains(&it.code));
+    let decided = &injection.findings.advice;
+    let is_open = !missed.is_rejected() && !missed.is_as_wished();
+    if !is_open || injection.injects() || injection.denial.is_some() {
+        return missed.advice.clone();
+    }
+    if has(&FINAL_REASONS) {
+        return decided.clone();
+    }
+    // What Istio's webhooks select by is what its injector reads.
+    if Product::of_mesh(injection.mesh) == Some(Product::Linkerd) {
+        return [&*missed.advice, decided].join(" ").trim_end().to_owned();
+    }
+    missed.advice.clone()
+}
+
+fn advice_of(injection: &Explanation, later: &[Objection]) -> String {
+    if let Some(denial) = &injection.denial {
+        return match &*injection.findings.advice {
+            _ if denial.contains("expected a string") => {
+                "Quote the value in the manifest: labels and annotations are texts.".to_owned()
+            }
+            "" => "Correct the field that the denial names.".to_owned(),
+            advice => advice.to_owned(),
+        };
+    }
+    about_refusal(later).unwrap_or_else(|| injection.findings.advice.clone())
+}
+
+/// What to do if something refuses the pod. What the author can mend alone comes first.
+fn about_refusal(later: &[Objection]) -> Option<String> {
+    let refused = later.iter().filter(|it| it.effect == Effect::Refuses);
+    let Objection { by, text, due_to_sidecar, .. } = refused.min_by_key(|it| it.due_to_sidecar)?;
+    Some(if !due_to_sidecar {
+        format!("Change the pod as {by} asks: {text}. It is refused without a sidecar as well.")
+    } else if *by == VALIDATION {
+        format!("Change the settings of the sidecar, with which the pod is not valid: {text}.")
+    } else {
+        format!(
+            "Change {by} of the namespace, or the pod will be refused once it has its sidecar: \
+             {text}."
+        )
+    })
+}

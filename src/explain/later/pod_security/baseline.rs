@@ -1,0 +1,254 @@
+//! The checks of the level baseline.
+
+use serde_json::Value;
+
+use super::{
+    super::{
+        items,
+        pod::{Container, Pod},
+        present, text,
+        version::Version,
+    },
+    Check, EVER, Id,
+};
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::new(Id::Other, &[(EVER, app_armor)]),
+    Check::new(Id::Capabilities, &[(EVER, capabilities)]),
+    Check::new(Id::Other, &[(EVER, host_namespaces)]),
+    Check::new(Id::HostPaths, &[(EVER, host_paths)]),
+    Check::new(Id::Other, &[(EVER, host_ports)]),
+    Check::new(Id::Other, &[(Version::minor(34), probe_hosts)]),
+    Check::new(Id::Other, &[(EVER, privileged)]),
+    // Up to 1.34 user namespaces count only with a feature gate that is never on by default.
+    Check::new(
+        Id::ProcMount,
+        &[(EVER, proc_mount), (Version::minor(35), proc_mount_of_hosts_users)],
+    ),
+    Check::new(Id::Other, &[(EVER, selinux), (Version::minor(31), selinux_of_1_31)]),
+    Check::new(Id::Seccomp, &[(EVER, seccomp_annotations), (Version::minor(19), seccomp)]),
+    Check::new(
+        Id::Other,
+        &[
+            (EVER, |pod| sysctls(pod, 0)),
+            (Version::minor(27), |pod| sysctls(pod, 27)),
+            (Version::minor(29), |pod| sysctls(pod, 29)),
+            (Version::minor(32), |pod| sysctls(pod, 32)),
+            (Version::minor(37), |pod| sysctls(pod, 37)),
+        ],
+    ),
+    Check::new(Id::Other, &[(EVER, host_processes)]),
+];
+
+/// The capabilities that a container may add.
+const CAPABILITIES: [&str; 13] = [
+    "AUDIT_WRITE",
+    "CHOWN",
+    "DAC_OVERRIDE",
+    "FOWNER",
+    "FSETID",
+    "KILL",
+    "MKNOD",
+    "NET_BIND_SERVICE",
+    "SETFCAP",
+    "SETGID",
+    "SETPCAP",
+    "SETUID",
+    "SYS_CHROOT",
+];
+
+/// The kernel parameters that a pod may set, each with the minor release since which it may.
+const SYSCTLS: [(&str, u16); 14] = [
+    ("kernel.shm_rmid_forced", 0),
+    ("net.ipv4.ip_local_port_range", 0),
+    ("net.ipv4.ip_unprivileged_port_start", 0),
+    ("net.ipv4.ping_group_range", 0),
+    ("net.ipv4.tcp_syncookies", 0),
+    ("net.ipv4.ip_local_reserved_ports", 27),
+    ("net.ipv4.tcp_fin_timeout", 29),
+    ("net.ipv4.tcp_keepalive_intvl", 29),
+    ("net.ipv4.tcp_keepalive_probes", 29),
+    ("net.ipv4.tcp_keepalive_time", 29),
+    ("net.ipv4.tcp_rmem", 32),
+    ("net.ipv4.tcp_wmem", 32),
+    ("net.ipv4.tcp_notsent_lowat", 37),
+    ("net.ipv4.tcp_slow_start_after_idle", 37),
+];
+
+/// The types of SELinux labels that a container may have.
+const SELINUX_TYPES: [&str; 4] = ["", "container_t", "container_init_t", "container_kvm_t"];
+
+/// One more since 1.31.
+const SELINUX_ENGINE: &str = "container_engine_t";
+
+/// The annotations of `AppArmor`, before the name of a container.
+const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
+
+/// The annotations of seccomp up to 1.18: of the pod, and before the name of a container.
+const SECCOMP: [&str; 2] =
+    ["seccomp.security.alpha.kubernetes.io/pod", "container.seccomp.security.alpha.kubernetes.io/"];
+
+fn app_armor(pod: Pod<'_>) -> Vec<String> {
+    let mut found = profiles(pod, "appArmorProfile");
+    let is_allowed = |profile: &str| {
+        profile.is_empty() || profile == "runtime/default" || profile.starts_with("localhost/")
+    };
+    let annotations = pod.annotations().filter(|(key, _)| key.starts_with(APP_ARMOR));
+    let wrong = annotations.filter(|(_, profile)| !is_allowed(profile));
+    found.extend(wrong.map(|(key, profile)| format!("the annotation {key} is {profile}")));
+    found
+}
+
+/// Contexts with a profile of another type than the two that are allowed.
+pub(super) fn profiles(pod: Pod<'_>, field: &str) -> Vec<String> {
+    let contexts = pod.contexts();
+    let wrong = contexts.filter_map(|(who, context)| {
+        let profile = present(context, &format!("/{field}"))?;
+        let of_type = text(profile, "/type").unwrap_or_default();
+        (!is_safe_profile(of_type)).then(|| format!("{who} has the {field} {of_type}"))
+    });
+    wrong.collect()
+}
+
+pub(super) fn is_safe_profile(of_type: &str) -> bool {
+    matches!(of_type, "RuntimeDefault" | "Localhost")
+}
+
+fn capabilities(pod: Pod<'_>) -> Vec<String> {
+    added(pod, |capability| CAPABILITIES.contains(&capability))
+}
+
+/// Containers that add other capabilities than those that are allowed.
+pub(super) fn added(pod: Pod<'_>, is_allowed: fn(&str) -> bool) -> Vec<String> {
+    let of = |container: Container<'_>| {
+        let add = container.strings("capabilities/add").filter(|it| !is_allowed(it));
+        let add = add.collect::<Vec<_>>().join(", ");
+        let who = container.name();
+        (!add.is_empty()).then(|| format!("container {who} adds the capabilities {add}"))
+    };
+    pod.containers().filter_map(of).collect()
+}
+
+fn host_namespaces(pod: Pod<'_>) -> Vec<String> {
+    let set = ["hostNetwork", "hostPID", "hostIPC"].into_iter().filter(|field| pod.is_true(field));
+    set.map(|field| format!("the pod sets {field}")).collect()
+}
+
+fn host_paths(pod: Pod<'_>) -> Vec<String> {
+    let volumes = items(pod.spec("volumes")).iter();
+    let volumes = volumes.filter(|volume| present(volume, "/hostPath").is_some());
+    volumes
+        .map(|volume| {
+            format!("volume {} has a hostPath", text(volume, "/name").unwrap_or_default())
+        })
+        .collect()
+}
+
+/// With `hostNetwork` every port is one of the host (`SetDefaults_Pod`).
+fn host_ports(pod: Pod<'_>) -> Vec<String> {
+    let fields: &[_] =
+        if pod.is_true("hostNetwork") { &["/hostPort", "/containerPort"] } else { &["/hostPort"] };
+    let is_set = |port: &Value| {
+        let mut numbers = fields.iter().filter_map(|field| present(port, field)?.as_i64());
+        numbers.any(|number| number != 0)
+    };
+    let has_port = |container: &Container<'_>| items(container.0.get("ports")).iter().any(is_set);
+    let containers = pod.containers().filter(has_port);
+    containers.map(|it| format!("container {} has a hostPort", it.name())).collect()
+}
+
+fn probe_hosts(pod: Pod<'_>) -> Vec<String> {
+    const HANDLERS: [&str; 5] = [
+        "livenessProbe",
+        "readinessProbe",
+        "startupProbe",
+        "lifecycle/postStart",
+        "lifecycle/preStop",
+    ];
+    let mut found = Vec::new();
+    for container in pod.containers() {
+        for handler in HANDLERS {
+            for action in ["httpGet", "tcpSocket"] {
+                let host = text(container.0, &format!("/{handler}/{action}/host"));
+                if let Some(host) = host.filter(|host| !host.is_empty()) {
+                    let who = container.name();
+                    let field = handler.replace('/', ".");
+                    found.push(format!("container {who} has the host {host} in {field}.{action}"));
+                }
+            }
+        }
+    }
+    found
+}
+
+fn privileged(pod: Pod<'_>) -> Vec<String> {
+    let is_true = |it: &Container<'_>| it.context("privileged") == Some(&Value::Bool(true));
+    let containers = pod.containers().filter(is_true);
+    containers.map(|it| format!("container {} is privileged", it.name())).collect()
+}
+
+pub(super) fn proc_mount(pod: Pod<'_>) -> Vec<String> {
+    let of = |container: Container<'_>| {
+        let mount = container.context("procMount")?.as_str().filter(|it| *it != "Default")?;
+        Some(format!("container {} has procMount {mount}", container.name()))
+    };
+    pod.containers().filter_map(of).collect()
+}
+
+fn proc_mount_of_hosts_users(pod: Pod<'_>) -> Vec<String> {
+    if pod.has_user_namespace() { Vec::new() } else { proc_mount(pod) }
+}
+
+fn selinux(pod: Pod<'_>) -> Vec<String> {
+    selinux_options(pod, |of_type| SELINUX_TYPES.contains(&of_type))
+}
+
+fn selinux_of_1_31(pod: Pod<'_>) -> Vec<String> {
+    selinux_options(pod, |of_type| SELINUX_TYPES.contains(&of_type) || of_type == SELINUX_ENGINE)
+}
+
+fn selinux_options(pod: Pod<'_>, is_allowed: fn(&str) -> bool) -> Vec<String> {
+    let is_wrong = |context: &Value| {
+        let option = |key| text(context, &format!("/seLinuxOptions/{key}")).unwrap_or_default();
+        !is_allowed(option("type")) || !option("user").is_empty() || !option("role").is_empty()
+    };
+    let contexts = pod.contexts().filter(|(_, context)| is_wrong(context));
+    contexts.map(|(who, _)| format!("{who} sets seLinuxOptions")).collect()
+}
+
+fn seccomp_annotations(pod: Pod<'_>) -> Vec<String> {
+    let is_allowed = |profile: &str| {
+        matches!(profile, "runtime/default" | "docker/default") || profile.starts_with("localhost/")
+    };
+    let is_of_container = |key: &str| {
+        let name = key.strip_prefix(SECCOMP[1]);
+        name.is_some_and(|name| pod.containers().any(|container| container.name() == name))
+    };
+    let annotations = pod.annotations();
+    let wrong = annotations.filter(|(key, profile)| {
+        (*key == SECCOMP[0] || is_of_container(key)) && !is_allowed(profile)
+    });
+    wrong.map(|(key, profile)| format!("the annotation {key} is {profile}")).collect()
+}
+
+fn seccomp(pod: Pod<'_>) -> Vec<String> {
+    profiles(pod, "seccompProfile")
+}
+
+fn sysctls(pod: Pod<'_>, minor: u16) -> Vec<String> {
+    let names = items(pod.spec("securityContext/sysctls")).iter();
+    let names = names.map(|sysctl| text(sysctl, "/name").unwrap_or_default());
+    let is_safe = |name: &&str| SYSCTLS.iter().any(|(safe, since)| safe == name && *since <= minor);
+    names
+        .filter(|name| !is_safe(name))
+        .map(|name| format!("the pod sets the sysctl {name}"))
+        .collect()
+}
+
+fn host_processes(pod: Pod<'_>) -> Vec<String> {
+    let is_true = |context: &Value| {
+        present(context, "/windowsOptions/hostProcess") == Some(&Value::Bool(true))
+    };
+    let contexts = pod.contexts().filter(|(_, context)| is_true(context));
+    contexts.map(|(who, _)| format!("{who} is a host process")).collect()
+}
