@@ -20,11 +20,12 @@ mod linkerd;
 mod restart;
 mod standalone;
 mod tutorial;
+mod verdicts;
 mod watched;
 mod webhooks;
 
 /// The suites besides those of [`audit::WAYS`].
-const SUITES: [&str; 8] = [
+const SUITES: [&str; 9] = [
     standalone::NAME,
     guard::NAME,
     webhooks::NAME,
@@ -33,6 +34,7 @@ const SUITES: [&str; 8] = [
     deploy::NAME,
     istio::NAME,
     tutorial::NAME,
+    verdicts::NAME,
 ];
 
 /// End-to-end scenarios of injectd.
@@ -114,5 +116,7 @@ async fn run(arguments: Arguments) -> Outcome<ExitCode> {
     run.record(istio::NAME, outcome);
     let outcome = tutorial::run(&mut run, &lab).await;
     run.record(tutorial::NAME, outcome);
+    let outcome = verdicts::run(&mut run, &lab).await;
+    run.record(verdicts::NAME, outcome);
     Ok(run.end())
 }
