@@ -111,7 +111,10 @@ impl Args {
             return Ok(());
         }
         let (all, level) = (counted(findings.len(), "finding"), name(limit));
-        Err(CommandError::Findings(format!("{count} of {all} fail the check (--fail-on {level})")))
+        let verb = if count == 1 { "fails" } else { "fail" };
+        Err(CommandError::Findings(format!(
+            "{count} of {all} {verb} the check (--fail-on {level})"
+        )))
     }
 }
 

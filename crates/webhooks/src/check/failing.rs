@@ -91,12 +91,12 @@ fn report(webhook: &Webhook, index: usize, found: &[&Found<'_>], at: &mut Findin
 fn report_namespace(webhook: &Webhook, index: usize, found: &[&Found<'_>], at: &mut Findings<'_>) {
     let name = &webhook.conditions[index].name;
     let field = format!("matchConditions[{index}].expression");
-    let null = format!("{name}: namespaceObject is null in the conditions of webhooks");
+    let null = format!("{name}: namespaceObject is always null in the conditions of webhooks");
     let advice = "Use namespaceSelector for labels of the namespace, or request.namespace for its \
                   name.";
     let failing = found.iter().find(|it| is_null(&it.failure.lack, NAMESPACE_OBJECT));
     let Some(failing) = failing else {
-        return at.add(Severity::Warning, field, format!("{null}, always"), advice);
+        return at.add(Severity::Warning, field, null, advice);
     };
     let (severity, consequence) = consequence(webhook.failure_policy);
     let is_certain = failing.failure.is_certain && failing.is_everywhere;

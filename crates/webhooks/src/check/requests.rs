@@ -118,6 +118,14 @@ impl World for Case<'_> {
 impl Case<'_> {
     fn in_object(&self, steps: &[Step], facts: &Facts) -> Presence {
         let names: Vec<_> = steps.iter().map(name).collect();
+        let is_computed = steps.iter().any(|step| matches!(step, Step::Any(_)));
+        match (&*names, steps.last()) {
+            // The API server leaves empty lists and maps out: one that is there has an element.
+            (["metadata" | "spec", _, ..], Some(Step::Element)) => return Presence::Always,
+            // Which index or key is computed is not followed.
+            (["spec", _, ..], _) if is_computed => return Presence::Open,
+            _ => {}
+        }
         match &*names {
             // Options of a connection.
             ["metadata", ..] if self.operation == "CONNECT" => Presence::Never,
@@ -241,6 +249,8 @@ impl Case<'_> {
                 About::Builtin(builtin) if builtin.parent() == "namespaces" => Presence::Always,
                 _ => self.in_namespace(),
             },
+            // Everybody who is authenticated has a group, and so has who is not.
+            ["userInfo", "groups", ..] if steps.last() == Some(&Step::Element) => Presence::Always,
             ["userInfo", "uid" | "extra"] | ["userInfo", "extra" | "groups", _, ..] => {
                 Presence::Maybe
             }

@@ -135,6 +135,11 @@ fn a_guard_counts_wherever_it_stands() {
         "has(object.metadata.ownerReferences) && size(object.metadata.ownerReferences) > 0 && \
          object.metadata.ownerReferences[0].kind == 'Job'",
         "object.spec.containers.size() > 1 && object.spec.containers[1].name == 'x'",
+        "has(object.metadata.ownerReferences) && object.metadata.ownerReferences[0].kind == 'Job'",
+        "has(object.spec.volumes) && object.spec.volumes[0].name == 'x'",
+        "has(object.spec.initContainers) && object.spec.initContainers.size() > 0 && \
+         object.spec.initContainers[object.spec.initContainers.size() - 1].name == 'x'",
+        "request.userInfo.groups[0] != 'x'",
         "has(object.metadata.name) && object.metadata.name == 'x'",
         "object.metadata.namespace != 'a' && request.namespace != 'a'",
         "request.operation == 'CREATE' && request.kind.kind == 'Pod'",
