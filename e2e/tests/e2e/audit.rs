@@ -28,7 +28,7 @@ mod scale;
 mod ways;
 mod webhooks;
 
-pub(crate) use ways::{WAYS, Way};
+pub(crate) use ways::{SHORT_WAYS, WAYS, Way};
 
 /// Of one way.
 const LIMIT: Duration = Duration::from_mins(6);

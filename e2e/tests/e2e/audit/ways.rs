@@ -58,6 +58,9 @@ pub(crate) struct Way {
     configurations: &'static [Configuration],
 }
 
+/// Those of a run without `--long`: one for each mesh; the others differ from them in the webhook alone.
+pub(crate) const SHORT_WAYS: [&str; 2] = ["audit", "audit-istio-of-both"];
+
 /// All of them. In the last two, the webhooks of both meshes are called or there.
 pub(crate) const WAYS: [Way; 6] = [
     Way { name: "audit", host: 17, mesh: Mesh::Linkerd, configurations: &[Configuration::Linkerd] },

@@ -6,9 +6,9 @@ use super::good;
 use crate::{Configurations, Labels, Operation, Request, Verdict, check::check};
 
 /// Random expressions.
-const EXPRESSIONS: usize = 1_000;
+const EXPRESSIONS: usize = 300;
 /// The least number of those that fail, and of those that do not.
-const LEAST: usize = 150;
+const LEAST: usize = 30;
 
 const ATOMS: [&str; 26] = [
     "has(object.metadata.labels)",
