@@ -24,8 +24,8 @@ const OF_EACH: [&str; 6] =
 /// How the names begin of the volumes that the API server adds, each with an end of its own.
 const TOKEN_VOLUME: &str = "kube-api-access-";
 
-/// Digest of a pod without what differs between equal ones. The keys of its hashes are random: nobody
-/// can make different pods that have the same.
+/// Digest of a pod without what differs between equal ones. The keys of its hashes are random: the author
+/// of a pod cannot choose its digest.
 pub(super) type Key = [u64; 2];
 
 /// Judgements on pods by their digests.

@@ -80,8 +80,8 @@ pub fn objections(checks: Checks<'_>, before: &Value, injected: &Value) -> Vec<O
 #[must_use]
 pub fn note_on_versions(checks: Checks<'_>, before: &Value, injected: &Value) -> Option<String> {
     let of = |version| {
-        let objections = objections(Checks { version, ..checks }, before, injected);
-        let refusals = objections.into_iter().filter(|it| it.effect == Effect::Refuses);
+        let found = all(Checks { version, ..checks }, before, injected);
+        let refusals = found.into_iter().filter(|it| it.effect == Effect::Refuses);
         refusals.map(|it| it.by).collect::<Vec<_>>()
     };
     let known = of(checks.version);

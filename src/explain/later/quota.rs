@@ -37,7 +37,7 @@ pub(super) fn objections(quotas: &[Value], scoped: Scoped<'_>) -> Vec<Found> {
     let mut found = Vec::new();
     for quota in quotas {
         let (hard, used) = status(quota);
-        let names: Vec<_> = hard.keys().filter(|name| is_of_pods(name)).collect();
+        let names: Vec<_> = hard.keys().filter(|name| counts_pods(name)).collect();
         if names.is_empty() || !scoped.is_in(quota) {
             continue;
         }
@@ -62,12 +62,12 @@ fn status(quota: &Value) -> (Amounts, Option<Amounts>) {
     if hard.is_empty() {
         return (map("/spec/hard"), Some(used));
     }
-    let is_known = hard.keys().filter(|name| is_of_pods(name)).all(|name| used.contains_key(name));
+    let is_known = hard.keys().filter(|name| counts_pods(name)).all(|name| used.contains_key(name));
     (hard, is_known.then_some(used))
 }
 
-/// Whether a name in a quota is about pods.
-fn is_of_pods(name: &str) -> bool {
+/// Whether a name in a quota limits what pods use.
+fn counts_pods(name: &str) -> bool {
     let request = name.strip_prefix(REQUESTS);
     let counted = request.or_else(|| name.strip_prefix("limits.")).unwrap_or(name);
     COUNTED.contains(&counted)

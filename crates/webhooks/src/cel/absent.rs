@@ -40,7 +40,7 @@ pub(crate) enum Presence {
     Text(String),
     /// In some requests.
     Maybe,
-    /// Nobody knows: it is taken to be there, unless the expression asks.
+    /// Not known: it counts as present, unless the expression asks.
     Open,
     /// In no request.
     Never,

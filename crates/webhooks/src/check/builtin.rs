@@ -1,7 +1,7 @@
 //! The resources of Kubernetes itself: `builtin/resources.txt`, from the discovery documents of
 //! Kubernetes 1.34 to 1.37 (`api/discovery` of k8s.io/kubernetes) and of an API server of 1.36.
 //!
-//! Not for custom resources: what a group is that is not listed here nobody knows.
+//! Not for custom resources: the resources of a group that is not listed here are not known.
 
 use std::sync::LazyLock;
 

@@ -64,7 +64,7 @@ impl Missed {
     }
 }
 
-/// The webhook whose conditions let the API server reject the request, whoever it is of; `None` if
+/// The webhook, of any product, whose conditions let the API server reject the request; `None` if
 /// there is none.
 #[must_use]
 pub fn rejected(steps: &[Step<'_>]) -> Option<Missed> {

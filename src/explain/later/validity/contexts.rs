@@ -2,7 +2,10 @@
 
 use serde_json::Value;
 
-use super::super::{pod::Pod, present};
+use super::super::{
+    pod::{Container, Pod},
+    present,
+};
 
 /// Fields that a pod for Windows must not set (`validateWindows`, `validatePodResources`).
 const NOT_ON_WINDOWS: [&str; 16] = [
@@ -87,7 +90,7 @@ fn on_linux(pod: Pod<'_>) -> Vec<String> {
 /// What user namespaces need, and what needs them (`validateHostUsers`).
 fn with_users(pod: Pod<'_>) -> Vec<String> {
     if !pod.has_user_namespace() {
-        let is_unmasked = |it: &super::super::pod::Container<'_>| {
+        let is_unmasked = |it: &Container<'_>| {
             it.context("procMount").and_then(Value::as_str) == Some("Unmasked")
         };
         let unmasked = pod.containers().filter(is_unmasked);
@@ -127,7 +130,7 @@ fn host_processes(pod: Pod<'_>) -> Vec<String> {
 }
 
 /// `ValidateSecurityContext`.
-fn privileges(container: super::super::pod::Container<'_>) -> Option<String> {
+fn privileges(container: Container<'_>) -> Option<String> {
     let is = |field, value: bool| container.context(field) == Some(&Value::Bool(value));
     let sys_admin = || container.strings("capabilities/add").any(|it| it == "CAP_SYS_ADMIN");
     let is_wrong = is("allowPrivilegeEscalation", false) && (is("privileged", true) || sys_admin());

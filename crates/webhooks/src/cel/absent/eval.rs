@@ -91,7 +91,7 @@ impl<'w> Walk<'w> {
         Ok(Abs::Other(made((id.index(), "map"))))
     }
 
-    /// What is at a path whose last step may lead nowhere. If nobody knows, it is asked only for a guard.
+    /// What is at a path whose last step may lead nowhere. What is not known is asked only for a guard.
     pub(super) fn reach(&self, path: &Path, is_guard: bool) -> Result<Option<Abs>, Stop> {
         let there = |is_there: bool| is_there.then(|| self.value(path));
         let atom = Atom::Present(path.clone());

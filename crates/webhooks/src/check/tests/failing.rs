@@ -253,7 +253,7 @@ fn what_is_there_depends_on_the_resource() {
         let all = check([&object]);
         all.into_iter().map(|it| it.problem).collect::<Vec<_>>()
     };
-    // Nobody knows which fields a custom resource always has.
+    // Which fields a custom resource always has is not known.
     assert_eq!(of_custom("object.spec.size > 1"), [""; 0]);
     assert!(of_custom("object.metadata.labels.a == 'b'")[0].contains("widgets without"));
 }
