@@ -164,11 +164,14 @@ impl Run<'_> {
         let path = format!("{}/before", collection("v1", "Pod", Some("tagged")));
         self.it.lab.api.delete(&path).await?;
         self.it.label("tagged", &json!({})).await?;
-        eventually("a pod from before the tag", async || {
-            let pod = self.it.lab.api.create(Some("tagged"), &plain_pod("before")).await?;
-            expect("the proxy", None, image(&pod.created()?))
+        // Tried by dry runs, so that a pod of an attempt that failed is not there in the next one.
+        let before = plain_pod("before");
+        eventually("the namespace has no label", async || {
+            expect("the proxy", None, image(&self.it.pod("tagged", &before).await?))
         })
         .await?;
+        let made = self.it.lab.api.create(Some("tagged"), &before).await?.created()?;
+        expect("the proxy of a pod from before the tag", None, image(&made))?;
         self.it.label("tagged", &json!({"istio.io/rev": "default"})).await?;
         self.script(&["tag", "fast", "default"]).await?;
         for (label, injector) in [("fast", INJECTD), ("default", ISTIOD)] {
