@@ -1,9 +1,10 @@
 #!/bin/sh
-# usage: e2e/run.sh [--kube 1.NN] [--long] [SUITE[/TEXT]…]
+# usage: e2e/run.sh [--kube 1.NN] [--long] [SUITE[/TEXT]… | -- NAME…]
 #
-# Runs the scenarios of tests/e2e, or those of a suite whose names contain a text, against a
-# Kubernetes API server of its own, of this release; with --long at full length. With $KUBECONFIG it
-# uses that cluster, and skips scenarios that need loopback. Variables: lab.sh.
+# Runs the end-to-end scenarios against a Kubernetes API server of its own, of this release; with
+# --long at full length. SUITE: those of tests/e2e, which run in their order. NAME: those of
+# tests/scenarios whose names contain it, in any order. With $KUBECONFIG it uses that cluster, and
+# skips scenarios that need loopback. Variables: lab.sh.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(dirname "$here")
@@ -12,12 +13,34 @@ if [ "${1:-}" = --kube ]; then
     export KUBE_RELEASE
     shift 2
 fi
+long=
+if [ "${1:-}" = --long ]; then
+    long=--long
+    E2E_LONG=1
+    export E2E_LONG
+    shift
+fi
 
-# --workspace gives dependencies the same features as for `cargo test`. The binary runs without
+# --workspace gives dependencies the same features as for `cargo test`. The binaries run without
 # cargo, because cargo does not forward signals.
-scenarios=$(cd "$root" && cargo test --locked --workspace --test e2e --no-run \
+executables=$(cd "$root" && cargo test --locked --workspace --test e2e --test scenarios --no-run \
     --message-format=json-render-diagnostics |
     sed -n 's/.*"executable":"\([^"]*\)".*/\1/p')
+suites=$(echo "$executables" | grep '/e2e-[^/]*$')
+scenarios=$(echo "$executables" | grep '/scenarios-[^/]*$')
+case ${1:-} in
+    "")
+        # Both, and both fail the run.
+        # shellcheck disable=SC2016 # the variables are those of the inner shell
+        set -- sh -c '"$1" --show-output; code=$?; shift; "$@" || code=$?; exit $code' \
+            run "$scenarios" "$suites" $long
+        ;;
+    --)
+        shift
+        set -- "$scenarios" --show-output "$@"
+        ;;
+    *) set -- "$suites" $long "$@" ;;
+esac
 
 if [ -n "${KUBECONFIG:-}" ]; then
     if [ -z "${INJECTD:-}" ]; then
@@ -25,15 +48,7 @@ if [ -n "${KUBECONFIG:-}" ]; then
         [ -x "$INJECTD" ] || (cd "$root" && cargo build --release --locked)
     fi
     export INJECTD
-    exec "$scenarios" "$@"
+    exec "$@"
 fi
 
-E2E_AUDIT_LOG=$(mktemp)
-export E2E_AUDIT_LOG
-trap 'rm -f "$E2E_AUDIT_LOG"' EXIT
-trap 'trap - INT TERM; kill "$pid"; wait "$pid" || true; exit 130' INT TERM
-LAB_FLAGS="-apiserver-flag=--audit-policy-file=$here/audit-policy.yaml \
-    -apiserver-flag=--audit-log-path=$E2E_AUDIT_LOG" \
-    "$here/lab.sh" "$scenarios" "$@" &
-pid=$!
-wait "$pid"
+E2E_AUDIT=1 exec "$here/lab.sh" "$@"

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use injectd_e2e::{
+use injectd_harness::{
     api::{NAMESPACES, WEBHOOK_CONFIGURATIONS},
     certificates::Certificate,
     expect::{Outcome, eventually, expect, expect_contains, failed},

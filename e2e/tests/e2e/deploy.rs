@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use injectd_e2e::{
+use injectd_harness::{
     expect::Outcome,
     lab::{Lab, NOT_LOCAL},
     run::{Run, Suite},

@@ -5,7 +5,7 @@
 
 use std::{net::Ipv4Addr, time::Duration};
 
-use injectd_e2e::{
+use injectd_harness::{
     expect::{Outcome, eventually, expect, expect_contains, failed},
     lab::{Lab, NOT_LOCAL},
     run::{Run, Suite},

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use injectd_e2e::{
+use injectd_harness::{
     audit_log::events,
     expect::{Outcome, expect_listed, failed},
     lab::{Lab, NOT_LOCAL},

@@ -10,8 +10,8 @@ use std::{
     path::Path,
 };
 
-use injectd_e2e::{
-    api::{NAMESPACES, WEBHOOK_CONFIGURATIONS, collection},
+use injectd_harness::{
+    api::{NAMESPACES, collection},
     client::{self, Answer},
     expect::{Outcome, eventually, expect, expect_listed, expect_same, failed},
     injectd::Injectd,
@@ -133,14 +133,6 @@ impl Linkerd {
             self.expect_injected(self.namespace, &plain_pod("probe")).await.map(drop)
         })
         .await
-    }
-
-    /// Removes what [`Linkerd::serve`] of another suite left in the cluster.
-    pub(crate) async fn remove_webhook(&self) -> Outcome {
-        self.lab.api.delete(&format!("{WEBHOOK_CONFIGURATIONS}/{ACCOUNT}")).await?;
-        let services = collection("v1", "Service", Some(CONTROL_PLANE));
-        self.lab.api.delete(&format!("{services}/{ACCOUNT}")).await?;
-        Ok(())
     }
 
     /// Ends proxy-injector.

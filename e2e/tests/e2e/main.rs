@@ -5,7 +5,7 @@
 use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 
 use clap::Parser;
-use injectd_e2e::{
+use injectd_harness::{
     api::Api,
     expect::{NotPassed, Outcome, failed, skipped},
     lab::{Lab, Local},
@@ -19,13 +19,12 @@ mod istio;
 mod linkerd;
 mod restart;
 mod standalone;
-mod tutorial;
 mod verdicts;
 mod watched;
 mod webhooks;
 
 /// The suites besides those of [`audit::WAYS`].
-const SUITES: [&str; 9] = [
+const SUITES: [&str; 8] = [
     standalone::NAME,
     guard::NAME,
     webhooks::NAME,
@@ -33,7 +32,6 @@ const SUITES: [&str; 9] = [
     restart::NAME,
     deploy::NAME,
     istio::NAME,
-    tutorial::NAME,
     verdicts::NAME,
 ];
 
@@ -119,8 +117,6 @@ async fn run(arguments: Arguments) -> Outcome<ExitCode> {
     run.record(deploy::NAME, outcome);
     let outcome = istio::run(&mut run, &lab).await;
     run.record(istio::NAME, outcome);
-    let outcome = tutorial::run(&mut run, &lab).await;
-    run.record(tutorial::NAME, outcome);
     let outcome = verdicts::run(&mut run, &lab).await;
     run.record(verdicts::NAME, outcome);
     Ok(run.end())

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use injectd::restart::{Mode, Wait};
-use injectd_e2e::{
+use injectd_harness::{
     expect::{Outcome, expect, failed},
     lab::{Lab, NOT_LOCAL},
     run::{Run, Suite},

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use injectd_e2e::{
+use injectd_harness::{
     api::{Answer, NAMESPACES, WEBHOOK_CONFIGURATIONS, collection},
     audit_log,
     expect::{Outcome, eventually, expect, expect_same, failed},

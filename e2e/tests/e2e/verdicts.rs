@@ -12,7 +12,7 @@ use std::{
 };
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
-use injectd_e2e::{
+use injectd_harness::{
     api::{NAMESPACES, WEBHOOK_CONFIGURATIONS},
     expect::{Outcome, eventually, expect, failed},
     injectd::{Injectd, linkerd_folder},

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use injectd_e2e::{
+use injectd_harness::{
     audit_log::events,
     expect::{Outcome, expect, failed},
     lab::{Hanging, Lab, NOT_LOCAL},

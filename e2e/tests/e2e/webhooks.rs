@@ -8,7 +8,7 @@ use std::{
 };
 
 use hyper::Method;
-use injectd_e2e::{
+use injectd_harness::{
     api::{NAMESPACES, WEBHOOK_CONFIGURATIONS},
     expect::{Outcome, eventually, expect, failed},
     lab::{Lab, NOT_LOCAL},

@@ -2,7 +2,7 @@
 
 use std::{fs, process::Command};
 
-use injectd_e2e::{
+use injectd_harness::{
     expect::{Outcome, eventually, expect, expect_contains, failed},
     objects,
 };

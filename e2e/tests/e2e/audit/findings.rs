@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 
-use injectd_e2e::{
+use injectd_harness::{
     client,
     expect::{Outcome, eventually, expect, expect_contains, failed},
     metrics::metric,

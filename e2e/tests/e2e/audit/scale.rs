@@ -3,7 +3,7 @@
 use std::{fs, process::Stdio, time::Instant};
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
-use injectd_e2e::{
+use injectd_harness::{
     expect::{Outcome, expect, failed},
     objects,
 };

@@ -3,7 +3,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use injectd_e2e::{
+use injectd_harness::{
     expect::{Outcome, expect, failed},
     objects,
     sidecar::names,

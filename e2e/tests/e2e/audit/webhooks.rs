@@ -2,7 +2,7 @@
 
 use std::{fs, process::Stdio};
 
-use injectd_e2e::{
+use injectd_harness::{
     client,
     expect::{Outcome, eventually, expect, failed},
     metrics::metric,

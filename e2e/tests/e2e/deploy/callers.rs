@@ -13,7 +13,7 @@ use std::{
 };
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use injectd_e2e::{
+use injectd_harness::{
     api::{Api, WEBHOOK_CONFIGURATIONS},
     expect::{Outcome, failed},
 };

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use injectd::digest::hex;
-use injectd_e2e::{
+use injectd_harness::{
     api::{WEBHOOK_CONFIGURATIONS, collection},
     certificates::Ca,
     expect::{Outcome, eventually, expect, expect_contains, failed},
@@ -139,7 +139,7 @@ pub(super) async fn overwritten(it: &mut Installed) -> Outcome<String> {
             window.as_millis()
         ));
     }
-    let log: String = it.replicas.iter().map(injectd_e2e::injectd::Injectd::log).collect();
+    let log: String = it.replicas.iter().map(injectd_harness::injectd::Injectd::log).collect();
     expect_contains("the log", "which gitops had changed", &log)?;
     Ok(windows.join("; "))
 }
@@ -178,7 +178,7 @@ pub(super) async fn forbidden(it: &mut Installed) -> Outcome<String> {
         load.wait_for(20).await
     };
     timeout(LIMIT, failed_writes).await.map_err(|_| failed("no write was forbidden"))??;
-    let log: String = it.replicas.iter().map(injectd_e2e::injectd::Injectd::log).collect();
+    let log: String = it.replicas.iter().map(injectd_harness::injectd::Injectd::log).collect();
     expect_contains("the log", "cannot write the Secret injectd-certificates", &log)?;
     expect_contains("the log", "cannot update resource", &log)?;
     it.api().update(&role, |role| role["rules"] = allowed).await?;

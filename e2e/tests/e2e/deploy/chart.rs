@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fs, path::Path, process::Command};
 
-use injectd_e2e::{
+use injectd_harness::{
     api::{Api, NAMESPACES, WEBHOOK_CONFIGURATIONS, collection},
     expect::{
         NotPassed, Outcome, eventually, expect, expect_contains, expect_same, failed, skipped,

@@ -10,7 +10,7 @@ use std::{
 };
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
-use injectd_e2e::{
+use injectd_harness::{
     api::{Api, NAMESPACES, WEBHOOK_CONFIGURATIONS, collection},
     balancer::Balancer,
     client::probe,

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use injectd_e2e::{
+use injectd_harness::{
     api::collection,
     expect::{Outcome, eventually, expect, failed},
 };

@@ -1,6 +1,6 @@
 //! The Lease: which replica leads, and by which clock.
 
-use injectd_e2e::{
+use injectd_harness::{
     api::collection,
     expect::{Outcome, eventually, expect, failed},
 };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use injectd_e2e::{
+use injectd_harness::{
     api::{Api, collection},
     expect::{Outcome, eventually, expect},
 };

@@ -1,6 +1,6 @@
 //! Pods that are created while something happens to the certificates, and none of which may be refused.
 
-use injectd_e2e::{
+use injectd_harness::{
     api::Api,
     expect::Outcome,
     stream::{Stream, all_created},

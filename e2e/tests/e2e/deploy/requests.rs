@@ -2,7 +2,7 @@
 
 use std::{path::Path, process::Command};
 
-use injectd_e2e::{
+use injectd_harness::{
     audit_log::events,
     client::probe,
     expect::{Outcome, eventually, expect, failed},

@@ -1,6 +1,6 @@
 //! Beside Linkerd's own injector, in its place, and back.
 
-use injectd_e2e::{
+use injectd_harness::{
     api::WEBHOOK_CONFIGURATIONS,
     expect::{Outcome, eventually, expect},
     injectd::Injectd,

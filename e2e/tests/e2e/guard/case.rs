@@ -3,7 +3,7 @@
 use std::{fmt, fs, net::IpAddr};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use injectd_e2e::{
+use injectd_harness::{
     api::{Answer, NAMESPACES, WEBHOOK_CONFIGURATIONS, collection},
     certificates::Certificate,
     expect::{Outcome, eventually, expect, expect_listed, failed},

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use injectd_e2e::{
+use injectd_harness::{
     expect::Outcome,
     objects::{namespace, plain_pod},
 };

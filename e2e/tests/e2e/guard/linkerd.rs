@@ -1,6 +1,6 @@
 //! Linkerd's annotations, sidecars and the selectors of its webhook.
 
-use injectd_e2e::objects::{INJECT, namespace, plain_pod};
+use injectd_harness::objects::{INJECT, namespace, plain_pod};
 use serde_json::{Value, json};
 
 use super::case::{Plan, Row};

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use hyper::http::Method;
-use injectd_e2e::{
+use injectd_harness::{
     audit_log::events,
     expect::{Outcome, eventually, expect, expect_contains, expect_listed, failed},
 };

@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use injectd_e2e::{
+use injectd_harness::{
     expect::{Outcome, eventually, expect, expect_listed},
     injectd::{Injectd, linkerd_folder},
     objects::{enabled, plain_pod, pod, service, service_account, webhook_configuration},

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use injectd_e2e::expect::{Outcome, failed};
+use injectd_harness::expect::{Outcome, failed};
 use serde_json::{Value, json};
 
 use super::deployed::NAMESPACE;

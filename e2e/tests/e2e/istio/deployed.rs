@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use injectd_e2e::{
+use injectd_harness::{
     api::{NAMESPACES, collection},
     balancer::Balancer,
     certificates::{Ca, Certificate},

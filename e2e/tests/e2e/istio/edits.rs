@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use injectd_e2e::{
+use injectd_harness::{
     api::collection,
     expect::{Outcome, expect, failed},
     run::Suite,

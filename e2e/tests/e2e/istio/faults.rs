@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, time::Duration};
 
-use injectd_e2e::{
+use injectd_harness::{
     client::{self, patch_of},
     expect::{Outcome, eventually, expect, expect_contains, failed},
     relay::Relay,

@@ -8,7 +8,7 @@ use std::{
 };
 
 use hyper::http::Method;
-use injectd_e2e::{
+use injectd_harness::{
     api::{Api, WEBHOOK_CONFIGURATIONS, collection},
     certificates::Ca,
     expect::{Outcome, eventually, failed},
@@ -91,7 +91,7 @@ fn deployment_path(name: &str) -> String {
 
 /// A Deployment without pods: only its variables are read.
 fn deployment(name: &str) -> Value {
-    injectd_e2e::objects::deployment(name, 0, &json!({}))
+    injectd_harness::objects::deployment(name, 0, &json!({}))
 }
 
 /// Writes the CA into the entries of its revision, unless it is told not to.

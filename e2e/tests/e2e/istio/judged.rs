@@ -6,7 +6,7 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
-use injectd_e2e::{
+use injectd_harness::{
     api::{WEBHOOK_CONFIGURATIONS, collection},
     expect::{Outcome, eventually, expect, expect_contains, failed},
     objects::plain_pod,

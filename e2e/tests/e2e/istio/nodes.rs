@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use injectd_e2e::{
+use injectd_harness::{
     api::collection,
     client::patch_of,
     expect::{DEADLINE, Outcome, eventually, expect, failed},
@@ -52,7 +52,7 @@ async fn wait_for(it: &Deployed, native: bool) -> Outcome {
     expect("whether it is native", native, is_native(&pod)?)
 }
 
-async fn create(api: &injectd_e2e::api::Api, name: &str, version: &str) -> Outcome {
+async fn create(api: &injectd_harness::api::Api, name: &str, version: &str) -> Outcome {
     let info = [
         "architecture",
         "bootID",

@@ -1,6 +1,6 @@
 //! Pods with Istio's sidecar, and without.
 
-use injectd_e2e::{
+use injectd_harness::{
     expect::{Outcome, expect, failed},
     objects::plain_pod,
     sidecar::names,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use injectd_e2e::{
+use injectd_harness::{
     api::collection,
     client::patch_of,
     expect::{Outcome, eventually, expect, skipped},

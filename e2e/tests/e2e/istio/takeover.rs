@@ -6,7 +6,7 @@ use std::{
     process::Command,
 };
 
-use injectd_e2e::{
+use injectd_harness::{
     api::{WEBHOOK_CONFIGURATIONS, collection},
     expect::{Outcome, eventually, expect, expect_contains, failed, skipped},
     objects::plain_pod,

@@ -1,6 +1,6 @@
 //! A template of the user's own, and objects that templates see: `ProxyConfig`.
 
-use injectd_e2e::{
+use injectd_harness::{
     expect::{Outcome, eventually, expect, expect_contains, failed},
     run::Suite,
 };

@@ -6,7 +6,7 @@ use std::{
 };
 
 use injectd::restart::RESTARTED_AT_ANNOTATION;
-use injectd_e2e::{
+use injectd_harness::{
     api::{NAMESPACES, collection},
     expect::{Outcome, eventually, expect, expect_contains, failed},
     objects::{deployment, namespace},

@@ -9,7 +9,7 @@ use injectd::{
         Observer, Options, Policy, RESTART_RULES, RULES, Restarter, Rule, Wait, Workload,
     },
 };
-use injectd_e2e::{
+use injectd_harness::{
     api::{Api, collection},
     expect::{Outcome, failed},
     lab::Lab,
@@ -89,7 +89,7 @@ impl Observer for Observed {
 impl Controllers {
     pub(super) async fn new(lab: &Lab, fleet: &Fleet) -> Outcome<Self> {
         let api = lab.api.clone();
-        let namespace = injectd_e2e::objects::namespace(NAMESPACE, &json!({}), &json!({}));
+        let namespace = injectd_harness::objects::namespace(NAMESPACE, &json!({}), &json!({}));
         api.create(None, &namespace).await?.created()?;
         api.create(Some(NAMESPACE), &service_account(ACCOUNT)).await?.created()?;
         let cluster = [RULES, RESTART_RULES].concat();

@@ -6,7 +6,7 @@ use injectd::{
     cluster::{ClientOptions, client},
     restart::{Finding, RolloutKind, WINDOW_ANNOTATION, Workload},
 };
-use injectd_e2e::{
+use injectd_harness::{
     api::{Api, NAMESPACES, collection},
     expect::{Outcome, eventually},
     lab::Lab,

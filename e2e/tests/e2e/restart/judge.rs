@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use injectd_e2e::expect::{Outcome, expect, failed};
+use injectd_harness::expect::{Outcome, expect, failed};
 
 use super::recorder::{Fact, Key, Record};
 

@@ -9,7 +9,7 @@ use std::{
 
 use futures_util::StreamExt as _;
 use injectd::restart::{RESTARTED_AT_ANNOTATION, WINDOW_ANNOTATION};
-use injectd_e2e::expect::{Outcome, failed};
+use injectd_harness::expect::{Outcome, failed};
 use kube::{
     Api, Client, ResourceExt as _,
     api::{ApiResource, DynamicObject},

@@ -6,7 +6,7 @@ use std::{
     process::Command,
 };
 
-use injectd_e2e::{
+use injectd_harness::{
     api::{NAMESPACES, collection},
     audit_log::{events, has_failed_open, is_webhook_called, verdict},
     expect::{Outcome, eventually, expect, expect_contains, expect_listed, expect_same, failed},

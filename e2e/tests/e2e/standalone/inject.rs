@@ -6,7 +6,7 @@ use std::{
     process::Command,
 };
 
-use injectd_e2e::{
+use injectd_harness::{
     expect::{Outcome, expect, expect_same},
     manifests::objects,
     program::Program,

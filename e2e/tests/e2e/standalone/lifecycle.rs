@@ -1,6 +1,6 @@
 //! The webhook is there, gone and back, by Service and by URL.
 
-use injectd_e2e::{
+use injectd_harness::{
     api::WEBHOOK_CONFIGURATIONS,
     expect::{Outcome, eventually, expect, expect_contains, failed},
     objects::{deployment, enabled, pod, service, webhook_configuration},

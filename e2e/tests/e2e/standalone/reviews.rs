@@ -1,6 +1,6 @@
 //! Pods, Services and workloads that the API server creates with the webhook.
 
-use injectd_e2e::{
+use injectd_harness::{
     expect::{Outcome, expect, expect_contains, expect_listed, expect_same},
     injectd::WEBHOOK_NAME,
     objects::{CONNECT_TIMEOUT, INJECT, deployment, disabled, enabled, plain_pod, pod, service},

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use injectd_e2e::{
+use injectd_harness::{
     api::Answer,
     expect::{Outcome, failed},
 };

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
-use injectd_e2e::{
+use injectd_harness::{
     expect::{Outcome, eventually, expect, failed},
     lab::Lab,
 };

@@ -1,6 +1,6 @@
 //! The objects of a cell: the pod, and the policies of its namespace.
 
-use injectd_e2e::{
+use injectd_harness::{
     expect::{Outcome, failed},
     objects,
 };

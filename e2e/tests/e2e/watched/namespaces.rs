@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, time::Duration};
 
-use injectd_e2e::{
+use injectd_harness::{
     api::NAMESPACES,
     expect::{DEADLINE, Outcome, eventually, expect, expect_contains, failed},
     objects::{INJECT, LOG_LEVEL, disabled, enabled, plain_pod, pod},

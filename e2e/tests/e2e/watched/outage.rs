@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use injectd_e2e::{
+use injectd_harness::{
     client::{Answer, patch_of},
     expect::{Outcome, eventually, expect, failed},
     objects::{INJECT, LOG_LEVEL, enabled, owned_pod, plain_pod},

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use injectd_e2e::{
+use injectd_harness::{
     expect::{Outcome, expect, failed},
     objects::{enabled, plain_pod},
     relay::Relay,

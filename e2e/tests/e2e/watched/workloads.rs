@@ -1,6 +1,6 @@
 //! Owners of pods: the labels that name the workload.
 
-use injectd_e2e::{
+use injectd_harness::{
     expect::{Outcome, failed},
     objects::{deployment, job, owned_pod, owner},
     run::Suite,

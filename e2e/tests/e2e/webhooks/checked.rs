@@ -1,7 +1,7 @@
 //! What `manifest check` calls an error, against what the API server rejects: each configuration of a
 //! table, and random match conditions. Requests are dry runs.
 
-use injectd_e2e::{
+use injectd_harness::{
     api::{Api, WEBHOOK_CONFIGURATIONS},
     expect::{Outcome, failed},
 };

@@ -12,7 +12,7 @@ use hyper::{
     Request, Response, body::Bytes, body::Incoming, server::conn::http1, service::service_fn,
 };
 use hyper_util::rt::TokioIo;
-use injectd_e2e::{certificates::Certificate, expect::Outcome};
+use injectd_harness::{certificates::Certificate, expect::Outcome};
 use rustls::{
     ServerConfig,
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},

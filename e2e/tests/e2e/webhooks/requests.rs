@@ -1,7 +1,7 @@
 //! The requests of the table.
 
 use hyper::Method;
-use injectd_e2e::objects;
+use injectd_harness::objects;
 use injectd_webhooks::{Operation, Request, Resource};
 use serde_json::{Value, json};
 

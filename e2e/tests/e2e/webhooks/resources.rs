@@ -1,7 +1,7 @@
 //! Rules that match nothing, against the discovery of the API server: none that names a served resource,
 //! and each that differs from one.
 
-use injectd_e2e::{
+use injectd_harness::{
     api::Api,
     expect::{Outcome, expect, failed},
 };

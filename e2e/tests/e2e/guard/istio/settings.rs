@@ -1,6 +1,6 @@
 //! An older release, and a configuration that decides by selectors.
 
-use injectd_e2e::expect::{Outcome, failed};
+use injectd_harness::expect::{Outcome, failed};
 use serde_json::{Value, json};
 
 use super::{

@@ -31,7 +31,7 @@ pub const WEBHOOK_NAME: &str = "linkerd-proxy-injector.linkerd.io";
 /// The values, certificates and schemas of Linkerd in this tree.
 #[must_use]
 pub fn linkerd_folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/core/src/linkerd")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../core/src/linkerd")
 }
 
 /// A server: how it is started, its addresses and its log. It is killed when this is dropped.

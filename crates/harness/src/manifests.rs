@@ -13,7 +13,7 @@ use crate::expect::Outcome;
 ///
 /// Fails if the folder cannot be read.
 pub fn files() -> Outcome<Vec<PathBuf>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("manifests");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../e2e/manifests");
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
         files.push(entry?.path());

@@ -18,7 +18,7 @@ pub const DEADLINE: Duration = Duration::from_secs(30);
 const INTERVAL: Duration = Duration::from_millis(50);
 
 /// Why a scenario did not pass.
-#[derive(Debug)]
+#[derive(Clone)]
 pub enum NotPassed {
     /// An expectation was not met.
     Failed(String),
@@ -30,6 +30,13 @@ impl Display for NotPassed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (Self::Failed(text) | Self::Skipped(text)) = self;
         f.write_str(text)
+    }
+}
+
+/// Tests print it, so it is the text alone.
+impl Debug for NotPassed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Display::fmt(self, f)
     }
 }
 

@@ -1,0 +1,202 @@
+//! What a run is given: the binary under test, a cluster and, of a local one, its audit log.
+//!
+//! Without `$KUBECONFIG` the first scenario starts a cluster, `e2e/lab.sh`, which ends with the process.
+
+use std::{
+    env,
+    ffi::OsString,
+    fs,
+    io::{BufRead as _, BufReader},
+    net::{IpAddr, Ipv4Addr},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::atomic::{AtomicU8, Ordering},
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::{sync::OnceCell, task::spawn_blocking};
+
+use crate::{
+    api::Api,
+    expect::{Outcome, failed, skipped},
+};
+
+/// Why scenarios are skipped without [`Local`].
+pub const NOT_LOCAL: &str = "it needs an API server on this machine ($E2E_AUDIT_LOG)";
+
+/// The binary under test and the cluster.
+#[derive(Clone)]
+pub struct Lab {
+    /// The binary `injectd`.
+    pub binary: PathBuf,
+    /// The API server.
+    pub api: Api,
+    /// The kubeconfig of an administrator.
+    pub kubeconfig: PathBuf,
+    /// The folder with manifests of Linkerd's charts, to compare with.
+    pub corpus: Option<PathBuf>,
+    /// Only of an API server on this machine, which reaches loopback addresses.
+    pub local: Option<Local>,
+    /// Whether scenarios run at full length.
+    pub is_long: bool,
+}
+
+/// What only an API server on this machine has.
+#[derive(Clone, Debug)]
+pub struct Local {
+    /// The audit log, written by `audit-policy.yaml`.
+    pub audit_log: PathBuf,
+    pid: Pid,
+}
+
+impl Lab {
+    /// What only an API server on this machine has.
+    ///
+    /// # Errors
+    ///
+    /// Skips with another API server.
+    pub fn local(&self) -> Outcome<&Local> {
+        self.local.as_ref().ok_or_else(|| skipped(NOT_LOCAL))
+    }
+}
+
+impl Local {
+    /// The API server of kube-lab, whose process id is in a file beside the kubeconfig.
+    ///
+    /// # Errors
+    ///
+    /// Names the file that has no process id.
+    pub fn beside(kubeconfig: &Path, audit_log: PathBuf) -> Outcome<Self> {
+        let file = kubeconfig.with_file_name("kube-apiserver.pid");
+        let text = fs::read_to_string(&file).unwrap_or_default();
+        let pid = text.trim().parse().ok().and_then(Pid::from_raw);
+        let pid = pid.ok_or_else(|| failed(format!("no process id in {}", file.display())))?;
+        Ok(Self { audit_log, pid })
+    }
+
+    /// Stops the API server, as one that hangs, until the guard is dropped.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no such process.
+    pub fn hang(&self) -> Outcome<Hanging> {
+        kill_process(self.pid, Signal::STOP)?;
+        Ok(Hanging(self.pid))
+    }
+}
+
+/// An API server that hangs; it goes on when this is dropped.
+#[derive(Debug)]
+pub struct Hanging(Pid);
+
+impl Drop for Hanging {
+    fn drop(&mut self) {
+        // It fails for a process that has ended.
+        let _ = kill_process(self.0, Signal::CONT);
+    }
+}
+
+/// What all scenarios of a process share; a client of the API server belongs to one test's runtime.
+struct Shared {
+    binary: PathBuf,
+    kubeconfig: PathBuf,
+    audit_log: Option<PathBuf>,
+    /// The cluster that this process has started; it ends once its input is closed.
+    _started: Option<Child>,
+}
+
+/// The lab of this process. The environment: `$KUBECONFIG` is a cluster that runs; `$INJECTD` the
+/// binary \[built from this tree\]; `$E2E_AUDIT_LOG`, `$INJECTD_CORPUS` and `$E2E_LONG` are fields of
+/// [`Lab`].
+///
+/// # Errors
+///
+/// Skips where no cluster can be built; fails if one does not start.
+pub async fn get() -> Outcome<Lab> {
+    static SHARED: OnceCell<Outcome<Shared>> = OnceCell::const_new();
+    let start = async || spawn_blocking(start).await.unwrap_or_else(|error| Err(error.into()));
+    let shared = SHARED.get_or_init(start).await.as_ref().map_err(Clone::clone)?;
+    let log = shared.audit_log.clone();
+    Ok(Lab {
+        binary: shared.binary.clone(),
+        api: Api::from_file(&shared.kubeconfig).await?,
+        kubeconfig: shared.kubeconfig.clone(),
+        corpus: variable("INJECTD_CORPUS").map(PathBuf::from),
+        local: log.map(|log| Local::beside(&shared.kubeconfig, log)).transpose()?,
+        is_long: variable("E2E_LONG").is_some(),
+    })
+}
+
+/// The value of a variable that is set and not empty.
+fn variable(name: &str) -> Option<OsString> {
+    env::var_os(name).filter(|value| !value.is_empty())
+}
+
+fn start() -> Outcome<Shared> {
+    let binary = binary()?;
+    if let Some(kubeconfig) = variable("KUBECONFIG") {
+        let audit_log = variable("E2E_AUDIT_LOG").map(PathBuf::from);
+        return Ok(Shared { binary, kubeconfig: kubeconfig.into(), audit_log, _started: None });
+    }
+    let mut build = Command::new(root().join("e2e/lab/build.sh"));
+    let has_lab = variable("KUBE_LAB").is_some() || build.stdout(Stdio::null()).status()?.success();
+    if !has_lab {
+        return Err(skipped("no $KUBECONFIG, and e2e/lab/build.sh builds no cluster"));
+    }
+    let mut command = Command::new(root().join("e2e/lab.sh"));
+    command.args(["sh", "-c", SAY_AND_WAIT]).env("INJECTD", &binary).env("E2E_AUDIT", "1");
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+    let stdout = child.stdout.take().ok_or_else(|| failed("the output of lab.sh must be piped"))?;
+    for line in BufReader::new(stdout).lines() {
+        let line = line?;
+        let Some(files) = line.strip_prefix(FILES) else { continue };
+        let (kubeconfig, audit_log) = files.split_once(' ').unwrap_or((files, ""));
+        let (kubeconfig, audit_log) = (kubeconfig.into(), Some(audit_log.into()));
+        return Ok(Shared { binary, kubeconfig, audit_log, _started: Some(child) });
+    }
+    Err(failed(format!("e2e/lab.sh ended with {}", child.wait()?)))
+}
+
+/// What begins the line of [`SAY_AND_WAIT`].
+const FILES: &str = "files: ";
+/// Says where the kubeconfig and the audit log are, and ends with its input.
+const SAY_AND_WAIT: &str = r#"echo "files: $KUBECONFIG $E2E_AUDIT_LOG"; exec cat"#;
+
+fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
+
+/// The binary under test.
+fn binary() -> Outcome<PathBuf> {
+    if let Some(binary) = variable("INJECTD") {
+        return Ok(binary.into());
+    }
+    let mut command = Command::new(env!("CARGO"));
+    command.current_dir(root()).args(["build", "--locked", "--bin", "injectd"]);
+    let status = command.stdin(Stdio::null()).status()?;
+    if !status.success() {
+        return Err(failed(format!("cargo build ended with {status}")));
+    }
+    let target = variable("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+    Ok(target.join("debug/injectd"))
+}
+
+/// The range of cluster IPs of kube-lab: addresses of this machine, so that a Service leads to a
+/// server here without a proxy. The first belongs to the API server.
+const SERVICE_IPS: [u8; 3] = [127, 100, 0];
+
+/// An address for a server and its Service, which no other scenario of this process has.
+///
+/// # Errors
+///
+/// Fails if all are given away.
+pub fn service_ip() -> Outcome<IpAddr> {
+    // Those below are in the suites.
+    static NEXT: AtomicU8 = AtomicU8::new(20);
+    let last = NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |it| {
+        it.checked_add(1).filter(|&it| it < u8::MAX)
+    });
+    let last = last.map_err(|_| failed("all cluster IPs are given away"))?;
+    let [a, b, c] = SERVICE_IPS;
+    Ok(IpAddr::V4(Ipv4Addr::new(a, b, c, last)))
+}

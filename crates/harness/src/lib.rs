@@ -1,0 +1,26 @@
+//! What tests start and ask: injectd, a Kubernetes control plane, clients, relays, certificates.
+//!
+//! A scenario is a plain test: [`scenario::with_lab`] gives it a cluster, [`namespaced::with_namespace`]
+//! a namespace of its own. Scenarios run in any order, beside one another and alone. Not for what an
+//! answer of injectd must be: that is in the tests themselves.
+
+#![expect(clippy::disallowed_types, reason = "Kubernetes objects of any kind are trees here")]
+
+pub mod api;
+pub mod audit_log;
+pub mod balancer;
+pub mod certificates;
+pub mod client;
+pub mod expect;
+pub mod injectd;
+pub mod lab;
+pub mod manifests;
+pub mod metrics;
+pub mod namespaced;
+pub mod objects;
+pub mod program;
+pub mod relay;
+pub mod run;
+pub mod scenario;
+pub mod sidecar;
+pub mod stream;

@@ -1,0 +1,62 @@
+//! A scenario as a plain test: what it is given, how long it may take, and why it is passed over.
+
+use std::{
+    io::{self, Write as _},
+    thread,
+    time::Duration,
+};
+
+use tokio::{sync::RwLock, time::timeout};
+
+use crate::{
+    expect::{NotPassed, Outcome, failed},
+    lab::{self, Lab},
+};
+
+/// No scenario of the short run takes a tenth of it on an idle machine.
+const LIMIT: Duration = Duration::from_mins(5);
+/// Scenarios at full length ask the API server thousands of times.
+const LONG_LIMIT: Duration = Duration::from_mins(30);
+
+/// Held by each scenario, and by one alone that stops what the others need.
+static CLUSTER: RwLock<()> = RwLock::const_new(());
+
+/// Runs a scenario that needs a cluster, beside others.
+///
+/// A scenario that cannot run here passes; standard error names it and the reason, also when the
+/// output of tests is captured.
+///
+/// # Errors
+///
+/// Those of the scenario, of the start of the cluster, and the end of the time.
+pub async fn with_lab(scenario: impl AsyncFnOnce(&Lab) -> Outcome) -> Outcome {
+    let _beside = CLUSTER.read().await;
+    passed_over(within_limit(scenario).await)
+}
+
+/// As [`with_lab`], while no other scenario runs: for those that stop the API server.
+///
+/// # Errors
+///
+/// As [`with_lab`].
+pub async fn with_lab_alone(scenario: impl AsyncFnOnce(&Lab) -> Outcome) -> Outcome {
+    let _alone = CLUSTER.write().await;
+    passed_over(within_limit(scenario).await)
+}
+
+async fn within_limit(scenario: impl AsyncFnOnce(&Lab) -> Outcome) -> Outcome {
+    let lab = lab::get().await?;
+    let limit = if lab.is_long { LONG_LIMIT } else { LIMIT };
+    let too_late = |_| failed(format!("the scenario took longer than {} s", limit.as_secs()));
+    timeout(limit, scenario(&lab)).await.map_err(too_late)?
+}
+
+/// Success for what is skipped, with a line that says so.
+fn passed_over(outcome: Outcome) -> Outcome {
+    let Err(NotPassed::Skipped(reason)) = outcome else { return outcome };
+    let thread = thread::current();
+    let name = thread.name().unwrap_or("a scenario");
+    // Not by `eprintln!`, which tests capture. A closed output does not fail a test.
+    drop(writeln!(io::stderr(), "skipped {name}: {reason}"));
+    Ok(())
+}

@@ -1,0 +1,6 @@
+//! End-to-end scenarios: injectd and a real Kubernetes API server. Each is a test that runs alone.
+
+#![expect(clippy::disallowed_types, reason = "Kubernetes objects of any kind are trees here")]
+
+mod linkerd;
+mod tutorial;
