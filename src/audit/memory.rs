@@ -1,7 +1,8 @@
 //! Judgements that are remembered: equal pods, such as those of a `ReplicaSet`, are judged once.
 //!
-//! Pods are equal if they differ only in what the cluster writes: their names, when they were created,
-//! where they run, and their status. Not for pods whose names may decide.
+//! Pods of one owner are equal if they differ only in what the cluster writes: their names, when they
+//! were created, where they run, and their status. Not for pods without an owner, which are workloads of
+//! their own, nor where names may decide.
 
 use std::{
     collections::HashMap,
@@ -38,7 +39,7 @@ pub(super) struct Memory {
 impl Memory {
     /// The digest of a pod; `None` if its name may decide.
     pub(super) fn key(&self, auditor: &Auditor, pod: &Value) -> Option<Key> {
-        if auditor.names_decide {
+        if auditor.names_decide || pod.pointer("/metadata/ownerReferences").is_none() {
             return None;
         }
         let created = match Sidecar::of(pod) {
@@ -124,7 +125,8 @@ mod tests {
         let volume = format!("kube-api-access-{name}");
         let mut pod = json!({
             "metadata": {"name": name, "namespace": "shop", "uid": name, "resourceVersion": name,
-                "creationTimestamp": "2026-11-29T12:00:00Z", "labels": {"app": "web"}},
+                "creationTimestamp": "2026-11-29T12:00:00Z", "labels": {"app": "web"},
+                "ownerReferences": [{"kind": "ReplicaSet", "name": "web-1", "controller": true}]},
             "spec": {"nodeName": name, "volumes": [{"name": volume}],
                 "containers": [{"name": "app", "image": "app"}, {"name": "linkerd-proxy"}]},
             "status": {"podIP": name},
@@ -165,6 +167,13 @@ mod tests {
         let mut other = pod("b", &bare);
         other["metadata"]["creationTimestamp"] = later["/metadata/creationTimestamp"].clone();
         assert_ne!(key(&pod("a", &bare)), key(&other));
+    }
+
+    #[tokio::test]
+    async fn a_pod_without_an_owner_is_a_workload_of_its_own() {
+        let mut bare = pod("a", &json!({}));
+        bare["metadata"].as_object_mut().expect("metadata").remove("ownerReferences");
+        assert_eq!(Memory::default().key(&auditor(json!([])).await, &bare), None);
     }
 
     #[tokio::test]

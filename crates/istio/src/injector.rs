@@ -18,10 +18,8 @@ use crate::{
     release::Release,
 };
 
+mod names;
 mod wrong_case;
-
-/// What templates read of a pod's name. `.ObjectMeta` as a whole has it as well, if it is printed.
-const POD_NAMES: [&str; 3] = ["ObjectMeta.Name", "ObjectMeta.GenerateName", "ObjectMeta }"];
 
 /// What an injector runs with: the files of its `ConfigMap`s, and its environment.
 #[derive(Debug, Clone, Copy)]
@@ -156,11 +154,10 @@ impl Injector {
         })
     }
 
-    /// Whether a template may read the name of a pod.
+    /// Whether a template may read the name of a pod, or of its node.
     #[must_use]
     pub fn reads_names(&self) -> bool {
-        let mut templates = self.config.templates.values();
-        templates.any(|text| POD_NAMES.iter().any(|name| text.contains(name)))
+        self.config.templates.values().any(|template| names::are_read(template))
     }
 
     /// The release whose rules apply.
