@@ -1,7 +1,6 @@
 //! Any text as a template: it is an error or renders, within the limits of time and memory.
 //!
-//! The limits are a hundredth of those of the injector, so that a run takes milliseconds. Functions
-//! that take long, such as `genCA`, are over them.
+//! The limits are a hundredth of those of the injector, so that a run takes milliseconds.
 
 #![no_main]
 

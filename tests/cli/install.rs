@@ -483,7 +483,7 @@ fn the_page_on_security_lists_every_permission_of_the_chart() {
         ("linkerd.enabled", rules(&objects, "-linkerd")),
         ("istio.enabled", rules(&objects, "-istio")),
         ("certificates.source: managed", rules(&objects, "-certificates")),
-        ("certificates.source: secret or generated", rules(&own, "-webhooks")),
+        ("certificates.source: secret", rules(&own, "-webhooks")),
         ("audit.enabled", audit),
         ("audit.restart", restarts),
     ] {

@@ -202,6 +202,11 @@ fn a_template_that_does_not_parse_is_named_with_its_line() {
             "function \"getHostByName\" is off, since it reaches out of the process; \
              --allow-functions turns it on",
         ),
+        (
+            "{{ if false }}{{ (genCA \"a\" 1).Cert }}{{ end }}",
+            "function \"genCA\" is not available: no key, certificate or password is made for \
+             each pod; read it from a Secret",
+        ),
         ("{{ $x }}", "undefined variable \"$x\""),
         ("{{ end }}", "unexpected {{end}}"),
         ("{{ `", "unterminated raw quoted string"),

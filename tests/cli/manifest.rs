@@ -183,7 +183,7 @@ fn install_says_which_value_is_wrong() {
         (&["-n", "mesh", "--set", "replica=1"][..], 64, "did you mean replicas?"),
         (&["-n", "mesh", "--set", "replicas"], 64, "KEY=VALUE"),
         (&["-n", "mesh", "--set", "linkerd.enabled=false"], 64, "at least one mesh"),
-        (&["-n", "mesh", "--set", "certificates.source=generated"], 64, "needs Helm"),
+        (&["-n", "mesh", "--set", "certificates.source=generated"], 64, "\"managed\", \"secret\""),
         (&["-n", "mesh", "-f", "missing.yaml"], 1, "missing.yaml"),
         (&["-n", "My Mesh"], 64, "--namespace"),
         (&["--mesh", "consul", "-n", "mesh"], 64, "--mesh"),

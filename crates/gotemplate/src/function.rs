@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, fmt};
 
 pub use call::{Call, Outcome, Slot};
 
-use crate::value::{Element, IntKind, List, Map, Shape, UintKind, Value};
+use crate::value::{Element, IntKind, List, Map, Shape, Value};
 
 /// The type of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,8 +19,6 @@ pub enum Param {
     Text,
     /// `int`.
     Int,
-    /// `uint32`.
-    Uint32,
     /// `float64`.
     Float,
     /// `bool`.
@@ -45,7 +43,6 @@ impl Param {
             Self::Value => "reflect.Value",
             Self::Text => "string",
             Self::Int => "int",
-            Self::Uint32 => "uint32",
             Self::Float => "float64",
             Self::Bool => "bool",
             Self::Map => "map[string]interface {}",
@@ -73,7 +70,6 @@ impl Param {
             (Self::Any | Self::Value, _)
             | (Self::Text, Value::Text(_))
             | (Self::Int, Value::Int(_, IntKind::Int))
-            | (Self::Uint32, Value::Uint(_, UintKind::Uint32))
             | (Self::Float, Value::Float(_))
             | (Self::Bool, Value::Bool(_)) => true,
             (Self::Map, Value::Map(map)) => map.has_plain_keys() && map.element().is_any(),
@@ -106,11 +102,21 @@ pub struct Function {
     pub outside: bool,
     /// It changes its first argument.
     pub changes: bool,
-    /// Templates that use it are refused.
-    pub refused: bool,
+    /// Why templates that use it are refused.
+    pub(crate) refused: Option<Refusal>,
     /// It tells itself what it reads of its arguments.
     pub(crate) precise: bool,
     pub(crate) lazy: Lazy,
+}
+
+/// Why a function that exists in Go is not available.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// It reads the environment or waits for the network.
+    ReachesOut,
+    /// It makes a key, a certificate or a password, or needs one: another one for each pod, after up to
+    /// seconds of computing.
+    Secret,
 }
 
 /// Functions that do not evaluate all of their arguments.
@@ -145,7 +151,7 @@ impl Function {
             volatile: false,
             outside: false,
             changes: false,
-            refused: false,
+            refused: None,
             precise: false,
             lazy: Lazy::No,
         }
@@ -189,10 +195,9 @@ impl Function {
     }
 
     /// Templates that use it are refused.
-    #[must_use]
-    pub const fn refused(name: &'static str) -> Self {
+    pub(crate) const fn refused(name: &'static str, refusal: Refusal) -> Self {
         let mut function = Self::new(name, &[], |_| Err("not available".to_owned()));
-        function.refused = true;
+        function.refused = Some(refusal);
         function
     }
 
@@ -224,13 +229,12 @@ impl Functions {
     /// The function of a name. Refused ones do not exist.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&'static Function> {
-        self.0.get(name).copied().filter(|function| !function.refused)
+        self.0.get(name).copied().filter(|function| function.refused.is_none())
     }
 
-    /// Whether the function exists in Go and templates here cannot use it.
-    #[must_use]
-    pub fn is_refused(&self, name: &str) -> bool {
-        self.0.get(name).is_some_and(|function| function.refused)
+    /// Why a function that exists in Go is not available here.
+    pub(crate) fn refusal(&self, name: &str) -> Option<Refusal> {
+        self.0.get(name)?.refused
     }
 
     /// All functions in the order of their names, refused ones among them.

@@ -5,9 +5,7 @@
 mod builtin;
 mod cases;
 mod cast;
-mod certificates;
 mod compare;
-mod crypto;
 mod dates;
 mod decimal;
 mod defaults;
@@ -24,6 +22,7 @@ mod outside;
 mod paths;
 mod random;
 mod regex;
+mod secrets;
 mod semver;
 mod sha1;
 mod strings;
@@ -47,8 +46,6 @@ impl Functions {
     pub fn sprig() -> Self {
         Self::builtin()
             .with(cases::TABLE)
-            .with(certificates::TABLE)
-            .with(crypto::TABLE)
             .with(dates::TABLE)
             .with(decimal::TABLE)
             .with(defaults::TABLE)
@@ -60,6 +57,7 @@ impl Functions {
             .with(paths::TABLE)
             .with(random::TABLE)
             .with(regex::TABLE)
+            .with(secrets::TABLE)
             .with(semver::TABLE)
             .with(strings::TABLE)
             .with(types::TABLE)

@@ -8,13 +8,12 @@
 //! [`Functions::builtin`] has Go's own, [`Functions::sprig`] those of sprig 3.3 as well, and
 //! [`Functions::istio`] those of Istio's webhook. Each is a row that says whether its result depends on
 //! more than its arguments. Templates that use `getHostByName` or `expandenv` are refused when they
-//! are parsed, unless [`Functions::with_outside`] turns the function on;
-//! [`Functions::is_refused`] names these functions.
+//! are parsed, unless [`Functions::with_outside`] turns the function on. Functions of keys, certificates and
+//! passwords, such as `genCA` and `derivePassword`, are always refused.
 //!
 //! # Limits
 //! [`MAX_NESTING`] when parsing; [`MAX_OUTPUT_BYTES`], [`MAX_STEPS`] and [`MAX_DEPTH`] when rendering.
-//! Go has none but the depth of templates. Functions that take long, such as `derivePassword` and `genCA`,
-//! count ten thousand steps for each tenth of a second.
+//! Go has none but the depth of templates.
 //!
 //! # Where Go answers otherwise
 //! `tests/battery` compares outputs and texts of errors with Go's, `tests/corpus` with real injectors.
@@ -27,10 +26,9 @@
 //! | `sortAlpha` sorts a copy | it sorts a list of strings in place |
 //! | time zones other than UTC are an error in `dateInZone` | they are known, or taken for UTC |
 //! | dates beyond a million years are an error | they wrap around |
+//! | functions of keys, certificates and passwords do not exist | they make another secret for each pod |
 //! | errors of regular expressions have other words | |
 //! | `snakecase`, `kebabcase` of bytes that are not UTF-8 give U+FFFD | the bytes stay |
-//! | RSA keys of less than 2048 or more than 8192 bits and keys of P-224 are an error | they sign |
-//! | errors of DER that is not cut off and no key have fewer words | |
 //! | addresses of pointers are printed as `0xc000000000` | as they are |
 //!
 //! Conversions of numbers and versions are those of the newest releases of the libraries. `int "12.5"`
@@ -68,7 +66,7 @@ pub use eval::{ExecError, Location};
 pub use function::{Call, Function, Functions, Outcome, Param, Slot};
 pub use functions::duration_text;
 pub use json::check_json;
-pub use parse::{IS_OFF, MAX_NESTING, ParseError};
+pub use parse::{IS_LEFT_OUT, IS_OFF, MAX_NESTING, ParseError};
 pub use print::shown;
 pub use template::Template;
 pub use text::Text;

@@ -17,8 +17,12 @@ use crate::{
 /// Control structures and parentheses inside of one another. Go: 10,000 parentheses.
 pub const MAX_NESTING: usize = 100;
 
-/// The end of the message about a function that is refused.
+/// The end of the message about a function that is off until [`Functions::with_outside`] turns it on.
 pub const IS_OFF: &str = "is off, since it reaches out of the process";
+
+/// The end of the message about a function that makes or uses a secret.
+pub const IS_LEFT_OUT: &str =
+    "is not available: no key, certificate or password is made for each pod; read it from a Secret";
 
 /// Why a text is not a template, and where.
 ///

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use injectd_gotemplate::{Functions, IS_OFF, ParseError, Template, Value};
+use injectd_gotemplate::{Functions, IS_LEFT_OUT, IS_OFF, ParseError, Template, Value};
 
 use crate::{
     advice::KnownAnnotations,
@@ -16,6 +16,7 @@ use crate::{
         mesh::{self, MeshError},
     },
     release::Release,
+    selection,
 };
 
 mod names;
@@ -85,7 +86,7 @@ pub struct Injector {
     /// The release for people: `1.24 or 1.25` where the configuration does not tell it.
     pub(crate) shown_release: String,
     pub(crate) config: Config,
-    /// A template for Gateways may be an error.
+    /// A template that pods must ask for may be an error.
     pub(crate) templates: BTreeMap<String, Result<Template, ParseError>>,
     pub(crate) known_annotations: KnownAnnotations,
     pub(crate) values: Values,
@@ -122,10 +123,16 @@ impl Injector {
         let mesh = Arc::new(mesh);
         let allowed = files.allowed_functions.iter();
         let functions = allowed.fold(functions(release), |all, name| all.with_outside(name));
+        let by_default = selection::names(&config, None).unwrap_or_default();
         let parse = |(name, text): (&String, &String)| {
             let template = Template::parse("inject", text, &functions);
+            // Other pods keep their sidecars.
+            let denies_pods = |error: &ParseError| {
+                let is_left_out = error.message.ends_with(IS_LEFT_OUT);
+                is_of_gateways(name) || is_left_out && !by_default.contains(&&**name)
+            };
             match template {
-                Err(error) if !is_of_gateways(name) => {
+                Err(error) if !denies_pods(&error) => {
                     Err(StartError::Template { name: name.clone(), error })
                 }
                 template => Ok((name.clone(), template)),
@@ -166,8 +173,9 @@ impl Injector {
         self.release
     }
 
-    /// What is wrong with the configuration, although it can be used, such as templates for Gateways
-    /// that do not parse: istiod renders them itself, and no pod asks for one.
+    /// What is wrong with the configuration, although it can be used, such as a template for Gateways
+    /// that does not parse (istiod renders it itself, and no pod asks for it), or one that no pod gets by
+    /// default and that calls a function which is not available.
     pub fn warnings(&self) -> impl Iterator<Item = String> {
         let templates = self.templates.iter().filter_map(|(name, template)| {
             let error = template.as_ref().err()?.clone();
@@ -267,19 +275,44 @@ mod tests {
 
     const CONFIG: &str = "policy: enabled\ntemplates:\n  sidecar: ''\n  waypoint: '{{ nofunc }}'\n";
 
-    fn warnings(values: &str, release: Option<Release>, native: Option<&str>) -> Vec<String> {
-        let native = native.map(|text| (NATIVE_SIDECARS_VARIABLE.to_owned(), text.to_owned()));
-        let files = Files {
-            config: CONFIG,
-            values,
+    fn files(config: &str) -> Files<'_> {
+        static NONE: BTreeMap<String, String> = BTreeMap::new();
+        Files {
+            config,
+            values: "{}",
             mesh: "",
             shared_mesh: "",
-            labels: &BTreeMap::new(),
-            release,
+            labels: &NONE,
+            release: Some(Release::NEWEST),
             revision: "",
-            environment: &native.into_iter().collect(),
+            environment: &NONE,
             allowed_functions: &[],
+        }
+    }
+
+    #[test]
+    fn a_function_of_secrets_rejects_the_template_of_every_pod_and_denies_pods_that_ask() {
+        let config = |templates: &str| {
+            let all = "sidecar: 'x', pass: '{{ derivePassword 1 `long` `p` `u` `e` }}'";
+            Injector::new(files(&format!("{templates}\ntemplates: {{{all}}}\n")))
         };
+        let problem = "config.templates.pass line 1: function \"derivePassword\" is not available";
+        let asked = config("defaultTemplates: [sidecar]").expect("must be usable");
+        let warnings: Vec<_> = asked.warnings().collect();
+        assert!(warnings[0].starts_with(problem), "{warnings:?}");
+        assert!(warnings[0].ends_with("pods that ask for it are denied"), "{warnings:?}");
+        for by_default in
+            ["defaultTemplates: [pass]", "defaultTemplates: [a]\naliases: {a: [pass]}"]
+        {
+            let error = config(by_default).err().map(|error| error.to_string());
+            assert!(error.is_some_and(|error| error.starts_with(problem)), "{by_default}");
+        }
+    }
+
+    fn warnings(values: &str, release: Option<Release>, native: Option<&str>) -> Vec<String> {
+        let native = native.map(|text| (NATIVE_SIDECARS_VARIABLE.to_owned(), text.to_owned()));
+        let environment = native.into_iter().collect();
+        let files = Files { values, release, environment: &environment, ..files(CONFIG) };
         Injector::new(files).expect("must be usable").warnings().collect()
     }
 

@@ -60,6 +60,7 @@ pub(crate) const ROWS: &[(&str, Expected)] = &[
     ("exact-keys", pods::exact_keys),
     ("later-fields", pods::later_fields),
     ("newest-types", pods::newest_types),
+    ("no-secrets", pods::no_secrets),
     ("patch-does-not-apply", pods::patch_does_not_apply),
     ("exact-integers", pods::exact_integers),
 ];

@@ -6,7 +6,7 @@ use crate::{
     function::{Call, Function, Lazy, Param, Slot},
     number::Number,
     tree::{Operand, OperandKind, Part},
-    value::{Shape, Signature, UintKind, Value},
+    value::{Shape, Signature, Value},
 };
 
 impl<'t> Eval<'t, '_, '_> {
@@ -143,18 +143,12 @@ impl<'t> Eval<'t, '_, '_> {
             (Param::Int, OperandKind::Number(Number { int: Some(value), .. })) => {
                 return Ok(Slot::from(*value));
             }
-            // Go: `reflect.Value.SetUint` keeps the low bits.
-            (Param::Uint32, OperandKind::Number(Number { uint: Some(value), .. })) => {
-                let value = value & u64::from(u32::MAX);
-                return Ok(Slot::from(Value::Uint(value, UintKind::Uint32)));
-            }
             (Param::Float, OperandKind::Number(Number { float: Some(value), .. })) => {
                 return Ok(Slot::from(*value));
             }
             (Param::Bool, _) => "bool",
             (Param::Text, _) => "string",
             (Param::Int, _) => "integer",
-            (Param::Uint32, _) => "unsigned integer",
             (Param::Float, _) => "float",
             _ => {
                 let name = param.name();

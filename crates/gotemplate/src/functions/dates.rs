@@ -68,16 +68,6 @@ fn value(time: Time) -> Value {
     Value::Object(Arc::new(time))
 }
 
-/// Seconds since 1970 at the time of the execution.
-pub(super) fn seconds_now(call: &mut Call<'_, '_>) -> i64 {
-    now(call).seconds
-}
-
-/// Seconds since 1970 in UTC by a layout of Go.
-pub(super) fn shown_by(seconds: i64, layout: &str) -> String {
-    layout::format(&Time { seconds, ..Time::EPOCH }, layout)
-}
-
 fn now(call: &mut Call<'_, '_>) -> Time {
     let now = call.context.now();
     let (past, negative) = match now.duration_since(UNIX_EPOCH) {

@@ -5,10 +5,10 @@
 
 use std::net::ToSocketAddrs as _;
 
-use crate::function::{Call, Function, Outcome, Param::Text};
+use crate::function::{Call, Function, Outcome, Param::Text, Refusal::ReachesOut};
 
 pub(super) const TABLE: &[Function] =
-    &[Function::refused("expandenv"), Function::refused("getHostByName")];
+    &[Function::refused("expandenv", ReachesOut), Function::refused("getHostByName", ReachesOut)];
 
 pub(super) const EXPANDENV: &[Function] =
     &[Function::new("expandenv", &[Text], expandenv).outside()];

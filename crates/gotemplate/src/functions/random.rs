@@ -23,8 +23,7 @@ pub(super) const TABLE: &[Function] = &[
     Function::new("uuidv4", &[], uuid).volatile(),
 ];
 
-/// Random bytes for keys and salts, too.
-pub(super) fn fill(bytes: &mut [u8]) -> Result<(), String> {
+fn fill(bytes: &mut [u8]) -> Result<(), String> {
     getrandom::fill(bytes).map_err(|problem| format!("no random bytes: {problem}"))
 }
 

@@ -1,7 +1,8 @@
 //! Pipelines, commands and operands.
 
-use super::{IS_OFF, Parsed, Parser};
+use super::{IS_LEFT_OUT, IS_OFF, Parsed, Parser};
 use crate::{
+    function::Refusal,
     lex::{Item, Kind},
     number::Number,
     quote::{quote, unquote},
@@ -192,8 +193,11 @@ impl Parser<'_> {
         if let Some(function) = self.functions.get(name) {
             return Ok(OperandKind::Function(function));
         }
-        let is_refused = self.functions.is_refused(name);
-        let problem = if is_refused { IS_OFF } else { "not defined" };
+        let problem = match self.functions.refusal(name) {
+            Some(Refusal::ReachesOut) => IS_OFF,
+            Some(Refusal::Secret) => IS_LEFT_OUT,
+            None => "not defined",
+        };
         self.error(format!("function {} {problem}", quote(name.as_bytes(), false)))
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use injectd_gotemplate::{
-    Context, Function, Functions, Object, Param, Shape, Signature, Template, Value as Data,
+    Context, Functions, Object, Param, Shape, Signature, Template, Value as Data,
 };
 use serde_json::{Value, json};
 
@@ -36,12 +36,6 @@ const FILES: [(&str, &str); 2] = [
     ("prometheus-rules.yaml", chart!("prometheus-rules.yaml")),
     ("grafana-dashboard.json", chart!("grafana-dashboard.json")),
 ];
-
-/// Functions of Helm that sprig does not have. There is no cluster to look into.
-const HELM: &[Function] =
-    &[Function::new("lookup", &[Param::Text, Param::Text, Param::Text, Param::Text], |_| {
-        Ok(Data::from_json(&json!({})).into())
-    })];
 
 /// The files beside the templates, as `.Files`.
 #[derive(Debug)]
@@ -85,11 +79,6 @@ pub(super) fn render(
     namespace: &str,
     values: &Value,
 ) -> Result<Vec<Value>, CommandError> {
-    if values["certificates"]["source"] == "generated" {
-        let text = "certificates.source: generated needs Helm, which keeps the certificate of the \
-                    first installation; use managed or secret";
-        return Err(CommandError::Usage(text.to_owned()));
-    }
     let failed = |error: String| CommandError::failed("cannot render the chart", error);
     let chart = yaml::parse(CHART).map_err(failed)?;
     let data = json!({
@@ -97,7 +86,7 @@ pub(super) fn render(
         "Chart": {"AppVersion": chart["appVersion"]},
         "Values": values,
     });
-    let functions = Functions::istio().with(HELM);
+    let functions = Functions::istio();
     let mut objects = Vec::new();
     for (file, text) in TEMPLATES {
         let text = format!("{HELPERS}{text}");

@@ -18,6 +18,24 @@ const MAX_EXACT: u64 = 1 << 53;
 /// The fields of a pod.
 const FIELDS: [&str; 5] = ["apiVersion", "kind", "metadata", "spec", "status"];
 
+/// Functions of sprig that make or use keys, certificates and passwords. A name that begins with another
+/// comes before it.
+const OF_SECRETS: [&str; 13] = [
+    "bcrypt",
+    "buildCustomCert",
+    "decryptAES",
+    "derivePassword",
+    "encryptAES",
+    "genCAWithKey",
+    "genCA",
+    "genPrivateKey",
+    "genSelfSignedCertWithKey",
+    "genSelfSignedCert",
+    "genSignedCertWithKey",
+    "genSignedCert",
+    "htpasswd",
+];
+
 /// Fields of templates that came to Kubernetes after the types of the oldest release.
 const NEWEST: [&str; 2] = ["sleep", "resourceClaimName"];
 
@@ -68,6 +86,27 @@ pub(crate) fn exact_keys(context: &Context<'_>, seen: &Answer) -> Option<Answer>
     let mut pod = (context.answer)(&review).pod()?.clone();
     pod.as_object_mut()?.extend(others);
     seen.with_verdict(Verdict::Injected(pod))
+}
+
+/// A template of the pod calls a function that makes or uses a secret.
+pub(crate) fn no_secrets(context: &Context<'_>, seen: &Answer) -> Option<Answer> {
+    seen.pod()?;
+    let config = injectd_yaml::parse(&context.set.config, injectd_yaml::Options::default()).ok()?;
+    let review = context.review.as_ref()?;
+    let names = "/request/object/metadata/annotations/inject.istio.io~1templates";
+    let mut names = review.pointer(names)?.as_str()?.split(',').map(str::trim);
+    let message = names.find_map(|name| {
+        let lines = config["templates"][name].as_str()?.lines().zip(1..);
+        let (function, line) = lines.into_iter().find_map(|(text, line)| {
+            let function = OF_SECRETS.iter().find(|function| text.contains(**function))?;
+            Some((function, line))
+        })?;
+        Some(format!(
+            "failed to run injection template: {name}: template: inject:{line}: function \"{function}\" \
+             is not available: no key, certificate or password is made for each pod; read it from a Secret"
+        ))
+    })?;
+    seen.with_verdict(Verdict::Denied(message))
 }
 
 /// Templates may use every field of the newest Kubernetes. The release has older types, which drop
