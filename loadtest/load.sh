@@ -73,7 +73,8 @@ ECHO=${ECHO:-$target/release/examples/echo}
 PACED=${PACED:-$target/release/examples/paced}
 K6=${K6:-${XDG_CACHE_HOME:-$HOME/.cache}/injectd-ci/tools/bin/k6}
 if [ ! -x "$K6" ]; then
-    GOBIN=$(dirname "$K6") go install go.k6.io/k6@v1.8.1
+    . .ci/tools.sh
+    GOBIN=$(dirname "$K6") go install "go.k6.io/k6@$K6_VERSION"
 fi
 export K6 INJECTD BUILD ECHO PACED PYTHONDONTWRITEBYTECODE=1
 

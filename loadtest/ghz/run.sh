@@ -60,7 +60,8 @@ done
 command -v h2load >/dev/null || die "h2load is missing: apt-get install nghttp2-client"
 ghz=${GHZ:-${XDG_CACHE_HOME:-$HOME/.cache}/injectd-ci/tools/bin/ghz}
 if [ ! -x "$ghz" ]; then
-    GOBIN=$(dirname "$ghz") go install github.com/bojand/ghz/cmd/ghz@v0.93.0
+    . .ci/tools.sh
+    GOBIN=$(dirname "$ghz") go install "github.com/bojand/ghz/cmd/ghz@$GHZ_VERSION"
 fi
 
 work=$(mktemp -d)
