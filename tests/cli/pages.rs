@@ -2,6 +2,8 @@
 
 use std::{fs, process::Command};
 
+use serde_json::Value;
+
 use super::{is_blessed, text};
 
 /// Stands before a block whose command is run in the folder of the project.
@@ -40,4 +42,20 @@ fn pages_show_the_output_of_the_binary() {
         assert!(page == found, "{} is stale: run with BLESS=1", path.display());
     }
     assert!(blocks >= 2, "no page shows output");
+}
+
+/// The picture of the dashboard has every panel with queries: `loadtest/plot_dashboard.py` draws it.
+#[test]
+fn the_picture_of_the_dashboard_has_every_panel() {
+    let root = env!("CARGO_MANIFEST_DIR");
+    let read = |path: &str| fs::read_to_string(format!("{root}/{path}")).expect("a file");
+    let dashboard: Value =
+        serde_json::from_str(&read("deploy/grafana-dashboard.json")).expect("JSON");
+    let picture = read("docs/img/dashboard.svg");
+    let panels = dashboard["panels"].as_array().expect("a list");
+    assert!(panels.len() > 20, "{} panels", panels.len());
+    for panel in panels {
+        let title = panel["title"].as_str().expect("a title").replace('\'', "&#x27;");
+        assert!(picture.contains(&format!(">{title}</text>")), "{title} is not in the picture");
+    }
 }
