@@ -1,6 +1,9 @@
 //! Label selectors (`metav1.LabelSelector`), which tell what does not match.
 
-use std::{collections::BTreeMap, fmt};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use serde::Deserialize;
 
@@ -109,16 +112,13 @@ impl Selector {
 
     /// Labels that meet all requirements; `None` if there are none.
     pub(crate) fn example(&self) -> Option<Labels> {
+        let mut keys: BTreeMap<&str, Vec<&Requirement>> = BTreeMap::new();
+        for requirement in &self.0 {
+            keys.entry(&requirement.key).or_default().push(requirement);
+        }
         let mut labels = Labels::new();
-        for Requirement { key, .. } in &self.0 {
-            let of_key: Vec<_> = self.0.iter().filter(|it| it.key == *key).collect();
-            let listed = of_key.iter().flat_map(|it| it.values.iter().cloned());
-            // Not a valid label value, so no selector lists it.
-            let any = "?".to_owned();
-            let candidates = listed.chain([any]).map(|value| Labels::from([(key.clone(), value)]));
-            let meets = |labels: &Labels| of_key.iter().all(|it| it.is_met(labels));
-            let found = [Labels::new()].into_iter().chain(candidates).find(meets)?;
-            labels.extend(found);
+        for (key, requirements) in keys {
+            labels.extend(label_for(key, &requirements)?);
         }
         Some(labels)
     }
@@ -139,6 +139,30 @@ impl Selector {
     pub(crate) fn all_unmet(&self, labels: &Labels) -> impl Iterator<Item = &Requirement> {
         self.0.iter().filter(|requirement| !requirement.is_met(labels))
     }
+}
+
+/// The label with which, or without which, an object meets all requirements on one key; `None` if there
+/// is none.
+fn label_for(key: &str, requirements: &[&Requirement]) -> Option<Labels> {
+    let label = |value: &str| Labels::from([(key.to_owned(), value.to_owned())]);
+    let of = |operator| requirements.iter().filter(move |it| it.operator == operator);
+    let denied: BTreeSet<&String> = of(Operator::NotIn).flat_map(|it| &it.values).collect();
+    let must_be_absent = of(Operator::DoesNotExist).next().is_some();
+    let Some(first) = of(Operator::In).next() else {
+        return match (of(Operator::Exists).next().is_some(), must_be_absent) {
+            (true, true) => None,
+            // Not a valid label value, so no selector lists it.
+            (true, false) => Some(label("?")),
+            (false, _) => Some(Labels::new()),
+        };
+    };
+    let mut allowed: BTreeSet<&String> = first.values.iter().collect();
+    for other in of(Operator::In).skip(1) {
+        let values: BTreeSet<_> = other.values.iter().collect();
+        allowed.retain(|value| values.contains(value));
+    }
+    let mut found = first.values.iter().filter(|it| allowed.contains(it) && !denied.contains(it));
+    found.next().filter(|_| !must_be_absent).map(|value| label(value))
 }
 
 impl Expression {

@@ -1,35 +1,45 @@
 //! Rules that match nothing, because no resource has their names, versions, scope and operations.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::{
     Findings, Severity,
     builtin::{self, Builtin, RELEASES},
     names,
-    rules::list,
+    rules::{OPERATIONS, list},
 };
 use crate::walk::is_exempt;
 
+/// Items that a finding quotes; of more it has the number.
+const MAX_QUOTED: usize = 5;
+
 /// A rule, and where it is.
 struct Rule<'r> {
-    groups: Vec<&'r str>,
-    versions: Vec<&'r str>,
-    operations: Vec<&'r str>,
+    groups: BTreeSet<&'r str>,
+    versions: BTreeSet<&'r str>,
+    operations: BTreeSet<&'r str>,
     scope: &'r str,
     path: &'r str,
     /// Whether a group may have resources that are not known here.
     is_open: bool,
+    has_custom_group: bool,
 }
 
 /// Reports what of a rule matches nothing.
 pub(super) fn check(rule: &Value, path: &str, at: &mut Findings<'_>) {
-    let resources = list(rule, "resources");
-    let groups = list(rule, "apiGroups");
+    let mut seen = BTreeSet::new();
+    let resources = list(rule, "resources").into_iter().filter(|it| seen.insert(*it));
+    let set = |name: &str| list(rule, name).into_iter().collect::<BTreeSet<_>>();
+    let groups = set("apiGroups");
+    let has_custom_group = groups.iter().any(|group| is_custom(group));
     let rule = Rule {
-        is_open: groups.iter().any(|group| *group == "*" || is_custom(group)),
+        is_open: has_custom_group || groups.contains("*"),
+        has_custom_group,
         groups,
-        versions: list(rule, "apiVersions"),
-        operations: list(rule, "operations"),
+        versions: set("apiVersions"),
+        operations: set("operations"),
         scope: rule["scope"].as_str().unwrap_or("*"),
         path,
     };
@@ -57,8 +67,13 @@ fn is_custom(group: &str) -> bool {
     group.contains('.') && names::is_dns_subdomain(group) && !builtin::is_group(group)
 }
 
-fn quoted(items: &[&str]) -> String {
-    items.iter().map(|item| format!("{item:?}")).collect::<Vec<_>>().join(", ")
+fn quoted(items: &BTreeSet<&str>) -> String {
+    let quoted = items.iter().take(MAX_QUOTED).map(|item| format!("{item:?}"));
+    let quoted = quoted.collect::<Vec<_>>().join(", ");
+    match items.len().saturating_sub(MAX_QUOTED) {
+        0 => quoted,
+        more => format!("{quoted} and {more} more"),
+    }
 }
 
 impl Rule<'_> {
@@ -88,7 +103,7 @@ impl Rule<'_> {
     }
 
     fn has_group(&self, group: &str) -> bool {
-        self.groups.iter().any(|it| *it == "*" || *it == group)
+        self.groups.contains("*") || self.groups.contains(group)
     }
 
     /// No group of the rule has a resource of this name, as far as is known.
@@ -114,16 +129,15 @@ impl Rule<'_> {
     }
 
     fn check_known(&self, resource: &str, found: &[&Builtin], at: &mut Findings<'_>) {
-        let has_custom_group = self.groups.iter().any(|group| is_custom(group));
         let is_of_rule =
-            |version: &&str| self.versions.iter().any(|it| *it == "*" || it == version);
+            |version: &&str| self.versions.contains("*") || self.versions.contains(version);
         let is_served = found.iter().any(|it| it.versions.iter().any(is_of_rule));
         if !self.is_open && !is_served {
             let served = found[0].versions.join(", ");
             let problem = format!("{RELEASES} serve {resource} as {served} only: nothing matches");
             return self.warn("apiVersions", problem, "Correct the version.", at);
         }
-        if has_custom_group {
+        if self.has_custom_group {
             return;
         }
         let in_scope = |it: &&Builtin| match self.scope {
@@ -136,7 +150,7 @@ impl Rule<'_> {
             return self.warn("scope", problem, "Correct the scope.", at);
         }
         let has_operation = |it: &&Builtin| {
-            let named = |of: &&str| self.operations.contains(of) || self.operations.contains(&"*");
+            let named = |of: &&str| self.operations.contains(of) || self.operations.contains("*");
             it.operations.iter().any(named)
         };
         if !found.iter().any(has_operation) {
@@ -152,12 +166,17 @@ impl Rule<'_> {
             let problem = format!("{resource} can only be read: no webhook is called");
             return self.warn("resources", problem, "Remove the resource.", at);
         }
-        let problem =
-            format!("{resource} never have {}: nothing matches", self.operations.join(" or "));
+        // Others have an error.
+        let known = OPERATIONS.into_iter().filter(|it| self.operations.contains(it));
+        let operations = known.collect::<Vec<_>>().join(" or ");
+        if operations.is_empty() {
+            return;
+        }
+        let problem = format!("{resource} never have {operations}: nothing matches");
         let connected = builtin::all().iter().find(|it| {
             it.operations.contains(&"CONNECT") && it.parent() == resource && it.group.is_empty()
         });
-        let advice = match connected.filter(|_| self.operations.contains(&"CONNECT")) {
+        let advice = match connected.filter(|_| self.operations.contains("CONNECT")) {
             Some(it) => format!("Name the subresource, such as {}.", it.name),
             None => format!("Use {}.", all.join(" or ")),
         };

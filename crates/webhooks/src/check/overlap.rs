@@ -6,9 +6,22 @@ use super::{
 };
 use crate::{Configurations, Plugin, Webhook, injectors::Product};
 
+/// Webhooks that are compared with each other: no cluster calls more for one pod. If there are more,
+/// that is reported.
+const MAX_COMPARED: usize = 256;
+
 pub(super) fn all(read: &Configurations, found: &mut Vec<Finding>) {
     let mutating = |webhook: &&Webhook| webhook.plugin == Plugin::Mutating && creates_pods(webhook);
-    let webhooks: Vec<_> = read.webhooks().iter().filter(mutating).collect();
+    let mut webhooks: Vec<_> = read.webhooks().iter().filter(mutating).collect();
+    if let Some(webhook) = webhooks.get(MAX_COMPARED) {
+        let problem = format!(
+            "more than {MAX_COMPARED} webhooks are called for pods: whether this one and those after \
+             it are called for the same pods as others is not known"
+        );
+        let advice = "Check fewer configurations at once.";
+        findings(webhook, found).add(Severity::Suggestion, "namespaceSelector", problem, advice);
+    }
+    webhooks.truncate(MAX_COMPARED);
     for (index, webhook) in webhooks.iter().enumerate() {
         let later: Vec<_> = webhooks[index + 1..].iter().filter(|it| meet(webhook, it)).collect();
         let twin = later.iter().find(|it| is_same_injector(webhook, it));

@@ -1,14 +1,29 @@
 //! `rules`: which requests a webhook is called for.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::Value;
 
 use super::{Findings, Severity, nothing};
 
-const OPERATIONS: [&str; 5] = ["CREATE", "UPDATE", "DELETE", "CONNECT", "*"];
+pub(super) const OPERATIONS: [&str; 5] = ["CREATE", "UPDATE", "DELETE", "CONNECT", "*"];
 const SCOPES: [&str; 3] = ["Cluster", "Namespaced", "*"];
+/// Rules that differ, up to which all are compared with each other; more are compared with equal ones
+/// only, and that is reported. Nobody writes so many by hand.
+const MAX_COMPARED: usize = 256;
+
+/// A list whose order does not matter.
 type Part<'r> = BTreeSet<&'r str>;
+
+/// What a rule matches.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Matched<'r> {
+    operations: Part<'r>,
+    groups: Part<'r>,
+    versions: Part<'r>,
+    resources: Part<'r>,
+    scope: &'r str,
+}
 
 pub(super) fn check(rules: &Value, at: &mut Findings<'_>) {
     let rules = rules.as_array().map(Vec::as_slice).unwrap_or_default();
@@ -18,23 +33,46 @@ pub(super) fn check(rules: &Value, at: &mut Findings<'_>) {
     }
     for (index, rule) in rules.iter().enumerate() {
         check_rule(rule, &format!("rules[{index}]"), at);
-        for (other, earlier) in rules[..index].iter().enumerate() {
-            if covers(earlier, rule) {
-                let problem = format!("rules[{other}] matches all that it matches");
-                let advice = "Remove the rule.";
-                at.add(Severity::Warning, format!("rules[{index}]"), problem, advice);
-            }
+    }
+    check_covered(rules, at);
+}
+
+/// Rules that match nothing which an earlier one does not match: each group of them once.
+fn check_covered(rules: &[Value], at: &mut Findings<'_>) {
+    let mut firsts: HashMap<Matched<'_>, usize> = HashMap::new();
+    let mut compared: Vec<(usize, Matched<'_>)> = Vec::new();
+    let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (index, rule) in rules.iter().enumerate() {
+        let matched = Matched::of(rule);
+        let covering = compared.iter().find(|(_, earlier)| earlier.covers(&matched));
+        let covering = covering.map(|(earlier, _)| *earlier);
+        match covering.or_else(|| firsts.get(&matched).copied()) {
+            Some(earlier) => groups.entry(earlier).or_default().push(index),
+            None if compared.len() < MAX_COMPARED => compared.push((index, matched)),
+            None => drop(firsts.insert(matched, index)),
         }
+    }
+    if !firsts.is_empty() {
+        let problem = format!(
+            "more than {MAX_COMPARED} rules differ: whether the later ones are needed is not known"
+        );
+        at.add(Severity::Suggestion, "rules", problem, "Join rules.");
+    }
+    for (earlier, covered) in groups {
+        let others = match covered.len() - 1 {
+            0 => String::new(),
+            1 => format!(", and all that rules[{}] matches", covered[1]),
+            more => format!(", and all that {more} others after it match"),
+        };
+        let problem = format!("rules[{earlier}] matches all that it matches{others}");
+        let advice = if covered.len() == 1 { "Remove the rule." } else { "Remove these rules." };
+        at.add(Severity::Warning, format!("rules[{}]", covered[0]), problem, advice);
     }
 }
 
 pub(super) fn list<'r>(rule: &'r Value, name: &str) -> Vec<&'r str> {
     let items = rule[name].as_array().into_iter().flatten();
     items.map(|item| item.as_str().unwrap_or_default()).collect()
-}
-
-fn part<'r>(rule: &'r Value, name: &str) -> Part<'r> {
-    list(rule, name).into_iter().collect()
 }
 
 fn check_rule(rule: &Value, path: &str, at: &mut Findings<'_>) {
@@ -71,33 +109,51 @@ fn check_wildcards(resources: &[&str], field: &str, at: &mut Findings<'_>) {
     if resources.contains(&"*") && resources.iter().any(|it| *it != "*" && !it.contains('/')) {
         at.error(field, "* stands beside other resources", "Use * alone.");
     }
-    for (index, resource) in resources.iter().enumerate() {
-        let Some((name, sub)) = resource.split_once('/') else { continue };
-        let wildcards = [format!("{name}/*"), format!("*/{sub}")];
-        let earlier = resources[..index].iter().find(|it| wildcards.iter().any(|of| of == **it));
-        if let Some(earlier) = earlier {
-            let problem = format!("{earlier} includes {resource}");
-            at.error(field, problem, "Remove one of them.");
+    let mut earlier = BTreeSet::new();
+    for resource in resources {
+        if let Some((name, sub)) = resource.split_once('/') {
+            let wildcards = [format!("{name}/*"), format!("*/{sub}")];
+            if let Some(wildcard) = wildcards.iter().find(|it| earlier.contains(&***it)) {
+                let problem = format!("{wildcard} includes {resource}");
+                at.error(field, problem, "Remove one of them.");
+            }
         }
+        earlier.insert(*resource);
     }
 }
 
-/// Whether a rule matches everything that another one matches.
-fn covers(rule: &Value, other: &Value) -> bool {
-    let all = ["operations", "apiGroups", "apiVersions"].into_iter().all(|name| {
-        let (of_rule, of_other) = (part(rule, name), part(other, name));
-        of_rule.contains("*") || of_other.is_subset(&of_rule)
-    });
-    let has = |resource: &str| {
-        let (name, sub) = resource.split_once('/').unwrap_or((resource, ""));
-        part(rule, "resources").into_iter().any(|it| {
-            let (of_rule, of_sub) = it.split_once('/').unwrap_or((it, ""));
-            (of_rule == "*" || of_rule == name) && (of_sub == "*" || of_sub == sub)
-        })
-    };
-    let scope = |rule: &Value| rule["scope"].as_str().unwrap_or("*").to_owned();
-    let resources = part(other, "resources");
-    all && !resources.is_empty()
-        && resources.into_iter().all(has)
-        && (scope(rule) == "*" || scope(rule) == scope(other))
+impl<'r> Matched<'r> {
+    fn of(rule: &'r Value) -> Self {
+        let part = |name| list(rule, name).into_iter().collect();
+        Self {
+            operations: part("operations"),
+            groups: part("apiGroups"),
+            versions: part("apiVersions"),
+            resources: part("resources"),
+            scope: rule["scope"].as_str().unwrap_or("*"),
+        }
+    }
+
+    /// Whether it matches everything that another one matches.
+    fn covers(&self, other: &Self) -> bool {
+        let parts = [
+            (&self.operations, &other.operations),
+            (&self.groups, &other.groups),
+            (&self.versions, &other.versions),
+        ];
+        let has = |resource: &&str| {
+            let (name, sub) = resource.split_once('/').unwrap_or((resource, ""));
+            let of = |name: &str, sub: &str| match sub {
+                "" => self.resources.contains(name),
+                sub => self.resources.contains(&*format!("{name}/{sub}")),
+            };
+            of(name, sub) || of("*", sub) || of(name, "*") || of("*", "*")
+        };
+        parts
+            .into_iter()
+            .all(|(of_self, of_other)| of_self.contains("*") || of_other.is_subset(of_self))
+            && !other.resources.is_empty()
+            && other.resources.iter().all(has)
+            && (self.scope == "*" || self.scope == other.scope)
+    }
 }
