@@ -56,6 +56,10 @@ record-templates:
 ask-templates count="4000":
     INJECTD_ASK_GO={{ count }} cargo test --locked -p injectd-gotemplate --test battery answers_of_go_now -- --nocapture
 
+# Write the tables of Kubernetes' resources and fields for `manifest check` anew, for all releases; read the diff (Go).
+tables:
+    e2e/lab/tables.sh
+
 # Build the binary of the image, optimized by profile; half an hour (llvm-profdata, h2load, python3).
 pgo *file:
     deploy/pgo.sh {{ file }}

@@ -35,6 +35,9 @@ use self::{
     work::Work,
 };
 
+#[cfg(test)]
+pub(crate) use self::check::making as made_by_functions;
+
 /// A compiled expression.
 #[derive(Debug)]
 pub(crate) struct Program {

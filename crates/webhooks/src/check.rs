@@ -6,7 +6,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::Configurations;
+use crate::{Configurations, cel::absent::Work};
 
 pub(crate) mod builtin;
 mod client;
@@ -91,12 +91,13 @@ pub fn is_configuration(object: &Value) -> bool {
 pub fn check<'c>(objects: impl IntoIterator<Item = &'c Value>) -> Vec<Finding> {
     let mut found = Vec::new();
     let mut usable = Vec::new();
+    let mut work = Work::of_run();
     for object in objects.into_iter().filter(|object| is_configuration(object)) {
         fields::configuration(object, &mut found);
         // What cannot be read has findings already.
         if let Ok(read) = Configurations::read([object]) {
             danger::conditions(&read, &mut found);
-            failing::check(object, &read, &mut found);
+            failing::check(object, &read, &mut work, &mut found);
             usable.push(object);
         }
     }

@@ -12,6 +12,7 @@ mod calls;
 mod eval;
 mod facts;
 mod fold;
+mod lists;
 mod operators;
 mod source;
 mod value;
@@ -25,9 +26,9 @@ use self::{
     value::{Abs, Stop},
 };
 
-/// Nodes that are evaluated for the conditions of one webhook: some seconds at most. Behind it nothing
-/// more is found.
-pub(crate) const MAX_WORK: u64 = 2_000_000;
+/// Nodes that are evaluated, and elements of lists that are made, for all conditions of a run: some
+/// seconds at most. Behind it nothing more is found, and that is reported.
+const MAX_WORK: usize = 2_000_000;
 /// Findings of one condition.
 const MAX_FOUND: usize = 8;
 
@@ -42,6 +43,8 @@ pub(crate) enum Presence {
     Maybe,
     /// Not known: it counts as present, unless the expression asks.
     Open,
+    /// In every request, but null in some.
+    Nullable,
     /// In no request.
     Never,
     /// It is null.
@@ -52,6 +55,33 @@ pub(crate) enum Presence {
 pub(crate) trait World: Sync {
     /// Whether a variable, field or element is there if what is before its last step is there.
     fn presence(&self, path: &Path, facts: &Facts) -> Presence;
+}
+
+/// What may still be evaluated in a run.
+#[derive(Debug)]
+pub(crate) struct Work {
+    left: usize,
+    is_spent: bool,
+}
+
+impl Work {
+    /// That of a whole run.
+    pub(crate) fn of_run() -> Self {
+        Self { left: MAX_WORK, is_spent: false }
+    }
+
+    /// Whether more was asked for than was left.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.is_spent
+    }
+
+    /// Takes a part of it. Returns whether that was left.
+    fn take(&mut self, count: usize) -> bool {
+        let left = self.left.checked_sub(count).filter(|_| !self.is_spent);
+        self.is_spent = left.is_none();
+        self.left = left.unwrap_or_default();
+        left.is_some()
+    }
 }
 
 /// Why a condition fails.
@@ -71,13 +101,29 @@ pub(crate) struct Failure {
 pub(crate) enum Lack {
     Absent(Path),
     Null(Path),
+    /// An index or a key that a list or map does not have which the condition makes.
+    Made(Step),
     /// An optional without a value.
     NoValue,
 }
 
+impl Lack {
+    /// What is null.
+    pub(crate) fn as_null(&self) -> Option<&[Step]> {
+        match self {
+            Self::Null(path) => Some(path),
+            _ => None,
+        }
+    }
+}
+
 /// Finds requests for which conditions fail and none is false: then the failure policy decides. Takes
 /// from the work that is left.
-pub(crate) fn failures(conditions: &[&Program], world: &dyn World, work: &mut u64) -> Vec<Failure> {
+pub(crate) fn failures(
+    conditions: &[&Program],
+    world: &dyn World,
+    work: &mut Work,
+) -> Vec<Failure> {
     let depth = conditions.iter().map(|it| it.ast.depth(it.root)).max().unwrap_or_default();
     stack::with_room(depth, || search(conditions, world, work)).unwrap_or_default()
 }
@@ -90,7 +136,7 @@ struct Conjunct<'p> {
     id: Id,
 }
 
-fn search(conditions: &[&Program], world: &dyn World, work: &mut u64) -> Vec<Failure> {
+fn search(conditions: &[&Program], world: &dyn World, work: &mut Work) -> Vec<Failure> {
     let mut conjuncts = Vec::new();
     for (condition, program) in conditions.iter().enumerate() {
         for id in program.ast.conjuncts(program.root) {
@@ -108,7 +154,7 @@ fn search(conditions: &[&Program], world: &dyn World, work: &mut u64) -> Vec<Fai
 fn of_conjunct(
     conjuncts: &[Conjunct<'_>],
     index: usize,
-    (world, work): (&dyn World, &mut u64),
+    (world, work): (&dyn World, &mut Work),
     found: &mut Vec<Failure>,
 ) {
     let this = conjuncts[index];
@@ -129,9 +175,8 @@ fn of_conjunct(
                 let is_new =
                     !found.iter().any(|it| it.condition == this.condition && it.lack == lack);
                 let count = found.iter().filter(|it| it.condition == this.condition).count();
-                let others = conjuncts.iter().enumerate().filter(|(other, _)| *other != index);
-                let others: Vec<_> = others.map(|(_, it)| *it).collect();
-                if is_new && count < MAX_FOUND && can_hold(&others, world, &mut trail, work) {
+                let others = (conjuncts, index);
+                if is_new && count < MAX_FOUND && can_hold(others, world, &mut trail, work) {
                     let guard = source::guard(&this.program.ast, node);
                     let condition = this.condition;
                     found.push(Failure { condition, lack, guard, is_certain: false });
@@ -147,31 +192,49 @@ fn of_conjunct(
     }
 }
 
-/// Whether none of the others is false, for some answers beside those of the trail.
-fn can_hold(others: &[Conjunct<'_>], world: &dyn World, trail: &mut Trail, work: &mut u64) -> bool {
+/// Whether no conjunct but one is false, for some answers beside those of the trail. Each goes on where
+/// the answers before it end, so that many do not cost more than each of them. A last pass sees all of
+/// them with all answers.
+fn can_hold(
+    (conjuncts, but): (&[Conjunct<'_>], usize),
+    world: &dyn World,
+    trail: &mut Trail,
+    work: &mut Work,
+) -> bool {
     let floor = trail.len();
-    'answers: loop {
-        for other in others {
-            match truth(*other, world, trail, work) {
-                Ok(true) | Err(Stop::Fails(..)) => {}
-                Ok(false) => {
-                    if trail.next(floor) {
-                        continue 'answers;
-                    }
+    // How many answers there were before each conjunct.
+    let mut before = Vec::with_capacity(conjuncts.len());
+    let mut answers = floor;
+    loop {
+        let index = before.len();
+        if index == conjuncts.len() {
+            let is_seen = trail.len() == answers;
+            if is_seen {
+                trail.cut(floor);
+                return true;
+            }
+            answers = trail.len();
+            before.clear();
+            continue;
+        }
+        let value =
+            if index == but { Ok(true) } else { truth(conjuncts[index], world, trail, work) };
+        match value {
+            Ok(true) | Err(Stop::Fails(..)) => before.push(trail.len()),
+            Err(Stop::Choice(atom)) => trail.assume(atom, false),
+            Ok(false) => {
+                if !trail.next(floor) {
                     return false;
                 }
-                Err(Stop::Choice(atom)) => {
-                    trail.assume(atom, false);
-                    continue 'answers;
-                }
-                Err(Stop::Work) => {
-                    trail.cut(floor);
-                    return false;
-                }
+                let kept = before.iter().take_while(|it| **it < trail.len()).count();
+                before.truncate(kept);
+                answers = usize::MAX;
+            }
+            Err(Stop::Work) => {
+                trail.cut(floor);
+                return false;
             }
         }
-        trail.cut(floor);
-        return true;
     }
 }
 
@@ -179,7 +242,7 @@ fn truth(
     of: Conjunct<'_>,
     world: &dyn World,
     trail: &mut Trail,
-    work: &mut u64,
+    work: &mut Work,
 ) -> Result<bool, Stop> {
     let mut walk = Walk::new(&of.program.ast, world, trail.facts(), work);
     let value: Abs = walk.eval(of.id)?;

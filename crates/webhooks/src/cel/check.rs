@@ -15,6 +15,9 @@ mod calls;
 mod functions;
 mod types;
 
+#[cfg(test)]
+pub(crate) use self::functions::making;
+
 pub(super) use self::functions::Overload;
 pub(super) use self::types::Type;
 

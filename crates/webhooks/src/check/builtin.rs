@@ -1,5 +1,5 @@
 //! The resources of Kubernetes itself: `builtin/resources.txt`, from the discovery documents of
-//! Kubernetes 1.34 to 1.37 (`api/discovery` of k8s.io/kubernetes) and of an API server of 1.36.
+//! Kubernetes 1.34 to 1.37 (`api/discovery` of k8s.io/kubernetes). `just tables` writes it.
 //!
 //! Not for custom resources: the resources of a group that is not listed here are not known.
 
@@ -10,17 +10,20 @@ pub(crate) mod fields;
 /// The releases that the table is about.
 pub(crate) const RELEASES: &str = "Kubernetes 1.34 to 1.37";
 
-/// Each line is a resource or subresource: group (`core` for that of pods), name, kind, scope,
-/// operations (`-` if it can only be read), versions and short names (`-` for none).
+/// Each line is a resource or subresource: group (`core` for that of pods), name, kind (with its group
+/// if that is another one), scope, operations (`-` if it can only be read), versions and short names
+/// (`-` for none).
 const RESOURCES: &str = include_str!("builtin/resources.txt");
 
 /// A resource or subresource.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Builtin {
     pub(crate) group: &'static str,
     /// The plural; a subresource has its own name behind a slash.
     pub(crate) name: &'static str,
     pub(crate) kind: &'static str,
+    /// The group of the kind: subresources such as `scale` have objects of others.
+    pub(crate) kind_group: &'static str,
     pub(crate) is_namespaced: bool,
     /// Operations for which the API server asks webhooks.
     pub(crate) operations: Vec<&'static str>,
@@ -41,6 +44,11 @@ pub(crate) fn is_group(name: &str) -> bool {
     all().iter().any(|it| it.group == name)
 }
 
+/// A group as rules name it.
+fn group_named(name: &str) -> &str {
+    if name == "core" { "" } else { name }
+}
+
 impl Builtin {
     fn read(line: &'static str) -> Option<Self> {
         let mut words = line.split(' ');
@@ -49,10 +57,16 @@ impl Builtin {
             let items = word.split(',').filter(|item| *item != "-");
             items.collect::<Vec<_>>()
         };
+        let group = group_named(word()?);
+        let name = word()?;
+        let kind = word()?;
+        let (kind_group, kind) =
+            kind.split_once('/').map_or((group, kind), |(group, kind)| (group_named(group), kind));
         Some(Self {
-            group: word().map(|group| if group == "core" { "" } else { group })?,
-            name: word()?,
-            kind: word()?,
+            group,
+            name,
+            kind,
+            kind_group,
             is_namespaced: word()? == "Namespaced",
             operations: list(word()?),
             versions: list(word()?),
@@ -94,6 +108,8 @@ mod tests {
         assert_eq!(all().len(), RESOURCES.lines().count());
         let pods = all().iter().find(|it| it.name == "pods").expect("pods");
         assert_eq!((pods.group, pods.kind, pods.is_namespaced), ("", "Pod", true));
+        let scale = all().iter().find(|it| it.name == "deployments/scale").expect("a scale");
+        assert_eq!((scale.group, scale.kind_group, scale.kind), ("apps", "autoscaling", "Scale"));
         assert_eq!(pods.operations, ["CREATE", "UPDATE", "DELETE"]);
         assert_eq!(pods.versions, ["v1"]);
         assert!(["pod", "po"].into_iter().all(|name| pods.is_also_called(name)));

@@ -7,15 +7,17 @@ use serde_json::Value;
 use super::{
     Finding, Findings, Severity,
     danger::findings,
-    requests::{About, Case, cases},
+    requests::{Case, cases},
 };
 use crate::{
     Configurations, FailurePolicy, Webhook,
     cel::{
         Program,
-        absent::{Failure, Lack, MAX_WORK, Step, display, failures},
+        absent::{Failure, Lack, Step, Work, display, failures},
     },
 };
+
+mod text;
 
 /// The variable that the API server has for policies only.
 const NAMESPACE_OBJECT: &str = "namespaceObject";
@@ -31,32 +33,41 @@ struct Found<'c> {
     is_everywhere: bool,
 }
 
-/// Checks the conditions of a configuration.
-pub(super) fn check(object: &Value, read: &Configurations, found: &mut Vec<Finding>) {
+/// Checks the conditions of a configuration. Takes from the work that is left for the run.
+pub(super) fn check(
+    object: &Value,
+    read: &Configurations,
+    work: &mut Work,
+    found: &mut Vec<Finding>,
+) {
     let written = object["webhooks"].as_array().map(Vec::as_slice).unwrap_or_default();
     for (webhook, written) in read.webhooks().iter().zip(written) {
         let programs: Option<Vec<_>> = webhook.conditions.iter().map(|it| it.program()).collect();
         // One that does not compile has an error.
         let Some(programs) = programs.filter(|programs| !programs.is_empty()) else { continue };
-        let all = of_webhook(&programs, &cases(webhook, &written["rules"]));
+        let all = of_webhook(&programs, &cases(webhook, &written["rules"]), work);
         let mut at = findings(webhook, found);
         for (index, program) in programs.iter().enumerate() {
-            let of_condition: Vec<_> =
-                all.iter().filter(|it| it.failure.condition == index).collect();
+            let of_condition = all.iter().filter(|it| it.failure.condition == index);
+            let is_of_namespace = |it: &&Found<'_>| is_null(&it.failure.lack, NAMESPACE_OBJECT);
+            let (of_namespace, others): (Vec<_>, Vec<_>) = of_condition.partition(is_of_namespace);
             if program.reads(NAMESPACE_OBJECT) {
-                report_namespace(webhook, index, &of_condition, &mut at);
-            } else if !of_condition.is_empty() {
-                report(webhook, index, &of_condition, &mut at);
+                report_namespace(webhook, index, of_namespace.first().copied(), &mut at);
             }
+            if !others.is_empty() {
+                report(webhook, index, &others, &mut at);
+            }
+        }
+        if work.is_spent() {
+            report_end(&mut at);
         }
     }
 }
 
-fn of_webhook<'c>(programs: &[&Program], cases: &[Case<'c>]) -> Vec<Found<'c>> {
+fn of_webhook<'c>(programs: &[&Program], cases: &[Case<'c>], work: &mut Work) -> Vec<Found<'c>> {
     let mut all: Vec<Found<'_>> = Vec::new();
-    let mut work = MAX_WORK;
     for case in cases {
-        for failure in failures(programs, case, &mut work) {
+        for failure in failures(programs, case, work) {
             let known = all.iter_mut().find(|it| {
                 (it.failure.condition, &it.failure.lack) == (failure.condition, &failure.lack)
             });
@@ -82,19 +93,22 @@ fn report(webhook: &Webhook, index: usize, found: &[&Found<'_>], at: &mut Findin
     let name = &webhook.conditions[index].name;
     let (severity, consequence) = consequence(webhook.failure_policy);
     let field = format!("matchConditions[{index}].expression");
-    let lacks: Vec<_> = found.iter().map(|it| it.text()).collect();
-    let problem = format!("{name}: it fails for {}; {consequence}", lacks.join(", and for "));
+    let problem = format!("{name}: it fails for {}; {consequence}", text::requests(found));
     at.add(severity, field, problem, advice(found));
 }
 
-/// Reports a condition that reads `namespaceObject`.
-fn report_namespace(webhook: &Webhook, index: usize, found: &[&Found<'_>], at: &mut Findings<'_>) {
+/// Reports a condition that reads `namespaceObject`, and how it fails then.
+fn report_namespace(
+    webhook: &Webhook,
+    index: usize,
+    failing: Option<&Found<'_>>,
+    at: &mut Findings<'_>,
+) {
     let name = &webhook.conditions[index].name;
     let field = format!("matchConditions[{index}].expression");
     let null = format!("{name}: namespaceObject is always null in the conditions of webhooks");
     let advice = "Use namespaceSelector for labels of the namespace, or request.namespace for its \
                   name.";
-    let failing = found.iter().find(|it| is_null(&it.failure.lack, NAMESPACE_OBJECT));
     let Some(failing) = failing else {
         return at.add(Severity::Warning, field, null, advice);
     };
@@ -102,6 +116,15 @@ fn report_namespace(webhook: &Webhook, index: usize, found: &[&Found<'_>], at: &
     let is_certain = failing.failure.is_certain && failing.is_everywhere;
     let which = if is_certain { "every request" } else { "each request for which it is read" };
     at.add(severity, field, format!("{null}: it fails for {which}; {consequence}"), advice);
+}
+
+/// Reports that not all requests were looked at.
+fn report_end(at: &mut Findings<'_>) {
+    let problem = "not all requests were looked for that its conditions fail for: the search is \
+                   limited, for all configurations together";
+    let advice = "Check the configuration alone. If that ends as well, its conditions have too many \
+                  parts with || or ?.";
+    at.add(Severity::Suggestion, "matchConditions", problem, advice);
 }
 
 /// What an API server does about conditions that fail.
@@ -115,68 +138,35 @@ fn consequence(policy: FailurePolicy) -> (Severity, &'static str) {
 }
 
 fn is_null(lack: &Lack, root: &str) -> bool {
-    matches!(lack, Lack::Null(path) if matches!(&**path, [Step::Field(name)] if **name == *root))
-}
-
-impl Found<'_> {
-    /// The requests, and what they lack.
-    fn text(&self) -> String {
-        let mut operations: Vec<_> = self.cases.iter().map(|it| it.operation).collect();
-        operations.sort_unstable();
-        operations.dedup();
-        let operations = operations.join(" and ");
-        let objects = self.objects();
-        match &self.failure.lack {
-            Lack::Null(path) => {
-                format!("{operations} of {objects}, where {} is null", display(path))
-            }
-            Lack::Absent(path) if matches!(&path[0], Step::Field(root) if **root == *"object") => {
-                // Names are generated for objects that are created.
-                let which = if operations == "CONNECT" { "CONNECT of " } else { "" };
-                format!("{which}{objects} without {}", display(&path[1..]))
-            }
-            Lack::Absent(path) => {
-                format!("{operations} of {objects} without {}", display(path))
-            }
-            Lack::NoValue => format!("{objects} for which an optional has no value"),
-        }
-    }
-
-    fn objects(&self) -> String {
-        let mut names = self.cases.iter().map(|it| match it.about {
-            About::Builtin(builtin) => builtin.name,
-            About::Custom(name) => name,
-            About::Any => "objects",
-        });
-        let first = names.next().unwrap_or("objects");
-        if names.all(|name| name == first) { first.to_owned() } else { "objects".to_owned() }
-    }
+    matches!(lack.as_null(), Some([Step::Field(name)]) if **name == *root)
 }
 
 /// The guards of all that is lacking.
 fn advice(found: &[&Found<'_>]) -> String {
-    let nulls = found.iter().filter_map(|it| match &it.failure.lack {
-        Lack::Null(path) => Some(format!("{} != null", display(path))),
-        _ => None,
-    });
-    let others = found.iter().filter(|it| !matches!(it.failure.lack, Lack::Null(_)));
+    let lacks = || found.iter().map(|it| &it.failure.lack);
+    let mut nulls: Vec<_> = lacks().filter_map(|lack| lack.as_null()).collect();
+    // The object before its fields.
+    nulls.sort_by_key(|path| path.len());
+    let nulls = nulls.into_iter().map(|path| format!("{} != null", display(path)));
+    let others = found.iter().filter(|it| it.failure.lack.as_null().is_none());
     let others: Vec<_> = others.map(|it| it.failure.guard.clone()).collect();
-    let mut guards: Vec<_> = nulls.chain(others.iter().flatten().cloned()).collect();
-    let mut seen = HashSet::new();
-    guards.retain(|guard| seen.insert(guard.clone()));
+    if lacks().any(|lack| matches!(lack, Lack::Made(_))) {
+        return "Compare the size before the index, such as size(…) > 0 && …, or use exists."
+            .to_owned();
+    }
     if others.contains(&None) {
         return "Guard what is read: has(…) &&, 'key' in … &&, or .? with orValue(…).".to_owned();
     }
+    let mut guards: Vec<_> = nulls.chain(others.iter().flatten().cloned()).collect();
+    let mut seen = HashSet::new();
+    guards.retain(|guard| seen.insert(guard.clone()));
     let all = guards.join(" && ");
     // The variable of a macro is there only within it.
     if !guards.iter().all(|guard| VARIABLES.iter().any(|of| guard.contains(of))) {
         return format!("Guard what is read, where it is read: {all} && …");
     }
-    let old = if is_null(&found[found.len() - 1].failure.lack, "object") {
-        " For DELETE, read oldObject."
-    } else {
-        ""
-    };
+    let is_of_delete = lacks().any(|lack| is_null(lack, "object"));
+    let old = if is_of_delete { " For DELETE, read oldObject." } else { "" };
     format!(
         "Write {all} && (…) if the webhook need not be called for them, or !({all}) || (…) if it \
          must.{old}"

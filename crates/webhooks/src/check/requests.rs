@@ -1,11 +1,17 @@
 //! The requests that a webhook may be called for, and what is always there in them.
 //!
-//! From `pkg/endpoints/handlers` and `pkg/admission/plugin/cel` of k8s.io/apiserver 1.36.
+//! From `pkg/endpoints/handlers` and `pkg/admission/plugin/cel` of k8s.io/apiserver, which are the same
+//! in 1.34 to 1.37.
+
+use std::collections::HashSet;
 
 use serde_json::Value;
 
 use super::{
-    builtin::{self, Builtin, fields},
+    builtin::{
+        self, Builtin,
+        fields::{self, State},
+    },
     rules::list,
 };
 use crate::{
@@ -19,7 +25,7 @@ use crate::{
 const MAX_CASES: usize = 64;
 
 /// What is in a request besides its operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum About<'r> {
     /// A resource of Kubernetes.
     Builtin(&'static Builtin),
@@ -35,6 +41,8 @@ pub(super) struct Case<'r> {
     pub(super) operation: &'static str,
     pub(super) about: About<'r>,
     scope: &'r str,
+    /// Versions of the resource that the rule has; none if it has no served one.
+    versions: Vec<&'static str>,
     is_mutating: bool,
     /// Labels that the object has, if there is one only.
     labels: Vec<&'r str>,
@@ -42,60 +50,96 @@ pub(super) struct Case<'r> {
 
 /// The kinds of requests that the rules of a webhook match, its rules as they are written.
 pub(super) fn cases<'r>(webhook: &'r Webhook, rules: &'r Value) -> Vec<Case<'r>> {
-    let mut cases: Vec<Case<'_>> = Vec::new();
-    for rule in rules.as_array().into_iter().flatten() {
-        for resource in list(rule, "resources") {
-            for about in abouts(rule, resource) {
-                for operation in operations(rule, about) {
-                    let case = Case {
-                        operation,
-                        about,
-                        scope: rule["scope"].as_str().unwrap_or("*"),
-                        is_mutating: webhook.plugin == Plugin::Mutating,
-                        labels: webhook.object_selector.required_keys().collect(),
-                    };
-                    let is_new = cases
-                        .iter()
-                        .all(|it| (it.operation, it.about) != (case.operation, case.about));
-                    // The options of CONNECT have no labels.
-                    let is_selected = case.labels.is_empty() || operation != "CONNECT";
-                    if is_new && is_selected && cases.len() < MAX_CASES {
-                        cases.push(case);
-                    }
-                }
-            }
+    let labels: Vec<_> = webhook.object_selector.required_keys().collect();
+    let rules = rules.as_array().into_iter().flatten();
+    let mut seen = HashSet::new();
+    let all = rules.flat_map(|rule| {
+        let rule = Rule::read(rule);
+        let resources = rule.resources.clone();
+        resources.into_iter().flat_map(move |resource| rule.of_resource(resource))
+    });
+    // The options of CONNECT have no labels.
+    let selected = all.filter(|it| labels.is_empty() || it.operation != "CONNECT");
+    let new = selected.filter(|it| seen.insert((it.operation, it.about, it.versions.clone())));
+    let is_mutating = webhook.plugin == Plugin::Mutating;
+    let with_labels = |case| Case { is_mutating, labels: labels.clone(), ..case };
+    new.take(MAX_CASES).map(with_labels).collect()
+}
+
+/// A rule.
+struct Rule<'r> {
+    groups: HashSet<&'r str>,
+    versions: HashSet<&'r str>,
+    operations: HashSet<&'r str>,
+    resources: Vec<&'r str>,
+    scope: &'r str,
+    /// Whether a group may have custom resources of any name.
+    is_custom: bool,
+    has_subresources: bool,
+}
+
+impl<'r> Rule<'r> {
+    fn read(rule: &'r Value) -> Self {
+        let set = |name: &str| list(rule, name).into_iter().collect::<HashSet<_>>();
+        let (groups, resources) = (set("apiGroups"), list(rule, "resources"));
+        Self {
+            is_custom: groups.iter().any(|it| *it != "*" && !builtin::is_group(it)),
+            has_subresources: resources.iter().any(|it| it.contains('/')),
+            scope: rule["scope"].as_str().unwrap_or("*"),
+            versions: set("apiVersions"),
+            operations: set("operations"),
+            groups,
+            resources,
         }
     }
-    cases
-}
 
-fn abouts<'r>(rule: &Value, resource: &'r str) -> Vec<About<'r>> {
-    let (name, sub) = resource.split_once('/').unwrap_or((resource, ""));
-    let groups = list(rule, "apiGroups");
-    if name == "*" {
-        return vec![About::Any];
+    fn of_resource(&self, resource: &'r str) -> Vec<Case<'r>> {
+        let mut cases = Vec::new();
+        for about in self.abouts(resource) {
+            cases.extend(self.operations(about).map(|operation| Case {
+                operation,
+                about,
+                scope: self.scope,
+                versions: self.versions(about),
+                is_mutating: false,
+                labels: Vec::new(),
+            }));
+        }
+        cases
     }
-    let found = builtin::all().iter().filter(|it| {
-        let is_sub = sub == "*" || it.subresource() == sub;
-        it.parent() == name && is_sub && groups.iter().any(|of| *of == "*" || *of == it.group)
-    });
-    let found: Vec<_> = found.map(About::Builtin).collect();
-    // What matches nothing is reported elsewhere.
-    let is_custom = groups.iter().any(|it| *it != "*" && !builtin::is_group(it));
-    if found.is_empty() && is_custom { vec![About::Custom(name)] } else { found }
-}
 
-fn operations(rule: &Value, about: About<'_>) -> Vec<&'static str> {
-    let all = ["CREATE", "UPDATE", "DELETE", "CONNECT"];
-    let of_rule = list(rule, "operations");
-    let is_named = |it: &&str| of_rule.contains(it) || of_rule.contains(&"*");
-    let is_possible = |it: &&str| match about {
-        About::Builtin(builtin) => builtin.operations.contains(it),
-        About::Custom(_) => *it != "CONNECT",
-        // Only subresources have CONNECT.
-        About::Any => *it != "CONNECT" || list(rule, "resources").iter().any(|it| it.contains('/')),
-    };
-    all.into_iter().filter(is_named).filter(is_possible).collect()
+    fn abouts(&self, resource: &'r str) -> Vec<About<'r>> {
+        let (name, sub) = resource.split_once('/').unwrap_or((resource, ""));
+        if name == "*" {
+            return vec![About::Any];
+        }
+        let found = builtin::all().iter().filter(|it| {
+            let is_sub = sub == "*" || it.subresource() == sub;
+            let is_group = self.groups.contains("*") || self.groups.contains(it.group);
+            it.parent() == name && is_sub && is_group
+        });
+        let found: Vec<_> = found.map(About::Builtin).collect();
+        // What matches nothing is reported elsewhere.
+        if found.is_empty() && self.is_custom { vec![About::Custom(name)] } else { found }
+    }
+
+    fn operations(&self, about: About<'r>) -> impl Iterator<Item = &'static str> {
+        let is_named = |it: &&str| self.operations.contains(it) || self.operations.contains("*");
+        let is_possible = move |it: &&str| match about {
+            About::Builtin(builtin) => builtin.operations.contains(it),
+            About::Custom(_) => *it != "CONNECT",
+            // Only subresources have CONNECT.
+            About::Any => *it != "CONNECT" || self.has_subresources,
+        };
+        let all = ["CREATE", "UPDATE", "DELETE", "CONNECT"];
+        all.into_iter().filter(is_named).filter(is_possible)
+    }
+
+    fn versions(&self, about: About<'r>) -> Vec<&'static str> {
+        let About::Builtin(builtin) = about else { return Vec::new() };
+        let is_named = |it: &&str| self.versions.contains("*") || self.versions.contains(it);
+        builtin.versions.iter().copied().filter(is_named).collect()
+    }
 }
 
 impl World for Case<'_> {
@@ -119,14 +163,19 @@ impl Case<'_> {
     fn in_object(&self, steps: &[Step], facts: &Facts) -> Presence {
         let names: Vec<_> = steps.iter().map(name).collect();
         let is_computed = steps.iter().any(|step| matches!(step, Step::Any(_)));
-        match (&*names, steps.last()) {
-            // The API server leaves empty lists and maps out: one that is there has an element.
-            (["metadata" | "spec", _, ..], Some(Step::Element)) => return Presence::Always,
-            // Which index or key is computed is not followed.
-            (["spec", _, ..], _) if is_computed => return Presence::Open,
-            _ => {}
+        // The API server leaves empty lists and maps out: one that is there has an element. One that it
+        // never leaves out may be empty.
+        if let Some((Step::Element, of)) = steps.split_last() {
+            let is_open = matches!(&*names, ["metadata" | "spec", _, ..]);
+            match self.state(of, facts) {
+                Some(State::Maybe | State::Always) => return Presence::Always,
+                None if is_open => return Presence::Always,
+                _ => {}
+            }
         }
         match &*names {
+            // Which index or key is computed is not followed.
+            ["spec", _, ..] if is_computed => Presence::Open,
             // Options of a connection.
             ["metadata", ..] if self.operation == "CONNECT" => Presence::Never,
             [] | ["apiVersion" | "metadata"] => Presence::Always,
@@ -180,12 +229,28 @@ impl Case<'_> {
     }
 
     fn in_fields(&self, steps: &[Step], facts: &Facts) -> Presence {
-        let Some(kind) = self.kind(facts) else {
+        let Some(state) = self.state(steps, facts) else {
             return match self.about {
-                About::Custom(_) => Presence::Open,
-                _ => Presence::Maybe,
+                About::Any if self.of(facts).is_none() => Presence::Maybe,
+                _ => Presence::Open,
             };
         };
+        // The status of a new object is empty; later controllers fill it.
+        let is_filled =
+            self.operation != "CREATE" && steps.len() > 1 && name(&steps[0]) == "status";
+        match state {
+            // Of a list that is never empty, only the first element is always there.
+            State::Always if matches!(steps.last(), Some(Step::Index(_))) => Presence::Maybe,
+            State::Always => Presence::Always,
+            _ if is_filled => Presence::Open,
+            State::Nullable => Presence::Nullable,
+            State::Maybe => Presence::Maybe,
+        }
+    }
+
+    /// What is known of a field; `None` if the kind is not known.
+    fn state(&self, steps: &[Step], facts: &Facts) -> Option<State> {
+        let of = self.of(facts)?;
         let mut field = String::new();
         for step in steps {
             match name(step) {
@@ -197,33 +262,28 @@ impl Case<'_> {
                 }
             }
         }
-        match fields::is_always_there(kind, &field) {
-            // Of a list that is never empty, only the first element is always there.
-            Some(true) if matches!(steps.last(), Some(Step::Index(_))) => Presence::Maybe,
-            Some(true) => Presence::Always,
-            // The status of a new object is empty; later controllers fill it.
-            Some(false) if field.starts_with("status.") && self.operation != "CREATE" => {
-                Presence::Open
-            }
-            Some(false) => Presence::Maybe,
-            None => Presence::Open,
-        }
+        fields::state(of, &field)
     }
 
     /// The kind of the object, also if only the condition names it.
-    fn kind<'k>(&'k self, facts: &'k Facts) -> Option<&'k str> {
-        if let About::Builtin(builtin) = self.about {
-            return Some(builtin.kind);
+    fn of<'k>(&'k self, facts: &'k Facts) -> Option<fields::Of<'k>> {
+        if let About::Builtin(Builtin { kind, kind_group, .. }) = self.about {
+            return Some(fields::Of { group: Some(kind_group), versions: &self.versions, kind });
         }
         let text =
             |path: &[&str]| facts.text(&path.iter().map(|it| Step::Field((*it).into())).collect());
         let of_kind =
             [&["request", "kind", "kind"][..], &["object", "kind"], &["oldObject", "kind"]];
-        of_kind.into_iter().find_map(text).or_else(|| {
+        let any = |group, kind| fields::Of { group, versions: &[], kind };
+        of_kind.into_iter().find_map(text).map(|kind| any(None, kind)).or_else(|| {
             let resource = text(&["request", "resource", "resource"])?;
             let found = builtin::all().iter().find(|it| it.name == resource);
-            found.map(|it| it.kind)
+            found.map(|it| any(Some(it.kind_group), it.kind))
         })
+    }
+
+    fn kind<'k>(&'k self, facts: &'k Facts) -> Option<&'k str> {
+        self.of(facts).map(|of| of.kind)
     }
 
     fn in_request(&self, steps: &[Step]) -> Presence {

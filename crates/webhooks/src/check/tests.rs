@@ -3,6 +3,7 @@ use serde_json::{Value, json};
 use super::{Severity, check};
 
 mod failing;
+mod lists;
 mod many;
 mod nothing;
 mod oracle;

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::{
     Lack,
-    eval::{Walk, hash, known, made},
+    eval::{Walk, fails_null, known},
     operators::key,
-    value::{Abs, Res, Stop, join},
+    value::{Abs, Res, Stop, hash, join, made},
 };
 use crate::cel::ast::{Call, Id, Literal};
 
@@ -34,22 +34,21 @@ impl<'w> Walk<'w> {
             ("!_", [of]) => Ok(known(!self.truth(of)?)),
             ("_==_", [one, other]) => self.equal(one, other).map(known),
             ("_!=_", [one, other]) => self.equal(one, other).map(|equal| known(!equal)),
-            ("_<_", [one, other]) => self.ordered("<", one, other),
-            ("_<=_", [one, other]) => self.ordered("<=", one, other),
-            ("_>_", [one, other]) => self.ordered(">", one, other),
-            ("_>=_", [one, other]) => self.ordered(">=", one, other),
+            ("_<_", [one, other]) => self.ordered(id, ("<", ">"), [one, other]),
+            ("_<=_", [one, other]) => self.ordered(id, ("<=", ">="), [one, other]),
+            ("_>_", [one, other]) => self.ordered(id, (">", "<"), [one, other]),
+            ("_>=_", [one, other]) => self.ordered(id, (">=", "<="), [one, other]),
             ("@in", [element, of]) => self.is_in(id, element, of),
             ("_[_]", [of, index]) => self.index(id, of, index),
-            ("_[?_]" | "_?._", [of, index]) => self.optional_member(of, key(index)),
-            ("size", [of]) => Ok(size(of)),
-            (
-                "dyn" | "string",
-                [of @ (Abs::Place(_) | Abs::Null(_) | Abs::Literal(Literal::Text(_)))],
-            ) => Ok(of.clone()),
-            ("_+_", [Abs::List(one), Abs::List(other)]) => {
-                Ok(Abs::List(one.iter().chain(other.iter()).cloned().collect()))
+            ("_[?_]" | "_?._", [of, index]) => self.optional_member(of, index),
+            ("size", [of]) => size(id, of),
+            ("dyn", [of]) | ("string", [of @ (Abs::Place(_) | Abs::Literal(Literal::Text(_)))]) => {
+                Ok(of.clone())
             }
-            (_, values) => function(id, name, call, values),
+            (name, values) => match self.of_lists(id, name, values)? {
+                Some(value) => Ok(value),
+                None => function(id, name, call, values),
+            },
         }
     }
 
@@ -58,7 +57,7 @@ impl<'w> Walk<'w> {
             (Abs::Place(map), Abs::Each(keys)) if map == keys => {
                 Ok(Abs::Place(join(map, key(index))))
             }
-            _ => self.member(id, of, key(index)),
+            _ => self.member(id, of, index),
         }
     }
 
@@ -72,17 +71,14 @@ impl<'w> Walk<'w> {
     }
 }
 
-fn fails_null(path: &super::Path, id: Id) -> Res {
-    Err(Stop::Fails(Lack::Null(path.clone()), id))
-}
-
-fn size(of: &Abs) -> Abs {
+fn size(id: Id, of: &Abs) -> Res {
     match of {
-        Abs::Place(path) => Abs::Size(path.clone()),
-        Abs::List(items) => {
-            Abs::Literal(Literal::Int(i64::try_from(items.len()).unwrap_or(i64::MAX)))
-        }
-        other => Abs::Other(made(("size", hash(other)))),
+        Abs::Null(path) => fails_null(path, id),
+        Abs::Place(path) => Ok(Abs::Size(path.clone())),
+        Abs::List(list) if list.is_open => Ok(Abs::Least(list.items.len(), list.made)),
+        Abs::List(list) => Ok(Abs::int(list.items.len())),
+        Abs::Map(map) => Ok(Abs::int(map.entries.len())),
+        other => Ok(Abs::Other(made(("size", hash(other))))),
     }
 }
 
@@ -97,8 +93,9 @@ fn function(id: Id, name: &str, call: &Call, values: &[Abs]) -> Res {
         ("of", [_, value]) | ("optional.of", [value]) => {
             Ok(Abs::Optional(Some(Arc::new(value.clone()))))
         }
-        // No function takes null for a text, a list or a map.
-        (_, [Abs::Null(path), ..]) if call.target.is_some() => fails_null(path, id),
+        // No other function takes null for a text, a number, a list or a map.
+        (name, [Abs::Null(path), ..]) if name != "type" => fails_null(path, id),
+        (name, [_, Abs::Null(path)]) if name.starts_with('_') => fails_null(path, id),
         (_, values) => {
             let values: Vec<_> = values.iter().map(hash).collect();
             Ok(Abs::Other(made((name, values))))

@@ -1,14 +1,12 @@
 //! Evaluates expressions whose data is known in part.
 
-use std::{
-    hash::{DefaultHasher, Hash, Hasher},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use super::{
-    Facts, Lack, Path, Presence, Step, World,
+    Facts, Lack, Path, Presence, Step, Work, World,
     facts::{Atom, Text},
-    value::{Abs, Res, Stop, join},
+    operators::key,
+    value::{Abs, Res, Stop, hash, join, made},
 };
 use crate::cel::ast::{Ast, Entry, Id, Item, Literal, Node};
 
@@ -17,7 +15,7 @@ pub(super) struct Walk<'w> {
     pub(super) ast: &'w Ast,
     world: &'w dyn World,
     pub(super) facts: &'w Facts,
-    work: &'w mut u64,
+    work: &'w mut Work,
     /// Variables of macros, the innermost last.
     pub(super) scope: Vec<(&'w str, Res)>,
 }
@@ -27,19 +25,19 @@ impl<'w> Walk<'w> {
         ast: &'w Ast,
         world: &'w dyn World,
         facts: &'w Facts,
-        work: &'w mut u64,
+        work: &'w mut Work,
     ) -> Self {
         Self { ast, world, facts, work, scope: Vec::new() }
     }
 
     pub(super) fn eval(&mut self, id: Id) -> Res {
-        *self.work = self.work.checked_sub(1).ok_or(Stop::Work)?;
+        self.spend(1)?;
         match self.ast.node(id) {
             Node::Literal(literal) => Ok(Abs::Literal(literal.clone())),
             Node::Ident(name) => self.variable(name),
             Node::Select { operand, field } => {
                 let base = self.eval(*operand)?;
-                self.select(id, &base, field)
+                self.member(id, &base, &Abs::text(field))
             }
             Node::Has { operand, field } => {
                 let base = self.eval(*operand)?;
@@ -48,12 +46,17 @@ impl<'w> Walk<'w> {
             Node::Call(call) => self.call(id, call),
             Node::Fold(fold) => self.fold(id, fold),
             Node::List(items) => self.list(items),
-            Node::Map(entries) => self.map(id, entries),
+            Node::Map(entries) => self.map(entries),
             Node::Message(values) => {
                 values.iter().try_for_each(|value| self.eval(*value).map(drop))?;
                 Ok(Abs::Other(made((id.index(), "message"))))
             }
         }
+    }
+
+    /// Counts what is evaluated or made.
+    pub(super) fn spend(&mut self, count: usize) -> Result<(), Stop> {
+        if self.work.take(count) { Ok(()) } else { Err(Stop::Work) }
     }
 
     fn variable(&mut self, name: &'w str) -> Res {
@@ -80,15 +83,21 @@ impl<'w> Walk<'w> {
                 value => values.push(value),
             }
         }
-        Ok(Abs::List(values.into()))
+        Ok(Abs::list(values, false))
     }
 
-    fn map(&mut self, id: Id, entries: &'w [Entry]) -> Res {
+    fn map(&mut self, entries: &'w [Entry]) -> Res {
+        let mut values = Vec::with_capacity(entries.len());
         for entry in entries {
-            self.eval(entry.key)?;
-            self.eval(entry.value)?;
+            let key = self.eval(entry.key)?;
+            match self.eval(entry.value)? {
+                Abs::Optional(value) if entry.is_optional => {
+                    values.extend(value.map(|value| (key, (*value).clone())));
+                }
+                value => values.push((key, value)),
+            }
         }
-        Ok(Abs::Other(made((id.index(), "map"))))
+        Ok(Abs::map(values))
     }
 
     /// What is at a path whose last step may lead nowhere. What is not known is asked only for a guard.
@@ -105,6 +114,10 @@ impl<'w> Walk<'w> {
             Presence::Always => Ok(there(true)),
             Presence::Text(text) => Ok(Some(Abs::Literal(Literal::Text(text.into())))),
             Presence::Null => Ok(Some(Abs::Null(path.clone()))),
+            Presence::Nullable => {
+                let is_null = self.decide(Atom::Null(path.clone()))?;
+                Ok(Some(if is_null { Abs::Null(path.clone()) } else { self.value(path) }))
+            }
             Presence::Never => Ok(None),
             Presence::Open if !is_guard => Ok(there(self.facts.answer(&atom) != Some(false))),
             Presence::Open | Presence::Maybe => {
@@ -136,20 +149,21 @@ impl<'w> Walk<'w> {
         self.reach(path, true).map(|found| found.is_some())
     }
 
-    /// A field, or what is at a key.
-    fn select(&self, id: Id, base: &Abs, field: &'w str) -> Res {
-        self.member(id, base, Step::Field(field.into()))
-    }
-
-    pub(super) fn member(&self, id: Id, base: &Abs, step: Step) -> Res {
+    /// A field, or what is at a key or an index.
+    pub(super) fn member(&mut self, id: Id, base: &Abs, at: &Abs) -> Res {
         let path = match base {
             Abs::Optional(None) => return Ok(Abs::Optional(None)),
-            Abs::Optional(Some(value)) => return self.optional_member(value, step),
-            Abs::Null(path) => return Err(Stop::Fails(Lack::Null(path.clone()), id)),
+            Abs::Optional(Some(value)) => return self.optional_member(value, at),
+            Abs::Null(path) => return fails_null(path, id),
             Abs::Place(path) => path.clone(),
             Abs::Each(path) => join(path, Step::Element),
-            other => return Ok(Abs::Other(made((hash(other), step)))),
+            Abs::List(_) | Abs::Map(_) => {
+                let found = self.picked(base, at)?;
+                return found.ok_or(Stop::Fails(Lack::Made(key(at)), id));
+            }
+            other => return Ok(Abs::Other(made((hash(other), key(at))))),
         };
+        let step = key(at);
         // A list that is as long as a comparison says has more than one element.
         if matches!(step, Step::Index(_)) && self.facts.is_sized(&path) {
             return Ok(Abs::Place(join(&path, step)));
@@ -162,26 +176,29 @@ impl<'w> Walk<'w> {
     }
 
     /// `.?` and `[?…]`.
-    pub(super) fn optional_member(&self, base: &Abs, step: Step) -> Res {
+    pub(super) fn optional_member(&mut self, base: &Abs, at: &Abs) -> Res {
         let path = match base {
             Abs::Optional(None) | Abs::Null(_) | Abs::Literal(Literal::Null) => {
                 return Ok(Abs::Optional(None));
             }
-            Abs::Optional(Some(value)) => return self.optional_member(value, step),
+            Abs::Optional(Some(value)) => return self.optional_member(value, at),
             Abs::Place(path) => path.clone(),
             Abs::Each(path) => join(path, Step::Element),
+            Abs::List(_) | Abs::Map(_) => {
+                return Ok(Abs::Optional(self.picked(base, at)?.map(Arc::new)));
+            }
             other => {
-                let key = made((hash(other), &step, "?"));
+                let key = made((hash(other), key(at), "?"));
                 let is_there = self.decide(Atom::True(key))?;
                 return Ok(Abs::Optional(is_there.then(|| Arc::new(Abs::Other(key)))));
             }
         };
-        let found = self.reach(&join(&path, step), true)?;
+        let found = self.reach(&join(&path, key(at)), true)?;
         Ok(Abs::Optional(found.map(Arc::new)))
     }
 
-    fn has(&self, base: &Abs, field: &'w str) -> Res {
-        let found = match self.optional_member(base, Step::Field(field.into()))? {
+    fn has(&mut self, base: &Abs, field: &'w str) -> Res {
+        let found = match self.optional_member(base, &Abs::text(field))? {
             Abs::Optional(found) => found.is_some(),
             _ => true,
         };
@@ -208,27 +225,11 @@ pub(super) fn is_true(path: &Path) -> Atom {
     Atom::Equal(path.clone(), Text::of(&Literal::Bool(true)))
 }
 
+/// What is read from null fails.
+pub(super) fn fails_null(path: &Path, id: Id) -> Res {
+    Err(Stop::Fails(Lack::Null(path.clone()), id))
+}
+
 pub(super) fn known(value: bool) -> Abs {
     Abs::Literal(Literal::Bool(value))
-}
-
-/// How something is made, in short: two that differ have the same one by accident only.
-pub(super) fn made(parts: impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    parts.hash(&mut hasher);
-    hasher.finish()
-}
-
-/// How a value is made.
-pub(super) fn hash(value: &Abs) -> u64 {
-    match value {
-        Abs::Literal(literal) => made(("literal", Text::of(literal))),
-        Abs::Place(path) => made(("place", path)),
-        Abs::Null(path) => made(("null", path)),
-        Abs::Each(path) => made(("each", path)),
-        Abs::Size(path) => made(("size", path)),
-        Abs::List(items) => made(("list", items.iter().map(hash).collect::<Vec<_>>())),
-        Abs::Optional(value) => made(("optional", value.as_deref().map(hash))),
-        Abs::Other(made) => *made,
-    }
 }

@@ -10,6 +10,8 @@ use crate::cel::ast::Literal;
 pub(crate) enum Atom {
     /// Something is there, if what is before it is there.
     Present(Path),
+    /// Something that is there is null.
+    Null(Path),
     /// Something has this value.
     Equal(Path, Text),
     /// A list is compared with a size, by how the comparison is made.

@@ -2,11 +2,11 @@
 
 use super::{
     Lack, Step,
-    eval::{Walk, hash, made},
+    eval::Walk,
     facts::Atom,
-    value::{Abs, Res, Stop, join},
+    value::{Abs, Res, Stop, hash, join, made},
 };
-use crate::cel::ast::{Fold, Id, Literal};
+use crate::cel::ast::{Fold, Id};
 
 /// The values of the variables of a step.
 type Values = (Abs, Option<Abs>);
@@ -22,7 +22,14 @@ impl<'w> Walk<'w> {
         self.scope.truncate(outside + 1);
         let result = looped.and_then(|()| self.eval(fold.result));
         self.scope.truncate(outside);
-        result
+        let is_open = match &range {
+            Abs::List(list) => list.is_open,
+            range => !matches!(range, Abs::Map(_)),
+        };
+        match result {
+            Ok(Abs::List(list)) if is_open => Ok(Abs::list(list.items.clone(), true)),
+            result => result,
+        }
     }
 
     /// A value that fails only where it is used.
@@ -37,14 +44,17 @@ impl<'w> Walk<'w> {
     fn steps(&mut self, id: Id, fold: &Fold, range: &Abs) -> Result<Vec<Values>, Stop> {
         let has_second = fold.second.is_some();
         match range {
-            Abs::List(items) => {
-                let index = |index: usize| {
-                    Abs::Literal(Literal::Int(i64::try_from(index).unwrap_or(i64::MAX)))
-                };
-                let values = items.iter().enumerate().map(|(at, item)| {
-                    if has_second { (index(at), Some(item.clone())) } else { (item.clone(), None) }
+            Abs::List(list) => {
+                self.spend(list.items.len())?;
+                let values = list.items.iter().cloned().enumerate().map(|(at, item)| {
+                    if has_second { (Abs::int(at), Some(item)) } else { (item, None) }
                 });
                 Ok(values.collect())
+            }
+            Abs::Map(map) => {
+                self.spend(map.entries.len())?;
+                let entries = map.entries.iter().cloned();
+                Ok(entries.map(|(key, value)| (key, has_second.then_some(value))).collect())
             }
             Abs::Null(path) => Err(Stop::Fails(Lack::Null(path.clone()), id)),
             Abs::Place(path) => {

@@ -2,9 +2,9 @@
 
 use super::{
     Step,
-    eval::{Walk, hash, is_true, known, made},
+    eval::{Walk, fails_null, is_true, known},
     facts::{Atom, Text},
-    value::{Abs, Path, Res, Stop, join},
+    value::{Abs, Path, Res, Stop, hash, join, made},
 };
 use crate::cel::ast::{Call, Id, Literal};
 
@@ -41,7 +41,11 @@ impl<'w> Walk<'w> {
     }
 
     pub(super) fn equal(&mut self, one: &Abs, other: &Abs) -> Result<bool, Stop> {
+        self.spend(1)?;
         match (one, other) {
+            (Abs::List(_) | Abs::Map(_), _) | (_, Abs::List(_) | Abs::Map(_)) => {
+                self.equal_made(one, other)
+            }
             (Abs::Literal(one), Abs::Literal(other)) => Ok(is_same(one, other)),
             (
                 Abs::Null(_) | Abs::Literal(Literal::Null),
@@ -60,12 +64,19 @@ impl<'w> Walk<'w> {
             | (Abs::Literal(Literal::Int(size)), Abs::Size(list)) => {
                 self.compare(list, "==", *size)
             }
-            _ => {
-                let (one, other) = (hash(one), hash(other));
-                let made = made(("==", one.min(other), one.max(other)));
-                if one == other { Ok(true) } else { self.decide(Atom::True(made)) }
+            (Abs::Least(least, of), Abs::Literal(Literal::Int(size)))
+            | (Abs::Literal(Literal::Int(size)), Abs::Least(least, of)) => {
+                self.at_least((*least, *of), "==", *size)
             }
+            _ => self.same(one, other),
         }
+    }
+
+    /// Whether values are equal of which nothing else is known.
+    pub(super) fn same(&self, one: &Abs, other: &Abs) -> Result<bool, Stop> {
+        let (one, other) = (hash(one), hash(other));
+        let made = made(("==", one.min(other), one.max(other)));
+        if one == other { Ok(true) } else { self.decide(Atom::True(made)) }
     }
 
     fn has_value(&self, path: &Path, literal: &Literal) -> Result<bool, Stop> {
@@ -78,15 +89,12 @@ impl<'w> Walk<'w> {
     /// `in`. The second value is a list or a map.
     pub(super) fn is_in(&mut self, id: Id, element: &Abs, of: &Abs) -> Res {
         match of {
-            Abs::List(items) => {
-                for item in items.iter() {
-                    if self.equal(element, item)? {
-                        return Ok(known(true));
-                    }
-                }
-                Ok(known(false))
+            Abs::List(list) => self.is_one_of(element, &list.items).map(known),
+            Abs::Map(map) => {
+                let keys: Vec<_> = map.entries.iter().map(|(key, _)| key.clone()).collect();
+                self.is_one_of(element, &keys).map(known)
             }
-            Abs::Null(path) => Err(Stop::Fails(super::Lack::Null(path.clone()), id)),
+            Abs::Null(path) => fails_null(path, id),
             Abs::Place(path) => {
                 let is_in = match element {
                     Abs::Each(of) if of == path => true,
@@ -98,20 +106,38 @@ impl<'w> Walk<'w> {
         }
     }
 
-    /// `<`, `<=`, `>` and `>=`.
-    pub(super) fn ordered(&mut self, operator: &'static str, one: &Abs, other: &Abs) -> Res {
-        let turned = match operator {
-            "<" => ">",
-            "<=" => ">=",
-            ">" => "<",
-            _ => "<=",
-        };
+    fn is_one_of(&mut self, element: &Abs, items: &[Abs]) -> Result<bool, Stop> {
+        for item in items {
+            if self.equal(element, item)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// `<`, `<=`, `>` and `>=`, by the operator and by the one that it is when both are turned.
+    pub(super) fn ordered(
+        &mut self,
+        id: Id,
+        (operator, turned): (&'static str, &'static str),
+        [one, other]: [&Abs; 2],
+    ) -> Res {
         match (one, other) {
+            (Abs::Null(path), _) | (_, Abs::Null(path)) => fails_null(path, id),
+            (Abs::Literal(Literal::Int(one)), Abs::Literal(Literal::Int(other))) => {
+                Ok(known(holds(operator, *one, *other)))
+            }
             (Abs::Size(list), Abs::Literal(Literal::Int(size))) => {
                 self.compare(list, operator, *size).map(known)
             }
             (Abs::Literal(Literal::Int(size)), Abs::Size(list)) => {
                 self.compare(list, turned, *size).map(known)
+            }
+            (Abs::Least(least, of), Abs::Literal(Literal::Int(size))) => {
+                self.at_least((*least, *of), operator, *size).map(known)
+            }
+            (Abs::Literal(Literal::Int(size)), Abs::Least(least, of)) => {
+                self.at_least((*least, *of), turned, *size).map(known)
             }
             _ => Ok(Abs::Other(made((operator, hash(one), hash(other))))),
         }
@@ -123,31 +149,67 @@ impl<'w> Walk<'w> {
         self.facts.answer(&Atom::Present(element)) == Some(false)
     }
 
+    /// Compares the size of a list that has this many elements or more.
+    fn at_least(
+        &self,
+        (least, of): (usize, u64),
+        operator: &'static str,
+        size: i64,
+    ) -> Result<bool, Stop> {
+        let least = i64::try_from(least).unwrap_or(i64::MAX);
+        let candidates = [size.saturating_sub(1), size, size.saturating_add(1)];
+        let first = holds(operator, least, size);
+        let longer = candidates.into_iter().filter(|count| *count >= least);
+        let list = place_of(of);
+        let mut longer = self.possible(&list, longer);
+        if longer.all(|count| holds(operator, count, size) == first) {
+            return Ok(first);
+        }
+        self.decide(Atom::Sized(place_of(of), made((operator, size))))
+    }
+
+    /// Sizes that a list may have: at most the index of an element that is not there.
+    fn possible(
+        &self,
+        list: &Path,
+        sizes: impl Iterator<Item = i64> + Clone,
+    ) -> impl Iterator<Item = i64> {
+        let absent = sizes.clone().filter(|index| self.lacks(list, *index));
+        let max = absent.min().unwrap_or(i64::MAX);
+        sizes.filter(move |count| *count <= max)
+    }
+
     /// Compares the size of a list that has elements or none.
     fn compare(&mut self, list: &Path, operator: &'static str, size: i64) -> Result<bool, Stop> {
-        let holds = |count: i64| match operator {
-            "==" => count == size,
-            "<" => count < size,
-            "<=" => count <= size,
-            ">" => count > size,
-            _ => count >= size,
-        };
+        let holds = |count: i64| holds(operator, count, size);
         if !self.is_there(&join(list, Step::Element))? {
             return Ok(holds(0));
         }
         // Whether it holds is the same for all sizes on one side of the number.
         let candidates = [1, size.saturating_sub(1), size, size.saturating_add(1)];
         let candidates = candidates.into_iter().filter(|count| *count >= 1);
-        // A list has at most as many elements as the index of one that is not there.
-        let absent = candidates.clone().filter(|index| self.lacks(list, *index));
-        let max = absent.min().unwrap_or(i64::MAX);
-        let mut candidates = candidates.filter(|count| *count <= max);
+        let mut candidates = self.possible(list, candidates);
         let first = holds(1);
         if candidates.all(|count| holds(count) == first) {
             return Ok(first);
         }
         self.decide(Atom::Sized(list.clone(), made((operator, size))))
     }
+}
+
+fn holds(operator: &str, one: i64, other: i64) -> bool {
+    match operator {
+        "==" => one == other,
+        "<" => one < other,
+        "<=" => one <= other,
+        ">" => one > other,
+        _ => one >= other,
+    }
+}
+
+/// The place that stands for a list that is made.
+pub(super) fn place_of(made: u64) -> Path {
+    [Step::Any(made)].into()
 }
 
 /// The step that a key makes.

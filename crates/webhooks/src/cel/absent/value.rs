@@ -1,8 +1,15 @@
 //! What is known of a value.
 
-use std::{fmt::Write as _, sync::Arc};
+use std::{
+    fmt::Write as _,
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::Arc,
+};
 
-use super::{Lack, facts::Atom};
+use super::{
+    Lack,
+    facts::{Atom, Text},
+};
 use crate::cel::ast::{Id, Literal};
 
 /// A step to a field or an element.
@@ -32,10 +39,31 @@ pub(super) enum Abs {
     Each(Path),
     /// The number of elements.
     Size(Path),
-    List(Arc<[Self]>),
+    /// The number of elements of a list that is made of one in the data: this many or more.
+    Least(usize, u64),
+    /// A list that the condition makes.
+    List(Arc<List>),
+    /// A map that the condition makes.
+    Map(Arc<Map>),
     Optional(Option<Arc<Self>>),
     /// Anything, by how it is made.
     Other(u64),
+}
+
+/// Elements, and how they are made.
+#[derive(Debug)]
+pub(super) struct List {
+    pub(super) items: Vec<Abs>,
+    /// Whether it may have more elements, because that of which it is made may.
+    pub(super) is_open: bool,
+    pub(super) made: u64,
+}
+
+/// Entries, and how they are made.
+#[derive(Debug)]
+pub(super) struct Map {
+    pub(super) entries: Vec<(Abs, Abs)>,
+    made: u64,
 }
 
 /// Why an evaluation does not go on.
@@ -50,6 +78,52 @@ pub(super) enum Stop {
 }
 
 pub(super) type Res = Result<Abs, Stop>;
+
+impl Abs {
+    pub(super) fn list(items: Vec<Self>, is_open: bool) -> Self {
+        // None is none, however long the other list is.
+        let is_open = is_open && !items.is_empty();
+        let made = made(("list", is_open, items.iter().map(hash).collect::<Vec<_>>()));
+        Self::List(Arc::new(List { items, is_open, made }))
+    }
+
+    pub(super) fn map(entries: Vec<(Self, Self)>) -> Self {
+        let of = entries.iter().map(|(key, value)| (hash(key), hash(value)));
+        let made = made(("map", of.collect::<Vec<_>>()));
+        Self::Map(Arc::new(Map { entries, made }))
+    }
+
+    pub(super) fn int(number: usize) -> Self {
+        Self::Literal(Literal::Int(i64::try_from(number).unwrap_or(i64::MAX)))
+    }
+
+    pub(super) fn text(text: &str) -> Self {
+        Self::Literal(Literal::Text(text.into()))
+    }
+}
+
+/// How something is made, in short: two that differ have the same one by accident only.
+pub(super) fn made(parts: impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    parts.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// How a value is made.
+pub(super) fn hash(value: &Abs) -> u64 {
+    match value {
+        Abs::Literal(literal) => made(("literal", Text::of(literal))),
+        Abs::Place(path) => made(("place", path)),
+        Abs::Null(path) => made(("null", path)),
+        Abs::Each(path) => made(("each", path)),
+        Abs::Size(path) => made(("size", path)),
+        Abs::Least(least, of) => made(("least", least, of)),
+        Abs::List(list) => list.made,
+        Abs::Map(map) => map.made,
+        Abs::Optional(value) => made(("optional", value.as_deref().map(hash))),
+        Abs::Other(made) => *made,
+    }
+}
 
 /// A path with one more step.
 pub(super) fn join(path: &Path, step: Step) -> Path {

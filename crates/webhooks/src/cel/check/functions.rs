@@ -206,3 +206,15 @@ fn overload(text: &'static str) -> Option<Overload> {
     let (arguments, result) = text.strip_prefix('(')?.split_once(')')?;
     Some(Overload { parameters: Type::list(arguments), result: Type::read(result) })
 }
+
+/// The functions that make lists, maps or optionals, and those that take one element out of a list.
+#[cfg(test)]
+pub(crate) fn making() -> impl Iterator<Item = &'static str> {
+    let makes = |text: &str| {
+        let is_element = text.starts_with(".min ") || text.starts_with(".max ");
+        is_element || [")list<", ")map<", ")optional<"].iter().any(|result| text.contains(result))
+    };
+    let lines = FUNCTIONS.lines().filter(move |line| makes(line));
+    // The operator of indexes itself is what the others are tried with.
+    lines.filter_map(|line| Some(line.split_once(' ')?.0)).filter(|name| *name != "_[_]")
+}

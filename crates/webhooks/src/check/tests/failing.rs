@@ -6,17 +6,17 @@ use super::{Severity, good};
 use crate::check::check;
 
 /// A webhook for pods, with conditions.
-struct Case<'c> {
-    operations: &'c [&'c str],
-    resources: &'c [&'c str],
-    expressions: &'c [&'c str],
+pub(super) struct Case<'c> {
+    pub(super) operations: &'c [&'c str],
+    pub(super) resources: &'c [&'c str],
+    pub(super) expressions: &'c [&'c str],
 }
 
 const CREATE: &[&str] = &["CREATE"];
 const PODS: &[&str] = &["pods"];
 
 impl Case<'_> {
-    fn object(&self, kind: &str, policy: &str) -> Value {
+    pub(super) fn object(&self, kind: &str, policy: &str) -> Value {
         let mut object = good();
         object["kind"] = kind.into();
         let webhook = &mut object["webhooks"][0];
@@ -40,14 +40,14 @@ impl Case<'_> {
     }
 
     /// Problems and advice about the conditions.
-    fn found(&self, kind: &str, policy: &str) -> Vec<(Severity, String, String)> {
+    pub(super) fn found(&self, kind: &str, policy: &str) -> Vec<(Severity, String, String)> {
         let all = check([&self.object(kind, policy)]);
         let all = all.into_iter().filter(|it| it.field.starts_with("matchConditions["));
         all.map(|it| (it.severity, it.problem, it.advice)).collect()
     }
 }
 
-fn of_pods(operations: &[&str], expression: &str) -> Vec<(Severity, String, String)> {
+pub(super) fn of_pods(operations: &[&str], expression: &str) -> Vec<(Severity, String, String)> {
     let case = Case { operations, resources: PODS, expressions: &[expression] };
     case.found("MutatingWebhookConfiguration", "Fail")
 }
@@ -55,7 +55,10 @@ fn of_pods(operations: &[&str], expression: &str) -> Vec<(Severity, String, Stri
 #[test]
 fn a_field_that_may_be_absent_needs_a_guard() {
     for (expression, lack) in [
-        ("object.metadata.labels['app'] != 'x'", "pods without metadata.labels, and for"),
+        (
+            "object.metadata.labels['app'] != 'x'",
+            "pods without metadata.labels or metadata.labels.app",
+        ),
         ("object.metadata.labels.app != 'x'", "metadata.labels.app"),
         ("object['metadata']['labels']['app'] != 'x'", "metadata.labels.app"),
         ("'app' in object.metadata.labels", "pods without metadata.labels;"),
@@ -186,11 +189,11 @@ fn a_false_condition_beside_it_is_a_guard() {
 fn an_object_that_is_null_needs_a_guard() {
     let delete = &["CREATE", "DELETE"];
     let all = of_pods(delete, "!has(object.spec.hostNetwork)");
-    assert!(all[0].1.contains("DELETE of pods, where object is null"), "{all:?}");
+    assert!(all[0].1.contains("DELETE of pods where object is null"), "{all:?}");
     assert!(all[0].2.contains("object != null && (…)"), "{all:?}");
     let update = &["CREATE", "UPDATE"];
     let all = of_pods(update, "oldObject.metadata.uid != ''");
-    assert!(all[0].1.contains("CREATE of pods, where oldObject is null"), "{all:?}");
+    assert!(all[0].1.contains("CREATE of pods where oldObject is null"), "{all:?}");
     for (operations, expression) in [
         (delete, "request.operation == 'DELETE' || !has(object.spec.hostNetwork)"),
         (delete, "object == null || !has(object.spec.hostNetwork)"),
@@ -337,12 +340,95 @@ fn the_guard_that_is_proposed_makes_it_right() {
 }
 
 #[test]
-fn the_work_for_many_conditions_is_bounded() {
-    let many: Vec<_> = (0..60)
-        .map(|it| format!("(object.metadata.labels.a{it} == 'b' || object.spec.x{it})"))
-        .collect();
-    let all = of_pods(CREATE, &many.join(" && "));
-    assert!(all.len() <= 1, "{all:?}");
+fn the_requests_are_a_sentence() {
+    let all = &["CREATE", "UPDATE", "DELETE"];
+    let case = |resources: &'static [&'static str], expression: &'static str| {
+        let case = Case { operations: all, resources, expressions: &[expression] };
+        case.found("MutatingWebhookConfiguration", "Fail").remove(0).1
+    };
+    for (resources, expression, text) in [
+        (
+            PODS,
+            "object.metadata.labels.a == 'b'",
+            "pods without metadata.labels or metadata.labels.a \
+            and for DELETE of pods where object is null",
+        ),
+        (
+            PODS,
+            "oldObject.metadata.labels.a == 'b'",
+            "CREATE of pods where oldObject is null and for \
+            UPDATE and DELETE of pods where oldObject.metadata.labels or oldObject.metadata.labels.a \
+            is absent",
+        ),
+        (
+            PODS,
+            "request.userInfo.uid != ''",
+            "CREATE, UPDATE and DELETE of pods where \
+            request.userInfo.uid is absent",
+        ),
+        (
+            &["pods", "services"],
+            "request.userInfo.uid != ''",
+            "CREATE, UPDATE and DELETE of pods and \
+            services where request.userInfo.uid is absent",
+        ),
+        (
+            &["*"],
+            "request.userInfo.uid != ''",
+            "CREATE, UPDATE and DELETE of objects where \
+            request.userInfo.uid is absent",
+        ),
+    ] {
+        let expected = format!("c0: it fails for {text}; with Fail, they are rejected");
+        assert_eq!(case(resources, expression), expected);
+    }
+}
+
+#[test]
+fn namespace_object_does_not_hide_what_else_fails() {
+    let all = of_pods(CREATE, "namespaceObject == null && object.metadata.labels.a == 'b'");
+    assert_eq!(all.len(), 2, "{all:?}");
+    assert!(all.iter().any(|it| it.1.contains("pods without metadata.labels")), "{all:?}");
+}
+
+/// The search is bounded for all webhooks together, and an end is reported at each that it concerns.
+#[test]
+fn the_work_of_a_run_is_bounded_and_its_end_is_reported() {
+    let parts =
+        (0..40).map(|it| format!("object.metadata.labels.a{it} == 'b' || object.spec.x{it}"));
+    let long = parts.collect::<Vec<_>>().join(" || ");
+    let doubled = (0..40).fold("[[1]]".to_owned(), |list, _| list + ".map(x, x + x)");
+    let nested = (0..40).fold("dyn([1])".to_owned(), |list, _| format!("[{list}].map(x, [x, x])"));
     let deep = (0..12).fold("object".to_owned(), |of, _| format!("optional.of({of}).optMap(v, v)"));
+    let few = format!("{nested} == [object.spec]");
+    of_pods(CREATE, &few);
     of_pods(CREATE, &format!("{deep} == 1"));
+    for expression in [long, format!("{doubled}.size() == 1")] {
+        let case = Case { operations: CREATE, resources: PODS, expressions: &[&expression] };
+        let mut object = case.object("ValidatingWebhookConfiguration", "Fail");
+        let first = object["webhooks"][0].clone();
+        let all = (0..30).map(|index| {
+            let mut webhook = first.clone();
+            webhook["name"] = format!("w{index}.example.com").into();
+            webhook
+        });
+        object["webhooks"] = all.collect();
+        let found = check([&object]);
+        let ends = found.iter().filter(|it| it.problem.contains("the search is limited"));
+        assert_eq!(ends.clone().count(), 30, "{found:?}");
+        assert!(ends.clone().all(|it| it.severity == Severity::Suggestion));
+    }
+}
+
+/// Conditions beside each other cost what each of them costs.
+#[test]
+fn many_conditions_are_followed_to_the_end() {
+    let all: Vec<_> = (0..64)
+        .map(|it| format!("object.metadata.labels['k{it}'] == 'v' || object.spec.f{it} == 'w'"))
+        .collect();
+    let expressions: Vec<_> = all.iter().map(String::as_str).collect();
+    let case = Case { operations: CREATE, resources: PODS, expressions: &expressions };
+    let found = case.found("MutatingWebhookConfiguration", "Fail");
+    assert_eq!(found.len(), 64);
+    assert!(found.iter().all(|it| it.1.contains("metadata.labels.k")), "{found:?}");
 }

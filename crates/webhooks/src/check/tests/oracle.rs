@@ -10,7 +10,7 @@ const EXPRESSIONS: usize = 300;
 /// The least number of those that fail, and of those that do not.
 const LEAST: usize = 30;
 
-const ATOMS: [&str; 26] = [
+const ATOMS: [&str; 36] = [
     "has(object.metadata.labels)",
     "has(object.metadata.labels.a)",
     "'a' in object.metadata.labels",
@@ -37,6 +37,16 @@ const ATOMS: [&str; 26] = [
     "object.spec.containers[0].securityContext.privileged == true",
     "object.metadata.name != 'x'",
     "has(request.name) && request.name != 'x'",
+    "object.spec.containers.filter(c, has(c.securityContext)).size() > 0",
+    "object.spec.containers.filter(c, has(c.securityContext)) == []",
+    "object.spec.containers.exists_one(c, has(c.securityContext))",
+    "object.spec.containers.filter(c, has(c.securityContext))[0].securityContext.privileged == true",
+    "object.spec.containers.filter(c, has(c.securityContext)).first().hasValue()",
+    "object.spec.containers.map(c, has(c.securityContext))[0]",
+    "(object.spec.containers + []).all(c, has(c.securityContext))",
+    "[object.metadata.?labels].unwrapOpt()[0]['a'] == 'x'",
+    "object.metadata.?labels.orValue({'a': 'x'})['a'] == 'x'",
+    "{'x': true, 'y': false}[?object.metadata.labels['a']].orValue(true)",
 ];
 
 /// With it, little is absent.
