@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 
 mod checked;
 mod expressions;
+mod fields;
 mod recorder;
 mod requests;
 mod resources;
@@ -68,6 +69,8 @@ async fn all(suite: &mut Suite<'_>, it: &mut Webhooks) {
     suite.scenario(name, checked::all(&it.lab.api, it.lab.is_long)).await;
     let name = "manifest check knows every resource that the API server serves";
     suite.scenario(name, resources::all(&it.lab.api)).await;
+    let name = "manifest check knows the fields that objects lack, or that are null";
+    suite.scenario(name, fields::all(&it.lab.api)).await;
 }
 
 impl Webhooks {
