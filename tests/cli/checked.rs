@@ -1,7 +1,14 @@
 //! `injectd manifest check`: whole configurations, their certificates, and exit codes.
 
+use std::{
+    io::{BufRead as _, BufReader, Write as _},
+    net::{TcpListener, TcpStream},
+    thread,
+};
+
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde_json::{Value, json};
+use tempfile::NamedTempFile;
 use time::{Duration, OffsetDateTime};
 
 use super::{injectd, text};
@@ -162,5 +169,87 @@ fn what_install_prints_has_no_findings() {
         let found = text(&output.stdout);
         assert_eq!(output.status.code(), Some(0), "{values:?}: {found}");
         assert!(found.ends_with(": 0 findings\n"), "{values:?}: {found}");
+    }
+}
+
+/// An API server that has these configurations; a kubeconfig for it.
+fn cluster(objects: Vec<Value>) -> NamedTempFile {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
+    let address = listener.local_addr().expect("an address");
+    thread::spawn(move || {
+        for connection in listener.incoming() {
+            answer(connection.expect("a connection"), &objects);
+        }
+    });
+    let mut file = NamedTempFile::new().expect("a file");
+    let config = json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "a",
+        "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
+        "clusters": [{"name": "a", "cluster": {"server": format!("http://{address}")}}],
+        "users": [{"name": "a", "user": {}}],
+    });
+    file.write_all(config.to_string().as_bytes()).expect("must be written");
+    file
+}
+
+/// Answers a request for a list.
+fn answer(mut connection: TcpStream, objects: &[Value]) {
+    let mut lines = BufReader::new(&connection).lines().map_while(Result::ok);
+    let request = lines.next().unwrap_or_default();
+    // The headers end with an empty line.
+    lines.take_while(|line| !line.is_empty()).for_each(drop);
+    let is_of = |object: &&Value| {
+        let kind = object["kind"].as_str().expect("a kind").to_ascii_lowercase();
+        request.contains(&format!("/{kind}s?"))
+    };
+    let items: Vec<_> = objects.iter().filter(is_of).collect();
+    let list = json!({"apiVersion": "v1", "kind": "List", "metadata": {}, "items": items});
+    let body = list.to_string();
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n";
+    let length = body.len();
+    write!(connection, "{head}content-length: {length}\r\n\r\n{body}").expect("must be written");
+}
+
+/// In the cluster, the program of the annotation has had its turn: what it left is a danger that names
+/// both. A file with the same configuration has none.
+#[test]
+fn a_bundle_that_another_program_has_not_written_is_a_danger_in_a_cluster() {
+    let ended = ca(Duration::days(365), -Duration::days(3));
+    let good = ca(Duration::days(365), Duration::days(365));
+    let manager = ("cert-manager.io/inject-ca-from", "shop/checks", "cert-manager's cainjector");
+    let openshift =
+        ("service.beta.openshift.io/inject-cabundle", "true", "OpenShift's service CA operator");
+    for (annotation, value, program) in [manager, openshift] {
+        for (bundle, problem) in [
+            (None, "it is empty: the API server trusts only its own roots, and each call fails"),
+            (Some("Cg=="), "it has no PEM certificate: each call fails"),
+            (Some(&*ended), "its CA CN=shop-ca expired on "),
+            (Some(&*good), ""),
+        ] {
+            let annotations = ("/metadata/annotations", json!({annotation: value}));
+            let bundle = bundle.map(|bundle| (BUNDLE, json!(bundle)));
+            let changes: Vec<_> = [annotations].into_iter().chain(bundle).collect();
+            let object = configuration(&changes);
+            let (code, output) = checked(&object, &[]);
+            assert_eq!((code, &*output), (Some(0), "1 configuration: 0 findings\n"));
+            let config = cluster(vec![object]);
+            let path = config.path().to_str().expect("a path");
+            let args = ["manifest", "check", "--live", "--kubeconfig", path];
+            let output = injectd(&args, "");
+            let found = text(&output.stdout);
+            let expected = if problem.is_empty() { 0 } else { 3 };
+            assert_eq!(output.status.code(), Some(expected), "{found}{}", text(&output.stderr));
+            assert!(found.contains("note: configurations that an API server"), "{found}");
+            if problem.is_empty() {
+                assert!(found.ends_with("1 configuration: 0 findings\n"), "{found}");
+                continue;
+            }
+            let place =
+                format!("danger: shop, pods.shop.example.com, clientConfig.caBundle: {problem}");
+            assert!(found.starts_with(&place), "{found}");
+            let advice =
+                format!("  {program} should write it ({annotation}): find out why it does not.");
+            assert!(found.contains(&advice), "{found}");
+        }
     }
 }
