@@ -2,11 +2,13 @@
 
 #![expect(clippy::disallowed_types, reason = "patches are trees")]
 
+mod places;
 mod scalars;
 
 #[cfg(test)]
 mod tests;
 
+pub use places::{Misfit, misfits};
 pub use scalars::json_type;
 use serde_json::{Map, Number, Value};
 use thiserror::Error;

@@ -1,7 +1,7 @@
 //! Kubernetes' strategic merge of Pods, as Istio's injector uses it.
 //!
 //! [`overlay`] merges a patch into a Pod, [`check`] reports values of the wrong type in a patch,
-//! and [`normal`] is the form in which two Pods are compared. The rules are those of
+//! [`misfits`] reports their places, and [`normal`] is the form in which two Pods are compared. The rules are those of
 //! `strategicpatch.StrategicMergePatch` (`k8s.io/apimachinery/pkg/util/strategicpatch`) with the
 //! types of `k8s.io/api/core/v1`, release 1.36.
 //!
@@ -46,7 +46,7 @@ mod show;
 mod time;
 
 pub use apply::{MAX_DEPTH, has_directives, overlay, repeats_list, strategic_merge};
-pub use check::{TypeError, check, check_pod, json_type};
+pub use check::{Misfit, TypeError, check, check_pod, json_type, misfits};
 pub use error::MergeError;
 pub use normal::normal;
 pub use prune::prune;
