@@ -33,6 +33,17 @@ pub struct Quantity {
     text: Option<Box<str>>,
 }
 
+/// How a quantity is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notation {
+    /// With `n` to `E`.
+    Decimal,
+    /// With an exponent, such as `1e3`.
+    Exponent,
+    /// With `Ki` to `Ei`.
+    Binary,
+}
+
 #[derive(Clone, Debug)]
 enum Amount {
     /// `value * 10^scale`.
@@ -134,25 +145,41 @@ impl Quantity {
     /// Kubernetes: `Quantity.AsApproximateFloat64`.
     #[must_use]
     pub fn approximate(&self) -> f64 {
-        let (digits, exponent) = match &self.amount {
-            Amount::Small { value, scale } => (value.to_string(), *scale),
-            Amount::Large(amount) => amount.digits_and_exponent(),
-        };
+        let (digits, exponent) = self.digits_and_exponent();
         format!("{digits}e{exponent}").parse().unwrap_or_default()
     }
 
     /// The amount in billionths, which all quantities have whole; `None` if it does not fit.
     #[must_use]
     pub fn billionths(&self) -> Option<i128> {
-        let (digits, exponent) = match &self.amount {
-            Amount::Small { value, scale } => (value.to_string(), *scale),
-            Amount::Large(amount) => amount.digits_and_exponent(),
-        };
+        let (digits, exponent) = self.digits_and_exponent();
         let value: i128 = digits.parse().ok()?;
         match exponent.checked_sub(NANO)? {
             _ if value == 0 => Some(0),
             zeros if zeros < 0 => None,
             zeros => value.checked_mul(10_i128.checked_pow(zeros.unsigned_abs())?),
+        }
+    }
+
+    /// The amount in units: decimal digits with a sign, and the power of ten to multiply them by. Its
+    /// size is that of the text, whatever the power.
+    #[must_use]
+    pub fn digits_and_exponent(&self) -> (String, i32) {
+        match &self.amount {
+            Amount::Small { value, scale } => (value.to_string(), *scale),
+            Amount::Large(amount) => amount.digits_and_exponent(),
+        }
+    }
+
+    /// The notation of the text, which the amount keeps when it changes.
+    ///
+    /// Kubernetes: `Quantity.Format`.
+    #[must_use]
+    pub fn notation(&self) -> Notation {
+        match self.suffix {
+            Suffix::Decimal(_) => Notation::Decimal,
+            Suffix::Exponent(_) => Notation::Exponent,
+            Suffix::Binary(_) => Notation::Binary,
         }
     }
 
