@@ -39,7 +39,8 @@ pub struct Report<'c> {
     /// Why the mesh is not asked; `None` if it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_asked: Option<String>,
-    /// Whether the API server rejects the pod without asking the mesh: conditions of a webhook fail.
+    /// Whether the API server rejects the pod without asking the mesh: it cannot decode the pod, or
+    /// conditions of a webhook fail.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_rejected: bool,
     /// What is not known of the webhook, which may not be called; `None` if it is called.

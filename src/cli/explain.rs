@@ -74,8 +74,8 @@ pub(super) struct Args {
     /// Print a table with a row for each workload: the verdict and why; and once what to do
     #[arg(long, conflicts_with_all = ["all_settings", "output"])]
     brief: bool,
-    /// Release of Kubernetes whose checks of pods apply, such as 1.36 [default: that of the cluster,
-    /// or 1.37]
+    /// Release of Kubernetes whose checks of pods apply, such as 1.36 or v1.36.3; known are 1.34 to
+    /// 1.37 [default: that of the cluster, or 1.37]
     #[arg(long, value_name = "VERSION")]
     kubernetes_version: Option<Version>,
     /// Show every setting, not only those that annotations set
@@ -130,6 +130,7 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
         let text = "no pod and no workload is in the input; explain needs one".to_owned();
         return Err(CommandError::Incomplete(text));
     }
+    facts.must_be_readable()?;
     let configurations = facts.configurations()?;
     let source = match client {
         Some(_) => Source::Cluster,
@@ -154,6 +155,10 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
 const RUNS: &str = "the pod has its sidecar; this is how it would be injected now";
 const HAS_PROXY: &str =
     "the template has a sidecar already; this is how the pod would be injected without it";
+
+/// The note for a pod that the API server cannot decode.
+const UNDECODED: &str = "the API server cannot read the pod and calls no webhook for it; what follows is \
+                         about the fields that can be read";
 
 /// The facts and their source.
 #[derive(Debug, Clone, Copy)]
@@ -207,9 +212,9 @@ async fn report<'c>(
     // A pod that no webhook changes is checked as well.
     let created = if is_asked { &decided.pod } else { pod };
     let later = later::objections(checks, pod, created);
-    if facts.version.is_none() {
-        notes.extend(later::note_on_versions(checks, pod, created));
-    }
+    notes.extend(release_note(facts, (checks, pod, created)));
+    let is_undecoded = later.iter().any(advice::is_undecoded);
+    notes.extend(is_undecoded.then(|| UNDECODED.to_owned()));
     notes.extend(webhooks.as_deref().and_then(several));
     let could_be_left_out = target.is_running && missed.is_none() && before.is_none();
     let advice = if could_be_left_out && gets_sidecar(&decided.explanation) {
@@ -223,11 +228,23 @@ async fn report<'c>(
         advice,
         webhooks,
         not_asked: text_of(missed.as_ref(), false),
-        is_rejected: missed.as_ref().is_some_and(Missed::is_rejected),
+        is_rejected: is_undecoded || missed.as_ref().is_some_and(Missed::is_rejected),
         doubt: text_of(missed.as_ref(), true),
         injection: decided.explanation,
         later,
     })
+}
+
+/// The note on the release by whose checks a pod is judged: one that is not known, or not the one that
+/// was assumed.
+fn release_note(
+    facts: &Facts,
+    (checks, pod, created): (Checks<'_>, &Value, &Value),
+) -> Option<String> {
+    match facts.version {
+        Some(version) => version.note(),
+        None => later::note_on_versions(checks, pod, created),
+    }
 }
 
 /// Whether the mesh gives the pod a sidecar, which has none yet.

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::{
     audit::{Workload, restart_command},
-    explain::later::{Effect, Objection, VALIDATION},
+    explain::later::{Cause, Effect, Objection},
 };
 
 /// The codes of reasons that no call of a webhook changes: the network of the node, for both meshes, and
@@ -29,6 +29,10 @@ pub(super) fn left_out(pod: &Value) -> String {
 /// pod. Empty if the pod is created as its author wished.
 pub(super) fn of(missed: Option<&Missed>, injection: &Explanation, later: &[Objection]) -> String {
     let decided = || advice_of(injection, later);
+    // Such a pod does not come to the webhooks.
+    if later.iter().any(is_undecoded) {
+        return about_refusal(later).unwrap_or_default();
+    }
     match missed {
         Some(missed) if missed.is_doubt() => {
             [missed.advice.clone(), decided()].join(" ").trim_end().to_owned()
@@ -41,6 +45,11 @@ pub(super) fn of(missed: Option<&Missed>, injection: &Explanation, later: &[Obje
         }
         None => decided(),
     }
+}
+
+/// Whether the API server cannot decode the pod that its author wrote.
+pub(super) fn is_undecoded(objection: &Objection) -> bool {
+    objection.cause == Cause::Types && !objection.due_to_sidecar
 }
 
 /// What to do for a pod whose webhook is not called. Once it is called, the mesh decides: what it would
@@ -63,11 +72,8 @@ fn before_call(missed: &Missed, injection: &Explanation) -> String {
 }
 
 fn advice_of(injection: &Explanation, later: &[Objection]) -> String {
-    if let Some(denial) = &injection.denial {
+    if injection.denial.is_some() {
         return match &*injection.findings.advice {
-            _ if denial.contains("expected a string") => {
-                "Quote the value in the manifest: labels and annotations are texts.".to_owned()
-            }
             "" => "Correct the field that the denial names.".to_owned(),
             advice => advice.to_owned(),
         };
@@ -78,15 +84,51 @@ fn advice_of(injection: &Explanation, later: &[Objection]) -> String {
 /// What to do if something refuses the pod. What the author can mend alone comes first.
 fn about_refusal(later: &[Objection]) -> Option<String> {
     let refused = later.iter().filter(|it| it.effect == Effect::Refuses);
-    let Objection { by, text, due_to_sidecar, .. } = refused.min_by_key(|it| it.due_to_sidecar)?;
-    Some(if !due_to_sidecar {
-        format!("Change the pod as {by} asks: {text}. It is refused without a sidecar as well.")
-    } else if *by == VALIDATION {
-        format!("Change the settings of the sidecar, with which the pod is not valid: {text}.")
-    } else {
-        format!(
-            "Change {by} of the namespace, or the pod will be refused once it has its sidecar: \
-             {text}."
-        )
-    })
+    let refusal = refused.min_by_key(|it| it.due_to_sidecar)?;
+    Some(if refusal.due_to_sidecar { of_sidecar(refusal) } else { of_pod(refusal) })
+}
+
+/// What to do about a pod that is refused with or without a sidecar.
+fn of_pod(Objection { cause, by, text, .. }: &Objection) -> String {
+    let what = match cause {
+        Cause::Types => {
+            return format!(
+                "Correct the type of the field: {text}. The API server cannot read the pod, and calls \
+                 no webhook for it."
+            );
+        }
+        Cause::Uncounted => return of_uncounted(by),
+        Cause::Validation => format!("Correct the pod: {text}"),
+        Cause::LimitRange | Cause::PodSecurity | Cause::Missing => {
+            format!("Change the pod as {by} asks: {text}")
+        }
+        Cause::Exceeded => format!("Reduce what the pod takes, or raise {by}: {text}"),
+    };
+    format!("{what}. It is refused without a sidecar as well.")
+}
+
+/// What to do about a pod that is refused because of its sidecar.
+fn of_sidecar(Objection { cause, by, text, .. }: &Objection) -> String {
+    match cause {
+        Cause::Types | Cause::Validation => {
+            format!("Change the settings of the sidecar, with which the pod is not valid: {text}.")
+        }
+        Cause::LimitRange | Cause::Missing | Cause::Exceeded => format!(
+            "Change the resources of the sidecar by annotations, or {by}: the pod is refused once it \
+             has its sidecar: {text}."
+        ),
+        Cause::PodSecurity => format!(
+            "Change {by} of the namespace, or the settings of the sidecar: the pod is refused once it \
+             has its sidecar: {text}."
+        ),
+        Cause::Uncounted => of_uncounted(by),
+    }
+}
+
+fn of_uncounted(by: &str) -> String {
+    format!(
+        "In a cluster, wait until Kubernetes has counted what is used for {by}: it takes seconds, unless \
+         kube-controller-manager does not run. In a file, remove status from {by}: then nothing counts as \
+         used."
+    )
 }

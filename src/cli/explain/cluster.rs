@@ -100,7 +100,14 @@ impl<'c> Cluster<'c> {
             Ok(version) => {
                 let minor = ["/emulationMinor", "/minor"].map(|field| text(&version, field));
                 let minor = minor.into_iter().find(|minor| !minor.is_empty()).unwrap_or_default();
-                facts.version = format!("1.{minor}").parse().ok();
+                match format!("1.{minor}").parse() {
+                    Ok(version) => facts.version = Some(version),
+                    Err(error) => {
+                        let text =
+                            format!("not read: the version of the API server: 1.{minor}: {error}");
+                        facts.unread.push(text);
+                    }
+                }
             }
             Err(error) => facts.unread.push(error.note("the version of the API server")?),
         }

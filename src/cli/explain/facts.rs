@@ -10,7 +10,7 @@ use crate::{
         CommandError,
         manifests::{listed, text},
     },
-    explain::later::Version,
+    explain::later::{Version, unreadable},
 };
 
 /// Objects that decide what happens to pods.
@@ -76,6 +76,23 @@ impl Facts {
         let Some(webhooks) = &self.webhooks else { return Ok(None) };
         let read = Configurations::read(webhooks);
         read.map(Some).map_err(|error| CommandError::failed("cannot read the webhooks", error))
+    }
+
+    /// Whether Kubernetes could read the namespaces and their policies.
+    ///
+    /// # Errors
+    /// A field has a value of another type, so that no cluster has such an object.
+    pub(super) fn must_be_readable(&self) -> Result<(), CommandError> {
+        let namespaces = self.namespaces.values().map(|it| ("Namespace", it));
+        let quotas = self.quotas.iter().map(|it| ("ResourceQuota", it));
+        let limit_ranges = self.limit_ranges.iter().map(|it| ("LimitRange", it));
+        for (kind, object) in namespaces.chain(quotas).chain(limit_ranges) {
+            if let Some(problem) = unreadable(kind, object) {
+                let name = text(object, "/metadata/name");
+                return Err(CommandError::failed(format!("cannot read {kind} {name}"), problem));
+            }
+        }
+        Ok(())
     }
 
     /// Notes that all webhook configurations of the cluster are known.

@@ -7,6 +7,7 @@ use injectd_core::explain::{Explanation, Ignored, Rule, RuleResult, Setting};
 
 use injectd_webhooks::{Step, Verdict, Webhook, injectors::Product};
 
+use super::advice::is_undecoded;
 use crate::{
     cli::print::{
         Printer, shown,
@@ -42,6 +43,8 @@ pub(super) fn write(
     for note in &report.notes {
         page.row(&[], &format!("note: {note}"))?;
     }
+    let (undecoded, later): (Vec<_>, Vec<_>) = report.later.iter().partition(|it| is_undecoded(it));
+    page.objections("Before the webhooks", &undecoded)?;
     if let Some(steps) = &report.webhooks {
         page.webhooks(steps)?;
     }
@@ -60,12 +63,7 @@ pub(super) fn write(
             page.ignored(ignored)?;
         }
     }
-    if !report.later.is_empty() {
-        page.heading("After the injection")?;
-        for objection in &report.later {
-            page.objection(objection)?;
-        }
-    }
+    page.objections("After the injection", &later)?;
     page.verdict(report)
 }
 
@@ -235,6 +233,14 @@ impl<W: Write> Page<'_, W> {
         self.row(&[format!("{:<9}", layer.as_str())], &text)
     }
 
+    fn objections(&mut self, heading: &str, objections: &[&Objection]) -> io::Result<()> {
+        if objections.is_empty() {
+            return Ok(());
+        }
+        self.heading(heading)?;
+        objections.iter().try_for_each(|it| self.objection(it))
+    }
+
     fn objection(&mut self, objection: &Objection) -> io::Result<()> {
         let (word, colour) = match objection.effect {
             Effect::Refuses => ("refuses", Style::new().red()),
@@ -279,8 +285,11 @@ pub(super) fn verdict<'r>(report: &'r Report<'_>) -> (&'r str, String) {
     let mut refusals = report.later.iter().filter(|it| it.effect == Effect::Refuses);
     // A pod that the webhook denies does not come so far.
     let is_created = report.not_asked.is_some() || injection.denial.is_none();
-    let refused = refusals.next().filter(|_| is_created);
+    let refused = refusals.next().filter(|it| is_created || is_undecoded(it));
     let (word, because) = match (&report.not_asked, refused) {
+        (_, Some(objection)) if is_undecoded(objection) => {
+            return ("refused", format!(", by {}: {}", objection.by, objection.text));
+        }
         (Some(missed), _) if report.is_rejected => ("refused", format!(": {missed}")),
         (Some(missed), Some(objection)) => {
             ("refused", format!(", by {}; not injected either: {missed}", objection.by))

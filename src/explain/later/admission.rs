@@ -27,22 +27,14 @@ pub(super) fn admitted(
     before: &Value,
     injected: &Value,
 ) -> PodResources {
-    let sent = read(version, before);
+    let sent = PodResources::read(before);
     let mut pod = mutated(ranges, version, sent.clone());
     if injected != before {
-        let patched = read(version, injected);
+        let patched = PodResources::read(injected);
         pod = mutated(ranges, version, carried_over(&sent, &pod, patched));
     }
     if version.defaults_pods_last() {
         default_pod_last(&mut pod);
-    }
-    pod
-}
-
-fn read(version: Version, pod: &Value) -> PodResources {
-    let mut pod = PodResources::read(pod);
-    if !version.has_pod_resources() {
-        pod.own = None;
     }
     pod
 }

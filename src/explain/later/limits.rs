@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{
-    Effect, Found, items, present,
+    Cause, Effect, Found, items, present,
     resources::{
         Amounts, Resources, Side, add_missing, amounts, names::is_compute, pod::PodResources,
     },
@@ -91,7 +91,10 @@ impl LimitRange {
             }
         }
         let by = format!("LimitRange {}", self.name);
-        found.into_iter().map(|it| Found::new(Effect::Refuses, &by, it)).collect()
+        found
+            .into_iter()
+            .map(|it| Found::new(Effect::Refuses, Cause::LimitRange, &by, it))
+            .collect()
     }
 }
 

@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::{Found, pod::Pod, version::Version};
+use super::{Cause, Found, pod::Pod, version::Version};
 
 mod baseline;
 mod levels;
@@ -67,7 +67,9 @@ pub(super) fn objections(namespace: Option<&Value>, server: Version, pod: &Value
             None => format!("PodSecurity {}", policy.level.as_str()),
         };
         found.extend(
-            problems.into_iter().map(|it| Found::new(policy.effect, &by, (it.clone(), it))),
+            problems
+                .into_iter()
+                .map(|it| Found::new(policy.effect, Cause::PodSecurity, &by, (it.clone(), it))),
         );
     }
     found

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::{
-    Effect, Found, present,
+    Cause, Effect, Found, present,
     resources::{
         Amount, Amounts, Resources, Side, amounts,
         names::{HUGE_PAGES, REQUESTS, is_counted_by_quotas, is_extended_request, is_huge_page},
@@ -36,34 +36,53 @@ const REQUIRED: [&str; 6] =
 pub(super) fn objections(quotas: &[Value], scoped: Scoped<'_>) -> Vec<Found> {
     let mut found = Vec::new();
     for quota in quotas {
-        let (hard, used) = status(quota);
+        let Status { hard, used } = Status::read(quota);
         let names: Vec<_> = hard.keys().filter(|name| counts_pods(name)).collect();
         if names.is_empty() || !scoped.is_in(quota) {
             continue;
         }
         let by = format!("ResourceQuota {}", text(quota, "/metadata/name").unwrap_or_default());
-        let mut problems = missing(&names, scoped.resources);
-        if let Some(used) = used {
-            problems.extend(exceeded(&hard, &used, scoped.resources));
-        } else {
-            let text = "its usage is not known: status.used is missing".to_owned();
-            problems.push(("used".to_owned(), text));
+        let mut refuse = |cause, problems: Vec<_>| {
+            let of = |it| Found::new(Effect::Refuses, cause, &by, it);
+            found.extend(problems.into_iter().map(of));
+        };
+        refuse(Cause::Missing, missing(&names, scoped.resources));
+        match used {
+            Some(used) => refuse(Cause::Exceeded, exceeded(&hard, &used, scoped.resources)),
+            None => refuse(Cause::Uncounted, vec![uncounted()]),
         }
-        found.extend(problems.into_iter().map(|it| Found::new(Effect::Refuses, &by, it)));
     }
     found
 }
 
-/// What a quota allows, and what is used of it. The API server reads both from the status, which a
-/// controller writes; in a file without a status, all of `spec.hard` is left.
-fn status(quota: &Value) -> (Amounts, Option<Amounts>) {
-    let map = |pointer| amounts(present(quota, pointer));
-    let (hard, used) = (map("/status/hard"), map("/status/used"));
-    if hard.is_empty() {
-        return (map("/spec/hard"), Some(used));
+/// What a quota allows, and what is used of it.
+#[derive(Debug)]
+struct Status {
+    hard: Amounts,
+    /// `None` if Kubernetes has not counted it.
+    used: Option<Amounts>,
+}
+
+impl Status {
+    /// The API server reads both from the status, which a controller writes; in a file without a
+    /// status, all of `spec.hard` is left.
+    fn read(quota: &Value) -> Self {
+        let map = |pointer| amounts(present(quota, pointer));
+        let (hard, used) = (map("/status/hard"), map("/status/used"));
+        if hard.is_empty() {
+            return Self { hard: map("/spec/hard"), used: Some(used) };
+        }
+        let mut names = hard.keys().filter(|name| counts_pods(name));
+        let is_counted = names.all(|name| used.contains_key(name));
+        Self { hard, used: is_counted.then_some(used) }
     }
-    let is_known = hard.keys().filter(|name| counts_pods(name)).all(|name| used.contains_key(name));
-    (hard, is_known.then_some(used))
+}
+
+/// `hasUsageStats`.
+fn uncounted() -> (String, String) {
+    let text =
+        "Kubernetes has not counted yet what is used (status.used); until then it refuses pods";
+    ("used".to_owned(), text.to_owned())
 }
 
 /// Whether a name in a quota limits what pods use.
@@ -89,7 +108,15 @@ fn missing(names: &[&String], pod: &PodResources) -> Vec<(String, String)> {
         let lacking = pod.all().filter(|container| lacks(&container.resources));
         let lacking: BTreeSet<_> = lacking.map(|container| &*container.name).collect();
         let lacking: Vec<_> = lacking.into_iter().collect();
-        let text = format!("{name} must be set for: {}", lacking.join(", "));
+        let (side, resource) = match name.strip_prefix("limits.") {
+            Some(resource) => (Side::Limits, resource),
+            None => (Side::Requests, name.strip_prefix(REQUESTS).unwrap_or(name)),
+        };
+        let text = format!(
+            "{name}: every container must have a {resource} {}; without one: {}",
+            side.one(),
+            lacking.join(", ")
+        );
         (!lacking.is_empty()).then(|| (format!("{name} for {}", lacking.join(" ")), text))
     };
     required.filter_map(|name| of(&name)).collect()
@@ -98,7 +125,7 @@ fn missing(names: &[&String], pod: &PodResources) -> Vec<(String, String)> {
 /// What is not left. A pod that takes none of a resource does not exceed it, whatever is used.
 fn exceeded(hard: &Amounts, used: &Amounts, pod: &PodResources) -> Vec<(String, String)> {
     let mut taken = usage(&pod.taken(Side::Requests), &pod.taken(Side::Limits));
-    taken.insert("count/pods".to_owned(), Amount::ONE);
+    taken.insert("count/pods".to_owned(), Amount::of(1));
     let mut found = Vec::new();
     for (name, amount) in taken {
         let Some(hard) = hard.get(&name).filter(|_| amount.is_positive()) else { continue };
@@ -107,7 +134,7 @@ fn exceeded(hard: &Amounts, used: &Amounts, pod: &PodResources) -> Vec<(String, 
         if sum > *hard {
             let used = used.map_or_else(|| "0".to_owned(), Amount::to_string);
             let text = format!(
-                "{name} is exhausted: {used} of {hard} are used, and the pod takes {amount}"
+                "{name}: the pod takes {amount}, {used} is used, and the quota allows {hard}"
             );
             found.push((format!("{name} exhausted"), text));
         }
@@ -117,7 +144,7 @@ fn exceeded(hard: &Amounts, used: &Amounts, pod: &PodResources) -> Vec<(String, 
 
 /// What requests and limits count for, by the names that quotas have for it.
 fn usage(requests: &Amounts, limits: &Amounts) -> Amounts {
-    let mut usage = Amounts::from([("pods".to_owned(), Amount::ONE)]);
+    let mut usage = Amounts::from([("pods".to_owned(), Amount::of(1))]);
     for (name, amount) in requests {
         let is_counted = COUNTED.contains(&name.as_str()) || is_huge_page(name);
         if is_counted {

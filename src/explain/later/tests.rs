@@ -7,6 +7,7 @@ mod limits;
 mod nulls;
 mod pod_security;
 mod quota;
+mod types;
 mod validity;
 
 /// Who objects, to what, and whether because of the sidecar.
@@ -77,18 +78,63 @@ fn a_check_that_fails_for_other_amounts_with_the_sidecar_is_the_same_check() {
     injected["spec"]["containers"].as_array_mut().expect("a list").push(proxy);
     let quotas = quota(&json!({"hard": {"cpu": "2"}}));
     let found = objections(Checks { quotas: &quotas, ..Checks::default() }, &before, &injected);
-    let text = "cpu is exhausted: 0 of 2 are used, and the pod takes 4";
+    let text = "cpu: the pod takes 4, 0 is used, and the quota allows 2";
     assert_eq!(texts(&found), [("ResourceQuota quota", text, false)]);
 }
 
 #[test]
 fn a_release_is_read_as_api_servers_and_people_write_it() {
-    for text in ["1.36", "v1.36", "v1.36.3", "1.36+", "v1.36.3-gke.1"] {
+    for text in [
+        "1.36",
+        "v1.36",
+        "1.36.3",
+        "v1.36.3",
+        "1.36+",
+        "v1.36.3-gke.1",
+        "v1.36.3+k3s1",
+        "v1.36.0-rc.1",
+    ] {
         assert_eq!(text.parse(), Ok(Version::minor(36)), "{text}");
     }
-    for text in ["", "1", "1.", "2.36", "1.x", "1.36x", "latest"] {
+    for text in [
+        "",
+        "1",
+        "1.",
+        "2.36",
+        "1.x",
+        "1.36x",
+        "latest",
+        "1.36.",
+        "1.36.x",
+        "1.36.nonsense",
+        "1.36.3.4",
+        "1.036",
+        "1.36.03",
+        "1.-36",
+        "1.+36",
+        "1.36+ ",
+        "1.36-\u{202e}",
+        "1.99999",
+    ] {
         assert_eq!(text.parse::<Version>(), Err(NotVersion), "{text}");
     }
+}
+
+#[test]
+fn a_release_whose_checks_are_not_known_counts_as_the_nearest() {
+    let pod = json!({"spec": {"containers": [{"name": "app", "securityContext": {"procMount": "Unmasked"}}],
+        "hostUsers": false, "resources": {"limits": {"cpu": "-1"}}}});
+    let namespace =
+        json!({"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "baseline"}}});
+    let of = |minor| refusals(Checks { namespace: Some(&namespace), ..on(minor) }, &pod);
+    for (minor, judged) in [(0, 34), (25, 34), (33, 34), (38, 37), (u16::MAX, 37)] {
+        assert_eq!(of(minor), of(judged), "{minor}");
+        let note = Version::minor(minor).note().expect("a note");
+        let named = [format!("Kubernetes 1.{minor} are not known"), format!("that of 1.{judged}")];
+        assert!(named.iter().all(|it| note.contains(it)), "{note}");
+    }
+    assert_ne!(of(34), of(37));
+    assert!((34..=37).all(|minor| Version::minor(minor).note().is_none()));
 }
 
 #[test]
@@ -100,6 +146,11 @@ fn a_note_says_that_releases_differ() {
         json!({"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "baseline"}}});
     let checks = Checks { namespace: Some(&namespace), ..Checks::default() };
     let note = note_on_versions(checks, &pod, &pod).expect("a note");
-    assert!(note.contains("Kubernetes 1.37; 1.34 differs"), "{note}");
+    assert!(note.contains("Kubernetes 1.37; those of 1.34 refuse it"), "{note}");
     assert_eq!(note_on_versions(Checks::default(), &pod, &pod), None);
+    // Warnings and audits are not compared.
+    let namespace = json!({"metadata": {"labels": {"pod-security.kubernetes.io/warn": "baseline",
+            "pod-security.kubernetes.io/audit": "baseline"}}});
+    let checks = Checks { namespace: Some(&namespace), ..Checks::default() };
+    assert_eq!(note_on_versions(checks, &pod, &pod), None);
 }

@@ -7,7 +7,7 @@
 use serde_json::Value;
 
 use super::{
-    Effect, Found, VALIDATION,
+    Cause, Effect, Found, VALIDATION,
     resources::{
         Amount, Resources, Side,
         names::{
@@ -25,18 +25,38 @@ type Problem = (String, String);
 /// What is not valid in a pod, whose resources have their defaults.
 pub(super) fn objections(pod: &Value, resources: &PodResources) -> Vec<Found> {
     let mut found: Vec<Problem> = Vec::new();
-    found.extend(resources.unreadable.iter().map(|text| (text.clone(), text.clone())));
     for container in resources.all() {
         let who = format!("container {}", container.name);
-        found.extend(of_resources(&who, &container.resources, is_of_containers));
+        found.extend(of_resources(&who, &container.resources, CONTAINER));
     }
     if let Some(own) = &resources.own {
-        found.extend(of_resources("the pod", own, is_of_pods));
+        found.extend(of_resources("the pod", own, POD));
         found.extend(of_pod(own, resources));
     }
     found.extend(contexts::problems(pod).into_iter().map(|text| (text.clone(), text)));
-    found.into_iter().map(|it| Found::new(Effect::Refuses, VALIDATION, it)).collect()
+    found
+        .into_iter()
+        .map(|it| Found::new(Effect::Refuses, Cause::Validation, VALIDATION, it))
+        .collect()
 }
+
+/// Where resources are set: what may be set there, and what to write in place of another name.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    is_known: fn(&str) -> bool,
+    known: &'static str,
+}
+
+const CONTAINER: Place = Place {
+    is_known: is_of_containers,
+    known: "is not a resource of containers: these are cpu, memory, ephemeral-storage, hugepages-SIZE, \
+            and names with a domain such as nvidia.com/gpu",
+};
+
+const POD: Place = Place {
+    is_known: is_of_pods,
+    known: "is not a resource of whole pods: these are cpu, memory and hugepages-SIZE",
+};
 
 fn is_of_containers(name: &str) -> bool {
     is_compute(name)
@@ -47,12 +67,12 @@ fn is_of_containers(name: &str) -> bool {
 }
 
 /// What is wrong with requests and limits (`validateResourceRequirements`).
-fn of_resources(who: &str, resources: &Resources, is_known: fn(&str) -> bool) -> Vec<Problem> {
+fn of_resources(who: &str, resources: &Resources, place: Place) -> Vec<Problem> {
     let mut found = Vec::new();
     for side in Side::BOTH {
         for (name, amount) in resources.side(side) {
             let field = format!("{}.{name}", side.as_str());
-            let wrong = of_amount(name, amount, is_known);
+            let wrong = of_amount(name, amount, place);
             found.extend(
                 wrong.map(|why| (format!("{who} {field}"), format!("{who}: {field} {why}"))),
             );
@@ -71,9 +91,9 @@ fn of_resources(who: &str, resources: &Resources, is_known: fn(&str) -> bool) ->
 }
 
 /// What is wrong with one amount.
-fn of_amount(name: &str, amount: &Amount, is_known: fn(&str) -> bool) -> Option<String> {
-    if !is_known(name) {
-        return Some("is not a resource that can be set here".to_owned());
+fn of_amount(name: &str, amount: &Amount, place: Place) -> Option<String> {
+    if !(place.is_known)(name) {
+        return Some(place.known.to_owned());
     }
     if amount.is_negative() {
         return Some(format!("is {amount}: it must not be negative"));
@@ -90,7 +110,7 @@ fn of_amount(name: &str, amount: &Amount, is_known: fn(&str) -> bool) -> Option<
 fn above_limit(name: &str, request: &Amount, limit: Option<&Amount>) -> Option<String> {
     let Some(limit) = limit else {
         let text = format!(
-            "{name} has a request without a limit, but its request and limit must be equal"
+            "{name} has a request and no limit, but must have both, and they must be equal"
         );
         return (!may_overcommit(name)).then_some(text);
     };
@@ -119,7 +139,9 @@ fn of_pod(own: &Resources, pod: &PodResources) -> Vec<Problem> {
                 continue;
             };
             let field = format!("{}.{name}", side.as_str());
-            let text = format!("the pod: {field} is {most}, but that of its containers is {sum}");
+            let text = format!(
+                "the pod: {field} is {most}, less than the {sum} that its containers have together"
+            );
             found.push((format!("{field} of the containers"), text));
         }
     }

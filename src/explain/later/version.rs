@@ -8,7 +8,7 @@ pub struct Version(u16);
 
 /// A text that is not a release of Kubernetes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not a release of Kubernetes such as 1.36")]
+#[error("not a release of Kubernetes: write 1.36, 1.36.3, v1.36.3 or v1.36.3-gke.100")]
 pub struct NotVersion;
 
 impl Version {
@@ -23,15 +23,36 @@ impl Version {
         (Self::OLDEST.0..=Self::NEWEST.0).map(Self)
     }
 
+    /// The release whose checks apply: itself, or the nearest whose checks are known.
+    pub(super) fn judged(self) -> Self {
+        self.clamp(Self::OLDEST, Self::NEWEST)
+    }
+
+    /// A note for a release whose checks are not known.
+    #[must_use]
+    pub fn note(self) -> Option<String> {
+        let judged = self.judged();
+        (judged != self).then(|| {
+            format!(
+                "the checks of Kubernetes {self} are not known, only those of {} to {}: what objects to \
+                 the pod is that of {judged}",
+                Self::OLDEST,
+                Self::NEWEST
+            )
+        })
+    }
+
     /// A release 1.`minor`.
     #[must_use]
     pub const fn minor(minor: u16) -> Self {
         Self(minor)
     }
 
-    /// Whether pods have `spec.resources`: `PodLevelResources` is on since then.
-    pub(super) fn has_pod_resources(self) -> bool {
-        self >= Self(34)
+    /// A release of a minor number as releases have it: digits without a zero before them.
+    pub(super) fn of_minor(text: &str) -> Option<Self> {
+        let is_number = text.bytes().all(|it| it.is_ascii_digit());
+        let has_zero = text.len() > 1 && text.starts_with('0');
+        text.parse().ok().filter(|_| is_number && !has_zero).map(Self)
     }
 
     /// Whether `spec.resources` gets its defaults after the webhooks:
@@ -59,17 +80,18 @@ impl fmt::Display for Version {
     }
 }
 
-/// `1.36`, `v1.36` and `1.36.3`; also `1.36+`, as some distributions name theirs.
+/// `1.36`, `1.36.3` and `v1.36.3`; also with what distributions add: `1.36+`, `v1.36.3-gke.100`,
+/// `v1.36.3+k3s1`.
 impl FromStr for Version {
     type Err = NotVersion;
 
     fn from_str(text: &str) -> Result<Self, NotVersion> {
-        let minor = text.strip_prefix('v').unwrap_or(text).strip_prefix("1.").ok_or(NotVersion)?;
-        let digits = minor.find(|it: char| !it.is_ascii_digit()).unwrap_or(minor.len());
-        let (digits, rest) = minor.split_at(digits);
-        if !matches!(rest.chars().next(), None | Some('.' | '+' | '-')) {
-            return Err(NotVersion);
-        }
-        digits.parse().map(Self).map_err(|_| NotVersion)
+        let numbers =
+            text.strip_prefix('v').unwrap_or(text).strip_prefix("1.").ok_or(NotVersion)?;
+        let (numbers, added) = numbers.split_at(numbers.find(['+', '-']).unwrap_or(numbers.len()));
+        let (minor, patch) = numbers.split_once('.').unwrap_or((numbers, "0"));
+        let is_of_added = |it: char| it.is_ascii_alphanumeric() || "+-._~".contains(it);
+        let is_valid = Self::of_minor(patch).is_some() && added.chars().all(is_of_added);
+        Self::of_minor(minor).filter(|_| is_valid).ok_or(NotVersion)
     }
 }

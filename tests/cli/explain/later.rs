@@ -69,8 +69,8 @@ fn limits_are_requests_for_a_quota() {
     let status = "status: {hard: {requests.cpu: \"40\", requests.memory: 20Gi}, used: \
                   {requests.cpu: 39500m, requests.memory: 1Gi}}";
     let quota = format!("{spec}\n{status}");
-    let exhausted = "ResourceQuota it: requests.cpu is exhausted: 39500m of 40 are used, and the pod \
-                     takes 1";
+    let exhausted =
+        "ResourceQuota it: requests.cpu: the pod takes 1, 39500m is used, and the quota allows 40";
     assert_eq!(linkerd(&input(&[("ResourceQuota", &quota)], disabled, app)), [exhausted]);
 }
 
@@ -89,7 +89,10 @@ fn a_pod_and_the_resources_of_its_sidecar_are_checked() {
     let limits = "spec: {limits: [{type: Pod, min: {ephemeral-storage: 10Mi}}]}";
     assert_eq!(
         linkerd(&input(&[("LimitRange", limits)], "", APP)),
-        ["LimitRange it: the pod: ephemeral-storage: no request, but at least 10Mi is asked for"]
+        [
+            "LimitRange it: the pod: ephemeral-storage: no request is set, but the minimum of 10Mi needs \
+             one"
+        ]
     );
     let above =
         "config.linkerd.io/proxy-cpu-limit: 100m, config.linkerd.io/proxy-cpu-request: 500m";
@@ -123,8 +126,6 @@ fn pod_security_is_that_of_the_version() {
     assert_eq!(linkerd(&labelled(baseline, probe)), [text]);
     let of_1_33 = format!("{baseline}, pod-security.kubernetes.io/enforce-version: v1.33");
     assert_eq!(linkerd(&labelled(&of_1_33, probe)), NOTHING);
-    let passed_by = explained(&["-", "--kubernetes-version", "1.33"], &labelled(baseline, probe));
-    assert_eq!(later(&passed_by[0]), NOTHING);
     let windows = format!("os: {{name: windows}}, securityContext: {{runAsNonRoot: true}}, {APP}");
     let restricted = "pod-security.kubernetes.io/enforce: restricted";
     assert_eq!(linkerd(&labelled(restricted, &windows)), NOTHING);
@@ -132,8 +133,130 @@ fn pod_security_is_that_of_the_version() {
 
 #[test]
 fn a_release_that_is_not_one_is_a_wrong_flag() {
-    let output = injectd(&["explain", "-", "--kubernetes-version", "latest"], "");
-    assert_eq!(output.status.code(), Some(64));
-    let error = text(&output.stderr);
-    assert!(error.contains("not a release of Kubernetes such as 1.36"), "{error}");
+    for version in ["latest", "1.36.nonsense", "1.x", "1.36.", ""] {
+        let output = injectd(&["explain", "-", "--kubernetes-version", version], "");
+        assert_eq!(output.status.code(), Some(64), "{version}");
+        let error = text(&output.stderr);
+        let parts = ["--kubernetes-version", "not a release of Kubernetes: write 1.36, 1.36.3"];
+        assert!(parts.iter().all(|part| error.contains(part)), "{version}: {error}");
+    }
+}
+
+#[test]
+fn a_note_says_as_which_release_a_pod_is_judged() {
+    for (version, judged) in [("1.40", "1.37"), ("1.25", "1.34"), ("1.0", "1.34")] {
+        let items = explained(&["-", "--kubernetes-version", version], &input(&[], "", APP));
+        let note = format!(
+            "the checks of Kubernetes {version} are not known, only those of 1.34 to 1.37: what objects to \
+             the pod is that of {judged}"
+        );
+        let notes = items[0]["notes"].as_array().expect("notes");
+        assert!(notes.contains(&note.as_str().into()), "{notes:?}");
+    }
+    let known = explained(&["-", "--kubernetes-version", "v1.36.3"], &input(&[], "", APP));
+    assert!(!known[0].to_string().contains("are not known, only"), "{known:?}");
+}
+
+/// Types are checked before the webhooks are called: no mesh gives such a pod a sidecar.
+#[test]
+fn a_pod_that_the_api_server_cannot_read_is_refused() {
+    let files = Files::valid();
+    let container = |fields: &str| format!("containers: [{{name: app, image: a:1, {fields}}}]");
+    for (annotations, spec, path) in [
+        ("", container("resources: []"), "spec.containers[0].resources"),
+        ("", container("resources: {limits: \"5\"}"), "spec.containers[0].resources.limits"),
+        ("", container("resources: {limits: [a]}"), "spec.containers[0].resources.limits"),
+        ("", container("resources: {limits: {cpu: x}}"), "spec.containers[0].resources.limits.cpu"),
+        (
+            "",
+            container("securityContext: {runAsUser: x}"),
+            "spec.containers[0].securityContext.runAsUser",
+        ),
+        ("", container("ports: {}"), "spec.containers[0].ports"),
+        ("", container("env: [{name: A, value: 5}]"), "spec.containers[0].env[0].value"),
+        ("", container("volumeMounts: [5]"), "spec.containers[0].volumeMounts[0]"),
+        ("", format!("overhead: {{cpu: x}}, {APP}"), "spec.overhead.cpu"),
+        ("", format!("hostNetwork: \"true\", {APP}"), "spec.hostNetwork"),
+        ("", format!("volumes: {{}}, {APP}"), "spec.volumes"),
+        ("", format!("securityContext: [], {APP}"), "spec.securityContext"),
+        ("", format!("initContainers: {{}}, {APP}"), "spec.initContainers"),
+        ("", "containers: {}".to_owned(), "spec.containers"),
+        ("", "containers: [5]".to_owned(), "spec.containers[0]"),
+        ("a: 5", APP.to_owned(), "metadata.annotations.a"),
+        ("linkerd.io/inject: true", APP.to_owned(), "metadata.annotations.linkerd.io/inject"),
+    ] {
+        let input = input(&[], annotations, &spec);
+        for items in [explained(&["-"], &input), explained(&args(&["-"], files.paths()), &input)] {
+            let later = later(&items[0]);
+            let begin = format!("the decoding of pods: {path} is ");
+            assert!(later.len() == 1 && later[0].starts_with(&begin), "{path}: {later:?}");
+            assert_eq!(items[0]["isRejected"], true, "{path}");
+            let advice = items[0]["advice"].as_str().expect("advice");
+            assert!(advice.starts_with("Correct the type of the field: "), "{advice}");
+        }
+        let output = injectd(&["explain", "-"], &input);
+        let shown = text(&output.stdout);
+        assert!(shown.contains("\nBefore the webhooks\n"), "{shown}");
+        let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        let verdict = format!("Verdict: refused, by the decoding of pods: {path} is ");
+        assert!(words.contains(&verdict), "{shown}");
+    }
+}
+
+#[test]
+fn policies_that_kubernetes_cannot_read_are_an_error() {
+    let quota = input(&[("ResourceQuota", "spec: {hard: {pods: many}}")], "", APP);
+    let limits = input(&[("LimitRange", "spec: {limits: [{type: Pod, max: [5]}]}")], "", APP);
+    let label = "pod-security.kubernetes.io/enforce-version: 1.25";
+    let namespace = input(&[], "", APP).replace("istio-injection: enabled", label);
+    for (input, problem) in [
+        (quota, "cannot read ResourceQuota it: spec.hard.pods is \"many\""),
+        (limits, "cannot read LimitRange it: spec.limits[0].max is a list"),
+        (
+            namespace,
+            "cannot read Namespace shop: metadata.labels.pod-security.kubernetes.io/enforce-version is 1.25",
+        ),
+    ] {
+        let output = injectd(&["explain", "-"], &input);
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{error}");
+        assert!(error.contains(problem), "{error}");
+    }
+}
+
+/// What to do differs with what refuses the pod.
+#[test]
+fn the_advice_is_about_what_refuses_the_pod() {
+    let disabled = "linkerd.io/inject: disabled";
+    let app = "containers: [{name: app, image: a:1, resources: {requests: {cpu: \"2\"}}}]";
+    let quota = |fields: &str| input(&[("ResourceQuota", fields)], disabled, app);
+    let uncounted = quota("spec: {hard: {pods: \"5\"}}\nstatus: {hard: {pods: \"5\"}}");
+    let exceeded = quota("spec: {hard: {cpu: \"1\"}}");
+    let missing = quota("spec: {hard: {limits.cpu: \"1\"}}");
+    let above = app.replace("requests", "limits: {cpu: 1}, requests");
+    for (input, advice) in [
+        (
+            uncounted,
+            "In a cluster, wait until Kubernetes has counted what is used for ResourceQuota it: it takes \
+             seconds, unless kube-controller-manager does not run. In a file, remove status from \
+             ResourceQuota it: then nothing counts as used.",
+        ),
+        (
+            exceeded,
+            "Reduce what the pod takes, or raise ResourceQuota it: cpu: the pod takes 2, 0 is used, and \
+             the quota allows 1. It is refused without a sidecar as well.",
+        ),
+        (
+            missing,
+            "Change the pod as ResourceQuota it asks: limits.cpu: every container must have a cpu limit; \
+             without one: app. It is refused without a sidecar as well.",
+        ),
+        (
+            input(&[], disabled, &above),
+            "Correct the pod: container app: the cpu request of 2 is above the limit of 1. It is refused \
+             without a sidecar as well.",
+        ),
+    ] {
+        assert_eq!(explained(&["-"], &input)[0]["advice"], advice);
+    }
 }

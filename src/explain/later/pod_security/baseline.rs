@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{
     super::{
-        items,
+        integer, items,
         pod::{Container, Pod},
         present, text,
         version::Version,
@@ -105,7 +105,8 @@ pub(super) fn profiles(pod: Pod<'_>, field: &str) -> Vec<String> {
     let wrong = contexts.filter_map(|(who, context)| {
         let profile = present(context, &format!("/{field}"))?;
         let of_type = text(profile, "/type").unwrap_or_default();
-        (!is_safe_profile(of_type)).then(|| format!("{who} has the {field} {of_type}"))
+        let named = if of_type.is_empty() { "without a type" } else { of_type };
+        (!is_safe_profile(of_type)).then(|| format!("{who} has {field} {named}"))
     });
     wrong.collect()
 }
@@ -146,15 +147,20 @@ fn host_paths(pod: Pod<'_>) -> Vec<String> {
 
 /// With `hostNetwork` every port is one of the host (`SetDefaults_Pod`).
 fn host_ports(pod: Pod<'_>) -> Vec<String> {
-    let fields: &[_] =
-        if pod.is_true("hostNetwork") { &["/hostPort", "/containerPort"] } else { &["/hostPort"] };
-    let is_set = |port: &Value| {
-        let mut numbers = fields.iter().filter_map(|field| present(port, field)?.as_i64());
-        numbers.any(|number| number != 0)
+    let mut fields = vec![("/hostPort", "has a hostPort")];
+    if pod.is_true("hostNetwork") {
+        fields.push(("/containerPort", "has ports, which hostNetwork makes ports of the host"));
+    }
+    let of = |container: Container<'_>| {
+        let ports = items(container.0.get("ports"));
+        let is_set = |field: &str| {
+            let mut numbers = ports.iter().filter_map(|port| integer(present(port, field)?));
+            numbers.any(|number| number != 0)
+        };
+        let (_, text) = fields.iter().find(|(field, _)| is_set(field))?;
+        Some(format!("container {} {text}", container.name()))
     };
-    let has_port = |container: &Container<'_>| items(container.0.get("ports")).iter().any(is_set);
-    let containers = pod.containers().filter(has_port);
-    containers.map(|it| format!("container {} has a hostPort", it.name())).collect()
+    pod.containers().filter_map(of).collect()
 }
 
 fn probe_hosts(pod: Pod<'_>) -> Vec<String> {
@@ -208,12 +214,17 @@ fn selinux_of_1_31(pod: Pod<'_>) -> Vec<String> {
 }
 
 fn selinux_options(pod: Pod<'_>, is_allowed: fn(&str) -> bool) -> Vec<String> {
-    let is_wrong = |context: &Value| {
-        let option = |key| text(context, &format!("/seLinuxOptions/{key}")).unwrap_or_default();
-        !is_allowed(option("type")) || !option("user").is_empty() || !option("role").is_empty()
+    let wrong = |context: &Value| {
+        let is_wrong = |key: &str| {
+            let option = text(context, &format!("/seLinuxOptions/{key}")).unwrap_or_default();
+            if key == "type" { !is_allowed(option) } else { !option.is_empty() }
+        };
+        let keys = ["type", "user", "role"].into_iter().filter(|key| is_wrong(key));
+        keys.map(|key| format!("seLinuxOptions.{key}")).collect::<Vec<_>>().join(", ")
     };
-    let contexts = pod.contexts().filter(|(_, context)| is_wrong(context));
-    contexts.map(|(who, _)| format!("{who} sets seLinuxOptions")).collect()
+    let contexts = pod.contexts().map(|(who, context)| (who, wrong(context)));
+    let contexts = contexts.filter(|(_, wrong)| !wrong.is_empty());
+    contexts.map(|(who, wrong)| format!("{who} sets {wrong}")).collect()
 }
 
 fn seccomp_annotations(pod: Pod<'_>) -> Vec<String> {

@@ -64,12 +64,8 @@ pub(super) fn policies(namespace: Option<&Value>) -> impl Iterator<Item = Policy
     })
 }
 
-/// A version such as `v1.36`; `None` for `latest`, and for what is not valid, which counts as such.
+/// A version such as `v1.36`; `None` for `latest`, and for what is not valid, which counts as such. So do
+/// larger numbers, which are newer than any API server.
 fn version(text: &str) -> Option<Version> {
-    let minor = text.strip_prefix("v1.")?;
-    let is_valid =
-        minor.bytes().all(|it| it.is_ascii_digit()) && (minor == "0" || !minor.starts_with('0'));
-    let minor = minor.parse().ok().filter(|_| is_valid);
-    // Larger ones are newer than any API server too.
-    minor.map(Version::minor)
+    Version::of_minor(text.strip_prefix("v1.")?)
 }

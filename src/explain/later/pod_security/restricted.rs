@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{
     super::{
-        items,
+        integer, items,
         pod::{Container, Pod},
         present, text,
         version::Version,
@@ -97,7 +97,7 @@ fn volumes(pod: Pod<'_>) -> Vec<String> {
         let is_allowed = sources.iter().any(|source| VOLUMES.contains(source));
         if let Some(source) = sources.first().filter(|_| !is_allowed) {
             let name = text(volume, "/name").unwrap_or_default();
-            found.push(format!("volume {name} is a {source}"));
+            found.push(format!("volume {name} is of the type {source}"));
         }
     }
     found
@@ -119,8 +119,7 @@ fn non_root(pod: Pod<'_>) -> Vec<String> {
 }
 
 fn user(pod: Pod<'_>) -> Vec<String> {
-    let is_root =
-        |context: &Value| present(context, "/runAsUser").and_then(Value::as_i64) == Some(0);
+    let is_root = |context: &Value| present(context, "/runAsUser").and_then(integer) == Some(0);
     let contexts = pod.contexts().filter(|(_, context)| is_root(context));
     contexts.map(|(who, _)| format!("{who} runs as user 0")).collect()
 }
@@ -131,6 +130,10 @@ fn seccomp(pod: Pod<'_>) -> Vec<String> {
     let lacks =
         |container: Container<'_>| !is_covered && container.context("seccompProfile").is_none();
     let mut found = profiles(pod, "seccompProfile");
-    found.extend(those(pod, lacks, "does not set the seccompProfile RuntimeDefault or Localhost"));
+    found.extend(those(
+        pod,
+        lacks,
+        "has no seccompProfile of the type RuntimeDefault or Localhost",
+    ));
     found
 }

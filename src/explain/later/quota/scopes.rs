@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::super::{
-    items, present,
+    integer, items, present,
     resources::{Amount, Side, names::is_compute, pod::PodResources},
     text,
     version::Version,
@@ -44,7 +44,7 @@ impl Scoped<'_> {
 
     fn is_terminating(self) -> bool {
         let seconds = present(self.pod, "/spec/activeDeadlineSeconds");
-        seconds.and_then(Value::as_i64).is_some_and(|seconds| seconds >= 0)
+        seconds.and_then(integer).is_some_and(|seconds| seconds >= 0)
     }
 
     /// Whether nothing of CPU or memory is asked for (`ComputePodQOS`). The pod's own resources count

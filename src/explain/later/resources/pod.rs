@@ -6,7 +6,7 @@ use super::{
     super::{items, present, text},
     Amounts, Resources, Side, add, amounts,
     names::is_of_pods,
-    raise, unreadable,
+    raise,
 };
 
 /// A container that takes resources.
@@ -27,8 +27,6 @@ pub(in super::super) struct PodResources {
     pub(in super::super) own: Option<Resources>,
     /// `spec.overhead`, which the runtime class gives.
     overhead: Amounts,
-    /// What is not a quantity.
-    pub(in super::super) unreadable: Vec<String>,
 }
 
 impl PodResources {
@@ -37,19 +35,11 @@ impl PodResources {
         let list =
             |pointer: &str| items(pod.pointer(pointer)).iter().map(Container::read).collect();
         let own = present(pod, "/spec/resources");
-        let mut found: Vec<_> = own.map(|own| wrong("the pod", own)).unwrap_or_default();
-        for container in super::super::containers(pod) {
-            let who = format!("container {}", text(container, "/name").unwrap_or_default());
-            found.extend(
-                present(container, "/resources").map(|it| wrong(&who, it)).unwrap_or_default(),
-            );
-        }
         Self {
             init: list("/spec/initContainers"),
             containers: list("/spec/containers"),
             own: own.map(Resources::read),
             overhead: amounts(present(pod, "/spec/overhead")),
-            unreadable: found,
         }
     }
 
@@ -126,14 +116,4 @@ impl Container {
             restarts: text(container, "/restartPolicy") == Some("Always"),
         }
     }
-}
-
-/// The fields of resources that are not quantities.
-fn wrong(who: &str, resources: &Value) -> Vec<String> {
-    let of = |side: Side| {
-        let map = present(resources, &format!("/{}", side.as_str()));
-        unreadable(map)
-            .map(move |name| format!("{who}: {}.{name} is not a quantity", side.as_str()))
-    };
-    Side::BOTH.into_iter().flat_map(of).collect()
 }

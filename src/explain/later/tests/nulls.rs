@@ -3,7 +3,7 @@
 use super::*;
 
 /// A pod with many fields, to which something objects in each check.
-fn rich() -> Value {
+pub(super) fn rich() -> Value {
     json!({
         "metadata": {"annotations": {
             "container.apparmor.security.beta.kubernetes.io/app": "unconfined",
@@ -102,7 +102,7 @@ fn a_null_is_as_good_as_absent() {
         {"type": "Container", "max": {"cpu": "1"}, "default": null, "min": null},
         {"type": "Pod", "maxLimitRequestRatio": {"cpu": "1"}, "max": {"memory": "1"}},
     ]}})];
-    for minor in [33, 36, 37] {
+    for minor in [34, 36, 37] {
         let checks = Checks {
             namespace: Some(&namespace),
             quotas: &quotas,

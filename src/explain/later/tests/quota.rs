@@ -16,12 +16,13 @@ fn a_quota_wants_amounts_of_the_sidecar_unless_a_limit_range_gives_them() {
     let checks = Checks { quotas: &quotas, ..Checks::default() };
     let found = objections(checks, &before, &injected);
     let by = "ResourceQuota compute";
-    let exhausted = "requests.cpu is exhausted: 9500m of 10 are used, and the pod takes 1";
-    let missing = "requests.cpu must be set for: linkerd-init";
+    let exhausted = "requests.cpu: the pod takes 1, 9500m is used, and the quota allows 10";
+    let missing =
+        "requests.cpu: every container must have a cpu request; without one: linkerd-init";
     assert_eq!(texts(&found), [(by, missing, true), (by, exhausted, false)]);
     let ranges = range(&json!({"type": "Container", "max": {"cpu": "4"}}));
     let found = objections(Checks { limit_ranges: &ranges, ..checks }, &before, &injected);
-    let exhausted = "requests.cpu is exhausted: 9500m of 10 are used, and the pod takes 4";
+    let exhausted = "requests.cpu: the pod takes 4, 9500m is used, and the quota allows 10";
     assert_eq!(texts(&found), [(by, exhausted, false)]);
 }
 
@@ -32,23 +33,32 @@ fn a_limit_is_the_request_too() {
     assert_eq!(of_quota(&hard("1"), &pod(&resources)), Vec::<String>::new());
     assert_eq!(
         of_quota(&hard("999m"), &pod(&resources)),
-        ["ResourceQuota quota: requests.cpu is exhausted: 0 of 999m are used, and the pod takes 1"]
+        [
+            "ResourceQuota quota: requests.cpu: the pod takes 1, 0 is used, and the quota allows 999m"
+        ]
     );
 }
 
 #[test]
 fn only_cpu_and_memory_must_be_set_and_a_pod_counts_as_one() {
     let lacks = |name: &str| of_quota(&json!({"hard": {name: "0"}}), &pod(&json!({})));
-    for name in ["cpu", "memory", "requests.cpu", "limits.cpu", "requests.memory", "limits.memory"]
-    {
-        assert_eq!(lacks(name), [format!("ResourceQuota quota: {name} must be set for: app")]);
+    for (name, one) in [
+        ("cpu", "cpu request"),
+        ("memory", "memory request"),
+        ("requests.cpu", "cpu request"),
+        ("limits.cpu", "cpu limit"),
+        ("requests.memory", "memory request"),
+        ("limits.memory", "memory limit"),
+    ] {
+        let text = format!("{name}: every container must have a {one}; without one: app");
+        assert_eq!(lacks(name), [format!("ResourceQuota quota: {text}")]);
     }
     for name in ["ephemeral-storage", "requests.nvidia.com/gpu", "hugepages-2Mi", "services"] {
         assert_eq!(lacks(name), Vec::<String>::new(), "{name}");
     }
     for name in ["pods", "count/pods"] {
         let text = format!(
-            "ResourceQuota quota: {name} is exhausted: 0 of 0 are used, and the pod takes 1"
+            "ResourceQuota quota: {name}: the pod takes 1, 0 is used, and the quota allows 0"
         );
         assert_eq!(lacks(name), [text]);
     }
@@ -73,8 +83,21 @@ fn each_resource_counts_under_the_names_that_quotas_have() {
     }
     // The overhead counts for limits only where there is one.
     pod["spec"]["overhead"] = json!({"cpu": "1", "memory": "1Gi"});
-    let text = "ResourceQuota quota: limits.cpu is exhausted: 0 of 1 are used, and the pod takes 2";
+    let text =
+        "ResourceQuota quota: limits.cpu: the pod takes 2, 0 is used, and the quota allows 1";
     assert_eq!(of_quota(&json!({"hard": {"limits.cpu": 1}}), &pod), [text]);
+}
+
+#[test]
+fn amounts_of_any_size_are_summed_exactly() {
+    let container = |cpu: &str| json!({"name": "a", "resources": {"requests": {"cpu": cpu}}});
+    let pod = |cpus: [&str; 2]| json!({"spec": {"containers": cpus.map(container)}});
+    let refused =
+        |hard: &str, cpus| !of_quota(&json!({"hard": {"cpu": hard}}), &pod(cpus)).is_empty();
+    assert!(refused("1e40", ["1e41", "0"]) && !refused("1e41", ["1e40", "1e40"]));
+    assert!(refused("1e41", ["1e41", "1m"]) && !refused("1e41", ["1e41", "0"]));
+    // Thousandths are counted, rounded up.
+    assert!(!refused("1u", ["1m", "0"]) && refused("1u", ["1u", "1u"]));
 }
 
 #[test]
@@ -110,7 +133,10 @@ fn the_status_counts_if_there_is_one() {
     assert_eq!(full(json!({"hard": {"pods": "5"}, "used": {"pods": "5"}})).len(), 1);
     assert_eq!(
         full(json!({"hard": {"pods": "5"}})),
-        ["ResourceQuota q: its usage is not known: status.used is missing"]
+        [
+            "ResourceQuota q: Kubernetes has not counted yet what is used (status.used); until then it \
+             refuses pods"
+        ]
     );
     assert_eq!(full(json!({})).len(), 1);
 }
@@ -164,5 +190,5 @@ fn a_pod_is_best_effort_by_its_own_resources() {
     assert!(!refused(36, &pod) && !refused(37, &pod));
     // Empty ones count up to 1.36.
     pod["spec"]["resources"] = json!({});
-    assert!(refused(36, &pod) && !refused(37, &pod) && !refused(33, &pod));
+    assert!(refused(36, &pod) && !refused(37, &pod));
 }

@@ -35,7 +35,12 @@ fn resources_that_nodes_offer_have_equal_requests_and_limits() {
         (json!({"limits": {"hugepages-2Mi": "3Mi", "cpu": 1}}), 2),
         (json!({"limits": {"cpu": "-1"}}), 2),
         (json!({"limits": {"gpu": "1"}}), 2),
-        (json!({"limits": {"cpu": "much"}}), 1),
+        (json!({"limits": {gpu: "1e41"}}), 0),
+        (json!({"limits": {gpu: "10000000000000000000000"}}), 2),
+        (json!({"limits": {"hugepages-2Mi": "2097151500m", "cpu": 1}}), 0),
+        (json!({"requests": {"cpu": "1e41"}, "limits": {"cpu": "1e40"}}), 1),
+        (json!({"requests": {"cpu": "1e40"}, "limits": {"cpu": "1e41"}}), 0),
+        (json!({"requests": {"cpu": "2u"}, "limits": {"cpu": "1u"}}), 0),
         (json!({"limits": {"kubernetes.io/other": "1500m"}}), 0),
     ] {
         let found = problems(&resources);
