@@ -11,6 +11,8 @@ use serde_json::Value;
 /// A check that refuses pods. The API server applies them in this order, and names only the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Check {
+    /// The types of fields: the API server cannot decode the pod.
+    Decoding,
     /// The fields of the pod themselves.
     Validation,
     LimitRange,
@@ -28,8 +30,14 @@ const MARKERS: [(&str, Check); 6] = [
     ("failed quota: ", Check::ResourceQuota),
 ];
 
+/// A part of the API server's message on a pod that it cannot decode.
+const UNDECODED: &str = " cannot be handled as a Pod: ";
+
 /// A part of the API server's message on a request above its limit.
 const ABOVE_LIMIT: &str = " limit of ";
+
+/// Who objects in `explain` to a pod that the API server cannot decode.
+const DECODING: &str = "the decoding of pods";
 
 /// The names of resources that limit ranges and quotas of the table use, in a text.
 fn resources(text: &str) -> BTreeSet<&str> {
@@ -59,6 +67,7 @@ impl Verdict {
         let message = answer.body["message"].as_str().unwrap_or_default();
         let check = match answer.status {
             201 => return Ok(Self::default()),
+            400 if message.contains(UNDECODED) => Some(Check::Decoding),
             400 | 422 => Some(Check::Validation),
             403 => MARKERS.iter().find(|(words, _)| message.contains(words)).map(|it| it.1),
             _ => None,
@@ -81,6 +90,7 @@ impl Verdict {
                 Some("LimitRange") => Check::LimitRange,
                 Some("PodSecurity") => Check::PodSecurity,
                 Some("ResourceQuota") => Check::ResourceQuota,
+                _ if by == DECODING => Check::Decoding,
                 _ => Check::Validation,
             };
             checks.entry(check).or_default().push(format!("{by}: {text}"));

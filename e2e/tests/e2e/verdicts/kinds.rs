@@ -4,7 +4,7 @@
 use super::table::Changes;
 
 /// The kinds: name, weight, changes.
-pub(super) const KINDS: [(&str, u32, Changes); 40] = [
+pub(super) const KINDS: [(&str, u32, Changes); 45] = [
     ("compliant", 30, &[]),
     ("bare", 4, &[("/spec/securityContext", ""), ("*/securityContext", "")]),
     (
@@ -82,6 +82,12 @@ pub(super) const KINDS: [(&str, u32, Changes); 40] = [
             r#"{"preStop": {"httpGet": {"port": 80, "host": "10.0.0.1"}}}"#,
         )],
     ),
+    // Values of another type.
+    ("user-text", 1, &[("/spec/securityContext/runAsUser", r#""5""#)]),
+    ("privileged-text", 1, &[("/spec/containers/0/securityContext/privileged", r#""false""#)]),
+    ("context-list", 1, &[("/spec/containers/0/securityContext", "[]")]),
+    ("overhead-text", 1, &[("/spec/overhead", r#"{"cpu": "x"}"#)]),
+    ("label-number", 1, &[("/metadata/labels", r#"{"tier": 5}"#)]),
     ("windows", 1, WINDOWS),
     (
         "windows-host-process",

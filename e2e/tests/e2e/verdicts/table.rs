@@ -13,7 +13,7 @@ type Value<T> = (&'static str, u32, T);
 pub(super) type Changes = &'static [(&'static str, &'static str)];
 
 /// The limits of the first container.
-pub(super) const LIMITS: [Value<&str>; 9] = [
+pub(super) const LIMITS: [Value<&str>; 13] = [
     ("absent", 2, ""),
     ("null", 1, "null"),
     ("empty", 1, "{}"),
@@ -23,10 +23,15 @@ pub(super) const LIMITS: [Value<&str>; 9] = [
     ("below", 2, r#"{"cpu": "10m", "memory": "8Mi"}"#),
     ("extended", 1, r#"{"cpu": "400m", "memory": "256Mi", "example.com/gpu": 1}"#),
     ("ephemeral", 1, r#"{"cpu": 0.4, "memory": "256M", "ephemeral-storage": "1Gi"}"#),
+    ("huge", 1, r#"{"cpu": "1e41", "memory": "10E"}"#),
+    // Values of another type.
+    ("list", 1, "[]"),
+    ("text", 1, r#""5""#),
+    ("unreadable", 1, r#"{"cpu": "much", "memory": "256Mi"}"#),
 ];
 
 /// The requests of the first container.
-pub(super) const REQUESTS: [Value<&str>; 8] = [
+pub(super) const REQUESTS: [Value<&str>; 10] = [
     ("absent", 4, ""),
     ("null", 1, "null"),
     ("empty", 1, "{}"),
@@ -35,6 +40,8 @@ pub(super) const REQUESTS: [Value<&str>; 8] = [
     ("memory", 2, r#"{"memory": "64Mi"}"#),
     ("high", 1, r#"{"cpu": "3", "memory": "3Gi"}"#),
     ("zero", 1, r#"{"cpu": "0", "memory": "0"}"#),
+    ("huge", 1, r#"{"cpu": "1e40", "memory": "18446744073709551617"}"#),
+    ("unreadable", 1, r#"{"memory": [5]}"#),
 ];
 
 /// Another container: whether it is an init container, and its fields besides name and image.
@@ -64,10 +71,11 @@ const LARGE: &str = r#"{"resources": {"requests": {"cpu": "1800m", "memory": "1G
     "limits": {"cpu": "2", "memory": "2Gi"}}}"#;
 
 /// The resources of the whole pod.
-pub(super) const POD_LEVEL: [Value<&str>; 8] = [
+pub(super) const POD_LEVEL: [Value<&str>; 9] = [
     ("absent", 12, ""),
     ("null", 1, "null"),
     ("empty", 1, "{}"),
+    ("list", 1, "[]"),
     ("null-lists", 1, r#"{"requests": null, "limits": null}"#),
     ("requests", 1, r#"{"requests": {"cpu": "2500m", "memory": "2Gi"}}"#),
     ("limits", 1, r#"{"limits": {"cpu": "5", "memory": "5Gi"}}"#),
@@ -80,7 +88,7 @@ pub(super) const POD_LEVEL: [Value<&str>; 8] = [
 ];
 
 /// The lists `limits` of the `LimitRange`s.
-pub(super) const LIMIT_RANGE: [Value<&[&str]>; 15] = [
+pub(super) const LIMIT_RANGE: [Value<&[&str]>; 16] = [
     ("none", 8, &[]),
     ("default", 2, &[r#"[{"type": "Container", "default": {"cpu": "400m", "memory": "256Mi"}}]"#]),
     (
@@ -123,11 +131,18 @@ pub(super) const LIMIT_RANGE: [Value<&[&str]>; 15] = [
                 {"type": "PersistentVolumeClaim", "max": {"storage": "1Gi"}}]"#,
         ],
     ),
+    (
+        "huge",
+        1,
+        &[
+            r#"[{"type": "Container", "max": {"cpu": "1e39", "memory": "9E"}, "default": {"cpu": "1"}}]"#,
+        ],
+    ),
     ("empty", 1, &["[]"]),
 ];
 
 /// The specs of the `ResourceQuota`s. With `used`, a pod is there that requests 900m of cpu.
-pub(super) const QUOTA: [Value<&[&str]>; 19] = [
+pub(super) const QUOTA: [Value<&[&str]>; 20] = [
     ("none", 10, &[]),
     ("requests", 2, &[r#"{"hard": {"requests.cpu": "2", "requests.memory": "2Gi"}}"#]),
     ("limits", 2, &[r#"{"hard": {"limits.cpu": "2", "limits.memory": "2Gi"}}"#]),
@@ -136,6 +151,7 @@ pub(super) const QUOTA: [Value<&[&str]>; 19] = [
     ("pods", 1, &[r#"{"hard": {"pods": "0"}}"#]),
     ("count", 1, &[r#"{"hard": {"count/pods": 0}}"#]),
     ("exhausted", 1, &[r#"{"hard": {"requests.cpu": "50m"}}"#]),
+    ("huge", 1, &[r#"{"hard": {"requests.cpu": "1e40", "requests.memory": "9E"}}"#]),
     ("used", 2, &[r#"{"hard": {"requests.cpu": "1100m", "pods": "5"}}"#]),
     ("extended", 1, &[r#"{"hard": {"requests.example.com/gpu": "0"}}"#]),
     ("ephemeral", 1, &[r#"{"hard": {"limits.ephemeral-storage": "512Mi"}}"#]),
