@@ -124,10 +124,7 @@ impl<'c> Meshes<'c> {
         product: Product,
         webhook: Option<&Webhook>,
     ) -> Result<Arc<Mesh>, CommandError> {
-        let key = match webhook {
-            Some(webhook) => format!("{product:?} {} {}", webhook.istio_revision(), webhook.path),
-            None => format!("{product:?}"),
-        };
+        let key = key(product, webhook);
         if let Some(mesh) = self.known.get(&key) {
             return Ok(Arc::clone(mesh));
         }
@@ -239,6 +236,13 @@ impl<'c> Meshes<'c> {
     }
 }
 
+/// What a configuration is found by: two control planes of Istio may have a revision of one name.
+fn key(product: Product, webhook: Option<&Webhook>) -> String {
+    let Some(webhook) = webhook else { return format!("{product:?}") };
+    let namespace = webhook.namespace.as_deref().unwrap_or_default();
+    format!("{product:?} {namespace} {} {}", webhook.istio_revision(), webhook.path)
+}
+
 /// All objects of a kind.
 async fn listed<K>(api: Api<K>) -> Update<K>
 where
@@ -247,5 +251,27 @@ where
     match api.list(&ListParams::default()).await {
         Ok(list) => Update::Listed(list.items),
         Err(error) => Update::Failed(WatchFailure::of_list(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use injectd_webhooks::Configurations;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_revision_has_a_configuration_in_each_control_plane() {
+        let webhook = |namespace: &str| {
+            let client = json!({"service": {"name": "istiod", "namespace": namespace, "path": "/inject"}});
+            json!({"name": format!("{namespace}.sidecar-injector.istio.io"), "clientConfig": client})
+        };
+        let object = json!({"kind": "MutatingWebhookConfiguration", "metadata": {"name": "c"},
+            "webhooks": [webhook("a"), webhook("b")]});
+        let read = Configurations::read([&object]).expect("a configuration");
+        let [a, b] = read.webhooks() else { panic!("must be two") };
+        assert_eq!(a.istio_revision(), b.istio_revision());
+        assert_ne!(key(Product::Istio, Some(a)), key(Product::Istio, Some(b)));
     }
 }
