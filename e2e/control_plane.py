@@ -1,7 +1,7 @@
 """What Linkerd's injector needs of its control plane: ServiceAccount, ClusterRole, kubeconfig.
 
-Programs start proxy-injector with it, or use only the account. The Rust suites of `tests/e2e` do
-the same in `linkerd.rs`.
+Programs start proxy-injector with it, or use only the account. Scenarios in Rust do the same in
+`tests/scenarios/linkerd.rs`.
 """
 
 import base64

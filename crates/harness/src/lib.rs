@@ -9,6 +9,7 @@
 pub mod api;
 pub mod audit_log;
 pub mod balancer;
+pub mod called;
 pub mod certificates;
 pub mod client;
 pub mod expect;

@@ -1,12 +1,15 @@
 //! A namespace of a scenario's own, with pods that can be created at once.
 
-use std::hash::{BuildHasher as _, RandomState};
+use std::{
+    hash::{BuildHasher as _, RandomState},
+    sync::{Mutex, PoisonError},
+};
 
 use serde_json::{Value, json};
 
 use crate::{
     api::{Answer, NAMESPACES, collection},
-    expect::{Outcome, expect_listed},
+    expect::{Outcome, eventually, expect_listed},
     lab::Lab,
     objects::{namespace, service_account},
 };
@@ -20,9 +23,11 @@ pub struct Namespaced<'a> {
     pub lab: &'a Lab,
     /// The name of the namespace.
     pub name: String,
+    /// The names of all namespaces that the scenario has made.
+    made: Mutex<Vec<String>>,
 }
 
-/// Runs a scenario with a new namespace, which is deleted afterwards.
+/// Runs a scenario with a new namespace. Afterwards all that the scenario has made are deleted.
 ///
 /// # Errors
 ///
@@ -34,10 +39,16 @@ pub async fn with_namespace<T>(
 ) -> Outcome<T> {
     // Unlike those of other runs in the same cluster.
     let name = format!("injectd-e2e-{:08x}", RandomState::new().hash_one(0) >> 32);
-    let it = Namespaced { lab, name };
-    it.make(&it.name, annotations).await?;
-    let outcome = scenario(&it).await;
-    it.delete(&it.name).await?;
+    let it = Namespaced { lab, name, made: Mutex::default() };
+    let outcome = match it.make(&it.name, annotations).await {
+        Ok(()) => scenario(&it).await,
+        Err(why) => Err(why),
+    };
+    let made = it.made.into_inner().unwrap_or_else(PoisonError::into_inner);
+    for name in made {
+        // Of a namespace that the scenario has deleted, the status is 404.
+        lab.api.delete(&format!("{NAMESPACES}/{name}")).await?;
+    }
     outcome
 }
 
@@ -48,26 +59,57 @@ impl Namespaced<'_> {
         json!({OF_SCENARIO: self.name})
     }
 
-    /// Makes one more namespace of the scenario; [`Namespaced::delete`] deletes it.
+    /// Makes one more namespace of the scenario.
+    ///
+    /// # Errors
+    ///
+    /// As [`Namespaced::make_object`].
+    pub async fn make(&self, name: &str, annotations: &Value) -> Outcome {
+        let mut labels = self.labels();
+        // A cluster may have a stricter default.
+        labels["pod-security.kubernetes.io/enforce"] = json!("privileged");
+        self.make_object(&namespace(name, annotations, &labels)).await
+    }
+
+    /// Makes a namespace that the webhooks of the scenario select only by its own labels.
     ///
     /// # Errors
     ///
     /// Fails if there is one with this name.
-    pub async fn make(&self, name: &str, annotations: &Value) -> Outcome {
-        let object = namespace(name, annotations, &self.labels());
-        self.lab.api.create(None, &object).await?.created()?;
+    pub async fn make_object(&self, namespace: &Value) -> Outcome {
+        self.lab.api.create(None, namespace).await?.created()?;
+        let name = namespace["metadata"]["name"].as_str().unwrap_or_default();
+        self.made.lock().unwrap_or_else(PoisonError::into_inner).push(name.to_owned());
         let account = self.lab.api.create(Some(name), &service_account("default")).await?;
         // The controller manager may have been faster.
         expect_listed("the status of its ServiceAccount", account.status, &[201, 409])
     }
 
-    /// Deletes a namespace; its objects are gone some time later.
+    /// Replaces the annotations of a namespace.
     ///
     /// # Errors
     ///
-    /// Fails if the API server does not answer.
-    pub async fn delete(&self, name: &str) -> Outcome {
-        self.lab.api.delete(&format!("{NAMESPACES}/{name}")).await.map(drop)
+    /// Fails if there is no such namespace.
+    pub async fn annotate(&self, namespace: &str, annotations: &Value) -> Outcome {
+        let path = format!("{NAMESPACES}/{namespace}");
+        eventually("the namespace is updated", async || {
+            let annotate = |it: &mut Value| it["metadata"]["annotations"] = annotations.clone();
+            self.lab.api.update(&path, annotate).await
+        })
+        .await
+    }
+
+    /// Sets the number of a Deployment's replicas.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no such Deployment.
+    pub async fn scale(&self, deployment: &str, replicas: usize) -> Outcome {
+        let path = format!("{}/scale", self.path("apps/v1", "Deployment", deployment));
+        eventually("the Deployment is scaled", async || {
+            self.lab.api.update(&path, |it| it["spec"]["replicas"] = json!(replicas)).await
+        })
+        .await
     }
 
     /// The path of an object of the namespace.
@@ -92,5 +134,14 @@ impl Namespaced<'_> {
     /// As [`crate::api::Api::dry_run`].
     pub async fn dry_run(&self, object: &Value) -> Outcome<Answer> {
         self.lab.api.dry_run(&self.name, object).await
+    }
+
+    /// The objects of the namespace whose label `app` has this value.
+    ///
+    /// # Errors
+    ///
+    /// As [`crate::api::Api::of_app`].
+    pub async fn of_app(&self, version: &str, kind: &str, app: &str) -> Outcome<Vec<Value>> {
+        self.lab.api.of_app((version, kind), &self.name, app).await
     }
 }

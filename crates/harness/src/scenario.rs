@@ -51,6 +51,21 @@ async fn within_limit(scenario: impl AsyncFnOnce(&Lab) -> Outcome) -> Outcome {
     timeout(limit, scenario(&lab)).await.map_err(too_late)?
 }
 
+/// Prints what a scenario has counted; `--show-output` shows it.
+#[expect(clippy::print_stdout, reason = "tests capture it, as they do not any other output")]
+pub fn note(text: &str) {
+    println!("{text}");
+}
+
+/// Prints the last lines of a log if a scenario has failed.
+pub fn explain<'a>(outcome: &Outcome, log: impl IntoIterator<Item = &'a str>) {
+    if let Err(NotPassed::Failed(_)) = outcome {
+        let lines: Vec<_> = log.into_iter().collect();
+        let last = lines.get(lines.len().saturating_sub(20)..).unwrap_or_default();
+        note(&format!("the end of the log:\n{}", last.join("\n")));
+    }
+}
+
 /// Success for what is skipped, with a line that says so.
 fn passed_over(outcome: Outcome) -> Outcome {
     let Err(NotPassed::Skipped(reason)) = outcome else { return outcome };

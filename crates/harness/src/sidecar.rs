@@ -78,13 +78,18 @@ pub fn expect_log_level(pod: &Value, level: &str) -> Outcome {
     expect(LOG_LEVEL, Some(level), found.get(..level.len()))
 }
 
-/// The labels that name the workload of a pod, by its kind.
-#[must_use]
-pub fn workload_labels(pod: &Value) -> BTreeMap<&str, &str> {
+/// Fails unless the labels of a pod that name its workload, by its kind, are these.
+///
+/// # Errors
+///
+/// Names the labels that the pod has.
+pub fn expect_workload(pod: &Value, expected: &[(&str, &str)]) -> Outcome {
+    let expected: BTreeMap<_, _> = expected.iter().copied().collect();
     let labels = pod["metadata"]["labels"].as_object().into_iter().flatten();
-    labels
+    let found: BTreeMap<_, _> = labels
         .filter_map(|(key, value)| Some((key.strip_prefix(WORKLOAD_LABEL)?, value.as_str()?)))
-        .collect()
+        .collect();
+    expect("the labels of the workload", expected, found)
 }
 
 /// Fails unless an object is the plain one with a sidecar, and nothing else changed.

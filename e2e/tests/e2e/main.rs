@@ -16,19 +16,16 @@ mod audit;
 mod deploy;
 mod guard;
 mod istio;
-mod linkerd;
 mod restart;
 mod standalone;
 mod verdicts;
-mod watched;
 mod webhooks;
 
 /// The suites besides those of [`audit::WAYS`].
-const SUITES: [&str; 8] = [
+const SUITES: [&str; 7] = [
     standalone::NAME,
     guard::NAME,
     webhooks::NAME,
-    watched::NAME,
     restart::NAME,
     deploy::NAME,
     istio::NAME,
@@ -109,8 +106,6 @@ async fn run(arguments: Arguments) -> Outcome<ExitCode> {
         let outcome = audit::run(&mut run, &lab, way).await;
         run.record(way.name, outcome);
     }
-    let outcome = watched::run(&mut run, &lab).await;
-    run.record(watched::NAME, outcome);
     let outcome = restart::run(&mut run, &lab).await;
     run.record(restart::NAME, outcome);
     let outcome = deploy::run(&mut run, &lab).await;

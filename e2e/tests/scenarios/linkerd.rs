@@ -2,31 +2,43 @@
 //! Linkerd's `ClusterRole`, called by its Service for the namespaces of one scenario.
 
 use std::{
-    collections::BTreeMap,
+    collections::BTreeSet,
     fs::{self, File},
     io::Write as _,
     net::IpAddr,
     os::unix::fs::OpenOptionsExt as _,
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use injectd_harness::{
-    api::{WEBHOOK_CONFIGURATIONS, collection},
-    client,
-    expect::{Outcome, eventually, expect},
+    api::collection,
+    audit_log::events,
+    client::{self, Answer},
+    expect::{Outcome, eventually, expect, failed},
     injectd::Injectd,
-    lab::service_ip,
+    lab::{Lab, service_ip},
     metrics::metric,
     namespaced::{Namespaced, with_namespace},
-    objects::{enabled, plain_pod, service, service_account, webhook_configuration},
-    scenario::with_lab,
-    sidecar::{expect_proxy, workload_labels},
+    objects::{enabled, namespace, plain_pod, service, service_account},
+    scenario::{explain, with_lab},
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// The `ServiceAccount` and the Service.
 pub(crate) const ACCOUNT: &str = "linkerd-proxy-injector";
+/// What injection needs of the API server: verbs and resources.
+pub(crate) const REQUESTS: [&str; 9] = [
+    "list namespaces",
+    "watch namespaces",
+    "get namespaces",
+    "get replicasets",
+    "get jobs",
+    "get deployments",
+    "get cronjobs",
+    "create events",
+    "patch events",
+];
 const RBAC: &str = "rbac.authorization.k8s.io";
 
 /// A cluster with the injector, and an annotated namespace.
@@ -35,8 +47,9 @@ pub(crate) struct Linkerd<'a> {
     pub(crate) it: &'a Namespaced<'a>,
     pub(crate) injectd: Injectd,
     /// The namespace of the control plane.
-    control_plane: String,
+    pub(crate) control_plane: String,
     ip: IpAddr,
+    kubeconfig: PathBuf,
 }
 
 /// Runs a scenario in a namespace whose pods the injector is called for, with these flags.
@@ -44,134 +57,211 @@ pub(crate) async fn with_linkerd(
     flags: &[&str],
     scenario: impl AsyncFnOnce(&mut Linkerd<'_>) -> Outcome,
 ) -> Outcome {
-    with_lab(async |lab| {
-        lab.local()?;
-        with_namespace(lab, &enabled(), async |it| {
-            let folder = tempfile::tempdir()?;
-            let mut linkerd = Linkerd::new(it, &folder, flags).await?;
-            let mut outcome = linkerd.serve().await;
-            if outcome.is_ok() {
-                outcome = scenario(&mut linkerd).await;
-            }
-            linkerd.clean_up().await?;
-            outcome
-        })
-        .await
+    with_lab(async |lab| in_lab(lab, flags, scenario).await).await
+}
+
+/// As [`with_linkerd`], in a lab that the scenario has already.
+pub(crate) async fn in_lab(
+    lab: &Lab,
+    flags: &[&str],
+    scenario: impl AsyncFnOnce(&mut Linkerd<'_>) -> Outcome,
+) -> Outcome {
+    with_account(lab, flags, async |linkerd| {
+        linkerd.start().await?;
+        linkerd.serve().await?;
+        scenario(linkerd).await
+    })
+    .await
+}
+
+/// As [`in_lab`], with an injector that the scenario starts, and that is not called.
+///
+/// Each injector must end by SIGTERM with exit code 0, having requested only [`REQUESTS`].
+pub(crate) async fn with_account(
+    lab: &Lab,
+    flags: &[&str],
+    scenario: impl AsyncFnOnce(&mut Linkerd<'_>) -> Outcome,
+) -> Outcome {
+    lab.local()?;
+    with_namespace(lab, &enabled(), async |it| {
+        let folder = tempfile::tempdir()?;
+        let mut linkerd = Linkerd::new(it, &folder, flags)?;
+        let mut outcome = linkerd.make_account().await;
+        if outcome.is_ok() {
+            outcome = scenario(&mut linkerd).await;
+        }
+        if outcome.is_ok() {
+            outcome = linkerd.end().await;
+        }
+        explain(&outcome, linkerd.injectd.log().lines());
+        linkerd.clean_up().await?;
+        outcome
     })
     .await
 }
 
 impl<'a> Linkerd<'a> {
-    /// Makes the account, and the command that starts the injector with its credentials.
-    async fn new(it: &'a Namespaced<'a>, folder: &TempDir, flags: &[&str]) -> Outcome<Self> {
+    fn new(it: &'a Namespaced<'a>, folder: &TempDir, flags: &[&str]) -> Outcome<Self> {
         let control_plane = format!("{}-control-plane", it.name);
-        let name = json!({"name": control_plane});
-        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": name});
-        it.lab.api.create(None, &namespace).await?.created()?;
-        let account = service_account(ACCOUNT);
-        it.lab.api.create(Some(&control_plane), &account).await?.created()?;
-        for object in permissions(&control_plane)? {
-            it.lab.api.create(None, &object).await?.created()?;
-        }
-        let api = &it.lab.api;
-        let config = api.kubeconfig(&control_plane, ACCOUNT, &api.server).await?;
-        let file = folder.path().join("kubeconfig");
-        let mut options = File::options();
-        options.create(true).truncate(true).write(true).mode(0o600);
-        options.open(&file)?.write_all(config.to_string().as_bytes())?;
+        let kubeconfig = folder.path().join("kubeconfig");
         let ip = service_ip()?;
         let host = format!("{ACCOUNT}.{control_plane}.svc");
-        let mut injectd = Injectd::proxy_injector(&it.lab.binary, folder.path(), &host, ip, &file)?;
+        let (binary, folder) = (&it.lab.binary, folder.path());
+        let mut injectd = Injectd::proxy_injector(binary, folder, &host, ip, &kubeconfig)?;
         for flag in flags {
             injectd.add_argument(flag);
         }
-        Ok(Self { it, injectd, control_plane, ip })
+        Ok(Self { it, injectd, control_plane, ip, kubeconfig })
     }
 
-    /// Starts proxy-injector, and makes the API server call it by its Service.
-    async fn serve(&mut self) -> Outcome {
+    // === start and end ===
+
+    async fn make_account(&self) -> Outcome {
+        let api = &self.it.lab.api;
+        let namespace = namespace(&self.control_plane, &json!({}), &json!({}));
+        self.it.make_object(&namespace).await?;
+        let account = service_account(ACCOUNT);
+        api.create(Some(&self.control_plane), &account).await?.created()?;
+        for object in permissions(&self.control_plane)? {
+            api.create(None, &object).await?.created()?;
+        }
+        eventually("the role takes effect", async || self.expect_allowed().await).await?;
+        self.use_server(&api.server).await
+    }
+
+    async fn expect_allowed(&self) -> Outcome {
+        let list = json!({"verb": "list", "resource": "namespaces"});
+        let review = json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
+            "spec": {"user": self.user(), "resourceAttributes": list}});
+        let answer = self.it.lab.api.create(None, &review).await?.created()?;
+        expect("whether it is allowed", Some(true), answer["status"]["allowed"].as_bool())
+    }
+
+    /// The name of the account as the API server has it.
+    fn user(&self) -> String {
+        format!("system:serviceaccount:{}:{ACCOUNT}", self.control_plane)
+    }
+
+    /// Gives the injector credentials for the API server at a URL.
+    pub(crate) async fn use_server(&self, server: &str) -> Outcome {
+        let config = self.it.lab.api.kubeconfig(&self.control_plane, ACCOUNT, server).await?;
+        let mut options = File::options();
+        options.create(true).truncate(true).write(true).mode(0o600);
+        Ok(options.open(&self.kubeconfig)?.write_all(config.to_string().as_bytes())?)
+    }
+
+    pub(crate) async fn wait_until_ready(&self) -> Outcome {
+        eventually("/ready", async || self.expect_probe("/ready", 200, "ok\n").await).await?;
+        self.injectd.logs("caches synced").await
+    }
+
+    async fn start(&mut self) -> Outcome {
         self.injectd.start().await?;
-        eventually("/ready", async || {
-            let found = client::probe(self.injectd.admin, "/ready").await?;
-            expect("/ready", (200, "ok\n".to_owned()), found)
-        })
-        .await?;
-        let (api, port) = (&self.it.lab.api, self.injectd.webhook.port());
+        self.wait_until_ready().await
+    }
+
+    /// Makes the API server call the injector by its Service.
+    async fn serve(&self) -> Outcome {
+        let port = self.injectd.webhook.port();
         let service = service(ACCOUNT, &self.ip.to_string(), port);
+        let api = &self.it.lab.api;
         api.create(Some(&self.control_plane), &service).await?.created()?;
         let reference = json!({"name": ACCOUNT, "namespace": self.control_plane, "port": port});
-        let (client, ca) = (json!({"service": reference}), self.injectd.ca());
-        let labels = self.it.labels();
-        let configuration = webhook_configuration(&self.control_plane, client, ca, &labels);
-        api.create(None, &configuration).await?.created()?;
-        eventually("the configuration of the webhook takes effect", async || {
-            self.expect_injected(&plain_pod("probe")).await.map(drop)
-        })
-        .await
+        self.it.call(json!({"service": reference}), self.injectd.ca()).await?;
+        self.it.expect_injected(&self.it.name, &plain_pod("probe")).await.map(drop)
     }
 
-    /// Removes what is not in the namespace of the scenario.
+    async fn end(&mut self) -> Outcome {
+        self.injectd.terminate().await?;
+        let mut requests = self.requests()?;
+        requests.retain(|it| !REQUESTS.contains(&&**it));
+        expect("the requests that injection does not need", BTreeSet::new(), requests)
+    }
+
+    /// Removes what is not in a namespace of the scenario.
     async fn clean_up(&mut self) -> Outcome {
         self.injectd.discard();
-        let api = &self.it.lab.api;
-        let path = format!("{WEBHOOK_CONFIGURATIONS}/{}", self.control_plane);
-        api.delete(&path).await?;
+        self.it.stop_calling().await?;
         for kind in ["ClusterRoleBinding", "ClusterRole"] {
             let roles = collection(&format!("{RBAC}/v1"), kind, None);
-            api.delete(&format!("{roles}/{}", self.control_plane)).await?;
+            self.it.lab.api.delete(&format!("{roles}/{}", self.control_plane)).await?;
         }
-        self.it.delete(&self.control_plane).await
+        Ok(())
     }
 
-    // === objects ===
+    // === requests of the injector ===
+
+    /// The verbs and resources of all requests in the audit log; fails if one was forbidden.
+    pub(crate) fn requests(&self) -> Outcome<BTreeSet<String>> {
+        let log = &self.it.lab.local()?.audit_log;
+        let found = events(log, &format!("\"username\":\"{}\"", self.user()))?;
+        for event in &found {
+            if [401, 403].contains(&event["responseStatus"]["code"].as_u64().unwrap_or_default()) {
+                return Err(failed(format!("a request that is forbidden: {event}")));
+            }
+        }
+        Ok(found.iter().map(verb_and_resource).collect())
+    }
+
+    // === requests of our own ===
 
     pub(crate) async fn create(&self, object: &Value) -> Outcome<Value> {
         self.it.create(object).await?.created()
     }
 
-    pub(crate) async fn of_app(&self, version: &str, kind: &str, app: &str) -> Outcome<Vec<Value>> {
-        self.it.lab.api.of_app((version, kind), &self.it.name, app).await
-    }
-
-    /// Waits for the pods of a workload; fails unless all have a sidecar and these labels.
-    pub(crate) async fn expect_pods(
+    /// Sends a review as the API server does.
+    pub(crate) async fn review(
         &self,
-        app: &str,
-        count: usize,
-        labels: &[(&str, &str)],
-    ) -> Outcome {
-        let pods = eventually("the controllers make pods", async || {
-            let pods = self.of_app("v1", "Pod", app).await?;
-            expect("the number of pods", count, pods.len())?;
-            Ok(pods)
-        })
-        .await?;
-        let expected: BTreeMap<_, _> = labels.iter().copied().collect();
-        for pod in &pods {
-            expect_proxy(pod)?;
-            expect("the labels of the workload", &expected, &workload_labels(pod))?;
-        }
-        Ok(())
+        namespace: &str,
+        pod: &Value,
+        seconds: u64,
+    ) -> Outcome<Answer> {
+        self.injectd.client().review(namespace, pod, seconds).await
     }
 
-    pub(crate) async fn expect_injected(&self, pod: &Value) -> Outcome<Value> {
-        let pod = self.it.dry_run(pod).await?.created()?;
-        expect_proxy(&pod)?;
-        Ok(pod)
+    pub(crate) async fn response(&self, namespace: &str, pod: &Value) -> Outcome<Value> {
+        self.review(namespace, pod, 10).await?.response()
     }
 
-    // === requests of our own ===
+    /// Fails unless a pod of a namespace that does not exist is denied in the API server's words.
+    pub(crate) async fn expect_not_found(&self, namespace: &str) -> Outcome {
+        let response = self.response(namespace, &plain_pod("lost")).await?;
+        expect("whether it is allowed", Some(false), response["allowed"].as_bool())?;
+        let message = format!("namespaces \"{namespace}\" not found");
+        expect("the message", Some(&*message), response["status"]["message"].as_str())
+    }
+
+    pub(crate) async fn expect_probe(&self, path: &str, status: u16, text: &str) -> Outcome {
+        let found = client::probe(self.injectd.admin, path).await?;
+        expect(path, (status, text.to_owned()), found)
+    }
 
     pub(crate) async fn metric(&self, name: &str, labels: &[(&str, &str)]) -> Outcome<u64> {
         let (_, text) = client::probe(self.injectd.admin, "/metrics").await?;
         Ok(metric(&text, name, labels))
     }
+
+    /// How often a cache did not have what a review needed.
+    pub(crate) async fn misses(&self, cache: &str) -> Outcome<u64> {
+        self.metric("injectd_cache_misses_total", &[("cache", cache)]).await
+    }
+}
+
+/// The resource is a path for requests of none.
+fn verb_and_resource(event: &Value) -> String {
+    let resource = event["objectRef"]["resource"].as_str().or(event["requestURI"].as_str());
+    format!("{} {}", event["verb"].as_str().unwrap_or_default(), resource.unwrap_or_default())
+}
+
+/// Linkerd's `ClusterRole`.
+pub(crate) fn cluster_role() -> Outcome<Value> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("cluster-role.yaml");
+    Ok(serde_saphyr::from_str(&fs::read_to_string(file)?)?)
 }
 
 /// Linkerd's `ClusterRole`, and its binding to the account, both with the name of the namespace.
 fn permissions(control_plane: &str) -> Outcome<[Value; 2]> {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("cluster-role.yaml");
-    let mut role: Value = serde_saphyr::from_str(&fs::read_to_string(file)?)?;
+    let mut role = cluster_role()?;
     role["metadata"]["name"] = json!(control_plane);
     let account = json!({"kind": "ServiceAccount", "name": ACCOUNT, "namespace": control_plane});
     let binding = json!({

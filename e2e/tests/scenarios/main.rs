@@ -4,3 +4,4 @@
 
 mod linkerd;
 mod tutorial;
+mod watched;
