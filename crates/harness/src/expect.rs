@@ -67,6 +67,18 @@ pub fn skipped(reason: impl Into<String>) -> NotPassed {
     NotPassed::Skipped(reason.into())
 }
 
+/// Puts in front of a failure what it is about.
+///
+/// # Errors
+///
+/// That of the outcome.
+pub fn about<T>(what: impl Display, outcome: Outcome<T>) -> Outcome<T> {
+    outcome.map_err(|why| match why {
+        NotPassed::Failed(text) => failed(format!("{what}: {text}")),
+        skipped @ NotPassed::Skipped(_) => skipped,
+    })
+}
+
 /// Fails unless both values are equal.
 ///
 /// # Errors

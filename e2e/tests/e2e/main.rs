@@ -17,20 +17,12 @@ mod deploy;
 mod guard;
 mod istio;
 mod restart;
-mod standalone;
 mod verdicts;
 mod webhooks;
 
 /// The suites besides those of [`audit::WAYS`].
-const SUITES: [&str; 7] = [
-    standalone::NAME,
-    guard::NAME,
-    webhooks::NAME,
-    restart::NAME,
-    deploy::NAME,
-    istio::NAME,
-    verdicts::NAME,
-];
+const SUITES: [&str; 6] =
+    [guard::NAME, webhooks::NAME, restart::NAME, deploy::NAME, istio::NAME, verdicts::NAME];
 
 /// End-to-end scenarios of injectd.
 #[derive(Parser)]
@@ -91,8 +83,6 @@ async fn run(arguments: Arguments) -> Outcome<ExitCode> {
     let lab = Lab { binary, api, kubeconfig, corpus, local, is_long: long };
     let mut run = Run::new(&filters)?;
     print(&format!("Kubernetes {} at {}", lab.api.version().await?, lab.api.server));
-    let outcome = standalone::run(&mut run, &lab).await;
-    run.record(standalone::NAME, outcome);
     let outcome = guard::run(&mut run, &lab).await;
     run.record(guard::NAME, outcome);
     let outcome = webhooks::run(&mut run, &lab).await;

@@ -2,6 +2,8 @@
 
 #![expect(clippy::disallowed_types, reason = "Kubernetes objects of any kind are trees here")]
 
+mod inject;
 mod linkerd;
+mod standalone;
 mod tutorial;
 mod watched;
