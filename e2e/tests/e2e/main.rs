@@ -14,15 +14,14 @@ use injectd_harness::{
 
 mod audit;
 mod deploy;
-mod guard;
 mod istio;
 mod restart;
 mod verdicts;
 mod webhooks;
 
 /// The suites besides those of [`audit::WAYS`].
-const SUITES: [&str; 6] =
-    [guard::NAME, webhooks::NAME, restart::NAME, deploy::NAME, istio::NAME, verdicts::NAME];
+const SUITES: [&str; 5] =
+    [webhooks::NAME, restart::NAME, deploy::NAME, istio::NAME, verdicts::NAME];
 
 /// End-to-end scenarios of injectd.
 #[derive(Parser)]
@@ -83,8 +82,6 @@ async fn run(arguments: Arguments) -> Outcome<ExitCode> {
     let lab = Lab { binary, api, kubeconfig, corpus, local, is_long: long };
     let mut run = Run::new(&filters)?;
     print(&format!("Kubernetes {} at {}", lab.api.version().await?, lab.api.server));
-    let outcome = guard::run(&mut run, &lab).await;
-    run.record(guard::NAME, outcome);
     let outcome = webhooks::run(&mut run, &lab).await;
     run.record(webhooks::NAME, outcome);
     for way in &audit::WAYS {

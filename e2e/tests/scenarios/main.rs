@@ -2,6 +2,7 @@
 
 #![expect(clippy::disallowed_types, reason = "Kubernetes objects of any kind are trees here")]
 
+mod guard;
 mod inject;
 mod linkerd;
 mod standalone;

@@ -22,39 +22,38 @@ const TABLE: [(&str, Option<&str>, &str); 6] = [
     ("invalid", Some("true"), "......"),
 ];
 
-pub(super) fn plan() -> Plan {
-    let mut rows = annotations();
-    rows.extend(specs());
-    rows.extend(left_out());
+pub(super) fn plan(prefix: &str) -> Plan {
+    let mut rows = annotations(prefix);
+    rows.extend(specs(prefix));
+    rows.extend(left_out(prefix));
+    let namespaces = namespaces(prefix);
     Plan {
-        name: "guard-linkerd",
         mesh: "Linkerd",
-        flags: &["--linkerd-namespace", "guard-control-plane"],
+        flags: vec![format!("--linkerd-namespace={prefix}-control-plane")],
         serve: vec!["--objects=FILE:objects.json"],
-        files: vec![("objects.json", json!({"kind": "List", "items": namespaces()}).to_string())],
-        namespaces: namespaces(),
-        webhooks: vec![webhook("guard-linkerd")],
+        files: vec![objects(&namespaces)],
+        namespaces,
+        webhooks: vec![webhook()],
         rows,
         is_injected,
     }
 }
 
 /// An installation without token projection: the sidecar needs the mounted token.
-pub(super) fn plan_with_mounted_tokens() -> Plan {
+pub(super) fn plan_with_mounted_tokens(prefix: &str) -> Plan {
+    let usual = plan(prefix);
     let projects = "serviceAccountTokenProjection: true";
-    let mut without = in_enabled(json!({"automountServiceAccountToken": false}));
+    let mut without = in_enabled(prefix, json!({"automountServiceAccountToken": false}));
     without.asks = false;
     Plan {
-        name: "guard-linkerd-tokens",
-        flags: &["--no-token-projection"],
+        flags: vec!["--no-token-projection".to_owned()],
         serve: vec!["--objects=FILE:objects.json", "--values=FILE:values.yaml"],
         files: vec![
-            ("objects.json", json!({"kind": "List", "items": namespaces()}).to_string()),
+            objects(&usual.namespaces),
             ("values.yaml", VALUES.replace(projects, &projects.replace("true", "false"))),
         ],
-        webhooks: vec![webhook("guard-linkerd-tokens")],
-        rows: vec![in_enabled(json!({})), without],
-        ..plan()
+        rows: vec![in_enabled(prefix, json!({})), without],
+        ..usual
     }
 }
 
@@ -63,7 +62,7 @@ fn is_injected(pod: &Value) -> bool {
 }
 
 /// The selectors of Linkerd's chart.
-fn webhook(name: &str) -> Value {
+fn webhook() -> Value {
     let not_in =
         |key: &str, values: Value| json!({"key": key, "operator": "NotIn", "values": values});
     let absent = |key: &str| json!({"key": key, "operator": "DoesNotExist"});
@@ -83,28 +82,33 @@ fn webhook(name: &str) -> Value {
         "admissionReviewVersions": ["v1"],
     });
     json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration",
-        "metadata": {"name": name}, "webhooks": [webhook]})
+        "webhooks": [webhook]})
+}
+
+/// The file that injectd knows the namespaces by.
+fn objects(namespaces: &[Value]) -> (&'static str, String) {
+    ("objects.json", json!({"kind": "List", "items": namespaces}).to_string())
 }
 
 fn annotation(value: Option<&str>) -> Value {
     value.map_or(json!({}), |value| json!({INJECT: value}))
 }
 
-fn namespaces() -> Vec<Value> {
+fn namespaces(prefix: &str) -> Vec<Value> {
     let mut all: Vec<_> = TABLE
         .iter()
         .map(|(name, value, _)| {
-            namespace(&format!("guard-{name}"), &annotation(*value), &json!({}))
+            namespace(&format!("{prefix}-{name}"), &annotation(*value), &json!({}))
         })
         .collect();
     let enabled = annotation(Some("enabled"));
     let off = json!({"config.linkerd.io/admission-webhooks": "disabled"});
-    all.push(namespace("guard-off", &enabled, &off));
-    all.push(namespace("guard-control-plane", &enabled, &json!({})));
+    all.push(namespace(&format!("{prefix}-off"), &enabled, &off));
+    all.push(namespace(&format!("{prefix}-control-plane"), &enabled, &json!({})));
     all
 }
 
-fn annotations() -> Vec<Row> {
+fn annotations(prefix: &str) -> Vec<Row> {
     let mut rows = Vec::new();
     for (name, of_namespace, asks) in TABLE {
         for (of_pod, asks) in POD.into_iter().zip(asks.chars()) {
@@ -115,7 +119,7 @@ fn annotations() -> Vec<Row> {
                 Some(value) => format!("the annotation {INJECT}: {value} of its namespace"),
                 None => format!("its annotation {INJECT}: {}", of_pod.unwrap_or_default()),
             };
-            let namespace = format!("guard-{name}");
+            let namespace = format!("{prefix}-{name}");
             rows.push(Row { namespace, pod, asks: asks == 'x', is_excused: false, asked_by });
         }
     }
@@ -123,16 +127,16 @@ fn annotations() -> Vec<Row> {
 }
 
 /// A pod of the namespace `enabled` with these fields of its spec.
-fn in_enabled(spec: Value) -> Row {
+fn in_enabled(prefix: &str, spec: Value) -> Row {
     let mut pod = plain_pod("spec");
     if let (Some(fields), Value::Object(more)) = (pod["spec"].as_object_mut(), spec) {
         fields.extend(more);
     }
     let asked_by = format!("the annotation {INJECT}: enabled of its namespace");
-    Row { namespace: "guard-enabled".to_owned(), pod, asks: true, is_excused: false, asked_by }
+    Row { namespace: format!("{prefix}-enabled"), pod, asks: true, is_excused: false, asked_by }
 }
 
-fn specs() -> Vec<Row> {
+fn specs(prefix: &str) -> Vec<Row> {
     let app = || json!({"name": "main", "image": "example.com/main:1"});
     let beside =
         |name: &str, image: &str| json!({"containers": [app(), {"name": name, "image": image}]});
@@ -157,24 +161,25 @@ fn specs() -> Vec<Row> {
         (init("a", "gcr.io/istio-release/proxy_init:1"), false),
         (init("linkerd-network-validator", "x"), true),
     ];
-    specs.into_iter().map(|(spec, asks)| Row { asks, ..in_enabled(spec) }).collect()
+    specs.into_iter().map(|(spec, asks)| Row { asks, ..in_enabled(prefix, spec) }).collect()
 }
 
 /// Pods that the webhook is not called for, and those of the control plane's namespace.
-fn left_out() -> Vec<Row> {
+fn left_out(prefix: &str) -> Vec<Row> {
     let mut rows = Vec::new();
     for label in ["linkerd.io/control-plane-component", "linkerd.io/cni-resource"] {
-        let mut row = Row { asks: false, ..in_enabled(json!({})) };
+        let mut row = Row { asks: false, ..in_enabled(prefix, json!({})) };
         row.pod["metadata"]["labels"] = json!({label: "x"});
         rows.push(row);
     }
-    let off = Row { namespace: "guard-off".to_owned(), asks: false, ..in_enabled(json!({})) };
-    let namespace = "guard-control-plane".to_owned();
-    let control_plane = Row { namespace, is_excused: true, ..in_enabled(json!({})) };
+    let off =
+        Row { namespace: format!("{prefix}-off"), asks: false, ..in_enabled(prefix, json!({})) };
+    let namespace = format!("{prefix}-control-plane");
+    let control_plane = Row { namespace, is_excused: true, ..in_enabled(prefix, json!({})) };
     let namespace = "kube-system".to_owned();
-    let mut system = Row { namespace, asks: false, ..in_enabled(json!({})) };
+    let mut system = Row { namespace, asks: false, ..in_enabled(prefix, json!({})) };
     system.pod["metadata"]["annotations"] = annotation(Some("enabled"));
-    let mut generated = in_enabled(json!({}));
+    let mut generated = in_enabled(prefix, json!({}));
     generated.pod["metadata"] = json!({"generateName": "generated-"});
     rows.extend([off, control_plane, system, generated]);
     rows

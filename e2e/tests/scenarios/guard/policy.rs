@@ -4,6 +4,7 @@ use std::process::Command;
 
 use hyper::http::Method;
 use injectd_harness::{
+    api::collection,
     audit_log::events,
     expect::{Outcome, eventually, expect, expect_contains, expect_listed, failed},
 };
@@ -11,20 +12,20 @@ use serde_json::Value;
 
 use super::case::Case;
 
-const GROUP: &str = "/apis/admissionregistration.k8s.io/v1";
+const GROUP: &str = "admissionregistration.k8s.io/v1";
 const AUDIT_ANNOTATION: &str = "validation.policy.admission.k8s.io/validation_failure";
 
 /// Prints the policy and its binding, and applies them.
-pub(super) async fn apply(it: &Case, action: &str, flags: &[&str]) -> Outcome {
+pub(super) async fn apply(it: &Case<'_>, action: &str, flags: &[String]) -> Outcome {
     for object in printed(it, action, flags)? {
-        let collection = collection(object["kind"].as_str().unwrap_or_default());
-        let path = format!("{collection}?fieldValidation=Strict");
-        let created = it.lab.api.call(Method::POST, &path, Some(object.to_string())).await?;
+        let objects = collection(GROUP, object["kind"].as_str().unwrap_or_default(), None);
+        let path = format!("{objects}?fieldValidation=Strict");
+        let created = it.it.lab.api.call(Method::POST, &path, Some(object.to_string())).await?;
         created.expect_no_warnings()?;
         if created.status == 409 {
-            let path = format!("{collection}/{}", it.plan.name);
+            let path = format!("{objects}/{}", it.it.name);
             let spec = object["spec"].clone();
-            it.lab.api.update(&path, |it| it["spec"] = spec).await?;
+            it.it.lab.api.update(&path, |it| it["spec"] = spec).await?;
         } else {
             created.created()?;
         }
@@ -33,32 +34,30 @@ pub(super) async fn apply(it: &Case, action: &str, flags: &[&str]) -> Outcome {
 }
 
 /// What the command prints, with the name of the case.
-fn printed(it: &Case, action: &str, flags: &[&str]) -> Outcome<Vec<Value>> {
-    let mut command = Command::new(&it.lab.binary);
+fn printed(it: &Case<'_>, action: &str, flags: &[String]) -> Outcome<Vec<Value>> {
+    let mut command = Command::new(&it.it.lab.binary);
     command.args(["manifest", "guard", "--action", action, "--failure-policy", "Fail"]);
-    let output = command.args(["--name", it.plan.name]).args(flags).output()?;
+    let output = command.args(["--name", &it.it.name]).args(flags).output()?;
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     expect(format!("the exit code, with {errors:?}"), Some(0), output.status.code())?;
     Ok(serde_saphyr::from_multiple(&String::from_utf8(output.stdout)?)?)
 }
 
-/// Deletes both objects; returns whether they were there.
-pub(super) async fn delete(it: &Case) -> Outcome<bool> {
-    let mut is_found = false;
+/// Deletes both objects, if they are there.
+pub(super) async fn delete(it: &Case<'_>) -> Outcome {
     for kind in ["ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy"] {
-        let path = format!("{}/{}", collection(kind), it.plan.name);
-        let status = it.lab.api.delete(&path).await?.status;
+        let path = format!("{}/{}", collection(GROUP, kind, None), it.it.name);
+        let status = it.it.lab.api.delete(&path).await?.status;
         expect_listed("the status of the deletion", status, &[200, 404])?;
-        is_found |= status == 200;
     }
-    Ok(is_found)
+    Ok(())
 }
 
 /// Waits until the controller manager has checked the types of the policy.
-pub(super) async fn expect_no_type_warnings(it: &Case) -> Outcome {
-    let path = format!("{}/{}", collection("ValidatingAdmissionPolicy"), it.plan.name);
+pub(super) async fn expect_no_type_warnings(it: &Case<'_>) -> Outcome {
+    let path = format!("{}/{}", collection(GROUP, "ValidatingAdmissionPolicy", None), it.it.name);
     let policy = eventually("the types of the policy are checked", async || {
-        let policy = it.lab.api.get(&path).await?.ok()?;
+        let policy = it.it.lab.api.get(&path).await?.ok()?;
         let generation = &policy["metadata"]["generation"];
         expect("the generation", generation, &policy["status"]["observedGeneration"])?;
         Ok(policy)
@@ -68,8 +67,8 @@ pub(super) async fn expect_no_type_warnings(it: &Case) -> Outcome {
     expect("the warnings of the types", &Value::Null, warnings)
 }
 
-pub(super) async fn expect_audit(it: &Case, audit_id: &str) -> Outcome {
-    let local = it.lab.local.as_ref().ok_or_else(|| failed("no audit log"))?;
+pub(super) async fn expect_audit(it: &Case<'_>, audit_id: &str) -> Outcome {
+    let local = it.it.lab.local()?;
     let event = eventually("the audit log has the request", async || {
         let event = events(&local.audit_log, audit_id)?.pop();
         event.ok_or_else(|| failed(format!("no event {audit_id}")))
@@ -80,22 +79,14 @@ pub(super) async fn expect_audit(it: &Case, audit_id: &str) -> Outcome {
 }
 
 /// Fails unless the API server counts an action of the policy.
-pub(super) async fn expect_counted(it: &Case, action: &str) -> Outcome {
-    let metrics = it.lab.api.get("/metrics").await?;
+pub(super) async fn expect_counted(it: &Case<'_>, action: &str) -> Outcome {
+    let metrics = it.it.lab.api.get("/metrics").await?;
     let text = metrics.body["message"].as_str().unwrap_or_default();
-    let policy = format!("policy=\"{}\"", it.plan.name);
+    let policy = format!("policy=\"{}\"", it.it.name);
     let is_counted = text.lines().any(|line| {
         line.starts_with("apiserver_validating_admission_policy_check_total{")
             && line.contains(&format!("enforcement_action=\"{action}\""))
             && line.contains(&policy)
     });
     expect(format!("whether {action} is counted"), true, is_counted)
-}
-
-fn collection(kind: &str) -> String {
-    let name = kind.to_lowercase();
-    match name.strip_suffix('y') {
-        Some(stem) => format!("{GROUP}/{stem}ies"),
-        None => format!("{GROUP}/{name}s"),
-    }
 }

@@ -15,7 +15,7 @@ alwaysInjectSelector:
   matchExpressions: [{key: tier, operator: NotIn, values: [old, test]}]
 - matchExpressions: [{key: env, operator: In, values: [prod]}, {key: x, operator: DoesNotExist}]";
 
-const FLAGS: &[&str] = &[
+const FLAGS: [&str; 8] = [
     "--mesh=istio",
     "--revision=default",
     "--istio-release=1.26.1",
@@ -48,21 +48,20 @@ const POD: [PodColumn<'_>; 15] = [
 const TABLE: [NamespaceRow<'_>; 2] =
     [("bare", &[], "....xx..xx....x"), ("labelled", &[(INJECTION, "enabled")], "..xxxxx.xx....x")];
 
-pub(in super::super) fn plan_with_settings() -> Outcome<Plan> {
-    let usual = plan()?;
+pub(in super::super) fn plan_with_settings(prefix: &str) -> Outcome<Plan> {
+    let usual = plan(prefix)?;
     let mut default = webhooks("default.yaml")?;
     let entries = default["webhooks"].as_array_mut().ok_or_else(|| failed("no webhooks"))?;
     entries.push(by_default());
     let mut serve = usual.serve.clone();
     serve.push("--istio-release=1.26.1");
     Ok(Plan {
-        name: "guard-istio-settings",
-        flags: FLAGS,
+        flags: FLAGS.map(str::to_owned).into(),
         serve,
         files: files(CONFIG.replace("policy: enabled", SETTINGS)),
-        namespaces: TABLE.iter().map(|row| labelled("guard-by", row)).collect(),
+        namespaces: TABLE.iter().map(|row| labelled(prefix, row)).collect(),
         webhooks: vec![default],
-        rows: TABLE.iter().flat_map(|row| of_namespace("guard-by", row, &POD)).collect(),
+        rows: TABLE.iter().flat_map(|row| of_namespace(prefix, row, &POD)).collect(),
         ..usual
     })
 }

@@ -21,8 +21,6 @@ const MESH: &str = include_str!("../../../../crates/testkit/src/istio/mesh.yaml"
 const INJECT: &str = "sidecar.istio.io/inject";
 const REVISION: &str = "istio.io/rev";
 const INJECTION: &str = "istio-injection";
-/// The namespace of a revision without a webhook.
-pub(super) const UNKNOWN: &str = "guard-istio-unknown";
 /// The webhook adds it to each pod.
 const MARK: &str = "e2e/injector";
 
@@ -60,14 +58,18 @@ const TABLE: [NamespaceRow<'_>; 9] = [
     ("off", &[(INJECTION, "disabled"), (REVISION, "default")], "............"),
 ];
 
-pub(super) fn plan() -> Outcome<Plan> {
-    let mut rows: Vec<_> = TABLE.iter().flat_map(|row| of_namespace("guard", row, &POD)).collect();
-    rows.extend(specs());
-    let namespaces = TABLE.iter().map(|row| labelled("guard", row)).collect();
+/// The namespace of a revision without a webhook.
+pub(super) fn unknown(prefix: &str) -> String {
+    format!("{prefix}-unknown")
+}
+
+pub(super) fn plan(prefix: &str) -> Outcome<Plan> {
+    let mut rows: Vec<_> = TABLE.iter().flat_map(|row| of_namespace(prefix, row, &POD)).collect();
+    rows.extend(specs(prefix));
+    let namespaces = TABLE.iter().map(|row| labelled(prefix, row)).collect();
     Ok(Plan {
-        name: "guard-istio",
         mesh: "Istio",
-        flags: &["--mesh", "istio", "--revision", "default,canary"],
+        flags: ["--mesh=istio", "--revision=default,canary"].map(str::to_owned).into(),
         serve: vec![
             "--mesh=istio",
             "--injector-config=FILE:config.yaml",
@@ -99,7 +101,7 @@ fn map(pairs: &[(&str, &str)]) -> Value {
 }
 
 fn labelled(prefix: &str, (name, labels, _): &NamespaceRow<'_>) -> Value {
-    namespace(&format!("{prefix}-istio-{name}"), &json!({}), &map(labels))
+    namespace(&format!("{prefix}-{name}"), &json!({}), &map(labels))
 }
 
 fn of_namespace(prefix: &str, row: &NamespaceRow<'_>, pods: &[PodColumn<'_>]) -> Vec<Row> {
@@ -110,7 +112,7 @@ fn of_namespace(prefix: &str, row: &NamespaceRow<'_>, pods: &[PodColumn<'_>]) ->
         pod["metadata"]["labels"] = map(labels);
         pod["metadata"]["annotations"] = map(annotations);
         let asked_by = asked_by(of_namespace, labels);
-        let namespace = format!("{prefix}-istio-{name}");
+        let namespace = format!("{prefix}-{name}");
         Row { namespace, pod, asks: asks == 'x', is_excused: false, asked_by }
     };
     columns.map(row).collect()
@@ -135,30 +137,24 @@ fn asked_by(of_namespace: &[(&str, &str)], of_pod: &[(&str, &str)]) -> String {
 }
 
 /// A pod of the namespace `enabled`.
-fn in_enabled(pod: Value) -> Row {
+fn in_enabled(prefix: &str, pod: Value) -> Row {
     let asked_by = "the label istio-injection: enabled of its namespace".to_owned();
-    Row {
-        namespace: "guard-istio-enabled".to_owned(),
-        pod,
-        asks: true,
-        is_excused: false,
-        asked_by,
-    }
+    Row { namespace: format!("{prefix}-enabled"), pod, asks: true, is_excused: false, asked_by }
 }
 
-fn specs() -> Vec<Row> {
+fn specs(prefix: &str) -> Vec<Row> {
     let of = |list: &str, name: &str, image: &str| {
         let mut pod = plain_pod("spec");
         let app = pod["spec"]["containers"][0].clone();
         let more = json!({"name": name, "image": image});
         pod["spec"][list] = if list == "containers" { json!([app, more]) } else { json!([more]) };
-        in_enabled(pod)
+        in_enabled(prefix, pod)
     };
     let excused = |row: Row| Row { is_excused: true, ..row };
     let annotated = |key: &str, value: &str| {
         let mut pod = plain_pod("annotated");
         pod["metadata"]["annotations"] = json!({key: value});
-        in_enabled(pod)
+        in_enabled(prefix, pod)
     };
     let mut on_host = plain_pod("host");
     on_host["spec"]["hostNetwork"] = json!(true);
@@ -167,9 +163,9 @@ fn specs() -> Vec<Row> {
     let mut generated = plain_pod("");
     generated["metadata"] = json!({"generateName": "generated-"});
     vec![
-        Row { asks: false, ..in_enabled(on_host) },
-        Row { namespace: "kube-system".to_owned(), asks: false, ..in_enabled(system) },
-        in_enabled(generated),
+        Row { asks: false, ..in_enabled(prefix, on_host) },
+        Row { namespace: "kube-system".to_owned(), asks: false, ..in_enabled(prefix, system) },
+        in_enabled(prefix, generated),
         excused(of("containers", "istio-proxy", "example.com/proxyv2:1")),
         excused(of("initContainers", "istio-proxy", "example.com/proxyv2:1")),
         of("containers", "istio-proxy", "auto"),
