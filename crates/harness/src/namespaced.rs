@@ -46,6 +46,8 @@ pub async fn with_namespace<T>(
     };
     let made = it.made.into_inner().unwrap_or_else(PoisonError::into_inner);
     for name in made {
+        // At once: the next process that uses the cluster gives its Services the same addresses.
+        lab.api.delete(&collection("v1", "Service", Some(&name))).await?;
         // Of a namespace that the scenario has deleted, the status is 404.
         lab.api.delete(&format!("{NAMESPACES}/{name}")).await?;
     }
