@@ -87,6 +87,29 @@ impl Namespaced<'_> {
         expect_listed("the status of its ServiceAccount", account.status, &[201, 409])
     }
 
+    /// As [`Namespaced::make`], with these labels besides its own.
+    ///
+    /// # Errors
+    ///
+    /// As [`Namespaced::make_object`].
+    pub async fn make_labelled(&self, name: &str, labels: &Value) -> Outcome {
+        self.make_object(&namespace(name, &json!({}), &self.with_labels(labels))).await
+    }
+
+    /// These labels and [`Namespaced::labels`].
+    #[must_use]
+    pub fn with_labels(&self, labels: &Value) -> Value {
+        let mut all = labels.clone();
+        all[OF_SCENARIO] = json!(self.name);
+        all
+    }
+
+    /// The name of one more namespace of the scenario, or of an object of the whole cluster.
+    #[must_use]
+    pub fn name_of(&self, what: &str) -> String {
+        format!("{}-{what}", self.name)
+    }
+
     /// Replaces the annotations of a namespace.
     ///
     /// # Errors

@@ -111,6 +111,41 @@ pub fn service_account(name: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}})
 }
 
+/// The version of roles and their bindings.
+pub const RBAC_VERSION: &str = "rbac.authorization.k8s.io/v1";
+
+/// Who a `ServiceAccount` is.
+#[derive(Clone, Copy, Debug)]
+pub struct ServiceAccount<'a> {
+    /// Its namespace.
+    pub namespace: &'a str,
+    /// Its name.
+    pub name: &'a str,
+}
+
+impl ServiceAccount<'_> {
+    /// What gives it a role, kind and name: a `RoleBinding` or a `ClusterRoleBinding`.
+    #[must_use]
+    pub fn bound(self, kind: &str, name: &str, (role_kind, role): (&str, &str)) -> Value {
+        let group = RBAC_VERSION.trim_end_matches("/v1");
+        json!({
+            "apiVersion": RBAC_VERSION,
+            "kind": kind,
+            "metadata": {"name": name},
+            "roleRef": {"apiGroup": group, "kind": role_kind, "name": role},
+            "subjects": [
+                {"kind": "ServiceAccount", "name": self.name, "namespace": self.namespace},
+            ],
+        })
+    }
+
+    /// The name of its user.
+    #[must_use]
+    pub fn user(self) -> String {
+        format!("system:serviceaccount:{}:{}", self.namespace, self.name)
+    }
+}
+
 /// The configuration of the webhook, for pods and services of the namespaces with these labels.
 /// `client` is `{"service": …}` or `{"url": …}`.
 #[must_use]

@@ -13,7 +13,7 @@ use crate::{
     lab::{self, Lab},
 };
 
-/// No scenario of the short run takes a tenth of it on an idle machine.
+/// Several times what the longest scenario of the short run takes on an idle machine.
 const LIMIT: Duration = Duration::from_mins(5);
 /// Scenarios at full length ask the API server thousands of times.
 const LONG_LIMIT: Duration = Duration::from_mins(30);
@@ -74,4 +74,10 @@ fn passed_over(outcome: Outcome) -> Outcome {
     // Not by `eprintln!`, which tests capture. A closed output does not fail a test.
     drop(writeln!(io::stderr(), "skipped {name}: {reason}"));
     Ok(())
+}
+
+/// Tells what a scenario has counted or measured: tests show it with `--show-output`.
+#[expect(clippy::print_stdout, reason = "tests capture it")]
+pub fn tell(text: &str) {
+    println!("{text}");
 }

@@ -15,13 +15,11 @@ use injectd_harness::{
 mod audit;
 mod deploy;
 mod istio;
-mod restart;
 mod verdicts;
 mod webhooks;
 
 /// The suites besides those of [`audit::WAYS`].
-const SUITES: [&str; 5] =
-    [webhooks::NAME, restart::NAME, deploy::NAME, istio::NAME, verdicts::NAME];
+const SUITES: [&str; 4] = [webhooks::NAME, deploy::NAME, istio::NAME, verdicts::NAME];
 
 /// End-to-end scenarios of injectd.
 #[derive(Parser)]
@@ -93,8 +91,6 @@ async fn run(arguments: Arguments) -> Outcome<ExitCode> {
         let outcome = audit::run(&mut run, &lab, way).await;
         run.record(way.name, outcome);
     }
-    let outcome = restart::run(&mut run, &lab).await;
-    run.record(restart::NAME, outcome);
     let outcome = deploy::run(&mut run, &lab).await;
     run.record(deploy::NAME, outcome);
     let outcome = istio::run(&mut run, &lab).await;

@@ -5,6 +5,7 @@
 mod guard;
 mod inject;
 mod linkerd;
+mod restart;
 mod standalone;
 mod tutorial;
 mod watched;

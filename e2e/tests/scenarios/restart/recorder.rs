@@ -9,7 +9,10 @@ use std::{
 
 use futures_util::StreamExt as _;
 use injectd::restart::{RESTARTED_AT_ANNOTATION, WINDOW_ANNOTATION};
-use injectd_harness::expect::{Outcome, failed};
+use injectd_harness::{
+    expect::{Outcome, failed},
+    namespaced::OF_SCENARIO,
+};
 use kube::{
     Api, Client, ResourceExt as _,
     api::{ApiResource, DynamicObject},
@@ -21,7 +24,7 @@ use kube::{
 };
 use tokio::{sync::watch, task::JoinSet, time::timeout};
 
-use super::fleet::{LABEL, is_open};
+use super::fleet::is_open;
 
 /// Longer than the restart of all workloads takes on a slow machine.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -72,7 +75,8 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    pub(super) fn start(client: &Client) -> Self {
+    /// Of the objects whose label says that they are of a scenario.
+    pub(super) fn start(client: &Client, scenario: &str) -> Self {
         let (records, seen) = (Arc::<Mutex<Vec<Record>>>::default(), watch::Sender::default());
         let receiver = seen.subscribe();
         let (found, mut changes) = tokio::sync::mpsc::unbounded_channel();
@@ -85,10 +89,11 @@ impl Recorder {
             ("apps", "DaemonSet"),
         ] {
             let (client, found) = (client.clone(), found.clone());
+            let selector = format!("{OF_SCENARIO}={scenario}");
             tasks.spawn(async move {
                 let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", kind));
                 let api = Api::<DynamicObject>::all_with(client, &resource);
-                let config = Config::default().labels(&format!("{}={}", LABEL.0, LABEL.1));
+                let config = Config::default().labels(&selector);
                 let mut objects = pin!(watcher(api, config).default_backoff().applied_objects());
                 while let Some(object) = objects.next().await {
                     let record = object.ok().map(|it| record(kind, &it));

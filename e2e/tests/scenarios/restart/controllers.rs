@@ -10,10 +10,10 @@ use injectd::{
     },
 };
 use injectd_harness::{
-    api::{Api, collection},
+    api::collection,
     expect::{Outcome, failed},
-    lab::Lab,
-    objects::service_account,
+    namespaced::Namespaced,
+    objects::{RBAC_VERSION, ServiceAccount, service_account},
 };
 use jiff::Timestamp;
 use kube::Client;
@@ -29,10 +29,8 @@ use super::fleet::Fleet;
 /// Workloads that roll out at the same time.
 pub(super) const MAX_RESTARTING: usize = 6;
 
-const NAMESPACE: &str = "restart-controller";
 const ACCOUNT: &str = "injectd-restart";
 const LEASE: &str = "injectd-restart";
-const RBAC: &str = "rbac.authorization.k8s.io/v1";
 const POLL: Duration = Duration::from_millis(200);
 const PATIENCE: Duration = Duration::from_mins(3);
 
@@ -43,9 +41,9 @@ pub(super) struct Seen {
     pub(super) leader: Option<&'static str>,
 }
 
-pub(super) struct Controllers {
+pub(super) struct Controllers<'a> {
+    it: &'a Namespaced<'a>,
     client: Client,
-    api: Api,
     findings: Vec<Finding>,
     seen: Arc<watch::Sender<Seen>>,
     running: HashMap<&'static str, Running>,
@@ -86,28 +84,29 @@ impl Observer for Observed {
     }
 }
 
-impl Controllers {
-    pub(super) async fn new(lab: &Lab, fleet: &Fleet) -> Outcome<Self> {
-        let api = lab.api.clone();
-        let namespace = injectd_harness::objects::namespace(NAMESPACE, &json!({}), &json!({}));
-        api.create(None, &namespace).await?.created()?;
-        api.create(Some(NAMESPACE), &service_account(ACCOUNT)).await?.created()?;
+impl<'a> Controllers<'a> {
+    /// Makes the account; [`Controllers::clean_up`] removes its roles.
+    pub(super) async fn new(fleet: &Fleet<'a>) -> Outcome<Self> {
+        let (it, api) = (fleet.it, &fleet.it.lab.api);
+        it.create(&service_account(ACCOUNT)).await?.created()?;
+        let account = ServiceAccount { namespace: &it.name, name: ACCOUNT };
         let cluster = [RULES, RESTART_RULES].concat();
         for (kind, scope, rules) in
-            [("ClusterRole", None, cluster), ("Role", Some(NAMESPACE), LEASE_RULES.to_vec())]
+            [("ClusterRole", None, cluster), ("Role", Some(&*it.name), LEASE_RULES.to_vec())]
         {
-            for object in [role(kind, &rules), binding(kind)] {
+            let binding = account.bound(&format!("{kind}Binding"), &it.name, (kind, &it.name));
+            for object in [role(kind, &it.name, &rules), binding] {
                 api.create(scope, &object).await?.created()?;
             }
         }
-        let config = api.kubeconfig(NAMESPACE, ACCOUNT, &api.server).await?;
+        let config = api.kubeconfig(&it.name, ACCOUNT, &api.server).await?;
         let folder = tempfile::tempdir()?;
         let file = folder.path().join("kubeconfig");
         fs::write(&file, config.to_string())?;
         let options = ClientOptions { kubeconfig: Some(&file), ..ClientOptions::default() };
         let client = client(options).await?;
         let (findings, seen) = (fleet.findings(), Arc::default());
-        Ok(Self { client, api, findings, seen, running: HashMap::new() })
+        Ok(Self { it, client, findings, seen, running: HashMap::new() })
     }
 
     pub(super) fn start(&mut self, name: &'static str, mode: Mode) {
@@ -115,7 +114,7 @@ impl Controllers {
             duration: Duration::from_secs(3),
             renew_deadline: Duration::from_secs(2),
             retry: Duration::from_millis(200),
-            ..LeaseOptions::new(NAMESPACE, LEASE, name)
+            ..LeaseOptions::new(&*self.it.name, LEASE, name)
         };
         let policy = Policy { mode, max_restarting: MAX_RESTARTING, ..Policy::default() };
         let audit_interval = Duration::from_secs(1);
@@ -135,8 +134,14 @@ impl Controllers {
         }
     }
 
-    pub(super) fn kill_all(&mut self) {
+    /// Ends all controllers, and removes what is not in the namespace of the scenario.
+    pub(super) async fn clean_up(mut self) -> Outcome {
         self.running.drain().for_each(|(_, running)| running.task.abort());
+        for kind in ["ClusterRoleBinding", "ClusterRole"] {
+            let path = collection(RBAC_VERSION, kind, None);
+            self.it.lab.api.delete(&format!("{path}/{}", self.it.name)).await?;
+        }
+        Ok(())
     }
 
     /// Ends a controller as SIGTERM does.
@@ -156,24 +161,15 @@ impl Controllers {
 
     /// Who holds the Lease.
     pub(super) async fn holder(&self) -> Outcome<Option<String>> {
-        let path = collection("coordination.k8s.io/v1", "Lease", Some(NAMESPACE));
-        let lease = self.api.get(&format!("{path}/{LEASE}")).await?.ok()?;
+        let path = self.it.path("coordination.k8s.io/v1", "Lease", LEASE);
+        let lease = self.it.lab.api.get(&path).await?.ok()?;
         Ok(lease["spec"]["holderIdentity"].as_str().map(str::to_owned))
     }
 }
 
-fn role(kind: &str, rules: &[Rule]) -> Value {
+/// A role with the name of the scenario's namespace.
+fn role(kind: &str, name: &str, rules: &[Rule]) -> Value {
     let rule = |it: &Rule| json!({"apiGroups": [it.api_group], "resources": it.resources, "verbs": it.verbs});
     let rules: Vec<_> = rules.iter().map(rule).collect();
-    json!({"apiVersion": RBAC, "kind": kind, "metadata": {"name": ACCOUNT}, "rules": rules})
-}
-
-fn binding(kind: &str) -> Value {
-    json!({
-        "apiVersion": RBAC,
-        "kind": format!("{kind}Binding"),
-        "metadata": {"name": ACCOUNT},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": ACCOUNT},
-        "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": NAMESPACE}],
-    })
+    json!({"apiVersion": RBAC_VERSION, "kind": kind, "metadata": {"name": name}, "rules": rules})
 }

@@ -16,7 +16,7 @@ use kube::{
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use super::fleet::LABEL;
+use injectd_harness::namespaced::OF_SCENARIO;
 
 /// Concurrent requests.
 const REQUESTS: usize = 8;
@@ -27,17 +27,18 @@ pub(super) struct Kubelet {
 }
 
 impl Kubelet {
-    pub(super) fn start(client: &Client) -> Self {
+    /// Of the pods whose label says that they are of a scenario.
+    pub(super) fn start(client: &Client, scenario: &str) -> Self {
         let mut task = JoinSet::new();
-        task.spawn(run(client.clone()));
+        task.spawn(run(client.clone(), format!("{OF_SCENARIO}={scenario}")));
         Self { _task: task }
     }
 }
 
-async fn run(client: Client) {
+async fn run(client: Client, selector: String) {
     let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("", "v1", "Pod"));
     let pods = Api::<DynamicObject>::all_with(client.clone(), &resource);
-    let config = Config::default().labels(&format!("{}={}", LABEL.0, LABEL.1));
+    let config = Config::default().labels(&selector);
     let changes = pin!(watcher(pods, config).default_backoff().applied_objects());
     let set = async |pod: kube::runtime::watcher::Result<DynamicObject>| {
         let Ok(pod) = pod else { return };

@@ -1,16 +1,16 @@
-//! The namespaces, workloads and budgets of the suite.
+//! The namespaces, workloads and budgets that controllers restart.
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
-use hyper::http::Method;
 use injectd::{
     cluster::{ClientOptions, client},
     restart::{Finding, RolloutKind, WINDOW_ANNOTATION, Workload},
 };
 use injectd_harness::{
-    api::{Api, NAMESPACES, collection},
+    api::{NAMESPACES, collection},
     expect::{Outcome, eventually},
     lab::Lab,
-    objects::{deployment, namespace},
+    namespaced::{Namespaced, OF_SCENARIO},
+    objects::deployment,
 };
 use jiff::{Timestamp, ToSpan as _, tz::TimeZone};
 use kube::Client;
@@ -18,8 +18,6 @@ use serde_json::{Value, json};
 
 use super::kubelet::Kubelet;
 
-/// The label of all objects of the suite.
-pub(super) const LABEL: (&str, &str) = ("suite", "restart");
 /// A window that is open.
 const OPEN: &str = "00:00-24:00 UTC";
 const COUNT: usize = 200;
@@ -31,10 +29,10 @@ const CLOSED: std::ops::Range<usize> = 5..11;
 const REQUESTS: usize = 16;
 
 /// The workloads, and the pods' kubelet.
-pub(super) struct Fleet {
+pub(super) struct Fleet<'a> {
+    pub(super) it: &'a Namespaced<'a>,
     pub(super) client: Client,
     pub(super) workloads: Vec<Member>,
-    api: Api,
     _kubelet: Kubelet,
 }
 
@@ -48,29 +46,33 @@ pub(super) struct Member {
     is_slow: bool,
 }
 
-impl Fleet {
-    pub(super) async fn new(lab: &Lab) -> Outcome<Self> {
-        let options =
-            ClientOptions { kubeconfig: Some(&lab.kubeconfig), ..ClientOptions::default() };
-        let client = client(options).await?;
-        let kubelet = Kubelet::start(&client);
-        let workloads = (0..COUNT).map(member).collect();
-        Ok(Self { client, workloads, api: lab.api.clone(), _kubelet: kubelet })
+/// A client of the crate `kube`, of an administrator.
+pub(super) async fn client_of(lab: &Lab) -> Outcome<Client> {
+    let options = ClientOptions { kubeconfig: Some(&lab.kubeconfig), ..ClientOptions::default() };
+    Ok(client(options).await?)
+}
+
+impl<'a> Fleet<'a> {
+    pub(super) async fn new(it: &'a Namespaced<'a>) -> Outcome<Self> {
+        let client = client_of(it.lab).await?;
+        let kubelet = Kubelet::start(&client, &it.name);
+        let workloads = (0..COUNT).map(|index| member(index, name(it, index))).collect();
+        Ok(Self { it, client, workloads, _kubelet: kubelet })
     }
 
     pub(super) async fn create(&self) -> Outcome {
         for index in 0..NAMESPACE_COUNT {
             let window = if CLOSED.contains(&index) { closed_window()? } else { OPEN.to_owned() };
             let annotations = json!({WINDOW_ANNOTATION: window});
-            let object = namespace(&name(index), &annotations, &label());
-            self.api.create(None, &object).await?.created()?;
+            self.it.make(&name(self.it, index), &annotations).await?;
         }
+        let (api, labels) = (&self.it.lab.api, self.it.labels());
         let create = async |member: &Member| -> Outcome {
             let namespace = Some(&*member.finding.workload.namespace);
             if member.has_budget {
-                self.api.create(namespace, &member.budget(1)).await?.created()?;
+                api.create(namespace, &member.budget(&labels)).await?.created()?;
             }
-            self.api.create(namespace, &member.object()).await?.created().map(drop)
+            api.create(namespace, &member.object(&labels)).await?.created().map(drop)
         };
         each(self.workloads.iter().map(create)).await
     }
@@ -83,7 +85,7 @@ impl Fleet {
             let path = format!("{path}/{name}");
             // The disruption controller writes the status of the same object.
             eventually("the budget is changed", async || {
-                self.api.update(&path, |it| it["spec"]["minAvailable"] = json!(0)).await
+                self.it.lab.api.update(&path, |it| it["spec"]["minAvailable"] = json!(0)).await
             })
             .await
         };
@@ -92,18 +94,11 @@ impl Fleet {
 
     pub(super) async fn open_windows(&self) -> Outcome {
         for index in CLOSED {
-            let path = format!("{NAMESPACES}/{}", name(index));
+            let path = format!("{NAMESPACES}/{}", name(self.it, index));
             let open = |it: &mut Value| {
                 it["metadata"]["annotations"][WINDOW_ANNOTATION] = json!(OPEN);
             };
-            self.api.update(&path, open).await?;
-        }
-        Ok(())
-    }
-
-    pub(super) async fn delete(&self) -> Outcome {
-        for index in 0..NAMESPACE_COUNT {
-            self.api.delete(&format!("{NAMESPACES}/{}", name(index))).await?;
+            self.it.lab.api.update(&path, open).await?;
         }
         Ok(())
     }
@@ -112,9 +107,9 @@ impl Fleet {
     pub(super) async fn events(&self, reason: &str) -> Outcome<usize> {
         let mut count = 0;
         for index in 0..NAMESPACE_COUNT {
-            let path = collection("v1", "Event", Some(&name(index)));
+            let path = collection("v1", "Event", Some(&name(self.it, index)));
             let path = format!("{path}?fieldSelector=reason%3D{reason}");
-            let list = self.api.call(Method::GET, &path, None).await?.ok()?;
+            let list = self.it.lab.api.get(&path).await?.ok()?;
             count += list["items"].as_array().map_or(0, Vec::len);
         }
         Ok(count)
@@ -143,12 +138,13 @@ impl Fleet {
 }
 
 impl Member {
-    fn object(&self) -> Value {
+    fn object(&self, labels: &Value) -> Value {
         let Workload { kind, name, .. } = &self.finding.workload;
         let mut object = deployment(name, 1, &json!({}));
         object["kind"] = json!(kind);
-        object["metadata"]["labels"] = label();
-        object["spec"]["template"]["metadata"]["labels"][LABEL.0] = json!(LABEL.1);
+        object["metadata"]["labels"] = labels.clone();
+        let of_pods = &mut object["spec"]["template"]["metadata"]["labels"];
+        of_pods[OF_SCENARIO] = labels[OF_SCENARIO].clone();
         if self.is_slow {
             object["spec"]["minReadySeconds"] = json!(2);
         }
@@ -162,21 +158,22 @@ impl Member {
         object
     }
 
-    fn budget(&self, min_available: u8) -> Value {
+    /// A budget that allows no disruption.
+    fn budget(&self, labels: &Value) -> Value {
         let name = &self.finding.workload.name;
         json!({
             "apiVersion": "policy/v1",
             "kind": "PodDisruptionBudget",
-            "metadata": {"name": name, "labels": label()},
+            "metadata": {"name": name, "labels": labels},
             "spec": {
-                "minAvailable": min_available,
+                "minAvailable": 1,
                 "selector": {"matchLabels": {"app": name}},
             },
         })
     }
 }
 
-fn member(index: usize) -> Member {
+fn member(index: usize, namespace: String) -> Member {
     let kind = match index % 10 {
         8 => RolloutKind::StatefulSet,
         9 => RolloutKind::DaemonSet,
@@ -186,7 +183,7 @@ fn member(index: usize) -> Member {
     let workload = Workload {
         api_version: RolloutKind::API_VERSION.to_owned(),
         kind: kind.as_str().to_owned(),
-        namespace: name(in_namespace),
+        namespace,
         name: format!("w{index}"),
         uid: None,
     };
@@ -200,12 +197,9 @@ fn member(index: usize) -> Member {
     }
 }
 
-fn name(index: usize) -> String {
-    format!("restart-{index}")
-}
-
-fn label() -> Value {
-    json!({LABEL.0: LABEL.1})
+/// The namespace of a workload.
+fn name(it: &Namespaced<'_>, index: usize) -> String {
+    it.name_of(&(index % NAMESPACE_COUNT).to_string())
 }
 
 /// A window that begins in some days.
