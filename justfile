@@ -116,7 +116,7 @@ e2e *args:
 
 # Test Istio's injection at full length: 1,000 edits under load, 5,000 Nodes; some minutes (kubectl, control plane).
 istio:
-    INJECTD_CORPUS={{ corpus }} e2e/run.sh --long istio
+    INJECTD_CORPUS={{ corpus }} e2e/run.sh --long -- istio::
 
 # Test gRPC with a real API server: clients in Go and Python, mutual TLS, tokens, sockets, abuse (control plane).
 grpc:

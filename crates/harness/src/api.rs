@@ -14,6 +14,10 @@ use tokio::time::timeout;
 
 use crate::expect::{DEADLINE, Outcome, expect, failed};
 
+mod accounts;
+
+pub use accounts::write_kubeconfig;
+
 /// The collection that webhooks are configured in.
 pub const WEBHOOK_CONFIGURATIONS: &str =
     "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
@@ -87,7 +91,10 @@ impl Api {
     ///
     /// Fails if the file cannot be read or names credentials that cannot be used.
     pub async fn from_file(path: &Path) -> Outcome<Self> {
-        let kubeconfig = Kubeconfig::read_from(path)?;
+        Self::from_kubeconfig(Kubeconfig::read_from(path)?).await
+    }
+
+    async fn from_kubeconfig(kubeconfig: Kubeconfig) -> Outcome<Self> {
         let options = KubeConfigOptions::default();
         let mut config = Config::from_custom_kubeconfig(kubeconfig.clone(), &options).await?;
         // Scenarios see each answer.
@@ -259,28 +266,6 @@ impl Api {
             item["kind"] = json!(kind);
         }
         Ok(items)
-    }
-
-    /// A kubeconfig of a `ServiceAccount` with a new token, for the API server at this URL.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the API server gives no token.
-    pub async fn kubeconfig(&self, namespace: &str, account: &str, server: &str) -> Outcome<Value> {
-        let path = collection("v1", "ServiceAccount", Some(namespace));
-        let request = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
-            "spec": {"expirationSeconds": 3600}});
-        let path = format!("{path}/{account}/token");
-        let made = self.call(Method::POST, &path, Some(request.to_string())).await?.created()?;
-        let cluster = json!({"server": server, "certificate-authority-data": self.ca});
-        Ok(json!({
-            "apiVersion": "v1",
-            "kind": "Config",
-            "clusters": [{"name": "e2e", "cluster": cluster}],
-            "users": [{"name": account, "user": {"token": made["status"]["token"]}}],
-            "contexts": [{"name": "e2e", "context": {"cluster": "e2e", "user": account}}],
-            "current-context": "e2e",
-        }))
     }
 
     /// The release of the API server.

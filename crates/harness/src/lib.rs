@@ -14,6 +14,7 @@ pub mod certificates;
 pub mod client;
 pub mod expect;
 pub mod injectd;
+pub mod istio;
 pub mod lab;
 pub mod manifests;
 pub mod metrics;

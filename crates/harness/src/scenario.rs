@@ -34,7 +34,8 @@ pub async fn with_lab(scenario: impl AsyncFnOnce(&Lab) -> Outcome) -> Outcome {
     passed_over(within_limit(scenario).await)
 }
 
-/// As [`with_lab`], while no other scenario runs: for those that stop the API server.
+/// As [`with_lab`], while no other scenario runs: for those that stop the API server, or change what the
+/// whole cluster shares, such as Nodes.
 ///
 /// # Errors
 ///

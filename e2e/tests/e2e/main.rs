@@ -14,12 +14,11 @@ use injectd_harness::{
 
 mod audit;
 mod deploy;
-mod istio;
 mod verdicts;
 mod webhooks;
 
 /// The suites besides those of [`audit::WAYS`].
-const SUITES: [&str; 4] = [webhooks::NAME, deploy::NAME, istio::NAME, verdicts::NAME];
+const SUITES: [&str; 3] = [webhooks::NAME, deploy::NAME, verdicts::NAME];
 
 /// End-to-end scenarios of injectd.
 #[derive(Parser)]
@@ -93,8 +92,6 @@ async fn run(arguments: Arguments) -> Outcome<ExitCode> {
     }
     let outcome = deploy::run(&mut run, &lab).await;
     run.record(deploy::NAME, outcome);
-    let outcome = istio::run(&mut run, &lab).await;
-    run.record(istio::NAME, outcome);
     let outcome = verdicts::run(&mut run, &lab).await;
     run.record(verdicts::NAME, outcome);
     Ok(run.end())

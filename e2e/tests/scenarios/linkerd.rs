@@ -3,15 +3,13 @@
 
 use std::{
     collections::BTreeSet,
-    fs::{self, File},
-    io::Write as _,
+    fs,
     net::IpAddr,
-    os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
 };
 
 use injectd_harness::{
-    api::collection,
+    api::{collection, write_kubeconfig},
     audit_log::events,
     client::{self, Answer},
     expect::{Outcome, eventually, expect, failed},
@@ -19,7 +17,9 @@ use injectd_harness::{
     lab::{Lab, service_ip},
     metrics::metric,
     namespaced::{Namespaced, with_namespace},
-    objects::{enabled, namespace, plain_pod, service, service_account},
+    objects::{
+        RBAC_VERSION, ServiceAccount, enabled, namespace, plain_pod, service, service_account,
+    },
     scenario::{explain, with_lab},
 };
 use serde_json::{Value, json};
@@ -39,7 +39,6 @@ pub(crate) const REQUESTS: [&str; 9] = [
     "create events",
     "patch events",
 ];
-const RBAC: &str = "rbac.authorization.k8s.io";
 
 /// A cluster with the injector, and an annotated namespace.
 pub(crate) struct Linkerd<'a> {
@@ -49,7 +48,7 @@ pub(crate) struct Linkerd<'a> {
     /// The namespace of the control plane.
     pub(crate) control_plane: String,
     ip: IpAddr,
-    kubeconfig: PathBuf,
+    folder: PathBuf,
 }
 
 /// Runs a scenario in a namespace whose pods the injector is called for, with these flags.
@@ -111,7 +110,7 @@ impl<'a> Linkerd<'a> {
         for flag in flags {
             injectd.add_argument(flag);
         }
-        Ok(Self { it, injectd, control_plane, ip, kubeconfig })
+        Ok(Self { it, injectd, control_plane, ip, folder: folder.to_owned() })
     }
 
     // === start and end ===
@@ -139,15 +138,13 @@ impl<'a> Linkerd<'a> {
 
     /// The name of the account as the API server has it.
     fn user(&self) -> String {
-        format!("system:serviceaccount:{}:{ACCOUNT}", self.control_plane)
+        ServiceAccount { namespace: &self.control_plane, name: ACCOUNT }.user()
     }
 
     /// Gives the injector credentials for the API server at a URL.
     pub(crate) async fn use_server(&self, server: &str) -> Outcome {
         let config = self.it.lab.api.kubeconfig(&self.control_plane, ACCOUNT, server).await?;
-        let mut options = File::options();
-        options.create(true).truncate(true).write(true).mode(0o600);
-        Ok(options.open(&self.kubeconfig)?.write_all(config.to_string().as_bytes())?)
+        write_kubeconfig(&self.folder, &config).map(drop)
     }
 
     pub(crate) async fn wait_until_ready(&self) -> Outcome {
@@ -183,7 +180,7 @@ impl<'a> Linkerd<'a> {
         self.injectd.discard();
         self.it.stop_calling().await?;
         for kind in ["ClusterRoleBinding", "ClusterRole"] {
-            let roles = collection(&format!("{RBAC}/v1"), kind, None);
+            let roles = collection(RBAC_VERSION, kind, None);
             self.it.lab.api.delete(&format!("{roles}/{}", self.control_plane)).await?;
         }
         Ok(())
@@ -263,13 +260,7 @@ pub(crate) fn cluster_role() -> Outcome<Value> {
 fn permissions(control_plane: &str) -> Outcome<[Value; 2]> {
     let mut role = cluster_role()?;
     role["metadata"]["name"] = json!(control_plane);
-    let account = json!({"kind": "ServiceAccount", "name": ACCOUNT, "namespace": control_plane});
-    let binding = json!({
-        "apiVersion": format!("{RBAC}/v1"),
-        "kind": "ClusterRoleBinding",
-        "metadata": {"name": control_plane},
-        "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": control_plane},
-        "subjects": [account],
-    });
+    let of = ServiceAccount { namespace: control_plane, name: ACCOUNT };
+    let binding = of.bound("ClusterRoleBinding", control_plane, ("ClusterRole", control_plane));
     Ok([role, binding])
 }

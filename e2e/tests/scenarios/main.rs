@@ -4,6 +4,7 @@
 
 mod guard;
 mod inject;
+mod istio;
 mod linkerd;
 mod restart;
 mod standalone;

@@ -5,12 +5,11 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use injectd_harness::{
     expect::{Outcome, expect, failed},
+    istio::{Revision, of_chart, printed},
     objects,
     sidecar::names,
 };
 use serde_json::{Value, json};
-
-use crate::istio::config::{Revision, of_chart, printed};
 
 /// The Service of injectd.
 const INJECTD: &str = "injectd";

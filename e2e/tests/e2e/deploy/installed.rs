@@ -16,6 +16,7 @@ use injectd_harness::{
     client::probe,
     expect::{Outcome, eventually, expect, failed},
     injectd::{Injectd, faketime, linkerd_folder},
+    istio::Revision,
     lab::Lab,
     metrics::metric,
     objects::{self, enabled, plain_pod, pod},
@@ -32,7 +33,6 @@ use super::{
     left::{self, Objects},
     load::Load,
 };
-use crate::istio::config::Revision;
 
 /// The namespace of the release, which stands for that of Linkerd's control plane.
 pub(super) const NAMESPACE: &str = "deploy-linkerd";
@@ -146,8 +146,7 @@ impl Installed {
             })
             .await?;
         }
-        for mut config_map in Revision::small("default", "1.30.3", "injectd").config_maps() {
-            config_map["metadata"]["namespace"] = json!(ISTIO_NAMESPACE);
+        for config_map in Revision::small("default", "1.30.3", "injectd").config_maps() {
             api.create(Some(ISTIO_NAMESPACE), &config_map).await?.created()?;
         }
         let objects = self.release().await?;

@@ -3,19 +3,20 @@
 use std::{net::SocketAddr, time::Duration};
 
 use injectd_harness::{
-    client::{self, patch_of},
+    client::patch_of,
     expect::{Outcome, eventually, expect, expect_contains, failed},
     relay::Relay,
-    run::Suite,
+    scenario::tell,
     stream::{Stream, all_created},
 };
 use serde_json::json;
 use tokio::time::Instant;
 
 use super::{
-    deployed::{Deployed, certificate_of, metric_of, review, wait_until_ready},
+    deployed::Istio,
     pods::{INJECTOR, annotation, image, labelled},
-    revisions::expect_revision,
+    replicas::{expect_probe, expect_revision, metric_of, review, wait_until_ready},
+    with_istio, with_istio_alone,
 };
 
 /// Pods that are created while a replica ends.
@@ -26,27 +27,19 @@ const KNOWN_REVIEWS: usize = 50;
 const AT_ONCE: Duration = Duration::from_millis(500);
 const EXPIRY: &str = "injectd_certificate_expiry_timestamp_seconds";
 
-pub(super) async fn all(suite: &mut Suite<'_>, it: &mut Deployed) {
-    let name = "a replica is ready once there is an API server, and stays so when it is gone";
-    suite.scenario(name, late_server(it)).await;
-    let name = "while the API server hangs, reviews are answered from memory; then edits act";
-    suite.scenario(name, hangs(it)).await;
-    let name = "replicas end by SIGTERM under load and come back: no pod fails";
-    suite.scenario(name, rolling(it)).await;
-    let name = "an expired certificate is reported, and a new one acts without a restart";
-    suite.scenario(name, expired(it)).await;
+#[tokio::test]
+async fn a_replica_is_ready_once_there_is_an_api_server_and_stays_so_when_it_is_gone() -> Outcome {
+    with_istio(async |it| late_server(it).await).await
 }
 
-async fn late_server(it: &Deployed) -> Outcome<String> {
+async fn late_server(it: &Istio<'_>) -> Outcome {
     let target = it.lab.api.server.strip_prefix("https://");
     let target: SocketAddr = target.ok_or_else(|| failed("no address"))?.parse()?;
     let mut relay = Relay::to(target)?;
     let mut replica = it.replica("late", &format!("https://{}", relay.addr)).await?;
     replica.start().await?;
-    let (status, _) = client::probe(replica.admin, "/live").await?;
-    expect("/live", 200, status)?;
-    let (status, _) = client::probe(replica.admin, "/ready").await?;
-    expect("/ready", 500, status)?;
+    expect_probe(&replica, "/live", 200).await?;
+    expect_probe(&replica, "/ready", 500).await?;
     let pod = labelled(&json!({}));
     let answer = review(&replica, "default", "enabled", &pod).await?;
     answer.expect_refused()?;
@@ -65,15 +58,20 @@ async fn late_server(it: &Deployed) -> Outcome<String> {
         })
         .await?;
     }
-    let (status, _) = client::probe(replica.admin, "/ready").await?;
-    expect("/ready", 200, status)?;
+    expect_probe(&replica, "/ready", 200).await?;
     patch_of(&review(&replica, "default", "enabled", &pod).await?.response()?)?;
-    Ok(format!("ready after {ready:.1?}"))
+    tell(&format!("ready after {ready:.1?}"));
+    Ok(())
 }
 
-async fn hangs(it: &Deployed) -> Outcome<String> {
-    let local = it.lab.local.as_ref().ok_or_else(|| failed("no local API server"))?;
-    let hanging = local.hang()?;
+#[tokio::test]
+async fn while_the_api_server_hangs_reviews_are_answered_from_memory_and_then_edits_act() -> Outcome
+{
+    with_istio_alone(async |it| hangs(it).await).await
+}
+
+async fn hangs(it: &Istio<'_>) -> Outcome {
+    let hanging = it.lab.local()?.hang()?;
     let mut slowest = Duration::ZERO;
     for replica in &it.replicas {
         for number in 0..KNOWN_REVIEWS {
@@ -85,8 +83,7 @@ async fn hangs(it: &Deployed) -> Outcome<String> {
             slowest = slowest.max(begin.elapsed());
             patch_of(&answer.response()?)?;
         }
-        let (status, _) = client::probe(replica.admin, "/ready").await?;
-        expect("/ready", 200, status)?;
+        expect_probe(replica, "/ready", 200).await?;
     }
     if slowest > AT_ONCE {
         return Err(failed(format!("a review took {slowest:.1?}")));
@@ -98,10 +95,11 @@ async fn hangs(it: &Deployed) -> Outcome<String> {
     wait_for_image(it, &changed.image()?).await?;
     it.configure(it.revision("canary")?).await?;
     wait_for_image(it, &it.revision("canary")?.image()?).await?;
-    Ok(format!("at most {slowest:.0?}"))
+    tell(&format!("at most {slowest:.0?}"));
+    Ok(())
 }
 
-async fn wait_for_image(it: &Deployed, expected: &str) -> Outcome {
+async fn wait_for_image(it: &Istio<'_>, expected: &str) -> Outcome {
     eventually("the edit takes effect", async || {
         let pod = it.pod("rev-canary", &labelled(&json!({}))).await?;
         expect("the image of the proxy", Some(expected), image(&pod))
@@ -109,10 +107,15 @@ async fn wait_for_image(it: &Deployed, expected: &str) -> Outcome {
     .await
 }
 
+#[tokio::test]
+async fn replicas_end_by_sigterm_under_load_and_come_back_and_no_pod_fails() -> Outcome {
+    with_istio(rolling).await
+}
+
 /// Each replica ends as a kubelet ends it: SIGTERM, and the Service forgets it a moment later.
-async fn rolling(it: &mut Deployed) -> Outcome<String> {
+async fn rolling(it: &mut Istio<'_>) -> Outcome {
     let pods = vec![("enabled", labelled(&json!({}))); STREAMS];
-    let stream = Stream::start(&it.lab.api, &pods);
+    let stream = it.stream(&pods).await?;
     stream.wait_for(PODS).await?;
     let outcome = roll(it, &stream).await;
     let seen = stream.stop().await;
@@ -121,15 +124,16 @@ async fn rolling(it: &mut Deployed) -> Outcome<String> {
     for (_, pod) in &created {
         expect("the injector", Some("injectd"), annotation(pod, INJECTOR))?;
     }
-    Ok(format!("{} pods", created.len()))
+    tell(&format!("{} pods", created.len()));
+    Ok(())
 }
 
-async fn roll(it: &mut Deployed, stream: &Stream) -> Outcome {
+async fn roll(it: &mut Istio<'_>, stream: &Stream) -> Outcome {
     for index in 0..it.replicas.len() {
         let others: Vec<_> = it.replicas.iter().map(|it| it.webhook).collect();
         let own = others.get(index).copied();
         let others = others.into_iter().filter(|it| Some(*it) != own).collect();
-        let Deployed { replicas, service, .. } = &mut *it;
+        let Istio { replicas, service, .. } = &mut *it;
         let replica = replicas.get_mut(index).ok_or_else(|| failed("no replica"))?;
         let forgotten = async {
             stream.wait_for(PODS).await?;
@@ -145,25 +149,29 @@ async fn roll(it: &mut Deployed, stream: &Stream) -> Outcome {
     Ok(())
 }
 
-async fn expired(it: &Deployed) -> Outcome {
-    let outcome = expire(it).await;
-    it.serve_certificate(&certificate_of(&it.ca)?).await?;
-    let pod = it.pod("enabled", &labelled(&json!({}))).await?;
-    expect_revision(it, &pod, "default")?;
-    outcome
+#[tokio::test]
+async fn an_expired_certificate_is_reported_and_a_new_one_acts_without_a_restart() -> Outcome {
+    with_istio(async |it| {
+        expire(it).await?;
+        it.serve_certificate(&it.certificate_of(&it.ca)?).await?;
+        let pod = it.pod("enabled", &labelled(&json!({}))).await?;
+        expect_revision(it, &pod, "default")
+    })
+    .await
 }
 
-async fn expire(it: &Deployed) -> Outcome {
-    it.write_certificate(&it.issue_expired()?)?;
+async fn expire(it: &Istio<'_>) -> Outcome {
+    it.write_certificate(&it.expired()?)?;
     for replica in &it.replicas {
         replica.logs("the certificate has expired").await?;
         let expiry = metric_of(replica, EXPIRY, &[]).await?;
         expect("whether it expired after 2021", false, expiry > 1_609_459_200)?;
     }
+    let enabled = it.it.name_of("enabled");
     // Connections that are there go on; a rollout of the API server makes new ones.
     it.service.cut();
     eventually("the API server refuses pods", async || {
-        let answer = it.lab.api.dry_run("enabled", &labelled(&json!({}))).await?;
+        let answer = it.lab.api.dry_run(&enabled, &labelled(&json!({}))).await?;
         expect("the status", 500, answer.status)?;
         let message = answer.body["message"].as_str().unwrap_or_default();
         expect_contains("the message", "certificate has expired", message)

@@ -3,18 +3,19 @@
 use std::time::Duration;
 
 use injectd_harness::{
-    api::collection,
     expect::{Outcome, expect, failed},
-    run::Suite,
+    istio::Revision,
+    scenario::tell,
     stream::{Seen, Stream, all_created},
 };
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::{
-    config::Revision,
-    deployed::{Deployed, NAMESPACE, metric_of, wait_for_patch, wait_until_restored},
+    deployed::Istio,
     pods::{INJECTOR, annotation, image, labelled},
+    replicas::{metric_of, restore, wait_for_patch},
+    with_istio,
 };
 
 /// How many edits there are, short and at full length.
@@ -25,9 +26,9 @@ const BROKEN_EVERY: usize = 10;
 const STALE: Duration = Duration::from_secs(3);
 const REPLICAS_STREAMED: usize = 4;
 
-pub(super) async fn all(suite: &mut Suite<'_>, it: &Deployed) {
-    let name = "a ConfigMap is edited under load: no pod fails, none is wrong";
-    suite.scenario(name, edited(it)).await;
+#[tokio::test]
+async fn while_a_config_map_is_edited_under_load_no_pod_fails_and_none_is_wrong() -> Outcome {
+    with_istio(async |it| edited(it).await).await
 }
 
 /// A valid edit: its number, and when it was written and replaced.
@@ -38,29 +39,30 @@ struct Edit {
     replaced: Option<Instant>,
 }
 
-async fn edited(it: &Deployed) -> Outcome<String> {
+async fn edited(it: &Istio<'_>) -> Outcome {
     let count = EDITS[usize::from(it.lab.is_long)];
     let before = rejected(it).await?;
     let mut edits = vec![Edit { number: 0, written: Instant::now(), replaced: None }];
     write(it, &valid(0)).await?;
     wait_for(it, 0).await?;
     let pods = vec![("enabled", labelled(&json!({}))); REPLICAS_STREAMED];
-    let stream = Stream::start(&it.lab.api, &pods);
+    let stream = it.stream(&pods).await?;
     let outcome = edit(it, count, &stream, &mut edits).await;
     let seen = stream.stop().await;
-    wait_until_restored(it).await?;
+    restore(it).await?;
     let broken = outcome?;
     let oldest = expect_current(&seen, &edits)?;
     let rejected = rejected(it).await? - before;
     let pods = seen.len();
-    Ok(format!(
+    tell(&format!(
         "{count} edits, {broken} broken ({rejected} rejected by two replicas), {pods} pods: 0 \
          failed, 0 wrong, at most {oldest:.0?} old"
-    ))
+    ));
+    Ok(())
 }
 
 /// How many configurations the replicas rejected.
-async fn rejected(it: &Deployed) -> Outcome<u64> {
+async fn rejected(it: &Istio<'_>) -> Outcome<u64> {
     let mut sum = 0;
     for replica in &it.replicas {
         sum += metric_of(replica, "injectd_reloads_total", &[("result", "rejected")]).await?;
@@ -70,7 +72,7 @@ async fn rejected(it: &Deployed) -> Outcome<u64> {
 
 /// Writes all edits; returns how many are broken.
 async fn edit(
-    it: &Deployed,
+    it: &Istio<'_>,
     count: usize,
     stream: &Stream,
     edits: &mut Vec<Edit>,
@@ -126,14 +128,13 @@ fn tag(number: usize) -> String {
     format!("1.30.{}", 1000 + number)
 }
 
-async fn write(it: &Deployed, data: &Value) -> Outcome {
-    let path = collection("v1", "ConfigMap", Some(NAMESPACE));
-    let path = format!("{path}/istio-sidecar-injector");
-    it.lab.api.update(&path, |it| it["data"] = data.clone()).await
+async fn write(it: &Istio<'_>, data: &Value) -> Outcome {
+    let [config_map, _] = it.revision("default")?.config_maps();
+    it.lab.api.update(&it.path(&config_map), |it| it["data"] = data.clone()).await
 }
 
 /// Waits until both replicas have this configuration.
-async fn wait_for(it: &Deployed, number: usize) -> Outcome {
+async fn wait_for(it: &Istio<'_>, number: usize) -> Outcome {
     let (pod, text) = (labelled(&json!({})), format!("\"{number}\""));
     wait_for_patch(it, ("default", &pod), &text, true).await
 }

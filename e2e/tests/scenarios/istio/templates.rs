@@ -1,29 +1,28 @@
 //! A template of the user's own, and objects that templates see: `ProxyConfig`.
 
-use injectd_harness::{
-    expect::{Outcome, eventually, expect, expect_contains, failed},
-    run::Suite,
-};
+use injectd_harness::expect::{Outcome, eventually, expect, expect_contains, failed};
 use serde_json::{Value, json};
 
 use super::{
-    deployed::{Deployed, NAMESPACE, wait_for_patch},
+    deployed::Istio,
     pods::{annotated, annotation, proxy},
+    replicas::wait_for_patch,
+    with_istio,
 };
 
 const OWN: &str = "e2e/own";
-
-pub(super) async fn all(suite: &mut Suite<'_>, it: &Deployed) {
-    let name = "a user's own template with sprig functions changes while injectd serves";
-    suite.scenario(name, own(it)).await;
-    let name = "a ProxyConfig is in the next pod, also if its kind did not exist at the start";
-    suite.scenario(name, proxy_config(it)).await;
-}
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const DEFINITION: &str = "proxyconfigs.networking.istio.io";
 
 /// The first characters of the SHA-256 of `TRIE-FIRST` and `TRIE-SECOND`.
 const DIGESTS: [&str; 2] = ["15a3216b4118", "90f19128e982"];
 
-async fn own(it: &Deployed) -> Outcome {
+#[tokio::test]
+async fn a_users_own_template_with_sprig_functions_changes_while_injectd_serves() -> Outcome {
+    with_istio(async |it| own(it).await).await
+}
+
+async fn own(it: &Istio<'_>) -> Outcome {
     let pod = annotated("inject.istio.io/templates", "sidecar,own");
     let found = it.pod("enabled", &pod).await?;
     expect(OWN, Some(DIGESTS[0]), annotation(&found, OWN))?;
@@ -37,18 +36,31 @@ async fn own(it: &Deployed) -> Outcome {
     wait_for_patch(it, ("default", &pod), DIGESTS[0], true).await
 }
 
-async fn proxy_config(it: &Deployed) -> Outcome {
-    it.lab.api.create(None, &definition()).await?.created()?;
+#[tokio::test]
+async fn a_proxy_config_is_in_the_next_pod_also_if_its_kind_did_not_exist_at_the_start() -> Outcome
+{
+    with_istio(async |it| {
+        // The definition that a scenario before has deleted may still be there.
+        eventually("the kind is defined", async || {
+            it.lab.api.create(None, &definition()).await?.created().map(drop)
+        })
+        .await?;
+        let outcome = proxy_config(it).await;
+        it.lab.api.delete(&format!("{DEFINITIONS}/{DEFINITION}")).await?.ok()?;
+        outcome
+    })
+    .await
+}
+
+async fn proxy_config(it: &Istio<'_>) -> Outcome {
     let object = json!({
         "apiVersion": "networking.istio.io/v1beta1",
         "kind": "ProxyConfig",
         "metadata": {"name": "all"},
         "spec": {"concurrency": 7},
     });
-    eventually("the API server knows ProxyConfigs", async || {
-        it.create(NAMESPACE, &object).await.map(drop)
-    })
-    .await?;
+    eventually("the API server knows ProxyConfigs", async || it.create(&object).await.map(drop))
+        .await?;
     eventually("the ProxyConfig takes effect", async || {
         let pod = it.pod("enabled", &annotated("e2e/any", "any")).await?;
         let config = proxy(&pod).and_then(|it| it["env"].as_array()).into_iter().flatten();
@@ -68,7 +80,7 @@ fn definition() -> Value {
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": "proxyconfigs.networking.istio.io"},
+        "metadata": {"name": DEFINITION},
         "spec": {
             "group": "networking.istio.io",
             "names": {"kind": "ProxyConfig", "listKind": "ProxyConfigList",

@@ -7,21 +7,23 @@ use std::{
 };
 
 use injectd_harness::{
-    api::{WEBHOOK_CONFIGURATIONS, collection},
+    api::WEBHOOK_CONFIGURATIONS,
     expect::{Outcome, eventually, expect, expect_contains, failed, skipped},
+    istio::{Revision, of_chart},
     objects::plain_pod,
     program::Program,
-    run::Suite,
+    scenario::{tell, with_lab_alone},
     stream::{Seen, Stream, all_created},
 };
 use serde_json::{Value, json};
 
 use super::{
-    config::{Revision, of_chart},
-    deployed::{Deployed, certificate_of},
+    deployed::Istio,
     istiod::{INJECTOR as ISTIOD, Istiod},
     judged,
     pods::{INJECTOR, annotation, image, labelled},
+    revisions::make_rows,
+    with_replicas,
 };
 
 /// A pod for each of the four entries of the default revision, and two of the canary.
@@ -35,83 +37,133 @@ const PODS: [(&str, &str); 6] = [
 ];
 /// The pods of [`PODS`] that are of the default revision.
 const OF_DEFAULT: usize = 4;
-/// Release of the webhooks, failure policy, and what is taken over. Short, only the first two run.
-const RUNS: [(&str, &str, &str); 4] = [
-    ("1.19", "Ignore", "default"),
-    ("1.31", "Fail", "all"),
-    ("1.19", "Fail", "all"),
-    ("1.31", "Ignore", "default"),
-];
 /// Pods that are created between two steps.
 const BETWEEN: usize = 30;
 const INJECTD: &str = "injectd";
 
-pub(super) async fn all(suite: &mut Suite<'_>, it: &Deployed) {
-    let mut istiods = Vec::new();
-    suite.setup("istiod serves both revisions", start(it, &mut istiods)).await;
-    for (release, policy, which) in &RUNS[..if it.lab.is_long { RUNS.len() } else { 2 }] {
-        let name = format!(
-            "take-over of {which}, webhooks of {release} with {policy}: a tag, redirected, back"
-        );
-        let run = Run { it, istiods: &istiods, release, policy, which, same_ca: false };
-        suite.scenario(&name, run.all()).await;
-    }
-    let name = "with a certificate of istiod's CA, istiod may write its CA all the time";
-    let (release, policy) = ("1.31", "Fail");
-    let run = Run { it, istiods: &istiods, release, policy, which: "default", same_ca: true };
-    suite.scenario(name, run.with_same_ca()).await;
+#[tokio::test]
+async fn default_is_taken_over_from_webhooks_of_1_19_with_ignore_by_a_tag_and_by_redirect()
+-> Outcome {
+    take_over(Way { release: "1.19", policy: "Ignore", which: "default" }, Length::Short).await
 }
 
-async fn start(it: &Deployed, istiods: &mut Vec<Istiod>) -> Outcome {
+#[tokio::test]
+async fn all_is_taken_over_from_webhooks_of_1_31_with_fail_by_a_tag_and_by_redirect() -> Outcome {
+    take_over(Way { release: "1.31", policy: "Fail", which: "all" }, Length::Short).await
+}
+
+#[tokio::test]
+async fn all_is_taken_over_from_webhooks_of_1_19_with_fail_by_a_tag_and_by_redirect() -> Outcome {
+    take_over(Way { release: "1.19", policy: "Fail", which: "all" }, Length::Full).await
+}
+
+#[tokio::test]
+async fn default_is_taken_over_from_webhooks_of_1_31_with_ignore_by_a_tag_and_by_redirect()
+-> Outcome {
+    take_over(Way { release: "1.31", policy: "Ignore", which: "default" }, Length::Full).await
+}
+
+/// istiod goes on writing its CA, which signed injectd's certificate as well.
+#[tokio::test]
+async fn with_a_certificate_of_istiods_ca_istiod_may_write_its_ca_all_the_time() -> Outcome {
+    with_istiods(Length::Short, async |it, istiods| {
+        let [istiod, ..] = istiods else { return Err(failed("no istiod")) };
+        it.serve_certificate(&it.certificate_of(&istiod.ca)?).await?;
+        let way = Way { release: "1.31", policy: "Fail", which: "default" };
+        let run = Run { it, istiods, way, same_ca: true };
+        run.throughout(async |stream| {
+            run.script(&["redirect", "default"]).await?;
+            run.wait_for([INJECTD, ISTIOD]).await?;
+            stream.wait_for(BETWEEN).await?;
+            run.script(&["back", "default"]).await?;
+            run.wait_for([ISTIOD, ISTIOD]).await
+        })
+        .await
+    })
+    .await
+}
+
+/// Takes over and gives back; in a short run only what belongs to one.
+async fn take_over(way: Way, length: Length) -> Outcome {
+    with_istiods(length, async |it, istiods| {
+        let run = Run { it, istiods, way, same_ca: false };
+        run.throughout(async |stream| run.steps(stream).await).await
+    })
+    .await
+}
+
+/// Runs a scenario beside istiod of both revisions. It is alone: the script changes all webhook
+/// configurations of a revision, or of Istio, in the whole cluster.
+async fn with_istiods(
+    length: Length,
+    scenario: impl AsyncFnOnce(&Istio<'_>, &[Istiod]) -> Outcome,
+) -> Outcome {
+    with_lab_alone(async |lab| {
+        if length == Length::Full && !lab.is_long {
+            return Err(skipped("it runs at full length (--long)"));
+        }
+        with_replicas(lab, async |it| {
+            let istiods = start(it).await?;
+            let outcome = scenario(it, &istiods).await;
+            // Those that the script makes.
+            for tag in [&*it.it.name, "injectd-check"] {
+                it.lab.api.delete(&format!("{WEBHOOK_CONFIGURATIONS}/injectd-tag-{tag}")).await?;
+            }
+            outcome
+        })
+        .await
+    })
+    .await
+}
+
+async fn start(it: &Istio<'_>) -> Outcome<Vec<Istiod>> {
+    make_rows(it).await?;
+    it.make_namespace("tagged", &json!({})).await?;
+    let mut istiods = Vec::new();
     for (name, tag) in [("default", "1.30.3"), ("canary", "1.30.4")] {
-        let revision = Revision::small(name, tag, ISTIOD);
-        istiods.push(Istiod::start(it, &revision).await?);
+        istiods.push(Istiod::start(it, &Revision::small(name, tag, ISTIOD)).await?);
     }
-    it.make_namespace("tagged", &json!({})).await
+    Ok(istiods)
+}
+
+/// Whether a scenario belongs to short runs too.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Length {
+    Short,
+    Full,
+}
+
+/// What is taken over.
+#[derive(Clone, Copy)]
+struct Way {
+    /// Whose chart makes the webhooks.
+    release: &'static str,
+    /// The failure policy of the webhooks.
+    policy: &'static str,
+    /// A revision, or `all`.
+    which: &'static str,
 }
 
 /// One take-over and its way back.
 #[derive(Clone, Copy)]
 struct Run<'a> {
-    it: &'a Deployed,
+    it: &'a Istio<'a>,
     istiods: &'a [Istiod],
-    release: &'a str,
-    policy: &'a str,
-    which: &'a str,
+    way: Way,
     /// Whether the script is to let istiod write its CA.
     same_ca: bool,
 }
 
 impl Run<'_> {
-    async fn all(self) -> Outcome<String> {
-        self.throughout(async |stream| self.steps(stream).await).await
-    }
-
-    /// istiod goes on writing its CA, which signed injectd's certificate as well.
-    async fn with_same_ca(self) -> Outcome<String> {
-        let [istiod, ..] = self.istiods else { return Err(failed("no istiod")) };
-        self.it.serve_certificate(&certificate_of(&istiod.ca)?).await?;
-        let steps = async |stream: &Stream| {
-            self.script(&["redirect", "default"]).await?;
-            self.wait_for([INJECTD, ISTIOD]).await?;
-            stream.wait_for(BETWEEN).await?;
-            self.script(&["back", "default"]).await?;
-            self.wait_for([ISTIOD, ISTIOD]).await
-        };
-        let outcome = self.throughout(steps).await;
-        self.it.serve_certificate(&certificate_of(&self.it.ca)?).await?;
-        outcome
-    }
-
     /// Creates pods while the steps are taken; fails unless all of them have a proxy.
-    async fn throughout(self, steps: impl AsyncFnOnce(&Stream) -> Outcome) -> Outcome<String> {
+    async fn throughout(self, steps: impl AsyncFnOnce(&Stream) -> Outcome) -> Outcome {
         self.install().await?;
         self.wait_for([ISTIOD, ISTIOD]).await?;
         let pods: Vec<_> = PODS
             .iter()
             .map(|(namespace, labels)| Ok((*namespace, pod(labels)?)))
             .collect::<Outcome<_>>()?;
-        let stream = Stream::start(&self.it.lab.api, &pods);
+        let stream = self.it.stream(&pods).await?;
         let outcome = steps(&stream).await;
         let seen = stream.stop().await;
         outcome?;
@@ -122,12 +174,15 @@ impl Run<'_> {
     async fn install(self) -> Outcome {
         for (istiod, revision) in self.istiods.iter().zip(["default", "canary"]) {
             istiod.tell(&self.it.lab.api, false).await?;
-            let mut object = of_chart(self.release, revision, istiod.port)?;
+            let Way { release, policy, .. } = self.way;
+            let mut object = of_chart(release, revision, istiod.port)?;
             for webhook in object["webhooks"].as_array_mut().into_iter().flatten() {
-                webhook["failurePolicy"] = json!(self.policy);
+                webhook["failurePolicy"] = json!(policy);
+                webhook["clientConfig"]["service"]["namespace"] = json!(self.it.control_plane);
             }
-            let name = object["metadata"]["name"].as_str().unwrap_or_default();
-            let path = format!("{WEBHOOK_CONFIGURATIONS}/{name}");
+            self.it.confine(&mut object, revision);
+            // In the place of injectd's own.
+            let path = format!("{WEBHOOK_CONFIGURATIONS}/{}", self.it.it.name_of(revision));
             self.it.lab.api.delete(&path).await?;
             self.it.lab.api.create(None, &object).await?.created()?;
         }
@@ -139,19 +194,19 @@ impl Run<'_> {
         judged::agree(self.it).await?;
         self.tag().await?;
         stream.wait_for(BETWEEN).await?;
-        let refused = self.script(&["redirect", self.which]).await;
+        let refused = self.script(&["redirect", self.way.which]).await;
         let why = refused.err().map(|it| it.to_string()).unwrap_or_default();
         expect_contains("why redirect refuses", "INJECTION_WEBHOOK_CONFIG_NAME=", &why)?;
-        let (all, api) = (self.which == "all", &self.it.lab.api);
+        let (all, api) = (self.way.which == "all", &self.it.lab.api);
         let told = if all { self.istiods } else { self.istiods.get(..1).unwrap_or_default() };
         for istiod in told {
             istiod.tell(api, true).await?;
         }
-        self.script(&["redirect", self.which]).await?;
+        self.script(&["redirect", self.way.which]).await?;
         self.wait_for([INJECTD, if all { INJECTD } else { ISTIOD }]).await?;
         stream.wait_for(BETWEEN).await?;
         judged::agree(self.it).await?;
-        self.script(&["back", self.which]).await?;
+        self.script(&["back", self.way.which]).await?;
         self.wait_for([ISTIOD, ISTIOD]).await?;
         for istiod in told {
             istiod.tell(api, false).await?;
@@ -159,28 +214,25 @@ impl Run<'_> {
         stream.wait_for(BETWEEN).await
     }
 
-    /// A tag of its own beside istiod: a namespace moves there and back.
+    /// A tag, that of the scenario, beside istiod: a namespace moves there and back.
     async fn tag(self) -> Outcome {
-        let path = format!("{}/before", collection("v1", "Pod", Some("tagged")));
-        self.it.lab.api.delete(&path).await?;
-        self.it.label("tagged", &json!({})).await?;
+        let (tag, tagged) = (&*self.it.it.name, self.it.it.name_of("tagged"));
         // Tried by dry runs, so that a pod of an attempt that failed is not there in the next one.
         let before = plain_pod("before");
         eventually("the namespace has no label", async || {
             expect("the proxy", None, image(&self.it.pod("tagged", &before).await?))
         })
         .await?;
-        let made = self.it.lab.api.create(Some("tagged"), &before).await?.created()?;
+        let made = self.it.lab.api.create(Some(&tagged), &before).await?.created()?;
         expect("the proxy of a pod from before the tag", None, image(&made))?;
         self.it.label("tagged", &json!({"istio.io/rev": "default"})).await?;
-        self.script(&["tag", "fast", "default"]).await?;
-        for (label, injector) in [("fast", INJECTD), ("default", ISTIOD)] {
+        self.script(&["tag", tag, "default"]).await?;
+        for (label, injector) in [(tag, INJECTD), ("default", ISTIOD)] {
             self.it.label("tagged", &json!({"istio.io/rev": label})).await?;
             self.wait_in("tagged", "{}", injector).await?;
-            judged::missing(self.it, "tagged", "before").await?;
+            judged::missing(self.it, &tagged, "before").await?;
         }
-        self.it.lab.api.delete(&path).await?;
-        self.script(&["untag", "fast"]).await.map(drop)
+        self.script(&["untag", tag]).await.map(drop)
     }
 
     /// Waits until these inject the pods of the default revision, and of the canary.
@@ -209,6 +261,7 @@ impl Run<'_> {
         let log = File::create(&output)?;
         let mut command = Command::new(script);
         command.args(arguments).env("KUBECONFIG", &self.it.lab.kubeconfig);
+        command.env("NAMESPACE", &self.it.control_plane);
         command.env("PORT", self.it.service.addr.port().to_string());
         if self.same_ca {
             command.env("SAME_CA", "1");
@@ -226,8 +279,8 @@ fn pod(labels: &str) -> Outcome<Value> {
     Ok(labelled(&serde_json::from_str(labels)?))
 }
 
-/// Fails unless every pod was created and has a proxy; returns how many came from whom.
-fn count(seen: &[Seen]) -> Outcome<String> {
+/// Fails unless every pod was created and has a proxy; tells how many came from whom.
+fn count(seen: &[Seen]) -> Outcome {
     let (mut ours, mut theirs) = (0, 0);
     for (_, pod) in all_created(seen)? {
         expect("whether it has a proxy", true, image(pod).is_some())?;
@@ -237,5 +290,6 @@ fn count(seen: &[Seen]) -> Outcome<String> {
             other => return Err(failed(format!("a pod of the injector {other:?}"))),
         }
     }
-    Ok(format!("{theirs} pods from istiod, {ours} from injectd, 0 refused, 0 without a proxy"))
+    tell(&format!("{theirs} pods from istiod, {ours} from injectd, 0 refused, 0 without a proxy"));
+    Ok(())
 }

@@ -3,17 +3,19 @@
 use std::time::Duration;
 
 use injectd_harness::{
-    api::collection,
+    api::{Api, collection},
     client::patch_of,
     expect::{DEADLINE, Outcome, eventually, expect, failed},
-    run::Suite,
+    scenario::tell,
 };
 use serde_json::{Value, json};
 use tokio::{task::JoinSet, time::Instant};
 
 use super::{
-    deployed::{Deployed, metric_of, review, wait_for_patch, wait_until_ready},
+    deployed::Istio,
     pods::{is_native, labelled},
+    replicas::{metric_of, review, wait_for_patch, wait_until_ready},
+    with_istio_alone,
 };
 
 /// How many Nodes there are, short and at full length.
@@ -25,18 +27,35 @@ const OLD: &str = "v1.32.9";
 const NEW: &str = "v1.33.1";
 const RESIDENT: &str = "process_resident_memory_bytes";
 
-pub(super) async fn all(suite: &mut Suite<'_>, it: &Deployed) {
-    let name = "the kubelets of the Nodes decide whether the proxy is a native sidecar";
-    suite.scenario(name, decide(it)).await;
-    suite.scenario("thousands of Nodes neither delay the start nor need memory", many(it)).await;
+/// It is alone, as all scenarios of Nodes: every injectd of Istio sees them.
+#[tokio::test]
+async fn the_kubelets_of_the_nodes_decide_whether_the_proxy_is_a_native_sidecar() -> Outcome {
+    with_istio_alone(async |it| {
+        let outcome = decide(it).await;
+        for name in ["old", "new"] {
+            it.lab.api.delete(&path(it, name)).await?;
+        }
+        outcome
+    })
+    .await
 }
 
-async fn decide(it: &Deployed) -> Outcome {
+#[tokio::test]
+async fn thousands_of_nodes_neither_delay_the_start_nor_need_memory() -> Outcome {
+    with_istio_alone(async |it| many(it).await).await
+}
+
+/// The path of a Node of the scenario.
+fn path(it: &Istio<'_>, name: &str) -> String {
+    format!("{}/{}", collection("v1", "Node", None), it.it.name_of(name))
+}
+
+async fn decide(it: &Istio<'_>) -> Outcome {
     wait_for(it, true).await?;
-    create(&it.lab.api, "old", OLD).await?;
-    create(&it.lab.api, "new", NEW).await?;
+    create(&it.lab.api, &it.it.name_of("old"), OLD).await?;
+    create(&it.lab.api, &it.it.name_of("new"), NEW).await?;
     wait_for(it, false).await?;
-    let path = format!("{}/old/status", collection("v1", "Node", None));
+    let path = format!("{}/status", path(it, "old"));
     eventually("the Node is upgraded", async || {
         let upgrade = |it: &mut Value| it["status"]["nodeInfo"]["kubeletVersion"] = json!(NEW);
         it.lab.api.update(&path, upgrade).await
@@ -45,14 +64,14 @@ async fn decide(it: &Deployed) -> Outcome {
     wait_for(it, true).await
 }
 
-async fn wait_for(it: &Deployed, native: bool) -> Outcome {
+async fn wait_for(it: &Istio<'_>, native: bool) -> Outcome {
     let pod = labelled(&json!({}));
     wait_for_patch(it, ("default", &pod), r#""restartPolicy":"Always""#, native).await?;
     let pod = it.pod("enabled", &pod).await?;
     expect("whether it is native", native, is_native(&pod)?)
 }
 
-async fn create(api: &injectd_harness::api::Api, name: &str, version: &str) -> Outcome {
+async fn create(api: &Api, name: &str, version: &str) -> Outcome {
     let info = [
         "architecture",
         "bootID",
@@ -75,7 +94,7 @@ async fn create(api: &injectd_harness::api::Api, name: &str, version: &str) -> O
     api.create(None, &node).await?.created().map(drop)
 }
 
-async fn many(it: &Deployed) -> Outcome<String> {
+async fn many(it: &Istio<'_>) -> Outcome {
     let count = NODES[usize::from(it.lab.is_long)];
     let few = measure(it, "few-nodes").await?;
     let begin = Instant::now();
@@ -96,8 +115,8 @@ async fn many(it: &Deployed) -> Outcome<String> {
     if many.ready > DEADLINE / 3 || many.bytes > 2 * few.bytes {
         return Err(failed(figures));
     }
-    expect("the patch", few.patch, many.patch)?;
-    Ok(figures)
+    tell(&figures);
+    expect("the patch", few.patch, many.patch)
 }
 
 /// Calls for each of so many numbers, with a few clients at the same time.
@@ -115,19 +134,18 @@ where
     calls.join_all().await.into_iter().collect()
 }
 
-async fn create_many(it: &Deployed, count: usize) -> Outcome {
+async fn create_many(it: &Istio<'_>, count: usize) -> Outcome {
     for_each(count, |number| {
-        let api = it.lab.api.clone();
-        async move { create(&api, &format!("many-{number}"), NEW).await }
+        let (api, name) = (it.lab.api.clone(), it.it.name_of(&number.to_string()));
+        async move { create(&api, &name, NEW).await }
     })
     .await
 }
 
 /// The API server deletes a collection one by one.
-async fn delete_many(it: &Deployed, count: usize) -> Outcome {
+async fn delete_many(it: &Istio<'_>, count: usize) -> Outcome {
     for_each(count, |number| {
-        let api = it.lab.api.clone();
-        let path = format!("{}/many-{number}", collection("v1", "Node", None));
+        let (api, path) = (it.lab.api.clone(), path(it, &number.to_string()));
         async move { api.delete(&path).await.map(drop) }
     })
     .await
@@ -142,7 +160,7 @@ struct Cost {
     patch: Vec<Value>,
 }
 
-async fn measure(it: &Deployed, name: &str) -> Outcome<Cost> {
+async fn measure(it: &Istio<'_>, name: &str) -> Outcome<Cost> {
     let mut replica = it.replica(name, &it.lab.api.server).await?;
     let begin = Instant::now();
     replica.start().await?;

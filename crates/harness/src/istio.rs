@@ -2,29 +2,33 @@
 
 use std::{fs, path::Path};
 
-use injectd_harness::expect::{Outcome, failed};
 use serde_json::{Value, json};
 
-use super::deployed::NAMESPACE;
+use crate::expect::{Outcome, failed};
 
-const CONFIG: &str = include_str!("../../../istio/config.yaml");
-const VALUES: &str = include_str!("../../../../crates/testkit/src/istio/values.json");
-const MESH: &str = include_str!("../../../../crates/testkit/src/istio/mesh.yaml");
+const CONFIG: &str = include_str!("../../../e2e/istio/config.yaml");
+const VALUES: &str = include_str!("../../testkit/src/istio/values.json");
+const MESH: &str = include_str!("../../testkit/src/istio/mesh.yaml");
 /// The tag in [`VALUES`].
 const TAG: &str = "1.30.3";
 
 /// The configuration of one revision: the keys of its two `ConfigMaps`.
-#[derive(Clone)]
-pub(crate) struct Revision {
-    pub(crate) name: String,
-    pub(crate) config: String,
-    pub(crate) values: String,
-    pub(crate) mesh: String,
+#[derive(Clone, Debug)]
+pub struct Revision {
+    /// The name; `default` is that of the revision without one.
+    pub name: String,
+    /// `config` of `istio-sidecar-injector`.
+    pub config: String,
+    /// `values` of `istio-sidecar-injector`.
+    pub values: String,
+    /// `mesh` of `istio`.
+    pub mesh: String,
 }
 
 impl Revision {
     /// A small configuration, whose pods show the injector as an annotation.
-    pub(crate) fn small(name: &str, tag: &str, injector: &str) -> Self {
+    #[must_use]
+    pub fn small(name: &str, tag: &str, injector: &str) -> Self {
         Self {
             name: name.to_owned(),
             config: CONFIG.replace("INJECTOR", injector),
@@ -34,7 +38,11 @@ impl Revision {
     }
 
     /// The default configuration of a recorded release, with the release as the tag of images.
-    pub(crate) fn recorded(corpus: &Path, name: &str, release: &str) -> Outcome<Self> {
+    ///
+    /// # Errors
+    ///
+    /// Names the file that cannot be read.
+    pub fn recorded(corpus: &Path, name: &str, release: &str) -> Outcome<Self> {
         let folder = corpus.join("istio").join(release);
         let read = |file: &str| {
             let file = folder.join(file);
@@ -52,12 +60,14 @@ impl Revision {
     }
 
     /// `-REVISION`; nothing for the default one.
-    pub(crate) fn suffix(&self) -> String {
+    #[must_use]
+    pub fn suffix(&self) -> String {
         if self.name == "default" { String::new() } else { format!("-{}", self.name) }
     }
 
-    /// Name and keys of both `ConfigMaps`.
-    pub(crate) fn config_maps(&self) -> [Value; 2] {
+    /// Both `ConfigMaps`, for any namespace.
+    #[must_use]
+    pub fn config_maps(&self) -> [Value; 2] {
         let suffix = self.suffix();
         let config_map = |name: &str, data: Value| {
             json!({
@@ -65,7 +75,6 @@ impl Revision {
                 "kind": "ConfigMap",
                 "metadata": {
                     "name": format!("{name}{suffix}"),
-                    "namespace": NAMESPACE,
                     "labels": {"istio.io/rev": self.name},
                 },
                 "data": data,
@@ -81,7 +90,11 @@ impl Revision {
     }
 
     /// The image of the proxy that the values name.
-    pub(crate) fn image(&self) -> Outcome<String> {
+    ///
+    /// # Errors
+    ///
+    /// Fails if the values are no JSON.
+    pub fn image(&self) -> Outcome<String> {
         let values: Value = serde_json::from_str(&self.values)?;
         let text = |key: &str| values["global"][key].as_str().unwrap_or_default().to_owned();
         Ok(format!("{}/proxyv2:{}", text("hub"), text("tag")))
@@ -89,8 +102,12 @@ impl Revision {
 }
 
 /// A webhook configuration of `deploy/istio-webhook/webhooks`, as `take-over.sh print` has it.
-pub(crate) fn printed(file: &str, words: &[(&str, &str)]) -> Outcome<Value> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/istio-webhook/webhooks");
+///
+/// # Errors
+///
+/// Fails if the file cannot be read.
+pub fn printed(file: &str, words: &[(&str, &str)]) -> Outcome<Value> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/istio-webhook/webhooks");
     let mut text = fs::read_to_string(folder.join(file))?;
     for (word, value) in words {
         text = text.replace(&format!("${{{word}}}"), value);
@@ -99,8 +116,12 @@ pub(crate) fn printed(file: &str, words: &[(&str, &str)]) -> Outcome<Value> {
 }
 
 /// The four webhooks that the chart of a release makes, for the revision and the port of istiod.
-pub(crate) fn of_chart(release: &str, revision: &str, port: u16) -> Outcome<Value> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("istio");
+///
+/// # Errors
+///
+/// Fails if there is no file of the release.
+pub fn of_chart(release: &str, revision: &str, port: u16) -> Outcome<Value> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../e2e/istio");
     let text = fs::read_to_string(folder.join(format!("webhooks-{release}.yaml")))?;
     let mut object: Value = serde_saphyr::from_str(&text)?;
     let suffix = if revision == "default" { String::new() } else { format!("-{revision}") };

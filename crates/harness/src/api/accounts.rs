@@ -1,0 +1,61 @@
+//! `ServiceAccounts`: their kubeconfigs, and clients that are one.
+
+use std::{
+    fs::File,
+    io::Write as _,
+    os::unix::fs::OpenOptionsExt as _,
+    path::{Path, PathBuf},
+};
+
+use hyper::http::Method;
+use serde_json::{Value, json};
+
+use super::{Api, collection};
+use crate::expect::Outcome;
+
+impl Api {
+    /// A kubeconfig of a `ServiceAccount` with a new token, for the API server at this URL.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the API server gives no token.
+    pub async fn kubeconfig(&self, namespace: &str, account: &str, server: &str) -> Outcome<Value> {
+        let path = collection("v1", "ServiceAccount", Some(namespace));
+        let request = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
+            "spec": {"expirationSeconds": 3600}});
+        let path = format!("{path}/{account}/token");
+        let made = self.call(Method::POST, &path, Some(request.to_string())).await?.created()?;
+        let cluster = json!({"server": server, "certificate-authority-data": self.ca});
+        Ok(json!({
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "e2e", "cluster": cluster}],
+            "users": [{"name": account, "user": {"token": made["status"]["token"]}}],
+            "contexts": [{"name": "e2e", "context": {"cluster": "e2e", "user": account}}],
+            "current-context": "e2e",
+        }))
+    }
+
+    /// A client that is a `ServiceAccount`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Api::kubeconfig`].
+    pub async fn as_account(&self, namespace: &str, account: &str) -> Outcome<Self> {
+        let kubeconfig = self.kubeconfig(namespace, account, &self.server).await?;
+        Self::from_kubeconfig(serde_json::from_value(kubeconfig)?).await
+    }
+}
+
+/// Writes a kubeconfig into a folder, for its owner alone; returns the file.
+///
+/// # Errors
+///
+/// Fails if the file cannot be written.
+pub fn write_kubeconfig(folder: &Path, kubeconfig: &Value) -> Outcome<PathBuf> {
+    let file = folder.join("kubeconfig");
+    let mut options = File::options();
+    options.create(true).truncate(true).write(true).mode(0o600);
+    options.open(&file)?.write_all(kubeconfig.to_string().as_bytes())?;
+    Ok(file)
+}
