@@ -149,8 +149,8 @@ memory *args:
 
 # Test injectd in the container of Linkerd's Deployment, manifest by manifest ($INJECTD_CORPUS, root).
 dropin:
-    INJECTD_CORPUS={{ corpus }} e2e/dropin.sh
+    INJECTD_CORPUS={{ corpus }} e2e/run.sh -- dropin::
 
-# Test the container of `dropin` under load: swapped files, ten thousand connections, SIGTERM; five minutes (root).
-endurance *args:
-    INJECTD_CORPUS={{ corpus }} e2e/dropin.sh endurance {{ args }}
+# Test the container of `dropin` under load: swapped files, ten thousand connections, SIGTERM; minutes (root).
+endurance name="":
+    INJECTD_CORPUS={{ corpus }} e2e/run.sh --long -- endurance::{{ name }}

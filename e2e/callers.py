@@ -6,9 +6,8 @@ import statistics
 import threading
 import time
 
-from client import Connection
+from client import Connection, patch_of
 from cluster import collection
-from dropin import patch_of
 from expect import Failure
 from lab import Client
 

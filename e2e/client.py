@@ -1,5 +1,6 @@
 """Clients of the webhook and admin servers: one connection, and processes with many of them."""
 
+import base64
 import hashlib
 import http.client
 import json
@@ -144,6 +145,28 @@ def metric(text, name, **labels):
         if is_named and all(f'{key}="{label}"' in sample for key, label in labels.items()):
             total += float(value)
     return int(total)
+
+
+def review(manifest, namespace="default"):
+    """An AdmissionReview of a pod that asks for its sidecar."""
+    request = {
+        "uid": "7b1c7a3e-5d9c-4a53-9d0c-3f2f0d6f4a11",
+        "kind": {"group": "", "version": "v1", "kind": "Pod"},
+        "resource": {"group": "", "version": "v1", "resource": "pods"},
+        "namespace": namespace,
+        "operation": "CREATE",
+        "object": manifest,
+    }
+    body = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+    return json.dumps(body).encode()
+
+
+def patch_of(answer):
+    """The operations of an answer that allows its pod."""
+    response = answer["response"]
+    expect("whether the pod is allowed", True, response["allowed"])
+    expect("the type of the patch", "JSONPatch", response.get("patchType"))
+    return json.loads(base64.b64decode(response["patch"]))
 
 
 # --- processes with many connections ---

@@ -11,8 +11,7 @@ import time
 
 import grpc
 
-from client import Target, ask
-from dropin import review
+from client import Target, ask, review
 from expect import DEADLINE_SECONDS, Failure, expect, expect_in, poll
 from grpc_servers import (
     HERE, POD, SERVICE, Requests, Served, environment, expect_injected, expect_served,

@@ -3,8 +3,7 @@
 import json
 import subprocess
 
-from client import Target, ask, get, metric
-from dropin import patch_of, review
+from client import Target, ask, get, metric, patch_of, review
 from expect import DEADLINE_SECONDS, Failure, expect, expect_in, poll
 from grpc_servers import POD, Authority, Served, expect_refused, expect_served
 

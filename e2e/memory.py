@@ -19,9 +19,9 @@ from pathlib import Path
 
 from callers import Callers, Many, patched
 from certificate import Authority
+from client import review
 from cluster import ENABLED, Api, collection, deployment, pod
 from control_plane import HOST, ControlPlane, owner
-from dropin import review
 from expect import Failure, expect, poll
 from injectd import LINKERD
 from lab import Component

@@ -13,7 +13,7 @@ if [ "${1:-}" = --kube ]; then
     export KUBE_RELEASE
     shift 2
 fi
-long=
+long= is_alone=
 if [ "${1:-}" = --long ]; then
     long=--long
     E2E_LONG=1
@@ -36,13 +36,15 @@ case ${1:-} in
             run "$scenarios" "$suites" $long
         ;;
     --)
+        # The first scenario that needs a cluster starts one.
         shift
         set -- "$scenarios" --show-output "$@"
+        is_alone=true
         ;;
     *) set -- "$suites" $long "$@" ;;
 esac
 
-if [ -n "${KUBECONFIG:-}" ]; then
+if [ -n "${KUBECONFIG:-}${is_alone:-}" ]; then
     if [ -z "${INJECTD:-}" ]; then
         INJECTD=${CARGO_TARGET_DIR:-$root/target}/release/injectd
         [ -x "$INJECTD" ] || (cd "$root" && cargo build --release --locked)

@@ -17,11 +17,10 @@ import time
 from pathlib import Path
 
 from certificate import Authority
-from client import ask, metric
+from client import ask, metric, review
 from cluster import Api, collection, deployment, names, pod
 from control_plane import owner_labels
 from creators import NUMBER, WEBHOOK_FAILED, Creators, Phase, settings
-from dropin import review
 from expect import Failure, expect, poll
 from flood import Flood
 from lab import Client

@@ -6,10 +6,9 @@ import re
 import subprocess
 from typing import NamedTuple
 
-from client import get, metric
+from client import get, metric, patch_of, review
 from cluster import ENABLED, collection, names, service
 from control_plane import ACCOUNT, CONTROL_PLANE, IP, ControlPlane
-from dropin import patch_of, review
 from expect import expect, expect_same, poll
 from injectd import WEBHOOK_NAME
 from lab import Client, Component

@@ -36,7 +36,16 @@ impl Balancer {
     ///
     /// Fails if there is no port.
     pub async fn new(ip: IpAddr) -> Outcome<Self> {
-        let listener = TcpListener::bind((ip, 0)).await?;
+        Self::at(SocketAddr::new(ip, 0)).await
+    }
+
+    /// A Service without endpoints, at an address.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the port is not free.
+    pub async fn at(addr: SocketAddr) -> Outcome<Self> {
+        let listener = TcpListener::bind(addr).await?;
         let (addr, endpoints) = (listener.local_addr()?, Endpoints::default());
         let (mut task, cut) = (JoinSet::new(), Arc::new(Notify::new()));
         task.spawn(accept(listener, Arc::clone(&endpoints), Arc::clone(&cut)));

@@ -1,12 +1,20 @@
 //! Certificates for servers, of a CA of their own.
 
-use std::net::IpAddr;
-
-use rcgen::{
-    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, date_time_ymd,
+use std::{
+    io::Write as _,
+    net::IpAddr,
+    process::{Command, Stdio},
 };
 
-use crate::expect::Outcome;
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair,
+    PKCS_ECDSA_P256_SHA256, PKCS_RSA_SHA256, SignatureAlgorithm, date_time_ymd,
+};
+
+use crate::{
+    expect::{Outcome, expect_contains, failed},
+    volume::{Files, files},
+};
 
 /// PEM of a server's certificate and key, and of the CA that signed it.
 #[derive(Clone, Debug)]
@@ -21,11 +29,54 @@ pub struct Certificate {
     pub key: String,
 }
 
+/// The forms of a private key that Linkerd's injector accepts.
+#[derive(Clone, Copy, Debug)]
+pub enum KeyForm {
+    /// RSA, in its traditional form.
+    Pkcs1Rsa,
+    /// An elliptic curve, in its traditional form.
+    Sec1Ec,
+    /// RSA.
+    Pkcs8Rsa,
+    /// An elliptic curve.
+    Pkcs8Ec,
+}
+
+impl KeyForm {
+    /// All forms.
+    pub const ALL: [Self; 4] = [Self::Pkcs1Rsa, Self::Sec1Ec, Self::Pkcs8Rsa, Self::Pkcs8Ec];
+
+    fn algorithm(self) -> &'static SignatureAlgorithm {
+        match self {
+            Self::Pkcs1Rsa | Self::Pkcs8Rsa => &PKCS_RSA_SHA256,
+            Self::Sec1Ec | Self::Pkcs8Ec => &PKCS_ECDSA_P256_SHA256,
+        }
+    }
+
+    fn is_traditional(self) -> bool {
+        matches!(self, Self::Pkcs1Rsa | Self::Sec1Ec)
+    }
+
+    fn header(self) -> &'static str {
+        match self {
+            Self::Pkcs1Rsa => "BEGIN RSA PRIVATE KEY",
+            Self::Sec1Ec => "BEGIN EC PRIVATE KEY",
+            Self::Pkcs8Rsa | Self::Pkcs8Ec => "BEGIN PRIVATE KEY",
+        }
+    }
+}
+
 /// A CA with its key.
 #[derive(Debug)]
 pub struct Ca(CertifiedIssuer<'static, KeyPair>);
 
 impl Ca {
+    /// PEM of the CA.
+    #[must_use]
+    pub fn pem(&self) -> String {
+        self.0.pem()
+    }
+
     /// A new CA.
     ///
     /// # Errors
@@ -68,9 +119,32 @@ impl Ca {
         self.sign(host, &params)
     }
 
+    /// As [`Ca::issue`], with a key of this form.
+    ///
+    /// # Errors
+    ///
+    /// As [`Ca::issue`], and without openssl, which writes the traditional forms.
+    pub fn issue_with(&self, host: &str, ip: IpAddr, form: KeyForm) -> Outcome<Certificate> {
+        let key = KeyPair::generate_for(form.algorithm())?;
+        let mut made = self.sign_with(host, &params(host, ip)?, &key)?;
+        if form.is_traditional() {
+            made.key = traditional(&made.key)?;
+        }
+        expect_contains("the key", form.header(), &made.key)?;
+        Ok(made)
+    }
+
     fn sign(&self, host: &str, params: &CertificateParams) -> Outcome<Certificate> {
-        let key = KeyPair::generate()?;
-        let certificate = params.signed_by(&key, &self.0)?.pem();
+        self.sign_with(host, params, &KeyPair::generate()?)
+    }
+
+    fn sign_with(
+        &self,
+        host: &str,
+        params: &CertificateParams,
+        key: &KeyPair,
+    ) -> Outcome<Certificate> {
+        let certificate = params.signed_by(key, &self.0)?.pem();
         let (host, key) = (host.to_owned(), key.serialize_pem());
         Ok(Certificate { host, ca: self.0.pem(), certificate, key })
     }
@@ -83,7 +157,23 @@ fn params(host: &str, ip: IpAddr) -> Outcome<CertificateParams> {
     Ok(params)
 }
 
+/// PEM of a key in its traditional form.
+fn traditional(key: &str) -> Outcome<String> {
+    let mut command = Command::new("openssl");
+    command.args(["pkey", "-traditional"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().map_err(|why| failed(format!("openssl: {why}")))?;
+    // It reads all before it writes.
+    child.stdin.take().map_or(Ok(()), |mut input| input.write_all(key.as_bytes()))?;
+    Ok(String::from_utf8(child.wait_with_output()?.stdout)?)
+}
+
 impl Certificate {
+    /// The files of a Secret with it.
+    #[must_use]
+    pub fn files(&self) -> Files {
+        files([("tls.crt", &self.certificate), ("tls.key", &self.key)])
+    }
+
     /// A certificate for a name and an address, of a new CA.
     ///
     /// # Errors

@@ -13,17 +13,15 @@ use hyper::{
     rt::{Read, Write},
 };
 use hyper_util::rt::TokioIo;
-use rustls::{
-    ClientConfig, RootCertStore,
-    crypto::aws_lc_rs,
-    pki_types::{CertificateDer, ServerName, pem::PemObject as _},
-    version::TLS13,
-};
+use rustls::{pki_types::ServerName, version::TLS13};
 use serde_json::{Value, json};
 use tokio::{net::TcpStream, time::timeout};
 use tokio_rustls::TlsConnector;
 
-use crate::expect::{DEADLINE, Outcome, expect, failed};
+use crate::{
+    connection::tls_config,
+    expect::{DEADLINE, Outcome, expect, failed},
+};
 
 /// A webhook: its address, and the name and CA that its certificate is verified by.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +41,8 @@ pub struct Answer {
     pub status: u16,
     /// The header `Retry-After`.
     pub retry_after: Option<String>,
+    /// Whether the server asks for the connection to be closed.
+    pub is_last: bool,
     /// The body.
     pub body: Bytes,
 }
@@ -101,13 +101,7 @@ impl Webhook<'_> {
             .header(header::CONTENT_TYPE, "application/json")
             .body(Full::from(review_of(namespace, pod)))?;
         let exchange = async {
-            let mut roots = RootCertStore::empty();
-            roots.add(CertificateDer::from_pem_slice(self.ca.as_bytes())?)?;
-            let provider = Arc::new(aws_lc_rs::default_provider());
-            let config = ClientConfig::builder_with_provider(provider)
-                .with_protocol_versions(&[&TLS13])?
-                .with_root_certificates(roots)
-                .with_no_client_auth();
+            let config = tls_config(self.ca, &[&TLS13])?;
             let stream = TcpStream::connect(self.addr).await?;
             stream.set_nodelay(true)?;
             let name = ServerName::try_from(self.server_name.to_owned())?;
@@ -120,6 +114,7 @@ impl Webhook<'_> {
         let retry_after = head.headers().get(header::RETRY_AFTER);
         Ok(Answer {
             status: head.status().as_u16(),
+            is_last: head.headers().get(header::CONNECTION).is_some_and(|it| it == "close"),
             retry_after: retry_after.map(|it| String::from_utf8_lossy(it.as_bytes()).into_owned()),
             body,
         })
@@ -182,7 +177,9 @@ pub fn patch_of(response: &Value) -> Outcome<Vec<Value>> {
     Ok(serde_json::from_slice(&patch)?)
 }
 
-fn review_of(namespace: &str, pod: &Value) -> Bytes {
+/// The review of a pod that is created.
+#[must_use]
+pub fn review_of(namespace: &str, pod: &Value) -> Bytes {
     let request = json!({
         "uid": "7b1c7a3e-5d9c-4a53-9d0c-3f2f0d6f4a11",
         "kind": {"group": "", "version": "v1", "kind": "Pod"},

@@ -16,6 +16,8 @@ pub const DEADLINE: Duration = Duration::from_secs(30);
 
 /// Between two attempts of [`eventually`].
 const INTERVAL: Duration = Duration::from_millis(50);
+/// Between two attempts of [`soon`].
+const SHORT_INTERVAL: Duration = Duration::from_millis(4);
 
 /// Why a scenario did not pass.
 #[derive(Clone)]
@@ -161,9 +163,26 @@ fn difference<'a>(
 /// # Errors
 ///
 /// The failure of the last attempt once [`DEADLINE`] is over.
-pub async fn eventually<T>(what: &str, mut attempt: impl AsyncFnMut() -> Outcome<T>) -> Outcome<T> {
+pub async fn eventually<T>(what: &str, attempt: impl AsyncFnMut() -> Outcome<T>) -> Outcome<T> {
+    attempt_every(INTERVAL, what, attempt).await
+}
+
+/// As [`eventually`], for what happens within milliseconds, a thousand times in a scenario.
+///
+/// # Errors
+///
+/// As [`eventually`].
+pub async fn soon<T>(what: &str, attempt: impl AsyncFnMut() -> Outcome<T>) -> Outcome<T> {
+    attempt_every(SHORT_INTERVAL, what, attempt).await
+}
+
+async fn attempt_every<T>(
+    period: Duration,
+    what: &str,
+    mut attempt: impl AsyncFnMut() -> Outcome<T>,
+) -> Outcome<T> {
     let deadline = Instant::now() + DEADLINE;
-    let mut ticks = interval(INTERVAL);
+    let mut ticks = interval(period);
     let mut last = "the first attempt did not end".to_owned();
     loop {
         ticks.tick().await;

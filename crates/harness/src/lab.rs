@@ -102,7 +102,21 @@ struct Shared {
     kubeconfig: PathBuf,
     audit_log: Option<PathBuf>,
     /// The cluster that this process has started; it ends once its input is closed.
-    _started: Option<Child>,
+    started: Option<Child>,
+}
+
+impl Shared {
+    async fn lab(&self) -> Outcome<Lab> {
+        let log = self.audit_log.clone();
+        Ok(Lab {
+            binary: self.binary.clone(),
+            api: Api::from_file(&self.kubeconfig).await?,
+            kubeconfig: self.kubeconfig.clone(),
+            corpus: variable("INJECTD_CORPUS").map(PathBuf::from),
+            local: log.map(|log| Local::beside(&self.kubeconfig, log)).transpose()?,
+            is_long: is_long(),
+        })
+    }
 }
 
 /// The lab of this process. The environment: `$KUBECONFIG` is a cluster that runs; `$INJECTD` the
@@ -116,28 +130,70 @@ pub async fn get() -> Outcome<Lab> {
     static SHARED: OnceCell<Outcome<Shared>> = OnceCell::const_new();
     let start = async || spawn_blocking(start).await.unwrap_or_else(|error| Err(error.into()));
     let shared = SHARED.get_or_init(start).await.as_ref().map_err(Clone::clone)?;
-    let log = shared.audit_log.clone();
-    Ok(Lab {
-        binary: shared.binary.clone(),
-        api: Api::from_file(&shared.kubeconfig).await?,
-        kubeconfig: shared.kubeconfig.clone(),
-        corpus: variable("INJECTD_CORPUS").map(PathBuf::from),
-        local: log.map(|log| Local::beside(&shared.kubeconfig, log)).transpose()?,
-        is_long: variable("E2E_LONG").is_some(),
-    })
+    shared.lab().await
+}
+
+/// A cluster of one scenario, which ends when this is dropped.
+pub struct OwnLab {
+    /// The cluster.
+    pub lab: Lab,
+    child: Child,
+}
+
+impl OwnLab {
+    /// Starts a cluster with these flags of kube-lab.
+    ///
+    /// # Errors
+    ///
+    /// As [`get`].
+    pub async fn start(flags: &str) -> Outcome<Self> {
+        let flags = flags.to_owned();
+        let mut shared = spawn_blocking(move || start_cluster(&flags)).await??;
+        let child = shared.started.take().ok_or_else(|| failed("the cluster must be started"))?;
+        Ok(Self { lab: shared.lab().await?, child })
+    }
+}
+
+impl Drop for OwnLab {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        // It fails for a process that has ended already.
+        drop(self.child.wait());
+    }
 }
 
 /// The value of a variable that is set and not empty.
-fn variable(name: &str) -> Option<OsString> {
+pub(crate) fn variable(name: &str) -> Option<OsString> {
     env::var_os(name).filter(|value| !value.is_empty())
 }
 
+/// Whether scenarios run at full length.
+#[must_use]
+pub fn is_long() -> bool {
+    variable("E2E_LONG").is_some()
+}
+
+/// The folder of recordings of real injectors.
+///
+/// # Errors
+///
+/// Skips without it.
+pub fn corpus() -> Outcome<PathBuf> {
+    let folder = variable("INJECTD_CORPUS").map(PathBuf::from);
+    folder.ok_or_else(|| skipped("it needs $INJECTD_CORPUS"))
+}
+
 fn start() -> Outcome<Shared> {
-    let binary = binary()?;
     if let Some(kubeconfig) = variable("KUBECONFIG") {
         let audit_log = variable("E2E_AUDIT_LOG").map(PathBuf::from);
-        return Ok(Shared { binary, kubeconfig: kubeconfig.into(), audit_log, _started: None });
+        let kubeconfig = kubeconfig.into();
+        return Ok(Shared { binary: binary()?, kubeconfig, audit_log, started: None });
     }
+    start_cluster("")
+}
+
+fn start_cluster(flags: &str) -> Outcome<Shared> {
+    let binary = binary()?;
     let mut build = Command::new(root().join("e2e/lab/build.sh"));
     let has_lab = variable("KUBE_LAB").is_some() || build.stdout(Stdio::null()).status()?.success();
     if !has_lab {
@@ -145,6 +201,7 @@ fn start() -> Outcome<Shared> {
     }
     let mut command = Command::new(root().join("e2e/lab.sh"));
     command.args(["sh", "-c", SAY_AND_WAIT]).env("INJECTD", &binary).env("E2E_AUDIT", "1");
+    command.env("LAB_FLAGS", flags);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     let stdout = child.stdout.take().ok_or_else(|| failed("the output of lab.sh must be piped"))?;
     for line in BufReader::new(stdout).lines() {
@@ -152,7 +209,7 @@ fn start() -> Outcome<Shared> {
         let Some(files) = line.strip_prefix(FILES) else { continue };
         let (kubeconfig, audit_log) = files.split_once(' ').unwrap_or((files, ""));
         let (kubeconfig, audit_log) = (kubeconfig.into(), Some(audit_log.into()));
-        return Ok(Shared { binary, kubeconfig, audit_log, _started: Some(child) });
+        return Ok(Shared { binary, kubeconfig, audit_log, started: Some(child) });
     }
     Err(failed(format!("e2e/lab.sh ended with {}", child.wait()?)))
 }
@@ -166,8 +223,12 @@ fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
-/// The binary under test.
-fn binary() -> Outcome<PathBuf> {
+/// The binary under test: `$INJECTD`, else built from this tree.
+///
+/// # Errors
+///
+/// Fails if it does not build.
+pub fn binary() -> Outcome<PathBuf> {
     if let Some(binary) = variable("INJECTD") {
         return Ok(binary.into());
     }

@@ -1,16 +1,17 @@
 //! A scenario as a plain test: what it is given, how long it may take, and why it is passed over.
 
 use std::{
+    fmt::Display,
     io::{self, Write as _},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use tokio::{sync::RwLock, time::timeout};
 
 use crate::{
     expect::{NotPassed, Outcome, failed},
-    lab::{self, Lab},
+    lab::{self, Lab, OwnLab},
 };
 
 /// Several times what the longest scenario of the short run takes on an idle machine.
@@ -30,8 +31,7 @@ static CLUSTER: RwLock<()> = RwLock::const_new(());
 ///
 /// Those of the scenario, of the start of the cluster, and the end of the time.
 pub async fn with_lab(scenario: impl AsyncFnOnce(&Lab) -> Outcome) -> Outcome {
-    let _beside = CLUSTER.read().await;
-    passed_over(within_limit(scenario).await)
+    beside(in_shared(scenario)).await
 }
 
 /// As [`with_lab`], while no other scenario runs: for those that stop the API server, or change what the
@@ -41,15 +41,64 @@ pub async fn with_lab(scenario: impl AsyncFnOnce(&Lab) -> Outcome) -> Outcome {
 ///
 /// As [`with_lab`].
 pub async fn with_lab_alone(scenario: impl AsyncFnOnce(&Lab) -> Outcome) -> Outcome {
-    let _alone = CLUSTER.write().await;
-    passed_over(within_limit(scenario).await)
+    alone(in_shared(scenario)).await
 }
 
-async fn within_limit(scenario: impl AsyncFnOnce(&Lab) -> Outcome) -> Outcome {
+/// Runs a scenario with a cluster of its own, while no other scenario runs: for those that replace
+/// its programs, or measure them. These are flags of kube-lab, such as `-memory=2GiB`.
+///
+/// # Errors
+///
+/// As [`with_lab`].
+pub async fn with_own_lab(flags: &str, scenario: impl AsyncFnOnce(&Lab) -> Outcome) -> Outcome {
+    alone(async {
+        let own = OwnLab::start(flags).await?;
+        // Of a cluster, scenarios are large.
+        within_limit(Box::pin(scenario(&own.lab))).await
+    })
+    .await
+}
+
+async fn in_shared(scenario: impl AsyncFnOnce(&Lab) -> Outcome) -> Outcome {
     let lab = lab::get().await?;
-    let limit = if lab.is_long { LONG_LIMIT } else { LIMIT };
+    within_limit(Box::pin(scenario(&lab))).await
+}
+
+pub(crate) async fn beside(scenario: impl Future<Output = Outcome>) -> Outcome {
+    let _beside = CLUSTER.read().await;
+    passed_over(scenario.await)
+}
+
+pub(crate) async fn alone(scenario: impl Future<Output = Outcome>) -> Outcome {
+    let _alone = CLUSTER.write().await;
+    passed_over(scenario.await)
+}
+
+pub(crate) async fn within_limit(scenario: impl Future<Output = Outcome>) -> Outcome {
+    let limit = if lab::is_long() { LONG_LIMIT } else { LIMIT };
     let too_late = |_| failed(format!("the scenario took longer than {} s", limit.as_secs()));
-    timeout(limit, scenario(&lab)).await.map_err(too_late)?
+    timeout(limit, scenario).await.map_err(too_late)?
+}
+
+/// Runs a step of a scenario; prints its name and time, and names it in its failure.
+///
+/// # Errors
+///
+/// Those of the step.
+pub async fn step<T>(name: impl Display, step: impl Future<Output = Outcome<T>>) -> Outcome<T> {
+    let begin = Instant::now();
+    let value = step.await.map_err(|why| match why {
+        NotPassed::Failed(why) => failed(format!("{name}: {why}")),
+        skipped @ NotPassed::Skipped(_) => skipped,
+    })?;
+    note(&format!("ok {name} ({:.1} s)", begin.elapsed().as_secs_f64()));
+    Ok(value)
+}
+
+/// Prints a line that libtest shows with `--show-output`.
+#[expect(clippy::print_stdout, reason = "libtest captures what is printed in this way alone")]
+pub fn note(line: &str) {
+    println!("{line}");
 }
 
 /// Prints what a scenario has counted; `--show-output` shows it.
@@ -68,7 +117,11 @@ pub fn explain<'a>(outcome: &Outcome, log: impl IntoIterator<Item = &'a str>) {
 }
 
 /// Success for what is skipped, with a line that says so.
-fn passed_over(outcome: Outcome) -> Outcome {
+///
+/// # Errors
+///
+/// Those of the outcome that are failures.
+pub fn passed_over(outcome: Outcome) -> Outcome {
     let Err(NotPassed::Skipped(reason)) = outcome else { return outcome };
     let thread = thread::current();
     let name = thread.name().unwrap_or("a scenario");

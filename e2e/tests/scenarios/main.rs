@@ -2,10 +2,14 @@
 
 #![expect(clippy::disallowed_types, reason = "Kubernetes objects of any kind are trees here")]
 
+mod container;
+mod dropin;
+mod endurance;
 mod guard;
 mod inject;
 mod istio;
 mod linkerd;
+mod manifest;
 mod restart;
 mod standalone;
 mod tutorial;
