@@ -132,7 +132,7 @@ apiserver *args:
 
 # Test the swap of Linkerd's injector for injectd, and back ($INJECTD_CORPUS, kubectl, root, control plane).
 swap:
-    INJECTD_CORPUS={{ corpus }} e2e/swap.sh
+    INJECTD_CORPUS={{ corpus }} e2e/run.sh -- swap::
 
 # Test two replicas while configuration, certificates, API server and replicas change and fail (control plane).
 storm *args:

@@ -12,5 +12,6 @@ mod linkerd;
 mod manifest;
 mod restart;
 mod standalone;
+mod swap;
 mod tutorial;
 mod watched;
