@@ -134,9 +134,9 @@ apiserver *args:
 swap:
     INJECTD_CORPUS={{ corpus }} e2e/run.sh -- swap::
 
-# Test two replicas while configuration, certificates, API server and replicas change and fail (control plane).
-storm *args:
-    e2e/storm.sh {{ args }}
+# Test two replicas while configuration, certificates, API server and replicas change and fail; minutes (control plane).
+storm name="":
+    e2e/run.sh --long -- storm::{{ name }}
 
 # Measure a well-behaved client beside attackers; twelve minutes, --smoke less than one (python3).
 attack *args:

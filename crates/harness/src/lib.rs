@@ -12,6 +12,7 @@ pub mod balancer;
 pub mod called;
 pub mod certificates;
 pub mod client;
+pub mod component;
 pub mod connection;
 pub mod expect;
 pub mod injectd;

@@ -9,7 +9,7 @@ use std::{
 };
 
 use injectd_harness::{
-    api::{collection, write_kubeconfig},
+    api::{Api, collection, write_kubeconfig},
     audit_log::events,
     client::{self, Answer},
     expect::{Outcome, eventually, expect, failed},
@@ -119,11 +119,7 @@ impl<'a> Linkerd<'a> {
         let api = &self.it.lab.api;
         let namespace = namespace(&self.control_plane, &json!({}), &json!({}));
         self.it.make_object(&namespace).await?;
-        let account = service_account(ACCOUNT);
-        api.create(Some(&self.control_plane), &account).await?.created()?;
-        for object in permissions(&self.control_plane)? {
-            api.create(None, &object).await?.created()?;
-        }
+        make_permissions(api, &self.control_plane).await?;
         eventually("the role takes effect", async || self.expect_allowed().await).await?;
         self.use_server(&api.server).await
     }
@@ -254,6 +250,28 @@ fn verb_and_resource(event: &Value) -> String {
 pub(crate) fn cluster_role() -> Outcome<Value> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("cluster-role.yaml");
     Ok(serde_saphyr::from_str(&fs::read_to_string(file)?)?)
+}
+
+/// Makes the namespace of a control plane and the account in it; returns its kubeconfig, a file in this
+/// folder.
+pub(crate) async fn make_account(
+    api: &Api,
+    control_plane: &str,
+    folder: &Path,
+) -> Outcome<PathBuf> {
+    let namespace = namespace(control_plane, &json!({}), &json!({}));
+    api.create(None, &namespace).await?.created()?;
+    make_permissions(api, control_plane).await?;
+    let config = api.kubeconfig(control_plane, ACCOUNT, &api.server).await?;
+    write_kubeconfig(folder, &config)
+}
+
+async fn make_permissions(api: &Api, control_plane: &str) -> Outcome {
+    api.create(Some(control_plane), &service_account(ACCOUNT)).await?.created()?;
+    for object in permissions(control_plane)? {
+        api.create(None, &object).await?.created()?;
+    }
+    Ok(())
 }
 
 /// Linkerd's `ClusterRole`, and its binding to the account, both with the name of the namespace.
