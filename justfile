@@ -143,9 +143,9 @@ attack *args:
     cargo build --release --locked --bin injectd --example echo --example paced
     python3 -B e2e/attack.py {{ args }}
 
-# Measure memory by namespaces, pods, owners and overrides, and the time to start; two minutes (control plane).
-memory *args:
-    e2e/memory.sh {{ args }}
+# Measure memory by namespaces, pods, owners and overrides, and the time to start; minutes (control plane).
+memory name="":
+    e2e/run.sh --long -- memory::{{ name }}
 
 # Test injectd in the container of Linkerd's Deployment, manifest by manifest ($INJECTD_CORPUS, root).
 dropin:

@@ -1,19 +1,16 @@
-"""Clients of the webhook and admin servers: one connection, and processes with many of them."""
+"""Clients of the webhook and admin servers."""
 
 import base64
 import hashlib
 import http.client
 import json
-import multiprocessing
 import socket
 import ssl
-import time
 from typing import NamedTuple
 
 from expect import DEADLINE_SECONDS, Failure, expect
 
 HOST = "127.0.0.1"
-EXAMPLES = 3
 
 
 class Target(NamedTuple):
@@ -93,10 +90,6 @@ def digest(data):
     return hashlib.sha256(data).hexdigest()[:12]
 
 
-def certificate_digest(pem):
-    return digest(ssl.PEM_cert_to_DER_cert(pem[pem.index("-----BEGIN") :]))
-
-
 def ask(target, body, host=HOST, context=None):
     """Sends one review over a new connection; returns the parsed answer and the certificate."""
     connection = Connection(target, context or target.context(), host)
@@ -167,199 +160,3 @@ def patch_of(answer):
     expect("whether the pod is allowed", True, response["allowed"])
     expect("the type of the patch", "JSONPatch", response.get("patchType"))
     return json.loads(base64.b64decode(response["patch"]))
-
-
-# --- processes with many connections ---
-
-
-class Tally:
-    """The outcomes of requests that were sent completely."""
-
-    def __init__(self):
-        self.answered = self.failed = self.wrong = 0
-        self.unsent = self.opened = 0
-        self.slowest = 0.0
-        self.answers, self.certificates = {}, {}
-        self.examples = []
-
-    def add(self, other):
-        for field in ("answered", "failed", "wrong", "unsent", "opened"):
-            setattr(self, field, getattr(self, field) + getattr(other, field))
-        self.slowest = max(self.slowest, other.slowest)
-        for field in ("answers", "certificates"):
-            for key, count in getattr(other, field).items():
-                getattr(self, field)[key] = getattr(self, field).get(key, 0) + count
-        self.examples = (self.examples + other.examples)[:EXAMPLES]
-
-    def count(self, answer):
-        key = digest(answer.body)
-        if answer.status != 200:
-            self.fail(f"status {answer.status}: {answer.body[:80]!r}")
-            return
-        self.answered += 1
-        self.answers[key] = self.answers.get(key, 0) + 1
-
-    def fail(self, example):
-        self.failed += 1
-        if len(self.examples) < EXAMPLES:
-            self.examples.append(example)
-
-    def expect_good(self, answers, certificates):
-        """Fails unless all answers, and all certificates, are among these."""
-        self.wrong = sum(count for key, count in self.answers.items() if key not in answers)
-        expect(f"failed reviews (such as {self.examples})", 0, self.failed)
-        expect(f"wrong answers, of {self.answered}", 0, self.wrong)
-        expect("unexpected certificates", set(), set(self.certificates) - set(certificates))
-
-
-class Clients:
-    """Processes that share a number of connections and run one command after the other."""
-
-    def __init__(self, target, body, processes, pause=0.0):
-        """Processes that send `body`; under load they pause after each round of reviews."""
-        context = multiprocessing.get_context("fork")
-        self.workers = []
-        for _ in range(processes):
-            ours, theirs = context.Pipe()
-            worker = context.Process(target=work, args=(target, body, theirs, pause), daemon=True)
-            worker.start()
-            theirs.close()
-            self.workers.append((worker, ours))
-
-    def begin(self, what, connections=0):
-        """Begins `open`, `ask` or `load` in each process."""
-        for index, (_, pipe) in enumerate(self.workers):
-            share = len(range(index, connections, len(self.workers)))
-            pipe.send((what, share))
-
-    def wait(self, seconds=120):
-        """Waits for the command to end; returns the sum of all processes."""
-        total = Tally()
-        deadline = time.monotonic() + seconds
-        for _, pipe in self.workers:
-            if not pipe.poll(max(0, deadline - time.monotonic())):
-                raise Failure(f"a client did not end within {seconds} s")
-            total.add(pipe.recv())
-        return total
-
-    def do(self, what, connections=0):
-        self.begin(what, connections)
-        return self.wait()
-
-    def stop_load(self):
-        for _, pipe in self.workers:
-            pipe.send(("stop", 0))
-        return self.wait()
-
-    def close(self):
-        for worker, pipe in self.workers:
-            try:
-                pipe.send(("end", 0))
-            except OSError:
-                pass  # It is gone already.
-        for worker, pipe in self.workers:
-            worker.join(DEADLINE_SECONDS)
-            pipe.close()
-
-
-def work(target, body, pipe, pause):
-    """A client process: runs commands until `end`."""
-    worker = Worker(target, body, pipe, pause)
-    while True:
-        what, share = pipe.recv()
-        if what == "end":
-            return
-        worker.tally = Tally()
-        getattr(worker, what)(share)
-        pipe.send(worker.tally)
-
-
-class Worker:
-    def __init__(self, target, body, pipe, pause):
-        self.target, self.pipe, self.pause = target, pipe, pause
-        self.request, self.context = target.post(body), target.context()
-        self.connections = []
-        self.tally, self.unsent = Tally(), None
-
-    def connect(self):
-        """Opens a connection; if it fails, returns None and counts it as unsent."""
-        try:
-            connection = Connection(self.target, self.context)
-        except OSError as error:
-            self.tally.unsent += 1
-            self.unsent = repr(error)
-            return None
-        self.tally.opened += 1
-        key = connection.certificate()
-        self.tally.certificates[key] = self.tally.certificates.get(key, 0) + 1
-        return connection
-
-    # --- commands ---
-
-    def open(self, share):
-        for _ in range(share):
-            connection = self.connect()
-            if connection:
-                self.connections.append(connection)
-            else:
-                self.tally.fail(f"no connection: {self.unsent}")
-
-    def ask(self, _):
-        """One review over each connection."""
-        self.round()
-
-    def load(self, replaced):
-        """Reviews over all connections until the next message; replaces some in each round."""
-        while not self.pipe.poll():
-            self.round()
-            for _ in range(replaced):
-                self.connections.pop(0).close()
-                self.open(1)
-            time.sleep(self.pause)
-        self.pipe.recv()
-
-    def load_until_closed(self, share):
-        """Reviews until the server asks for all connections to be closed."""
-        self.open(share)
-        while self.connections:
-            for connection in self.round():
-                self.connections.remove(connection)
-
-    def load_until_refused(self, share):
-        """Reviews, over new connections if needed, until the server refuses them."""
-        self.open(share)
-        while self.connections:
-            for connection in self.round():
-                self.connections.remove(connection)
-                if (another := self.connect()) is not None:
-                    self.connections.append(another)
-
-    def close(self, _):
-        for connection in self.connections:
-            connection.close()
-        self.connections = []
-
-    def round(self):
-        """One review over each connection at a time; returns connections that are used up."""
-        sent, last = [], []
-        for connection in self.connections:
-            try:
-                connection.send(self.request)
-                sent.append((connection, time.monotonic()))
-            except OSError:
-                self.tally.unsent += 1
-                last.append(connection)
-        for connection, begin in sent:
-            try:
-                answer = connection.receive()
-            except OSError as error:
-                number = connection.received + 1
-                self.tally.fail(f"request {number} of a connection is not answered: {error!r}")
-                last.append(connection)
-                continue
-            self.tally.slowest = max(self.tally.slowest, time.monotonic() - begin)
-            self.tally.count(answer)
-            if answer.is_last:
-                connection.close()
-                last.append(connection)
-        return last

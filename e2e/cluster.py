@@ -95,29 +95,6 @@ def collection(version, kind, namespace=None):
 # --- objects ---
 
 
-def pod(name, annotations=None, **spec):
-    container = {"name": "main", "image": "example.com/main:1", "ports": [{"containerPort": 8080}]}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "annotations": annotations or {}},
-        "spec": {"containers": [container], **spec},
-    }
-
-
-def deployment(name, replicas):
-    labels = {"app": name}
-    spec = {
-        "replicas": replicas,
-        "selector": {"matchLabels": labels},
-        "template": {
-            "metadata": {"labels": labels, "annotations": ENABLED},
-            "spec": pod(name)["spec"],
-        },
-    }
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}
-
-
 def service(name, spec):
     return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": spec}
 
@@ -132,21 +109,3 @@ def pod_of(body):
 
 def names(body, field):
     return [entry["name"] for entry in pod_of(body)["spec"].get(field, [])]
-
-
-def without_sidecar(body):
-    """The object without its sidecar and without fields that differ between two creations."""
-    text = json.dumps(body).replace(body["metadata"].get("uid", "no uid"), "UID")
-    body = json.loads(re.sub(r"kube-api-access-\w+", "kube-api-access", text))
-    body.pop("status", None)
-    for key in ("creationTimestamp", "generation", "managedFields", "namespace", "resourceVersion"):
-        body["metadata"].pop(key, None)
-    for part in filter(None, (body, pod_of(body))):
-        metadata, spec = part.setdefault("metadata", {}), part.get("spec", {})
-        for field in ("annotations", "labels"):
-            kept = {k: v for k, v in metadata.pop(field, {}).items() if "linkerd.io/" not in k}
-            metadata.update({field: kept} if kept else {})
-        for field in ("containers", "initContainers", "volumes"):
-            kept = [e for e in spec.pop(field, []) if not e["name"].startswith("linkerd-")]
-            spec.update({field: kept} if kept else {})
-    return body

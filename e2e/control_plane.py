@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 
 from client import get
-from cluster import collection, names, pod
+from cluster import collection
 from expect import expect, expect_in, poll
 from injectd import ProxyInjector
 from manifest import documents
@@ -21,7 +21,6 @@ CONTROL_PLANE = "linkerd"
 ACCOUNT = "linkerd-proxy-injector"
 HOST = f"{ACCOUNT}.{CONTROL_PLANE}.svc"
 PROBE_SECONDS = 5
-LABEL = "linkerd.io/proxy-"
 SELECTED = {"e2e": "watched"}
 
 
@@ -96,19 +95,3 @@ class ControlPlane:
         status = self.api.create(account, name).status
         # The controller manager may have been faster.
         expect_in("the status of its service account", status, (201, 409))
-
-    def expect_injected(self, namespace, manifest=None):
-        body = self.api.create(manifest or pod("tried"), namespace, dry_run=True).created()
-        expect_in("the init containers", "linkerd-proxy", names(body, "initContainers"))
-        return body
-
-
-def owner(body):
-    return {"apiVersion": body["apiVersion"], "kind": body["kind"], "controller": True,
-            "name": body["metadata"]["name"], "uid": body["metadata"]["uid"]}
-
-
-def owner_labels(body):
-    """The labels that name a pod's workload, by its kind."""
-    labels = body["metadata"].get("labels", {}).items()
-    return {key.removeprefix(LABEL): value for key, value in labels if key.startswith(LABEL)}

@@ -1,62 +1,15 @@
-"""The Deployment of Linkerd's proxy-injector, as its chart renders it: a reader for such manifests.
+"""A reader for the manifests of Linkerd's proxy-injector, as its chart renders them.
 
 It reads only the YAML of these manifests: block mappings and lists, plain and quoted scalars.
 """
 
 import re
 
-from expect import Failure, expect
+from expect import Failure
 
 ESCAPES = {"n": "\n", "t": "\t", "0": "\0", "e": "\x1b"}
 PLAIN = {"": None, "null": None, "~": None, "true": True, "false": False, "{}": {}, "[]": []}
 FOLD = r" *\n[ \n]*"
-
-
-class Manifest:
-    """The container `proxy-injector`, its volumes and its certificate, as the chart has them."""
-
-    def __init__(self, path):
-        self.name = path.stem
-        self.objects = list(documents(path.read_text()))
-        [deployment] = [body for body in self.objects if body["kind"] == "Deployment"]
-        self.pod = deployment["spec"]["template"]["spec"]
-        [self.container] = [container for container in self.pod["containers"]
-                            if container["name"] == "proxy-injector"]
-        self.ports = [port["containerPort"] for port in self.container["ports"]]
-
-    def find(self, kind, name):
-        for found in self.objects:
-            if found["kind"] == kind and found["metadata"]["name"] == name:
-                return found
-        raise Failure(f"{self.name}: no {kind} {name}")
-
-    def mounts(self):
-        """The mount path of each volume, and its files; None for a Secret."""
-        volumes = {volume["name"]: volume for volume in self.pod["volumes"]}
-        for mount in self.container["volumeMounts"]:
-            yield mount["mountPath"], self.files(volumes[mount["name"]])
-
-    def files(self, volume):
-        match volume:
-            case {"configMap": {"name": name}}:
-                return self.find("ConfigMap", name)["data"]
-            case {"secret": {"secretName": name}}:
-                expect("the keys of the Secret", ["tls.crt", "tls.key"],
-                       list(self.find("Secret", name)["data"]))
-                return None
-            case {"projected": {"sources": sources}}:
-                # The credentials for an API server, which is not there.
-                paths = [item["path"] for source in sources for origin in source.values()
-                         for item in origin.get("items", [origin])]
-                return {path: f"no {path}\n" for path in paths}
-        raise Failure(f"{self.name}: a volume of an unknown kind: {volume}")
-
-    def service_name(self):
-        """The name that the API server expects in the certificate."""
-        [configuration] = [body for body in self.objects
-                           if body["kind"] == "MutatingWebhookConfiguration"]
-        service = configuration["webhooks"][0]["clientConfig"]["service"]
-        return f"{service['name']}.{service['namespace']}.svc"
 
 
 def documents(text):

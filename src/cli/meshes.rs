@@ -264,7 +264,8 @@ mod tests {
     #[test]
     fn a_revision_has_a_configuration_in_each_control_plane() {
         let webhook = |namespace: &str| {
-            let client = json!({"service": {"name": "istiod", "namespace": namespace, "path": "/inject"}});
+            let client =
+                json!({"service": {"name": "istiod", "namespace": namespace, "path": "/inject"}});
             json!({"name": format!("{namespace}.sidecar-injector.istio.io"), "clientConfig": client})
         };
         let object = json!({"kind": "MutatingWebhookConfiguration", "metadata": {"name": "c"},

@@ -101,12 +101,6 @@ pub fn note(line: &str) {
     println!("{line}");
 }
 
-/// Prints what a scenario has counted; `--show-output` shows it.
-#[expect(clippy::print_stdout, reason = "tests capture it, as they do not any other output")]
-pub fn note(text: &str) {
-    println!("{text}");
-}
-
 /// Prints the last lines of a log if a scenario has failed.
 pub fn explain<'a>(outcome: &Outcome, log: impl IntoIterator<Item = &'a str>) {
     if let Err(NotPassed::Failed(_)) = outcome {
@@ -128,10 +122,4 @@ pub fn passed_over(outcome: Outcome) -> Outcome {
     // Not by `eprintln!`, which tests capture. A closed output does not fail a test.
     drop(writeln!(io::stderr(), "skipped {name}: {reason}"));
     Ok(())
-}
-
-/// Tells what a scenario has counted or measured: tests show it with `--show-output`.
-#[expect(clippy::print_stdout, reason = "tests capture it")]
-pub fn tell(text: &str) {
-    println!("{text}");
 }

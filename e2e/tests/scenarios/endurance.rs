@@ -3,7 +3,7 @@
 //! Every request that was sent completely must have the answer of one configuration or the other.
 
 mod clients;
-mod crowd;
+pub(crate) mod crowd;
 mod swaps;
 
 use std::time::Instant;
@@ -28,7 +28,7 @@ use crate::{
 use clients::{Client, Clients, Good, LOAD_CONNECTIONS, Until};
 
 /// A review of 12 KB, of a pod that is injected.
-const REVIEW: &[u8] =
+pub(crate) const REVIEW: &[u8] =
     include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../loadtest/review-12k.json"));
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

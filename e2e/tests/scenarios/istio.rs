@@ -6,7 +6,7 @@ use injectd_harness::{
     expect::{Outcome, expect_listed, failed},
     lab::Lab,
     namespaced::with_namespace,
-    scenario::{tell, with_lab, with_lab_alone},
+    scenario::{note, with_lab, with_lab_alone},
 };
 use serde_json::json;
 
@@ -87,9 +87,9 @@ fn show_logs(it: &Istio<'_>) {
     for replica in &it.replicas {
         let log = replica.log();
         let lines: Vec<_> = log.lines().filter(|it| !it.contains("msg=reviewed")).collect();
-        tell("the end of a replica's log:");
+        note("the end of a replica's log:");
         for line in lines.iter().skip(lines.len().saturating_sub(SHOWN)) {
-            tell(&line.chars().take(MAX_LINE).collect::<String>());
+            note(&line.chars().take(MAX_LINE).collect::<String>());
         }
     }
 }

@@ -268,17 +268,16 @@ pub(crate) async fn make_account(
 
 async fn make_permissions(api: &Api, control_plane: &str) -> Outcome {
     api.create(Some(control_plane), &service_account(ACCOUNT)).await?.created()?;
-    for object in permissions(control_plane)? {
+    let of = ServiceAccount { namespace: control_plane, name: ACCOUNT };
+    for object in permissions(control_plane, of)? {
         api.create(None, &object).await?.created()?;
     }
     Ok(())
 }
 
-/// Linkerd's `ClusterRole`, and its binding to the account, both with the name of the namespace.
-fn permissions(control_plane: &str) -> Outcome<[Value; 2]> {
+/// Linkerd's `ClusterRole`, and its binding to an account, both with this name.
+pub(crate) fn permissions(name: &str, of: ServiceAccount<'_>) -> Outcome<[Value; 2]> {
     let mut role = cluster_role()?;
-    role["metadata"]["name"] = json!(control_plane);
-    let of = ServiceAccount { namespace: control_plane, name: ACCOUNT };
-    let binding = of.bound("ClusterRoleBinding", control_plane, ("ClusterRole", control_plane));
-    Ok([role, binding])
+    role["metadata"]["name"] = json!(name);
+    Ok([role, of.bound("ClusterRoleBinding", name, ("ClusterRole", name))])
 }

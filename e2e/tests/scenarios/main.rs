@@ -10,6 +10,7 @@ mod inject;
 mod istio;
 mod linkerd;
 mod manifest;
+mod memory;
 mod replica;
 mod restart;
 mod standalone;

@@ -122,4 +122,12 @@ impl Replica {
         })
         .await
     }
+
+    /// Of `VmRSS`, or of its peak `VmHWM`.
+    pub(crate) fn memory_kib(&mut self, field: &str) -> Outcome<u64> {
+        let text = fs::read_to_string(format!("/proc/{}/status", self.injectd.pid()?))?;
+        let mut values = text.lines().filter_map(|it| it.strip_prefix(field)?.strip_prefix(':'));
+        let value = values.next().ok_or_else(|| failed(format!("no {field}")))?;
+        Ok(value.trim().trim_end_matches(" kB").parse()?)
+    }
 }

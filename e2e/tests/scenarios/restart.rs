@@ -7,7 +7,7 @@ use injectd::restart::{Mode, Wait};
 use injectd_harness::{
     expect::{Outcome, expect, failed},
     namespaced::with_namespace,
-    scenario::{tell, with_lab},
+    scenario::{note, with_lab},
 };
 use serde_json::json;
 
@@ -71,7 +71,7 @@ async fn created(it: &Restart<'_>) -> Outcome {
     it.recorder.wait("all workloads are rolled out", |seen| seen.finished == count).await?;
     let budgets = it.fleet.budgets().count();
     it.recorder.wait("all budgets are counted", |seen| seen.exhausted == budgets).await?;
-    tell(&format!("{count} workloads, {budgets} budgets"));
+    note(&format!("{count} workloads, {budgets} budgets"));
     Ok(())
 }
 
@@ -88,7 +88,7 @@ async fn dry_run(it: &mut Restart<'_>) -> Outcome {
     let free = count - closed - budgets;
     expect("those that would be restarted", free, of(Wait::DryRun.as_str()))?;
     expect("the restarts", 0, it.recorder.seen().restarted)?;
-    tell(&format!(
+    note(&format!(
         "{free} would be restarted, {closed} outside of their window, {budgets} budgets"
     ));
     Ok(())
@@ -110,7 +110,7 @@ async fn leader_killed(it: &mut Restart<'_>) -> Outcome {
     let free = it.fleet.free().count();
     let what = "all that are free are restarted";
     it.recorder.wait(what, |seen| seen.restarted == free && seen.in_flight == 0).await?;
-    tell(&format!("killed after {at} restarts, {free} are done"));
+    note(&format!("killed after {at} restarts, {free} are done"));
     Ok(())
 }
 
@@ -126,7 +126,7 @@ async fn opened(it: &Restart<'_>) -> Outcome {
     let count = it.fleet.workloads.len();
     let what = "all are restarted";
     it.recorder.wait(what, |seen| seen.restarted == count && seen.in_flight == 0).await?;
-    tell(&format!("{free} restarts, then {allowed}, then {count}"));
+    note(&format!("{free} restarts, then {allowed}, then {count}"));
     Ok(())
 }
 
@@ -143,7 +143,7 @@ async fn judged(it: &Restart<'_>) -> Outcome {
         return Err(failed(format!("{events} events of {} restarts", verdict.restarted)));
     }
     let Verdict { restarted, most_at_once } = verdict;
-    tell(&format!("{restarted} restarts, at most {most_at_once} at once, {events} events"));
+    note(&format!("{restarted} restarts, at most {most_at_once} at once, {events} events"));
     Ok(())
 }
 

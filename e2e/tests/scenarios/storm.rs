@@ -9,10 +9,7 @@ mod flood;
 mod pair;
 mod phase;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::{collections::BTreeSet, time::Duration};
 
 use injectd_harness::{
     api::collection,
@@ -21,7 +18,7 @@ use injectd_harness::{
     metrics::metric,
     objects::{deployment, enabled},
     scenario::{note, step, with_own_lab},
-    sidecar::workload_labels,
+    sidecar::expect_workload,
 };
 use serde_json::{Value, json};
 
@@ -172,8 +169,7 @@ impl Storm<'_> {
         for pod in pods {
             let uid = pod["metadata"]["uid"].as_str().unwrap_or_default();
             if self.seen.insert(uid.to_owned()) && self.creators.count(&pod)? {
-                let labels = workload_labels(&pod);
-                expect("the labels", BTreeMap::from([("deployment", "web")]), labels)?;
+                expect_workload(&pod, &[("deployment", "web")])?;
             }
         }
         Ok(())

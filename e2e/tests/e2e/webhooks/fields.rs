@@ -141,7 +141,7 @@ fn rows() -> Vec<Row> {
         .collect()
 }
 
-fn pod(more: Value) -> Value {
+fn pod(more: &Value) -> Value {
     let mut pod = json!({"spec": {"containers": [{"name": "a", "image": "a"}]}});
     let more = more.as_object().into_iter().flatten();
     for (key, value) in more {
@@ -153,7 +153,7 @@ fn pod(more: Value) -> Value {
 fn volume(of: Value) -> Value {
     let mut volume = of;
     volume["name"] = "v".into();
-    pod(json!({"volumes": [volume]}))
+    pod(&json!({"volumes": [volume]}))
 }
 
 fn of_pods() -> Vec<Row> {
@@ -164,10 +164,10 @@ fn of_pods() -> Vec<Row> {
     vec![
         pod_row("spec.containers", json!({"spec": {}})),
         pod_row("spec.containers[].image", json!({"spec": {"containers": [{"name": "a"}]}})),
-        pod_row("spec.tolerations", pod(json!({}))),
-        pod_row("spec.serviceAccountName", pod(json!({}))),
-        pod_row("spec.nodeSelector", pod(json!({}))),
-        pod_row(terms, pod(json!({"affinity": affinity}))),
+        pod_row("spec.tolerations", pod(&json!({}))),
+        pod_row("spec.serviceAccountName", pod(&json!({}))),
+        pod_row("spec.nodeSelector", pod(&json!({}))),
+        pod_row(terms, pod(&json!({"affinity": affinity}))),
         pod_row("spec.volumes[].rbd.monitors", volume(json!({"rbd": {"image": "a"}}))),
         pod_row("spec.volumes[].cephfs.monitors", volume(json!({"cephfs": {}}))),
         pod_row("spec.volumes[].projected.sources", volume(json!({"projected": {}}))),
@@ -228,16 +228,15 @@ fn of_storage() -> Vec<Row> {
 }
 
 fn of_access() -> Vec<Row> {
-    let rbac = |path, kind, field, rest| row(path, kind, field, rest);
     let rules = json!({"rules": [{"apiGroups": [""], "resources": ["pods"]}]});
-    let roles = "rbac.authorization.k8s.io/v1/roles";
+    let of_roles = "rbac.authorization.k8s.io/v1/roles";
     let cluster_roles = "rbac.authorization.k8s.io/v1/clusterroles";
     vec![
-        rbac(roles, "Role", "rules", json!({})),
-        rbac(roles, "Role", "rules[].verbs", rules.clone()),
-        rbac(cluster_roles, "ClusterRole", "rules", json!({})),
-        rbac(cluster_roles, "ClusterRole", "rules", json!({"rules": []})),
-        rbac(cluster_roles, "ClusterRole", "rules[].verbs", rules),
+        row(of_roles, "Role", "rules", json!({})),
+        row(of_roles, "Role", "rules[].verbs", rules.clone()),
+        row(cluster_roles, "ClusterRole", "rules", json!({})),
+        row(cluster_roles, "ClusterRole", "rules", json!({"rules": []})),
+        row(cluster_roles, "ClusterRole", "rules[].verbs", rules),
     ]
 }
 

@@ -143,7 +143,7 @@ impl Crowd<'_> {
 }
 
 /// KiB as MiB.
-fn mib(kib: u64) -> String {
+pub(crate) fn mib(kib: u64) -> String {
     let tenths = (kib * 10) >> 10;
     format!("{}.{} MiB", tenths / 10, tenths % 10)
 }

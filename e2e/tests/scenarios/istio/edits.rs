@@ -5,7 +5,7 @@ use std::time::Duration;
 use injectd_harness::{
     expect::{Outcome, expect, failed},
     istio::Revision,
-    scenario::tell,
+    scenario::note,
     stream::{Seen, Stream, all_created},
 };
 use serde_json::{Value, json};
@@ -54,7 +54,7 @@ async fn edited(it: &Istio<'_>) -> Outcome {
     let oldest = expect_current(&seen, &edits)?;
     let rejected = rejected(it).await? - before;
     let pods = seen.len();
-    tell(&format!(
+    note(&format!(
         "{count} edits, {broken} broken ({rejected} rejected by two replicas), {pods} pods: 0 \
          failed, 0 wrong, at most {oldest:.0?} old"
     ));

@@ -6,7 +6,7 @@ use injectd_harness::{
     client::patch_of,
     expect::{Outcome, eventually, expect, expect_contains, failed},
     relay::Relay,
-    scenario::tell,
+    scenario::note,
     stream::{Stream, all_created},
 };
 use serde_json::json;
@@ -60,7 +60,7 @@ async fn late_server(it: &Istio<'_>) -> Outcome {
     }
     expect_probe(&replica, "/ready", 200).await?;
     patch_of(&review(&replica, "default", "enabled", &pod).await?.response()?)?;
-    tell(&format!("ready after {ready:.1?}"));
+    note(&format!("ready after {ready:.1?}"));
     Ok(())
 }
 
@@ -95,7 +95,7 @@ async fn hangs(it: &Istio<'_>) -> Outcome {
     wait_for_image(it, &changed.image()?).await?;
     it.configure(it.revision("canary")?).await?;
     wait_for_image(it, &it.revision("canary")?.image()?).await?;
-    tell(&format!("at most {slowest:.0?}"));
+    note(&format!("at most {slowest:.0?}"));
     Ok(())
 }
 
@@ -124,7 +124,7 @@ async fn rolling(it: &mut Istio<'_>) -> Outcome {
     for (_, pod) in &created {
         expect("the injector", Some("injectd"), annotation(pod, INJECTOR))?;
     }
-    tell(&format!("{} pods", created.len()));
+    note(&format!("{} pods", created.len()));
     Ok(())
 }
 

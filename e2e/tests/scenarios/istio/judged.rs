@@ -10,7 +10,7 @@ use injectd_harness::{
     api::{WEBHOOK_CONFIGURATIONS, collection},
     expect::{Outcome, eventually, expect, expect_contains},
     objects::plain_pod,
-    scenario::tell,
+    scenario::note,
 };
 use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
@@ -83,7 +83,7 @@ pub(super) async fn agree(it: &Istio<'_>) -> Outcome {
     explained(it, &pods, &injected).await?;
     audited(it).await?;
     let count = injected.iter().filter(|it| **it).count();
-    tell(&format!("{} pods, {count} injected", pods.len()));
+    note(&format!("{} pods, {count} injected", pods.len()));
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use injectd_harness::{
     api::{Api, collection},
     client::patch_of,
     expect::{DEADLINE, Outcome, eventually, expect, failed},
-    scenario::tell,
+    scenario::note,
 };
 use serde_json::{Value, json};
 use tokio::{task::JoinSet, time::Instant};
@@ -115,7 +115,7 @@ async fn many(it: &Istio<'_>) -> Outcome {
     if many.ready > DEADLINE / 3 || many.bytes > 2 * few.bytes {
         return Err(failed(figures));
     }
-    tell(&figures);
+    note(&figures);
     expect("the patch", few.patch, many.patch)
 }
 

@@ -12,7 +12,7 @@ use injectd_harness::{
     istio::{Revision, of_chart},
     objects::plain_pod,
     program::Program,
-    scenario::{tell, with_lab_alone},
+    scenario::{note, with_lab_alone},
     stream::{Seen, Stream, all_created},
 };
 use serde_json::{Value, json};
@@ -290,6 +290,6 @@ fn count(seen: &[Seen]) -> Outcome {
             other => return Err(failed(format!("a pod of the injector {other:?}"))),
         }
     }
-    tell(&format!("{theirs} pods from istiod, {ours} from injectd, 0 refused, 0 without a proxy"));
+    note(&format!("{theirs} pods from istiod, {ours} from injectd, 0 refused, 0 without a proxy"));
     Ok(())
 }

@@ -10,7 +10,7 @@ use injectd_harness::{
     lab::Lab,
     namespaced::{Namespaced, with_namespace},
     objects::deployment,
-    scenario::{tell, with_lab},
+    scenario::{note, with_lab},
 };
 use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
@@ -78,7 +78,7 @@ pub(super) async fn dry_run_of(fleet: &Fleet<'_>) -> Outcome {
     expect("those that would be restarted", fleet.free().count(), of("dry_run"))?;
     expect("those outside of their window", fleet.closed().count(), of("window"))?;
     expect_contains("stderr", "dry run: nothing was restarted; restart with --yes", &ran.err)?;
-    tell(&format!("{} would be restarted by the command", of("dry_run")));
+    note(&format!("{} would be restarted by the command", of("dry_run")));
     Ok(())
 }
 
