@@ -1,11 +1,12 @@
 //! Connections that take as much as they can, and a well-behaved one, which must still be served.
 
+use injectd_harness::http2::{DATA, END_HEADERS, END_STREAM, HEADERS, POST, SETTINGS, frame};
 use tokio::{io::AsyncWriteExt as _, net::TcpStream};
 use tokio_rustls::client::TlsStream;
 
 use super::{
     client::{Connection, REVIEW, connect, head},
-    http2::{DATA, END_HEADERS, END_STREAM, HEADERS, POST, SETTINGS, frame, open},
+    http2::open,
     process::{Process, soon, until},
     shutdown::IN_FLIGHT,
 };

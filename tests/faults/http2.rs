@@ -1,8 +1,12 @@
 //! Attacks that are specific to HTTP/2, frame by frame.
 
+use injectd_harness::http2::{
+    ACK, CANCEL, CONTINUATION, DATA, END_HEADERS, END_STREAM, Frame, GOAWAY, HEADERS, PING, POST,
+    PREFACE, RST_STREAM, SETTINGS, frame,
+};
 use rustix::process::Signal;
 use tokio::{
-    io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, split},
+    io::{AsyncWriteExt as _, split},
     net::TcpStream,
 };
 use tokio_rustls::client::TlsStream;
@@ -13,46 +17,8 @@ use super::{
     shutdown::{IN_FLIGHT, ends_at_once},
 };
 
-pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-pub(super) const DATA: u8 = 0;
-pub(super) const HEADERS: u8 = 1;
-const RST_STREAM: u8 = 3;
-pub(super) const SETTINGS: u8 = 4;
-const PING: u8 = 6;
-const GOAWAY: u8 = 7;
-const CONTINUATION: u8 = 9;
-const ACK: u8 = 1;
-pub(super) const END_STREAM: u8 = 1;
-pub(super) const END_HEADERS: u8 = 4;
-const CANCEL: u32 = 8;
-/// `POST https://localhost/` from the static table.
-pub(super) const POST: &[u8] = b"\x83\x87\x84\x01\x09localhost";
 /// Allowed memory growth after a flood, in KiB.
 const MAX_GROWTH_KIB: u64 = 32 << 10;
-
-/// A received frame.
-pub(super) struct Frame {
-    pub(super) kind: u8,
-    pub(super) flags: u8,
-    payload: Vec<u8>,
-}
-
-impl Frame {
-    /// Reads the next frame; `None` once the connection is closed.
-    pub(super) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Option<Self> {
-        let mut head = [0; 9];
-        stream.read_exact(&mut head).await.ok()?;
-        let length = head[..3].iter().fold(0, |length, byte| length << 8 | usize::from(*byte));
-        let mut payload = vec![0; length];
-        stream.read_exact(&mut payload).await.ok()?;
-        Some(Self { kind: head[3], flags: head[4], payload })
-    }
-}
-
-pub(super) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
-    let length = u32::try_from(payload.len()).expect("a frame must be small").to_be_bytes();
-    [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
-}
 
 pub(super) async fn open(process: &Process) -> TlsStream<TcpStream> {
     let config = config(&rustls::version::TLS13, None, "h2");

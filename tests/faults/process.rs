@@ -11,6 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use injectd_harness::program;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::client;
@@ -171,11 +172,7 @@ impl Process {
 
     /// Memory in use, in KiB.
     pub(super) fn resident_kib(&self) -> u64 {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()));
-        let status = status.expect("the child must exist");
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let number = line.and_then(|line| line.split_whitespace().next());
-        number.and_then(|text| text.parse().ok()).expect("the kernel must report the memory in use")
+        program::resident_kib(self.child.id()).expect("the child must exist")
     }
 
     /// Names of its threads.

@@ -1,10 +1,13 @@
 //! Protocol negotiation, announced body sizes, and gRPC calls to the webhook.
 
+use injectd_harness::http2::{
+    END_HEADERS, END_STREAM, Frame, HEADERS, POST, PREFACE, SETTINGS, frame,
+};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::{
     client::{Connection, REVIEW, config, connect, head, read_to_close, try_connect},
-    http2::{END_HEADERS, END_STREAM, Frame, HEADERS, POST, PREFACE, SETTINGS, frame, open},
+    http2::open,
     process::{Process, soon},
 };
 

@@ -1,4 +1,4 @@
-//! Certificates for servers, of a CA of their own.
+//! Certificates of servers and clients, of a CA of their own.
 
 use std::{
     io::Write as _,
@@ -7,8 +7,8 @@ use std::{
 };
 
 use rcgen::{
-    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair,
-    PKCS_ECDSA_P256_SHA256, PKCS_RSA_SHA256, SignatureAlgorithm, date_time_ymd,
+    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,
+    KeyPair, PKCS_ECDSA_P256_SHA256, PKCS_RSA_SHA256, SanType, SignatureAlgorithm, date_time_ymd,
 };
 
 use crate::{
@@ -114,8 +114,7 @@ impl Ca {
     /// As [`Ca::issue`].
     pub fn issue_expired(&self, host: &str, ip: IpAddr) -> Outcome<Certificate> {
         let mut params = params(host, ip)?;
-        params.not_before = date_time_ymd(2020, 1, 1);
-        params.not_after = date_time_ymd(2020, 2, 1);
+        expire(&mut params);
         self.sign(host, &params)
     }
 
@@ -132,6 +131,32 @@ impl Ca {
         }
         expect_contains("the key", form.header(), &made.key)?;
         Ok(made)
+    }
+
+    /// A certificate of a client with one name: a DNS name, or a URI such as a SPIFFE ID.
+    ///
+    /// # Errors
+    ///
+    /// As [`Ca::issue`].
+    pub fn issue_client(&self, name: &str) -> Outcome<Certificate> {
+        self.sign(name, &client_params(name)?)
+    }
+
+    /// As [`Ca::issue_client`], and expired.
+    ///
+    /// # Errors
+    ///
+    /// As [`Ca::issue`].
+    pub fn issue_expired_client(&self, name: &str) -> Outcome<Certificate> {
+        let mut params = client_params(name)?;
+        expire(&mut params);
+        self.sign(name, &params)
+    }
+
+    /// PEM of its certificate.
+    #[must_use]
+    pub fn pem(&self) -> String {
+        self.0.pem()
     }
 
     fn sign(&self, host: &str, params: &CertificateParams) -> Outcome<Certificate> {
@@ -165,6 +190,23 @@ fn traditional(key: &str) -> Outcome<String> {
     // It reads all before it writes.
     child.stdin.take().map_or(Ok(()), |mut input| input.write_all(key.as_bytes()))?;
     Ok(String::from_utf8(child.wait_with_output()?.stdout)?)
+}
+
+fn client_params(name: &str) -> Outcome<CertificateParams> {
+    let mut params = CertificateParams::default();
+    params.subject_alt_names = vec![if name.contains("://") {
+        SanType::URI(name.try_into()?)
+    } else {
+        SanType::DnsName(name.try_into()?)
+    }];
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+    params.is_ca = IsCa::ExplicitNoCa;
+    Ok(params)
+}
+
+fn expire(params: &mut CertificateParams) {
+    params.not_before = date_time_ymd(2020, 1, 1);
+    params.not_after = date_time_ymd(2020, 2, 1);
 }
 
 impl Certificate {

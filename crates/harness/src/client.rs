@@ -16,7 +16,7 @@ use hyper_util::rt::TokioIo;
 use rustls::{pki_types::ServerName, version::TLS13};
 use serde_json::{Value, json};
 use tokio::{net::TcpStream, time::timeout};
-use tokio_rustls::TlsConnector;
+use tokio_rustls::{TlsConnector, client::TlsStream};
 
 use crate::{
     connection::tls_config,
@@ -73,6 +73,20 @@ impl Answer {
 }
 
 impl Webhook<'_> {
+    /// A connection with TLS 1.3, for one of these protocols.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the server does not accept it.
+    pub async fn connect(&self, protocols: &[&str]) -> Outcome<TlsStream<TcpStream>> {
+        let mut config = tls_config(self.ca, &[&TLS13])?;
+        config.alpn_protocols = protocols.iter().map(|it| it.as_bytes().to_vec()).collect();
+        let stream = TcpStream::connect(self.addr).await?;
+        stream.set_nodelay(true)?;
+        let name = ServerName::try_from(self.server_name.to_owned())?;
+        Ok(TlsConnector::from(Arc::new(config)).connect(name, stream).await?)
+    }
+
     /// Sends the review of a pod, as the API server does with this timeout for the webhook.
     ///
     /// # Errors
@@ -101,11 +115,7 @@ impl Webhook<'_> {
             .header(header::CONTENT_TYPE, "application/json")
             .body(Full::from(review_of(namespace, pod)))?;
         let exchange = async {
-            let config = tls_config(self.ca, &[&TLS13])?;
-            let stream = TcpStream::connect(self.addr).await?;
-            stream.set_nodelay(true)?;
-            let name = ServerName::try_from(self.server_name.to_owned())?;
-            let stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await?;
+            let stream = self.connect(&[]).await?;
             send(TokioIo::new(stream), request).await
         };
         // A handshake of TLS is large.

@@ -25,6 +25,8 @@ use crate::{
     program::Program,
 };
 
+mod process;
+
 /// The name of Linkerd's webhook: `injectd compare` looks for its patches in audit logs.
 pub const WEBHOOK_NAME: &str = "linkerd-proxy-injector.linkerd.io";
 
@@ -172,6 +174,14 @@ impl Injectd {
         self.arguments.push(argument.into());
     }
 
+    /// Sets the value of a flag that it has already.
+    pub fn set_flag(&mut self, flag: &str, value: impl Into<OsString>) {
+        let at = self.arguments.iter().position(|argument| argument == flag);
+        if let Some(old) = at.and_then(|at| self.arguments.get_mut(at + 1)) {
+            *old = value.into();
+        }
+    }
+
     /// Sets a variable of its environment.
     pub fn set_variable(&mut self, name: &'static str, value: impl Into<OsString>) {
         self.environment.push((name, value.into()));
@@ -199,12 +209,7 @@ impl Injectd {
     ///
     /// Fails if the server ends or does not accept connections in time.
     pub async fn start(&mut self) -> Outcome {
-        let log = File::options().create(true).append(true).open(&self.log)?;
-        let mut command = Command::new(&self.binary);
-        command.args(&self.arguments).envs(self.environment.iter().map(|(k, v)| (k, v)));
-        let program = Program::start(&mut command, log.try_clone()?, log)?;
-        let pid = program.pid();
-        self.program = Some(program);
+        let pid = self.spawn()?;
         let ended = eventually("injectd accepts connections", async || {
             let status = self.running()?.exit_status()?;
             if status.is_none() {
@@ -218,11 +223,23 @@ impl Injectd {
                 Ok(())
             }
             Some(status) => {
-                let log = self.log();
-                let last = log.lines().last().unwrap_or("it logged nothing");
-                Err(failed(format!("injectd ended with {status}: {last}")))
+                Err(failed(format!("injectd ended with {status}: {}", self.last_line())))
             }
         }
+    }
+
+    fn last_line(&self) -> String {
+        self.log().lines().last().unwrap_or("it logged nothing").to_owned()
+    }
+
+    fn spawn(&mut self) -> Outcome<u32> {
+        let log = File::options().create(true).append(true).open(&self.log)?;
+        let mut command = Command::new(&self.binary);
+        command.args(&self.arguments).envs(self.environment.iter().map(|(k, v)| (k, v)));
+        let program = Program::start(&mut command, log.try_clone()?, log)?;
+        let pid = program.pid();
+        self.program = Some(program);
+        Ok(pid)
     }
 
     /// The process id.

@@ -10,7 +10,10 @@ use std::{
     net::{IpAddr, Ipv4Addr},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
-    sync::atomic::{AtomicU8, Ordering},
+    sync::{
+        OnceLock,
+        atomic::{AtomicU8, Ordering},
+    },
 };
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -162,6 +165,25 @@ impl Drop for OwnLab {
     }
 }
 
+/// What a scenario without a cluster is given.
+#[derive(Clone, Debug)]
+pub struct Bench {
+    /// The binary `injectd`.
+    pub binary: PathBuf,
+    /// Whether scenarios run at full length.
+    pub is_long: bool,
+}
+
+/// As [`get`], without a cluster.
+///
+/// # Errors
+///
+/// Fails if there is no binary.
+pub async fn bench() -> Outcome<Bench> {
+    let binary = spawn_blocking(binary).await.unwrap_or_else(|error| Err(error.into()))?;
+    Ok(Bench { binary, is_long: is_long() })
+}
+
 /// The value of a variable that is set and not empty.
 pub(crate) fn variable(name: &str) -> Option<OsString> {
     env::var_os(name).filter(|value| !value.is_empty())
@@ -219,16 +241,23 @@ const FILES: &str = "files: ";
 /// Says where the kubeconfig and the audit log are, and ends with its input.
 const SAY_AND_WAIT: &str = r#"echo "files: $KUBECONFIG $E2E_AUDIT_LOG"; exec cat"#;
 
-fn root() -> &'static Path {
+/// The root of the repository.
+#[must_use]
+pub fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
-/// The binary under test: `$INJECTD`, else built from this tree.
+/// The binary under test: `$INJECTD`, else built from this tree, once.
 ///
 /// # Errors
 ///
 /// Fails if it does not build.
 pub fn binary() -> Outcome<PathBuf> {
+    static BINARY: OnceLock<Outcome<PathBuf>> = OnceLock::new();
+    BINARY.get_or_init(build).clone()
+}
+
+fn build() -> Outcome<PathBuf> {
     if let Some(binary) = variable("INJECTD") {
         return Ok(binary.into());
     }

@@ -1,7 +1,7 @@
 //! What tests start and ask: injectd, a Kubernetes control plane, clients, relays, certificates.
 //!
 //! A scenario is a plain test: [`scenario::with_lab`] gives it a cluster, [`namespaced::with_namespace`]
-//! a namespace of its own. Scenarios run in any order, beside one another and alone. Not for what an
+//! a namespace of its own; [`scenario::with_binary`] is for one without a cluster. Scenarios run in any order, beside one another and alone. Not for what an
 //! answer of injectd must be: that is in the tests themselves.
 
 #![expect(clippy::disallowed_types, reason = "Kubernetes objects of any kind are trees here")]
@@ -15,6 +15,7 @@ pub mod client;
 pub mod component;
 pub mod connection;
 pub mod expect;
+pub mod http2;
 pub mod injectd;
 pub mod isolated;
 pub mod istio;

@@ -1,7 +1,7 @@
 //! A process that ends with its owner.
 
 use std::{
-    fs::File,
+    fs::{self, File},
     process::{Child, Command, ExitStatus, Stdio},
 };
 
@@ -80,6 +80,18 @@ impl Program {
         self.signal(signal)?;
         self.wait().await
     }
+}
+
+/// The memory that a process has in use, in KiB.
+///
+/// # Errors
+///
+/// Fails if there is no such process.
+pub fn resident_kib(pid: u32) -> Outcome<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let number = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
+    number.ok_or_else(|| failed(format!("process {pid} has no VmRSS")))
 }
 
 impl Drop for Program {

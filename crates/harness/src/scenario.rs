@@ -11,7 +11,7 @@ use tokio::{sync::RwLock, time::timeout};
 
 use crate::{
     expect::{NotPassed, Outcome, failed},
-    lab::{self, Lab, OwnLab},
+    lab::{self, Bench, Lab, OwnLab},
 };
 
 /// Several times what the longest scenario of the short run takes on an idle machine.
@@ -57,6 +57,15 @@ pub async fn with_own_lab(flags: &str, scenario: impl AsyncFnOnce(&Lab) -> Outco
         within_limit(Box::pin(scenario(&own.lab))).await
     })
     .await
+}
+
+/// Runs a scenario that needs the binary and no cluster, beside any other.
+///
+/// # Errors
+///
+/// As [`with_lab`].
+pub async fn with_binary(scenario: impl AsyncFnOnce(&Bench) -> Outcome) -> Outcome {
+    passed_over(async { within_limit(Box::pin(scenario(&lab::bench().await?))).await }.await)
 }
 
 async fn in_shared(scenario: impl AsyncFnOnce(&Lab) -> Outcome) -> Outcome {

@@ -1,0 +1,48 @@
+//! What only some scenarios do with the process: its end by itself, its memory, signals.
+
+use std::process::ExitStatus;
+
+use rustix::process::Signal;
+
+use super::Injectd;
+use crate::{expect::Outcome, program::resident_kib};
+
+impl Injectd {
+    /// Starts a process that must end by itself; returns its exit code and the last line it wrote.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it does not end in time.
+    pub async fn run(&mut self) -> Outcome<(Option<i32>, String)> {
+        self.spawn()?;
+        let status = self.running()?.wait().await?;
+        Ok((status.code(), self.last_line()))
+    }
+
+    /// The memory in use, in KiB.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the process does not run.
+    pub fn resident_kib(&mut self) -> Outcome<u64> {
+        resident_kib(self.pid()?)
+    }
+
+    /// Sends a signal, without waiting for the end.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the process does not run.
+    pub fn signal(&mut self, signal: Signal) -> Outcome {
+        self.running()?.signal(signal)
+    }
+
+    /// Waits for the end of the process.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the process does not end in time.
+    pub async fn ends(&mut self) -> Outcome<ExitStatus> {
+        self.running()?.wait().await
+    }
+}
