@@ -118,9 +118,9 @@ e2e *args:
 istio:
     INJECTD_CORPUS={{ corpus }} e2e/run.sh --long -- istio::
 
-# Test gRPC with a real API server: clients in Go and Python, mutual TLS, tokens, sockets, abuse (control plane).
+# Test the gRPC server at full length: clients in Go and Python, mutual TLS, tokens, sockets, abuse (control plane).
 grpc:
-    e2e/grpc.sh
+    e2e/run.sh --long -- grpc::
 
 # Measure the CPU of a gRPC call beside a review of the same object (ghz, h2load).
 ghz *args:

@@ -153,12 +153,6 @@ impl Ca {
         self.sign(name, &params)
     }
 
-    /// PEM of its certificate.
-    #[must_use]
-    pub fn pem(&self) -> String {
-        self.0.pem()
-    }
-
     fn sign(&self, host: &str, params: &CertificateParams) -> Outcome<Certificate> {
         self.sign_with(host, params, &KeyPair::generate()?)
     }

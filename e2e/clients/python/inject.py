@@ -34,16 +34,20 @@ def generated():
     return injectd_pb2, injectd_pb2_grpc
 
 
-def credentials(args):
+def channel_of(args):
     def read(file):
         return file and Path(file).read_bytes()
 
-    return grpc.ssl_channel_credentials(read(args.ca), read(args.key), read(args.cert))
+    if args.addr.startswith("unix:"):
+        # Else the path of the socket is the authority, which is not one.
+        return grpc.insecure_channel(args.addr, [("grpc.default_authority", "localhost")])
+    credentials = grpc.ssl_channel_credentials(read(args.ca), read(args.key), read(args.cert))
+    return grpc.secure_channel(args.addr, credentials)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--addr", default="localhost:8444", help="address of the gRPC server")
+    parser.add_argument("--addr", default="localhost:8444", help="address of the gRPC server: HOST:PORT or unix:PATH")
     parser.add_argument("--ca", help="CA of the server's certificate, PEM")
     parser.add_argument("--cert", help="client certificate, PEM, if the server requires one")
     parser.add_argument("--key", help="its private key, PEM")
@@ -56,7 +60,7 @@ def main():
     messages, services = generated()
     request = messages.InjectRequest(namespace=args.namespace, kind="Pod",
                                      object=args.pod.read_bytes())
-    with grpc.secure_channel(args.addr, credentials(args)) as channel:
+    with channel_of(args) as channel:
         try:
             response = services.InjectorStub(channel).Inject(request, timeout=args.timeout)
         except grpc.RpcError as error:

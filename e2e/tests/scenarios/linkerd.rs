@@ -175,11 +175,7 @@ impl<'a> Linkerd<'a> {
     async fn clean_up(&mut self) -> Outcome {
         self.injectd.discard();
         self.it.stop_calling().await?;
-        for kind in ["ClusterRoleBinding", "ClusterRole"] {
-            let roles = collection(RBAC_VERSION, kind, None);
-            self.it.lab.api.delete(&format!("{roles}/{}", self.control_plane)).await?;
-        }
-        Ok(())
+        remove_permissions(&self.it.lab.api, &self.control_plane).await
     }
 
     // === requests of the injector ===
@@ -271,6 +267,15 @@ async fn make_permissions(api: &Api, control_plane: &str) -> Outcome {
     let of = ServiceAccount { namespace: control_plane, name: ACCOUNT };
     for object in permissions(control_plane, of)? {
         api.create(None, &object).await?.created()?;
+    }
+    Ok(())
+}
+
+/// Removes what an account has in the whole cluster.
+pub(crate) async fn remove_permissions(api: &Api, control_plane: &str) -> Outcome {
+    for kind in ["ClusterRoleBinding", "ClusterRole"] {
+        let roles = collection(RBAC_VERSION, kind, None);
+        api.delete(&format!("{roles}/{control_plane}")).await?;
     }
     Ok(())
 }

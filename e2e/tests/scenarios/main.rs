@@ -1,10 +1,12 @@
-//! End-to-end scenarios: injectd and a real Kubernetes API server. Each is a test that runs alone.
+//! End-to-end scenarios: injectd and a real Kubernetes API server, or a real client of gRPC. Each is a
+//! test that runs alone.
 
 #![expect(clippy::disallowed_types, reason = "Kubernetes objects of any kind are trees here")]
 
 mod container;
 mod dropin;
 mod endurance;
+mod grpc;
 mod guard;
 mod inject;
 mod istio;
