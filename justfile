@@ -67,7 +67,7 @@ pgo *file:
 # Build it, and compare its answers to recorded reviews with those of the plain binary.
 pgo-check: pgo
     cargo build --locked --release --features profiling
-    INJECTD_CORPUS={{ corpus }} deploy/same-answers.sh target/release/injectd target/pgo/injectd
+    INJECTD_CORPUS={{ corpus }} deploy/same-answers.sh "${CARGO_TARGET_DIR:-target}/release/injectd" "${CARGO_TARGET_DIR:-target}/pgo/injectd"
 
 # Build the image from a built binary without a daemon, and run it confined; [FILE]: OCI archive (root, buildah).
 image binary="target/pgo/injectd" *file:

@@ -60,12 +60,6 @@ class Component:
     def signal(self, how):
         os.kill(self.pid, how)
 
-    def hang(self):
-        self.signal(signal.SIGSTOP)
-
-    def resume(self):
-        self.signal(signal.SIGCONT)
-
     def stop(self):
         """Stops it with SIGTERM; a second SIGTERM stops it at once."""
         for patience in GRACE_SECONDS, DEADLINE_SECONDS:

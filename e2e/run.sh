@@ -8,18 +8,23 @@
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(dirname "$here")
-if [ "${1:-}" = --kube ]; then
-    KUBE_RELEASE=${2:?--kube needs a release, such as 1.36}
-    export KUBE_RELEASE
-    shift 2
-fi
 long= is_alone=
-if [ "${1:-}" = --long ]; then
-    long=--long
-    E2E_LONG=1
-    export E2E_LONG
-    shift
-fi
+while :; do
+    case ${1:-} in
+        --kube)
+            KUBE_RELEASE=${2:?--kube needs a release, such as 1.36}
+            export KUBE_RELEASE
+            shift 2
+            ;;
+        --long)
+            long=--long
+            E2E_LONG=1
+            export E2E_LONG
+            shift
+            ;;
+        *) break ;;
+    esac
+done
 
 # --workspace gives dependencies the same features as for `cargo test`. The binaries run without
 # cargo, because cargo does not forward signals.
@@ -32,8 +37,14 @@ case ${1:-} in
     "")
         # Both, and both fail the run.
         # shellcheck disable=SC2016 # the variables are those of the inner shell
-        set -- sh -c '"$1" --show-output; code=$?; shift; "$@" || code=$?; exit $code' \
-            run "$scenarios" "$suites" $long
+        set -- sh -c '
+            trap "kill \$pid; wait \$pid; exit 130" INT TERM
+            "$1" --show-output & pid=$!
+            wait $pid; code=$?
+            shift
+            "$@" & pid=$!
+            wait $pid || code=$?
+            exit $code' run "$scenarios" "$suites" $long
         ;;
     --)
         # The first scenario that needs a cluster starts one.

@@ -40,15 +40,6 @@ class Steps:
         return self.failed > 0
 
 
-def wait_until(what, is_met):
-    """As `poll`, for conditions that are met within milliseconds."""
-    deadline = time.monotonic() + DEADLINE_SECONDS
-    while not is_met():
-        if time.monotonic() > deadline:
-            raise Failure(f"{what}: not within {DEADLINE_SECONDS} s")
-        time.sleep(0.004)
-
-
 def stop_in_time(seconds):
     late = f"FAILED: it took longer than {seconds} s"
     signal.signal(signal.SIGALRM, lambda *_: sys.exit(late))

@@ -14,6 +14,8 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(dirname "$(dirname "$here")")
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/injectd-ci
+# shellcheck source=.ci/tools.sh
+. "$root/.ci/tools.sh"
 
 lacks() {
     echo "$1" >&2
@@ -42,7 +44,7 @@ case ${1:-} in
         if [ ! -x "$grpcurl" ]; then
             needs go
             GOBIN=$(dirname "$grpcurl") \
-                go install github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.9.4 >&2 ||
+                go install "github.com/fullstorydev/grpcurl/cmd/grpcurl@$GRPCURL_VERSION" >&2 ||
                 lacks "go cannot install grpcurl"
         fi
         echo "$grpcurl"

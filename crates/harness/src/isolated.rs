@@ -53,6 +53,23 @@ async fn inside(scenario: impl AsyncFnOnce() -> Outcome) -> Outcome {
     passed_over(within_limit(Box::pin(scenario())).await)
 }
 
+/// As [`isolated_alone`], for a scenario that starts a cluster inside.
+///
+/// # Errors
+///
+/// As [`isolated`]; skips where no cluster can be built.
+pub async fn isolated_with_lab(test: &str, scenario: impl AsyncFnOnce() -> Outcome) -> Outcome {
+    if is_inside() {
+        return inside(scenario).await;
+    }
+    alone(async {
+        // Inside there is no network.
+        spawn_blocking(lab::build_cluster).await??;
+        enter(test).await
+    })
+    .await
+}
+
 async fn enter(test: &str) -> Outcome {
     if !rustix::process::geteuid().is_root() {
         return Err(skipped("it needs root, for namespaces of its own"));

@@ -214,13 +214,21 @@ fn start() -> Outcome<Shared> {
     start_cluster("")
 }
 
-fn start_cluster(flags: &str) -> Outcome<Shared> {
-    let binary = binary()?;
+/// Builds the programs of a cluster, unless they are there: it needs the network.
+///
+/// # Errors
+///
+/// Skips where they cannot be built.
+pub fn build_cluster() -> Outcome {
     let mut build = Command::new(root().join("e2e/lab/build.sh"));
     let has_lab = variable("KUBE_LAB").is_some() || build.stdout(Stdio::null()).status()?.success();
-    if !has_lab {
-        return Err(skipped("no $KUBECONFIG, and e2e/lab/build.sh builds no cluster"));
-    }
+    let why = "no $KUBECONFIG, and e2e/lab/build.sh builds no cluster";
+    if has_lab { Ok(()) } else { Err(skipped(why)) }
+}
+
+fn start_cluster(flags: &str) -> Outcome<Shared> {
+    let binary = binary()?;
+    build_cluster()?;
     let mut command = Command::new(root().join("e2e/lab.sh"));
     command.args(["sh", "-c", SAY_AND_WAIT]).env("INJECTD", &binary).env("E2E_AUDIT", "1");
     command.env("LAB_FLAGS", flags);
@@ -281,8 +289,8 @@ const SERVICE_IPS: [u8; 3] = [127, 100, 0];
 ///
 /// Fails if all are given away.
 pub fn service_ip() -> Outcome<IpAddr> {
-    // Those below are in the suites.
-    static NEXT: AtomicU8 = AtomicU8::new(20);
+    // Those up to 39 are in the suites.
+    static NEXT: AtomicU8 = AtomicU8::new(40);
     let last = NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |it| {
         it.checked_add(1).filter(|&it| it < u8::MAX)
     });

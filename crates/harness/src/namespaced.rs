@@ -45,13 +45,18 @@ pub async fn with_namespace<T>(
         Err(why) => Err(why),
     };
     let made = it.made.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut cleaned = Ok(());
     for name in made {
-        // At once: the next process that uses the cluster gives its Services the same addresses.
-        lab.api.delete(&collection("v1", "Service", Some(&name))).await?;
-        // Of a namespace that the scenario has deleted, the status is 404.
-        lab.api.delete(&format!("{NAMESPACES}/{name}")).await?;
+        cleaned = cleaned.and(delete(lab, &name).await);
     }
-    outcome
+    outcome.and_then(|value| cleaned.map(|()| value))
+}
+
+async fn delete(lab: &Lab, namespace: &str) -> Outcome {
+    // At once: the next process that uses the cluster gives its Services the same addresses.
+    lab.api.delete(&collection("v1", "Service", Some(namespace))).await?;
+    // Of a namespace that the scenario has deleted, the status is 404.
+    lab.api.delete(&format!("{NAMESPACES}/{namespace}")).await.map(drop)
 }
 
 impl Namespaced<'_> {

@@ -59,13 +59,13 @@ pub async fn with_own_lab(flags: &str, scenario: impl AsyncFnOnce(&Lab) -> Outco
     .await
 }
 
-/// Runs a scenario that needs the binary and no cluster, beside any other.
+/// Runs a scenario that needs the binary and no cluster, beside others.
 ///
 /// # Errors
 ///
 /// As [`with_lab`].
 pub async fn with_binary(scenario: impl AsyncFnOnce(&Bench) -> Outcome) -> Outcome {
-    passed_over(async { within_limit(Box::pin(scenario(&lab::bench().await?))).await }.await)
+    beside(async { within_limit(Box::pin(scenario(&lab::bench().await?))).await }).await
 }
 
 async fn in_shared(scenario: impl AsyncFnOnce(&Lab) -> Outcome) -> Outcome {

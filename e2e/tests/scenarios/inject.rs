@@ -13,7 +13,7 @@ use injectd_harness::{
     manifests::{files, objects},
     namespaced::{Namespaced, with_namespace},
     program::Program,
-    scenario::with_lab,
+    scenario::{with_binary, with_lab},
     sidecar::{expect_sidecar, pod_of, without_sidecar},
 };
 use serde_json::json;
@@ -35,10 +35,10 @@ async fn each_manifest_gets_its_sidecars_once_and_is_accepted() -> Outcome {
 
 #[tokio::test]
 async fn uninject_gives_each_manifest_back_byte_for_byte() -> Outcome {
-    with_lab(async |lab| {
+    with_binary(async |bench| {
         let folder = tempfile::tempdir()?;
         for file in files()? {
-            about(file.display(), back(&lab.binary, &file, folder.path()).await)?;
+            about(file.display(), back(&bench.binary, &file, folder.path()).await)?;
         }
         Ok(())
     })

@@ -15,7 +15,7 @@ use injectd_harness::{
     balancer::Balancer,
     client::probe,
     expect::{Outcome, eventually, expect, expect_contains, expect_listed, expect_same, failed},
-    isolated::isolated,
+    isolated::isolated_with_lab,
     lab::Lab,
     metrics::metric,
     objects::{self, enabled, plain_pod, pod},
@@ -59,7 +59,7 @@ async fn the_injector_of_linkerd_2_20_is_swapped_and_back() -> Outcome {
 }
 
 async fn swap_of(test: &str, release: &str) -> Outcome {
-    isolated(test, async || {
+    isolated_with_lab(test, async || {
         let paths = paths()?;
         let is_of =
             |path: &Path, release| path.to_string_lossy().contains(&format!("injector-{release}"));

@@ -7,7 +7,7 @@ use super::{
     deployed::Istio,
     pods::{annotated, annotation, proxy},
     replicas::wait_for_patch,
-    with_istio,
+    with_istio, with_istio_alone,
 };
 
 const OWN: &str = "e2e/own";
@@ -39,7 +39,7 @@ async fn own(it: &Istio<'_>) -> Outcome {
 #[tokio::test]
 async fn a_proxy_config_is_in_the_next_pod_also_if_its_kind_did_not_exist_at_the_start() -> Outcome
 {
-    with_istio(async |it| {
+    with_istio_alone(async |it| {
         // The definition that a scenario before has deleted may still be there.
         eventually("the kind is defined", async || {
             it.lab.api.create(None, &definition()).await?.created().map(drop)

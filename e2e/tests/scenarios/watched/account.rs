@@ -3,7 +3,7 @@
 use std::fs;
 
 use injectd_harness::{
-    expect::{Outcome, eventually, expect_listed, expect_same, failed, skipped},
+    expect::{Outcome, eventually, expect, expect_listed, expect_same, failed, skipped},
     objects::deployment,
     scenario::{note, with_lab},
 };
@@ -29,7 +29,7 @@ async fn the_cluster_role_is_that_of_linkerds_charts() -> Outcome {
             compared += 1;
         }
         note(&format!("compared with {compared} of Linkerd's manifests"));
-        Ok(())
+        expect("whether there is a manifest", true, compared > 0)
     })
     .await
 }
