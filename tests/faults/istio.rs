@@ -147,7 +147,8 @@ async fn invalid_files_are_rejected_and_the_next_valid_ones_apply() {
 #[tokio::test]
 async fn an_evaluation_does_not_delay_the_exit() {
     let folder = Folder::new();
-    let slow = "    {{- range until 90 }}{{ $hash := bcrypt `x` }}{{ end }}\n    metadata:\n";
+    let slow = "    {{- range until 1000 }}{{ range until 1000 }}{{ $x := sha256sum `x` }}{{ end }}\
+                {{ end }}\n    metadata:\n";
     let config = CONFIG.replacen("    metadata:\n", slow, 1);
     let flags = flags(&folder);
     folder.write("config.yaml", &config);

@@ -259,7 +259,8 @@ async fn a_pod_of_the_wrong_type_is_denied_in_the_version_of_its_review() {
 async fn new_pods_of_one_namespace_delay_no_other() {
     const FLOOD: usize = 60;
     // The evaluation of the flood's pods takes longer than a request.
-    let slow = "    {{- if hasPrefix `a` (index .ObjectMeta.Labels `app`) }}{{ $x := bcrypt `x` }}{{ end }}\n";
+    let slow = "    {{- if hasPrefix `a` (index .ObjectMeta.Labels `app`) }}{{ range until 1000 }}\
+                {{ range until 1000 }}{{ $x := sha256sum `x` }}{{ end }}{{ end }}{{ end }}\n";
     let config = CONFIG.replacen("    metadata:\n", &format!("{slow}    metadata:\n"), 1);
     let injector = Arc::new(injectd_testkit::istio::injector_of(&config, VALUES, MESH));
     let server = Server::of(Profile::Istio(injector)).await;
