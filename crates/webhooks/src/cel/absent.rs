@@ -70,6 +70,18 @@ impl Work {
         Self { left: MAX_WORK, is_spent: false }
     }
 
+    /// Takes a share of it: half of what is left, so that something remains for what comes after.
+    pub(crate) fn share(&mut self) -> Self {
+        let left = self.left.div_ceil(2);
+        self.left -= left;
+        Self { left, is_spent: false }
+    }
+
+    /// Takes back what is left of a share.
+    pub(crate) fn give_back(&mut self, share: &Self) {
+        self.left += share.left;
+    }
+
     /// Whether more was asked for than was left.
     pub(crate) fn is_spent(&self) -> bool {
         self.is_spent
@@ -92,8 +104,22 @@ pub(crate) struct Failure {
     pub(crate) lack: Lack,
     /// An expression that is true if nothing is lacking; `None` if there is no short one.
     pub(crate) guard: Option<String>,
+    pub(crate) within: Within,
+    /// Whether the condition lacks more than is kept.
+    pub(crate) has_more: bool,
     /// Whether the condition can never be true, because of this.
     pub(crate) is_certain: bool,
+}
+
+/// Where a condition fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Within {
+    /// In what is evaluated in any case, and the condition has no parts.
+    Whole,
+    /// In what is evaluated in any case in one of several parts, of which all must be true.
+    Conjunct,
+    /// In a part of something else: a guard before the condition would change what it says.
+    Part,
 }
 
 /// What is not there.
@@ -103,6 +129,8 @@ pub(crate) enum Lack {
     Null(Path),
     /// An index or a key that a list or map does not have which the condition makes.
     Made(Step),
+    /// The smallest or the largest element of an empty list.
+    Least,
     /// An optional without a value.
     NoValue,
 }
@@ -134,6 +162,24 @@ struct Conjunct<'p> {
     condition: usize,
     program: &'p Program,
     id: Id,
+}
+
+impl Conjunct<'_> {
+    fn failure(self, lack: Lack, node: Id) -> Failure {
+        let ast = &self.program.ast;
+        Failure {
+            condition: self.condition,
+            guard: source::guard(ast, node, &lack),
+            within: match source::is_direct(ast, self.id, node) {
+                true if self.id == self.program.root => Within::Whole,
+                true => Within::Conjunct,
+                false => Within::Part,
+            },
+            has_more: false,
+            is_certain: false,
+            lack,
+        }
+    }
 }
 
 fn search(conditions: &[&Program], world: &dyn World, work: &mut Work) -> Vec<Failure> {
@@ -174,12 +220,17 @@ fn of_conjunct(
             Err(Stop::Fails(lack, node)) => {
                 let is_new =
                     !found.iter().any(|it| it.condition == this.condition && it.lack == lack);
-                let count = found.iter().filter(|it| it.condition == this.condition).count();
+                let of_condition = || found.iter().filter(|it| it.condition == this.condition);
+                let has_more = of_condition().any(|it| it.has_more);
+                let is_full = of_condition().count() >= MAX_FOUND;
                 let others = (conjuncts, index);
-                if is_new && count < MAX_FOUND && can_hold(others, world, &mut trail, work) {
-                    let guard = source::guard(&this.program.ast, node);
-                    let condition = this.condition;
-                    found.push(Failure { condition, lack, guard, is_certain: false });
+                if is_new && !has_more && can_hold(others, world, &mut trail, work) {
+                    if is_full {
+                        let known = found.iter_mut().filter(|it| it.condition == this.condition);
+                        known.for_each(|it| it.has_more = true);
+                    } else {
+                        found.push(this.failure(lack, node));
+                    }
                 }
             }
         }

@@ -157,7 +157,7 @@ impl Id {
 }
 
 impl Node {
-    fn children(&self, mut each: impl FnMut(Id)) {
+    pub(super) fn children(&self, mut each: impl FnMut(Id)) {
         match self {
             Self::Literal(_) | Self::Ident(_) => {}
             Self::Select { operand, .. } | Self::Has { operand, .. } => each(*operand),

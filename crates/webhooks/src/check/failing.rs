@@ -13,7 +13,7 @@ use crate::{
     Configurations, FailurePolicy, Webhook,
     cel::{
         Program,
-        absent::{Failure, Lack, Step, Work, display, failures},
+        absent::{Failure, Lack, Step, Within, Work, failures},
     },
 };
 
@@ -21,9 +21,6 @@ mod text;
 
 /// The variable that the API server has for policies only.
 const NAMESPACE_OBJECT: &str = "namespaceObject";
-
-/// Variables of a request, as guards name them.
-const VARIABLES: [&str; 3] = ["object", "oldObject", "request."];
 
 /// What one condition lacks, in which requests.
 struct Found<'c> {
@@ -45,7 +42,9 @@ pub(super) fn check(
         let programs: Option<Vec<_>> = webhook.conditions.iter().map(|it| it.program()).collect();
         // One that does not compile has an error.
         let Some(programs) = programs.filter(|programs| !programs.is_empty()) else { continue };
-        let all = of_webhook(&programs, &cases(webhook, &written["rules"]), work);
+        let mut share = work.share();
+        let all = of_webhook(&programs, &cases(webhook, &written["rules"]), &mut share);
+        work.give_back(&share);
         let mut at = findings(webhook, found);
         for (index, program) in programs.iter().enumerate() {
             let of_condition = all.iter().filter(|it| it.failure.condition == index);
@@ -58,7 +57,7 @@ pub(super) fn check(
                 report(webhook, index, &others, &mut at);
             }
         }
-        if work.is_spent() {
+        if share.is_spent() {
             report_end(&mut at);
         }
     }
@@ -74,6 +73,7 @@ fn of_webhook<'c>(programs: &[&Program], cases: &[Case<'c>], work: &mut Work) ->
             match known {
                 Some(known) => {
                     known.failure.is_certain &= failure.is_certain;
+                    known.failure.has_more |= failure.has_more;
                     known.cases.push(case.clone());
                 }
                 None => {
@@ -93,7 +93,9 @@ fn report(webhook: &Webhook, index: usize, found: &[&Found<'_>], at: &mut Findin
     let name = &webhook.conditions[index].name;
     let (severity, consequence) = consequence(webhook.failure_policy);
     let field = format!("matchConditions[{index}].expression");
-    let problem = format!("{name}: it fails for {}; {consequence}", text::requests(found));
+    let more = if found.iter().any(|it| it.failure.has_more) { " and others" } else { "" };
+    let requests = text::requests(found);
+    let problem = format!("{name}: it fails for {requests}{more}; {consequence}");
     at.add(severity, field, problem, advice(found));
 }
 
@@ -120,10 +122,10 @@ fn report_namespace(
 
 /// Reports that not all requests were looked at.
 fn report_end(at: &mut Findings<'_>) {
-    let problem = "not all requests were looked for that its conditions fail for: the search is \
-                   limited, for all configurations together";
-    let advice = "Check the configuration alone. If that ends as well, its conditions have too many \
-                  parts with || or ?.";
+    let problem = "the search for requests for which its conditions fail stopped early: all \
+                   configurations together share its limit";
+    let advice = "Check this configuration alone. If the search stops early again, simplify conditions \
+                  with many || or ?.";
     at.add(Severity::Suggestion, "matchConditions", problem, advice);
 }
 
@@ -141,34 +143,62 @@ fn is_null(lack: &Lack, root: &str) -> bool {
     matches!(lack.as_null(), Some([Step::Field(name)]) if **name == *root)
 }
 
-/// The guards of all that is lacking.
+/// Guards for all that is lacking, and what else helps.
 fn advice(found: &[&Found<'_>]) -> String {
-    let lacks = || found.iter().map(|it| &it.failure.lack);
-    let mut nulls: Vec<_> = lacks().filter_map(|lack| lack.as_null()).collect();
+    let failures = || found.iter().map(|it| &it.failure);
+    let mut guarded: Vec<_> =
+        failures().filter_map(|it| Some((length(&it.lack), it.guard.as_deref()?))).collect();
     // The object before its fields.
-    nulls.sort_by_key(|path| path.len());
-    let nulls = nulls.into_iter().map(|path| format!("{} != null", display(path)));
-    let others = found.iter().filter(|it| it.failure.lack.as_null().is_none());
-    let others: Vec<_> = others.map(|it| it.failure.guard.clone()).collect();
-    if lacks().any(|lack| matches!(lack, Lack::Made(_))) {
-        return "Compare the size before the index, such as size(…) > 0 && …, or use exists."
-            .to_owned();
-    }
-    if others.contains(&None) {
-        return "Guard what is read: has(…) &&, 'key' in … &&, or .? with orValue(…).".to_owned();
-    }
-    let mut guards: Vec<_> = nulls.chain(others.iter().flatten().cloned()).collect();
+    guarded.sort_by_key(|(length, _)| *length);
     let mut seen = HashSet::new();
-    guards.retain(|guard| seen.insert(guard.clone()));
-    let all = guards.join(" && ");
-    // The variable of a macro is there only within it.
-    if !guards.iter().all(|guard| VARIABLES.iter().any(|of| guard.contains(of))) {
-        return format!("Guard what is read, where it is read: {all} && …");
+    let guards = guarded.into_iter().map(|(_, guard)| guard).filter(|guard| seen.insert(*guard));
+    let guards = guards.collect::<Vec<_>>().join(" && ");
+    let is_whole = |it: &Failure| it.guard.is_some() && it.within != Within::Part && !it.has_more;
+    if failures().all(is_whole) {
+        let is_of_delete = failures().any(|it| is_null(&it.lack, "object"));
+        let old = if is_of_delete { " For DELETE, read oldObject." } else { "" };
+        // Before all parts, it would be true also where another part is false.
+        let must = if failures().all(|it| it.within == Within::Whole) {
+            format!(", or !({guards}) || (…) if it must.")
+        } else {
+            ". If it must, guard only the part that reads it: !(guard) || (part).".to_owned()
+        };
+        return format!(
+            "Write {guards} && (…) if the webhook need not be called for them{must}{old}"
+        );
     }
-    let is_of_delete = lacks().any(|lack| is_null(lack, "object"));
-    let old = if is_of_delete { " For DELETE, read oldObject." } else { "" };
-    format!(
-        "Write {all} && (…) if the webhook need not be called for them, or !({all}) || (…) if it \
-         must.{old}"
-    )
+    let mut parts = Vec::new();
+    if !guards.is_empty() {
+        parts.push(format!("Guard what is read, where it is read: {guards}."));
+    }
+    for part in failures().filter(|it| it.guard.is_none()).map(|it| without_guard(&it.lack)) {
+        if !parts.iter().any(|known| known == part) {
+            parts.push(part.to_owned());
+        }
+    }
+    parts.join(" ")
+}
+
+/// The steps to what is lacking.
+fn length(lack: &Lack) -> usize {
+    match lack {
+        Lack::Absent(path) | Lack::Null(path) => path.len(),
+        Lack::Made(_) | Lack::Least | Lack::NoValue => usize::MAX,
+    }
+}
+
+/// What helps where no guard can be written.
+fn without_guard(lack: &Lack) -> &'static str {
+    match lack {
+        Lack::Absent(_) => "Guard what is read: has(…) &&, 'key' in … &&, or .? with orValue(…).",
+        Lack::Null(_) => "Compare each element that may be null: … != null && ….",
+        Lack::Made(Step::Field(_) | Step::Any(_)) => {
+            "Look for the key before it is read: 'key' in … && …, or read it with [?…] and orValue(…)."
+        }
+        Lack::Made(_) => {
+            "Compare the size before the index, such as size(…) > 0 && …, or use exists."
+        }
+        Lack::Least => "Compare the size of the list before min() or max(): size(…) > 0 && ….",
+        Lack::NoValue => "Ask the optional with hasValue() &&, or use orValue(…).",
+    }
 }

@@ -2,6 +2,7 @@ use serde_json::{Value, json};
 
 use super::{Severity, check};
 
+mod advice;
 mod failing;
 mod lists;
 mod many;

@@ -75,7 +75,7 @@ fn size(id: Id, of: &Abs) -> Res {
     match of {
         Abs::Null(path) => fails_null(path, id),
         Abs::Place(path) => Ok(Abs::Size(path.clone())),
-        Abs::List(list) if list.is_open => Ok(Abs::Least(list.items.len(), list.made)),
+        Abs::List(list) if list.is_open() => Ok(Abs::Least(list.clone())),
         Abs::List(list) => Ok(Abs::int(list.items.len())),
         Abs::Map(map) => Ok(Abs::int(map.entries.len())),
         other => Ok(Abs::Other(made(("size", hash(other))))),
@@ -93,8 +93,9 @@ fn function(id: Id, name: &str, call: &Call, values: &[Abs]) -> Res {
         ("of", [_, value]) | ("optional.of", [value]) => {
             Ok(Abs::Optional(Some(Arc::new(value.clone()))))
         }
+        ("type", [Abs::Null(_) | Abs::Literal(Literal::Null)]) => Ok(Abs::NullType),
         // No other function takes null for a text, a number, a list or a map.
-        (name, [Abs::Null(path), ..]) if name != "type" => fails_null(path, id),
+        (_, [Abs::Null(path), ..]) => fails_null(path, id),
         (name, [_, Abs::Null(path)]) if name.starts_with('_') => fails_null(path, id),
         (_, values) => {
             let values: Vec<_> = values.iter().map(hash).collect();

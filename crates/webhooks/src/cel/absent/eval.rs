@@ -83,7 +83,7 @@ impl<'w> Walk<'w> {
                 value => values.push(value),
             }
         }
-        Ok(Abs::list(values, false))
+        Ok(Abs::list(values, &[]))
     }
 
     fn map(&mut self, entries: &'w [Entry]) -> Res {

@@ -14,8 +14,8 @@ pub(crate) enum Atom {
     Null(Path),
     /// Something has this value.
     Equal(Path, Text),
-    /// A list is compared with a size, by how the comparison is made.
-    Sized(Path, u64),
+    /// A list, or one that is made of lists, is compared with a size, by how the comparison is made.
+    Sized(Vec<Path>, u64),
     /// An expression is true, by how it is made.
     True(u64),
 }
@@ -97,12 +97,16 @@ impl Facts {
             (Atom::Equal(path, _), _) => {
                 self.values.remove(path);
             }
-            (Atom::Sized(path, _), Some(_)) if !self.answers.contains_key(atom) => {
-                *self.sized.entry(path.clone()).or_default() += 1;
+            (Atom::Sized(paths, _), Some(_)) if !self.answers.contains_key(atom) => {
+                for path in paths {
+                    *self.sized.entry(path.clone()).or_default() += 1;
+                }
             }
-            (Atom::Sized(path, _), None) => {
-                if let Some(count) = self.sized.get_mut(path) {
-                    *count = count.saturating_sub(1);
+            (Atom::Sized(paths, _), None) => {
+                for path in paths {
+                    if let Some(count) = self.sized.get_mut(path) {
+                        *count = count.saturating_sub(1);
+                    }
                 }
             }
             _ => {}

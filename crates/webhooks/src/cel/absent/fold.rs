@@ -4,6 +4,7 @@ use super::{
     Lack, Step,
     eval::Walk,
     facts::Atom,
+    operators::place_of,
     value::{Abs, Res, Stop, hash, join, made},
 };
 use crate::cel::ast::{Fold, Id};
@@ -22,12 +23,14 @@ impl<'w> Walk<'w> {
         self.scope.truncate(outside + 1);
         let result = looped.and_then(|()| self.eval(fold.result));
         self.scope.truncate(outside);
-        let is_open = match &range {
-            Abs::List(list) => list.is_open,
-            range => !matches!(range, Abs::Map(_)),
+        let from = match range {
+            Abs::List(list) => list.from.clone(),
+            Abs::Map(_) => Vec::new(),
+            Abs::Place(path) => vec![path],
+            other => vec![place_of(hash(&other))],
         };
         match result {
-            Ok(Abs::List(list)) if is_open => Ok(Abs::list(list.items.clone(), true)),
+            Ok(Abs::List(list)) if !from.is_empty() => Ok(Abs::list(list.items.clone(), &from)),
             result => result,
         }
     }

@@ -7,11 +7,10 @@
 use std::sync::Arc;
 
 use super::{
-    Step,
+    Lack, Step,
     eval::Walk,
     facts::Atom,
-    operators::place_of,
-    value::{Abs, List, Map, Stop, hash, join, made},
+    value::{Abs, List, Map, Path, Stop, hash, join, made},
 };
 use crate::cel::ast::{Id, Literal};
 
@@ -33,7 +32,9 @@ impl Walk<'_> {
                 Ok(result.map(|result| Abs::Literal(Literal::Int(result))))
             }
             // Two places may be texts or numbers, too: then nobody reads an element.
-            ("_+_", [one @ (Abs::List(_) | Abs::Place(_)), other]) => self.joined([one, other]),
+            ("_+_", [one @ (Abs::List(_) | Abs::Place(_)), other]) => {
+                self.joined([one, other], &[])
+            }
             ("reverse" | "sort" | "distinct" | "@sortByAssociatedKeys", [of, ..]) => {
                 self.ordered_anew(name, of)
             }
@@ -49,10 +50,13 @@ impl Walk<'_> {
             // The only element that is known.
             ("last", [of @ Abs::Place(_)]) => self.optional_member(of, &Abs::int(0)).map(Some),
             ("min" | "max", [of @ (Abs::List(_) | Abs::Place(_))]) => {
-                self.member(id, of, &Abs::int(0)).map(|_| None)
+                match self.member(id, of, &Abs::int(0)) {
+                    Err(Stop::Fails(Lack::Made(_), id)) => Err(Stop::Fails(Lack::Least, id)),
+                    found => found.map(|_| None),
+                }
             }
             ("flatten", [Abs::List(list)] | [Abs::List(list), Abs::Literal(Literal::Int(1))]) => {
-                self.joined(&list.items)
+                self.joined(&list.items, &list.from)
             }
             ("unwrapOpt" | "optional.unwrap", [Abs::List(list)])
             | ("unwrap", [_, Abs::List(list)]) => Ok(unwrapped(list)),
@@ -65,26 +69,34 @@ impl Walk<'_> {
         }
     }
 
-    /// The elements of lists; of one in the data, one or none is known.
-    fn joined<'l>(&mut self, lists: impl IntoIterator<Item = &'l Abs>) -> Maybe {
-        let (mut items, mut is_open) = (Vec::new(), false);
+    /// The elements of lists; of one in the data, one or none is known. There may be more lists, because
+    /// that of which they are made may have more elements.
+    fn joined<'l>(&mut self, lists: impl IntoIterator<Item = &'l Abs>, more: &[Path]) -> Maybe {
+        let (mut items, mut from) = (Vec::new(), more.to_vec());
+        let mut add = |path: &Path| {
+            if !from.contains(path) {
+                from.push(path.clone());
+            }
+        };
         for list in lists {
             match list {
                 Abs::List(list) => {
                     self.spend(list.items.len())?;
                     items.extend(list.items.iter().cloned());
-                    is_open |= list.is_open;
+                    list.from.iter().for_each(&mut add);
                 }
                 Abs::Place(path) => {
                     let element = self.reach(&join(path, Step::Element), true)?;
-                    is_open |= element.is_some();
-                    items.extend(element);
+                    if let Some(element) = element {
+                        items.push(element);
+                        add(path);
+                    }
                 }
                 _ => return Ok(None),
             }
         }
         self.spend(items.len())?;
-        Ok(Some(Abs::list(items, is_open)))
+        Ok(Some(Abs::list(items, &from)))
     }
 
     /// The same elements in another order, or each once.
@@ -99,11 +111,11 @@ impl Walk<'_> {
         self.spend(list.items.len())?;
         let items = list.items.iter();
         if name == "reverse" {
-            return Ok(Some(Abs::list(items.rev().cloned().collect(), list.is_open)));
+            return Ok(Some(Abs::list(items.rev().cloned().collect(), &list.from)));
         }
         let of = hash(of);
         let items = items.enumerate().map(|(index, _)| Abs::Other(made((name, of, index))));
-        Ok(Some(Abs::list(items.collect(), list.is_open)))
+        Ok(Some(Abs::list(items.collect(), &list.from)))
     }
 
     /// A part of a list: it fails if the list is shorter.
@@ -118,7 +130,7 @@ impl Walk<'_> {
             self.member(id, of, &Abs::Literal(Literal::Int(to - 1)))?;
         }
         let items = (from..to).map(|at| self.member(id, of, &Abs::Literal(Literal::Int(at))));
-        Ok(Some(Abs::list(items.collect::<Result<_, _>>()?, false)))
+        Ok(Some(Abs::list(items.collect::<Result<_, _>>()?, &[])))
     }
 
     /// Whether a value is the zero of its type.
@@ -148,8 +160,8 @@ impl Walk<'_> {
         match of {
             Abs::List(list) => Ok(match index(at) {
                 Some(index) if index < list.items.len() => list.items.get(index).cloned(),
-                Some(index) if list.is_open => self
-                    .is_longer(list.made, index)?
+                Some(index) if list.is_open() => self
+                    .is_longer(list, index)?
                     .then(|| Abs::Other(made(("[]", hash(of), hash(at))))),
                 Some(_) => None,
                 // Which index it is depends on values.
@@ -170,14 +182,18 @@ impl Walk<'_> {
     }
 
     /// Whether a list that may have more elements than are known has one at an index. It has if a
-    /// comparison says how long it is.
-    fn is_longer(&self, of: u64, index: usize) -> Result<bool, Stop> {
-        let list = place_of(of);
-        if self.facts.is_sized(&list) {
+    /// comparison says how long it is, or how long one is of which it is made.
+    fn is_longer(&self, list: &List, index: usize) -> Result<bool, Stop> {
+        if list.from.iter().any(|from| self.facts.is_sized(from)) {
             return Ok(true);
         }
         let index = u64::try_from(index).unwrap_or(u64::MAX);
-        self.decide(Atom::Present(join(&list, Step::Index(index))))
+        for element in list.behind(index) {
+            if self.decide(Atom::Present(element))? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Whether a list or a map that is made is equal to another value.
@@ -188,9 +204,9 @@ impl Walk<'_> {
         match (left, right) {
             (Abs::List(one), Abs::List(other)) => {
                 let pairs = one.items.iter().zip(&other.items);
-                if one.items.len() != other.items.len() || one.is_open || other.is_open {
-                    let can_be = (one.items.len() >= other.items.len() || one.is_open)
-                        && (other.items.len() >= one.items.len() || other.is_open);
+                if one.items.len() != other.items.len() || one.is_open() || other.is_open() {
+                    let can_be = (one.items.len() >= other.items.len() || one.is_open())
+                        && (other.items.len() >= one.items.len() || other.is_open());
                     return if can_be { self.same(left, right) } else { Ok(false) };
                 }
                 for (one, other) in pairs {
@@ -231,7 +247,7 @@ fn unwrapped(list: &List) -> Option<Abs> {
         _ => None,
     });
     let values: Option<Vec<_>> = values.collect();
-    values.map(|values| Abs::list(values.into_iter().flatten().collect(), list.is_open))
+    values.map(|values| Abs::list(values.into_iter().flatten().collect(), &list.from))
 }
 
 /// The index that a literal is.

@@ -4,7 +4,7 @@ use super::{
     Step,
     eval::{Walk, fails_null, is_true, known},
     facts::{Atom, Text},
-    value::{Abs, Path, Res, Stop, hash, join, made},
+    value::{Abs, List, Path, Res, Stop, hash, join, made},
 };
 use crate::cel::ast::{Call, Id, Literal};
 
@@ -43,6 +43,7 @@ impl<'w> Walk<'w> {
     pub(super) fn equal(&mut self, one: &Abs, other: &Abs) -> Result<bool, Stop> {
         self.spend(1)?;
         match (one, other) {
+            (Abs::NullType, other) | (other, Abs::NullType) => Ok(is_null_type(other)),
             (Abs::List(_) | Abs::Map(_), _) | (_, Abs::List(_) | Abs::Map(_)) => {
                 self.equal_made(one, other)
             }
@@ -64,9 +65,9 @@ impl<'w> Walk<'w> {
             | (Abs::Literal(Literal::Int(size)), Abs::Size(list)) => {
                 self.compare(list, "==", *size)
             }
-            (Abs::Least(least, of), Abs::Literal(Literal::Int(size)))
-            | (Abs::Literal(Literal::Int(size)), Abs::Least(least, of)) => {
-                self.at_least((*least, *of), "==", *size)
+            (Abs::Least(list), Abs::Literal(Literal::Int(size)))
+            | (Abs::Literal(Literal::Int(size)), Abs::Least(list)) => {
+                self.at_least(list, "==", *size)
             }
             _ => self.same(one, other),
         }
@@ -133,50 +134,34 @@ impl<'w> Walk<'w> {
             (Abs::Literal(Literal::Int(size)), Abs::Size(list)) => {
                 self.compare(list, turned, *size).map(known)
             }
-            (Abs::Least(least, of), Abs::Literal(Literal::Int(size))) => {
-                self.at_least((*least, *of), operator, *size).map(known)
+            (Abs::Least(list), Abs::Literal(Literal::Int(size))) => {
+                self.at_least(list, operator, *size).map(known)
             }
-            (Abs::Literal(Literal::Int(size)), Abs::Least(least, of)) => {
-                self.at_least((*least, *of), turned, *size).map(known)
+            (Abs::Literal(Literal::Int(size)), Abs::Least(list)) => {
+                self.at_least(list, turned, *size).map(known)
             }
             _ => Ok(Abs::Other(made((operator, hash(one), hash(other))))),
         }
     }
 
     /// Whether a list is assumed not to have an element.
-    fn lacks(&self, list: &Path, index: i64) -> bool {
-        let element = join(list, Step::Index(index.unsigned_abs()));
+    fn lacks(&self, element: Path) -> bool {
         self.facts.answer(&Atom::Present(element)) == Some(false)
     }
 
-    /// Compares the size of a list that has this many elements or more.
-    fn at_least(
-        &self,
-        (least, of): (usize, u64),
-        operator: &'static str,
-        size: i64,
-    ) -> Result<bool, Stop> {
-        let least = i64::try_from(least).unwrap_or(i64::MAX);
+    /// Compares the size of a list that has as many elements as are known, or more.
+    fn at_least(&self, list: &List, operator: &'static str, size: i64) -> Result<bool, Stop> {
+        let least = i64::try_from(list.items.len()).unwrap_or(i64::MAX);
         let candidates = [size.saturating_sub(1), size, size.saturating_add(1)];
         let first = holds(operator, least, size);
         let longer = candidates.into_iter().filter(|count| *count >= least);
-        let list = place_of(of);
-        let mut longer = self.possible(&list, longer);
+        let lacks =
+            |index: i64| list.behind(index.unsigned_abs()).all(|element| self.lacks(element));
+        let mut longer = possible(lacks, longer);
         if longer.all(|count| holds(operator, count, size) == first) {
             return Ok(first);
         }
-        self.decide(Atom::Sized(place_of(of), made((operator, size))))
-    }
-
-    /// Sizes that a list may have: at most the index of an element that is not there.
-    fn possible(
-        &self,
-        list: &Path,
-        sizes: impl Iterator<Item = i64> + Clone,
-    ) -> impl Iterator<Item = i64> {
-        let absent = sizes.clone().filter(|index| self.lacks(list, *index));
-        let max = absent.min().unwrap_or(i64::MAX);
-        sizes.filter(move |count| *count <= max)
+        self.decide(Atom::Sized(list.from.clone(), made((list.made, operator, size))))
     }
 
     /// Compares the size of a list that has elements or none.
@@ -188,12 +173,31 @@ impl<'w> Walk<'w> {
         // Whether it holds is the same for all sizes on one side of the number.
         let candidates = [1, size.saturating_sub(1), size, size.saturating_add(1)];
         let candidates = candidates.into_iter().filter(|count| *count >= 1);
-        let mut candidates = self.possible(list, candidates);
+        let lacks = |index: i64| self.lacks(join(list, Step::Index(index.unsigned_abs())));
+        let mut candidates = possible(lacks, candidates);
         let first = holds(1);
         if candidates.all(|count| holds(count) == first) {
             return Ok(first);
         }
-        self.decide(Atom::Sized(list.clone(), made((operator, size))))
+        self.decide(Atom::Sized(vec![list.clone()], made((operator, size))))
+    }
+}
+
+/// Sizes that a list may have: at most the index of an element that is not there.
+fn possible(
+    lacks: impl Fn(i64) -> bool,
+    sizes: impl Iterator<Item = i64> + Clone,
+) -> impl Iterator<Item = i64> {
+    let max = sizes.clone().filter(|index| lacks(*index)).min().unwrap_or(i64::MAX);
+    sizes.filter(move |count| *count <= max)
+}
+
+/// Whether a type is that of null: nothing but its name and the type of null itself.
+fn is_null_type(of: &Abs) -> bool {
+    match of {
+        Abs::NullType => true,
+        Abs::Place(path) => matches!(&**path, [Step::Field(name)] if &**name == "null_type"),
+        _ => false,
     }
 }
 
@@ -207,7 +211,7 @@ fn holds(operator: &str, one: i64, other: i64) -> bool {
     }
 }
 
-/// The place that stands for a list that is made.
+/// The place that stands for a list of which only this is known: how it is made.
 pub(super) fn place_of(made: u64) -> Path {
     [Step::Any(made)].into()
 }

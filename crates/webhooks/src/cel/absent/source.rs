@@ -1,22 +1,28 @@
 //! Guards, written from the nodes that fail.
 
-use super::value::is_name;
-use crate::cel::ast::{Ast, Id, Node};
+use super::{Lack, Step, display, value::is_name};
+use crate::cel::ast::{Ast, Id, Literal, Node};
 
 /// Characters of a guard: a longer one does not help.
 const MAX_LENGTH: usize = 200;
 
-/// An expression that is true if a node does not fail.
-pub(super) fn guard(ast: &Ast, id: Id) -> Option<String> {
-    let guard = match ast.node(id) {
-        Node::Select { operand, field } if is_name(field) => {
+/// An expression that is true if a node does not fail because of what it lacks.
+pub(super) fn guard(ast: &Ast, id: Id, lack: &Lack) -> Option<String> {
+    let guard = match (lack, ast.node(id)) {
+        // The element of a macro has no other name than its variable.
+        (Lack::Null(path), _) => {
+            let is_name = |step: &Step| matches!(step, Step::Field(name) if is_name(name));
+            path.iter().all(is_name).then(|| format!("{} != null", display(path)))?
+        }
+        (_, Node::Select { operand, field }) if is_name(field) => {
             format!("has({}.{field})", text(ast, *operand)?)
         }
-        Node::Call(call) => match (&*call.function, call.target, &*call.arguments) {
+        (_, Node::Call(call)) => match (&*call.function, call.target, &*call.arguments) {
             ("_[_]", None, [of, key]) => {
-                let (of, is_text) = (text(ast, *of)?, ast.node(*key).as_text().is_some());
+                let of = text(ast, *of)?;
+                let is_index = matches!(ast.node(*key), Node::Literal(Literal::Int(_)));
                 let key = text(ast, *key)?;
-                if is_text { format!("{key} in {of}") } else { format!("size({of}) > {key}") }
+                if is_index { format!("size({of}) > {key}") } else { format!("{key} in {of}") }
             }
             ("value", Some(of), []) => format!("{}.hasValue()", text(ast, of)?),
             _ => return None,
@@ -26,12 +32,34 @@ pub(super) fn guard(ast: &Ast, id: Id) -> Option<String> {
     (guard.len() <= MAX_LENGTH).then_some(guard)
 }
 
+/// Whether a node below another is evaluated in any case, and with the same variables: nothing between
+/// them is a part of `&&`, `||`, `?:`, `or`, `orValue` or a macro.
+pub(super) fn is_direct(ast: &Ast, root: Id, node: Id) -> bool {
+    let mut open = vec![root];
+    while let Some(id) = open.pop() {
+        if id == node {
+            return true;
+        }
+        match ast.node(id) {
+            Node::Fold(_) => {}
+            Node::Call(call) => match &*call.function {
+                "_&&_" | "_||_" | "_?_:_" => {}
+                "or" | "orValue" => open.extend(call.target),
+                _ => open.extend(call.target.iter().chain(&call.arguments)),
+            },
+            other => other.children(|child| open.push(child)),
+        }
+    }
+    false
+}
+
 /// A chain of fields and elements, or a literal.
 fn text(ast: &Ast, id: Id) -> Option<String> {
     match ast.node(id) {
-        Node::Ident(name) => Some(name.to_string()),
-        Node::Literal(super::super::ast::Literal::Int(number)) => Some(number.to_string()),
-        Node::Literal(super::super::ast::Literal::Text(text)) => {
+        // Those that macros make have names that nobody can write.
+        Node::Ident(name) => (!name.contains('@')).then(|| name.to_string()),
+        Node::Literal(Literal::Int(number)) => Some(number.to_string()),
+        Node::Literal(Literal::Text(text)) => {
             let is_plain = !text.contains(|it: char| it == '\'' || it == '\\' || it.is_control());
             is_plain.then(|| format!("'{text}'"))
         }

@@ -35,12 +35,14 @@ pub(super) enum Abs {
     Place(Path),
     /// Something that is null.
     Null(Path),
+    /// The type of null.
+    NullType,
     /// A key of the map, or an element of the list.
     Each(Path),
     /// The number of elements.
     Size(Path),
-    /// The number of elements of a list that is made of one in the data: this many or more.
-    Least(usize, u64),
+    /// The number of elements of a list that is made of others: as many as are known, or more.
+    Least(Arc<List>),
     /// A list that the condition makes.
     List(Arc<List>),
     /// A map that the condition makes.
@@ -54,8 +56,8 @@ pub(super) enum Abs {
 #[derive(Debug)]
 pub(super) struct List {
     pub(super) items: Vec<Abs>,
-    /// Whether it may have more elements, because that of which it is made may.
-    pub(super) is_open: bool,
+    /// Lists and maps of which it is made, if it may have more elements because they may.
+    pub(super) from: Vec<Path>,
     pub(super) made: u64,
 }
 
@@ -79,12 +81,27 @@ pub(super) enum Stop {
 
 pub(super) type Res = Result<Abs, Stop>;
 
+impl List {
+    /// Whether it may have more elements.
+    pub(super) fn is_open(&self) -> bool {
+        !self.from.is_empty()
+    }
+
+    /// The elements of other lists of which one must be there if an element behind those that are known
+    /// is.
+    pub(super) fn behind(&self, index: u64) -> impl Iterator<Item = Path> {
+        let known = u64::try_from(self.items.len()).unwrap_or(u64::MAX);
+        let step = Step::Index(index.saturating_sub(known).saturating_add(1));
+        self.from.iter().map(move |from| join(from, step.clone()))
+    }
+}
+
 impl Abs {
-    pub(super) fn list(items: Vec<Self>, is_open: bool) -> Self {
+    pub(super) fn list(items: Vec<Self>, from: &[Path]) -> Self {
         // None is none, however long the other list is.
-        let is_open = is_open && !items.is_empty();
-        let made = made(("list", is_open, items.iter().map(hash).collect::<Vec<_>>()));
-        Self::List(Arc::new(List { items, is_open, made }))
+        let from = if items.is_empty() { Vec::new() } else { from.to_vec() };
+        let made = made(("list", &from, items.iter().map(hash).collect::<Vec<_>>()));
+        Self::List(Arc::new(List { items, from, made }))
     }
 
     pub(super) fn map(entries: Vec<(Self, Self)>) -> Self {
@@ -115,9 +132,10 @@ pub(super) fn hash(value: &Abs) -> u64 {
         Abs::Literal(literal) => made(("literal", Text::of(literal))),
         Abs::Place(path) => made(("place", path)),
         Abs::Null(path) => made(("null", path)),
+        Abs::NullType => made("null type"),
         Abs::Each(path) => made(("each", path)),
         Abs::Size(path) => made(("size", path)),
-        Abs::Least(least, of) => made(("least", least, of)),
+        Abs::Least(list) => made(("least", list.made)),
         Abs::List(list) => list.made,
         Abs::Map(map) => map.made,
         Abs::Optional(value) => made(("optional", value.as_deref().map(hash))),

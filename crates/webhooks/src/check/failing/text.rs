@@ -24,7 +24,13 @@ pub(super) fn requests(found: &[&Found<'_>]) -> String {
     for group in found.iter().map(|it| it.group()) {
         let is_same = |it: &&mut Group| (&it.which, it.end) == (&group.which, group.end);
         match groups.iter_mut().find(is_same) {
-            Some(known) => known.things.extend(group.things),
+            Some(known) => {
+                for thing in group.things {
+                    if !known.things.contains(&thing) {
+                        known.things.push(thing);
+                    }
+                }
+            }
             None => groups.push(group),
         }
     }
@@ -84,6 +90,10 @@ impl Found<'_> {
                     group(which, vec![format!("[{index}]")], "")
                 }
             },
+            Lack::Least => {
+                let which = format!("{objects} for which a list has no");
+                group(which, vec!["[0]".to_owned()], "")
+            }
             Lack::NoValue => {
                 group(format!("{objects} for which an optional has no value"), vec![], "")
             }

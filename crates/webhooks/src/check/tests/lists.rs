@@ -199,3 +199,55 @@ fn fields_are_those_of_the_version_of_the_rule() {
     };
     assert_eq!(["v2", "v1", "*"].map(found), [0, 1, 1]);
 }
+
+/// A list that is made of another is as long as a comparison with either of them says.
+#[test]
+fn a_comparison_of_a_list_guards_one_that_is_made_of_it() {
+    let (list, labels) = ("object.spec.containers", "object.metadata.labels");
+    let of_labels = format!("!has({labels}) || {labels}.size() < 2");
+    for (of, shorter, read) in [
+        (list, "", format!("{list}.map(c, c.name)[1] == 'x'")),
+        (list, "", format!("{list}.map(c, c.name).reverse()[1] == 'x'")),
+        (list, "", format!("{list}.map(c, c.name).sort()[1] == 'x'")),
+        (list, "", format!("{list}.map(c, c.name).slice(0, 2) == ['x', 'y']")),
+        (list, "", format!("({list} + [{list}[0]])[2].name == 'x'")),
+        (list, "", format!("{list}.map(c, [c.name]).flatten()[1] == 'x'")),
+        (&format!("{list}.map(c, c.name)"), "", format!("{list}[1].name == 'x'")),
+        (labels, &of_labels, format!("{labels}.map(k, k)[1] == 'x'")),
+        (labels, &of_labels, format!("{labels}.map(k, k).sort()[1] == 'x'")),
+    ] {
+        let shorter = if shorter.is_empty() { format!("{of}.size() < 2") } else { shorter.into() };
+        for guarded in [
+            format!("!({shorter}) && {read}"),
+            format!("{read} && !({shorter})"),
+            format!("{shorter} || {read}"),
+            format!("{read} || {shorter}"),
+            format!("{shorter} ? false : {read}"),
+        ] {
+            assert_eq!(of_pods(CREATE, &guarded), [], "{guarded}");
+        }
+        assert!(!of_pods(CREATE, &read).is_empty(), "{read}");
+    }
+}
+
+#[test]
+fn a_type_is_a_guard_for_null() {
+    let case = |expression: &str| {
+        let resources = &["clusterroles"];
+        let case = Case { operations: CREATE, resources, expressions: &[expression] };
+        case.found("MutatingWebhookConfiguration", "Fail")
+    };
+    let size = "size(object.rules) > 0";
+    for guarded in [
+        format!("type(object.rules) == list && {size}"),
+        format!("{size} && type(object.rules) == type([])"),
+        format!("type(object.rules) in [list] && {size}"),
+        format!("type(object.rules) == null_type || {size}"),
+        format!("type(object.rules) == type(null) ? false : {size}"),
+    ] {
+        assert_eq!(case(&guarded), [], "{guarded}");
+    }
+    for open in [size.to_owned(), format!("type(object.rules) != list && {size}")] {
+        assert!(!case(&open).is_empty(), "{open}");
+    }
+}
