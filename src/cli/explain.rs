@@ -156,9 +156,9 @@ const RUNS: &str = "the pod has its sidecar; this is how it would be injected no
 const HAS_PROXY: &str =
     "the template has a sidecar already; this is how the pod would be injected without it";
 
-/// The note for a pod that the API server cannot decode.
-const UNDECODED: &str = "the API server cannot read the pod and calls no webhook for it; what follows is \
-                         about the fields that can be read";
+/// The note for a pod or workload that the API server cannot decode.
+const UNDECODED: &str = "the API server cannot read all fields and calls no webhook for the pod; what \
+                         follows is about those that can be read";
 
 /// The facts and their source.
 #[derive(Debug, Clone, Copy)]
@@ -211,8 +211,8 @@ async fn report<'c>(
     let is_asked = missed.as_ref().is_none_or(Missed::is_doubt);
     // A pod that no webhook changes is checked as well.
     let created = if is_asked { &decided.pod } else { pod };
-    let later = later::objections(checks, pod, created);
-    notes.extend(release_note(facts, (checks, pod, created)));
+    let later = target.placed(later::objections(checks, pod, created));
+    notes.extend(notes_on_checks(facts, (checks, pod, created)));
     let is_undecoded = later.iter().any(advice::is_undecoded);
     notes.extend(is_undecoded.then(|| UNDECODED.to_owned()));
     notes.extend(webhooks.as_deref().and_then(several));
@@ -236,15 +236,16 @@ async fn report<'c>(
 }
 
 /// The note on the release by whose checks a pod is judged: one that is not known, or not the one that
-/// was assumed.
-fn release_note(
+/// was assumed. And one on amounts that are not judged.
+fn notes_on_checks(
     facts: &Facts,
     (checks, pod, created): (Checks<'_>, &Value, &Value),
-) -> Option<String> {
-    match facts.version {
+) -> impl Iterator<Item = String> {
+    let on_release = match facts.version {
         Some(version) => version.note(),
         None => later::note_on_versions(checks, pod, created),
-    }
+    };
+    on_release.into_iter().chain(later::note_on_amounts(checks, created))
 }
 
 /// Whether the mesh gives the pod a sidecar, which has none yet.

@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 mod admission;
+mod beyond;
 mod limits;
 mod pod;
 mod pod_security;
@@ -20,11 +21,13 @@ mod types;
 mod validity;
 mod version;
 
-use self::{limits::LimitRange, quota::Scoped};
+pub(crate) use self::types::IN_QUOTES;
 pub use self::{
+    beyond::note_on_amounts,
     types::unreadable,
     version::{NotVersion, Version},
 };
+use self::{limits::LimitRange, quota::Scoped};
 
 /// Who objects to a pod that is not valid.
 pub const VALIDATION: &str = "the validation of pods";

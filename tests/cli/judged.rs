@@ -21,11 +21,14 @@ fn conclusion(arguments: &[&str]) -> String {
     end.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// The API server reads the pod before it calls a webhook.
+const BY_DECODING: &str = "refused, by the decoding of pods: ";
+
 #[test]
 fn the_verdict_and_the_advice_are_those_of_the_pod() {
     for (name, verdict, advice) in [
-        ("denied-annotation", "denied: ", "Quote the value in the manifest"),
-        ("denied-type", "denied: ", "Correct the field that the denial names."),
+        ("denied-annotation", BY_DECODING, "Quote the value in the manifest: metadata.annotations"),
+        ("denied-type", BY_DECODING, "Correct the type of the field: spec.containers[0].ports is"),
         (
             "failing-condition",
             "refused: webhook linkerd-proxy-injector.linkerd.io rejects the pod",

@@ -108,7 +108,11 @@ fn is_kept(parts: &Parts, suffix: Suffix, value: i64, scale: i32) -> bool {
 }
 
 fn large_amount(parts: &Parts, suffix: Suffix) -> Decimal {
-    let exponent = suffix.power_of_ten().wrapping_sub(parts.places());
+    let exponent = match suffix.power_of_ten().wrapping_sub(parts.places()) {
+        // Kubernetes negates it, which overflows: the power is 2^31.
+        i32::MIN => i32::MAX,
+        exponent => exponent,
+    };
     let mut amount = Decimal::new(parts.negative, parts.digits().collect(), exponent);
     amount.multiply(suffix.factor().unsigned_abs());
     amount.round_up(NANO);

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::{
     audit::{Workload, restart_command},
-    explain::later::{Cause, Effect, Objection},
+    explain::later::{Cause, Effect, IN_QUOTES, Objection},
 };
 
 /// The codes of reasons that no call of a webhook changes: the network of the node, for both meshes, and
@@ -92,9 +92,12 @@ fn about_refusal(later: &[Objection]) -> Option<String> {
 fn of_pod(Objection { cause, by, text, .. }: &Objection) -> String {
     let what = match cause {
         Cause::Types => {
+            let what = match text.strip_suffix(IN_QUOTES) {
+                Some(field) => format!("Quote the value in the manifest: {field}a string"),
+                None => format!("Correct the type of the field: {text}"),
+            };
             return format!(
-                "Correct the type of the field: {text}. The API server cannot read the pod, and calls \
-                 no webhook for it."
+                "{what}. The API server cannot read the field, and calls no webhook for the pod."
             );
         }
         Cause::Uncounted => return of_uncounted(by),

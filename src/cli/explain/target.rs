@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::facts::Facts;
+use super::{advice::is_undecoded, facts::Facts};
 use crate::{
     cli::{
         CommandError,
@@ -12,7 +12,7 @@ use crate::{
         input,
         manifests::{self, listed, text},
     },
-    explain::{Subject, Workload},
+    explain::{Subject, Workload, later::Objection},
     yaml,
 };
 
@@ -63,6 +63,8 @@ pub(super) struct Target {
     pub(super) is_running: bool,
     /// The object with the pod's template, without the template, and where that is.
     workload: Option<(Value, &'static str)>,
+    /// Whether the API server decodes the template with the object: not in a custom resource.
+    is_decoded_whole: bool,
 }
 
 impl Wanted {
@@ -173,6 +175,7 @@ impl Target {
         let namespace = namespace.to_owned();
         let mut notes = Vec::new();
         let known = manifests::pod_prefix(object, kind_of(object, kind), kind);
+        let is_decoded_whole = known.is_some();
         let prefix = known.or_else(|| template_of(object));
         let make = |prefix: &str| {
             must_have_spec(object, prefix)?;
@@ -200,13 +203,27 @@ impl Target {
             }
             (workload, prefix)
         });
-        Ok(Self { subject, namespace, pod, notes, is_running, workload })
+        Ok(Self { subject, namespace, pod, notes, is_running, workload, is_decoded_whole })
     }
 
     /// The workload that the pod is made from.
     pub(super) fn workload(&self) -> Option<Workload<'_>> {
         let (object, prefix) = self.workload.as_ref()?;
         Some(Workload { object, prefix })
+    }
+
+    /// Objections to its pod, of which those to values of another type say where these are in the
+    /// object. A workload whose template the API server knows cannot be decoded itself.
+    pub(super) fn placed(&self, mut later: Vec<Objection>) -> Vec<Objection> {
+        let Some((_, prefix)) = self.workload else { return later };
+        let path = prefix.trim_start_matches('/').replace('/', ".");
+        for objection in later.iter_mut().filter(|it| is_undecoded(it)) {
+            objection.text = format!("{path}.{}", objection.text);
+            if self.is_decoded_whole {
+                objection.by = format!("the decoding of {}s", self.subject.kind);
+            }
+        }
+        later
     }
 
     /// Kind and name, in errors.

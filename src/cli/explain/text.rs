@@ -247,9 +247,13 @@ impl<W: Write> Page<'_, W> {
             Effect::Warns => ("warns", Style::new().yellow()),
             Effect::Audits => ("audits", Style::new()),
         };
-        let who =
-            if objection.due_to_sidecar { "because of the sidecar" } else { "also without it" };
-        let text = format!("{}: {} ({who})", objection.by, objection.text);
+        let who = match objection.due_to_sidecar {
+            true => " (because of the sidecar)",
+            // No sidecar is added to it.
+            false if is_undecoded(objection) => "",
+            false => " (also without it)",
+        };
+        let text = format!("{}: {}{who}", objection.by, objection.text);
         self.row(&[colour.apply_to(format!("{word:<9}")).to_string()], &text)
     }
 

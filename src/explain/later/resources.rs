@@ -12,7 +12,7 @@ mod amount;
 pub(super) mod names;
 pub(super) mod pod;
 
-pub(super) use self::amount::Amount;
+pub(super) use self::amount::{Amount, MOST_DIGITS};
 
 /// Amounts by the name of the resource.
 pub(super) type Amounts = BTreeMap<String, Amount>;

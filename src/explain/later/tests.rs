@@ -3,6 +3,7 @@ use serde_json::json;
 use super::*;
 
 mod admission;
+mod beyond;
 mod limits;
 mod nulls;
 mod pod_security;

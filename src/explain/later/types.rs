@@ -14,7 +14,8 @@ use serde_json::Value;
 
 use super::{Cause, DECODING, Effect, Found};
 
-/// The most values that are named; the API server names the first one.
+/// The most values that are named; the API server names the first one. The last text says if there are
+/// more.
 const MOST: usize = 10;
 
 /// Texts longer than so many characters are cut.
@@ -66,9 +67,15 @@ fn amounts() -> Kind {
 
 /// What of a pod the API server cannot decode.
 pub(super) fn objections(pod: &Value) -> Vec<Found> {
-    let found = misfits(pod, &POD, "", MOST).into_iter();
-    let texts = found.map(|(path, misfit)| (path.clone(), sentence(&path, misfit)));
-    texts.map(|it| Found::new(Effect::Refuses, Cause::Types, DECODING, it)).collect()
+    let mut found = misfits(pod, &POD, "", MOST + 1);
+    let are_more = found.len() > MOST;
+    found.truncate(MOST);
+    let texts = found.into_iter().map(|(path, misfit)| (path.clone(), sentence(&path, misfit)));
+    let mut texts: Vec<_> = texts.collect();
+    if let Some((_, last)) = texts.last_mut().filter(|_| are_more) {
+        last.push_str("; and more values have a wrong type");
+    }
+    texts.into_iter().map(|it| Found::new(Effect::Refuses, Cause::Types, DECODING, it)).collect()
 }
 
 /// The first value of the wrong type in a `Namespace`, `LimitRange` or `ResourceQuota`.
@@ -116,7 +123,7 @@ fn sentence(path: &str, Misfit { value, expected }: Misfit<'_>) -> String {
 }
 
 /// A value, short.
-fn shown(value: &Value) -> String {
+pub(super) fn shown(value: &Value) -> String {
     match value {
         Value::Array(_) => "a list".to_owned(),
         Value::Object(_) => "an object".to_owned(),
@@ -128,11 +135,14 @@ fn shown(value: &Value) -> String {
     }
 }
 
+/// What ends the text about a value that lacks its quotes.
+pub(crate) const IN_QUOTES: &str = "a string: put it in quotes";
+
 /// What to write in place of a value.
 fn asked(expected: &Kind, value: &Value) -> &'static str {
     let is_quoted = |is: fn(&str) -> bool| value.as_str().is_some_and(is);
     match expected {
-        Kind::Text(_) if value.is_number() || value.is_boolean() => "a string: put it in quotes",
+        Kind::Text(_) if value.is_number() || value.is_boolean() => IN_QUOTES,
         Kind::Text(_) => "a string",
         Kind::Boolean if is_quoted(|it| matches!(it, "true" | "false")) => {
             "true or false without quotes"

@@ -192,7 +192,8 @@ fn a_pod_that_the_api_server_cannot_read_is_refused() {
             assert!(later.len() == 1 && later[0].starts_with(&begin), "{path}: {later:?}");
             assert_eq!(items[0]["isRejected"], true, "{path}");
             let advice = items[0]["advice"].as_str().expect("advice");
-            assert!(advice.starts_with("Correct the type of the field: "), "{advice}");
+            let begin = ["Correct the type of the field: ", "Quote the value in the manifest: "];
+            assert!(begin.iter().any(|begin| advice.starts_with(begin)), "{advice}");
         }
         let output = injectd(&["explain", "-"], &input);
         let shown = text(&output.stdout);
@@ -200,6 +201,28 @@ fn a_pod_that_the_api_server_cannot_read_is_refused() {
         let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
         let verdict = format!("Verdict: refused, by the decoding of pods: {path} is ");
         assert!(words.contains(&verdict), "{shown}");
+    }
+}
+
+/// A workload of Kubernetes is refused itself; a custom resource is not.
+#[test]
+fn a_template_that_the_api_server_cannot_read_is_named_by_its_path() {
+    let template = "template: {spec: {containers: [{name: app, image: a:1, ports: {}}]}}";
+    let job = format!("jobTemplate: {{spec: {{{template}}}}}");
+    for (kind, api, spec, place) in [
+        ("Deployment", "apps/v1", template, "the decoding of Deployments: spec.template."),
+        ("Job", "batch/v1", template, "the decoding of Jobs: spec.template."),
+        ("CronJob", "batch/v1", &job, "the decoding of CronJobs: spec.jobTemplate.spec.template."),
+        ("Rollout", "argoproj.io/v1alpha1", template, "the decoding of pods: spec.template."),
+    ] {
+        let input = format!(
+            "apiVersion: {api}\nkind: {kind}\nmetadata: {{name: it, namespace: shop}}\nspec: {{{spec}}}\n"
+        );
+        let item = &explained(&["-"], &input)[0];
+        let expected = format!("{place}spec.containers[0].ports is an object, but must be a list");
+        assert_eq!(later(item), [expected]);
+        let shown = text(&injectd(&["explain", "-"], &input).stdout).to_owned();
+        assert!(!shown.contains("also without it"), "{shown}");
     }
 }
 

@@ -96,6 +96,11 @@ fn exponents_keep_their_lower_32_bits() {
     assert_canonical(&[("1e4294967296", "1e4294967296"), ("10e4294967296", "10e4294967296")]);
     assert_cores(&[("1e4294967296", Some(1)), ("1e9223372036854775807", Some(1))]);
     assert_canonical(&[("1.5e-2147483648", "150e2147483646"), ("10e2147483647", "10e2147483647")]);
+    // An API server of 1.36 does not answer in time for these: they are large, not small.
+    for text in ["1e2147483648", "1e-2147483648", "0.1e-2147483647"] {
+        let parsed = super::parse(text).expect("a quantity");
+        assert_eq!(parsed.digits_and_exponent().1, i32::MAX, "{text}");
+    }
     assert_rejected(&["1e9223372036854775808"]);
 }
 

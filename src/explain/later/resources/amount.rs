@@ -12,9 +12,11 @@ use serde_json::Value;
 /// The power of ten of a thousandth.
 const THOUSANDTHS: i32 = -3;
 
-/// The greatest power of ten that is kept. Quantities have no greatest one: an API server of 1.36 needs a
-/// second for `1e999999`, and does not answer in time for `1e99999999`.
-const MAX_POWER: i32 = 10_000;
+/// The most digits before the point that an amount is counted with; one with more counts as the least
+/// such amount. Kubernetes has no such bound: an API server of 1.36 needs a second for `1e999999`, and does
+/// not answer in time for `1e99999999`. No cluster has so much of anything, and an amount of so many digits
+/// takes 416 bytes: what `1e999` costs is bounded as well.
+pub(in super::super) const MOST_DIGITS: u32 = 1000;
 
 /// An amount of a resource.
 #[derive(Debug, Clone)]
@@ -26,6 +28,8 @@ pub(in super::super) struct Amount {
     notation: Notation,
     /// The text of an amount that is not a sum.
     text: Option<Arc<str>>,
+    /// Whether it has more than [`MOST_DIGITS`], or is a sum with one that has.
+    is_beyond: bool,
     /// The limit range that gave it as a default.
     pub(in super::super) given_by: Option<Arc<str>>,
 }
@@ -48,15 +52,16 @@ impl Amount {
             scale: Some(0),
             notation: Notation::Decimal,
             text: None,
+            is_beyond: false,
             given_by: None,
         }
     }
 
     fn parse(text: &str) -> Option<Self> {
         let quantity = quantity::parse(text)?;
-        let (digits, exponent) = quantity.digits_and_exponent();
+        let (digits, exponent, is_beyond) = bounded(quantity.digits_and_exponent());
         let digits: BigInt = digits.parse().ok()?;
-        let power = exponent.min(MAX_POWER).saturating_sub(THOUSANDTHS);
+        let power = exponent.saturating_sub(THOUSANDTHS);
         let factor = BigInt::from(10).pow(power.unsigned_abs());
         let (thousandths, is_exact) =
             if power >= 0 { (digits * factor, true) } else { divided_up(&digits, &factor) };
@@ -64,13 +69,19 @@ impl Amount {
             thousandths,
             scale: quantity.scaled().map(|(_, scale)| scale.max(THOUSANDTHS)),
             notation: quantity.notation(),
-            text: is_exact.then(|| quantity.canonical().into()),
+            text: (is_exact && !is_beyond).then(|| quantity.canonical().into()),
+            is_beyond,
             given_by: None,
         })
     }
 
     pub(in super::super) fn is_positive(&self) -> bool {
         self.thousandths.sign() == Sign::Plus
+    }
+
+    /// Whether it is too long to be judged: see [`MOST_DIGITS`].
+    pub(in super::super) fn is_beyond(&self) -> bool {
+        self.is_beyond
     }
 
     pub(in super::super) fn is_negative(&self) -> bool {
@@ -109,7 +120,11 @@ impl Amount {
 
     /// A sum has the notation of the first that is not zero.
     pub(in super::super) fn plus(&self, other: &Self) -> Self {
-        let thousandths = &self.thousandths + &other.thousandths;
+        let thousandths = match (self.is_beyond, other.is_beyond) {
+            (true, _) => self.thousandths.clone(),
+            (false, true) => other.thousandths.clone(),
+            (false, false) => &self.thousandths + &other.thousandths,
+        };
         let [of_self, of_other] = [self, other].map(|it| it.thousandths.sign() == Sign::NoSign);
         let notation = if of_self { other.notation } else { self.notation };
         let scale = match (self.scale, other.scale) {
@@ -118,11 +133,15 @@ impl Amount {
             (Some(one), Some(two)) => Some(one.min(two)).filter(|it| fits(&thousandths, *it)),
             _ => None,
         };
-        Self { thousandths, scale, notation, text: None, given_by: None }
+        let is_beyond = self.is_beyond || other.is_beyond;
+        Self { thousandths, scale, notation, text: None, is_beyond, given_by: None }
     }
 
     /// The number of units, such as `2.5`: for texts where no unit is meant.
     pub(in super::super) fn plain(&self) -> String {
+        if self.is_beyond {
+            return self.to_string();
+        }
         let whole: BigInt = &self.thousandths / 1000;
         let rest: BigInt = &self.thousandths % 1000;
         let rest = format!("{:03}", rest.magnitude());
@@ -133,9 +152,25 @@ impl Amount {
     }
 }
 
+/// The digits and the power of ten of an amount, and whether it is beyond [`MOST_DIGITS`].
+fn bounded((digits, exponent): (String, i32)) -> (String, i32, bool) {
+    let is_negative = digits.starts_with('-');
+    let known = digits.trim_start_matches(['-', '0']);
+    if known.is_empty() {
+        return ("0".to_owned(), 0, false);
+    }
+    let before_point =
+        i64::try_from(known.len()).unwrap_or(i64::MAX).saturating_add(exponent.into());
+    if before_point <= MOST_DIGITS.into() {
+        return (digits, exponent, false);
+    }
+    let least = if is_negative { "-1" } else { "1" };
+    (least.to_owned(), MOST_DIGITS.cast_signed(), true)
+}
+
 /// Whether a multiple of a power of ten has 64 bits.
 fn fits(thousandths: &BigInt, scale: i32) -> bool {
-    let power = BigInt::from(10).pow((scale - THOUSANDTHS).unsigned_abs().min(64));
+    let power = BigInt::from(10).pow(scale.saturating_sub(THOUSANDTHS).unsigned_abs().min(64));
     i64::try_from(thousandths / power).is_ok()
 }
 
@@ -180,6 +215,9 @@ impl fmt::Display for Amount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(text) = &self.text {
             return f.write_str(text);
+        }
+        if self.is_beyond {
+            return write!(f, "a number of more than {MOST_DIGITS} digits");
         }
         let number = &self.thousandths;
         let text = match self.notation {
@@ -254,7 +292,42 @@ mod tests {
         // Amounts have whole thousandths.
         assert_eq!(amount("1u"), amount("2u"));
         assert_eq!(amount("100Ei"), amount("8Ei"));
-        assert_eq!(amount("1e2147483647"), amount("1e10001"));
+    }
+
+    /// The size of an amount is the work that it makes.
+    #[test]
+    fn an_amount_of_any_length_takes_bounded_space() {
+        let zeros = |count| format!("1{}", "0".repeat(count));
+        let long = |text: &str| {
+            let amount = amount(text);
+            assert!(amount.thousandths.bits() < 3400, "{}", &text[..text.len().min(20)]);
+            assert!(amount.to_string().len() < 1200 && amount.plain().len() < 1200);
+            amount
+        };
+        let within = [zeros(999), "1e999".to_owned(), format!("0.{}1", "0".repeat(200_000))];
+        let beyond = [
+            zeros(1000),
+            zeros(200_000),
+            "1e1000".to_owned(),
+            "1e2147483647".to_owned(),
+            "1e2147483648".to_owned(),
+            "0.1e-2147483647".to_owned(),
+            format!("{}.5", "9".repeat(200_000)),
+        ];
+        for text in within.iter().chain(["0e2147483647".to_owned(), zeros(0)].iter()) {
+            assert!(!long(text).is_beyond(), "{text}");
+        }
+        for text in &beyond {
+            let amount = long(text);
+            assert!(amount.is_beyond() && amount.is_positive() && amount.is_whole());
+            assert!(amount > long(&within[0]));
+            assert_eq!(amount, long("1e1000"));
+            // Nothing is known of the difference of two.
+            assert_eq!(amount.plus(&amount), amount);
+            assert!(long("1").plus(&amount).is_beyond());
+        }
+        let negative = long(&format!("-{}", zeros(1000)));
+        assert!(negative.is_beyond() && negative.is_negative());
     }
 
     /// As limit ranges of an API server of 1.36 had it.

@@ -130,6 +130,22 @@ fn the_text_has_the_path_and_what_to_write() {
 }
 
 #[test]
+fn the_last_text_says_that_there_are_more() {
+    let labels = |count| {
+        let labels: serde_json::Map<_, _> =
+            (0..count).map(|at| (format!("{at}"), json!(5))).collect();
+        undecoded(&json!({"metadata": {"labels": labels}}))
+    };
+    for (count, says) in [(1, false), (10, false), (11, true), (30, true)] {
+        let texts = labels(count);
+        assert_eq!(texts.len(), count.min(10));
+        let (last, others) = texts.split_last().expect("a text");
+        assert_eq!(last.ends_with("; and more values have a wrong type"), says, "{last}");
+        assert!(others.iter().all(|text| !text.contains("more")), "{others:?}");
+    }
+}
+
+#[test]
 fn a_pod_that_cannot_be_decoded_is_refused_before_the_webhooks() {
     let before = pod(&json!({"limits": []}));
     let mut injected = before.clone();
