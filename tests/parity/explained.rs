@@ -225,7 +225,7 @@ fn pod_of(review: &Value) -> Option<(&Value, &str)> {
 }
 
 pub(crate) fn recorded_pods_of_linkerd() {
-    let Some(corpora) = std::env::var_os("INJECTD_CORPUS") else {
+    let Some(corpora) = std::env::var_os("INJECTD_CORPUS").filter(|it| !it.is_empty()) else {
         print_line("explained, linkerd: skipped, INJECTD_CORPUS is not set");
         return;
     };

@@ -23,7 +23,7 @@ const FOLDERS: [&str; 7] = ["1.19.10", "1.22.8", "1.24.6", "1.26.8", "1.28.10", 
 
 /// The folders of the corpus with their releases.
 fn releases() -> Vec<(PathBuf, Release)> {
-    let Some(root) = std::env::var_os("INJECTD_CORPUS") else {
+    let Some(root) = std::env::var_os("INJECTD_CORPUS").filter(|it| !it.is_empty()) else {
         println!("skipped: INJECTD_CORPUS is not set");
         return Vec::new();
     };

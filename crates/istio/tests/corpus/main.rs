@@ -58,7 +58,7 @@ impl Counts {
 
 #[test]
 fn decisions_and_facts_are_those_of_real_injectors() {
-    let Some(corpus) = std::env::var_os("INJECTD_CORPUS") else {
+    let Some(corpus) = std::env::var_os("INJECTD_CORPUS").filter(|it| !it.is_empty()) else {
         println!("skipped: INJECTD_CORPUS is not set");
         return;
     };

@@ -48,7 +48,7 @@ struct Counts {
 
 #[test]
 fn recorded_pods_are_reached_from_what_the_templates_left() {
-    let Some(corpus) = env::var_os("INJECTD_CORPUS") else {
+    let Some(corpus) = env::var_os("INJECTD_CORPUS").filter(|it| !it.is_empty()) else {
         return println!("skipped: INJECTD_CORPUS is not set");
     };
     let mut different = 0;
