@@ -65,7 +65,7 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// Fails if the CA or the name is none.
+    /// Fails if the CA or the name is not valid.
     pub fn new(webhook: Webhook<'_>) -> Outcome<Self> {
         Self::with_tls(webhook, tls_config(webhook.ca, &[&TLS13])?)
     }
@@ -74,7 +74,7 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// Fails if the name is none.
+    /// Fails if the name is not valid.
     pub fn with_tls(webhook: Webhook<'_>, config: ClientConfig) -> Outcome<Self> {
         Ok(Self {
             addr: webhook.addr,

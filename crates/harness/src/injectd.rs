@@ -20,8 +20,9 @@ use tokio::net::{TcpSocket, TcpStream};
 
 use crate::{
     certificates::Certificate,
-    client::Webhook,
+    client::{Webhook, probe},
     expect::{Outcome, eventually, expect, expect_contains, failed},
+    metrics::metric,
     program::Program,
 };
 
@@ -321,6 +322,16 @@ impl Injectd {
     pub fn client(&self) -> Webhook<'_> {
         let Certificate { host, ca, .. } = &self.certificate;
         Webhook { addr: self.webhook, server_name: host, ca }
+    }
+
+    /// What [`metric`] reads in the answer of `/metrics`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the admin server does not answer.
+    pub async fn metric(&self, name: &str, labels: &[(&str, &str)]) -> Outcome<u64> {
+        let (_, text) = probe(self.admin, "/metrics").await?;
+        Ok(metric(&text, name, labels))
     }
 
     /// PEM of the CA that the API server verifies the webhook by.

@@ -88,10 +88,28 @@ impl Program {
 ///
 /// Fails if there is no such process.
 pub fn resident_kib(pid: u32) -> Outcome<u64> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let number = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
-    number.ok_or_else(|| failed(format!("process {pid} has no VmRSS")))
+    memory_kib(pid, "VmRSS")
+}
+
+/// A size in the status of a process, in KiB: `VmRSS`, or its peak `VmHWM`.
+///
+/// # Errors
+///
+/// As [`status_of`].
+pub fn memory_kib(pid: u32, field: &str) -> Outcome<u64> {
+    Ok(status_of(pid, field)?.trim_end_matches(" kB").parse()?)
+}
+
+/// A field of `/proc/PID/status`.
+///
+/// # Errors
+///
+/// Fails if there is no such process or field.
+pub fn status_of(pid: u32, field: &str) -> Outcome<String> {
+    let text = fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let mut values = text.lines().filter_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
+    let value = values.next().ok_or_else(|| failed(format!("process {pid} has no {field}")))?;
+    Ok(value.trim().to_owned())
 }
 
 impl Drop for Program {

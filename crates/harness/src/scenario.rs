@@ -10,7 +10,7 @@ use std::{
 use tokio::{sync::RwLock, time::timeout};
 
 use crate::{
-    expect::{NotPassed, Outcome, failed},
+    expect::{NotPassed, Outcome, about, failed},
     lab::{self, Bench, Lab, OwnLab},
 };
 
@@ -96,10 +96,7 @@ pub(crate) async fn within_limit(scenario: impl Future<Output = Outcome>) -> Out
 /// Those of the step.
 pub async fn step<T>(name: impl Display, step: impl Future<Output = Outcome<T>>) -> Outcome<T> {
     let begin = Instant::now();
-    let value = step.await.map_err(|why| match why {
-        NotPassed::Failed(why) => failed(format!("{name}: {why}")),
-        skipped @ NotPassed::Skipped(_) => skipped,
-    })?;
+    let value = about(&name, step.await)?;
     note(&format!("ok {name} ({:.1} s)", begin.elapsed().as_secs_f64()));
     Ok(value)
 }

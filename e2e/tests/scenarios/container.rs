@@ -9,7 +9,7 @@ use std::{
 
 use injectd_harness::{
     expect::{Outcome, eventually, expect, failed},
-    program::Program,
+    program::{Program, memory_kib, status_of},
     volume::{Files, Volume},
 };
 use rustix::process::{Pid, Signal, kill_process};
@@ -166,16 +166,12 @@ impl Container {
     }
 
     pub(crate) fn status(&self, field: &str) -> Outcome<String> {
-        let text = fs::read_to_string(format!("/proc/{}/status", self.pid))?;
-        let mut values =
-            text.lines().filter_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
-        let value = values.next().ok_or_else(|| failed(format!("no {field}")))?;
-        Ok(value.trim().to_owned())
+        status_of(self.pid, field)
     }
 
     /// Of `VmRSS`, or of its peak `VmHWM`.
     pub(crate) fn memory_kib(&self, field: &str) -> Outcome<u64> {
-        Ok(self.status(field)?.trim_end_matches(" kB").parse()?)
+        memory_kib(self.pid, field)
     }
 
     pub(crate) fn descriptors(&self) -> Outcome<usize> {

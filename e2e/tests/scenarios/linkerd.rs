@@ -15,7 +15,6 @@ use injectd_harness::{
     expect::{Outcome, eventually, expect, failed},
     injectd::Injectd,
     lab::{Lab, service_ip},
-    metrics::metric,
     namespaced::{Namespaced, with_namespace},
     objects::{
         RBAC_VERSION, ServiceAccount, enabled, namespace, plain_pod, service, service_account,
@@ -226,8 +225,7 @@ impl<'a> Linkerd<'a> {
     }
 
     pub(crate) async fn metric(&self, name: &str, labels: &[(&str, &str)]) -> Outcome<u64> {
-        let (_, text) = client::probe(self.injectd.admin, "/metrics").await?;
-        Ok(metric(&text, name, labels))
+        self.injectd.metric(name, labels).await
     }
 
     /// How often a cache did not have what a review needed.

@@ -13,7 +13,7 @@ use injectd_harness::{
     connection::Endpoint,
     expect::{Outcome, expect, failed, soon},
     injectd::{Injectd, linkerd_folder},
-    metrics::metric,
+    program::memory_kib,
     volume::{Files, Volume, files},
 };
 
@@ -99,8 +99,7 @@ impl Replica {
     }
 
     pub(crate) async fn metric(&self, name: &str, labels: &[(&str, &str)]) -> Outcome<u64> {
-        let (_, text) = probe(self.injectd.admin, "/metrics").await?;
-        Ok(metric(&text, name, labels))
+        self.injectd.metric(name, labels).await
     }
 
     /// Its webhook, for clients that trust this CA.
@@ -125,9 +124,6 @@ impl Replica {
 
     /// Of `VmRSS`, or of its peak `VmHWM`.
     pub(crate) fn memory_kib(&mut self, field: &str) -> Outcome<u64> {
-        let text = fs::read_to_string(format!("/proc/{}/status", self.injectd.pid()?))?;
-        let mut values = text.lines().filter_map(|it| it.strip_prefix(field)?.strip_prefix(':'));
-        let value = values.next().ok_or_else(|| failed(format!("no {field}")))?;
-        Ok(value.trim().trim_end_matches(" kB").parse()?)
+        memory_kib(self.injectd.pid()?, field)
     }
 }

@@ -11,26 +11,37 @@ use hyper::http::Method;
 use serde_json::{Value, json};
 
 use super::{Api, collection};
-use crate::expect::Outcome;
+use crate::{expect::Outcome, objects::ServiceAccount};
 
 impl Api {
+    /// A new token of an account, by the `spec` of a `TokenRequest`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the API server gives none.
+    pub async fn token(&self, of: ServiceAccount<'_>, spec: &Value) -> Outcome<String> {
+        let accounts = collection("v1", "ServiceAccount", Some(of.namespace));
+        let request = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
+            "spec": spec});
+        let path = format!("{accounts}/{}/token", of.name);
+        let made = self.call(Method::POST, &path, Some(request.to_string())).await?.created()?;
+        Ok(made["status"]["token"].as_str().unwrap_or_default().to_owned())
+    }
+
     /// A kubeconfig of a `ServiceAccount` with a new token, for the API server at this URL.
     ///
     /// # Errors
     ///
     /// Fails if the API server gives no token.
     pub async fn kubeconfig(&self, namespace: &str, account: &str, server: &str) -> Outcome<Value> {
-        let path = collection("v1", "ServiceAccount", Some(namespace));
-        let request = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
-            "spec": {"expirationSeconds": 3600}});
-        let path = format!("{path}/{account}/token");
-        let made = self.call(Method::POST, &path, Some(request.to_string())).await?.created()?;
+        let of = ServiceAccount { namespace, name: account };
+        let token = self.token(of, &json!({"expirationSeconds": 3600})).await?;
         let cluster = json!({"server": server, "certificate-authority-data": self.ca});
         Ok(json!({
             "apiVersion": "v1",
             "kind": "Config",
             "clusters": [{"name": "e2e", "cluster": cluster}],
-            "users": [{"name": account, "user": {"token": made["status"]["token"]}}],
+            "users": [{"name": account, "user": {"token": token}}],
             "contexts": [{"name": "e2e", "context": {"cluster": "e2e", "user": account}}],
             "current-context": "e2e",
         }))

@@ -16,9 +16,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tokio::time::{Instant, interval, timeout};
 
-use super::installed::{
-    AHEAD, BEHIND, CONFIGURATIONS, Installed, NAMESPACE, RIGHT, SECRET, metric_of,
-};
+use super::installed::{AHEAD, BEHIND, CONFIGURATIONS, Installed, NAMESPACE, RIGHT, SECRET};
 
 /// Who leads while a certificate is renewed; every second renewal has a new CA.
 const TURNS: [usize; 5] = [BEHIND, AHEAD, RIGHT, BEHIND, AHEAD];
@@ -65,7 +63,7 @@ pub(super) async fn rotations(it: &mut Installed) -> Outcome<String> {
 
 /// Certificates that a replica has made since it started.
 async fn made_certificates(it: &Installed, index: usize) -> Outcome<u64> {
-    metric_of(&it.replicas[index], MANAGED, &[("step", "create_leaf"), ("result", "ok")]).await
+    it.replicas[index].metric(MANAGED, &[("step", "create_leaf"), ("result", "ok")]).await
 }
 
 async fn made_cas(it: &Installed) -> Outcome<u64> {

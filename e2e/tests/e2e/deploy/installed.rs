@@ -18,7 +18,6 @@ use injectd_harness::{
     injectd::{Injectd, faketime, linkerd_folder},
     istio::Revision,
     lab::Lab,
-    metrics::metric,
     objects::{self, enabled, plain_pod, pod},
     run::Suite,
     sidecar::expect_proxy,
@@ -290,14 +289,14 @@ impl Installed {
     pub(super) async fn sum(&self, name: &str, labels: &[(&str, &str)]) -> Outcome<u64> {
         let mut sum = 0;
         for replica in &self.replicas {
-            sum += metric_of(replica, name, labels).await.unwrap_or_default();
+            sum += replica.metric(name, labels).await.unwrap_or_default();
         }
         Ok(sum)
     }
 
     /// When the certificate of a replica ends, in seconds since 1970.
     pub(super) async fn expiry_of(&self, index: usize) -> Outcome<u64> {
-        metric_of(&self.replicas[index], EXPIRY, &[]).await
+        self.replicas[index].metric(EXPIRY, &[]).await
     }
 
     /// When the first certificate that is served ends.
@@ -354,13 +353,4 @@ impl Installed {
 pub(super) async fn wait_until_ready(replica: &Injectd) -> Outcome {
     eventually("/ready", async || expect("/ready", 200, probe(replica.admin, "/ready").await?.0))
         .await
-}
-
-pub(super) async fn metric_of(
-    replica: &Injectd,
-    name: &str,
-    labels: &[(&str, &str)],
-) -> Outcome<u64> {
-    let (_, text) = probe(replica.admin, "/metrics").await?;
-    Ok(metric(&text, name, labels))
 }

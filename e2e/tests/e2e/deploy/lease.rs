@@ -7,7 +7,7 @@ use injectd_harness::{
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::installed::{Installed, NAMESPACE, REPLICAS, SECRET, metric_of};
+use super::installed::{Installed, NAMESPACE, REPLICAS, SECRET};
 
 const LEADER: &str = "injectd_managed_certificate_leader";
 
@@ -23,7 +23,7 @@ impl Installed {
             let mut leaders = Vec::new();
             for (index, replica) in self.replicas.iter().enumerate() {
                 if Some(index) != without
-                    && metric_of(replica, LEADER, &[]).await.is_ok_and(|value| value == 1)
+                    && replica.metric(LEADER, &[]).await.is_ok_and(|value| value == 1)
                 {
                     leaders.push(index);
                 }

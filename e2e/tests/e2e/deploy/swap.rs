@@ -39,8 +39,7 @@ pub(super) async fn all(it: &mut Installed) -> Outcome<String> {
     stream.wait_for(20).await?;
     // Beside: both are called.
     it.api().create(None, &theirs).await?.created()?;
-    let reviews =
-        async || super::installed::metric_of(&upstream, "injectd_reviews_total", &[]).await;
+    let reviews = async || upstream.metric("injectd_reviews_total", &[]).await;
     eventually("both are called", async || {
         expect("whether the other one was", true, reviews().await? > 0)
     })

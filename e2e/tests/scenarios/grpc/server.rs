@@ -13,11 +13,10 @@ use injectd_api::{
 };
 use injectd_harness::{
     certificates::Certificate,
-    client::{self, Webhook},
+    client::Webhook,
     expect::{DEADLINE, NotPassed, Outcome, eventually, expect, expect_contains, failed},
     injectd::Injectd,
     lab::{Bench, root},
-    metrics::metric,
 };
 use serde_json::Value;
 use tempfile::TempDir;
@@ -158,8 +157,7 @@ impl Server {
     // === what the process itself says ===
 
     pub(crate) async fn metric(&self, name: &str, labels: &[(&str, &str)]) -> Outcome<u64> {
-        let (_, text) = client::probe(self.injectd.admin, "/metrics").await?;
-        Ok(metric(&text, name, labels))
+        self.injectd.metric(name, labels).await
     }
 
     /// The patch of the webhook server of the same process for the example pod.

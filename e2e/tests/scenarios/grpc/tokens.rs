@@ -2,7 +2,6 @@
 
 mod hanging;
 
-use hyper::Method;
 use injectd_api::{
     client::Connect,
     v1::{InjectRequest, inject_stream_response::Result as Answer},
@@ -110,12 +109,9 @@ impl<'a> Tokens<'a> {
 
     /// A new token of an account.
     async fn token(&self, account: &str, audience: &str) -> Outcome<String> {
-        let path = format!("{}/token", self.it.path("v1", "ServiceAccount", account));
-        let request = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
-            "spec": {"expirationSeconds": 3600, "audiences": [audience]}});
-        let api = &self.it.lab.api;
-        let made = api.call(Method::POST, &path, Some(request.to_string())).await?.created()?;
-        Ok(made["status"]["token"].as_str().unwrap_or_default().to_owned())
+        let of = ServiceAccount { namespace: &self.it.name, name: account };
+        let spec = json!({"expirationSeconds": 3600, "audiences": [audience]});
+        self.it.lab.api.token(of, &spec).await
     }
 
     /// Fails unless a caller with this token gets a sidecar, in the scenario's namespace.

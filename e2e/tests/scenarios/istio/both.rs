@@ -11,7 +11,7 @@ use serde_json::json;
 use super::{
     deployed::{ACCOUNT, Istio},
     pods::image,
-    replicas::{expect_revision, metric_of, wait_until_ready},
+    replicas::{expect_revision, wait_until_ready},
     with_istio,
 };
 use crate::linkerd::permissions;
@@ -32,11 +32,7 @@ async fn one_process_injects_for_linkerd_and_for_istio() -> Outcome {
         it.make_namespace("of-istio", &json!({"istio.io/rev": NAME})).await?;
         eventually("both webhooks take effect", async || inject(it).await).await?;
         for name in ["proxy_inject_admission_requests_total", "sidecar_injection_requests_total"] {
-            expect(
-                format!("whether {name} rose"),
-                true,
-                metric_of(&injectd, name, &[]).await? > 0,
-            )?;
+            expect(format!("whether {name} rose"), true, injectd.metric(name, &[]).await? > 0)?;
         }
         Ok(())
     })

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::{
     deployed::Istio,
     pods::{INJECTOR, annotation, image, labelled},
-    replicas::{metric_of, restore, wait_for_patch},
+    replicas::{restore, wait_for_patch},
     with_istio,
 };
 
@@ -65,7 +65,7 @@ async fn edited(it: &Istio<'_>) -> Outcome {
 async fn rejected(it: &Istio<'_>) -> Outcome<u64> {
     let mut sum = 0;
     for replica in &it.replicas {
-        sum += metric_of(replica, "injectd_reloads_total", &[("result", "rejected")]).await?;
+        sum += replica.metric("injectd_reloads_total", &[("result", "rejected")]).await?;
     }
     Ok(sum)
 }

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use super::{
     deployed::Istio,
     pods::{INJECTOR, annotation, image, labelled},
-    replicas::{expect_probe, expect_revision, metric_of, review, wait_until_ready},
+    replicas::{expect_probe, expect_revision, review, wait_until_ready},
     with_istio, with_istio_alone,
 };
 
@@ -53,7 +53,7 @@ async fn late_server(it: &Istio<'_>) -> Outcome {
     for watch in ["config_maps", "nodes", "proxy_configs"] {
         eventually("the watch fails", async || {
             let labels = [("watch", watch)];
-            let failing = metric_of(&replica, "injectd_watch_failing", &labels).await?;
+            let failing = replica.metric("injectd_watch_failing", &labels).await?;
             expect(format!("whether the watch of {watch} fails"), 1, failing)
         })
         .await?;
@@ -164,7 +164,7 @@ async fn expire(it: &Istio<'_>) -> Outcome {
     it.write_certificate(&it.expired()?)?;
     for replica in &it.replicas {
         replica.logs("the certificate has expired").await?;
-        let expiry = metric_of(replica, EXPIRY, &[]).await?;
+        let expiry = replica.metric(EXPIRY, &[]).await?;
         expect("whether it expired after 2021", false, expiry > 1_609_459_200)?;
     }
     let enabled = it.it.name_of("enabled");

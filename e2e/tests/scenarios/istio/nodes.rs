@@ -14,7 +14,7 @@ use tokio::{task::JoinSet, time::Instant};
 use super::{
     deployed::Istio,
     pods::{is_native, labelled},
-    replicas::{metric_of, review, wait_for_patch, wait_until_ready},
+    replicas::{review, wait_for_patch, wait_until_ready},
     with_istio_alone,
 };
 
@@ -171,5 +171,5 @@ async fn measure(it: &Istio<'_>, name: &str) -> Outcome<Cost> {
         let answer = review(&replica, "default", "enabled", &labelled(&json!({}))).await?;
         patch = patch_of(&answer.response()?)?;
     }
-    Ok(Cost { ready, bytes: metric_of(&replica, RESIDENT, &[]).await?, patch })
+    Ok(Cost { ready, bytes: replica.metric(RESIDENT, &[]).await?, patch })
 }

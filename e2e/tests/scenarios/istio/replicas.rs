@@ -4,7 +4,6 @@ use injectd_harness::{
     client::{self, Answer, patch_of},
     expect::{Outcome, eventually, expect},
     injectd::Injectd,
-    metrics::metric,
     objects::plain_pod,
 };
 use serde_json::Value;
@@ -68,13 +67,4 @@ pub(super) async fn expect_probe(replica: &Injectd, path: &str, status: u16) -> 
 
 pub(super) async fn wait_until_ready(replica: &Injectd) -> Outcome {
     eventually("/ready", async || expect_probe(replica, "/ready", 200).await).await
-}
-
-pub(super) async fn metric_of(
-    replica: &Injectd,
-    name: &str,
-    labels: &[(&str, &str)],
-) -> Outcome<u64> {
-    let (_, text) = client::probe(replica.admin, "/metrics").await?;
-    Ok(metric(&text, name, labels))
 }

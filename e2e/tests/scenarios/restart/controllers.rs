@@ -1,6 +1,6 @@
 //! Controllers that share a Lease, each a task with the permissions that `manifest` will print.
 
-use std::{collections::HashMap, fs, sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use injectd::{
     cluster::{ClientOptions, client},
@@ -10,7 +10,7 @@ use injectd::{
     },
 };
 use injectd_harness::{
-    api::collection,
+    api::{collection, write_kubeconfig},
     expect::{Outcome, failed},
     namespaced::Namespaced,
     objects::{RBAC_VERSION, ServiceAccount, service_account},
@@ -101,8 +101,7 @@ impl<'a> Controllers<'a> {
         }
         let config = api.kubeconfig(&it.name, ACCOUNT, &api.server).await?;
         let folder = tempfile::tempdir()?;
-        let file = folder.path().join("kubeconfig");
-        fs::write(&file, config.to_string())?;
+        let file = write_kubeconfig(folder.path(), &config)?;
         let options = ClientOptions { kubeconfig: Some(&file), ..ClientOptions::default() };
         let client = client(options).await?;
         let (findings, seen) = (fleet.findings(), Arc::default());

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use hyper::http::Method;
 use injectd_harness::{
     api::{Api, collection},
     expect::{Outcome, expect, failed},
+    objects::ServiceAccount,
     volume::Files,
 };
 use serde_json::{Value, json};
@@ -62,15 +62,9 @@ async fn token(api: &Api, pod: &Value, seconds: &Value) -> Outcome<String> {
     let account = pod["spec"]["serviceAccountName"].as_str().unwrap_or_default();
     let bound = json!({"apiVersion": "v1", "kind": "Pod", "name": metadata["name"],
         "uid": metadata["uid"]});
-    let request = json!({
-        "apiVersion": "authentication.k8s.io/v1",
-        "kind": "TokenRequest",
-        "spec": {"expirationSeconds": seconds, "boundObjectRef": bound},
-    });
-    let path = collection("v1", "ServiceAccount", Some(CONTROL_PLANE));
-    let path = format!("{path}/{account}/token");
-    let made = api.call(Method::POST, &path, Some(request.to_string())).await?.created()?;
-    Ok(made["status"]["token"].as_str().unwrap_or_default().to_owned())
+    let of = ServiceAccount { namespace: CONTROL_PLANE, name: account };
+    let spec = json!({"expirationSeconds": seconds, "boundObjectRef": bound});
+    api.token(of, &spec).await
 }
 
 async fn find(api: &Api, kind: &str, name: &str) -> Outcome<Value> {
