@@ -70,9 +70,7 @@ impl Settings {
                 StartError::Mesh(_) => mesh_name(revision),
                 StartError::SharedMesh(_) => self.shared_mesh.clone().unwrap_or_default(),
             };
-            let is_off = error.is_about_allowed_functions();
-            let advice = if is_off { "; --allow-functions turns it on" } else { "" };
-            format!("ConfigMap {}/{map}: {error}{advice}", self.namespace)
+            format!("ConfigMap {}/{map}: {error}", self.namespace)
         })
     }
 }

@@ -111,12 +111,25 @@ pub struct Function {
 
 /// Why a function that exists in Go is not available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
-    /// It reads the environment or waits for the network.
+pub enum Refusal {
+    /// It reads the environment or waits for the network, and [`Functions::with_outside`] did not turn it on.
     ReachesOut,
     /// It makes a key, a certificate or a password, or needs one: another one for each pod, after up to
     /// seconds of computing.
     Secret,
+}
+
+impl Refusal {
+    /// What follows the function's name in a message.
+    pub(crate) fn problem(self) -> &'static str {
+        match self {
+            Self::ReachesOut => "is off, since it reaches out of the process",
+            Self::Secret => {
+                "is not available: no key, certificate or password is made for each pod; read it from a \
+                 Secret"
+            }
+        }
+    }
 }
 
 /// Functions that do not evaluate all of their arguments.

@@ -63,10 +63,10 @@ pub use context::{
     STEP_BYTES, STEPS_UNTIL_ASKED, Step, Use, is_plain_name,
 };
 pub use eval::{ExecError, Location};
-pub use function::{Call, Function, Functions, Outcome, Param, Slot};
+pub use function::{Call, Function, Functions, Outcome, Param, Refusal, Slot};
 pub use functions::duration_text;
 pub use json::check_json;
-pub use parse::{IS_LEFT_OUT, IS_OFF, MAX_NESTING, ParseError};
+pub use parse::{MAX_NESTING, ParseError};
 pub use print::shown;
 pub use template::Template;
 pub use text::Text;

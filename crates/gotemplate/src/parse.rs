@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, mem};
 use items::Items;
 
 use crate::{
-    function::Functions,
+    function::{Functions, Refusal},
     lex::{Item, Kind, Lexer},
     quote::{quote, unquote},
     tree::{Branch, List, Name, Node, Pipe},
@@ -16,13 +16,6 @@ use crate::{
 
 /// Control structures and parentheses inside of one another. Go: 10,000 parentheses.
 pub const MAX_NESTING: usize = 100;
-
-/// The end of the message about a function that is off until [`Functions::with_outside`] turns it on.
-pub const IS_OFF: &str = "is off, since it reaches out of the process";
-
-/// The end of the message about a function that makes or uses a secret.
-pub const IS_LEFT_OUT: &str =
-    "is not available: no key, certificate or password is made for each pod; read it from a Secret";
 
 /// Why a text is not a template, and where.
 ///
@@ -38,6 +31,8 @@ pub struct ParseError {
     pub column: usize,
     /// One line of English.
     pub message: String,
+    /// Why a function of Go that the text calls is not available, if this is the problem.
+    pub refusal: Option<Refusal>,
 }
 
 type Parsed<T> = Result<T, ParseError>;
@@ -121,6 +116,7 @@ impl Parser<'_> {
             line: item.line,
             column: before.len() - before.rfind('\n').map_or(0, |at| at + 1),
             message: message.into(),
+            refusal: None,
         })
     }
 

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use injectd_gotemplate::{Functions, IS_LEFT_OUT, IS_OFF, ParseError, Template, Value};
+use injectd_gotemplate::{Functions, ParseError, Refusal, Template, Value};
 
 use crate::{
     advice::KnownAnnotations,
@@ -62,7 +62,7 @@ pub enum StartError {
     #[error("{}", .0.plain())]
     SharedMesh(MeshError),
     /// A template does not parse.
-    #[error("config.templates.{name} line {}: {}", .error.line, .error.message)]
+    #[error("config.templates.{name} line {}: {}{}", .error.line, .error.message, advice(.error))]
     Template {
         /// The name of the template.
         name: String,
@@ -75,7 +75,15 @@ impl StartError {
     /// Whether [`Files::allowed_functions`] could have prevented it.
     #[must_use]
     pub fn is_about_allowed_functions(&self) -> bool {
-        matches!(self, Self::Template { error, .. } if error.message.ends_with(IS_OFF))
+        matches!(self, Self::Template { error, .. } if error.refusal == Some(Refusal::ReachesOut))
+    }
+}
+
+/// What to do about a template that does not parse, where it is not to mend the template.
+fn advice(error: &ParseError) -> &'static str {
+    match error.refusal {
+        Some(Refusal::ReachesOut) => "; --allow-functions turns it on",
+        Some(Refusal::Secret) | None => "",
     }
 }
 
@@ -128,8 +136,7 @@ impl Injector {
             let template = Template::parse("inject", text, &functions);
             // Other pods keep their sidecars.
             let denies_pods = |error: &ParseError| {
-                let is_left_out = error.message.ends_with(IS_LEFT_OUT);
-                is_of_gateways(name) || is_left_out && !by_default.contains(&&**name)
+                is_of_gateways(name) || error.refusal.is_some() && !by_default.contains(&&**name)
             };
             match template {
                 Err(error) if !denies_pods(&error) => {
@@ -291,21 +298,26 @@ mod tests {
     }
 
     #[test]
-    fn a_function_of_secrets_rejects_the_template_of_every_pod_and_denies_pods_that_ask() {
-        let config = |templates: &str| {
-            let all = "sidecar: 'x', pass: '{{ derivePassword 1 `long` `p` `u` `e` }}'";
-            Injector::new(files(&format!("{templates}\ntemplates: {{{all}}}\n")))
-        };
-        let problem = "config.templates.pass line 1: function \"derivePassword\" is not available";
-        let asked = config("defaultTemplates: [sidecar]").expect("must be usable");
-        let warnings: Vec<_> = asked.warnings().collect();
-        assert!(warnings[0].starts_with(problem), "{warnings:?}");
-        assert!(warnings[0].ends_with("pods that ask for it are denied"), "{warnings:?}");
-        for by_default in
-            ["defaultTemplates: [pass]", "defaultTemplates: [a]\naliases: {a: [pass]}"]
-        {
-            let error = config(by_default).err().map(|error| error.to_string());
-            assert!(error.is_some_and(|error| error.starts_with(problem)), "{by_default}");
+    fn a_refused_function_rejects_the_template_of_every_pod_and_denies_pods_that_ask() {
+        for (call, problem) in [
+            ("derivePassword 1 `long` `p` `u` `e`", "function \"derivePassword\" is not available"),
+            ("expandenv `$A`", "function \"expandenv\" is off"),
+            ("getHostByName `a`", "function \"getHostByName\" is off"),
+        ] {
+            let config = |by_default: &str| {
+                let all = format!("sidecar: 'x', own: '{{{{ {call} }}}}'");
+                Injector::new(files(&format!("{by_default}\ntemplates: {{{all}}}\n")))
+            };
+            let problem = format!("config.templates.own line 1: {problem}");
+            let asked = config("defaultTemplates: [sidecar]").expect("must be usable");
+            let warnings: Vec<_> = asked.warnings().collect();
+            assert!(warnings[0].starts_with(&problem), "{warnings:?}");
+            assert!(warnings[0].ends_with("pods that ask for it are denied"), "{warnings:?}");
+            let alias = "defaultTemplates: [a]\naliases: {a: [own]}";
+            for by_default in ["defaultTemplates: [own]", alias] {
+                let error = config(by_default).err().map(|error| error.to_string());
+                assert!(error.is_some_and(|error| error.starts_with(&problem)), "{by_default}");
+            }
         }
     }
 

@@ -343,8 +343,7 @@ impl ConfigArgs {
             let file = path.map(|path| path.display()).map(|path| format!("{flag} {path}"));
             let file = file.unwrap_or_default();
             if error.is_about_allowed_functions() {
-                let text = format!("{file}: {error}; --allow-functions turns it on");
-                return CommandError::Incomplete(text);
+                return CommandError::Incomplete(format!("{file}: {error}"));
             }
             CommandError::failed(file, error)
         })?;

@@ -1,6 +1,6 @@
 //! Pipelines, commands and operands.
 
-use super::{IS_LEFT_OUT, IS_OFF, Parsed, Parser};
+use super::{ParseError, Parsed, Parser};
 use crate::{
     function::Refusal,
     lex::{Item, Kind},
@@ -193,12 +193,10 @@ impl Parser<'_> {
         if let Some(function) = self.functions.get(name) {
             return Ok(OperandKind::Function(function));
         }
-        let problem = match self.functions.refusal(name) {
-            Some(Refusal::ReachesOut) => IS_OFF,
-            Some(Refusal::Secret) => IS_LEFT_OUT,
-            None => "not defined",
-        };
+        let refusal = self.functions.refusal(name);
+        let problem = refusal.map_or("not defined", Refusal::problem);
         self.error(format!("function {} {problem}", quote(name.as_bytes(), false)))
+            .map_err(|error| ParseError { refusal, ..error })
     }
 
     fn number(&mut self, item: &Item) -> Parsed<OperandKind> {
