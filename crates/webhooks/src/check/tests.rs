@@ -8,6 +8,7 @@ mod lists;
 mod many;
 mod nothing;
 mod oracle;
+mod search;
 
 /// A mutating configuration without findings.
 fn good() -> Value {
