@@ -147,17 +147,28 @@ async fn invalid_files_are_rejected_and_the_next_valid_ones_apply() {
 #[tokio::test]
 async fn an_evaluation_does_not_delay_the_exit() {
     let folder = Folder::new();
-    let slow = "    {{- range until 1000 }}{{ range until 1000 }}{{ $x := sha256sum `x` }}{{ end }}\
-                {{ end }}\n    metadata:\n";
-    let config = CONFIG.replacen("    metadata:\n", slow, 1);
+    // The budget of a large pod is large: half a second of an optimized build.
+    let text = "x".repeat(4000);
+    let slow = format!(
+        "    {{{{- range until 1000 }}}}{{{{ range until 1000 }}}}{{{{ $x := sha512sum `{text}` }}}}\
+         {{{{ end }}}}{{{{ end }}}}\n    metadata:\n"
+    );
+    let config = CONFIG.replacen("    metadata:\n", &slow, 1);
+    let metadata = format!(r#"{{"name":"web","annotations":{{"a":"{}"}}}}"#, "x".repeat(1_000_000));
+    let large = REVIEW.replacen(r#"{"name":"web"}"#, &metadata, 1);
     let flags = flags(&folder);
     folder.write("config.yaml", &config);
-    let more = ["--drain-delay=1ms", "--drain-timeout=100ms", "--worker-threads=2"];
+    let more = [
+        "--drain-delay=1ms",
+        "--drain-timeout=100ms",
+        "--max-evaluation-memory=1Gi",
+        "--worker-threads=2",
+    ];
     let flags: Vec<&str> = flags.iter().map(String::as_str).chain(more).collect();
     let mut process = Process::serve(&flags).await;
     let mut connection = Connection::open(process.webhook).await;
     let review = tokio::spawn(async move {
-        connection.post("/inject?timeout=30s", REVIEW).await;
+        connection.post("/inject?timeout=30s", &large).await;
     });
     process.counts("injectd_evaluation_memory_bytes", 1.0).await;
     // The other worker thread answers.
