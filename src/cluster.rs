@@ -46,22 +46,8 @@ const READ_TIMEOUT: Duration = Duration::from_secs(90);
 
 /// Time reserved for answering after a lookup; at most half of what remains.
 const ANSWER_RESERVE: Duration = Duration::from_millis(100);
-/// Maximum length of an object's name.
-const MAX_NAME: usize = 253;
 /// The first attempts of a lookup time out after 1/8 and 1/4 of its limit; the last gets the rest.
 const RETRY_TIMEOUT_DIVISORS: [u32; 2] = [8, 4];
-
-/// Whether `name` is a valid name of an object: a DNS subdomain. Any other text must not become
-/// part of a path.
-#[must_use]
-pub fn is_object_name(name: &str) -> bool {
-    let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    let bytes = name.as_bytes();
-    let is_bounded = bytes.first().is_some_and(|&byte| is_inner(byte))
-        && bytes.last().is_some_and(|&byte| is_inner(byte));
-    let is_allowed = |&byte: &u8| is_inner(byte) || matches!(byte, b'-' | b'.');
-    is_bounded && name.len() <= MAX_NAME && bytes.iter().all(is_allowed)
-}
 
 /// The field manager of objects that a process creates by an apply: one of its own, so that the API
 /// server rejects the apply if another process has created the object.
@@ -206,21 +192,4 @@ fn must_be_readable(path: Option<&Path>) -> Result<(), KubeconfigError> {
             .map_err(|error| KubeconfigError::ReadConfig(error, path))?;
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_of_objects_are_dns_subdomains() {
-        for name in ["a", "web-5f4", "10.0.0.1", &"a".repeat(253)] {
-            assert!(is_object_name(name), "{name}");
-        }
-        let others =
-            ["", "-a", "a-", "a/b", "..", "a?b", "A", "a b", "a%2fb", "ä", &"a".repeat(254)];
-        for name in others {
-            assert!(!is_object_name(name), "{name}");
-        }
-    }
 }

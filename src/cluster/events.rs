@@ -6,6 +6,7 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
+use injectd_k8s::names::is_dns_subdomain;
 use k8s_openapi::{
     api::core::v1::Event,
     jiff::{Timestamp, Unit},
@@ -18,7 +19,6 @@ use kube::{
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::is_object_name;
 use crate::{digest::digest, outcome::InvolvedObject};
 
 /// The component that recorded events name.
@@ -67,7 +67,7 @@ impl Events {
         namespace: &str,
         object: &InvolvedObject<'_>,
     ) -> Result<String, WriteError> {
-        if !is_object_name(namespace) || !is_object_name(&object.name) {
+        if !is_dns_subdomain(namespace) || !is_dns_subdomain(&object.name) {
             return Err(WriteError::NoObject);
         }
         let (group, version) = object.api_version.split_once('/').unwrap_or(("", "v1"));

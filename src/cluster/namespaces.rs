@@ -6,6 +6,7 @@
 use std::{collections::HashSet, sync::Arc};
 
 use futures_util::StreamExt as _;
+use injectd_k8s::names::is_dns_subdomain;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::{
     Api, Client, ResourceExt as _,
@@ -18,7 +19,7 @@ use kube::{
 use moka::{future::Cache, policy::EvictionPolicy};
 use tracing::{info, warn};
 
-use super::{LookupLimits, is_object_name, with_retries};
+use super::{LookupLimits, with_retries};
 use crate::{
     causes::with_causes,
     lookups::{Annotations, LookupError},
@@ -86,7 +87,7 @@ impl WatchedNamespaces {
             self.metrics.cache.hits.increment(1);
             return Ok(Some(annotations));
         }
-        if !is_object_name(name) {
+        if !is_dns_subdomain(name) {
             return Ok(None);
         }
         self.metrics.cache.misses.increment(1);

@@ -2,12 +2,13 @@
 
 use std::{fmt, sync::Arc, time::Instant};
 
+use injectd_k8s::names::is_dns_subdomain;
 use k8s_openapi::api::{apps::v1::ReplicaSet, batch::v1::Job};
 use kube::{Api, Client, ResourceExt as _, core::PartialObjectMeta};
 use moka::{future::Cache, policy::EvictionPolicy};
 use tokio::sync::Semaphore;
 
-use super::{LookupLimits, is_object_name, with_retries};
+use super::{LookupLimits, with_retries};
 use crate::{
     lookups::{FoundOwner, LookupError, OwnerObject, Reference},
     metrics::CacheMetrics,
@@ -142,8 +143,8 @@ impl Key {
     /// `None` if no such owner can exist, so that long texts are neither copied nor cached.
     fn of(namespace: &str, owner: &OwnerReference<'_>) -> Option<Self> {
         let can_exist = owner.owner_uid.len() <= MAX_OWNER_UID_BYTES
-            && is_object_name(namespace)
-            && is_object_name(&owner.name);
+            && is_dns_subdomain(namespace)
+            && is_dns_subdomain(&owner.name);
         can_exist.then(|| Self {
             namespace: namespace.to_owned(),
             is_job: *owner.kind == *"Job",
@@ -184,7 +185,7 @@ mod tests {
             let owner: OwnerReference<'_> = crate::json::read(&text).expect("must be a reference");
             Key::of(namespace, &owner).is_some()
         };
-        let long = "a".repeat(MAX_OWNER_UID_BYTES.max(crate::outcome::MAX_NAME_BYTES) + 1);
+        let long = "a".repeat(MAX_OWNER_UID_BYTES.max(injectd_k8s::names::MAX_SUBDOMAIN_BYTES) + 1);
         assert!(has_key("a", "web-5f4", "u1"));
         assert!(has_key("a", "web-5f4", &long[..MAX_OWNER_UID_BYTES]));
         for (namespace, name, uid) in [

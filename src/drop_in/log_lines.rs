@@ -2,13 +2,14 @@
 //! alerts depend on.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use injectd_k8s::names::MAX_SUBDOMAIN_BYTES;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tracing::{debug, error, info, warn};
 
 use crate::{
     linkerd::events,
-    outcome::{MAX_NAME_BYTES, Outcome, Verdict, bounded},
+    outcome::{Outcome, Verdict, bounded},
 };
 
 /// The path from which Linkerd's injector reads the values; its log line contains the path.
@@ -17,7 +18,7 @@ const VALUES_PATH: &str = "/var/run/linkerd/config/values";
 /// Logs the outcome of a review.
 pub fn log_outcome(outcome: &Outcome<'_>) {
     let resource = format!("{}/{}", outcome.kind.as_str(), &*outcome.name);
-    info!("received admission review request {:?}", bounded(&&*outcome.uid, MAX_NAME_BYTES));
+    info!("received admission review request {:?}", bounded(&&*outcome.uid, MAX_SUBDOMAIN_BYTES));
     info!("received {resource}");
     for warning in outcome.warnings.lines() {
         warn!("{resource}: {warning}");
@@ -138,6 +139,9 @@ mod tests {
         let messages = messages.0.lock().expect("no test must have panicked");
         let line = messages.lines().next().unwrap_or_default();
         assert!(line.starts_with("received admission review request \"uuu"), "{line:.80}");
-        assert_eq!(line.len(), "received admission review request \"\"".len() + MAX_NAME_BYTES);
+        assert_eq!(
+            line.len(),
+            "received admission review request \"\"".len() + MAX_SUBDOMAIN_BYTES
+        );
     }
 }

@@ -3,13 +3,13 @@
 use std::{borrow::Cow, time::Instant};
 
 use bytes::Bytes;
+use injectd_k8s::names::is_dns_subdomain;
 
 use super::{
     failure::Failure,
     v1::{self, InjectRequest, InjectResponse},
 };
 use crate::{
-    cluster::is_object_name,
     lookups::CallerFacts,
     mesh::Mesh,
     object::Kind,
@@ -78,7 +78,7 @@ pub(super) fn review_of<'a, O: View<'a>>(request: &'a InjectRequest) -> Result<R
         let problem = format!("must not be longer than {MAX_UID_BYTES} bytes");
         return Err(Failure::field("uid", problem));
     }
-    if !is_object_name(namespace) {
+    if !is_dns_subdomain(namespace) {
         return Err(Failure::field("namespace", "expected the name of a namespace"));
     }
     let mut reviewed = review::decode_object::<O>(uid, namespace, kind, object)
@@ -155,7 +155,7 @@ fn workload_of(workload: &v1::Workload) -> Result<Workload<'_>> {
     if !is_kind(&workload.kind) {
         return Err(Failure::field("workload.kind", "expected a kind, such as Deployment"));
     }
-    if !is_object_name(&workload.name) {
+    if !is_dns_subdomain(&workload.name) {
         return Err(Failure::field("workload.name", "expected the name of an object"));
     }
     Ok(Workload {

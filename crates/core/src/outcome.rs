@@ -9,6 +9,8 @@ use std::{
     sync::Arc,
 };
 
+use injectd_k8s::names::{MAX_LABEL_BYTES, MAX_SUBDOMAIN_BYTES};
+
 use crate::{
     object::{Kind, OwnerReference},
     request::{Request, Subject, View},
@@ -23,10 +25,6 @@ pub use warnings::{MAX_WARNINGS, Warning, Warnings};
 
 /// Maximum length of a denial's reason, which may quote the caller's input.
 pub const MAX_DENIAL_BYTES: usize = 1 << 10;
-/// Maximum length of an object's name in Kubernetes (a DNS subdomain).
-pub const MAX_NAME_BYTES: usize = 253;
-/// Maximum length of a namespace, a kind and a label's value in Kubernetes (a DNS label).
-pub const MAX_LABEL_BYTES: usize = 63;
 /// Maximum length of the uid of an owner that gets events: Kubernetes' uids are UUIDs of 36 bytes.
 pub const MAX_OWNER_UID_BYTES: usize = 128;
 
@@ -258,7 +256,7 @@ impl Event<'_> {
         };
         self.namespace.len() <= MAX_LABEL_BYTES
             && kind.len() <= MAX_LABEL_BYTES
-            && name.len() <= MAX_NAME_BYTES
+            && name.len() <= MAX_SUBDOMAIN_BYTES
             && object_uid.len() <= MAX_OWNER_UID_BYTES
     }
 

@@ -12,9 +12,10 @@ use injectd_core::{
         values::DEFAULT_VALUES,
     },
     objects::Objects,
-    outcome::{MAX_DENIAL_BYTES, MAX_NAME_BYTES, MAX_WARNINGS},
+    outcome::{MAX_DENIAL_BYTES, MAX_WARNINGS},
     standalone::Standalone,
 };
+use injectd_k8s::names::MAX_SUBDOMAIN_BYTES;
 use injectd_testkit::Injector;
 use serde_json::{Value, json};
 
@@ -106,8 +107,8 @@ fn names_in_the_log_are_limited_to_the_length_of_valid_names() {
     let injector = injector();
     let body = review(&"n".repeat(LARGE), &json!({"generateName": "ä".repeat(LARGE)}));
     let (found, _) = answer(&injector, &body);
-    assert!(found.outcome.name.len() <= MAX_NAME_BYTES);
-    assert!(found.outcome.namespace.len() <= MAX_NAME_BYTES);
+    assert!(found.outcome.name.len() <= MAX_SUBDOMAIN_BYTES);
+    assert!(found.outcome.namespace.len() <= MAX_SUBDOMAIN_BYTES);
 }
 
 #[test]
@@ -123,7 +124,7 @@ fn an_owner_that_cannot_exist_gets_no_event() {
             );
             answer(&injector, &body).0.outcome.event.is_some()
         };
-        let (name, long) = ("n".repeat(MAX_NAME_BYTES), "n".repeat(LARGE));
+        let (name, long) = ("n".repeat(MAX_SUBDOMAIN_BYTES), "n".repeat(LARGE));
         assert!(event("StatefulSet", &name, "u"), "{inject}");
         assert!(!event("StatefulSet", &long, "u"), "{inject}");
         assert!(!event("StatefulSet", "n", &long), "{inject}");

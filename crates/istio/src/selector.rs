@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use injectd_gocompat::text::quote;
+use injectd_k8s::names;
 use serde_json::{Map, Value};
 
 use crate::fields::{shown_map, text_of};
@@ -122,30 +123,11 @@ fn operator(expression: &Expression) -> Result<Operator, String> {
 }
 
 fn label_problem(key: &str, values: &[String]) -> Option<String> {
-    if !is_label_key(key) {
+    if !names::is_qualified_name(key) {
         return Some(format!("key: Invalid value: {}: not a label key", quote(key)));
     }
-    let value = values.iter().find(|value| !value.is_empty() && !is_name(value, 63))?;
+    let value = values.iter().find(|value| !names::is_label_value(value))?;
     Some(format!("values: Invalid value: {}: not a label value", quote(value)))
-}
-
-/// A qualified name: an optional DNS subdomain and `/`, then a name of up to 63 characters.
-fn is_label_key(key: &str) -> bool {
-    let Some((prefix, name)) = key.split_once('/') else { return is_name(key, 63) };
-    let is_part = |part: &str| {
-        let is_lower =
-            part.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
-        is_lower && is_name(part, 253)
-    };
-    prefix.len() <= 253 && prefix.split('.').all(is_part) && is_name(name, 63)
-}
-
-/// Letters, digits, `-`, `_` and `.`, with a letter or digit at both ends.
-fn is_name(text: &str, max: usize) -> bool {
-    let ends = [text.bytes().next(), text.bytes().last()];
-    text.len() <= max
-        && ends.iter().all(|end| end.is_some_and(|b| b.is_ascii_alphanumeric()))
-        && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
 }
 
 #[cfg(test)]

@@ -13,7 +13,6 @@ mod client;
 mod danger;
 mod failing;
 mod fields;
-pub(crate) mod names;
 mod nothing;
 mod overlap;
 mod requests;

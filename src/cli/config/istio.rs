@@ -14,13 +14,13 @@ use injectd_istio::{
     path::{DEFAULT_CLUSTER, DEFAULT_TARGET},
     release::Release,
 };
+use injectd_k8s::names::is_dns_subdomain;
 
 use super::{
     super::{CommandError, first_set},
     ConfigArgs, Purpose,
 };
 use crate::{
-    cluster::is_object_name,
     control_plane::Settings,
     injector,
     profiles::{DEFAULT_REVISION, IstioInjector, NoWebhook, Profile},
@@ -88,7 +88,7 @@ impl IstioArgs {
         let Some(names) = &self.revision else { return Ok(None) };
         let revision = |name: &str| match name.trim() {
             "" => Ok(DEFAULT_REVISION.to_owned()),
-            name if is_object_name(name) => Ok(name.to_owned()),
+            name if is_dns_subdomain(name) => Ok(name.to_owned()),
             name => Err(CommandError::Usage(format!(
                 "--revision: {name:?} is no revision; expected names such as default or 1-24-6, \
                  with commas between"

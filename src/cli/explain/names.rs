@@ -4,8 +4,10 @@
 
 use std::path::Path;
 
+use injectd_k8s::names::is_dns_subdomain;
+
 use super::target::is_kind;
-use crate::{cli::CommandError, cluster::is_object_name};
+use crate::cli::CommandError;
 
 /// The groups that `kubectl get -o name` prints behind the types that are explained, also with their
 /// version.
@@ -14,7 +16,7 @@ const GROUPS: [&str; 4] = ["apps", "v1.apps", "batch", "v1.batch"];
 /// The arguments with each object as `TYPE/NAME`. What exists as a file stays.
 pub(super) fn normalized(arguments: &[String]) -> Result<Vec<String>, CommandError> {
     let is_file = |text: &String| Path::new(text).exists();
-    let is_name = |text: &String| is_object_name(text) && !is_file(text);
+    let is_name = |text: &String| is_dns_subdomain(text) && !is_file(text);
     if let [kind, names @ ..] = arguments
         && is_type(kind)
         // A folder may be called deploy: it is meant if nothing follows, or a file.

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use injectd_k8s::names::is_dns_subdomain;
 use serde_json::Value;
 
 use super::{advice::is_undecoded, facts::Facts};
@@ -81,7 +82,7 @@ impl Wanted {
             };
             let lower = kind.to_lowercase();
             match KINDS.iter().find(|(names, ..)| names.contains(&lower.as_str())) {
-                Some((_, api, resource)) if is_name(name) => {
+                Some((_, api, resource)) if is_dns_subdomain(name) => {
                     wanted.names.push(Named { api, resource, called: name.to_owned() });
                 }
                 Some(_) => {
@@ -117,10 +118,6 @@ impl Wanted {
 pub(super) fn is_kind(text: &str) -> bool {
     let lower = text.to_lowercase();
     KINDS.iter().any(|(names, ..)| names.contains(&lower.as_str()))
-}
-
-fn is_name(name: &str) -> bool {
-    crate::cluster::is_object_name(name)
 }
 
 /// Reads a file: its pods and workloads, and facts about the cluster.

@@ -5,11 +5,12 @@
 
 #![expect(clippy::doc_markdown, reason = "help texts have no backticks")]
 
+use injectd_k8s::names::is_dns_subdomain;
+
 use super::{
     super::{CommandError, config::MeshName, first_set},
     output,
 };
-use crate::cluster::is_object_name;
 
 mod istio;
 mod linkerd;
@@ -148,7 +149,7 @@ impl Args {
 }
 
 fn must_be_object_name(flag: &str, name: &str) -> Result<(), CommandError> {
-    if is_object_name(name) {
+    if is_dns_subdomain(name) {
         return Ok(());
     }
     let expected = "expected lower-case letters, digits, - and .";

@@ -6,6 +6,7 @@
 
 use std::path::PathBuf;
 
+use injectd_k8s::names::is_dns_subdomain;
 use serde_json::Value;
 
 use super::output::{self, Format};
@@ -66,7 +67,7 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
         return output::text(chart::VALUES).map_err(CommandError::output);
     }
     for (flag, name) in [("--namespace", &args.namespace), ("--name", &args.name)] {
-        if !crate::cluster::is_object_name(name) || name.contains('.') {
+        if !is_dns_subdomain(name) || name.contains('.') {
             let text = format!("{flag} {name:?}: expected a name such as my-injector-1");
             return Err(CommandError::Usage(text));
         }

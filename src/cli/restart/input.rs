@@ -2,16 +2,14 @@
 
 use std::path::Path;
 
+use injectd_k8s::names::is_dns_subdomain;
 use serde::Deserialize;
 
 use super::{
     super::{CommandError, input},
     effect::Row,
 };
-use crate::{
-    cluster::is_object_name,
-    restart::{Finding, RolloutKind, Workload},
-};
+use crate::restart::{Finding, RolloutKind, Workload};
 
 /// A kind and a name.
 pub(super) type Named = (RolloutKind, String);
@@ -34,7 +32,7 @@ fn parse(text: &str) -> Result<Named, String> {
     let kind = RolloutKind::of_kubectl(kind).ok_or_else(|| {
         format!("{text:?}: the kind must be a Deployment, StatefulSet or DaemonSet")
     })?;
-    if !is_object_name(name) {
+    if !is_dns_subdomain(name) {
         return Err(format!("{text:?}: {name:?} is not the name of an object"));
     }
     Ok((kind, name.to_owned()))
@@ -45,7 +43,7 @@ pub(super) fn in_namespace(
     named: Vec<Named>,
     namespace: &str,
 ) -> Result<Vec<Finding>, CommandError> {
-    if !is_object_name(namespace) {
+    if !is_dns_subdomain(namespace) {
         let problem = format!("--namespace {namespace:?} is not the name of a namespace");
         return Err(CommandError::Usage(problem));
     }
@@ -77,7 +75,7 @@ fn findings(bytes: &[u8]) -> Result<Vec<Row>, String> {
         )
     })?;
     for Row { of: Finding { workload, .. }, .. } in &listed.workloads {
-        if !is_object_name(&workload.namespace) || !is_object_name(&workload.name) {
+        if !is_dns_subdomain(&workload.namespace) || !is_dns_subdomain(&workload.name) {
             let Workload { namespace, name, .. } = workload;
             return Err(format!("{namespace:?} and {name:?} must be names of objects"));
         }

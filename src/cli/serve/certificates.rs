@@ -3,6 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use injectd_k8s::names::is_dns_subdomain;
 use kube::Client;
 use tokio::{sync::watch, task::JoinHandle};
 
@@ -10,7 +11,7 @@ use super::audit::identity;
 use crate::{
     certificates::{CertificateMetrics, Keeper, Leaf, Lifetimes, Options},
     cli::CommandError,
-    cluster::{is_object_name, lease::LeaseOptions},
+    cluster::lease::LeaseOptions,
     metrics::{Registry, WatchMetrics},
     readiness::Hold,
     server::{self, Shutdown},
@@ -81,7 +82,7 @@ impl CertificateArgs {
             "--certificate-lifetime must be at least 1m".to_owned()
         } else if self.certificate_lifetime > self.ca_lifetime / 2 {
             "--certificate-lifetime must be at most half of --ca-lifetime".to_owned()
-        } else if let Some((flag, name)) = self.names().find(|(_, name)| !is_object_name(name)) {
+        } else if let Some((flag, name)) = self.names().find(|(_, name)| !is_dns_subdomain(name)) {
             format!("{flag}: {name:?} is not the name of an object")
         } else {
             return Ok(());

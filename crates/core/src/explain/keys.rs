@@ -3,6 +3,7 @@
 //! One set of rules for every mesh: a mesh brings the keys that it reads and where it reads them. Not
 //! for keys in their right place; whether those have an effect is for the mesh.
 
+use injectd_k8s::names::{MAX_LABEL_BYTES, MAX_SUBDOMAIN_BYTES};
 use smallvec::SmallVec;
 
 use super::{
@@ -12,7 +13,7 @@ use super::{
 };
 
 /// Maximum length of a key of annotations and labels: a DNS subdomain, a slash and a name.
-const MAX_KEY_BYTES: usize = 253 + 1 + 63;
+const MAX_KEY_BYTES: usize = MAX_SUBDOMAIN_BYTES + 1 + MAX_LABEL_BYTES;
 /// Maximum number of suggestions for one key: keys that are equally like.
 const MAX_SUGGESTIONS: usize = 3;
 /// Maximum number of mistakes in the prefix of a key, or in a key without its slash.

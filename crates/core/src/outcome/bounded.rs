@@ -5,7 +5,7 @@ use std::{
     fmt::{self, Write as _},
 };
 
-use super::{MAX_DENIAL_BYTES, MAX_NAME_BYTES};
+use super::{MAX_DENIAL_BYTES, MAX_SUBDOMAIN_BYTES};
 use crate::{text::printable_lines, view::Text};
 
 const MORE: char = '…';
@@ -38,12 +38,12 @@ pub fn bounded_denial(reason: Cow<'static, str>) -> Cow<'static, str> {
     }
 }
 
-/// The name of an object for the log, of at most [`MAX_NAME_BYTES`].
+/// The name of an object for the log, of at most [`MAX_SUBDOMAIN_BYTES`].
 #[must_use]
 pub fn bounded_name<'a>(name: &Text<'a>) -> Text<'a> {
     match name.len() {
-        ..=MAX_NAME_BYTES => name.clone(),
-        _ => Text(Cow::Owned(bounded(&name.0, MAX_NAME_BYTES))),
+        ..=MAX_SUBDOMAIN_BYTES => name.clone(),
+        _ => Text(Cow::Owned(bounded(&name.0, MAX_SUBDOMAIN_BYTES))),
     }
 }
 

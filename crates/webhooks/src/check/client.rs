@@ -1,8 +1,9 @@
 //! `clientConfig`: where the API server sends reviews.
 
+use injectd_k8s::names;
 use serde_json::Value;
 
-use super::{Findings, Severity, names, url};
+use super::{Findings, Severity, url};
 
 pub(super) fn check(config: &Value, at: &mut Findings<'_>) {
     match (config["url"].as_str(), &config["service"]) {

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use injectd_k8s::names;
 use serde_json::Value;
 
 use super::{
-    Finding, Findings, Place, STATIC_SUFFIX, Severity, client, name, names, rules, selectors, shape,
+    Finding, Findings, Place, STATIC_SUFFIX, Severity, client, name, rules, selectors, shape,
 };
 
 /// Maximum number of match conditions (`ValidateMatchConditions`).

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use injectd_k8s::names;
 use serde_json::Value;
 
 use super::{
     Findings, Severity,
     builtin::{self, Builtin, RELEASES},
-    names,
     rules::{OPERATIONS, list},
 };
 use crate::walk::is_exempt;

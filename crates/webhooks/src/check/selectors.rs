@@ -1,8 +1,9 @@
 //! Label selectors (`ValidateLabelSelector`).
 
+use injectd_k8s::names;
 use serde_json::Value;
 
-use super::{Findings, names};
+use super::Findings;
 
 pub(super) fn check(webhook: &Value, at: &mut Findings<'_>) {
     for field in ["namespaceSelector", "objectSelector"] {

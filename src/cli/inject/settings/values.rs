@@ -1,9 +1,8 @@
 //! Checks the values of flags, which become the values of annotations.
 
-use crate::{
-    linkerd::{annotations::Annotation, checks::Check},
-    outcome::MAX_LABEL_BYTES,
-};
+use injectd_k8s::names::is_dns_label;
+
+use crate::linkerd::{annotations::Annotation, checks::Check};
 
 type Parsed = Result<String, String>;
 
@@ -24,12 +23,7 @@ pub(super) fn registry(text: &str) -> Parsed {
 
 /// The name of a namespace: a DNS label.
 pub(in crate::cli) fn namespace(text: &str) -> Parsed {
-    let is_valid = !text.is_empty()
-        && text.len() <= MAX_LABEL_BYTES
-        && text.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'))
-        && !text.starts_with('-')
-        && !text.ends_with('-');
-    expect(text, is_valid, "the name of a namespace: lower-case letters, digits and -")
+    expect(text, is_dns_label(text), "the name of a namespace: lower-case letters, digits and -")
 }
 
 #[cfg(test)]

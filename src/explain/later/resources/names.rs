@@ -1,5 +1,6 @@
 //! Kinds of resource names (k8s.io/kubernetes v1.37.2, `pkg/apis/core/v1/helper/helpers.go`).
 
+use injectd_k8s::names::{MAX_LABEL_BYTES, MAX_SUBDOMAIN_BYTES};
 use serde_json::Value;
 
 use super::Amount;
@@ -12,9 +13,6 @@ pub(in super::super) const REQUESTS: &str = "requests.";
 
 /// Names of device classes, which request a device without a claim.
 const DEVICE_CLASS: &str = "deviceclass.resource.kubernetes.io/";
-
-/// The longest prefix and the longest name that the API server accepts.
-const MAX_LENGTHS: (usize, usize) = (253, 63);
 
 pub(in super::super) fn is_huge_page(name: &str) -> bool {
     name.starts_with(HUGE_PAGES)
@@ -35,7 +33,7 @@ pub(in super::super) fn is_extended(name: &str) -> bool {
     // With the prefix of a quota the name must be valid too.
     let parts = name.split_once('/');
     let fits = parts.is_some_and(|(prefix, name)| {
-        REQUESTS.len() + prefix.len() <= MAX_LENGTHS.0 && name.len() <= MAX_LENGTHS.1
+        REQUESTS.len() + prefix.len() <= MAX_SUBDOMAIN_BYTES && name.len() <= MAX_LABEL_BYTES
     });
     !is_native(name) && !name.starts_with(REQUESTS) && fits
 }

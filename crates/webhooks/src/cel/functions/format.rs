@@ -1,10 +1,9 @@
 //! Named formats (`pkg/cel/library/format.go`).
 
+use injectd_k8s::names::{self, is_dns_label};
+
 use super::{Call, Function, convert, url};
-use crate::{
-    cel::value::{Fault, Res, Val},
-    check::names,
-};
+use crate::cel::value::{Fault, Res, Val};
 
 /// A format.
 #[derive(Debug)]
@@ -19,11 +18,11 @@ pub(in crate::cel) struct Format {
 const UUID: [usize; 5] = [8, 4, 4, 4, 12];
 /// The lengths of the expressions are those of `pkg/cel/library/format.go` and of what it uses.
 static FORMATS: [Format; 13] = [
-    Format { name: "dns1123Label", size: 30, is_valid: is_label },
+    Format { name: "dns1123Label", size: 30, is_valid: is_dns_label },
     Format { name: "dns1123Subdomain", size: 60, is_valid: names::is_dns_subdomain },
     Format { name: "dns1035Label", size: 30, is_valid: names::is_version },
     Format { name: "qualifiedName", size: 60, is_valid: names::is_qualified_name },
-    Format { name: "dns1123LabelPrefix", size: 30, is_valid: |text| is_label(&masked(text)) },
+    Format { name: "dns1123LabelPrefix", size: 30, is_valid: |text| is_dns_label(&masked(text)) },
     Format {
         name: "dns1123SubdomainPrefix",
         size: 60,
@@ -83,10 +82,6 @@ fn validate<'d>(call: &mut Call<'_, 'd>) -> Res<Val<'d>> {
     }
     let problem = format!("it is not a valid {}", format.name);
     Ok(Val::some(call.made_list([&*problem].into_iter())?))
-}
-
-fn is_label(text: &str) -> bool {
-    text.len() <= names::MAX_LABEL && names::is_dns_part(text)
 }
 
 /// A prefix that ends with a dash, without it (`maskTrailingDash`).
