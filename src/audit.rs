@@ -11,6 +11,7 @@ use std::{
     sync::Arc,
 };
 
+use injectd_k8s::object::{labels, texts};
 use injectd_webhooks::{
     Configurations, Labels, Request, Step, Webhook,
     injectors::{self, Product},
@@ -143,15 +144,8 @@ impl Namespace {
     /// The namespace of an object.
     #[must_use]
     pub fn new(object: Value) -> Self {
-        let texts = |key: &str| {
-            let map = object.pointer(&format!("/metadata/{key}")).and_then(Value::as_object);
-            let texts = map.into_iter().flatten();
-            texts
-                .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
-                .collect::<Vec<_>>()
-        };
-        let annotations = texts("annotations").into();
-        let labels = texts("labels").into_iter().collect();
+        let annotations = texts(&object, "/metadata/annotations").collect();
+        let labels = labels(&object);
         Self { object, annotations, labels }
     }
 }

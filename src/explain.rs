@@ -7,6 +7,7 @@
 
 use injectd_core::explain::{Explain, Explanation, Trees};
 use injectd_istio::mesh::Istio;
+use injectd_k8s::object::labels;
 use injectd_webhooks::{
     Configurations, Labels, Request, Step,
     injectors::{self, Missed, Product},
@@ -227,13 +228,7 @@ pub fn missed(steps: &[Step<'_>], product: Product, creation: Creation<'_>) -> O
 impl Creation<'_> {
     /// The labels of the namespace; `None` if they are not known.
     fn labels(self) -> Option<Labels> {
-        let labels = self.checks.namespace?.pointer("/metadata/labels").and_then(Value::as_object);
-        let texts = labels.into_iter().flatten();
-        Some(
-            texts
-                .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
-                .collect(),
-        )
+        self.checks.namespace.map(labels)
     }
 }
 

@@ -4,8 +4,9 @@
 
 #![expect(clippy::disallowed_types, reason = "a pod template has any shape")]
 
-use std::{collections::BTreeMap, fmt};
+use std::fmt;
 
+use injectd_k8s::object::{Labels, labels};
 use jiff::Timestamp;
 use kube::api::ApiResource;
 use serde::{Deserialize, Serialize};
@@ -121,7 +122,7 @@ pub struct Observed {
     /// The state of its rollout.
     pub rollout: Rollout,
     /// The labels of its pods.
-    pub pod_labels: BTreeMap<String, String>,
+    pub pod_labels: Labels,
 }
 
 /// The state of a workload's rollout.
@@ -244,7 +245,7 @@ impl Observed {
             rollout: status.rollout(kind, generation, spec.replicas.unwrap_or(1)),
             uid: metadata.uid.unwrap_or_default(),
             resource_version: metadata.resource_version.unwrap_or_default(),
-            pod_labels: pod_labels(&template),
+            pod_labels: labels(&template),
         }
     }
 }
@@ -257,12 +258,6 @@ fn template_digest(template: &mut Value) -> String {
         metadata.shift_remove("annotations");
     }
     digest([&*template.to_string()])
-}
-
-fn pod_labels(template: &Value) -> BTreeMap<String, String> {
-    let labels = template.pointer("/metadata/labels").and_then(Value::as_object);
-    let text = |(key, value): (&String, &Value)| Some((key.clone(), value.as_str()?.to_owned()));
-    labels.into_iter().flatten().filter_map(text).collect()
 }
 
 fn no_rollout(kind: RolloutKind, strategy: &UpdateStrategy) -> Option<&'static str> {

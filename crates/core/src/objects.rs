@@ -6,6 +6,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use injectd_k8s::object::texts;
 use serde_json::Value;
 
 use crate::{
@@ -83,7 +84,8 @@ impl Objects {
             return Err(document.to_string().chars().take(60).collect());
         }
         if kind == "Namespace" {
-            self.namespaces.insert(name.to_owned(), annotations(document));
+            let annotations = texts(document, "/metadata/annotations").collect();
+            self.namespaces.insert(name.to_owned(), annotations);
         } else {
             let key = ObjectKey {
                 namespace: text(document, &["metadata", "namespace"]).to_owned(),
@@ -118,16 +120,6 @@ fn text<'v>(value: &'v Value, path: &[&str]) -> &'v str {
         .try_fold(value, |value, key| value.get(key))
         .and_then(Value::as_str)
         .unwrap_or_default()
-}
-
-fn annotations(document: &Value) -> Annotations {
-    let annotations = document.get("metadata").and_then(|metadata| metadata.get("annotations"));
-    annotations
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten()
-        .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
-        .collect()
 }
 
 fn owned(document: &Value) -> OwnerObject {

@@ -4,3 +4,4 @@
 //! one mesh makes of an object.
 
 pub mod names;
+pub mod object;

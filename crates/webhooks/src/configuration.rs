@@ -197,7 +197,7 @@ fn add(object: &Value, webhooks: &mut Vec<Webhook>) -> Result<(), InvalidConfigu
         };
         let conditions = webhook.match_conditions.unwrap_or_default().into_iter();
         let (target, path) = webhook.client_config.target();
-        let labels = crate::request::labels(object);
+        let labels = injectd_k8s::object::labels(object);
         let service = webhook.client_config.service.as_ref().map(|service| &*service.name);
         let place = Place { plugin, labels: &labels, name: &webhook.name, service, path: &path };
         webhooks.push(Webhook {

@@ -21,7 +21,8 @@ mod walk;
 
 pub use conditions::{Condition, Evaluation};
 pub use configuration::{Configurations, FailurePolicy, InvalidConfiguration, Plugin, Webhook};
-pub use request::{Labels, Operation, Request, Resource};
+pub use injectd_k8s::object::Labels;
+pub use request::{Operation, Request, Resource};
 pub use selector::{InvalidSelector, Selector};
 pub use step::{Reason, Step, Verdict};
 

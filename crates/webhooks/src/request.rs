@@ -1,12 +1,9 @@
 //! The request that webhooks are called for.
 
-use std::{collections::BTreeMap, fmt};
+use std::fmt;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-
-/// Labels of an object.
-pub type Labels = BTreeMap<String, String>;
 
 /// What a request does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -142,11 +139,4 @@ impl<'r> Request<'r> {
         }
         variable
     }
-}
-
-/// The labels of an object.
-pub(crate) fn labels(object: &Value) -> Labels {
-    let labels = object.pointer("/metadata/labels").and_then(Value::as_object);
-    let texts = labels.into_iter().flatten();
-    texts.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
 }

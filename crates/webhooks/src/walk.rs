@@ -2,12 +2,13 @@
 
 use std::{cell::LazyCell, ops::Deref};
 
+use injectd_k8s::object::labels;
+
 use crate::{
     Configurations, FailurePolicy, Labels, Operation, Request, Resource, Webhook,
     cel::Budget,
     conditions::{Evaluation, Variables},
     equivalents,
-    request::labels,
     rules::Mismatch,
     selector::Selector,
     step::{Reason, Step, Verdict},

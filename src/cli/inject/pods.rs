@@ -2,6 +2,7 @@
 
 #![expect(clippy::disallowed_types, reason = "manifests are trees of any shape")]
 
+use injectd_k8s::object::texts;
 use serde_json::{Map, Value};
 
 use crate::{
@@ -174,10 +175,8 @@ pub(super) fn linkerd_annotations(object: &Value, prefix: &str) -> Vec<(String, 
     if prefix.is_empty() {
         return Vec::new();
     }
-    let annotations = object.pointer(&format!("{prefix}/metadata/annotations"));
-    let annotations = annotations.and_then(Value::as_object).into_iter().flatten();
-    let of_linkerd = annotations.filter(|(key, _)| Annotation::of(key).is_some());
-    of_linkerd.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
+    let annotations = texts(object, &format!("{prefix}/metadata/annotations"));
+    annotations.filter(|(key, _)| Annotation::of(key).is_some()).collect()
 }
 
 /// The mapping at a key, which is made if it is null or absent; `None` if something else is there.

@@ -3,6 +3,7 @@
 use std::{cmp::Reverse, collections::BTreeSet};
 
 use injectd_core::text::first_names;
+use injectd_k8s::object::labels;
 use serde_json::Value;
 
 use super::{
@@ -11,7 +12,6 @@ use super::{
 };
 use crate::{
     Labels, Reason, Request, Step, Verdict, Webhook,
-    request::labels,
     selector::{Change, NAMESPACE_NAME, Requirement},
 };
 
