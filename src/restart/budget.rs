@@ -1,12 +1,10 @@
 //! `PodDisruptionBudgets`: whether one allows that a workload's pods are replaced.
 
-use std::collections::BTreeMap;
-
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
-use kube::{
-    api::ApiResource,
-    core::{Selector, SelectorExt as _},
+use injectd_k8s::{
+    object::Labels,
+    selector::{LabelSelector, Selector},
 };
+use kube::api::ApiResource;
 use serde::Deserialize;
 
 /// What the API server has of a budget; other fields are skipped.
@@ -48,7 +46,7 @@ impl Budget {
     /// A budget with this selector; without one, it selects no pods.
     #[must_use]
     pub fn new(name: impl Into<String>, selector: Option<LabelSelector>, allowed: i64) -> Self {
-        let selector = match selector.map(Selector::try_from) {
+        let selector = match selector.map(Selector::new) {
             None => Selects::Nothing,
             Some(Ok(selector)) => Selects::These(selector),
             Some(Err(_)) => Selects::Unknown,
@@ -58,10 +56,10 @@ impl Budget {
 
     /// Whether it covers pods with these labels.
     #[must_use]
-    pub fn covers(&self, pod_labels: &BTreeMap<String, String>) -> bool {
+    pub fn covers(&self, pod_labels: &Labels) -> bool {
         match &self.selector {
             Selects::Nothing => false,
-            Selects::These(selector) => selector.matches(pod_labels),
+            Selects::These(selector) => selector.unmet(pod_labels).is_none(),
             Selects::Unknown => true,
         }
     }
@@ -94,7 +92,7 @@ mod tests {
         Budget::of(serde_json::from_str(json).expect("a budget"))
     }
 
-    fn labels(labels: &[(&str, &str)]) -> BTreeMap<String, String> {
+    fn labels(labels: &[(&str, &str)]) -> Labels {
         labels.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect()
     }
 

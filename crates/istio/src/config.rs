@@ -8,13 +8,14 @@
 use std::collections::BTreeMap;
 
 use injectd_gocompat::number::format_float;
+use injectd_k8s::selector::{Expression, LabelSelector};
 use injectd_yaml::{Options, Problem, WholeFloats};
 use serde_json::{Map, Value};
 use thiserror::Error;
 
 use crate::{
     document::{Document, Mistaken},
-    selector::{Expression, Selector},
+    selector::Selector,
 };
 
 mod values;
@@ -158,16 +159,18 @@ fn policy(text: String) -> Policy {
 
 /// A `metav1.LabelSelector`; whether it makes sense is checked by [`Selector::new`].
 fn selector(place: &str, value: &Value) -> Result<Selector, ConfigError> {
-    let (mut labels, mut expressions) = (BTreeMap::new(), Vec::new());
+    let mut written = LabelSelector::default();
     for (key, value) in entries(place, value)? {
         let place = format!("{place}.{key}");
         match &*key.to_ascii_lowercase() {
-            "matchlabels" => labels = map(&place, value, text)?,
-            "matchexpressions" => expressions = list(&place, value, expression)?,
+            "matchlabels" => written.match_labels = map(&place, value, text)?,
+            "matchexpressions" => {
+                written.match_expressions = list(&place, value, expression)?;
+            }
             _ => {}
         }
     }
-    Ok(Selector::new(labels, expressions))
+    Ok(Selector::new(written))
 }
 
 fn expression(place: &str, value: &Value) -> Result<Expression, ConfigError> {

@@ -5,3 +5,4 @@
 
 pub mod names;
 pub mod object;
+pub mod selector;

@@ -1,5 +1,6 @@
 //! Webhook configurations, read and compiled.
 
+use injectd_k8s::selector::{InvalidSelector, LabelSelector, Selector};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -7,7 +8,6 @@ use crate::{
     conditions::Condition,
     injectors::{Injector, Place},
     rules::Rule,
-    selector::{self, InvalidSelector, Selector},
 };
 
 /// The seconds that the API server waits for a webhook that does not say it.
@@ -114,8 +114,8 @@ struct WebhookSpec {
     rules: Option<Vec<Rule>>,
     failure_policy: Option<String>,
     match_policy: Option<String>,
-    namespace_selector: Option<selector::Spec>,
-    object_selector: Option<selector::Spec>,
+    namespace_selector: Option<LabelSelector>,
+    object_selector: Option<LabelSelector>,
     timeout_seconds: Option<u32>,
     reinvocation_policy: Option<String>,
     match_conditions: Option<Vec<ConditionSpec>>,
@@ -189,8 +189,8 @@ fn add(object: &Value, webhooks: &mut Vec<Webhook>) -> Result<(), InvalidConfigu
     let spec = Spec::deserialize(object)
         .map_err(|source| InvalidConfiguration::Shape { name: name.to_owned(), source })?;
     for webhook in spec.webhooks.into_iter().flatten() {
-        let selector = |spec: Option<selector::Spec>, field| {
-            Selector::new(spec.unwrap_or_default()).map_err(|source| {
+        let selector = |written: Option<LabelSelector>, field| {
+            Selector::new(written.unwrap_or_default()).map_err(|source| {
                 let (name, webhook) = (name.to_owned(), webhook.name.clone());
                 InvalidConfiguration::Selector { name, webhook, field, source }
             })

@@ -21,9 +21,8 @@ mod walk;
 
 pub use conditions::{Condition, Evaluation};
 pub use configuration::{Configurations, FailurePolicy, InvalidConfiguration, Plugin, Webhook};
-pub use injectd_k8s::object::Labels;
+pub use injectd_k8s::{object::Labels, selector::Selector};
 pub use request::{Operation, Request, Resource};
-pub use selector::{InvalidSelector, Selector};
 pub use step::{Reason, Step, Verdict};
 
 #[cfg(test)]

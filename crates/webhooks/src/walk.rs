@@ -2,7 +2,7 @@
 
 use std::{cell::LazyCell, ops::Deref};
 
-use injectd_k8s::object::labels;
+use injectd_k8s::{object::labels, selector::Selector};
 
 use crate::{
     Configurations, FailurePolicy, Labels, Operation, Request, Resource, Webhook,
@@ -10,7 +10,7 @@ use crate::{
     conditions::{Evaluation, Variables},
     equivalents,
     rules::Mismatch,
-    selector::Selector,
+    selector::against,
     step::{Reason, Step, Verdict},
 };
 
@@ -100,7 +100,7 @@ fn namespace_mismatch(
     let own = (is_namespace && request.subresource.is_empty() && is_written)
         .then(|| request.object.map(labels).unwrap_or_default());
     let Some(found) = own.as_ref().or(namespace) else { return Some(Reason::NamespaceUnknown) };
-    selector.unmet(found).map(|unmet| Reason::NamespaceSelector(unmet.against(found)))
+    selector.unmet(found).map(|unmet| Reason::NamespaceSelector(against(unmet, found)))
 }
 
 /// The selector matches the new or the old object.
@@ -112,7 +112,7 @@ fn object_mismatch(selector: &Selector, request: &Request<'_>) -> Option<Reason>
     for object in [request.object, request.old_object].into_iter().flatten() {
         let found = labels(object);
         let unmet = selector.unmet(&found)?;
-        reason.get_or_insert_with(|| unmet.against(&found));
+        reason.get_or_insert_with(|| against(unmet, &found));
     }
     let no_object = || "the request has no object".to_owned();
     Some(Reason::ObjectSelector(reason.unwrap_or_else(no_object)))

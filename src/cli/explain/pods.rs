@@ -10,8 +10,12 @@ use std::{
     sync::Arc,
 };
 
+use injectd_k8s::{
+    object::texts,
+    selector::{LabelSelector, Operator, Requirement, Selector},
+};
 use kube::Client;
-use serde::Serialize;
+use serde::{Deserialize as _, Serialize};
 use serde_json::Value;
 
 use super::{cluster::Cluster, facts::Facts, target::Target};
@@ -211,24 +215,28 @@ fn selector(object: &Value) -> Option<String> {
     let selector = object.pointer("/spec/selector")?;
     let has_parts =
         ["matchLabels", "matchExpressions"].iter().any(|key| selector[*key] != Value::Null);
-    // That of a ReplicationController is a map of labels.
-    let labels = if has_parts { &selector["matchLabels"] } else { selector };
-    let labels = labels.as_object().into_iter().flatten();
-    let mut all: Vec<_> =
-        labels.filter_map(|(key, value)| Some(format!("{key}={}", value.as_str()?))).collect();
-    for it in selector["matchExpressions"].as_array().into_iter().flatten() {
-        let key = text(it, "/key");
-        let values = it["values"].as_array().into_iter().flatten().filter_map(Value::as_str);
-        let values = values.collect::<Vec<_>>().join(",");
-        all.push(match text(it, "/operator") {
-            "In" => format!("{key} in ({values})"),
-            "NotIn" => format!("{key} notin ({values})"),
-            "Exists" => key.to_owned(),
-            "DoesNotExist" => format!("!{key}"),
-            _ => return None,
-        });
-    }
+    let written = if has_parts {
+        LabelSelector::deserialize(selector).ok()?
+    } else {
+        // That of a ReplicationController is a map of labels.
+        let match_labels = texts(selector, "").collect();
+        LabelSelector { match_labels, ..LabelSelector::default() }
+    };
+    let selector = Selector::new(written).ok()?;
+    let all: Vec<_> = selector.requirements().iter().map(shown).collect();
     (!all.is_empty()).then(|| all.join(","))
+}
+
+/// A requirement as the API server reads it in a URL.
+fn shown(requirement: &Requirement) -> String {
+    let (key, values) = (requirement.key(), requirement.values());
+    match (requirement.operator(), values) {
+        (Operator::In, [value]) => format!("{key}={value}"),
+        (Operator::In, _) => format!("{key} in ({})", values.join(",")),
+        (Operator::NotIn, _) => format!("{key} notin ({})", values.join(",")),
+        (Operator::Exists, _) => key.to_owned(),
+        (Operator::DoesNotExist, _) => format!("!{key}"),
+    }
 }
 
 #[cfg(test)]

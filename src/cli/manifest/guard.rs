@@ -5,7 +5,7 @@
 
 #![expect(clippy::doc_markdown, reason = "help texts have no backticks")]
 
-use injectd_k8s::names::is_dns_subdomain;
+use injectd_k8s::{names::is_dns_subdomain, selector::Requirement};
 
 use super::{
     super::{CommandError, config::MeshName, first_set},
@@ -84,8 +84,8 @@ struct Rules {
     /// `Linkerd` or `Istio`.
     mesh: &'static str,
     /// Which namespaces and pods the webhook is called for, as far as selectors express it.
-    namespaces: Vec<selector::Requirement>,
-    pods: Vec<selector::Requirement>,
+    namespaces: Vec<Requirement>,
+    pods: Vec<Requirement>,
     conditions: Vec<Named>,
     /// The variable `asksBy` names the label or annotation that asks for the sidecar; it is empty if
     /// there is none.

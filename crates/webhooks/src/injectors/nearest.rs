@@ -3,7 +3,7 @@
 use std::{cmp::Reverse, collections::BTreeSet};
 
 use injectd_core::text::first_names;
-use injectd_k8s::object::labels;
+use injectd_k8s::{object::labels, selector::Requirement};
 use serde_json::Value;
 
 use super::{
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     Labels, Reason, Request, Step, Verdict, Webhook,
-    selector::{Change, NAMESPACE_NAME, Requirement},
+    selector::{Change, NAMESPACE_NAME},
 };
 
 /// The label of gateways and waypoints that Istio's control plane deploys, and labels of its own pods.
@@ -307,7 +307,7 @@ pub(super) fn stage(step: &Step<'_>) -> u8 {
 
 fn change(unmet: &Requirement, labels: &Labels, whose: &str) -> String {
     let key = unmet.key();
-    match (unmet.change(), labels.get(key)) {
+    match (Change::to(unmet), labels.get(key)) {
         (Change::Set(value), None) => format!("label {whose} {key}={value}"),
         (Change::Set(value), Some(found)) => {
             format!("change the label {key}={found} of {whose} to {value}")

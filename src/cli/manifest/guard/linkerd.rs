@@ -1,6 +1,8 @@
 //! Linkerd's rules in CEL: those of `linkerd::decide`, and the selectors of its webhook.
 
-use super::{Named, Rules, selector::Requirement};
+use injectd_k8s::selector::{Operator, Requirement};
+
+use super::{Named, Rules};
 
 /// What `--mesh linkerd` needs.
 #[derive(Debug, clap::Args)]
@@ -45,16 +47,20 @@ pub(super) fn rules(args: &LinkerdArgs) -> Rules {
     Rules {
         mesh: "Linkerd",
         namespaces: vec![
-            Requirement::new("config.linkerd.io/admission-webhooks", "NotIn", &["disabled"]),
+            Requirement::new(
+                "config.linkerd.io/admission-webhooks",
+                Operator::NotIn,
+                &["disabled"],
+            ),
             Requirement::new(
                 "kubernetes.io/metadata.name",
-                "NotIn",
+                Operator::NotIn,
                 &["kube-system", "cert-manager", control_plane],
             ),
         ],
         pods: vec![
-            Requirement::new("linkerd.io/control-plane-component", "DoesNotExist", &[]),
-            Requirement::new("linkerd.io/cni-resource", "DoesNotExist", &[]),
+            Requirement::new("linkerd.io/control-plane-component", Operator::DoesNotExist, &[]),
+            Requirement::new("linkerd.io/cni-resource", Operator::DoesNotExist, &[]),
         ],
         conditions,
         variables: variables(),

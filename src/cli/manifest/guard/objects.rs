@@ -2,12 +2,12 @@
 
 #![expect(clippy::disallowed_types, reason = "the command line prints objects as trees")]
 
+use injectd_k8s::selector::{Operator, Requirement};
 use serde_json::{Value, json};
 
 use super::{
-    super::super::print::json_report,
-    Action, Args, CommandError, FailurePolicy, Format, Named, Rules,
-    selector::{Requirement, parse},
+    super::super::print::json_report, Action, Args, CommandError, FailurePolicy, Format, Named,
+    Rules, selector::parse,
 };
 
 const API_VERSION: &str = "admissionregistration.k8s.io/v1";
@@ -107,13 +107,12 @@ fn namespaces(args: &Args) -> Result<Vec<Requirement>, CommandError> {
     };
     let excluded: Vec<_> = args.exclude_namespace.iter().map(String::as_str).collect();
     if !excluded.is_empty() {
-        chosen.push(Requirement::new("kubernetes.io/metadata.name", "NotIn", &excluded));
+        chosen.push(Requirement::new("kubernetes.io/metadata.name", Operator::NotIn, &excluded));
     }
     Ok(chosen)
 }
 
 fn selector(requirements: &[Requirement]) -> Value {
-    let requirements: Value = requirements.iter().map(Requirement::to_json).collect();
     json!({"matchExpressions": requirements})
 }
 

@@ -1,43 +1,18 @@
-//! Label selectors: read as `kubectl -l` reads them, written as Kubernetes objects and as CEL.
+//! Label selectors: read as `kubectl -l` reads them, written as CEL.
 
-#![expect(clippy::disallowed_types, reason = "the command line prints objects as trees")]
-
-use injectd_istio::selector::{Expression, Selector};
-use serde_json::{Value, json};
+use injectd_k8s::selector::{Operator, Requirement};
 
 use super::CommandError;
 
-/// One of `matchExpressions`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Requirement(Expression);
-
-impl Requirement {
-    /// A requirement that is known to be valid.
-    pub(super) fn new(key: &str, operator: &str, values: &[&str]) -> Self {
-        let values = values.iter().map(|&value| value.to_owned()).collect();
-        Self(Expression { key: key.to_owned(), operator: operator.to_owned(), values })
-    }
-
-    /// An item of `matchExpressions`.
-    pub(super) fn to_json(&self) -> Value {
-        let Expression { key, operator, values } = &self.0;
-        if values.is_empty() {
-            return json!({"key": key, "operator": operator});
-        }
-        json!({"key": key, "operator": operator, "values": values})
-    }
-
-    /// Whether the labels of the map `variables.podLabels` meet the requirement.
-    fn to_cel(&self) -> String {
-        let Expression { key, operator, values } = &self.0;
-        let label = format!("variables.podLabels[?'{key}']");
-        let values = cel_list(values);
-        match &**operator {
-            "In" => format!("{label}.optMap(value, value in {values}).orValue(false)"),
-            "NotIn" => format!("!{label}.optMap(value, value in {values}).orValue(false)"),
-            "Exists" => format!("{label}.hasValue()"),
-            _ => format!("!{label}.hasValue()"),
-        }
+/// Whether the labels of the map `variables.podLabels` meet a requirement.
+fn to_cel(requirement: &Requirement) -> String {
+    let label = format!("variables.podLabels[?'{}']", requirement.key());
+    let values = cel_list(requirement.values());
+    match requirement.operator() {
+        Operator::In => format!("{label}.optMap(value, value in {values}).orValue(false)"),
+        Operator::NotIn => format!("!{label}.optMap(value, value in {values}).orValue(false)"),
+        Operator::Exists => format!("{label}.hasValue()"),
+        Operator::DoesNotExist => format!("!{label}.hasValue()"),
     }
 }
 
@@ -49,7 +24,7 @@ pub(super) fn cel_list(texts: &[String]) -> String {
 /// Whether one of several selectors matches the pod's labels, in CEL; `None` without selectors.
 pub(super) fn any_to_cel(selectors: &[Vec<Requirement>]) -> Option<String> {
     let all = |selector: &Vec<Requirement>| {
-        let parts: Vec<_> = selector.iter().map(Requirement::to_cel).collect();
+        let parts: Vec<_> = selector.iter().map(to_cel).collect();
         parts.join(" && ")
     };
     let parts: Vec<_> = selectors.iter().map(all).collect();
@@ -63,12 +38,9 @@ pub(super) fn parse(flag: &str, text: &str) -> Result<Vec<Requirement>, CommandE
     };
     let mut requirements = Vec::new();
     for part in parts(text) {
-        let expression = expression(part.trim()).ok_or_else(|| wrong("not a label selector"))?;
-        let selector = Selector::new([].into(), vec![expression.clone()]);
-        selector
-            .matches(flag, None)
-            .map_err(|_| wrong("a key or a value is not that of a label"))?;
-        requirements.push(Requirement(expression));
+        let requirement = requirement(part.trim()).ok_or_else(|| wrong("not a label selector"))?;
+        let named = requirement.named();
+        requirements.push(named.map_err(|_| wrong("a key or a value is not that of a label"))?);
     }
     Ok(requirements)
 }
@@ -83,31 +55,30 @@ fn parts(text: &str) -> Vec<&str> {
     .collect()
 }
 
-fn expression(text: &str) -> Option<Expression> {
-    let made = |key: &str, operator: &str, values: Vec<String>| {
+fn requirement(text: &str) -> Option<Requirement> {
+    let made = |key: &str, operator: Operator, values: &[&str]| {
         let key = key.trim();
         let is_key = !key.is_empty() && !key.contains([' ', '(', ')', '=', '!']);
-        is_key.then(|| Expression { key: key.to_owned(), operator: operator.to_owned(), values })
+        is_key.then(|| Requirement::new(key, operator, values))
     };
-    let one = |value: &str| vec![value.trim().to_owned()];
     if let Some(list) = text.strip_suffix(')') {
         let (head, list) = list.split_once('(')?;
         let (key, operator) = head.trim().rsplit_once(' ')?;
         let operator = match operator {
-            "in" => "In",
-            "notin" => "NotIn",
+            "in" => Operator::In,
+            "notin" => Operator::NotIn,
             _ => return None,
         };
-        return made(key, operator, list.split(',').map(|it| it.trim().to_owned()).collect());
+        return made(key, operator, &list.split(',').map(str::trim).collect::<Vec<_>>());
     }
     if let Some((key, value)) = text.split_once("!=") {
-        return made(key, "NotIn", one(value));
+        return made(key, Operator::NotIn, &[value.trim()]);
     }
     if let Some((key, value)) = text.split_once("==").or_else(|| text.split_once('=')) {
-        return made(key, "In", one(value));
+        return made(key, Operator::In, &[value.trim()]);
     }
     match text.strip_prefix('!') {
-        Some(key) => made(key, "DoesNotExist", Vec::new()),
-        None => made(text, "Exists", Vec::new()),
+        Some(key) => made(key, Operator::DoesNotExist, &[]),
+        None => made(text, Operator::Exists, &[]),
     }
 }

@@ -1,10 +1,11 @@
 //! Istio's rules in CEL: the selectors of its webhooks, then those of `injectd_istio::decide`.
 
 use injectd_istio::decide::{INJECT_ANNOTATION, SYSTEM_NAMESPACES};
+use injectd_k8s::selector::{Operator, Requirement};
 
 use super::{
     CommandError, IstioArgs, Named, Rules,
-    selector::{Requirement, any_to_cel, cel_list, parse},
+    selector::{any_to_cel, cel_list, parse},
 };
 
 /// Comparisons with the value of `sidecar.istio.io/inject`, in CEL.
@@ -33,11 +34,12 @@ pub(in super::super) fn rules(args: &IstioArgs) -> Result<Rules, CommandError> {
         variables.extend(left_out);
         validation += " || variables.isLeftOut";
     }
-    let system = Requirement::new("kubernetes.io/metadata.name", "NotIn", &SYSTEM_NAMESPACES);
+    let system =
+        Requirement::new("kubernetes.io/metadata.name", Operator::NotIn, &SYSTEM_NAMESPACES);
     Ok(Rules {
         mesh: "Istio",
         namespaces: vec![system],
-        pods: vec![Requirement::new(INJECT_ANNOTATION, "NotIn", &["false"])],
+        pods: vec![Requirement::new(INJECT_ANNOTATION, Operator::NotIn, &["false"])],
         conditions: vec![
             Named::new("no-host-network", "!object.spec.?hostNetwork.orValue(false)"),
             Named::new("pod-does-not-opt-out", &format!("{INJECT_VALUE}{}", values.is_no_refusal)),
