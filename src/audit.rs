@@ -39,7 +39,7 @@ mod workload;
 
 pub use self::{
     environment::Webhooks,
-    workload::{Audited, Workload, restart_command},
+    workload::{Audited, restart_command},
 };
 use self::{
     sidecar::Sidecar,

@@ -35,6 +35,7 @@ pub use budget::Budget;
 pub use controller::{AuditError, Controller, DEFAULT_POLL_INTERVAL, Findings, Observer, Options};
 pub use decision::{Decision, Wait};
 pub use finding::{Audit, Evidence, Finding, MAX_REPLICA_SETS, ReplicaSet, Seen, Trigger};
+pub use injectd_k8s::workload::Workload;
 pub use namespace::{Mode, NamespaceSettings, RESTART_ANNOTATION, WINDOW_ANNOTATION};
 pub use outcomes::{MAX_NAMESPACES, MAX_UNVERIFIED, MAX_WORKLOADS};
 pub use plan::{
@@ -46,5 +47,5 @@ pub use rules::{LEASE_RULES, RESTART_RULES, RULES, Rule};
 pub use window::{ParseError, Window, Windows};
 pub use workload::{
     FIELD_MANAGER, Observed, RESTARTED_AT_ANNOTATION, RESTARTED_FOR_ANNOTATION, Rollout,
-    RolloutKind, Workload,
+    RolloutKind,
 };

@@ -2,11 +2,12 @@
 
 use std::{cmp::Reverse, collections::BTreeMap, fmt, io};
 
+use injectd_k8s::workload::Workload;
 use injectd_webhooks::injectors::Product;
 use serde::Serialize;
 
-use super::{Audited, Finding, Judgement, Workload, audit_log::FailedOpen, restart_command};
-use crate::restart::{self, Evidence, MAX_REPLICA_SETS, ReplicaSet, Seen};
+use super::{Audited, Finding, Judgement, audit_log::FailedOpen, restart_command};
+use crate::restart::{Evidence, MAX_REPLICA_SETS, ReplicaSet, Seen};
 
 /// Most workloads that a summary has; the pods of others are only counted.
 pub const MAX_WORKLOADS: usize = 100_000;
@@ -320,11 +321,10 @@ impl Summary {
 
     /// All workloads, without their uids, and whether some are left out.
     #[must_use]
-    pub fn into_seen(self) -> (BTreeMap<restart::Workload, Seen>, bool) {
+    pub fn into_seen(self) -> (BTreeMap<Workload, Seen>, bool) {
         let mut all = BTreeMap::<_, Seen>::new();
         for (workload, Total { seen, .. }) in self.totals {
-            let workload = restart::Workload { uid: None, ..workload.into() };
-            let known = all.entry(workload).or_default();
+            let known = all.entry(workload.named()).or_default();
             *known = known.and(seen);
         }
         (all, self.is_cut)

@@ -1,7 +1,11 @@
 use futures_util::FutureExt as _;
 use serde_json::json;
 
-use super::{audit_log::failed_open, summary::Summary, *};
+use super::{
+    audit_log::failed_open,
+    summary::{Row, Summary},
+    *,
+};
 use crate::restart::{self, Evidence};
 
 fn pod(owner: &Value, labels: &Value) -> Value {
@@ -10,24 +14,6 @@ fn pod(owner: &Value, labels: &Value) -> Value {
         pod["metadata"]["ownerReferences"] = json!([owner]);
     }
     pod
-}
-
-#[test]
-fn the_workload_is_the_controller_or_its_deployment() {
-    let owner = |kind: &str, name: &str| json!({"apiVersion": "apps/v1", "kind": kind, "name": name, "uid": "1", "controller": true});
-    let hash = json!({"pod-template-hash": "5f"});
-    for (owner, labels, kind, name) in [
-        (owner("ReplicaSet", "web-5f"), &hash, "Deployment", "web"),
-        (owner("ReplicaSet", "web-5f"), &json!({}), "ReplicaSet", "web-5f"),
-        (owner("ReplicaSet", "5f"), &hash, "ReplicaSet", "5f"),
-        (owner("StatefulSet", "db-5f"), &hash, "StatefulSet", "db-5f"),
-        (owner("Deployment", "web"), &hash, "Deployment", "web"),
-        (json!({"kind": "Node", "name": "a"}), &hash, "Pod", "web-5f-x"),
-        (Value::Null, &hash, "Pod", "web-5f-x"),
-    ] {
-        let workload = Workload::of(&pod(&owner, labels));
-        assert_eq!((&*workload.kind, &*workload.name), (kind, name), "{owner}");
-    }
 }
 
 #[test]
@@ -60,7 +46,7 @@ fn pods_of_a_deployment_itself_are_forged() {
         let audited = Audited::of(&pod(&owner(kind), &json!({"pod-template-hash": "5f"})));
         summary.add(audited, judgement, evidence);
         let row = summary.rows().next().expect("a finding");
-        let (workload, evidence) = (row.workload.into(), row.evidence);
+        let Row { workload, evidence, .. } = row;
         restart::Finding { workload, evidence, ..restart::Finding::default() }.is_forged()
     };
     assert!(is_forged("Deployment"));

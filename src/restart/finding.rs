@@ -4,10 +4,11 @@
 
 use std::collections::BTreeMap;
 
+use injectd_k8s::workload::Workload;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::workload::{Observed, RolloutKind, Workload};
+use super::workload::{Observed, RolloutKind};
 use crate::digest::digest;
 
 /// Maximum number of `ReplicaSet`s of a finding. A Deployment has pods of one, or of two while it
@@ -126,7 +127,7 @@ impl Finding {
     pub fn is_forged(&self) -> bool {
         let Evidence { cause, since, replica_sets, .. } = &self.evidence;
         let is_of_audit = !cause.is_empty() || !since.is_empty();
-        let is_deployment = self.workload.rollout_kind() == Some(RolloutKind::Deployment);
+        let is_deployment = RolloutKind::of(&self.workload) == Some(RolloutKind::Deployment);
         is_of_audit && is_deployment && replica_sets.is_empty()
     }
 }

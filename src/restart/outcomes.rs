@@ -11,6 +11,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use injectd_k8s::workload::Workload;
 use jiff::Timestamp;
 
 use crate::text::first_names;
@@ -19,7 +20,6 @@ use super::{
     decision::Wait,
     finding::{Audit, Evidence, Trigger},
     plan::{InFlight, PAUSE},
-    workload::Workload,
 };
 
 /// After restarts that did not help in as many namespaces all restarts stop: a fault of one namespace

@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use injectd_k8s::workload::Workload;
 use jiff::{SignedDuration, Timestamp};
 
 use super::{
@@ -10,7 +11,7 @@ use super::{
     finding::{Evidence, Trigger},
     namespace::{Mode, NamespaceSettings},
     window::Windows,
-    workload::{Observed, Rollout, Workload},
+    workload::{Observed, Rollout, RolloutKind},
 };
 
 /// Time between two restarts of a workload, by injectd or by others.
@@ -110,7 +111,7 @@ impl Policy {
         candidate: &Candidate,
         in_flight: &[InFlight],
     ) -> Option<Wait> {
-        if workload.rollout_kind().is_none() {
+        if RolloutKind::of(workload).is_none() {
             return Some(Wait::NoRollout { by_hand: by_hand(&workload.kind) });
         }
         let rules = candidate.settings.wait(now, self.mode, &self.windows);

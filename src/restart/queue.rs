@@ -100,8 +100,9 @@ impl Queue {
 
 #[cfg(test)]
 mod tests {
+    use injectd_k8s::workload::Workload;
+
     use super::*;
-    use crate::restart::Workload;
 
     fn finding(namespace: &str, name: &str) -> Finding {
         let workload =

@@ -4,6 +4,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use injectd_k8s::workload::Workload;
 use jiff::Timestamp;
 use k8s_openapi::api::{apps::v1, core::v1::Namespace};
 use kube::{
@@ -21,7 +22,7 @@ use super::{
     namespace::NamespaceSettings,
     workload::{
         self, FIELD_MANAGER, Observed, RESTARTED_AT_ANNOTATION, RESTARTED_FOR_ANNOTATION, Rollout,
-        RolloutKind, Workload,
+        RolloutKind,
     },
 };
 
@@ -108,7 +109,7 @@ impl Cluster {
         &self,
         workload: &Workload,
     ) -> Result<Option<Observed>, RequestError> {
-        let Some(kind) = workload.rollout_kind() else { return Ok(None) };
+        let Some(kind) = RolloutKind::of(workload) else { return Ok(None) };
         let found = in_time(self.api(kind, &workload.namespace).get_opt(&workload.name)).await?;
         Ok(found.map(|object| Observed::new(kind, object)))
     }
@@ -169,7 +170,7 @@ impl Cluster {
         observed: &Observed,
         (at, digest): (Timestamp, Option<&str>),
     ) -> Result<(), RequestError> {
-        let Some(kind) = workload.rollout_kind() else { return Err(RequestError::Changed) };
+        let Some(kind) = RolloutKind::of(workload) else { return Err(RequestError::Changed) };
         let patch = Patch::Merge(restart_patch(observed, at, digest));
         let params =
             PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };

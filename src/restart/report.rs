@@ -1,9 +1,10 @@
 //! The log lines and Kubernetes events of restarts.
 
+use injectd_k8s::workload::Workload;
 use kube::Client;
 use tracing::{info, warn};
 
-use super::{finding::Finding, restarter::Notice, workload::Workload};
+use super::{finding::Finding, restarter::Notice};
 use crate::{
     causes::with_causes,
     cluster::{Events, about},

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use injectd_k8s::workload::Workload;
 use jiff::Timestamp;
 use kube::Client;
 
@@ -15,7 +16,7 @@ use super::{
     plan::{Candidate, InFlight, PAUSE, Policy},
     queue::Queue,
     reads::{Cluster, RequestError},
-    workload::{Observed, Workload},
+    workload::Observed,
 };
 
 mod candidates;

@@ -4,12 +4,13 @@
 
 #![expect(clippy::disallowed_types, reason = "a pod template has any shape")]
 
-use std::fmt;
-
-use injectd_k8s::object::{Labels, labels};
+use injectd_k8s::{
+    object::{Labels, labels},
+    workload::Workload,
+};
 use jiff::Timestamp;
 use kube::api::ApiResource;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::digest::digest;
@@ -24,23 +25,6 @@ pub const FIELD_MANAGER: &str = "injectd-restart";
 
 /// The reason of the condition `Progressing` of a Deployment that failed to progress.
 const DEADLINE_EXCEEDED: &str = "ProgressDeadlineExceeded";
-
-/// A workload whose pods should be replaced.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Workload {
-    /// Such as `apps/v1`.
-    pub api_version: String,
-    /// Such as `Deployment`.
-    pub kind: String,
-    /// Its namespace.
-    pub namespace: String,
-    /// Its name.
-    pub name: String,
-    /// Its uid. A workload with another uid is another one; without a uid, any is meant.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub uid: Option<String>,
-}
 
 /// Kinds whose controller replaces all pods when the pod template changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -137,44 +121,6 @@ pub enum Rollout {
     DeadlineExceeded,
 }
 
-// === impl Workload ===
-
-impl Workload {
-    /// The kind, if a restart replaces the pods of such workloads.
-    #[must_use]
-    pub fn rollout_kind(&self) -> Option<RolloutKind> {
-        let kinds = RolloutKind::ALL.into_iter();
-        kinds
-            .filter(|_| self.api_version == RolloutKind::API_VERSION)
-            .find(|kind| kind.as_str() == self.kind)
-    }
-
-    /// The workload without its uid: the object of that name, whichever it is.
-    #[must_use]
-    pub fn named(&self) -> Self {
-        Self { uid: None, ..self.clone() }
-    }
-
-    /// Whether both are the same object.
-    #[must_use]
-    pub fn is_same(&self, other: &Self) -> bool {
-        let is_same_uid = match (&self.uid, &other.uid) {
-            (Some(uid), Some(other)) => uid == other,
-            _ => true,
-        };
-        is_same_uid
-            && (&self.api_version, &self.kind) == (&other.api_version, &other.kind)
-            && (&self.namespace, &self.name) == (&other.namespace, &other.name)
-    }
-}
-
-/// `deployment shop/web`.
-impl fmt::Display for Workload {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}/{}", self.kind.to_lowercase(), self.namespace, self.name)
-    }
-}
-
 // === impl RolloutKind ===
 
 impl RolloutKind {
@@ -182,6 +128,13 @@ impl RolloutKind {
     pub const ALL: [Self; 3] = [Self::Deployment, Self::StatefulSet, Self::DaemonSet];
     /// The API version of all kinds.
     pub const API_VERSION: &str = "apps/v1";
+
+    /// The kind of a workload, if a restart replaces the pods of such workloads.
+    #[must_use]
+    pub fn of(workload: &Workload) -> Option<Self> {
+        let kinds = Self::ALL.into_iter().filter(|_| workload.api_version == Self::API_VERSION);
+        kinds.into_iter().find(|kind| kind.as_str() == workload.kind)
+    }
 
     /// The kind's name.
     #[must_use]

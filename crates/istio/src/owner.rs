@@ -3,6 +3,7 @@
 
 #![expect(clippy::disallowed_types, reason = "the pod is a tree")]
 
+use injectd_k8s::workload::controller;
 use serde_json::Value;
 
 use crate::{
@@ -54,8 +55,8 @@ impl Owner {
     #[must_use]
     pub fn of(pod: &Value, namespace: &str, release: Release) -> Self {
         let metadata = pod.get("metadata").unwrap_or(&Value::Null);
-        let controller = controller(metadata)
-            .map(|owner| ["apiVersion", "kind", "name"].map(|key| text(owner, key)));
+        let controller =
+            controller(pod).map(|owner| ["apiVersion", "kind", "name"].map(|key| text(owner, key)));
         let pod = Facts {
             has_prefix: !text(metadata, "generateName").is_empty(),
             controller,
@@ -125,11 +126,6 @@ impl Owner {
             _ => {}
         }
     }
-}
-
-fn controller(metadata: &Value) -> Option<&Value> {
-    let owners = metadata.get("ownerReferences")?.as_array()?;
-    owners.iter().find(|owner| owner.get("controller") == Some(&Value::Bool(true)))
 }
 
 /// The hash may end the name without a hyphen before it; then the whole name stays.

@@ -6,3 +6,4 @@
 pub mod names;
 pub mod object;
 pub mod selector;
+pub mod workload;

@@ -2,14 +2,12 @@
 
 use std::io::{self, Write};
 
+use injectd_k8s::workload::Workload;
 use serde::Serialize;
 
 use super::filter::{Filter, Kind};
 use crate::{
-    audit::{
-        Workload,
-        summary::{Summary, Verdict},
-    },
+    audit::summary::{Summary, Verdict},
     cli::print::{Printer, print_line},
 };
 

@@ -19,7 +19,7 @@ use crate::{
         counted,
         print::{Printer, table::width},
     },
-    restart,
+    restart::RolloutKind,
 };
 
 /// Maximum number of namespaces with a line of their own: those with the most pods.
@@ -168,8 +168,7 @@ fn by_namespace(out: &mut Printer<impl Write>, rows: &[Row]) -> io::Result<()> {
 
 /// What to do, once for all rows: the findings, and the text.
 fn remedies(rows: &[Row]) -> Vec<(String, String)> {
-    let is_rollout =
-        |row: &&Row| restart::Workload::from(row.workload.clone()).rollout_kind().is_some();
+    let is_rollout = |row: &&Row| RolloutKind::of(&row.workload).is_some();
     let loses = |row: &&Row| row.finding == Finding::Unexpected;
     let names = |rows: &[&Row]| {
         let names: BTreeSet<_> = rows.iter().map(|row| name(row.finding)).collect();

@@ -4,11 +4,12 @@
 
 use injectd_core::explain::Explanation;
 use injectd_istio::decide::Reason;
+use injectd_k8s::workload::Workload;
 use injectd_webhooks::injectors::{Missed, Product};
 use serde_json::Value;
 
 use crate::{
-    audit::{Workload, restart_command},
+    audit::restart_command,
     explain::later::{Cause, Effect, IN_QUOTES, Objection},
 };
 

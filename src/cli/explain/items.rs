@@ -4,11 +4,12 @@
 
 use std::collections::BTreeMap;
 
+use injectd_k8s::workload::Workload;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::pods::RunningPods;
-use crate::{audit::Workload, cli::counted, digest::digest, explain::Report, text::first_names};
+use crate::{cli::counted, digest::digest, explain::Report, text::first_names};
 
 /// Most pods with an equal explanation that are named.
 const MAX_NAMED: usize = 5;
@@ -38,7 +39,7 @@ impl<'c> Item<'c> {
         if let Some(running) = &running_pods {
             running.add_to(&mut report);
         }
-        let workload = Workload { uid: None, ..Workload::of(pod.unwrap_or(&Value::Null)) };
+        let workload = Workload::of(pod.unwrap_or(&Value::Null)).named();
         Self { report, running_pods, workload, equal: Vec::new() }
     }
 

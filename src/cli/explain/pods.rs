@@ -13,6 +13,7 @@ use std::{
 use injectd_k8s::{
     object::texts,
     selector::{LabelSelector, Operator, Requirement, Selector},
+    workload::Workload,
 };
 use kube::Client;
 use serde::{Deserialize as _, Serialize};
@@ -21,7 +22,7 @@ use serde_json::Value;
 use super::{cluster::Cluster, facts::Facts, target::Target};
 use crate::{
     audit::{
-        Finding, Namespace, Workload,
+        Finding, Namespace,
         cluster::{self as audited, Judges, Scope},
         summary::{MAX_NAMED, Row, Summary},
     },

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use injectd_k8s::names::is_dns_subdomain;
+use injectd_k8s::{names::is_dns_subdomain, workload::Workload};
 use serde::Deserialize;
 
 use super::{
     super::{CommandError, input},
     effect::Row,
 };
-use crate::restart::{Finding, RolloutKind, Workload};
+use crate::restart::{Finding, RolloutKind};
 
 /// A kind and a name.
 pub(super) type Named = (RolloutKind, String);

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use injectd_k8s::workload::Workload;
 use serde::Serialize;
 
 use super::{
@@ -9,13 +10,18 @@ use super::{
     Format,
     effect::Effects,
 };
-use crate::restart::{Wait, Workload};
+use crate::restart::Wait;
 
 /// The result for a workload.
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct Entry {
-    #[serde(flatten)]
-    workload: Workload,
+    api_version: String,
+    kind: String,
+    namespace: String,
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uid: Option<String>,
     /// `restarted`, `rolling_out`, `stuck`, `left_out`, or the label of what it waits for.
     result: &'static str,
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -93,7 +99,8 @@ impl Report {
         if self.format == Format::Text {
             Printer::stdout().line(&format!("{workload}: {line}"))?;
         }
-        self.entries.push(Entry { workload: workload.clone(), result, message });
+        let Workload { namespace, api_version, kind, name, uid } = workload.clone();
+        self.entries.push(Entry { api_version, kind, namespace, name, uid, result, message });
         Ok(())
     }
 

@@ -46,7 +46,9 @@ impl Session {
         is_dry_run: bool,
     ) -> Result<Self, CommandError> {
         let mut report = Report::new(format, chosen.effects);
-        for (workload, why) in &chosen.left_out {
+        let mut left_out: Vec<_> = chosen.left_out.iter().collect();
+        left_out.sort_by_key(|(workload, _)| (&workload.api_version, &workload.kind));
+        for (workload, why) in left_out {
             report.left_out(workload, why).map_err(CommandError::output)?;
         }
         Ok(Self { restarter, report, progress: Progress::new(), failure: None, is_dry_run })

@@ -180,7 +180,7 @@ impl Audit {
         let is_cured = |row: &Row| row.finding != Judged::Unexpected && row.restart_cures;
         let rows = summary.rows().filter(is_cured);
         let findings = rows.map(|row| Finding {
-            workload: row.workload.into(),
+            workload: row.workload,
             reason: format!("{} of {} pods: {}", row.pods, row.total, row.reason),
             evidence: row.evidence,
         });

@@ -117,7 +117,7 @@ fn kinds_have_the_names_of_kubectl() {
 
 #[test]
 fn a_finding_is_flat_json() {
-    let json = r#"{"apiVersion":"apps/v1","kind":"Deployment","namespace":"shop","name":"web","uid":"u","reason":"r"}"#;
+    let json = r#"{"namespace":"shop","apiVersion":"apps/v1","kind":"Deployment","name":"web","uid":"u","reason":"r"}"#;
     let finding: Finding = serde_json::from_str(json).expect("a finding");
     assert_eq!(serde_json::to_string(&finding).expect("JSON"), json);
     assert_eq!(finding.workload.to_string(), "deployment shop/web");

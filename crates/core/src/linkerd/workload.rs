@@ -3,6 +3,7 @@
 
 use std::{borrow::Cow, time::Instant};
 
+use injectd_k8s::workload::deployment_of;
 use tracing::warn;
 
 use crate::{
@@ -93,8 +94,7 @@ impl<'o, 'a> Owner<'o, 'a> {
     fn derived(self) -> Option<Workload<'a>> {
         let Self { reference, pod_template_hash, .. } = self;
         let hash = pod_template_hash.filter(|_| *reference.kind == *"ReplicaSet")?;
-        let stem = reference.name.strip_suffix(hash)?;
-        let length = stem.strip_suffix('-').filter(|name| !name.is_empty())?.len();
+        let length = deployment_of(&reference.name, hash)?.len();
         let name = match &reference.name.0 {
             Cow::Borrowed(name) => Cow::Borrowed(&name[..length]),
             Cow::Owned(name) => Cow::Owned(name[..length].to_owned()),
