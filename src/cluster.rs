@@ -17,7 +17,7 @@ use tokio::{
 };
 
 use crate::{
-    causes::api_message,
+    causes::{api_message, with_causes},
     files::{self, MAX_SERVED_BYTES},
     lookups::LookupError,
 };
@@ -28,6 +28,7 @@ pub mod lease;
 mod namespaces;
 pub mod objects;
 mod owners;
+mod pages;
 mod service;
 mod tokens;
 pub mod watch;
@@ -36,6 +37,7 @@ pub use event_queue::EventQueue;
 pub use events::{Events, WriteError, about, now};
 pub use namespaces::WatchedNamespaces;
 pub use owners::Owners;
+pub use pages::Pages;
 pub use service::Service;
 pub use tokens::Tokens;
 
@@ -56,6 +58,44 @@ pub fn creator(identity: &str) -> String {
     /// Maximum length of a field manager.
     const MAX_MANAGER: usize = 128;
     format!("injectd-{identity}").chars().take(MAX_MANAGER).collect()
+}
+
+/// Why a request has no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unanswered {
+    /// The API server refuses it.
+    Status {
+        /// The status of HTTP.
+        code: u16,
+        /// The API server's text.
+        message: String,
+    },
+    /// The API server does not answer, or cannot be asked.
+    Failed(String),
+}
+
+impl Unanswered {
+    /// The API server's text, or why there is none.
+    #[must_use]
+    pub fn text(self) -> String {
+        let (Self::Status { message: text, .. } | Self::Failed(text)) = self;
+        text
+    }
+}
+
+impl From<kube::Error> for Unanswered {
+    fn from(error: kube::Error) -> Self {
+        match error {
+            kube::Error::Api(status) => {
+                Self::Status { code: status.code, message: status.message.clone() }
+            }
+            kube::Error::Service(cause) => {
+                Self::Failed(format!("cannot connect to the API server: {cause}"))
+            }
+            kube::Error::HttpError(problem) => Self::Failed(problem.to_string()),
+            error => Self::Failed(with_causes(&error)),
+        }
+    }
 }
 
 /// Why the client could not be created.

@@ -3,22 +3,23 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use injectd_webhooks::{Configurations, InvalidConfiguration};
-use kube::{Client, core::Status};
+use kube::Client;
 use serde_json::Value;
 
 use super::{Audited, Auditor, Judgement, Namespace, Webhooks, memory::Memory, summary::Summary};
-use crate::{causes::with_causes, explain::ExplainError, restart::Evidence};
+use crate::{
+    causes::with_causes,
+    cluster::{Pages, Unanswered},
+    explain::ExplainError,
+    restart::Evidence,
+};
 
-/// Pods in a page of the list.
-pub const PAGE: usize = 500;
 /// The webhook configurations that matter: only mutating ones inject.
 const WEBHOOKS_API: &str = "/apis/admissionregistration.k8s.io/v1";
 /// Kind and resource of webhook configurations.
 const WEBHOOKS: (&str, &str) = ("MutatingWebhookConfiguration", "mutatingwebhookconfigurations");
 const VALIDATING: (&str, &str) =
     ("ValidatingWebhookConfiguration", "validatingwebhookconfigurations");
-/// The status of an expired continue token.
-const GONE: u16 = 410;
 
 /// Why a cluster cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -42,6 +43,16 @@ pub enum ReadError {
     /// A webhook configuration cannot be read.
     #[error(transparent)]
     Webhooks(#[from] InvalidConfiguration),
+}
+
+impl ReadError {
+    fn of(what: &str, error: kube::Error) -> Self {
+        let what = what.to_owned();
+        match Unanswered::from(error) {
+            Unanswered::Status { message, .. } => Self::Refused { what, message },
+            Unanswered::Failed(problem) => Self::Failed { what, problem },
+        }
+    }
 }
 
 /// Which pods are audited.
@@ -68,16 +79,13 @@ async fn configurations(
     client: &Client,
     (kind, resource): (&str, &str),
 ) -> Result<Vec<Value>, ReadError> {
-    let mut objects = Vec::new();
-    pages(client, &format!("{WEBHOOKS_API}/{resource}"), "", resource, &mut |items| {
-        objects.extend(items.into_iter().map(|mut item| {
-            item["apiVersion"] = "admissionregistration.k8s.io/v1".into();
-            item["kind"] = kind.into();
-            item
-        }));
-        std::future::ready(Ok(()))
-    })
-    .await?;
+    let pages = Pages::new(client, format!("{WEBHOOKS_API}/{resource}"));
+    let mut objects: Vec<Value> =
+        pages.all().await.map_err(|error| ReadError::of(resource, error))?;
+    for object in &mut objects {
+        object["apiVersion"] = "admissionregistration.k8s.io/v1".into();
+        object["kind"] = kind.into();
+    }
     Ok(objects)
 }
 
@@ -95,16 +103,14 @@ pub async fn webhooks(client: &Client) -> Result<Webhooks, ReadError> {
 /// # Errors
 /// They cannot be read.
 pub async fn namespaces(client: &Client) -> Result<BTreeMap<String, Namespace>, ReadError> {
-    let mut found = BTreeMap::new();
-    pages(client, "/api/v1/namespaces", "", "namespaces", &mut |items| {
-        for item in items {
-            let name = item.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
-            found.insert(name.to_owned(), Namespace::new(item));
-        }
-        std::future::ready(Ok(()))
-    })
-    .await?;
-    Ok(found)
+    let pages = Pages::new(client, "/api/v1/namespaces");
+    let objects: Vec<Value> =
+        pages.all().await.map_err(|error| ReadError::of("namespaces", error))?;
+    let named = objects.into_iter().map(|object| {
+        let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+        (name.to_owned(), Namespace::new(object))
+    });
+    Ok(named.collect())
 }
 
 /// Judges the pods of a scope; `advance` is told how many after each page, and how many remain if the
@@ -127,16 +133,11 @@ pub async fn audit(
                 (format!("/api/v1/namespaces/{name}/pods"), format!("pods of namespace {name}"))
             }
         };
-        let mut next = String::new();
-        loop {
-            let page = page(client, &path, &scope.selector, &next, &what).await?;
+        let mut pages = Pages::new(client, path).selected_by(&scope.selector);
+        while let Some(page) = pages.next().await.map_err(|error| ReadError::of(&what, error))? {
             advance(page.items.len());
             for pod in page.items {
                 judges.judge(pod, summary).await;
-            }
-            match page.next {
-                Some(token) => next = token,
-                None => break,
             }
         }
     }
@@ -214,89 +215,4 @@ fn ended(error: tokio::task::JoinError) -> String {
 fn name_of(pod: &Value) -> String {
     let text = |field: &str| pod.pointer(field).and_then(Value::as_str).unwrap_or_default();
     format!("{}/{}", text("/metadata/namespace"), text("/metadata/name"))
-}
-
-struct Page {
-    items: Vec<Value>,
-    next: Option<String>,
-}
-
-async fn pages<F: Future<Output = Result<(), ReadError>>>(
-    client: &Client,
-    path: &str,
-    selector: &str,
-    what: &str,
-    take: &mut impl FnMut(Vec<Value>) -> F,
-) -> Result<(), ReadError> {
-    let mut next = String::new();
-    loop {
-        let page = page(client, path, selector, &next, what).await?;
-        take(page.items).await?;
-        match page.next {
-            Some(token) => next = token,
-            None => return Ok(()),
-        }
-    }
-}
-
-/// A page of a list. A token that has expired is replaced by the one that the API server offers: the
-/// rest of the list is then newer than its beginning.
-async fn page(
-    client: &Client,
-    path: &str,
-    selector: &str,
-    token: &str,
-    what: &str,
-) -> Result<Page, ReadError> {
-    let mut token = token.to_owned();
-    let mut list = loop {
-        let request = hyper::Request::get(url(path, selector, &token)).body(Vec::new());
-        let request = request.map_err(|error| ReadError::Failed {
-            what: what.to_owned(),
-            problem: error.to_string(),
-        })?;
-        match client.request::<Value>(request).await {
-            Ok(list) => break list,
-            Err(kube::Error::Api(status)) => {
-                let Some(newer) = offered(&status, &token) else {
-                    let (what, message) = (what.to_owned(), status.message.clone());
-                    return Err(ReadError::Refused { what, message });
-                };
-                token = newer;
-            }
-            Err(kube::Error::Service(cause)) => {
-                let problem = format!("cannot connect to the API server: {cause}");
-                return Err(ReadError::Failed { what: what.to_owned(), problem });
-            }
-            Err(error) => {
-                let (what, problem) = (what.to_owned(), with_causes(&error));
-                return Err(ReadError::Failed { what, problem });
-            }
-        }
-    };
-    let next = list.pointer("/metadata/continue").and_then(Value::as_str);
-    let next = next.filter(|token| !token.is_empty()).map(str::to_owned);
-    let items = match list.get_mut("items").map(Value::take) {
-        Some(Value::Array(items)) => items,
-        _ => Vec::new(),
-    };
-    Ok(Page { items, next })
-}
-
-/// The URL of a page.
-fn url(path: &str, selector: &str, token: &str) -> String {
-    let mut query = form_urlencoded::Serializer::new(String::new());
-    query.append_pair("limit", &PAGE.to_string());
-    for (key, value) in [("labelSelector", selector), ("continue", token)] {
-        if !value.is_empty() {
-            query.append_pair(key, value);
-        }
-    }
-    format!("{path}?{}", query.finish())
-}
-
-/// The token that the API server offers for one that has expired.
-fn offered(status: &Status, expired: &str) -> Option<String> {
-    let offered = status.metadata.as_ref()?.continue_.clone()?;
-    (status.code == GONE && offered != expired && !offered.is_empty()).then_some(offered)
 }

@@ -8,7 +8,7 @@ use kube::{Api, Client};
 use super::{CommandError, first_set};
 use crate::{
     causes::with_causes,
-    cluster::{self, ClientError, ClientOptions},
+    cluster::{self, ClientError, ClientOptions, Unanswered},
 };
 
 /// The `ConfigMap` and key of the values.
@@ -106,15 +106,7 @@ async fn key(
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
     let map = api.get(name).await.map_err(|error| {
         let message = format!("cannot read the ConfigMap {namespace}/{name} (--linkerd-namespace)");
-        match error {
-            // Only the API server's words.
-            kube::Error::Api(status) => CommandError::failed(message, status.message.clone()),
-            kube::Error::Service(cause) => {
-                let problem = format!("cannot connect to the API server: {cause}");
-                CommandError::failed(message, problem)
-            }
-            error => CommandError::failed(message, error),
-        }
+        CommandError::failed(message, Unanswered::from(error).text())
     })?;
     map.data.and_then(|mut data| data.remove(key)).ok_or_else(|| {
         let problem = format!("the key {key} is missing");

@@ -9,7 +9,8 @@ use injectd_webhooks::{
     Step, Verdict, Webhook,
     injectors::{self, Product},
 };
-use kube::{Api, Client, api::ListParams};
+use kube::{Api, Client, Resource};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
@@ -20,6 +21,7 @@ use crate::{
         serve::ISTIO_NAMESPACE,
     },
     cluster::{
+        Pages,
         objects::{ConfigMap, Node, ProxyConfig},
         watch::{Update, WatchFailure},
     },
@@ -209,10 +211,10 @@ impl<'c> Meshes<'c> {
         let served = Arc::new(Revisions::default());
         let sources = Sources::from(Standalone::Every(Arc::default()));
         let mut control_plane = ControlPlane::new(settings, sources, Arc::clone(&served));
-        let maps = listed::<ConfigMap>(Api::namespaced(client.clone(), namespace)).await;
+        let maps = listed::<ConfigMap>(client, Api::namespaced(client.clone(), namespace)).await;
         control_plane.apply(Change::ConfigMaps(None, maps));
-        control_plane.apply(Change::Nodes(listed::<Node>(Api::all(client.clone())).await));
-        let configs = listed::<ProxyConfig>(Api::all(client.clone())).await;
+        control_plane.apply(Change::Nodes(listed::<Node>(client, Api::all(client.clone())).await));
+        let configs = listed::<ProxyConfig>(client, Api::all(client.clone())).await;
         control_plane.apply(Change::ProxyConfigs(configs));
         control_plane.settle();
         let Some(injector) = served.get(&revision) else {
@@ -244,12 +246,9 @@ fn key(product: Product, webhook: Option<&Webhook>) -> String {
 }
 
 /// All objects of a kind.
-async fn listed<K>(api: Api<K>) -> Update<K>
-where
-    K: kube::Resource + Clone + std::fmt::Debug + serde::de::DeserializeOwned,
-{
-    match api.list(&ListParams::default()).await {
-        Ok(list) => Update::Listed(list.items),
+async fn listed<K: Resource + Clone + DeserializeOwned>(client: &Client, api: Api<K>) -> Update<K> {
+    match Pages::new(client, api.resource_url()).all().await {
+        Ok(items) => Update::Listed(items),
         Err(error) => Update::Failed(WatchFailure::of_list(error)),
     }
 }

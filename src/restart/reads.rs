@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::{apps::v1, core::v1::Namespace};
 use kube::{
     Api, Client, Resource,
-    api::{ListParams, ObjectMeta, PartialObjectMeta, Patch, PatchParams},
+    api::{ObjectMeta, PartialObjectMeta, Patch, PatchParams},
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -25,13 +25,12 @@ use super::{
         RolloutKind,
     },
 };
+use crate::cluster::Pages;
 
 /// How long the API server may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// The statuses of requests that may be repeated soon: unauthorized, too many requests.
 const REPEATED: [u16; 2] = [401, 429];
-/// Objects of a page of a list.
-const PAGE: u32 = 250;
 /// Maximum number of budgets of a namespace: a tenant with more has none of its workloads restarted.
 const MAX_BUDGETS: usize = 1_000;
 
@@ -96,7 +95,7 @@ impl Cluster {
         let api: Api<budget::Object> =
             Api::namespaced_with(self.client.clone(), namespace, &Budget::resource());
         let mut budgets = Vec::new();
-        pages(&api, |object| {
+        pages(&self.client, &api, |object| {
             budgets.push(Budget::of(object));
             if budgets.len() > MAX_BUDGETS { Err(RequestError::TooMany) } else { Ok(()) }
         })
@@ -144,7 +143,7 @@ impl Cluster {
         let mut found = Vec::new();
         for kind in RolloutKind::ALL {
             let api = Api::all_with(self.client.clone(), &kind.resource());
-            pages(&api, |object: workload::Object| {
+            pages(&self.client, &api, |object: workload::Object| {
                 let workload = Workload {
                     api_version: RolloutKind::API_VERSION.to_owned(),
                     kind: kind.as_str().to_owned(),
@@ -218,22 +217,20 @@ impl Observed {
     }
 }
 
-/// Reads all pages of a list, until an object is an error; one page is in memory at a time.
+/// Reads all pages of a list, until an object is an error.
 async fn pages<K>(
+    client: &Client,
     api: &Api<K>,
     mut each: impl FnMut(K) -> Result<(), RequestError>,
 ) -> Result<(), RequestError>
 where
-    K: Clone + DeserializeOwned + std::fmt::Debug + Resource,
+    K: Resource + Clone + DeserializeOwned,
 {
-    let mut params = ListParams::default().limit(PAGE);
-    loop {
-        let list = in_time(api.list(&params)).await?;
-        let next = list.metadata.continue_.filter(|next| !next.is_empty());
-        list.items.into_iter().try_for_each(&mut each)?;
-        let Some(next) = next else { return Ok(()) };
-        params = params.continue_token(&next);
+    let mut pages = Pages::new(client, api.resource_url());
+    while let Some(page) = in_time(pages.next()).await? {
+        page.items.into_iter().try_for_each(&mut each)?;
     }
+    Ok(())
 }
 
 pub(super) async fn in_time<T>(

@@ -10,12 +10,9 @@ use super::{
     target::{Named, Target},
 };
 use crate::{
-    causes::with_causes,
     cli::{CommandError, manifests::text, progress::Progress},
+    cluster::{Pages, Unanswered},
 };
-
-/// Lists are read in pages of so many objects.
-const PAGE: usize = 500;
 
 /// Most Jobs of a `CronJob` whose pods are looked at: their names are in a selector. By default it
 /// keeps four that have ended.
@@ -31,14 +28,6 @@ const WEBHOOKS: [&str; 2] = ["mutatingwebhookconfigurations", "validatingwebhook
 pub(super) struct Cluster<'c> {
     client: &'c Client,
     progress: &'c Progress,
-}
-
-/// Why a request failed.
-enum ReadError {
-    /// The API server says so.
-    Status { code: u16, message: String },
-    /// There is no answer.
-    Failed(String),
 }
 
 impl<'c> Cluster<'c> {
@@ -73,10 +62,10 @@ impl<'c> Cluster<'c> {
             let path = format!("/api/v1/namespaces/{namespace}");
             match self.get(&path, &format!("namespace {namespace}")).await {
                 Ok(object) => facts.add(&object, "Namespace"),
-                Err(ReadError::Status { code: 404, .. }) => {
+                Err(Unanswered::Status { code: 404, .. }) => {
                     facts.unread.push(format!("namespace {namespace} does not exist"));
                 }
-                Err(error) => facts.unread.push(error.note(&format!("namespace {namespace}"))?),
+                Err(error) => facts.unread.push(note(error, &format!("namespace {namespace}"))?),
             }
             for resource in CHECKS {
                 let path = format!("/api/v1/namespaces/{namespace}/{resource}");
@@ -109,7 +98,7 @@ impl<'c> Cluster<'c> {
                     }
                 }
             }
-            Err(error) => facts.unread.push(error.note("the version of the API server")?),
+            Err(error) => facts.unread.push(note(error, "the version of the API server")?),
         }
         Ok(())
     }
@@ -121,31 +110,30 @@ impl<'c> Cluster<'c> {
         resource: &str,
         facts: &mut Facts,
     ) -> Result<bool, CommandError> {
-        self.pages(path, resource, facts, &mut |list, facts| facts.add(list, "")).await
+        self.pages(path, resource, facts, &mut |item, kind, facts| facts.add(item, kind)).await
     }
 
-    /// Reads a list page by page; false if it may not be read, which is noted.
+    /// Reads a list page by page, each item with its kind; false if it may not be read, which is noted.
     async fn pages(
         &self,
         path: &str,
         resource: &str,
         facts: &mut Facts,
-        take: &mut impl FnMut(&Value, &mut Facts),
+        take: &mut impl FnMut(&Value, &str, &mut Facts),
     ) -> Result<bool, CommandError> {
-        let mut next = String::new();
+        let mut pages = Pages::new(self.client, path);
         loop {
-            let page = format!("{path}?limit={PAGE}{next}");
-            let list = match self.get(&page, resource).await {
-                Ok(list) => list,
+            self.progress.say(resource);
+            match pages.next::<Value>().await {
+                Ok(None) => return Ok(true),
+                Ok(Some(page)) => {
+                    let kind = page.types.kind.strip_suffix("List").unwrap_or_default();
+                    page.items.iter().for_each(|item| take(item, kind, facts));
+                }
                 Err(error) => {
-                    facts.unread.push(error.note(resource)?);
+                    facts.unread.push(note(error.into(), resource)?);
                     return Ok(false);
                 }
-            };
-            take(&list, facts);
-            match list.pointer("/metadata/continue").and_then(Value::as_str) {
-                None | Some("") => return Ok(true),
-                Some(token) => next = format!("&continue={token}"),
             }
         }
     }
@@ -159,64 +147,36 @@ impl<'c> Cluster<'c> {
         facts: &mut Facts,
     ) -> Result<BTreeSet<String>, CommandError> {
         let mut jobs = Vec::new();
-        let mut take = |list: &Value| {
-            let items = list.get("items").and_then(Value::as_array).into_iter().flatten();
-            let own = items.filter(|job| {
-                let owners = job.pointer("/metadata/ownerReferences").and_then(Value::as_array);
-                owners.into_iter().flatten().any(|owner| text(owner, "/uid") == uid)
-            });
-            jobs.extend(own.map(|job| {
+        let mut take = |job: &Value| {
+            let owners = job.pointer("/metadata/ownerReferences").and_then(Value::as_array);
+            if owners.into_iter().flatten().any(|owner| text(owner, "/uid") == uid) {
                 let fields = ["/metadata/creationTimestamp", "/metadata/name"];
-                fields.map(|field| text(job, field).to_owned())
-            }));
+                jobs.push(fields.map(|field| text(job, field).to_owned()));
+            }
         };
         let path = format!("/apis/batch/v1/namespaces/{namespace}/jobs");
-        self.pages(&path, "jobs", facts, &mut |list, _| take(list)).await?;
+        self.pages(&path, "jobs", facts, &mut |job, _, _| take(job)).await?;
         // RFC 3339 times in UTC compare as texts.
         jobs.sort_unstable_by(|one, other| other.cmp(one));
         jobs.truncate(MAX_JOBS);
         Ok(jobs.into_iter().map(|[_, name]| name).collect())
     }
 
-    async fn get(&self, path: &str, what: &str) -> Result<Value, ReadError> {
+    async fn get(&self, path: &str, what: &str) -> Result<Value, Unanswered> {
         self.progress.say(what);
-        let request = hyper::Request::get(path)
-            .body(Vec::new())
-            .map_err(|error| ReadError::Failed(error.to_string()))?;
-        self.client.request(request).await.map_err(ReadError::from)
+        let request = hyper::Request::get(path).body(Vec::new());
+        let request = request.map_err(kube::Error::HttpError)?;
+        Ok(self.client.request(request).await?)
     }
 }
 
-impl From<kube::Error> for ReadError {
-    fn from(error: kube::Error) -> Self {
-        match error {
-            kube::Error::Api(status) => {
-                Self::Status { code: status.code, message: status.message.clone() }
-            }
-            kube::Error::Service(cause) => {
-                Self::Failed(format!("cannot connect to the API server: {cause}"))
-            }
-            error => Self::Failed(with_causes(&error)),
-        }
-    }
-}
-
-impl ReadError {
-    fn text(self) -> String {
-        match self {
-            Self::Status { message, .. } => message,
-            Self::Failed(text) => text,
-        }
-    }
-
-    /// What is not known because of this error.
-    ///
-    /// # Errors
-    /// The API server does not answer at all.
-    fn note(self, what: &str) -> Result<String, CommandError> {
-        match self {
-            Self::Status { message, .. } => Ok(format!("not read: {what}: {message}")),
-            Self::Failed(text) => Err(CommandError::failed(format!("cannot read {what}"), text)),
-        }
+/// What is not known because a request has no answer.
+///
+/// # Errors
+/// The API server does not answer at all.
+fn note(why: Unanswered, what: &str) -> Result<String, CommandError> {
+    match why {
+        Unanswered::Status { message, .. } => Ok(format!("not read: {what}: {message}")),
+        Unanswered::Failed(text) => Err(CommandError::failed(format!("cannot read {what}"), text)),
     }
 }
