@@ -4,6 +4,7 @@
 
 use std::{collections::BTreeSet, io};
 
+use clap::builder::{PossibleValue, ValueParser};
 use injectd_core::explain::{Explanation, places::texts};
 use injectd_webhooks::{
     Configurations, Step,
@@ -15,6 +16,7 @@ use super::{
     CommandError,
     cluster_config::ClusterArgs,
     config::{ConfigArgs, Purpose},
+    format::{Format, formats},
     manifests,
     meshes::{Mesh, Meshes},
     print::Printer,
@@ -69,7 +71,7 @@ pub(super) struct Args {
     #[arg(short, long)]
     namespace: Option<String>,
     /// Output format
-    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    #[arg(short, long, value_name = "FORMAT", default_value = "text", value_parser = output_formats())]
     output: Format,
     /// Print a table with a row for each workload: the verdict and why; and once what to do
     #[arg(long, conflicts_with_all = ["all_settings", "output"])]
@@ -87,12 +89,9 @@ pub(super) struct Args {
     cluster: ClusterArgs,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
-    /// For people, in the width of the terminal
-    Text,
-    Json,
-    Yaml,
+fn output_formats() -> ValueParser {
+    let text = PossibleValue::new("text").help("For people, in the width of the terminal");
+    formats([text, "json".into(), "yaml".into()])
 }
 
 pub(super) fn run(args: &Args) -> Result<(), CommandError> {

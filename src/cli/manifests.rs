@@ -11,7 +11,12 @@ use injectd_yaml::{Document, Format, ItemEditor};
 use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
 
-use super::{CommandError, counted, input, progress::Progress};
+use super::{
+    CommandError, counted,
+    format::{self, formats},
+    input,
+    progress::Progress,
+};
 use crate::{causes::with_causes, object::Kind, yaml};
 
 mod output;
@@ -40,8 +45,8 @@ pub(super) struct ManifestArgs {
     #[arg(short = 'f', long = "filename", value_name = "FILE", value_delimiter = ',')]
     filenames: Vec<PathBuf>,
     /// Print all manifests in this format [default: that of the input]
-    #[arg(short, long, value_name = "FORMAT")]
-    output: Option<OutputFormat>,
+    #[arg(short, long, value_name = "FORMAT", value_parser = formats(["json", "yaml"]))]
+    output: Option<format::Format>,
     /// Print the other objects if an object fails. Without it, no manifest is printed then
     #[arg(long)]
     keep_going: bool,
@@ -54,13 +59,6 @@ pub(super) struct ManifestArgs {
     /// Also report objects that did not change
     #[arg(long)]
     verbose: bool,
-}
-
-/// The format of the manifests that are printed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum OutputFormat {
-    Json,
-    Yaml,
 }
 
 /// A result that counts as a failure.
@@ -87,6 +85,11 @@ pub(super) struct Input {
 }
 
 impl ManifestArgs {
+    /// The format of all manifests, if it is given.
+    fn format(&self) -> Option<Format> {
+        self.output.map(|it| if it == format::Format::Json { Format::Json } else { Format::Yaml })
+    }
+
     /// Reads all input.
     pub(super) fn read(&self, runtime: &Runtime) -> Vec<Input> {
         let paths = [&self.files[..], &self.filenames[..]].concat();
@@ -145,7 +148,7 @@ impl ManifestArgs {
         }
         let failure = failure.or_else(|| self.failure(&report, done));
         if failure.is_none() || self.keep_going {
-            output::write(files, self.output.map(OutputFormat::format))?;
+            output::write(files, self.format())?;
         }
         failure.map_or(Ok(()), Err)
     }
@@ -173,15 +176,6 @@ impl ManifestArgs {
 pub(super) fn runtime() -> Result<Runtime, CommandError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(|error| CommandError::failed("cannot start the async runtime", error))
-}
-
-impl OutputFormat {
-    fn format(self) -> Format {
-        match self {
-            Self::Json => Format::Json,
-            Self::Yaml => Format::Yaml,
-        }
-    }
 }
 
 struct Run<'r, E> {
@@ -314,7 +308,7 @@ impl<E: FnMut(&Value, &str) -> Result<Edited, CommandError>> Run<'_, E> {
 
     /// The format of --output, if it is not that of the document.
     fn forced(&self, format: Format) -> Option<Format> {
-        self.args.output.map(OutputFormat::format).filter(|output| *output != format)
+        self.args.format().filter(|output| *output != format)
     }
 
     /// Changes an object, or the items of a List. Items of a `PodList` may have no kind: their kind

@@ -6,7 +6,12 @@ use self::{
     effect::{Chosen, Include},
     session::Session,
 };
-use super::{CommandError, cluster_config::ClusterArgs, manifests};
+use super::{
+    CommandError,
+    cluster_config::ClusterArgs,
+    format::{Format, formats},
+    manifests,
+};
 use crate::{
     restart::{DEFAULT_MAX_RESTARTING, Mode, Policy, Restarter, Window, Windows},
     server,
@@ -53,7 +58,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = server::parse_duration)]
     timeout: Duration,
     /// Output format
-    #[arg(short, long, value_enum, default_value = "text")]
+    #[arg(short, long, default_value = "text", value_parser = formats(["text", "json"]))]
     output: Format,
     #[command(flatten)]
     cluster: ClusterArgs,
@@ -72,12 +77,6 @@ pub(super) struct PolicyArgs {
     /// Time after which a rollout that is not finished stops the restarts of its namespace
     #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = server::parse_duration)]
     rollout_timeout: Duration,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
-    Text,
-    Json,
 }
 
 pub(super) fn run(args: Args) -> Result<(), CommandError> {

@@ -4,21 +4,20 @@ use std::io::Write as _;
 
 use serde_json::json;
 
-use super::{CommandError, long_version, print::stdout};
+use super::{
+    CommandError,
+    format::{Format, formats},
+    long_version,
+    print::stdout,
+};
 use crate::linkerd::release::Release;
 
 /// Print the version, the commit and the supported releases
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Output format
-    #[arg(short, long, value_name = "FORMAT")]
+    #[arg(short, long, value_name = "FORMAT", value_parser = formats(["json", "yaml"]))]
     output: Option<Format>,
-}
-
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum Format {
-    Json,
-    Yaml,
 }
 
 pub(super) fn run(args: &Args) -> Result<(), CommandError> {
@@ -35,7 +34,7 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
         Some(Format::Json) => {
             serde_json::to_string_pretty(&version).expect("a tree must be JSON") + "\n"
         }
-        Some(Format::Yaml) => injectd_yaml::write(&version),
+        Some(_) => injectd_yaml::write(&version),
     };
     stdout().write_all(text.as_bytes()).map_err(CommandError::output)
 }

@@ -4,10 +4,13 @@
 
 use serde_json::{Value, json};
 
-use super::output::{self, Format};
+use super::output;
 use crate::{
     audit,
-    cli::CommandError,
+    cli::{
+        CommandError,
+        format::{Format, formats},
+    },
     restart::{self, Rule},
 };
 
@@ -28,7 +31,7 @@ pub(in crate::cli) struct Args {
     #[arg(long)]
     read_only: bool,
     /// Output format
-    #[arg(short, long, value_name = "FORMAT", default_value = "yaml")]
+    #[arg(short, long, value_name = "FORMAT", default_value = "yaml", value_parser = formats(["yaml", "json"]))]
     output: Format,
 }
 

@@ -10,7 +10,14 @@ use serde_json::{Value, json};
 use crate::{
     audit::cluster,
     causes::with_causes,
-    cli::{CommandError, cluster_config::ClusterArgs, counted, input, manifests, print::Printer},
+    cli::{
+        CommandError,
+        cluster_config::ClusterArgs,
+        counted,
+        format::{Format, formats},
+        input, manifests,
+        print::Printer,
+    },
     yaml,
 };
 
@@ -46,16 +53,10 @@ pub(in crate::cli) struct Args {
     #[arg(long, value_name = "SEVERITY", default_value = "danger")]
     fail_on: FailOn,
     /// Output format
-    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    #[arg(short, long, value_name = "FORMAT", default_value = "text", value_parser = formats(["text", "json"]))]
     output: Format,
     #[command(flatten)]
     cluster: ClusterArgs,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
-    Text,
-    Json,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

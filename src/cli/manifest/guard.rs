@@ -8,7 +8,12 @@
 use injectd_k8s::{names::is_dns_subdomain, selector::Requirement};
 
 use super::{
-    super::{CommandError, config::MeshName, first_set},
+    super::{
+        CommandError,
+        config::MeshName,
+        first_set,
+        format::{Format, formats},
+    },
     output,
 };
 
@@ -45,7 +50,7 @@ pub(super) struct Args {
     #[arg(long)]
     name: Option<String>,
     /// Output format
-    #[arg(short, long, value_name = "FORMAT", default_value = "yaml")]
+    #[arg(short, long, value_name = "FORMAT", default_value = "yaml", value_parser = formats(["yaml", "json"]))]
     output: Format,
     #[command(flatten)]
     linkerd: linkerd::LinkerdArgs,
@@ -65,12 +70,6 @@ enum Action {
 enum FailurePolicy {
     Ignore,
     Fail,
-}
-
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum Format {
-    Yaml,
-    Json,
 }
 
 /// An expression of CEL with its name.

@@ -9,9 +9,13 @@ use std::path::PathBuf;
 use injectd_k8s::names::is_dns_subdomain;
 use serde_json::Value;
 
-use super::output::{self, Format};
+use super::output;
 use crate::{
-    cli::{CommandError, input},
+    cli::{
+        CommandError,
+        format::{Format, formats},
+        input,
+    },
     yaml,
 };
 
@@ -49,7 +53,7 @@ pub(in crate::cli) struct Args {
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
     /// Output format
-    #[arg(short, long, value_name = "FORMAT", default_value = "yaml")]
+    #[arg(short, long, value_name = "FORMAT", default_value = "yaml", value_parser = formats(["yaml", "json"]))]
     output: Format,
     /// Print the default values of the chart, with comments
     #[arg(long, conflicts_with_all = ["files", "set", "mesh"])]

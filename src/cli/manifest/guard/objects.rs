@@ -22,16 +22,12 @@ const ADVICE: &str = "injectd explain tells why. Check the MutatingWebhookConfig
 /// The text of both objects.
 pub(super) fn print(args: &Args, rules: &Rules) -> Result<String, CommandError> {
     let objects = [policy(args, rules), binding(args)?];
-    Ok(match args.output {
-        Format::Yaml => {
-            let [policy, binding] = objects.map(|object| injectd_yaml::write(&object));
-            format!("{policy}---\n{binding}")
-        }
-        Format::Json => {
-            let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
-            json_report(&list).expect("a tree must be JSON")
-        }
-    })
+    if args.output == Format::Json {
+        let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
+        return Ok(json_report(&list).expect("a tree must be JSON"));
+    }
+    let [policy, binding] = objects.map(|object| injectd_yaml::write(&object));
+    Ok(format!("{policy}---\n{binding}"))
 }
 
 fn policy(args: &Args, rules: &Rules) -> Value {

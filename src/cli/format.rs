@@ -1,0 +1,27 @@
+//! The formats of `--output` that several commands have.
+//!
+//! Not for those of one command, such as tables.
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser as _, ValueParser};
+
+/// The format of what a command prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Format {
+    /// For people.
+    Text,
+    Json,
+    Yaml,
+}
+
+/// Reads one of the formats that a command has, in the order of its help.
+pub(super) fn formats(names: impl IntoIterator<Item = impl Into<PossibleValue>>) -> ValueParser {
+    let format = |name: String| match &*name {
+        "text" => Format::Text,
+        "yaml" => Format::Yaml,
+        name => {
+            debug_assert_eq!(name, "json");
+            Format::Json
+        }
+    };
+    PossibleValuesParser::new(names).map(format).into()
+}
