@@ -15,14 +15,13 @@ use tokio::time::timeout;
 use crate::expect::{DEADLINE, Outcome, expect, failed};
 
 mod accounts;
+mod paths;
 
-pub use accounts::write_kubeconfig;
-
-/// The collection that webhooks are configured in.
-pub const WEBHOOK_CONFIGURATIONS: &str =
-    "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
-/// The collection of namespaces.
-pub const NAMESPACES: &str = "/api/v1/namespaces";
+use paths::kind_of;
+pub use {
+    accounts::write_kubeconfig,
+    paths::{NAMESPACES, WEBHOOK_CONFIGURATIONS, collection, path_of},
+};
 
 /// An answer of the API server.
 #[derive(Debug)]
@@ -197,17 +196,13 @@ impl Api {
     ///
     /// Fails if the API server does not accept it.
     pub async fn apply(&self, object: &Value, manager: &str) -> Outcome<Value> {
-        let (version, kind) = kind_of(object);
-        let namespace = object["metadata"]["namespace"].as_str();
-        let name = object["metadata"]["name"].as_str().unwrap_or_default();
-        let path = collection(version, kind, namespace);
-        let path =
-            format!("{path}/{name}?fieldManager={manager}&fieldValidation=Strict&force=true");
-        let answer = self.call(Method::PATCH, &path, Some(object.to_string())).await?;
-        let what = format!("{kind} {name}");
+        let path = path_of(object, object["metadata"]["namespace"].as_str());
+        let query = format!("fieldManager={manager}&fieldValidation=Strict&force=true");
+        let body = Some(object.to_string());
+        let answer = self.call(Method::PATCH, &format!("{path}?{query}"), body).await?;
         match answer.status {
             200 | 201 => Ok(answer.body),
-            status => Err(failed(format!("{what}: status {status}: {}", answer.body["message"]))),
+            status => Err(failed(format!("{path}: status {status}: {}", answer.body["message"]))),
         }
     }
 
@@ -277,22 +272,4 @@ impl Api {
         let version = self.get("/version").await?.ok()?;
         Ok(version["gitVersion"].as_str().unwrap_or_default().to_owned())
     }
-}
-
-/// The path of a collection.
-#[must_use]
-pub fn collection(version: &str, kind: &str, namespace: Option<&str>) -> String {
-    let root = if version.contains('/') { "apis" } else { "api" };
-    let scope = namespace.map(|it| format!("/namespaces/{it}")).unwrap_or_default();
-    let kind = kind.to_lowercase();
-    let plural = match kind.strip_suffix('y') {
-        Some(stem) => format!("{stem}ies"),
-        None => format!("{kind}s"),
-    };
-    format!("/{root}/{version}{scope}/{plural}")
-}
-
-fn kind_of(object: &Value) -> (&str, &str) {
-    let field = |name: &str| object[name].as_str().unwrap_or_default();
-    (field("apiVersion"), field("kind"))
 }

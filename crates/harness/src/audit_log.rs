@@ -18,11 +18,20 @@ const FAILED_OPEN_ANNOTATION: &str = "failed-open.mutation.webhook.admission.k8s
 ///
 /// Fails if the file cannot be read or a complete line is no JSON.
 pub fn events(path: &Path, containing: &str) -> Outcome<Vec<Value>> {
+    let lines = lines(path, containing)?;
+    Ok(lines.lines().map(serde_json::from_str).collect::<Result<_, _>>()?)
+}
+
+/// The lines of an audit log that contain a text.
+///
+/// # Errors
+///
+/// Fails if the file cannot be read.
+pub fn lines(path: &Path, containing: &str) -> Outcome<String> {
     let text = fs::read_to_string(path)?;
     // The last line may be incomplete.
-    let complete = text.rsplit_once('\n').map_or("", |(complete, _)| complete);
-    let lines = complete.lines().filter(|line| line.contains(containing));
-    Ok(lines.map(serde_json::from_str).collect::<Result<_, _>>()?)
+    let complete = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+    Ok(complete.filter(|line| line.contains(containing)).collect())
 }
 
 /// Whether the API server called the webhook; else there is no answer to compare with.

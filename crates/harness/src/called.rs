@@ -1,11 +1,11 @@
 //! A webhook that the API server calls for the namespaces of a scenario, and the pods that it changes.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     api::WEBHOOK_CONFIGURATIONS,
     expect::{Outcome, eventually, expect},
-    namespaced::Namespaced,
+    namespaced::{Namespaced, OF_SCENARIO},
     objects::{enabled, pod, webhook_configuration},
     sidecar::{expect_no_proxy, expect_proxy, expect_workload},
 };
@@ -17,6 +17,17 @@ impl Namespaced<'_> {
         format!("{WEBHOOK_CONFIGURATIONS}/{}", self.name)
     }
 
+    /// Limits the webhooks of a configuration to the namespaces of the scenario.
+    pub fn confine(&self, configuration: &mut Value) {
+        for webhook in configuration["webhooks"].as_array_mut().into_iter().flatten() {
+            let own = json!({"key": OF_SCENARIO, "operator": "In", "values": [self.name]});
+            match &mut webhook["namespaceSelector"]["matchExpressions"] {
+                Value::Array(expressions) => expressions.push(own),
+                none => *none = json!([own]),
+            }
+        }
+    }
+
     /// Makes the API server call a webhook for the namespaces of the scenario, and waits until it
     /// does. `client` is `{"service": …}` or `{"url": …}`.
     ///
@@ -25,7 +36,7 @@ impl Namespaced<'_> {
     /// Fails if pods get no sidecar in time.
     pub async fn call(&self, client: Value, ca: &str) -> Outcome {
         let configuration = webhook_configuration(&self.name, client, ca, &self.labels());
-        self.lab.api.create(None, &configuration).await?.created()?;
+        self.create_in_cluster(&configuration).await?;
         self.wait_until_called(true).await
     }
 

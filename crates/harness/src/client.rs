@@ -20,7 +20,7 @@ use tokio_rustls::{TlsConnector, client::TlsStream};
 
 use crate::{
     connection::tls_config,
-    expect::{DEADLINE, Outcome, expect, failed},
+    expect::{DEADLINE, Outcome, eventually, expect, failed},
 };
 
 /// A webhook: its address, and the name and CA that its certificate is verified by.
@@ -129,6 +129,15 @@ impl Webhook<'_> {
             body,
         })
     }
+}
+
+/// Waits until the admin server says that injectd is ready.
+///
+/// # Errors
+///
+/// Fails if it is not ready in time.
+pub async fn wait_until_ready(admin: SocketAddr) -> Outcome {
+    eventually("/ready", async || expect("/ready", 200, probe(admin, "/ready").await?.0)).await
 }
 
 /// Status and text of a GET at the admin server.

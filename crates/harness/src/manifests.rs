@@ -5,7 +5,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::expect::Outcome;
+use serde_json::Value;
+
+use crate::expect::{Outcome, failed};
 
 /// The manifests that scenarios inject into, sorted by name.
 ///
@@ -20,6 +22,20 @@ pub fn files() -> Outcome<Vec<PathBuf>> {
     }
     files.sort();
     Ok(files)
+}
+
+/// The arguments of the container of the Deployment among objects, but for these flags, `--x=`.
+///
+/// # Errors
+///
+/// Fails if there is no Deployment.
+pub fn arguments(objects: &[Value], without: &[&str]) -> Outcome<Vec<String>> {
+    let deployment = objects.iter().find(|it| it["kind"] == "Deployment");
+    let arguments = deployment
+        .and_then(|it| it.pointer("/spec/template/spec/containers/0/args")?.as_array())
+        .ok_or_else(|| failed("no arguments of a Deployment"))?;
+    let arguments = arguments.iter().filter_map(Value::as_str).map(str::to_owned);
+    Ok(arguments.filter(|it| !without.iter().any(|flag| it.starts_with(flag))).collect())
 }
 
 /// The objects of a YAML text, each as YAML. A List's items are found by their dash at the margin.

@@ -8,14 +8,17 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
-    api::{Answer, NAMESPACES, collection},
+    api::{Answer, Api, NAMESPACES, collection, path_of},
     expect::{Outcome, eventually, expect_listed},
     lab::Lab,
-    objects::{namespace, service_account},
+    objects::{ServiceAccount, namespace, service_account},
 };
 
 /// The label whose value is the name of the scenario's first namespace: webhooks select by it.
 pub const OF_SCENARIO: &str = "injectd-e2e";
+
+/// Whose requests the audit policy leaves out, `e2e/audit-policy.yaml`: it creates pods by the thousand.
+const UNAUDITED: ServiceAccount<'_> = ServiceAccount { namespace: "default", name: "default" };
 
 /// The cluster, and a namespace in it that no other scenario uses.
 pub struct Namespaced<'a> {
@@ -23,15 +26,16 @@ pub struct Namespaced<'a> {
     pub lab: &'a Lab,
     /// The name of the namespace.
     pub name: String,
-    /// The names of all namespaces that the scenario has made.
+    /// The paths of what the end of the scenario deletes.
     made: Mutex<Vec<String>>,
 }
 
-/// Runs a scenario with a new namespace. Afterwards all that the scenario has made are deleted.
+/// Runs a scenario with a new namespace. Afterwards all that the scenario has made are deleted, also if
+/// one of them cannot be.
 ///
 /// # Errors
 ///
-/// Those of the scenario, or that there is no such namespace.
+/// Those of the scenario; that there is no such namespace; the first deletion that failed.
 pub async fn with_namespace<T>(
     lab: &Lab,
     annotations: &Value,
@@ -44,19 +48,27 @@ pub async fn with_namespace<T>(
         Ok(()) => scenario(&it).await,
         Err(why) => Err(why),
     };
-    let made = it.made.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let mut cleaned = Ok(());
-    for name in made {
-        cleaned = cleaned.and(delete(lab, &name).await);
-    }
+    let cleaned = it.delete_all(|_| true).await;
     outcome.and_then(|value| cleaned.map(|()| value))
 }
 
-async fn delete(lab: &Lab, namespace: &str) -> Outcome {
+async fn delete(lab: &Lab, path: &str) -> Outcome {
     // At once: the next process that uses the cluster gives its Services the same addresses.
-    lab.api.delete(&collection("v1", "Service", Some(namespace))).await?;
-    // Of a namespace that the scenario has deleted, the status is 404.
-    lab.api.delete(&format!("{NAMESPACES}/{namespace}")).await.map(drop)
+    let services = namespace_at(path).map(|name| collection("v1", "Service", Some(name)));
+    let mut deleted = Ok(());
+    for path in services.iter().map(String::as_str).chain([path]) {
+        // Of an object that the scenario has deleted, the status is 404.
+        let answer = lab.api.delete(path).await;
+        deleted = deleted.and(answer.and_then(|answer| {
+            expect_listed(format!("the status of DELETE {path}"), answer.status, &[200, 202, 404])
+        }));
+    }
+    deleted
+}
+
+/// The name of the namespace whose path this is.
+fn namespace_at(path: &str) -> Option<&str> {
+    path.strip_prefix(NAMESPACES)?.strip_prefix('/').filter(|name| !name.contains('/'))
 }
 
 impl Namespaced<'_> {
@@ -86,7 +98,7 @@ impl Namespaced<'_> {
     pub async fn make_object(&self, namespace: &Value) -> Outcome {
         self.lab.api.create(None, namespace).await?.created()?;
         let name = namespace["metadata"]["name"].as_str().unwrap_or_default();
-        self.made.lock().unwrap_or_else(PoisonError::into_inner).push(name.to_owned());
+        self.delete_at_end(path_of(namespace, None));
         let account = self.lab.api.create(Some(name), &service_account("default")).await?;
         // The controller manager may have been faster.
         expect_listed("the status of its ServiceAccount", account.status, &[201, 409])
@@ -109,10 +121,81 @@ impl Namespaced<'_> {
         all
     }
 
+    /// Creates an object that is in no namespace, and deletes it once the scenario has ended.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is one with this name.
+    pub async fn create_in_cluster(&self, object: &Value) -> Outcome<Value> {
+        let created = self.lab.api.create(None, object).await?.created()?;
+        self.delete_at_end(path_of(object, None));
+        Ok(created)
+    }
+
+    /// Deletes the object or the selected collection of this path once the scenario has ended, if it is
+    /// there then.
+    pub fn delete_at_end(&self, path: String) {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner).push(path);
+    }
+
+    /// Deletes what the scenario has made in no namespace before the scenario ends.
+    ///
+    /// # Errors
+    ///
+    /// The first deletion that failed; the others are tried.
+    pub async fn delete_in_cluster(&self) -> Outcome {
+        self.delete_all(|path| namespace_at(path).is_none()).await
+    }
+
+    /// The last first.
+    async fn delete_all(&self, is_meant: impl Fn(&str) -> bool) -> Outcome {
+        let mut meant =
+            std::mem::take(&mut *self.made.lock().unwrap_or_else(PoisonError::into_inner));
+        let others = meant.extract_if(.., |path| !is_meant(path)).collect();
+        *self.made.lock().unwrap_or_else(PoisonError::into_inner) = others;
+        let mut cleaned = Ok(());
+        for path in meant.iter().rev() {
+            cleaned = cleaned.and(delete(self.lab, path).await);
+        }
+        cleaned
+    }
+
+    /// A client whose requests are not in the audit log, for pods in these namespaces.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the client may create no pods in time.
+    pub async fn unaudited(&self, namespaces: &[String]) -> Outcome<Api> {
+        let api = &self.lab.api;
+        for namespace in namespaces {
+            let edit = UNAUDITED.bound("RoleBinding", "unaudited", ("ClusterRole", "edit"));
+            let made = api.create(Some(namespace), &edit).await?;
+            expect_listed("the status of the role", made.status, &[201, 409])?;
+            let create = json!({"verb": "create", "resource": "pods", "namespace": namespace});
+            api.wait_until_allowed(UNAUDITED, &create).await?;
+        }
+        api.as_account(UNAUDITED.namespace, UNAUDITED.name).await
+    }
+
     /// The name of one more namespace of the scenario, or of an object of the whole cluster.
     #[must_use]
     pub fn name_of(&self, what: &str) -> String {
         format!("{}-{what}", self.name)
+    }
+
+    /// A text of a table, in which the names that begin with this prefix are the scenario's own.
+    #[must_use]
+    pub fn own_names(&self, prefix: &str, text: &str) -> String {
+        text.replace(prefix, &self.name_of(""))
+    }
+
+    /// As [`Namespaced::own_names`], of an object.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the prefix is more than the beginning of names.
+    pub fn own_object(&self, prefix: &str, object: &Value) -> Outcome<Value> {
+        Ok(serde_json::from_str(&self.own_names(prefix, &object.to_string()))?)
     }
 
     /// Replaces the annotations of a namespace.

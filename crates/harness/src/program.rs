@@ -2,12 +2,14 @@
 
 use std::{
     fs::{self, File},
-    process::{Child, Command, ExitStatus, Stdio},
+    io::{self, Write as _},
+    process::{Child, Command, ExitStatus, Output, Stdio},
 };
 
 use rustix::process::{Pid, Signal, kill_process};
+use tokio::task::spawn_blocking;
 
-use crate::expect::{Outcome, eventually, failed};
+use crate::expect::{NotPassed, Outcome, eventually, expect, failed};
 
 /// A process; it is killed when this is dropped.
 #[derive(Debug)]
@@ -31,8 +33,7 @@ impl Program {
     /// Names the command that cannot be started.
     pub fn start_with(command: &mut Command, out: File, err: File) -> Outcome<Self> {
         let started = command.stdout(out).stderr(err).spawn();
-        let program = command.get_program().to_string_lossy().into_owned();
-        started.map(Self).map_err(|error| failed(format!("cannot start {program}: {error}")))
+        started.map(Self).map_err(|error| cannot_start(command, &error))
     }
 
     /// The exit status; `None` while the process runs.
@@ -80,6 +81,63 @@ impl Program {
         self.signal(signal)?;
         self.wait().await
     }
+}
+
+/// What a command printed until it ended.
+#[derive(Debug)]
+pub struct Ran {
+    /// The exit code; `None` after a signal.
+    pub code: Option<i32>,
+    /// Its standard output.
+    pub out: String,
+    /// Its standard error.
+    pub err: String,
+}
+
+impl Ran {
+    /// The standard output of a command that ended with this exit code.
+    ///
+    /// # Errors
+    ///
+    /// Names the exit code and the standard error of any other.
+    pub fn with_code(self, expected: i32) -> Outcome<String> {
+        expect(format!("the exit code, with {:?}", self.err), Some(expected), self.code)?;
+        Ok(self.out)
+    }
+}
+
+/// Runs a command with an empty input to its end.
+///
+/// # Errors
+///
+/// Names the command that cannot be started.
+pub async fn ran(command: Command) -> Outcome<Ran> {
+    ran_with(command, "").await
+}
+
+/// Runs a command with this input to its end.
+///
+/// # Errors
+///
+/// As [`ran`].
+pub async fn ran_with(mut command: Command, input: &str) -> Outcome<Ran> {
+    let input = input.to_owned();
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let output = spawn_blocking(move || -> Outcome<Output> {
+        let mut child = command.spawn().map_err(|error| cannot_start(&command, &error))?;
+        if let Some(mut stdin) = child.stdin.take() {
+            // Wrong usage ends a command before it reads.
+            drop(stdin.write_all(input.as_bytes()));
+        }
+        Ok(child.wait_with_output()?)
+    });
+    let Output { status, stdout, stderr } = output.await??;
+    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+    Ok(Ran { code: status.code(), out: text(&stdout), err: text(&stderr) })
+}
+
+fn cannot_start(command: &Command, error: &io::Error) -> NotPassed {
+    failed(format!("cannot start {}: {error}", command.get_program().display()))
 }
 
 /// The memory that a process has in use, in KiB.

@@ -19,6 +19,10 @@ const LIMIT: Duration = Duration::from_mins(5);
 /// Scenarios at full length ask the API server thousands of times.
 const LONG_LIMIT: Duration = Duration::from_mins(30);
 
+/// How many lines of a log [`explain`] prints, and how much of each: lines may have a whole object.
+const LAST_LINES: usize = 20;
+const MAX_LINE: usize = 300;
+
 /// Held by each scenario, and by one alone that stops what the others need.
 static CLUSTER: RwLock<()> = RwLock::const_new(());
 
@@ -107,12 +111,18 @@ pub fn note(line: &str) {
     println!("{line}");
 }
 
-/// Prints the last lines of a log if a scenario has failed.
-pub fn explain<'a>(outcome: &Outcome, log: impl IntoIterator<Item = &'a str>) {
+/// Prints the last lines of a log below their title if a scenario has failed.
+pub fn explain<'a, T>(
+    outcome: &Outcome<T>,
+    title: impl Display,
+    log: impl IntoIterator<Item = &'a str>,
+) {
     if let Err(NotPassed::Failed(_)) = outcome {
+        note(&format!("the end of {title}:"));
         let lines: Vec<_> = log.into_iter().collect();
-        let last = lines.get(lines.len().saturating_sub(20)..).unwrap_or_default();
-        note(&format!("the end of the log:\n{}", last.join("\n")));
+        for line in lines.iter().skip(lines.len().saturating_sub(LAST_LINES)) {
+            note(&format!("  {}", line.chars().take(MAX_LINE).collect::<String>()));
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use std::{
 use injectd_harness::{
     expect::{Outcome, eventually, expect, failed},
     program::{Program, memory_kib, status_of},
+    scenario::explain,
     volume::{Files, Volume},
 };
 use rustix::process::{Pid, Signal, kill_process};
@@ -157,12 +158,10 @@ impl Container {
         fs::read_to_string(self.folder.join("log")).unwrap_or_default()
     }
 
-    /// A failure with the end of the log.
+    /// An outcome, after the end of the log if it is a failure.
     pub(crate) fn explained(&self, outcome: Outcome) -> Outcome {
-        let log = self.log();
-        let lines: Vec<_> = log.lines().collect();
-        let end = lines[lines.len().saturating_sub(20)..].join("\n  ");
-        outcome.map_err(|why| failed(format!("{why}; the end of its log:\n  {end}")))
+        explain(&outcome, "injectd's log", self.log().lines());
+        outcome
     }
 
     pub(crate) fn status(&self, field: &str) -> Outcome<String> {

@@ -53,7 +53,7 @@ async fn with_plan(
         with_namespace(lab, &json!({}), async |it| {
             let mut case = Case::new(it, plan(&it.name)?)?;
             let outcome = scenario(&mut case).await;
-            explain(&outcome, case.injectd.log().lines());
+            explain(&outcome, "injectd's log", case.injectd.log().lines());
             let cleaned = case.clean_up().await;
             outcome.and(cleaned)
         })

@@ -4,9 +4,10 @@
 use injectd_harness::{
     audit_log::events,
     expect::{Outcome, expect_listed, failed},
+    injectd::Injectd,
     lab::Lab,
     namespaced::with_namespace,
-    scenario::{note, with_lab, with_lab_alone},
+    scenario::{explain, with_lab, with_lab_alone},
 };
 use serde_json::json;
 
@@ -26,11 +27,6 @@ mod takeover;
 mod templates;
 
 use deployed::Istio;
-
-/// Lines of a replica's log that are shown after a failure.
-const SHOWN: usize = 20;
-/// Characters of a line that are shown.
-const MAX_LINE: usize = 300;
 
 /// Runs a scenario whose namespaces two replicas are called for, beside others.
 async fn with_istio(scenario: impl AsyncFnOnce(&mut Istio<'_>) -> Outcome) -> Outcome {
@@ -55,10 +51,8 @@ async fn with_replicas(
         }
         if outcome.is_ok() {
             outcome = expect_requests(&istio);
-        } else {
-            show_logs(&istio);
         }
-        istio.clean_up().await?;
+        explain_replicas(&outcome, &istio.replicas);
         outcome
     })
     .await
@@ -83,13 +77,11 @@ fn expect_requests(it: &Istio<'_>) -> Outcome {
     Ok(())
 }
 
-fn show_logs(it: &Istio<'_>) {
-    for replica in &it.replicas {
+/// Prints the ends of the logs of replicas if a scenario has failed, without the reviews.
+pub(crate) fn explain_replicas(outcome: &Outcome, replicas: &[Injectd]) {
+    for (index, replica) in replicas.iter().enumerate() {
         let log = replica.log();
-        let lines: Vec<_> = log.lines().filter(|it| !it.contains("msg=reviewed")).collect();
-        note("the end of a replica's log:");
-        for line in lines.iter().skip(lines.len().saturating_sub(SHOWN)) {
-            note(&line.chars().take(MAX_LINE).collect::<String>());
-        }
+        let lines = log.lines().filter(|it| !it.contains("msg=reviewed"));
+        explain(outcome, format_args!("the log of replica {index}"), lines);
     }
 }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use injectd_harness::{
-    api::{Api, collection, write_kubeconfig},
+    api::{Api, NAMESPACES, collection, write_kubeconfig},
     audit_log::events,
     client::{self, Answer},
     expect::{Outcome, eventually, expect, failed},
@@ -91,8 +91,7 @@ pub(crate) async fn with_account(
         if outcome.is_ok() {
             outcome = linkerd.end().await;
         }
-        explain(&outcome, linkerd.injectd.log().lines());
-        linkerd.clean_up().await?;
+        explain(&outcome, "injectd's log", linkerd.injectd.log().lines());
         outcome
     })
     .await
@@ -115,20 +114,8 @@ impl<'a> Linkerd<'a> {
     // === start and end ===
 
     async fn make_account(&self) -> Outcome {
-        let api = &self.it.lab.api;
-        let namespace = namespace(&self.control_plane, &json!({}), &json!({}));
-        self.it.make_object(&namespace).await?;
-        make_permissions(api, &self.control_plane).await?;
-        eventually("the role takes effect", async || self.expect_allowed().await).await?;
-        self.use_server(&api.server).await
-    }
-
-    async fn expect_allowed(&self) -> Outcome {
-        let list = json!({"verb": "list", "resource": "namespaces"});
-        let review = json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
-            "spec": {"user": self.user(), "resourceAttributes": list}});
-        let answer = self.it.lab.api.create(None, &review).await?.created()?;
-        expect("whether it is allowed", Some(true), answer["status"]["allowed"].as_bool())
+        delete_account_at_end(self.it, &self.control_plane);
+        make_account(&self.it.lab.api, &self.control_plane, &self.folder).await.map(drop)
     }
 
     /// The name of the account as the API server has it.
@@ -168,13 +155,6 @@ impl<'a> Linkerd<'a> {
         let mut requests = self.requests()?;
         requests.retain(|it| !REQUESTS.contains(&&**it));
         expect("the requests that injection does not need", BTreeSet::new(), requests)
-    }
-
-    /// Removes what is not in a namespace of the scenario.
-    async fn clean_up(&mut self) -> Outcome {
-        self.injectd.discard();
-        self.it.stop_calling().await?;
-        remove_permissions(&self.it.lab.api, &self.control_plane).await
     }
 
     // === requests of the injector ===
@@ -246,8 +226,8 @@ pub(crate) fn cluster_role() -> Outcome<Value> {
     Ok(serde_saphyr::from_str(&fs::read_to_string(file)?)?)
 }
 
-/// Makes the namespace of a control plane and the account in it; returns its kubeconfig, a file in this
-/// folder.
+/// Makes the namespace of a control plane and the account in it, whose role is in force; returns its
+/// kubeconfig, a file in this folder.
 pub(crate) async fn make_account(
     api: &Api,
     control_plane: &str,
@@ -266,16 +246,16 @@ async fn make_permissions(api: &Api, control_plane: &str) -> Outcome {
     for object in permissions(control_plane, of)? {
         api.create(None, &object).await?.created()?;
     }
-    Ok(())
+    api.wait_until_allowed(of, &json!({"verb": "list", "resource": "namespaces"})).await
 }
 
-/// Removes what an account has in the whole cluster.
-pub(crate) async fn remove_permissions(api: &Api, control_plane: &str) -> Outcome {
-    for kind in ["ClusterRoleBinding", "ClusterRole"] {
+/// Lets the end of the scenario delete what [`make_account`] makes.
+pub(crate) fn delete_account_at_end(it: &Namespaced<'_>, control_plane: &str) {
+    it.delete_at_end(format!("{NAMESPACES}/{control_plane}"));
+    for kind in ["ClusterRole", "ClusterRoleBinding"] {
         let roles = collection(RBAC_VERSION, kind, None);
-        api.delete(&format!("{roles}/{control_plane}")).await?;
+        it.delete_at_end(format!("{roles}/{control_plane}"));
     }
-    Ok(())
 }
 
 /// Linkerd's `ClusterRole`, and its binding to an account, both with this name.

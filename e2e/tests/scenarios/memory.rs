@@ -12,10 +12,10 @@ use injectd_harness::{
     certificates::Ca,
     client::patch_of,
     component::Component,
-    expect::{Outcome, expect, failed, skipped},
+    expect::{Outcome, expect, skipped},
     lab::{Lab, is_long},
     objects::{namespace, service_account},
-    scenario::{note, passed_over, step, with_own_lab},
+    scenario::{explain, note, passed_over, step, with_own_lab},
 };
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -93,12 +93,8 @@ async fn measure(lab: &Lab, extent: Extent) -> Outcome {
     let mut memory = Memory::new(lab, extent).await?;
     let outcome = memory.steps().await;
     memory.print();
-    outcome.map_err(|why| {
-        let log = memory.replica.injectd.log();
-        let lines: Vec<_> = log.lines().collect();
-        let end = lines[lines.len().saturating_sub(20)..].join("\n  ");
-        failed(format!("{why}; the end of its log:\n  {end}"))
-    })
+    explain(&outcome, "injectd's log", memory.replica.injectd.log().lines());
+    outcome
 }
 
 impl<'a> Memory<'a> {

@@ -45,9 +45,8 @@ async fn with_standalone(scenario: impl AsyncFnOnce(&mut Standalone<'_>) -> Outc
                 outcome = scenario(&mut standalone).await;
             }
             let log = standalone.injectd.log();
-            explain(&outcome, log.lines().filter(|line| !line.contains("level=debug")));
-            standalone.injectd.discard();
-            it.stop_calling().await?;
+            let lines = log.lines().filter(|line| !line.contains("level=debug"));
+            explain(&outcome, "injectd's log", lines);
             outcome
         })
         .await

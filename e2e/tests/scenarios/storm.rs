@@ -17,7 +17,7 @@ use injectd_harness::{
     lab::Lab,
     metrics::metric,
     objects::{deployment, enabled},
-    scenario::{note, step, with_own_lab},
+    scenario::{explain, note, step, with_own_lab},
     sidecar::expect_workload,
 };
 use serde_json::{Value, json};
@@ -101,9 +101,7 @@ async fn storm(lab: &Lab, policy: &'static str) -> Outcome {
     let mut storm = Storm { pair, creators, extent, seen: BTreeSet::new() };
     let outcome = storm.all(policy, lab.is_long).await;
     phase::print(&storm.creators.phases());
-    if outcome.is_err() {
-        storm.print_logs();
-    }
+    storm.explain(&outcome);
     outcome
 }
 
@@ -249,23 +247,17 @@ impl Storm<'_> {
         Ok(())
     }
 
-    fn print_logs(&self) {
+    fn explain(&self, outcome: &Outcome) {
         for (index, replica) in self.pair.replicas.iter().enumerate() {
             let log = replica.injectd.log();
-            let lines: Vec<_> = log.lines().filter(|it| !it.contains("level=info")).collect();
-            print_end(&format!("the end of replica {index}'s log"), &lines);
+            let lines = log.lines().filter(|it| !it.contains("level=info"));
+            explain(outcome, format_args!("the log of replica {index}"), lines);
         }
         let log = std::fs::read(&self.pair.api_server.log).unwrap_or_default();
         let log = String::from_utf8_lossy(&log);
-        let lines: Vec<_> =
-            log.lines().filter(|it| it.to_lowercase().contains(WEBHOOK_FAILED)).collect();
-        print_end("failed calls in the API server's log", &lines);
+        let lines = log.lines().filter(|it| it.to_lowercase().contains(WEBHOOK_FAILED));
+        explain(outcome, "failed calls in the API server's log", lines);
     }
-}
-
-fn print_end(title: &str, lines: &[&str]) {
-    note(&format!("{title}:"));
-    lines.iter().rev().take(20).rev().for_each(|it| note(&format!("  {it}")));
 }
 
 /// Fails if a fault had an effect that it must not have.

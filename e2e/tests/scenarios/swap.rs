@@ -109,8 +109,8 @@ async fn one(lab: &Lab, path: &Path) -> Outcome {
         Some(container) => container.explained(outcome),
         None => outcome,
     };
-    swap.clean_up().await?;
-    outcome
+    let cleaned = swap.clean_up().await;
+    outcome.and(cleaned)
 }
 
 /// One manifest.
@@ -342,11 +342,11 @@ impl Swap<'_> {
 
     async fn clean_up(&mut self) -> Outcome {
         (self.container, self.service) = (None, None);
-        self.overlay.delete()?;
-        eventually("the pods are gone", async || {
+        let deleted = self.overlay.delete();
+        let gone = eventually("the pods are gone", async || {
             expect("the number of pods", 0, self.pods().await?.len())
-        })
-        .await
+        });
+        deleted.and(gone.await)
     }
 }
 

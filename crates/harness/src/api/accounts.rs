@@ -11,7 +11,10 @@ use hyper::http::Method;
 use serde_json::{Value, json};
 
 use super::{Api, collection};
-use crate::{expect::Outcome, objects::ServiceAccount};
+use crate::{
+    expect::{Outcome, eventually, expect},
+    objects::ServiceAccount,
+};
 
 impl Api {
     /// A new token of an account, by the `spec` of a `TokenRequest`.
@@ -45,6 +48,26 @@ impl Api {
             "contexts": [{"name": "e2e", "context": {"cluster": "e2e", "user": account}}],
             "current-context": "e2e",
         }))
+    }
+
+    /// Waits until an account is allowed a request, by the `resourceAttributes` of a
+    /// `SubjectAccessReview`: the API server knows new roles only after a delay.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the account is not allowed it in time.
+    pub async fn wait_until_allowed(&self, of: ServiceAccount<'_>, request: &Value) -> Outcome {
+        let review = json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
+            "spec": {"user": of.user(), "resourceAttributes": request}});
+        eventually("the role takes effect", async || {
+            let answer = self.create(None, &review).await?.created()?;
+            expect(
+                format!("whether {request} is allowed"),
+                true,
+                answer["status"]["allowed"] == true,
+            )
+        })
+        .await
     }
 
     /// A client that is a `ServiceAccount`.

@@ -7,21 +7,20 @@ use injectd_api::{
     v1::{InjectRequest, inject_stream_response::Result as Answer},
 };
 use injectd_harness::{
-    api::{NAMESPACES, collection},
     audit_log::events,
-    client::probe,
+    client::{probe, wait_until_ready},
     expect::{Outcome, eventually, expect, failed},
     injectd::linkerd_folder,
     lab::{Bench, Lab},
     namespaced::{Namespaced, with_namespace},
-    objects::{RBAC_VERSION, ServiceAccount, service_account},
+    objects::{ServiceAccount, service_account},
     scenario::with_lab,
 };
 use serde_json::json;
 use tempfile::TempDir;
 use tonic::{Code, Request};
 
-use crate::linkerd::{ACCOUNT, make_account, remove_permissions};
+use crate::linkerd::{ACCOUNT, delete_account_at_end, make_account};
 
 use super::server::{
     SERVICE, Server, answers_of, expect_injected, expect_status, health, of_stream, request,
@@ -47,15 +46,8 @@ async fn with_tokens(lab: &Lab, scenario: impl AsyncFnOnce(&mut Tokens<'_>) -> O
     with_namespace(lab, &json!({}), async |it| {
         let folder = tempfile::tempdir()?;
         let control_plane = format!("{}-control-plane", it.name);
-        let outcome = match Tokens::start(it, &control_plane, &folder).await {
-            Ok(mut tokens) => Box::pin(scenario(&mut tokens)).await,
-            Err(why) => Err(why),
-        };
-        let bindings = collection(RBAC_VERSION, "ClusterRoleBinding", None);
-        lab.api.delete(&format!("{bindings}/{control_plane}-tokens")).await?;
-        remove_permissions(&lab.api, &control_plane).await?;
-        lab.api.delete(&format!("{NAMESPACES}/{control_plane}")).await?;
-        outcome
+        let mut tokens = Tokens::start(it, &control_plane, &folder).await?;
+        Box::pin(scenario(&mut tokens)).await
     })
     .await
 }
@@ -66,12 +58,16 @@ impl<'a> Tokens<'a> {
         control_plane: &str,
         folder: &TempDir,
     ) -> Outcome<Tokens<'a>> {
+        delete_account_at_end(it, control_plane);
         let kubeconfig = make_account(&it.lab.api, control_plane, folder.path()).await?;
         let name = format!("{control_plane}-tokens");
         let of = ServiceAccount { namespace: control_plane, name: ACCOUNT };
         let role = ("ClusterRole", "system:auth-delegator");
         let reviews = of.bound("ClusterRoleBinding", &name, role);
-        it.lab.api.create(None, &reviews).await?.created()?;
+        it.create_in_cluster(&reviews).await?;
+        let create = json!({"verb": "create", "group": "authentication.k8s.io",
+            "resource": "tokenreviews"});
+        it.lab.api.wait_until_allowed(of, &create).await?;
         for name in [CALLER, STRANGER] {
             it.create(&service_account(name)).await?.created()?;
         }
@@ -97,7 +93,7 @@ impl<'a> Tokens<'a> {
         server.start().await?;
         let control_plane = control_plane.to_owned();
         let mut tokens = Self { it, control_plane, server, known: String::new() };
-        eventually("/ready", async || tokens.expect_ready().await).await?;
+        wait_until_ready(tokens.server.injectd.admin).await?;
         tokens.known = tokens.token(CALLER, AUDIENCE).await?;
         tokens.expect_served(&tokens.known).await?;
         Ok(tokens)

@@ -3,7 +3,7 @@
 use std::{fmt, fs, net::IpAddr};
 
 use injectd_harness::{
-    api::{Answer, WEBHOOK_CONFIGURATIONS},
+    api::Answer,
     certificates::Certificate,
     expect::{Outcome, eventually, expect, failed},
     injectd::Injectd,
@@ -13,8 +13,6 @@ use injectd_harness::{
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
-
-use super::policy;
 
 /// The Service of the webhook.
 const SERVICE: &str = "injectd";
@@ -88,7 +86,7 @@ impl<'a> Case<'a> {
         self.it.create(&service).await?.created()?;
         for (index, configuration) in self.plan.webhooks.iter().enumerate() {
             let configuration = self.addressed(configuration, &self.name_of(index));
-            self.it.lab.api.create(None, &configuration).await?.created()?;
+            self.it.create_in_cluster(&configuration).await?;
         }
         self.wait_until_injected(true).await
     }
@@ -128,15 +126,9 @@ impl<'a> Case<'a> {
     }
 
     /// Removes what is there for all namespaces, and waits until the API server knows.
-    pub(super) async fn clean_up(&mut self) -> Outcome {
-        policy::delete(self).await?;
-        for index in 0..self.plan.webhooks.len() {
-            let path = format!("{WEBHOOK_CONFIGURATIONS}/{}", self.name_of(index));
-            self.it.lab.api.delete(&path).await?;
-        }
-        self.wait_until_injected(false).await?;
-        self.injectd.discard();
-        Ok(())
+    pub(super) async fn clean_up(&self) -> Outcome {
+        self.it.delete_in_cluster().await?;
+        self.wait_until_injected(false).await
     }
 }
 

@@ -4,9 +4,9 @@ use std::process::Command;
 
 use hyper::http::Method;
 use injectd_harness::{
-    api::collection,
+    api::{collection, path_of},
     audit_log::events,
-    expect::{Outcome, eventually, expect, expect_contains, expect_listed, failed},
+    expect::{Outcome, eventually, expect, expect_contains, failed},
 };
 use serde_json::Value;
 
@@ -28,6 +28,7 @@ pub(super) async fn apply(it: &Case<'_>, action: &str, flags: &[String]) -> Outc
             it.it.lab.api.update(&path, |it| it["spec"] = spec).await?;
         } else {
             created.created()?;
+            it.it.delete_at_end(path_of(&object, None));
         }
     }
     Ok(())
@@ -41,16 +42,6 @@ fn printed(it: &Case<'_>, action: &str, flags: &[String]) -> Outcome<Vec<Value>>
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     expect(format!("the exit code, with {errors:?}"), Some(0), output.status.code())?;
     Ok(serde_saphyr::from_multiple(&String::from_utf8(output.stdout)?)?)
-}
-
-/// Deletes both objects, if they are there.
-pub(super) async fn delete(it: &Case<'_>) -> Outcome {
-    for kind in ["ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy"] {
-        let path = format!("{}/{}", collection(GROUP, kind, None), it.it.name);
-        let status = it.it.lab.api.delete(&path).await?.status;
-        expect_listed("the status of the deletion", status, &[200, 404])?;
-    }
-    Ok(())
 }
 
 /// Waits until the controller manager has checked the types of the policy.

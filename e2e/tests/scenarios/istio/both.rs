@@ -1,6 +1,7 @@
 //! Linkerd and Istio in one process: two webhook configurations lead to one Service.
 
 use injectd_harness::{
+    client::wait_until_ready,
     expect::{Outcome, eventually, expect},
     injectd::{Injectd, linkerd_folder},
     objects::{ServiceAccount, enabled, plain_pod, pod, service_account, webhook_configuration},
@@ -11,7 +12,7 @@ use serde_json::json;
 use super::{
     deployed::{ACCOUNT, Istio},
     pods::image,
-    replicas::{expect_revision, wait_until_ready},
+    replicas::expect_revision,
     with_istio,
 };
 use crate::linkerd::permissions;
@@ -74,7 +75,7 @@ async fn start(it: &Istio<'_>) -> Outcome<Injectd> {
     injectd.set_variable("INJECTD_VALUES", linkerd.join("values/default.yaml"));
     injectd.set_variable("INJECTD_TRUST_ROOTS", linkerd.join("example-root.crt"));
     injectd.start().await?;
-    wait_until_ready(&injectd).await?;
+    wait_until_ready(injectd.admin).await?;
     Ok(injectd)
 }
 

@@ -6,6 +6,7 @@ use std::{fs, path::Path};
 use injectd_harness::{
     expect::{Outcome, failed},
     istio::{Revision, printed},
+    manifests::arguments,
     namespaced::OF_SCENARIO,
     objects::base64,
 };
@@ -64,13 +65,7 @@ impl Istio<'_> {
     pub(super) fn confine(&self, object: &mut Value, name: &str) {
         object["metadata"]["name"] = json!(self.it.name_of(name));
         self.own(object);
-        let is_own = json!({"key": OF_SCENARIO, "operator": "In", "values": [self.it.name]});
-        for webhook in object["webhooks"].as_array_mut().into_iter().flatten() {
-            let expressions = &mut webhook["namespaceSelector"]["matchExpressions"];
-            if let Some(expressions) = expressions.as_array_mut() {
-                expressions.push(is_own.clone());
-            }
-        }
+        self.it.confine(object);
     }
 
     /// Labels an object, so that it is removed at the end.
@@ -92,12 +87,6 @@ impl Istio<'_> {
 
     /// The arguments of the Deployment's container, but for addresses and certificates.
     pub(super) fn arguments(&self) -> Outcome<Vec<String>> {
-        let objects = self.manifests()?;
-        let deployment = objects.iter().find(|it| it["kind"] == "Deployment");
-        let arguments = deployment
-            .and_then(|it| it.pointer("/spec/template/spec/containers/0/args")?.as_array())
-            .ok_or_else(|| failed("no arguments in deployment.yaml"))?;
-        let arguments = arguments.iter().filter_map(Value::as_str).map(str::to_owned);
-        Ok(arguments.filter(|it| !REPLACED.iter().any(|flag| it.starts_with(flag))).collect())
+        arguments(&self.manifests()?, &REPLACED)
     }
 }

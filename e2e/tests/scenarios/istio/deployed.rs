@@ -3,10 +3,11 @@
 use std::{collections::BTreeMap, fs, net::IpAddr, path::PathBuf};
 
 use injectd_harness::{
-    api::{NAMESPACES, WEBHOOK_CONFIGURATIONS, collection, write_kubeconfig},
+    api::{NAMESPACES, WEBHOOK_CONFIGURATIONS, collection, path_of, write_kubeconfig},
     balancer::Balancer,
     certificates::{Ca, Certificate},
-    expect::{Outcome, eventually, expect_listed},
+    client::wait_until_ready,
+    expect::{Outcome, eventually},
     injectd::Injectd,
     istio::Revision,
     lab::{Lab, service_ip},
@@ -17,18 +18,12 @@ use injectd_harness::{
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{
-    certificates::secret,
-    pods::labelled,
-    replicas::{expect_revision, wait_until_ready},
-};
+use super::{certificates::secret, pods::labelled, replicas::expect_revision};
 
 /// The `ServiceAccount`, the Deployment and the Service.
 pub(super) const ACCOUNT: &str = "injectd";
 /// The names of the replicas.
 pub(super) const REPLICAS: [&str; 2] = ["one", "two"];
-/// Who creates thousands of pods: the audit policy leaves them out.
-const STREAMS: ServiceAccount<'_> = ServiceAccount { namespace: "default", name: "default" };
 
 /// Two replicas and what they serve. Namespaces are named by what is behind the scenario's name.
 pub(super) struct Istio<'a> {
@@ -49,6 +44,11 @@ pub(super) struct Istio<'a> {
 impl<'a> Istio<'a> {
     pub(super) async fn new(it: &'a Namespaced<'a>) -> Outcome<Self> {
         let (control_plane, ip) = (it.name_of("control-plane"), service_ip()?);
+        let kinds = ["ClusterRole", "ClusterRoleBinding"];
+        let roles = kinds.map(|kind| collection(RBAC_VERSION, kind, None));
+        for path in roles.iter().map(String::as_str).chain([WEBHOOK_CONFIGURATIONS]) {
+            it.delete_at_end(format!("{path}?labelSelector={OF_SCENARIO}%3D{}", it.name));
+        }
         let ca = Ca::new()?;
         let revisions = [("default", "1.30.3"), ("canary", "1.30.4")].map(|(name, tag)| {
             let mut revision = Revision::small(name, tag, "injectd");
@@ -80,7 +80,7 @@ impl<'a> Istio<'a> {
             self.replicas.push(replica);
         }
         for replica in &self.replicas {
-            wait_until_ready(replica).await?;
+            wait_until_ready(replica.admin).await?;
         }
         self.balance();
         self.make_namespace("enabled", &json!({"istio-injection": "enabled"})).await?;
@@ -121,18 +121,6 @@ impl<'a> Istio<'a> {
             self.install(revision).await?;
         }
         self.create(&secret(&self.certificate)).await.map(drop)
-    }
-
-    /// Ends the replicas, and removes what is not in the namespaces of the scenario.
-    pub(super) async fn clean_up(&mut self) -> Outcome {
-        self.replicas.clear();
-        let kinds = ["ClusterRoleBinding", "ClusterRole"];
-        let roles = kinds.map(|kind| collection(RBAC_VERSION, kind, None));
-        for path in roles.iter().map(String::as_str).chain([WEBHOOK_CONFIGURATIONS]) {
-            let path = format!("{path}?labelSelector={OF_SCENARIO}%3D{}", self.it.name);
-            self.lab.api.delete(&path).await?.ok()?;
-        }
-        Ok(())
     }
 
     // === processes ===
@@ -193,10 +181,7 @@ impl<'a> Istio<'a> {
 
     /// The path of an object in the namespace of the control plane.
     pub(super) fn path(&self, object: &Value) -> String {
-        let [version, kind] =
-            ["apiVersion", "kind"].map(|it| object[it].as_str().unwrap_or_default());
-        let name = object["metadata"]["name"].as_str().unwrap_or_default();
-        format!("{}/{name}", collection(version, kind, Some(&self.control_plane)))
+        path_of(object, Some(&self.control_plane))
     }
 
     pub(super) async fn make_namespace(&self, namespace: &str, labels: &Value) -> Outcome {
@@ -220,22 +205,9 @@ impl<'a> Istio<'a> {
 
     /// Creates pods until it is stopped.
     pub(super) async fn stream(&self, pods: &[(&str, Value)]) -> Outcome<Stream> {
-        let api = self.lab.api.as_account(STREAMS.namespace, STREAMS.name).await?;
-        let mut named = Vec::new();
-        for (namespace, pod) in pods {
-            let namespace = self.it.name_of(namespace);
-            let binding = STREAMS.bound("RoleBinding", "streams", ("ClusterRole", "edit"));
-            let made = self.lab.api.create(Some(&namespace), &binding).await?;
-            expect_listed("the status of the role", made.status, &[201, 409])?;
-            named.push((namespace, pod.clone()));
-        }
-        let named: Vec<_> = named.iter().map(|(name, pod)| (&**name, pod.clone())).collect();
-        for (namespace, pod) in &named {
-            eventually("the role takes effect", async || {
-                api.dry_run(namespace, pod).await?.created().map(drop)
-            })
-            .await?;
-        }
-        Ok(Stream::start(&api, &named))
+        let names: Vec<_> = pods.iter().map(|(name, _)| self.it.name_of(name)).collect();
+        let api = self.it.unaudited(&names).await?;
+        let pods = names.iter().zip(pods).map(|(name, (_, pod))| (&**name, pod.clone()));
+        Ok(Stream::start(&api, &pods.collect::<Vec<_>>()))
     }
 }

@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, time::Duration};
 
 use injectd_harness::{
-    client::patch_of,
+    client::{patch_of, wait_until_ready},
     expect::{Outcome, eventually, expect, expect_contains, failed},
     relay::Relay,
     scenario::note,
@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use super::{
     deployed::Istio,
     pods::{INJECTOR, annotation, image, labelled},
-    replicas::{expect_probe, expect_revision, review, wait_until_ready},
+    replicas::{expect_probe, expect_revision, review},
     with_istio, with_istio_alone,
 };
 
@@ -45,7 +45,7 @@ async fn late_server(it: &Istio<'_>) -> Outcome {
     answer.expect_refused()?;
     let begin = Instant::now();
     relay.open()?;
-    wait_until_ready(&replica).await?;
+    wait_until_ready(replica.admin).await?;
     let patch = patch_of(&review(&replica, "default", "enabled", &pod).await?.response()?)?;
     expect("whether there is a patch", false, patch.is_empty())?;
     let ready = begin.elapsed();
@@ -142,7 +142,7 @@ async fn roll(it: &mut Istio<'_>, stream: &Stream) -> Outcome {
         };
         tokio::try_join!(replica.terminate(), forgotten)?;
         replica.start().await?;
-        wait_until_ready(replica).await?;
+        wait_until_ready(replica.admin).await?;
         it.balance();
         stream.wait_for(PODS).await?;
     }

@@ -1,19 +1,16 @@
 //! `injectd explain` and `injectd audit` of Istio's pods: they say what the API server does, whoever
 //! serves the webhooks.
 
-use std::{
-    fs,
-    process::{Command, Output, Stdio},
-};
+use std::{fs, process::Command};
 
 use injectd_harness::{
     api::{WEBHOOK_CONFIGURATIONS, collection},
-    expect::{Outcome, eventually, expect, expect_contains},
+    expect::{Outcome, about, eventually, expect, expect_contains},
     objects::plain_pod,
+    program::ran,
     scenario::note,
 };
 use serde_json::{Value, json};
-use tokio::task::spawn_blocking;
 
 use super::{
     deployed::Istio,
@@ -42,13 +39,10 @@ async fn explain_and_audit_agree_with_the_api_server_with_webhooks_and_without()
 async fn injectd(it: &Istio<'_>, code: i32, arguments: &[&str]) -> Outcome<Value> {
     let mut command = Command::new(&it.lab.binary);
     command.args(arguments).args(["-o", "json", "--kubeconfig"]).arg(&it.lab.kubeconfig);
-    command.stdin(Stdio::null());
-    let Output { status, stdout, stderr } = spawn_blocking(move || command.output()).await??;
-    let errors = String::from_utf8_lossy(&stderr);
-    let found: Value = serde_json::from_slice(&stdout)?;
+    let found = about(format_args!("{arguments:?}"), ran(command).await?.with_code(code))?;
+    let found: Value = serde_json::from_str(&found)?;
     let not_read = found["notRead"].as_array().map_or(&[][..], Vec::as_slice);
     expect("what was not read", &[] as &[Value], not_read)?;
-    expect(format!("the exit code of {arguments:?}: {errors}"), Some(code), status.code())?;
     Ok(found)
 }
 

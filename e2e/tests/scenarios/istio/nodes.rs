@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use injectd_harness::{
     api::{Api, collection},
-    client::patch_of,
+    client::{patch_of, wait_until_ready},
     expect::{DEADLINE, Outcome, eventually, expect, failed},
     scenario::note,
 };
@@ -14,7 +14,7 @@ use tokio::{task::JoinSet, time::Instant};
 use super::{
     deployed::Istio,
     pods::{is_native, labelled},
-    replicas::{review, wait_for_patch, wait_until_ready},
+    replicas::{review, wait_for_patch},
     with_istio_alone,
 };
 
@@ -31,11 +31,10 @@ const RESIDENT: &str = "process_resident_memory_bytes";
 #[tokio::test]
 async fn the_kubelets_of_the_nodes_decide_whether_the_proxy_is_a_native_sidecar() -> Outcome {
     with_istio_alone(async |it| {
-        let outcome = decide(it).await;
         for name in ["old", "new"] {
-            it.lab.api.delete(&path(it, name)).await?;
+            it.it.delete_at_end(path(it, name));
         }
-        outcome
+        decide(it).await
     })
     .await
 }
@@ -164,7 +163,7 @@ async fn measure(it: &Istio<'_>, name: &str) -> Outcome<Cost> {
     let mut replica = it.replica(name, &it.lab.api.server).await?;
     let begin = Instant::now();
     replica.start().await?;
-    wait_until_ready(&replica).await?;
+    wait_until_ready(replica.admin).await?;
     let ready = begin.elapsed();
     let mut patch = Vec::new();
     for _ in 0..REVIEWS {

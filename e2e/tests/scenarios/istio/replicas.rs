@@ -64,7 +64,3 @@ pub(super) fn expect_revision(it: &Istio<'_>, pod: &Value, revision: &str) -> Ou
 pub(super) async fn expect_probe(replica: &Injectd, path: &str, status: u16) -> Outcome {
     expect(path, status, client::probe(replica.admin, path).await?.0)
 }
-
-pub(super) async fn wait_until_ready(replica: &Injectd) -> Outcome {
-    eventually("/ready", async || expect_probe(replica, "/ready", 200).await).await
-}

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use injectd_harness::{
-    client::patch_of,
+    client::{patch_of, wait_until_ready},
     expect::{Outcome, eventually, expect, skipped},
     istio::Revision,
     scenario::with_lab,
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::{
     deployed::Istio,
     pods::{image, labelled},
-    replicas::{expect_revision, restore, review, wait_for_patch, wait_until_ready},
+    replicas::{expect_revision, restore, review, wait_for_patch},
     with_istio, with_replicas,
 };
 
@@ -147,7 +147,7 @@ async fn a_revision_that_cannot_be_read_does_not_keep_a_replica_from_serving_the
         let mut replica = it.replica("beside", &it.lab.api.server).await?;
         replica.start().await?;
         replica.logs("noFunction").await?;
-        wait_until_ready(&replica).await?;
+        wait_until_ready(replica.admin).await?;
         let answer = review(&replica, "canary", "any", &labelled(&json!({}))).await?;
         patch_of(&answer.response()?).map(drop)
     })

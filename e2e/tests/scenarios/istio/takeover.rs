@@ -103,13 +103,12 @@ async fn with_istiods(
             return Err(skipped("it runs at full length (--long)"));
         }
         with_replicas(lab, async |it| {
-            let istiods = start(it).await?;
-            let outcome = scenario(it, &istiods).await;
             // Those that the script makes.
             for tag in [&*it.it.name, "injectd-check"] {
-                it.lab.api.delete(&format!("{WEBHOOK_CONFIGURATIONS}/injectd-tag-{tag}")).await?;
+                it.it.delete_at_end(format!("{WEBHOOK_CONFIGURATIONS}/injectd-tag-{tag}"));
             }
-            outcome
+            let istiods = start(it).await?;
+            scenario(it, &istiods).await
         })
         .await
     })

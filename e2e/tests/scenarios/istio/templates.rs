@@ -11,7 +11,6 @@ use super::{
 };
 
 const OWN: &str = "e2e/own";
-const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const DEFINITION: &str = "proxyconfigs.networking.istio.io";
 
 /// The first characters of the SHA-256 of `TRIE-FIRST` and `TRIE-SECOND`.
@@ -42,12 +41,10 @@ async fn a_proxy_config_is_in_the_next_pod_also_if_its_kind_did_not_exist_at_the
     with_istio_alone(async |it| {
         // The definition that a scenario before has deleted may still be there.
         eventually("the kind is defined", async || {
-            it.lab.api.create(None, &definition()).await?.created().map(drop)
+            it.it.create_in_cluster(&definition()).await.map(drop)
         })
         .await?;
-        let outcome = proxy_config(it).await;
-        it.lab.api.delete(&format!("{DEFINITIONS}/{DEFINITION}")).await?.ok()?;
-        outcome
+        proxy_config(it).await
     })
     .await
 }

@@ -1,19 +1,16 @@
 //! The command `injectd restart`: how it is used, and what it prints.
 
-use std::{
-    io::Write as _,
-    process::{Command, Output, Stdio},
-};
+use std::process::Command;
 
 use injectd_harness::{
     expect::{Outcome, eventually, expect, expect_contains, failed},
     lab::Lab,
     namespaced::{Namespaced, with_namespace},
     objects::deployment,
+    program::{Ran, ran_with},
     scenario::{note, with_lab},
 };
 use serde_json::{Value, json};
-use tokio::task::spawn_blocking;
 
 use super::{
     fleet::{Fleet, client_of},
@@ -24,29 +21,11 @@ use super::{
 /// The arguments with which it restarts what standard input names.
 pub(super) const ACT: [&str; 3] = ["-f", "-", "--yes"];
 
-/// A run of the command: its exit code and what it printed.
-pub(super) struct Ran {
-    pub(super) code: Option<i32>,
-    pub(super) out: String,
-    pub(super) err: String,
-}
-
 /// Runs the command with this input.
 pub(super) async fn injectd(lab: &Lab, arguments: &[&str], input: String) -> Outcome<Ran> {
     let mut command = Command::new(&lab.binary);
     command.args(["restart", "--kubeconfig"]).arg(&lab.kubeconfig).args(arguments);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let output = spawn_blocking(move || -> std::io::Result<Output> {
-        let mut child = command.spawn()?;
-        if let Some(mut stdin) = child.stdin.take() {
-            // Wrong usage ends the command before it reads.
-            drop(stdin.write_all(input.as_bytes()));
-        }
-        child.wait_with_output()
-    });
-    let Output { status, stdout, stderr } = output.await??;
-    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
-    Ok(Ran { code: status.code(), out: text(&stdout), err: text(&stderr) })
+    ran_with(command, &input).await
 }
 
 /// Runs a scenario in a namespace whose pods become ready.

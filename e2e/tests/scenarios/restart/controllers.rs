@@ -10,7 +10,7 @@ use injectd::{
     },
 };
 use injectd_harness::{
-    api::{collection, write_kubeconfig},
+    api::{path_of, write_kubeconfig},
     expect::{Outcome, failed},
     namespaced::Namespaced,
     objects::{RBAC_VERSION, ServiceAccount, service_account},
@@ -84,8 +84,14 @@ impl Observer for Observed {
     }
 }
 
+impl Drop for Controllers<'_> {
+    fn drop(&mut self) {
+        self.running.values().for_each(|running| running.task.abort());
+    }
+}
+
 impl<'a> Controllers<'a> {
-    /// Makes the account; [`Controllers::clean_up`] removes its roles.
+    /// Makes the account.
     pub(super) async fn new(fleet: &Fleet<'a>) -> Outcome<Self> {
         let (it, api) = (fleet.it, &fleet.it.lab.api);
         it.create(&service_account(ACCOUNT)).await?.created()?;
@@ -97,6 +103,7 @@ impl<'a> Controllers<'a> {
             let binding = account.bound(&format!("{kind}Binding"), &it.name, (kind, &it.name));
             for object in [role(kind, &it.name, &rules), binding] {
                 api.create(scope, &object).await?.created()?;
+                it.delete_at_end(path_of(&object, scope));
             }
         }
         let config = api.kubeconfig(&it.name, ACCOUNT, &api.server).await?;
@@ -131,16 +138,6 @@ impl<'a> Controllers<'a> {
         if let Some(running) = self.running.remove(name) {
             running.task.abort();
         }
-    }
-
-    /// Ends all controllers, and removes what is not in the namespace of the scenario.
-    pub(super) async fn clean_up(mut self) -> Outcome {
-        self.running.drain().for_each(|(_, running)| running.task.abort());
-        for kind in ["ClusterRoleBinding", "ClusterRole"] {
-            let path = collection(RBAC_VERSION, kind, None);
-            self.it.lab.api.delete(&format!("{path}/{}", self.it.name)).await?;
-        }
-        Ok(())
     }
 
     /// Ends a controller as SIGTERM does.
