@@ -10,13 +10,13 @@ use injectd_api::{
 use injectd_harness::{
     expect::{Outcome, expect},
     http2::{client::Client, message},
-    scenario::with_binary,
 };
 use serde_json::Value;
 use tonic::Code;
 
 use super::server::{
-    INJECT, SERVICE, Server, answers_of, expect_status, of_stream, pod_file, request, with_object,
+    INJECT, SERVICE, answers_of, expect_status, of_stream, pod_file, request, with_object,
+    with_server,
 };
 
 const MAX_BYTES: usize = 10 << 20;
@@ -24,9 +24,7 @@ const MEDIA_TYPE: &str = "application/grpc";
 
 #[tokio::test]
 async fn an_object_that_is_not_one_is_named_in_invalid_argument() -> Outcome {
-    with_binary(async |bench| {
-        let mut server = Server::new(bench, &[])?;
-        server.start().await?;
+    with_server(&[], async |server| {
         let nested = br#"{"metadata":"#.repeat(10_000);
         for (field, object) in [
             ("object", &b""[..]),
@@ -50,9 +48,7 @@ async fn an_object_that_is_not_one_is_named_in_invalid_argument() -> Outcome {
 
 #[tokio::test]
 async fn an_unknown_kind_of_request_or_object_is_skipped() -> Outcome {
-    with_binary(async |bench| {
-        let mut server = Server::new(bench, &[])?;
-        server.start().await?;
+    with_server(&[], async |server| {
         let mut pod: Value = serde_json::from_slice(&fs::read(pod_file())?)?;
         pod["kind"] = "Frobnicator".into();
         let own_kind = with_object(pod.to_string());
@@ -73,9 +69,7 @@ async fn an_unknown_kind_of_request_or_object_is_skipped() -> Outcome {
 
 #[tokio::test]
 async fn a_message_over_the_limit_ends_its_stream_with_out_of_range() -> Outcome {
-    with_binary(async |bench| {
-        let mut server = Server::new(bench, &[])?;
-        server.start().await?;
+    with_server(&[], async |server| {
         let large = of_stream("large", with_object(vec![b' '; MAX_BYTES + 1]));
         // The request side stays open: the server ends the stream.
         let requests = stream::iter([large]).chain(stream::pending());
@@ -91,9 +85,7 @@ async fn a_message_over_the_limit_ends_its_stream_with_out_of_range() -> Outcome
 
 #[tokio::test]
 async fn a_body_that_is_no_message_gets_a_status_and_the_connection_stays() -> Outcome {
-    with_binary(async |bench| {
-        let mut server = Server::new(bench, &[])?;
-        server.start().await?;
+    with_server(&[], async |server| {
         let mut client = Client::open(&server.raw()?).await?;
         for (what, path, body, code) in [
             ("no protobuf", INJECT, message(&[0xff; 64], false), Code::Internal),

@@ -24,7 +24,7 @@ use tokio::{sync::Mutex, time::interval};
 use tonic::Code;
 
 use super::{
-    server::{SERVICE, Server, answers_of, of_stream, pod_file, request, with_object},
+    server::{SERVICE, Server, answers_of, of_stream, pod_file, request, with_object, with_server},
     unix::on_socket,
 };
 
@@ -105,11 +105,9 @@ impl Grpcurl<'_> {
 
 #[tokio::test]
 async fn grpcurl_lists_describes_and_calls_the_services_by_reflection() -> Outcome {
-    with_binary(async |bench| {
-        let mut server = Server::new(bench, &[])?;
+    with_server(&[], async |server| {
         let program = client("grpcurl", server.folder.path()).await?;
-        server.start().await?;
-        let grpcurl = Grpcurl { program, server: &server };
+        let grpcurl = Grpcurl { program, server };
         let listed = grpcurl.run(&[], &["list"]).await?;
         for service in [SERVICE, HEALTH] {
             expect_listed("the services", service, &listed.split_whitespace().collect::<Vec<_>>())?;
@@ -179,11 +177,9 @@ async fn expect_same_patch(server: &Server, program: &[OsString], dash: &str) ->
 
 #[tokio::test]
 async fn a_client_in_go_gets_the_patch_of_the_webhook() -> Outcome {
-    with_binary(async |bench| {
-        let mut server = Server::new(bench, &[])?;
+    with_server(&[], async |server| {
         let go = client("go", server.folder.path()).await?;
-        server.start().await?;
-        expect_same_patch(&server, &[go.into()], "-").await
+        expect_same_patch(server, &[go.into()], "-").await
     })
     .await
 }
@@ -218,9 +214,7 @@ async fn protoc_generates_java_from_the_proto() -> Outcome {
 #[tokio::test]
 async fn a_stream_gets_the_patch_of_the_webhook_for_each_uid() -> Outcome {
     const COUNT: usize = 200;
-    with_binary(async |bench| {
-        let mut server = Server::new(bench, &[])?;
-        server.start().await?;
+    with_server(&[], async |server| {
         let mut requests: Vec<_> =
             (0..COUNT).map(|index| of_stream(&format!("uid-{index}"), request())).collect();
         requests.push(of_stream("", request()));

@@ -20,7 +20,9 @@ use prost::Message as _;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::server::{INJECT, STREAM, Server, answers_of, expect_injected, of_stream, request};
+use super::server::{
+    INJECT, STREAM, Server, answers_of, expect_injected, of_stream, request, with_server,
+};
 
 const MAX_BYTES: usize = 10 << 20;
 /// What the allocator may keep.
@@ -256,42 +258,42 @@ fn zeros(mib: usize) -> Outcome<Vec<u8>> {
 
 #[tokio::test]
 async fn calls_whose_messages_never_end_are_ended_and_do_not_keep_others_waiting() -> Outcome {
-    with_binary(async |bench| never_ending(bench, INJECT, &[]).await).await
+    never_ending(INJECT, &[]).await
 }
 
 #[tokio::test]
 async fn a_callers_long_deadline_does_not_keep_an_unending_message() -> Outcome {
-    with_binary(async |bench| never_ending(bench, INJECT, &[("grpc-timeout", "1H")]).await).await
+    never_ending(INJECT, &[("grpc-timeout", "1H")]).await
 }
 
 #[tokio::test]
 async fn streams_whose_messages_never_end_are_ended_and_do_not_keep_others_waiting() -> Outcome {
-    with_binary(async |bench| never_ending(bench, STREAM, &[]).await).await
+    never_ending(STREAM, &[]).await
 }
 
 /// Streams that together ask for all memory for bodies, and never send the rest.
-async fn never_ending(bench: &Bench, path: &str, headers: &[(&str, &str)]) -> Outcome {
-    let flags = ["--body-timeout", "5s", "--write-timeout", "5s"];
-    let mut server = Server::new(bench, &flags)?;
-    server.start().await?;
-    let data = &message(&vec![b'x'; MAX_BYTES], false)[..4 << 20];
-    let mut opened = Vec::new();
-    for _ in 0..16 {
-        let mut connection = Connection::open(&server.raw()?).await?;
-        connection.call(1, path, headers).await;
-        connection.write(1, data, Duration::from_secs(1)).await;
-        opened.push(connection);
-    }
-    // Within the share of memory that each connection has.
-    server.expect_served(&Connect::default(), padded(1 << 20)?).await?;
-    eventually("all streams are ended", async || {
-        for connection in &mut opened {
-            // Answers PINGs, as any client does.
-            connection.read(Duration::from_millis(20)).await;
+async fn never_ending(path: &str, headers: &[(&str, &str)]) -> Outcome {
+    with_server(&["--body-timeout", "5s", "--write-timeout", "5s"], async |server| {
+        let data = &message(&vec![b'x'; MAX_BYTES], false)[..4 << 20];
+        let mut opened = Vec::new();
+        for _ in 0..16 {
+            let mut connection = Connection::open(&server.raw()?).await?;
+            connection.call(1, path, headers).await;
+            connection.write(1, data, Duration::from_secs(1)).await;
+            opened.push(connection);
         }
-        let open = opened.iter().filter(|it| !it.has_ended(1)).count();
-        if open > 0 { Err(failed(format!("{open} are open"))) } else { Ok(()) }
+        // Within the share of memory that each connection has.
+        server.expect_served(&Connect::default(), padded(1 << 20)?).await?;
+        eventually("all streams are ended", async || {
+            for connection in &mut opened {
+                // Answers PINGs, as any client does.
+                connection.read(Duration::from_millis(20)).await;
+            }
+            let open = opened.iter().filter(|it| !it.has_ended(1)).count();
+            if open > 0 { Err(failed(format!("{open} are open"))) } else { Ok(()) }
+        })
+        .await?;
+        server.injectd.terminate().await
     })
-    .await?;
-    server.injectd.terminate().await
+    .await
 }

@@ -17,6 +17,7 @@ use injectd_harness::{
     expect::{DEADLINE, NotPassed, Outcome, eventually, expect, expect_contains, failed},
     injectd::Injectd,
     lab::{Bench, root},
+    scenario::{explain, with_binary},
 };
 use serde_json::Value;
 use tempfile::TempDir;
@@ -56,6 +57,21 @@ pub(crate) enum Refusal {
 }
 
 pub(crate) type Called = Result<InjectResponse, Refusal>;
+
+/// Runs a scenario with a server on loopback that has these flags, beside others.
+pub(crate) async fn with_server(
+    flags: &[&str],
+    scenario: impl AsyncFnOnce(&mut Server) -> Outcome,
+) -> Outcome {
+    with_binary(async |bench| {
+        let mut server = Server::new(bench, flags)?;
+        server.start().await?;
+        let outcome = scenario(&mut server).await;
+        explain(&outcome, "injectd's log", server.injectd.log().lines());
+        outcome
+    })
+    .await
+}
 
 impl Server {
     /// `serve --standalone` with a gRPC server on loopback.
