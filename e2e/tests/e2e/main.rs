@@ -12,12 +12,10 @@ use injectd_harness::{
     run::{Run, print},
 };
 
-mod audit;
 mod deploy;
 mod verdicts;
 mod webhooks;
 
-/// The suites besides those of [`audit::WAYS`].
 const SUITES: [&str; 3] = [webhooks::NAME, deploy::NAME, verdicts::NAME];
 
 /// End-to-end scenarios of injectd.
@@ -67,10 +65,9 @@ async fn run(arguments: Arguments) -> Outcome<ExitCode> {
     let hint = "e2e/run.sh starts a cluster and sets it";
     let kubeconfig = kubeconfig.ok_or_else(|| skipped(format!("no $KUBECONFIG: {hint}")))?;
     let binary = injectd.ok_or_else(|| skipped(format!("no $INJECTD: {hint}")))?;
-    let suites: Vec<_> = SUITES.into_iter().chain(audit::WAYS.iter().map(|it| it.name)).collect();
     for filter in &filters {
-        if !suites.iter().any(|suite| filter.split('/').next() == Some(suite)) {
-            return Err(failed(format!("no suite {filter:?}; there are: {}", suites.join(", "))));
+        if !SUITES.iter().any(|suite| filter.split('/').next() == Some(suite)) {
+            return Err(failed(format!("no suite {filter:?}; there are: {}", SUITES.join(", "))));
         }
     }
     let local = audit_log.map(|log| Local::beside(&kubeconfig, log)).transpose()?;
@@ -81,15 +78,6 @@ async fn run(arguments: Arguments) -> Outcome<ExitCode> {
     print(&format!("Kubernetes {} at {}", lab.api.version().await?, lab.api.server));
     let outcome = webhooks::run(&mut run, &lab).await;
     run.record(webhooks::NAME, outcome);
-    for way in &audit::WAYS {
-        let is_named = filters.iter().any(|it| it.split('/').next() == Some(way.name));
-        if !is_named && !lab.is_long && !audit::SHORT_WAYS.contains(&way.name) {
-            print(&format!("skipped {}: it runs with --long, or by its name", way.name));
-            continue;
-        }
-        let outcome = audit::run(&mut run, &lab, way).await;
-        run.record(way.name, outcome);
-    }
     let outcome = deploy::run(&mut run, &lab).await;
     run.record(deploy::NAME, outcome);
     let outcome = verdicts::run(&mut run, &lab).await;

@@ -1,11 +1,10 @@
 //! The ways to injectd that the scenarios take: of which mesh the pods are, and whose webhook
 //! configurations lead there.
 
-use std::net::{IpAddr, Ipv4Addr};
-
 use injectd_harness::{
     expect::{Outcome, expect, failed},
     istio::{Revision, of_chart, printed},
+    namespaced::Namespaced,
     objects,
     sidecar::names,
 };
@@ -45,50 +44,34 @@ enum Configuration {
 
 /// A way to injectd.
 #[derive(Debug)]
-pub(crate) struct Way {
-    /// The name of the suite, and of the namespace of the pods, the webhook and the Lease.
-    pub(crate) name: &'static str,
-    /// The last number of the address of injectd and its Service. That of an earlier way may be taken
-    /// still.
-    host: u8,
+pub(super) struct Way {
+    pub(super) name: &'static str,
     /// The mesh whose sidecar the pods ask for.
     pub(super) mesh: Mesh,
     /// The one that is called for the pods, and others.
     configurations: &'static [Configuration],
+    /// Whether it is in a run without `--long`.
+    pub(super) is_short: bool,
 }
 
-/// Those of a run without `--long`: one for each mesh; the others differ from them in the webhook alone.
-pub(crate) const SHORT_WAYS: [&str; 2] = ["audit", "audit-istio-of-both"];
-
 /// All of them. In the last two, the webhooks of both meshes are called or there.
-pub(crate) const WAYS: [Way; 6] = [
-    Way { name: "audit", host: 17, mesh: Mesh::Linkerd, configurations: &[Configuration::Linkerd] },
-    Way {
-        name: "audit-istiod",
-        host: 31,
-        mesh: Mesh::Istio,
-        configurations: &[Configuration::Istiod],
-    },
-    Way { name: "audit-tag", host: 32, mesh: Mesh::Istio, configurations: &[Configuration::Tag] },
-    Way {
-        name: "audit-redirected",
-        host: 33,
-        mesh: Mesh::Istio,
-        configurations: &[Configuration::Redirected],
-    },
-    Way {
-        name: "audit-istio-of-both",
-        host: 34,
-        mesh: Mesh::Istio,
-        configurations: &[Configuration::Tag, Configuration::Linkerd],
-    },
-    Way {
-        name: "audit-linkerd-of-both",
-        host: 35,
-        mesh: Mesh::Linkerd,
-        configurations: &[Configuration::Linkerd, Configuration::Tag],
-    },
+pub(super) const WAYS: [Way; 6] = [
+    way("Linkerd", Mesh::Linkerd, &[Configuration::Linkerd], true),
+    way("istiod", Mesh::Istio, &[Configuration::Istiod], false),
+    way("a tag", Mesh::Istio, &[Configuration::Tag], false),
+    way("redirected", Mesh::Istio, &[Configuration::Redirected], false),
+    way("Istio of both", Mesh::Istio, &[Configuration::Tag, Configuration::Linkerd], true),
+    way("Linkerd of both", Mesh::Linkerd, &[Configuration::Linkerd, Configuration::Tag], false),
 ];
+
+const fn way(
+    name: &'static str,
+    mesh: Mesh,
+    configurations: &'static [Configuration],
+    is_short: bool,
+) -> Way {
+    Way { name, mesh, configurations, is_short }
+}
 
 impl Mesh {
     /// The name in metrics and flags.
@@ -133,10 +116,6 @@ impl Mesh {
 }
 
 impl Way {
-    pub(super) fn ip(&self) -> IpAddr {
-        IpAddr::V4(Ipv4Addr::new(127, 100, 0, self.host))
-    }
-
     fn has(&self, configuration: Configuration) -> bool {
         self.configurations.contains(&configuration)
     }
@@ -148,20 +127,15 @@ impl Way {
         all.into_iter().filter(|(_, is_there)| *is_there).map(|(mesh, _)| mesh).collect()
     }
 
-    /// The namespace of the pods that lack nothing.
-    pub(super) fn scale(&self) -> String {
-        format!("{}-scale", self.name)
-    }
-
     /// The Service that the webhooks lead to.
     pub(super) fn service(&self) -> &'static str {
         if self.has(Configuration::Istiod) { ISTIOD } else { INJECTD }
     }
 
     /// A namespace whose pods ask for the sidecar.
-    pub(super) fn namespace(&self, name: &str) -> Value {
+    pub(super) fn namespace(&self, name: &str, it: &Namespaced<'_>) -> Value {
         // Linkerd's webhook selects it, whatever it asks for.
-        let mut labels = json!({"audited": self.name});
+        let mut labels = it.labels();
         let mut annotations = json!({});
         match self.mesh {
             Mesh::Linkerd => annotations = objects::enabled(),
@@ -172,12 +146,12 @@ impl Way {
     }
 
     /// The flags of `serve` for the meshes. Those of Linkerd's files are variables.
-    pub(super) fn arguments(&self) -> Vec<String> {
+    pub(super) fn arguments(&self, namespace: &str) -> Vec<String> {
         let meshes = self.meshes();
         let names: Vec<_> = meshes.iter().map(|mesh| mesh.name()).collect();
         let mut arguments = vec![format!("--mesh={}", names.join(","))];
         for mesh in meshes {
-            arguments.push(format!("--{}-namespace={}", mesh.name(), self.name));
+            arguments.push(format!("--{}-namespace={namespace}", mesh.name()));
         }
         arguments
     }
@@ -202,9 +176,6 @@ impl Way {
         if self.meshes().contains(&Mesh::Istio) {
             maps.extend(revision(IMAGES[0]).config_maps());
         }
-        for map in &mut maps {
-            map["metadata"]["namespace"] = self.name.into();
-        }
         maps
     }
 
@@ -228,21 +199,35 @@ impl Way {
         }
     }
 
-    /// The webhook configuration that is called for the pods, for this port and CA.
-    pub(super) fn configuration(&self, port: u16, ca: &str) -> Outcome<Value> {
-        self.made(self.configurations[0], port, ca)
+    /// The name of the webhook configuration that is called for the pods.
+    pub(super) fn name_of_configuration(&self, it: &Namespaced<'_>) -> String {
+        it.name_of(self.configurations[0].name())
     }
 
-    /// The other webhook configurations.
-    pub(super) fn others(&self, port: u16, ca: &str) -> Outcome<Vec<Value>> {
-        self.configurations[1..].iter().map(|it| self.made(*it, port, ca)).collect()
+    /// The webhook configurations, for this port and CA; the first one is called for the pods.
+    pub(super) fn configurations(
+        &self,
+        it: &Namespaced<'_>,
+        port: u16,
+        ca: &str,
+    ) -> Outcome<Vec<Value>> {
+        self.configurations
+            .iter()
+            .map(|configuration| self.made(*configuration, it, port, ca))
+            .collect()
     }
 
-    fn made(&self, configuration: Configuration, port: u16, ca: &str) -> Outcome<Value> {
-        let labels = json!({"audited": self.name});
+    fn made(
+        &self,
+        configuration: Configuration,
+        it: &Namespaced<'_>,
+        port: u16,
+        ca: &str,
+    ) -> Outcome<Value> {
+        let name = it.name_of(configuration.name());
         let mut made = match configuration {
             Configuration::Linkerd => {
-                objects::webhook_configuration(self.name, json!({"service": {}}), ca, &labels)
+                objects::webhook_configuration(&name, json!({"service": {}}), ca, &it.labels())
             }
             Configuration::Istiod | Configuration::Redirected => of_chart(RELEASE, REVISION, port)?,
             Configuration::Tag => {
@@ -256,13 +241,13 @@ impl Way {
             Configuration::Istiod => "/inject",
             Configuration::Tag | Configuration::Redirected => "/istio/default/inject",
         };
-        // Of the suite: the names of the chart are those of other suites.
-        made["metadata"]["name"] = format!("{}-{}", self.name, configuration.name()).into();
+        made["metadata"]["name"] = name.into();
+        it.confine(&mut made);
         let webhooks = made["webhooks"].as_array_mut().ok_or_else(|| failed("no webhooks"))?;
         for webhook in webhooks {
             webhook["failurePolicy"] = "Ignore".into();
             webhook["clientConfig"] = json!({
-                "service": {"name": self.service(), "namespace": self.name, "port": port, "path": path},
+                "service": {"name": self.service(), "namespace": it.name, "port": port, "path": path},
                 "caBundle": objects::base64(ca),
             });
         }

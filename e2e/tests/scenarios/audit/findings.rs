@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 
 use injectd_harness::{
+    audit_log::lines,
     client,
     expect::{Outcome, eventually, expect, expect_contains, failed},
     metrics::metric,
@@ -14,8 +15,8 @@ use serde_json::{Value, json};
 
 use super::{Audit, VALUES, linkerd_file, ways::Newer};
 
-async fn audited(it: &Audit, code: i32) -> Outcome<Value> {
-    it.json(code, &["audit", "-n", it.way.name]).await
+async fn audited(it: &Audit<'_>, code: i32) -> Outcome<Value> {
+    it.json(code, &["audit", "-n", &it.pods]).await
 }
 
 fn row<'a>(audit: &'a Value, name: &str) -> Outcome<&'a Value> {
@@ -24,7 +25,7 @@ fn row<'a>(audit: &'a Value, name: &str) -> Outcome<&'a Value> {
     row.ok_or_else(|| failed(format!("{name} is not in {audit}")))
 }
 
-pub(super) async fn left_out(it: &Audit) -> Outcome {
+pub(super) async fn left_out(it: &Audit<'_>) -> Outcome {
     // The controllers have made the pods of the Deployment.
     eventually("pods are meshed", async || {
         let audit = audited(it, 3).await?;
@@ -36,10 +37,10 @@ pub(super) async fn left_out(it: &Audit) -> Outcome {
     let row = row(&audit, "before")?;
     let reason = row["reason"].as_str().unwrap_or_default();
     expect_contains("the reason", "before the webhook, which was created", reason)?;
-    let ran = it.injectd(&["audit", "-n", it.way.name, "--fail-on", "outdated"]).await?;
+    let ran = it.injectd(&["audit", "-n", &it.pods, "--fail-on", "outdated"]).await?;
     expect("the exit code with --fail-on outdated", Some(0), ran.code)?;
     expect_contains("the table", "pod/before", &ran.out)?;
-    let junit = it.injectd(&["audit", "-n", it.way.name, "-o", "junit"]).await?;
+    let junit = it.injectd(&["audit", "-n", &it.pods, "-o", "junit"]).await?;
     expect_contains("JUnit", r#"name="pod/before""#, &junit.out)?;
     let gone = it.injectd(&["audit", "-n", "gone"]).await?;
     expect("the exit code of a namespace that does not exist", Some(1), gone.code)?;
@@ -47,9 +48,9 @@ pub(super) async fn left_out(it: &Audit) -> Outcome {
 }
 
 /// Until it is interrupted, and with the exit code of the last audit.
-pub(super) async fn watched(it: &Audit) -> Outcome {
+pub(super) async fn watched(it: &Audit<'_>) -> Outcome {
     let [out, err] = ["watch.out", "watch.err"].map(|name| it.folder.path().join(name));
-    let arguments = ["audit", "-n", it.way.name, "--watch", "--interval", "1s"];
+    let arguments = ["audit", "-n", &it.pods, "--watch", "--interval", "1s"];
     let mut command = it.command(&arguments);
     let mut program = Program::start(&mut command, File::create(&out)?, File::create(&err)?)?;
     eventually("the finding is printed", async || {
@@ -62,7 +63,7 @@ pub(super) async fn watched(it: &Audit) -> Outcome {
     expect("how often it is printed", 1, printed.matches("pod/before").count())
 }
 
-pub(super) async fn metrics(it: &Audit) -> Outcome {
+pub(super) async fn metrics(it: &Audit<'_>) -> Outcome {
     eventually("the metrics have the finding", async || {
         let (_, page) = client::probe(it.injectd.admin, "/metrics").await?;
         expect("the leader", 1, metric(&page, "injectd_audit_is_leader", &[]))?;
@@ -72,14 +73,16 @@ pub(super) async fn metrics(it: &Audit) -> Outcome {
     .await
 }
 
-pub(super) async fn let_in(it: &mut Audit) -> Outcome {
+pub(super) async fn let_in(it: &mut Audit<'_>) -> Outcome {
     it.injectd.kill().await?;
     let pod = it.create(&objects::plain_pod("while-gone")).await?;
     it.way.mesh.expect_proxy(false, &pod)?;
-    let log = it.lab.local.as_ref().ok_or_else(|| failed("no audit log"))?.audit_log.clone();
-    let log = log.display().to_string();
+    let log = it.folder.path().join("audit.log");
+    let file = log.display().to_string();
     let found = eventually("the audit log has the pod", async || {
-        let ran = it.json(3, &["audit", "-n", it.way.name, "--audit-log", &log]).await?;
+        // Other scenarios write a lot, too.
+        fs::write(&log, lines(&it.it.lab.local()?.audit_log, &it.pods)?)?;
+        let ran = it.json(3, &["audit", "-n", &it.pods, "--audit-log", &file]).await?;
         let failed_open = ran["failedOpen"].as_array().cloned().unwrap_or_default();
         let own = failed_open.into_iter().find(|found| found["pod"] == "while-gone");
         own.map(|found| (found, ran)).ok_or_else(|| failed("not yet"))
@@ -94,11 +97,11 @@ pub(super) async fn let_in(it: &mut Audit) -> Outcome {
 }
 
 /// The configuration of the cluster changes; pods keep what they have.
-pub(super) async fn outdated(it: &Audit) -> Outcome {
+pub(super) async fn outdated(it: &Audit<'_>) -> Outcome {
     let Newer { config_map, texts: [values, newer], reason: expected } =
         it.way.newer(&linkerd_file(VALUES)?);
-    let path = format!("/api/v1/namespaces/{}/configmaps/{config_map}", it.way.name);
-    it.lab.api.update(&path, |map| map["data"]["values"] = newer.as_str().into()).await?;
+    let path = it.it.path("v1", "ConfigMap", config_map);
+    it.it.lab.api.update(&path, |map| map["data"]["values"] = newer.as_str().into()).await?;
     let audit = audited(it, 3).await?;
     expect("the outdated pods", json!(3), audit["pods"]["outdated"].clone())?;
     let row = row(&audit, "web")?;
@@ -106,7 +109,7 @@ pub(super) async fn outdated(it: &Audit) -> Outcome {
     expect("its pods", json!([2, 2]), json!([row["pods"], row["total"]]))?;
     let reason = row["reason"].as_str().unwrap_or_default();
     expect_contains("the reason", expected, reason)?;
-    let remedy = format!("kubectl rollout restart deployment/web -n {}", it.way.name);
+    let remedy = format!("kubectl rollout restart deployment/web -n {}", &it.pods);
     expect("what to do", json!(remedy), row["remedy"].clone())?;
-    it.lab.api.update(&path, |map| map["data"]["values"] = values.as_str().into()).await
+    it.it.lab.api.update(&path, |map| map["data"]["values"] = values.as_str().into()).await
 }

@@ -1,19 +1,21 @@
 //! `serve` watches its webhook configuration: it is deleted, and its selectors change.
 
-use std::{fs, process::Stdio};
+use std::{fs, process::Command};
 
 use injectd_harness::{
+    api::collection,
     client,
     expect::{Outcome, eventually, expect, failed},
     metrics::metric,
+    program::ran,
 };
 use serde_json::{Value, json};
 
-use super::{Audit, finished};
+use super::Audit;
 
 /// The gauges: whether the configuration is there, and whether it selects something else.
-async fn gauges(it: &Audit, expected: [u64; 2]) -> Outcome {
-    let (configuration, _) = it.configured()?;
+async fn gauges(it: &Audit<'_>, expected: [u64; 2]) -> Outcome {
+    let (configuration, _) = it.configured();
     eventually("the gauges follow", async || {
         let (_, page) = client::probe(it.injectd.admin, "/metrics").await?;
         let names = ["injectd_webhook_configurations", "injectd_webhook_selectors_changed"];
@@ -24,10 +26,10 @@ async fn gauges(it: &Audit, expected: [u64; 2]) -> Outcome {
 }
 
 /// An event on the Service whose message has these words.
-async fn recorded(it: &Audit, reason: &str, words: &str) -> Outcome {
+async fn recorded(it: &Audit<'_>, reason: &str, words: &str) -> Outcome {
     eventually("the event is written", async || {
-        let events = format!("/api/v1/namespaces/{}/events", it.way.name);
-        let events = it.lab.api.get(&events).await?.ok()?;
+        let events = collection("v1", "Event", Some(&it.it.name));
+        let events = it.it.lab.api.get(&events).await?.ok()?;
         let is_it = |event: &Value| {
             event["reason"] == reason
                 && event["involvedObject"]["name"] == it.way.service()
@@ -39,14 +41,14 @@ async fn recorded(it: &Audit, reason: &str, words: &str) -> Outcome {
     .await
 }
 
-async fn generation(it: &Audit) -> Outcome<Value> {
-    let path = format!("/apis/apps/v1/namespaces/{}/deployments/web", it.way.name);
-    Ok(it.lab.api.get(&path).await?.ok()?["metadata"]["generation"].clone())
+async fn generation(it: &Audit<'_>) -> Outcome<Value> {
+    let path = it.path("apps/v1", "Deployment", "web");
+    Ok(it.it.lab.api.get(&path).await?.ok()?["metadata"]["generation"].clone())
 }
 
 /// Waits until the audit counts pods of the mesh without a webhook, which is what the alert
 /// `InjectdMeshWithoutWebhook` reads, or counts none.
-async fn without_webhook(it: &Audit, has_any: bool) -> Outcome {
+async fn without_webhook(it: &Audit<'_>, has_any: bool) -> Outcome {
     eventually("the audit sees the webhooks", async || {
         let (_, page) = client::probe(it.injectd.admin, "/metrics").await?;
         let mesh = [("mesh", it.way.mesh.name())];
@@ -56,39 +58,41 @@ async fn without_webhook(it: &Audit, has_any: bool) -> Outcome {
     .await
 }
 
-pub(super) async fn gone(it: &Audit) -> Outcome {
+pub(super) async fn gone(it: &Audit<'_>) -> Outcome {
     gauges(it, [1, 0]).await?;
     let before = generation(it).await?;
-    let (configuration, path) = it.configured()?;
-    it.lab.api.delete(&path).await?.ok()?;
+    let (configuration, path) = it.configured();
+    it.it.lab.api.delete(&path).await?.ok()?;
     gauges(it, [0, 0]).await?;
     without_webhook(it, true).await?;
     let text = format!("the MutatingWebhookConfiguration {configuration} does not exist");
     it.injectd.logs(&text).await?;
     recorded(it, "WebhookGone", "new pods get no sidecar").await?;
     // What an administrator would do about the findings, and what the replica itself did.
-    let audit = it.injectd(&["audit", "-n", it.way.name, "-o", "json"]).await?;
+    let audit = it.injectd(&["audit", "-n", &it.pods, "-o", "json"]).await?;
     let file = it.folder.path().join("gone.json");
     fs::write(&file, audit.out)?;
-    let mut restart = std::process::Command::new(&it.lab.binary);
-    restart.args(["restart", "--yes", "--kubeconfig"]).arg(&it.lab.kubeconfig).arg("-f");
-    restart.arg(&file).stdin(Stdio::null());
-    let ran = finished(restart).await?;
+    let mut restart = Command::new(&it.it.lab.binary);
+    restart.args(["restart", "--yes", "--kubeconfig"]).arg(&it.it.lab.kubeconfig);
+    restart.arg("-f").arg(&file);
+    let ran = ran(restart).await?;
     expect(format!("the generation, after {:?}", ran.out), before, generation(it).await?)?;
     let (_, page) = client::probe(it.injectd.admin, "/metrics").await?;
     expect("the restarts", 0, metric(&page, "injectd_restarts_total", &[]))?;
-    it.lab.api.create(None, &it.configuration()?).await?.created()?;
+    let configurations =
+        it.way.configurations(it.it, it.injectd.webhook.port(), it.injectd.ca())?;
+    it.it.lab.api.create(None, &configurations[0]).await?.created()?;
     gauges(it, [1, 0]).await?;
     without_webhook(it, false).await?;
     it.wait_until_called().await
 }
 
-pub(super) async fn changed(it: &Audit) -> Outcome {
-    let (_, path) = it.configured()?;
+pub(super) async fn changed(it: &Audit<'_>) -> Outcome {
+    let (_, path) = it.configured();
     let select = async |labels: Value| {
         let change =
             |it: &mut Value| it["webhooks"][0]["objectSelector"]["matchLabels"] = labels.clone();
-        it.lab.api.update(&path, change).await
+        it.it.lab.api.update(&path, change).await
     };
     select(json!({"tier": "none"})).await?;
     gauges(it, [1, 1]).await?;

@@ -5,21 +5,22 @@ use std::{fs, process::Command};
 use injectd_harness::{
     expect::{Outcome, eventually, expect, expect_contains, failed},
     objects,
+    program::ran,
 };
 use serde_json::{Value, json};
 
-use super::{Audit, expect_line, finished};
+use super::{Audit, expect_line};
 
-async fn explained(it: &Audit, target: &str) -> Outcome<Value> {
-    let list = it.json(0, &["explain", target, "-n", it.way.name]).await?;
+async fn explained(it: &Audit<'_>, target: &str) -> Outcome<Value> {
+    let list = it.json(0, &["explain", target, "-n", &it.pods]).await?;
     list["items"].get(0).cloned().ok_or_else(|| failed("no explanation"))
 }
 
-pub(super) async fn injected(it: &Audit) -> Outcome {
+pub(super) async fn injected(it: &Audit<'_>) -> Outcome {
     let found = explained(it, "deploy/web").await?;
     expect("the verdict", json!("injected"), found["verdict"].clone())?;
     let webhooks = found["webhooks"].as_array().cloned().unwrap_or_default();
-    let (name, _) = it.configured()?;
+    let (name, _) = it.configured();
     let own = webhooks.iter().find(|it| it["configuration"] == *name && it["verdict"] == "called");
     let own = own.ok_or_else(|| failed(format!("the webhook is not called: {found}")))?;
     expect("the mesh", json!(it.way.mesh.name()), found["mesh"].clone())?;
@@ -28,18 +29,18 @@ pub(super) async fn injected(it: &Audit) -> Outcome {
     expect_contains("the notes", "made from the template", &notes)
 }
 
-pub(super) async fn left_out(it: &Audit) -> Outcome {
+pub(super) async fn left_out(it: &Audit<'_>) -> Outcome {
     let found = explained(it, "pod/before").await?;
     expect("the verdict now", json!("injected"), found["verdict"].clone())?;
     expect_contains("the advice", "has no sidecar, although", &found["advice"].to_string())?;
-    let text = it.injectd(&["explain", "pod/with", "-n", it.way.name]).await?;
+    let text = it.injectd(&["explain", "pod/with", "-n", &it.pods]).await?;
     expect("the exit code", Some(0), text.code)?;
     expect_contains("the text", "the pod has its sidecar", &text.out)?;
     expect_contains("the text", "Verdict:     injected", &text.out)
 }
 
 /// The pods of a `CronJob` are those of its Jobs.
-pub(super) async fn cron_job(it: &Audit) -> Outcome {
+pub(super) async fn cron_job(it: &Audit<'_>) -> Outcome {
     let cron_job = json!({"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "report"},
         "spec": {"schedule": "0 0 * * *", "suspend": true,
             "jobTemplate": {"spec": objects::job("report", "report")["spec"]}}});
@@ -58,20 +59,19 @@ pub(super) async fn cron_job(it: &Audit) -> Outcome {
         )
     })
     .await?;
-    for name in ["jobs/report-1", "jobs/other", "cronjobs/report"] {
-        let path = format!("/apis/batch/v1/namespaces/{}/{name}", it.way.name);
-        it.lab.api.delete(&format!("{path}?propagationPolicy=Background")).await?.ok()?;
+    for (kind, name) in [("Job", "report-1"), ("Job", "other"), ("CronJob", "report")] {
+        let path = it.path("batch/v1", kind, name);
+        it.it.lab.api.delete(&format!("{path}?propagationPolicy=Background")).await?.ok()?;
     }
     eventually("the pods are gone", async || {
-        let path = format!("/api/v1/namespaces/{}/pods?labelSelector=app%3Dreport", it.way.name);
-        let pods = it.lab.api.get(&path).await?.ok()?;
-        expect("the pods", Some(0), pods["items"].as_array().map(Vec::len))
+        let pods = it.it.lab.api.of_app(("v1", "Pod"), &it.pods, "report").await?;
+        expect("the number of pods", 0, pods.len())
     })
     .await
 }
 
 /// Of a manifest, with the namespace of the cluster.
-pub(super) async fn refused(it: &Audit) -> Outcome {
+pub(super) async fn refused(it: &Audit<'_>) -> Outcome {
     let quota = json!({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "memory"},
         "spec": {"hard": {"limits.memory": "1Gi"}}});
     it.create(&quota).await?;
@@ -84,20 +84,20 @@ pub(super) async fn refused(it: &Audit) -> Outcome {
     expect("who objects", json!("ResourceQuota memory"), objection["by"].clone())?;
     expect("whether the sidecar is the cause", json!(true), objection["dueToSidecar"].clone())?;
     // The API server does the same.
-    let answer = it.lab.api.dry_run(it.way.name, &pod).await?;
+    let answer = it.it.lab.api.dry_run(&it.pods, &pod).await?;
     expect("the status", 403, answer.status)?;
     let message = answer.body["message"].as_str().unwrap_or_default();
     let words = format!("must specify limits.memory for: {}", it.way.mesh.unlimited());
     expect_contains("the message", &words, message)?;
-    let path = format!("/api/v1/namespaces/{}/resourcequotas/memory", it.way.name);
-    it.lab.api.delete(&path).await?.ok().map(drop)
+    let path = it.path("v1", "ResourceQuota", "memory");
+    it.it.lab.api.delete(&path).await?.ok().map(drop)
 }
 
-pub(super) async fn wrong(it: &Audit) -> Outcome {
-    let missing = it.injectd(&["explain", "pod/gone", "-n", it.way.name]).await?;
+pub(super) async fn wrong(it: &Audit<'_>) -> Outcome {
+    let missing = it.injectd(&["explain", "pod/gone", "-n", &it.pods]).await?;
     expect("the exit code without the pod", Some(1), missing.code)?;
     expect_line("stderr", "pods \"gone\" not found", &missing)?;
-    let arguments = ["explain", "pod/before", "-n", it.way.name, "--as", "nobody"];
+    let arguments = ["explain", "pod/before", "-n", &it.pods, "--as", "nobody"];
     let explain = it.injectd(&arguments).await?;
     expect("the exit code of a user without permission", Some(1), explain.code)?;
     expect_line("stderr", "User \"nobody\" cannot get resource \"pods\"", &explain)?;
@@ -105,13 +105,13 @@ pub(super) async fn wrong(it: &Audit) -> Outcome {
     expect("the exit code of a user without permission", Some(1), audit.code)?;
     expect_line("stderr", "cannot list resource \"mutatingwebhookconfigurations\"", &audit)?;
     // Nobody listens there.
-    let config = fs::read_to_string(&it.lab.kubeconfig)?;
+    let config = fs::read_to_string(&it.it.lab.kubeconfig)?;
     let closed = it.folder.path().join("closed.config");
-    fs::write(&closed, config.replace(&it.lab.api.server, "https://127.0.0.1:1"))?;
+    fs::write(&closed, config.replace(&it.it.lab.api.server, "https://127.0.0.1:1"))?;
     for arguments in [&["explain", "pod/before"][..], &["audit"]] {
-        let mut command = Command::new(&it.lab.binary);
+        let mut command = Command::new(&it.it.lab.binary);
         command.args(arguments).arg("--kubeconfig").arg(&closed);
-        let ran = finished(command).await?;
+        let ran = ran(command).await?;
         expect("the exit code without an API server", Some(1), ran.code)?;
         expect_line("stderr", "cannot connect to the API server", &ran)?;
     }
