@@ -13,10 +13,9 @@ use injectd_harness::{
 };
 
 mod deploy;
-mod verdicts;
 mod webhooks;
 
-const SUITES: [&str; 3] = [webhooks::NAME, deploy::NAME, verdicts::NAME];
+const SUITES: [&str; 2] = [webhooks::NAME, deploy::NAME];
 
 /// End-to-end scenarios of injectd.
 #[derive(Parser)]
@@ -80,7 +79,5 @@ async fn run(arguments: Arguments) -> Outcome<ExitCode> {
     run.record(webhooks::NAME, outcome);
     let outcome = deploy::run(&mut run, &lab).await;
     run.record(deploy::NAME, outcome);
-    let outcome = verdicts::run(&mut run, &lab).await;
-    run.record(verdicts::NAME, outcome);
     Ok(run.end())
 }

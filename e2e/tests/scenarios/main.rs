@@ -20,4 +20,5 @@ mod standalone;
 mod storm;
 mod swap;
 mod tutorial;
+mod verdicts;
 mod watched;

@@ -14,9 +14,6 @@ use super::{
     },
 };
 
-/// The label of all namespaces of the table, which the webhook selects.
-pub(super) const LABEL: &str = "verdicts";
-
 /// The pod of a cell.
 pub(super) fn pod(name: &str, cell: &Cell) -> Outcome<Value> {
     let mut main = json!({"name": "main", "image": "example.com/main:1",
@@ -98,7 +95,7 @@ fn set(object: &mut Value, pointer: &str, json: &str) -> Outcome {
 /// The namespace of a cell.
 pub(super) fn namespace(cell: &Cell) -> Value {
     let (level, version) = SECURITY[cell.security].2;
-    let mut labels = json!({LABEL: "yes"});
+    let mut labels = json!({});
     for (key, value) in [("enforce", level), ("enforce-version", version)] {
         if !value.is_empty() {
             labels[format!("pod-security.kubernetes.io/{key}")] = json!(value);
@@ -126,9 +123,14 @@ fn policy(kind: &str, index: usize, cell: &Cell, spec: &Value) -> Value {
     json!({"apiVersion": "v1", "kind": kind, "metadata": metadata, "spec": spec})
 }
 
+/// Whether the quota of a cell counts a pod.
+pub(super) fn has_pod(cell: &Cell) -> bool {
+    QUOTA[cell.quota].0 == "used"
+}
+
 /// The pod that the quota `used` counts, for a namespace with that quota. Every level accepts it.
 pub(super) fn existing(cell: &Cell) -> Outcome<Option<Value>> {
-    if QUOTA[cell.quota].0 != "used" {
+    if !has_pod(cell) {
         return Ok(None);
     }
     let mut pod = objects::plain_pod("existing");

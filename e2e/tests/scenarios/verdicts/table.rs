@@ -328,9 +328,8 @@ impl Cell {
 
     /// The namespace, which all cells with the same policies share.
     pub(super) fn namespace(&self) -> String {
-        let security = SECURITY[self.security].0.replace('.', "-");
-        let (range, quota) = (LIMIT_RANGE[self.limit_range].0, QUOTA[self.quota].0);
-        format!("{}{range}-{quota}-{security}", super::PREFIX)
+        // Names of the values would be too long.
+        format!("{}{}-{}-{}", super::PREFIX, self.limit_range, self.quota, self.security)
     }
 
     /// Whether the pod gets a sidecar.
