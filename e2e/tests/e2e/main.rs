@@ -13,9 +13,8 @@ use injectd_harness::{
 };
 
 mod deploy;
-mod webhooks;
 
-const SUITES: [&str; 2] = [webhooks::NAME, deploy::NAME];
+const SUITES: [&str; 1] = [deploy::NAME];
 
 /// End-to-end scenarios of injectd.
 #[derive(Parser)]
@@ -75,8 +74,6 @@ async fn run(arguments: Arguments) -> Outcome<ExitCode> {
     let lab = Lab { binary, api, kubeconfig, corpus, local, is_long: long };
     let mut run = Run::new(&filters)?;
     print(&format!("Kubernetes {} at {}", lab.api.version().await?, lab.api.server));
-    let outcome = webhooks::run(&mut run, &lab).await;
-    run.record(webhooks::NAME, outcome);
     let outcome = deploy::run(&mut run, &lab).await;
     run.record(deploy::NAME, outcome);
     Ok(run.end())

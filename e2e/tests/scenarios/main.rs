@@ -22,3 +22,4 @@ mod swap;
 mod tutorial;
 mod verdicts;
 mod watched;
+mod webhooks;

@@ -3,10 +3,10 @@
 use injectd_webhooks::Plugin;
 use serde_json::{Value, json};
 
-use super::{NAMESPACE, recorder::Recorder};
+use super::recorder::{Recorder, SERVICE};
 
 /// The configurations, in the order of their names.
-pub(super) const NAMES: [&str; 4] =
+const NAMES: [&str; 4] =
     ["webhooks-a-rules", "webhooks-b-selectors", "webhooks-c-conditions", "webhooks-d-validating"];
 
 /// The configurations, the last one first.
@@ -32,7 +32,7 @@ pub(super) fn configuration(
     let complete = |webhook: &Value| {
         let mut webhook = webhook.clone();
         let path = webhook.as_object_mut().and_then(|map| map.remove("path"));
-        let service = json!({"namespace": NAMESPACE, "name": "recorder", "path": path,
+        let service = json!({"namespace": recorder.namespace, "name": SERVICE, "path": path,
             "port": recorder.port});
         webhook["clientConfig"] = json!({"service": service, "caBundle": recorder.ca});
         webhook["sideEffects"] = "None".into();

@@ -5,11 +5,12 @@ use hyper::Method;
 use injectd_harness::{
     api::Api,
     expect::{Outcome, failed},
+    scenario::note,
 };
 use injectd_webhooks::check::check;
 use serde_json::{Value, json};
 
-use super::NAMESPACE;
+use super::with_rule;
 
 /// The least number of objects that are accepted without the field, and of those that are not.
 const LEAST: usize = 8;
@@ -23,10 +24,10 @@ struct Row {
 }
 
 /// Asks the API server about each row.
-pub(super) async fn all(api: &Api) -> Outcome<String> {
+pub(super) async fn all(api: &Api, namespace: &str) -> Outcome {
     let (mut counts, mut differences) = ([0, 0], Vec::new());
     for row in rows() {
-        let is_lacking = row.is_lacking(api).await?;
+        let is_lacking = row.is_lacking(api, namespace).await?;
         counts[usize::from(is_lacking)] += 1;
         let found = row.findings();
         if found.is_empty() == is_lacking {
@@ -41,12 +42,13 @@ pub(super) async fn all(api: &Api) -> Outcome<String> {
         return Err(failed(format!("too few rows: {counts:?}")));
     }
     let [there, lacking] = counts;
-    Ok(format!("{there} fields are there, {lacking} are absent or null"))
+    note(&format!("{there} fields are there, {lacking} are absent or null"));
+    Ok(())
 }
 
 impl Row {
     /// Whether the API server accepts the object, without the field or with null there.
-    async fn is_lacking(&self, api: &Api) -> Outcome<bool> {
+    async fn is_lacking(&self, api: &Api, namespace: &str) -> Outcome<bool> {
         let (version, path) = self.path.rsplit_once('/').unwrap_or(("", self.path));
         let (prefix, version) = match version.split_once('/') {
             Some(_) => (format!("/apis/{version}"), version),
@@ -57,7 +59,7 @@ impl Row {
         object["kind"] = self.kind.into();
         object["metadata"]["name"] = "webhooks-fields".into();
         let is_namespaced = self.is_namespaced();
-        let within = if is_namespaced { format!("/namespaces/{NAMESPACE}") } else { String::new() };
+        let within = if is_namespaced { format!("/namespaces/{namespace}") } else { String::new() };
         let path = format!("{prefix}{within}/{path}?dryRun=All");
         let answer = api.call(Method::POST, &path, Some(object.to_string())).await?;
         match answer.status {
@@ -90,20 +92,8 @@ impl Row {
         let (version, resource) = self.path.rsplit_once('/').unwrap_or(("", self.path));
         let (group, version) = version.split_once('/').unwrap_or(("", version));
         let read = self.field.replace("[]", "[0]");
-        let mut object = json!({
-            "apiVersion": "admissionregistration.k8s.io/v1",
-            "kind": "ValidatingWebhookConfiguration",
-            "metadata": {"name": "fields"},
-            "webhooks": [{
-                "name": "fields.example.com",
-                "clientConfig": {"url": "https://fields.example.com/"},
-                "rules": [{"apiGroups": [group], "apiVersions": [version],
-                    "operations": ["CREATE"], "resources": [resource]}],
-                "failurePolicy": "Ignore",
-                "sideEffects": "None",
-                "admissionReviewVersions": ["v1"],
-            }],
-        });
+        let mut object = with_rule(&json!({"apiGroups": [group], "apiVersions": [version],
+            "operations": ["CREATE"], "resources": [resource]}));
         // What the field is in is there, so that only the field is asked about.
         let within = read.rsplit_once('.').map(|(within, _)| within);
         let guards = within.into_iter().flat_map(guards).map(|guard| format!("{guard} && "));

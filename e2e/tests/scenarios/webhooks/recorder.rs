@@ -24,7 +24,12 @@ use tokio_rustls::TlsAcceptor;
 /// Paths in the order of their calls.
 type Calls = Arc<Mutex<Vec<String>>>;
 
+/// The name of its Service.
+pub(super) const SERVICE: &str = "recorder";
+
 pub(super) struct Recorder {
+    /// That of its Service.
+    pub(super) namespace: String,
     pub(super) port: u16,
     /// For `caBundle`.
     pub(super) ca: String,
@@ -33,8 +38,9 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    pub(super) async fn start(ip: IpAddr, host: &str) -> Outcome<Self> {
-        let certificate = Certificate::new(host, ip)?;
+    /// A recorder for a Service in this namespace.
+    pub(super) async fn start(ip: IpAddr, namespace: &str) -> Outcome<Self> {
+        let certificate = Certificate::new(&format!("{SERVICE}.{namespace}.svc"), ip)?;
         let chain = vec![CertificateDer::from_pem_slice(certificate.certificate.as_bytes())?];
         let key = PrivateKeyDer::from_pem_slice(certificate.key.as_bytes())?;
         let config = ServerConfig::builder().with_no_client_auth().with_single_cert(chain, key)?;
@@ -42,7 +48,8 @@ impl Recorder {
         let port = listener.local_addr()?.port();
         let calls = Calls::default();
         let server = tokio::spawn(serve(listener, Arc::new(config).into(), Arc::clone(&calls)));
-        Ok(Self { port, ca: BASE64_STANDARD.encode(certificate.ca), calls, server })
+        let namespace = namespace.to_owned();
+        Ok(Self { namespace, port, ca: BASE64_STANDARD.encode(certificate.ca), calls, server })
     }
 
     pub(super) fn forget(&self) {

@@ -4,9 +4,12 @@
 use injectd_harness::{
     api::Api,
     expect::{Outcome, expect, failed},
+    scenario::note,
 };
 use injectd_webhooks::check::check;
 use serde_json::{Value, json};
+
+use super::with_rule;
 
 /// The least number of resources with subresources; Kubernetes 1.36 serves 98 that webhooks see.
 const RESOURCES: usize = 90;
@@ -20,11 +23,11 @@ const CONNECTED: [&str; 6] =
     ["pods/attach", "pods/exec", "pods/portforward", "pods/proxy", "services/proxy", "nodes/proxy"];
 
 /// Checks rules for all resources that the API server serves itself.
-pub(super) async fn all(api: &Api) -> Outcome<String> {
+pub(super) async fn all(api: &Api) -> Outcome {
     let mut versions = vec!["/api/v1".to_owned()];
     let groups = api.get("/apis").await?.ok()?;
     for group in groups["groups"].as_array().into_iter().flatten() {
-        // Those of other suites are custom resources.
+        // Those of other scenarios are custom resources.
         let name = group["name"].as_str().unwrap_or_default();
         if name.contains('.') && !name.ends_with(".k8s.io") {
             continue;
@@ -44,7 +47,8 @@ pub(super) async fn all(api: &Api) -> Outcome<String> {
     if count < RESOURCES {
         return Err(failed(format!("only {count} resources")));
     }
-    Ok(format!("{count} resources"))
+    note(&format!("{count} resources"));
+    Ok(())
 }
 
 /// Checks a resource; `false` if webhooks are not asked about it.
@@ -84,19 +88,7 @@ fn one(list: &Value, resource: &Value) -> Outcome<bool> {
 
 /// What is found about a rule: group, version, resource, scope, operation.
 fn findings([group, version, resource, scope, operation]: [&str; 5]) -> Vec<String> {
-    let object = json!({
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "ValidatingWebhookConfiguration",
-        "metadata": {"name": "resources"},
-        "webhooks": [{
-            "name": "resources.example.com",
-            "clientConfig": {"url": "https://resources.example.com/"},
-            "rules": [{"apiGroups": [group], "apiVersions": [version], "operations": [operation],
-                "resources": [resource], "scope": scope}],
-            "failurePolicy": "Ignore",
-            "sideEffects": "None",
-            "admissionReviewVersions": ["v1"],
-        }],
-    });
+    let object = with_rule(&json!({"apiGroups": [group], "apiVersions": [version],
+        "operations": [operation], "resources": [resource], "scope": scope}));
     check([&object]).into_iter().map(|it| format!("{}: {}", it.field, it.problem)).collect()
 }

@@ -5,18 +5,18 @@ use injectd_harness::objects;
 use injectd_webhooks::{Operation, Request, Resource};
 use serde_json::{Value, json};
 
-use super::NAMESPACE;
+use super::MATCHED;
 
 /// A request: a dry run.
 pub(super) struct Sent {
     pub(super) name: &'static str,
     pub(super) method: Method,
-    pub(super) path: &'static str,
+    pub(super) path: String,
     kind: &'static str,
     resource: Resource,
     subresource: &'static str,
-    object_name: &'static str,
-    namespace: &'static str,
+    object_name: String,
+    namespace: String,
     change: fn(Value) -> Value,
 }
 
@@ -38,9 +38,15 @@ fn autoscaler(version: &str) -> Value {
         "metadata": {"name": "new"}, "spec": {"scaleTargetRef": target, "maxReplicas": 3}})
 }
 
-/// Every request.
-pub(super) fn all() -> Vec<Sent> {
-    of_pods_and_namespaces().into_iter().chain(of_other_kinds()).collect()
+/// Every request, with these names in place of the table's.
+pub(super) fn all(own_names: &dyn Fn(&str) -> String) -> Vec<Sent> {
+    let mut all: Vec<_> = of_pods_and_namespaces().into_iter().chain(of_other_kinds()).collect();
+    for sent in &mut all {
+        for text in [&mut sent.path, &mut sent.object_name, &mut sent.namespace] {
+            *text = own_names(text);
+        }
+    }
+    all
 }
 
 fn post(name: &'static str, path: &'static str, of: Of, change: fn(Value) -> Value) -> Sent {
@@ -78,7 +84,7 @@ fn of_pods_and_namespaces() -> Vec<Sent> {
         post("create a namespace", "/api/v1/namespaces", namespaces, |_| {
             objects::namespace("webhooks-new", &json!({}), &json!({"team": "bank"}))
         }),
-        sent(("change a namespace", Method::PUT, OWN), namespaces, (NAMESPACE, ""), |mut old| {
+        sent(("change a namespace", Method::PUT, OWN), namespaces, (MATCHED, ""), |mut old| {
             old["metadata"]["labels"]["team"] = "bank".into();
             old
         }),
@@ -110,14 +116,14 @@ fn of_other_kinds() -> Vec<Sent> {
         post("create an autoscaler in v2", AUTOSCALERS_V2, autoscaling("v2"), |_| autoscaler("v2")),
         post("create an event", EVENTS, ("", "v1", "events", "Event"), |_| {
             json!({"apiVersion": "v1", "kind": "Event", "metadata": {"name": "new"},
-                "involvedObject": {"kind": "Pod", "namespace": NAMESPACE, "name": "first"}})
+                "involvedObject": {"kind": "Pod", "namespace": MATCHED, "name": "first"}})
         }),
         post("create a new event", NEW_EVENTS, ("events.k8s.io", "v1", "events", "Event"), |_| {
             json!({"apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"name": "new"},
                 "eventTime": "2026-01-01T00:00:00.000000Z", "reason": "Test", "action": "Test",
                 "type": "Normal", "reportingController": "example.com/test",
                 "reportingInstance": "test",
-                "regarding": {"kind": "Pod", "namespace": NAMESPACE, "name": "first"}})
+                "regarding": {"kind": "Pod", "namespace": MATCHED, "name": "first"}})
         }),
     ]
 }
@@ -154,15 +160,16 @@ fn sent(
     let resource = Resource::new(group, version, resource);
     let namespace = match (&*resource.resource, path) {
         ("clusterroles", _) => "",
-        ("namespaces", OWN) => NAMESPACE,
+        ("namespaces", OWN) => MATCHED,
         ("namespaces", _) => "webhooks-new",
-        _ => NAMESPACE,
+        _ => MATCHED,
     };
+    let [path, object_name, namespace] = [path, object_name, namespace].map(str::to_owned);
     Sent { name, method, path, kind, resource, subresource, object_name, namespace, change }
 }
 
 impl Sent {
-    /// What is sent; `None` for a deletion.
+    /// What is sent, with the names of the table; `None` for a deletion.
     pub(super) fn body(&self, old: Option<Value>) -> Option<Value> {
         (self.method != Method::DELETE).then(|| (self.change)(old.unwrap_or_default()))
     }
@@ -183,11 +190,11 @@ impl Sent {
             resource: self.resource.clone(),
             kind: self.kind,
             subresource: self.subresource,
-            name: match self.object_name {
+            name: match &*self.object_name {
                 "" => of_object().unwrap_or_default(),
                 name => name,
             },
-            namespace: self.namespace,
+            namespace: &self.namespace,
             object,
             old_object,
             user_info: None,
