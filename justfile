@@ -110,17 +110,17 @@ fuzz seconds="60" targets="raw_body template rendered merge":
             -dict=fuzz/$target.dict -timeout=10 -max_total_time={{ seconds }} || exit 1; \
     done
 
-# Test the webhook with a real API server ($KUBECONFIG, else a local control plane: --kube 1.NN); SUITE[/TEXT] selects scenarios.
+# Test the webhook with a real API server ($KUBECONFIG, else a local control plane: --kube 1.NN); NAME selects scenarios that contain it.
 e2e *args:
     e2e/run.sh {{ args }}
 
 # Test Istio's injection at full length: 1,000 edits under load, 5,000 Nodes; some minutes (kubectl, control plane).
 istio:
-    INJECTD_CORPUS={{ corpus }} e2e/run.sh --long -- istio::
+    INJECTD_CORPUS={{ corpus }} e2e/run.sh --long istio::
 
 # Test the gRPC server at full length: clients in Go and Python, mutual TLS, tokens, sockets, abuse (control plane).
 grpc:
-    e2e/run.sh --long -- grpc::
+    e2e/run.sh --long grpc::
 
 # Measure the CPU of a gRPC call beside a review of the same object (ghz, h2load).
 ghz *args:
@@ -132,11 +132,11 @@ apiserver *args:
 
 # Test the swap of Linkerd's injector for injectd, and back ($INJECTD_CORPUS, kubectl, root, control plane).
 swap:
-    INJECTD_CORPUS={{ corpus }} e2e/run.sh -- swap::
+    INJECTD_CORPUS={{ corpus }} e2e/run.sh swap::
 
 # Test two replicas while configuration, certificates, API server and replicas change and fail; minutes (control plane).
 storm name="":
-    e2e/run.sh --long -- storm::{{ name }}
+    e2e/run.sh --long storm::{{ name }}
 
 # Measure a well-behaved client beside attackers; twelve minutes, --smoke less than one (python3).
 attack *args:
@@ -145,12 +145,12 @@ attack *args:
 
 # Measure memory by namespaces, pods, owners and overrides, and the time to start; minutes (control plane).
 memory name="":
-    e2e/run.sh --long -- memory::{{ name }}
+    e2e/run.sh --long memory::{{ name }}
 
 # Test injectd in the container of Linkerd's Deployment, manifest by manifest ($INJECTD_CORPUS, root).
 dropin:
-    INJECTD_CORPUS={{ corpus }} e2e/run.sh -- dropin::
+    INJECTD_CORPUS={{ corpus }} e2e/run.sh dropin::
 
 # Test the container of `dropin` under load: swapped files, ten thousand connections, SIGTERM; minutes (root).
 endurance name="":
-    INJECTD_CORPUS={{ corpus }} e2e/run.sh --long -- endurance::{{ name }}
+    INJECTD_CORPUS={{ corpus }} e2e/run.sh --long endurance::{{ name }}

@@ -2,7 +2,7 @@
 # usage: e2e/lab.sh PROGRAM [ARGUMENT…]
 #
 # Runs a program, or FILE.py in this folder, against a Kubernetes control plane of its own
-# (kube-lab: etcd, kube-apiserver, kube-controller-manager). Started by run.sh and by scenarios.
+# (kube-lab: etcd, kube-apiserver, kube-controller-manager). Scenarios start it.
 #
 #   $KUBE_RELEASE  release of Kubernetes, one of lab/releases [1.36]
 #   $KUBE_LAB      binary of kube-lab [that of the release, built if missing: lab/build.sh]

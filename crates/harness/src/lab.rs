@@ -289,8 +289,7 @@ const SERVICE_IPS: [u8; 3] = [127, 100, 0];
 ///
 /// Fails if all are given away.
 pub fn service_ip() -> Outcome<IpAddr> {
-    // Those up to 39 are in the suites.
-    static NEXT: AtomicU8 = AtomicU8::new(40);
+    static NEXT: AtomicU8 = AtomicU8::new(2);
     let last = NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |it| {
         it.checked_add(1).filter(|&it| it < u8::MAX)
     });

@@ -26,7 +26,6 @@ pub mod namespaced;
 pub mod objects;
 pub mod program;
 pub mod relay;
-pub mod run;
 pub mod scenario;
 pub mod sidecar;
 pub mod stream;

@@ -15,8 +15,8 @@ import (
 )
 
 // required has the fields without which the API server rejects an object, and those that its admission
-// plugins set before they ask webhooks: what types and defaulting do not tell. The end-to-end suite
-// webhooks asks an API server about them.
+// plugins set before they ask webhooks: what types and defaulting do not tell. The end-to-end
+// scenarios of webhooks ask an API server about them.
 //
 //go:embed required.txt
 var required string

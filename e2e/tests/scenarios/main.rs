@@ -5,6 +5,7 @@
 
 mod audit;
 mod container;
+mod deploy;
 mod dropin;
 mod endurance;
 mod grpc;

@@ -30,7 +30,7 @@ use tokio::{
 };
 use tokio_rustls::TlsConnector;
 
-use super::installed::{CONFIGURATIONS, NAMESPACE};
+use super::release::Release;
 
 /// How late the callers are; injectd waits 5 s for API servers.
 const LATE: [Duration; 2] = [Duration::ZERO, Duration::from_secs(4)];
@@ -60,9 +60,10 @@ pub(super) struct Callers {
 }
 
 impl Callers {
-    pub(super) fn start(api: &Api, endpoints: &Endpoints) -> Self {
+    pub(super) fn start((api, release): (&Api, &Release), endpoints: &Endpoints) -> Self {
         let is_stopped = Arc::<AtomicBool>::default();
-        let calls = call(api.clone(), endpoints.clone(), Arc::clone(&is_stopped));
+        let calls =
+            call((api.clone(), release.clone()), endpoints.clone(), Arc::clone(&is_stopped));
         Self { is_stopped, task: tokio::spawn(calls) }
     }
 
@@ -83,20 +84,24 @@ impl Drop for Callers {
     }
 }
 
-async fn call(api: Api, endpoints: Endpoints, is_stopped: Arc<AtomicBool>) -> Outcome<usize> {
+async fn call(
+    (api, release): (Api, Release),
+    endpoints: Endpoints,
+    is_stopped: Arc<AtomicBool>,
+) -> Outcome<usize> {
     let mut known = VecDeque::new();
     let mut ticks = interval(PAUSE);
     let mut calls = 0;
     while !is_stopped.load(Ordering::Relaxed) {
         ticks.tick().await;
-        known.push_back((Instant::now(), bundles(&api).await?));
+        known.push_back((Instant::now(), bundles(&api, &release).await?));
         for late in LATE {
             let at = Instant::now().checked_sub(late);
             let Some(bundles) = at.and_then(|at| as_of(&known, at)) else { continue };
             for replica in endpoints.get() {
                 for bundle in bundles {
                     calls += 1;
-                    let handshake = Box::pin(handshake(replica, bundle));
+                    let handshake = Box::pin(handshake(&release, replica, bundle));
                     let outcome = timeout(CONNECT_TIMEOUT, handshake).await;
                     let outcome = outcome.unwrap_or_else(|_| Err(failed("no answer in time")));
                     outcome.map_err(|why| {
@@ -119,9 +124,9 @@ fn as_of(known: &VecDeque<(Instant, BTreeSet<String>)>, at: Instant) -> Option<&
 }
 
 /// The different bundles of the release's webhooks, as PEM.
-async fn bundles(api: &Api) -> Outcome<BTreeSet<String>> {
+async fn bundles(api: &Api, release: &Release) -> Outcome<BTreeSet<String>> {
     let mut bundles = BTreeSet::new();
-    for name in CONFIGURATIONS {
+    for name in release.configurations() {
         let found = api.get(&format!("{WEBHOOK_CONFIGURATIONS}/{name}")).await?.ok()?;
         for webhook in found["webhooks"].as_array().into_iter().flatten() {
             let bundle = webhook["clientConfig"]["caBundle"].as_str().unwrap_or_default();
@@ -132,7 +137,7 @@ async fn bundles(api: &Api) -> Outcome<BTreeSet<String>> {
 }
 
 /// Verifies the certificate that a replica serves.
-async fn handshake(replica: SocketAddr, bundle: &str) -> Outcome {
+async fn handshake(release: &Release, replica: SocketAddr, bundle: &str) -> Outcome {
     let mut roots = RootCertStore::empty();
     for ca in CertificateDer::pem_slice_iter(bundle.as_bytes()) {
         roots.add(ca?)?;
@@ -142,7 +147,7 @@ async fn handshake(replica: SocketAddr, bundle: &str) -> Outcome {
         .with_protocol_versions(&[&TLS13])?
         .with_root_certificates(roots)
         .with_no_client_auth();
-    let name = ServerName::try_from(format!("injectd.{NAMESPACE}.svc"))?;
+    let name = ServerName::try_from(format!("{0}.{0}.svc", release.0))?;
     let stream = TcpStream::connect(replica).await?;
     TlsConnector::from(Arc::new(config)).connect(name, stream).await?;
     Ok(())

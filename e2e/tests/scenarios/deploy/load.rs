@@ -6,7 +6,10 @@ use injectd_harness::{
     stream::{Stream, all_created},
 };
 
-use super::callers::{Callers, Endpoints};
+use super::{
+    callers::{Callers, Endpoints},
+    release::Release,
+};
 
 /// Creates pods and verifies certificates until it is stopped or dropped.
 pub(super) struct Load {
@@ -15,8 +18,8 @@ pub(super) struct Load {
 }
 
 impl Load {
-    pub(super) fn start(stream: Stream, api: &Api, endpoints: &Endpoints) -> Self {
-        Self { stream, callers: Callers::start(api, endpoints) }
+    pub(super) fn start(stream: Stream, of: (&Api, &Release), endpoints: &Endpoints) -> Self {
+        Self { stream, callers: Callers::start(of, endpoints) }
     }
 
     /// Waits until so many more pods were created.

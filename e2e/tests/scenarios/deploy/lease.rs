@@ -1,17 +1,14 @@
 //! The Lease: which replica leads, and by which clock.
 
-use injectd_harness::{
-    api::collection,
-    expect::{Outcome, eventually, expect, failed},
-};
+use injectd_harness::expect::{Outcome, eventually, expect, failed};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::installed::{Installed, NAMESPACE, REPLICAS, SECRET};
+use super::installed::{Installed, REPLICAS};
 
 const LEADER: &str = "injectd_managed_certificate_leader";
 
-impl Installed {
+impl Installed<'_> {
     /// The index of the replica that manages the certificates.
     pub(super) async fn leader(&self) -> Outcome<usize> {
         self.leader_but(None).await
@@ -41,7 +38,7 @@ impl Installed {
         let identity = format!("{}_{}", REPLICAS[index].0, self.replicas[index].pid()?);
         eventually("the Lease is written", async || {
             let change = |lease: &mut Value| lease["spec"]["holderIdentity"] = json!(identity);
-            self.api().update(&lease_path(SECRET), change).await
+            self.api().update(&self.lease_path(&self.release.certificates()), change).await
         })
         .await
     }
@@ -57,7 +54,8 @@ impl Installed {
             return Ok(());
         }
         eventually("the Lease has the time of its holder's clock", async || {
-            let lease = self.api().get(&lease_path(SECRET)).await?.ok()?;
+            let lease =
+                self.api().get(&self.lease_path(&self.release.certificates())).await?.ok()?;
             let renewed = lease["spec"]["renewTime"].as_str().unwrap_or_default();
             let ahead = renewed.parse::<Timestamp>()?.duration_since(Timestamp::now());
             // It was written up to two seconds ago.
@@ -79,15 +77,15 @@ impl Installed {
     /// Waits until a Lease has a holder.
     pub(super) async fn held(&self, name: &str) -> Outcome {
         eventually("the Lease has a holder", async || {
-            let lease = self.api().get(&lease_path(name)).await?.ok()?;
+            let lease = self.api().get(&self.lease_path(name)).await?.ok()?;
             let holder = lease["spec"]["holderIdentity"].as_str();
             expect("whether there is one", true, holder.is_some_and(|it| !it.is_empty()))
         })
         .await
     }
-}
 
-/// The path of a Lease of the release.
-pub(super) fn lease_path(name: &str) -> String {
-    format!("{}/{name}", collection("coordination.k8s.io/v1", "Lease", Some(NAMESPACE)))
+    /// The path of a Lease of the release.
+    pub(super) fn lease_path(&self, name: &str) -> String {
+        self.it.path("coordination.k8s.io/v1", "Lease", name)
+    }
 }

@@ -2,43 +2,45 @@
 
 use injectd_harness::{
     api::WEBHOOK_CONFIGURATIONS,
-    expect::{Outcome, eventually, expect},
+    client::wait_until_ready,
+    expect::{Outcome, eventually, expect, failed},
     injectd::Injectd,
+    lab::service_ip,
     objects::{enabled, pod, service, webhook_configuration},
     sidecar::expect_proxy,
-    stream::{Stream, all_created},
+    stream::all_created,
 };
 use serde_json::json;
 
-use super::installed::{CONFIGURATIONS, Installed, LINKERD_PODS, NAMESPACE, wait_until_ready};
+use super::installed::Installed;
 
-/// Linkerd's configuration, which the API server calls after injectd's.
-const UPSTREAM: &str = "linkerd-proxy-injector-webhook-config";
-const IP: std::net::IpAddr = std::net::IpAddr::V4(std::net::Ipv4Addr::new(127, 100, 0, 18));
+/// Linkerd's Service.
+const SERVICE: &str = "linkerd-proxy-injector";
 
-pub(super) async fn all(it: &mut Installed) -> Outcome<String> {
+pub(super) async fn all(it: &Installed<'_>) -> Outcome<String> {
     // It stands for Linkerd's injector: injectd in its place, which counts its reviews apart.
     let folder = tempfile::tempdir()?;
-    let host = format!("linkerd-proxy-injector.{NAMESPACE}.svc");
-    let kubeconfig = &it.lab.kubeconfig;
+    let (lab, namespace, ip) = (it.it.lab, &it.it.name, service_ip()?);
+    let host = format!("{SERVICE}.{namespace}.svc");
     let mut upstream =
-        Injectd::proxy_injector(&it.lab.binary, folder.path(), &host, IP, kubeconfig)?;
+        Injectd::proxy_injector(&lab.binary, folder.path(), &host, ip, &lab.kubeconfig)?;
     upstream.start().await?;
-    wait_until_ready(&upstream).await?;
+    wait_until_ready(upstream.admin).await?;
     let port = upstream.webhook.port();
-    let of = service("linkerd-proxy-injector", &IP.to_string(), port);
-    it.api().create(Some(NAMESPACE), &of).await?.created()?;
-    let client = json!({"service": {"name": "linkerd-proxy-injector", "namespace": NAMESPACE, "port": port}});
-    let theirs = webhook_configuration(UPSTREAM, client, upstream.ca(), &json!({"e2e": NAMESPACE}));
-    let ours = it.release().await?;
-    let ours = ours.iter().find(|it| it["metadata"]["name"] == CONFIGURATIONS[0]);
-    let mut ours = ours.cloned().unwrap_or_default();
+    it.it.create(&service(SERVICE, &ip.to_string(), port)).await?.created()?;
+    let client = json!({"service": {"name": SERVICE, "namespace": namespace, "port": port}});
+    // As that of Linkerd, the API server calls it after injectd's, by its name.
+    let name = it.it.name_of("upstream");
+    let theirs = webhook_configuration(&name, client, upstream.ca(), &json!({"e2e": namespace}));
+    let [our_name, _] = it.release.configurations();
+    let ours = it.objects().await?.into_iter().find(|it| it["metadata"]["name"] == *our_name);
+    let mut ours = ours.ok_or_else(|| failed(format!("no {our_name}")))?;
     // As by default: with Fail, pods would be refused until the caBundle is written.
     ours["webhooks"][0]["failurePolicy"] = json!("Ignore");
-    let stream = Stream::start(it.api(), &[(LINKERD_PODS, pod("swapped", &enabled()))]);
+    let stream = it.stream_of(pod("swapped", &enabled()));
     stream.wait_for(20).await?;
     // Beside: both are called.
-    it.api().create(None, &theirs).await?.created()?;
+    it.it.create_in_cluster(&theirs).await?;
     let reviews = async || upstream.metric("injectd_reviews_total", &[]).await;
     eventually("both are called", async || {
         expect("whether the other one was", true, reviews().await? > 0)
@@ -46,7 +48,7 @@ pub(super) async fn all(it: &mut Installed) -> Outcome<String> {
     .await?;
     stream.wait_for(50).await?;
     // Back: Linkerd's alone. Then injectd alone, in its place.
-    let ours_path = format!("{WEBHOOK_CONFIGURATIONS}/{}", CONFIGURATIONS[0]);
+    let ours_path = format!("{WEBHOOK_CONFIGURATIONS}/{our_name}");
     it.api().delete(&ours_path).await?.ok()?;
     stream.wait_for(50).await?;
     it.api().apply(&ours, "helm").await?;
@@ -57,7 +59,7 @@ pub(super) async fn all(it: &mut Installed) -> Outcome<String> {
     })
     .await?;
     stream.wait_for(50).await?;
-    it.api().delete(&format!("{WEBHOOK_CONFIGURATIONS}/{UPSTREAM}")).await?.ok()?;
+    it.api().delete(&format!("{WEBHOOK_CONFIGURATIONS}/{name}")).await?.ok()?;
     stream.wait_for(50).await?;
     let seen = stream.stop().await;
     let pods = seen.iter().filter_map(|seen| seen.result.as_ref().ok());

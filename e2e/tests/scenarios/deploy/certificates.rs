@@ -6,9 +6,11 @@ use std::time::Duration;
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use injectd::digest::hex;
 use injectd_harness::{
-    api::{WEBHOOK_CONFIGURATIONS, collection},
+    api::WEBHOOK_CONFIGURATIONS,
     certificates::Ca,
     expect::{Outcome, eventually, expect, expect_contains, failed},
+    injectd::Injectd,
+    objects::RBAC_VERSION,
     stream::Seen,
 };
 use rustls::pki_types::{CertificateDer, pem::PemObject as _};
@@ -16,7 +18,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tokio::time::{Instant, interval, timeout};
 
-use super::installed::{AHEAD, BEHIND, CONFIGURATIONS, Installed, NAMESPACE, RIGHT, SECRET};
+use super::installed::{AHEAD, BEHIND, Installed, RIGHT};
 
 /// Who leads while a certificate is renewed; every second renewal has a new CA.
 const TURNS: [usize; 5] = [BEHIND, AHEAD, RIGHT, BEHIND, AHEAD];
@@ -29,16 +31,8 @@ const CA_NAME: &str = "injectd webhook CA";
 /// The end of a certificate in PEM.
 const PEM_END: &str = "-----END CERTIFICATE-----";
 
-pub(super) async fn first_start(it: &mut Installed) -> Outcome<String> {
-    it.start().await?;
-    it.balance();
-    eventually("both webhooks take effect", async || it.inject().await).await?;
-    expect("CAs that were made", 1, made_cas(it).await?)?;
-    Ok(format!("{} replicas, one CA", it.replicas.len()))
-}
-
-pub(super) async fn rotations(it: &mut Installed) -> Outcome<String> {
-    let turns: &[usize] = if it.lab.is_long { &TURNS } else { &SHORT_TURNS };
+pub(super) async fn rotations(it: &mut Installed<'_>) -> Outcome<String> {
+    let turns: &[usize] = if it.it.lab.is_long { &TURNS } else { &SHORT_TURNS };
     let (before, served) = (made_cas(it).await?, it.expiry().await?);
     it.balance();
     let load = it.load();
@@ -62,18 +56,18 @@ pub(super) async fn rotations(it: &mut Installed) -> Outcome<String> {
 }
 
 /// Certificates that a replica has made since it started.
-async fn made_certificates(it: &Installed, index: usize) -> Outcome<u64> {
+async fn made_certificates(it: &Installed<'_>, index: usize) -> Outcome<u64> {
     it.replicas[index].metric(MANAGED, &[("step", "create_leaf"), ("result", "ok")]).await
 }
 
-async fn made_cas(it: &Installed) -> Outcome<u64> {
+pub(super) async fn made_cas(it: &Installed<'_>) -> Outcome<u64> {
     it.sum(MANAGED, &[("step", "create_ca"), ("result", "ok")]).await
 }
 
-pub(super) async fn lost_secret(it: &mut Installed) -> Outcome<String> {
+pub(super) async fn lost_secret(it: &mut Installed<'_>) -> Outcome<String> {
     let load = it.load();
     load.wait_for(20).await?;
-    let path = Installed::secret_path();
+    let path = it.secret_path();
     it.api().delete(&path).await?.ok()?;
     it.restored().await?;
     eventually("the Secret is written", async || {
@@ -98,7 +92,7 @@ pub(super) async fn lost_secret(it: &mut Installed) -> Outcome<String> {
     load.stop().await
 }
 
-pub(super) async fn overwritten(it: &mut Installed) -> Outcome<String> {
+pub(super) async fn overwritten(it: &mut Installed<'_>) -> Outcome<String> {
     let repairs = "injectd_ca_bundle_repairs_total";
     let mut windows = Vec::new();
     let foreign = BASE64_STANDARD.encode(Ca::new()?.issue("istiod", [127, 0, 0, 1].into())?.ca);
@@ -107,7 +101,7 @@ pub(super) async fn overwritten(it: &mut Installed) -> Outcome<String> {
         let stream = it.stream();
         stream.wait_for(20).await?;
         let began = Instant::now();
-        for name in CONFIGURATIONS {
+        for name in it.release.configurations() {
             let path = format!("{WEBHOOK_CONFIGURATIONS}/{name}?fieldManager=gitops");
             eventually("the webhook is written", async || {
                 it.api().update(&path, |object| set_bundle(object, bundle)).await
@@ -118,9 +112,9 @@ pub(super) async fn overwritten(it: &mut Installed) -> Outcome<String> {
         eventually("the caBundle is repaired", async || {
             let count = it.sum(repairs, &[]).await?;
             expect("whether the counter rose", true, count > before)?;
-            for name in CONFIGURATIONS {
+            for name in it.release.configurations() {
                 let secret = it.secret("ca.crt").await?;
-                expect("the caBundle", secret, it.ca_bundle(name).await?)?;
+                expect("the caBundle", secret, it.ca_bundle(&name).await?)?;
             }
             Ok(())
         })
@@ -137,7 +131,7 @@ pub(super) async fn overwritten(it: &mut Installed) -> Outcome<String> {
             window.as_millis()
         ));
     }
-    let log: String = it.replicas.iter().map(injectd_harness::injectd::Injectd::log).collect();
+    let log: String = it.replicas.iter().map(Injectd::log).collect();
     expect_contains("the log", "which gitops had changed", &log)?;
     Ok(windows.join("; "))
 }
@@ -159,9 +153,8 @@ fn set_bundle(object: &mut Value, bundle: &str) {
     }
 }
 
-pub(super) async fn forbidden(it: &mut Installed) -> Outcome<String> {
-    let role =
-        format!("{}/{SECRET}", collection("rbac.authorization.k8s.io/v1", "Role", Some(NAMESPACE)));
+pub(super) async fn forbidden(it: &mut Installed<'_>) -> Outcome<String> {
+    let role = it.it.path(RBAC_VERSION, "Role", &it.release.certificates());
     let allowed = it.api().get(&role).await?.ok()?["rules"].clone();
     let load = it.load();
     it.api()
@@ -176,8 +169,9 @@ pub(super) async fn forbidden(it: &mut Installed) -> Outcome<String> {
         load.wait_for(20).await
     };
     timeout(LIMIT, failed_writes).await.map_err(|_| failed("no write was forbidden"))??;
-    let log: String = it.replicas.iter().map(injectd_harness::injectd::Injectd::log).collect();
-    expect_contains("the log", "cannot write the Secret injectd-certificates", &log)?;
+    let log: String = it.replicas.iter().map(Injectd::log).collect();
+    let failure = format!("cannot write the Secret {}", it.release.certificates());
+    expect_contains("the log", &failure, &log)?;
     expect_contains("the log", "cannot update resource", &log)?;
     it.api().update(&role, |role| role["rules"] = allowed).await?;
     let first = it.secret("tls.crt").await?;
@@ -194,7 +188,7 @@ pub(super) async fn forbidden(it: &mut Installed) -> Outcome<String> {
 
 /// Others add a CA with the name of ours to Secret and `caBundle`; then an administrator revokes the one
 /// that signs.
-pub(super) async fn strangers(it: &mut Installed) -> Outcome<String> {
+pub(super) async fn strangers(it: &mut Installed<'_>) -> Outcome<String> {
     let forged = Ca::named(CA_NAME)?.issue("injectd", [127, 0, 0, 1].into())?.ca;
     let forged = forged.replace('\r', "");
     let append = |bundle: &mut Value| {
@@ -202,12 +196,12 @@ pub(super) async fn strangers(it: &mut Installed) -> Outcome<String> {
         let before = BASE64_STANDARD.decode(text).unwrap_or_default();
         *bundle = json!(BASE64_STANDARD.encode([&before, forged.as_bytes()].concat()));
     };
-    let secret = Installed::secret_path();
+    let secret = it.secret_path();
     eventually("the Secret is written", async || {
         it.api().update(&secret, |it| append(&mut it["data"]["ca.crt"])).await
     })
     .await?;
-    for name in CONFIGURATIONS {
+    for name in it.release.configurations() {
         let add = |it: &mut Value| {
             for webhook in it["webhooks"].as_array_mut().into_iter().flatten() {
                 append(&mut webhook["clientConfig"]["caBundle"]);
@@ -236,11 +230,11 @@ pub(super) async fn strangers(it: &mut Installed) -> Outcome<String> {
 }
 
 /// Waits until no `caBundle` has a CA.
-async fn unpublished(it: &Installed, ca: &str) -> Outcome {
+async fn unpublished(it: &Installed<'_>, ca: &str) -> Outcome {
     let gone = async {
         let mut ticks = interval(Duration::from_millis(200));
-        for name in CONFIGURATIONS {
-            while text(&it.ca_bundle(name).await?).contains(ca.trim()) {
+        for name in it.release.configurations() {
+            while text(&it.ca_bundle(&name).await?).contains(ca.trim()) {
                 ticks.tick().await;
             }
         }

@@ -1,46 +1,38 @@
 //! A release of the chart: its objects, and replicas that run with its arguments and permissions.
 
 use std::{
-    fs::{self, File},
-    io::Write as _,
-    net::{IpAddr, Ipv4Addr, SocketAddr},
-    os::unix::fs::OpenOptionsExt as _,
+    fs,
+    net::{IpAddr, SocketAddr},
     path::PathBuf,
-    process::Command,
 };
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use injectd_harness::{
-    api::{Api, NAMESPACES, WEBHOOK_CONFIGURATIONS, collection},
+    api::{Api, WEBHOOK_CONFIGURATIONS, write_kubeconfig},
     balancer::Balancer,
-    client::probe,
+    client::wait_until_ready,
     expect::{Outcome, eventually, expect, failed},
     injectd::{Injectd, faketime, linkerd_folder},
     istio::Revision,
-    lab::Lab,
-    objects::{self, enabled, plain_pod, pod},
-    run::Suite,
+    lab::service_ip,
+    manifests::arguments,
+    namespaced::Namespaced,
+    objects::{enabled, plain_pod, pod},
     sidecar::expect_proxy,
     stream::Stream,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio::task::spawn_blocking;
 
 use super::{
     callers::Endpoints,
-    left::{self, Objects},
     load::Load,
+    release::{Release, delete_release_at_end, objects},
 };
 
-/// The namespace of the release, which stands for that of Linkerd's control plane.
-pub(super) const NAMESPACE: &str = "deploy-linkerd";
-const ISTIO_NAMESPACE: &str = "deploy-istio";
-/// Namespaces of pods.
-pub(super) const LINKERD_PODS: &str = "deploy-pods-linkerd";
-pub(super) const ISTIO_PODS: &str = "deploy-pods-istio";
-const TAG: &str = "deploy-e2e";
-const IP: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 100, 0, 17));
+/// Ends of the names of namespaces of pods.
+pub(super) const LINKERD_PODS: &str = "pods-linkerd";
+const ISTIO_PODS: &str = "pods-istio";
 /// Names of the pods, and by how many seconds the clock of each is ahead of the API server's. They differ
 /// by less than a third of the lifetime of a certificate.
 pub(super) const REPLICAS: [(&str, i64); 3] = [("ahead", 8), ("right", 0), ("behind", -8)];
@@ -51,19 +43,17 @@ pub(super) const BEHIND: usize = 2;
 /// Flags that have other values here: there is no kubelet that mounts, and ports are free ones.
 const REPLACED: [&str; 5] =
     ["--addr=", "--metrics-addr=", "--grpc-addr=", "--values=", "--trust-roots="];
-/// Webhook configurations of the release.
-pub(super) const CONFIGURATIONS: [&str; 2] = ["injectd-linkerd", "injectd-tag-deploy-e2e"];
-/// The Secret, and the Lease of the same name.
-pub(super) const SECRET: &str = "injectd-certificates";
 /// The Lease of the audit.
 pub(super) const AUDIT_LEASE: &str = "injectd-audit";
 /// The variable with the credentials of a replica.
 const KUBECONFIG: &str = "INJECTD_KUBECONFIG";
 const EXPIRY: &str = "injectd_certificate_expiry_timestamp_seconds";
 
-/// What all scenarios of the suite share.
-pub(super) struct Installed {
-    pub(super) lab: Lab,
+/// A release and its replicas.
+pub(super) struct Installed<'a> {
+    pub(super) it: &'a Namespaced<'a>,
+    pub(super) release: Release,
+    ip: IpAddr,
     folder: TempDir,
     pub(super) service: Balancer,
     /// The replicas that get reviews.
@@ -71,106 +61,79 @@ pub(super) struct Installed {
     pub(super) replicas: Vec<Injectd>,
     /// The library that sets the clocks of replicas; without it they are right.
     pub(super) faketime: Option<PathBuf>,
-    /// What was in the cluster before the suite.
-    before: Objects,
+    /// Creates pods that are not in the audit log.
+    creator: Api,
 }
 
-impl Installed {
-    pub(super) async fn new(lab: &Lab) -> Outcome<Self> {
+impl<'a> Installed<'a> {
+    pub(super) async fn new(it: &'a Namespaced<'a>) -> Outcome<Self> {
+        it.make(&it.name_of("istio"), &json!({})).await?;
+        it.make_labelled(&it.name_of(LINKERD_PODS), &json!({"e2e": it.name})).await?;
+        it.make_labelled(&it.name_of(ISTIO_PODS), &json!({"istio.io/rev": it.name})).await?;
+        let creator =
+            it.unaudited(&[LINKERD_PODS, ISTIO_PODS].map(|name| it.name_of(name))).await?;
+        let ip = service_ip()?;
+        delete_release_at_end(it);
         Ok(Self {
-            lab: lab.clone(),
+            it,
+            release: Release(it.name.clone()),
+            ip,
             folder: tempfile::tempdir()?,
-            service: Balancer::new(IP).await?,
+            service: Balancer::new(ip).await?,
             endpoints: Endpoints::default(),
             replicas: Vec::new(),
             faketime: faketime(),
-            before: left::objects(&lab.api).await?,
+            creator,
         })
     }
 
     pub(super) fn api(&self) -> &Api {
-        &self.lab.api
-    }
-
-    /// The objects that `injectd manifest install` prints with these arguments.
-    pub(super) async fn objects(&self, arguments: &[&str]) -> Outcome<Vec<Value>> {
-        let mut command = Command::new(&self.lab.binary);
-        command.args(["manifest", "install", "-o", "json"]).args(arguments);
-        let output = spawn_blocking(move || command.output()).await??;
-        if !output.status.success() {
-            return Err(failed(String::from_utf8_lossy(&output.stderr).into_owned()));
-        }
-        let mut list: Value = serde_json::from_slice(&output.stdout)?;
-        match list["items"].take() {
-            Value::Array(items) => Ok(items),
-            _ => Err(failed("no list of objects")),
-        }
+        &self.it.lab.api
     }
 
     /// The objects of the release.
-    pub(super) async fn release(&self) -> Outcome<Vec<Value>> {
+    pub(super) async fn objects(&self) -> Outcome<Vec<Value>> {
+        let name = &self.it.name;
         let set = [
-            format!("istio.namespace={ISTIO_NAMESPACE}"),
-            format!("istio.tags[0].tag={TAG}"),
+            format!("istio.namespace={}", self.it.name_of("istio")),
+            format!("istio.tags[0].tag={name}"),
             // A certificate lives a minute.
             "certificates.managed.caLifetime=2m".to_owned(),
             "certificates.managed.lifetime=1m".to_owned(),
             "webhookDefaults.failurePolicy=Fail".to_owned(),
             "audit.enabled=true".to_owned(),
             "audit.restart=annotated".to_owned(),
-            format!("linkerd.webhookOverrides.namespaceSelector.matchLabels.e2e={NAMESPACE}"),
+            format!("linkerd.webhookOverrides.namespaceSelector.matchLabels.e2e={name}"),
             format!("service.port={}", self.service.addr.port()),
         ];
-        let mut arguments = vec!["-n", NAMESPACE, "--mesh", "linkerd,istio"];
+        let mut arguments = vec!["-n", name, "--name", name, "--mesh", "linkerd,istio"];
         arguments.extend(set.iter().flat_map(|it| ["--set", it]));
-        self.objects(&arguments).await
+        objects(&self.it.lab.binary, &arguments).await
     }
 
-    /// Applies the objects, with what the meshes' control planes have.
-    pub(super) async fn apply(&self) -> Outcome<String> {
-        let api = self.api();
-        let labels = json!({"e2e": NAMESPACE});
-        for (name, labels) in [
-            (NAMESPACE, json!({})),
-            (ISTIO_NAMESPACE, json!({})),
-            (LINKERD_PODS, labels),
-            (ISTIO_PODS, json!({"istio.io/rev": TAG})),
-        ] {
-            api.create(None, &objects::namespace(name, &json!({}), &labels)).await?.created()?;
-            eventually("the service account is there", async || {
-                api.get(&format!("{NAMESPACES}/{name}/serviceaccounts/default"))
-                    .await?
-                    .ok()
-                    .map(drop)
-            })
-            .await?;
-        }
+    /// Applies the objects, starts the replicas at once, and waits until both meshes are injected.
+    pub(super) async fn install(&mut self) -> Outcome {
         for config_map in Revision::small("default", "1.30.3", "injectd").config_maps() {
-            api.create(Some(ISTIO_NAMESPACE), &config_map).await?.created()?;
+            let namespace = self.it.name_of("istio");
+            self.api().create(Some(&namespace), &config_map).await?.created()?;
         }
-        let objects = self.release().await?;
-        for object in &objects {
-            let mut object = object.clone();
-            if object["kind"] == "Service" && object["metadata"]["name"] == "injectd" {
+        for mut object in self.objects().await? {
+            if object["kind"] == "Service" && object["metadata"]["name"] == *self.it.name {
                 // There is no kube-proxy: the cluster's address is where the replicas listen.
-                object["spec"]["clusterIP"] = json!(IP.to_string());
+                object["spec"]["clusterIP"] = json!(self.ip.to_string());
                 object["spec"].as_object_mut().map(|spec| spec.remove("selector"));
             }
-            api.apply(&object, "helm").await?;
+            self.api().apply(&object, "helm").await?;
         }
-        Ok(format!("{} objects", objects.len()))
+        self.start().await?;
+        self.balance();
+        eventually("both webhooks take effect", async || self.inject().await).await?;
+        expect("CAs that were made", 1, super::certificates::made_cas(self).await?)
     }
 
     /// The arguments of the Deployment's container, and files in place of its mounts.
     async fn arguments(&self) -> Outcome<Vec<String>> {
-        let objects = self.release().await?;
-        let deployment = objects.iter().find(|it| it["kind"] == "Deployment");
-        let arguments = deployment
-            .and_then(|it| it.pointer("/spec/template/spec/containers/0/args")?.as_array())
-            .ok_or_else(|| failed("no arguments in the Deployment"))?;
-        let arguments = arguments.iter().filter_map(Value::as_str).map(str::to_owned);
-        let mut arguments: Vec<_> =
-            arguments.filter(|it| !REPLACED.iter().any(|flag| it.starts_with(flag))).collect();
+        let mut arguments = arguments(&self.objects().await?, &REPLACED)?;
         let linkerd = linkerd_folder();
         arguments.push(format!("--values={}", linkerd.join("values/default.yaml").display()));
         arguments.push(format!("--trust-roots={}", linkerd.join("example-root.crt").display()));
@@ -178,7 +141,7 @@ impl Installed {
     }
 
     /// Starts the replicas at the same time, and waits until all are ready.
-    pub(super) async fn start(&mut self) -> Outcome {
+    async fn start(&mut self) -> Outcome {
         for index in 0..REPLICAS.len() {
             let replica = self.replica(index).await?;
             self.replicas.push(replica);
@@ -186,7 +149,7 @@ impl Installed {
         let [one, two, three] = &mut *self.replicas else { return Err(failed("no replicas")) };
         tokio::try_join!(one.start(), two.start(), three.start())?;
         for replica in &self.replicas {
-            wait_until_ready(replica).await?;
+            wait_until_ready(replica.admin).await?;
         }
         Ok(())
     }
@@ -196,10 +159,14 @@ impl Installed {
         let (name, seconds) = REPLICAS[index];
         let folder = self.folder.path().join(name);
         fs::create_dir_all(&folder)?;
-        let kubeconfig = self.kubeconfig(&folder).await?;
+        let account = self.release.account();
+        let (namespace, server) = (account.namespace, &self.api().server);
+        let config = self.api().kubeconfig(namespace, account.name, server).await?;
+        let kubeconfig = write_kubeconfig(&folder, &config)?;
         let arguments = self.arguments().await?;
-        let mut replica = Injectd::serve_managed(&self.lab.binary, &folder, IP, &arguments)?;
-        replica.set_variable("POD_NAMESPACE", NAMESPACE);
+        let mut replica =
+            Injectd::serve_managed(&self.it.lab.binary, &folder, self.ip, &arguments)?;
+        replica.set_variable("POD_NAMESPACE", namespace);
         replica.set_variable("POD_NAME", name);
         replica.set_variable(KUBECONFIG, kubeconfig);
         if let Some(library) = self.faketime.as_deref().filter(|_| seconds != 0) {
@@ -219,15 +186,6 @@ impl Installed {
         again.start().await?;
         self.replicas[index] = again;
         Ok(())
-    }
-
-    async fn kubeconfig(&self, folder: &std::path::Path) -> Outcome<PathBuf> {
-        let config = self.api().kubeconfig(NAMESPACE, "injectd", &self.api().server).await?;
-        let file = folder.join("kubeconfig");
-        let mut options = File::options();
-        options.create(true).truncate(true).write(true).mode(0o600);
-        options.open(&file)?.write_all(config.to_string().as_bytes())?;
-        Ok(file)
     }
 
     /// What the audit log calls the credentials of a replica.
@@ -268,19 +226,26 @@ impl Installed {
 
     /// Creates pods of both meshes, as dry runs, all the time.
     pub(super) fn stream(&self) -> Stream {
-        let linkerd = pod("stream", &enabled());
-        Stream::start(self.api(), &[(LINKERD_PODS, linkerd), (ISTIO_PODS, plain_pod("stream"))])
+        let [linkerd, istio] = [LINKERD_PODS, ISTIO_PODS].map(|name| self.it.name_of(name));
+        let pods = [(&*linkerd, pod("stream", &enabled())), (&*istio, plain_pod("stream"))];
+        Stream::start(&self.creator, &pods)
+    }
+
+    /// Creates these pods for Linkerd, as dry runs, all the time.
+    pub(super) fn stream_of(&self, pod: Value) -> Stream {
+        Stream::start(&self.creator, &[(&self.it.name_of(LINKERD_PODS), pod)])
     }
 
     /// [`Installed::stream`], and other callers that verify all certificates that are served.
     pub(super) fn load(&self) -> Load {
-        Load::start(self.stream(), self.api(), &self.endpoints)
+        Load::start(self.stream(), (self.api(), &self.release), &self.endpoints)
     }
 
     pub(super) async fn inject(&self) -> Outcome {
-        let linkerd = self.api().dry_run(LINKERD_PODS, &pod("tried", &enabled())).await?;
+        let [linkerd, istio] = [LINKERD_PODS, ISTIO_PODS].map(|name| self.it.name_of(name));
+        let linkerd = self.api().dry_run(&linkerd, &pod("tried", &enabled())).await?;
         expect_proxy(&linkerd.created()?)?;
-        let istio = self.api().dry_run(ISTIO_PODS, &plain_pod("tried")).await?.created()?;
+        let istio = self.api().dry_run(&istio, &plain_pod("tried")).await?.created()?;
         let revision = istio["metadata"]["annotations"]["istio.io/rev"].as_str();
         expect("Istio's revision", Some("default"), revision)
     }
@@ -308,8 +273,8 @@ impl Installed {
         Ok(first)
     }
 
-    pub(super) fn secret_path() -> String {
-        format!("{}/{SECRET}", collection("v1", "Secret", Some(NAMESPACE)))
+    pub(super) fn secret_path(&self) -> String {
+        self.it.path("v1", "Secret", &self.release.certificates())
     }
 
     /// Waits until the Secret has its keys, after it was lost.
@@ -330,27 +295,7 @@ impl Installed {
 
     /// The value of a key of the Secret, in base64; empty without.
     pub(super) async fn secret(&self, key: &str) -> Outcome<String> {
-        let secret = self.api().get(&Self::secret_path()).await?.ok()?;
+        let secret = self.api().get(&self.secret_path()).await?.ok()?;
         Ok(secret["data"][key].as_str().unwrap_or_default().to_owned())
     }
-
-    /// Prints the end of the logs if a scenario failed.
-    pub(super) fn explain(&self, suite: &Suite<'_>) {
-        for replica in self.replicas.iter().filter(|_| suite.has_failed()) {
-            let log = replica.log();
-            let lines: Vec<_> = log.lines().filter(|it| !it.contains("msg=reviewed")).collect();
-            suite.print_end("the end of a replica's log", &lines);
-        }
-    }
-
-    /// Ends the replicas and deletes what the suite made in the cluster.
-    pub(super) async fn clean_up(mut self) -> Outcome {
-        self.replicas.clear();
-        left::delete(self.api(), &self.before).await
-    }
-}
-
-pub(super) async fn wait_until_ready(replica: &Injectd) -> Outcome {
-    eventually("/ready", async || expect("/ready", 200, probe(replica.admin, "/ready").await?.0))
-        .await
 }

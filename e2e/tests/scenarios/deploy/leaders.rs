@@ -9,18 +9,16 @@ use std::time::Duration;
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use injectd_harness::{
     api::collection,
+    client::wait_until_ready,
     expect::{Outcome, eventually, expect, failed},
+    objects::RBAC_VERSION,
 };
 use jiff::Timestamp;
 use serde_json::json;
 use tokio::time::{Instant, interval, timeout};
 
 use super::{
-    installed::{
-        AHEAD, AUDIT_LEASE, CONFIGURATIONS, Installed, NAMESPACE, REPLICAS, SECRET,
-        wait_until_ready,
-    },
-    lease::lease_path,
+    installed::{AHEAD, AUDIT_LEASE, Installed, REPLICAS},
     requests::written,
 };
 
@@ -35,7 +33,7 @@ const NO_LONGER: &str = "no longer manages the certificates";
 /// Resources that the leader writes.
 const STATE: [&str; 2] = ["secrets", "mutatingwebhookconfigurations"];
 
-pub(super) async fn killed(it: &mut Installed) -> Outcome<String> {
+pub(super) async fn killed(it: &mut Installed<'_>) -> Outcome<String> {
     it.lead(AHEAD).await?;
     // It gets no reviews: a process that is killed breaks the connections that it has.
     it.balance_without(AHEAD).await?;
@@ -47,15 +45,15 @@ pub(super) async fn killed(it: &mut Installed) -> Outcome<String> {
     // The new leader renews as the old one did.
     renewed(it).await?;
     let after = began.elapsed().as_secs();
-    wait_until_ready(&it.replicas[AHEAD]).await?;
+    wait_until_ready(it.replicas[AHEAD].admin).await?;
     it.balance();
     load.wait_for(20).await?;
     let note = load.stop().await?;
     Ok(format!("{note}; its successor renewed the certificate after {after} s"))
 }
 
-pub(super) async fn hung(it: &mut Installed) -> Outcome<String> {
-    let times = if it.lab.is_long { HANGS } else { 1 };
+pub(super) async fn hung(it: &mut Installed<'_>) -> Outcome<String> {
+    let times = if it.it.lab.is_long { HANGS } else { 1 };
     let (mut within, mut notes) = (0, Vec::new());
     for _ in 0..times {
         it.lead(AHEAD).await?;
@@ -73,8 +71,8 @@ pub(super) async fn hung(it: &mut Installed) -> Outcome<String> {
 }
 
 /// The leader hangs while another one leads. Returns whether it did before it could write.
-async fn hang_and_resume(it: &mut Installed) -> Outcome<bool> {
-    let path = Installed::secret_path();
+async fn hang_and_resume(it: &mut Installed<'_>) -> Outcome<bool> {
+    let path = it.secret_path();
     let credential = it.credential(AHEAD)?;
     let given_up = it.replicas[AHEAD].log().matches(NO_LONGER).count();
     // It is about to write the Secret again.
@@ -83,7 +81,7 @@ async fn hang_and_resume(it: &mut Installed) -> Outcome<bool> {
     let is_within = it.api().get(&path).await?.status == 404;
     let successor = it.leader_but(Some(AHEAD)).await?;
     it.restored().await?;
-    if it.lab.is_long {
+    if it.it.lab.is_long {
         renewed(it).await?;
     }
     // When it goes on, the Secret is not the one that it has seen, or there is none.
@@ -98,7 +96,7 @@ async fn hang_and_resume(it: &mut Installed) -> Outcome<bool> {
     })
     .await?;
     same_certificate(it).await?;
-    wait_until_ready(&it.replicas[AHEAD]).await?;
+    wait_until_ready(it.replicas[AHEAD].admin).await?;
     let mut writes = written(it, &credential, resumed, &[STATE[0], STATE[1], "leases"])?;
     // Perhaps nobody has taken the Lease of the audit yet.
     writes.retain(|write| !write.ends_with(AUDIT_LEASE));
@@ -106,11 +104,11 @@ async fn hang_and_resume(it: &mut Installed) -> Outcome<bool> {
     Ok(is_within)
 }
 
-pub(super) async fn lost_leases(it: &mut Installed) -> Outcome<String> {
+pub(super) async fn lost_leases(it: &mut Installed<'_>) -> Outcome<String> {
     let load = it.load();
     load.wait_for(20).await?;
-    for name in [SECRET, AUDIT_LEASE] {
-        it.api().delete(&lease_path(name)).await?.ok()?;
+    for name in [&*it.release.certificates(), AUDIT_LEASE] {
+        it.api().delete(&it.lease_path(name)).await?.ok()?;
         it.held(name).await?;
     }
     it.leader().await?;
@@ -118,10 +116,9 @@ pub(super) async fn lost_leases(it: &mut Installed) -> Outcome<String> {
     load.stop().await
 }
 
-pub(super) async fn half_way(it: &mut Installed) -> Outcome<String> {
-    let role = format!("injectd-{NAMESPACE}-certificates");
-    let role =
-        format!("{}/{role}", collection("rbac.authorization.k8s.io/v1", "ClusterRole", None));
+pub(super) async fn half_way(it: &mut Installed<'_>) -> Outcome<String> {
+    let role = format!("{}-{}", it.it.name, it.release.certificates());
+    let role = format!("{}/{role}", collection(RBAC_VERSION, "ClusterRole", None));
     let allowed = it.api().get(&role).await?.ok()?["rules"].clone();
     it.lead(AHEAD).await?;
     eventually("the certificate is new", async || {
@@ -136,7 +133,7 @@ pub(super) async fn half_way(it: &mut Installed) -> Outcome<String> {
     let verbs = json!(["get", "list", "watch"]);
     it.api().update(&role, |role| role["rules"][0]["verbs"] = verbs).await?;
     it.kill(AHEAD).await?;
-    it.api().delete(&Installed::secret_path()).await?.ok()?;
+    it.api().delete(&it.secret_path()).await?.ok()?;
     it.start_again(AHEAD).await?;
     let (begin, credential) = (Timestamp::now(), it.credential(AHEAD)?);
     it.hand_over(AHEAD).await?;
@@ -144,17 +141,18 @@ pub(super) async fn half_way(it: &mut Installed) -> Outcome<String> {
     it.kill(AHEAD).await?;
     let died = Instant::now();
     let new = first_ca(&it.secret("ca.crt").await?)?;
-    for name in CONFIGURATIONS {
-        let bundle = pem(&it.ca_bundle(name).await?)?;
+    for name in it.release.configurations() {
+        let bundle = pem(&it.ca_bundle(&name).await?)?;
         expect("whether its CA is published", false, bundle.contains(&new))?;
     }
     let writes = written(it, &credential, begin, &STATE)?;
-    expect("what it wrote", ["patch secrets injectd-certificates"].as_slice(), writes.as_slice())?;
+    let expected = [format!("patch secrets {}", it.release.certificates())];
+    expect("what it wrote", expected.as_slice(), writes.as_slice())?;
     it.api().update(&role, |role| role["rules"] = allowed).await?;
     eventually("another one publishes the CA", async || {
         let cas = it.secret("ca.crt").await?;
-        for name in CONFIGURATIONS {
-            expect("the caBundle", &cas, &it.ca_bundle(name).await?)?;
+        for name in it.release.configurations() {
+            expect("the caBundle", &cas, &it.ca_bundle(&name).await?)?;
         }
         expect("whether the CA is in it", true, pem(&cas)?.contains(&new))
     })
@@ -162,7 +160,7 @@ pub(super) async fn half_way(it: &mut Installed) -> Outcome<String> {
     let after = died.elapsed().as_secs();
     it.start_again(AHEAD).await?;
     same_certificate(it).await?;
-    wait_until_ready(&it.replicas[AHEAD]).await?;
+    wait_until_ready(it.replicas[AHEAD].admin).await?;
     it.balance();
     load.wait_for(50).await?;
     let note = load.stop().await?;
@@ -181,7 +179,7 @@ fn first_ca(base64: &str) -> Outcome<String> {
 }
 
 /// Waits until all replicas serve the same certificate.
-async fn same_certificate(it: &Installed) -> Outcome {
+async fn same_certificate(it: &Installed<'_>) -> Outcome {
     eventually("all serve the same certificate", async || {
         let first = it.expiry_of(0).await?;
         for index in 1..REPLICAS.len() {
@@ -193,7 +191,7 @@ async fn same_certificate(it: &Installed) -> Outcome {
 }
 
 /// Waits until the Secret has another certificate.
-async fn renewed(it: &Installed) -> Outcome {
+async fn renewed(it: &Installed<'_>) -> Outcome {
     let renewed = async {
         let mut ticks = interval(Duration::from_millis(200));
         let first = it.secret("tls.crt").await?;
