@@ -357,8 +357,8 @@ fn on_terminal(args: &[&str]) -> String {
     let terminal = rustix::fs::open(name, flags, Mode::empty()).expect("must open");
     let size = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
     tcsetwinsize(&terminal, size).expect("must have a size");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_injectd"));
-    command.args(args).env("TERM", "xterm").stderr(Handle::from(terminal)).stdout(Stdio::null());
+    let mut command = command(args);
+    command.env("TERM", "xterm").stderr(Handle::from(terminal)).stdout(Stdio::null());
     let mut child = command.spawn().expect("the binary must start");
     // The command keeps a handle to the terminal, which must be closed here.
     drop(command);

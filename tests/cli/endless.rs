@@ -5,17 +5,18 @@
 use std::{
     fs,
     io::Write as _,
-    process::{Child, Command, Output, Stdio},
+    process::{Child, Output, Stdio},
     sync::mpsc,
     thread,
 };
 
+use injectd_harness::process::limited;
 use injectd_testkit::istio::{CONFIG, MESH, VALUES};
 
 use super::{
-    File, PATIENCE,
+    BINARY, File, PATIENCE,
     commands::{commands, each, flags, help},
-    example, file, text,
+    example, file, of_no_cluster, text,
 };
 
 mod answers;
@@ -157,11 +158,8 @@ impl Reads {
 
 /// Starts the command with little memory. It must end in time.
 fn run(args: &[String], stdin: Stdio) -> Child {
-    let limited = format!("ulimit -v {MAX_MEMORY_KIB}; exec \"$0\" \"$@\"");
-    Command::new("sh")
-        .args(["-c", &limited, env!("CARGO_BIN_EXE_injectd")])
+    of_no_cluster(limited(BINARY, &format!("-v {MAX_MEMORY_KIB}")))
         .args(args)
-        .env("KUBECONFIG", "/nonexistent/kubeconfig")
         .stdin(stdin)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{example, file, injectd, text};
+use super::{BINARY, example, file, injectd, text};
 
 mod later;
 mod overlooked;
@@ -146,7 +146,7 @@ fn every_setting_has_an_origin() {
 fn the_plugin_of_kubectl_calls_itself_so() {
     let folder = tempfile::tempdir().expect("a folder");
     let plugin = folder.path().join("kubectl-injectd");
-    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_injectd"), &plugin).expect("a link");
+    std::os::unix::fs::symlink(BINARY, &plugin).expect("a link");
     let run = |args: &[&str]| {
         std::process::Command::new(&plugin).args(args).output().expect("the plugin must run")
     };

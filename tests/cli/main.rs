@@ -3,16 +3,16 @@
 #![expect(clippy::disallowed_types, reason = "tests parse output as trees")]
 
 use std::{
+    ffi::OsStr,
     io::{BufRead as _, BufReader, Write as _},
     path::Path,
     process::{Child, Command, Output, Stdio},
     sync::mpsc,
     thread,
-    time::Duration,
 };
 
 use injectd::linkerd::values::DEFAULT_VALUES;
-
+use injectd_harness::expect::DEADLINE as PATIENCE;
 use serde_json::{Value, json};
 
 mod audit;
@@ -33,19 +33,32 @@ mod probe;
 mod round_trip;
 mod uninject;
 
-/// Longer than any step takes on a slow machine.
-const PATIENCE: Duration = Duration::from_secs(30);
+const BINARY: &str = env!("CARGO_BIN_EXE_injectd");
 
 fn spawn(args: &[&str]) -> Child {
     spawn_in(Path::new("."), args)
 }
 
 fn spawn_in(folder: &Path, args: &[&str]) -> Child {
-    Command::new(env!("CARGO_BIN_EXE_injectd"))
-        .args(args)
-        .current_dir(folder)
-        // No test asks a cluster of its user.
-        .env("KUBECONFIG", "/nonexistent/kubeconfig")
+    started(command(args).current_dir(folder))
+}
+
+/// A command of the binary with an empty input.
+fn command(args: &[impl AsRef<OsStr>]) -> Command {
+    let mut command = of_no_cluster(Command::new(BINARY));
+    command.args(args).stdin(Stdio::null());
+    command
+}
+
+/// No test asks a cluster of its user.
+fn of_no_cluster(mut command: Command) -> Command {
+    command.env("KUBECONFIG", "/nonexistent/kubeconfig");
+    command
+}
+
+/// Starts a command whose input and output are pipes.
+fn started(command: &mut Command) -> Child {
+    command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -267,10 +280,9 @@ fn commands_warn_about_values_of_an_unknown_release_or_refuse_them_by_flag() {
 fn the_variable_replaces_an_unknown_release_and_must_name_a_known_one() {
     let unknown = values_of("my-fork-1");
     let review = |version| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_injectd"));
-        command.args(["review", "--unknown-release", "reject", "--values", path(&unknown)]);
-        command.env("INJECTD_LINKERD_VERSION", version).stdin(Stdio::null());
-        command.output().expect("the binary must start")
+        let args = ["review", "--unknown-release", "reject", "--values", path(&unknown)];
+        let output = command(&args).env("INJECTD_LINKERD_VERSION", version).output();
+        output.expect("the binary must start")
     };
     let settled = review("edge-26.6.3");
     assert_eq!((settled.status.code(), text(&settled.stderr)), (Some(0), ""));

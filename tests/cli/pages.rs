@@ -1,10 +1,10 @@
 //! The pages of the commands: output that they show is what the binary prints.
 
-use std::{fs, process::Command};
+use std::fs;
 
 use serde_json::Value;
 
-use super::{is_blessed, text};
+use super::{command, is_blessed, text};
 
 /// Stands before a block whose command is run in the folder of the project.
 const MARKER: &str = "<!-- output of the command -->\n";
@@ -24,13 +24,10 @@ fn pages_show_the_output_of_the_binary() {
             let rest = part.strip_prefix(BEGIN).expect("a command follows the marker");
             let (args, rest) = rest.split_once('\n').expect("the command must end");
             let (_, end) = rest.split_once(END).expect("the block must end");
-            let command = Command::new(env!("CARGO_BIN_EXE_injectd"))
-                .args(args.split_whitespace())
-                .current_dir(root)
-                .output()
-                .expect("the binary must run");
-            assert_eq!(text(&command.stderr), "", "{args}");
-            let output = text(&command.stdout);
+            let words: Vec<_> = args.split_whitespace().collect();
+            let shown = command(&words).current_dir(root).output().expect("the binary must run");
+            assert_eq!(text(&shown.stderr), "", "{args}");
+            let output = text(&shown.stdout);
             found.extend([MARKER, BEGIN, args, "\n", output, END, end]);
             blocks += 1;
         }

@@ -1,14 +1,10 @@
 //! `injectd probe`: a server that is ready, and webhooks that inject or do not.
 
-use std::{
-    io::{BufRead as _, BufReader},
-    process::{Child, Command, Stdio},
-};
-
+use injectd_harness::process::{Addresses, Process};
 use injectd_testkit::istio::{CONFIG, MESH, VALUES};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 
-use super::{File, file, injectd, text};
+use super::{File, command, file, injectd, text};
 
 /// A CA as PEM, and a certificate of it for `localhost` with its key.
 struct Certificates {
@@ -37,51 +33,31 @@ impl Certificates {
 
 /// A webhook server for both meshes, without a cluster.
 struct Server {
-    process: Child,
-    /// The ports of the webhook and of the admin server.
-    ports: [u16; 2],
+    /// Killed with the server.
+    _process: Process,
+    addresses: Addresses,
 }
 
 impl Server {
-    fn start(certificates: &Certificates, args: &[&str]) -> Self {
+    async fn start(certificates: &Certificates, args: &[&str]) -> Self {
         let istio = [("config", CONFIG), ("values", VALUES), ("mesh", MESH)];
         let [config, values, mesh] = istio.map(|(name, content)| file(name, content));
-        let mut command = Command::new(env!("CARGO_BIN_EXE_injectd"));
-        command.args(["serve", "--standalone", "--mesh", "linkerd,istio", "--grpc-addr", ""]);
-        command.args(["--addr", "127.0.0.1:0", "--metrics-addr", "127.0.0.1:0"]);
-        command.args(["--injector-config", config.path(), "--injector-values", values.path()]);
-        command.args(["--mesh-config", mesh.path(), "--tls-cert", certificates.leaf.path()]);
-        command.args(["--tls-key", certificates.key.path()]).args(args);
-        let mut process = command
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("the binary must start");
-        let stdout = BufReader::new(process.stdout.take().expect("stdout must be piped"));
-        let mut lines = stdout.lines().map(|line| line.expect("a line"));
-        let mut port = |server: &str| {
-            let line = lines.find_map(|line| Some(line.strip_prefix(server)?.to_owned()));
-            let line = line.expect("the server must print its address");
-            let port = line.split_once(':').and_then(|(_, rest)| rest.split_once(' '));
-            port.expect("a port").0.parse().expect("a port")
-        };
-        let ports = [port("webhook server: "), port("admin server: ")];
-        Self { process, ports }
+        let mut serve = command(&["serve", "--standalone", "--mesh", "linkerd,istio"]);
+        serve.args(["--addr", "127.0.0.1:0", "--metrics-addr", "127.0.0.1:0", "--grpc-addr", ""]);
+        serve.args(["--injector-config", config.path(), "--injector-values", values.path()]);
+        serve.args(["--mesh-config", mesh.path(), "--tls-cert", certificates.leaf.path()]);
+        serve.args(["--tls-key", certificates.key.path()]).args(args);
+        let started = Process::serve(serve).await;
+        let (process, addresses) = started.expect("the servers must open");
+        Self { _process: process, addresses }
     }
 
     fn webhook(&self, path: &str) -> String {
-        format!("https://localhost:{}{path}", self.ports[0])
+        format!("https://localhost:{}{path}", self.addresses.webhook.port())
     }
 
     fn admin(&self, path: &str) -> String {
-        format!("http://localhost:{}{path}", self.ports[1])
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        drop(self.process.kill());
-        drop(self.process.wait());
+        format!("http://localhost:{}{path}", self.addresses.admin.port())
     }
 }
 
@@ -92,10 +68,10 @@ fn probe(args: &[&str]) -> (Option<i32>, String) {
     (output.status.code(), printed.concat())
 }
 
-#[test]
-fn webhooks_of_both_meshes_inject_and_are_verified() {
+#[tokio::test]
+async fn webhooks_of_both_meshes_inject_and_are_verified() {
     let certificates = Certificates::new();
-    let server = Server::start(&certificates, &[]);
+    let server = Server::start(&certificates, &[]).await;
     let ca = ["--ca", certificates.ca.path()];
     let (linkerd, istio) = (server.webhook("/linkerd"), server.webhook("/inject"));
 
@@ -127,20 +103,20 @@ fn webhooks_of_both_meshes_inject_and_are_verified() {
     }
 }
 
-#[test]
-fn a_webhook_that_denies_the_pod_is_a_failure_with_its_reason() {
+#[tokio::test]
+async fn a_webhook_that_denies_the_pod_is_a_failure_with_its_reason() {
     let certificates = Certificates::new();
     let objects = file("objects", "kind: Namespace\nmetadata: {name: other}\n");
-    let server = Server::start(&certificates, &["--objects", objects.path()]);
+    let server = Server::start(&certificates, &["--objects", objects.path()]).await;
     let (code, printed) = probe(&["--review", "linkerd", &server.webhook("/")]);
     assert_eq!(code, Some(1), "{printed}");
     let problem = "the webhook denies the pod: namespaces \"default\" not found";
     assert!(printed.contains(problem), "{printed}");
 }
 
-#[test]
-fn a_server_is_ready_or_not() {
-    let server = Server::start(&Certificates::new(), &[]);
+#[tokio::test]
+async fn a_server_is_ready_or_not() {
+    let server = Server::start(&Certificates::new(), &[]).await;
     let ready = server.admin("/ready");
     assert_eq!(probe(&[&ready]), (Some(0), format!("{ready}: ready\n")));
     let missing = server.admin("/missing");

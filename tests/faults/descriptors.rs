@@ -1,10 +1,10 @@
 //! File descriptors are few: the process divides them among its servers.
 
-use std::process::Command;
+use injectd_harness::process::limited;
 
 use super::{
     client::{Connection, tcp},
-    process::{Process, run},
+    process::{BINARY, Process, run},
 };
 
 /// Enough descriptors for the process and a few connections.
@@ -43,9 +43,8 @@ async fn a_process_with_enough_descriptors_keeps_its_limit() {
 
 #[tokio::test]
 async fn too_few_descriptors_are_an_error_at_start() {
-    let mut command = Command::new("/bin/sh");
-    let script = r#"ulimit -n 40 && exec "$0" serve --standalone"#;
-    command.env_clear().args(["-c", script, env!("CARGO_BIN_EXE_injectd")]);
+    let mut command = limited(BINARY, "-n 40");
+    command.env_clear().args(["serve", "--standalone"]);
     let ended = run(command).await;
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
     assert!(ended.stderr.contains("limit of 40 open files"), "{}", ended.stderr);

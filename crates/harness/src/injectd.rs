@@ -2,13 +2,13 @@
 
 use std::{
     ffi::{OsStr, OsString},
-    fs::{self, File},
+    fs,
     hash::{BuildHasher as _, RandomState},
     net::{IpAddr, SocketAddr},
     ops::Range,
     os::unix::process::ExitStatusExt as _,
     path::{Path, PathBuf},
-    process::{Command, ExitStatus},
+    process::{Command, ExitStatus, Stdio},
     sync::{
         LazyLock,
         atomic::{AtomicU64, Ordering},
@@ -23,10 +23,11 @@ use crate::{
     client::{Webhook, probe},
     expect::{Outcome, eventually, expect, expect_contains, failed},
     metrics::metric,
+    process::{Printed, Process, limited},
     program::Program,
 };
 
-mod process;
+mod lifetime;
 
 /// The name of Linkerd's webhook: `injectd compare` looks for its patches in audit logs.
 pub const WEBHOOK_NAME: &str = "linkerd-proxy-injector.linkerd.io";
@@ -41,11 +42,12 @@ pub fn linkerd_folder() -> PathBuf {
 #[derive(Debug)]
 pub struct Injectd {
     binary: PathBuf,
+    limits: Option<String>,
     arguments: Vec<OsString>,
     environment: Vec<(&'static str, OsString)>,
-    log: PathBuf,
+    log: Printed,
     certificate: Certificate,
-    program: Option<Program>,
+    process: Option<Process>,
     /// The address of the webhook server.
     pub webhook: SocketAddr,
     /// The address of the admin server.
@@ -156,18 +158,24 @@ impl Injectd {
         fs::write(&key_file, &certificate.key)?;
         Ok(Self {
             binary: binary.to_owned(),
+            limits: None,
             arguments: Vec::new(),
             environment: vec![
                 ("NO_COLOR", "1".into()),
                 ("INJECTD_TLS_CERT", cert_file.into()),
                 ("INJECTD_TLS_KEY", key_file.into()),
             ],
-            log: folder.join("injectd.log"),
+            log: Printed::new()?,
             certificate,
-            program: None,
+            process: None,
             webhook: free_port(ip)?,
             admin: free_port(ip)?,
         })
+    }
+
+    /// Limits its next starts, as [`limited`] does.
+    pub fn set_limits(&mut self, limits: String) {
+        self.limits = Some(limits);
     }
 
     /// Adds an argument.
@@ -210,37 +218,21 @@ impl Injectd {
     ///
     /// Fails if the server ends or does not accept connections in time.
     pub async fn start(&mut self) -> Outcome {
-        let pid = self.spawn()?;
-        let ended = eventually("injectd accepts connections", async || {
-            let status = self.running()?.exit_status()?;
-            if status.is_none() {
-                TcpStream::connect(self.webhook).await?;
-            }
-            Ok(status)
-        });
-        match ended.await? {
-            None => {
-                forget_clock(pid);
-                Ok(())
-            }
-            Some(status) => {
-                Err(failed(format!("injectd ended with {status}: {}", self.last_line())))
-            }
-        }
+        let mut process = self.spawn()?;
+        let opens = process.open(async || Ok(TcpStream::connect(self.webhook).await?)).await;
+        forget_clock(process.program.pid());
+        self.process = Some(process);
+        opens.map(drop)
     }
 
-    fn last_line(&self) -> String {
-        self.log().lines().last().unwrap_or("it logged nothing").to_owned()
-    }
-
-    fn spawn(&mut self) -> Outcome<u32> {
-        let log = File::options().create(true).append(true).open(&self.log)?;
-        let mut command = Command::new(&self.binary);
+    fn spawn(&self) -> Outcome<Process> {
+        let mut command = match &self.limits {
+            Some(limits) => limited(&self.binary, limits),
+            None => Command::new(&self.binary),
+        };
         command.args(&self.arguments).envs(self.environment.iter().map(|(k, v)| (k, v)));
-        let program = Program::start(&mut command, log.try_clone()?, log)?;
-        let pid = program.pid();
-        self.program = Some(program);
-        Ok(pid)
+        command.stdin(Stdio::null());
+        Process::spawn(&mut command, self.log.handle()?, self.log.handle()?)
     }
 
     /// The process id.
@@ -310,11 +302,12 @@ impl Injectd {
 
     /// Ends the server without asking how.
     pub fn discard(&mut self) {
-        self.program = None;
+        self.process = None;
     }
 
     fn running(&mut self) -> Outcome<&mut Program> {
-        self.program.as_mut().ok_or_else(|| failed("injectd was not started"))
+        let process = self.process.as_mut().ok_or_else(|| failed("injectd was not started"))?;
+        Ok(&mut process.program)
     }
 
     /// A client of the webhook.
@@ -343,7 +336,7 @@ impl Injectd {
     /// The log of all starts; empty before the first.
     #[must_use]
     pub fn log(&self) -> String {
-        fs::read_to_string(&self.log).unwrap_or_default()
+        self.log.text()
     }
 
     /// Waits for a text in the log.

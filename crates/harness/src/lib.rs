@@ -24,6 +24,7 @@ pub mod manifests;
 pub mod metrics;
 pub mod namespaced;
 pub mod objects;
+pub mod process;
 pub mod program;
 pub mod relay;
 pub mod scenario;

@@ -12,7 +12,7 @@ use injectd_harness::{
     injectd::linkerd_folder,
     manifests::{files, objects},
     namespaced::{Namespaced, with_namespace},
-    program::Program,
+    process::run_with_input,
     scenario::{with_binary, with_lab},
     sidecar::{expect_sidecar, pod_of, without_sidecar},
 };
@@ -55,7 +55,7 @@ async fn inject_takes_values_and_trust_roots_from_the_cluster() -> Outcome {
             fs::write(&pod, "kind: Pod\nmetadata:\n  name: web\nspec:\n  containers: []\n")?;
             let config = lab.kubeconfig.display().to_string();
             let args = ["inject", "--kubeconfig", &config, "--linkerd-namespace", &it.name];
-            let found = changed(&lab.binary, &args, &pod, folder.path()).await?;
+            let found = changed(&lab.binary, &args, &pod).await?;
             expect("the roots of the cluster", true, found.contains("roots of the cluster"))?;
             expect("the release of the cluster", true, found.contains("proxy:edge-26.6.3"))
         })
@@ -82,7 +82,7 @@ async fn install(it: &Namespaced<'_>) -> Outcome {
 /// Each object of a manifest is the same with a sidecar, and a second run changes nothing.
 async fn manifest(it: &Namespaced<'_>, file: &Path, folder: &Path) -> Outcome {
     let (api, binary) = (&it.lab.api, &it.lab.binary);
-    let once = changed(binary, &["inject"], file, folder).await?;
+    let once = changed(binary, &["inject"], file).await?;
     let [before, after] = [fs::read_to_string(file)?, once.clone()].map(|text| objects(&text));
     expect("the number of objects", before.len(), after.len())?;
     for (plain, injected) in before.iter().zip(&after) {
@@ -102,29 +102,24 @@ async fn manifest(it: &Namespaced<'_>, file: &Path, folder: &Path) -> Outcome {
     }
     let input = folder.join("once.yaml");
     fs::write(&input, &once)?;
-    let twice = changed(binary, &["inject"], &input, folder).await?;
+    let twice = changed(binary, &["inject"], &input).await?;
     expect("the manifest after a second run", once, twice)
 }
 
 /// `uninject` gives the text of the manifest back, without what it names.
 async fn back(binary: &Path, file: &Path, folder: &Path) -> Outcome {
     let input = folder.join("once.yaml");
-    fs::write(&input, changed(binary, &["inject"], file, folder).await?)?;
+    fs::write(&input, changed(binary, &["inject"], file).await?)?;
     let original = fs::read_to_string(file)?;
     // Whether the author or the injection wrote it cannot be known.
     let stays = |line: &&str| !line.trim().starts_with("linkerd.io/inject: ");
     let expected: String = original.split_inclusive('\n').filter(stays).collect();
-    expect("the manifest", expected, changed(binary, &["uninject"], &input, folder).await?)
+    expect("the manifest", expected, changed(binary, &["uninject"], &input).await?)
 }
 
 /// What a command of injectd makes of a file.
-async fn changed(binary: &Path, args: &[&str], file: &Path, folder: &Path) -> Outcome<String> {
-    let [out, err] = ["inject.out", "inject.err"].map(|name| folder.join(name));
+async fn changed(binary: &Path, args: &[&str], file: &Path) -> Outcome<String> {
     let mut command = Command::new(binary);
     command.args(args).stdin(File::open(file)?);
-    let mut program = Program::start_with(&mut command, File::create(&out)?, File::create(&err)?)?;
-    let status = program.wait().await?;
-    let errors = fs::read_to_string(err)?;
-    expect(format!("the exit code of {args:?}, which printed {errors:?}"), Some(0), status.code())?;
-    Ok(fs::read_to_string(out)?)
+    about(format!("{args:?}"), run_with_input(command).await?.with_code(0))
 }

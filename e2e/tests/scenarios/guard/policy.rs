@@ -7,6 +7,7 @@ use injectd_harness::{
     api::{collection, path_of},
     audit_log::events,
     expect::{Outcome, eventually, expect, expect_contains, failed},
+    process::run,
 };
 use serde_json::Value;
 
@@ -17,7 +18,7 @@ const AUDIT_ANNOTATION: &str = "validation.policy.admission.k8s.io/validation_fa
 
 /// Prints the policy and its binding, and applies them.
 pub(super) async fn apply(it: &Case<'_>, action: &str, flags: &[String]) -> Outcome {
-    for object in printed(it, action, flags)? {
+    for object in printed(it, action, flags).await? {
         let objects = collection(GROUP, object["kind"].as_str().unwrap_or_default(), None);
         let path = format!("{objects}?fieldValidation=Strict");
         let created = it.it.lab.api.call(Method::POST, &path, Some(object.to_string())).await?;
@@ -35,13 +36,11 @@ pub(super) async fn apply(it: &Case<'_>, action: &str, flags: &[String]) -> Outc
 }
 
 /// What the command prints, with the name of the case.
-fn printed(it: &Case<'_>, action: &str, flags: &[String]) -> Outcome<Vec<Value>> {
+async fn printed(it: &Case<'_>, action: &str, flags: &[String]) -> Outcome<Vec<Value>> {
     let mut command = Command::new(&it.it.lab.binary);
     command.args(["manifest", "guard", "--action", action, "--failure-policy", "Fail"]);
-    let output = command.args(["--name", &it.it.name]).args(flags).output()?;
-    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-    expect(format!("the exit code, with {errors:?}"), Some(0), output.status.code())?;
-    Ok(serde_saphyr::from_multiple(&String::from_utf8(output.stdout)?)?)
+    command.args(["--name", &it.it.name]).args(flags);
+    Ok(serde_saphyr::from_multiple(&run(command).await?.with_code(0)?)?)
 }
 
 /// Waits until the controller manager has checked the types of the policy.

@@ -7,7 +7,7 @@ use injectd_harness::{
     api::{WEBHOOK_CONFIGURATIONS, collection},
     expect::{Outcome, about, eventually, expect, expect_contains},
     objects::plain_pod,
-    program::ran,
+    process::run,
     scenario::note,
 };
 use serde_json::{Value, json};
@@ -39,8 +39,8 @@ async fn explain_and_audit_agree_with_the_api_server_with_webhooks_and_without()
 async fn injectd(it: &Istio<'_>, code: i32, arguments: &[&str]) -> Outcome<Value> {
     let mut command = Command::new(&it.lab.binary);
     command.args(arguments).args(["-o", "json", "--kubeconfig"]).arg(&it.lab.kubeconfig);
-    let found = about(format_args!("{arguments:?}"), ran(command).await?.with_code(code))?;
-    let found: Value = serde_json::from_str(&found)?;
+    let printed = about(format!("{arguments:?}"), run(command).await?.with_code(code))?;
+    let found: Value = serde_json::from_str(&printed)?;
     let not_read = found["notRead"].as_array().map_or(&[][..], Vec::as_slice);
     expect("what was not read", &[] as &[Value], not_read)?;
     Ok(found)

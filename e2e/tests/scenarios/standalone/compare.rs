@@ -1,10 +1,6 @@
 //! `injectd compare`: the answers in the audit log beside those that injectd gives now.
 
-use std::{
-    ffi::OsStr,
-    fs::{self, File},
-    process::Command,
-};
+use std::{ffi::OsStr, fs, process::Command};
 
 use injectd_harness::{
     api::{NAMESPACES, collection},
@@ -14,7 +10,7 @@ use injectd_harness::{
     },
     injectd::linkerd_folder,
     objects::CONNECT_TIMEOUT,
-    program::Program,
+    process::run,
 };
 use serde_json::{Value, json};
 
@@ -115,13 +111,7 @@ async fn report(standalone: &Standalone<'_>, exit_code: i32, flags: &[&OsStr]) -
     let mut command = Command::new(&standalone.it.lab.binary);
     command.args(["compare", "--output", "json", "--objects"]).arg(file("objects.json"));
     command.args(flags).arg(file("audit.log"));
-    let [out, err] = [file("compare.out"), file("compare.err")];
-    let mut program = Program::start(&mut command, File::create(&out)?, File::create(&err)?)?;
-    let status = program.wait().await?;
-    let [out, err] = [fs::read_to_string(out)?, fs::read_to_string(err)?];
-    let what = format!("the exit code of compare, which printed {err:?} {out:?}");
-    expect(what, Some(exit_code), status.code())?;
-    Ok(serde_json::from_str(&out)?)
+    Ok(serde_json::from_str(&run(command).await?.with_code(exit_code)?)?)
 }
 
 /// The events of the namespace, once there is one of each pod.

@@ -14,9 +14,10 @@ impl Injectd {
     ///
     /// Fails if it does not end in time.
     pub async fn run(&mut self) -> Outcome<(Option<i32>, String)> {
-        self.spawn()?;
-        let status = self.running()?.wait().await?;
-        Ok((status.code(), self.last_line()))
+        let mut process = self.spawn()?;
+        let code = process.program.wait().await?.code();
+        let log = self.log();
+        Ok((code, log.lines().last().unwrap_or("it logged nothing").to_owned()))
     }
 
     /// The memory in use, in KiB.
