@@ -138,10 +138,11 @@ swap:
 storm name="":
     e2e/run.sh --long storm::{{ name }}
 
-# Measure a well-behaved client beside attackers; twelve minutes, --smoke less than one (python3).
-attack *args:
-    cargo build --release --locked --bin injectd --example echo --example paced
-    python3 -B e2e/attack.py {{ args }}
+# Measure a well-behaved client beside attackers; half an hour, or a part by its name.
+attack name="":
+    cargo build --release --locked --bin injectd --example overload
+    INJECTD="${INJECTD:-${CARGO_TARGET_DIR:-target}/release/injectd}" INJECTD_CORPUS={{ corpus }} \
+        e2e/run.sh --long -- attacks::{{ name }}
 
 # Measure memory by namespaces, pods, owners and overrides, and the time to start; minutes (control plane).
 memory name="":

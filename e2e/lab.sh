@@ -1,8 +1,8 @@
 #!/bin/sh
 # usage: e2e/lab.sh PROGRAM [ARGUMENT…]
 #
-# Runs a program, or FILE.py in this folder, against a Kubernetes control plane of its own
-# (kube-lab: etcd, kube-apiserver, kube-controller-manager). Scenarios start it.
+# Runs a program against a Kubernetes control plane of its own (kube-lab: etcd, kube-apiserver,
+# kube-controller-manager). Scenarios and the load test start it.
 #
 #   $KUBE_RELEASE  release of Kubernetes, one of lab/releases [1.36]
 #   $KUBE_LAB      binary of kube-lab [that of the release, built if missing: lab/build.sh]
@@ -31,13 +31,6 @@ fi
 pid=
 trap 'rm -rf "$dir"' EXIT
 trap 'trap - INT TERM; [ -z "$pid" ] || { kill "$pid"; wait "$pid" || true; }; exit 130' INT TERM
-case $1 in
-    *.py)
-        program=$here/$1
-        shift
-        set -- python3 -B "$program" "$@"
-        ;;
-esac
 # The program reads what this script is given: else the input of a background process is empty.
 exec 3<&0
 # shellcheck disable=SC2086 # flags are words

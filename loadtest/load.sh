@@ -16,6 +16,7 @@ usage: loadtest/load.sh [--smoke] [--out FOLDER] [--only "PART…"]
                                                                 image; --smoke: cargo's release)
   $ECHO           the echo                                     (examples/echo, built)
   $PACED          the client with a constant rate              (examples/paced, built)
+  $OVERLOAD       the client beyond the capacity               (examples/overload, built)
   $INJECTD_CORPUS folder with a recorded configuration of Istio (without it, a small one)
   $K6             k6 [${XDG_CACHE_HOME:-~/.cache}/injectd-ci/tools/bin/k6, built with go if missing]
 
@@ -57,11 +58,12 @@ command -v h2load >/dev/null || die "h2load is missing: apt-get install nghttp2-
 mkdir -p "${CARGO_TARGET_DIR:-target}"
 target=$(cd "${CARGO_TARGET_DIR:-target}" && pwd)
 wanted=
-[ -n "${ECHO:-}" ] && [ -n "${PACED:-}" ] || wanted="--example echo --example paced"
+examples="--example echo --example overload --example paced"
+[ -n "${ECHO:-}" ] && [ -n "${OVERLOAD:-}" ] && [ -n "${PACED:-}" ] || wanted=$examples
 if [ -n "${INJECTD:-}" ]; then
     BUILD="given by \$INJECTD"
 elif $smoke; then
-    wanted="--bin injectd --example echo --example paced"
+    wanted="--bin injectd $examples"
     INJECTD=$target/release/injectd BUILD="cargo build --release"
 else
     deploy/pgo.sh
@@ -70,13 +72,18 @@ fi
 # shellcheck disable=SC2086 # words
 [ -z "$wanted" ] || cargo build --quiet --release --locked $wanted
 ECHO=${ECHO:-$target/release/examples/echo}
+OVERLOAD=${OVERLOAD:-$target/release/examples/overload}
 PACED=${PACED:-$target/release/examples/paced}
 K6=${K6:-${XDG_CACHE_HOME:-$HOME/.cache}/injectd-ci/tools/bin/k6}
-if [ ! -x "$K6" ]; then
-    . .ci/tools.sh
-    GOBIN=$(dirname "$K6") go install "go.k6.io/k6@$K6_VERSION"
-fi
-export K6 INJECTD BUILD ECHO PACED PYTHONDONTWRITEBYTECODE=1
+case " $only " in
+    *" mixed "*)
+        if [ ! -x "$K6" ]; then
+            . .ci/tools.sh
+            GOBIN=$(dirname "$K6") go install "go.k6.io/k6@$K6_VERSION"
+        fi
+        ;;
+esac
+export K6 INJECTD BUILD ECHO OVERLOAD PACED PYTHONDONTWRITEBYTECODE=1
 
 scratch=
 pid=

@@ -8,41 +8,28 @@
 //! With `--serial`, no two requests have the same body, not even those of another run.
 
 use std::{
-    error::Error,
-    fs,
     io::{self, BufWriter, Read as _, Write as _},
     net::TcpStream,
     num::NonZeroU64,
-    ops::Range,
-    path::PathBuf,
-    sync::{
-        Arc, Barrier, OnceLock,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, Barrier, OnceLock},
     thread,
-    time::{Duration, Instant, SystemTime},
+    time::{Duration, Instant},
 };
 
 use clap::{Parser, value_parser};
-use injectd::tls::AnyCertificate;
-use rustls::{
-    ClientConfig, ClientConnection, StreamOwned, crypto::aws_lc_rs, pki_types::ServerName,
-};
+use rustls::{ClientConfig, ClientConnection, StreamOwned, pki_types::ServerName};
+
+use asked::{Asked, Request, Result, positive, trusting};
+
+mod asked;
 
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
-/// Digits of a serial number.
-const MAX_DIGITS: usize = 18;
-
-type Result<T, E = Box<dyn Error + Send + Sync>> = std::result::Result<T, E>;
 
 /// Ask a webhook at a constant mean rate
 #[derive(Debug, Parser)]
 struct Args {
-    /// Address of the webhook
-    addr: String,
-    /// File of one `AdmissionReview`
-    #[arg(value_name = "FILE")]
-    review: PathBuf,
+    #[command(flatten)]
+    asked: Asked,
     /// Requests per second in all
     #[arg(long, value_name = "N", value_parser = positive)]
     rate: f64,
@@ -55,12 +42,6 @@ struct Args {
     /// Other arrivals for another seed
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u32,
-    /// Path of the webhook
-    #[arg(long, value_name = "PATH", default_value = "/")]
-    path: String,
-    /// Text of the review, of up to 18 bytes, that each request replaces by other digits
-    #[arg(long, value_name = "TEXT")]
-    serial: Option<String>,
 }
 
 /// What came of the requests of a connection.
@@ -72,9 +53,7 @@ struct Found {
 
 fn main() -> Result<()> {
     let args = Args::parse();
-    let review = fs::read(&args.review)
-        .map_err(|error| format!("cannot read {}: {error}", args.review.display()))?;
-    let request = request(&args, &review)?;
+    let request = Request::new(&args.asked)?;
     let config = Arc::new(trusting()?);
     let rate = args.rate / f64::from(args.connections);
     let duration = Duration::from_secs_f64(args.seconds);
@@ -82,7 +61,7 @@ fn main() -> Result<()> {
     let callers: Vec<_> = (0..args.connections)
         .map(|index| {
             let config = Arc::clone(&config);
-            let (addr, start) = (args.addr.clone(), Arc::clone(&start));
+            let (addr, start) = (args.asked.addr.clone(), Arc::clone(&start));
             let mut request = request.clone();
             let seed = u64::from(args.seed) << 32 | u64::from(index);
             thread::spawn(move || -> Result<Found> {
@@ -114,11 +93,6 @@ fn main() -> Result<()> {
     writeln!(out, "unsent {}", all.unsent)?;
     all.times.iter().try_for_each(|time| writeln!(out, "{}", time.as_nanos()))?;
     Ok(out.flush()?)
-}
-
-fn positive(text: &str) -> Result<f64, &'static str> {
-    let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number > 0.0);
-    number.ok_or("expected a number above 0")
 }
 
 /// Sends what falls due before `end`, one after the other.
@@ -219,59 +193,4 @@ fn answer_len(begin: &[u8]) -> Result<Option<usize>> {
     }
     let length = text.lines().find_map(|line| line.strip_prefix("content-length: "));
     Ok(Some(head + 4 + length.ok_or("an answer has no length")?.parse::<usize>()?))
-}
-
-/// The bytes of a request, and which of them are its serial number.
-#[derive(Clone)]
-struct Request {
-    bytes: Vec<u8>,
-    serial: Range<usize>,
-    last: Arc<AtomicU64>,
-}
-
-impl Request {
-    /// The request with the next number.
-    fn next(&mut self) -> &[u8] {
-        let digits = self.serial.len();
-        if digits > 0 {
-            let number = self.last.fetch_add(1, Ordering::Relaxed);
-            let text = format!("{number:0MAX_DIGITS$}");
-            let text = &text.as_bytes()[text.len() - digits..];
-            self.bytes[self.serial.clone()].copy_from_slice(text);
-        }
-        &self.bytes
-    }
-}
-
-/// A request as the API server sends it.
-fn request(args: &Args, review: &[u8]) -> Result<Request> {
-    let head = format!(
-        "POST {}?timeout=10s HTTP/1.1\r\nHost: {}\r\nUser-Agent: kube-apiserver-admission\r\n\
-         Accept: application/json\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
-        args.path,
-        args.addr,
-        review.len()
-    );
-    let serial = match &args.serial {
-        Some(text) => {
-            let at = review.windows(text.len().max(1)).position(|bytes| bytes == text.as_bytes());
-            let at = at.filter(|_| text.len() <= MAX_DIGITS);
-            let at = head.len() + at.ok_or("--serial is not in the review, or is too long")?;
-            at..at + text.len()
-        }
-        None => 0..0,
-    };
-    let now = SystemTime::UNIX_EPOCH.elapsed()?.as_micros();
-    let last = Arc::new(AtomicU64::new(u64::try_from(now)?));
-    Ok(Request { bytes: [head.as_bytes(), review].concat(), serial, last })
-}
-
-/// Takes any certificate: servers under load make their own at start.
-fn trusting() -> Result<ClientConfig> {
-    let provider = Arc::new(aws_lc_rs::default_provider());
-    Ok(ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()?
-        .dangerous()
-        .with_custom_certificate_verifier(Arc::new(AnyCertificate::default()))
-        .with_no_client_auth())
 }

@@ -12,12 +12,11 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent.parent / "e2e"))
+sys.path.insert(0, str(HERE.parent / "load"))
 
 from cluster import Api  # noqa: E402
 from expect import Failure  # noqa: E402
 from posting import Creators  # noqa: E402
-from steps import stop_in_time  # noqa: E402
 from table import Row, summary  # noqa: E402
 from ways import ALL, COMPARED, Site  # noqa: E402
 
@@ -41,7 +40,7 @@ def main():
         folder = Path(name)
         api = Api(kubeconfig, folder)
         reviewed = json.loads((HERE.parent / "review-12k.json").read_text())
-        site = Site(os.environ["INJECTD"], api, folder, kubeconfig.parent, reviewed)
+        site = Site(api, folder, kubeconfig.parent, reviewed)
         try:
             site.start()
             rows, sizes = measure(site, folder, options, begin + options.max_seconds)
@@ -79,6 +78,13 @@ def measure(site, folder, options, end):
         print(f"round {number + 1}: {time.monotonic() - begin:.0f} s", file=sys.stderr, flush=True)
     creators.close()
     return rows, sizes
+
+
+def stop_in_time(seconds):
+    late = f"FAILED: it took longer than {seconds} s"
+    signal.signal(signal.SIGALRM, lambda *_: sys.exit(late))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    signal.alarm(seconds)
 
 
 class Runner:

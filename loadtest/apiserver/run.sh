@@ -48,6 +48,6 @@ done
 
 LAB_FLAGS="${LAB_FLAGS:-} -memory=2GiB -apiserver-flag=--delete-collection-workers=8"
 export LAB_FLAGS
-exec "$here/../../e2e/lab.sh" ../loadtest/apiserver/measure.py --rounds "$rounds" \
+exec "$here/../../e2e/lab.sh" python3 -B "$here/measure.py" --rounds "$rounds" \
     --seconds "$seconds" --creators "$creators" --max-seconds "$max_seconds" --out "$out" \
     --load "$(cut -d " " -f 1 /proc/loadavg)"

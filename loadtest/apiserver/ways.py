@@ -2,19 +2,20 @@
 
 import base64
 import json
+import os
 import re
+import signal
 import subprocess
 from typing import NamedTuple
 
-from client import get, metric, patch_of, review
-from cluster import ENABLED, collection, names, service
+from cluster import collection
 from control_plane import ACCOUNT, CONTROL_PLANE, IP, ControlPlane
-from expect import expect, expect_same, poll
-from injectd import WEBHOOK_NAME
-from lab import Client, Component
+from expect import Failure, expect, expect_same, poll
 from policy import TOKEN_PATH, TOKEN_VOLUME, applied, policy
 from posting import post
+from servers import INJECTD as BINARY
 
+ENABLED = {"linkerd.io/inject": "enabled"}
 DISABLED = {"linkerd.io/inject": "disabled"}
 BY_WEBHOOK, BY_POLICY = {"sidecar": "webhook"}, {"sidecar": "policy"}
 
@@ -41,25 +42,20 @@ ALL = [*COMPARED, ALLOWED, COMPLETE]
 class Site:
     """The control plane with injectd, the policy, all namespaces, and requests that create pods."""
 
-    def __init__(self, binary, api, folder, lab, reviewed):
-        self.binary, self.api, self.folder = binary, api, folder
-        self.control_plane = ControlPlane(binary, api, folder)
-        self.client = Client(api, folder)
-        self.controllers = Component(lab, "kube-controller-manager")
-        self.server = Component(lab, "kube-apiserver")
+    def __init__(self, api, folder, lab, reviewed):
+        self.api, self.folder, self.lab = api, folder, lab
+        self.control_plane = ControlPlane(api, folder)
         self.pod = as_created(reviewed["request"]["object"])
         self.sidecar = self.token_volume = None
         self.bodies, self.owners = {}, []
 
     def start(self):
         # It would delete pods beyond the replicas of their ReplicaSet, and nothing else needs it.
-        self.controllers.stop()
+        stop(self.pid("kube-controller-manager"))
         self.control_plane.make_account()
         for way in ALL:
             self.make_namespace(way)
-        self.control_plane.start(self.api.server)
-        self.control_plane.wait_until_ready()
-        self.make_webhook()
+        self.make_webhook(self.control_plane.start())
         self.sidecar = self.operations()
         self.make_policy()
         self.bodies[COMPLETE.namespace] = self.complete()
@@ -68,9 +64,12 @@ class Site:
 
     @property
     def pids(self):
-        etcd = self.server.log.parent / "etcd.pid"
-        return {"apiserver": self.server.pid, "injectd": self.control_plane.injectd.process.pid,
-                "etcd": int(etcd.read_text())}
+        return {"apiserver": self.pid("kube-apiserver"), "injectd": self.control_plane.injectd.pid,
+                "etcd": self.pid("etcd")}
+
+    def pid(self, program):
+        """The process id of a program of kube-lab."""
+        return int((self.lab / f"{program}.pid").read_text())
 
     def make_namespace(self, way):
         """Creates a namespace, and the Deployment and ReplicaSet that own its pods."""
@@ -95,16 +94,17 @@ class Site:
         metadata = {**self.pod["metadata"], "ownerReferences": [owner]}
         self.bodies[way.namespace] = {**self.pod, "metadata": metadata}
 
-    def make_webhook(self):
+    def make_webhook(self, ca):
         """Registers the webhook as Linkerd's chart does, but with failurePolicy Fail."""
-        port = {"port": self.control_plane.injectd.port}
-        spec = {"clusterIP": IP, "ports": [port]}
-        self.control_plane.create(service(ACCOUNT, spec), CONTROL_PLANE)
+        port = {"port": int(self.control_plane.injectd.address.rpartition(":")[2])}
+        self.control_plane.create({
+            "apiVersion": "v1", "kind": "Service", "metadata": {"name": ACCOUNT},
+            "spec": {"clusterIP": IP, "ports": [port]}}, CONTROL_PLANE)
         webhook = {
-            "name": WEBHOOK_NAME,
+            "name": "linkerd-proxy-injector.linkerd.io",
             "clientConfig": {
                 "service": {"name": ACCOUNT, "namespace": CONTROL_PLANE, **port},
-                "caBundle": base64.b64encode(self.control_plane.injectd.ca).decode(),
+                "caBundle": base64.b64encode(ca).decode(),
             },
             "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"],
                        "resources": ["pods", "services"], "scope": "Namespaced"}],
@@ -128,11 +128,11 @@ class Site:
         objects = self.folder / "objects.json"
         objects.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [
             namespace, *self.owners]}))
-        run = subprocess.run([self.binary, "review", "--objects", objects],
+        run = subprocess.run([BINARY, "review", "--objects", objects],
                              input=review(body, name), capture_output=True)
         expect(f"the exit code of injectd review ({run.stderr.decode()})", 0, run.returncode)
         self.token_volume = token_volume(body)
-        return patch_of(json.loads(run.stdout))
+        return json.loads(base64.b64decode(json.loads(run.stdout)["response"]["patch"]))
 
     def make_policy(self):
         replaced = {self.token_volume: TOKEN_VOLUME, NOTHING.namespace: "request.namespace"}
@@ -152,7 +152,7 @@ class Site:
     def expect_sidecar(self, way):
         body = self.api.create(self.bodies[way.namespace], way.namespace, dry_run=True).created()
         expect("the init containers", ["linkerd-init", "linkerd-proxy", "schema"],
-               names(body, "initContainers"))
+               [container["name"] for container in body["spec"].get("initContainers", [])])
 
     def expect_same_pods(self):
         """Fails unless the stored pods are equal, with the sidecar from either way."""
@@ -194,21 +194,48 @@ class Site:
     def clear(self, way):
         """Deletes the pods of a namespace, and makes the API server collect its garbage."""
         path = f"{collection('v1', 'Pod', way.namespace)}?gracePeriodSeconds=0"
-        expect("the status of the deletion", 200, self.client.call("DELETE", path)[0])
+        expect("the status of the deletion", 200, self.api.call("DELETE", path).status)
         self.collect_garbage()
 
     def collect_garbage(self):
-        status, _ = self.client.call("GET", "/debug/pprof/heap?gc=1")
-        expect("the status of the garbage collection", 200, status)
+        found = self.api.call("GET", "/debug/pprof/heap?gc=1&debug=1")
+        expect("the status of the garbage collection", 200, found.status)
 
     def connections(self):
         """Connections that the API server has opened to the webhook so far."""
-        text = get(self.control_plane.injectd.admin_port, "/metrics", 10, IP)[1]
-        return metric(text, "injectd_connections_total", server="webhook")
+        return self.control_plane.injectd.metric("injectd_connections_total", server="webhook")
 
     def clean_up(self):
         if self.control_plane.injectd:
-            self.control_plane.injectd.kill()
+            self.control_plane.injectd.stop()
+
+
+def stop(pid):
+    """Ends a program of kube-lab."""
+    os.kill(pid, signal.SIGTERM)
+
+    def expect_end():
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return
+        raise Failure("it still runs")
+
+    poll("the end of a program", expect_end)
+
+
+def review(pod, namespace):
+    """An AdmissionReview of a pod."""
+    request = {
+        "uid": "7b1c7a3e-5d9c-4a53-9d0c-3f2f0d6f4a11",
+        "kind": {"group": "", "version": "v1", "kind": "Pod"},
+        "resource": {"group": "", "version": "v1", "resource": "pods"},
+        "namespace": namespace,
+        "operation": "CREATE",
+        "object": pod,
+    }
+    body = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+    return json.dumps(body).encode()
 
 
 def as_created(admitted):

@@ -10,15 +10,13 @@ from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
-from servers import CORPUS, ISTIO_RELEASE, Failure, echo, injectd_for_istio  # adds e2e to sys.path
-
 import istio_limits
-from client import Exposition, metric
-from connection import Connection, request_of, unverified_context
+from connection import Connection, Exposition, metric, request_of, unverified_context
 from h2load import h2load
 from paced import CONNECTIONS, ENDLESS, Asked, paced
 from results import median, micros, part, write_csv
 from reviews import TYPICAL, encode, of_many_containers, with_override
+from servers import CORPUS, ISTIO_RELEASE, Failure, echo, injectd_for_istio
 from workloads import KINDS, Workloads
 
 CPU_BUDGET, CPU_AIM, COLD_BUDGET, LARGE_BUDGET = 4, 2.5, 25, 8
@@ -134,7 +132,7 @@ def from_memory(args, report):
     pods, known = Counter(), Counter()
     with injectd_for_istio() as server:
         connection = Connection(server.address, unverified_context())
-        metrics = Exposition(int(server.admin.rpartition(":")[2]))
+        metrics = Exposition(server.admin)
         before = 0
         for kind, body in Workloads().reviews(count):
             connection.ask(request_of(body, server.path))

@@ -3,21 +3,18 @@ answer. Parts of `istio.py`.
 """
 
 import json
-import ssl
+import subprocess
 import tempfile
-import time
+from collections import Counter
 from pathlib import Path
 
-from servers import Failure, injectd_for_istio  # adds e2e to sys.path
-
-import overload as over
-from attackers import Place
 from connection import Connection, request_of, unverified_context
 from results import median, micros, percentile
 from reviews import TYPICAL, encode, typical
+from servers import OVERLOAD, Failure, injectd_for_istio
 
 # The digits in a review that each request replaces by others.
-SERIAL = over.NO_SERIAL
+SERIAL = "0" * 10
 # Variables of the container istio-proxy that a pod brings with it.
 VARIABLES = [5000, 10_000, 20_000]
 VARIABLES_BUDGET_MS = 50
@@ -28,9 +25,11 @@ LINEAR_BUDGET = 6
 NODES = 5000
 NODES_BUDGET = 1.1
 ANSWERED_BUDGET, RSS_BUDGET_MIB = 1, 256
-# Connections of the load over HTTP/1.1, which sends one pod, and over HTTP/2, which sends pods of
-# which no two are alike.
-CONNECTIONS, CONNECTIONS_HTTP2 = 1000, 100
+BEYOND_CAPACITY, OVERLOAD_SECONDS, CAPACITY_SECONDS = 2.5, 20, 2
+# The load, the key of its reviews, its connections while the capacity is measured and beyond it, and
+# the flags of its client.
+OVERLOADS = (("HTTP/1.1, one pod", "warm", 25, 1000, []),
+             ("HTTP/2, no two pods alike", "cold", 1, 100, ["--http2"]))
 
 
 # --- variables ---
@@ -116,14 +115,24 @@ def objects(folder, count):
 
 def overload(args, report, asked):
     """Requests at 2.5 times the capacity, over HTTP/1.1 and HTTP/2, each on a server of its own."""
-    seconds = 2 if args.smoke else over.SECONDS
+    seconds = 2 if args.smoke else OVERLOAD_SECONDS
     table, right, peak = [], [], []
-    for name, load in ("HTTP/1.1, one pod", one_pod), ("HTTP/2, no two pods alike", all_different):
-        with tempfile.TemporaryDirectory() as folder, injectd_for_istio() as server:
-            row, share = load(place_of(server, Path(folder)), asked, seconds)
+    for name, key, few, many, flags in OVERLOADS:
+        with injectd_for_istio() as server:
+            alone = outcomes(server, asked[key], few, CAPACITY_SECONDS, flags)
+            capacity = alone["right"] / CAPACITY_SECONDS
+            if not capacity:
+                raise Failure(f"{name}: no pod was injected: {dict(alone)}")
+            rate = ["--rate", str(BEYOND_CAPACITY * capacity)]
+            found = outcomes(server, asked[key], many, seconds, flags + rate)
             peak.append(server.rss_mib("VmHWM"))
-        right.append(share)
-        table.append([name, *row, f"{share:.2%}", f"{peak[-1]:.0f} MiB"])
+        other = found["otherwise"] + found["reset"] + found["ended with the connection"]
+        sent = found["right"] + found["refused"] + found["late"] + other
+        right.append((found["right"] + found["refused"]) / sent)
+        table.append([name, f"{capacity:,.0f}", f"{found['right'] / seconds:,.0f}",
+                      *(f"{count:,}" for count in (found["right"], found["refused"], found["late"],
+                                                   other, found["offered"] - sent)),
+                      f"{right[-1]:.2%}", f"{peak[-1]:.0f} MiB"])
     report.table(f"Istio: 2.5 times the capacity for {seconds} s", [
         "load", "capacity /s", "answered /s", "right", "503 with Retry-After",
         "given up after 10 s", "otherwise", "not sent, or not answered at the end", "right or 503",
@@ -138,33 +147,12 @@ def overload(args, report, asked):
                   form="{:.0f}", baseline="the larger of two loads")
 
 
-def one_pod(place, asked, seconds):
-    (capacity,) = over.paced_capacity(place, asked["warm"])
-    found = over.paced_overload(place, CONNECTIONS, None, capacity, asked["warm"], seconds)
-    right, late = found["answered in 10 s"], found["given up"]
-    # This client fails if the status of one answer is not 200; late ones waited for a connection.
-    return ([*rates(found), f"{right:,}", 0, 0, 0, f"{late:,}"], 1.0)
-
-
-def all_different(place, asked, seconds):
-    body = asked["cold"].review.read_bytes(), asked["cold"].path
-    (capacity,) = over.own_capacity(place, *body)
-    until = time.monotonic() + seconds
-    found = over.own_overload(place, CONNECTIONS_HTTP2, until, capacity, *body)
-    right, refused, late = (found.get(key, 0) for key in (over.RIGHT, over.REFUSED, "given up"))
-    unsent = found.get("given up unsent", 0) + found["not answered yet"]
-    other = found["offered"] - right - refused - late - unsent
-    sent = found["offered"] - unsent
-    row = [*rates(found), *(f"{count:,}" for count in (right, refused, late, other, unsent))]
-    return row, (right + refused) / sent
-
-
-def rates(found):
-    return [f"{found[f'{what} per second']:,}" for what in ("capacity", "answered")]
-
-
-def place_of(server, folder):
-    host, port = server.address.rsplit(":", 1)
-    certificate = folder / "server.crt"
-    certificate.write_text(ssl.get_server_certificate((host, int(port))))
-    return Place(server.address, str(certificate))
+def outcomes(server, asked, connections, seconds, flags):
+    """How many requests ended in which way: `loadtest/overload.rs`."""
+    command = [str(OVERLOAD), server.address, str(asked.review), *asked.flags(),
+               "--connections", str(connections), "--seconds", str(seconds), *flags]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=seconds + 60, check=False)
+    if run.returncode:
+        raise Failure(f"{OVERLOAD.name}: {run.stderr[-300:]}")
+    lines = (line.rpartition(" ") for line in run.stdout.splitlines())
+    return Counter({what: int(count) for what, _, count in lines})

@@ -4,37 +4,40 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
+from connection import get, metric
+from expect import DEADLINE_SECONDS, Failure, expect, poll
+
 ROOT = Path(__file__).parent.parent.parent
-sys.path.append(str(ROOT / "e2e"))
-
-from client import get, metric  # noqa: E402
-from expect import Failure, expect  # noqa: E402
-
 RELEASE = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release"
 INJECTD = Path(os.environ.get("INJECTD", RELEASE / "injectd"))
 ECHO = Path(os.environ.get("ECHO", RELEASE / "examples" / "echo"))
+OVERLOAD = Path(os.environ.get("OVERLOAD", RELEASE / "examples" / "overload"))
 PACED = Path(os.environ.get("PACED", RELEASE / "examples" / "paced"))
 # The configuration of Istio: a recorded one, else the small one of the tests.
 ISTIO_RELEASE = "1.30.3"
 CORPUS = os.environ.get("INJECTD_CORPUS")
 SMALL = ROOT / "crates/testkit/src/istio"
 SERVER = re.compile(rb"^(echo|webhook|gRPC|admin) server: (\S+)")
-STOP_SECONDS = 10
 
 
 class Server:
-    """A process that prints the addresses of its servers; it writes a log, which is discarded."""
+    """A process that prints the addresses of its servers, unless they are known; it writes a log,
+    which is discarded."""
 
-    def __init__(self, command, path="/"):
+    def __init__(self, command, path="/", addresses=(), env=None):
         self.path = path
         self.begin = time.perf_counter()
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                        env={**os.environ, **(env or {})})
         self.pid = self.process.pid
         self.address = self.admin = self.grpc = None
+        if addresses:
+            self.address, self.admin = addresses
+            poll("injectd is ready", self.expect_ready)
+            return
         for line in self.process.stdout:
             if not (server := SERVER.match(line)):
                 continue
@@ -55,10 +58,14 @@ class Server:
     def __exit__(self, *_):
         self.stop()
 
+    def expect_ready(self):
+        expect("injectd's exit code", None, self.process.poll())
+        expect("/ready", (200, "ok\n"), get(self.admin, "/ready"))
+
     def stop(self):
         self.process.send_signal(signal.SIGINT)
         try:
-            self.process.wait(STOP_SECONDS)
+            self.process.wait(DEADLINE_SECONDS)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
@@ -79,15 +86,13 @@ class Server:
         return int(re.search(rf"^{field}:\s*(\d+) kB", status, re.MULTILINE)[1]) / 1024
 
     def metric(self, name, **labels):
-        host, port = self.admin.rsplit(":", 1)
-        status, text = get(int(port), "/metrics", timeout=10, host=host)
+        status, text = get(self.admin, "/metrics")
         expect("status of /metrics", 200, status)
         return metric(text, name, **labels)
 
 
-def injectd(*flags, grpc_addr="", path="/", prefix=()):
-    """`prefix` is a command that runs another one, such as prlimit with its limits."""
-    return Server([*prefix, str(INJECTD), "serve", "--standalone", "--addr", "127.0.0.1:0",
+def injectd(*flags, grpc_addr="", path="/"):
+    return Server([str(INJECTD), "serve", "--standalone", "--addr", "127.0.0.1:0",
                    "--metrics-addr", "127.0.0.1:0", "--grpc-addr", grpc_addr, *flags], path)
 
 

@@ -9,14 +9,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-from servers import (  # adds e2e to sys.path
-    INJECTD, ROOT, SMALL, Failure, injectd, injectd_for_istio,
-)
-
 from connection import Connection, request_of, unverified_context
 from expect import expect, expect_in
 from h2load import JSON, read, review_url, run_h2load
 from reviews import MIX, TYPICAL, with_override, write
+from servers import INJECTD, ROOT, SMALL, Failure, injectd, injectd_for_istio
 
 sys.path.append(str(ROOT / "loadtest/ghz"))
 

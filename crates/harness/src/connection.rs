@@ -87,9 +87,15 @@ impl Endpoint {
     /// The bytes of a request as the API server sends it with this timeout for the webhook.
     #[must_use]
     pub fn post(&self, body: &[u8], seconds: u64) -> Bytes {
+        self.post_to("/", body, seconds)
+    }
+
+    /// As [`Endpoint::post`], to this path.
+    #[must_use]
+    pub fn post_to(&self, path: &str, body: &[u8], seconds: u64) -> Bytes {
         let (host, length) = (&self.host, body.len());
         let head = format!(
-            "POST /?timeout={seconds}s HTTP/1.1\r\nHost: {host}:443\r\n\
+            "POST {path}?timeout={seconds}s HTTP/1.1\r\nHost: {host}:443\r\n\
              User-Agent: kube-apiserver-admission\r\nAccept: application/json\r\n\
              Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
         );

@@ -158,6 +158,22 @@ pub fn memory_kib(pid: u32, field: &str) -> Outcome<u64> {
     Ok(status_of(pid, field)?.trim_end_matches(" kB").parse()?)
 }
 
+/// The CPU time that a process has used, threads that have ended included, in seconds.
+///
+/// # Errors
+///
+/// Fails if there is no such process.
+pub fn cpu_seconds(pid: u32) -> Outcome<f64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    // The name of the program may have spaces.
+    let fields = text.rsplit(')').next().unwrap_or_default().split_whitespace();
+    let ticks: Vec<u32> = fields.skip(11).take(2).map(str::parse).collect::<Result<_, _>>()?;
+    Ok(f64::from(ticks.iter().sum::<u32>()) / TICKS_A_SECOND)
+}
+
+/// `USER_HZ`, the same on all machines that Rust's standard library supports well.
+const TICKS_A_SECOND: f64 = 100.0;
+
 /// A field of `/proc/PID/status`.
 ///
 /// # Errors

@@ -72,6 +72,15 @@ pub async fn with_binary(scenario: impl AsyncFnOnce(&Bench) -> Outcome) -> Outco
     beside(async { within_limit(Box::pin(scenario(&lab::bench().await?))).await }).await
 }
 
+/// As [`with_binary`], while no other scenario runs: for those that keep the machine busy.
+///
+/// # Errors
+///
+/// As [`with_lab`].
+pub async fn with_binary_alone(scenario: impl AsyncFnOnce(&Bench) -> Outcome) -> Outcome {
+    alone(async { within_limit(Box::pin(scenario(&lab::bench().await?))).await }).await
+}
+
 async fn in_shared(scenario: impl AsyncFnOnce(&Lab) -> Outcome) -> Outcome {
     let lab = lab::get().await?;
     within_limit(Box::pin(scenario(&lab))).await

@@ -5,7 +5,7 @@ mod abuse;
 mod clients;
 mod load;
 mod mtls;
-mod server;
+pub(crate) mod server;
 mod signals;
 mod tokens;
 mod unix;

@@ -3,6 +3,7 @@
 
 #![expect(clippy::disallowed_types, reason = "Kubernetes objects of any kind are trees here")]
 
+mod attacks;
 mod audit;
 mod container;
 mod deploy;

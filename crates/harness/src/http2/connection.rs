@@ -21,7 +21,11 @@ use crate::{
     expect::{DEADLINE, Outcome},
 };
 
-const INITIAL_WINDOW_SIZE: u16 = 4;
+const MAX_CONCURRENT_STREAMS: u16 = 3;
+/// A setting: the bytes that a stream may carry before the other side allows more.
+pub const INITIAL_WINDOW_SIZE: u16 = 4;
+/// The streams of a connection until the server announces its limit (RFC 9113 recommends 100).
+const STREAMS: usize = 100;
 const FIRST_WINDOW: i64 = 65_535;
 /// The largest payload of a frame that a server accepts by default.
 const FRAME_BYTES: usize = 16 << 10;
@@ -38,6 +42,8 @@ pub struct Connection {
     window: i64,
     first_window: i64,
     windows: HashMap<u32, i64>,
+    /// How many streams the server allows at once.
+    pub limit: usize,
     /// Whether one side has closed it.
     pub is_over: bool,
     /// The streams that the server has ended, and the codes of those that it has reset.
@@ -54,18 +60,32 @@ impl Connection {
     ///
     /// Fails if the server does not accept it.
     pub async fn open(server: &Webhook<'_>) -> Outcome<Self> {
+        Self::open_with(server, &[]).await
+    }
+
+    /// Connects and sends these settings, `(key, value)`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Connection::open`].
+    pub async fn open_with(server: &Webhook<'_>, settings: &[(u16, u32)]) -> Outcome<Self> {
         let mut connection = Self {
             stream: timeout(DEADLINE, server.connect(&["h2"])).await??,
             received: Vec::new(),
             window: FIRST_WINDOW,
             first_window: FIRST_WINDOW,
             windows: HashMap::new(),
+            limit: STREAMS,
             is_over: false,
             ended: BTreeSet::new(),
             resets: BTreeMap::new(),
             goaway: None,
         };
-        connection.send(&[PREFACE, &frame(SETTINGS, 0, 0, &[])].concat()).await;
+        let settings = settings
+            .iter()
+            .flat_map(|(key, value)| [&key.to_be_bytes()[..], &value.to_be_bytes()].concat());
+        let settings = frame(SETTINGS, 0, 0, &settings.collect::<Vec<_>>());
+        connection.send(&[PREFACE, &settings].concat()).await;
         Ok(connection)
     }
 
@@ -132,6 +152,16 @@ impl Connection {
         }
     }
 
+    /// The streams that the server has ended or reset since the last call.
+    pub fn take_ended(&mut self) -> BTreeSet<u32> {
+        let mut ended = std::mem::take(&mut self.ended);
+        ended.extend(std::mem::take(&mut self.resets).into_keys());
+        for stream in &ended {
+            self.windows.remove(stream);
+        }
+        ended
+    }
+
     /// Whether the server has ended or reset a stream.
     #[must_use]
     pub fn has_ended(&self, stream: u32) -> bool {
@@ -158,7 +188,7 @@ impl Connection {
                 self.send(&super::frame(PING, ACK, 0, &frame.payload)).await;
             }
             WINDOW_UPDATE => self.widen(frame.stream, number(0).into()),
-            HEADERS if frame.flags & END_STREAM != 0 => {
+            HEADERS | DATA if frame.flags & END_STREAM != 0 => {
                 self.ended.insert(frame.stream);
             }
             RST_STREAM => {
@@ -170,8 +200,11 @@ impl Connection {
     }
 
     fn apply(&mut self, [a, b, value @ ..]: [u8; 6]) {
-        if u16::from_be_bytes([a, b]) == INITIAL_WINDOW_SIZE {
-            let value = u32::from_be_bytes(value).into();
+        let (key, value) = (u16::from_be_bytes([a, b]), u32::from_be_bytes(value));
+        if key == MAX_CONCURRENT_STREAMS {
+            self.limit = usize::try_from(value).unwrap_or(STREAMS);
+        } else if key == INITIAL_WINDOW_SIZE {
+            let value = i64::from(value);
             for window in self.windows.values_mut() {
                 *window += value - self.first_window;
             }

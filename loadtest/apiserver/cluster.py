@@ -1,4 +1,4 @@
-"""A client of the API server, and the objects that programs create."""
+"""A client of the API server."""
 
 import base64
 import json
@@ -11,14 +11,10 @@ from typing import NamedTuple
 
 from expect import DEADLINE_SECONDS, Failure
 
-ENABLED = {"linkerd.io/inject": "enabled"}
-
 
 class Answer(NamedTuple):
     status: int
     body: dict
-    warnings: list
-    audit_id: str
 
     def created(self):
         if self.status != 201:
@@ -73,8 +69,7 @@ class Api:
         with response:
             text = response.read().decode()
             body = json.loads(text) if text.startswith("{") else {"message": text}
-            warnings = response.headers.get_all("Warning") or []
-            return Answer(response.status, body, warnings, response.headers["Audit-Id"])
+            return Answer(response.status, body)
 
     def create(self, manifest, namespace=None, dry_run=False):
         """Creates an object from a dict or from YAML."""
@@ -90,22 +85,3 @@ class Api:
 def collection(version, kind, namespace=None):
     scope = f"/namespaces/{namespace}" if namespace else ""
     return f"/{'apis' if '/' in version else 'api'}/{version}{scope}/{kind.lower()}s"
-
-
-# --- objects ---
-
-
-def service(name, spec):
-    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": spec}
-
-
-def pod_of(body):
-    """The pod or pod template of an object; None if it has none."""
-    if body["kind"] == "Pod":
-        return body
-    spec = body.get("spec", {})
-    return spec.get("jobTemplate", {}).get("spec", spec).get("template")
-
-
-def names(body, field):
-    return [entry["name"] for entry in pod_of(body)["spec"].get(field, [])]

@@ -1,0 +1,62 @@
+//! What a decision costs that is explained.
+
+use injectd_api::v1::ExplainRequest;
+use injectd_harness::{
+    expect::{Outcome, expect},
+    scenario::{note, with_binary_alone},
+};
+use prost::Message as _;
+use serde_json::{Value, json};
+
+use super::bodies::{proxy_config, unknown_annotations};
+use crate::attacks::{
+    expensive::request,
+    target::{Memory, Mesh, Target},
+};
+
+/// Explain does what Inject does, and says why.
+const MAX_TIMES: f64 = 5.0;
+/// What a clock of 10 ms, and the first call of a process, may add.
+const NOISE_SECONDS: f64 = 0.2;
+
+struct Row(&'static str, Mesh, fn() -> Value);
+
+/// Annotations of 44 bytes each that no release reads, and a large one that is read.
+const ROWS: [Row; 3] = [
+    Row("unknown annotations of Istio", Mesh::Istio, || {
+        unknown_annotations("sidecar.istio.io/nothingReads", 25_000)
+    }),
+    Row("keys of proxy.istio.io/config", Mesh::Istio, || proxy_config(80_000)),
+    Row("unknown annotations of Linkerd", Mesh::Linkerd, || {
+        unknown_annotations("config.linkerd.io/nothing-reads-", 25_000)
+    }),
+];
+
+#[tokio::test]
+async fn to_explain_a_large_pod_costs_a_few_times_what_its_injection_costs() -> Outcome {
+    with_binary_alone(async |bench| {
+        for Row(name, mesh, pod) in ROWS {
+            let mut target = Target::start(bench, mesh, Memory::Spare, &[]).await?;
+            let request = request(&json!({"request": {"object": pod()}}));
+            let mut client =
+                target.server.any_client().await?.max_decoding_message_size(usize::MAX);
+            let begin = target.cpu_seconds()?;
+            let injected = client.inject(request.clone()).await;
+            let injected = injected.map_or(0, |it| it.into_inner().encoded_len());
+            let middle = target.cpu_seconds()?;
+            let explain = ExplainRequest { request: Some(request) };
+            let explained = client.explain(explain).await;
+            // Either may be refused: what that costs is bounded, too.
+            let explained = explained.map_or(0, |it| it.into_inner().encoded_len());
+            let (inject, explain) = (middle - begin, target.cpu_seconds()? - middle);
+            let found = format!(
+                "{name}: Inject {inject:.2} s of CPU, {injected} bytes; Explain {explain:.2} s, \
+                 {explained} bytes"
+            );
+            note(&found);
+            expect(found, true, explain <= MAX_TIMES * inject + NOISE_SECONDS)?;
+        }
+        Ok(())
+    })
+    .await
+}

@@ -1,0 +1,116 @@
+//! One attack: the well-behaved client before, during and after it, and the server's memory.
+
+use std::time::Duration;
+
+use injectd_harness::{
+    expect::{Outcome, eventually, expect, failed},
+    lab::Bench,
+    scenario::note,
+};
+use injectd_testkit::reviews::TYPICAL;
+use tokio::time::{Instant, sleep_until};
+
+use super::{
+    beside::{Beside, Sample, percentile, problems, times},
+    crowd::Act,
+    expensive::large_review,
+    target::{Memory, Mesh, Place, Target},
+};
+
+/// A review has its usual speed if it takes at most this many times the p99 before the attack.
+const USUAL: u32 = 2;
+/// The default timeout of a kubelet's probe.
+const MAX_PROBE: Duration = Duration::from_secs(1);
+
+/// What one client saw before the attack, and during it.
+struct Seen {
+    before: Vec<Sample>,
+    during: Vec<Sample>,
+}
+
+/// The clients beside an attack.
+pub(super) struct Others {
+    kept: Beside,
+    new: Beside,
+    probes: Beside,
+    /// When the attack begins.
+    begin: Instant,
+}
+
+/// Runs an attack beside a well-behaved client; fails unless each of its reviews is answered, each
+/// probe in time, and reviews have their usual speed again after it.
+pub(super) async fn measure(bench: &Bench, name: &str, act: Act, connections: usize) -> Outcome {
+    let mut target = Target::start(bench, Mesh::Linkerd, Memory::Spare, &[]).await?;
+    let seconds = if bench.is_long { 8 } else { 2 };
+    let others = Others::start(&target, bench.is_long).await?;
+    let place = if act.is_grpc() { target.grpc()? } else { target.place()? };
+    let until = others.begin + Duration::from_secs(seconds);
+    let done = act.run(place, connections, until).await;
+    others.end(&mut target, &format!("{name}, {connections}"), &done.text()).await
+}
+
+impl Others {
+    /// Starts them, and returns after a quiet time.
+    pub(super) async fn start(target: &Target, is_long: bool) -> Outcome<Self> {
+        let place: Place = target.place()?;
+        let typical = || TYPICAL.as_bytes().to_vec();
+        let kept = Beside::reviews(&place, Duration::ZERO, move |_| typical());
+        let new = Beside::new_connections(&place, [typical(), large_review()]);
+        let probes = Beside::probes(target.admin());
+        let begin = Instant::now() + Duration::from_secs(if is_long { 2 } else { 1 });
+        sleep_until(begin).await;
+        Ok(Self { kept, new, probes, begin })
+    }
+
+    /// Judges what they saw, once the attack has ended.
+    pub(super) async fn end(self, target: &mut Target, what: &str, done: &str) -> Outcome {
+        let end = Instant::now();
+        let usual = percentile(&self.kept.before(self.begin), 99) * USUAL;
+        let is_usual = |it: &Sample| it.problem.is_none() && it.took <= usual;
+        let after = eventually("reviews have their usual speed", async || {
+            let after = self.kept.since(end);
+            let first = after.iter().find(|sample| is_usual(sample));
+            first.map(|it| it.begin + it.took - end).ok_or_else(|| failed("none has it"))
+        })
+        .await?;
+        let [kept, new, probes] = [self.kept, self.new, self.probes].map(Beside::end);
+        let kept = Seen::of(kept, self.begin, end);
+        let worst = percentile(&probes, 100);
+        note(&format!(
+            "{what}: p50 / p99 / longest {} → {} ms of {} reviews; over new connections {} ms; worst \
+             probe {:.0} ms; peak RSS {} MiB; usual speed after {:.2} s; attackers: {}",
+            times(&kept.before),
+            times(&kept.during),
+            kept.during.len(),
+            times(&new),
+            worst.as_secs_f64() * 1e3,
+            target.peak_mib()?,
+            after.as_secs_f64(),
+            done
+        ));
+        target.server.injectd.expect_running()?;
+        expect("reviews that failed", &[] as &[&str], &*problems(&kept.during))?;
+        expect("reviews over new connections that failed", &[] as &[&str], &*problems(&new))?;
+        expect("probes that failed", &[] as &[&str], &*problems(&probes))?;
+        expect(
+            "whether there were reviews and probes",
+            false,
+            kept.during.is_empty() || probes.is_empty(),
+        )?;
+        expect(
+            format!("whether each probe takes at most {MAX_PROBE:?} ({worst:?})"),
+            true,
+            worst <= MAX_PROBE,
+        )
+    }
+}
+
+impl Seen {
+    fn of(samples: Vec<Sample>, begin: Instant, end: Instant) -> Self {
+        // A review that began before the attack and was answered during it is one of both.
+        let ended = |it: &Sample| it.begin + it.took;
+        let before = samples.iter().filter(|it| ended(it) <= begin).cloned().collect();
+        let during = samples.into_iter().filter(|it| ended(it) > begin && it.begin < end);
+        Self { before, during: during.collect() }
+    }
+}
