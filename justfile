@@ -96,7 +96,8 @@ profile seconds="5":
 
 # Measure CPU and rate of the webhook server and of the echo in turn (h2load).
 rounds *args:
-    loadtest/run.sh {{ args }}
+    cargo build --release --locked --bin injectd --example echo
+    python3 -B loadtest/load/rounds.py {{ args }}
 
 # Run the whole load test, figures into loadtest/runs/DATE: `just pgo`, then twenty minutes (h2load, Go, control plane).
 load *args:

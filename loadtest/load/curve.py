@@ -37,9 +37,8 @@ def run(args, report):
                     found = at_rate(server, share * peaks[name].rate, seconds, seed=index)
                     rows.append([index, name, share, *found])
     write_csv(args.out / "curve.csv", COLUMNS, rows)
-    points = medians(rows, [*shares, 1])
-    (args.out / "latency.svg").write_text(plot.svg(points))
-    add_results(report, points)
+    plot.draw(args.out / "curve.csv", args.out / "latency.svg")
+    add_results(report, medians(rows, [*shares, 1]))
 
 
 def peak(server):

@@ -1,107 +1,109 @@
-"""A plot of latency against rate: p50 and p99 of each server, as SVG, time on a log axis."""
+"""Draws latency against rate of a load run as SVG, readable in light and in dark mode.
 
+    python3 loadtest/load/plot.py loadtest/runs/RUN/curve.csv docs/img/latency.svg
+
+Each point is the median of the run's rounds at one share of the server's own peak.
+"""
+
+import csv
 import math
-from xml.sax.saxutils import escape
+import statistics
+import sys
+from pathlib import Path
 
-WIDTH, HEIGHT = 860, 480
-LEFT, RIGHT, TOP, BOTTOM = 80, 150, 58, 60
-COLOURS = {"echo": "#8a6d00", "injectd": "#0b5fa5"}
-# Index of the time in a point, and the dashes of its line.
-LINES = {"p50": (2, "6 4"), "p99": (3, "none")}
-
-
-def svg(points):
-    """`points`: by server, (share, rate, p50, p99) in requests/s and µs."""
-    everything = [point for line in points.values() for point in line]
-    max_rate = step_above(max(point[1] for point in everything))
-    low = 10 ** math.floor(math.log10(min(point[2] for point in everything)))
-    high = 10 ** math.ceil(math.log10(max(point[3] for point in everything)))
-    scale = Scale(max_rate, low, max(high, low * 10))
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
-             f'width="{WIDTH}" height="{HEIGHT}" font-family="sans-serif" font-size="13">',
-             f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>',
-             text(WIDTH / 2, 24, "Latency against rate: 12 KB reviews, 25 connections, TLS 1.3",
-                  "middle", 'font-size="16"'),
-             text(WIDTH / 2, 42, "dots: arrivals at random; squares: a closed loop, the peak",
-                  "middle")]
-    parts += scale.axes()
-    labels = []
-    for server, line in points.items():
-        for name, (column, dashes) in LINES.items():
-            places = [(scale.x(point[1]), scale.y(point[column])) for point in line]
-            parts += drawn(places, COLOURS[server], dashes)
-            labels.append((places[-1], f"{server} {name}", COLOURS[server]))
-    return "\n".join(parts + list(spread(labels)) + ["</svg>", ""])
-
-
-def drawn(places, colour, dashes):
-    *below, (peak_x, peak_y) = places
-    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in below)
-    yield (f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2" '
-           f'stroke-dasharray="{dashes}"/>')
-    for x, y in below:
-        yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{colour}"/>'
-    # The peak is another kind of load, so it is not on the line.
-    yield (f'<rect x="{peak_x - 4:.1f}" y="{peak_y - 4:.1f}" width="8" height="8" fill="#ffffff" '
-           f'stroke="{colour}" stroke-width="2"/>')
+WIDTH, HEIGHT = 860, 470
+LEFT, RIGHT, TOP, BOTTOM = 86, 36, 78, 64
+LOWEST, HIGHEST = 50, 20_000  # µs
+TICKS = {50: "50 µs", 100: "100 µs", 200: "200 µs", 500: "500 µs", 1_000: "1 ms", 2_000: "2 ms",
+         5_000: "5 ms", 10_000: "10 ms", 20_000: "20 ms"}
+RATE_STEP = 5_000
+# Offset of a label from the last dot of its line, in pixels, and its text-anchor.
+LABELS = {"injectd": (-9, -8, "end"), "echo": (10, 16, "start")}
+STYLE = """
+  text { font: 13px system-ui, "Segoe UI", "DejaVu Sans", sans-serif; fill: #1f2328 }
+  .title { font-size: 16px; font-weight: 600 }
+  .page { fill: #ffffff } .grid { stroke: #d1d9e0 } .axis { stroke: #59636e }
+  .line { fill: none; stroke-width: 2 } .p50 { stroke-dasharray: 6 4 }
+  .injectd { stroke: #0b5fa5 } .echo { stroke: #8a5a00 }
+  text.injectd { fill: #0b5fa5 } text.echo { fill: #8a5a00 }
+  text.injectd, text.echo { stroke: #ffffff; stroke-width: 5; paint-order: stroke }
+  circle.injectd { fill: #0b5fa5 } circle.echo { fill: #8a5a00 }
+  .peak { fill: #ffffff; stroke-width: 2 }
+  @media (prefers-color-scheme: dark) {
+    text { fill: #e6edf3 } .page, .peak { fill: #0d1117 }
+    .grid { stroke: #30363d } .axis { stroke: #9198a1 }
+    .injectd { stroke: #6cb6ff } .echo { stroke: #e3b341 }
+    text.injectd { fill: #6cb6ff } text.echo { fill: #e3b341 }
+    text.injectd, text.echo { stroke: #0d1117 }
+    circle.injectd { fill: #6cb6ff } circle.echo { fill: #e3b341 }
+  }
+"""
 
 
-def spread(labels):
-    """Labels at the ends of lines, without overlaps."""
-    last = -math.inf
-    for (x, y), name, colour in sorted(labels, key=lambda label: label[0][1]):
-        last = max(y + 4, last + 16)
-        yield text(WIDTH - RIGHT + 14, last, name, "start", f'fill="{colour}"')
-        yield (f'<line x1="{x + 5:.1f}" y1="{y:.1f}" x2="{WIDTH - RIGHT + 11}" y2="{last - 4:.1f}" '
-               f'stroke="{colour}" stroke-width="0.5"/>')
+def draw(source, target):
+    with source.open() as file:
+        rows = list(csv.DictReader(file))
+    curves = {server: curve([row for row in rows if row["server"] == server])
+              for server in ("echo", "injectd")}
+    target.write_text(svg(curves, source))
 
 
-class Scale:
-    def __init__(self, max_rate, low, high):
-        self.max_rate, self.low, self.high = max_rate, low, high
-
-    def x(self, rate):
-        return LEFT + (WIDTH - LEFT - RIGHT) * rate / self.max_rate
-
-    def y(self, micros):
-        share = math.log10(micros / self.low) / math.log10(self.high / self.low)
-        return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * share
-
-    def axes(self):
-        right, bottom = WIDTH - RIGHT, HEIGHT - BOTTOM
-        for index in range(6):
-            rate = self.max_rate * index / 5
-            x = self.x(rate)
-            yield line(x, TOP, x, bottom)
-            yield text(x, bottom + 20, f"{rate:,.0f}", "middle")
-        decade = self.low
-        while decade <= self.high:
-            for factor in (1, 2, 5):
-                if decade * factor <= self.high:
-                    y = self.y(decade * factor)
-                    yield line(LEFT, y, right, y)
-                    yield text(LEFT - 8, y + 4, milliseconds(decade * factor), "end")
-            decade *= 10
-        yield text((LEFT + right) / 2, HEIGHT - 16, "answers per second", "middle")
-        middle = (TOP + bottom) / 2
-        yield text(22, middle, "latency (ms)", "middle", f'transform="rotate(-90 22 {middle})"')
+def curve(rows):
+    """(rate, p50, p99) by rising share of the peak; the last is the peak itself."""
+    columns = "answered_per_second", "p50_us", "p99_us"
+    shares = sorted({float(row["share_of_peak"]) for row in rows})
+    return [[statistics.median(float(row[column]) for row in rows
+                               if float(row["share_of_peak"]) == share) for column in columns]
+            for share in shares]
 
 
-def line(x1, y1, x2, y2):
-    return (f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" '
-            'stroke="#d8d8d8" stroke-width="1"/>')
+def svg(curves, source):
+    fastest = max(point[0] for points in curves.values() for point in points)
+    highest_rate = math.ceil(fastest / RATE_STEP) * RATE_STEP
+
+    def x(rate):
+        return LEFT + rate / highest_rate * (WIDTH - LEFT - RIGHT)
+
+    def y(micros):
+        share = math.log(micros / LOWEST) / math.log(HIGHEST / LOWEST)
+        return HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM)
+
+    end, bottom, middle = WIDTH - RIGHT, HEIGHT - BOTTOM, (LEFT + WIDTH - RIGHT) / 2
+    run = source.parent.name
+    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
+             f'aria-label="Latency against rate of injectd and of a TLS echo server, run {run}">',
+             f"<style>{STYLE}</style>", f'<rect class="page" width="{WIDTH}" height="{HEIGHT}"/>',
+             text(LEFT, 26, "Latency against rate: 12 KB reviews, 25 connections, TLS 1.3", "title"),
+             text(LEFT, 47, "Dots: requests arrive at random. Squares: closed loop, the peak rate. "
+                  "Medians of the rounds."),
+             text(middle, HEIGHT - 16, "answers per second", anchor="middle"),
+             text(LEFT, 68, "Time to the answer, on a log scale:")]
+    for micros, label in TICKS.items():
+        parts += [f'<path class="grid" d="M{LEFT} {y(micros):.1f}H{end}"/>',
+                  text(LEFT - 10, y(micros) + 4.5, label, anchor="end")]
+    for rate in range(0, highest_rate + 1, RATE_STEP):
+        parts += [f'<path class="axis" d="M{x(rate):.1f} {bottom}v6"/>',
+                  text(x(rate), bottom + 23, f"{rate:,}", anchor="middle")]
+    parts.append(f'<path class="axis" d="M{LEFT} {bottom}H{end}"/>')
+    for server, points in curves.items():
+        for column, name in (1, "p50"), (2, "p99"):
+            places = [(x(point[0]), y(point[column])) for point in points]
+            *below, peak = places
+            path = "L".join(f"{a:.1f} {b:.1f}" for a, b in below)
+            parts.append(f'<path class="line {server} {name}" d="M{path}"/>')
+            parts += [f'<circle class="{server}" cx="{a:.1f}" cy="{b:.1f}" r="3"/>'
+                      for a, b in below]
+            parts.append(f'<rect class="peak {server}" x="{peak[0] - 4:.1f}" '
+                         f'y="{peak[1] - 4:.1f}" width="8" height="8"/>')
+            right, down, anchor = LABELS[server]
+            parts.append(text(below[-1][0] + right, below[-1][1] + down, f"{server} {name}",
+                              server, anchor))
+    return "\n".join([*parts, "</svg>\n"])
 
 
-def text(x, y, what, anchor, more=""):
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" {more}>{escape(what)}</text>'
+def text(a, b, words, style="", anchor="start"):
+    return f'<text class="{style}" x="{a:.1f}" y="{b:.1f}" text-anchor="{anchor}">{words}</text>'
 
 
-def milliseconds(micros):
-    return f"{micros / 1000:g}"
-
-
-def step_above(value):
-    """A round number of five round steps, at least `value`."""
-    unit = 10 ** math.floor(math.log10(value / 5))
-    return next(5 * unit * factor for factor in (1, 1.5, 2, 3, 4, 5, 6, 8, 10)
-                if 5 * unit * factor >= value)
+if __name__ == "__main__":
+    draw(*map(Path, sys.argv[1:]))

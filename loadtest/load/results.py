@@ -12,11 +12,15 @@ from pathlib import Path
 from servers import Failure
 
 
-def part(name, run):
-    """The main function of a part: calls `run(arguments, report)`, then writes the report."""
+def part(name, run, options=None):
+    """The main function of a part: calls `run(arguments, report)`, then writes the report. One with
+    `options`, which adds its own, also runs without a folder.
+    """
     parser = argparse.ArgumentParser()
-    parser.add_argument("--out", type=Path, required=True, help="folder of the run")
+    parser.add_argument("--out", type=Path, required=options is None, help="folder of the run")
     parser.add_argument("--smoke", action="store_true", help="seconds, not minutes")
+    if options:
+        options(parser)
     args = parser.parse_args()
     # An exception, so that the processes that were started are stopped.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
@@ -29,7 +33,8 @@ def part(name, run):
     except KeyboardInterrupt:
         return 130
     finally:
-        report.write(args.out)
+        if args.out:
+            report.write(args.out)
     return 0
 
 
