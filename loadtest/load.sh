@@ -124,21 +124,10 @@ measure() {
         "load average $(cut -d ' ' -f 1 /proc/loadavg)" | tee -a "$out/parts.txt"
 }
 
-# record NAME COMMAND...: the same for a script that prints its figures; also writes them to a file.
-record() {
-    name=$1
-    shift
-    measure "$name" "$@" 3>"$out/$name.txt"
-    cat "$out/$name.txt"
-}
-
-ghz() {
-    record ghz loadtest/ghz/run.sh --seconds 3
-}
-
 apiserver() {
     mkdir -p "$out/apiserver"
-    record apiserver loadtest/apiserver/run.sh --out "$out/apiserver"
+    measure apiserver loadtest/apiserver/run.sh --out "$out/apiserver" 3>"$out/apiserver.txt"
+    cat "$out/apiserver.txt"
     # A path on this machine is not a figure.
     sed -i '/^export KUBECONFIG=/d' "$out/apiserver.txt"
 }
@@ -154,11 +143,12 @@ for part in $only; do
             # shellcheck disable=SC2086 # one flag, or no word
             measure "$part" python3 "loadtest/load/$part.py" --out "$out" $flags
             ;;
-        ghz | apiserver)
-            # Each has its own --smoke.
-            if ! $smoke && [ -x "loadtest/$part/run.sh" ]; then
-                "$part"
-            fi
+        ghz)
+            $smoke || measure ghz python3 loadtest/load/ghz.py --out "$out" --seconds 3
+            ;;
+        apiserver)
+            # It has its own --smoke.
+            $smoke || apiserver
             ;;
         *) die "unknown part $part" ;;
     esac

@@ -155,7 +155,13 @@ async fn ask_all(load: Arc<Load>, mut request: Request, mut sender: Sender) {
             Ok(Ok(outcome)) => load.count(outcome),
             Ok(Err(_)) if sender.is_closed() => return load.count("ended with the connection"),
             Ok(Err(_)) => load.count("reset"),
-            Err(_) => load.count("late"),
+            Err(_) => {
+                load.count("late");
+                // Over HTTP/1.1 the next request would wait for this answer.
+                if matches!(sender, Sender::Http1(_)) {
+                    return;
+                }
+            }
         }
     }
 }

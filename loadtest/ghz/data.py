@@ -18,14 +18,19 @@ def main():
     if sys.argv[2] == "body":
         sys.stdout.buffer.write(message(path))
         return
-    request, text = request_of(path)
     count = int(sys.argv[2])
+    # ghz reads a list as the requests of a stream.
+    json.dump(requests(path, count), sys.stdout)
+
+
+def requests(path, count):
+    """One request, or the requests of a stream."""
+    request, text = request_of(path)
     template = (Path(__file__).parent / "request.json.in").read_text()
     filled = template.replace("@OBJECT@", base64.b64encode(text).decode())
     filled = filled.replace("@NAMESPACE@", request["namespace"])
-    requests = [json.loads(filled.replace("@UID@", str(index))) for index in range(1, count + 1)]
-    # ghz reads a list as the requests of a stream.
-    json.dump(requests[0] if count == 1 else [{"request": each} for each in requests], sys.stdout)
+    each = [json.loads(filled.replace("@UID@", str(index))) for index in range(1, count + 1)]
+    return each[0] if count == 1 else [{"request": one} for one in each]
 
 
 def request_of(path):

@@ -20,7 +20,8 @@ from servers import INJECTD, ROOT
 
 PARTS = {"rounds": "CPU and rate beside the echo", "curve": "Latency against rate",
          "mixed": "A mix of reviews (k6)", "burst": "Bursts of connections",
-         "cold": "Cold paths", "soak": "A million reviews", "istio": "Istio"}
+         "cold": "Cold paths", "soak": "A million reviews", "istio": "Istio",
+         "ghz": "gRPC (ghz)"}
 VERSIONS = {"h2load": ["h2load", "--version"],
             "k6": [os.environ.get("K6", "k6"), "version"], "rustc": ["rustc", "--version"]}
 
@@ -89,13 +90,11 @@ def summary(folder):
     lines = ["# Load test", "", "```", setup_text.rstrip(), "```", "",
              "Trust the ratios: times move with the machine, and clients run on its cores.",
              "",
-             *budgets(parts, folder)]
+             *budgets(parts)]
     for name, part in parts.items():
         lines += [f"## {PARTS[name]}", ""]
         for section in part["sections"]:
             lines += markdown(section)
-    if (text := output(folder, "ghz.txt")):
-        lines += ["## gRPC (ghz)", "", "```", text.rstrip(), "```", ""]
     if (text := output(folder, "apiserver/summary.md")):
         text = re.sub("^#", "###", text.rstrip(), flags=re.MULTILINE)
         lines += ["## Through an API server", "", text, ""]
@@ -105,17 +104,12 @@ def summary(folder):
     return "\n".join(lines)
 
 
-def budgets(parts, folder):
+def budgets(parts):
     lines = ["## Budgets", "", "| figure | result | baseline | budget | |", "|---|---|---|---|---|"]
     for part in parts.values():
         for each in part["budgets"]:
             lines.append(row(each["what"], each["found"], each["baseline"], each["budget"],
                              each["met"]))
-    grpc = re.search(r"^(CPU of gRPC.*?): ([\d.]+) .*budget ([\d.]+)\)",
-                     output(folder, "ghz.txt"), re.MULTILINE)
-    if grpc:
-        what, found, most = grpc.groups()
-        lines.append(row(what, found, "webhook = 1", f"≤ {most}", float(found) <= float(most)))
     return lines + [""]
 
 
