@@ -144,7 +144,7 @@ storm name="":
 attack name="":
     cargo build --release --locked --bin injectd --example overload
     INJECTD="${INJECTD:-${CARGO_TARGET_DIR:-target}/release/injectd}" INJECTD_CORPUS={{ corpus }} \
-        e2e/run.sh --long -- attacks::{{ name }}
+        e2e/run.sh --long attacks::{{ name }}
 
 # Measure memory by namespaces, pods, owners and overrides, and the time to start; minutes (control plane).
 memory name="":

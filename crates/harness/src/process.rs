@@ -4,6 +4,7 @@
 
 use std::{
     fs::{self, File},
+    io::{Seek as _, Write as _},
     net::{Ipv4Addr, SocketAddr},
     os::unix::fs::FileExt as _,
     path::Path,
@@ -99,6 +100,19 @@ pub fn limited(binary: impl AsRef<Path>, limit: &str) -> Command {
 /// Fails if the command does not start, or does not end in time.
 pub async fn run(mut command: Command) -> Outcome<Ended> {
     command.stdin(Stdio::null());
+    run_with_input(command).await
+}
+
+/// As [`run`], with this text as the input.
+///
+/// # Errors
+///
+/// As [`run`], and if the temporary folder is not writable.
+pub async fn run_with_text(mut command: Command, text: &str) -> Outcome<Ended> {
+    let mut input = tempfile::tempfile()?;
+    input.write_all(text.as_bytes())?;
+    input.rewind()?;
+    command.stdin(input);
     run_with_input(command).await
 }
 

@@ -2,14 +2,13 @@
 
 use std::{
     fs::{self, File},
-    io::{self, Write as _},
-    process::{Child, Command, ExitStatus, Output, Stdio},
+    io,
+    process::{Child, Command, ExitStatus, Stdio},
 };
 
 use rustix::process::{Pid, Signal, kill_process};
-use tokio::task::spawn_blocking;
 
-use crate::expect::{NotPassed, Outcome, eventually, expect, failed};
+use crate::expect::{NotPassed, Outcome, eventually, failed};
 
 /// A process; it is killed when this is dropped.
 #[derive(Debug)]
@@ -81,59 +80,6 @@ impl Program {
         self.signal(signal)?;
         self.wait().await
     }
-}
-
-/// What a command printed until it ended.
-#[derive(Debug)]
-pub struct Ran {
-    /// The exit code; `None` after a signal.
-    pub code: Option<i32>,
-    /// Its standard output.
-    pub out: String,
-    /// Its standard error.
-    pub err: String,
-}
-
-impl Ran {
-    /// The standard output of a command that ended with this exit code.
-    ///
-    /// # Errors
-    ///
-    /// Names the exit code and the standard error of any other.
-    pub fn with_code(self, expected: i32) -> Outcome<String> {
-        expect(format!("the exit code, with {:?}", self.err), Some(expected), self.code)?;
-        Ok(self.out)
-    }
-}
-
-/// Runs a command with an empty input to its end.
-///
-/// # Errors
-///
-/// Names the command that cannot be started.
-pub async fn ran(command: Command) -> Outcome<Ran> {
-    ran_with(command, "").await
-}
-
-/// Runs a command with this input to its end.
-///
-/// # Errors
-///
-/// As [`ran`].
-pub async fn ran_with(mut command: Command, input: &str) -> Outcome<Ran> {
-    let input = input.to_owned();
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let output = spawn_blocking(move || -> Outcome<Output> {
-        let mut child = command.spawn().map_err(|error| cannot_start(&command, &error))?;
-        if let Some(mut stdin) = child.stdin.take() {
-            // Wrong usage ends a command before it reads.
-            drop(stdin.write_all(input.as_bytes()));
-        }
-        Ok(child.wait_with_output()?)
-    });
-    let Output { status, stdout, stderr } = output.await??;
-    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
-    Ok(Ran { code: status.code(), out: text(&stdout), err: text(&stderr) })
 }
 
 fn cannot_start(command: &Command, error: &io::Error) -> NotPassed {

@@ -18,7 +18,7 @@ use injectd_harness::{
     lab::{Lab, service_ip},
     namespaced::{Namespaced, with_namespace},
     objects,
-    program::{Ran, ran},
+    process::{Ended, run},
     scenario::{explain, step, with_lab, with_lab_alone},
 };
 use serde_json::{Value, json};
@@ -212,8 +212,8 @@ impl<'a> Audit<'a> {
         command
     }
 
-    async fn injectd(&self, arguments: &[&str]) -> Outcome<Ran> {
-        ran(self.command(arguments)).await
+    async fn injectd(&self, arguments: &[&str]) -> Outcome<Ended> {
+        run(self.command(arguments)).await
     }
 
     /// What a command prints as JSON, if it ends with this code.
@@ -225,7 +225,11 @@ impl<'a> Audit<'a> {
 }
 
 /// Fails unless stderr is one line with these words.
-fn expect_line(what: &str, words: &str, ran: &Ran) -> Outcome {
-    expect_contains(what, words, &ran.err)?;
-    if ran.err.lines().count() == 1 { Ok(()) } else { Err(failed(format!("{what}: {}", ran.err))) }
+fn expect_line(what: &str, words: &str, ran: &Ended) -> Outcome {
+    expect_contains(what, words, &ran.stderr)?;
+    if ran.stderr.lines().count() == 1 {
+        Ok(())
+    } else {
+        Err(failed(format!("{what}: {}", ran.stderr)))
+    }
 }

@@ -11,7 +11,7 @@ use injectd_harness::{
     lab::service_ip,
     namespaced::{Namespaced, with_namespace},
     objects::service,
-    program::ran,
+    process::run,
     scenario::{explain, note, step, with_lab},
 };
 use serde_json::{Value, json};
@@ -220,7 +220,7 @@ impl<'a> Verdicts<'a> {
         let mut command = Command::new(&self.it.lab.binary);
         command.args(["explain", "-o", "json", "--values"]).arg(self.values()?);
         command.arg(file).args(arguments);
-        let found: Value = serde_json::from_str(&ran(command).await?.with_code(0)?)?;
+        let found: Value = serde_json::from_str(&run(command).await?.with_code(0)?)?;
         let items = found["items"].as_array().map(Vec::as_slice).unwrap_or_default();
         expect("the number of items", pods.len(), items.len())?;
         Ok(items.iter().map(Verdict::of_item).collect())

@@ -5,7 +5,7 @@ use std::{fs, process::Command};
 use injectd_harness::{
     expect::{Outcome, eventually, expect, expect_contains, failed},
     objects,
-    program::ran,
+    process::run,
 };
 use serde_json::{Value, json};
 
@@ -35,8 +35,8 @@ pub(super) async fn left_out(it: &Audit<'_>) -> Outcome {
     expect_contains("the advice", "has no sidecar, although", &found["advice"].to_string())?;
     let text = it.injectd(&["explain", "pod/with", "-n", &it.pods]).await?;
     expect("the exit code", Some(0), text.code)?;
-    expect_contains("the text", "the pod has its sidecar", &text.out)?;
-    expect_contains("the text", "Verdict:     injected", &text.out)
+    expect_contains("the text", "the pod has its sidecar", &text.stdout)?;
+    expect_contains("the text", "Verdict:     injected", &text.stdout)
 }
 
 /// The pods of a `CronJob` are those of its Jobs.
@@ -111,7 +111,7 @@ pub(super) async fn wrong(it: &Audit<'_>) -> Outcome {
     for arguments in [&["explain", "pod/before"][..], &["audit"]] {
         let mut command = Command::new(&it.it.lab.binary);
         command.args(arguments).arg("--kubeconfig").arg(&closed);
-        let ran = ran(command).await?;
+        let ran = run(command).await?;
         expect("the exit code without an API server", Some(1), ran.code)?;
         expect_line("stderr", "cannot connect to the API server", &ran)?;
     }

@@ -39,12 +39,12 @@ pub(super) async fn left_out(it: &Audit<'_>) -> Outcome {
     expect_contains("the reason", "before the webhook, which was created", reason)?;
     let ran = it.injectd(&["audit", "-n", &it.pods, "--fail-on", "outdated"]).await?;
     expect("the exit code with --fail-on outdated", Some(0), ran.code)?;
-    expect_contains("the table", "pod/before", &ran.out)?;
+    expect_contains("the table", "pod/before", &ran.stdout)?;
     let junit = it.injectd(&["audit", "-n", &it.pods, "-o", "junit"]).await?;
-    expect_contains("JUnit", r#"name="pod/before""#, &junit.out)?;
+    expect_contains("JUnit", r#"name="pod/before""#, &junit.stdout)?;
     let gone = it.injectd(&["audit", "-n", "gone"]).await?;
     expect("the exit code of a namespace that does not exist", Some(1), gone.code)?;
-    expect_contains("stderr", "namespace gone does not exist", &gone.err)
+    expect_contains("stderr", "namespace gone does not exist", &gone.stderr)
 }
 
 /// Until it is interrupted, and with the exit code of the last audit.

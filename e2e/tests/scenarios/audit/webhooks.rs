@@ -7,7 +7,7 @@ use injectd_harness::{
     client,
     expect::{Outcome, eventually, expect, failed},
     metrics::metric,
-    program::ran,
+    process::run,
 };
 use serde_json::{Value, json};
 
@@ -71,12 +71,12 @@ pub(super) async fn gone(it: &Audit<'_>) -> Outcome {
     // What an administrator would do about the findings, and what the replica itself did.
     let audit = it.injectd(&["audit", "-n", &it.pods, "-o", "json"]).await?;
     let file = it.folder.path().join("gone.json");
-    fs::write(&file, audit.out)?;
+    fs::write(&file, audit.stdout)?;
     let mut restart = Command::new(&it.it.lab.binary);
     restart.args(["restart", "--yes", "--kubeconfig"]).arg(&it.it.lab.kubeconfig);
     restart.arg("-f").arg(&file);
-    let ran = ran(restart).await?;
-    expect(format!("the generation, after {:?}", ran.out), before, generation(it).await?)?;
+    let ran = run(restart).await?;
+    expect(format!("the generation, after {:?}", ran.stdout), before, generation(it).await?)?;
     let (_, page) = client::probe(it.injectd.admin, "/metrics").await?;
     expect("the restarts", 0, metric(&page, "injectd_restarts_total", &[]))?;
     let configurations =

@@ -7,7 +7,7 @@ use injectd_harness::{
     expect::{Outcome, eventually, expect, expect_contains, failed},
     lab::root,
     namespaced::Namespaced,
-    program::ran,
+    process::run,
     scenario::note,
 };
 use serde_json::{Value, json};
@@ -40,7 +40,7 @@ async fn operator_crds(operator: &str) -> Outcome<Vec<Value>> {
     let folder = tempfile::tempdir()?;
     let mut command = Command::new("go");
     command.args(["mod", "download", "-json", operator]).current_dir(&folder);
-    let module: Value = serde_json::from_str(&ran(command).await?.out)?;
+    let module: Value = serde_json::from_str(&run(command).await?.stdout)?;
     let folder = module["Dir"].as_str().ok_or_else(|| failed(module["Error"].to_string()))?;
     let folder = Path::new(folder).join("example/prometheus-operator-crd");
     let crd = |(_, plural)| {

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::Path, process::Command};
 use injectd_harness::{
     expect::{Outcome, about, expect, expect_same, failed, skipped},
     lab::root,
-    program::ran,
+    process::run,
     scenario::note,
 };
 use injectd_webhooks::check::{Finding, Severity, check};
@@ -52,8 +52,8 @@ fn findings(objects: &BTreeMap<String, Value>) -> Vec<String> {
 pub(super) async fn helm(arguments: &[&str], kubeconfig: &Path) -> Outcome<Result<String, String>> {
     let mut command = Command::new("helm");
     command.args(arguments).env("KUBECONFIG", kubeconfig);
-    let ran = ran(command).await.map_err(|why| skipped(why.to_string()))?;
-    Ok(if ran.code == Some(0) { Ok(ran.out) } else { Err(ran.err) })
+    let ran = run(command).await.map_err(|why| skipped(why.to_string()))?;
+    Ok(if ran.code == Some(0) { Ok(ran.stdout) } else { Err(ran.stderr) })
 }
 
 /// The objects of Helm, and those of `helm test`, after `helm lint`.
@@ -88,7 +88,7 @@ async fn expect_test(binary: &Path, pod: &Value) -> Outcome {
         let arguments = container["args"].as_array().into_iter().flatten();
         command.args(arguments.filter_map(Value::as_str)).arg("--timeout=1s");
         // There is no server; wrong arguments would be 64.
-        about("a probe", ran(command).await?.with_code(1))?;
+        about("a probe", run(command).await?.with_code(1))?;
     }
     expect("whether a mesh is probed", false, containers.is_empty())
 }

@@ -6,7 +6,7 @@ use injectd_harness::{
     client::probe,
     expect::{Outcome, eventually, expect, expect_contains},
     lab::root,
-    program::ran,
+    process::run,
 };
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ pub(super) async fn live(it: &Installed<'_>) -> Outcome<String> {
     command.arg("--kubeconfig").arg(&it.it.lab.kubeconfig);
     let addr = it.replicas[0].webhook;
     command.arg("--connect").arg(format!("{0}/{0}={addr}", it.release.0));
-    let report: Value = serde_json::from_str(&ran(command).await?.with_code(3)?)?;
+    let report: Value = serde_json::from_str(&run(command).await?.with_code(3)?)?;
     let findings = report["findings"].as_array().map(Vec::as_slice).unwrap_or_default();
     let configurations = it.release.configurations();
     let of_ca = findings.iter().filter(|it| {
@@ -53,7 +53,7 @@ pub(super) async fn metrics(it: &Installed<'_>) -> Outcome<String> {
             command.arg(file);
         }
         expect("replicas that audit", 1, it.sum("injectd_audit_is_leader", &[]).await?)?;
-        Ok(ran(command).await?.with_code(0)?.trim().to_owned())
+        Ok(run(command).await?.with_code(0)?.trim().to_owned())
     })
     .await
 }

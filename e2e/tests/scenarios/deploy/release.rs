@@ -7,7 +7,7 @@ use injectd_harness::{
     expect::{Outcome, failed},
     namespaced::Namespaced,
     objects::{RBAC_VERSION, ServiceAccount},
-    program::ran,
+    process::run,
 };
 use serde_json::Value;
 
@@ -36,7 +36,7 @@ impl Release {
 pub(super) async fn objects(binary: &Path, arguments: &[&str]) -> Outcome<Vec<Value>> {
     let mut command = Command::new(binary);
     command.args(["manifest", "install", "-o", "json"]).args(arguments);
-    let mut list: Value = serde_json::from_str(&ran(command).await?.with_code(0)?)?;
+    let mut list: Value = serde_json::from_str(&run(command).await?.with_code(0)?)?;
     match list["items"].take() {
         Value::Array(items) => Ok(items),
         _ => Err(failed("no list of objects")),

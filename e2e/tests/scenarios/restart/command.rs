@@ -7,7 +7,7 @@ use injectd_harness::{
     lab::Lab,
     namespaced::{Namespaced, with_namespace},
     objects::deployment,
-    program::{Ran, ran_with},
+    process::{Ended, run_with_text},
     scenario::{note, with_lab},
 };
 use serde_json::{Value, json};
@@ -22,10 +22,10 @@ use super::{
 pub(super) const ACT: [&str; 3] = ["-f", "-", "--yes"];
 
 /// Runs the command with this input.
-pub(super) async fn injectd(lab: &Lab, arguments: &[&str], input: String) -> Outcome<Ran> {
+pub(super) async fn injectd(lab: &Lab, arguments: &[&str], input: String) -> Outcome<Ended> {
     let mut command = Command::new(&lab.binary);
     command.args(["restart", "--kubeconfig"]).arg(&lab.kubeconfig).args(arguments);
-    ran_with(command, &input).await
+    run_with_text(command, &input).await
 }
 
 /// Runs a scenario in a namespace whose pods become ready.
@@ -49,14 +49,14 @@ pub(super) async fn dry_run_of(fleet: &Fleet<'_>) -> Outcome {
         fleet.findings().iter().map(serde_json::to_value).collect::<Result<_, _>>()?;
     let input = json!({"summary": {"pods": 200}, "workloads": findings}).to_string();
     let ran = injectd(fleet.it.lab, &["-f", "-", "-o", "json"], input).await?;
-    expect(format!("the exit code, with {:?}", ran.err), Some(3), ran.code)?;
-    let answer: Value = serde_json::from_str(&ran.out)?;
+    expect(format!("the exit code, with {:?}", ran.stderr), Some(3), ran.code)?;
+    let answer: Value = serde_json::from_str(&ran.stdout)?;
     let results = answer["workloads"].as_array().ok_or_else(|| failed("no workloads"))?;
     let of = |result: &str| results.iter().filter(|it| it["result"] == result).count();
     expect("the workloads", findings.len(), results.len())?;
     expect("those that would be restarted", fleet.free().count(), of("dry_run"))?;
     expect("those outside of their window", fleet.closed().count(), of("window"))?;
-    expect_contains("stderr", "dry run: nothing was restarted; restart with --yes", &ran.err)?;
+    expect_contains("stderr", "dry run: nothing was restarted; restart with --yes", &ran.stderr)?;
     note(&format!("{} would be restarted by the command", of("dry_run")));
     Ok(())
 }
@@ -70,21 +70,25 @@ async fn acts(it: &Namespaced<'_>) -> Outcome {
     let (namespace, path) = (&*it.name, available(it, "web").await?);
     let arguments = ["deploy/web", "-n", namespace, "--yes"];
     let ran = injectd(it.lab, &arguments, String::new()).await?;
-    expect(format!("the exit code, with {:?}", ran.err), Some(0), ran.code)?;
-    expect("stdout", format!("deployment {namespace}/web: restarted\n"), ran.out)?;
+    expect(format!("the exit code, with {:?}", ran.stderr), Some(0), ran.code)?;
+    expect("stdout", format!("deployment {namespace}/web: restarted\n"), ran.stdout)?;
     let again = injectd(it.lab, &arguments, String::new()).await?;
     expect("the exit code of the second", Some(3), again.code)?;
-    expect_contains("stdout", "not restarted: it was restarted less than an hour ago", &again.out)?;
+    expect_contains(
+        "stdout",
+        "not restarted: it was restarted less than an hour ago",
+        &again.stdout,
+    )?;
     expect("the generation", json!(2), generation(it, &path).await?)?;
     let gone = injectd(it.lab, &["deploy/gone", "-n", namespace], String::new()).await?;
     expect("the exit code without a workload", Some(1), gone.code)?;
-    expect_contains("stdout", "not restarted: it does not exist any more", &gone.out)?;
+    expect_contains("stdout", "not restarted: it does not exist any more", &gone.stdout)?;
     let job = json!({"apiVersion": "batch/v1", "kind": "Job", "namespace": namespace,
         "name": "once"});
     let input = json!({"workloads": [job]}).to_string();
     let by_hand = injectd(it.lab, &ACT, input).await?;
     expect("the exit code of a Job", Some(3), by_hand.code)?;
-    expect_contains("stdout", "delete the Job and create it again", &by_hand.out)
+    expect_contains("stdout", "delete the Job and create it again", &by_hand.stdout)
 }
 
 #[tokio::test]
@@ -123,7 +127,7 @@ async fn page(it: &Namespaced<'_>) -> Outcome {
         let arguments: Vec<_> =
             arguments.map(|word| if word == "shop" { &*it.name } else { word }).collect();
         let ran = injectd(it.lab, &arguments, String::new()).await?;
-        let printed = [ran.out, ran.err].concat().replace(&it.name, "shop");
+        let printed = [ran.stdout, ran.stderr].concat().replace(&it.name, "shop");
         found.extend(["$ injectd restart ", line, "\n", &printed]);
     }
     expect("the block of the page", block, &found)
@@ -145,9 +149,9 @@ async fn wrong_usage(lab: &Lab) -> Outcome {
     ] {
         let ran = injectd(lab, arguments, String::new()).await?;
         expect(format!("the exit code of {arguments:?}"), Some(64), ran.code)?;
-        expect_contains(format!("stderr of {arguments:?}"), problem, &ran.err)?;
+        expect_contains(format!("stderr of {arguments:?}"), problem, &ran.stderr)?;
     }
     let ran = injectd(lab, &["-f", "-"], "[]".to_owned()).await?;
     expect("the exit code of wrong JSON", Some(1), ran.code)?;
-    expect_contains("stderr", "cannot use stdin", &ran.err)
+    expect_contains("stderr", "cannot use stdin", &ran.stderr)
 }

@@ -37,15 +37,15 @@ async fn stuck(it: &Namespaced<'_>) -> Outcome {
     let all = all.map(|(namespace, name)| workload(namespace, name, json!({})));
     let limits = ["--max-restarting", "1", "--rollout-timeout", "1s"];
     let ran = injectd(it.lab, &[&ACT[..], &limits].concat(), findings(&all)).await?;
-    expect(format!("the exit code, with {:?}", ran.err), Some(1), ran.code)?;
+    expect(format!("the exit code, with {:?}", ran.stderr), Some(1), ran.code)?;
     let first = format!("deployment {namespace}/first: its rollout is stuck: it is not finished");
-    expect_contains("stdout", &first, &ran.out)?;
+    expect_contains("stdout", &first, &ran.stdout)?;
     let why = format!("the rollout of deployment {namespace}/first does not finish");
     let line = format!(
         "deployment {namespace}/second: not restarted: restarts of its namespace stopped: {why}"
     );
-    expect_contains("stdout", &line, &ran.out)?;
-    expect_contains("stdout", &format!("deployment {neighbour}/third: restarted"), &ran.out)?;
+    expect_contains("stdout", &line, &ran.stdout)?;
+    expect_contains("stdout", &format!("deployment {neighbour}/third: restarted"), &ran.stdout)?;
     expect("the generation of the second", json!(1), generation(it, &second).await?)?;
     expect("the generation of the third", json!(2), generation(it, &third).await?)
 }
@@ -72,7 +72,7 @@ async fn forged(it: &Namespaced<'_>) -> Outcome {
         let input = findings(&[workload(&it.name, "web", json!({"replicaSets": [named]}))]);
         let ran = injectd(it.lab, &ACT, input).await?;
         expect(format!("the exit code for {named}"), Some(3), ran.code)?;
-        expect_contains("stdout", "name no ReplicaSet that is of it", &ran.out)?;
+        expect_contains("stdout", "name no ReplicaSet that is of it", &ran.stdout)?;
         expect("the generation", json!(1), generation(it, &web).await?)?;
     }
     let input = findings(&[workload(&it.name, "web", json!({"cause": "outage"}))]);
@@ -82,7 +82,7 @@ async fn forged(it: &Namespaced<'_>) -> Outcome {
     let named = [claim("db"), claim("web")];
     let input = findings(&[workload(&it.name, "web", json!({"replicaSets": named}))]);
     let ran = injectd(it.lab, &ACT, input).await?;
-    expect(format!("the exit code of its own, with {:?}", ran.err), Some(0), ran.code)?;
+    expect(format!("the exit code of its own, with {:?}", ran.stderr), Some(0), ran.code)?;
     expect("the generation", json!(2), generation(it, &web).await?)
 }
 
@@ -105,9 +105,9 @@ async fn did_not_help(it: &Namespaced<'_>) -> Outcome {
         injectd(it.lab, &ACT, findings(&[workload(&it.name, "web", more)])).await
     };
     let ran = restart("outage", Timestamp::now()).await?;
-    expect(format!("the exit code, with {:?}", ran.err), Some(0), ran.code)?;
+    expect(format!("the exit code, with {:?}", ran.stderr), Some(0), ran.code)?;
     let again = restart("outage", Timestamp::now()).await?;
-    expect_contains("stdout", "restarted less than an hour ago", &again.out)?;
+    expect_contains("stdout", "restarted less than an hour ago", &again.stdout)?;
     expect("the generation", json!(2), generation(it, &path).await?)?;
     let long_ago = Timestamp::now() - 2.hours();
     it.lab
@@ -120,11 +120,15 @@ async fn did_not_help(it: &Namespaced<'_>) -> Outcome {
     finished(it, &path).await?;
     let later = restart("outage", long_ago + 1.minute()).await?;
     expect("the exit code after two hours", Some(3), later.code)?;
-    expect_contains("stdout", "did not help", &later.out)?;
+    expect_contains("stdout", "did not help", &later.stdout)?;
     expect("the generation", json!(3), generation(it, &path).await?)?;
     // As after a change of a webhook, or of the configuration.
     let changed = restart("other", long_ago + 1.minute()).await?;
-    expect(format!("the exit code after a change, with {:?}", changed.out), Some(0), changed.code)?;
+    expect(
+        format!("the exit code after a change, with {:?}", changed.stdout),
+        Some(0),
+        changed.code,
+    )?;
     expect("the generation", json!(4), generation(it, &path).await?)
 }
 
@@ -142,16 +146,16 @@ async fn effects(it: &Namespaced<'_>) -> Outcome {
     let line = |name: &str, text: &str| format!("deployment {}/{name}: {text}", it.name);
     let gets = line("left", "would be restarted now: would get its sidecar");
     let ran = injectd(it.lab, &["-f", "-"], input.clone()).await?;
-    expect(format!("the exit code, with {:?}", ran.err), Some(0), ran.code)?;
-    expect_contains("stdout", &gets, &ran.out)?;
-    expect_contains("stdout", &line("kept", "left out: it would lose its sidecar"), &ran.out)?;
+    expect(format!("the exit code, with {:?}", ran.stderr), Some(0), ran.code)?;
+    expect_contains("stdout", &gets, &ran.stdout)?;
+    expect_contains("stdout", &line("kept", "left out: it would lose its sidecar"), &ran.stdout)?;
     let ran = injectd(it.lab, &["-f", "-", "--include", "unexpected"], input).await?;
     let loses = line("kept", "would be restarted now: would lose its sidecar");
-    expect_contains("stdout with --include", &loses, &ran.out)?;
+    expect_contains("stdout with --include", &loses, &ran.stdout)?;
     let only = findings(&[named("kept", "unexpected")]);
     let ran = injectd(it.lab, &["-f", "-", "--yes", "-o", "json"], only).await?;
-    expect(format!("the exit code of --yes, with {:?}", ran.err), Some(0), ran.code)?;
-    let answer: Value = serde_json::from_str(&ran.out)?;
+    expect(format!("the exit code of --yes, with {:?}", ran.stderr), Some(0), ran.code)?;
+    let answer: Value = serde_json::from_str(&ran.stdout)?;
     expect("the result", json!("left_out"), answer["workloads"][0]["result"].clone())?;
     expect("the generation", json!(1), generation(it, &kept).await?)
 }
