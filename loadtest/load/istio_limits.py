@@ -128,6 +128,8 @@ def overload(args, report, asked):
             peak.append(server.rss_mib("VmHWM"))
         other = found["otherwise"] + found["reset"] + found["ended with the connection"]
         sent = found["right"] + found["refused"] + found["late"] + other
+        if not sent:
+            raise Failure(f"{name}: no request was sent: {dict(found)}")
         right.append((found["right"] + found["refused"]) / sent)
         table.append([name, f"{capacity:,.0f}", f"{found['right'] / seconds:,.0f}",
                       *(f"{count:,}" for count in (found["right"], found["refused"], found["late"],
