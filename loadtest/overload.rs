@@ -8,7 +8,7 @@
 use std::{
     collections::BTreeMap,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicU32, Ordering},
     },
     time::Duration,
@@ -26,10 +26,11 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls::pki_types::ServerName;
 use tokio::{
     net::TcpStream,
+    sync::Barrier,
     task::JoinSet,
     time::{Instant, sleep, sleep_until, timeout_at},
 };
-use tokio_rustls::TlsConnector;
+use tokio_rustls::{TlsConnector, client::TlsStream};
 
 use asked::{Asked, Request, Result, positive, trusting};
 
@@ -66,8 +67,9 @@ struct Args {
 struct Load {
     args: Args,
     tls: TlsConnector,
-    begin: Instant,
-    until: Instant,
+    /// All begin together, when the last connection is open.
+    are_open: Barrier,
+    begin: OnceLock<Instant>,
     /// The number of the next request.
     next: AtomicU32,
     counts: Mutex<BTreeMap<&'static str, u64>>,
@@ -87,11 +89,10 @@ async fn main() -> Result<()> {
     if args.http2 {
         config.alpn_protocols = vec![b"h2".to_vec()];
     }
-    let begin = Instant::now();
     let load = Arc::new(Load {
         tls: TlsConnector::from(Arc::new(config)),
-        begin,
-        until: begin + Duration::from_secs_f64(args.seconds),
+        are_open: Barrier::new(args.connections.try_into()?),
+        begin: OnceLock::new(),
         next: AtomicU32::new(0),
         counts: Mutex::default(),
         args,
@@ -116,19 +117,23 @@ fn writeln(line: &str) {
 
 /// A connection, and others in its place, until the time is over.
 async fn connection(load: Arc<Load>, request: Request) {
-    while Instant::now() < load.until {
-        let once = Box::pin(once(&load, &request));
-        if let Ok(Err(_)) = timeout_at(load.until, once).await {
+    let mut stream = Box::pin(load.open()).await;
+    load.are_open.wait().await;
+    while Instant::now() < load.until() {
+        let ended = match stream {
+            Ok(stream) => timeout_at(load.until(), Box::pin(once(&load, &request, stream))).await,
+            Err(why) => Ok(Err(why)),
+        };
+        // At the end it is this client that closes.
+        if ended.is_ok() {
             load.count("connections refused or ended");
             sleep(PAUSE).await;
         }
+        stream = Box::pin(load.open()).await;
     }
 }
 
-async fn once(load: &Arc<Load>, request: &Request) -> Result<()> {
-    let stream = TcpStream::connect(&load.args.asked.addr).await?;
-    stream.set_nodelay(true)?;
-    let stream = load.tls.connect(ServerName::try_from("localhost")?, stream).await?;
+async fn once(load: &Arc<Load>, request: &Request, stream: TlsStream<TcpStream>) -> Result<()> {
     let (io, mut tasks) = (TokioIo::new(stream), JoinSet::new());
     if load.args.http2 {
         let (sender, connection) = http2::handshake(TokioExecutor::new(), io).await?;
@@ -144,7 +149,7 @@ async fn once(load: &Arc<Load>, request: &Request) -> Result<()> {
         connection.await?;
     }
     tasks.join_all().await;
-    Err("the connection has ended".into())
+    Ok(())
 }
 
 /// One request after the other, while the connection is open.
@@ -173,15 +178,29 @@ fn review_of(request: &[u8]) -> &[u8] {
 }
 
 impl Load {
+    async fn open(&self) -> Result<TlsStream<TcpStream>> {
+        let stream = TcpStream::connect(&self.args.asked.addr).await?;
+        stream.set_nodelay(true)?;
+        Ok(self.tls.connect(ServerName::try_from("localhost")?, stream).await?)
+    }
+
+    fn begin(&self) -> Instant {
+        *self.begin.get_or_init(Instant::now)
+    }
+
+    fn until(&self) -> Instant {
+        self.begin() + Duration::from_secs_f64(self.args.seconds)
+    }
+
     /// When the next request falls due, which has come; `None` once the time is over.
     async fn due(&self) -> Option<Instant> {
         loop {
             let Some(rate) = self.args.rate else {
-                return Some(Instant::now()).filter(|&now| now < self.until);
+                return Some(Instant::now()).filter(|&now| now < self.until());
             };
             let number = self.next.fetch_add(1, Ordering::Relaxed);
-            let due = self.begin + Duration::from_secs_f64(f64::from(number) / rate);
-            if due >= self.until {
+            let due = self.begin() + Duration::from_secs_f64(f64::from(number) / rate);
+            if due >= self.until() {
                 return None;
             }
             sleep_until(due).await;
