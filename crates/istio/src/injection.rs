@@ -17,7 +17,7 @@ use crate::{
     budget::{Budget, steps_of},
     decide::{Decision, decide},
     fields::{annotation, label},
-    injector::Injector,
+    injector::{Injector, advice},
     memory::Record,
     message::MessageHooks,
     native::Nodes,
@@ -256,7 +256,9 @@ impl<'i> Injection<'i> {
             selection::template(&injector.config, name)
                 .map_err(|error| format!("{TEMPLATE_ERROR}{error}"))?;
             match injector.templates.get(name) {
-                Some(Err(error)) => Err(format!("{TEMPLATE_ERROR}{name}: {error}")),
+                Some(Err(error)) => {
+                    Err(format!("{TEMPLATE_ERROR}{name}: {error}{}", advice(error)))
+                }
                 found => Ok(found.and_then(|template| template.as_ref().ok())),
             }
         };

@@ -80,7 +80,7 @@ impl StartError {
 }
 
 /// What to do about a template that does not parse, where it is not to mend the template.
-fn advice(error: &ParseError) -> &'static str {
+pub(crate) fn advice(error: &ParseError) -> &'static str {
     match error.refusal {
         Some(Refusal::ReachesOut) => "; --allow-functions turns it on",
         Some(Refusal::Secret) | None => "",
