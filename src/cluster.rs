@@ -85,10 +85,9 @@ impl Unanswered {
 
 impl From<kube::Error> for Unanswered {
     fn from(error: kube::Error) -> Self {
+        let message = api_message(&error).unwrap_or_default();
         match error {
-            kube::Error::Api(status) => {
-                Self::Status { code: status.code, message: status.message.clone() }
-            }
+            kube::Error::Api(status) => Self::Status { code: status.code, message },
             kube::Error::Service(cause) => {
                 Self::Failed(format!("cannot connect to the API server: {cause}"))
             }
