@@ -113,8 +113,7 @@ pub async fn namespaces(client: &Client) -> Result<BTreeMap<String, Namespace>, 
     Ok(named.collect())
 }
 
-/// Judges the pods of a scope; `advance` is told how many after each page, and how many remain if the
-/// API server says it.
+/// Judges the pods of a scope; `advance` is told how many after each page.
 ///
 /// # Errors
 /// They cannot be read.

@@ -16,12 +16,10 @@ pub(super) enum Format {
 /// Reads one of the formats that a command has, in the order of its help.
 pub(super) fn formats(names: impl IntoIterator<Item = impl Into<PossibleValue>>) -> ValueParser {
     let format = |name: String| match &*name {
-        "text" => Format::Text,
-        "yaml" => Format::Yaml,
-        name => {
-            debug_assert_eq!(name, "json");
-            Format::Json
-        }
+        "text" => Ok(Format::Text),
+        "yaml" => Ok(Format::Yaml),
+        "json" => Ok(Format::Json),
+        name => Err(format!("{name} is the format of another command")),
     };
-    PossibleValuesParser::new(names).map(format).into()
+    PossibleValuesParser::new(names).try_map(format).into()
 }

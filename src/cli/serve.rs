@@ -3,7 +3,7 @@
 use std::{io, path::PathBuf, time::Duration};
 
 use clap::value_parser;
-use injectd_k8s::names::is_dns_subdomain;
+use injectd_k8s::names::is_dns_label;
 use tracing::{info, warn};
 
 use super::{CommandError, config::ConfigArgs, version};
@@ -160,7 +160,7 @@ impl Args {
             "--audit reads a cluster: remove --standalone"
         } else if let Some(flag) = self.audit.set_without_audit() {
             return Err(CommandError::Usage(format!("{flag} needs --audit")));
-        } else if config.is_istio() && !is_dns_subdomain(&self.istio_namespace()) {
+        } else if config.is_istio() && !is_dns_label(&self.istio_namespace()) {
             "--istio-namespace (or the variable POD_NAMESPACE) is not the name of a namespace"
         } else {
             if config.is_istio() {

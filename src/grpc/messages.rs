@@ -3,7 +3,7 @@
 use std::{borrow::Cow, time::Instant};
 
 use bytes::Bytes;
-use injectd_k8s::names::is_dns_subdomain;
+use injectd_k8s::names::{is_dns_label, is_dns_subdomain};
 
 use super::{
     failure::Failure,
@@ -78,7 +78,7 @@ pub(super) fn review_of<'a, O: View<'a>>(request: &'a InjectRequest) -> Result<R
         let problem = format!("must not be longer than {MAX_UID_BYTES} bytes");
         return Err(Failure::field("uid", problem));
     }
-    if !is_dns_subdomain(namespace) {
+    if !is_dns_label(namespace) {
         return Err(Failure::field("namespace", "expected the name of a namespace"));
     }
     let mut reviewed = review::decode_object::<O>(uid, namespace, kind, object)

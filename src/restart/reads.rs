@@ -27,7 +27,7 @@ use super::{
 };
 use crate::cluster::Pages;
 
-/// How long the API server may take to answer.
+/// How long the API server may take to answer; for a page of a list, with the renewals of its token.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// The statuses of requests that may be repeated soon: unauthorized, too many requests.
 const REPEATED: [u16; 2] = [401, 429];

@@ -351,6 +351,11 @@ fn names_are_those_of_services_and_stay_text() {
         let error = refused(&["--name", name]);
         assert!(error.contains(name), "{error}");
     }
+    for namespace in ["my.mesh", "Mesh", &"a".repeat(64)] {
+        let output = injectd(&["manifest", "install", "-n", namespace], "");
+        assert_eq!(output.status.code(), Some(64), "{namespace}");
+        assert!(text(&output.stderr).contains(namespace), "{}", text(&output.stderr));
+    }
 }
 
 #[test]

@@ -24,7 +24,7 @@ pub fn is_dns_subdomain(text: &str) -> bool {
 
 /// `IsDNS1035Label`: a DNS label that begins with a letter, such as `v1`.
 #[must_use]
-pub fn is_version(text: &str) -> bool {
+pub fn is_dns1035_label(text: &str) -> bool {
     is_dns_label(text) && text.starts_with(|first: char| first.is_ascii_lowercase())
 }
 
@@ -73,7 +73,7 @@ mod tests {
                 ][..],
             ),
             (is_dns_label, &["a", "web-5f4", "0"], &["", "a-", "a.b", &long]),
-            (is_version, &["v1", "a-1"], &["1", "", "V1", &long]),
+            (is_dns1035_label, &["v1", "a-1"], &["1", "", "V1", &long]),
             (is_qualified_name, &["a", "A_b.c", "a.b/C"], &["", "/a", "a/", "a/b/c", "A/b", "-a"]),
             (is_label_value, &["", "a", "A.b_c-d"], &["-a", "a/b", &long]),
         ] {

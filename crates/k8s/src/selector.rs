@@ -243,7 +243,7 @@ impl Expression {
 }
 
 impl Requirement {
-    /// A requirement that is known to be valid.
+    /// A requirement whose key and values are not checked; [`Self::named`] does.
     #[must_use]
     pub fn new(key: &str, operator: Operator, values: &[&str]) -> Self {
         let values = values.iter().map(|&value| value.to_owned()).collect();

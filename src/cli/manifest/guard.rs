@@ -5,7 +5,10 @@
 
 #![expect(clippy::doc_markdown, reason = "help texts have no backticks")]
 
-use injectd_k8s::{names::is_dns_subdomain, selector::Requirement};
+use injectd_k8s::{
+    names::{is_dns_label, is_dns_subdomain},
+    selector::Requirement,
+};
 
 use super::{
     super::{
@@ -99,8 +102,7 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
         MeshName::Linkerd => linkerd::rules(&args.linkerd),
         MeshName::Istio => istio::rules(&args.istio)?,
     };
-    let text = objects::print(args, &rules)?;
-    output::text(&text).map_err(CommandError::output)
+    output::print(&objects::of(args, &rules)?, args.output).map_err(CommandError::output)
 }
 
 // === impl Args ===
@@ -117,11 +119,13 @@ impl Args {
         self.check_actions()?;
         let excluded = self.exclude_namespace.iter().map(|it| ("--exclude-namespace", it));
         let linkerd = self.linkerd.namespace.iter().map(|it| ("--linkerd-namespace", it));
-        let own = self.name.iter().map(|it| ("--name", it));
-        for (flag, name) in excluded.chain(linkerd).chain(own) {
-            must_be_object_name(flag, name)?;
+        for (flag, name) in excluded.chain(linkerd) {
+            if !is_dns_label(name) {
+                let problem = format!("{flag}: {name:?} is not the name of a namespace");
+                return Err(CommandError::Usage(problem));
+            }
         }
-        Ok(())
+        self.name.as_ref().map_or(Ok(()), |name| must_be_object_name("--name", name))
     }
 
     /// Refuses what the API server refuses in `validationActions`.

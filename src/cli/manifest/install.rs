@@ -6,7 +6,7 @@
 
 use std::path::PathBuf;
 
-use injectd_k8s::names::is_dns_subdomain;
+use injectd_k8s::names::is_dns_label;
 use serde_json::Value;
 
 use super::output;
@@ -70,8 +70,9 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
     if args.print_values {
         return output::text(chart::VALUES).map_err(CommandError::output);
     }
+    // The chart refuses other names of releases.
     for (flag, name) in [("--namespace", &args.namespace), ("--name", &args.name)] {
-        if !is_dns_subdomain(name) || name.contains('.') {
+        if !is_dns_label(name) {
             let text = format!("{flag} {name:?}: expected a name such as my-injector-1");
             return Err(CommandError::Usage(text));
         }

@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use injectd_k8s::{names::is_dns_subdomain, workload::Workload};
+use injectd_k8s::{
+    names::{is_dns_label, is_dns_subdomain},
+    workload::Workload,
+};
 use serde::Deserialize;
 
 use super::{
@@ -43,7 +46,7 @@ pub(super) fn in_namespace(
     named: Vec<Named>,
     namespace: &str,
 ) -> Result<Vec<Finding>, CommandError> {
-    if !is_dns_subdomain(namespace) {
+    if !is_dns_label(namespace) {
         let problem = format!("--namespace {namespace:?} is not the name of a namespace");
         return Err(CommandError::Usage(problem));
     }
@@ -75,7 +78,7 @@ fn findings(bytes: &[u8]) -> Result<Vec<Row>, String> {
         )
     })?;
     for Row { of: Finding { workload, .. }, .. } in &listed.workloads {
-        if !is_dns_subdomain(&workload.namespace) || !is_dns_subdomain(&workload.name) {
+        if !is_dns_label(&workload.namespace) || !is_dns_subdomain(&workload.name) {
             let Workload { namespace, name, .. } = workload;
             return Err(format!("{namespace:?} and {name:?} must be names of objects"));
         }

@@ -151,7 +151,7 @@ fn check_versions(value: &Value, at: &mut Findings<'_>) {
         let problem = "v1 is missing: later releases may send only that";
         at.add(Severity::Warning, field, problem, "Add v1, if the webhook reads it.");
     }
-    for version in versions.iter().filter(|version| !names::is_version(version)) {
+    for version in versions.iter().filter(|version| !names::is_dns1035_label(version)) {
         at.error(field, format!("{version:?} is not a version"), "Use [v1].");
     }
     let unique: BTreeSet<_> = versions.iter().collect();

@@ -53,7 +53,7 @@ pub(super) fn check(rule: &Value, path: &str, at: &mut Findings<'_>) {
         let advice = "Correct the group. That of pods is \"\", and a group is without its version.";
         return rule.warn("apiGroups", problem, advice, at);
     }
-    if !rule.versions.iter().any(|it| *it == "*" || names::is_version(it)) {
+    if !rule.versions.iter().any(|it| *it == "*" || names::is_dns1035_label(it)) {
         let problem = format!("{} is not a version: nothing matches", quoted(&rule.versions));
         return rule.warn("apiVersions", problem, "Use the version without its group.", at);
     }

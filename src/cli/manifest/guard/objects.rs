@@ -5,10 +5,7 @@
 use injectd_k8s::selector::{Operator, Requirement};
 use serde_json::{Value, json};
 
-use super::{
-    super::super::print::json_report, Action, Args, CommandError, FailurePolicy, Format, Named,
-    Rules, selector::parse,
-};
+use super::{Action, Args, CommandError, FailurePolicy, Named, Rules, selector::parse};
 
 const API_VERSION: &str = "admissionregistration.k8s.io/v1";
 
@@ -19,15 +16,9 @@ const PROBLEM: &str = "The webhook failed, did not answer or is missing";
 const ADVICE: &str = "injectd explain tells why. Check the MutatingWebhookConfiguration and the \
                       log of the injector, then create the pod again";
 
-/// The text of both objects.
-pub(super) fn print(args: &Args, rules: &Rules) -> Result<String, CommandError> {
-    let objects = [policy(args, rules), binding(args)?];
-    if args.output == Format::Json {
-        let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
-        return Ok(json_report(&list).expect("a tree must be JSON"));
-    }
-    let [policy, binding] = objects.map(|object| injectd_yaml::write(&object));
-    Ok(format!("{policy}---\n{binding}"))
+/// The policy and the binding.
+pub(super) fn of(args: &Args, rules: &Rules) -> Result<[Value; 2], CommandError> {
+    Ok([policy(args, rules), binding(args)?])
 }
 
 fn policy(args: &Args, rules: &Rules) -> Value {

@@ -21,9 +21,7 @@ pub(super) fn printed(flags: &[&str]) -> Result<[Value; 2], String> {
         MeshName::Linkerd => linkerd::rules(&args.linkerd),
         MeshName::Istio => istio::rules(&args.istio).map_err(text)?,
     };
-    let list = objects::print(&args, &rules).map_err(text)?;
-    let mut list: Value = serde_json::from_str(&list).expect("output must be JSON");
-    Ok([0, 1].map(|index| list["items"][index].take()))
+    objects::of(&args, &rules).map_err(text)
 }
 
 fn variable(policy: &Value, name: &str) -> String {

@@ -20,7 +20,7 @@ const UUID: [usize; 5] = [8, 4, 4, 4, 12];
 static FORMATS: [Format; 13] = [
     Format { name: "dns1123Label", size: 30, is_valid: is_dns_label },
     Format { name: "dns1123Subdomain", size: 60, is_valid: names::is_dns_subdomain },
-    Format { name: "dns1035Label", size: 30, is_valid: names::is_version },
+    Format { name: "dns1035Label", size: 30, is_valid: names::is_dns1035_label },
     Format { name: "qualifiedName", size: 60, is_valid: names::is_qualified_name },
     Format { name: "dns1123LabelPrefix", size: 30, is_valid: |text| is_dns_label(&masked(text)) },
     Format {
@@ -31,7 +31,7 @@ static FORMATS: [Format; 13] = [
     Format {
         name: "dns1035LabelPrefix",
         size: 30,
-        is_valid: |text| names::is_version(&masked(text)),
+        is_valid: |text| names::is_dns1035_label(&masked(text)),
     },
     Format { name: "labelValue", size: 40, is_valid: names::is_label_value },
     Format { name: "uri", size: 1103, is_valid: url::is_of_request },
