@@ -22,6 +22,8 @@ def part(name, run, options=None):
     if options:
         options(parser)
     args = parser.parse_args()
+    if args.out:
+        args.out.mkdir(parents=True, exist_ok=True)
     # An exception, so that the processes that were started are stopped.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     report = Report(name)
