@@ -9,10 +9,13 @@ use serde_json::{Value, json};
 
 use crate::{
     api::{Answer, Api, NAMESPACES, collection, path_of},
-    expect::{Outcome, eventually, expect_listed},
+    expect::{NotPassed, Outcome, about, eventually, expect_listed, failed},
     lab::Lab,
     objects::{ServiceAccount, namespace, service_account},
+    scenario::part,
 };
+
+mod left;
 
 /// The label whose value is the name of the scenario's first namespace: webhooks select by it.
 pub const OF_SCENARIO: &str = "injectd-e2e";
@@ -31,11 +34,12 @@ pub struct Namespaced<'a> {
 }
 
 /// Runs a scenario with a new namespace. Afterwards all that the scenario has made are deleted, also if
-/// one of them cannot be.
+/// it panics, takes too long, or one of them cannot be deleted.
 ///
 /// # Errors
 ///
-/// Those of the scenario; that there is no such namespace; the first deletion that failed.
+/// Those of the scenario; that there is no such namespace; the first deletion that failed; what the
+/// scenario leaves in the cluster.
 pub async fn with_namespace<T>(
     lab: &Lab,
     annotations: &Value,
@@ -44,12 +48,18 @@ pub async fn with_namespace<T>(
     // Unlike those of other runs in the same cluster.
     let name = format!("injectd-e2e-{:08x}", RandomState::new().hash_one(0) >> 32);
     let it = Namespaced { lab, name, made: Mutex::default() };
-    let outcome = match it.make(&it.name, annotations).await {
-        Ok(()) => scenario(&it).await,
-        Err(why) => Err(why),
+    let whole = async {
+        it.make(&it.name, annotations).await?;
+        scenario(&it).await
     };
-    let cleaned = it.delete_all(|_| true).await;
-    outcome.and_then(|value| cleaned.map(|()| value))
+    let outcome = part(Box::pin(whole)).await;
+    let deleted = it.delete_all(|_| true).await;
+    let cleaned = deleted.and(left::expect_nothing(&lab.api, &it.name).await);
+    match (outcome, about("after the scenario", cleaned)) {
+        (outcome, Ok(())) => outcome,
+        (Err(NotPassed::Failed(why)), Err(left)) => Err(failed(format!("{why}; {left}"))),
+        (_, Err(left)) => Err(left),
+    }
 }
 
 async fn delete(lab: &Lab, path: &str) -> Outcome {
@@ -96,9 +106,8 @@ impl Namespaced<'_> {
     ///
     /// Fails if there is one with this name.
     pub async fn make_object(&self, namespace: &Value) -> Outcome {
-        self.lab.api.create(None, namespace).await?.created()?;
+        self.create_in_cluster(namespace).await?;
         let name = namespace["metadata"]["name"].as_str().unwrap_or_default();
-        self.delete_at_end(path_of(namespace, None));
         let account = self.lab.api.create(Some(name), &service_account("default")).await?;
         // The controller manager may have been faster.
         expect_listed("the status of its ServiceAccount", account.status, &[201, 409])
@@ -127,15 +136,29 @@ impl Namespaced<'_> {
     ///
     /// Fails if there is one with this name.
     pub async fn create_in_cluster(&self, object: &Value) -> Outcome<Value> {
-        let created = self.lab.api.create(None, object).await?.created()?;
-        self.delete_at_end(path_of(object, None));
-        Ok(created)
+        let path = path_of(object, None);
+        // Before the request: its answer may be lost.
+        self.delete_at_end(path.clone());
+        let answer = self.lab.api.create(None, object).await?;
+        if answer.status == 409 {
+            // It is another's.
+            self.forget(&path);
+        }
+        answer.created()
     }
 
     /// Deletes the object or the selected collection of this path once the scenario has ended, if it is
     /// there then.
     pub fn delete_at_end(&self, path: String) {
         self.made.lock().unwrap_or_else(PoisonError::into_inner).push(path);
+    }
+
+    /// Takes back the last [`Namespaced::delete_at_end`] of this path.
+    fn forget(&self, path: &str) {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(last) = made.iter().rposition(|it| it == path) {
+            made.remove(last);
+        }
     }
 
     /// Deletes what the scenario has made in no namespace before the scenario ends.

@@ -1,13 +1,20 @@
 //! A scenario as a plain test: what it is given, how long it may take, and why it is passed over.
 
 use std::{
+    any::Any,
     fmt::Display,
     io::{self, Write as _},
+    panic::AssertUnwindSafe,
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
-use tokio::{sync::RwLock, time::timeout};
+use futures_util::FutureExt as _;
+use tokio::{
+    sync::RwLock,
+    task_local,
+    time::{Instant, timeout_at},
+};
 
 use crate::{
     expect::{NotPassed, Outcome, about, failed},
@@ -18,6 +25,8 @@ use crate::{
 const LIMIT: Duration = Duration::from_mins(5);
 /// Scenarios at full length ask the API server thousands of times.
 const LONG_LIMIT: Duration = Duration::from_mins(30);
+/// How long a scenario may delete what it has made, once its time is over: four requests without an answer.
+const CLEAN_UP_LIMIT: Duration = Duration::from_mins(2);
 
 /// How many lines of a log [`explain`] prints, and how much of each: lines may have a whole object.
 const LAST_LINES: usize = 20;
@@ -25,6 +34,11 @@ const MAX_LINE: usize = 300;
 
 /// Held by each scenario, and by one alone that stops what the others need.
 static CLUSTER: RwLock<()> = RwLock::const_new(());
+
+task_local! {
+    /// When the time of this task's scenario is over.
+    static END: Instant;
+}
 
 /// Runs a scenario that needs a cluster, beside others.
 ///
@@ -97,9 +111,30 @@ pub(crate) async fn alone(scenario: impl Future<Output = Outcome>) -> Outcome {
 }
 
 pub(crate) async fn within_limit(scenario: impl Future<Output = Outcome>) -> Outcome {
-    let limit = if lab::is_long() { LONG_LIMIT } else { LIMIT };
-    let too_late = |_| failed(format!("the scenario took longer than {} s", limit.as_secs()));
-    timeout(limit, scenario).await.map_err(too_late)?
+    let end = Instant::now() + limit();
+    let scenario = END.scope(end, scenario);
+    timeout_at(end + CLEAN_UP_LIMIT, scenario).await.map_err(|_| too_late())?
+}
+
+/// Runs the part of a scenario that something must follow: its end in time, and a panic, are failures.
+pub(crate) async fn part<T>(part: impl Future<Output = Outcome<T>>) -> Outcome<T> {
+    let end = END.try_with(|end| *end).unwrap_or_else(|_| Instant::now() + limit());
+    let ended = timeout_at(end, AssertUnwindSafe(part).catch_unwind()).await;
+    ended.map_err(|_| too_late())?.map_err(|panic| failed(panic_text(&*panic)))?
+}
+
+fn limit() -> Duration {
+    if lab::is_long() { LONG_LIMIT } else { LIMIT }
+}
+
+fn too_late() -> NotPassed {
+    failed(format!("the scenario took longer than {} s", limit().as_secs()))
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+    format!("the scenario panicked: {}", text.unwrap_or("without a text"))
 }
 
 /// Runs a step of a scenario; prints its name and time, and names it in its failure.

@@ -21,6 +21,8 @@ pub(super) async fn apply(it: &Case<'_>, action: &str, flags: &[String]) -> Outc
     for object in printed(it, action, flags).await? {
         let objects = collection(GROUP, object["kind"].as_str().unwrap_or_default(), None);
         let path = format!("{objects}?fieldValidation=Strict");
+        // Before the request: its answer may be lost.
+        it.it.delete_at_end(path_of(&object, None));
         let created = it.it.lab.api.call(Method::POST, &path, Some(object.to_string())).await?;
         created.expect_no_warnings()?;
         if created.status == 409 {
@@ -29,7 +31,6 @@ pub(super) async fn apply(it: &Case<'_>, action: &str, flags: &[String]) -> Outc
             it.it.lab.api.update(&path, |it| it["spec"] = spec).await?;
         } else {
             created.created()?;
-            it.it.delete_at_end(path_of(&object, None));
         }
     }
     Ok(())
