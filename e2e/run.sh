@@ -33,4 +33,26 @@ if [ -z "${INJECTD:-}" ]; then
     [ -x "$INJECTD" ] || (cd "$root" && cargo build --release --locked)
 fi
 export INJECTD
+
+# A name of no scenario would pass, with no test.
+exact=
+for word; do [ "$word" != --exact ] || exact=--exact; done
+is_value=false
+for word; do
+    if $is_value; then
+        is_value=false
+        continue
+    fi
+    case $word in
+        --skip | --test-threads | --format | --color | --logfile | --shuffle-seed | -Z) is_value=true ;;
+        -*) ;;
+        *)
+            # shellcheck disable=SC2086 # one flag, or no word
+            if ! "$scenarios" --list $exact "$word" | grep ': test$' >/dev/null; then
+                echo "run.sh: no scenario has $word in its name; e2e/run.sh --list prints all names" >&2
+                exit 64
+            fi
+            ;;
+    esac
+done
 exec "$scenarios" --show-output "$@"
