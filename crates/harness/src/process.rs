@@ -9,10 +9,11 @@ use std::{
     os::unix::fs::FileExt as _,
     path::Path,
     process::{Command, Stdio},
+    time::Duration,
 };
 
 use crate::{
-    expect::{Outcome, expect, failed, soon},
+    expect::{DEADLINE, Outcome, expect, failed, skipped, soon},
     program::Program,
 };
 
@@ -98,9 +99,32 @@ pub fn limited(binary: impl AsRef<Path>, limit: &str) -> Command {
 /// # Errors
 ///
 /// Fails if the command does not start, or does not end in time.
-pub async fn run(mut command: Command) -> Outcome<Ended> {
+pub async fn run(command: Command) -> Outcome<Ended> {
+    run_within(DEADLINE, command).await
+}
+
+/// As [`run`], for a command that takes another time than [`DEADLINE`].
+///
+/// # Errors
+///
+/// As [`run`].
+pub async fn run_within(limit: Duration, mut command: Command) -> Outcome<Ended> {
     command.stdin(Stdio::null());
-    run_with_input(command).await
+    start(&mut command)?.end(limit).await
+}
+
+/// As [`run_within`], for a program that a machine may lack.
+///
+/// # Errors
+///
+/// Skips if the command does not start; fails if it does not end in time.
+pub async fn run_installed(limit: Duration, mut command: Command) -> Outcome<Ended> {
+    command.stdin(Stdio::null());
+    start(&mut command).map_err(|why| skipped(why.to_string()))?.end(limit).await
+}
+
+fn start(command: &mut Command) -> Outcome<Process> {
+    Process::spawn(command, Printed::new()?, Printed::new()?)
 }
 
 /// As [`run`], with this text as the input.
@@ -122,9 +146,7 @@ pub async fn run_with_text(mut command: Command, text: &str) -> Outcome<Ended> {
 ///
 /// As [`run`].
 pub async fn run_with_input(mut command: Command) -> Outcome<Ended> {
-    let mut process = Process::spawn(&mut command, Printed::new()?, Printed::new()?)?;
-    let code = process.program.wait().await?.code();
-    Ok(Ended { code, stdout: process.stdout.text(), stderr: process.stderr.text() })
+    start(&mut command)?.end(DEADLINE).await
 }
 
 impl Ended {
@@ -151,6 +173,12 @@ impl Process {
         Ok(Self { program: Program::start_with(command, out, err)?, stdout, stderr })
     }
 
+    /// Waits until the process ends.
+    async fn end(mut self, limit: Duration) -> Outcome<Ended> {
+        let code = self.program.wait_within(limit).await?.code();
+        Ok(Ended { code, stdout: self.stdout.text(), stderr: self.stderr.text() })
+    }
+
     /// Starts `serve`, and waits for the addresses that it prints.
     ///
     /// # Errors
@@ -158,7 +186,7 @@ impl Process {
     /// Fails if the process ends, or does not print them in time.
     pub async fn serve(mut command: Command) -> Outcome<(Self, Addresses)> {
         command.stdin(Stdio::null());
-        let mut process = Self::spawn(&mut command, Printed::new()?, Printed::new()?)?;
+        let mut process = start(&mut command)?;
         let printed = process.stdout.handle()?;
         let addresses = process.open(async || Addresses::printed(&printed.text())).await?;
         Ok((process, addresses))
@@ -172,7 +200,7 @@ impl Process {
     /// Fails if the process ends, or does not listen in time.
     pub async fn listen(mut command: Command, ips: [Ipv4Addr; 2]) -> Outcome<(Self, Addresses)> {
         command.stdin(Stdio::null());
-        let mut process = Self::spawn(&mut command, Printed::new()?, Printed::new()?)?;
+        let mut process = start(&mut command)?;
         let pid = process.program.pid();
         let addresses = process.open(async || {
             let listeners = listeners(pid)?;

@@ -4,11 +4,12 @@ use std::{
     fs::{self, File},
     io,
     process::{Child, Command, ExitStatus, Stdio},
+    time::Duration,
 };
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::expect::{NotPassed, Outcome, eventually, failed};
+use crate::expect::{DEADLINE, NotPassed, Outcome, eventually_within, failed};
 
 /// A process; it is killed when this is dropped.
 #[derive(Debug)]
@@ -50,7 +51,16 @@ impl Program {
     ///
     /// Fails if the process does not end in time.
     pub async fn wait(&mut self) -> Outcome<ExitStatus> {
-        eventually("the process ends", async || {
+        self.wait_within(DEADLINE).await
+    }
+
+    /// As [`Program::wait`], for so long.
+    ///
+    /// # Errors
+    ///
+    /// As [`Program::wait`].
+    pub async fn wait_within(&mut self, limit: Duration) -> Outcome<ExitStatus> {
+        eventually_within(limit, "the process ends", async || {
             self.exit_status()?.ok_or_else(|| failed("it still runs"))
         })
         .await

@@ -177,9 +177,14 @@ pub fn explain<'a, T>(
 /// Those of the outcome that are failures.
 pub fn passed_over(outcome: Outcome) -> Outcome {
     let Err(NotPassed::Skipped(reason)) = outcome else { return outcome };
+    say_skipped(&reason);
+    Ok(())
+}
+
+/// Prints that this scenario, or a part of it, does not run here.
+pub fn say_skipped(reason: &str) {
     let thread = thread::current();
     let name = thread.name().unwrap_or("a scenario");
     // Not by `eprintln!`, which tests capture. A closed output does not fail a test.
     drop(writeln!(io::stderr(), "skipped {name}: {reason}"));
-    Ok(())
 }

@@ -1,11 +1,11 @@
 //! More reviews than the server can answer, from the clients of `loadtest/overload.rs`.
 
-use std::{collections::BTreeMap, env, fs, path::PathBuf, process::Command};
+use std::{collections::BTreeMap, env, fs, path::PathBuf, process::Command, time::Duration};
 
 use injectd_harness::{
-    expect::{Outcome, about, expect, skipped},
+    expect::{DEADLINE, Outcome, about, expect, skipped},
     lab::{Bench, root},
-    process::run,
+    process::run_within,
     scenario::{note, with_binary_alone},
 };
 
@@ -111,7 +111,8 @@ async fn overload(bench: &Bench, client: &PathBuf, row: &Row) -> Outcome {
         if let Some(rate) = rate {
             command.args(["--rate", &rate.to_string()]);
         }
-        let printed = run(command).await?.with_code(0)?;
+        let limit = Duration::from_secs(seconds.into()) + DEADLINE;
+        let printed = run_within(limit, command).await?.with_code(0)?;
         let counts = printed.lines().filter_map(|line| line.rsplit_once(' '));
         counts.map(|(what, count)| Ok((what.to_owned(), count.parse()?))).collect()
     };

@@ -1,14 +1,14 @@
 //! The chart in a cluster: the API server accepts its objects, and Helm installs it.
 
-use std::{fs, path::Path, process::Command};
+use std::{fs, path::Path, process::Command, time::Duration};
 
 use injectd_harness::{
     api::{NAMESPACES, path_of},
     expect::{Outcome, eventually, expect, expect_contains, failed},
     lab::root,
     namespaced::Namespaced,
-    process::run,
-    scenario::note,
+    process::run_installed,
+    scenario::{note, say_skipped},
 };
 use serde_json::{Value, json};
 
@@ -21,6 +21,8 @@ use super::{
 /// The module of the Prometheus operator, with its CRDs, and where its version is.
 const OPERATOR: &str = "github.com/prometheus-operator/prometheus-operator";
 const OPERATOR_VERSION: &str = "PROMETHEUS_OPERATOR_VERSION=";
+/// The first download has the modules of the operator's dependencies; a scenario has five minutes.
+const DOWNLOAD_LIMIT: Duration = Duration::from_mins(3);
 /// Kinds of the operator that the chart uses, with their plurals.
 const OPERATOR_KINDS: [(&str, &str); 2] =
     [("ServiceMonitor", "servicemonitors"), ("PrometheusRule", "prometheusrules")];
@@ -40,7 +42,8 @@ async fn operator_crds(operator: &str) -> Outcome<Vec<Value>> {
     let folder = tempfile::tempdir()?;
     let mut command = Command::new("go");
     command.args(["mod", "download", "-json", operator]).current_dir(&folder);
-    let module: Value = serde_json::from_str(&run(command).await?.stdout)?;
+    let module: Value =
+        serde_json::from_str(&run_installed(DOWNLOAD_LIMIT, command).await?.stdout)?;
     let folder = module["Dir"].as_str().ok_or_else(|| failed(module["Error"].to_string()))?;
     let folder = Path::new(folder).join("example/prometheus-operator-crd");
     let crd = |(_, plural)| {
@@ -77,8 +80,9 @@ async fn apply_crds(it: &Namespaced<'_>) -> Outcome<String> {
     let (crds, origin) = match operator_crds(&operator).await {
         Ok(crds) => (crds, format!("CRDs of {operator}")),
         Err(why) => {
+            say_skipped(&format!("the schemas of {operator}, which cannot be downloaded: {why}"));
             let crds = OPERATOR_KINDS.into_iter().map(crd).collect();
-            (crds, format!("CRDs without a schema, since those of {operator} are missing ({why})"))
+            (crds, "CRDs without a schema".to_owned())
         }
     };
     for crd in &crds {

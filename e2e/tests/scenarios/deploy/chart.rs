@@ -3,9 +3,9 @@
 use std::{collections::BTreeMap, path::Path, process::Command};
 
 use injectd_harness::{
-    expect::{Outcome, about, expect, expect_same, failed, skipped},
+    expect::{DEADLINE, Outcome, about, expect, expect_same, failed},
     lab::root,
-    process::run,
+    process::{run, run_installed},
     scenario::note,
 };
 use injectd_webhooks::check::{Finding, Severity, check};
@@ -48,11 +48,11 @@ fn findings(objects: &BTreeMap<String, Value>) -> Vec<String> {
     all.filter(|it| !is_wanted(it)).map(|it| format!("{}: {}", it.field, it.problem)).collect()
 }
 
-/// Runs Helm; the inner error is what it prints.
+/// Runs Helm, or skips without it; the inner error is what it prints.
 pub(super) async fn helm(arguments: &[&str], kubeconfig: &Path) -> Outcome<Result<String, String>> {
     let mut command = Command::new("helm");
     command.args(arguments).env("KUBECONFIG", kubeconfig);
-    let ran = run(command).await.map_err(|why| skipped(why.to_string()))?;
+    let ran = run_installed(DEADLINE, command).await?;
     Ok(if ran.code == Some(0) { Ok(ran.stdout) } else { Err(ran.stderr) })
 }
 

@@ -102,8 +102,8 @@ impl<'a> Controllers<'a> {
         {
             let binding = account.bound(&format!("{kind}Binding"), &it.name, (kind, &it.name));
             for object in [role(kind, &it.name, &rules), binding] {
-                api.create(scope, &object).await?.created()?;
                 it.delete_at_end(path_of(&object, scope));
+                api.create(scope, &object).await?.created()?;
             }
         }
         let config = api.kubeconfig(&it.name, ACCOUNT, &api.server).await?;
