@@ -21,6 +21,9 @@ use super::{expensive, floods, held, target::Place};
 /// After a connection that was refused, and how long a look for frames takes.
 pub(super) const PAUSE: Duration = Duration::from_millis(2);
 
+/// What is counted of each attack, also of one that the server does not let begin.
+const ENDED: &str = "connections ended";
+
 /// What the attackers of each connection do until the time is over.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Act {
@@ -50,6 +53,12 @@ impl Counts {
     pub(super) fn add(&self, what: impl Into<String>, count: usize) {
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         *counts.entry(what.into()).or_default() += count;
+    }
+
+    /// Whether the attackers have done more than open connections that ended.
+    pub(super) fn is_any(&self) -> bool {
+        let counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        counts.iter().any(|(name, count)| name != ENDED && *count > 0)
     }
 
     pub(super) fn text(&self) -> String {
@@ -83,7 +92,7 @@ impl Act {
             let one = one.clone();
             tasks.spawn(async move {
                 while let Ok(ended) = timeout_at(until, Box::pin(self.once(&one))).await {
-                    one.counts.add("connections ended", 1);
+                    one.counts.add(ENDED, 1);
                     if ended.is_err() {
                         sleep(PAUSE).await;
                     }

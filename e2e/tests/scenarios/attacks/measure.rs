@@ -22,10 +22,12 @@ const USUAL: u32 = 2;
 /// The default timeout of a kubelet's probe.
 const MAX_PROBE: Duration = Duration::from_secs(1);
 
-/// What one client saw before the attack, and during it.
+/// What one client saw.
 struct Seen {
     before: Vec<Sample>,
     during: Vec<Sample>,
+    /// Why reviews failed: also those after the attack.
+    problems: Vec<String>,
 }
 
 /// The clients beside an attack.
@@ -37,8 +39,9 @@ pub(super) struct Others {
     begin: Instant,
 }
 
-/// Runs an attack beside a well-behaved client; fails unless each of its reviews is answered, each
-/// probe in time, and reviews have their usual speed again after it.
+/// Runs an attack beside a well-behaved client; fails unless each of its reviews is answered, also
+/// before and after the attack, each probe in time, reviews have their usual speed again after it, and
+/// the attackers have done something.
 pub(super) async fn measure(bench: &Bench, name: &str, act: Act, connections: usize) -> Outcome {
     let mut target = Target::start(bench, Mesh::Linkerd, Memory::Spare, &[]).await?;
     let seconds = if bench.is_long { 8 } else { 2 };
@@ -46,7 +49,8 @@ pub(super) async fn measure(bench: &Bench, name: &str, act: Act, connections: us
     let place = if act.is_grpc() { target.grpc()? } else { target.place()? };
     let until = others.begin + Duration::from_secs(seconds);
     let done = act.run(place, connections, until).await;
-    others.end(&mut target, &format!("{name}, {connections}"), &done.text()).await
+    others.end(&mut target, &format!("{name}, {connections}"), &done.text()).await?;
+    expect("whether the attackers have done anything", true, done.is_any())
 }
 
 impl Others {
@@ -89,7 +93,7 @@ impl Others {
             done
         ));
         target.server.injectd.expect_running()?;
-        expect("reviews that failed", &[] as &[&str], &*problems(&kept.during))?;
+        expect("reviews that failed", &[] as &[&str], &*kept.problems)?;
         expect("reviews over new connections that failed", &[] as &[&str], &*problems(&new))?;
         expect("probes that failed", &[] as &[&str], &*problems(&probes))?;
         expect(
@@ -109,8 +113,9 @@ impl Seen {
     fn of(samples: Vec<Sample>, begin: Instant, end: Instant) -> Self {
         // A review that began before the attack and was answered during it is one of both.
         let ended = |it: &Sample| it.begin + it.took;
+        let problems = problems(&samples).into_iter().map(str::to_owned).collect();
         let before = samples.iter().filter(|it| ended(it) <= begin).cloned().collect();
         let during = samples.into_iter().filter(|it| ended(it) > begin && it.begin < end);
-        Self { before, during: during.collect() }
+        Self { before, during: during.collect(), problems }
     }
 }

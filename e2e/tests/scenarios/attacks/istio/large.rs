@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use injectd_harness::{
-    expect::{Outcome, about},
+    expect::{Outcome, about, expect},
     lab::Bench,
     scenario::{note, with_binary_alone},
 };
@@ -131,6 +131,7 @@ async fn an_evaluation_does_not_keep_the_process_beyond_its_grace() -> Outcome {
             let status = about(name, target.server.injectd.ends().await)?;
             note(&format!("{name}: {status} {:.1} s after SIGTERM", begin.elapsed().as_secs_f64()));
             asking.abort();
+            expect(format!("{name}: the exit code"), Some(0), status.code())?;
         }
         Ok(())
     })
