@@ -77,6 +77,7 @@ def run(args, report):
 def build():
     if GHZ.exists():
         return
+    GHZ.parent.mkdir(parents=True, exist_ok=True)
     version = re.search(r"^GHZ_VERSION=(\S+)", (ROOT / ".ci/tools.sh").read_text(), re.MULTILINE)
     subprocess.run(["go", "install", f"github.com/bojand/ghz/cmd/ghz@{version[1]}"], check=True,
                    cwd=GHZ.parent.parent, env={**os.environ, "GOBIN": str(GHZ.parent)})
