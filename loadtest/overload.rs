@@ -28,7 +28,7 @@ use tokio::{
     net::TcpStream,
     sync::Barrier,
     task::JoinSet,
-    time::{Instant, sleep, sleep_until, timeout_at},
+    time::{Instant, sleep, sleep_until, timeout, timeout_at},
 };
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
@@ -40,6 +40,8 @@ mod asked;
 const GIVES_UP: Duration = Duration::from_secs(10);
 /// The streams of a connection that are used at once; the server may allow fewer.
 const STREAMS: usize = 100;
+/// A server that accepts connections and answers no handshake keeps the others waiting for so long.
+const OPENS: Duration = Duration::from_secs(10);
 /// After a connection that was refused.
 const PAUSE: Duration = Duration::from_millis(2);
 const PATCH: &[u8] = br#""patch":""#;
@@ -179,9 +181,12 @@ fn review_of(request: &[u8]) -> &[u8] {
 
 impl Load {
     async fn open(&self) -> Result<TlsStream<TcpStream>> {
-        let stream = TcpStream::connect(&self.args.asked.addr).await?;
-        stream.set_nodelay(true)?;
-        Ok(self.tls.connect(ServerName::try_from("localhost")?, stream).await?)
+        let open = async {
+            let stream = TcpStream::connect(&self.args.asked.addr).await?;
+            stream.set_nodelay(true)?;
+            Ok(self.tls.connect(ServerName::try_from("localhost")?, stream).await?)
+        };
+        timeout(OPENS, open).await?
     }
 
     fn begin(&self) -> Instant {
