@@ -22,7 +22,7 @@ pub const LONG_REVIEW_BYTES: usize = 128 << 10;
 /// Maximum number of threads for long work, so that cores are left for other requests.
 pub(super) const MAX_AT_A_TIME: usize = 4;
 /// Bytes of a review for each of the threads that it takes. A review of the largest size takes all: what
-/// is read of it and its answer take up to nine times its size (`just attack --istio`, additional
+/// is read of it and its answer take up to nine times its size (`just attack istio`, additional
 /// variables), and the memory limit of the chart has room for that once, beside the bodies.
 const BYTES_PER_THREAD: usize = MAX_BODY_BYTES.div_ceil(MAX_AT_A_TIME);
 
