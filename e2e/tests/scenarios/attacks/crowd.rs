@@ -82,11 +82,20 @@ pub(super) struct Attacker {
 impl Act {
     /// Does it over so many connections until the time is over, and again after each end.
     pub(super) async fn run(self, place: Place, connections: usize, until: Instant) -> Counts {
+        self.run_as(&self.at(place), connections, until).await
+    }
+
+    /// The attacker of a place. Its body may take seconds to make, which are not of the attack.
+    pub(super) fn at(self, place: Place) -> Attacker {
         let body = match self {
             Self::Reviews(make) | Self::Calls(make) => make().into(),
             _ => Bytes::new(),
         };
-        let one = Attacker { place, counts: Counts::default(), body, next: Arc::default() };
+        Attacker { place, counts: Counts::default(), body, next: Arc::default() }
+    }
+
+    /// As [`Act::run`], by an attacker of [`Act::at`].
+    pub(super) async fn run_as(self, one: &Attacker, connections: usize, until: Instant) -> Counts {
         let mut tasks = JoinSet::new();
         for _ in 0..connections {
             let one = one.clone();
@@ -100,7 +109,7 @@ impl Act {
             });
         }
         tasks.join_all().await;
-        one.counts
+        one.counts.clone()
     }
 
     async fn once(self, it: &Attacker) -> Outcome {

@@ -45,10 +45,10 @@ pub(super) struct Others {
 pub(super) async fn measure(bench: &Bench, name: &str, act: Act, connections: usize) -> Outcome {
     let mut target = Target::start(bench, Mesh::Linkerd, Memory::Spare, &[]).await?;
     let seconds = if bench.is_long { 8 } else { 2 };
+    let attacker = act.at(if act.is_grpc() { target.grpc()? } else { target.place()? });
     let others = Others::start(&target, bench.is_long).await?;
-    let place = if act.is_grpc() { target.grpc()? } else { target.place()? };
     let until = others.begin + Duration::from_secs(seconds);
-    let done = act.run(place, connections, until).await;
+    let done = act.run_as(&attacker, connections, until).await;
     others.end(&mut target, &format!("{name}, {connections}"), &done.text()).await?;
     expect("whether the attackers have done anything", true, done.is_any())
 }
