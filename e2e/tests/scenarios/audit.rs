@@ -2,6 +2,9 @@
 //!
 //! One process serves the webhook and audits. Pods are created before the webhook, with it, and while
 //! it is gone. Every scenario runs for each of [`WAYS`], in a namespace of its own.
+//!
+//! They are alone: `audit` and `serve --audit` read all webhook configurations and, for those of another
+//! mesh, its `ConfigMap`s; the latter counts all pods.
 
 use std::{
     fs,
@@ -19,7 +22,7 @@ use injectd_harness::{
     namespaced::{Namespaced, with_namespace},
     objects,
     process::{Ended, run},
-    scenario::{explain, step, with_lab, with_lab_alone},
+    scenario::{explain, step, with_lab_alone},
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -49,7 +52,7 @@ struct Audit<'a> {
 
 #[tokio::test]
 async fn explain_says_what_the_cluster_does_with_pods_and_workloads() -> Outcome {
-    with_lab(async |lab| {
+    with_lab_alone(async |lab| {
         for_each_way(lab, async |it| {
             step("the pod of a Deployment is injected", explain::injected(it)).await?;
             step("a pod that was left out", explain::left_out(it)).await?;
@@ -64,7 +67,7 @@ async fn explain_says_what_the_cluster_does_with_pods_and_workloads() -> Outcome
 
 #[tokio::test]
 async fn audit_finds_pods_that_the_webhook_missed_and_pods_that_are_outdated() -> Outcome {
-    with_lab(async |lab| {
+    with_lab_alone(async |lab| {
         for_each_way(lab, async |it| {
             step("a pod from before the webhook", findings::left_out(it)).await?;
             step("--watch goes on until it is interrupted", findings::watched(it)).await?;
@@ -76,7 +79,6 @@ async fn audit_finds_pods_that_the_webhook_missed_and_pods_that_are_outdated() -
     .await
 }
 
-/// It is alone: `serve --audit` counts the pods of the whole cluster.
 #[tokio::test]
 async fn serve_counts_findings_and_reports_a_webhook_configuration_that_is_gone_or_changed()
 -> Outcome {
@@ -93,12 +95,12 @@ async fn serve_counts_findings_and_reports_a_webhook_configuration_that_is_gone_
 
 #[tokio::test]
 async fn the_memory_of_an_audit_does_not_grow_with_the_pods_of_linkerd() -> Outcome {
-    with_lab(async |lab| memory(lab, Mesh::Linkerd).await).await
+    with_lab_alone(async |lab| memory(lab, Mesh::Linkerd).await).await
 }
 
 #[tokio::test]
 async fn the_memory_of_an_audit_does_not_grow_with_the_pods_of_istio() -> Outcome {
-    with_lab(async |lab| memory(lab, Mesh::Istio).await).await
+    with_lab_alone(async |lab| memory(lab, Mesh::Istio).await).await
 }
 
 async fn memory(lab: &Lab, mesh: Mesh) -> Outcome {
