@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// Why scenarios are skipped without [`Local`].
-pub const NOT_LOCAL: &str = "it needs an API server on this machine ($E2E_AUDIT_LOG)";
+const NOT_LOCAL: &str = "it needs an API server on this machine ($E2E_AUDIT_LOG)";
 
 /// The binary under test and the cluster.
 #[derive(Clone)]

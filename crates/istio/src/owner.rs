@@ -3,7 +3,7 @@
 
 #![expect(clippy::disallowed_types, reason = "the pod is a tree")]
 
-use injectd_k8s::workload::controller;
+use injectd_k8s::workload::{POD_TEMPLATE_HASH, controller};
 use serde_json::Value;
 
 use crate::{
@@ -36,8 +36,6 @@ pub(crate) struct Facts<'p, L> {
     pub(crate) label: L,
 }
 
-/// The label with which the name of a Deployment's `ReplicaSet` ends.
-const TEMPLATE_HASH_LABEL: &str = "pod-template-hash";
 /// The label with which the name of a Rollout's `ReplicaSet` ends.
 const ROLLOUT_HASH_LABEL: &str = "rollouts-pod-template-hash";
 /// The label with the name of `OpenShift`'s `DeploymentConfig`.
@@ -45,7 +43,7 @@ const DEPLOYMENT_CONFIG_LABEL: &str = "deploymentconfig";
 
 /// The labels that may tell a pod's owner.
 pub(crate) const LABELS: [&str; 3] =
-    [TEMPLATE_HASH_LABEL, ROLLOUT_HASH_LABEL, DEPLOYMENT_CONFIG_LABEL];
+    [POD_TEMPLATE_HASH, ROLLOUT_HASH_LABEL, DEPLOYMENT_CONFIG_LABEL];
 
 impl Owner {
     /// The owner of a pod. `namespace` is the pod's, or the request's if the pod names none.
@@ -101,7 +99,7 @@ impl Owner {
         let hash = |key| label(key).filter(|hash| !hash.is_empty() && name.ends_with(hash));
         match &*self.kind {
             "ReplicaSet" => {
-                if let Some(hash) = hash(TEMPLATE_HASH_LABEL) {
+                if let Some(hash) = hash(POD_TEMPLATE_HASH) {
                     let api_version = self.api_version.clone();
                     self.set(without_hash(&name, hash), "Deployment", &api_version);
                 } else if release.minor() >= 22

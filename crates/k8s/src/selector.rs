@@ -225,7 +225,7 @@ fn label_for(key: &str, requirements: &[&Requirement]) -> Option<Labels> {
     found.next().filter(|_| !must_be_absent).map(|value| label(value))
 }
 
-// === impl Requirement ===
+// === impl Expression ===
 
 impl Expression {
     fn requirement(self) -> Result<Requirement, InvalidSelector> {
@@ -241,6 +241,8 @@ impl Expression {
         }
     }
 }
+
+// === impl Requirement ===
 
 impl Requirement {
     /// A requirement whose key and values are not checked; [`Self::named`] does.

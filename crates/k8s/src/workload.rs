@@ -9,6 +9,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+/// The label that a Deployment puts on its pods; the name of their `ReplicaSet` ends in the same hash.
+pub const POD_TEMPLATE_HASH: &str = "pod-template-hash";
+
 /// A workload, or a pod without one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -47,7 +50,9 @@ impl Workload {
             |key: &str| owner.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
         let (api_version, kind, name) =
             (of_owner("apiVersion"), of_owner("kind"), of_owner("name"));
-        match deployment_of(&name, text("/metadata/labels/pod-template-hash")) {
+        let labels = pod.pointer("/metadata/labels");
+        let hash = labels.and_then(|labels| labels.get(POD_TEMPLATE_HASH)?.as_str());
+        match deployment_of(&name, hash.unwrap_or_default()) {
             Some(deployment) if kind == "ReplicaSet" => {
                 let (kind, name) = ("Deployment".to_owned(), deployment.to_owned());
                 Self { namespace, api_version, kind, name, uid: None }

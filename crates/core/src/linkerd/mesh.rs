@@ -2,11 +2,13 @@
 
 use std::{borrow::Cow, sync::Arc};
 
+use injectd_k8s::workload::POD_TEMPLATE_HASH;
+
 use super::{
     annotate::opaque_ports_patch,
     decide,
     overrides::Overrides,
-    pod::{Object, POD_TEMPLATE_HASH, TextMap},
+    pod::{Object, TextMap},
     reasons,
     render::{Injection, OpaquePorts},
     snapshot::Snapshot,

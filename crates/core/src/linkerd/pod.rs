@@ -24,9 +24,6 @@ pub use workload::{JobSpec, JobTemplate, ObjectSpec, OtherSpec, Template};
 /// Where the kubelet mounts a service account's token.
 pub const SERVICE_ACCOUNT_MOUNT_PATH: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-/// The label that a Deployment puts on its pods; its `ReplicaSet`'s name ends in the same hash.
-pub const POD_TEMPLATE_HASH: &str = "pod-template-hash";
-
 view! {
     /// The object of a review.
     pub struct Object {

@@ -2,12 +2,11 @@
 
 use std::ops::Deref;
 
+use injectd_k8s::workload::POD_TEMPLATE_HASH;
 use memchr::memchr;
 use smallvec::SmallVec;
 
-use super::{
-    Container, FirstContainer, POD_TEMPLATE_HASH, SERVICE_ACCOUNT_MOUNT_PATH, VolumeMount,
-};
+use super::{Container, FirstContainer, SERVICE_ACCOUNT_MOUNT_PATH, VolumeMount};
 use crate::{
     json::{Read, ReadError, Reader},
     view::{List, Text},
