@@ -13,8 +13,6 @@ use std::{
 };
 
 use clap::Args;
-use injectd::tls::AnyCertificate;
-use rustls::{ClientConfig, crypto::aws_lc_rs};
 
 /// Digits of a serial number.
 const MAX_DIGITS: usize = 18;
@@ -83,16 +81,6 @@ impl Request {
         }
         &self.bytes
     }
-}
-
-/// Takes any certificate: servers under load make their own at start.
-pub(crate) fn trusting() -> Result<ClientConfig> {
-    let provider = Arc::new(aws_lc_rs::default_provider());
-    Ok(ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()?
-        .dangerous()
-        .with_custom_certificate_verifier(Arc::new(AnyCertificate::default()))
-        .with_no_client_auth())
 }
 
 pub(crate) fn positive(text: &str) -> Result<f64, &'static str> {

@@ -23,6 +23,7 @@ use hyper::{
     header::{CONTENT_TYPE, HOST, RETRY_AFTER},
 };
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use injectd::tls::AnyCertificate;
 use rustls::pki_types::ServerName;
 use tokio::{
     net::TcpStream,
@@ -32,7 +33,7 @@ use tokio::{
 };
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
-use asked::{Asked, Request, Result, positive, trusting};
+use asked::{Asked, Request, Result, positive};
 
 mod asked;
 
@@ -87,7 +88,7 @@ enum Sender {
 async fn main() -> Result<()> {
     let args = Args::parse();
     let request = Request::new(&args.asked)?;
-    let mut config = trusting()?;
+    let mut config = AnyCertificate::client_config();
     if args.http2 {
         config.alpn_protocols = vec![b"h2".to_vec()];
     }

@@ -17,9 +17,10 @@ use std::{
 };
 
 use clap::{Parser, value_parser};
+use injectd::tls::AnyCertificate;
 use rustls::{ClientConfig, ClientConnection, StreamOwned, pki_types::ServerName};
 
-use asked::{Asked, Request, Result, positive, trusting};
+use asked::{Asked, Request, Result, positive};
 
 mod asked;
 
@@ -54,7 +55,7 @@ struct Found {
 fn main() -> Result<()> {
     let args = Args::parse();
     let request = Request::new(&args.asked)?;
-    let config = Arc::new(trusting()?);
+    let config = Arc::new(AnyCertificate::client_config());
     let rate = args.rate / f64::from(args.connections);
     let duration = Duration::from_secs_f64(args.seconds);
     let start = Arc::new((Barrier::new(args.connections as usize), OnceLock::new()));

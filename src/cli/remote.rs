@@ -68,16 +68,14 @@ impl RemoteInjector {
         if url.scheme_str() != Some("https") {
             return Err(RemoteError::Url);
         }
-        let config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
-            .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])
-            .expect("the provider must support TLS 1.2 and 1.3");
         let config = match ca {
-            Some(pem) => config.with_root_certificates(roots(pem)?),
-            None => config
-                .dangerous()
-                .with_custom_certificate_verifier(Arc::new(AnyCertificate::default())),
+            Some(pem) => ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+                .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])
+                .expect("the provider must support TLS 1.2 and 1.3")
+                .with_root_certificates(roots(pem)?)
+                .with_no_client_auth(),
+            None => AnyCertificate::client_config(),
         };
-        let config = config.with_no_client_auth();
         let connector =
             HttpsConnectorBuilder::new().with_tls_config(config).https_only().enable_http1();
         let client = Client::builder(TokioExecutor::new()).build(connector.build());

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use rustls::{
-    DigitallySignedStruct, Error, SignatureScheme,
+    ClientConfig, DigitallySignedStruct, Error, SignatureScheme,
     client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
     crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature},
     pki_types::{CertificateDer, ServerName, UnixTime},
+    version::{TLS12, TLS13},
 };
 
 /// Accepts any certificate whose key the server has.
@@ -18,6 +19,23 @@ pub struct AnyCertificate(Arc<CryptoProvider>);
 impl Default for AnyCertificate {
     fn default() -> Self {
         Self(Arc::new(aws_lc_rs::default_provider()))
+    }
+}
+
+impl AnyCertificate {
+    /// The configuration of a client that accepts any certificate.
+    ///
+    /// # Panics
+    ///
+    /// Never: the provider supports both versions of TLS.
+    #[must_use]
+    pub fn client_config() -> ClientConfig {
+        ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+            .with_protocol_versions(&[&TLS13, &TLS12])
+            .expect("the provider must support TLS 1.2 and 1.3")
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(Self::default()))
+            .with_no_client_auth()
     }
 }
 

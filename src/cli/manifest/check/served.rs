@@ -4,11 +4,7 @@
 
 use std::{collections::BTreeSet, io, str::FromStr, sync::Arc, time::Duration};
 
-use rustls::{
-    ClientConfig,
-    crypto::aws_lc_rs,
-    pki_types::{CertificateDer, InvalidDnsNameError, ServerName},
-};
+use rustls::pki_types::{CertificateDer, InvalidDnsNameError, ServerName};
 use serde_json::Value;
 use tokio::{net::TcpStream, time::timeout};
 use tokio_rustls::TlsConnector;
@@ -128,12 +124,7 @@ fn only(services: &BTreeSet<ServiceName>) -> Result<&ServiceName, String> {
 async fn chain(addr: &str, host: String) -> Result<Vec<CertificateDer<'static>>, ConnectError> {
     let host =
         ServerName::try_from(host.clone()).map_err(|error| ConnectError::Name(host, error))?;
-    let config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
-        .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])
-        .expect("the provider must support TLS 1.2 and 1.3")
-        .dangerous()
-        .with_custom_certificate_verifier(Arc::new(AnyCertificate::default()))
-        .with_no_client_auth();
+    let config = AnyCertificate::client_config();
     let connect = async {
         let stream = TcpStream::connect(addr).await?;
         TlsConnector::from(Arc::new(config)).connect(host, stream).await
