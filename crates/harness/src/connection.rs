@@ -11,7 +11,7 @@ use std::{
 
 use hyper::body::Bytes;
 use rustls::{
-    ClientConfig, RootCertStore, SupportedProtocolVersion,
+    ClientConfig, HandshakeKind, RootCertStore, SupportedProtocolVersion,
     client::Resumption,
     crypto::aws_lc_rs,
     pki_types::{CertificateDer, ServerName, pem::PemObject as _},
@@ -168,6 +168,12 @@ impl Connection {
     #[must_use]
     pub fn protocol(&self) -> Option<&[u8]> {
         self.stream.get_ref().1.alpn_protocol()
+    }
+
+    /// Whether the handshake has resumed the session of an earlier connection.
+    #[must_use]
+    pub fn is_resumed(&self) -> bool {
+        self.stream.get_ref().1.handshake_kind() == Some(HandshakeKind::Resumed)
     }
 
     /// Sends bytes of a request.

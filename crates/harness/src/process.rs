@@ -31,6 +31,15 @@ impl Printed {
         Ok(Self(tempfile::tempfile()?))
     }
 
+    /// An output that nothing keeps.
+    ///
+    /// # Errors
+    ///
+    /// Fails without a free descriptor.
+    pub fn discarded() -> Outcome<Self> {
+        Ok(Self(File::options().write(true).open("/dev/null")?))
+    }
+
     /// Another handle of this output.
     ///
     /// # Errors
@@ -187,9 +196,18 @@ impl Process {
     pub async fn serve(mut command: Command) -> Outcome<(Self, Addresses)> {
         command.stdin(Stdio::null());
         let mut process = start(&mut command)?;
-        let printed = process.stdout.handle()?;
-        let addresses = process.open(async || Addresses::printed(&printed.text())).await?;
+        let addresses = process.addresses().await?;
         Ok((process, addresses))
+    }
+
+    /// The addresses that `serve` prints.
+    ///
+    /// # Errors
+    ///
+    /// As [`Process::serve`].
+    pub async fn addresses(&mut self) -> Outcome<Addresses> {
+        let printed = self.stdout.handle()?;
+        self.open(async || Addresses::printed(&printed.text())).await
     }
 
     /// Starts a server that does not print its addresses, and waits until it listens on these two IPs, of

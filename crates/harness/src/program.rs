@@ -7,9 +7,13 @@ use std::{
     time::Duration,
 };
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::{
+    io::retry_on_intr,
+    process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid},
+};
+use tokio::{task::spawn_blocking, time::timeout};
 
-use crate::expect::{DEADLINE, NotPassed, Outcome, eventually_within, failed};
+use crate::expect::{DEADLINE, NotPassed, Outcome, failed};
 
 /// A process; it is killed when this is dropped.
 #[derive(Debug)]
@@ -60,10 +64,19 @@ impl Program {
     ///
     /// As [`Program::wait`].
     pub async fn wait_within(&mut self, limit: Duration) -> Outcome<ExitStatus> {
-        eventually_within(limit, "the process ends", async || {
-            self.exit_status()?.ok_or_else(|| failed("it still runs"))
+        if let Some(status) = self.exit_status()? {
+            return Ok(status);
+        }
+        let pid = Pid::from_child(&self.0);
+        // Leaves the status to be read.
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        // A thread, to know the end at once.
+        let ends = move || retry_on_intr(|| waitid(WaitId::Pid(pid), options));
+        let ended = timeout(limit, spawn_blocking(ends)).await;
+        self.exit_status()?.ok_or_else(|| match ended {
+            Err(_) => failed(format!("the process still runs after {} s", limit.as_secs())),
+            Ok(_) => failed("the process has ended without a status"),
         })
-        .await
     }
 
     /// The process id.
@@ -125,6 +138,21 @@ pub fn cpu_seconds(pid: u32) -> Outcome<f64> {
     let fields = text.rsplit(')').next().unwrap_or_default().split_whitespace();
     let ticks: Vec<u32> = fields.skip(11).take(2).map(str::parse).collect::<Result<_, _>>()?;
     Ok(f64::from(ticks.iter().sum::<u32>()) / TICKS_A_SECOND)
+}
+
+/// The CPU time that the threads of a process have used which run now, in seconds, to the nanosecond.
+///
+/// # Errors
+///
+/// Fails if there is no such process.
+pub fn cpu_seconds_of_threads(pid: u32) -> Outcome<f64> {
+    let mut time = Duration::ZERO;
+    for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
+        // A thread may end meanwhile.
+        let Ok(text) = fs::read_to_string(thread?.path().join("schedstat")) else { continue };
+        time += Duration::from_nanos(text.split(' ').next().unwrap_or_default().parse()?);
+    }
+    Ok(time.as_secs_f64())
 }
 
 /// `USER_HZ`, the same on all machines that Rust's standard library supports well.
