@@ -1,0 +1,105 @@
+//! The load test. `loadtest/load.sh` builds injectd and its clients, and runs the parts one by one.
+//!
+//! A part prints its tables and budgets; with `--out` it also writes them, and raw data, into the folder
+//! of the run. It fails if a request does not get the expected answer, and not if a budget is missed.
+
+#![expect(dead_code, reason = "more parts follow")]
+
+use std::{fs, path::PathBuf, process::ExitCode};
+
+use clap::{Args, Parser};
+use injectd_harness::expect::{Outcome, about, failed};
+use tokio::signal::unix::{SignalKind, signal};
+
+use report::{Report, say};
+
+mod burst;
+mod client;
+mod curve;
+mod h2load;
+mod machine;
+mod paced;
+mod parts;
+mod report;
+mod rounds;
+mod servers;
+
+/// Measure injectd under load
+#[derive(Debug, Parser)]
+enum Command {
+    /// CPU per review and rate, beside the echo's
+    Rounds {
+        #[command(flatten)]
+        run: Run,
+        #[command(flatten)]
+        options: rounds::Options,
+    },
+    /// Latency against rate, injectd and the echo in turn
+    Curve(Run),
+    /// New connections beside kept ones, and a thousand at once
+    Burst(Run),
+    /// CPU of a request by part of the program, beside the echo's
+    Parts {
+        /// Length of a load
+        #[arg(value_name = "SECONDS", default_value_t = 5)]
+        seconds: u32,
+    },
+}
+
+/// What each part is told.
+#[derive(Debug, Args)]
+struct Run {
+    /// Folder for the figures
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// Take seconds, not minutes
+    #[arg(long)]
+    smoke: bool,
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let outcome = match Command::parse() {
+        Command::Rounds { run, options } => {
+            part("rounds", &run, async |run, report| rounds::run(&options, run, report).await).await
+        }
+        Command::Curve(run) => part("curve", &run, curve::run).await,
+        Command::Burst(run) => part("burst", &run, burst::run).await,
+        Command::Parts { seconds } => unless_stopped(parts::run(seconds)).await,
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            say(&format!("FAILED {why}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Measures, and writes the report of what was measured, also after a failure or a signal.
+async fn part(
+    name: &str,
+    run: &Run,
+    measure: impl AsyncFnOnce(&Run, &mut Report) -> Outcome,
+) -> Outcome {
+    if let Some(out) = &run.out {
+        fs::create_dir_all(out)?;
+    }
+    let mut report = Report::new(name);
+    let outcome = unless_stopped(measure(run, &mut report)).await;
+    if let Some(out) = &run.out {
+        report.write(out)?;
+    }
+    about(name, outcome)
+}
+
+/// A signal ends what was started, as a failure does.
+async fn unless_stopped(work: impl Future<Output = Outcome>) -> Outcome {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    tokio::select! {
+        outcome = Box::pin(work) => outcome,
+        _ = interrupt.recv() => Err(failed("interrupted")),
+        _ = terminate.recv() => Err(failed("terminated")),
+    }
+}
