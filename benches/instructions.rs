@@ -18,10 +18,9 @@ use futures_util::FutureExt as _;
 use injectd::{injector, mesh::Mesh, outcome::TemplateLookup, standalone::Standalone};
 use injectd_testkit::{
     Injector, istio,
-    reviews::{TYPICAL, review_of},
+    reviews::{TYPICAL, annotated_with, review_of, with_override},
 };
 
-const ENABLED: &str = r#""linkerd.io/inject":"enabled""#;
 /// The value of an override, with the length of a review's number.
 const OVERRIDE: &str = "0000";
 /// Number of reviews in the two runs.
@@ -92,22 +91,17 @@ fn count(case: &str, reviews: u64) -> u64 {
 
 fn run(case: &str, reviews: u64) {
     let linkerd = || -> Injector { injectd_testkit::injector() };
-    let annotated =
-        |more: &str| TYPICAL.replacen(ENABLED, &format!("{ENABLED},{more}"), 1).into_bytes();
-    let log_level = format!(r#""config.linkerd.io/proxy-log-level":"{OVERRIDE}""#);
-    let cpu = format!(r#""sidecar.istio.io/proxyCPU":"{OVERRIDE}m""#);
+    let log_level = || with_override("config.linkerd.io/proxy-log-level", OVERRIDE);
     match case {
         "injected" => same(&linkerd(), TYPICAL.as_bytes(), reviews),
-        "overrides" => same(&linkerd(), &annotated(&log_level), reviews),
-        "template-miss" => each_another(&linkerd(), annotated(&log_level), reviews),
-        "skipped" => {
-            let disabled = r#""linkerd.io/inject":"disabled""#;
-            same(&linkerd(), TYPICAL.replacen(ENABLED, disabled, 1).as_bytes(), reviews);
-        }
+        "overrides" => same(&linkerd(), &log_level(), reviews),
+        "template-miss" => each_another(&linkerd(), log_level(), reviews),
+        "skipped" => same(&linkerd(), &annotated_with("linkerd.io/inject", "disabled"), reviews),
         "istio-warm-12k" => same(&istio::injector(), TYPICAL.as_bytes(), reviews),
         "istio-warm-68k" => same(&istio::injector(), &review_of("68k"), reviews),
         "istio-cold-12k" => {
-            each_another(&istio::injector(), annotated(&cpu), reviews);
+            let cpu = with_override("sidecar.istio.io/proxyCPU", &format!("{OVERRIDE}m"));
+            each_another(&istio::injector(), cpu, reviews);
         }
         _ => panic!("{CASE} must name a case"),
     }

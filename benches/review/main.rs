@@ -39,7 +39,7 @@ use injectd::{
 };
 use injectd_testkit::{
     Injector,
-    reviews::{SIZES, TYPICAL, review_of},
+    reviews::{SIZES, TYPICAL, annotated_with, review_of, with_override},
 };
 use k8s_openapi::api::core::v1::Pod;
 use kube::{Client, client::Body};
@@ -142,10 +142,9 @@ impl Bench {
 
     /// A pod that disables injection, without template and patch.
     fn decide(&mut self) {
-        let enabled = r#""linkerd.io/inject":"enabled""#;
-        let disabled = TYPICAL.replacen(enabled, r#""linkerd.io/inject":"disabled""#, 1);
+        let disabled = annotated_with("linkerd.io/inject", "disabled");
         let injector: Injector = injectd_testkit::injector();
-        let request = review::decode(disabled.as_bytes()).expect("a review");
+        let request = review::decode(&disabled).expect("a review");
         self.run("decide_12k_skipped", Some("decode_12k"), || {
             let mut patch = PatchBuffer::json();
             let answered = injector.answer(&request, CallerFacts::default(), &mut patch);
@@ -216,20 +215,17 @@ impl Bench {
     fn whole_of_12k(&mut self) {
         let injector: Injector = injectd_testkit::injector();
         let hit = "review_12k_injected";
-        let enabled = r#""linkerd.io/inject":"enabled""#;
-        let skipped = TYPICAL.replacen(enabled, r#""linkerd.io/inject":"disabled""#, 1);
+        let skipped = annotated_with("linkerd.io/inject", "disabled");
         self.run("review_12k_skipped", Some(hit), || {
-            answered(&injector, skipped.as_bytes(), Verdict::Skipped)
+            answered(&injector, &skipped, Verdict::Skipped)
         });
-        let with_uid =
-            |uid: u32| TYPICAL.replacen(enabled, &format!(r#"{enabled},"{OVERRIDE}":"{uid}""#), 1);
-        let known = with_uid(2000);
+        let known = with_override(OVERRIDE, "2000");
         self.run("review_12k_injected_1_override_hit", Some(hit), || {
-            answered(&injector, known.as_bytes(), Verdict::Injected)
+            answered(&injector, &known, Verdict::Injected)
         });
         let mut uid = FIRST_UID;
         let digits = uid.to_string();
-        let mut review = with_uid(uid).into_bytes();
+        let mut review = with_override(OVERRIDE, &digits);
         let at = review.windows(digits.len()).position(|window| window == digits.as_bytes());
         let at = at.expect("the override must be in the review");
         let value = at..at + digits.len();

@@ -25,6 +25,7 @@ pub mod generator;
 pub mod istio;
 pub mod pairs;
 pub mod reviews;
+pub mod workloads;
 
 pub use injectd_reference::{self as reference, yaml};
 

@@ -6,7 +6,7 @@ use injectd_harness::{
     expect::{Outcome, expect},
     http2::{client::Client, message},
 };
-use injectd_testkit::reviews::TYPICAL;
+use injectd_testkit::reviews;
 use prost::Message as _;
 use serde_json::{Value, json};
 
@@ -42,7 +42,7 @@ pub(super) async fn calls(it: &Attacker, request: &[u8]) -> Outcome {
 
 /// The typical review, changed.
 fn typical(change: impl FnOnce(&mut Value)) -> Value {
-    let mut review: Value = serde_json::from_str(TYPICAL).unwrap_or_default();
+    let mut review = reviews::typical();
     change(&mut review["request"]["object"]);
     review
 }
