@@ -1,6 +1,6 @@
 // Both meshes of one process: callers of Linkerd's webhook beside callers of Istio's, in closed loops.
 //
-//   python3 loadtest/load/reviews.py FOLDER --meshes
+//   cargo run --example load -- reviews FOLDER --meshes
 //   k6 run -e TARGET=https://127.0.0.1:8443 -e BODIES=FOLDER [-e SECONDS=10] meshes.js
 
 import exec from 'k6/execution';

@@ -1,7 +1,7 @@
 // Sends a review to the webhook and checks its answer; all loads use it.
 //
 //   TARGET  https://HOST:PORT of the webhook
-//   BODIES  folder of bodies with expected.json (python3 loadtest/load/reviews.py FOLDER)
+//   BODIES  folder of bodies with expected.json (cargo run --example load -- reviews FOLDER)
 //   ECHO    if set, only the status is checked: for the echo and other injectors
 //   OUT     file for the figures
 

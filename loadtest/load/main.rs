@@ -4,6 +4,7 @@
 //! of the run. It fails if a request does not get the expected answer, and not if a budget is missed.
 
 #![expect(dead_code, reason = "more parts follow")]
+#![expect(clippy::disallowed_types, reason = "reviews are trees here")]
 
 use std::{fs, path::PathBuf, process::ExitCode};
 
@@ -14,6 +15,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use report::{Report, say};
 
 mod burst;
+mod call;
 mod client;
 mod curve;
 mod h2load;
@@ -21,6 +23,7 @@ mod machine;
 mod paced;
 mod parts;
 mod report;
+mod reviews;
 mod rounds;
 mod servers;
 
@@ -44,6 +47,23 @@ enum Command {
         #[arg(value_name = "SECONDS", default_value_t = 5)]
         seconds: u32,
     },
+    /// Write the reviews of the mixes and what their answers must contain, for k6
+    Reviews {
+        #[arg(value_name = "FOLDER")]
+        folder: PathBuf,
+        /// Those for Istio, too
+        #[arg(long)]
+        meshes: bool,
+    },
+    /// Print the object of a review as gRPC requests, for ghz
+    Requests {
+        /// File of the `AdmissionReview`
+        #[arg(value_name = "REVIEW")]
+        review: PathBuf,
+        /// One request, or the requests of a stream
+        #[arg(value_name = "N")]
+        count: u32,
+    },
 }
 
 /// What each part is told.
@@ -66,6 +86,10 @@ async fn main() -> ExitCode {
         Command::Curve(run) => part("curve", &run, curve::run).await,
         Command::Burst(run) => part("burst", &run, burst::run).await,
         Command::Parts { seconds } => unless_stopped(parts::run(seconds)).await,
+        Command::Reviews { folder, meshes } => reviews::write_mixes(&folder, meshes),
+        Command::Requests { review, count } => {
+            call::data(&review, count).map(|data| say(&data.to_string()))
+        }
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
