@@ -17,6 +17,7 @@ use report::{Report, say};
 mod burst;
 mod call;
 mod client;
+mod cold;
 mod curve;
 mod h2load;
 mod machine;
@@ -41,6 +42,8 @@ enum Command {
     Curve(Run),
     /// New connections beside kept ones, and a thousand at once
     Burst(Run),
+    /// The first review after a start, a reload and a new set of overrides; overrides as an attack
+    Cold(Run),
     /// CPU of a request by part of the program, beside the echo's
     Parts {
         /// Length of a load
@@ -85,6 +88,7 @@ async fn main() -> ExitCode {
         }
         Command::Curve(run) => part("curve", &run, curve::run).await,
         Command::Burst(run) => part("burst", &run, burst::run).await,
+        Command::Cold(run) => part("cold", &run, cold::run).await,
         Command::Parts { seconds } => unless_stopped(parts::run(seconds)).await,
         Command::Reviews { folder, meshes } => reviews::write_mixes(&folder, meshes),
         Command::Requests { review, count } => {
