@@ -20,6 +20,7 @@ mod client;
 mod cold;
 mod curve;
 mod h2load;
+mod istio;
 mod machine;
 mod paced;
 mod parts;
@@ -44,6 +45,8 @@ enum Command {
     Burst(Run),
     /// The first review after a start, a reload and a new set of overrides; overrides as an attack
     Cold(Run),
+    /// Istio's injector: beside the echo, from memory, long lists, nodes, overload
+    Istio(Run),
     /// CPU of a request by part of the program, beside the echo's
     Parts {
         /// Length of a load
@@ -89,6 +92,7 @@ async fn main() -> ExitCode {
         Command::Curve(run) => part("curve", &run, curve::run).await,
         Command::Burst(run) => part("burst", &run, burst::run).await,
         Command::Cold(run) => part("cold", &run, cold::run).await,
+        Command::Istio(run) => part("istio", &run, istio::run).await,
         Command::Parts { seconds } => unless_stopped(parts::run(seconds)).await,
         Command::Reviews { folder, meshes } => reviews::write_mixes(&folder, meshes),
         Command::Requests { review, count } => {

@@ -16,7 +16,6 @@ use crate::{
 /// Those that an API server keeps to a webhook.
 pub(crate) const CONNECTIONS: u32 = 25;
 /// More than any server can answer: a closed loop, in which the answered rate is the capacity.
-#[expect(unused, reason = "the other parts")]
 pub(crate) const ENDLESS: f64 = 200_000.0;
 const GRACE: Duration = Duration::from_secs(30);
 
