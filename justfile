@@ -126,7 +126,7 @@ grpc:
 # Measure the CPU of a gRPC call beside a review of the same object (ghz, h2load).
 ghz *args:
     cargo build --release --locked --bin injectd
-    python3 -B loadtest/load/ghz.py {{ args }}
+    cargo run --quiet --release --locked --example load -- ghz {{ args }}
 
 # Measure pods through an API server: with injectd, with a MutatingAdmissionPolicy, with neither (control plane).
 apiserver *args:

@@ -6,6 +6,12 @@ use injectd_harness::expect::{Outcome, failed};
 
 use crate::report::float;
 
+/// The machine before a measurement.
+pub(crate) fn before() -> Outcome<String> {
+    let (processor, load) = (processor()?, load_averages()?);
+    Ok(format!("machine: {processor}; client on the same cores; load averages {load} before"))
+}
+
 /// The number of cores and the name of the processor.
 pub(crate) fn processor() -> Outcome<String> {
     let cores = thread::available_parallelism()?;

@@ -19,6 +19,7 @@ mod call;
 mod client;
 mod cold;
 mod curve;
+mod ghz;
 mod h2load;
 mod istio;
 mod machine;
@@ -47,6 +48,13 @@ enum Command {
     Cold(Run),
     /// Istio's injector: beside the echo, from memory, long lists, nodes, overload
     Istio(Run),
+    /// CPU of a gRPC call beside a review of the same object (needs ghz in $GHZ, or Go to build it)
+    Ghz {
+        #[command(flatten)]
+        run: Run,
+        #[command(flatten)]
+        options: ghz::Options,
+    },
     /// CPU of a request by part of the program, beside the echo's
     Parts {
         /// Length of a load
@@ -93,6 +101,9 @@ async fn main() -> ExitCode {
         Command::Burst(run) => part("burst", &run, burst::run).await,
         Command::Cold(run) => part("cold", &run, cold::run).await,
         Command::Istio(run) => part("istio", &run, istio::run).await,
+        Command::Ghz { run, options } => {
+            part("ghz", &run, async |run, report| ghz::run(&options, run, report).await).await
+        }
         Command::Parts { seconds } => unless_stopped(parts::run(seconds)).await,
         Command::Reviews { folder, meshes } => reviews::write_mixes(&folder, meshes),
         Command::Requests { review, count } => {

@@ -79,11 +79,7 @@ impl Round {
 
 pub(crate) async fn run(options: &Options, run: &Run, report: &mut Report) -> Outcome {
     let review = options.review.clone().unwrap_or_else(typical);
-    say(&format!(
-        "machine: {}; client on the same cores; load averages {} before",
-        machine::processor()?,
-        machine::load_averages()?
-    ));
+    say(&machine::before()?);
     let (base, ours) = (echo(&review, None).await?, injectd(&NO_FLAGS).await?);
     expect_review(&ours, &review).await?;
     for server in [&base, &ours] {
