@@ -23,12 +23,16 @@ mod ghz;
 mod h2load;
 mod istio;
 mod machine;
+mod mixed;
 mod paced;
 mod parts;
 mod report;
 mod reviews;
 mod rounds;
 mod servers;
+mod soak;
+mod summary;
+mod train;
 
 /// Measure injectd under load
 #[derive(Debug, Parser)]
@@ -42,6 +46,8 @@ enum Command {
     },
     /// Latency against rate, injectd and the echo in turn
     Curve(Run),
+    /// A mix of reviews by k6, each answer checked
+    Mixed(Run),
     /// New connections beside kept ones, and a thousand at once
     Burst(Run),
     /// The first review after a start, a reload and a new set of overrides; overrides as an attack
@@ -55,6 +61,12 @@ enum Command {
         #[command(flatten)]
         options: ghz::Options,
     },
+    /// Memory over a million reviews
+    Soak(Run),
+    /// Write the setup or the results of a run
+    Summary(summary::Options),
+    /// Work of all kinds, for a profile of injectd
+    Train,
     /// CPU of a request by part of the program, beside the echo's
     Parts {
         /// Length of a load
@@ -98,12 +110,16 @@ async fn main() -> ExitCode {
             part("rounds", &run, async |run, report| rounds::run(&options, run, report).await).await
         }
         Command::Curve(run) => part("curve", &run, curve::run).await,
+        Command::Mixed(run) => part("mixed", &run, mixed::run).await,
         Command::Burst(run) => part("burst", &run, burst::run).await,
         Command::Cold(run) => part("cold", &run, cold::run).await,
         Command::Istio(run) => part("istio", &run, istio::run).await,
         Command::Ghz { run, options } => {
             part("ghz", &run, async |run, report| ghz::run(&options, run, report).await).await
         }
+        Command::Soak(run) => part("soak", &run, soak::run).await,
+        Command::Summary(options) => summary::write(&options),
+        Command::Train => unless_stopped(train::train()).await,
         Command::Parts { seconds } => unless_stopped(parts::run(seconds)).await,
         Command::Reviews { folder, meshes } => reviews::write_mixes(&folder, meshes),
         Command::Requests { review, count } => {
