@@ -60,7 +60,7 @@ ask-templates count="4000":
 tables:
     e2e/lab/tables.sh
 
-# Build the binary of the image, optimized by profile; half an hour (llvm-profdata, h2load, python3).
+# Build the binary of the image, optimized by profile; half an hour (llvm-profdata, h2load).
 pgo *file:
     deploy/pgo.sh {{ file }}
 
@@ -92,12 +92,12 @@ cost:
 # Measure the CPU of a request by part of the program, beside the echo's (perf, h2load).
 profile seconds="5":
     cargo build --release --locked --bin injectd --example echo
-    python3 loadtest/load/parts.py {{ seconds }}
+    cargo run --quiet --release --locked --example load -- parts {{ seconds }}
 
 # Measure CPU and rate of the webhook server and of the echo in turn (h2load).
 rounds *args:
     cargo build --release --locked --bin injectd --example echo
-    python3 -B loadtest/load/rounds.py {{ args }}
+    cargo run --quiet --release --locked --example load -- rounds {{ args }}
 
 # Run the whole load test, figures into loadtest/runs/DATE: `just pgo`, then twenty minutes (h2load, Go, control plane).
 load *args:

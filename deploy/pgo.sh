@@ -13,8 +13,8 @@ usage: deploy/pgo.sh [FILE]
                   llvm-profdata-N of the Debian package llvm-N)
 
 Builds everything twice: half an hour on two cores, less if $CARGO_TARGET_DIR has an earlier build.
-Ignores $RUSTFLAGS. Needs make, python3, and h2load from the Debian package nghttp2-client. With
-cargo-auditable, the binary lists the crates that it is built from.
+Ignores $RUSTFLAGS. Needs make, and h2load from the Debian package nghttp2-client. With cargo-auditable,
+the binary lists the crates that it is built from.
 TEXT
 }
 
@@ -38,7 +38,7 @@ absolute() {
 out=$(absolute "${1-}")
 [ -z "$out" ] || [ -d "$(dirname "$out")" ] || die "the folder of $out does not exist"
 
-for tool in rustc cargo make python3 h2load; do
+for tool in rustc cargo make h2load; do
     command -v "$tool" >/dev/null || die "$tool is missing (h2load: apt-get install nghttp2-client)"
 done
 host=$(rustc -vV | sed -n 's/^host: //p')
@@ -63,24 +63,28 @@ case $host in
     aarch64-*) export JEMALLOC_SYS_WITH_LG_PAGE=16 ;;
 esac
 
-# build FOLDER FLAG [COMMAND]: with --target, cargo does not use the flag for build scripts and
-# macros. COMMAND is one of cargo that wraps `build`.
+# build FOLDER FLAG COMMAND [ARG...]: builds injectd, and what the ARGs name. With --target, cargo does not
+# use the flag for build scripts and macros. COMMAND, if not empty, is one of cargo that wraps `build`.
 build() {
-    CARGO_ENCODED_RUSTFLAGS=$2 cargo ${3:+"$3"} build --release --locked --bin injectd \
-        --features profiling,jemalloc --target "$host" --target-dir "$work/$1"
+    folder=$1 flag=$2 command=$3
+    shift 3
+    CARGO_ENCODED_RUSTFLAGS=$flag cargo ${command:+"$command"} build --release --locked --bin injectd "$@" \
+        --features profiling,jemalloc --target "$host" --target-dir "$work/$folder"
 }
 
-instrumented=$work/instrumented/$host/release/injectd
+instrumented=$work/instrumented/$host/release
 profile=$work/injectd.profdata
-build instrumented "-Cprofile-generate=$work/raw"
+# The client is built with injectd's packages, and so instrumented as well.
+build instrumented "-Cprofile-generate=$work/raw" "" --example load
 # The counts of another program, or of another training, are not valid for this one.
-trained=$(cat "$instrumented" loadtest/load/*.py loadtest/istio/* loadtest/ghz/data.py \
-    crates/testkit/src/istio/* loadtest/review-12k.json |
+trained=$(cat "$instrumented/injectd" loadtest/load/*.rs loadtest/istio/* crates/testkit/src/istio/* \
+    crates/testkit/src/reviews.rs crates/testkit/src/reviews/* loadtest/review-12k.json |
     sha256sum)
 if [ ! -f "$work/trained" ] || [ "$(cat "$work/trained")" != "$trained" ]; then
     # Cargo does not notice a changed profile: libraries would keep the old one.
     rm -rf "$work/raw" "$work/optimized" "$work/trained"
-    INJECTD=$instrumented PYTHONDONTWRITEBYTECODE=1 python3 loadtest/load/train.py
+    # Without the counts of the client, which starts injectd without this variable.
+    LLVM_PROFILE_FILE=/dev/null INJECTD=$instrumented/injectd "$instrumented/examples/load" train
     "$profdata" merge --output "$profile" "$work/raw"
     echo "$trained" >"$work/trained"
 fi
