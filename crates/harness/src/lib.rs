@@ -20,6 +20,7 @@ pub mod injectd;
 pub mod isolated;
 pub mod istio;
 pub mod lab;
+pub mod linkerd;
 pub mod manifests;
 pub mod metrics;
 pub mod namespaced;

@@ -1,31 +1,23 @@
 //! injectd in the place of Linkerd's injector: `proxy-injector`, as a `ServiceAccount` with exactly
 //! Linkerd's `ClusterRole`, called by its Service for the namespaces of one scenario.
 
-use std::{
-    collections::BTreeSet,
-    fs,
-    net::IpAddr,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeSet, net::IpAddr, path::PathBuf};
 
 use injectd_harness::{
-    api::{Api, NAMESPACES, collection, write_kubeconfig},
+    api::{NAMESPACES, collection, write_kubeconfig},
     audit_log::events,
     client::{self, Answer},
     expect::{Outcome, eventually, expect, failed},
     injectd::Injectd,
     lab::{Lab, service_ip},
+    linkerd::{ACCOUNT, make_account},
     namespaced::{Namespaced, with_namespace},
-    objects::{
-        RBAC_VERSION, ServiceAccount, enabled, namespace, plain_pod, service, service_account,
-    },
+    objects::{RBAC_VERSION, ServiceAccount, enabled, plain_pod, service},
     scenario::{explain, with_lab},
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// The `ServiceAccount` and the Service.
-pub(crate) const ACCOUNT: &str = "linkerd-proxy-injector";
 /// What injection needs of the API server: verbs and resources.
 pub(crate) const REQUESTS: [&str; 9] = [
     "list namespaces",
@@ -220,35 +212,6 @@ fn verb_and_resource(event: &Value) -> String {
     format!("{} {}", event["verb"].as_str().unwrap_or_default(), resource.unwrap_or_default())
 }
 
-/// Linkerd's `ClusterRole`.
-pub(crate) fn cluster_role() -> Outcome<Value> {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("cluster-role.yaml");
-    Ok(serde_saphyr::from_str(&fs::read_to_string(file)?)?)
-}
-
-/// Makes the namespace of a control plane and the account in it, whose role is in force; returns its
-/// kubeconfig, a file in this folder.
-pub(crate) async fn make_account(
-    api: &Api,
-    control_plane: &str,
-    folder: &Path,
-) -> Outcome<PathBuf> {
-    let namespace = namespace(control_plane, &json!({}), &json!({}));
-    api.create(None, &namespace).await?.created()?;
-    make_permissions(api, control_plane).await?;
-    let config = api.kubeconfig(control_plane, ACCOUNT, &api.server).await?;
-    write_kubeconfig(folder, &config)
-}
-
-async fn make_permissions(api: &Api, control_plane: &str) -> Outcome {
-    api.create(Some(control_plane), &service_account(ACCOUNT)).await?.created()?;
-    let of = ServiceAccount { namespace: control_plane, name: ACCOUNT };
-    for object in permissions(control_plane, of)? {
-        api.create(None, &object).await?.created()?;
-    }
-    api.wait_until_allowed(of, &json!({"verb": "list", "resource": "namespaces"})).await
-}
-
 /// Lets the end of the scenario delete what [`make_account`] makes.
 pub(crate) fn delete_account_at_end(it: &Namespaced<'_>, control_plane: &str) {
     it.delete_at_end(format!("{NAMESPACES}/{control_plane}"));
@@ -256,11 +219,4 @@ pub(crate) fn delete_account_at_end(it: &Namespaced<'_>, control_plane: &str) {
         let roles = collection(RBAC_VERSION, kind, None);
         it.delete_at_end(format!("{roles}/{control_plane}"));
     }
-}
-
-/// Linkerd's `ClusterRole`, and its binding to an account, both with this name.
-pub(crate) fn permissions(name: &str, of: ServiceAccount<'_>) -> Outcome<[Value; 2]> {
-    let mut role = cluster_role()?;
-    role["metadata"]["name"] = json!(name);
-    Ok([role, of.bound("ClusterRoleBinding", name, ("ClusterRole", name))])
 }

@@ -14,6 +14,7 @@ use injectd_harness::{
     component::Component,
     expect::{Outcome, expect, skipped},
     lab::{Lab, is_long},
+    linkerd::make_account,
     objects::{namespace, service_account},
     scenario::{explain, note, passed_over, step, with_own_lab},
 };
@@ -24,7 +25,6 @@ use tokio::time::{Duration, sleep};
 
 use crate::{
     endurance::crowd::mib,
-    linkerd::make_account,
     replica::{Mounts, Replica},
 };
 use callers::{Answers, send};

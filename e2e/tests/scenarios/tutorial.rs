@@ -6,11 +6,12 @@
 use injectd_harness::{
     api::collection,
     expect::{Outcome, eventually, expect, failed},
+    linkerd::ACCOUNT,
     objects::{deployment, disabled, owned_pod, owner},
 };
 use serde_json::{Value, json};
 
-use crate::linkerd::{ACCOUNT, Linkerd, with_linkerd};
+use crate::linkerd::{Linkerd, with_linkerd};
 
 const REPLICAS: usize = 2;
 const SKIPPED: &str = "Linkerd sidecar proxy injection skipped: \

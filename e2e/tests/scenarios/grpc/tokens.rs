@@ -12,6 +12,7 @@ use injectd_harness::{
     expect::{Outcome, eventually, expect, failed},
     injectd::linkerd_folder,
     lab::{Bench, Lab},
+    linkerd::{ACCOUNT, make_account},
     namespaced::{Namespaced, with_namespace},
     objects::{ServiceAccount, service_account},
     scenario::with_lab,
@@ -20,7 +21,7 @@ use serde_json::json;
 use tempfile::TempDir;
 use tonic::{Code, Request};
 
-use crate::linkerd::{ACCOUNT, delete_account_at_end, make_account};
+use crate::linkerd::delete_account_at_end;
 
 use super::server::{
     SERVICE, Server, answers_of, expect_injected, expect_status, health, of_stream, request,

@@ -4,6 +4,7 @@ use injectd_harness::{
     client::wait_until_ready,
     expect::{Outcome, eventually, expect},
     injectd::{Injectd, linkerd_folder},
+    linkerd::permissions,
     objects::{ServiceAccount, enabled, plain_pod, pod, service_account, webhook_configuration},
     sidecar::{expect_no_proxy, expect_proxy},
 };
@@ -15,7 +16,6 @@ use super::{
     replicas::expect_revision,
     with_istio,
 };
-use crate::linkerd::permissions;
 
 /// The process, its `ServiceAccount`, and the tag whose pods it is called for.
 const NAME: &str = "both";

@@ -14,6 +14,7 @@ use injectd_harness::{
     component::Component,
     expect::{Outcome, eventually, expect, soon},
     lab::{Lab, service_ip},
+    linkerd::{ACCOUNT, make_account},
     objects::{enabled, namespace, plain_pod, service, service_account, webhook_configuration},
     scenario::note,
     sidecar::expect_proxy,
@@ -26,10 +27,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use crate::{
-    linkerd::{ACCOUNT, make_account},
-    replica::{Mounts, Replica},
-};
+use crate::replica::{Mounts, Replica};
 
 const CONTROL_PLANE: &str = "linkerd";
 /// Between two probes of a kubelet, and how long it waits for an answer.

@@ -4,13 +4,14 @@ use std::fs;
 
 use injectd_harness::{
     expect::{Outcome, eventually, expect, expect_listed, expect_same, failed, skipped},
+    linkerd::cluster_role,
     objects::deployment,
     scenario::{note, with_lab},
 };
 use serde_json::{Value, json};
 
 use super::workloads::run_cron_job;
-use crate::linkerd::{Linkerd, REQUESTS, cluster_role, with_linkerd};
+use crate::linkerd::{Linkerd, REQUESTS, with_linkerd};
 
 #[tokio::test]
 async fn the_cluster_role_is_that_of_linkerds_charts() -> Outcome {
