@@ -60,6 +60,12 @@ impl Component {
         })
     }
 
+    /// The process id.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.pid.as_raw_nonzero().get().unsigned_abs()
+    }
+
     /// Stops the process as one that hangs, until [`Component::resume`].
     ///
     /// # Errors

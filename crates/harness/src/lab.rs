@@ -4,7 +4,7 @@
 
 use std::{
     env,
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     fs,
     io::{BufRead as _, BufReader},
     net::{IpAddr, Ipv4Addr},
@@ -151,7 +151,21 @@ impl OwnLab {
     /// As [`get`].
     pub async fn start(flags: &str) -> Outcome<Self> {
         let flags = flags.to_owned();
-        let mut shared = spawn_blocking(move || start_cluster(&flags)).await??;
+        Self::of(spawn_blocking(move || start_cluster(binary()?, &flags, AUDITED)).await??).await
+    }
+
+    /// As [`OwnLab::start`], for this binary, and without an audit log, which takes the API server CPU
+    /// time.
+    ///
+    /// # Errors
+    ///
+    /// As [`get`].
+    pub async fn unaudited(binary: PathBuf, flags: &str) -> Outcome<Self> {
+        let flags = flags.to_owned();
+        Self::of(spawn_blocking(move || start_cluster(binary, &flags, "")).await??).await
+    }
+
+    async fn of(mut shared: Shared) -> Outcome<Self> {
         let child = shared.started.take().ok_or_else(|| failed("the cluster must be started"))?;
         Ok(Self { lab: shared.lab().await?, child })
     }
@@ -211,7 +225,7 @@ fn start() -> Outcome<Shared> {
         let kubeconfig = kubeconfig.into();
         return Ok(Shared { binary: binary()?, kubeconfig, audit_log, started: None });
     }
-    start_cluster("")
+    start_cluster(binary()?, "", AUDITED)
 }
 
 /// Builds the programs of a cluster, unless they are there: it needs the network.
@@ -226,24 +240,27 @@ pub fn build_cluster() -> Outcome {
     if has_lab { Ok(()) } else { Err(skipped(why)) }
 }
 
-fn start_cluster(flags: &str) -> Outcome<Shared> {
-    let binary = binary()?;
+fn start_cluster(binary: PathBuf, flags: &str, audit: &str) -> Outcome<Shared> {
     build_cluster()?;
     let mut command = Command::new(root().join("e2e/lab.sh"));
-    command.args(["sh", "-c", SAY_AND_WAIT]).env("INJECTD", &binary).env("E2E_AUDIT", "1");
-    command.env("LAB_FLAGS", flags);
+    command.args(["sh", "-c", SAY_AND_WAIT]).env("INJECTD", &binary).env("E2E_AUDIT", audit);
+    let of_user = variable("LAB_FLAGS").unwrap_or_default();
+    command.env("LAB_FLAGS", [&*of_user, flags.as_ref()].join(OsStr::new(" ")));
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     let stdout = child.stdout.take().ok_or_else(|| failed("the output of lab.sh must be piped"))?;
     for line in BufReader::new(stdout).lines() {
         let line = line?;
         let Some(files) = line.strip_prefix(FILES) else { continue };
         let (kubeconfig, audit_log) = files.split_once(' ').unwrap_or((files, ""));
-        let (kubeconfig, audit_log) = (kubeconfig.into(), Some(audit_log.into()));
+        let audit_log = Some(PathBuf::from(audit_log)).filter(|it| !it.as_os_str().is_empty());
+        let kubeconfig = kubeconfig.into();
         return Ok(Shared { binary, kubeconfig, audit_log, started: Some(child) });
     }
     Err(failed(format!("e2e/lab.sh ended with {}", child.wait()?)))
 }
 
+/// The value of `$E2E_AUDIT` for an API server with an audit log.
+const AUDITED: &str = "1";
 /// What begins the line of [`SAY_AND_WAIT`].
 const FILES: &str = "files: ";
 /// Says where the kubeconfig and the audit log are, and ends with its input.
