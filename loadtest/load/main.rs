@@ -14,6 +14,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use report::{Report, say};
 
+mod apiserver;
 mod burst;
 mod call;
 mod client;
@@ -63,6 +64,13 @@ enum Command {
     },
     /// Memory over a million reviews
     Soak(Run),
+    /// CPU of a pod through an API server: with injectd, with a policy, with neither
+    Apiserver {
+        #[command(flatten)]
+        run: Run,
+        #[command(flatten)]
+        options: apiserver::Options,
+    },
     /// Write the setup or the results of a run
     Summary(summary::Options),
     /// Work of all kinds, for a profile of injectd
@@ -118,6 +126,11 @@ async fn main() -> ExitCode {
             part("ghz", &run, async |run, report| ghz::run(&options, run, report).await).await
         }
         Command::Soak(run) => part("soak", &run, soak::run).await,
+        Command::Apiserver { run, options } => {
+            let measure =
+                async |run: &Run, report: &mut Report| apiserver::run(&options, run, report).await;
+            part("apiserver", &run, measure).await
+        }
         Command::Summary(options) => summary::write(&options),
         Command::Train => unless_stopped(train::train()).await,
         Command::Parts { seconds } => unless_stopped(parts::run(seconds)).await,
