@@ -130,7 +130,8 @@ ghz *args:
 
 # Measure pods through an API server: with injectd, with a MutatingAdmissionPolicy, with neither (control plane).
 apiserver *args:
-    loadtest/apiserver/run.sh {{ args }}
+    cargo build --release --locked --bin injectd
+    cargo run --quiet --release --locked --example load -- apiserver {{ args }}
 
 # Test the swap of Linkerd's injector for injectd, and back ($INJECTD_CORPUS, kubectl, root, control plane).
 swap:

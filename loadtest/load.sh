@@ -8,7 +8,7 @@ usage() {
     cat <<'TEXT'
 usage: loadtest/load.sh [--smoke] [--out FOLDER] [--only "PART…"]
 
-  --smoke         each part for a second or so, without ghz and apiserver; keeps no figures
+  --smoke         each part for a second or so; keeps no figures
   --out FOLDER    folder for the figures                       (loadtest/runs/DATE)
   --only "PART…"  some of: rounds curve mixed burst cold soak istio ghz apiserver
 
@@ -17,11 +17,14 @@ usage: loadtest/load.sh [--smoke] [--out FOLDER] [--only "PART…"]
   $ECHO           the echo                                     (examples/echo, built)
   $PACED          the client with a constant rate              (examples/paced, built)
   $OVERLOAD       the client beyond the capacity               (examples/overload, built)
+  $LOAD           the load test                                (examples/load, built)
   $INJECTD_CORPUS folder with a recorded configuration of Istio (without it, a small one)
-  $K6             k6 [${XDG_CACHE_HOME:-~/.cache}/injectd-ci/tools/bin/k6, built with go if missing]
+  $K6             k6      [${XDG_CACHE_HOME:-~/.cache}/injectd-ci/tools/bin/k6, built with go if missing]
+  $GHZ            ghz     [beside k6, built with go if missing]
+  $KUBE_LAB       the control plane of apiserver [that of e2e/lab, built with go if missing]
 
-Needs cargo, python3, go if k6 is missing, and h2load from the Debian package nghttp2-client; without
-$INJECTD what deploy/pgo.sh needs. Takes ten to twenty minutes after the build, --smoke less than one.
+Needs cargo, python3 for a picture, and h2load from the Debian package nghttp2-client; without $INJECTD
+what deploy/pgo.sh needs. Takes ten to twenty minutes after the build, --smoke one or two.
 TEXT
 }
 
@@ -58,8 +61,9 @@ command -v h2load >/dev/null || die "h2load is missing: apt-get install nghttp2-
 mkdir -p "${CARGO_TARGET_DIR:-target}"
 target=$(cd "${CARGO_TARGET_DIR:-target}" && pwd)
 wanted=
-examples="--example echo --example overload --example paced"
-[ -n "${ECHO:-}" ] && [ -n "${OVERLOAD:-}" ] && [ -n "${PACED:-}" ] || wanted=$examples
+examples="--example echo --example load --example overload --example paced"
+[ -n "${ECHO:-}" ] && [ -n "${LOAD:-}" ] && [ -n "${OVERLOAD:-}" ] && [ -n "${PACED:-}" ] ||
+    wanted=$examples
 if [ -n "${INJECTD:-}" ]; then
     BUILD="given by \$INJECTD"
 elif $smoke; then
@@ -72,18 +76,28 @@ fi
 # shellcheck disable=SC2086 # words
 [ -z "$wanted" ] || cargo build --quiet --release --locked $wanted
 ECHO=${ECHO:-$target/release/examples/echo}
+LOAD=${LOAD:-$target/release/examples/load}
 OVERLOAD=${OVERLOAD:-$target/release/examples/overload}
 PACED=${PACED:-$target/release/examples/paced}
-K6=${K6:-${XDG_CACHE_HOME:-$HOME/.cache}/injectd-ci/tools/bin/k6}
+bin=${XDG_CACHE_HOME:-$HOME/.cache}/injectd-ci/tools/bin
+K6=${K6:-$bin/k6}
+GHZ=${GHZ:-$bin/ghz}
+. .ci/tools.sh
+# needs PART FILE PACKAGE: builds what a part needs, because its time limit is too short for that.
+needs() {
+    case " $only " in
+        *" $1 "*) [ -x "$2" ] || GOBIN=$(dirname "$2") go install "$3" ;;
+    esac
+}
+needs mixed "$K6" "go.k6.io/k6@$K6_VERSION"
+needs ghz "$GHZ" "github.com/bojand/ghz/cmd/ghz@$GHZ_VERSION"
 case " $only " in
-    *" mixed "*)
-        if [ ! -x "$K6" ]; then
-            . .ci/tools.sh
-            GOBIN=$(dirname "$K6") go install "go.k6.io/k6@$K6_VERSION"
-        fi
+    *" apiserver "*)
+        KUBE_LAB=${KUBE_LAB:-$(e2e/lab/build.sh)}
+        export KUBE_LAB
         ;;
 esac
-export K6 INJECTD BUILD ECHO OVERLOAD PACED PYTHONDONTWRITEBYTECODE=1
+export K6 GHZ INJECTD BUILD ECHO OVERLOAD PACED
 
 scratch=
 pid=
@@ -105,16 +119,13 @@ elif [ -z "$out" ]; then
     mkdir -p "$out"
 fi
 
-# measure NAME COMMAND...: runs the command within the time limit, with its output to descriptor 3;
-# prints how long it took, and counts failures.
-exec 3>&1
+# measure PART [FLAG...]: runs a part within the time limit, prints how long it took, and counts failures.
 failed=0
 measure() {
     name=$1
-    shift
     begin=$(date +%s)
     printf '\n== %s\n' "$name"
-    timeout "$max_seconds" "$@" >&3 2>&3 &
+    timeout "$max_seconds" "$LOAD" "$@" --out "$out" 2>&1 &
     pid=$!
     code=0
     wait "$pid" || code=$?
@@ -124,36 +135,25 @@ measure() {
         "load average $(cut -d ' ' -f 1 /proc/loadavg)" | tee -a "$out/parts.txt"
 }
 
-apiserver() {
-    mkdir -p "$out/apiserver"
-    measure apiserver loadtest/apiserver/run.sh --out "$out/apiserver" 3>"$out/apiserver.txt"
-    cat "$out/apiserver.txt"
-    # A path on this machine is not a figure.
-    sed -i '/^export KUBECONFIG=/d' "$out/apiserver.txt"
-}
-
 flags=
 ! $smoke || flags=--smoke
-python3 loadtest/load/summary.py --out "$out" --setup
+"$LOAD" summary --out "$out" --setup
 cat "$out/setup.txt"
 : >"$out/parts.txt"
 for part in $only; do
     case $part in
-        rounds | curve | mixed | burst | cold | soak | istio)
+        rounds | curve | mixed | burst | cold | soak | istio | apiserver)
             # shellcheck disable=SC2086 # one flag, or no word
-            measure "$part" python3 "loadtest/load/$part.py" --out "$out" $flags
+            measure "$part" $flags
             ;;
         ghz)
-            $smoke || measure ghz python3 loadtest/load/ghz.py --out "$out" --seconds 3
-            ;;
-        apiserver)
-            # It has its own --smoke.
-            $smoke || apiserver
+            # shellcheck disable=SC2086 # one flag, or no word
+            measure ghz --seconds 3 $flags
             ;;
         *) die "unknown part $part" ;;
     esac
 done
-python3 loadtest/load/summary.py --out "$out"
+"$LOAD" summary --out "$out"
 printf '\n'
 sed -n '/^## Budgets/,/^## [^B]/p' "$out/summary.md" | sed '$d'
 $smoke || echo "figures: $out"

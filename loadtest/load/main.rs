@@ -3,7 +3,6 @@
 //! A part prints its tables and budgets; with `--out` it also writes them, and raw data, into the folder
 //! of the run. It fails if a request does not get the expected answer, and not if a budget is missed.
 
-#![expect(dead_code, reason = "more parts follow")]
 #![expect(clippy::disallowed_types, reason = "reviews are trees here")]
 
 use std::{fs, path::PathBuf, process::ExitCode};
