@@ -25,6 +25,7 @@ pub mod manifests;
 pub mod metrics;
 pub mod namespaced;
 pub mod objects;
+pub mod overload;
 pub mod process;
 pub mod program;
 pub mod relay;

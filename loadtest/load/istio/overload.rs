@@ -1,17 +1,16 @@
 //! Requests at 2.5 times the capacity, over HTTP/1.1 and HTTP/2, each on a server of its own:
 //! `loadtest/overload.rs`.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 use injectd_harness::{
     expect::{Outcome, about, failed},
-    process::run_within,
+    overload::Ends,
 };
 
 use super::Pods;
 use crate::{
     Run,
-    h2load::end_of,
     paced::Asked,
     report::{Budget, Report, Table, count, float, grouped},
     servers::{NO_FLAGS, OVERLOAD, Server, injectd_for_istio},
@@ -34,15 +33,12 @@ struct Load<'a> {
     flags: &'static [&'static str],
 }
 
-/// How many requests ended in which way.
-struct Outcomes(BTreeMap<String, u32>);
-
-/// The outcomes of a load beyond the capacity, in requests per second, for so many seconds.
+/// What came of a load beyond the capacity, in requests per second, for so many seconds.
 struct Found {
     name: &'static str,
     capacity: f64,
     seconds: u32,
-    outcomes: Outcomes,
+    ends: Ends,
     peak_rss_mib: f64,
 }
 
@@ -70,74 +66,56 @@ impl Load<'_> {
     async fn run(&self, seconds: u32) -> Outcome<Found> {
         let server = injectd_for_istio(&NO_FLAGS).await?;
         let flags = ["--seconds", &CAPACITY_SECONDS.to_string()];
-        let alone = self.outcomes(&server, self.few, &flags).await?;
-        if alone.of("right") == 0 {
-            return Err(failed(format!("no pod was injected: {:?}", alone.0)));
+        let alone = self.ends(&server, self.few, &flags).await?;
+        if alone.count("right") == 0 {
+            return Err(failed(format!("no pod was injected: {alone:?}")));
         }
-        let capacity = float(alone.of("right")) / float(CAPACITY_SECONDS);
+        let capacity = float(alone.count("right")) / float(CAPACITY_SECONDS);
         let (rate, length) = (BEYOND_CAPACITY * capacity, seconds.to_string());
         let flags = ["--seconds", &length, "--rate", &rate.to_string()];
-        let outcomes = self.outcomes(&server, self.many, &flags).await?;
-        if outcomes.sent() == 0 {
-            return Err(failed(format!("no request was sent: {:?}", outcomes.0)));
+        let ends = self.ends(&server, self.many, &flags).await?;
+        if sent(&ends) == 0 {
+            return Err(failed(format!("no request was sent: {ends:?}")));
         }
         let peak_rss_mib = server.peak_rss_mib()?;
         server.stop().await?;
-        Ok(Found { name: self.name, capacity, seconds, outcomes, peak_rss_mib })
+        Ok(Found { name: self.name, capacity, seconds, ends, peak_rss_mib })
     }
 
-    async fn outcomes(
-        &self,
-        server: &Server,
-        connections: u32,
-        flags: &[&str],
-    ) -> Outcome<Outcomes> {
+    async fn ends(&self, server: &Server, connections: u32, flags: &[&str]) -> Outcome<Ends> {
         let mut command = self.asked.command(OVERLOAD, server)?;
         command.args(["--connections", &connections.to_string()]).args(self.flags).args(flags);
-        let ended = run_within(LIMIT, command).await?;
-        if ended.code != Some(0) {
-            return Err(failed(format!("overload: {}", end_of(&ended.stderr))));
-        }
-        let counts = ended.stdout.lines().filter_map(|line| line.rsplit_once(' '));
-        let counts = counts.map(|(what, count)| Ok((what.to_owned(), count.parse()?)));
-        Ok(Outcomes(counts.collect::<Outcome<_>>()?))
+        Ends::of(command, LIMIT).await
     }
 }
 
-impl Outcomes {
-    fn of(&self, what: &str) -> u32 {
-        self.0.get(what).copied().unwrap_or(0)
-    }
+/// Those that are neither right, refused nor late.
+fn other(ends: &Ends) -> u32 {
+    ["otherwise", "reset", "ended with the connection"].map(|what| ends.count(what)).iter().sum()
+}
 
-    /// Those that are neither right, refused nor late.
-    fn other(&self) -> u32 {
-        self.of("otherwise") + self.of("reset") + self.of("ended with the connection")
-    }
-
-    fn sent(&self) -> u32 {
-        self.of("right") + self.of("refused") + self.of("late") + self.other()
-    }
+fn sent(ends: &Ends) -> u32 {
+    ends.count("right") + ends.count("refused") + ends.count("late") + other(ends)
 }
 
 impl Found {
     /// The share that is injected or refused.
     fn share(&self) -> f64 {
-        let right = self.outcomes.of("right") + self.outcomes.of("refused");
-        float(right) / float(self.outcomes.sent())
+        let right = self.ends.count("right") + self.ends.count("refused");
+        float(right) / float(sent(&self.ends))
     }
 
     fn row(&self) -> Vec<String> {
-        let it = &self.outcomes;
-        let rate = float(it.of("right")) / float(self.seconds);
+        let of = |what| self.ends.count(what);
         vec![
             self.name.to_owned(),
             grouped(self.capacity, 0),
-            grouped(rate, 0),
-            count(it.of("right")),
-            count(it.of("refused")),
-            count(it.of("late")),
-            count(it.other()),
-            grouped(float(it.of("offered")) - float(it.sent()), 0),
+            grouped(float(of("right")) / float(self.seconds), 0),
+            count(of("right")),
+            count(of("refused")),
+            count(of("late")),
+            count(other(&self.ends)),
+            grouped(float(of("offered")) - float(sent(&self.ends)), 0),
             format!("{:.2}%", self.share() * 100.0),
             format!("{:.0} MiB", self.peak_rss_mib),
         ]

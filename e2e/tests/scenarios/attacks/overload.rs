@@ -1,11 +1,11 @@
 //! More reviews than the server can answer, from the clients of `loadtest/overload.rs`.
 
-use std::{collections::BTreeMap, env, fs, path::PathBuf, process::Command, time::Duration};
+use std::{env, fs, path::PathBuf, process::Command, time::Duration};
 
 use injectd_harness::{
     expect::{DEADLINE, Outcome, about, expect, skipped},
     lab::{Bench, root},
-    process::run_within,
+    overload::Ends,
     scenario::{note, with_binary_alone},
 };
 
@@ -66,9 +66,6 @@ const ROWS: [Row; 4] = [
     },
 ];
 
-/// How many requests ended in which way.
-type Counts = BTreeMap<String, u32>;
-
 #[tokio::test]
 async fn beyond_the_capacity_reviews_are_answered_right_or_refused() -> Outcome {
     with_binary_alone(async |bench| {
@@ -97,7 +94,7 @@ async fn overload(bench: &Bench, client: &PathBuf, row: &Row) -> Outcome {
     let review = folder.path().join("review.json");
     fs::write(&review, annotated(key, format!("{value}{digits}")).to_string())?;
     let mut target = Target::start(bench, row.mesh, Memory::Spare, &[]).await?;
-    let ask = async |connections: u32, seconds: u32, rate: Option<u32>| -> Outcome<Counts> {
+    let ask = async |connections: u32, seconds: u32, rate: Option<u32>| -> Outcome<Ends> {
         let mut command = Command::new(client);
         command.arg(target.server.injectd.webhook.to_string()).arg(&review);
         command.args(["--path", target.path, "--seconds", &seconds.to_string()]);
@@ -111,20 +108,16 @@ async fn overload(bench: &Bench, client: &PathBuf, row: &Row) -> Outcome {
         if let Some(rate) = rate {
             command.args(["--rate", &rate.to_string()]);
         }
-        let limit = Duration::from_secs(seconds.into()) + DEADLINE;
-        let printed = run_within(limit, command).await?.with_code(0)?;
-        let counts = printed.lines().filter_map(|line| line.rsplit_once(' '));
-        counts.map(|(what, count)| Ok((what.to_owned(), count.parse()?))).collect()
+        Ends::of(command, Duration::from_secs(seconds.into()) + DEADLINE).await
     };
-    let of = |counts: &Counts, what: &str| counts.get(what).copied().unwrap_or(0);
     let [few, many] = row.connections;
-    let found = of(&ask(few, CAPACITY_SECONDS, None).await?, "right") / CAPACITY_SECONDS;
+    let found = ask(few, CAPACITY_SECONDS, None).await?.count("right") / CAPACITY_SECONDS;
     let capacity = found.max(LEAST_CAPACITY);
     let seconds = if bench.is_long { 20 } else { 3 };
     let others = Others::start(&target, bench.is_long).await?;
     let found = ask(many, seconds, Some(capacity * BEYOND_CAPACITY / OF_CAPACITY)).await?;
     note(&format!("{}: capacity {capacity} a second, beyond it {found:?}", row.name));
     others.end(&mut target, row.name, "").await?;
-    expect("requests answered otherwise", 0, of(&found, "otherwise"))?;
-    expect("whether requests are answered right", true, of(&found, "right") > 0)
+    expect("requests answered otherwise", 0, found.count("otherwise"))?;
+    expect("whether requests are answered right", true, found.count("right") > 0)
 }
