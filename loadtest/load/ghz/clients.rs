@@ -1,6 +1,6 @@
 //! The clients: ghz for gRPC, h2load for gRPC and the webhook.
 
-use std::{fs, net::SocketAddr, path::PathBuf, process::Command, time::Duration};
+use std::{fs, path::PathBuf, process::Command, time::Duration};
 
 use injectd_harness::{
     expect::{Outcome, failed},
@@ -20,7 +20,6 @@ const WARM_UP: u32 = 2000;
 const LIMIT: Duration = Duration::from_mins(10);
 /// Of each connection.
 const ONE_AT_A_TIME: [&str; 2] = ["-m", "1"];
-const CALL_HEADERS: [&str; 2] = ["content-type: application/grpc", "te: trailers"];
 
 /// What is answered, and by which client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,16 +102,9 @@ impl<'a> Bench<'a> {
 
     async fn call(&self, callers: u32, extent: Extent) -> Outcome<Answers> {
         let before = self.injected().await?;
-        let load = Load {
-            url: format!("https://{}/injectd.v1.Injector/Inject", self.address()?),
-            body: &self.folder.path().join(CALL.name),
-            connections: callers,
-            extent,
-            flags: &ONE_AT_A_TIME,
-            headers: &CALL_HEADERS,
-            is_timed: false,
-        };
-        let answers = h2load(load).await?;
+        let body = self.folder.path().join(CALL.name);
+        let load = Load::of_calls(self.server, &body, callers, extent)?;
+        let answers = h2load(Load { flags: &ONE_AT_A_TIME, ..load }).await?;
         // The status of a call is in its trailers, which h2load does not check.
         let injected = self.injected().await? - before;
         if injected < answers.count.into() {
@@ -133,7 +125,8 @@ impl<'a> Bench<'a> {
             Extent::Requests(calls) => command.args(["--total", &calls.to_string()]),
             Extent::Seconds(seconds) => command.args(["--duration", &format!("{seconds}s")]),
         };
-        command.arg(self.address()?.to_string());
+        let address = self.server.grpc.ok_or_else(|| failed("injectd has no gRPC server"))?;
+        command.arg(address.to_string());
         let ended = run_within(LIMIT, command).await?;
         if ended.code != Some(0) {
             return Err(failed(format!("ghz: {}", end_of(&ended.stderr))));
@@ -157,10 +150,6 @@ impl<'a> Bench<'a> {
     async fn injected(&self) -> Outcome<u64> {
         let labels = [("server", "grpc"), ("verdict", "injected")];
         self.server.metric("injectd_reviews_total", &labels).await
-    }
-
-    fn address(&self) -> Outcome<SocketAddr> {
-        self.server.grpc.ok_or_else(|| failed("injectd has no gRPC server"))
     }
 }
 
