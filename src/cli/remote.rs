@@ -69,11 +69,13 @@ impl RemoteInjector {
             return Err(RemoteError::Url);
         }
         let config = match ca {
-            Some(pem) => ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
-                .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])
-                .expect("the provider must support TLS 1.2 and 1.3")
-                .with_root_certificates(roots(pem)?)
-                .with_no_client_auth(),
+            Some(pem) => {
+                ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+                    .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])
+                    .expect("the provider must support TLS 1.2 and 1.3")
+                    .with_root_certificates(roots(pem)?)
+                    .with_no_client_auth()
+            }
             None => AnyCertificate::client_config(),
         };
         let connector =
