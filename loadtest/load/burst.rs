@@ -10,11 +10,11 @@ use tokio::time::{sleep, sleep_until};
 
 use crate::{
     Run,
-    client::{TIMEOUT_SECONDS, ask, endpoint},
+    client::{ask, endpoint},
     h2load::{Extent, h2load},
     paced::{Asked, CONNECTIONS, Pace, paced},
     report::{Report, Table, float, grouped, micros, p50_p99},
-    servers::{NO_FLAGS, Server, injectd, typical},
+    servers::{NO_FLAGS, Server, TIMEOUT_SECONDS, injectd, typical},
 };
 
 mod thousand;

@@ -11,7 +11,7 @@ use injectd_harness::{
 };
 use rustls::client::Resumption;
 
-use crate::servers::Server;
+use crate::servers::{Server, TIMEOUT_SECONDS};
 
 /// An answer with status 200.
 #[derive(Debug)]
@@ -70,6 +70,3 @@ pub(crate) fn expect_injected(answer: &Answer) -> Outcome {
     let begin: String = String::from_utf8_lossy(&answer.body).chars().take(300).collect();
     Err(failed(format!("the pod was not injected: {begin}")))
 }
-
-/// The default timeout of a webhook, which the API server names in each request.
-pub(crate) const TIMEOUT_SECONDS: u64 = 10;

@@ -27,6 +27,8 @@ pub(crate) const OVERLOAD: Binary = Binary { variable: "OVERLOAD", built: "examp
 pub(crate) const PACED: Binary = Binary { variable: "PACED", built: "examples/paced" };
 /// The recorded release of Istio.
 pub(crate) const ISTIO_RELEASE: &str = "1.30.3";
+/// The default timeout of a webhook, which the API server names in each request.
+pub(crate) const TIMEOUT_SECONDS: u64 = 10;
 /// For servers without flags of their own.
 pub(crate) const NO_FLAGS: [&str; 0] = [];
 
@@ -109,7 +111,7 @@ impl Server {
 
     /// The URL that an API server calls.
     pub(crate) fn review_url(&self) -> String {
-        format!("https://{}{}?timeout=10s", self.address, self.path)
+        format!("https://{}{}?timeout={TIMEOUT_SECONDS}s", self.address, self.path)
     }
 }
 

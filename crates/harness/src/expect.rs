@@ -164,20 +164,7 @@ fn difference<'a>(
 ///
 /// The failure of the last attempt once [`DEADLINE`] is over.
 pub async fn eventually<T>(what: &str, attempt: impl AsyncFnMut() -> Outcome<T>) -> Outcome<T> {
-    eventually_within(DEADLINE, what, attempt).await
-}
-
-/// As [`eventually`], for what takes another time than [`DEADLINE`].
-///
-/// # Errors
-///
-/// The failure of the last attempt once this time is over.
-pub async fn eventually_within<T>(
-    limit: Duration,
-    what: &str,
-    attempt: impl AsyncFnMut() -> Outcome<T>,
-) -> Outcome<T> {
-    attempt_every(INTERVAL, limit, what, attempt).await
+    attempt_every(INTERVAL, what, attempt).await
 }
 
 /// As [`eventually`], for what happens within milliseconds, a thousand times in a scenario.
@@ -186,29 +173,28 @@ pub async fn eventually_within<T>(
 ///
 /// As [`eventually`].
 pub async fn soon<T>(what: &str, attempt: impl AsyncFnMut() -> Outcome<T>) -> Outcome<T> {
-    attempt_every(SHORT_INTERVAL, DEADLINE, what, attempt).await
+    attempt_every(SHORT_INTERVAL, what, attempt).await
 }
 
 async fn attempt_every<T>(
     period: Duration,
-    limit: Duration,
     what: &str,
     mut attempt: impl AsyncFnMut() -> Outcome<T>,
 ) -> Outcome<T> {
-    let deadline = Instant::now() + limit;
+    let deadline = Instant::now() + DEADLINE;
     let mut ticks = interval(period);
     let mut last = "the first attempt did not end".to_owned();
     loop {
         ticks.tick().await;
         match timeout_at(deadline, attempt()).await {
             Ok(Err(NotPassed::Failed(why))) if Instant::now() < deadline => last = why,
-            Ok(Err(NotPassed::Failed(why))) => return Err(too_late(limit, what, &why)),
+            Ok(Err(NotPassed::Failed(why))) => return Err(too_late(what, &why)),
             Ok(outcome) => return outcome,
-            Err(_) => return Err(too_late(limit, what, &last)),
+            Err(_) => return Err(too_late(what, &last)),
         }
     }
 }
 
-fn too_late(limit: Duration, what: &str, why: &str) -> NotPassed {
-    failed(format!("{what}: not within {} s: {why}", limit.as_secs()))
+fn too_late(what: &str, why: &str) -> NotPassed {
+    failed(format!("{what}: not within {} s: {why}", DEADLINE.as_secs()))
 }
