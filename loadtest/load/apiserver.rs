@@ -22,7 +22,7 @@ use injectd_harness::{
 use tokio::time::{Instant, timeout};
 
 use crate::{
-    Run,
+    Run, machine,
     report::{Report, say, write_csv},
     servers::INJECTD,
 };
@@ -53,6 +53,7 @@ pub(crate) struct Options {
 }
 
 pub(crate) async fn run(options: &Options, run: &Run, report: &mut Report) -> Outcome {
+    say(&machine::before()?);
     let smoke = Options { rounds: 1, seconds: 0.2, creators: vec![8] };
     let options = if run.smoke { &smoke } else { options };
     let measured = in_own_lab(options, Instant::now() + MEASURED);
