@@ -21,6 +21,8 @@ use super::{
 const USUAL: u32 = 2;
 /// The default timeout of a kubelet's probe.
 const MAX_PROBE: Duration = Duration::from_secs(1);
+/// How the client reports a review that is refused for now.
+const REFUSED: &str = "the status of a review: expected 200, found 503";
 
 /// What one client saw.
 struct Seen {
@@ -37,6 +39,9 @@ pub(super) struct Others {
     probes: Beside,
     /// When the attack begins.
     begin: Instant,
+    /// Whether reviews over new connections, which include one of 216 KB, may be refused with 503: they have
+    /// to be evaluated, and waiting reviews have all the memory of bodies.
+    pub(super) may_be_refused: bool,
 }
 
 /// Runs an attack beside a well-behaved client; fails unless each of its reviews is answered, also
@@ -63,7 +68,7 @@ impl Others {
         let probes = Beside::probes(target.admin());
         let begin = Instant::now() + Duration::from_secs(if is_long { 2 } else { 1 });
         sleep_until(begin).await;
-        Ok(Self { kept, new, probes, begin })
+        Ok(Self { kept, new, probes, begin, may_be_refused: false })
     }
 
     /// Judges what they saw, once the attack has ended.
@@ -77,16 +82,21 @@ impl Others {
             first.map(|it| it.begin + it.took - end).ok_or_else(|| failed("none has it"))
         })
         .await?;
-        let [kept, new, probes] = [self.kept, self.new, self.probes].map(Beside::end);
+        let [kept, mut new, probes] = [self.kept, self.new, self.probes].map(Beside::end);
         let kept = Seen::of(kept, self.begin, end);
         let worst = percentile(&probes, 100);
+        let all = new.len();
+        if self.may_be_refused {
+            new.retain(|it| it.problem.as_deref() != Some(REFUSED));
+        }
         note(&format!(
-            "{what}: p50 / p99 / longest {} → {} ms of {} reviews; over new connections {} ms; worst \
-             probe {:.0} ms; peak RSS {} MiB; usual speed after {:.2} s; attackers: {}",
+            "{what}: p50 / p99 / longest {} → {} ms of {} reviews; over new connections {} ms, {} of {all} \
+             refused; worst probe {:.0} ms; peak RSS {} MiB; usual speed after {:.2} s; attackers: {}",
             times(&kept.before),
             times(&kept.during),
             kept.during.len(),
             times(&new),
+            all - new.len(),
             worst.as_secs_f64() * 1e3,
             target.peak_mib()?,
             after.as_secs_f64(),
