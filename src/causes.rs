@@ -18,8 +18,13 @@ pub(crate) fn api_message(error: &(dyn Error + 'static)) -> Option<String> {
     let shared = || error.downcast_ref::<Arc<kube::Error>>().map(|error| &**error);
     let found = error.downcast_ref::<kube::Error>().or_else(boxed).or_else(shared);
     let kube::Error::Api(status) = found? else { return None };
-    let kube::core::Status { message, reason, code, .. } = &**status;
-    Some(if message.is_empty() { format!("status {code} {reason}") } else { message.clone() })
+    Some(status_message(status))
+}
+
+/// The message of an API server's answer; one without a message has its code and reason.
+pub(crate) fn status_message(status: &kube::core::Status) -> String {
+    let kube::core::Status { message, reason, code, .. } = status;
+    if message.is_empty() { format!("status {code} {reason}") } else { message.clone() }
 }
 
 #[cfg(test)]

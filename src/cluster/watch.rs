@@ -22,7 +22,10 @@ use kube::{
 use serde::de::DeserializeOwned;
 use tokio::{sync::mpsc, time::sleep};
 
-use crate::{causes::with_causes, metrics::WatchMetrics};
+use crate::{
+    causes::{status_message, with_causes},
+    metrics::WatchMetrics,
+};
 
 /// Duration of a watch: a watch on a dead connection ends soon after.
 const WATCH_SECONDS: u32 = 60;
@@ -180,8 +183,8 @@ impl WatchFailure {
         };
         match status {
             Some(status) if status.code == 404 => Self::Unknown,
-            Some(status) if status.code == 403 => Self::Forbidden(status.message.clone()),
-            Some(status) => Self::Other(status.message.clone()),
+            Some(status) if status.code == 403 => Self::Forbidden(status_message(status)),
+            Some(status) => Self::Other(status_message(status)),
             None => Self::Other(with_causes(error)),
         }
     }
