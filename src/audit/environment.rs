@@ -6,8 +6,10 @@ use std::{
     sync::Arc,
 };
 
+use injectd_k8s::selector::LabelSelector;
 use injectd_webhooks::Configurations;
 use jiff::Timestamp;
+use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 use super::{Auditor, Finding, Mesh, Namespace};
@@ -87,11 +89,9 @@ fn of_injectors<'o>(
 
 /// The keys of a webhook's namespaceSelector.
 fn selected_keys(webhook: &Value) -> impl Iterator<Item = String> {
-    let selector = &webhook["namespaceSelector"];
-    let labels = selector["matchLabels"].as_object().into_iter().flatten();
-    let labels = labels.map(|(key, _)| key.clone());
-    let expressions = selector["matchExpressions"].as_array().into_iter().flatten();
-    labels.chain(expressions.filter_map(|it| it["key"].as_str().map(str::to_owned)))
+    let selector = LabelSelector::deserialize(&webhook["namespaceSelector"]).unwrap_or_default();
+    let expressions = selector.match_expressions.into_iter().map(|it| it.key);
+    selector.match_labels.into_keys().chain(expressions)
 }
 
 /// Digest of webhooks and meshes; empty for webhooks of files.
