@@ -2,16 +2,13 @@
 
 use std::time::Duration;
 
-use injectd_istio::release::Release;
+use injectd_istio::release::{Delta, Release};
 use metrics::{Counter, Histogram, counter, histogram};
 
 use crate::{
     metrics::{Registry, RejectReason},
     outcome::{Outcome, Verdict},
 };
-
-/// The first release that counts an answer of any kind as a success, and every error as a failure.
-const EVERY_ANSWER: Release = Release::new(26, 0);
 
 /// Istio's metrics, as the release of a review counts.
 #[derive(Debug, Clone)]
@@ -44,7 +41,7 @@ impl IstioCounters {
             Verdict::Skipped => self.skips.increment(1),
             Verdict::Injected | Verdict::Annotated | Verdict::Allowed => {}
         }
-        if release >= EVERY_ANSWER || outcome.verdict == Verdict::Injected {
+        if release.has(Delta::AnswersCount) || outcome.verdict == Verdict::Injected {
             self.successes.increment(1);
         }
     }
@@ -53,7 +50,7 @@ impl IstioCounters {
     /// in it is a failure.
     pub fn record_rejection(&self, why: RejectReason, release: Release, duration: Duration) {
         self.begin(duration);
-        if release >= EVERY_ANSWER || why == RejectReason::NotAReview {
+        if release.has(Delta::AnswersCount) || why == RejectReason::NotAReview {
             self.failures.increment(1);
         }
     }
@@ -72,7 +69,7 @@ mod tests {
     use super::*;
     use crate::{lookups::CallerFacts, standalone::Standalone};
 
-    const NEW: Release = EVERY_ANSWER;
+    const NEW: Release = Release::new(26, 0);
     const OLD: Release = Release::new(25, 9);
 
     /// What one answer adds: requests, successes, failures, skips.

@@ -10,7 +10,10 @@ use std::fmt;
 use injectd_gocompat::{number::parse_bool, quantity, text::quote};
 use serde_json::{Map, Value};
 
-use crate::{fields::text_of, release::Release};
+use crate::{
+    fields::text_of,
+    release::{Delta, Release},
+};
 
 mod network;
 
@@ -110,17 +113,17 @@ fn rule(key: &str, release: Release) -> Option<Rule> {
         "traffic.sidecar.istio.io/excludeInterfaces"
         | "traffic.sidecar.istio.io/kubevirtInterfaces"
         | "istio.io/reroute-virtual-interfaces"
-            if release.minor() >= 30 =>
+            if release.has(Delta::CheckedInterfaces) =>
         {
             network::interfaces
         }
         "prometheus.istio.io/merge-metrics" => boolean,
-        "sidecar.istio.io/enableCoreDump" if release.minor() <= 24 => boolean,
+        "sidecar.istio.io/enableCoreDump" if !release.has(Delta::AnyCoreDump) => boolean,
         "sidecar.istio.io/proxyCPU"
         | "sidecar.istio.io/proxyMemory"
         | "sidecar.istio.io/proxyCPULimit"
         | "sidecar.istio.io/proxyMemoryLimit"
-            if release.since(&[(27, 6), (28, 4), (29, 0)]) =>
+            if release.has(Delta::CheckedResources) =>
         {
             resource
         }

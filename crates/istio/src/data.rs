@@ -4,25 +4,25 @@ use std::{any::Any, borrow::Cow, sync::Arc};
 
 use injectd_gotemplate::{IntKind, Object, Shape, Value};
 
-use crate::release::Release;
+use crate::release::{Delta, Release};
 
 /// The fields in Go's order, with the minor version of Istio that brought each.
-const FIELDS: [(&str, u16); 15] = [
-    ("TypeMeta", 0),
-    ("DeploymentMeta", 0),
-    ("ObjectMeta", 0),
-    ("Spec", 0),
-    ("ProxyConfig", 0),
-    ("MeshConfig", 0),
-    ("Values", 0),
-    ("Revision", 0),
-    ("NativeSidecars", 27),
-    ("ProxyImage", 0),
-    ("ProxyInitImage", 31),
-    ("ProxyUID", 20),
-    ("ProxyGID", 20),
-    ("InboundTrafficPolicyMode", 22),
-    ("CompliancePolicy", 0),
+const FIELDS: [(&str, Option<Delta>); 15] = [
+    ("TypeMeta", None),
+    ("DeploymentMeta", None),
+    ("ObjectMeta", None),
+    ("Spec", None),
+    ("ProxyConfig", None),
+    ("MeshConfig", None),
+    ("Values", None),
+    ("Revision", None),
+    ("NativeSidecars", Some(Delta::NativeSidecarsField)),
+    ("ProxyImage", None),
+    ("ProxyInitImage", Some(Delta::ProxyInitImage)),
+    ("ProxyUID", Some(Delta::ProxyIds)),
+    ("ProxyGID", Some(Delta::ProxyIds)),
+    ("InboundTrafficPolicyMode", Some(Delta::TrafficPolicyMode)),
+    ("CompliancePolicy", None),
 ];
 
 /// What templates see, by Go's names of the fields. All releases have all fields here: a template
@@ -101,8 +101,9 @@ impl Object for TemplateData {
     }
 
     fn fields(&self) -> Vec<(Cow<'static, str>, Value)> {
-        let known = FIELDS.into_iter().filter(|(_, since)| *since <= self.release.minor());
-        known.filter_map(|(name, _)| Some((name.into(), self.field(name)?))).collect()
+        let known = |delta: Option<Delta>| delta.is_none_or(|delta| self.release.has(delta));
+        let fields = FIELDS.into_iter().filter(|(_, delta)| known(*delta));
+        fields.filter_map(|(name, _)| Some((name.into(), self.field(name)?))).collect()
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::{
     config::{Config, Policy},
     fields::{annotation, label, labels},
-    release::Release,
+    release::{Delta, Release},
     selector::Selector,
 };
 
@@ -160,7 +160,7 @@ pub(crate) fn asked(release: Release, pod: &Value, warnings: &mut Vec<String>) -
             Reason::DisabledByAnnotation,
         ),
     };
-    if release.minor() <= 26 {
+    if !release.has(Delta::StrictInject) {
         return match &*value.to_lowercase() {
             "y" | "yes" | "true" | "on" => Some(yes),
             "" => None,

@@ -23,9 +23,9 @@ use crate::{
     fields::{annotation, label, labels},
     injection::Injection,
     mesh::Istio,
-    native::{NATIVE_SIDECAR_ANNOTATION, NATIVE_SIDECARS_VARIABLE, knows_annotation},
+    native::{NATIVE_SIDECAR_ANNOTATION, NATIVE_SIDECARS_VARIABLE},
     object::Object,
-    release::Release,
+    release::{Delta, Release},
     strip::Status,
 };
 
@@ -94,7 +94,7 @@ impl Explain for Istio {
 
     fn native_sidecar(&self) -> String {
         let variable = format!("set {NATIVE_SIDECARS_VARIABLE}=true in istiod's environment");
-        if !knows_annotation(self.injector().release) {
+        if !self.injector().release.has(Delta::NativeAnnotation) {
             return variable;
         }
         format!("annotate the pod template {NATIVE_SIDECAR_ANNOTATION}: \"true\", or {variable}")

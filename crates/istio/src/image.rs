@@ -5,7 +5,10 @@
 use injectd_gocompat::number::format_float;
 use serde_json::Value;
 
-use crate::{config::Values, release::Release};
+use crate::{
+    config::Values,
+    release::{Delta, Release},
+};
 
 /// The annotation with a pod's image type, such as `distroless`. Default: that of its `ProxyConfig`.
 pub const IMAGE_TYPE_ANNOTATION: &str = "sidecar.istio.io/proxyImageType";
@@ -27,10 +30,9 @@ pub struct ImageType<'a> {
 pub fn proxy_image(values: &Values, release: Release, image_type: ImageType<'_>) -> String {
     let variant = values.text(&["global", "variant"]);
     let configured = match image_type.proxy_config {
-        // Up to 1.30 a message without a type says that there is none.
-        Some("") if release.minor() >= 31 => variant,
+        Some("") if release.has(Delta::EmptyImageType) => variant,
         Some(image_type) => image_type,
-        None if release.minor() >= 22 => variant,
+        None if release.has(Delta::Variant) => variant,
         None => "",
     };
     let image_type = image_type.annotation.unwrap_or(configured);

@@ -15,7 +15,7 @@ use crate::{
         Message, defaults,
         mesh::{self, MeshError},
     },
-    release::Release,
+    release::{Delta, Release},
     selection,
 };
 
@@ -259,18 +259,18 @@ fn is_of_gateways(name: &str) -> bool {
 /// The functions of a release.
 fn functions(release: Release) -> Functions {
     let mut functions = Functions::istio();
-    let later: [(&str, &[(u16, u16)]); 4] = [
-        ("mergeMaps", &[(21, 0)]),
-        ("sha512sum", &[(24, 0)]),
-        ("omitNil", &[(28, 6), (29, 1), (30, 0)]),
-        ("otelResourceAttributes", &[(30, 0)]),
+    let later = [
+        ("mergeMaps", Delta::MergeMaps),
+        ("sha512sum", Delta::Sha512),
+        ("omitNil", Delta::OmitNil),
+        ("otelResourceAttributes", Delta::OtelAttributes),
     ];
-    for (name, first) in later {
-        if !release.since(first) {
+    for (name, delta) in later {
+        if !release.has(delta) {
             functions = functions.without(name);
         }
     }
-    if !release.since(&[(23, 6), (24, 4), (25, 1)]) {
+    if !release.has(Delta::QualifiedNetworks) {
         functions = functions.with_plain_networks();
     }
     functions

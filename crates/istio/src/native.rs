@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use injectd_gocompat::number::parse_bool;
 
-use crate::release::Release;
+use crate::release::{Delta, Release};
 
 /// The variable that turns native sidecars on. Default: `false` up to 1.26, then `auto`.
 pub const NATIVE_SIDECARS_VARIABLE: &str = "ENABLE_NATIVE_SIDECARS";
@@ -29,11 +29,11 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// Reads [`NATIVE_SIDECARS_VARIABLE`], with a warning if its text is unknown or empty. Up to 1.26 it is a
-    /// boolean of Go; later `true`, `false` or `auto`.
+    /// Reads [`NATIVE_SIDECARS_VARIABLE`], with a warning if its text is unknown or empty. It is a boolean of
+    /// Go before [`Delta::NativeByNodes`]; later `true`, `false` or `auto`.
     #[must_use]
     pub fn read(release: Release, text: Option<&str>) -> (Self, Option<String>) {
-        let is_auto_known = release.minor() >= 27;
+        let is_auto_known = release.has(Delta::NativeByNodes);
         let known = match text {
             None => Some(if is_auto_known { Self::Auto } else { Self::Off }),
             Some(text) if !is_auto_known => {
@@ -78,16 +78,11 @@ fn unknown_mode(is_auto_known: bool, text: &str) -> String {
 /// answer of [`Mode::is_native`], `annotation` that of the merged pod.
 #[must_use]
 pub fn moves_proxy(release: Release, flag: bool, annotation: Option<&str>) -> bool {
-    match annotation.filter(|_| knows_annotation(release)) {
+    match annotation.filter(|_| release.has(Delta::NativeAnnotation)) {
         Some("true") => true,
         Some("false") => false,
         _ => flag,
     }
-}
-
-/// Whether a release reads [`NATIVE_SIDECAR_ANNOTATION`].
-pub(crate) fn knows_annotation(release: Release) -> bool {
-    release.minor() >= 24
 }
 
 /// The nodes of a cluster: which of them support native sidecars.

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{
     fields::{CONTAINER_LISTS, containers, text},
-    release::Release,
+    release::{Delta, Release},
 };
 
 /// The namespace's annotation with its users: `START/SIZE` or `START-END`.
@@ -68,15 +68,18 @@ fn number(text: &str) -> Option<(u32, &str)> {
 }
 
 /// Removes `runAsUser` and `runAsGroup` of the pod's own `istio-proxy` if its user is that of the
-/// application (from 1.23.1 on): `OpenShift` writes the same user into all containers. A missing user
+/// application: `OpenShift` writes the same user into all containers. A missing user
 /// counts as 0. Returns whether the pod was changed.
 ///
 /// The result is what templates, merge and patch start from.
 pub fn drop_application_user(pod: &mut Value, release: Release) -> bool {
-    let compared = match release.minor() {
-        27.. => &CONTAINER_LISTS[..],
-        _ if release.since(&[(23, 1)]) => &CONTAINER_LISTS[..1],
-        _ => return false,
+    if !release.has(Delta::ApplicationUser) {
+        return false;
+    }
+    let compared = if release.has(Delta::InitApplicationUser) {
+        &CONTAINER_LISTS
+    } else {
+        &CONTAINER_LISTS[..1]
     };
     let application = application_user(pod, compared);
     for list in &CONTAINER_LISTS {

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::{
     fields::{label, text},
-    release::Release,
+    release::{Delta, Release},
 };
 
 /// What templates read as `.TypeMeta` and `.DeploymentMeta`.
@@ -102,7 +102,7 @@ impl Owner {
                 if let Some(hash) = hash(POD_TEMPLATE_HASH) {
                     let api_version = self.api_version.clone();
                     self.set(without_hash(&name, hash), "Deployment", &api_version);
-                } else if release.minor() >= 22
+                } else if release.has(Delta::Rollouts)
                     && let Some(hash) = hash(ROLLOUT_HASH_LABEL)
                 {
                     self.set(without_hash(&name, hash), "Rollout", "v1alpha1");
@@ -116,7 +116,8 @@ impl Owner {
                 }
             }
             "Job" => {
-                let version = if release.minor() >= 22 { "batch/v1" } else { "batch/v1beta1" };
+                let version =
+                    if release.has(Delta::CronJobsV1) { "batch/v1" } else { "batch/v1beta1" };
                 if let Some(cron_job) = cron_job(&name) {
                     self.set(cron_job, "CronJob", version);
                 }

@@ -3,7 +3,10 @@
 
 use std::{borrow::Cow, collections::BTreeMap, fmt::Write as _};
 
-use crate::{config::Values, release::Release};
+use crate::{
+    config::Values,
+    release::{Delta, Release},
+};
 
 /// The label with a pod's network; it wins over path and values.
 pub const NETWORK_LABEL: &str = "topology.istio.io/network";
@@ -100,8 +103,7 @@ fn path_of(target: &str) -> Option<(&str, Option<&str>)> {
 pub fn route(target: &str, webhook: &Webhook, release: Release) -> Route {
     let Some((path, query)) = path_of(target) else { return Route::BadRequest };
     let Some(decoded) = decode(path) else { return Route::BadRequest };
-    // The mux of Go 1.22 compares the path as it is written, the one before the decoded path.
-    let is_new_mux = release.minor() >= 22;
+    let is_new_mux = release.has(Delta::PathAsWritten);
     let compared = if is_new_mux { path } else { &*decoded };
     let clean = clean(compared);
     if clean != compared {

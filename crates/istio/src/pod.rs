@@ -39,7 +39,10 @@ use self::{
     resources::Resources,
     scalar::{IntOrString, Pointer, Scalar, Time},
 };
-use crate::{owner::Owner, release::Release};
+use crate::{
+    owner::Owner,
+    release::{Delta, Release},
+};
 
 /// How Go holds a value, which decides about its methods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,7 +100,7 @@ pub fn type_meta(owner: &Owner, release: Release) -> Value {
 /// Pod under that name.
 #[must_use]
 pub fn deployment_meta(owner: &Owner, pod: &Json, release: Release) -> Value {
-    if !has_whole_owner(release) {
+    if release.has(Delta::BareOwner) {
         let (namespace, name) = (owner.namespace.clone(), owner.name.clone());
         return Value::Object(Arc::new(NamespacedName { namespace, name }));
     }
@@ -107,11 +110,6 @@ pub fn deployment_meta(owner: &Owner, pod: &Json, release: Release) -> Value {
     metadata.insert("name".to_owned(), owner.name.as_str().into());
     metadata.insert("namespace".to_owned(), owner.namespace.as_str().into());
     object_meta(&Arc::new(json!({"metadata": metadata})), release)
-}
-
-/// Whether `.DeploymentMeta` has all metadata of the Pod.
-pub(crate) fn has_whole_owner(release: Release) -> bool {
-    release.minor() <= 21
 }
 
 fn part(pod: &Arc<Json>, key: &str, release: Release) -> Value {

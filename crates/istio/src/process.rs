@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use thiserror::Error;
 
-use crate::release::Release;
+use crate::release::{Delta, Release};
 
 /// What the steps need to know besides the pod.
 #[expect(clippy::struct_excessive_bools, reason = "independent settings of mesh and values")]
@@ -138,7 +138,7 @@ pub fn process(
     let mut warnings = Vec::new();
     cluster_env::set(pod, facts.environment);
     warnings.extend(prometheus::merge(pod, facts)?);
-    if facts.release >= Release::new(31, 0) {
+    if facts.release.has(Delta::SecurePort) {
         secure_port::annotate(pod)?;
     }
     warnings.extend(probes::rewrite(pod, facts));

@@ -11,7 +11,7 @@ use thiserror::Error;
 
 use crate::{
     fields::{CONTAINER_LISTS, annotation, containers, text},
-    release::Release,
+    release::{Delta, Release},
 };
 
 /// The annotation that the injector sets: a JSON object with lists of the names that it added.
@@ -114,7 +114,7 @@ fn remove_injected_prometheus(
     }
     annotations.retain(|key, _| match &*sanitized(key) {
         "prometheus_io_scrape" | "prometheus_io_port" | "prometheus_io_path" => false,
-        "prometheus_istio_io_scrape_targets" => release.minor() < 31,
+        "prometheus_istio_io_scrape_targets" => !release.has(Delta::ScrapeTargets),
         _ => true,
     });
 }

@@ -9,7 +9,10 @@ use injectd_merge::schema::{Kind, POD};
 use serde_json::Value as Json;
 
 use super::{reading::Reading, slot};
-use crate::{pod, release::Release};
+use crate::{
+    pod,
+    release::{Delta, Release},
+};
 
 /// Functions that read the variables of the injector, which never change.
 const FUNCTIONS_OF_VARIABLES: [&str; 2] = ["env", "expandenv"];
@@ -76,7 +79,7 @@ const FIRST_PLACE: u32 = Origin::ROOT.0 + 1;
 impl Record {
     /// Of an evaluation for a release.
     pub(crate) fn new(release: Release) -> Self {
-        let has_whole_owner = pod::has_whole_owner(release);
+        let has_whole_owner = !release.has(Delta::BareOwner);
         Self { state: RefCell::new(State { has_whole_owner, ..State::default() }) }
     }
 

@@ -31,7 +31,7 @@ pub(super) struct Place {
 impl Place {
     /// A whole Pod.
     pub(super) fn new(pod: Arc<Json>, release: Release) -> Self {
-        Self { pod, steps: Vec::new(), kubernetes: kubernetes(release) }
+        Self { pod, steps: Vec::new(), kubernetes: release.kubernetes_api() }
     }
 
     /// The place one step below this one.
@@ -54,20 +54,5 @@ impl Place {
             }
         }
         json
-    }
-}
-
-/// The minor version of `k8s.io/api` in a release of Istio.
-fn kubernetes(release: Release) -> u16 {
-    match release.minor() {
-        0..=20 => 28,
-        21 => 29,
-        22 | 23 => 30,
-        24 => 31,
-        25 | 26 => 32,
-        27 => 33,
-        28 | 29 => 34,
-        30 => 35,
-        _ => 36,
     }
 }

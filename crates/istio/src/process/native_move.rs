@@ -9,7 +9,7 @@ use super::{
     names::{NATIVE_SIDECAR_ANNOTATION, PROXY},
     tree::{CONTAINERS, INIT_CONTAINERS, annotation, find, list, list_mut, name},
 };
-use crate::release::Release;
+use crate::release::{Delta, Release};
 
 /// Moves the user's `istio-proxy` from the containers to the end of the init containers, if the
 /// templates put it there.
@@ -31,7 +31,7 @@ pub fn native_move(
     let declared = list(pod, CONTAINERS).iter().position(is_native)?;
     find(list(rendered, INIT_CONTAINERS), PROXY)?;
     let asked = annotation(pod, NATIVE_SIDECAR_ANNOTATION)
-        .filter(|asked| release >= Release::new(24, 0) && !asked.is_empty());
+        .filter(|asked| release.has(Delta::NativeAnnotation) && !asked.is_empty());
     let warning = match asked {
         Some("false") => return None,
         None if !native => return None,

@@ -13,7 +13,7 @@ use super::{
     names::{MERGE_METRICS_ANNOTATION, PROMETHEUS_VARIABLE},
     tree::{annotation, annotations, annotations_mut, append_variable, sidecar_mut},
 };
-use crate::{go_json::go_json, release::Release};
+use crate::{go_json::go_json, release::Delta};
 use targets::Target;
 
 const SCRAPE: &str = "prometheus.io/scrape";
@@ -31,7 +31,7 @@ pub(super) fn merge(pod: &mut Value, facts: &Facts<'_>) -> Result<Option<Warning
     if !is_wanted(pod, facts) || port == Some(&status_port) {
         return Ok(None);
     }
-    let knows_targets = facts.release >= Release::new(31, 0);
+    let knows_targets = facts.release.has(Delta::ScrapeTargets);
     let asked = spelled(pod, TARGETS).filter(|_| knows_targets).unwrap_or_default();
     let (targets, mut warning) = match targets::parse(asked) {
         Ok(targets) => (targets, None),

@@ -12,12 +12,9 @@ use super::{
     message::Message,
     schema::{MESH_CONFIG, PROXY_CONFIG},
 };
-use crate::release::Release;
+use crate::release::{Delta, Release};
 
-/// The first release without a default tracer.
-const NO_DEFAULT_TRACER: Release = Release::new(22, 0);
-
-/// The default of releases before 1.22 and that of later ones.
+/// The default before [`Delta::NoDefaultTracer`], and that of later releases.
 static PROXY_CONFIGS: LazyLock<[Message; 2]> = LazyLock::new(|| {
     let later = json!({
         "configPath": "./etc/istio/proxy",
@@ -40,7 +37,7 @@ static PROXY_CONFIGS: LazyLock<[Message; 2]> = LazyLock::new(|| {
 #[must_use]
 pub fn proxy_config(release: Release) -> &'static Message {
     let [before, later] = &*PROXY_CONFIGS;
-    if release < NO_DEFAULT_TRACER { before } else { later }
+    if release.has(Delta::NoDefaultTracer) { later } else { before }
 }
 
 /// The mesh config that holds without a source.

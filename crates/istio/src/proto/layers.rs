@@ -23,10 +23,10 @@ use super::{
     schema::{PROXY_CONFIG, PROXY_CONFIG_RESOURCE},
     validate::{self, Invalid},
 };
-use crate::{budget, release::Release};
-
-/// The first release that keeps headers of a lower layer.
-const HEADERS_KEPT: Release = Release::new(19, 1);
+use crate::{
+    budget,
+    release::{Delta, Release},
+};
 
 /// The headers that a lower layer's `proxyHeaders` gives to a higher one without them.
 const KEPT_HEADERS: [&str; 5] =
@@ -226,7 +226,7 @@ impl Kept {
             config.set("proxy_metadata", Some(Value::Map(metadata)));
         }
         if let (Some(own), Some(below)) = (config.message("proxy_headers"), self.headers)
-            && release >= HEADERS_KEPT
+            && release.has(Delta::KeptHeaders)
         {
             let mut own = own.clone();
             for name in KEPT_HEADERS {

@@ -13,16 +13,10 @@ use injectd_gotemplate::duration_text;
 
 use self::address::check as check_address;
 use super::message::{Message, Value};
-use crate::release::Release;
+use crate::release::{Delta, Release};
 
-/// The first release with `connectionSettings`.
-const CONNECTION_SETTINGS: Release = Release::new(31, 0);
-
-/// The longest drain duration before [`DRAIN_WITHOUT_LIMIT`]: an hour (`drainTimeMax`).
+/// The longest drain duration before [`Delta::DrainWithoutLimit`]: an hour (`drainTimeMax`).
 const MAX_DRAIN_NANOS: i64 = 3_600_000_000_000;
-
-/// The first release without a longest drain duration (istio/istio#50508). 1.22.8 has none, 1.19.10 has.
-const DRAIN_WITHOUT_LIMIT: Release = Release::new(22, 0);
 
 /// All rules that a `ProxyConfig` breaks. It prints as Go's `hashicorp/multierror` does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,7 +59,7 @@ pub fn proxy_config(config: &Message, release: Release) -> Result<(), Invalid> {
         private_key_provider(provider, &mut problems);
     }
     if let Some(settings) = config.message("connection_settings")
-        && release >= CONNECTION_SETTINGS
+        && release.has(Delta::ConnectionSettings)
     {
         connection_settings(settings, &mut problems);
     }
@@ -107,7 +101,7 @@ fn drain(config: &Message, release: Release, problems: &mut Vec<String>) {
     if nanos % 1_000_000_000 != 0 {
         problems.push("drain time only supports durations to seconds precision".to_owned());
     }
-    if nanos > MAX_DRAIN_NANOS && release < DRAIN_WITHOUT_LIMIT {
+    if nanos > MAX_DRAIN_NANOS && !release.has(Delta::DrainWithoutLimit) {
         problems.push(format!("drain time {} must be <1h0m0s", duration_text(nanos)));
     }
 }

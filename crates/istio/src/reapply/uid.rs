@@ -12,7 +12,7 @@ use crate::{
             INIT_CONTAINERS, annotation, find_mut, list, name, object_mut, sidecar, sidecar_mut,
         },
     },
-    release::Release,
+    release::Delta,
 };
 
 const TPROXY: &str = "TPROXY";
@@ -26,9 +26,9 @@ struct Ids {
     group: Option<i64>,
 }
 
-/// Istio: `adjustInitContainerUser` (1.20 and later).
+/// Istio: `adjustInitContainerUser`.
 pub(super) fn adjust(pod: &mut Value, original: &Value, facts: &Facts<'_>) -> Option<Warning> {
-    if facts.release < Release::new(20, 0) {
+    if !facts.release.has(Delta::InitUser) {
         return None;
     }
     let ids = ids(original)?;

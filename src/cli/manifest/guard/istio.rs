@@ -1,6 +1,6 @@
 //! The flags of `--mesh istio`: which webhooks there are, and what the policy cannot read.
 
-use injectd_istio::release::Release;
+use injectd_istio::release::{Delta, Release};
 
 use super::{CommandError, Named, Rules, must_be_object_name, selector};
 use crate::profiles::DEFAULT_REVISION;
@@ -75,7 +75,7 @@ impl IstioArgs {
     fn has_old_values(&self) -> Result<bool, CommandError> {
         let Some(text) = &self.istio_release else { return Ok(false) };
         match Release::parse(text).filter(|release| *release >= Release::OLDEST) {
-            Some(release) => Ok(release.minor() <= 26),
+            Some(release) => Ok(!release.has(Delta::StrictInject)),
             None => Err(CommandError::Usage(format!(
                 "--istio-release {text}: unknown release; expected one from {} on, such as 1.24.6",
                 Release::OLDEST

@@ -8,7 +8,7 @@ use super::super::{
     names::PROXY,
     tree::{CONTAINERS, INIT_CONTAINERS, name},
 };
-use crate::release::Release;
+use crate::release::{Delta, Release};
 
 /// The lists of containers in the order of the dump, of which later entries win.
 pub(super) const LISTS: [&str; 2] = [INIT_CONTAINERS, CONTAINERS];
@@ -28,9 +28,9 @@ const STARTUP: Place = Place { fields: &["startupProbe"], suffix: "startupz" };
 const PRE_STOP: Place = Place { fields: &["lifecycle", "preStop"], suffix: "prestopz" };
 const POST_START: Place = Place { fields: &["lifecycle", "postStart"], suffix: "poststartz" };
 
-/// The places that a release rewrites. Lifecycle handlers came with 1.25.
+/// The places that a release rewrites.
 pub(super) fn places(release: Release) -> &'static [Place] {
-    if release >= Release::new(25, 0) {
+    if release.has(Delta::HandlerProbes) {
         &[READINESS, LIVENESS, STARTUP, PRE_STOP, POST_START]
     } else {
         &[READINESS, LIVENESS, STARTUP]

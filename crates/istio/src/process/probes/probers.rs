@@ -11,7 +11,10 @@ use super::{
     },
     dump::Probers,
 };
-use crate::{go_json::go_json, release::Release};
+use crate::{
+    go_json::go_json,
+    release::{Delta, Release},
+};
 
 /// Appends the variable. In a pod with a status annotation, probes that an existing variable holds
 /// win, since those in the pod may be rewritten ones; an existing text that cannot be read stays.
@@ -26,7 +29,7 @@ pub(super) fn hand_over(
 ) {
     let existing = is_injected.then(|| existing(proxy)).flatten();
     let Some(variable) = existing else {
-        if !is_injected || release >= Release::new(27, 0) {
+        if !is_injected || release.has(Delta::EmptyProbers) {
             append_variable(proxy, PROBERS_VARIABLE, &text(found));
         }
         return;
