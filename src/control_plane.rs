@@ -15,62 +15,23 @@ use injectd_istio::{cluster::Cluster, injector::Injector, mesh::Istio};
 
 use crate::{
     cluster::{
-        objects::{ConfigMap, Node, ProxyConfig},
+        objects::ConfigMap,
         watch::{Update, WatchFailure},
     },
     profiles::{IstioInjector, Revisions},
     sources::Sources,
 };
 
+mod change;
 mod config_maps;
 mod settings;
 mod surroundings;
 
+pub use change::{Change, Note};
 use config_maps::ConfigMaps;
 pub use config_maps::{injector_name, mesh_name, revision_of};
 pub use settings::Settings;
 use surroundings::Surroundings;
-
-/// News of the cluster, or of files.
-#[derive(Debug)]
-pub enum Change {
-    /// Of `ConfigMap`s: all, or one by its name.
-    ConfigMaps(Option<String>, Update<ConfigMap>),
-    /// Of Nodes.
-    Nodes(Update<Node>),
-    /// Of `ProxyConfig`s.
-    ProxyConfigs(Update<ProxyConfig>),
-    /// A configuration of files, for a revision.
-    Files(String, Box<Injector>),
-}
-
-/// What the caller reports.
-#[derive(Debug)]
-pub enum Note {
-    /// A configuration is in use.
-    Applied {
-        /// Its revision.
-        revision: String,
-        /// The mesh with it.
-        mesh: Arc<Istio>,
-    },
-    /// A configuration cannot be used. The previous one stays in use, if there is one.
-    Rejected {
-        /// Its revision.
-        revision: String,
-        /// Whether there is one.
-        is_served: bool,
-        /// Why, with the `ConfigMap` and the key.
-        problem: String,
-    },
-    /// A revision is not served any more.
-    Removed {
-        /// Its name.
-        revision: String,
-    },
-    /// A configuration can be used, but something is wrong with it, or with an object.
-    Warning(String),
-}
 
 /// Why a `ConfigMap` is gone.
 const DELETED: &str = "was deleted";

@@ -18,7 +18,7 @@ use std::{
 
 use arc_swap::ArcSwap;
 use hyper_util::{
-    rt::{TokioExecutor, TokioIo, TokioTimer},
+    rt::{TokioExecutor, TokioIo},
     server::conn::auto,
 };
 use rustls::ServerConfig;
@@ -41,6 +41,7 @@ use crate::{
 mod body_budget;
 mod descriptors;
 mod gate;
+mod http;
 mod limits;
 mod listener;
 mod long_work;
@@ -55,6 +56,7 @@ mod turns;
 pub use body_budget::BodyBudget;
 pub use descriptors::{Descriptors, MAX_ADMIN_CONNECTIONS};
 pub use gate::{Caller, Gate, HttpResponse, HttpService, Overload, discard, overloaded, plain};
+use http::Http;
 pub use limits::{Limits, parse_duration};
 pub use listener::{Addr, Bound, Socket};
 pub use long_work::{LONG_REVIEW_BYTES, Late, LongWork};
@@ -73,20 +75,10 @@ pub(crate) const MAX_TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum number of worker threads by default. The allocator keeps freed memory for each thread,
 /// and four threads answer more reviews than API servers send.
 const MAX_DEFAULT_WORKERS: usize = 4;
-/// Maximum size of a request header. Over HTTP/1 it is also the size of the buffer for reading a
-/// body: one TLS record.
-const MAX_HEADER_BYTES: u16 = 16 << 10;
-/// Maximum size of a header that is read over HTTP/2: a gRPC caller with too large a header gets a
-/// gRPC status.
-const MAX_HEADER_BYTES_READ: u32 = 4 * MAX_HEADER_BYTES as u32;
 /// Lifetime of a connection over the limit: long enough to answer 503.
 const TURNED_AWAY_LIFE: Duration = Duration::from_secs(1);
 /// Grace period for a request that is in flight when the server closes.
 const LAST_REQUEST_GRACE: Duration = Duration::from_millis(500);
-/// Interval and timeout of pings on an idle HTTP/2 connection.
-const PING_INTERVAL: Duration = Duration::from_secs(30);
-const PING_TIMEOUT: Duration = Duration::from_secs(20);
-
 /// Becomes `true` when the server closes.
 type Closing = watch::Receiver<bool>;
 
@@ -106,15 +98,6 @@ pub struct Server {
     bodies: Pool,
     is_draining: Arc<AtomicBool>,
     max_age: Option<Duration>,
-}
-
-/// HTTP servers by the protocol that ALPN selected.
-#[derive(Debug)]
-struct Http {
-    one: auto::Builder<TokioExecutor>,
-    two: auto::Builder<TokioExecutor>,
-    /// Without ALPN, the first bytes select the protocol.
-    either: auto::Builder<TokioExecutor>,
 }
 
 type Stream = TlsStream<ReadAhead<std::pin::Pin<Box<TimeoutStream<TcpStream>>>>>;
@@ -164,35 +147,6 @@ struct Connected<'s> {
     is_served: bool,
     peer: Option<SocketAddr>,
     http: &'s auto::Builder<TokioExecutor>,
-}
-
-impl Http {
-    fn new(limits: &Limits) -> Self {
-        let server = || {
-            let mut http = auto::Builder::new(TokioExecutor::new());
-            http.http1()
-                .timer(TokioTimer::new())
-                .header_read_timeout(limits.header_timeout)
-                .max_buf_size(MAX_HEADER_BYTES.into());
-            http.http2()
-                .timer(TokioTimer::new())
-                .max_header_list_size(MAX_HEADER_BYTES_READ)
-                .max_concurrent_streams(limits.http2_max_streams)
-                .max_pending_accept_reset_streams(limits.http2_max_resets as usize)
-                .keep_alive_interval(PING_INTERVAL)
-                .keep_alive_timeout(PING_TIMEOUT);
-            http
-        };
-        Self { one: server().http1_only(), two: server().http2_only(), either: server() }
-    }
-
-    fn agreed_on(&self, protocol: Option<&[u8]>) -> &auto::Builder<TokioExecutor> {
-        match protocol {
-            Some(b"h2") => &self.two,
-            Some(b"http/1.1") => &self.one,
-            _ => &self.either,
-        }
-    }
 }
 
 /// A connection's permit, and whether the connection is within the limit.
@@ -286,7 +240,7 @@ impl Server {
             }
             Socket::Unix(stream) => {
                 let stream = Box::pin(self.bounded(stream));
-                let http = &self.http.either;
+                let http = self.http.agreed_on(None);
                 let connected = Connected { caller, is_served, peer: None, http };
                 self.serve_http(stream, service, connected, closing).await;
             }

@@ -8,7 +8,7 @@
 use std::path::PathBuf;
 
 use injectd_yaml::{Document, Format, ItemEditor};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use tokio::runtime::Runtime;
 
 use super::{
@@ -17,23 +17,21 @@ use super::{
     input,
     progress::Progress,
 };
-use crate::{causes::with_causes, object::Kind, yaml};
+use crate::{causes::with_causes, yaml};
 
+mod objects;
 mod output;
 mod report;
 mod url;
 
-pub(super) use self::report::{Action, Entry, text};
+pub(super) use self::{
+    objects::{GROUPS, ITEMS, group, listed, pod_of, pod_prefix},
+    report::{Action, Entry, text},
+};
 use self::{
     output::{File, Written},
     report::Report,
 };
-
-/// The key of the objects of a List.
-pub(super) const ITEMS: &str = "items";
-
-/// The API groups of the kinds that injection knows; a custom resource may use their names.
-pub(super) const GROUPS: [&str; 4] = ["", "apps", "batch", "extensions"];
 
 /// The flags of commands that change manifests.
 #[derive(Debug, clap::Args)]
@@ -356,51 +354,6 @@ fn changed_list(list: &Value, items: &[Value], changes: Vec<Change>) -> Change {
         others.map(|(key, value)| (key.clone(), value.clone())).collect();
     list.insert(ITEMS.to_owned(), items);
     Change::Changed(Value::Object(list))
-}
-
-/// The items of a List of any kind, and the kind that its name gives them. Of a custom resource whose
-/// kind ends in List, items may be anything: it is one if it has no name and its items are objects.
-pub(super) fn listed(object: &Value) -> Option<(&[Value], &str)> {
-    let item_kind = object.get("kind")?.as_str()?.strip_suffix("List")?;
-    let items = match object.get(ITEMS)? {
-        Value::Null => &[],
-        items => items.as_array()?.as_slice(),
-    };
-    let is_kubernetes = GROUPS.contains(&group(object));
-    let is_named = object.pointer("/metadata/name").is_some();
-    let is_list = is_kubernetes || !is_named && items.iter().all(Value::is_object);
-    is_list.then_some((items, item_kind))
-}
-
-/// The API group of an object; empty for that of pods.
-pub(super) fn group(object: &Value) -> &str {
-    let version = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
-    version.split_once('/').map_or("", |(group, _)| group)
-}
-
-/// The kind of `OpenShift` that `istioctl kube-inject` knows, and its group.
-const DEPLOYMENT_CONFIG: (&str, &str) = ("DeploymentConfig", "apps.openshift.io");
-
-/// Where an object has its pod or pod template; `None` if it has none that a mesh injects.
-pub(super) fn pod_prefix(object: &Value, kind: Kind, name: &str) -> Option<&'static str> {
-    match kind {
-        Kind::Pod | Kind::Workload(_) | Kind::CronJob => Some(kind.path_prefix()),
-        _ if (name, group(object)) == DEPLOYMENT_CONFIG => Some(Kind::Workload("").path_prefix()),
-        Kind::Service | Kind::Namespace | Kind::Other => None,
-    }
-}
-
-/// The pod of a template, or the pod itself.
-pub(super) fn pod_of(object: &Value, prefix: &str) -> Value {
-    let template = object.pointer(prefix).unwrap_or(object);
-    if prefix.is_empty() {
-        return template.clone();
-    }
-    let mut pod = Map::new();
-    pod.insert("apiVersion".to_owned(), "v1".into());
-    pod.insert("kind".to_owned(), "Pod".into());
-    pod.extend(template.as_object().cloned().unwrap_or_default());
-    Value::Object(pod)
 }
 
 fn as_text(format: Format, value: &Value) -> String {

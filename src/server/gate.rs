@@ -27,8 +27,8 @@ use tokio::time::timeout;
 use tracing::debug;
 
 use super::{
-    MAX_HEADER_BYTES,
     body_budget::BodyBudget,
+    http::MAX_HEADER_BYTES,
     share::{BudgetExceeded, Permit, Share},
 };
 

@@ -2,11 +2,12 @@
 
 #![expect(clippy::disallowed_types, reason = "configuration, manifests and objects from files")]
 
+mod failure;
 mod node;
 
 use std::{borrow::Cow, collections::HashMap};
 
-use granit_parser::{ErrorKind, Event, Marker, Parser, ScalarStyle, ScanError, Span, Tag};
+use granit_parser::{Event, Marker, Parser, ScalarStyle, Span, Tag};
 use serde_json::Value;
 
 use crate::{
@@ -15,9 +16,9 @@ use crate::{
     keys::{Entries, Key, Refused},
     limits::{Copied, Counts, Size},
     places::{Source, line_start, too_deep},
-    repair::Flaw,
     scalar::{self, Scalar},
 };
+use failure::{Failure, scan_failure};
 use node::{Node, value};
 
 /// The most lists and mappings inside of one another, aliases included: 300. A tree is
@@ -71,21 +72,6 @@ pub(crate) fn read(source: Source<'_>, options: Options) -> Result<Value, Proble
     }
 }
 
-enum Failure {
-    Problem(Problem),
-    /// The parser rejects a quoted scalar that YAML 1.1 allows.
-    Quoted {
-        flaw: Flaw,
-        problem: Problem,
-    },
-}
-
-impl From<Problem> for Failure {
-    fn from(problem: Problem) -> Self {
-        Self::Problem(problem)
-    }
-}
-
 /// Whether the last line is only spaces, and nothing ends it. The parser sees it with a line break;
 /// in a block scalar it may be text.
 fn ends_in_blanks(text: &str) -> bool {
@@ -129,20 +115,6 @@ fn read_once(source: Source<'_>, blank_end: bool, options: Options) -> Result<Va
         reader.accept(event, &span)?;
     }
     Ok(reader.root.unwrap_or_default())
-}
-
-/// `after` is the end of the last node.
-fn scan_failure(source: Source<'_>, error: &ScanError, after: usize) -> Failure {
-    let problem = source.scan_problem(error);
-    let Some(place) = error.marker().byte_offset() else { return Failure::Problem(problem) };
-    let flaw = match error.kind() {
-        ErrorKind::UnknownQuotedScalarEscape => Flaw::Escape(place),
-        ErrorKind::InvalidQuotedScalarIndent | ErrorKind::TabInIndentation => {
-            Flaw::Indent(after, place)
-        }
-        _ => return Failure::Problem(problem),
-    };
-    Failure::Quoted { flaw, problem }
 }
 
 struct Reader<'t> {
