@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::{
     expect::{DEADLINE, Outcome, failed},
-    program::Program,
+    program::{self, Program},
 };
 
 /// For requests in progress; the API server itself waits longer for open watches.
@@ -70,9 +70,9 @@ impl Component {
     ///
     /// # Errors
     ///
-    /// Fails if there is no such process.
-    pub fn hang(&self) -> Outcome {
-        Ok(kill_process(self.pid, Signal::STOP)?)
+    /// As [`program::hang`].
+    pub async fn hang(&self) -> Outcome {
+        program::hang(self.pid).await
     }
 
     /// Lets a process that hangs go on.

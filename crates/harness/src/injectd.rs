@@ -249,8 +249,8 @@ impl Injectd {
     /// # Errors
     ///
     /// Fails if the process does not run.
-    pub fn hang(&mut self) -> Outcome {
-        self.running()?.signal(Signal::STOP)
+    pub async fn hang(&mut self) -> Outcome {
+        self.running()?.hang().await
     }
 
     /// Lets a process that hangs go on.

@@ -22,6 +22,7 @@ use tokio::{sync::OnceCell, task::spawn_blocking};
 use crate::{
     api::Api,
     expect::{Outcome, failed, skipped},
+    program,
 };
 
 /// Why scenarios are skipped without [`Local`].
@@ -81,10 +82,11 @@ impl Local {
     ///
     /// # Errors
     ///
-    /// Fails if there is no such process.
-    pub fn hang(&self) -> Outcome<Hanging> {
-        kill_process(self.pid, Signal::STOP)?;
-        Ok(Hanging(self.pid))
+    /// As [`program::hang`].
+    pub async fn hang(&self) -> Outcome<Hanging> {
+        let hanging = Hanging(self.pid);
+        program::hang(self.pid).await?;
+        Ok(hanging)
     }
 }
 

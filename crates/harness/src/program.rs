@@ -13,7 +13,7 @@ use rustix::{
 };
 use tokio::{task::spawn_blocking, time::timeout};
 
-use crate::expect::{DEADLINE, NotPassed, Outcome, failed};
+use crate::expect::{DEADLINE, NotPassed, Outcome, expect, failed, soon};
 
 /// A process; it is killed when this is dropped.
 #[derive(Debug)]
@@ -94,6 +94,15 @@ impl Program {
         Ok(kill_process(Pid::from_child(&self.0), signal)?)
     }
 
+    /// Stops the process as one that hangs: [`hang`].
+    ///
+    /// # Errors
+    ///
+    /// As [`hang`].
+    pub async fn hang(&self) -> Outcome {
+        hang(Pid::from_child(&self.0)).await
+    }
+
     /// Sends a signal and waits for the end of the process.
     ///
     /// # Errors
@@ -107,6 +116,26 @@ impl Program {
 
 fn cannot_start(command: &Command, error: &io::Error) -> NotPassed {
     failed(format!("cannot start {}: {error}", command.get_program().display()))
+}
+
+/// Stops a process as one that hangs, until it gets SIGCONT. On a busy machine its threads still work for a
+/// while after the signal; none does after this.
+///
+/// # Errors
+///
+/// Fails if there is no such process, or a thread does not stop in time.
+pub async fn hang(pid: Pid) -> Outcome {
+    kill_process(pid, Signal::STOP)?;
+    soon("all threads are stopped", async || {
+        for thread in fs::read_dir(format!("/proc/{}/task", pid.as_raw_nonzero()))? {
+            let text = fs::read_to_string(thread?.path().join("stat"))?;
+            // The name of the program may have spaces.
+            let state = text.rsplit(')').next().unwrap_or_default().trim_start();
+            expect("whether a thread is stopped", true, state.starts_with('T'))?;
+        }
+        Ok(())
+    })
+    .await
 }
 
 /// The memory that a process has in use, in KiB.

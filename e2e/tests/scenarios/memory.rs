@@ -108,7 +108,7 @@ impl<'a> Memory<'a> {
         // The controller manager may be faster.
         lab.api.create(Some(CROWD), &service_account("default")).await?;
         let controllers = Component::beside(&lab.kubeconfig, "kube-controller-manager")?;
-        controllers.hang()?;
+        controllers.hang().await?;
         Ok(Self {
             lab,
             objects: Objects::new(&lab.api, extent.annotations)?,

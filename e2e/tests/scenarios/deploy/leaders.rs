@@ -77,7 +77,7 @@ async fn hang_and_resume(it: &mut Installed<'_>) -> Outcome<bool> {
     let given_up = it.replicas[AHEAD].log().matches(NO_LONGER).count();
     // It is about to write the Secret again.
     it.api().delete(&path).await?.ok()?;
-    it.replicas[AHEAD].hang()?;
+    it.replicas[AHEAD].hang().await?;
     let is_within = it.api().get(&path).await?.status == 404;
     let successor = it.leader_but(Some(AHEAD)).await?;
     it.restored().await?;

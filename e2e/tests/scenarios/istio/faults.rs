@@ -71,7 +71,7 @@ async fn while_the_api_server_hangs_reviews_are_answered_from_memory_and_then_ed
 }
 
 async fn hangs(it: &Istio<'_>) -> Outcome {
-    let hanging = it.lab.local()?.hang()?;
+    let hanging = it.lab.local()?.hang().await?;
     let mut slowest = Duration::ZERO;
     for replica in &it.replicas {
         for number in 0..KNOWN_REVIEWS {

@@ -21,7 +21,7 @@ impl Memory<'_> {
         let review = |index: usize| self.objects.review(&team(index % 10), None, None);
         let reviews: Vec<_> = (0..self.extent.reviews).map(review).collect();
         let before = self.send(&reviews, CALLERS).await?;
-        self.api_server.hang()?;
+        self.api_server.hang().await?;
         let (during, two, three, ten) = tokio::join!(
             self.send(&reviews, CALLERS),
             self.expect_late(2),

@@ -95,7 +95,7 @@ impl Storm<'_> {
     }
 
     async fn api_server_hangs(&mut self) -> Outcome {
-        self.pair.api_server.hang()?;
+        self.pair.api_server.hang().await?;
         let asked = self.ask_while_it_hangs().await;
         self.pair.api_server.resume()?;
         self.pair.wait_for_api_server().await?;

@@ -26,7 +26,7 @@ async fn while_the_api_server_hangs_reviews_are_answered_from_memory_or_refused(
         in_lab(lab, &[], async |linkerd| {
             linkerd.create(&deployment("web", REPLICAS, &json!({}))).await?;
             linkerd.it.expect_pods("web", REPLICAS, &[("deployment", "web")]).await?;
-            let hanging = lab.local()?.hang()?;
+            let hanging = lab.local()?.hang().await?;
             hangs(linkerd).await?;
             drop(hanging);
             is_back(linkerd).await

@@ -36,7 +36,7 @@ async fn known_tokens_are_served_and_others_refused_while_the_api_server_hangs()
                 unseen.push(it.token(CALLER, AUDIENCE).await?);
             }
             it.expect_served(&it.known).await?;
-            let hanging = local.hang()?;
+            let hanging = local.hang().await?;
             only_known_tokens_are_served(it, &unseen[0]).await?;
             a_refusal_is_counted(it, &unseen[1]).await?;
             the_callers_own_deadline_counts(it, &unseen[2]).await?;
