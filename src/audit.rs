@@ -73,7 +73,7 @@ pub enum Finding {
 pub enum Judgement {
     /// It has the sidecar that it should have.
     Meshed,
-    /// It has a sidecar, and whether that is the one that it should have cannot be told.
+    /// It has a sidecar. Whether it is the right one is unknown.
     NotCompared,
     /// It has no sidecar, and should have none.
     Unmeshed,
@@ -81,7 +81,7 @@ pub enum Judgement {
     Ended,
     /// It is a mirror of a pod that a node runs itself, without admission.
     Static,
-    /// That cannot be told; the reason.
+    /// Unknown, with the reason.
     Unknown(String),
     /// It has its sidecar, and no webhook would be called: a new pod would get none.
     Unserved {

@@ -99,7 +99,7 @@ enum Command {
     },
 }
 
-/// What each part is told.
+/// The arguments of each part.
 #[derive(Debug, Args)]
 struct Run {
     /// Folder for the figures

@@ -113,7 +113,7 @@ pub async fn namespaces(client: &Client) -> Result<BTreeMap<String, Namespace>, 
     Ok(named.collect())
 }
 
-/// Judges the pods of a scope; `advance` is told how many after each page.
+/// Judges the pods of a scope; `advance` gets their number after each page.
 ///
 /// # Errors
 /// They cannot be read.

@@ -36,7 +36,7 @@ pub struct Summary {
     follower: Option<Follower>,
 }
 
-/// Is told each verdict, until it fails.
+/// Gets each verdict, until it fails.
 struct Follower {
     tell: Box<dyn FnMut(Verdict<'_>) -> io::Result<()> + Send>,
     failed: io::Result<()>,
@@ -231,7 +231,7 @@ impl Summary {
         self.follower = Some(Follower { tell: Box::new(tell), failed: Ok(()) });
     }
 
-    /// Whether all verdicts were told.
+    /// Whether it got all verdicts.
     ///
     /// # Errors
     /// The error of the first one that was not.

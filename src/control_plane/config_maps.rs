@@ -66,7 +66,7 @@ struct Watch {
 
 #[derive(Debug, Default)]
 struct Map {
-    /// Those that tell the release.
+    /// Those that name the release.
     labels: BTreeMap<String, String>,
     data: ConfigMapData,
     is_deleted: bool,

@@ -178,7 +178,7 @@ impl Asked<'_> {
             .map(|(key, _)| key)
     }
 
-    /// Whether the injected pod does not tell what its author wrote: the injector replaced it, or writes
+    /// Whether the injected pod does not show what its author wrote: the injector replaced it, or writes
     /// the same.
     fn is_replaced(&self, injected: &Value, key: &str) -> bool {
         let pointer = format!("/metadata/annotations/{}", key.replace('/', "~1"));

@@ -42,7 +42,7 @@ pub trait Explain: Mesh {
     ) -> Findings;
 
     /// A running pod as it was before its injection into a namespace with these annotations, as far
-    /// as the pod tells; `None` if it was not injected.
+    /// as the pod shows; `None` if it was not injected.
     fn before_injection(&self, pod: &Value, namespace: &[(String, String)]) -> Option<Value>;
 
     /// How the sidecar becomes a native one, which ends with the pod's own containers.

@@ -115,7 +115,7 @@ pub(crate) fn has_plain_names(bytes: i64) -> bool {
     usize::try_from(bytes).is_ok_and(|bytes| bytes >= MAX_LABEL_BYTES)
 }
 
-/// Is told what an execution reads of its data. Every method has a default that ignores it.
+/// Records what an execution reads of its data. Every method has a default that ignores it.
 ///
 /// An execution whose answers were the same for other data gives the same output for that data,
 /// unless it called functions that are volatile or change maps (see `Template::functions`): after
@@ -170,7 +170,7 @@ pub struct Context<'c> {
     /// Whether to stop, since the caller is gone or its deadline has passed. An execution asks every
     /// [`STEPS_UNTIL_ASKED`].
     pub is_over: &'c dyn Fn() -> bool,
-    /// Is told what it reads of its data.
+    /// Records what it reads of its data.
     pub reads: Option<&'c mut dyn Reads>,
     /// A variable of the environment, for `env` and `expandenv`.
     pub environment: &'c dyn Fn(&str) -> Option<String>,

@@ -11,9 +11,9 @@ use crate::value::{Element, IntKind, List, Map, Shape, Value};
 /// The type of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Param {
-    /// `interface {}`. The function reads all of the argument, so far as the reads are told.
+    /// `interface {}`: any value. The whole argument is recorded as read.
     Any,
-    /// `reflect.Value`: any value or none. The function tells itself what it reads.
+    /// `reflect.Value`: any value or none. The function records its own reads.
     Value,
     /// `string`.
     Text,
@@ -104,7 +104,7 @@ pub struct Function {
     pub changes: bool,
     /// Why templates that use it are refused.
     pub(crate) refused: Option<Refusal>,
-    /// It tells itself what it reads of its arguments.
+    /// It records what it reads of its arguments.
     pub(crate) precise: bool,
     pub(crate) lazy: Lazy,
 }
@@ -199,7 +199,7 @@ impl Function {
         self
     }
 
-    /// It tells itself what it reads of its arguments, with [`Call::step`] and [`Call::used`].
+    /// It records what it reads of its arguments, with [`Call::step`] and [`Call::used`].
     /// Of others, all of each argument counts as read.
     #[must_use]
     pub const fn precise(mut self) -> Self {

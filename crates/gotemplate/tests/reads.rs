@@ -1,4 +1,4 @@
-//! What an execution tells of its reads.
+//! The reads that an execution records.
 
 use injectd_gotemplate::{Context, Functions, Origin, Reads, Step, Template, Use, Value};
 

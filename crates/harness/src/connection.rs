@@ -1,7 +1,7 @@
 //! Kept-alive connections to a webhook, over TLS 1.3 and HTTP/1.1 as the API server has them.
 //!
 //! Not for single reviews: [`crate::client`] has them. Here a request that was sent completely can be
-//! told from one that was not.
+//! distinguished from one that was not.
 
 use std::{
     io::{self, ErrorKind},

@@ -34,9 +34,9 @@ pub enum Source {
     Assumed,
 }
 
-/// The release that the configuration tells, and by what.
+/// The release of the configuration, and the evidence for it.
 ///
-/// `label` reads the `ConfigMap`'s labels; without the `ConfigMap` there are none. Markers tell the
+/// `label` reads the `ConfigMap`'s labels; without the `ConfigMap` there are none. Markers show the
 /// lowest release that may have written the configuration.
 #[must_use]
 pub fn detect<'a>(
@@ -75,7 +75,7 @@ pub fn last_with_same_markers(release: Release) -> Option<String> {
     (next > release.minor() + 1).then(|| format!("1.{}", next - 1))
 }
 
-/// A release, and the markers of which each one tells it.
+/// A release, and the markers of which each one shows it.
 type Row = (Release, &'static [Marker]);
 
 enum Marker {

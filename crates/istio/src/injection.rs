@@ -142,7 +142,7 @@ impl<'i> Injection<'i> {
         self.inject_with(cluster, None)
     }
 
-    /// The same; `record` is told what the templates read.
+    /// The same; `record` gets what the templates read.
     ///
     /// # Errors
     /// The message of the denial.

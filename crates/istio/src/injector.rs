@@ -91,7 +91,7 @@ pub(crate) fn advice(error: &ParseError) -> &'static str {
 #[derive(Debug)]
 pub struct Injector {
     pub(crate) release: Release,
-    /// The release for people: `1.24 or 1.25` where the configuration does not tell it.
+    /// The release for people: `1.24 or 1.25` where the configuration may be of both.
     pub(crate) shown_release: String,
     pub(crate) config: Config,
     /// A template that pods must ask for may be an error.

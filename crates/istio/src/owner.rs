@@ -24,7 +24,7 @@ pub struct Owner {
     pub namespace: String,
 }
 
-/// What tells a pod's owner.
+/// What a pod's owner is found from.
 pub(crate) struct Facts<'p, L> {
     /// Whether the API server makes the pod's name from a prefix.
     pub(crate) has_prefix: bool,
@@ -41,7 +41,7 @@ const ROLLOUT_HASH_LABEL: &str = "rollouts-pod-template-hash";
 /// The label with the name of `OpenShift`'s `DeploymentConfig`.
 const DEPLOYMENT_CONFIG_LABEL: &str = "deploymentconfig";
 
-/// The labels that may tell a pod's owner.
+/// The labels that may name a pod's owner.
 pub(crate) const LABELS: [&str; 3] =
     [POD_TEMPLATE_HASH, ROLLOUT_HASH_LABEL, DEPLOYMENT_CONFIG_LABEL];
 

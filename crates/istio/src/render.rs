@@ -25,7 +25,7 @@ const NAMED_LISTS: [&str; 3] = [CONTAINERS, INIT_CONTAINERS, "volumes"];
 pub(crate) struct Source<'s> {
     /// Their data.
     pub(crate) data: &'s Value,
-    /// Is told of templates and patches.
+    /// Records templates and patches.
     pub(crate) record: Option<&'s Record>,
     /// What it may take.
     pub(crate) budget: &'s Budget<'s>,

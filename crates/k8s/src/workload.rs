@@ -1,4 +1,4 @@
-//! Workloads, and the workload of a pod as the pod tells it.
+//! Workloads, and the workload of a pod, found from the pod alone.
 //!
 //! A pod may name any controller: before a workload is changed, it has to be read.
 
@@ -25,7 +25,7 @@ pub struct Workload {
     /// Its name.
     pub name: String,
     /// Its uid. A workload with another uid is another one; without a uid, any is meant. A pod does
-    /// not tell that of its Deployment, which is only in the `ReplicaSet`.
+    /// not have that of its Deployment, which is only in the `ReplicaSet`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<String>,
 }

@@ -25,7 +25,7 @@ pub enum Verdict {
     NotCalled,
     /// The API server rejects the request without calling it.
     Rejected,
-    /// That cannot be told.
+    /// It is not known.
     Unknown,
 }
 

@@ -59,7 +59,7 @@ fn judge<'v>(
     if is_exempt(&resource.group, &resource.resource) {
         return not_called(Reason::Exempt);
     }
-    // What is not known is told only if nothing else is against the call.
+    // What is not known is reported only if nothing else is against the call.
     let mut unknown = None;
     match namespace_mismatch(&webhook.namespace_selector, request, namespace) {
         Some(Reason::NamespaceUnknown) => unknown = Some(Reason::NamespaceUnknown),

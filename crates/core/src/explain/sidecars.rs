@@ -52,7 +52,7 @@ const LOOKS: [Look; 8] = [
     Look { product: "an Envoy proxy", names: &["envoy"], repositories: &["/envoy"] },
 ];
 
-/// The containers of a pod's spec that look like sidecars; `recognised` tells by name and image
+/// The containers of a pod's spec that look like sidecars; `recognised` decides by name and image
 /// whether the mesh takes the container for a sidecar. The flag is set for init containers.
 #[must_use]
 pub fn of_spec(spec: &Value, recognised: impl Fn(&str, &str, bool) -> bool) -> Vec<Sidecar> {

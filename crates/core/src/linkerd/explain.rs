@@ -28,7 +28,7 @@ mod before;
 mod ignored;
 mod settings;
 
-/// The field of a spec that tells whether the token of the service account is mounted.
+/// The field of a spec that says whether the token of the service account is mounted.
 const AUTOMOUNT: &str = "spec.automountServiceAccountToken";
 
 impl Explain for Snapshot {

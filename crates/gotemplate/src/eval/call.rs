@@ -27,7 +27,7 @@ impl<'t> Eval<'t, '_, '_> {
         let values = slots.iter().filter_map(|slot| slot.value.as_ref());
         self.spend(1 + values.map(Context::steps_of).sum::<usize>())?;
         if !function.precise {
-            self.tell_used(&slots, signature);
+            self.record_arguments(&slots, signature);
         }
         if function.lazy == Lazy::Call {
             self.at(part);
@@ -103,8 +103,8 @@ impl<'t> Eval<'t, '_, '_> {
         Ok(slots)
     }
 
-    /// Tells that all of the arguments are used, but for those that the callee tells itself.
-    fn tell_used(&mut self, slots: &[Slot], signature: Signature) {
+    /// Records all arguments as read, except those whose reads the callee records.
+    fn record_arguments(&mut self, slots: &[Slot], signature: Signature) {
         for (index, slot) in slots.iter().enumerate() {
             if signature.param(index) != Param::Value {
                 self.context.used(slot.origin, Use::Whole, slot.value.as_ref());

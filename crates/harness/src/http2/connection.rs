@@ -1,4 +1,4 @@
-//! A connection that keeps to the server's windows, and reads only when it is told to.
+//! A connection that keeps to the server's windows, and reads only when a test asks it to.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},

@@ -13,7 +13,7 @@ use serde_json::Value as Json;
 
 use crate::process::tree::{CONTAINERS, INIT_CONTAINERS};
 
-/// The key by which the lists of a pod are merged whose items are told apart here.
+/// The key by which the items of a merged list are distinguished here.
 const NAME: &str = "name";
 
 /// Bytes of a key. A pod with a longer one is not kept.

@@ -7,7 +7,7 @@ use injectd_merge::schema::{Kind, POD, Struct};
 const MAX_PAIRED: usize = 32;
 
 /// Whether every value of a Pod surely has its type, and no object has a key twice, in another case
-/// or with escapes. Of other Pods [`injectd_merge::check_pod`] tells what is wrong, if anything is.
+/// or with escapes. For other Pods [`injectd_merge::check_pod`] names what is wrong, if anything is.
 pub(super) fn fit(pod: Node<'_, '_>) -> bool {
     pod.shape() == Shape::Object && fits(pod, &POD)
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{Patch, before::Before, stay};
 
-/// What tells the elements of a list apart.
+/// What distinguishes the elements of a list.
 #[derive(Clone, Copy)]
 enum Key {
     /// This field of an element.

@@ -55,7 +55,7 @@ fn is_wanted(pod: &Value, facts: &Facts<'_>) -> bool {
     scrape && merge.unwrap_or(facts.prometheus_merge)
 }
 
-/// What the agent is told about the application's metrics; `None` if the pod says nothing.
+/// The agent's settings for scraping the application's metrics; `None` if the pod has none.
 fn scraping(pod: &Value, targets: &[Target<'_>]) -> Option<Value> {
     let text = |key| spelled(pod, key).unwrap_or_default();
     let (port, path) = targets

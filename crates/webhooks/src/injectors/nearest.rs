@@ -1,4 +1,4 @@
-//! Why no webhook of a product is called, told by the one that got furthest, and what to do.
+//! Why no webhook of a product is called, shown by the one that passed most checks, and what to do.
 
 use std::{cmp::Reverse, collections::BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Whose webhooks there are, and which of them tells why none is called.
+//! Whose webhooks there are, and which of them is named if none is called.
 
 use serde_json::{Value, json};
 

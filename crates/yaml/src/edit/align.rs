@@ -87,7 +87,7 @@ fn are_alike(old: &Value, new: &Value) -> bool {
     }
 }
 
-/// What tells an item from its neighbours: the name of a container, the kind and name of an object,
+/// What distinguishes an item from its neighbours: the name of a container, the kind and name of an object,
 /// else all of it.
 fn name(item: &Value) -> String {
     let text = |pointer: &str| item.pointer(pointer).and_then(Value::as_str);

@@ -90,7 +90,7 @@ struct Hand {
 }
 
 impl Hand {
-    /// Writes into the entries of a revision, unless it is told not to.
+    /// Writes into the entries of a revision, unless a scenario forbids it.
     async fn patch(self, revision: String) {
         let mut ticks = interval(PERIOD);
         loop {

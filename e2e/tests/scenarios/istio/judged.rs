@@ -132,7 +132,7 @@ pub(super) async fn missing(it: &Istio<'_>, namespace: &str, pod: &str) -> Outco
     expect_contains("the advice", "has no sidecar, although", &item["advice"].to_string())
 }
 
-/// Without the webhooks nobody is told to remove sidecars, and what asks is still known.
+/// Without the webhooks the advice is never to remove sidecars, and what asks for them is still known.
 async fn without_webhooks(it: &Istio<'_>) -> Outcome {
     for revision in ["default", "canary"] {
         let name = it.it.name_of(revision);

@@ -278,7 +278,7 @@ fn pod(labels: &str) -> Outcome<Value> {
     Ok(labelled(&serde_json::from_str(labels)?))
 }
 
-/// Fails unless every pod was created and has a proxy; tells how many came from whom.
+/// Fails unless every pod was created and has a proxy; prints how many came from whom.
 fn count(seen: &[Seen]) -> Outcome {
     let (mut ours, mut theirs) = (0, 0);
     for (_, pod) in all_created(seen)? {

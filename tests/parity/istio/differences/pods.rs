@@ -161,7 +161,7 @@ pub(crate) fn patch_does_not_apply(context: &Context<'_>, seen: &Answer) -> Opti
     for operation in &patch.0 {
         add_parents(&mut pod, operation.path());
         let operation = match operation.clone() {
-            // Of a field with its zero value, which Go's types do not tell from none.
+            // Of a field with its zero value, which Go's types do not distinguish from none.
             PatchOperation::Remove(remove) if pod.pointer(remove.path.as_str()).is_none() => {
                 continue;
             }

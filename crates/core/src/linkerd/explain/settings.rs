@@ -43,7 +43,7 @@ impl Snapshot {
         }
         let mut before = shown(&settings);
         for (annotation, value) in overrides.settings() {
-            // What is wrong with the value is told as an annotation without effect.
+            // What is wrong with the value is reported as an annotation without effect.
             let _ = settings.apply(annotation, value, self.release_choice.release);
             let after = shown(&settings);
             let known: HashMap<_, _> = before.iter().map(|(name, value)| (name, value)).collect();

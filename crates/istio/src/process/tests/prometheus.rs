@@ -9,7 +9,7 @@ fn merging(release: Release) -> Facts<'static> {
 
 const OLD: Release = Release::new(30, 0);
 
-/// The annotations about Prometheus and what the agent is told.
+/// The annotations about Prometheus, and the scrape settings of the agent.
 fn merged(annotations: &Value, release: Release) -> (Value, Value) {
     let mut pod = processed(&pod(annotations), &merging(release));
     let told = pod["spec"]["containers"][1]["env"][0]["value"].clone();

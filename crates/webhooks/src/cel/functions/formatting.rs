@@ -11,7 +11,7 @@ use crate::cel::{
 
 /// Digits behind the point, if a clause does not say it.
 const DEFAULT_PRECISION: usize = 6;
-/// More digits than a float has are written as zeros; an API server would write as many as it is told.
+/// More digits than a float has are written as zeros; an API server would write as many as the format asks for.
 const MAX_PRECISION: usize = 1000;
 
 /// The parts of what is left of a format. They are read one by one: a format may have as many as bytes.
