@@ -41,7 +41,7 @@ max_seconds=400
 
 while [ $# -gt 0 ]; do
     case $1 in
-        --smoke) smoke=true max_seconds=60 ;;
+        --smoke) smoke=true max_seconds=120 ;;
         --help | -h) usage && exit 0 ;;
         --out | --only)
             [ $# -ge 2 ] || die "$1 needs a value"
