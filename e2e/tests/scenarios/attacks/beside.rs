@@ -33,9 +33,14 @@ const PATCH: &[u8] = br#""patch":""#;
 pub(super) struct Sample {
     pub(super) begin: Instant,
     pub(super) took: Duration,
+    /// Bytes of the request; 0 without a body.
+    pub(super) bytes: usize,
     /// Why it failed, if it did.
     pub(super) problem: Option<String>,
 }
+
+/// The problem of a review that is refused for now: 503 with `Retry-After`.
+pub(super) const REFUSED: &str = "the review is refused for now";
 
 /// A client that sends requests until it is ended.
 pub(super) struct Beside {
@@ -77,7 +82,7 @@ impl Beside {
         let mut paths = ["/live", "/ready"];
         Self::start(BETWEEN_PROBES, async move || {
             paths.rotate_left(1);
-            sample(async || {
+            sample(0, async || {
                 let (status, _) = probe(admin, paths[0]).await?;
                 expect(paths[0], 200, status)
             })
@@ -151,13 +156,16 @@ struct Caller {
 
 impl Caller {
     async fn sample(&mut self, request: &[u8]) -> Sample {
-        let found = sample(async || {
+        let found = sample(request.len(), async || {
             let connection = match &mut self.kept {
                 Some(connection) => connection,
                 None => self.kept.insert(self.place.endpoint.connect().await?),
             };
             connection.send(request).await?;
             let answer = connection.receive().await?;
+            if answer.status == 503 && answer.retry_after.is_some() {
+                return Err(failed(REFUSED));
+            }
             expect("the status of a review", 200, answer.status)?;
             let has_patch = answer.body.windows(PATCH.len()).any(|it| it == PATCH);
             if has_patch { Ok(()) } else { Err(failed("a review is answered without a patch")) }
@@ -170,14 +178,14 @@ impl Caller {
     }
 }
 
-async fn sample(mut request: impl AsyncFnMut() -> Outcome) -> Sample {
+async fn sample(bytes: usize, mut request: impl AsyncFnMut() -> Outcome) -> Sample {
     let begin = Instant::now();
     let problem = match timeout(GIVES_UP, request()).await {
         Ok(Ok(())) => None,
         Ok(Err(why)) => Some(why.to_string()),
         Err(_) => Some(format!("not answered within {} s", GIVES_UP.as_secs())),
     };
-    Sample { begin, took: begin.elapsed(), problem }
+    Sample { begin, took: begin.elapsed(), bytes, problem }
 }
 
 /// The time that this share of the samples does not exceed, by nearest rank.

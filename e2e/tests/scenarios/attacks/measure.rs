@@ -11,7 +11,7 @@ use injectd_testkit::reviews::TYPICAL;
 use tokio::time::{Instant, sleep_until};
 
 use super::{
-    beside::{Beside, Sample, percentile, problems, times},
+    beside::{Beside, REFUSED, Sample, percentile, problems, times},
     crowd::Act,
     expensive::large_review,
     target::{Memory, Mesh, Place, Target},
@@ -21,8 +21,8 @@ use super::{
 const USUAL: u32 = 2;
 /// The default timeout of a kubelet's probe.
 const MAX_PROBE: Duration = Duration::from_secs(1);
-/// How the client reports a review that is refused for now.
-const REFUSED: &str = "the status of a review: expected 200, found 503";
+/// A review with more bytes than this is that of 216 KB, not that of 12 KB.
+const LARGE_BYTES: usize = 100 << 10;
 
 /// What one client saw.
 struct Seen {
@@ -39,8 +39,8 @@ pub(super) struct Others {
     probes: Beside,
     /// When the attack begins.
     begin: Instant,
-    /// Whether reviews over new connections, which include one of 216 KB, may be refused with 503: they have
-    /// to be evaluated, and waiting reviews have all the memory of bodies.
+    /// Whether the review of 216 KB may be refused during the attack: it has to be evaluated, and the reviews
+    /// that wait have all the memory of bodies.
     pub(super) may_be_refused: bool,
 }
 
@@ -87,7 +87,9 @@ impl Others {
         let worst = percentile(&probes, 100);
         let all = new.len();
         if self.may_be_refused {
-            new.retain(|it| it.problem.as_deref() != Some(REFUSED));
+            let is_during = |it: &Sample| it.begin + it.took > self.begin && it.begin < end;
+            let is_refused = |it: &Sample| it.problem.as_deref() == Some(REFUSED);
+            new.retain(|it| !(is_refused(it) && it.bytes > LARGE_BYTES && is_during(it)));
         }
         note(&format!(
             "{what}: p50 / p99 / longest {} → {} ms of {} reviews; over new connections {} ms, {} of {all} \
