@@ -78,7 +78,8 @@ profile=$work/injectd.profdata
 build instrumented "-Cprofile-generate=$work/raw" "" --example load
 # The counts of another program, or of another training, are not valid for this one.
 trained=$(cat "$instrumented/injectd" loadtest/load/*.rs loadtest/istio/* crates/testkit/src/istio/* \
-    crates/testkit/src/reviews.rs crates/testkit/src/reviews/* loadtest/review-12k.json |
+    crates/testkit/src/reviews.rs crates/testkit/src/reviews/* crates/core/tests/golden/pod-of-*/object.yaml \
+    crates/harness/src/*.rs crates/harness/src/*/*.rs loadtest/review-12k.json |
     sha256sum)
 if [ ! -f "$work/trained" ] || [ "$(cat "$work/trained")" != "$trained" ]; then
     # Cargo does not notice a changed profile: libraries would keep the old one.
