@@ -23,8 +23,8 @@ usage: loadtest/load.sh [--smoke] [--out FOLDER] [--only "PART…"]
   $GHZ            ghz     [beside k6, built with go if missing]
   $KUBE_LAB       the control plane of apiserver [that of e2e/lab, built with go if missing]
 
-Needs cargo, python3 for a picture, and h2load from the Debian package nghttp2-client; without $INJECTD
-what deploy/pgo.sh needs. Takes ten to twenty minutes after the build, --smoke one or two.
+Needs cargo, Go for what is missing of k6, ghz and the control plane, python3 for a picture, and h2load
+from the Debian package nghttp2-client; without $INJECTD what deploy/pgo.sh needs. Takes ten to twenty minutes after the build, --smoke one or two.
 TEXT
 }
 
@@ -58,6 +58,33 @@ done
 
 cd "$(dirname "$0")/.."
 command -v h2load >/dev/null || die "h2load is missing: apt-get install nghttp2-client"
+# What parts need is built before all else, because their time limits are too short for that.
+# has PART: whether the part was asked for.
+has() {
+    case " $only " in
+        *" $1 "*) true ;;
+        *) false ;;
+    esac
+}
+lacks() {
+    die "the part $1 needs Go, which builds $2; leave it out by --only"
+}
+if has mixed; then
+    K6=${K6:-${XDG_CACHE_HOME:-$HOME/.cache}/injectd-ci/tools/bin/k6}
+    if [ ! -x "$K6" ]; then
+        . .ci/tools.sh
+        GOBIN=$(dirname "$K6") go install "go.k6.io/k6@$K6_VERSION" || lacks mixed k6
+    fi
+    export K6
+fi
+if has ghz; then
+    GHZ=$(loadtest/ghz/build.sh) || lacks ghz ghz
+    export GHZ
+fi
+if has apiserver; then
+    KUBE_LAB=${KUBE_LAB:-$(e2e/lab/build.sh)} || lacks apiserver "a control plane"
+    export KUBE_LAB
+fi
 mkdir -p "${CARGO_TARGET_DIR:-target}"
 target=$(cd "${CARGO_TARGET_DIR:-target}" && pwd)
 wanted=
@@ -79,25 +106,7 @@ ECHO=${ECHO:-$target/release/examples/echo}
 LOAD=${LOAD:-$target/release/examples/load}
 OVERLOAD=${OVERLOAD:-$target/release/examples/overload}
 PACED=${PACED:-$target/release/examples/paced}
-bin=${XDG_CACHE_HOME:-$HOME/.cache}/injectd-ci/tools/bin
-K6=${K6:-$bin/k6}
-GHZ=${GHZ:-$bin/ghz}
-. .ci/tools.sh
-# needs PART FILE PACKAGE: builds what a part needs, because its time limit is too short for that.
-needs() {
-    case " $only " in
-        *" $1 "*) [ -x "$2" ] || GOBIN=$(dirname "$2") go install "$3" ;;
-    esac
-}
-needs mixed "$K6" "go.k6.io/k6@$K6_VERSION"
-needs ghz "$GHZ" "github.com/bojand/ghz/cmd/ghz@$GHZ_VERSION"
-case " $only " in
-    *" apiserver "*)
-        KUBE_LAB=${KUBE_LAB:-$(e2e/lab/build.sh)}
-        export KUBE_LAB
-        ;;
-esac
-export K6 GHZ INJECTD BUILD ECHO OVERLOAD PACED
+export INJECTD BUILD ECHO OVERLOAD PACED
 
 scratch=
 pid=

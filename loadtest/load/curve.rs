@@ -8,6 +8,7 @@ use std::{path::Path, process::Command};
 
 use injectd_harness::{
     expect::{Outcome, failed},
+    lab::root,
     process,
 };
 
@@ -18,7 +19,7 @@ use crate::{
     report::{
         Budget, Report, Table, float, grouped, median, micros, percentile, rounded, write_csv,
     },
-    servers::{NO_FLAGS, Server, echo, injectd, root, typical},
+    servers::{NO_FLAGS, Server, echo, injectd, typical},
 };
 
 const HALF: f64 = 0.5;

@@ -239,7 +239,7 @@ fn read_log(path: &Path) -> Outcome<Vec<Time>> {
     fs::read_to_string(path)?.lines().map(time).collect()
 }
 
-/// The last lines of an output.
+/// The last 300 characters of an output.
 pub(crate) fn end_of(text: &str) -> String {
     let mut end: Vec<_> = text.chars().rev().take(300).collect();
     end.reverse();

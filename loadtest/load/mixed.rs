@@ -9,6 +9,7 @@ use std::{
 
 use injectd_harness::{
     expect::{Outcome, failed},
+    lab::{root, variable},
     process::run_within,
 };
 use injectd_testkit::reviews::MIX;
@@ -19,7 +20,7 @@ use crate::{
     h2load::end_of,
     report::{Report, Table, count, grouped, micros, say},
     reviews,
-    servers::{NO_FLAGS, Server, echo, injectd, root, typical, variable},
+    servers::{NO_FLAGS, Server, echo, injectd, typical},
 };
 
 const LIMIT: Duration = Duration::from_mins(2);
@@ -81,7 +82,8 @@ impl Load<'_> {
         let found: Value = serde_json::from_slice(&fs::read(&file)?)?;
         match found["checks"]["fails"].as_u64() {
             Some(0) => Ok(self.cells(&found)),
-            fails => Err(failed(format!("{what}: {fails:?} checks failed"))),
+            Some(fails) => Err(failed(format!("{what}: {fails} checks failed"))),
+            None => Err(failed(format!("{what}: k6 wrote no number of failed checks"))),
         }
     }
 
@@ -145,7 +147,7 @@ impl Load<'_> {
 
 /// The program in `$K6`, or that in `$PATH`.
 pub(crate) fn k6() -> PathBuf {
-    variable("K6").unwrap_or_else(|| "k6".into())
+    variable("K6").unwrap_or_else(|| "k6".into()).into()
 }
 
 /// The shares of the mix.

@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, path::Path, process::Command, time::Duration};
 
 use injectd_harness::{
     expect::{Outcome, failed},
-    process::{Ended, run_installed},
+    process::{Ended, run_within},
 };
 
 use crate::{
@@ -128,7 +128,8 @@ async fn record(server: &Server, data: &Path, seconds: u32) -> Outcome<Ended> {
 }
 
 async fn perf(command: Command, limit: Duration) -> Outcome<Ended> {
-    let ended = run_installed(limit, command).await?;
+    let ended = run_within(limit, command).await;
+    let ended = ended.map_err(|why| failed(format!("{why}; perf is in the package linux-perf")))?;
     match ended.code {
         Some(0) => Ok(ended),
         _ => Err(failed(format!("perf: {}", end_of(&ended.stderr)))),

@@ -12,6 +12,7 @@ use std::{
 use injectd_harness::{
     client::probe,
     expect::{Outcome, expect, failed},
+    lab::{corpus, root, variable},
     metrics::metric,
     process::{Printed, Process},
     program::{cpu_seconds_of_threads, memory_kib},
@@ -43,7 +44,7 @@ pub(crate) struct Binary {
 impl Binary {
     pub(crate) fn path(self) -> Outcome<PathBuf> {
         if let Some(path) = variable(self.variable) {
-            return Ok(path);
+            return Ok(path.into());
         }
         let own = env::current_exe()?;
         let folder = own.ancestors().nth(2).ok_or_else(|| failed("this program has no folder"))?;
@@ -147,7 +148,7 @@ pub(crate) async fn injectd_with<S: AsRef<OsStr>>(
 }
 
 fn istio_files() -> [PathBuf; 3] {
-    let Some(corpus) = corpus() else { return small_istio_files() };
+    let Ok(corpus) = corpus() else { return small_istio_files() };
     let folder = corpus.join("istio").join(ISTIO_RELEASE);
     ["config-default.yaml", "values-default.json", "mesh-default.yaml"].map(|it| folder.join(it))
 }
@@ -156,11 +157,6 @@ fn istio_files() -> [PathBuf; 3] {
 pub(crate) fn small_istio_files() -> [PathBuf; 3] {
     let folder = root().join("crates/testkit/src/istio");
     ["config.yaml", "values.json", "mesh.yaml"].map(|name| folder.join(name))
-}
-
-/// The folder of recordings of real injectors, if there is one.
-pub(crate) fn corpus() -> Option<PathBuf> {
-    variable("INJECTD_CORPUS")
 }
 
 /// Starts an echo with answers of this length, or of the length of injectd's for Linkerd.
@@ -189,13 +185,4 @@ fn start(command: &mut Command) -> Outcome<Process> {
 /// The review of 12 KB.
 pub(crate) fn typical() -> PathBuf {
     root().join("loadtest/review-12k.json")
-}
-
-pub(crate) fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-/// A path in a variable of the environment that is set and not empty.
-pub(crate) fn variable(name: &str) -> Option<PathBuf> {
-    env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }

@@ -11,16 +11,11 @@ use std::{
 };
 
 use clap::Args;
-use injectd_harness::expect::Outcome;
+use injectd_harness::{expect::Outcome, lab::root};
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 
-use crate::{
-    machine,
-    mixed::k6,
-    report::Report,
-    servers::{INJECTD, root},
-};
+use crate::{machine, mixed::k6, report::Report, servers::INJECTD};
 
 /// The parts with a report, and their titles.
 const PARTS: [(&str, &str); 9] = [

@@ -5,6 +5,7 @@ use std::{ffi::OsStr, fs, path::Path, time::Duration};
 
 use injectd_harness::{
     expect::{Outcome, expect, expect_contains},
+    lab::root,
     process::run_within,
 };
 use injectd_testkit::reviews::{MIX, with_override};
@@ -14,7 +15,7 @@ use crate::{
     client::Client,
     h2load::{Extent, Load, Loaded},
     reviews,
-    servers::{INJECTD, Server, injectd, injectd_with, root, small_istio_files, typical},
+    servers::{INJECTD, Server, injectd, injectd_with, small_istio_files, typical},
 };
 
 const CONNECTIONS: u32 = 16;

@@ -66,7 +66,7 @@ pub(super) fn alike(mut pod: Value) -> Outcome<Value> {
     }
     let metadata = &pod["metadata"];
     let owner = metadata["ownerReferences"][0]["uid"].as_str().unwrap_or_default();
-    // Of the owner, a key of managedFields has the uid, too.
+    // A key in managedFields also has the owner's uid.
     let mut text = pod.to_string().replace(owner, "-");
     let fields = ["name", "uid", "creationTimestamp", "resourceVersion", "namespace"];
     let values = fields.iter().map(|it| metadata[it].to_string());

@@ -197,6 +197,7 @@ async fn proxy_injector(lab: &Lab, folder: &Path) -> Outcome<Injectd> {
     let kubeconfig = make_account(&lab.api, CONTROL_PLANE, folder).await?;
     let (ip, host) = (service_ip()?, format!("{ACCOUNT}.{CONTROL_PLANE}.svc"));
     let mut injectd = Injectd::proxy_injector(&lab.binary, folder, &host, ip, &kubeconfig)?;
+    injectd.discard_log()?;
     injectd.start().await?;
     wait_until_ready(injectd.admin).await?;
     Ok(injectd)

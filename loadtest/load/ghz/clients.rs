@@ -4,6 +4,7 @@ use std::{fs, path::PathBuf, process::Command, time::Duration};
 
 use injectd_harness::{
     expect::{Outcome, failed},
+    lab::root,
     process::run_within,
 };
 use serde_json::Value;
@@ -13,7 +14,7 @@ use crate::{
     call,
     h2load::{Extent, Load, end_of},
     report::float,
-    servers::{Server, root, variable},
+    servers::Server,
 };
 
 const WARM_UP: u32 = 2000;
@@ -160,20 +161,7 @@ async fn h2load(load: Load<'_>) -> Outcome<Answers> {
 
 /// ghz, which Go builds if it is missing.
 async fn ghz() -> Outcome<PathBuf> {
-    let cache = variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")));
-    let bin = cache.unwrap_or_default().join("injectd-ci/tools/bin");
-    let ghz = variable("GHZ").unwrap_or_else(|| bin.join("ghz"));
-    if ghz.exists() {
-        return Ok(ghz);
-    }
-    fs::create_dir_all(&bin)?;
-    let versions = fs::read_to_string(root().join(".ci/tools.sh"))?;
-    let version = versions.lines().find_map(|line| line.strip_prefix("GHZ_VERSION="));
-    let version = version.ok_or_else(|| failed(".ci/tools.sh has no GHZ_VERSION"))?;
-    let mut go = Command::new("go");
-    go.arg("install").arg(format!("github.com/bojand/ghz/cmd/ghz@{version}"));
-    // Not in this repository, whose modules it does not need.
-    go.env("GOBIN", &bin).current_dir(&bin);
-    run_within(LIMIT, go).await?.with_code(0)?;
-    Ok(bin.join("ghz"))
+    let build = Command::new(root().join("loadtest/ghz/build.sh"));
+    let printed = run_within(LIMIT, build).await?.with_code(0)?;
+    Ok(printed.trim_end().into())
 }

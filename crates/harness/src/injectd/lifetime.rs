@@ -1,13 +1,23 @@
-//! What only some scenarios do with the process: its end by itself, its memory, signals.
+//! What only some scenarios do with the process: its end by itself, its memory, its log, signals.
 
 use std::process::ExitStatus;
 
 use rustix::process::Signal;
 
 use super::Injectd;
-use crate::{expect::Outcome, program::resident_kib};
+use crate::{expect::Outcome, process::Printed, program::resident_kib};
 
 impl Injectd {
+    /// Keeps no log, which takes CPU to write. For the next start.
+    ///
+    /// # Errors
+    ///
+    /// Fails without a free descriptor.
+    pub fn discard_log(&mut self) -> Outcome {
+        self.log = Printed::discarded()?;
+        Ok(())
+    }
+
     /// Starts a process that must end by itself; returns its exit code and the last line it wrote.
     ///
     /// # Errors
