@@ -6,7 +6,7 @@ use injectd_gotemplate::{IntKind, Object, Shape, Value};
 
 use crate::release::{Delta, Release};
 
-/// The fields in Go's order, with the minor version of Istio that brought each.
+/// The fields in Go's order, with the change that brought each, if not all releases have it.
 const FIELDS: [(&str, Option<Delta>); 15] = [
     ("TypeMeta", None),
     ("DeploymentMeta", None),

@@ -1,7 +1,7 @@
 //! Releases of Istio, and the changes of the output between them.
 //!
-//! A release is 1.N.P; a [`Delta`] is one comparison with it: a row of the table below. A new release
-//! needs new rows. The code that depends on a change implements it. Not for how the release of
+//! A release is 1.N.P. A [`Delta`] is a change of the output; its row below has the first releases with it.
+//! A new release needs new rows. The code that depends on a change implements it. Not for how the release of
 //! a configuration is found: [`crate::detect`].
 
 use std::fmt;
@@ -26,8 +26,8 @@ macro_rules! deltas {
             /// All of them, in the order of the releases.
             pub const ALL: &[Self] = &[$(Self::$name),+];
 
-            /// The first releases with the change, as minor and patch: that of a minor, which all later
-            /// minors have, too, and those of earlier minors that got it with a patch.
+            /// The first releases with the change, as minor and patch: the patch releases of earlier minors
+            /// that got it, then the first minor with it.
             #[must_use]
             pub const fn first(self) -> &'static [(u16, u16)] {
                 match self {
@@ -54,7 +54,8 @@ deltas! {
     NoDefaultTracer: (22, 0);
     /// A drain duration has no maximum (istio/istio#50508). 1.22.8 has none, 1.19.10 has.
     DrainWithoutLimit: (22, 0);
-    /// The server compares the path as it is written, not decoded (`http.ServeMux` of Go 1.22).
+    /// The server compares the path as it is written, not decoded, and redirects with 307, not 301
+    /// (`http.ServeMux` of Go 1.22).
     PathAsWritten: (22, 0);
     /// `global.variant` is the image type of a pod without a message `image`.
     Variant: (22, 0);
