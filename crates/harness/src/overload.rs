@@ -1,6 +1,6 @@
 //! The client of `loadtest/overload.rs`, which asks a webhook more than it can answer.
 
-use std::{collections::BTreeMap, process::Command, time::Duration};
+use std::{collections::BTreeMap, fmt, process::Command, time::Duration};
 
 use crate::{expect::Outcome, process::run_within};
 
@@ -25,5 +25,12 @@ impl Ends {
     #[must_use]
     pub fn count(&self, what: &str) -> u32 {
         self.0.get(what).copied().unwrap_or(0)
+    }
+}
+
+impl fmt::Display for Ends {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let counts: Vec<_> = self.0.iter().map(|(what, count)| format!("{count} {what}")).collect();
+        f.write_str(&counts.join(", "))
     }
 }

@@ -123,7 +123,7 @@ async fn overload(bench: &Bench, client: &PathBuf, row: &Row) -> Outcome {
     let mut others = Others::start(&target, bench.is_long).await?;
     others.may_be_refused = row.mesh == Mesh::Istio && row.serial.is_some();
     let found = ask(many, seconds, Some(capacity * BEYOND_CAPACITY / OF_CAPACITY)).await?;
-    note(&format!("{}: capacity {capacity} a second, beyond it {found:?}", row.name));
+    note(&format!("{}: capacity {capacity} a second, beyond it {found}", row.name));
     others.end(&mut target, row.name, "").await?;
     expect("requests answered otherwise", 0, found.count("otherwise"))?;
     expect("whether requests are answered right", true, found.count("right") > 0)
