@@ -24,7 +24,8 @@ usage: loadtest/load.sh [--smoke] [--out FOLDER] [--only "PART…"]
   $KUBE_LAB       the control plane of apiserver [that of e2e/lab, built with go if missing]
 
 Needs cargo, Go for what is missing of k6, ghz and the control plane, python3 for a picture, and h2load
-from the Debian package nghttp2-client; without $INJECTD what deploy/pgo.sh needs. Takes ten to twenty minutes after the build, --smoke one or two.
+from the Debian package nghttp2-client; without $INJECTD what deploy/pgo.sh needs. Takes ten to twenty
+minutes after the builds, --smoke one or two.
 TEXT
 }
 
