@@ -3,6 +3,7 @@
 use std::{
     fs::{self, File},
     io,
+    path::Path,
     process::{Child, Command, ExitStatus, Stdio},
     time::Duration,
 };
@@ -128,14 +129,20 @@ pub async fn hang(pid: Pid) -> Outcome {
     kill_process(pid, Signal::STOP)?;
     soon("all threads are stopped", async || {
         for thread in fs::read_dir(format!("/proc/{}/task", pid.as_raw_nonzero()))? {
-            let text = fs::read_to_string(thread?.path().join("stat"))?;
-            // The name of the program may have spaces.
-            let state = text.rsplit(')').next().unwrap_or_default().trim_start();
-            expect("whether a thread is stopped", true, state.starts_with('T'))?;
+            let fields = stat(&thread?.path())?;
+            expect("the state of a thread", Some("T"), fields.first().map(String::as_str))?;
         }
         Ok(())
     })
     .await
+}
+
+/// The fields of `stat` of a process or thread that follow the program's name, which may have spaces: its
+/// state first.
+fn stat(folder: &Path) -> Outcome<Vec<String>> {
+    let text = fs::read_to_string(folder.join("stat"))?;
+    let fields = text.rsplit(')').next().unwrap_or_default();
+    Ok(fields.split_whitespace().map(str::to_owned).collect())
 }
 
 /// The memory that a process has in use, in KiB.
@@ -162,10 +169,9 @@ pub fn memory_kib(pid: u32, field: &str) -> Outcome<u64> {
 ///
 /// Fails if there is no such process.
 pub fn cpu_seconds(pid: u32) -> Outcome<f64> {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    // The name of the program may have spaces.
-    let fields = text.rsplit(')').next().unwrap_or_default().split_whitespace();
-    let ticks: Vec<u32> = fields.skip(11).take(2).map(str::parse).collect::<Result<_, _>>()?;
+    let fields = stat(Path::new(&format!("/proc/{pid}")))?;
+    let ticks = fields.iter().skip(11).take(2).map(|field| field.parse());
+    let ticks: Vec<u32> = ticks.collect::<Result<_, _>>()?;
     Ok(f64::from(ticks.iter().sum::<u32>()) / TICKS_A_SECOND)
 }
 
