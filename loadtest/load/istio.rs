@@ -7,7 +7,7 @@
 
 use std::fs;
 
-use injectd_harness::{expect::Outcome, lab::corpus};
+use injectd_harness::{expect::Outcome, istio_files::RELEASE, lab::corpus};
 use injectd_testkit::reviews::{of_many_containers, with_override};
 use tempfile::TempDir;
 
@@ -17,7 +17,7 @@ use crate::{
     h2load::{Extent, h2load},
     paced::{Asked, CONNECTIONS, ENDLESS, Pace, paced},
     report::{Budget, Report, Table, count, float, grouped, median, micros, rounded, write_csv},
-    servers::{ISTIO_RELEASE, NO_FLAGS, Server, echo, injectd_for_istio},
+    servers::{NO_FLAGS, Server, echo, injectd_for_istio},
 };
 
 mod limits;
@@ -197,7 +197,7 @@ fn add_budgets(report: &mut Report, all: &[Rounds]) -> Outcome {
 
 fn configuration() -> String {
     match corpus() {
-        Ok(_) => format!("Istio {ISTIO_RELEASE}"),
+        Ok(_) => format!("Istio {RELEASE}"),
         Err(_) => "small ($INJECTD_CORPUS is not set)".to_owned(),
     }
 }

@@ -12,7 +12,8 @@ use std::{
 use injectd_harness::{
     client::probe,
     expect::{Outcome, expect, failed},
-    lab::{corpus, root, variable},
+    istio_files::{self, Files},
+    lab::{root, variable},
     metrics::metric,
     process::{Printed, Process},
     program::{cpu_seconds_of_threads, memory_kib},
@@ -26,8 +27,6 @@ pub(crate) const INJECTD: Binary = Binary { variable: "INJECTD", built: "injectd
 const ECHO: Binary = Binary { variable: "ECHO", built: "examples/echo" };
 pub(crate) const OVERLOAD: Binary = Binary { variable: "OVERLOAD", built: "examples/overload" };
 pub(crate) const PACED: Binary = Binary { variable: "PACED", built: "examples/paced" };
-/// The recorded release of Istio.
-pub(crate) const ISTIO_RELEASE: &str = "1.30.3";
 /// The default timeout of a webhook, which the API server names in each request.
 pub(crate) const TIMEOUT_SECONDS: u64 = 10;
 /// For servers without flags of their own.
@@ -132,31 +131,14 @@ pub(crate) async fn injectd<S: AsRef<OsStr>>(flags: &[S]) -> Outcome<Server> {
 
 /// The same for Istio, with the recorded configuration, or the small one of the tests.
 pub(crate) async fn injectd_for_istio<S: AsRef<OsStr>>(flags: &[S]) -> Outcome<Server> {
-    injectd_with(&istio_files(), flags).await
+    injectd_with(&istio_files::recorded_or_small(), flags).await
 }
 
 /// The same with these files: the configuration, the values, the configuration of the mesh.
-pub(crate) async fn injectd_with<S: AsRef<OsStr>>(
-    files: &[PathBuf; 3],
-    flags: &[S],
-) -> Outcome<Server> {
-    let names = ["--injector-config", "--values", "--mesh-config"].map(OsStr::new);
-    let files = names.into_iter().zip(files).flat_map(|(name, file)| [name, file.as_os_str()]);
-    let all = ["--mesh", "istio"].map(OsStr::new).into_iter().chain(files);
-    let all: Vec<_> = all.chain(flags.iter().map(AsRef::as_ref)).collect();
+pub(crate) async fn injectd_with<S: AsRef<OsStr>>(files: &Files, flags: &[S]) -> Outcome<Server> {
+    let files = istio_files::flags(files);
+    let all: Vec<_> = files.iter().map(OsStr::new).chain(flags.iter().map(AsRef::as_ref)).collect();
     Ok(Server { path: "/inject", ..injectd(&all).await? })
-}
-
-fn istio_files() -> [PathBuf; 3] {
-    let Ok(corpus) = corpus() else { return small_istio_files() };
-    let folder = corpus.join("istio").join(ISTIO_RELEASE);
-    ["config-default.yaml", "values-default.json", "mesh-default.yaml"].map(|it| folder.join(it))
-}
-
-/// The small configuration of Istio that the tests have.
-pub(crate) fn small_istio_files() -> [PathBuf; 3] {
-    let folder = root().join("crates/testkit/src/istio");
-    ["config.yaml", "values.json", "mesh.yaml"].map(|name| folder.join(name))
 }
 
 /// Starts an echo with answers of this length, or of the length of injectd's for Linkerd.

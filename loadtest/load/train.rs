@@ -5,6 +5,7 @@ use std::{ffi::OsStr, fs, path::Path, time::Duration};
 
 use injectd_harness::{
     expect::{Outcome, expect, expect_contains},
+    istio_files,
     lab::root,
     process::run_within,
 };
@@ -15,7 +16,7 @@ use crate::{
     client::Client,
     h2load::{Extent, Load, Loaded},
     reviews,
-    servers::{INJECTD, Server, injectd, injectd_with, small_istio_files, typical},
+    servers::{INJECTD, Server, injectd, injectd_with, typical},
 };
 
 const CONNECTIONS: u32 = 16;
@@ -42,7 +43,7 @@ pub(crate) async fn train() -> Outcome {
     grpc(&server, &folder.path().join("call")).await?;
     // A killed process does not write its counts.
     server.stop().await?;
-    let [_, values, mesh] = small_istio_files();
+    let [_, values, mesh] = istio_files::small();
     let files = [root().join("loadtest/istio/config.yaml"), values, mesh];
     let server = injectd_with::<&str>(&files, &[]).await?;
     istio(&server).await?;

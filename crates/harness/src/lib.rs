@@ -19,6 +19,7 @@ pub mod http2;
 pub mod injectd;
 pub mod isolated;
 pub mod istio;
+pub mod istio_files;
 pub mod lab;
 pub mod linkerd;
 pub mod manifests;

@@ -6,16 +6,13 @@ use injectd_harness::{
     client::Webhook,
     connection::Endpoint,
     expect::{Outcome, failed},
-    lab::{self, Bench, root},
+    istio_files,
+    lab::{Bench, root},
     program::{cpu_seconds, memory_kib},
 };
-use injectd_testkit::istio::{CONFIG, MESH, VALUES};
-use tempfile::TempDir;
 
 use crate::grpc::server::Server;
 
-/// The recorded release whose configuration is used.
-const ISTIO_RELEASE: &str = "1.30.3";
 /// What the machine can spare.
 const SPARE_KIB: u64 = 4 << 20;
 
@@ -39,7 +36,6 @@ pub(super) struct Target {
     pub(super) server: Server,
     /// The path of its webhook.
     pub(super) path: &'static str,
-    _files: TempDir,
 }
 
 /// A server as clients know it, in any thread.
@@ -59,10 +55,9 @@ impl Target {
         memory: Memory,
         flags: &[(&str, &str)],
     ) -> Outcome<Self> {
-        let files = tempfile::tempdir()?;
         let (path, more) = match mesh {
             Mesh::Linkerd => ("/", Vec::new()),
-            Mesh::Istio => ("/inject", flags_of_istio(&files)?),
+            Mesh::Istio => ("/inject", istio_files::flags(&istio_files::recorded_or_small())),
         };
         let more: Vec<&str> = more.iter().map(String::as_str).collect();
         let mut server = Server::new(bench, &more)?;
@@ -75,7 +70,7 @@ impl Target {
         };
         server.injectd.set_limits(format!("-d {kib}"));
         server.start().await?;
-        Ok(Self { server, path, _files: files })
+        Ok(Self { server, path })
     }
 
     /// The webhook server.
@@ -124,27 +119,6 @@ impl Place {
     pub(super) fn request(&self, body: &[u8]) -> Vec<u8> {
         self.endpoint.post_to(self.path, body, 10).into()
     }
-}
-
-/// A recorded configuration of Istio if there is one, else the small one of the tests, in files.
-fn flags_of_istio(folder: &TempDir) -> Outcome<Vec<String>> {
-    let mut flags = vec!["--mesh".to_owned(), "istio".to_owned()];
-    let recorded = lab::corpus().ok().map(|corpus| corpus.join("istio").join(ISTIO_RELEASE));
-    for (flag, name, suffix, text) in [
-        ("--injector-config", "config", "yaml", CONFIG),
-        ("--values", "values", "json", VALUES),
-        ("--mesh-config", "mesh", "yaml", MESH),
-    ] {
-        let file = match &recorded {
-            Some(recorded) => recorded.join(format!("{name}-default.{suffix}")),
-            None => folder.path().join(name),
-        };
-        if recorded.is_none() {
-            fs::write(&file, text)?;
-        }
-        flags.extend([flag.to_owned(), file.display().to_string()]);
-    }
-    Ok(flags)
 }
 
 /// The memory limit of the chart.
