@@ -1,5 +1,5 @@
-//! Parses and prints values exactly as Go's standard library and Kubernetes' quantities do, and
-//! translates Go's regular expressions.
+//! Parses and prints values exactly as Go's standard library and Kubernetes' quantities do, checks
+//! parts of URLs, and translates Go's regular expressions.
 //!
 //! Annotation values are written for Go programs: `1_0` is a float, `1.s` is a duration and `k` is
 //! a quantity of zero. These parsers accept a value if and only if Go does, also where Rust's own
@@ -13,3 +13,4 @@ pub mod number;
 pub mod pattern;
 pub mod quantity;
 pub mod text;
+pub mod url;

@@ -19,7 +19,7 @@ mod requests;
 mod rules;
 mod selectors;
 mod shape;
-pub(crate) mod url;
+mod url;
 
 /// The end of the names of configurations that an API server of 1.36 or later loads from its own files
 /// (`ManifestBasedAdmissionControlConfig`). Its API shows none of them, and rejects them from 1.37 on.

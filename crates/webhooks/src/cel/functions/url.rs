@@ -2,13 +2,12 @@
 
 use std::rc::Rc;
 
+use injectd_gocompat::url::{is_escaped, is_hex, is_host};
+
 use super::{Call, Function};
-use crate::{
-    cel::{
-        value::{Fault, Made, Map, Res, Val},
-        work::Work,
-    },
-    check::url::{is_escaped, is_hex, is_host},
+use crate::cel::{
+    value::{Fault, Made, Map, Res, Val},
+    work::Work,
 };
 
 /// A URL.
