@@ -3,10 +3,11 @@
 //! The errors are those of Kubernetes' validation (`pkg/apis/admissionregistration/validation`). Not
 //! for certificates, which need the time and a connection.
 
+use injectd_cel::absent::Work;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::{Configurations, cel::absent::Work};
+use crate::Configurations;
 
 pub(crate) mod builtin;
 mod client;

@@ -1,11 +1,9 @@
 //! Match conditions in CEL (`matchconditions/matcher.go`).
 
+use injectd_cel::{Budget, Data, Datum, Fields, Outcome, Program};
 use serde_json::{Map, Value};
 
-use crate::{
-    Request,
-    cel::{Budget, Data, Datum, Fields, Outcome, Program},
-};
+use crate::Request;
 
 /// A condition that the API server would not compile cannot be evaluated, and neither can one that
 /// depends on its variable `authorizer`.
@@ -100,7 +98,7 @@ impl Condition {
 }
 
 impl Fields for RequestFields {
-    fn len(&self) -> usize {
+    fn count(&self) -> usize {
         self.0.len()
     }
 

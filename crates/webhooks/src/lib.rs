@@ -9,7 +9,6 @@
 pub mod check;
 pub mod injectors;
 
-mod cel;
 mod conditions;
 mod configuration;
 mod equivalents;

@@ -2,11 +2,11 @@
 
 use std::{cell::LazyCell, ops::Deref};
 
+use injectd_cel::Budget;
 use injectd_k8s::{object::labels, selector::Selector};
 
 use crate::{
     Configurations, FailurePolicy, Labels, Operation, Request, Resource, Webhook,
-    cel::Budget,
     conditions::{Evaluation, Variables},
     equivalents,
     rules::Mismatch,
@@ -160,7 +160,7 @@ fn conditions<'v>(
     webhook: &Webhook,
     variables: &impl Deref<Target = Variables<'v>>,
 ) -> Option<Judgement> {
-    let mut budget = Budget::new();
+    let mut budget = Budget::of_conditions();
     let mut is_false = None;
     let mut failed = None;
     let mut unknown = None;

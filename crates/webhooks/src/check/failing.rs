@@ -2,6 +2,10 @@
 
 use std::collections::HashSet;
 
+use injectd_cel::{
+    Program,
+    absent::{Failure, Lack, Step, Within, Work, failures},
+};
 use serde_json::Value;
 
 use super::{
@@ -9,13 +13,7 @@ use super::{
     danger::findings,
     requests::{Case, cases},
 };
-use crate::{
-    Configurations, FailurePolicy, Webhook,
-    cel::{
-        Program,
-        absent::{Failure, Lack, Step, Within, Work, failures},
-    },
-};
+use crate::{Configurations, FailurePolicy, Webhook};
 
 mod text;
 

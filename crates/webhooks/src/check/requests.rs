@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 
+use injectd_cel::absent::{Facts, Path, Presence, Step, World};
 use serde_json::Value;
 
 use super::{
@@ -14,11 +15,7 @@ use super::{
     },
     rules::list,
 };
-use crate::{
-    Plugin, Webhook,
-    cel::absent::{Facts, Path, Presence, Step, World},
-    equivalents,
-};
+use crate::{Plugin, Webhook, equivalents};
 
 /// Kinds of requests that are looked at for one webhook. Rules that name more are rare, and a condition
 /// that fails for one resource mostly fails for the others.

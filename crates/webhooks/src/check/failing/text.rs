@@ -1,10 +1,9 @@
 //! The requests for which a condition fails, in words.
 
+use injectd_cel::absent::{Lack, Step, display};
+
 use super::Found;
-use crate::{
-    cel::absent::{Lack, Step, display},
-    check::requests::About,
-};
+use crate::check::requests::About;
 
 /// Resources that are named; more are objects.
 const MAX_NAMED: usize = 3;

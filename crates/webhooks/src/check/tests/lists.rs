@@ -1,7 +1,8 @@
 //! Conditions that read from lists and maps which they make, and fields that may be null.
 
+use injectd_cel::made_by_functions;
+
 use super::failing::{Case, of_pods};
-use crate::cel::made_by_functions;
 
 const CREATE: &[&str] = &["CREATE"];
 

@@ -1,0 +1,143 @@
+//! What expressions read: values with the kinds of JSON, behind traits, so that a value may be a tree
+//! or the text that it is written in.
+
+use serde_json::{Map, Value};
+
+use super::ast::{Constant, Literal};
+
+/// A value of the data.
+#[derive(Debug, Clone, Copy)]
+pub enum Datum<'d> {
+    /// `null`.
+    Null,
+    /// True or false.
+    Bool(bool),
+    /// A signed whole number.
+    Int(i64),
+    /// A whole number without a sign.
+    Uint(u64),
+    /// A number with a fraction.
+    Double(f64),
+    /// A text.
+    Text(&'d str),
+    /// Bytes.
+    Bytes(&'d [u8]),
+    /// A list.
+    List(&'d dyn Items),
+    /// A map.
+    Map(&'d dyn Fields),
+    /// It is not known here, for this reason.
+    Unknown(&'static str),
+}
+
+/// A list of the data.
+pub trait Items: std::fmt::Debug + Sync {
+    /// The number of elements.
+    fn count(&self) -> usize;
+
+    /// An element; `None` beyond the last one.
+    fn get(&self, index: usize) -> Option<Datum<'_>>;
+}
+
+/// A map of the data.
+pub trait Fields: std::fmt::Debug + Sync {
+    /// The number of fields.
+    fn count(&self) -> usize;
+
+    /// The value of a field.
+    fn get(&self, name: &str) -> Option<Datum<'_>>;
+
+    /// The fields in their order.
+    fn entries(&self) -> Box<dyn Iterator<Item = (&str, Datum<'_>)> + '_>;
+}
+
+impl<'d> From<&'d Value> for Datum<'d> {
+    /// Whole numbers are signed, as the API server reads JSON.
+    fn from(json: &'d Value) -> Self {
+        match json {
+            Value::Null => Self::Null,
+            Value::Bool(value) => Self::Bool(*value),
+            Value::Number(number) => match number.as_i64() {
+                Some(whole) => Self::Int(whole),
+                None => Self::Double(number.as_f64().unwrap_or_default()),
+            },
+            Value::String(text) => Self::Text(text),
+            Value::Array(items) => Self::List(items),
+            Value::Object(fields) => Self::Map(fields),
+        }
+    }
+}
+
+impl Items for Vec<Value> {
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn get(&self, index: usize) -> Option<Datum<'_>> {
+        self.as_slice().get(index).map(Datum::from)
+    }
+}
+
+impl Fields for Map<String, Value> {
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn get(&self, name: &str) -> Option<Datum<'_>> {
+        self.get(name).map(Datum::from)
+    }
+
+    fn entries(&self) -> Box<dyn Iterator<Item = (&str, Datum<'_>)> + '_> {
+        Box::new(self.iter().map(|(name, value)| (&**name, value.into())))
+    }
+}
+
+impl<'d> From<&'d Constant> for Datum<'d> {
+    fn from(constant: &'d Constant) -> Self {
+        match constant {
+            Constant::Literal(literal) => literal.into(),
+            Constant::List(items) => Self::List(items),
+            Constant::Map(entries) => Self::Map(entries),
+        }
+    }
+}
+
+impl<'d> From<&'d Literal> for Datum<'d> {
+    fn from(literal: &'d Literal) -> Self {
+        match literal {
+            Literal::Null => Self::Null,
+            Literal::Bool(value) => Self::Bool(*value),
+            Literal::Int(value) => Self::Int(*value),
+            Literal::Uint(value) => Self::Uint(*value),
+            Literal::Double(value) => Self::Double(*value),
+            Literal::Text(text) => Self::Text(text),
+            Literal::Bytes(bytes) => Self::Bytes(bytes),
+        }
+    }
+}
+
+impl Items for Vec<Constant> {
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn get(&self, index: usize) -> Option<Datum<'_>> {
+        self.as_slice().get(index).map(Datum::from)
+    }
+}
+
+/// The keys are in their order, as `Constant::Map` has them.
+impl Fields for Vec<(Box<str>, Constant)> {
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn get(&self, name: &str) -> Option<Datum<'_>> {
+        let place = self.binary_search_by(|(key, _)| (**key).cmp(name)).ok()?;
+        self.as_slice().get(place).map(|(_, value)| value.into())
+    }
+
+    fn entries(&self) -> Box<dyn Iterator<Item = (&str, Datum<'_>)> + '_> {
+        Box::new(self.iter().map(|(key, value)| (&**key, value.into())))
+    }
+}

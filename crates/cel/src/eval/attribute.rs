@@ -1,0 +1,192 @@
+//! Variables with fields and elements, which cost together (`interpreter/attributes.go` of cel-go).
+
+use super::{Evaluator, Fault, Id, Node, Res, Val};
+use crate::{limits::shortened, plan::is_free, value::Text, work::Work};
+
+/// What is reached in a chain of fields and elements.
+enum State<'d> {
+    Plain(Val<'d>),
+    /// Behind an optional field; what follows is optional as well.
+    Present(Val<'d>),
+    /// An optional field that is not there: nothing follows.
+    Absent,
+}
+
+impl<'d> Evaluator<'d> {
+    /// The value of a chain. It costs a unit, besides its links; a conditional costs only its parts.
+    pub(super) fn attribute(&mut self, id: Id) -> Res<Val<'d>> {
+        let found = self.resolve(id);
+        if matches!(&found, Err(fault) if fault.is_end()) || self.has_conditional_root(id) {
+            return found.map(State::value);
+        }
+        self.work.charge(1)?;
+        found.map(State::value)
+    }
+
+    /// `has(…)`: as the field, but without the unit.
+    pub(super) fn has(&mut self, operand: Id, field: &'d str) -> Res<Val<'d>> {
+        let base = self.base(operand)?;
+        let key = Val::Text(Text::Borrowed(field));
+        let found = match base.opened() {
+            State::Absent => Ok(false),
+            State::Plain(value) => {
+                let found = member(&value, &key, true, &mut self.work);
+                self.work.charge(1)?;
+                found.map(|found| found.is_some())
+            }
+            State::Present(value) => {
+                let found = member(&value, &key, true, &mut self.work)?.is_some();
+                if found {
+                    self.work.charge(1)?;
+                }
+                Ok(found)
+            }
+        };
+        if self.has_conditional_root(operand) {
+            self.work.refund();
+        }
+        found.map(Val::Bool)
+    }
+
+    /// Whether a chain begins with a conditional.
+    fn has_conditional_root(&self, mut id: Id) -> bool {
+        loop {
+            match self.ast.node(id) {
+                Node::Select { operand, .. } => id = *operand,
+                Node::Call(call) => match (&*call.function, &*call.arguments) {
+                    ("_?_:_", _) => return true,
+                    ("_[_]" | "_[?_]" | "_?._", [operand, _]) => id = *operand,
+                    _ => return false,
+                },
+                _ => return false,
+            }
+        }
+    }
+
+    fn is_attribute(&self, id: Id) -> bool {
+        match self.ast.node(id) {
+            Node::Ident(name) => !self.is_type(name),
+            Node::Select { .. } => true,
+            Node::Call(call) => matches!(&*call.function, "_?_:_" | "_[_]" | "_[?_]" | "_?._"),
+            _ => false,
+        }
+    }
+
+    /// What a chain goes on from, or the branch of a conditional.
+    fn base(&mut self, id: Id) -> Res<State<'d>> {
+        if self.is_attribute(id) { self.resolve(id) } else { self.eval(id).map(State::Plain) }
+    }
+
+    fn resolve(&mut self, id: Id) -> Res<State<'d>> {
+        self.work.spend(super::NODE_BYTES)?;
+        match self.ast.node(id) {
+            Node::Ident(name) => self.variable(name).map(State::Plain),
+            Node::Select { operand, field } => {
+                let base = self.base(*operand)?;
+                self.qualify(base, false, |_| Ok(Val::Text(Text::Borrowed(field))))
+            }
+            Node::Call(call) => match (&*call.function, &*call.arguments) {
+                ("_?_:_", [condition, yes, no]) => match self.eval(*condition)? {
+                    Val::Bool(true) => self.base(*yes),
+                    Val::Bool(false) => self.base(*no),
+                    _ => Fault::overload(),
+                },
+                (function, [operand, index]) => {
+                    let base = self.base(*operand)?;
+                    let (is_optional, index) = (function != "_[_]", *index);
+                    self.qualify(base, is_optional, |evaluator| evaluator.index(index))
+                }
+                _ => Fault::overload(),
+            },
+            _ => Fault::overload(),
+        }
+    }
+
+    /// The value of an index.
+    fn index(&mut self, id: Id) -> Res<Val<'d>> {
+        if is_free(self.ast, self.plans, id) {
+            return self.eval(id);
+        }
+        self.base(id).map(State::value)
+    }
+
+    fn qualify(
+        &mut self,
+        base: State<'d>,
+        is_optional: bool,
+        key: impl FnOnce(&mut Self) -> Res<Val<'d>>,
+    ) -> Res<State<'d>> {
+        let base = base.opened();
+        let is_optional = is_optional || matches!(base, State::Present(_));
+        let (State::Plain(value) | State::Present(value)) = base else { return Ok(State::Absent) };
+        let found = key(self).and_then(|key| member(&value, &key, is_optional, &mut self.work));
+        match found {
+            Err(end) if end.is_end() => Err(end),
+            Ok(None) => Ok(State::Absent),
+            Err(fault) if is_optional => Err(fault),
+            found => {
+                self.work.charge(1)?;
+                let found = found?;
+                let value = found.map_or_else(|| Fault::error("no such key"), Ok)?;
+                Ok(if is_optional { State::Present(value) } else { State::Plain(value) })
+            }
+        }
+    }
+}
+
+impl<'d> State<'d> {
+    fn value(self) -> Val<'d> {
+        match self {
+            Self::Plain(value) => value,
+            Self::Present(value) => Val::some(value),
+            Self::Absent => Val::Optional(None),
+        }
+    }
+
+    /// A chain goes on from what is in an optional value.
+    fn opened(self) -> Self {
+        match self {
+            Self::Plain(Val::Optional(Some(value))) => Self::Present((*value).clone()),
+            Self::Plain(Val::Optional(None)) => Self::Absent,
+            other => other,
+        }
+    }
+}
+
+/// A field or an element; `None` if it is optional and not there.
+fn member<'d>(
+    of: &Val<'d>,
+    key: &Val<'d>,
+    is_optional: bool,
+    work: &mut Work,
+) -> Res<Option<Val<'d>>> {
+    let found = match of {
+        Val::Map(map) => map.get(key, work)?,
+        Val::List(list) => match place(key)? {
+            Some(place) => list.get(place).transpose()?,
+            None => None,
+        },
+        _ => None,
+    };
+    match (found, key) {
+        (None, _) if is_optional => Ok(None),
+        (None, Val::Text(name)) => Fault::error(format!("no such key: {}", shortened(name))),
+        (None, Val::Int(index)) => Fault::error(format!("no such key or element: {index}")),
+        (None, _) => Fault::error("no such key or element"),
+        (found, _) => Ok(found),
+    }
+}
+
+/// The place that an index means; `None` for one that no list has.
+#[expect(clippy::cast_possible_truncation, reason = "whole and in range")]
+fn place(key: &Val<'_>) -> Res<Option<usize>> {
+    match key {
+        Val::Int(index) => Ok(usize::try_from(*index).ok()),
+        Val::Uint(index) => Ok(usize::try_from(*index).ok()),
+        // Lists are shorter than 2^53.
+        Val::Double(index) if index.fract() == 0.0 && index.abs() < 9e15 => {
+            Ok(usize::try_from(*index as i64).ok())
+        }
+        _ => Fault::error("invalid index of a list"),
+    }
+}

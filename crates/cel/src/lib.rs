@@ -1,0 +1,181 @@
+//! Kubernetes' CEL: compiles and evaluates expressions as an API server of Kubernetes 1.36 does.
+//!
+//! The rules are those of cel-go 0.26 (`github.com/google/cel-go`) with the functions, limits and costs
+//! of `k8s.io/apiserver` 0.36 (`pkg/cel`, `pkg/apis/cel`). The variables and their types are those of
+//! match conditions (`pkg/admission/plugin/cel`). `testdata` has answers of that compiler.
+//!
+//! An expression is text (`lex`, `parse`), a tree (`ast`) with types (`check`) and a plan (`plan`), and
+//! has a value for data (`data`, `eval`, `value`). All of it is bounded (`limits`, `work`, `stack`),
+//! whatever the text and the data are. [`absent`] finds out whether an expression fails because
+//! something that it reads is not there.
+//!
+//! Not for what the data are and when an expression is evaluated: the caller has both.
+
+#![expect(clippy::disallowed_types, reason = "data of an expression have any shape")]
+
+pub mod absent;
+mod ast;
+mod check;
+mod cost;
+mod data;
+mod eval;
+mod functions;
+mod lex;
+mod limits;
+mod parse;
+mod plan;
+mod stack;
+mod value;
+mod work;
+
+pub use self::{
+    check::making as made_by_functions,
+    data::{Datum, Fields, Items},
+    work::Budget,
+};
+
+use self::{
+    ast::{Ast, Id, Node},
+    check::Type,
+    eval::{Evaluator, Inputs},
+    plan::Plan,
+    value::{Fault, Val},
+    work::Work,
+};
+
+/// A compiled expression.
+#[derive(Debug)]
+pub struct Program {
+    ast: Ast,
+    root: Id,
+    of: Type,
+    plans: Vec<Plan>,
+}
+
+/// The data of a request.
+#[derive(Debug, Clone, Copy)]
+pub struct Data<'d> {
+    /// The variable `object`.
+    pub object: Datum<'d>,
+    /// The variable `oldObject`.
+    pub old_object: Datum<'d>,
+    /// The variable `request`.
+    pub request: Datum<'d>,
+}
+
+/// The result of an expression.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// True or false.
+    Bool(bool),
+    /// A value that is no boolean, by its type.
+    Other(&'static str),
+    /// The evaluation fails, also in the API server.
+    Error(String),
+    /// It depends on what is not known here.
+    Unknown(String),
+    /// The conditions that share the budget cost more together than it. An API server evaluates none
+    /// of them any more.
+    OverBudget,
+}
+
+impl Program {
+    /// Compiles an expression.
+    ///
+    /// # Errors
+    /// Why the API server does not compile it.
+    pub fn compile(text: &str) -> Result<Self, String> {
+        let parsed = stack::with_room(brackets(text), || parse::parse(text));
+        let (ast, root) = parsed??;
+        let depth = ast.depth(root);
+        stack::with_room(depth, || Self::check(ast, root))?
+    }
+
+    fn check(ast: Ast, root: Id) -> Result<Self, String> {
+        let checked = check::check(&ast, root)?;
+        let plans = plan::plan(&ast, &checked);
+        let program = Self { ast, root, of: checked.of, plans };
+        program.check_constants()?;
+        Ok(program)
+    }
+
+    /// Why it is not a condition.
+    #[must_use]
+    pub fn problem(&self) -> Option<String> {
+        let is_bool = matches!(self.of, Type::Named("bool"));
+        (!is_bool).then(|| format!("must evaluate to bool but got {}", self.of))
+    }
+
+    /// Whether it has this variable.
+    #[must_use]
+    pub fn reads(&self, variable: &str) -> bool {
+        let is_it = |name: &str| name.strip_prefix('.').unwrap_or(name) == variable;
+        self.ast.ids().any(|id| self.ast.node(id).as_ident().is_some_and(is_it))
+    }
+
+    /// What is constant is evaluated, and regular expressions are compiled.
+    fn check_constants(&self) -> Result<(), String> {
+        let null = Inputs { object: Datum::Null, old_object: Datum::Null, request: Datum::Null };
+        let mut evaluator = self.evaluator(null);
+        for id in self.ast.ids() {
+            let Node::Call(call) = self.ast.node(id) else { continue };
+            let name = &*call.function;
+            if matches!(self.plans[id.index()], Plan::Free)
+                && let Err(Fault::Error(problem)) = evaluator.eval(id)
+            {
+                return Err(problem.to_string());
+            }
+            if let ("matches", [.., pattern]) | ("find" | "findAll", [pattern, ..]) =
+                (name, &*call.arguments)
+                && let Some(pattern) = self.ast.node(*pattern).as_text()
+            {
+                functions::check_pattern(pattern)
+                    .map_err(|problem| format!("invalid {name} argument: {problem}"))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn evaluator<'d>(&'d self, inputs: Inputs<'d>) -> Evaluator<'d> {
+        let (ast, plans) = (&self.ast, &*self.plans);
+        Evaluator { ast, plans, inputs, scope: Vec::new(), work: Work::default() }
+    }
+
+    /// Evaluates the expression, and takes its cost from the budget.
+    pub fn evaluate(&self, data: Data<'_>, budget: &mut Budget) -> Outcome {
+        let outcome = stack::with_room(self.ast.depth(self.root), || self.outcome(data, budget));
+        outcome.unwrap_or_else(Outcome::Unknown)
+    }
+
+    fn outcome(&self, data: Data<'_>, budget: &mut Budget) -> Outcome {
+        let Data { object, old_object, request } = data;
+        let mut evaluator = self.evaluator(Inputs { object, old_object, request });
+        let found = evaluator.eval(self.root);
+        if !budget.take(&evaluator.work) {
+            return Outcome::OverBudget;
+        }
+        match found {
+            Ok(Val::Bool(value)) => Outcome::Bool(value),
+            Ok(other) => Outcome::Other(other.type_name()),
+            Err(Fault::Error(problem)) => Outcome::Error(problem.to_string()),
+            Err(Fault::Unknown(reason)) => Outcome::Unknown(reason.to_string()),
+            Err(Fault::Cost) => {
+                let limit = limits::MAX_COST;
+                Outcome::Error(format!("it costs more than {limit}, the limit of an API server"))
+            }
+            Err(Fault::Bytes) => {
+                let limit = limits::MAX_BYTES >> 20;
+                Outcome::Unknown(format!("it reads and writes more than {limit} MiB"))
+            }
+        }
+    }
+}
+
+/// How deep the brackets and conditionals of a text can be, at most.
+fn brackets(text: &str) -> u32 {
+    let open = text.bytes().filter(|byte| b"([{?".contains(byte)).count();
+    u32::try_from(open).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests;

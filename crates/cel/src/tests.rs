@@ -1,0 +1,228 @@
+use proptest::prelude::*;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::*;
+
+mod attacks;
+
+/// What an API server of Kubernetes 1.36 says of an expression. The rows were recorded with its
+/// compiler (`pkg/admission/plugin/cel` of `k8s.io/apiserver` 0.36.0 with cel-go 0.26.0, stored
+/// expressions) and the data beside them.
+#[derive(Debug, Deserialize)]
+struct Answer {
+    #[serde(rename = "e")]
+    expression: String,
+    #[serde(default = "yes")]
+    compiles: bool,
+    #[serde(default)]
+    r#type: String,
+    #[serde(default)]
+    fails: bool,
+    /// The type, and the value of scalars.
+    #[serde(default)]
+    value: String,
+    #[serde(default)]
+    cost: u64,
+}
+
+const ANSWERS: &str = include_str!("../testdata/answers.jsonl");
+const DATA: &str = include_str!("../testdata/data.json");
+
+fn yes() -> bool {
+    true
+}
+
+fn show(value: &Val<'_>) -> String {
+    let json: Value = match value {
+        Val::Null => 0.into(),
+        Val::Bool(value) => (*value).into(),
+        Val::Int(value) => (*value).into(),
+        Val::Uint(value) => (*value).into(),
+        Val::Double(value) => (*value).into(),
+        Val::Text(text) => (&**text).into(),
+        other => return other.type_name().to_owned(),
+    };
+    format!("{}:{json}", value.type_name())
+}
+
+/// The same number, however it is written.
+fn is_same(one: &str, other: &str) -> bool {
+    let number = |text: &str| text.strip_prefix("double:")?.parse::<f64>().ok();
+    one == other || number(one).is_some() && number(one) == number(other)
+}
+
+/// How an answer differs; `None` if it does not.
+fn difference(want: &Answer, data: &Value) -> Option<String> {
+    let program = match Program::compile(&want.expression) {
+        Ok(program) if want.compiles => program,
+        Ok(_) => return Some("it compiles".to_owned()),
+        Err(_) if !want.compiles => return None,
+        Err(problem) => return Some(problem),
+    };
+    let inputs = Inputs {
+        object: Datum::from(&data["object"]),
+        old_object: Datum::from(&data["oldObject"]),
+        request: Datum::from(&data["request"]),
+    };
+    let mut evaluator = program.evaluator(inputs);
+    let found = evaluator.eval(program.root);
+    let (of, cost) = (program.of.to_string(), evaluator.work.cost());
+    let is_same = match &found {
+        Ok(value) => !want.fails && is_same(&show(value), &want.value),
+        Err(Fault::Error(_)) => want.fails,
+        // The cost that is over the limit depends on when it is counted.
+        Err(Fault::Cost) => return (!want.fails).then(|| "it costs too much".to_owned()),
+        Err(_) => false,
+    };
+    if is_same && of == want.r#type && cost == want.cost {
+        return None;
+    }
+    Some(format!("{of} {found:?} at {cost}"))
+}
+
+#[test]
+fn answers_are_those_of_the_api_server() {
+    let data: Value = serde_json::from_str(DATA).expect("JSON");
+    let answers = ANSWERS.lines().map(|line| serde_json::from_str::<Answer>(line).expect("a row"));
+    let different: Vec<_> = answers
+        .filter_map(|want| difference(&want, &data).map(|how| format!("{want:?}: {how}")))
+        .collect();
+    assert!(different.is_empty(), "{}", different.join("\n"));
+}
+
+/// The outcome for an object, with the budget of match conditions.
+fn outcome(expression: &str, object: &Value) -> Result<Outcome, String> {
+    let data = Data { object: object.into(), old_object: Datum::Null, request: Datum::Null };
+    Ok(Program::compile(expression)?.evaluate(data, &mut Budget::of_conditions()))
+}
+
+#[test]
+fn what_is_not_known_matters_only_if_it_decides() {
+    let object = json!({"a": 1});
+    for (expression, want) in [
+        ("authorizer.path('/x').check('get').allowed() || true", Some(true)),
+        ("object.a == 2 && authorizer.path('/x').check('get').allowed()", Some(false)),
+        ("authorizer.path('/x').check('get').allowed() || object.b", None),
+        ("object.b || authorizer.path('/x').check('get').allowed()", None),
+    ] {
+        let found = outcome(expression, &object).expect("compiles");
+        match want {
+            Some(want) => assert_eq!(found, Outcome::Bool(want), "{expression}"),
+            None => assert!(matches!(found, Outcome::Unknown(_)), "{expression}: {found:?}"),
+        }
+    }
+}
+
+#[test]
+fn conditions_of_products_compile() {
+    for expression in [
+        "true",
+        "!(request.resource.group == 'coordination.k8s.io' && request.resource.resource == 'leases')",
+        "!('system:nodes' in request.userInfo.groups)",
+        "request.resource.resource != 'pods' || !has(object.spec.hostNetwork) || !object.spec.hostNetwork",
+        "object.metadata.?labels['a'].orValue('') == 'b'",
+        "object.spec.containers.all(c, c.image.startsWith('x/')) && size(object.spec.containers) < 3",
+        "request.userInfo.extra.exists(k, k == 'a' && request.userInfo.extra[k].size() > 1)",
+        "authorizer.group('').resource('pods').namespace(request.namespace).check('create').allowed()",
+        "authorizer.requestResource.check('breakglass').allowed()",
+        "namespaceObject.metadata.labels['a'] == 'b'",
+        "object.spec.containers.map(c, c.name).filter(n, n != 'a').size() == 0",
+        "quantity(object.spec.x).isLessThan(quantity('1Gi')) || ip('1.2.3.4').family() == 4",
+        "sets.contains(['a', 'b'], [request.name]) || [1, 2].sum() == 3",
+        "(request.dryRun ? 'a' : 'b') == 'a' || type(object) == string",
+        "request.options.x == 1 && dyn(1) == 'a'",
+    ] {
+        let problem = Program::compile(expression).map(|program| program.problem());
+        assert_eq!(problem, Ok(None), "{expression}");
+    }
+}
+
+/// Expressions, and what their errors have.
+const PROBLEMS: [(&str, &str); 21] = [
+    ("objekt.metadata.name == 'a'", "undeclared reference to \"objekt\""),
+    ("object.metadata.name", "must evaluate to bool but got dyn"),
+    ("'a'", "must evaluate to bool but got string"),
+    ("request.foo == 'a'", "AdmissionRequest has no field \"foo\""),
+    ("request.name.first == 'a'", "a string has no fields"),
+    ("request.name == 1", "no overload of \"_==_\" for (string, int)"),
+    ("sum(1, 2) == 3", "undeclared reference to \"sum\""),
+    ("request.name.beginsWith('a')", "undeclared reference to \"beginsWith\""),
+    ("request.name.startsWith(1)", "no overload of \"startsWith\""),
+    ("params.x == 1", "undeclared reference"),
+    ("[1, 'a'].size() == 2", "elements have the types"),
+    ("request.name.all(c, c == 'a')", "cannot be iterated over"),
+    ("1 in 'abc'", "no overload of \"@in\""),
+    ("[object.a, 'b'].size() == 2", "elements have the types"),
+    ("request.name.matches('(')", "invalid matches argument"),
+    ("duration('x') == duration('1h')", "invalid duration argument"),
+    ("timestamp('x') == timestamp(object.a)", "invalid timestamp argument"),
+    ("1 +", "unexpected end, at character 4"),
+    ("'a", "a text does not end, or has an escape that is not valid, at character 1"),
+    ("a ; b", "unexpected character ';', at character 3"),
+    ("(1", "unexpected end, wanted \")\", at character 3"),
+];
+
+#[test]
+fn what_the_api_server_does_not_compile_is_named() {
+    for (expression, problem) in PROBLEMS {
+        let found = match Program::compile(expression) {
+            Ok(program) => program.problem().expect(expression),
+            Err(problem) => problem,
+        };
+        assert!(found.contains(problem), "{expression}: {found}");
+    }
+}
+
+/// Parts of expressions, so that many texts compile.
+const PARTS: &str = "object~.a~.?a~[0]~[?'b']~1~-1~1.5~2u~'x'~b'y'~null~true~(~)~[~]~{~}~,~:~?~ && ~ || ~\
+    !~-~ == ~ < ~ in ~+~*~/~%~.map(i, ~.all(i, ~.exists(k, v, ~i~k~has(~.size()~string(~\
+    int(~.matches('a+')~.split('')~.join(~.sort()~.replace('a', ~lists.range(9)~\
+    quantity(~.optMap(o, ~dyn(~'%s'.format([~.sortBy(s, ~.transformMap(k, v, ~\"~\\~\
+    \u{e9}~timestamp(~duration('1h')";
+
+fn parts() -> impl Strategy<Value = String> {
+    let words: Vec<_> = PARTS.split('~').collect();
+    prop::collection::vec(prop::sample::select(words), 0..24).prop_map(|words| words.concat())
+}
+
+fn objects() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        ".{0,8}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(3, 16, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::btree_map("[ab]", inner, 0..3).prop_map(|map| json!(map)),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_compiled_and_evaluated(text in ".{0,60}", object in objects()) {
+        drop(outcome(&text, &object));
+    }
+
+    #[test]
+    fn any_expression_is_compiled_and_evaluated(text in parts(), object in objects()) {
+        drop(outcome(&text, &object));
+    }
+
+    #[test]
+    fn no_expression_costs_more_than_the_limit(text in parts(), object in objects()) {
+        if let Ok(program) = Program::compile(&text) {
+            let object = Datum::from(&object);
+            let null = Datum::Null;
+            let mut evaluator =
+                program.evaluator(Inputs { object, old_object: null, request: null });
+            let found = evaluator.eval(program.root);
+            let is_over = evaluator.work.cost() > limits::MAX_COST;
+            prop_assert_eq!(is_over, matches!(found, Err(Fault::Cost)));
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Maps.
+
+use std::{collections::HashMap, rc::Rc};
+
+use super::{Fault, Res, Text, Val};
+use crate::{data::Fields, work::Work};
+
+/// A map of the data or of the expression, or one that was made.
+#[derive(Debug, Clone)]
+pub(crate) enum Map<'d> {
+    Data(&'d dyn Fields),
+    Made(Rc<Made<'d>>),
+}
+
+/// A map that was made: entries in their order, and their places.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Made<'d> {
+    entries: Vec<(Val<'d>, Val<'d>)>,
+    places: HashMap<Key<'d>, usize>,
+}
+
+/// A key. Numbers that are equal are the same key.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Key<'d> {
+    Bool(bool),
+    Int(i64),
+    Uint(u64),
+    Text(Text<'d>),
+}
+
+impl<'d> Key<'d> {
+    /// The key that a value is. `None` for numbers that no key has. The bytes of a text are counted:
+    /// the search reads them.
+    fn of(value: &Val<'d>, work: &mut Work) -> Res<Option<Self>> {
+        Ok(match value {
+            Val::Bool(value) => Some(Self::Bool(*value)),
+            Val::Int(value) => Some(Self::Int(*value)),
+            Val::Uint(value) => Some(i64::try_from(*value).map_or(Self::Uint(*value), Self::Int)),
+            Val::Double(value) => whole(*value),
+            Val::Text(text) => {
+                work.spend(text.len())?;
+                Some(Self::Text(text.clone()))
+            }
+            _ => return Fault::error("unsupported key type"),
+        })
+    }
+}
+
+/// A whole number as a key.
+fn whole<'d>(value: f64) -> Option<Key<'d>> {
+    // 2^63 and 2^64 are exact.
+    const INT: f64 = 9_223_372_036_854_775_808.0;
+    const UINT: f64 = 18_446_744_073_709_551_616.0;
+    if value.fract() != 0.0 {
+        return None;
+    }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in range")]
+    if (-INT..INT).contains(&value) {
+        Some(Key::Int(value as i64))
+    } else if (INT..UINT).contains(&value) {
+        Some(Key::Uint(value as u64))
+    } else {
+        None
+    }
+}
+
+impl<'d> Map<'d> {
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Data(fields) => fields.count(),
+            Self::Made(made) => made.entries.len(),
+        }
+    }
+
+    /// The value of a key; `None` if there is none.
+    pub(crate) fn get(&self, key: &Val<'d>, work: &mut Work) -> Res<Option<Val<'d>>> {
+        match (self, Key::of(key, work)?) {
+            (Self::Data(fields), Some(Key::Text(name))) => {
+                fields.get(&name).map(Val::of).transpose()
+            }
+            (Self::Made(made), Some(key)) => {
+                Ok(made.places.get(&key).map(|place| made.entries[*place].1.clone()))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The keys in their order. They are counted.
+    pub(crate) fn keys(&self, work: &mut Work) -> Res<Vec<Val<'d>>> {
+        work.spend_items(self.len())?;
+        Ok(match self {
+            Self::Data(fields) => {
+                fields.entries().map(|(key, _)| Val::Text(Text::Borrowed(key))).collect()
+            }
+            Self::Made(made) => made.entries.iter().map(|(key, _)| key.clone()).collect(),
+        })
+    }
+
+    /// The entries in their order. They are counted.
+    pub(crate) fn entries(&self, work: &mut Work) -> Res<Vec<Entry<'d>>> {
+        work.spend_items(self.len().saturating_mul(2))?;
+        Ok(match self {
+            Self::Data(fields) => {
+                let entry = |(key, value)| (Val::Text(Text::Borrowed(key)), Val::of(value));
+                fields.entries().map(entry).collect()
+            }
+            Self::Made(made) => {
+                made.entries.iter().map(|(key, value)| (key.clone(), Ok(value.clone()))).collect()
+            }
+        })
+    }
+}
+
+/// A key and its value, or why that is not known.
+type Entry<'d> = (Val<'d>, Res<Val<'d>>);
+
+impl<'d> Made<'d> {
+    /// The entries of a map.
+    ///
+    /// # Errors
+    /// They are more than may be copied.
+    pub(crate) fn of(map: &Map<'d>, work: &mut Work) -> Res<Self> {
+        let mut made = Self::default();
+        for (key, value) in map.entries(work)? {
+            made.insert(key, value?, work)?;
+        }
+        Ok(made)
+    }
+
+    /// Adds an entry.
+    ///
+    /// # Errors
+    /// It cannot be a key, or there is more to read than is allowed.
+    pub(crate) fn insert(&mut self, key: Val<'d>, value: Val<'d>, work: &mut Work) -> Res<bool> {
+        let Some(place) = Key::of(&key, work)? else { return Fault::error("unsupported key type") };
+        match self.places.entry(place) {
+            std::collections::hash_map::Entry::Occupied(found) => {
+                self.entries[*found.get()].1 = value;
+                Ok(false)
+            }
+            std::collections::hash_map::Entry::Vacant(free) => {
+                free.insert(self.entries.len());
+                self.entries.push((key, value));
+                Ok(true)
+            }
+        }
+    }
+}

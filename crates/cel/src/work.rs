@@ -1,0 +1,85 @@
+//! What an evaluation may cost: the units of an API server, and the bytes that are read and written
+//! here. Both are counted before the work is done.
+
+use std::{collections::HashMap, rc::Rc};
+
+use super::{
+    functions::regexes::Pattern,
+    limits::{MAX_BYTES, MAX_COST, MAX_COST_OF_CONDITIONS},
+    value::{Fault, Res},
+};
+
+/// The cost that conditions which are evaluated together have left.
+#[derive(Debug)]
+pub struct Budget(u64);
+
+/// The work of one evaluation.
+#[derive(Debug, Default)]
+pub(super) struct Work {
+    cost: u64,
+    bytes: usize,
+    /// Regular expressions that were compiled, by their texts: at most
+    /// [`super::limits::MAX_PATTERNS`].
+    pub(super) patterns: HashMap<Rc<str>, Rc<Pattern>>,
+}
+
+impl Budget {
+    /// The budget of all match conditions of a webhook or policy.
+    #[must_use]
+    pub fn of_conditions() -> Self {
+        Self(MAX_COST_OF_CONDITIONS)
+    }
+
+    /// Takes the cost of a condition; `false` if it is not left.
+    pub(super) fn take(&mut self, work: &Work) -> bool {
+        match self.0.checked_sub(work.cost) {
+            Some(left) => {
+                self.0 = left;
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+impl Work {
+    /// Counts units of cost.
+    ///
+    /// # Errors
+    /// The condition costs more than it may.
+    pub(super) fn charge(&mut self, units: u64) -> Res<()> {
+        self.cost = self.cost.saturating_add(units);
+        if self.cost > MAX_COST { Err(Fault::Cost) } else { Ok(()) }
+    }
+
+    /// Gives back a unit: a test of a field costs less than reading it.
+    pub(super) fn refund(&mut self) {
+        self.cost = self.cost.saturating_sub(1);
+    }
+
+    /// Counts bytes that are read or written.
+    ///
+    /// # Errors
+    /// They are more than allowed.
+    pub(super) fn spend(&mut self, bytes: usize) -> Res<()> {
+        self.bytes = self.bytes.saturating_add(bytes);
+        if self.bytes > MAX_BYTES { Err(Fault::Bytes) } else { Ok(()) }
+    }
+
+    /// Counts elements of a list that are copied.
+    ///
+    /// # Errors
+    /// They are more than allowed.
+    pub(super) fn spend_items(&mut self, items: usize) -> Res<()> {
+        self.spend(items.saturating_mul(std::mem::size_of::<super::value::Val<'_>>()))
+    }
+
+    pub(super) fn cost(&self) -> u64 {
+        self.cost
+    }
+
+    /// Goes back to a cost: what is constant costs nothing.
+    pub(super) fn restore(&mut self, cost: u64) {
+        self.cost = cost;
+    }
+}
