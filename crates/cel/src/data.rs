@@ -5,6 +5,20 @@ use serde_json::{Map, Value};
 
 use super::ast::{Constant, Literal};
 
+/// The variables of an expression. Not among them is `authorizer`, which asks an API server: it is not
+/// known here.
+#[derive(Debug, Clone, Copy)]
+pub struct Data<'d> {
+    /// The variable `object`.
+    pub object: Datum<'d>,
+    /// The variable `oldObject`.
+    pub old_object: Datum<'d>,
+    /// The variable `request`.
+    pub request: Datum<'d>,
+    /// The variable `namespaceObject`.
+    pub namespace_object: Datum<'d>,
+}
+
 /// A value of the data.
 #[derive(Debug, Clone, Copy)]
 pub enum Datum<'d> {

@@ -7,7 +7,7 @@ use super::{
     ast::{ACCUMULATOR, Ast, Call as CallNode, Entry, Id, Item, Node},
     check::TYPE_NAMES,
     cost,
-    data::Datum,
+    data::Data,
     functions::{Call, map_insert, math_add},
     plan::{Plan, Planned},
     value::{Fault, Made, Map, Res, Val},
@@ -25,19 +25,11 @@ const MAP_COST: u64 = 30;
 /// within the limit of costs have fewer.
 const NODE_BYTES: usize = 32;
 
-/// The data of a request.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Inputs<'d> {
-    pub(super) object: Datum<'d>,
-    pub(super) old_object: Datum<'d>,
-    pub(super) request: Datum<'d>,
-}
-
 /// An evaluation.
 pub(super) struct Evaluator<'d> {
     pub(super) ast: &'d Ast,
     pub(super) plans: &'d [Plan],
-    pub(super) inputs: Inputs<'d>,
+    pub(super) data: Data<'d>,
     /// Variables of macros, the innermost last.
     pub(super) scope: Vec<Slot<'d>>,
     pub(super) work: Work,
@@ -118,7 +110,7 @@ impl<'d> Evaluator<'d> {
         TYPE_NAMES.contains(&name) && !self.scope.iter().any(|slot| slot.name == name)
     }
 
-    /// A variable of a macro or of the request.
+    /// A variable of a macro or of the data.
     fn variable(&mut self, name: &'d str) -> Res<Val<'d>> {
         let (name, is_global) = name.strip_prefix('.').map_or((name, false), |name| (name, true));
         let slot = self.scope.iter().rposition(|slot| slot.name == name).filter(|_| !is_global);
@@ -126,11 +118,10 @@ impl<'d> Evaluator<'d> {
             return self.slot(slot);
         }
         match name {
-            "object" => Val::of(self.inputs.object),
-            "oldObject" => Val::of(self.inputs.old_object),
-            "request" => Val::of(self.inputs.request),
-            // An API server has none for webhooks.
-            "namespaceObject" => Ok(Val::Null),
+            "object" => Val::of(self.data.object),
+            "oldObject" => Val::of(self.data.old_object),
+            "request" => Val::of(self.data.request),
+            "namespaceObject" => Val::of(self.data.namespace_object),
             name => match TYPE_NAMES.iter().find(|known| **known == name) {
                 Some(name) => Ok(Val::Type(name)),
                 None => Fault::unknown(format!("{name} is not known here")),

@@ -30,14 +30,14 @@ mod work;
 
 pub use self::{
     check::making as made_by_functions,
-    data::{Datum, Fields, Items},
+    data::{Data, Datum, Fields, Items},
     work::Budget,
 };
 
 use self::{
     ast::{Ast, Id, Node},
     check::Type,
-    eval::{Evaluator, Inputs},
+    eval::Evaluator,
     plan::Plan,
     value::{Fault, Val},
     work::Work,
@@ -50,17 +50,6 @@ pub struct Program {
     root: Id,
     of: Type,
     plans: Vec<Plan>,
-}
-
-/// The data of a request.
-#[derive(Debug, Clone, Copy)]
-pub struct Data<'d> {
-    /// The variable `object`.
-    pub object: Datum<'d>,
-    /// The variable `oldObject`.
-    pub old_object: Datum<'d>,
-    /// The variable `request`.
-    pub request: Datum<'d>,
 }
 
 /// The result of an expression.
@@ -115,8 +104,10 @@ impl Program {
 
     /// What is constant is evaluated, and regular expressions are compiled.
     fn check_constants(&self) -> Result<(), String> {
-        let null = Inputs { object: Datum::Null, old_object: Datum::Null, request: Datum::Null };
-        let mut evaluator = self.evaluator(null);
+        let null = Datum::Null;
+        let nothing =
+            Data { object: null, old_object: null, request: null, namespace_object: null };
+        let mut evaluator = self.evaluator(nothing);
         for id in self.ast.ids() {
             let Node::Call(call) = self.ast.node(id) else { continue };
             let name = &*call.function;
@@ -136,9 +127,9 @@ impl Program {
         Ok(())
     }
 
-    fn evaluator<'d>(&'d self, inputs: Inputs<'d>) -> Evaluator<'d> {
+    fn evaluator<'d>(&'d self, data: Data<'d>) -> Evaluator<'d> {
         let (ast, plans) = (&self.ast, &*self.plans);
-        Evaluator { ast, plans, inputs, scope: Vec::new(), work: Work::default() }
+        Evaluator { ast, plans, data, scope: Vec::new(), work: Work::default() }
     }
 
     /// Evaluates the expression, and takes its cost from the budget.
@@ -148,8 +139,7 @@ impl Program {
     }
 
     fn outcome(&self, data: Data<'_>, budget: &mut Budget) -> Outcome {
-        let Data { object, old_object, request } = data;
-        let mut evaluator = self.evaluator(Inputs { object, old_object, request });
+        let mut evaluator = self.evaluator(data);
         let found = evaluator.eval(self.root);
         if !budget.take(&evaluator.work) {
             return Outcome::OverBudget;

@@ -60,12 +60,13 @@ fn difference(want: &Answer, data: &Value) -> Option<String> {
         Err(_) if !want.compiles => return None,
         Err(problem) => return Some(problem),
     };
-    let inputs = Inputs {
+    let data = Data {
         object: Datum::from(&data["object"]),
         old_object: Datum::from(&data["oldObject"]),
         request: Datum::from(&data["request"]),
+        namespace_object: Datum::Null,
     };
-    let mut evaluator = program.evaluator(inputs);
+    let mut evaluator = program.evaluator(data);
     let found = evaluator.eval(program.root);
     let (of, cost) = (program.of.to_string(), evaluator.work.cost());
     let is_same = match &found {
@@ -91,10 +92,15 @@ fn answers_are_those_of_the_api_server() {
     assert!(different.is_empty(), "{}", different.join("\n"));
 }
 
+/// Data with an object only.
+fn of(object: &Value) -> Data<'_> {
+    let (object, null) = (object.into(), Datum::Null);
+    Data { object, old_object: null, request: null, namespace_object: null }
+}
+
 /// The outcome for an object, with the budget of match conditions.
 fn outcome(expression: &str, object: &Value) -> Result<Outcome, String> {
-    let data = Data { object: object.into(), old_object: Datum::Null, request: Datum::Null };
-    Ok(Program::compile(expression)?.evaluate(data, &mut Budget::of_conditions()))
+    Ok(Program::compile(expression)?.evaluate(of(object), &mut Budget::of_conditions()))
 }
 
 #[test]
@@ -216,10 +222,7 @@ proptest! {
     #[test]
     fn no_expression_costs_more_than_the_limit(text in parts(), object in objects()) {
         if let Ok(program) = Program::compile(&text) {
-            let object = Datum::from(&object);
-            let null = Datum::Null;
-            let mut evaluator =
-                program.evaluator(Inputs { object, old_object: null, request: null });
+            let mut evaluator = program.evaluator(of(&object));
             let found = evaluator.eval(program.root);
             let is_over = evaluator.work.cost() > limits::MAX_COST;
             prop_assert_eq!(is_over, matches!(found, Err(Fault::Cost)));

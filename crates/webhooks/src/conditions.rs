@@ -85,6 +85,8 @@ impl Condition {
             object: variables.object.into(),
             old_object: variables.old_object.into(),
             request: Datum::Map(&variables.request),
+            // An API server has none for webhooks.
+            namespace_object: Datum::Null,
         };
         match program.evaluate(data, budget) {
             Outcome::Bool(true) => Evaluation::True,
