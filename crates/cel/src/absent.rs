@@ -156,7 +156,8 @@ impl Lack {
 /// Finds requests for which conditions fail and none is false: then the failure policy decides. Takes
 /// from the work that is left.
 pub fn failures(conditions: &[&Program], world: &dyn World, work: &mut Work) -> Vec<Failure> {
-    let depth = conditions.iter().map(|it| it.ast.depth(it.root)).max().unwrap_or_default();
+    let depth =
+        conditions.iter().map(|program| program.ast.depth(program.root)).max().unwrap_or_default();
     stack::with_room(depth, || search(conditions, world, work)).unwrap_or_default()
 }
 
@@ -166,6 +167,13 @@ struct Conjunct<'p> {
     condition: usize,
     program: &'p Program,
     id: Id,
+}
+
+/// A search for requests for which conjuncts fail.
+struct Search<'s> {
+    conjuncts: &'s [Conjunct<'s>],
+    world: &'s dyn World,
+    work: &'s mut Work,
 }
 
 impl Conjunct<'_> {
@@ -194,112 +202,101 @@ fn search(conditions: &[&Program], world: &dyn World, work: &mut Work) -> Vec<Fa
         }
     }
     let mut found: Vec<Failure> = Vec::new();
+    let mut search = Search { conjuncts: &conjuncts, world, work };
     for index in 0..conjuncts.len() {
-        of_conjunct(&conjuncts, index, (world, work), &mut found);
+        search.of_conjunct(index, &mut found);
     }
     found
 }
 
-/// Follows all answers that a conjunct depends on.
-fn of_conjunct(
-    conjuncts: &[Conjunct<'_>],
-    index: usize,
-    (world, work): (&dyn World, &mut Work),
-    found: &mut Vec<Failure>,
-) {
-    let this = conjuncts[index];
-    let mut trail = Trail::default();
-    let (mut is_certain, first) = (true, found.len());
-    loop {
-        match truth(this, world, &mut trail, work) {
-            Ok(value) => is_certain &= !value,
-            Err(Stop::Choice(atom)) => {
-                trail.assume(atom, false);
-                continue;
-            }
-            Err(Stop::Work) => {
-                is_certain = false;
-                break;
-            }
-            Err(Stop::Fails(lack, node)) => {
-                let is_new =
-                    !found.iter().any(|it| it.condition == this.condition && it.lack == lack);
-                let of_condition = || found.iter().filter(|it| it.condition == this.condition);
-                let has_more = of_condition().any(|it| it.has_more);
-                let is_full = of_condition().count() >= MAX_FOUND;
-                let others = (conjuncts, index);
-                if is_new && !has_more && can_hold(others, world, &mut trail, work) {
-                    if is_full {
-                        let known = found.iter_mut().filter(|it| it.condition == this.condition);
-                        known.for_each(|it| it.has_more = true);
-                    } else {
-                        found.push(this.failure(lack, node));
+impl Search<'_> {
+    /// Follows all answers that a conjunct depends on.
+    fn of_conjunct(&mut self, index: usize, found: &mut Vec<Failure>) {
+        let this = self.conjuncts[index];
+        let mut trail = Trail::default();
+        let is_of_condition = |known: &Failure| known.condition == this.condition;
+        let (mut is_certain, first) = (true, found.len());
+        loop {
+            match self.truth(this, &trail) {
+                Ok(value) => is_certain &= !value,
+                Err(Stop::Choice(atom)) => {
+                    trail.assume(atom, false);
+                    continue;
+                }
+                Err(Stop::Work) => {
+                    is_certain = false;
+                    break;
+                }
+                Err(Stop::Fails(lack, node)) => {
+                    let is_new =
+                        !found.iter().any(|known| is_of_condition(known) && known.lack == lack);
+                    let of_condition = || found.iter().filter(|known| is_of_condition(known));
+                    let has_more = of_condition().any(|known| known.has_more);
+                    let is_full = of_condition().count() >= MAX_FOUND;
+                    if is_new && !has_more && self.can_hold(index, &mut trail) {
+                        if is_full {
+                            let of_condition =
+                                found.iter_mut().filter(|known| is_of_condition(known));
+                            of_condition.for_each(|known| known.has_more = true);
+                        } else {
+                            found.push(this.failure(lack, node));
+                        }
                     }
                 }
             }
-        }
-        if !trail.next(0) {
-            break;
-        }
-    }
-    for failure in &mut found[first..] {
-        failure.is_certain = is_certain;
-    }
-}
-
-/// Whether no conjunct but one is false, for some answers beside those of the trail. Each goes on where
-/// the answers before it end, so that many do not cost more than each of them. A last pass sees all of
-/// them with all answers.
-fn can_hold(
-    (conjuncts, but): (&[Conjunct<'_>], usize),
-    world: &dyn World,
-    trail: &mut Trail,
-    work: &mut Work,
-) -> bool {
-    let floor = trail.len();
-    // How many answers there were before each conjunct.
-    let mut before = Vec::with_capacity(conjuncts.len());
-    let mut answers = floor;
-    loop {
-        let index = before.len();
-        if index == conjuncts.len() {
-            let is_seen = trail.len() == answers;
-            if is_seen {
-                trail.cut(floor);
-                return true;
+            if !trail.next(0) {
+                break;
             }
-            answers = trail.len();
-            before.clear();
-            continue;
         }
-        let value =
-            if index == but { Ok(true) } else { truth(conjuncts[index], world, trail, work) };
-        match value {
-            Ok(true) | Err(Stop::Fails(..)) => before.push(trail.len()),
-            Err(Stop::Choice(atom)) => trail.assume(atom, false),
-            Ok(false) => {
-                if !trail.next(floor) {
+        for failure in &mut found[first..] {
+            failure.is_certain = is_certain;
+        }
+    }
+
+    /// Whether no conjunct but one is false, for some answers beside those of the trail. Each goes on
+    /// where the answers before it end, so that many do not cost more than each of them. A last pass
+    /// sees all of them with all answers.
+    fn can_hold(&mut self, but: usize, trail: &mut Trail) -> bool {
+        let floor = trail.len();
+        // How many answers there were before each conjunct.
+        let mut before = Vec::with_capacity(self.conjuncts.len());
+        let mut answers = floor;
+        loop {
+            let index = before.len();
+            if index == self.conjuncts.len() {
+                let is_seen = trail.len() == answers;
+                if is_seen {
+                    trail.cut(floor);
+                    return true;
+                }
+                answers = trail.len();
+                before.clear();
+                continue;
+            }
+            let value =
+                if index == but { Ok(true) } else { self.truth(self.conjuncts[index], trail) };
+            match value {
+                Ok(true) | Err(Stop::Fails(..)) => before.push(trail.len()),
+                Err(Stop::Choice(atom)) => trail.assume(atom, false),
+                Ok(false) => {
+                    if !trail.next(floor) {
+                        return false;
+                    }
+                    let kept = before.iter().take_while(|answers| **answers < trail.len()).count();
+                    before.truncate(kept);
+                    answers = usize::MAX;
+                }
+                Err(Stop::Work) => {
+                    trail.cut(floor);
                     return false;
                 }
-                let kept = before.iter().take_while(|it| **it < trail.len()).count();
-                before.truncate(kept);
-                answers = usize::MAX;
-            }
-            Err(Stop::Work) => {
-                trail.cut(floor);
-                return false;
             }
         }
     }
-}
 
-fn truth(
-    of: Conjunct<'_>,
-    world: &dyn World,
-    trail: &mut Trail,
-    work: &mut Work,
-) -> Result<bool, Stop> {
-    let mut walk = Walk::new(&of.program.ast, world, trail.facts(), work);
-    let value: Abs = walk.eval(of.id)?;
-    walk.truth(&value)
+    fn truth(&mut self, of: Conjunct<'_>, trail: &Trail) -> Result<bool, Stop> {
+        let mut walk = Walk::new(&of.program.ast, self.world, trail.facts(), self.work);
+        let value: Abs = walk.eval(of.id)?;
+        walk.truth(&value)
+    }
 }

@@ -133,7 +133,8 @@ fn tenths(size: u64, factor: u64) -> u64 {
 /// The condition costs more than it may.
 pub(super) fn charge(rule: Rule, arguments: &[Val<'_>], work: &mut Work) -> Res<()> {
     let cost = {
-        let mut sized = |index: usize| arguments.get(index).map_or(Ok(1), |it| size(it, work));
+        let mut sized =
+            |index: usize| arguments.get(index).map_or(Ok(1), |value| size(value, work));
         match rule {
             Rule::Unit => 1,
             Rule::Tenths(factor) => tenths(sized(0)?, factor),

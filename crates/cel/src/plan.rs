@@ -43,13 +43,13 @@ pub(super) fn plan(ast: &Ast, checked: &Checked) -> Vec<Plan> {
     let mut plans: Vec<Plan> = Vec::with_capacity(ast.len());
     for id in ast.ids() {
         let plan = match ast.node(id) {
-            Node::List(items) if items.iter().all(|it| is_free(ast, &plans, it.value)) => {
+            Node::List(items) if items.iter().all(|item| is_free(ast, &plans, item.value)) => {
                 constant(ast, &mut plans, id).map_or(Plan::Free, Plan::Constant)
             }
             Node::Map(entries)
-                if entries
-                    .iter()
-                    .all(|it| is_free(ast, &plans, it.key) && is_free(ast, &plans, it.value)) =>
+                if entries.iter().all(|entry| {
+                    is_free(ast, &plans, entry.key) && is_free(ast, &plans, entry.value)
+                }) =>
             {
                 constant(ast, &mut plans, id).map_or(Plan::Free, Plan::Constant)
             }

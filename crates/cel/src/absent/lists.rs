@@ -39,7 +39,7 @@ impl Walk<'_> {
                 self.ordered_anew(name, of)
             }
             ("slice", [of, Abs::Literal(Literal::Int(from)), Abs::Literal(Literal::Int(to))]) => {
-                self.slice(id, of, (*from, *to))
+                self.slice(id, of, *from, *to)
             }
             ("first", [of @ (Abs::List(_) | Abs::Place(_))]) => {
                 self.optional_member(of, &Abs::int(0)).map(Some)
@@ -119,7 +119,7 @@ impl Walk<'_> {
     }
 
     /// A part of a list: it fails if the list is shorter.
-    fn slice(&mut self, id: Id, of: &Abs, (from, to): (i64, i64)) -> Maybe {
+    fn slice(&mut self, id: Id, of: &Abs, from: i64, to: i64) -> Maybe {
         if !(0..=to).contains(&from)
             || to > MAX_SLICE
             || !matches!(of, Abs::List(_) | Abs::Place(_))

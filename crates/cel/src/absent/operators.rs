@@ -116,12 +116,13 @@ impl<'w> Walk<'w> {
         Ok(false)
     }
 
-    /// `<`, `<=`, `>` and `>=`, by the operator and by the one that it is when both are turned.
+    /// `<`, `<=`, `>` and `>=`.
     pub(super) fn ordered(
         &mut self,
         id: Id,
-        (operator, turned): (&'static str, &'static str),
-        [one, other]: [&Abs; 2],
+        operator: &'static str,
+        one: &Abs,
+        other: &Abs,
     ) -> Res {
         match (one, other) {
             (Abs::Null(path), _) | (_, Abs::Null(path)) => fails_null(path, id),
@@ -132,13 +133,13 @@ impl<'w> Walk<'w> {
                 self.compare(list, operator, *size).map(known)
             }
             (Abs::Literal(Literal::Int(size)), Abs::Size(list)) => {
-                self.compare(list, turned, *size).map(known)
+                self.compare(list, turned(operator), *size).map(known)
             }
             (Abs::Least(list), Abs::Literal(Literal::Int(size))) => {
                 self.at_least(list, operator, *size).map(known)
             }
             (Abs::Literal(Literal::Int(size)), Abs::Least(list)) => {
-                self.at_least(list, turned, *size).map(known)
+                self.at_least(list, turned(operator), *size).map(known)
             }
             _ => Ok(Abs::Other(made((operator, hash(one), hash(other))))),
         }
@@ -198,6 +199,16 @@ fn is_null_type(of: &Abs) -> bool {
         Abs::NullType => true,
         Abs::Place(path) => matches!(&**path, [Step::Field(name)] if &**name == "null_type"),
         _ => false,
+    }
+}
+
+/// The operator that says the same when both sides change places.
+fn turned(operator: &str) -> &'static str {
+    match operator {
+        "<" => ">",
+        "<=" => ">=",
+        ">" => "<",
+        _ => "<=",
     }
 }
 

@@ -60,7 +60,8 @@ fn text(ast: &Ast, id: Id) -> Option<String> {
         Node::Ident(name) => (!name.contains('@')).then(|| name.to_string()),
         Node::Literal(Literal::Int(number)) => Some(number.to_string()),
         Node::Literal(Literal::Text(text)) => {
-            let is_plain = !text.contains(|it: char| it == '\'' || it == '\\' || it.is_control());
+            let is_plain = !text
+                .contains(|letter: char| letter == '\'' || letter == '\\' || letter.is_control());
             is_plain.then(|| format!("'{text}'"))
         }
         Node::Select { operand, field } if is_name(field) => {

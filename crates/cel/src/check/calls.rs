@@ -45,7 +45,7 @@ impl<'e> Checker<'e> {
             if let Some(format) = self.ast.node(target).as_text() {
                 crate::functions::check_format(format, &types)?;
             }
-            let overload = functions::overloads(".format").and_then(|it| it.first());
+            let overload = functions::overloads(".format").and_then(|overloads| overloads.first());
             self.resolve(id, ".format", overload);
             return Ok(Type::named("string"));
         }
@@ -81,7 +81,7 @@ impl<'e> Checker<'e> {
     }
 
     fn overload(&mut self, id: Id, key: &str, arguments: &[Id]) -> Found {
-        let types = arguments.iter().map(|it| self.check(*it));
+        let types = arguments.iter().map(|argument| self.check(*argument));
         let arguments = types.collect::<Result<Vec<_>, _>>()?;
         let name = key.strip_prefix('.').unwrap_or(key);
         // cel-go prepares keys that are literals, and those of maps and lists are known types.
@@ -97,10 +97,12 @@ impl<'e> Checker<'e> {
             return Err(format!("undeclared reference to {:?}", shortened(name)));
         };
         let mut fitting = Vec::new();
-        for overload in overloads.iter().filter(|it| it.parameters.len() == arguments.len()) {
+        for overload in
+            overloads.iter().filter(|overload| overload.parameters.len() == arguments.len())
+        {
             let mut bindings = Bindings::default();
             let mut pairs = overload.parameters.iter().zip(&arguments);
-            if pairs.all(|(it, argument)| bindings.fit(it, argument)) {
+            if pairs.all(|(parameter, argument)| bindings.fit(parameter, argument)) {
                 fitting.push((overload, bindings.resolve(&overload.result)));
             }
         }

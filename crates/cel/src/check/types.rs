@@ -124,7 +124,10 @@ impl Type {
     pub(crate) fn named(name: &str) -> Self {
         match NAMES.iter().find(|known| **known == name) {
             Some(name) => Self::Named(name),
-            None => OBJECTS.iter().find(|it| it.name == name).map_or(Self::Unknown, Self::Object),
+            None => OBJECTS
+                .iter()
+                .find(|object| object.name == name)
+                .map_or(Self::Unknown, Self::Object),
         }
     }
 

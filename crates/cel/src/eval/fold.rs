@@ -3,6 +3,12 @@
 use super::{Evaluator, Fault, Res, Slot, Slotted, Val};
 use crate::ast::Fold;
 
+/// The values of the variables for a step.
+struct Values<'d> {
+    first: Res<Val<'d>>,
+    second: Option<Res<Val<'d>>>,
+}
+
 impl<'d> Evaluator<'d> {
     pub(super) fn fold(&mut self, fold: &'d Fold) -> Res<Val<'d>> {
         let range = self.eval(fold.range)?;
@@ -23,8 +29,8 @@ impl<'d> Evaluator<'d> {
                 for (index, item) in list.iter().enumerate() {
                     let index = Val::Int(i64::try_from(index).unwrap_or(i64::MAX));
                     let values = match second {
-                        Some(_) => (Ok(index), Some(item)),
-                        None => (item, None),
+                        Some(_) => Values { first: Ok(index), second: Some(item) },
+                        None => Values { first: item, second: None },
                     };
                     if !self.step(fold, values, outside)? {
                         break;
@@ -33,14 +39,16 @@ impl<'d> Evaluator<'d> {
             }
             (Val::Map(map), None) => {
                 for key in map.keys(&mut self.work)? {
-                    if !self.step(fold, (Ok(key), None), outside)? {
+                    let values = Values { first: Ok(key), second: None };
+                    if !self.step(fold, values, outside)? {
                         break;
                     }
                 }
             }
             (Val::Map(map), Some(_)) => {
                 for (key, value) in map.entries(&mut self.work)? {
-                    if !self.step(fold, (Ok(key), Some(value)), outside)? {
+                    let values = Values { first: Ok(key), second: Some(value) };
+                    if !self.step(fold, values, outside)? {
                         break;
                     }
                 }
@@ -51,12 +59,8 @@ impl<'d> Evaluator<'d> {
     }
 
     /// Does one step; `false` if it is not done, because the loop ends before it.
-    fn step(
-        &mut self,
-        fold: &'d Fold,
-        (first, second): (Res<Val<'d>>, Option<Res<Val<'d>>>),
-        outside: usize,
-    ) -> Res<bool> {
+    fn step(&mut self, fold: &'d Fold, values: Values<'d>, outside: usize) -> Res<bool> {
+        let Values { first, second } = values;
         self.scope.truncate(outside + 1);
         self.scope.push(Slot { name: &fold.variable, value: Slotted::Value(first) });
         if let (Some(name), Some(value)) = (&fold.second, second) {

@@ -154,7 +154,8 @@ pub(super) fn timestamp(text: &str) -> Option<Timestamp> {
 
 fn is_timestamp(text: &str) -> bool {
     let number = |range: std::ops::Range<usize>| {
-        let digits = text.get(range).filter(|it| it.bytes().all(|byte| byte.is_ascii_digit()));
+        let digits =
+            text.get(range).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
         digits.and_then(|digits| digits.parse::<u32>().ok())
     };
     let separators = [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':')];
@@ -173,7 +174,7 @@ fn is_timestamp(text: &str) -> bool {
     };
     let limits = [(11, 24), (14, 60), (17, 60)];
     let is_time =
-        limits.iter().all(|(at, limit)| number(*at..at + 2).is_some_and(|it| it < *limit));
+        limits.iter().all(|(at, limit)| number(*at..at + 2).is_some_and(|value| value < *limit));
     (1..=days).contains(&day) && is_time && is_zone(&text[19..])
 }
 

@@ -99,7 +99,7 @@ fn sort<'d>(call: &mut Call<'_, 'd>, keys: Vec<Val<'d>>) -> Res<Val<'d>> {
         return Fault::error("list elements must be comparable");
     }
     // A sort goes through the keys once for each time that their number can be halved.
-    let halvings = keys.len().checked_ilog2().map_or(0, |it| it as usize + 1);
+    let halvings = keys.len().checked_ilog2().map_or(0, |log| log as usize + 1);
     for key in &keys {
         call.work.spend(weight(key).saturating_mul(halvings))?;
     }

@@ -8,7 +8,7 @@ use crate::value::{Fault, Res, Val, compare, equal};
 pub(super) fn find(name: &str) -> Option<Function> {
     Some(match name {
         "_==_" => |call| equal(call.at(0)?, call.at(1)?, call.work).map(Val::Bool),
-        "_!=_" => |call| equal(call.at(0)?, call.at(1)?, call.work).map(|it| Val::Bool(!it)),
+        "_!=_" => |call| equal(call.at(0)?, call.at(1)?, call.work).map(|equal| Val::Bool(!equal)),
         "_<_" => |call| compared(call, Ordering::is_lt),
         "_<=_" => |call| compared(call, Ordering::is_le),
         "_>_" => |call| compared(call, Ordering::is_gt),

@@ -194,7 +194,8 @@ fn escaped_path(path: &str) -> Option<String> {
             out.push('%');
             for digit in [byte >> 4, byte & 15] {
                 out.extend(
-                    char::from_digit(u32::from(digit), 16).map(|it| it.to_ascii_uppercase()),
+                    char::from_digit(u32::from(digit), 16)
+                        .map(|letter| letter.to_ascii_uppercase()),
                 );
             }
         }

@@ -77,7 +77,7 @@ impl Parser {
             Kind::Word(word) => &**word,
             _ => return None,
         };
-        operators.iter().find(|it| it.0 == found).copied()
+        operators.iter().find(|operator| operator.0 == found).copied()
     }
 
     fn joined(&mut self, function: &str, left: Part, right: Part) -> Parsed {
