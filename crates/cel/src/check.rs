@@ -12,6 +12,7 @@ use super::{
 };
 
 mod calls;
+mod format;
 mod functions;
 mod types;
 

@@ -4,7 +4,6 @@
 //! the bytes that it reads and writes before it does so; its cost is counted by [`super::cost`].
 
 use super::{
-    check::Type,
     value::{Fault, List, Res, Text, Val},
     work::Work,
 };
@@ -28,7 +27,7 @@ mod text;
 pub(super) mod url;
 
 pub(super) use self::{
-    formatting::check as check_format, optional::insert as map_insert,
+    formatting::kinds as kinds_of_format, optional::insert as map_insert,
     regexes::check as check_pattern,
 };
 
@@ -129,11 +128,6 @@ impl<'c, 'd> Call<'c, 'd> {
         }
         Ok(Val::list(items))
     }
-}
-
-/// Whether an argument of a call must be of a type that is known when it is checked.
-pub(super) fn is_known(of: &Type) -> bool {
-    !of.is_open()
 }
 
 /// The sum of two values, of which the first one is extended in place if nothing else has it.

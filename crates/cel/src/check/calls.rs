@@ -1,6 +1,6 @@
 //! Calls: which function, and which of its overloads fit the types.
 
-use super::{Call, Checker, Found, Id, Resolved, Type, functions, types::Bindings};
+use super::{Call, Checker, Found, Id, Resolved, Type, format, functions, types::Bindings};
 use crate::{ast::Node, limits::shortened};
 
 /// Arguments whose types an error shows. No function has more.
@@ -43,7 +43,7 @@ impl<'e> Checker<'e> {
                 return Err(format!("no overload of \"format\" for ({text})"));
             }
             if let Some(format) = self.ast.node(target).as_text() {
-                crate::functions::check_format(format, &types)?;
+                format::check(format, &types)?;
             }
             let overload = functions::overloads(".format").and_then(|overloads| overloads.first());
             self.resolve(id, ".format", overload);

@@ -2,9 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::{Call, convert::scalar_text, is_known};
+use super::{Call, convert::scalar_text};
 use crate::{
-    check::Type,
     value::{Fault, List, Map, Res, Val},
     work::Work,
 };
@@ -44,38 +43,17 @@ pub(super) fn format<'d>(call: &mut Call<'_, 'd>) -> Res<Val<'d>> {
     Ok(Val::text(out.text))
 }
 
-/// Checks a format that is written in the expression.
+/// How each value of a format is written: the letter of its clause.
 ///
 /// # Errors
-/// It does not fit its arguments.
-pub(crate) fn check(format: &str, arguments: &[Type]) -> Result<(), String> {
+/// A clause is not valid.
+pub(crate) fn kinds(format: &str) -> Result<Vec<u8>, String> {
     let kinds = Clauses { rest: format }.filter_map(|clause| match clause {
         Ok(Clause::Text(_)) => None,
         Ok(Clause::Value { kind, .. }) => Some(Ok(kind)),
         Err(problem) => Some(Err(problem)),
     });
-    let kinds: Vec<_> = kinds.collect::<Result<_, _>>()?;
-    if kinds.len() != arguments.len() {
-        let (kinds, arguments) = (kinds.len(), arguments.len());
-        return Err(format!("the format has {kinds} clauses and {arguments} arguments"));
-    }
-    for (kind, of) in kinds.into_iter().zip(arguments).filter(|(_, of)| is_known(of)) {
-        if !fits(kind, &of.to_string()) {
-            return Err(format!("a {of} does not fit %{}", char::from(kind)));
-        }
-    }
-    Ok(())
-}
-
-fn fits(kind: u8, of: &str) -> bool {
-    let scalars = ["bool", "bytes", "double", "duration", "int", "null", "string", "timestamp"];
-    match kind {
-        b's' => scalars.contains(&of) || ["uint", "type"].contains(&of) || of.contains('('),
-        b'd' | b'o' => ["int", "uint"].contains(&of),
-        b'f' | b'e' => ["double", "string"].contains(&of),
-        b'b' => ["int", "uint", "bool"].contains(&of),
-        _ => ["int", "uint", "string", "bytes"].contains(&of),
-    }
+    kinds.collect()
 }
 
 impl<'f> Iterator for Clauses<'f> {
