@@ -219,7 +219,9 @@ fn add(object: &Value, webhooks: &mut Vec<Webhook>) -> Result<(), InvalidConfigu
             object_selector: selector(webhook.object_selector, "objectSelector")?,
             rules: webhook.rules.unwrap_or_default(),
             is_equivalent: webhook.match_policy.as_deref() != Some("Exact"),
-            conditions: conditions.map(|it| Condition::new(it.name, &it.expression)).collect(),
+            conditions: conditions
+                .map(|condition| Condition::new(condition.name, &condition.expression))
+                .collect(),
             name: webhook.name,
         });
     }

@@ -20,7 +20,7 @@ const GROUPS: [&str; 5] = ["", "apps", "autoscaling", "batch", "policy"];
 /// The other resources with the same objects.
 pub(crate) fn of(resource: &Resource) -> impl Iterator<Item = Resource> {
     let is_it = |row: &&(&str, &str, &str)| *row == &key(resource);
-    let row = SERVED.iter().find(|row| row.iter().any(|it| is_it(&it)));
+    let row = SERVED.iter().find(|row| row.iter().any(|served| is_it(&served)));
     let others = row.into_iter().flat_map(|row| row.iter());
     let others = others.filter(move |row| !is_it(row));
     others

@@ -18,7 +18,7 @@ pub use nearest::{Missed, missed, rejected};
 /// The label of webhook configurations, namespaces and pods with the revision of Istio.
 const ISTIO_REVISION: &str = "istio.io/rev";
 /// The label of Istio's webhook configurations (`istio-discovery`, `mutatingwebhook.yaml`).
-const ISTIO_LABEL: (&str, &str) = ("app", "sidecar-injector");
+const ISTIO_LABEL: Label = Label { key: "app", value: "sidecar-injector" };
 /// The Service of Istio's control plane; that of a revision has the revision behind it.
 const ISTIOD: &str = "istiod";
 /// The revision of Istio without a name.
@@ -26,10 +26,17 @@ const DEFAULT_REVISION: &str = "default";
 /// The Service of Linkerd's injector, and the label of its configuration (`linkerd-control-plane`,
 /// `proxy-injector-rbac.yaml`).
 const LINKERD_SERVICE: &str = "linkerd-proxy-injector";
-const LINKERD_LABEL: (&str, &str) = ("linkerd.io/control-plane-component", "proxy-injector");
+const LINKERD_LABEL: Label =
+    Label { key: "linkerd.io/control-plane-component", value: "proxy-injector" };
 /// The label of injectd's own webhook configurations, and the path of the one for Linkerd (the chart).
-pub(crate) const INJECTD_LABEL: (&str, &str) = ("app.kubernetes.io/name", "injectd");
+const INJECTD_LABEL: Label = Label { key: "app.kubernetes.io/name", value: "injectd" };
 const INJECTD_LINKERD_PATH: &str = "/linkerd";
+
+/// A label with its value.
+struct Label {
+    key: &'static str,
+    value: &'static str,
+}
 
 /// A product with an injector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -138,9 +145,9 @@ impl Place<'_> {
         }
         let service = self.service?;
         let is_linkerd = service == LINKERD_SERVICE
-            || self.has(LINKERD_LABEL)
+            || LINKERD_LABEL.is_in(self.labels)
             || self.path == INJECTD_LINKERD_PATH
-            || self.has(INJECTD_LABEL);
+            || INJECTD_LABEL.is_in(self.labels);
         is_linkerd.then_some(Injector { product: Product::Linkerd, revision: None, is_guess })
     }
 
@@ -148,7 +155,7 @@ impl Place<'_> {
     fn is_istio(self) -> bool {
         let Some(service) = self.service else { return self.labels.contains_key(ISTIO_REVISION) };
         self.labels.contains_key(ISTIO_REVISION)
-            || [ISTIO_LABEL, INJECTD_LABEL].into_iter().any(|label| self.has(label))
+            || [ISTIO_LABEL, INJECTD_LABEL].into_iter().any(|label| label.is_in(self.labels))
             || service == ISTIOD
             || revision_of(service).is_some()
     }
@@ -167,9 +174,11 @@ impl Place<'_> {
         // Other products are known by nothing else, and nothing is decided for them.
         Some(Injector { product, revision, is_guess: product.is_known() })
     }
+}
 
-    fn has(self, (key, value): (&str, &str)) -> bool {
-        self.labels.get(key).is_some_and(|found| found == value)
+impl Label {
+    fn is_in(&self, labels: &Labels) -> bool {
+        labels.get(self.key).is_some_and(|found| found == self.value)
     }
 }
 
@@ -179,6 +188,11 @@ fn revision_of(service: &str) -> Option<&str> {
 }
 
 impl Webhook {
+    /// Whether injectd's chart made its configuration.
+    pub(crate) fn is_of_injectd(&self) -> bool {
+        INJECTD_LABEL.is_in(&self.labels)
+    }
+
     /// The product whose injector it calls.
     #[must_use]
     pub fn product(&self) -> Option<Product> {

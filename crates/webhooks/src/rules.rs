@@ -28,7 +28,7 @@ pub(crate) enum Mismatch {
 impl Rule {
     /// The first part that does not match a request for this resource; `None` if all do.
     pub(crate) fn mismatch(&self, request: &Request<'_>, resource: &Resource) -> Option<Mismatch> {
-        let has = |list: &[String], name: &str| list.iter().any(|it| it == "*" || it == name);
+        let has = |list: &[String], name: &str| list.iter().any(|item| item == "*" || item == name);
         let parts = [
             (Mismatch::Group, has(&self.api_groups, &resource.group)),
             (Mismatch::Resource, self.has_resource(&resource.resource, request.subresource)),
@@ -47,7 +47,8 @@ impl Rule {
     /// Whether it is about the creation of objects only: then each request has an object, which is none
     /// of a subresource.
     pub(crate) fn only_creates_objects(&self) -> bool {
-        self.operations == ["CREATE"] && !self.resources.iter().any(|it| it.contains('/'))
+        self.operations == ["CREATE"]
+            && !self.resources.iter().any(|resource| resource.contains('/'))
     }
 
     /// `pods` is without its subresources; `pods/*` is with them, and `*/*` is everything.

@@ -41,7 +41,7 @@ pub(crate) fn all() -> &'static [Builtin] {
 
 /// Whether a group is one of Kubernetes itself.
 pub(crate) fn is_group(name: &str) -> bool {
-    all().iter().any(|it| it.group == name)
+    all().iter().any(|known| known.group == name)
 }
 
 /// A group as rules name it.
@@ -106,9 +106,9 @@ mod tests {
     #[test]
     fn every_line_is_read() {
         assert_eq!(all().len(), RESOURCES.lines().count());
-        let pods = all().iter().find(|it| it.name == "pods").expect("pods");
+        let pods = all().iter().find(|known| known.name == "pods").expect("pods");
         assert_eq!((pods.group, pods.kind, pods.is_namespaced), ("", "Pod", true));
-        let scale = all().iter().find(|it| it.name == "deployments/scale").expect("a scale");
+        let scale = all().iter().find(|known| known.name == "deployments/scale").expect("a scale");
         assert_eq!((scale.group, scale.kind_group, scale.kind), ("apps", "autoscaling", "Scale"));
         assert_eq!(pods.operations, ["CREATE", "UPDATE", "DELETE"]);
         assert_eq!(pods.versions, ["v1"]);

@@ -18,7 +18,7 @@ pub(super) fn check(config: &Value, at: &mut Findings<'_>) {
         }
     }
     let is_base64 = |text: &str| {
-        let text: String = text.chars().filter(|it| !matches!(it, '\r' | '\n')).collect();
+        let text: String = text.chars().filter(|letter| !matches!(letter, '\r' | '\n')).collect();
         let body = text.trim_end_matches('=');
         text.len().is_multiple_of(4)
             && text.len() - body.len() <= 2

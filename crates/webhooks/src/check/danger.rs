@@ -2,8 +2,7 @@
 
 use super::{Finding, Findings, Place, Severity};
 use crate::{
-    Configurations, FailurePolicy, Labels, Plugin, Request, Webhook,
-    injectors::{INJECTD_LABEL, Product},
+    Configurations, FailurePolicy, Labels, Plugin, Request, Webhook, injectors::Product,
     selector::NAMESPACE_NAME,
 };
 
@@ -94,12 +93,6 @@ pub(super) fn creates_pods(webhook: &Webhook) -> bool {
     webhook.rules.iter().any(|rule| rule.mismatch(&request, &request.resource).is_none())
 }
 
-/// Whether injectd's chart made the configuration.
-pub(super) fn is_of_injectd(webhook: &Webhook) -> bool {
-    let (key, value) = INJECTD_LABEL;
-    webhook.labels.get(key).is_some_and(|found| found == value)
-}
-
 /// Calls that an injector does not need.
 fn needless(webhook: &Webhook, at: &mut Findings<'_>) {
     if !creates_pods(webhook) {
@@ -112,7 +105,7 @@ fn needless(webhook: &Webhook, at: &mut Findings<'_>) {
         at.add(Severity::Suggestion, "rules", problem, advice);
     } else if webhook.name.contains("inject")
         // injectd answers for such pods as the mesh's own injector does.
-        && !is_of_injectd(webhook)
+        && !webhook.is_of_injectd()
         && webhook.conditions.is_empty()
         && webhook.rules.iter().all(crate::rules::Rule::only_creates_objects)
     {

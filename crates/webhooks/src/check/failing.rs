@@ -37,7 +37,8 @@ pub(super) fn check(
 ) {
     let written = object["webhooks"].as_array().map(Vec::as_slice).unwrap_or_default();
     for (webhook, written) in read.webhooks().iter().zip(written) {
-        let programs: Option<Vec<_>> = webhook.conditions.iter().map(|it| it.program()).collect();
+        let programs: Option<Vec<_>> =
+            webhook.conditions.iter().map(|condition| condition.program()).collect();
         // One that does not compile has an error.
         let Some(programs) = programs.filter(|programs| !programs.is_empty()) else { continue };
         let mut share = work.share();
@@ -45,7 +46,7 @@ pub(super) fn check(
         work.give_back(&share);
         let mut at = findings(webhook, found);
         for (index, program) in programs.iter().enumerate() {
-            let of_condition = all.iter().filter(|it| it.failure.condition == index);
+            let of_condition = all.iter().filter(|found| found.failure.condition == index);
             let is_of_namespace = |it: &&Found<'_>| is_null(&it.failure.lack, NAMESPACE_OBJECT);
             let (of_namespace, others): (Vec<_>, Vec<_>) = of_condition.partition(is_of_namespace);
             if program.reads(NAMESPACE_OBJECT) {
@@ -65,8 +66,8 @@ fn of_webhook<'c>(programs: &[&Program], cases: &[Case<'c>], work: &mut Work) ->
     let mut all: Vec<Found<'_>> = Vec::new();
     for case in cases {
         for failure in failures(programs, case, work) {
-            let known = all.iter_mut().find(|it| {
-                (it.failure.condition, &it.failure.lack) == (failure.condition, &failure.lack)
+            let known = all.iter_mut().find(|known| {
+                (known.failure.condition, &known.failure.lack) == (failure.condition, &failure.lack)
             });
             match known {
                 Some(known) => {
@@ -91,7 +92,7 @@ fn report(webhook: &Webhook, index: usize, found: &[&Found<'_>], at: &mut Findin
     let name = &webhook.conditions[index].name;
     let (severity, consequence) = consequence(webhook.failure_policy);
     let field = format!("matchConditions[{index}].expression");
-    let more = if found.iter().any(|it| it.failure.has_more) { " and others" } else { "" };
+    let more = if found.iter().any(|found| found.failure.has_more) { " and others" } else { "" };
     let requests = text::requests(found);
     let problem = format!("{name}: it fails for {requests}{more}; {consequence}");
     at.add(severity, field, problem, advice(found));
@@ -143,9 +144,10 @@ fn is_null(lack: &Lack, root: &str) -> bool {
 
 /// Guards for all that is lacking, and what else helps.
 fn advice(found: &[&Found<'_>]) -> String {
-    let failures = || found.iter().map(|it| &it.failure);
-    let mut guarded: Vec<_> =
-        failures().filter_map(|it| Some((length(&it.lack), it.guard.as_deref()?))).collect();
+    let failures = || found.iter().map(|found| &found.failure);
+    let mut guarded: Vec<_> = failures()
+        .filter_map(|failure| Some((length(&failure.lack), failure.guard.as_deref()?)))
+        .collect();
     // The object before its fields.
     guarded.sort_by_key(|(length, _)| *length);
     let mut seen = HashSet::new();
@@ -153,10 +155,10 @@ fn advice(found: &[&Found<'_>]) -> String {
     let guards = guards.collect::<Vec<_>>().join(" && ");
     let is_whole = |it: &Failure| it.guard.is_some() && it.within != Within::Part && !it.has_more;
     if failures().all(is_whole) {
-        let is_of_delete = failures().any(|it| is_null(&it.lack, "object"));
+        let is_of_delete = failures().any(|failure| is_null(&failure.lack, "object"));
         let old = if is_of_delete { " For DELETE, read oldObject." } else { "" };
         // Before all parts, it would be true also where another part is false.
-        let must = if failures().all(|it| it.within == Within::Whole) {
+        let must = if failures().all(|failure| failure.within == Within::Whole) {
             format!(", or !({guards}) || (…) if it must.")
         } else {
             ". If it must, guard only the part that reads it: !(guard) || (part).".to_owned()
@@ -169,7 +171,10 @@ fn advice(found: &[&Found<'_>]) -> String {
     if !guards.is_empty() {
         parts.push(format!("Guard what is read, where it is read: {guards}."));
     }
-    for part in failures().filter(|it| it.guard.is_none()).map(|it| without_guard(&it.lack)) {
+    for part in failures()
+        .filter(|failure| failure.guard.is_none())
+        .map(|failure| without_guard(&failure.lack))
+    {
         if !parts.iter().any(|known| known == part) {
             parts.push(part.to_owned());
         }

@@ -106,7 +106,7 @@ fn check_webhook(webhook: &Value, name: &str, at: &mut Findings<'_>) {
     }
     check_side_effects(&webhook["sideEffects"], at);
     let timeout = &webhook["timeoutSeconds"];
-    if !timeout.is_null() && !timeout.as_i64().is_some_and(|it| TIMEOUTS.contains(&it)) {
+    if !timeout.is_null() && !timeout.as_i64().is_some_and(|seconds| TIMEOUTS.contains(&seconds)) {
         let problem = format!("{timeout} is out of range");
         at.error("timeoutSeconds", problem, "Use 1 to 30 seconds (default 10).");
     }

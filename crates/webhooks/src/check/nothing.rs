@@ -30,7 +30,7 @@ struct Rule<'r> {
 /// Reports what of a rule matches nothing.
 pub(super) fn check(rule: &Value, path: &str, at: &mut Findings<'_>) {
     let mut seen = BTreeSet::new();
-    let resources = list(rule, "resources").into_iter().filter(|it| seen.insert(*it));
+    let resources = list(rule, "resources").into_iter().filter(|resource| seen.insert(*resource));
     let set = |name: &str| list(rule, name).into_iter().collect::<BTreeSet<_>>();
     let groups = set("apiGroups");
     let has_custom_group = groups.iter().any(|group| is_custom(group));
@@ -53,7 +53,7 @@ pub(super) fn check(rule: &Value, path: &str, at: &mut Findings<'_>) {
         let advice = "Correct the group. That of pods is \"\", and a group is without its version.";
         return rule.warn("apiGroups", problem, advice, at);
     }
-    if !rule.versions.iter().any(|it| *it == "*" || names::is_dns1035_label(it)) {
+    if !rule.versions.iter().any(|version| *version == "*" || names::is_dns1035_label(version)) {
         let problem = format!("{} is not a version: nothing matches", quoted(&rule.versions));
         return rule.warn("apiVersions", problem, "Use the version without its group.", at);
     }
@@ -87,8 +87,8 @@ impl Rule<'_> {
             let advice = self.plural(name, "Use the plural in lower case, such as pods.");
             return self.warn("resources", problem, &advice, at);
         }
-        let of_name = builtin::all().iter().filter(|it| it.parent() == name);
-        let of_name: Vec<_> = of_name.filter(|it| self.has_group(it.group)).collect();
+        let of_name = builtin::all().iter().filter(|resource| resource.parent() == name);
+        let of_name: Vec<_> = of_name.filter(|resource| self.has_group(resource.group)).collect();
         if of_name.is_empty() {
             return self.check_unknown(resource, name, at);
         }
@@ -108,9 +108,9 @@ impl Rule<'_> {
 
     /// No group of the rule has a resource of this name, as far as is known.
     fn check_unknown(&self, resource: &str, name: &str, at: &mut Findings<'_>) {
-        let others: Vec<_> = builtin::all().iter().filter(|it| it.parent() == name).collect();
-        let also = builtin::all().iter().find(|it| it.is_also_called(name));
-        if let Some(also) = also.filter(|it| others.is_empty() && self.has_group(it.group)) {
+        let others: Vec<_> = builtin::all().iter().filter(|other| other.parent() == name).collect();
+        let also = builtin::all().iter().find(|known| known.is_also_called(name));
+        if let Some(also) = also.filter(|also| others.is_empty() && self.has_group(also.group)) {
             let problem = format!("{resource:?} is not the name of a resource: nothing matches");
             let advice = format!("Use the plural: {}.", also.name);
             return self.warn("resources", problem, &advice, at);
@@ -131,7 +131,7 @@ impl Rule<'_> {
     fn check_known(&self, resource: &str, found: &[&Builtin], at: &mut Findings<'_>) {
         let is_of_rule =
             |version: &&str| self.versions.contains("*") || self.versions.contains(version);
-        let is_served = found.iter().any(|it| it.versions.iter().any(is_of_rule));
+        let is_served = found.iter().any(|known| known.versions.iter().any(is_of_rule));
         if !self.is_open && !is_served {
             let served = found[0].versions.join(", ");
             let problem = format!("{RELEASES} serve {resource} as {served} only: nothing matches");
@@ -160,24 +160,26 @@ impl Rule<'_> {
     }
 
     fn check_operations(&self, resource: &str, found: &[&Builtin], at: &mut Findings<'_>) {
-        let mut all: Vec<_> = found.iter().flat_map(|it| &it.operations).copied().collect();
+        let mut all: Vec<_> = found.iter().flat_map(|known| &known.operations).copied().collect();
         all.dedup();
         if all.is_empty() {
             let problem = format!("{resource} can only be read: no webhook is called");
             return self.warn("resources", problem, "Remove the resource.", at);
         }
         // Others have an error.
-        let known = OPERATIONS.into_iter().filter(|it| self.operations.contains(it));
+        let known = OPERATIONS.into_iter().filter(|known| self.operations.contains(known));
         let operations = known.collect::<Vec<_>>().join(" or ");
         if operations.is_empty() {
             return;
         }
         let problem = format!("{resource} never have {operations}: nothing matches");
-        let connected = builtin::all().iter().find(|it| {
-            it.operations.contains(&"CONNECT") && it.parent() == resource && it.group.is_empty()
+        let connected = builtin::all().iter().find(|known| {
+            known.operations.contains(&"CONNECT")
+                && known.parent() == resource
+                && known.group.is_empty()
         });
         let advice = match connected.filter(|_| self.operations.contains("CONNECT")) {
-            Some(it) => format!("Name the subresource, such as {}.", it.name),
+            Some(known) => format!("Name the subresource, such as {}.", known.name),
             None => format!("Use {}.", all.join(" or ")),
         };
         self.warn("operations", problem, &advice, at);
@@ -185,13 +187,14 @@ impl Rule<'_> {
 
     /// Resources about which the API server asks no webhook.
     fn check_never_asked(&self, resource: &str, found: &[&Builtin], at: &mut Findings<'_>) {
-        if found.iter().all(|it| is_exempt(it.group, it.parent())) && !at.place.is_static() {
+        if found.iter().all(|known| is_exempt(known.group, known.parent())) && !at.place.is_static()
+        {
             let problem = format!("no webhook is called for {resource}");
             let advice = "Remove the resource. Only configurations that an API server of 1.36 or \
                           later loads from its own files are called.";
             return self.warn("resources", problem, advice, at);
         }
-        if found.iter().all(|it| it.is_virtual()) {
+        if found.iter().all(|known| known.is_virtual()) {
             let problem = format!("API servers of 1.37 and later call no webhook for {resource}");
             let advice = "Do not rely on the call. 1.36 and earlier make it; in 1.37 the feature gate \
                           ExcludeAdmissionWebhookVirtualResources, on by default, ends it.";
@@ -202,8 +205,8 @@ impl Rule<'_> {
     fn plural(&self, name: &str, otherwise: &str) -> String {
         let lower = name.to_ascii_lowercase();
         let is_it = |it: &&Builtin| it.name == lower || it.is_also_called(&lower);
-        let found = builtin::all().iter().filter(is_it).find(|it| self.has_group(it.group));
-        found.map_or_else(|| otherwise.to_owned(), |it| format!("Use {}.", it.name))
+        let found = builtin::all().iter().filter(is_it).find(|known| self.has_group(known.group));
+        found.map_or_else(|| otherwise.to_owned(), |known| format!("Use {}.", known.name))
     }
 
     fn warn(&self, part: &str, problem: String, advice: &str, at: &mut Findings<'_>) {

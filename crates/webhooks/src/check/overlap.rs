@@ -2,7 +2,7 @@
 
 use super::{
     Finding, Severity,
-    danger::{creates_pods, findings, is_of_injectd},
+    danger::{creates_pods, findings},
 };
 use crate::{Configurations, Plugin, Webhook, injectors::Product};
 
@@ -23,8 +23,9 @@ pub(super) fn all(read: &Configurations, found: &mut Vec<Finding>) {
     }
     webhooks.truncate(MAX_COMPARED);
     for (index, webhook) in webhooks.iter().enumerate() {
-        let later: Vec<_> = webhooks[index + 1..].iter().filter(|it| meet(webhook, it)).collect();
-        let twin = later.iter().find(|it| is_same_injector(webhook, it));
+        let later: Vec<_> =
+            webhooks[index + 1..].iter().filter(|later| meet(webhook, later)).collect();
+        let twin = later.iter().find(|later| is_same_injector(webhook, later));
         let mut at = findings(webhook, found);
         // Linkerd's injector skips a pod that has the sidecar.
         if let Some(twin) = twin.filter(|_| webhook.product() == Some(Product::Linkerd)) {
@@ -43,8 +44,8 @@ pub(super) fn all(read: &Configurations, found: &mut Vec<Finding>) {
             at.add(Severity::Danger, "namespaceSelector", problem, advice);
         }
         // injectd's webhooks for both meshes are meant to be so.
-        let is_own = |it: &Webhook| is_of_injectd(webhook) && is_of_injectd(it);
-        let other = later.iter().find(|it| !is_same_injector(webhook, it) && !is_own(it));
+        let is_own = |later: &Webhook| webhook.is_of_injectd() && later.is_of_injectd();
+        let other = later.iter().find(|later| !is_same_injector(webhook, later) && !is_own(later));
         if let Some(other) = other.filter(|_| !webhook.is_reinvoked) {
             let problem = format!(
                 "{} of {} is called later, and what it adds to a pod is not seen",

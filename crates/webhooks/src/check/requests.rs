@@ -56,8 +56,9 @@ pub(super) fn cases<'r>(webhook: &'r Webhook, rules: &'r Value) -> Vec<Case<'r>>
         resources.into_iter().flat_map(move |resource| rule.of_resource(resource))
     });
     // The options of CONNECT have no labels.
-    let selected = all.filter(|it| labels.is_empty() || it.operation != "CONNECT");
-    let new = selected.filter(|it| seen.insert((it.operation, it.about, it.versions.clone())));
+    let selected = all.filter(|case| labels.is_empty() || case.operation != "CONNECT");
+    let new =
+        selected.filter(|case| seen.insert((case.operation, case.about, case.versions.clone())));
     let is_mutating = webhook.plugin == Plugin::Mutating;
     let with_labels = |case| Case { is_mutating, labels: labels.clone(), ..case };
     new.take(MAX_CASES).map(with_labels).collect()
@@ -80,8 +81,8 @@ impl<'r> Rule<'r> {
         let set = |name: &str| list(rule, name).into_iter().collect::<HashSet<_>>();
         let (groups, resources) = (set("apiGroups"), list(rule, "resources"));
         Self {
-            is_custom: groups.iter().any(|it| *it != "*" && !builtin::is_group(it)),
-            has_subresources: resources.iter().any(|it| it.contains('/')),
+            is_custom: groups.iter().any(|group| *group != "*" && !builtin::is_group(group)),
+            has_subresources: resources.iter().any(|resource| resource.contains('/')),
             scope: rule["scope"].as_str().unwrap_or("*"),
             versions: set("apiVersions"),
             operations: set("operations"),
@@ -110,10 +111,10 @@ impl<'r> Rule<'r> {
         if name == "*" {
             return vec![About::Any];
         }
-        let found = builtin::all().iter().filter(|it| {
-            let is_sub = sub == "*" || it.subresource() == sub;
-            let is_group = self.groups.contains("*") || self.groups.contains(it.group);
-            it.parent() == name && is_sub && is_group
+        let found = builtin::all().iter().filter(|known| {
+            let is_sub = sub == "*" || known.subresource() == sub;
+            let is_group = self.groups.contains("*") || self.groups.contains(known.group);
+            known.parent() == name && is_sub && is_group
         });
         let found: Vec<_> = found.map(About::Builtin).collect();
         // What matches nothing is reported elsewhere.
@@ -267,15 +268,16 @@ impl Case<'_> {
         if let About::Builtin(Builtin { kind, kind_group, .. }) = self.about {
             return Some(fields::Of { group: Some(kind_group), versions: &self.versions, kind });
         }
-        let text =
-            |path: &[&str]| facts.text(&path.iter().map(|it| Step::Field((*it).into())).collect());
+        let text = |path: &[&str]| {
+            facts.text(&path.iter().map(|name| Step::Field((*name).into())).collect())
+        };
         let of_kind =
             [&["request", "kind", "kind"][..], &["object", "kind"], &["oldObject", "kind"]];
         let any = |group, kind| fields::Of { group, versions: &[], kind };
         of_kind.into_iter().find_map(text).map(|kind| any(None, kind)).or_else(|| {
             let resource = text(&["request", "resource", "resource"])?;
-            let found = builtin::all().iter().find(|it| it.name == resource);
-            found.map(|it| any(Some(it.kind_group), it.kind))
+            let found = builtin::all().iter().find(|known| known.name == resource);
+            found.map(|known| any(Some(known.kind_group), known.kind))
         })
     }
 

@@ -106,14 +106,17 @@ fn check_wildcards(resources: &[&str], field: &str, at: &mut Findings<'_>) {
     if resources.contains(&"*/*") && resources.len() > 1 {
         at.error(field, "*/* stands beside others", "Use */* alone.");
     }
-    if resources.contains(&"*") && resources.iter().any(|it| *it != "*" && !it.contains('/')) {
+    if resources.contains(&"*")
+        && resources.iter().any(|resource| *resource != "*" && !resource.contains('/'))
+    {
         at.error(field, "* stands beside other resources", "Use * alone.");
     }
     let mut earlier = BTreeSet::new();
     for resource in resources {
         if let Some((name, sub)) = resource.split_once('/') {
             let wildcards = [format!("{name}/*"), format!("*/{sub}")];
-            if let Some(wildcard) = wildcards.iter().find(|it| earlier.contains(&***it)) {
+            if let Some(wildcard) = wildcards.iter().find(|wildcard| earlier.contains(&***wildcard))
+            {
                 let problem = format!("{wildcard} includes {resource}");
                 at.error(field, problem, "Remove one of them.");
             }

@@ -203,8 +203,8 @@ impl Seen<'_> {
     fn changes(self, webhook: &Webhook) -> Vec<String> {
         let of_namespace = webhook.namespace_selector.all_unmet(self.namespace);
         let of_object = webhook.object_selector.all_unmet(self.object);
-        let of_namespace = of_namespace.map(|it| self.of_namespace(it, webhook));
-        let of_object = of_object.map(|it| change(it, self.object, "the pod template"));
+        let of_namespace = of_namespace.map(|unmet| self.of_namespace(unmet, webhook));
+        let of_object = of_object.map(|unmet| change(unmet, self.object, "the pod template"));
         of_namespace.chain(of_object).collect()
     }
 
@@ -245,7 +245,8 @@ impl Seen<'_> {
         let Some(pod) = self.pod else { return false };
         let containers = pod.pointer("/spec/containers").and_then(Value::as_array);
         let mut containers = containers.into_iter().flatten();
-        containers.any(|it| it.get("name").and_then(Value::as_str) == Some("istio-proxy"))
+        containers
+            .any(|container| container.get("name").and_then(Value::as_str) == Some("istio-proxy"))
             && pod.pointer("/metadata/annotations/sidecar.istio.io~1status").is_none()
     }
 
@@ -281,7 +282,8 @@ impl Seen<'_> {
 /// other labels.
 fn revisions(webhook: &Webhook) -> impl Iterator<Item = &str> {
     let selectors = [&webhook.namespace_selector, &webhook.object_selector];
-    let mut listed = selectors.into_iter().flat_map(|it| it.values_of(ISTIO_REVISION)).peekable();
+    let mut listed =
+        selectors.into_iter().flat_map(|selector| selector.values_of(ISTIO_REVISION)).peekable();
     let own = listed.peek().is_none().then(|| webhook.istio_revision());
     listed.map(String::as_str).chain(own)
 }
@@ -321,7 +323,7 @@ fn change(unmet: &Requirement, labels: &Labels, whose: &str) -> String {
 /// The changes of the nearest webhook, and those of others that need no more.
 fn ways(nearest: &Candidate<'_>, all: &[Candidate<'_>]) -> String {
     let mut ways: Vec<String> = Vec::new();
-    let others = all.iter().filter(|it| it.changes.len() == nearest.changes.len());
+    let others = all.iter().filter(|other| other.changes.len() == nearest.changes.len());
     for Candidate { changes, .. } in [nearest].into_iter().chain(others) {
         let way = changes.join(" and ");
         if ways.len() < MAX_WAYS && !ways.contains(&way) {

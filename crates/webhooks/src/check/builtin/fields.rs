@@ -51,7 +51,7 @@ static TABLE: LazyLock<HashMap<&'static str, Vec<Kind>>> = LazyLock::new(|| {
     for line in FIELDS.lines() {
         let mut words = line.split(' ');
         if let [Some(group), Some(versions), Some(kind)] = [(); 3].map(|()| words.next()) {
-            table.entry(kind).or_default().push(Kind::read((group, versions), words));
+            table.entry(kind).or_default().push(Kind::read(group, versions, words));
         }
     }
     table
@@ -59,7 +59,8 @@ static TABLE: LazyLock<HashMap<&'static str, Vec<Kind>>> = LazyLock::new(|| {
 
 impl Kind {
     fn read(
-        (group, versions): (&'static str, &'static str),
+        group: &'static str,
+        versions: &'static str,
         words: impl Iterator<Item = &'static str>,
     ) -> Self {
         let (mut fields, mut pod_spec) = (HashMap::new(), None);

@@ -20,7 +20,7 @@ struct Group {
 /// The requests, and what they lack.
 pub(super) fn requests(found: &[&Found<'_>]) -> String {
     let mut groups: Vec<Group> = Vec::new();
-    for group in found.iter().map(|it| it.group()) {
+    for group in found.iter().map(|found| found.group()) {
         let is_same = |it: &&mut Group| (&it.which, it.end) == (&group.which, group.end);
         match groups.iter_mut().find(is_same) {
             Some(known) => {
@@ -36,7 +36,7 @@ pub(super) fn requests(found: &[&Found<'_>]) -> String {
     let texts = groups.iter().map(|Group { which, things, end }| {
         let things = listed(things, " or ");
         let all = [&**which, &*things, *end];
-        all.into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>().join(" ")
+        all.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
     });
     listed(&texts.collect::<Vec<_>>(), " and for ")
 }
@@ -102,14 +102,14 @@ impl Found<'_> {
     /// The requests by operation and object.
     fn requests(&self) -> String {
         let all = ["CREATE", "UPDATE", "DELETE", "CONNECT"];
-        let is_found = |of: &&str| self.cases.iter().any(|it| it.operation == *of);
+        let is_found = |of: &&str| self.cases.iter().any(|case| case.operation == *of);
         let found: Vec<_> = all.into_iter().filter(is_found).map(str::to_owned).collect();
         format!("{} of {}", listed(&found, " and "), self.names())
     }
 
     /// The objects of the requests. Those of CONNECT are its options.
     fn objects(&self) -> String {
-        let is_connect = self.cases.iter().all(|it| it.operation == "CONNECT");
+        let is_connect = self.cases.iter().all(|case| case.operation == "CONNECT");
         if is_connect { self.requests() } else { self.names() }
     }
 
@@ -121,7 +121,7 @@ impl Found<'_> {
                 About::Custom(name) => name,
                 About::Any => return "objects".to_owned(),
             };
-            if !names.iter().any(|it| it == name) {
+            if !names.iter().any(|known| known == name) {
                 names.push(name.to_owned());
             }
         }
