@@ -35,8 +35,8 @@ pub mod metrics;
 
 pub use injectd_api::client;
 pub use injectd_core::{
-    injector, json, linkerd, lookups, mesh, object, objects, outcome, patch, request, review,
-    standalone, text, view, yaml,
+    injector, json, linkerd, lookups, mesh, namespace, object, objects, outcome, patch, request,
+    review, standalone, text, view, yaml,
 };
 
 pub mod causes;

@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Instant};
 use crate::{
     cluster::{Owners, WatchedNamespaces},
     lookups::{Annotations, FoundOwner, LookupError, Lookups},
+    namespace::NamespaceReads,
     object::OwnerReference,
     standalone::Standalone,
 };
@@ -59,6 +60,12 @@ impl Lookups for Sources {
                 let found = owners.known(namespace, owner).await;
                 found.map(Some).ok_or(LookupError::NotInMemory)
             }
+        }
+    }
+
+    fn will_read(&self, reads: &NamespaceReads) {
+        if let Self::Cluster(namespaces, _) = self {
+            namespaces.will_read(reads);
         }
     }
 

@@ -232,7 +232,7 @@ impl Shared {
             .await
             .map_err(|_| Rejection::deadline())?
             .map_err(|error| Rejection::of(&error))?;
-        // Nothing interrupts an evaluation at its deadline, and one that has given up has no answer.
+        // An evaluation that has given up has no answer.
         if patience.is_over() {
             return Err(Rejection::deadline());
         }

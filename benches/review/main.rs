@@ -307,8 +307,8 @@ fn by_diff_of_typed_pods(review: &[u8], patch: &json_patch::Patch) -> String {
 async fn listed() -> Arc<WatchedNamespaces> {
     let lookups = Arc::new(LookupLimits::new(16, PATIENCE));
     let client = Client::new(tower::service_fn(api_server), "default");
-    let namespaces =
-        Arc::new(WatchedNamespaces::new(client, lookups, WatchMetrics::default(), Snapshot::reads));
+    let namespaces = WatchedNamespaces::new(client, lookups, WatchMetrics::default());
+    let namespaces = Arc::new(namespaces);
     let readiness = Readiness::default();
     let followed = Arc::clone(&namespaces).follow(readiness.hold());
     tokio::select! {

@@ -1,10 +1,12 @@
 //! Annotations of namespaces: watched, and looked up if the watch has not delivered them yet.
 //!
 //! A missing entry never means "no annotations". The newer version wins, whether it comes from the
-//! watch or from a lookup.
+//! watch or from a lookup. Only annotations that a configuration reads are kept. When a new
+//! configuration reads more, all namespaces are listed again; until then they are looked up.
 
 use std::{collections::HashSet, sync::Arc};
 
+use arc_swap::ArcSwap;
 use futures_util::StreamExt as _;
 use injectd_k8s::names::is_dns_subdomain;
 use k8s_openapi::api::core::v1::Namespace;
@@ -13,10 +15,11 @@ use kube::{
     core::PartialObjectMeta,
     runtime::{
         WatchStreamExt as _,
-        watcher::{Config, Event, watcher},
+        watcher::{self, Config, Event, watcher},
     },
 };
 use moka::{future::Cache, policy::EvictionPolicy};
+use tokio::{select, sync::Notify};
 use tracing::{info, warn};
 
 use super::{LookupLimits, with_retries};
@@ -24,6 +27,7 @@ use crate::{
     causes::with_causes,
     lookups::{Annotations, LookupError},
     metrics::WatchMetrics,
+    namespace::{KeySet, NamespaceReads},
     readiness::Hold,
 };
 
@@ -44,14 +48,25 @@ pub struct WatchedNamespaces {
     lookups_in_flight: Cache<String, CachedNamespace>,
     lookups: Arc<LookupLimits>,
     metrics: WatchMetrics,
-    /// Whether injection reads an annotation: others are not kept.
-    reads: fn(&str) -> bool,
+    kept: ArcSwap<Kept>,
+    /// More annotations are kept than before.
+    grown: Notify,
+}
+
+/// The annotations that are kept.
+#[derive(Debug, Default)]
+struct Kept {
+    annotations: KeySet,
+    /// How often the set has grown.
+    generation: u64,
 }
 
 #[derive(Debug, Clone)]
 struct CachedNamespace {
     /// Resource version; grows with each change.
     version: u64,
+    /// [`Kept::generation`] of the annotations.
+    generation: u64,
     /// `None` if the namespace was deleted.
     annotations: Option<Annotations>,
 }
@@ -59,12 +74,7 @@ struct CachedNamespace {
 impl WatchedNamespaces {
     /// Starts with an empty cache, which [`WatchedNamespaces::follow`] fills.
     #[must_use]
-    pub fn new(
-        client: Client,
-        lookups: Arc<LookupLimits>,
-        metrics: WatchMetrics,
-        reads: fn(&str) -> bool,
-    ) -> Self {
+    pub fn new(client: Client, lookups: Arc<LookupLimits>, metrics: WatchMetrics) -> Self {
         let cache = || Cache::builder().eviction_policy(EvictionPolicy::lru());
         Self {
             api: Api::all(client),
@@ -72,7 +82,22 @@ impl WatchedNamespaces {
             lookups_in_flight: cache().max_capacity(1).build(),
             lookups,
             metrics,
-            reads,
+            kept: ArcSwap::default(),
+            grown: Notify::new(),
+        }
+    }
+
+    /// Keeps what a configuration reads, too.
+    pub fn will_read(&self, reads: &NamespaceReads) {
+        let before = self.kept.rcu(|kept| {
+            if kept.annotations.covers(&reads.annotations) {
+                return Arc::clone(kept);
+            }
+            let annotations = kept.annotations.with(&reads.annotations);
+            Arc::new(Kept { annotations, generation: kept.generation + 1 })
+        });
+        if !before.annotations.covers(&reads.annotations) {
+            self.grown.notify_one();
         }
     }
 
@@ -81,8 +106,9 @@ impl WatchedNamespaces {
     /// # Errors
     /// When the namespace is not cached and the lookup in the API server fails.
     pub async fn lookup(&self, name: &str) -> Result<Option<Annotations>, LookupError> {
-        if let Some(CachedNamespace { annotations: Some(annotations), .. }) =
+        if let Some(CachedNamespace { annotations: Some(annotations), generation, .. }) =
             self.known.get(name).await
+            && generation == self.kept.load().generation
         {
             self.metrics.cache.hits.increment(1);
             return Ok(Some(annotations));
@@ -106,13 +132,8 @@ impl WatchedNamespaces {
     async fn request(&self, name: &str) -> Result<CachedNamespace, kube::Error> {
         match with_retries(self.lookups.timeout, || self.api.get_opt(name)).await? {
             Some(namespace) => Ok(self.store(&namespace, true).await),
-            None => Ok(CachedNamespace { version: 0, annotations: None }),
+            None => Ok(CachedNamespace { version: 0, generation: 0, annotations: None }),
         }
-    }
-
-    fn annotations_of(&self, namespace: &PartialObjectMeta<Namespace>) -> Annotations {
-        let all = namespace.annotations().iter();
-        all.filter(|(key, _)| (self.reads)(key)).map(|(k, v)| (k.clone(), v.clone())).collect()
     }
 
     /// Caches a namespace unless a newer version is cached.
@@ -122,8 +143,13 @@ impl WatchedNamespaces {
         exists: bool,
     ) -> CachedNamespace {
         let version = namespace.resource_version().and_then(|version| version.parse().ok());
-        let annotations = exists.then(|| self.annotations_of(namespace));
-        let found = CachedNamespace { version: version.unwrap_or_default(), annotations };
+        let kept = self.kept.load();
+        let all = namespace.annotations().iter();
+        let read = all.filter(|(key, _)| kept.annotations.has(key));
+        let annotations = exists.then(|| read.map(|(k, v)| (k.clone(), v.clone())).collect());
+        let (version, generation) = (version.unwrap_or_default(), kept.generation);
+        drop(kept);
+        let found = CachedNamespace { version, generation, annotations };
         let entry = self.known.entry(namespace.name_any());
         let newest = entry.and_upsert_with(|before| async {
             match before.map(moka::Entry::into_value) {
@@ -137,24 +163,40 @@ impl WatchedNamespaces {
     /// Watches until the process ends. Drops `unready` once every namespace is listed.
     pub async fn follow(self: Arc<Self>, unready: Hold) {
         let mut unready = Some(unready);
-        let mut listed = HashSet::new();
-        let config = Config::default().timeout(WATCH_SECONDS).page_size(PAGE_SIZE);
-        let watch = watcher(self.api.clone(), config).default_backoff();
-        let mut watch = std::pin::pin!(watch);
-        while let Some(event) = watch.next().await {
-            match event {
-                Ok(event) => {
-                    self.metrics.succeeded();
-                    if self.apply(event, &mut listed).await && unready.is_some() {
-                        info!("caches synced");
-                        unready = None;
-                    }
+        loop {
+            let mut listed = HashSet::new();
+            let config = Config::default().timeout(WATCH_SECONDS).page_size(PAGE_SIZE);
+            let watch = watcher(self.api.clone(), config).default_backoff();
+            let mut watch = std::pin::pin!(watch);
+            loop {
+                let event = select! {
+                    event = watch.next() => event,
+                    () = self.grown.notified() => break,
+                };
+                let Some(event) = event else { return };
+                self.follow_event(event, &mut listed, &mut unready).await;
+            }
+        }
+    }
+
+    async fn follow_event(
+        &self,
+        event: Result<Event<PartialObjectMeta<Namespace>>, watcher::Error>,
+        listed: &mut HashSet<String>,
+        unready: &mut Option<Hold>,
+    ) {
+        match event {
+            Ok(event) => {
+                self.metrics.succeeded();
+                if self.apply(event, listed).await && unready.is_some() {
+                    info!("caches synced");
+                    *unready = None;
                 }
-                Err(error) => {
-                    self.metrics.failed();
-                    let error = with_causes(&error);
-                    warn!(error, "cannot watch namespaces; the cached annotations stay in use");
-                }
+            }
+            Err(error) => {
+                self.metrics.failed();
+                let error = with_causes(&error);
+                warn!(error, "cannot watch namespaces; the cached annotations stay in use");
             }
         }
     }
@@ -199,7 +241,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::{linkerd::snapshot::Snapshot, mesh::Mesh as _};
+    use crate::namespace::KeyPattern;
 
     /// A cluster whose API server cannot be reached.
     fn unreachable() -> WatchedNamespaces {
@@ -207,7 +249,14 @@ mod tests {
         let config = kube::Config::new("http://127.0.0.1:1".parse().expect("an address"));
         let client = Client::try_from(config).expect("a client");
         let lookups = Arc::new(LookupLimits::new(1, Duration::from_secs(5)));
-        WatchedNamespaces::new(client, lookups, WatchMetrics::default(), Snapshot::reads)
+        let namespaces = WatchedNamespaces::new(client, lookups, WatchMetrics::default());
+        namespaces.will_read(&reads(&["linkerd.io/inject"]));
+        namespaces
+    }
+
+    fn reads(keys: &[&'static str]) -> NamespaceReads {
+        let keys = keys.iter().map(|key| KeyPattern::Key((*key).into()));
+        NamespaceReads { annotations: keys.collect(), ..NamespaceReads::default() }
     }
 
     fn namespace(name: &str, version: u64, inject: &str) -> PartialObjectMeta<Namespace> {
@@ -250,6 +299,24 @@ mod tests {
         assert_eq!(inject_of(&namespaces, "a").await.as_deref(), Some("disabled"));
         let unknown = namespaces.lookup("b").await;
         assert!(matches!(unknown, Err(LookupError::Failed(_))), "must be looked up");
+    }
+
+    #[tokio::test]
+    async fn a_namespace_is_looked_up_once_more_is_read_of_it() {
+        let namespaces = unreachable();
+        let mut listed = HashSet::new();
+        namespaces.apply(Event::Apply(namespace("a", 1, "enabled")), &mut listed).await;
+        namespaces.will_read(&reads(&["linkerd.io/inject"]));
+        assert_eq!(
+            inject_of(&namespaces, "a").await.as_deref(),
+            Some("enabled"),
+            "no more is read"
+        );
+        namespaces.will_read(&reads(&["other"]));
+        assert!(matches!(namespaces.lookup("a").await, Err(LookupError::Failed(_))));
+        namespaces.apply(Event::Apply(namespace("a", 1, "enabled")), &mut listed).await;
+        let found = namespaces.lookup("a").await.expect("it is known").expect("it exists");
+        assert_eq!(found.len(), 2, "what was read before stays: {found:?}");
     }
 
     #[tokio::test]

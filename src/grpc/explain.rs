@@ -41,7 +41,8 @@ async fn explained<M: Explain>(
     failure: impl Fn(&ReviewError) -> Failure,
 ) -> Result<Explanation, Failure> {
     let reviewed = messages::review_of(request)?;
-    let facts = messages::facts::<M>(request, reviewed.kind, end.into_std())?;
+    let mesh = injector.mesh();
+    let facts = messages::facts(request, reviewed.kind, end.into_std(), mesh.namespace_reads())?;
     let facts = CallerFacts { turns: Some(turns), ..facts };
     // It was decoded before.
     let raw: Value = serde_json::from_slice(&request.object).unwrap_or_default();

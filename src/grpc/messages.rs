@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     lookups::CallerFacts,
-    mesh::Mesh,
+    namespace::NamespaceReads,
     object::Kind,
     outcome::{Outcome, Verdict, Workload},
     profiles::{Profile, Profiles},
@@ -126,18 +126,21 @@ fn unreadable(error: &DecodeError) -> Failure {
     Failure::field("object", description)
 }
 
-/// The facts that the caller supplies in place of a lookup.
+/// The facts that the caller supplies in place of a lookup. Of the namespace, only what is read.
 ///
 /// # Errors
 /// The field that is not valid.
-pub(super) fn facts<M: Mesh>(
-    request: &InjectRequest,
+pub(super) fn facts<'a>(
+    request: &'a InjectRequest,
     kind: Kind,
     deadline: Instant,
-) -> Result<CallerFacts<'_>> {
+    reads: &NamespaceReads,
+) -> Result<CallerFacts<'a>> {
     let namespace_annotations = request.namespace_annotations.as_ref().map(|namespace| {
         let all = namespace.annotations.iter();
-        all.filter(|(key, _)| M::reads(key)).map(|(k, v)| (k.clone(), v.clone())).collect()
+        all.filter(|(key, _)| reads.annotations.has(key))
+            .map(|(k, v)| (k.clone(), v.clone()))
+            .collect()
     });
     let workload = match &request.workload {
         None => None,

@@ -315,12 +315,13 @@ impl Shared {
         let Message { request, mut permit, bodies, begin } = message;
         let turns = self.turns.of_caller(bodies.budget(), patience, threads);
         let reviewed = messages::review_of(&request)?;
-        let facts = messages::facts::<M>(&request, reviewed.kind, patience.end().into_std())?;
+        let (mesh, end) = (injector.mesh(), patience.end().into_std());
+        let facts = messages::facts(&request, reviewed.kind, end, mesh.namespace_reads())?;
         let mut patch = PatchBuffer::json();
         let facts = CallerFacts { turns: Some(&turns), ..facts };
         let answered = injector.answer(&reviewed, facts, &mut patch).await;
         let outcome = answered.map_err(|error| self.failure(&error))?;
-        // Nothing interrupts an evaluation at its deadline, and one that has given up has no answer.
+        // An evaluation that has given up has no answer.
         if patience.is_over() {
             return Err(Failure::late());
         }

@@ -49,7 +49,7 @@ fn cluster() -> (Sources, Arc<AtomicUsize>) {
     let limits = Arc::new(LookupLimits::new(1000, Duration::from_secs(30)));
     let client = Client::new(service, "a");
     let owners = Owners::new(client.clone(), Arc::clone(&limits), CacheMetrics::default());
-    let namespaces = WatchedNamespaces::new(client, limits, WatchMetrics::default(), |_| true);
+    let namespaces = WatchedNamespaces::new(client, limits, WatchMetrics::default());
     (Sources::Cluster(Arc::new(namespaces), Arc::new(owners)), requests)
 }
 

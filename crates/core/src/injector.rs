@@ -1,8 +1,8 @@
 //! The steps of a review, in order. Read this file first.
 //!
-//! Decode, namespace, decide, workload, render, encode. A review waits only for the two lookups and,
-//! before an evaluation, for its turn; everything else is synchronous and pure. The [`Mesh`] decides
-//! and renders.
+//! Decode, namespace, decide, inject, encode. A review waits only for the lookups of its namespace and
+//! its owner and, before an evaluation, for its turn; everything else is synchronous and pure. The
+//! [`Mesh`] decides and injects.
 
 use std::sync::Arc;
 
@@ -10,7 +10,8 @@ use arc_swap::ArcSwap;
 
 use crate::{
     lookups::{Annotations, CallerFacts, LookupError, Lookups, NoTurn, OwnerError},
-    mesh::{Decision, Mesh, NamespaceUse, Output, Reviewed},
+    mesh::{Mesh, Output, Reviewed, WorkloadSource},
+    namespace::{MissingNamespace, NamespaceReads},
     outcome::{Outcome, SkipReasons},
     patch::PatchBuffer,
     request::{Request, Subject},
@@ -56,9 +57,10 @@ pub struct Answer<'a> {
 }
 
 impl<M: Mesh, L: Lookups> Injector<M, L> {
-    /// An injector for a mesh.
+    /// An injector for a mesh. The lookups learn what it reads of namespaces.
     #[must_use]
     pub fn new(mesh: M, lookups: L) -> Self {
+        lookups.will_read(mesh.namespace_reads());
         Self { mesh: ArcSwap::from_pointee(mesh), lookups }
     }
 
@@ -76,6 +78,7 @@ impl<M: Mesh, L: Lookups> Injector<M, L> {
 
     /// Replaces the mesh by one with another configuration; reviews in flight keep theirs.
     pub fn replace_mesh(&self, mesh: M) {
+        self.lookups.will_read(mesh.namespace_reads());
         self.mesh.store(Arc::new(mesh));
     }
 
@@ -146,9 +149,8 @@ impl<M: Mesh, L: Lookups> Injector<M, L> {
                 return Ok(outcome);
             }
         };
-        outcome.owner_kind = M::owner_kind(request.kind, object);
         let request_path = facts.path;
-        let Some(namespace) = self.namespace(request, &mut facts, mesh.namespace_use()).await?
+        let Some(namespace) = self.namespace(request, &mut facts, mesh.namespace_reads()).await?
         else {
             // The API server's text.
             let reason = format!("namespaces \"{}\" not found", &*request.namespace);
@@ -157,7 +159,7 @@ impl<M: Mesh, L: Lookups> Injector<M, L> {
         };
         let reviewed = Reviewed { request, object, path: request_path };
         let decided = mesh.decide(reviewed, &namespace, facts.turns, &mut outcome);
-        let Decision { is_injected, plan } = match decided.await {
+        let plan = match decided.await {
             // No retry can succeed.
             Err(NoTurn::TooLarge(reason)) => {
                 outcome.deny(reason.into());
@@ -165,13 +167,9 @@ impl<M: Mesh, L: Lookups> Injector<M, L> {
             }
             decided => decided?,
         };
-        if is_injected {
-            let workload = M::workload(reviewed, facts, &self.lookups).await?;
-            mesh.inject(reviewed, plan, workload, Output { patch, outcome: &mut outcome });
-        } else {
-            outcome.owner_kind = M::known_owner_kind(reviewed, facts, &self.lookups).await;
-            mesh.leave_alone(reviewed, &plan, Output { patch, outcome: &mut outcome });
-        }
+        let CallerFacts { workload: of_caller, deadline, .. } = facts;
+        let workload = WorkloadSource { of_caller, lookups: &self.lookups, deadline };
+        mesh.inject(reviewed, plan, workload, Output { patch, outcome: &mut outcome }).await?;
         Ok(outcome)
     }
 
@@ -180,16 +178,18 @@ impl<M: Mesh, L: Lookups> Injector<M, L> {
         &self,
         request: &Request<'_, O>,
         facts: &mut CallerFacts<'_>,
-        namespace_use: NamespaceUse,
+        reads: &NamespaceReads,
     ) -> Result<Option<Annotations>, ReviewError> {
         if let Some(annotations) = facts.namespace_annotations.take() {
             return Ok(Some(annotations));
         }
-        if namespace_use == NamespaceUse::Unused {
+        if reads.is_nothing() {
             return Ok(Some(Annotations::default()));
         }
         match self.lookups.namespace(&request.namespace).await {
-            Ok(None) if namespace_use == NamespaceUse::Optional => Ok(Some(Annotations::default())),
+            Ok(None) if reads.missing == MissingNamespace::Empty => {
+                Ok(Some(Annotations::default()))
+            }
             Ok(found) => Ok(found),
             Err(error) => Err(ReviewError::Namespace(request.namespace.to_string(), error)),
         }

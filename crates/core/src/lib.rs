@@ -10,6 +10,7 @@ pub mod linkerd;
 
 pub mod explain;
 pub mod mesh;
+pub mod namespace;
 
 pub mod review;
 

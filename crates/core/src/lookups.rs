@@ -5,7 +5,7 @@
 
 use std::{error::Error, fmt::Debug, pin::Pin, sync::Arc, time::Instant};
 
-use crate::{object::OwnerReference, outcome::Workload};
+use crate::{namespace::NamespaceReads, object::OwnerReference, outcome::Workload};
 
 /// Annotations of a namespace, at least those that injection reads.
 pub type Annotations = Arc<[(String, String)]>;
@@ -156,6 +156,10 @@ pub trait Lookups: Send + Sync {
         namespace: &str,
         owner: &OwnerReference<'_>,
     ) -> impl Future<Output = Result<FoundOwner, LookupError>> + Send;
+
+    /// Learns what a configuration reads of namespaces, before its first lookup. A source that keeps all
+    /// annotations has nothing to learn.
+    fn will_read(&self, _: &NamespaceReads) {}
 
     /// Whether an involved object exists; `true` if the source cannot answer that.
     fn has(&self, namespace: &str, kind: &str, name: &str) -> bool;

@@ -294,16 +294,18 @@ impl<'a> Outcome<'a> {
         reasons: SkipReasons,
         configuration: Arc<Configuration>,
     ) -> Self {
-        let name = match &request.subject {
-            Subject::Object(object) => bounded_name(object.name()),
-            Subject::Absent | Subject::Unreadable(_) => Text::default(),
+        let object = match &request.subject {
+            Subject::Object(object) => Some(object),
+            Subject::Absent | Subject::Unreadable(_) => None,
         };
+        let name = object.map(|object| bounded_name(object.name())).unwrap_or_default();
+        let pod = object.filter(|_| request.kind == Kind::Pod);
         Self {
             uid: request.uid.clone(),
             kind: request.kind,
             namespace: bounded_name(&request.namespace),
             name,
-            owner_kind: "",
+            owner_kind: pod.map_or("", |pod| pod.owner_kind()),
             annotation_at: "",
             verdict: Verdict::Allowed,
             reasons,

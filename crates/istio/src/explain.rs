@@ -25,6 +25,7 @@ use crate::{
     mesh::Istio,
     native::{NATIVE_SIDECAR_ANNOTATION, NATIVE_SIDECARS_VARIABLE},
     object::Object,
+    path::PathEnvironment,
     release::{Delta, Release},
     strip::Status,
 };
@@ -60,7 +61,8 @@ impl Explain for Istio {
         let raw = trees.object;
         let injector = self.injector();
         let pod = Arc::new(raw.clone());
-        let injection = Injection::new(injector, pod, &reviewed.request.namespace, reviewed.path);
+        let environment = PathEnvironment::parse(reviewed.path);
+        let injection = Injection::new(injector, pod, &reviewed.request.namespace, environment);
         let spec = raw.get("spec").unwrap_or(&Value::Null);
         let added = Status::of(raw).unwrap_or_default();
         let sidecars = sidecars::of_spec(spec, |name, _, is_init| {

@@ -36,9 +36,9 @@ use crate::{
 
 const TEMPLATE_ERROR: &str = "failed to run injection template: ";
 
-/// What a cluster has that an injection depends on.
+/// What the pod's cluster has that an injection depends on.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Surroundings<'c> {
+pub struct PodCluster<'c> {
     /// `ProxyConfig`s, if the cluster has any.
     pub resources: Option<&'c Resources>,
     /// Nodes of the pod's cluster; `None` if they cannot be read.
@@ -73,21 +73,20 @@ pub struct Injection<'i> {
 }
 
 impl<'i> Injection<'i> {
-    /// Of a pod in the request's namespace, asked for with the decoded path of the URL. The pod is
-    /// copied only if there is another reference to it.
+    /// Of a pod in the request's namespace, asked for with the variables of the webhook's path. The pod
+    /// is copied only if there is another reference to it.
     #[must_use]
     pub fn new(
         injector: &'i Injector,
         pod: Arc<Json>,
         request_namespace: &str,
-        path: &str,
+        mut environment: PathEnvironment,
     ) -> Self {
         let namespace = match text(&pod, "/metadata/namespace") {
             "" => request_namespace,
             own => own,
         };
         let namespace = namespace.to_owned();
-        let mut environment = PathEnvironment::parse(path);
         environment.add_cluster_and_network(&injector.values, label(&pod, NETWORK_LABEL));
         Self { injector, pod, namespace, environment, owner: None, patience: None }
     }
@@ -98,10 +97,19 @@ impl<'i> Injection<'i> {
         Self { owner: Some(owner), ..self }
     }
 
-    /// The same for a caller that waits only so long. Then the injection stops with an error.
-    #[must_use]
-    pub fn with_patience(self, patience: Option<Arc<dyn Patience>>) -> Self {
-        Self { patience, ..self }
+    /// Sets how long the caller waits. After that the injection stops with an error.
+    pub(crate) fn set_patience(&mut self, patience: Arc<dyn Patience>) {
+        self.patience = Some(patience);
+    }
+
+    /// Sets the owner, as [`Self::with_owner`].
+    pub(crate) fn set_owner(&mut self, owner: Owner) {
+        self.owner = Some(owner);
+    }
+
+    /// Begins anew with the pod as received: the one before was merged. Its owner is guessed.
+    pub(crate) fn begin_anew(&mut self, pod: Arc<Json>) {
+        (self.pod, self.owner) = (pod, None);
     }
 
     /// Checks the types of the pod's values, which all other steps rely on.
@@ -125,7 +133,7 @@ impl<'i> Injection<'i> {
     /// The name of the pod's cluster.
     #[must_use]
     pub fn cluster(&self) -> &str {
-        self.environment.cluster()
+        self.environment.cluster(&self.injector.values)
     }
 
     /// Whether the pod is injected, and why.
@@ -138,17 +146,18 @@ impl<'i> Injection<'i> {
     ///
     /// # Errors
     /// The message of the denial.
-    pub fn inject(self, cluster: Surroundings<'_>) -> Result<Injected, String> {
+    pub fn inject(mut self, cluster: PodCluster<'_>) -> Result<Injected, String> {
         self.inject_with(cluster, None)
     }
 
-    /// The same; `record` gets what the templates read.
+    /// The same; `record` gets what the templates read. The pod is merged, so that another injection
+    /// must [begin anew](Self::begin_anew).
     ///
     /// # Errors
     /// The message of the denial.
     pub(crate) fn inject_with(
-        mut self,
-        cluster: Surroundings<'_>,
+        &mut self,
+        cluster: PodCluster<'_>,
         record: Option<&Record>,
     ) -> Result<Injected, String> {
         let injector = self.injector;
@@ -238,7 +247,7 @@ impl<'i> Injection<'i> {
         self.proxy_config(own.as_ref(), Some(resources))
     }
 
-    fn proxy_ids(&self, cluster: Surroundings<'_>) -> ProxyIds {
+    fn proxy_ids(&self, cluster: PodCluster<'_>) -> ProxyIds {
         if !self.injector.is_openshift() {
             return ProxyIds::default();
         }
@@ -360,8 +369,9 @@ templates:
         let injector = Injector::new(files).expect("must be usable");
         let annotations = json!({"inject.istio.io/templates": templates});
         let pod = json!({"metadata": {"annotations": annotations}, "spec": {"containers": []}});
-        let injection = Injection::new(&injector, Arc::new(pod), "default", "/inject");
-        injection.inject(Surroundings::default()).expect_err("must be denied")
+        let injection =
+            Injection::new(&injector, Arc::new(pod), "default", PathEnvironment::default());
+        injection.inject(PodCluster::default()).expect_err("must be denied")
     }
 
     #[test]

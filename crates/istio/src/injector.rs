@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use injectd_core::namespace::{KeyPattern, MissingNamespace, NamespaceReads};
 use injectd_gotemplate::{Functions, ParseError, Refusal, Template, Value};
 
 use crate::{
@@ -10,7 +11,7 @@ use crate::{
     detect::{Source, detect, last_with_same_markers},
     document::Document,
     native::{Mode, NATIVE_SIDECARS_VARIABLE},
-    path::PathEnvironment,
+    openshift::{SUPPLEMENTAL_GROUPS_ANNOTATION, UID_RANGE_ANNOTATION},
     proto::{
         Message, defaults,
         mesh::{self, MeshError},
@@ -103,6 +104,7 @@ pub struct Injector {
     pub(crate) revision: String,
     pub(crate) environment: BTreeMap<String, String>,
     pub(crate) mode: Mode,
+    pub(crate) namespace_reads: NamespaceReads,
     warnings: Vec<String>,
 }
 
@@ -163,6 +165,7 @@ impl Injector {
             revision: files.revision.to_owned(),
             environment: files.environment.clone(),
             mode,
+            namespace_reads: namespace_reads(files.environment),
             shown_release,
             warnings,
         })
@@ -211,19 +214,26 @@ impl Injector {
     /// Whether the proxy's user comes from the namespace: on `OpenShift`.
     #[must_use]
     pub fn is_openshift(&self) -> bool {
-        self.environment.get("PLATFORM").is_some_and(|platform| platform == "openshift")
-    }
-
-    /// The name of the cluster of the pods that are asked for with a path.
-    pub(crate) fn cluster(&self, path: &str) -> String {
-        let mut environment = PathEnvironment::parse(path);
-        environment.add_cluster_and_network(&self.values, None);
-        environment.cluster().to_owned()
+        is_openshift(&self.environment)
     }
 
     pub(crate) fn default_config(&self) -> Option<&Message> {
         self.mesh.message("default_config")
     }
+}
+
+fn is_openshift(environment: &BTreeMap<String, String>) -> bool {
+    environment.get("PLATFORM").is_some_and(|platform| platform == "openshift")
+}
+
+/// On `OpenShift`, the annotations with the users and groups of a namespace.
+fn namespace_reads(environment: &BTreeMap<String, String>) -> NamespaceReads {
+    if !is_openshift(environment) {
+        return NamespaceReads::default();
+    }
+    let keys = [UID_RANGE_ANNOTATION, SUPPLEMENTAL_GROUPS_ANNOTATION];
+    let annotations = keys.map(|key| KeyPattern::Key(key.into())).into_iter().collect();
+    NamespaceReads { missing: MissingNamespace::Empty, annotations }
 }
 
 /// The release for people, and a warning if it is not known for sure.

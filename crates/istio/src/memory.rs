@@ -28,7 +28,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use injectd_core::json::{Node, Tape};
+use injectd_core::json::Tape;
 
 use crate::{injector::Injector, owner::Owner, proto::layers::Resources};
 use key::Keys;
@@ -45,9 +45,9 @@ pub(crate) enum Answer {
     Skipped { reason: usize, warnings: Box<[String]> },
 }
 
-/// What an answer depends on besides the pod.
+/// What an answer depends on besides the pod and the configuration.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Around<'s> {
+pub(crate) struct KeyInputs<'s> {
     /// The namespace of the request.
     pub(crate) namespace: &'s str,
     /// The decoded path of the URL.
@@ -57,6 +57,13 @@ pub(crate) struct Around<'s> {
     pub(crate) native: [bool; 3],
     /// The annotations of the namespace.
     pub(crate) namespace_annotations: &'s [(String, String)],
+}
+
+/// A pod as received, and what its answer depends on besides.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct KeyedPod<'s> {
+    pub(crate) tape: &'s Tape<'s>,
+    pub(crate) inputs: KeyInputs<'s>,
 }
 
 /// The answers of an injector with the `ProxyConfig`s of a cluster.
@@ -81,18 +88,19 @@ impl Memory {
     ///
     /// # Errors
     /// No pod with this key has been evaluated yet, or its answer may not be kept.
-    pub(crate) fn find(&self, pod: &Tape<'_>, around: Around<'_>) -> Result<Found, Unknown> {
-        if !types::fit(pod.root()) {
-            return Err(Unknown::default());
+    pub(crate) fn find<'s>(&self, pod: KeyedPod<'s>) -> Result<Found, Unknown<'s>> {
+        let tape = pod.tape;
+        if !types::fit(tape.root()) {
+            return Err(Unknown::Unchecked);
         }
         for has_slots in [true, false] {
-            let Ok(mut key) = self.keys.first((pod.root(), around), has_slots) else { break };
+            let Ok(mut key) = self.keys.first(pod, has_slots) else { break };
             let segment = self.store.segment(&key);
             let mut entry = segment.get(&key);
             if let Some(Entry::Varies(reading)) = entry {
                 entry = None;
                 if let Some(varied) = segment.varied(reading) {
-                    let Ok(full) = key.full(&varied, pod.root()) else { break };
+                    let Ok(full) = key.full(&varied, tape.root()) else { break };
                     entry = segment.get(&full);
                     key = full;
                 }
@@ -104,53 +112,47 @@ impl Memory {
                 }
                 Some(Entry::NeedsName) => {}
                 _ => {
-                    let owner = key.owner.map(Box::new);
-                    return Err(Unknown { is_kept: true, owner, has_types: true });
+                    let any_owner = |owner| Keeping::ForAnyOwner(Box::new(owner));
+                    let keeping = key.owner.map_or(Keeping::ForOwner, any_owner);
+                    return Err(Unknown::Checked { tape, keeping });
                 }
             }
         }
-        Err(Unknown { has_types: true, ..Unknown::default() })
+        Err(Unknown::Checked { tape, keeping: Keeping::Never })
     }
 
     /// Keeps the answer for a pod that was decided about, which reads what is read of every pod.
-    pub(crate) fn keep(&self, pod: &Tape<'_>, around: Around<'_>, answer: Arc<Answer>) {
-        if let Ok(key) = self.keys.first((pod.root(), around), true) {
+    pub(crate) fn keep(&self, pod: KeyedPod<'_>, answer: Arc<Answer>) {
+        if let Ok(key) = self.keys.first(pod, true) {
             self.store.segment(&key).insert(key, Entry::Answer(answer));
         }
     }
 
-    /// Keeps the answer for a pod that was evaluated, with what that read. `has_slots` says whether
-    /// it was evaluated with a placeholder for the name of its owner.
-    pub(crate) fn keep_evaluated(
-        &self,
-        (pod, around): (&Tape<'_>, Around<'_>),
-        read: &Read,
-        (answer, has_slots): (Answer, bool),
-    ) {
-        let pod = (pod.root(), around);
-        if let Some(refused) = &read.with_placeholder {
-            // The next such pod is evaluated once.
-            self.keep_read(pod, true, refused, Entry::NeedsName);
-        }
-        if !read.recorded.is_unknown {
-            self.keep_read(pod, has_slots, &read.recorded, Entry::Answer(Arc::new(answer)));
+    /// Keeps the answer for a pod that was evaluated, with what that read.
+    pub(crate) fn keep_evaluated(&self, pod: KeyedPod<'_>, read: &Read, answer: Answer) {
+        let (recorded, has_slots) = match read {
+            Read::OfAnyOwner(recorded) => (recorded, true),
+            Read::OfOwner { recorded, with_placeholder } => {
+                if let Some(refused) = with_placeholder {
+                    // The next such pod is evaluated once.
+                    self.keep_read(pod, true, refused, Entry::NeedsName);
+                }
+                (recorded, false)
+            }
+        };
+        if !recorded.is_unknown {
+            self.keep_read(pod, has_slots, recorded, Entry::Answer(Arc::new(answer)));
         }
     }
 
     /// Keeps an entry for a pod under its full key.
-    fn keep_read(
-        &self,
-        pod: (Node<'_, '_>, Around<'_>),
-        has_slots: bool,
-        recorded: &Recorded,
-        entry: Entry,
-    ) {
+    fn keep_read(&self, pod: KeyedPod<'_>, has_slots: bool, recorded: &Recorded, entry: Entry) {
         let Ok(first) = self.keys.first(pod, has_slots) else { return };
         let segment = self.store.segment(&first);
         let Some(varied) = segment.read_more(&first, &self.keys.fixed, &recorded.reading) else {
             return;
         };
-        if let Ok(full) = first.full(&varied, pod.0) {
+        if let Ok(full) = first.full(&varied, pod.tape.root()) {
             segment.insert(full, entry);
         }
     }
@@ -158,30 +160,44 @@ impl Memory {
 
 /// What the evaluation of a pod read.
 #[derive(Debug)]
-pub(crate) struct Read {
-    pub(crate) recorded: Recorded,
-    /// What an evaluation with a placeholder for the owner's name read before, if the answer turned
-    /// out to depend on that name.
-    pub(crate) with_placeholder: Option<Recorded>,
+pub(crate) enum Read {
+    /// The answer is that for every owner's name.
+    OfAnyOwner(Recorded),
+    /// The answer depends on the owner's name, or may.
+    OfOwner {
+        recorded: Recorded,
+        /// What an evaluation with a placeholder for the name read before.
+        with_placeholder: Option<Recorded>,
+    },
 }
 
 /// An answer for a pod.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub struct Found {
     pub(crate) answer: Arc<Answer>,
     /// What the slots of the answer get.
     pub(crate) owner_name: String,
 }
 
 /// A pod without an answer.
+#[derive(Debug)]
+pub(crate) enum Unknown<'s> {
+    /// The types of its values are not known to be those of Kubernetes.
+    Unchecked,
+    /// Its values have Kubernetes' types.
+    Checked { tape: &'s Tape<'s>, keeping: Keeping },
+}
+
+/// Whether the answer for a pod is kept.
 #[derive(Debug, Default)]
-pub(crate) struct Unknown {
-    /// Whether its answer may be kept.
-    pub(crate) is_kept: bool,
-    /// The pod's owner, if the name of that is not in the key.
-    pub(crate) owner: Option<Box<Owner>>,
-    /// Whether the values are known to have Kubernetes' types.
-    pub(crate) has_types: bool,
+pub(crate) enum Keeping {
+    /// It is not.
+    #[default]
+    Never,
+    /// Under a key with the owner's name.
+    ForOwner,
+    /// Under a key without the owner's name, if the answer has slots for it.
+    ForAnyOwner(Box<Owner>),
 }
 
 impl Answer {

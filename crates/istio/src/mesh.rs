@@ -7,25 +7,27 @@ use std::sync::Arc;
 
 use injectd_core::{
     json::Node,
-    lookups::{Annotations, Asked, CallerFacts, Lookups, NoTurn, OwnerError, Turn, Turns},
-    mesh::{Decision, Mesh, NamespaceUse, Output, Reviewed},
+    lookups::{Annotations, Asked, Lookups, NoTurn, OwnerError, Turn, Turns},
+    mesh::{Mesh, Output, Reviewed, WorkloadSource},
+    namespace::NamespaceReads,
     object::Kind,
-    outcome::{Configuration, Outcome, SkipReason, TemplateLookup, Verdict, Warning, Workload},
+    outcome::{Configuration, Outcome, SkipReason, TemplateLookup, Verdict, Warning},
     patch::PatchBuffer,
 };
 
 pub use estimate::memory_of_evaluation;
-use evaluate::{Evaluated, Evaluation};
+pub use evaluate::Evaluation;
+use evaluate::Original;
 
 use crate::{
     cluster::Cluster,
     decide::Reason,
-    injection::{Injection, Surroundings},
+    injection::{Injection, PodCluster},
     injector::Injector,
-    memory::{Answer, Around, Found, Memory, SlottedPatch, Unknown},
+    memory::{Answer, Found, KeyInputs, KeyedPod, Memory, SlottedPatch, Unknown},
     native::Nodes,
-    object::{Object, owner_kind},
-    openshift::{SUPPLEMENTAL_GROUPS_ANNOTATION, UID_RANGE_ANNOTATION},
+    object::Object,
+    path::PathEnvironment,
     proto::layers::Resources,
 };
 
@@ -39,23 +41,24 @@ pub struct Istio {
     memory: Option<Arc<Memory>>,
 }
 
-/// A pod that is decided about.
+/// What follows from a decision.
 #[derive(Debug)]
-pub struct Plan(Next);
-
-/// What comes after the decision.
-#[derive(Debug)]
-enum Next {
-    /// Nothing.
-    Nothing,
-    /// The answer is that of an earlier pod.
+pub enum Plan<'r> {
+    /// The object is allowed unchanged, or denied.
+    Left,
+    /// The pod is injected with the patch of an earlier pod.
     Known(Found),
-    /// The pod is evaluated.
-    Evaluate(Box<Evaluation>),
+    /// The pod is injected, and its patch has to be made.
+    Evaluate(Box<Evaluation<'r>>),
 }
 
-/// Nothing is done with the object.
-const LEFT: Decision<Plan> = Decision { is_injected: false, plan: Plan(Next::Nothing) };
+/// What the decision about a pod depends on besides the pod and the configuration.
+#[derive(Debug)]
+struct PodContext<'r> {
+    environment: PathEnvironment,
+    cluster: PodCluster<'r>,
+    inputs: KeyInputs<'r>,
+}
 
 const SKIPPING: [Reason; 7] = [
     Reason::HostNetwork,
@@ -131,16 +134,15 @@ impl Istio {
         &self.cluster.resources
     }
 
-    /// What the pod's cluster has.
+    /// What a pod's cluster of this name has, with the annotations of the pod's namespace.
     #[must_use]
-    pub fn surroundings<'c>(
+    pub fn pod_cluster<'c>(
         &'c self,
-        injection: &Injection<'_>,
-        namespace_annotations: &'c Annotations,
-    ) -> Surroundings<'c> {
-        let cluster = injection.cluster();
-        let is_known = self.is_local(cluster);
-        Surroundings {
+        name: &str,
+        namespace_annotations: &'c [(String, String)],
+    ) -> PodCluster<'c> {
+        let is_known = self.cluster.names.iter().any(|known| known == name);
+        PodCluster {
             resources: Some(&self.cluster.resources),
             nodes: self.cluster.nodes.as_deref().filter(|_| is_known),
             namespace_annotations: if is_known { namespace_annotations } else { &[] },
@@ -152,25 +154,14 @@ impl Mesh for Istio {
     const NAME: &'static str = "istio";
     const SKIP_REASONS: &'static [SkipReason] = &SKIP_REASONS;
     type Object<'a> = Object<'a>;
-    type Plan<'r> = Plan;
-
-    fn reads(key: &str) -> bool {
-        key == UID_RANGE_ANNOTATION || key == SUPPLEMENTAL_GROUPS_ANNOTATION
-    }
-
-    fn namespace_use(&self) -> NamespaceUse {
-        if self.injector.is_openshift() { NamespaceUse::Optional } else { NamespaceUse::Unused }
-    }
+    type Plan<'r> = Plan<'r>;
 
     fn configuration(&self) -> &Arc<Configuration> {
         &self.configuration
     }
 
-    fn owner_kind(kind: Kind, object: &Object<'_>) -> &'static str {
-        match kind {
-            Kind::Pod => owner_kind(object),
-            _ => "",
-        }
+    fn namespace_reads(&self) -> &NamespaceReads {
+        &self.injector.namespace_reads
     }
 
     async fn decide<'r, 'a>(
@@ -179,11 +170,12 @@ impl Mesh for Istio {
         namespace: &'r Annotations,
         turns: Option<&'r dyn Turns>,
         outcome: &mut Outcome<'a>,
-    ) -> Result<Decision<Plan>, NoTurn> {
+    ) -> Result<Plan<'r>, NoTurn> {
         if reviewed.request.kind != Kind::Pod {
-            return Ok(LEFT);
+            return Ok(Plan::Left);
         }
-        let mut found = self.known(reviewed, namespace);
+        let context = self.context(reviewed, namespace);
+        let mut found = self.find(reviewed.object, context.inputs);
         let mut turn = None;
         if let (Err(_), Some(turns)) = (&found, turns) {
             let next = turns.next(Asked {
@@ -194,7 +186,7 @@ impl Mesh for Istio {
             let next = next.await?;
             if next.has_waited {
                 // A pod like this one may have been evaluated meanwhile.
-                found = self.known(reviewed, namespace);
+                found = self.find(reviewed.object, context.inputs);
             }
             turn = Some(next);
         }
@@ -205,166 +197,124 @@ impl Mesh for Istio {
             }
             Err(unknown) => {
                 outcome.template = Some(TemplateLookup::Miss);
-                self.decide_anew(reviewed, namespace, (unknown, turn), outcome)
+                let plan = self.decide_anew(reviewed, context, unknown, outcome);
+                plan.unwrap_or_else(|denial| {
+                    outcome.deny(denial.into());
+                    Plan::Left
+                })
+                .in_turn(turn)
             }
         })
     }
 
-    async fn workload<'a>(
-        _: Reviewed<'_, 'a, Object<'a>>,
-        facts: CallerFacts<'a>,
-        _: &impl Lookups,
-    ) -> Result<Option<Workload<'a>>, OwnerError> {
-        Ok(facts.workload)
-    }
-
-    async fn known_owner_kind<'a>(
-        reviewed: Reviewed<'_, 'a, Object<'a>>,
-        _: CallerFacts<'a>,
-        _: &impl Lookups,
-    ) -> &'static str {
-        Self::owner_kind(reviewed.request.kind, reviewed.object)
-    }
-
-    fn inject<'a>(
+    async fn inject<'r, 'a>(
         &self,
-        reviewed: Reviewed<'_, 'a, Object<'a>>,
-        plan: Plan,
-        _: Option<Workload<'a>>,
+        _: Reviewed<'r, 'a, Object<'a>>,
+        plan: Plan<'r>,
+        _: WorkloadSource<'_, 'a, impl Lookups>,
         output: Output<'_, 'a>,
-    ) {
-        let Output { patch: buffer, outcome } = output;
-        let mut evaluation = match plan.0 {
-            Next::Nothing => return,
-            Next::Known(Found { answer, owner_name }) => {
+    ) -> Result<(), OwnerError> {
+        match plan {
+            Plan::Left => {}
+            Plan::Known(Found { answer, owner_name }) => {
                 if let Answer::Injected { patch, .. } = &*answer {
-                    write(buffer, patch, &owner_name);
+                    write(output.patch, patch, &owner_name);
                 }
-                return outcome.verdict = Verdict::Injected;
+                output.outcome.verdict = Verdict::Injected;
             }
-            Next::Evaluate(evaluation) => *evaluation,
-        };
-        let turn = evaluation.turn.take();
-        let mut evaluate = || self.evaluate(reviewed, &mut evaluation);
-        let evaluated = match &turn {
-            Some(turn) => turn.run(evaluate),
-            None => evaluate(),
-        };
-        let evaluated = match evaluated {
-            Ok(evaluated) => evaluated,
-            Err(denial) => return outcome.deny(denial.into()),
-        };
-        let Evaluated { patch, mut warnings, read, owner_name } = evaluated;
-        write(buffer, &patch, owner_name.as_deref().unwrap_or_default());
-        warn(outcome, &warnings);
-        outcome.verdict = Verdict::Injected;
-        let memory = self.memory.as_ref().zip(reviewed.object.tape());
-        if let Some(((memory, tape), read)) = memory.zip(read) {
-            warnings.splice(0..0, evaluation.warnings);
-            let answer = Answer::Injected { patch, warnings: warnings.into() };
-            let around = self.around(reviewed, &evaluation.namespace);
-            memory.keep_evaluated((tape, around), &read, (answer, owner_name.is_some()));
+            Plan::Evaluate(evaluation) => self.evaluate(*evaluation, output),
         }
+        Ok(())
     }
+}
 
-    /// Istio changes nothing in a pod that it does not inject.
-    fn leave_alone<'a>(&self, _: Reviewed<'_, 'a, Object<'a>>, _: &Plan, _: Output<'_, 'a>) {}
+impl Plan<'_> {
+    /// The plan, carried out in a turn.
+    fn in_turn(mut self, turn: Option<Turn>) -> Self {
+        if let Self::Evaluate(evaluation) = &mut self {
+            evaluation.turn = turn;
+        }
+        self
+    }
 }
 
 impl Istio {
-    /// Decides about a pod without an answer.
-    fn decide_anew<'a>(
-        &self,
-        reviewed: Reviewed<'_, 'a, Object<'a>>,
-        namespace: &Annotations,
-        (Unknown { is_kept, owner, has_types }, turn): (Unknown, Option<Turn>),
-        outcome: &mut Outcome<'a>,
-    ) -> Decision<Plan> {
-        let tree = || reviewed.object.tree_without_managed_fields();
-        let checked = has_types.then(tree).flatten();
-        let is_checked = checked.is_some();
-        let is_kept = is_kept && is_checked;
-        let pod = match checked.map_or_else(|| reviewed.object.tree(), Ok) {
-            Ok(pod) => Arc::new(pod),
-            Err(problem) => {
-                outcome.deny(problem.into());
-                return LEFT;
-            }
+    /// Reads the path of the URL, and finds the pod's cluster.
+    fn context<'r>(
+        &'r self,
+        reviewed: Reviewed<'r, '_, Object<'_>>,
+        namespace: &'r Annotations,
+    ) -> PodContext<'r> {
+        let environment = PathEnvironment::parse(reviewed.path);
+        let cluster = self.pod_cluster(environment.cluster(&self.injector.values), namespace);
+        let node = reviewed.object.tape().and_then(|pod| pod.root().get("spec")?.get("nodeName"));
+        let node = node.and_then(Node::text).unwrap_or_default();
+        let (native, warning) = self.injector.mode.is_native(cluster.nodes, &node);
+        let inputs = KeyInputs {
+            namespace: &reviewed.request.namespace,
+            path: reviewed.path,
+            native: [cluster.nodes.is_some(), native, warning.is_some()],
+            namespace_annotations: cluster.namespace_annotations,
         };
-        let namespace_of_request = &reviewed.request.namespace;
-        let injection =
-            Injection::new(&self.injector, Arc::clone(&pod), namespace_of_request, reviewed.path);
-        if !is_checked && let Err(denial) = injection.check() {
-            outcome.deny(denial.into());
-            return LEFT;
-        }
-        let decision = injection.decide();
-        if let Some(index) = SKIPPING.iter().position(|reason| *reason == decision.reason) {
-            let answer =
-                Arc::new(Answer::Skipped { reason: index, warnings: decision.warnings.into() });
-            let memory = self.memory.as_ref().filter(|_| is_kept);
-            if let Some((memory, tape)) = memory.zip(reviewed.object.tape()) {
-                memory.keep(tape, self.around(reviewed, namespace), Arc::clone(&answer));
-            }
-            return known(Found { answer, owner_name: String::new() }, outcome);
-        }
-        warn(outcome, &decision.warnings);
-        let warnings = decision.warnings;
-        let owner = owner.filter(|_| is_checked);
-        let namespace = Arc::clone(namespace);
-        let before = (!is_checked).then(|| Arc::clone(&pod));
-        let evaluation =
-            Evaluation { pod, before, namespace, warnings, is_kept, owner, turn, patience: None };
-        Decision { is_injected: true, plan: Plan(Next::Evaluate(Box::new(evaluation))) }
+        PodContext { environment, cluster, inputs }
     }
 
     /// The answer of an earlier pod.
-    fn known(
+    fn find<'r>(
         &self,
-        reviewed: Reviewed<'_, '_, Object<'_>>,
-        namespace: &Annotations,
-    ) -> Result<Found, Unknown> {
-        let memory = self.memory.as_ref().ok_or_else(Unknown::default)?;
-        let tape = reviewed.object.tape().ok_or_else(Unknown::default)?;
-        memory.find(tape, self.around(reviewed, namespace))
+        object: &'r Object<'_>,
+        inputs: KeyInputs<'r>,
+    ) -> Result<Found, Unknown<'r>> {
+        let memory = self.memory.as_ref().ok_or(Unknown::Unchecked)?;
+        let tape = object.tape().ok_or(Unknown::Unchecked)?;
+        memory.find(KeyedPod { tape, inputs })
     }
 
-    fn around<'s>(
-        &'s self,
-        reviewed: Reviewed<'s, '_, Object<'_>>,
-        namespace_annotations: &'s Annotations,
-    ) -> Around<'s> {
-        let is_known = self.is_local(&self.injector.cluster(reviewed.path));
-        let nodes = self.cluster.nodes.as_deref().filter(|_| is_known);
-        let node = reviewed.object.tape().and_then(|pod| pod.root().get("spec")?.get("nodeName"));
-        let node = node.and_then(Node::text).unwrap_or_default();
-        let (native, warning) = self.injector.mode.is_native(nodes, &node);
-        Around {
-            namespace: &reviewed.request.namespace,
-            path: reviewed.path,
-            native: [nodes.is_some(), native, warning.is_some()],
-            namespace_annotations,
+    /// Decides about a pod without an answer.
+    ///
+    /// # Errors
+    /// The message of the denial.
+    fn decide_anew<'r>(
+        &'r self,
+        reviewed: Reviewed<'r, '_, Object<'_>>,
+        context: PodContext<'r>,
+        unknown: Unknown<'r>,
+        outcome: &mut Outcome<'_>,
+    ) -> Result<Plan<'r>, String> {
+        let PodContext { environment, cluster, inputs } = context;
+        let (pod, original) = Original::read(reviewed.object, unknown)?;
+        let injection =
+            Injection::new(&self.injector, pod, &reviewed.request.namespace, environment);
+        if matches!(original, Original::Tree(_)) {
+            injection.check()?;
         }
-    }
-
-    /// Whether a name is one of the cluster's.
-    fn is_local(&self, cluster: &str) -> bool {
-        self.cluster.names.iter().any(|name| name == cluster)
+        let decision = injection.decide();
+        if let Some(reason) = SKIPPING.iter().position(|reason| *reason == decision.reason) {
+            let answer = Arc::new(Answer::Skipped { reason, warnings: decision.warnings.into() });
+            if let (Some(memory), Some(tape)) = (&self.memory, original.kept()) {
+                memory.keep(KeyedPod { tape, inputs }, Arc::clone(&answer));
+            }
+            return Ok(known(Found { answer, owner_name: String::new() }, outcome));
+        }
+        warn(outcome, &decision.warnings);
+        let warnings = decision.warnings;
+        let evaluation = Evaluation { injection, original, cluster, inputs, warnings, turn: None };
+        Ok(Plan::Evaluate(Box::new(evaluation)))
     }
 }
 
-/// The decision of an earlier pod.
-fn known(found: Found, outcome: &mut Outcome<'_>) -> Decision<Plan> {
+/// The plan of an earlier pod.
+fn known<'r>(found: Found, outcome: &mut Outcome<'_>) -> Plan<'r> {
     match &*found.answer {
         Answer::Injected { warnings, .. } => {
             warn(outcome, warnings);
-            Decision { is_injected: true, plan: Plan(Next::Known(found)) }
+            Plan::Known(found)
         }
         Answer::Skipped { reason, warnings } => {
             warn(outcome, warnings);
             outcome.reasons.insert(*reason);
             outcome.verdict = Verdict::Skipped;
-            Decision { is_injected: false, plan: Plan(Next::Nothing) }
+            Plan::Left
         }
     }
 }

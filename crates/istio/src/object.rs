@@ -53,23 +53,6 @@ impl<'a> Object<'a> {
             })
     }
 
-    /// The object as a tree without `metadata.managedFields`, which injection never reads.
-    pub(crate) fn tree_without_managed_fields(&self) -> Option<Json> {
-        let root = self.tape.as_ref()?.root();
-        let mut tree = Map::new();
-        for (key, value) in root.members() {
-            let key = key_of(key)?;
-            let value = if key == "metadata" {
-                let members = value.members().filter(|(key, _)| *key != "managedFields");
-                object(members).filter(|_| value.shape() == Shape::Object).or_else(|| json(value))
-            } else {
-                json(value)
-            };
-            tree.insert(key, value?);
-        }
-        Some(Json::Object(tree))
-    }
-
     /// Bytes in memory, without the text.
     pub(crate) fn bytes(&self) -> usize {
         self.tape.as_ref().map_or(0, Tape::bytes)
@@ -112,6 +95,23 @@ impl<'a> Object<'a> {
     }
 }
 
+/// An object as a tree without `metadata.managedFields`, which injection never reads; `None` if a value
+/// needs care.
+pub(crate) fn without_managed_fields(text: &Tape<'_>) -> Option<Json> {
+    let mut tree = Map::new();
+    for (key, value) in text.root().members() {
+        let key = key_of(key)?;
+        let value = if key == "metadata" {
+            let members = value.members().filter(|(key, _)| *key != "managedFields");
+            object(members).filter(|_| value.shape() == Shape::Object).or_else(|| json(value))
+        } else {
+            json(value)
+        };
+        tree.insert(key, value?);
+    }
+    Some(Json::Object(tree))
+}
+
 /// A value of a tape as a tree; `None` if that needs care.
 pub(crate) fn json(node: Node<'_, '_>) -> Option<Json> {
     Some(match node.shape() {
@@ -137,15 +137,6 @@ fn object<'t, 'a: 't>(
 /// A key without escapes.
 fn key_of(written: &str) -> Option<String> {
     (!written.contains('\\')).then(|| written.to_owned())
-}
-
-/// The kind of a pod's direct owner, `pod` without an owner.
-pub(crate) fn owner_kind(object: &Object<'_>) -> &'static str {
-    match Kind::of(&object.owner_kind) {
-        _ if object.owner_kind.is_empty() => Kind::Pod.as_str(),
-        kind @ (Kind::Workload(_) | Kind::CronJob) => kind.as_str(),
-        _ => "",
-    }
 }
 
 impl<'a> Read<'a> for Object<'a> {
@@ -197,6 +188,14 @@ impl<'a> View<'a> for Object<'a> {
 
     fn name(&self) -> &Text<'a> {
         &self.name
+    }
+
+    fn owner_kind(&self) -> &'static str {
+        match Kind::of(&self.owner_kind) {
+            _ if self.owner_kind.is_empty() => Kind::Pod.as_str(),
+            kind @ (Kind::Workload(_) | Kind::CronJob) => kind.as_str(),
+            _ => "",
+        }
     }
 
     fn complete(&mut self, _: Kind) {}
@@ -262,9 +261,10 @@ mod tests {
                 "ownerReferences":[{"kind":"ReplicaSet"}]},"spec":5}"#,
         );
         assert_eq!((pod.kind(), pod.namespace(), &**pod.name()), ("Pod", "shop", "web-"));
-        assert_eq!(owner_kind(&pod), "replicaset");
-        assert_eq!(owner_kind(&object("{}")), "pod");
-        assert_eq!(owner_kind(&object(r#"{"metadata":{"ownerReferences":[{"kind":"X"}]}}"#)), "");
+        assert_eq!(pod.owner_kind(), "replicaset");
+        assert_eq!(object("{}").owner_kind(), "pod");
+        let other = object(r#"{"metadata":{"ownerReferences":[{"kind":"X"}]}}"#);
+        assert_eq!(other.owner_kind(), "");
         assert_eq!(object("5").kind(), "");
     }
 

@@ -240,12 +240,13 @@ impl PathEnvironment {
         }
     }
 
-    /// The cluster whose nodes and namespaces decide about the pod, after
-    /// [`Self::add_cluster_and_network`].
+    /// The cluster whose nodes and namespaces decide about the pod: that of the path, else of the values,
+    /// else [`DEFAULT_CLUSTER`].
     #[must_use]
-    pub fn cluster(&self) -> &str {
-        let cluster = self.variable(CLUSTER_VARIABLE);
-        if cluster.is_empty() { DEFAULT_CLUSTER } else { cluster }
+    pub fn cluster<'e>(&'e self, values: &'e Values) -> &'e str {
+        let of_values = values.text(&["global", "multiCluster", "clusterName"]);
+        let names = [self.variable(CLUSTER_VARIABLE), of_values, DEFAULT_CLUSTER];
+        names.into_iter().find(|name| !name.is_empty()).unwrap_or_default()
     }
 
     fn variable(&self, name: &str) -> &str {

@@ -5,8 +5,9 @@
 use std::{env, path::Path, sync::Arc};
 
 use injectd_istio::{
-    injection::{Injection, Surroundings},
+    injection::{Injection, PodCluster},
     injector::Injector,
+    path::PathEnvironment,
 };
 use injectd_testkit::istio;
 use serde_json::{Value, json};
@@ -43,8 +44,8 @@ fn pod(templates: &str, containers: usize) -> Value {
 }
 
 fn denial(injector: &Injector, pod: Value) -> Option<String> {
-    let injection = Injection::new(injector, Arc::new(pod), "default", "/inject");
-    injection.inject(Surroundings::default()).err()
+    let injection = Injection::new(injector, Arc::new(pod), "default", PathEnvironment::default());
+    injection.inject(PodCluster::default()).err()
 }
 
 #[test]

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use injectd_istio::{injection::Injection, mesh::Istio, owner::Owner};
+use injectd_istio::{injection::Injection, mesh::Istio, owner::Owner, path::PathEnvironment};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
@@ -78,7 +78,8 @@ impl Manifests<'_> {
             own => own,
         };
         let pod = Arc::new(pod_of(object, prefix));
-        let injection = Injection::new(mesh.injector(), pod, namespace, &self.path);
+        let environment = PathEnvironment::parse(&self.path);
+        let injection = Injection::new(mesh.injector(), pod, namespace, environment);
         let injection = match prefix {
             "" => injection,
             _ => injection.with_owner(Owner {
@@ -98,7 +99,7 @@ impl Manifests<'_> {
             return Ok(Edited { object: None, entry });
         }
         let annotations = self.annotations(injection.namespace())?;
-        let cluster = mesh.surroundings(&injection, &annotations);
+        let cluster = mesh.pod_cluster(injection.cluster(), &annotations);
         let injected = injection.inject(cluster)?;
         let mut warnings = decision.warnings;
         warnings.extend(injected.warnings);

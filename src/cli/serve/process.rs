@@ -3,7 +3,6 @@
 use std::{future::ready, sync::Arc, time::Duration};
 
 use futures_util::{FutureExt as _, future::join};
-use injectd_istio::mesh::Istio;
 use kube::Client;
 use tokio::{sync::watch, task::JoinHandle, time::interval};
 use tracing::info;
@@ -22,8 +21,6 @@ use crate::{
     drop_in::{Counters, IstioCounters},
     events::Recorder,
     grpc::{Access, Grpc, Life, MAX_AGE},
-    linkerd::snapshot::Snapshot,
-    mesh::Mesh as _,
     metrics::{
         CacheMetrics, ConnectionMetrics, EventMetrics, Registry, ReloadMetrics, ReviewMetrics,
         WatchMetrics,
@@ -170,9 +167,12 @@ impl Process {
             None => Some(self.standalone_istio()?),
             Some(cluster) => {
                 let none = || Sources::from(Standalone::Every(Arc::default()));
-                Some(self.cluster_istio(&cluster.client, sources.unwrap_or_else(none))?)
+                Some(self.cluster_istio(&cluster.client, sources.clone().unwrap_or_else(none))?)
             }
         };
+        if let Some(sources) = &sources {
+            self.watch_namespaces(sources);
+        }
         let is_loaded = istio.as_ref().map(|istio| istio.is_loaded.clone());
         let profiles = Profiles { linkerd, istio: istio.map(|istio| istio.revisions) };
         Ok(Started { profiles, is_loaded })
@@ -216,26 +216,24 @@ impl Process {
         Ok(injector)
     }
 
-    /// The namespaces and owners of a cluster. The process becomes ready once the namespace cache is
-    /// synced.
+    /// The namespaces and owners of a cluster.
     fn sources(&self, cluster: &Cluster) -> Sources {
         let Cluster { client, lookups } = cluster;
         let metrics = WatchMetrics::register(self.registry(), "namespaces");
-        let config = &self.args.config;
-        let reads: fn(&str) -> bool = match (config.is_linkerd(), config.is_istio()) {
-            (true, true) => |key| Snapshot::reads(key) || Istio::reads(key),
-            (true, false) => Snapshot::reads,
-            (false, _) => Istio::reads,
-        };
-        let namespaces =
-            WatchedNamespaces::new(client.clone(), Arc::clone(lookups), metrics, reads);
+        let namespaces = WatchedNamespaces::new(client.clone(), Arc::clone(lookups), metrics);
         let namespaces = Arc::new(namespaces);
         let metrics = CacheMetrics::register(self.registry(), "owners");
         let owners = Owners::new(client.clone(), Arc::clone(lookups), metrics);
-        let sources = Sources::Cluster(Arc::clone(&namespaces), Arc::new(owners));
-        info!("waiting for caches to sync");
-        tokio::spawn(namespaces.follow(self.readiness.hold()));
-        sources
+        Sources::Cluster(namespaces, Arc::new(owners))
+    }
+
+    /// Watches the namespaces of which a mesh reads something. The process becomes ready once they are
+    /// listed.
+    fn watch_namespaces(&self, sources: &Sources) {
+        if let Sources::Cluster(namespaces, _) = sources {
+            info!("waiting for caches to sync");
+            tokio::spawn(Arc::clone(namespaces).follow(self.readiness.hold()));
+        }
     }
 
     pub(super) fn services(

@@ -32,7 +32,7 @@ impl<M: Explain, L: Lookups> Injector<M, L> {
         let outcome = self.answer_with(&mesh, request, facts, patch).await?;
         let mut findings = Findings::default();
         if let Subject::Object(object) = &request.subject
-            && let namespace = self.namespace(request, &mut of_caller, mesh.namespace_use())
+            && let namespace = self.namespace(request, &mut of_caller, mesh.namespace_reads())
             && let Some(namespace) = namespace.await?
         {
             let reviewed = Reviewed { request, object: &**object, path: request_path };

@@ -1,6 +1,9 @@
 //! Linkerd's steps of a review.
 
-use std::{borrow::Cow, sync::Arc};
+use std::{
+    borrow::Cow,
+    sync::{Arc, LazyLock},
+};
 
 use injectd_k8s::workload::POD_TEMPLATE_HASH;
 
@@ -8,45 +11,55 @@ use super::{
     annotate::opaque_ports_patch,
     decide,
     overrides::Overrides,
-    pod::{Object, TextMap},
+    pod::{LINKERD_DOMAIN, Metadata, Object, Spec},
     reasons,
     render::{Injection, OpaquePorts},
     snapshot::Snapshot,
     workload::{Owner, owner_kind},
 };
 use crate::{
-    lookups::{Annotations, CallerFacts, Lookups, NoTurn, OwnerError, Turns},
-    mesh::{Decision, Mesh, NamespaceUse, Output, Reviewed},
+    lookups::{Annotations, Lookups, NoTurn, OwnerError, Turns},
+    mesh::{Mesh, Output, Reviewed, WorkloadSource},
+    namespace::{KeyPattern, MissingNamespace, NamespaceReads},
     object::Kind,
     outcome::{
         Configuration, Event, Outcome, Regarding, SkipReason, SkipReasons, Verdict, Workload,
     },
 };
 
+/// What follows from a decision.
+#[derive(Debug)]
+pub enum Plan<'r> {
+    /// The object gets no sidecar.
+    Left(Overrides<'r>),
+    /// The pod gets one.
+    Inject(Overrides<'r>),
+}
+
+/// A pod that gets a sidecar.
+struct Pod<'p, 'a> {
+    metadata: &'p Metadata<'a>,
+    spec: &'p Spec<'a>,
+    overrides: &'p Overrides<'p>,
+}
+
 impl Mesh for Snapshot {
     const NAME: &'static str = "linkerd";
     const SKIP_REASONS: &'static [SkipReason] = &reasons::ALL;
     type Object<'a> = Object<'a>;
-    type Plan<'r> = Overrides<'r>;
-
-    fn reads(key: &str) -> bool {
-        TextMap::matters(key)
-    }
-
-    fn namespace_use(&self) -> NamespaceUse {
-        NamespaceUse::Required
-    }
+    type Plan<'r> = Plan<'r>;
 
     fn configuration(&self) -> &Arc<Configuration> {
         &self.configuration
     }
 
-    fn owner_kind(kind: Kind, object: &Object<'_>) -> &'static str {
-        match (kind, object.metadata.owner()) {
-            (Kind::Pod, Some(owner)) => owner_kind(&owner.kind),
-            (Kind::Pod, None) => Kind::Pod.as_str(),
-            _ => "",
-        }
+    fn namespace_reads(&self) -> &NamespaceReads {
+        // All of the domain, since explanations name keys that are almost right.
+        static READS: LazyLock<NamespaceReads> = LazyLock::new(|| NamespaceReads {
+            missing: MissingNamespace::Denied,
+            annotations: [KeyPattern::Domain(LINKERD_DOMAIN.into())].into_iter().collect(),
+        });
+        &READS
     }
 
     async fn decide<'r, 'a>(
@@ -55,65 +68,58 @@ impl Mesh for Snapshot {
         namespace: &'r Annotations,
         _: Option<&'r dyn Turns>,
         outcome: &mut Outcome<'a>,
-    ) -> Result<Decision<Overrides<'r>>, NoTurn> {
+    ) -> Result<Plan<'r>, NoTurn> {
         let Reviewed { request, object, .. } = reviewed;
         let pod = object.pod(request.kind);
         let annotations = pod.map_or(&object.metadata.annotations, |(pod, _)| &pod.annotations);
         let workload = (request.kind != Kind::Pod).then_some(&object.metadata.annotations);
         let namespace = namespace.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-        let plan = self.overrides(annotations, workload, namespace);
-        outcome.annotation_at = decide::annotation_at(&plan);
-        outcome.reasons = self.decider.decide(request.kind, pod.map(|(_, spec)| spec), &plan);
-        Ok(Decision { is_injected: pod.is_some() && outcome.reasons.is_empty(), plan })
+        let overrides = self.overrides(annotations, workload, namespace);
+        outcome.annotation_at = decide::annotation_at(&overrides);
+        outcome.reasons = self.decider.decide(request.kind, pod.map(|(_, spec)| spec), &overrides);
+        Ok(match pod {
+            Some(_) if outcome.reasons.is_empty() => Plan::Inject(overrides),
+            _ => Plan::Left(overrides),
+        })
     }
 
-    async fn workload<'a>(
-        reviewed: Reviewed<'_, 'a, Object<'a>>,
-        facts: CallerFacts<'a>,
-        lookups: &impl Lookups,
-    ) -> Result<Option<Workload<'a>>, OwnerError> {
-        let Reviewed { request, object, .. } = reviewed;
-        if facts.workload.is_some() {
-            return Ok(facts.workload);
+    async fn inject<'r, 'a>(
+        &self,
+        reviewed: Reviewed<'r, 'a, Object<'a>>,
+        plan: Plan<'r>,
+        workload: WorkloadSource<'_, 'a, impl Lookups>,
+        output: Output<'_, 'a>,
+    ) -> Result<(), OwnerError> {
+        match (plan, reviewed.object.pod(reviewed.request.kind)) {
+            (Plan::Inject(overrides), Some((metadata, spec))) => {
+                let workload = reviewed.workload(workload).await?;
+                let pod = Pod { metadata, spec, overrides: &overrides };
+                self.render(reviewed, pod, workload, output);
+            }
+            (Plan::Left(overrides) | Plan::Inject(overrides), _) => {
+                output.outcome.owner_kind = reviewed.known_owner_kind(workload).await;
+                self.leave_alone(reviewed, &overrides, output);
+            }
         }
-        if request.kind != Kind::Pod {
-            let kind = Cow::Borrowed(request.kind.as_str());
-            let name = object.metadata.name.0.clone();
-            return Ok(Some(Workload { kind, name, object_uid: Cow::Borrowed("") }));
-        }
-        let Some(owner) = reviewed.owner() else { return Ok(None) };
-        owner.resolve(lookups, facts.deadline).await.map(Some)
+        Ok(())
     }
+}
 
-    async fn known_owner_kind<'a>(
-        reviewed: Reviewed<'_, 'a, Object<'a>>,
-        facts: CallerFacts<'a>,
-        lookups: &impl Lookups,
-    ) -> &'static str {
-        match (facts.workload, reviewed.owner()) {
-            _ if reviewed.request.kind != Kind::Pod => "",
-            (Some(workload), _) => owner_kind(&workload.kind),
-            (None, Some(owner)) => owner_kind(&owner.known_kind(lookups).await),
-            (None, None) => Kind::Pod.as_str(),
-        }
-    }
-
-    fn inject<'a>(
+impl Snapshot {
+    /// Writes the patch with the sidecar.
+    fn render<'a>(
         &self,
         reviewed: Reviewed<'_, 'a, Object<'a>>,
-        overrides: Overrides<'_>,
+        pod: Pod<'_, 'a>,
         workload: Option<Workload<'a>>,
         output: Output<'_, 'a>,
     ) {
         let Reviewed { request, object, .. } = reviewed;
-        let Some((metadata, spec)) = object.pod(request.kind) else {
-            return self.leave_alone(reviewed, &overrides, output);
-        };
         let Output { patch, outcome } = output;
         if let Some(workload) = &workload {
             outcome.owner_kind = owner_kind(&workload.kind);
         }
-        let (compiled, lookup) = self.template(&overrides, request.kind.path_prefix());
+        let (compiled, lookup) = self.template(pod.overrides, request.kind.path_prefix());
         outcome.template = Some(lookup);
         outcome.warnings.clone_from(&compiled.warnings);
         let template = match &compiled.template {
@@ -123,15 +129,15 @@ impl Mesh for Snapshot {
         let injection = Injection {
             snapshot: self,
             kind: request.kind,
-            metadata,
-            spec,
-            overrides: &overrides,
+            metadata: pod.metadata,
+            spec: pod.spec,
+            overrides: pod.overrides,
             workload: workload.as_ref(),
             namespace: match request.kind {
                 Kind::Pod => &request.namespace,
                 _ => &object.metadata.namespace,
             },
-            opaque_ports: &OpaquePorts::of(self, spec, &overrides),
+            opaque_ports: &OpaquePorts::of(self, pod.spec, pod.overrides),
         };
         template.render(injection, patch, &mut outcome.warnings);
         outcome.verdict = Verdict::Injected;
@@ -162,6 +168,37 @@ impl Mesh for Snapshot {
 }
 
 impl<'r, 'a> Reviewed<'r, 'a, Object<'a>> {
+    /// The workload of an object to inject; `None` for a pod without an owner.
+    ///
+    /// # Errors
+    /// Too many reviews wait for the lookup.
+    async fn workload(
+        self,
+        source: WorkloadSource<'_, 'a, impl Lookups>,
+    ) -> Result<Option<Workload<'a>>, OwnerError> {
+        if source.of_caller.is_some() {
+            return Ok(source.of_caller);
+        }
+        if self.request.kind != Kind::Pod {
+            let kind = Cow::Borrowed(self.request.kind.as_str());
+            let name = self.object.metadata.name.0.clone();
+            return Ok(Some(Workload { kind, name, object_uid: Cow::Borrowed("") }));
+        }
+        let Some(owner) = self.owner() else { return Ok(None) };
+        owner.resolve(source.lookups, source.deadline).await.map(Some)
+    }
+
+    /// The kind of the root owner of a pod without a sidecar, for the counters; a closed set. Sends no
+    /// request to the API server.
+    async fn known_owner_kind(self, source: WorkloadSource<'_, 'a, impl Lookups>) -> &'static str {
+        match (source.of_caller, self.owner()) {
+            _ if self.request.kind != Kind::Pod => "",
+            (Some(workload), _) => owner_kind(&workload.kind),
+            (None, Some(owner)) => owner_kind(&owner.known_kind(source.lookups).await),
+            (None, None) => Kind::Pod.as_str(),
+        }
+    }
+
     /// The owner of the pod.
     fn owner(self) -> Option<Owner<'r, 'a>> {
         let Self { request, object, .. } = self;

@@ -8,6 +8,7 @@
 
 use smallvec::SmallVec;
 
+use super::workload::owner_kind;
 use crate::{
     json::{self, ReadError},
     object::{Kind, OwnerReference},
@@ -18,7 +19,7 @@ use crate::{
 mod collections;
 mod workload;
 
-pub use collections::{Containers, ServiceAccountMount, TextMap};
+pub use collections::{Containers, LINKERD_DOMAIN, ServiceAccountMount, TextMap};
 pub use workload::{JobSpec, JobTemplate, ObjectSpec, OtherSpec, Template};
 
 /// Where the kubelet mounts a service account's token.
@@ -215,6 +216,10 @@ impl<'a> View<'a> for Object<'a> {
 
     fn name(&self) -> &Text<'a> {
         self.metadata.name_or_prefix()
+    }
+
+    fn owner_kind(&self) -> &'static str {
+        self.metadata.owner().map_or(Kind::Pod.as_str(), |owner| owner_kind(&owner.kind))
     }
 
     /// Gives a workload without its template an empty one, as Go's decoder does.

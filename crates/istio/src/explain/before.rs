@@ -16,6 +16,7 @@ use crate::{
     fields::{CONTAINER_LISTS, annotation, containers, text},
     injection::Injection,
     mesh::Istio,
+    path::PathEnvironment,
     process::names::{PROMETHEUS_VARIABLE, PROXY, SECURE_PORT_ANNOTATION, SECURE_PORT_VARIABLE},
     strip::{OVERRIDES_ANNOTATION, STATUS_ANNOTATION, Status, strip},
 };
@@ -112,11 +113,10 @@ fn remove_written(mesh: &Istio, before: &mut Value) {
         return;
     }
     let namespace = before.pointer("/metadata/namespace").and_then(Value::as_str);
-    let injection =
-        Injection::new(mesh.injector(), Arc::new(without), namespace.unwrap_or_default(), "");
-    let no_annotations = Arc::default();
-    let surroundings = mesh.surroundings(&injection, &no_annotations);
-    let Ok(injected) = injection.inject(surroundings) else { return };
+    let (namespace, environment) = (namespace.unwrap_or_default(), PathEnvironment::default());
+    let injection = Injection::new(mesh.injector(), Arc::new(without), namespace, environment);
+    let cluster = mesh.pod_cluster(injection.cluster(), &[]);
+    let Ok(injected) = injection.inject(cluster) else { return };
     for map in MAPS {
         let again = injected.pod.get("metadata").and_then(|metadata| metadata.get(map));
         if let Some(all) = map_mut(before, map) {

@@ -10,6 +10,7 @@ use crate::{
     fields::annotations,
     injection::Injection,
     mesh::Istio,
+    path::PathEnvironment,
     proto::{Message, layers::Resources},
 };
 
@@ -76,7 +77,7 @@ impl Istio {
         // is parsed once.
         let (labels, namespace) = (pod.pointer("/metadata/labels"), injection.namespace());
         let plain = Arc::new(json!({"metadata": {"labels": labels, "namespace": namespace}}));
-        let plain = Injection::new(self.injector(), plain, namespace, "");
+        let plain = Injection::new(self.injector(), plain, namespace, PathEnvironment::default());
         let layer = |resources| -> HashSet<_> {
             flat(&plain.layered_config(false, resources)).into_iter().collect()
         };

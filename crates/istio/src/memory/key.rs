@@ -8,7 +8,7 @@ use std::{
 use injectd_core::json::{Node, Shape};
 
 use super::{
-    Around,
+    KeyedPod,
     reading::{MAX_KEY_BYTES, Reading, Unusual, write_text},
     slot,
     store::Varied,
@@ -67,9 +67,10 @@ impl Keys {
     /// The pod is evaluated anew.
     pub(super) fn first(
         &self,
-        (pod, around): (Node<'_, '_>, Around<'_>),
+        KeyedPod { tape, inputs }: KeyedPod<'_>,
         has_slots: bool,
     ) -> Result<Key, Unusual> {
+        let pod = tape.root();
         let metadata = pod.get("metadata");
         let annotations = metadata.and_then(|metadata| metadata.get("annotations"));
         let has = |key| annotations.is_some_and(|annotations| annotations.get(key).is_some());
@@ -78,16 +79,16 @@ impl Keys {
         }
         let mut bytes = Vec::with_capacity(MAX_KEY_BYTES / 16);
         bytes.push(FIRST);
-        bytes.extend(around.native.map(u8::from));
+        bytes.extend(inputs.native.map(u8::from));
         let own = metadata.and_then(|metadata| metadata.get("namespace"));
         let own = plain(own)?;
-        let namespace = if own.is_empty() { around.namespace } else { own };
+        let namespace = if own.is_empty() { inputs.namespace } else { own };
         let owner = owner(metadata, namespace, self.release)?;
         let has_slots = has_slots && slot::is_exchangeable(&owner.name);
         bytes.push(has_slots.into());
         let owner_name = if has_slots { "" } else { &owner.name };
-        let texts = [around.path, namespace, &owner.kind, &owner.api_version, owner_name];
-        let annotations = around.namespace_annotations.iter();
+        let texts = [inputs.path, namespace, &owner.kind, &owner.api_version, owner_name];
+        let annotations = inputs.namespace_annotations.iter();
         let annotations = annotations.flat_map(|(key, value)| [key, value]).map(String::as_str);
         for text in texts.into_iter().chain(annotations) {
             write_text(&mut bytes, text);

@@ -17,6 +17,7 @@ use injectd_core::{
     outcome::TemplateLookup,
     standalone::Standalone,
 };
+use injectd_gotemplate::{GONE, STEPS_UNTIL_ASKED};
 use serde_json::{Value, json};
 
 use super::{reading::write_text, store::MAX_READ};
@@ -361,6 +362,43 @@ impl Patience for Endless {
     fn is_over(&self) -> bool {
         false
     }
+}
+
+/// The turn of a caller that has left.
+#[derive(Debug)]
+struct Left;
+
+impl Turns for Left {
+    fn next<'t>(&'t self, _: Asked<'t>) -> NextTurn<'t> {
+        Box::pin(ready(Ok(Turn { has_waited: false, granted: Box::new(Self) })))
+    }
+}
+
+impl Granted for Left {
+    fn run(&self, work: &mut dyn FnMut()) {
+        work();
+    }
+
+    fn patience(&self) -> Arc<dyn Patience> {
+        Arc::new(Self)
+    }
+}
+
+impl Patience for Left {
+    fn is_over(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn an_evaluation_ends_when_nobody_waits_for_it_and_its_answer_is_not_kept() {
+    let steps = 2 * STEPS_UNTIL_ASKED;
+    let injector = injector(&format!("{{{{ range until {steps} }}}}{{{{ end }}}}"));
+    let (_, answer) = ask(&injector, &pod(), Some(&Left)).expect("an answer for nobody");
+    let message = answer["status"]["message"].as_str().unwrap_or_default();
+    assert!(message.contains(GONE), "{answer}");
+    assert!(!is_known(&injector, &pod()));
+    assert!(is_known(&injector, &pod()));
 }
 
 #[test]

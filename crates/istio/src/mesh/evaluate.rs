@@ -5,136 +5,192 @@
 
 use std::{mem, sync::Arc};
 
-use injectd_core::{
-    lookups::{Annotations, Patience, Turn},
-    mesh::Reviewed,
-};
+use injectd_core::{json::Tape, lookups::Turn, mesh::Output, outcome::Verdict};
 use serde_json::Value as Json;
 
-use super::Istio;
+use super::{Istio, warn, write};
 use crate::{
-    injection::{Injected, Injection},
-    memory::{Read, Record, Recorded, SlottedPatch, placeholder},
-    object::Object,
+    injection::{Injected, Injection, PodCluster},
+    memory::{
+        Answer, Keeping, KeyInputs, KeyedPod, Read, Record, Recorded, SlottedPatch, Unknown,
+        placeholder,
+    },
+    object::{Object, without_managed_fields},
     owner::Owner,
     patch::{Operation, patch},
 };
 
-/// What an evaluation needs.
+/// A pod that is injected, and what its evaluation needs.
 #[derive(Debug)]
-pub(super) struct Evaluation {
-    pub(super) pod: Arc<Json>,
-    /// What the injected pod is compared with; `None` if that is the text of the request.
-    pub(super) before: Option<Arc<Json>>,
-    /// The annotations of its namespace.
-    pub(super) namespace: Annotations,
+pub struct Evaluation<'r> {
+    pub(super) injection: Injection<'r>,
+    pub(super) original: Original<'r>,
+    pub(super) cluster: PodCluster<'r>,
+    pub(super) inputs: KeyInputs<'r>,
     /// The warnings of the decision.
     pub(super) warnings: Vec<String>,
-    /// Whether its answer may be kept.
-    pub(super) is_kept: bool,
-    /// Its owner, if the name of that is not in the key, and the pod is that of the request's text.
-    pub(super) owner: Option<Box<Owner>>,
     /// Ends with the evaluation.
     pub(super) turn: Option<Turn>,
-    /// How long the caller of the evaluation waits.
-    pub(super) patience: Option<Arc<dyn Patience>>,
+}
+
+/// What an injected pod is compared with.
+#[derive(Debug)]
+pub(super) enum Original<'r> {
+    /// The text of the request, whose values have Kubernetes' types.
+    Text {
+        tape: &'r Tape<'r>,
+        /// Whether the answer is kept.
+        keeping: Keeping,
+    },
+    /// The pod as a tree, since its text needs care. Its answer is not kept.
+    Tree(Arc<Json>),
 }
 
 /// The result of an evaluation.
 #[derive(Debug)]
-pub(super) struct Evaluated {
-    pub(super) patch: SlottedPatch,
-    pub(super) warnings: Vec<String>,
-    /// `None` if nothing was recorded.
-    pub(super) read: Option<Read>,
-    /// What the slots of the patch get; `None` if it was made for this name alone.
-    pub(super) owner_name: Option<String>,
+struct Evaluated {
+    patch: SlottedPatch,
+    warnings: Vec<String>,
+    /// What the slots of the patch get; empty if it has none.
+    owner_name: String,
+    /// `None` if the answer is not kept.
+    read: Option<Read>,
 }
 
 impl Istio {
-    /// The patch of a pod.
+    /// Evaluates a pod in its turn, and keeps the answer.
+    pub(super) fn evaluate(&self, mut evaluation: Evaluation<'_>, output: Output<'_, '_>) {
+        let Output { patch: buffer, outcome } = output;
+        let turn = evaluation.turn.take();
+        if let Some(turn) = &turn {
+            evaluation.injection.set_patience(turn.patience());
+        }
+        let mut evaluate = || evaluation.evaluate(self);
+        let evaluated = match &turn {
+            Some(turn) => turn.run(evaluate),
+            None => evaluate(),
+        };
+        let Evaluated { patch, mut warnings, owner_name, read } = match evaluated {
+            Ok(evaluated) => evaluated,
+            Err(denial) => return outcome.deny(denial.into()),
+        };
+        write(buffer, &patch, &owner_name);
+        warn(outcome, &warnings);
+        outcome.verdict = Verdict::Injected;
+        let Evaluation { original, inputs, warnings: of_decision, .. } = evaluation;
+        if let (Some(memory), Original::Text { tape, .. }, Some(read)) =
+            (&self.memory, original, read)
+        {
+            warnings.splice(0..0, of_decision);
+            let answer = Answer::Injected { patch, warnings: warnings.into() };
+            memory.keep_evaluated(KeyedPod { tape, inputs }, &read, answer);
+        }
+    }
+}
+
+impl<'r> Original<'r> {
+    /// The pod as a tree, and what it is compared with after its injection.
+    ///
+    /// # Errors
+    /// The message of the denial: the text is not JSON.
+    pub(super) fn read(
+        object: &'r Object<'_>,
+        unknown: Unknown<'r>,
+    ) -> Result<(Arc<Json>, Self), String> {
+        if let Unknown::Checked { tape, keeping } = unknown
+            && let Some(pod) = without_managed_fields(tape)
+        {
+            return Ok((Arc::new(pod), Self::Text { tape, keeping }));
+        }
+        let pod = Arc::new(object.tree()?);
+        Ok((Arc::clone(&pod), Self::Tree(pod)))
+    }
+
+    /// The text of a pod whose answer is kept.
+    pub(super) fn kept(&self) -> Option<&'r Tape<'r>> {
+        match self {
+            Self::Text { keeping: Keeping::Never, .. } | Self::Tree(_) => None,
+            Self::Text { tape, .. } => Some(tape),
+        }
+    }
+}
+
+impl Evaluation<'_> {
+    /// The patch of the pod.
     ///
     /// # Errors
     /// The message of the denial.
-    pub(super) fn evaluate<'a>(
-        &self,
-        reviewed: Reviewed<'_, 'a, Object<'a>>,
-        evaluation: &mut Evaluation,
-    ) -> Result<Evaluated, String> {
-        let mut pod = mem::take(&mut evaluation.pod);
-        let mut with_placeholder = None;
-        if let Some(mut owner) = evaluation.owner.take() {
-            let name = mem::replace(&mut owner.name, placeholder().to_owned());
-            let (recorded, injected) = self.render(reviewed, evaluation, (pod, Some(*owner)));
-            match slotted(reviewed, evaluation, recorded, injected) {
-                Ok(evaluated) => return Ok(Evaluated { owner_name: Some(name), ..evaluated }),
-                Err(recorded) => with_placeholder = recorded,
+    fn evaluate(&mut self, mesh: &Istio) -> Result<Evaluated, String> {
+        let keeping = match &mut self.original {
+            Original::Text { keeping, .. } => mem::take(keeping),
+            Original::Tree(_) => Keeping::Never,
+        };
+        let with_placeholder = match keeping {
+            Keeping::Never => {
+                let injected = self.injection.inject_with(self.cluster, None)?;
+                return Ok(self.fixed(injected, None));
             }
-            let tree = reviewed.object.tree_without_managed_fields();
-            pod = Arc::new(tree.ok_or("the pod cannot be read again")?);
+            Keeping::ForOwner => None,
+            Keeping::ForAnyOwner(owner) => match self.slotted(mesh, *owner) {
+                Ok(evaluated) => return Ok(evaluated),
+                Err(recorded) => Some(recorded),
+            },
+        };
+        if with_placeholder.is_some() {
+            self.begin_anew()?;
         }
-        let (recorded, injected) = self.render(reviewed, evaluation, (pod, None));
-        let injected = injected?;
-        let patch = SlottedPatch::fixed(&operations(reviewed, evaluation, &injected));
-        let read = recorded.map(|recorded| Read { recorded, with_placeholder });
-        Ok(Evaluated { patch, warnings: injected.warnings, read, owner_name: None })
+        let (recorded, injected) = self.record(mesh);
+        Ok(self.fixed(injected?, Some(Read::OfOwner { recorded, with_placeholder })))
+    }
+
+    /// The answer for every owner's name.
+    ///
+    /// # Errors
+    /// The answer depends on the name, or is a denial. This was read.
+    fn slotted(&mut self, mesh: &Istio, owner: Owner) -> Result<Evaluated, Recorded> {
+        let owner_name = owner.name.clone();
+        self.injection.set_owner(Owner { name: placeholder().to_owned(), ..owner });
+        let (recorded, injected) = self.record(mesh);
+        let Ok(injected) = injected else { return Err(recorded) };
+        let mut warnings = injected.warnings.iter();
+        if recorded.reads_owner_name || warnings.any(|warning| warning.contains(placeholder())) {
+            return Err(recorded);
+        }
+        let Some(patch) = SlottedPatch::of(&self.operations(&injected)) else {
+            return Err(recorded);
+        };
+        let read = Some(Read::OfAnyOwner(recorded));
+        Ok(Evaluated { patch, warnings: injected.warnings, owner_name, read })
+    }
+
+    /// The answer for this owner's name.
+    fn fixed(&self, injected: Injected, read: Option<Read>) -> Evaluated {
+        let patch = SlottedPatch::fixed(&self.operations(&injected));
+        Evaluated { patch, warnings: injected.warnings, owner_name: String::new(), read }
     }
 
     /// The pod with its sidecar, and what was read of it.
-    fn render<'a>(
-        &self,
-        reviewed: Reviewed<'_, 'a, Object<'a>>,
-        evaluation: &Evaluation,
-        (pod, owner): (Arc<Json>, Option<Owner>),
-    ) -> (Option<Recorded>, Result<Injected, String>) {
-        let namespace = &reviewed.request.namespace;
-        let mut injection = Injection::new(&self.injector, pod, namespace, reviewed.path)
-            .with_patience(evaluation.patience.clone());
-        if let Some(owner) = owner {
-            injection = injection.with_owner(owner);
-        }
-        let cluster = self.surroundings(&injection, &evaluation.namespace);
-        let record = evaluation.is_kept.then(|| Record::new(self.injector.release()));
-        let injected = injection.inject_with(cluster, record.as_ref());
-        (record.map(Record::into_recorded), injected)
+    fn record(&mut self, mesh: &Istio) -> (Recorded, Result<Injected, String>) {
+        let record = Record::new(mesh.injector.release());
+        let injected = self.injection.inject_with(self.cluster, Some(&record));
+        (record.into_recorded(), injected)
     }
-}
 
-/// The answer of an evaluation with a placeholder for the owner's name.
-///
-/// # Errors
-/// The answer depends on the name. This was read.
-fn slotted<'a>(
-    reviewed: Reviewed<'_, 'a, Object<'a>>,
-    evaluation: &Evaluation,
-    recorded: Option<Recorded>,
-    injected: Result<Injected, String>,
-) -> Result<Evaluated, Option<Recorded>> {
-    let Ok(injected) = injected else { return Err(recorded) };
-    let is_copied = recorded.as_ref().is_some_and(|recorded| !recorded.reads_owner_name);
-    let mut warnings = injected.warnings.iter();
-    if !is_copied || warnings.any(|warning| warning.contains(placeholder())) {
-        return Err(recorded);
+    /// Reads the pod again: the first evaluation merged it.
+    fn begin_anew(&mut self) -> Result<(), String> {
+        let pod = match &self.original {
+            Original::Text { tape, .. } => without_managed_fields(tape).map(Arc::new),
+            Original::Tree(pod) => Some(Arc::clone(pod)),
+        };
+        self.injection.begin_anew(pod.ok_or("the pod cannot be read again")?);
+        Ok(())
     }
-    let Some(patch) = SlottedPatch::of(&operations(reviewed, evaluation, &injected)) else {
-        return Err(recorded);
-    };
-    let read = recorded.map(|recorded| Read { recorded, with_placeholder: None });
-    Ok(Evaluated { patch, warnings: injected.warnings, read, owner_name: None })
-}
 
-/// The operations from the pod as received to the injected pod.
-fn operations<'p, 'a>(
-    reviewed: Reviewed<'_, 'a, Object<'a>>,
-    evaluation: &Evaluation,
-    injected: &'p Injected,
-) -> Vec<Operation<'p>> {
-    let tree = injected.without_dropped.as_ref().or(evaluation.before.as_ref());
-    match (tree, reviewed.object.tape()) {
-        (Some(tree), _) => patch(&**tree, &injected.pod),
-        (None, tape) => {
-            let tape = tape.expect("a pod without a tape must have a tree to compare with");
-            patch(tape.root(), &injected.pod)
+    /// The operations from the pod as received to the injected pod.
+    fn operations<'p>(&self, injected: &'p Injected) -> Vec<Operation<'p>> {
+        match (&injected.without_dropped, &self.original) {
+            (Some(tree), _) | (None, Original::Tree(tree)) => patch(&**tree, &injected.pod),
+            (None, Original::Text { tape, .. }) => patch(tape.root(), &injected.pod),
         }
     }
 }

@@ -73,7 +73,7 @@ fn cluster_and_network_come_from_path_label_and_values() {
         assert_eq!(variable(CLUSTER_VARIABLE), cluster, "{path}");
         assert_eq!(variable(NETWORK_VARIABLE), network, "{path}");
         let expected = cluster.filter(|cluster| !cluster.is_empty()).unwrap_or("Kubernetes");
-        assert_eq!(environment.cluster(), expected, "{path}");
+        assert_eq!(environment.cluster(values), expected, "{path}");
     }
 }
 

@@ -140,7 +140,7 @@ fn compare_injection(
         let ours = image::proxy_image(values, release, image_type);
         counts.compare(case, "image", [&*ours, proxy["image"].as_str().unwrap_or_default()]);
     }
-    compare_native(case, review, set, (release, environment.cluster(), list), counts);
+    compare_native(case, review, set, (release, environment.cluster(values), list), counts);
 }
 
 /// Compares the proxy's user on `OpenShift`: the namespace's, or the user's unless it is dropped.

@@ -12,6 +12,9 @@ use crate::{
     view::{List, Text},
 };
 
+/// The end of the domains of Linkerd's annotations and labels.
+pub const LINKERD_DOMAIN: &str = "linkerd.io";
+
 /// The containers of a pod, and the fields that are read only of the first one.
 #[derive(Debug, Default)]
 pub struct Containers<'a> {
@@ -97,7 +100,7 @@ impl<'a> TextMap<'a> {
         match domain {
             "app.kubernetes.io" => matches!(name, "instance" | "name"),
             "resource.opentelemetry.io" => true,
-            _ => domain.ends_with("linkerd.io"),
+            _ => domain.ends_with(LINKERD_DOMAIN),
         }
     }
 }
