@@ -11,7 +11,7 @@ use std::{
     sync::Arc,
 };
 
-use injectd_istio::{cluster::Cluster, injector::Injector, mesh::Istio};
+use injectd_istio::{cluster::Cluster, mesh::Istio, revision::Revision};
 
 use crate::{
     cluster::{
@@ -44,7 +44,7 @@ pub struct ControlPlane {
     /// What the servers use.
     served: Arc<Revisions>,
     maps: ConfigMaps,
-    revisions: BTreeMap<String, Revision>,
+    revisions: BTreeMap<String, WatchedRevision>,
     surroundings: Surroundings,
     /// Revisions whose configuration has changed.
     changed: BTreeSet<String>,
@@ -54,11 +54,11 @@ pub struct ControlPlane {
 }
 
 #[derive(Debug, Default)]
-struct Revision {
+struct WatchedRevision {
     /// What is served.
     injector: Option<Arc<IstioInjector>>,
     /// A configuration that waits for the first lists of Nodes and `ProxyConfig`s.
-    next: Option<Injector>,
+    next: Option<Revision>,
     /// Counts the configurations that were in use.
     generation: u64,
     /// Why the newest configuration is not in use.
@@ -73,7 +73,7 @@ impl ControlPlane {
         let named = settings.named.iter().flatten().cloned();
         let control_plane = Self {
             maps: ConfigMaps::of(&settings),
-            revisions: named.map(|revision| (revision, Revision::default())).collect(),
+            revisions: named.map(|revision| (revision, WatchedRevision::default())).collect(),
             settings,
             sources,
             served,
@@ -108,8 +108,8 @@ impl ControlPlane {
     pub fn asks_nodes(&self) -> bool {
         self.revisions.values().any(|revision| {
             let served = revision.injector.as_ref().map(|injector| injector.mesh());
-            served.is_some_and(|mesh| mesh.injector().asks_nodes())
-                || revision.next.as_ref().is_some_and(Injector::asks_nodes)
+            served.is_some_and(|mesh| mesh.revision().asks_nodes())
+                || revision.next.as_ref().is_some_and(Revision::asks_nodes)
         })
     }
 
@@ -143,7 +143,7 @@ impl ControlPlane {
                 self.notes.extend(warnings.into_iter().map(Note::Warning));
             }
             // Who reads files reports their warnings.
-            Change::Files(revision, injector) => self.read(revision, Ok(*injector)),
+            Change::Files(name, revision) => self.read(name, Ok(*revision)),
         }
     }
 
@@ -158,7 +158,7 @@ impl ControlPlane {
                 }
                 if self.maps.listed(scope) {
                     // A revision whose ConfigMap is missing is reported, too.
-                    let unread = |it: &Revision| {
+                    let unread = |it: &WatchedRevision| {
                         it.generation == 0 && it.next.is_none() && it.problem.is_none()
                     };
                     let unread = self.revisions.iter().filter(|(_, it)| unread(it));
@@ -253,9 +253,9 @@ impl ControlPlane {
                 None => _ = self.changed.insert(revision),
                 Some(Err(problem)) => self.read(revision, Err(problem)),
                 Some(Ok(texts)) => {
-                    let injector = self.settings.injector(&revision, &texts);
-                    self.notes.extend(self.settings.warnings(&revision, &injector));
-                    self.read(revision, injector);
+                    let read = self.settings.read(&revision, &texts);
+                    self.notes.extend(self.settings.warnings(&revision, &read));
+                    self.read(revision, read);
                 }
             }
         }
@@ -275,19 +275,19 @@ impl ControlPlane {
     }
 
     /// A configuration was read.
-    fn read(&mut self, revision: String, injector: Result<Injector, String>) {
-        let found = self.revisions.entry(revision.clone()).or_default();
-        let injector = match injector {
-            Ok(injector) => injector,
+    fn read(&mut self, name: String, read: Result<Revision, String>) {
+        let found = self.revisions.entry(name.clone()).or_default();
+        match read {
+            Ok(revision) => {
+                found.problem = None;
+                found.next = Some(revision);
+            }
             Err(problem) => {
                 found.problem = Some(problem.clone());
                 let is_served = found.injector.is_some();
-                self.notes.push(Note::Rejected { revision, is_served, problem });
-                return;
+                self.notes.push(Note::Rejected { revision: name, is_served, problem });
             }
-        };
-        found.problem = None;
-        found.next = Some(injector);
+        }
     }
 
     /// Gives changed Nodes and `ProxyConfig`s to the injectors in use.
@@ -297,7 +297,7 @@ impl ControlPlane {
             let Some(injector) = &revision.injector else { continue };
             if has_new_resources {
                 let mesh = injector.mesh();
-                let resources = self.surroundings.resources(mesh.injector().release());
+                let resources = self.surroundings.resources(mesh.revision().release());
                 injector.replace_mesh(mesh.with_resources(resources));
             }
             if has_new_nodes {
@@ -309,7 +309,7 @@ impl ControlPlane {
     /// Puts the configurations to use whose surroundings are known.
     fn install(&mut self) {
         for (name, revision) in &mut self.revisions {
-            let is_surrounded = |next: &mut Injector| self.surroundings.is_known(next.asks_nodes());
+            let is_surrounded = |next: &mut Revision| self.surroundings.is_known(next.asks_nodes());
             let Some(next) = revision.next.take_if(is_surrounded) else { continue };
             revision.generation += 1;
             let cluster = Cluster {
@@ -346,16 +346,19 @@ impl ControlPlane {
     #[must_use]
     pub fn waits_for(&self) -> Option<String> {
         let mut waits = Vec::new();
-        let has = |is: fn(&Revision) -> bool| self.revisions.values().any(is);
-        let is_any_served = has(|it| it.injector.is_some()) && !has(Revision::is_first_to_come);
+        let has = |is: fn(&WatchedRevision) -> bool| self.revisions.values().any(is);
+        let is_any_served =
+            has(|it| it.injector.is_some()) && !has(WatchedRevision::is_first_to_come);
         if self.settings.named.is_none() && is_any_served {
             return None;
         }
         for (name, revision) in &self.revisions {
             let reason = match revision {
-                Revision { injector: Some(_), .. } => continue,
-                Revision { problem: Some(problem), .. } => problem.clone(),
-                Revision { next: Some(next), .. } => self.surroundings.missing(next.asks_nodes()),
+                WatchedRevision { injector: Some(_), .. } => continue,
+                WatchedRevision { problem: Some(problem), .. } => problem.clone(),
+                WatchedRevision { next: Some(next), .. } => {
+                    self.surroundings.missing(next.asks_nodes())
+                }
                 _ => self.maps.unlisted(name),
             };
             waits.push(format!("revision {name}: {reason}"));
@@ -367,7 +370,7 @@ impl ControlPlane {
     }
 }
 
-impl Revision {
+impl WatchedRevision {
     /// Whether its first configuration waits.
     fn is_first_to_come(&self) -> bool {
         self.injector.is_none() && self.next.is_some()

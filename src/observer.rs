@@ -49,7 +49,7 @@ impl Observer {
             }
             Profile::Istio(injector) => {
                 if let Some(counters) = &self.istio {
-                    counters.record(outcome, injector.mesh().injector().release(), duration);
+                    counters.record(outcome, injector.mesh().revision().release(), duration);
                 }
             }
         }
@@ -66,7 +66,7 @@ impl Observer {
     /// any path.
     pub fn observe_rejection(&self, profile: &Profile, why: RejectReason, duration: Duration) {
         if let (Some(counters), Profile::Istio(injector)) = (&self.istio, profile) {
-            counters.record_rejection(why, injector.mesh().injector().release(), duration);
+            counters.record_rejection(why, injector.mesh().revision().release(), duration);
         }
     }
 

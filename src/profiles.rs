@@ -132,13 +132,13 @@ impl Profile {
     pub fn reads_names(&self) -> bool {
         match self {
             Self::Linkerd(_) => false,
-            Self::Istio(injector) => injector.mesh().injector().reads_names(),
+            Self::Istio(injector) => injector.mesh().revision().reads_names(),
         }
     }
 
     fn path_below(&self, target: &str, webhook: &Webhook) -> Result<String, NoWebhook> {
         let Self::Istio(injector) = self else { return Ok(String::new()) };
-        path_of(target, webhook, injector.mesh().injector().release())
+        path_of(target, webhook, injector.mesh().revision().release())
     }
 
     /// Answers a review with facts of the caller.

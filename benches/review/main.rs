@@ -30,7 +30,6 @@ use injectd::{
         snapshot::Snapshot,
     },
     lookups::CallerFacts,
-    mesh::Mesh as _,
     metrics::WatchMetrics,
     outcome::Verdict,
     patch::PatchBuffer,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use injectd_istio::{injector::Injector, mesh::Istio};
+use injectd_istio::{mesh::Istio, revision::Revision};
 
 use crate::cluster::{
     objects::{ConfigMap, Node, ProxyConfig},
@@ -19,7 +19,7 @@ pub enum Change {
     /// Of `ProxyConfig`s.
     ProxyConfigs(Update<ProxyConfig>),
     /// A configuration of files, for a revision.
-    Files(String, Box<Injector>),
+    Files(String, Box<Revision>),
 }
 
 /// What the caller reports.

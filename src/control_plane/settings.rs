@@ -6,8 +6,8 @@ use std::{
 };
 
 use injectd_istio::{
-    injector::{Files, Injector, StartError},
     release::Release,
+    revision::{Files, Revision, StartError},
 };
 
 use super::{
@@ -36,18 +36,14 @@ pub struct Settings {
 
 impl Settings {
     /// What is wrong with a configuration, although it can be used.
-    pub(super) fn warnings(
-        &self,
-        revision: &str,
-        injector: &Result<Injector, String>,
-    ) -> Vec<Note> {
-        let map = injector_name(revision);
+    pub(super) fn warnings(&self, name: &str, revision: &Result<Revision, String>) -> Vec<Note> {
+        let map = injector_name(name);
         let warning = |text| Note::Warning(format!("ConfigMap {}/{map}: {text}", self.namespace));
-        injector.iter().flat_map(Injector::warnings).map(warning).collect()
+        revision.iter().flat_map(Revision::warnings).map(warning).collect()
     }
 
-    /// The injector of a revision.
-    pub(super) fn injector(&self, revision: &str, texts: &Texts<'_>) -> Result<Injector, String> {
+    /// Reads the configuration of a revision.
+    pub(super) fn read(&self, name: &str, texts: &Texts<'_>) -> Result<Revision, String> {
         let files = Files {
             config: texts.config,
             values: texts.values,
@@ -55,19 +51,19 @@ impl Settings {
             shared_mesh: texts.shared_mesh,
             labels: texts.labels,
             release: self.release,
-            revision,
+            revision: name,
             environment: &self.environment,
             allowed_functions: &self.allowed_functions,
         };
         // A panic is a bug; it rejects the configuration like any error.
-        let read = catch_unwind(AssertUnwindSafe(|| Injector::new(files)));
-        let bug = || format!("ConfigMap {}: a bug in injectd", injector_name(revision));
+        let read = catch_unwind(AssertUnwindSafe(|| Revision::new(files)));
+        let bug = || format!("ConfigMap {}: a bug in injectd", injector_name(name));
         read.map_err(|_| bug())?.map_err(|error| {
             let map = match &error {
                 StartError::Config(_) | StartError::Values(_) | StartError::Template { .. } => {
-                    injector_name(revision)
+                    injector_name(name)
                 }
-                StartError::Mesh(_) => mesh_name(revision),
+                StartError::Mesh(_) => mesh_name(name),
                 StartError::SharedMesh(_) => self.shared_mesh.clone().unwrap_or_default(),
             };
             format!("ConfigMap {}/{map}: {error}", self.namespace)

@@ -462,7 +462,7 @@ fn files_replace_the_config_maps_of_a_revision() {
         let labels = BTreeMap::new();
         let texts =
             Texts { config: SHOWS, values: TAGGED, mesh: "", shared_mesh: "", labels: &labels };
-        Box::new(Settings::default().injector("b", &texts).expect("must be valid"))
+        Box::new(Settings::default().read("b", &texts).expect("must be valid"))
     };
     plane.state.apply(Change::ProxyConfigs(Update::Failed(WatchFailure::Unknown)));
     plane.apply(Change::Files("b".to_owned(), read()));

@@ -71,7 +71,7 @@ pub(crate) fn must_start_as_recorded() {
         for (name, set) in &corpus.sets {
             let is_refused =
                 corpora[index..].iter().any(|later| later.refuses(name)) || set.is_refused();
-            let ours = subject::injector(corpus.release, set).err();
+            let ours = subject::revision(corpus.release, set).err();
             *if is_refused { &mut refused } else { &mut accepted } += 1;
             if ours.is_some() != is_refused {
                 let ours = ours.unwrap_or_else(|| "accepted".to_owned());

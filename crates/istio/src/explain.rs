@@ -59,10 +59,10 @@ impl Explain for Istio {
             return Findings { rules: vec![rule], ..Findings::default() };
         }
         let raw = trees.object;
-        let injector = self.injector();
+        let revision = self.revision();
         let pod = Arc::new(raw.clone());
         let environment = PathEnvironment::parse(reviewed.path);
-        let injection = Injection::new(injector, pod, &reviewed.request.namespace, environment);
+        let injection = Injection::new(revision, pod, &reviewed.request.namespace, environment);
         let spec = raw.get("spec").unwrap_or(&Value::Null);
         let added = Status::of(raw).unwrap_or_default();
         let sidecars = sidecars::of_spec(spec, |name, _, is_init| {
@@ -73,11 +73,11 @@ impl Explain for Istio {
             let rules = vec![Rule::new("types", RuleResult::Denies, denial)];
             return Findings { rules, sidecars, ..Findings::default() };
         }
-        let mut rules = rules(&injector.config, injector.release, raw, injection.namespace());
+        let mut rules = rules(&revision.config, revision.release, raw, injection.namespace());
         let injects = rules.iter().any(|rule| rule.result == RuleResult::Injects);
         let mut settings = Vec::new();
         if injects {
-            rules.push(template_rule(&injector.config, raw, outcome));
+            rules.push(template_rule(&revision.config, raw, outcome));
             // A denied pod gets no sidecar, and its annotations may be what is too large.
             if outcome.denial.is_none() {
                 settings = self.shown_settings(&injection, raw);
@@ -86,7 +86,7 @@ impl Explain for Istio {
         let advice = advice::of(outcome, injection.namespace());
         let of_namespace = places::texts(trees.namespace, "annotations");
         let places = Places::of(raw, trees.workload, trees.namespace, of_namespace);
-        let ignored = ignored::of(injector, &places, outcome);
+        let ignored = ignored::of(revision, &places, outcome);
         Findings { rules, settings, ignored, sidecars, advice }
     }
 
@@ -96,7 +96,7 @@ impl Explain for Istio {
 
     fn native_sidecar(&self) -> String {
         let variable = format!("set {NATIVE_SIDECARS_VARIABLE}=true in istiod's environment");
-        if !self.injector().release.has(Delta::NativeAnnotation) {
+        if !self.revision().release.has(Delta::NativeAnnotation) {
             return variable;
         }
         format!("annotate the pod template {NATIVE_SIDECAR_ANNOTATION}: \"true\", or {variable}")

@@ -17,7 +17,6 @@ use crate::{
     budget::{Budget, steps_of},
     decide::{Decision, decide},
     fields::{annotation, label},
-    injector::{Injector, advice},
     memory::Record,
     message::MessageHooks,
     native::Nodes,
@@ -31,6 +30,7 @@ use crate::{
     },
     reapply::{original, reapply},
     render::{Patches, Source, render},
+    revision::{Revision, advice},
     selection,
 };
 
@@ -62,7 +62,7 @@ pub struct Injected {
 /// A pod before its injection.
 #[derive(Debug)]
 pub struct Injection<'i> {
-    injector: &'i Injector,
+    revision: &'i Revision,
     pod: Arc<Json>,
     namespace: String,
     environment: PathEnvironment,
@@ -77,7 +77,7 @@ impl<'i> Injection<'i> {
     /// is copied only if there is another reference to it.
     #[must_use]
     pub fn new(
-        injector: &'i Injector,
+        revision: &'i Revision,
         pod: Arc<Json>,
         request_namespace: &str,
         mut environment: PathEnvironment,
@@ -87,8 +87,8 @@ impl<'i> Injection<'i> {
             own => own,
         };
         let namespace = namespace.to_owned();
-        environment.add_cluster_and_network(&injector.values, label(&pod, NETWORK_LABEL));
-        Self { injector, pod, namespace, environment, owner: None, patience: None }
+        environment.add_cluster_and_network(&revision.values, label(&pod, NETWORK_LABEL));
+        Self { revision, pod, namespace, environment, owner: None, patience: None }
     }
 
     /// The same with an owner that is known: the workload with the template of the pod.
@@ -133,13 +133,13 @@ impl<'i> Injection<'i> {
     /// The name of the pod's cluster.
     #[must_use]
     pub fn cluster(&self) -> &str {
-        self.environment.cluster(&self.injector.values)
+        self.environment.cluster(&self.revision.values)
     }
 
     /// Whether the pod is injected, and why.
     #[must_use]
     pub fn decide(&self) -> Decision {
-        decide(&self.injector.config, self.injector.release, &self.pod, &self.namespace)
+        decide(&self.revision.config, self.revision.release, &self.pod, &self.namespace)
     }
 
     /// The pod with its sidecar.
@@ -160,15 +160,15 @@ impl<'i> Injection<'i> {
         cluster: PodCluster<'_>,
         record: Option<&Record>,
     ) -> Result<Injected, String> {
-        let injector = self.injector;
-        let release = injector.release;
+        let revision = self.revision;
+        let release = revision.release;
         self.validate_annotations()?;
         let without_dropped = self.without_dropped();
         let pod = without_dropped.as_ref().unwrap_or(&self.pod);
         let own = self.own_proxy_config();
         let proxy = Arc::new(self.proxy_config(own.as_ref(), cluster.resources));
         let (native, native_warning) =
-            injector.mode.is_native(cluster.nodes, text(&self.pod, "/spec/nodeName"));
+            revision.mode.is_native(cluster.nodes, text(&self.pod, "/spec/nodeName"));
         let patience = self.patience.clone();
         let is_over = || patience.as_ref().is_some_and(|patience| patience.is_over());
         let budget = Budget::of(pod, &is_over);
@@ -176,7 +176,7 @@ impl<'i> Injection<'i> {
         let source = Source { data: &data, record, budget: &budget };
         let (patches, missing) = self.render(source);
         drop(data);
-        let advice = advice::of_pod(&self.pod, &injector.known_annotations, release);
+        let advice = advice::of_pod(&self.pod, &revision.known_annotations, release);
         // The only copy of the pod is merged, unless somebody compares with it.
         let mut pod = match &without_dropped {
             Some(pod) => Json::clone(pod),
@@ -210,15 +210,15 @@ impl<'i> Injection<'i> {
 
     /// The pod without what `OpenShift` drops for it; `None` if nothing is.
     fn without_dropped(&self) -> Option<Arc<Json>> {
-        if !self.injector.is_openshift() {
+        if !self.revision.is_openshift() {
             return None;
         }
         let mut pod = Json::clone(&self.pod);
-        openshift::drop_application_user(&mut pod, self.injector.release).then(|| Arc::new(pod))
+        openshift::drop_application_user(&mut pod, self.revision.release).then(|| Arc::new(pod))
     }
 
     fn validate_annotations(&self) -> Result<(), String> {
-        let release = self.injector.release;
+        let release = self.revision.release;
         let annotations = self.pod.pointer("/metadata/annotations").and_then(Json::as_object);
         let proxy_config = |config: &str| {
             layers::check_annotation(config, release).map_err(|error| error.to_string())
@@ -230,7 +230,7 @@ impl<'i> Injection<'i> {
     /// The `ProxyConfig` of the pod's annotation.
     fn own_proxy_config(&self) -> Option<Message> {
         let text = annotation(&self.pod, annotations::PROXY_CONFIG_ANNOTATION)?;
-        layers::read_annotation(text, self.injector.release).ok()
+        layers::read_annotation(text, self.revision.release).ok()
     }
 
     fn proxy_config(&self, own: Option<&Message>, resources: Option<&Resources>) -> Message {
@@ -238,7 +238,7 @@ impl<'i> Injection<'i> {
         let pod = layers::Pod { namespace: &self.namespace, label: &label, annotation: own };
         let none = Resources::default();
         let resources = resources.unwrap_or(&none);
-        layers::effective(&self.injector.mesh, resources, pod, self.injector.release)
+        layers::effective(&self.revision.mesh, resources, pod, self.revision.release)
     }
 
     /// The `ProxyConfig` of the pod with these resources, with or without its annotation.
@@ -248,7 +248,7 @@ impl<'i> Injection<'i> {
     }
 
     fn proxy_ids(&self, cluster: PodCluster<'_>) -> ProxyIds {
-        if !self.injector.is_openshift() {
+        if !self.revision.is_openshift() {
             return ProxyIds::default();
         }
         ProxyIds::of(|wanted| {
@@ -259,12 +259,12 @@ impl<'i> Injection<'i> {
 
     /// What the templates write, and why one after them cannot be used.
     fn render(&self, source: Source<'_>) -> (Patches, Option<String>) {
-        let injector = self.injector;
+        let revision = self.revision;
         let asked = annotation(&self.pod, selection::TEMPLATES_ANNOTATION);
         let template = |name: &str| {
-            selection::template(&injector.config, name)
+            selection::template(&revision.config, name)
                 .map_err(|error| format!("{TEMPLATE_ERROR}{error}"))?;
-            match injector.templates.get(name) {
+            match revision.templates.get(name) {
                 Some(Err(error)) => {
                     Err(format!("{TEMPLATE_ERROR}{name}: {error}{}", advice(error)))
                 }
@@ -272,7 +272,7 @@ impl<'i> Injection<'i> {
             }
         };
         let mut missing = None;
-        let names = selection::names(&injector.config, asked).unwrap_or_else(|error| {
+        let names = selection::names(&revision.config, asked).unwrap_or_else(|error| {
             missing = Some(format!("{TEMPLATE_ERROR}{error}"));
             Vec::new()
         });
@@ -282,8 +282,8 @@ impl<'i> Injection<'i> {
             .map_while(|found| found.map_err(|error| missing = Some(error)).ok())
             .flatten()
             .collect();
-        let variable = |name: &str| injector.environment.get(name).cloned();
-        let hooks = MessageHooks { release: injector.release };
+        let variable = |name: &str| revision.environment.get(name).cloned();
+        let hooks = MessageHooks { release: revision.release };
         let mut context = Context::default();
         context.is_over = source.budget.is_over();
         context.environment = &variable;
@@ -294,36 +294,36 @@ impl<'i> Injection<'i> {
     }
 
     fn facts<'f>(&'f self, own: Option<&Message>, proxy: &Message) -> Facts<'f> {
-        let injector = self.injector;
+        let revision = self.revision;
         Facts {
-            release: injector.release,
+            release: revision.release,
             status_port: i32::try_from(self.status_port()).unwrap_or_default(),
             tproxy: proxy.value("interception_mode").is_some()
                 && enum_text(proxy, "InterceptionMode") == "TPROXY",
             hold: self.hold(own),
-            prometheus_merge: injector.mesh.boolean("enable_prometheus_merge").unwrap_or(true),
-            rewrite_probes: injector
+            prometheus_merge: revision.mesh.boolean("enable_prometheus_merge").unwrap_or(true),
+            rewrite_probes: revision
                 .values
                 .flag(&["sidecarInjectorWebhook", "rewriteAppHTTPProbe"]),
-            revision: &injector.revision,
+            revision: &revision.name,
             environment: &self.environment.variables,
-            injected_annotations: &injector.config.injected_annotations,
+            injected_annotations: &revision.config.injected_annotations,
         }
     }
 
     fn status_port(&self) -> i64 {
-        self.injector.default_config().map_or(0, |config| config.integer("status_port"))
+        self.revision.default_config().map_or(0, |config| config.integer("status_port"))
     }
 
     /// Whether applications wait for the proxy: by the mesh with the pod's annotation, or the values.
     fn hold(&self, own: Option<&Message>) -> bool {
-        let injector = self.injector;
+        let revision = self.revision;
         let key = "hold_application_until_proxy_starts";
         let flag = own
             .and_then(|config| config.boolean(key))
-            .or_else(|| injector.default_config().and_then(|config| config.boolean(key)));
+            .or_else(|| revision.default_config().and_then(|config| config.boolean(key)));
         flag.unwrap_or_default()
-            || injector.values.flag(&["global", "proxy", "holdApplicationUntilProxyStarts"])
+            || revision.values.flag(&["global", "proxy", "holdApplicationUntilProxyStarts"])
     }
 }
 
@@ -344,7 +344,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{injector::Files, release::Release};
+    use crate::{release::Release, revision::Files};
 
     const CONFIG: &str = "
 policy: enabled
@@ -366,11 +366,11 @@ templates:
             environment: &BTreeMap::new(),
             allowed_functions: &[],
         };
-        let injector = Injector::new(files).expect("must be usable");
+        let revision = Revision::new(files).expect("must be usable");
         let annotations = json!({"inject.istio.io/templates": templates});
         let pod = json!({"metadata": {"annotations": annotations}, "spec": {"containers": []}});
         let injection =
-            Injection::new(&injector, Arc::new(pod), "default", PathEnvironment::default());
+            Injection::new(&revision, Arc::new(pod), "default", PathEnvironment::default());
         injection.inject(PodCluster::default()).expect_err("must be denied")
     }
 

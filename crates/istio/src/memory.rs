@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 use injectd_core::json::Tape;
 
-use crate::{injector::Injector, owner::Owner, proto::layers::Resources};
+use crate::{owner::Owner, proto::layers::Resources, revision::Revision};
 use key::Keys;
 pub(crate) use record::{Record, Recorded};
 pub(crate) use slot::{SlottedPatch, placeholder};
@@ -66,7 +66,7 @@ pub(crate) struct KeyedPod<'s> {
     pub(crate) inputs: KeyInputs<'s>,
 }
 
-/// The answers of an injector with the `ProxyConfig`s of a cluster.
+/// The answers of a revision with the `ProxyConfig`s of a cluster.
 #[derive(Debug)]
 pub(crate) struct Memory {
     keys: Keys,
@@ -75,8 +75,8 @@ pub(crate) struct Memory {
 
 impl Memory {
     /// An empty memory.
-    pub(crate) fn new(injector: &Injector, resources: &Resources) -> Self {
-        Self { keys: Keys::new(injector, resources), store: Store::new() }
+    pub(crate) fn new(revision: &Revision, resources: &Resources) -> Self {
+        Self { keys: Keys::new(revision, resources), store: Store::new() }
     }
 
     /// How many entries are kept.

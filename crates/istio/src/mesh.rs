@@ -23,18 +23,18 @@ use crate::{
     cluster::Cluster,
     decide::Reason,
     injection::{Injection, PodCluster},
-    injector::Injector,
     memory::{Answer, Found, KeyInputs, KeyedPod, Memory, SlottedPatch, Unknown},
     native::Nodes,
     object::Object,
     path::PathEnvironment,
     proto::layers::Resources,
+    revision::Revision,
 };
 
-/// An injector of one revision, and its cluster.
+/// One revision of Istio, and its cluster.
 #[derive(Debug)]
 pub struct Istio {
-    injector: Arc<Injector>,
+    revision: Arc<Revision>,
     cluster: Cluster,
     configuration: Arc<Configuration>,
     /// `None` if every pod is evaluated.
@@ -82,33 +82,33 @@ const SKIP_REASONS: [SkipReason; SKIPPING.len()] = {
 };
 
 impl Istio {
-    /// An injector in a cluster; `generation` counts its configurations from 1.
+    /// A revision in a cluster; `generation` counts its configurations from 1.
     #[must_use]
-    pub fn new(injector: Injector, cluster: Cluster, generation: u64) -> Self {
-        let release = injector.shown_release.clone();
+    pub fn new(revision: Revision, cluster: Cluster, generation: u64) -> Self {
+        let release = revision.shown_release.clone();
         let configuration = Arc::new(Configuration { generation, release });
-        let memory = Some(Arc::new(Memory::new(&injector, &cluster.resources)));
-        Self { injector: Arc::new(injector), cluster, configuration, memory }
+        let memory = Some(Arc::new(Memory::new(&revision, &cluster.resources)));
+        Self { revision: Arc::new(revision), cluster, configuration, memory }
     }
 
-    /// The same injector in a cluster with these nodes; `None` if they cannot be read. It keeps its
+    /// The same revision in a cluster with these nodes; `None` if they cannot be read. It keeps its
     /// answers: what nodes decide is part of their keys.
     #[must_use]
     pub fn with_nodes(&self, nodes: Option<Arc<Nodes>>) -> Self {
         self.in_cluster(Cluster { nodes, ..self.cluster.clone() }, self.memory.clone())
     }
 
-    /// The same injector in a cluster with these `ProxyConfig`s.
+    /// The same revision in a cluster with these `ProxyConfig`s.
     #[must_use]
     pub fn with_resources(&self, resources: Resources) -> Self {
-        let memory = |_: &Arc<Memory>| Arc::new(Memory::new(&self.injector, &resources));
+        let memory = |_: &Arc<Memory>| Arc::new(Memory::new(&self.revision, &resources));
         let memory = self.memory.as_ref().map(memory);
         self.in_cluster(Cluster { resources, ..self.cluster.clone() }, memory)
     }
 
     fn in_cluster(&self, cluster: Cluster, memory: Option<Arc<Memory>>) -> Self {
-        let injector = Arc::clone(&self.injector);
-        Self { injector, cluster, configuration: Arc::clone(&self.configuration), memory }
+        let revision = Arc::clone(&self.revision);
+        Self { revision, cluster, configuration: Arc::clone(&self.configuration), memory }
     }
 
     /// How many answers are kept for pods that read the same.
@@ -123,10 +123,10 @@ impl Istio {
         Self { memory: None, ..self }
     }
 
-    /// The injector.
+    /// The revision.
     #[must_use]
-    pub fn injector(&self) -> &Injector {
-        &self.injector
+    pub fn revision(&self) -> &Revision {
+        &self.revision
     }
 
     /// The `ProxyConfig`s of the cluster.
@@ -161,7 +161,7 @@ impl Mesh for Istio {
     }
 
     fn namespace_reads(&self) -> &NamespaceReads {
-        &self.injector.namespace_reads
+        &self.revision.namespace_reads
     }
 
     async fn decide<'r, 'a>(
@@ -246,10 +246,10 @@ impl Istio {
         namespace: &'r Annotations,
     ) -> PodContext<'r> {
         let environment = PathEnvironment::parse(reviewed.path);
-        let cluster = self.pod_cluster(environment.cluster(&self.injector.values), namespace);
+        let cluster = self.pod_cluster(environment.cluster(&self.revision.values), namespace);
         let node = reviewed.object.tape().and_then(|pod| pod.root().get("spec")?.get("nodeName"));
         let node = node.and_then(Node::text).unwrap_or_default();
-        let (native, warning) = self.injector.mode.is_native(cluster.nodes, &node);
+        let (native, warning) = self.revision.mode.is_native(cluster.nodes, &node);
         let inputs = KeyInputs {
             namespace: &reviewed.request.namespace,
             path: reviewed.path,
@@ -284,7 +284,7 @@ impl Istio {
         let PodContext { environment, cluster, inputs } = context;
         let (pod, original) = Original::read(reviewed.object, unknown)?;
         let injection =
-            Injection::new(&self.injector, pod, &reviewed.request.namespace, environment);
+            Injection::new(&self.revision, pod, &reviewed.request.namespace, environment);
         if matches!(original, Original::Tree(_)) {
             injection.check()?;
         }

@@ -6,8 +6,8 @@ use std::{env, path::Path, sync::Arc};
 
 use injectd_istio::{
     injection::{Injection, PodCluster},
-    injector::Injector,
     path::PathEnvironment,
+    revision::Revision,
 };
 use injectd_testkit::istio;
 use serde_json::{Value, json};
@@ -43,8 +43,8 @@ fn pod(templates: &str, containers: usize) -> Value {
     })
 }
 
-fn denial(injector: &Injector, pod: Value) -> Option<String> {
-    let injection = Injection::new(injector, Arc::new(pod), "default", PathEnvironment::default());
+fn denial(revision: &Revision, pod: Value) -> Option<String> {
+    let injection = Injection::new(revision, Arc::new(pod), "default", PathEnvironment::default());
     injection.inject(PodCluster::default()).err()
 }
 
@@ -57,7 +57,7 @@ fn each_template_has_room_for_four_times_twenty_containers() {
         let mesh = istio::recorded(Path::new(&corpus), release);
         for template in TEMPLATES {
             for containers in [1, 20, 80] {
-                let found = denial(mesh.injector(), pod(template, containers));
+                let found = denial(mesh.revision(), pod(template, containers));
                 assert_eq!(found, None, "{release} {template} {containers}");
             }
         }
@@ -71,7 +71,7 @@ fn a_pod_cannot_ask_for_more_than_its_budget() {
     };
     let mesh = istio::recorded(Path::new(&corpus), "1.30.3");
     let of = |templates: &str, containers| {
-        denial(mesh.injector(), pod(templates, containers)).expect("must be denied")
+        denial(mesh.revision(), pod(templates, containers)).expect("must be denied")
     };
     let many = vec!["sidecar"; 1_000].join(",");
     assert!(of(&many, 1).contains("more than 32 templates"), "{}", of(&many, 1));
@@ -117,7 +117,7 @@ fn yaml_of_a_pod_cannot_multiply_itself() {
         for (key, value) in annotations {
             let mut pod = pod("sidecar", 1);
             pod["metadata"]["annotations"][key] = value.into();
-            let denial = denial(mesh.injector(), pod).unwrap_or_default();
+            let denial = denial(mesh.revision(), pod).unwrap_or_default();
             assert!(denial.contains(expected), "{name} in {key}: {denial:.300}");
         }
     }

@@ -5,9 +5,9 @@ use std::{collections::BTreeMap, env, fs, path::Path};
 use injectd_core::{injector, lookups::Lookups, standalone::Standalone};
 use injectd_istio::{
     cluster::Cluster,
-    injector::{Files, Injector},
     mesh::Istio,
     path::DEFAULT_CLUSTER,
+    revision::{Files, Revision},
 };
 
 /// The key `config` of the `ConfigMap` `istio-sidecar-injector`.
@@ -50,8 +50,8 @@ pub fn mesh_of(config: &str, values: &str, mesh: &str) -> Istio {
         environment: &environment,
         allowed_functions: &[],
     };
-    let injector = Injector::new(files).expect("the configuration must be valid");
-    Istio::new(injector, Cluster::new(vec![DEFAULT_CLUSTER.to_owned()]), 1)
+    let revision = Revision::new(files).expect("the configuration must be valid");
+    Istio::new(revision, Cluster::new(vec![DEFAULT_CLUSTER.to_owned()]), 1)
 }
 
 /// A name, and the default configuration of a release if `$INJECTD_CORPUS` has it, else the small one.

@@ -9,10 +9,10 @@ use std::{
 
 use injectd_istio::{
     cluster::Cluster,
-    injector::{Files, Injector, StartError},
     mesh::Istio,
     path::{DEFAULT_CLUSTER, DEFAULT_TARGET},
     release::Release,
+    revision::{Files, Revision, StartError},
 };
 use injectd_k8s::names::is_dns_subdomain;
 
@@ -287,17 +287,17 @@ impl ConfigArgs {
         purpose: Purpose,
     ) -> Result<Istio, CommandError> {
         let names = self.istio.clusters(&environment());
-        let injector = self.read_istio(purpose)?;
+        let revision = self.read_istio(purpose)?;
         let cluster = match &self.objects {
             None => Cluster::new(names),
             Some(path) => {
                 let text = purpose.read_text("--objects", path)?;
-                Cluster::parse(names, &text, injector.release()).map_err(|error| {
+                Cluster::parse(names, &text, revision.release()).map_err(|error| {
                     CommandError::failed(format!("--objects {}", path.display()), error)
                 })?
             }
         };
-        Ok(Istio::new(injector, cluster, generation))
+        Ok(Istio::new(revision, cluster, generation))
     }
 
     /// The files with policy, templates and values.
@@ -310,7 +310,7 @@ impl ConfigArgs {
     }
 
     /// Reads the files of the configuration.
-    pub(in crate::cli) fn read_istio(&self, purpose: Purpose) -> Result<Injector, CommandError> {
+    pub(in crate::cli) fn read_istio(&self, purpose: Purpose) -> Result<Revision, CommandError> {
         let (config_path, values_path) = self.required_istio_files()?;
         let config = purpose.read_text("--injector-config", config_path)?;
         let (values_flag, _) = self.istio_values();
@@ -330,7 +330,7 @@ impl ConfigArgs {
             environment: &environment(),
             allowed_functions: &self.istio.allow_functions,
         };
-        let injector = Injector::new(files).map_err(|error| {
+        let revision = Revision::new(files).map_err(|error| {
             let (flag, path) = match &error {
                 StartError::Config(_) | StartError::Template { .. } => {
                     ("--injector-config", Some(config_path))
@@ -348,10 +348,10 @@ impl ConfigArgs {
             CommandError::failed(file, error)
         })?;
         let file = format!("--injector-config {}", config_path.display());
-        for warning in injector.warnings() {
+        for warning in revision.warnings() {
             purpose.warn(&file, &warning);
         }
-        Ok(injector)
+        Ok(revision)
     }
 }
 

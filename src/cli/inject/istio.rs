@@ -79,7 +79,7 @@ impl Manifests<'_> {
         };
         let pod = Arc::new(pod_of(object, prefix));
         let environment = PathEnvironment::parse(&self.path);
-        let injection = Injection::new(mesh.injector(), pod, namespace, environment);
+        let injection = Injection::new(mesh.revision(), pod, namespace, environment);
         let injection = match prefix {
             "" => injection,
             _ => injection.with_owner(Owner {

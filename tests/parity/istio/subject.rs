@@ -15,10 +15,10 @@ use injectd::{
 };
 use injectd_istio::{
     cluster::Cluster,
-    injector::{Files, Injector},
     mesh::Istio,
     path::{Route, Webhook, route},
     release::Release,
+    revision::{Files, Revision},
 };
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
@@ -87,8 +87,8 @@ fn of_bytes(body: &[u8], object: &Value) -> Answer {
     Answer::of_review(&review, patch.as_ref(), object)
 }
 
-/// The injector of a config set, or why it does not start.
-pub(crate) fn injector(release: Release, set: &Set) -> Result<Injector, String> {
+/// The revision of a config set, or why it cannot be used.
+pub(crate) fn revision(release: Release, set: &Set) -> Result<Revision, String> {
     let files = Files {
         config: &set.config,
         values: &set.values,
@@ -100,7 +100,7 @@ pub(crate) fn injector(release: Release, set: &Set) -> Result<Injector, String> 
         environment: &set.environment,
         allowed_functions: &[],
     };
-    Injector::new(files).map_err(|error| error.to_string())
+    Revision::new(files).map_err(|error| error.to_string())
 }
 
 fn profile(release: Release, set: &Set, case: &Case) -> Result<Profile, String> {
@@ -114,10 +114,10 @@ pub(crate) fn mesh(
     set: &Set,
     case: &Case,
 ) -> Result<(Istio, Standalone), String> {
-    let injector = injector(release, set)?;
+    let revision = revision(release, set)?;
     let names = case.clusters.clone().unwrap_or_else(|| vec![set.cluster.clone()]);
     let cluster = Cluster::parse(names, &case.objects, release);
     let cluster = cluster.map_err(|error| error.to_string())?;
     let objects = Objects::parse(&case.objects).map_err(|error| error.to_string())?;
-    Ok((Istio::new(injector, cluster, 1), Standalone::Listed(Arc::new(objects))))
+    Ok((Istio::new(revision, cluster, 1), Standalone::Listed(Arc::new(objects))))
 }

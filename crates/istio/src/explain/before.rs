@@ -32,21 +32,21 @@ const MAPS: [&str; 2] = ["annotations", "labels"];
 /// The pod without what the injector added; `None` if it has no status annotation. What its author
 /// wrote stays, unless it is what the injector would have written.
 pub(super) fn of(mesh: &Istio, pod: &Value) -> Option<Value> {
-    let injector = mesh.injector();
+    let revision = mesh.revision();
     Status::of(pod)?;
     let status: Value = serde_json::from_str(annotation(pod, STATUS_ANNOTATION)?).ok()?;
-    let status_port = injector.default_config().map_or(0, |config| config.integer("status_port"));
-    let mut before = strip(pod, injector.release, status_port).ok()?;
+    let status_port = revision.default_config().map_or(0, |config| config.integer("status_port"));
+    let mut before = strip(pod, revision.release, status_port).ok()?;
     for list in OTHER_LISTS {
         remove_named(&mut before, &status, list);
     }
     let secure_port = proxy_variable(pod, SECURE_PORT_VARIABLE);
-    let revision = text(&status, "revision");
+    let name = text(&status, "revision");
     let is_noted = |key: &str, value: &Value| {
         key == OVERRIDES_ANNOTATION
-            || key == REVISION_KEY && value == revision
+            || key == REVISION_KEY && value == name
             || key == SECURE_PORT_ANNOTATION && value.as_str() == secure_port
-            || injector.config.injected_annotations.get(key).is_some_and(|own| value == own)
+            || revision.config.injected_annotations.get(key).is_some_and(|own| value == own)
     };
     if let Some(annotations) = annotations_mut(&mut before) {
         annotations.retain(|key, value| !is_noted(key, value));
@@ -96,7 +96,7 @@ fn restore_prometheus(pod: &Value, before: &mut Value) {
 /// Removes the settings and labels that templates write with the value that the pod would get without
 /// them.
 fn remove_written(mesh: &Istio, before: &mut Value) {
-    let known = &mesh.injector().known_annotations;
+    let known = &mesh.revision().known_annotations;
     let is_written = |map: &str, key: &str| match map {
         "labels" => known.writes_label(key),
         _ => known.writes(key),
@@ -114,7 +114,7 @@ fn remove_written(mesh: &Istio, before: &mut Value) {
     }
     let namespace = before.pointer("/metadata/namespace").and_then(Value::as_str);
     let (namespace, environment) = (namespace.unwrap_or_default(), PathEnvironment::default());
-    let injection = Injection::new(mesh.injector(), Arc::new(without), namespace, environment);
+    let injection = Injection::new(mesh.revision(), Arc::new(without), namespace, environment);
     let cluster = mesh.pod_cluster(injection.cluster(), &[]);
     let Ok(injected) = injection.inject(cluster) else { return };
     for map in MAPS {

@@ -13,9 +13,9 @@ use crate::{
     advice::{NOTHING_READS_IT, PREFIXES},
     annotations::PROXY_CONFIG_ANNOTATION,
     decide::INJECT_ANNOTATION,
-    injector::Injector,
     process::names::{OVERRIDES_ANNOTATION, STATUS_ANNOTATION},
     proto::defaults,
+    revision::Revision,
 };
 
 /// The label of namespaces that asks for injection.
@@ -36,9 +36,9 @@ const WORDS: Words = Words {
 
 /// The keys that the webhooks and the injector read. The injector reads an annotation of pods where the
 /// webhooks read the label; both count.
-pub(super) fn keys(injector: &Injector) -> Keys<'_> {
+pub(super) fn keys(revision: &Revision) -> Keys<'_> {
     let is_note = |key: &&str| [STATUS_ANNOTATION, OVERRIDES_ANNOTATION].contains(key);
-    let settings = injector.known_annotations.iter().filter(|key| !is_note(key));
+    let settings = revision.known_annotations.iter().filter(|key| !is_note(key));
     let settings = settings.filter(|key| *key != INJECT_ANNOTATION);
     let settings = settings.map(|key| Known { key, places: &[Place::PodAnnotations] });
     let inject =
@@ -49,14 +49,14 @@ pub(super) fn keys(injector: &Injector) -> Keys<'_> {
 }
 
 /// Every annotation and label without effect, after what the injection warned about.
-pub(super) fn of(injector: &Injector, places: &Places<'_>, outcome: &Outcome<'_>) -> Vec<Ignored> {
+pub(super) fn of(revision: &Revision, places: &Places<'_>, outcome: &Outcome<'_>) -> Vec<Ignored> {
     let warning = |text: String| Ignored { layer: None, key: String::new(), value: None, text };
     let told = |text: &String| text.ends_with(NOTHING_READS_IT);
     let mut ignored = IgnoredList::default();
     for text in outcome.warnings.lines().filter(|text| !told(text)) {
         ignored.add(|| warning(text));
     }
-    let keys = keys(injector);
+    let keys = keys(revision);
     let label = |wanted: &str| {
         let labels = places.iter().filter(|at| at.place == Place::PodLabels);
         let mut entries = labels.flat_map(|at| &at.entries);
@@ -76,10 +76,10 @@ pub(super) fn of(injector: &Injector, places: &Places<'_>, outcome: &Outcome<'_>
             if is_annotation && key == REVISION_KEY && is_gateway {
                 continue;
             }
-            let problem = problem(injector, &keys, (places, at), (key, value));
+            let problem = problem(revision, &keys, (places, at), (key, value));
             let text = problem.map(|problem| {
                 let keys = &keys;
-                move || text(injector, keys, (places, at), (key, &problem))
+                move || text(revision, keys, (places, at), (key, &problem))
             });
             ignored.add_at(at.place, (key, value), text);
         }
@@ -88,26 +88,26 @@ pub(super) fn of(injector: &Injector, places: &Places<'_>, outcome: &Outcome<'_>
 }
 
 fn problem<'k>(
-    injector: &Injector,
+    revision: &Revision,
     keys: &Keys<'k>,
     (places, at): (&Places<'_>, &At<'_>),
     (key, value): (&str, &str),
 ) -> Option<Problem<'k>> {
     let is_note = [STATUS_ANNOTATION, OVERRIDES_ANNOTATION].contains(&key);
     let is_validated =
-        at.place == Place::PodAnnotations && crate::annotations::validates(key, injector.release);
+        at.place == Place::PodAnnotations && crate::annotations::validates(key, revision.release);
     (!is_note && !is_validated).then(|| keys.problem(places, at, (key, value)))?
 }
 
 /// The problem in words. A field of the `ProxyConfig` may be meant that has no annotation of its own.
 fn text<'k>(
-    injector: &Injector,
+    revision: &Revision,
     keys: &Keys<'k>,
     (places, at): (&Places<'_>, &At<'_>),
     (key, problem): (&str, &Problem<'k>),
 ) -> String {
     let name = key.split_once('/').map_or(key, |(_, name)| name);
-    let config = defaults::proxy_config(injector.release);
+    let config = defaults::proxy_config(revision.release);
     let is_field = || config.fields().any(|(field, _)| field.json.eq_ignore_ascii_case(name));
     if !problem.is_misplaced() && !keys.has_name_of(key) && is_field() {
         return format!(

@@ -42,10 +42,10 @@ const PROXY_CONFIG: &str = "proxyConfig";
 impl Istio {
     /// The annotations that are read, the `ProxyConfig` by its layers, and values of the chart.
     pub(super) fn shown_settings(&self, injection: &Injection<'_>, pod: &Value) -> Vec<Setting> {
-        let injector = self.injector();
+        let revision = self.revision();
         let mut settings = Vec::new();
         for (key, value) in annotations(pod).into_iter().flatten() {
-            if key != PROXY_CONFIG_ANNOTATION && injector.known_annotations.reads(key) {
+            if key != PROXY_CONFIG_ANNOTATION && revision.known_annotations.reads(key) {
                 settings.push(Setting {
                     name: key.clone(),
                     value: text(value),
@@ -54,11 +54,11 @@ impl Istio {
                 });
             }
         }
-        settings.push(of_configuration("revision", injector.revision.clone()));
+        settings.push(of_configuration("revision", revision.name.clone()));
         self.add_proxy_config(injection, pod, &mut settings);
         for path in VALUES {
             let keys: Vec<_> = path.split('.').collect();
-            if let Some(value) = injector.values.get(&keys).filter(|value| !value.is_null()) {
+            if let Some(value) = revision.values.get(&keys).filter(|value| !value.is_null()) {
                 settings.push(of_configuration(path, text(value)));
             }
         }
@@ -77,7 +77,7 @@ impl Istio {
         // is parsed once.
         let (labels, namespace) = (pod.pointer("/metadata/labels"), injection.namespace());
         let plain = Arc::new(json!({"metadata": {"labels": labels, "namespace": namespace}}));
-        let plain = Injection::new(self.injector(), plain, namespace, PathEnvironment::default());
+        let plain = Injection::new(self.revision(), plain, namespace, PathEnvironment::default());
         let layer = |resources| -> HashSet<_> {
             flat(&plain.layered_config(false, resources)).into_iter().collect()
         };

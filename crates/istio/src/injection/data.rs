@@ -28,8 +28,8 @@ impl Injection<'_> {
         proxy: &Arc<Message>,
         (native, ids): (bool, ProxyIds),
     ) -> Result<Value, String> {
-        let injector = self.injector;
-        let release = injector.release;
+        let revision = self.revision;
+        let release = revision.release;
         let pod = self.stripped(original)?;
         let guess = || Owner::of(&pod, &self.namespace, release);
         let owner = self.owner.clone().unwrap_or_else(guess);
@@ -38,9 +38,9 @@ impl Injection<'_> {
             annotation: image_type,
             proxy_config: proxy.message("image").map(|image| image.text("image_type")),
         };
-        let mode = injector.mesh.message("inbound_traffic_policy");
+        let mode = revision.mesh.message("inbound_traffic_policy");
         let is_localhost = mode.is_some_and(|policy| enum_text(policy, "Mode") == "LOCALHOST");
-        let compliance_policy = injector.environment.get("COMPLIANCE_POLICY").cloned();
+        let compliance_policy = revision.environment.get("COMPLIANCE_POLICY").cloned();
         let data = TemplateData {
             release,
             type_meta: pod::type_meta(&owner, release),
@@ -48,11 +48,11 @@ impl Injection<'_> {
             object_meta: pod::object_meta(&pod, release),
             spec: pod::spec(&pod, release),
             proxy_config: message::of(Arc::clone(proxy)),
-            mesh_config: message::of(Arc::clone(&injector.mesh)),
-            values: injector.values_data.clone(),
-            revision: injector.revision.clone(),
-            proxy_image: image::proxy_image(&injector.values, release, types),
-            proxy_init_image: image::proxy_init_image(&injector.values, image_type),
+            mesh_config: message::of(Arc::clone(&revision.mesh)),
+            values: revision.values_data.clone(),
+            revision: revision.name.clone(),
+            proxy_image: image::proxy_image(&revision.values, release, types),
+            proxy_init_image: image::proxy_init_image(&revision.values, image_type),
             native_sidecars: native,
             inbound_traffic_policy_mode: if is_localhost { "localhost" } else { "passthrough" },
             proxy_uid: ids.uid.into(),
@@ -72,7 +72,7 @@ impl Injection<'_> {
         if is_complete && strip::is_clean(pod) {
             return Ok(Arc::clone(pod));
         }
-        let mut pod = strip::strip(pod, self.injector.release, self.status_port())
+        let mut pod = strip::strip(pod, self.revision.release, self.status_port())
             .map_err(|error| format!("{TEMPLATE_ERROR}{error}"))?;
         if let Some(metadata) = pod.get_mut("metadata").and_then(Json::as_object_mut) {
             metadata.shift_remove("managedFields");

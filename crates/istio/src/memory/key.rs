@@ -16,12 +16,12 @@ use super::{
 use crate::{
     decide::INJECT_ANNOTATION,
     fields::CONTAINER_LISTS,
-    injector::Injector,
     owner::{self, Owner},
     path::NETWORK_LABEL,
     process::names,
     proto::layers::Resources,
     release::Release,
+    revision::Revision,
     selector::Selector,
     strip::{OVERRIDES_ANNOTATION, STATUS_ANNOTATION},
 };
@@ -56,9 +56,9 @@ pub(super) struct Key {
 }
 
 impl Keys {
-    pub(super) fn new(injector: &Injector, resources: &Resources) -> Self {
-        let fixed = fixed(injector, resources);
-        Self { release: injector.release, fixed, namespaces: RandomState::new() }
+    pub(super) fn new(revision: &Revision, resources: &Resources) -> Self {
+        let fixed = fixed(revision, resources);
+        Self { release: revision.release, fixed, namespaces: RandomState::new() }
     }
 
     /// The first key of a pod: what is read of every pod.
@@ -120,8 +120,8 @@ impl Key {
 
 /// What the steps of an injection read of every pod, besides its templates, its namespace and its
 /// owner.
-fn fixed(injector: &Injector, resources: &Resources) -> Reading {
-    let config = &injector.config;
+fn fixed(revision: &Revision, resources: &Resources) -> Reading {
+    let config = &revision.config;
     let mut read = Reading::default();
     let metadata = read.member("metadata");
     let annotations = metadata.member("annotations");
@@ -141,11 +141,11 @@ fn fixed(injector: &Injector, resources: &Resources) -> Reading {
         let container = own.item();
         container.read_members(["name", "ports", "lifecycle"]);
         container.read_members(["livenessProbe", "readinessProbe", "startupProbe"]);
-        if injector.is_openshift() {
+        if revision.is_openshift() {
             container.member("securityContext").read_whole();
         }
     }
-    if injector.is_openshift() {
+    if revision.is_openshift() {
         spec.member("securityContext").read_whole();
     }
     read

@@ -24,9 +24,9 @@ use super::{reading::write_text, store::MAX_READ};
 use crate::{
     cluster::Cluster,
     envelope,
-    injector::{Files, Injector},
     mesh::Istio,
     release::Release,
+    revision::{Files, Revision},
     strip::STATUS_ANNOTATION,
 };
 
@@ -46,8 +46,8 @@ fn mesh(template: &str) -> Istio {
         environment: &BTreeMap::new(),
         allowed_functions: &[],
     };
-    let injector = Injector::new(files).expect("a configuration");
-    Istio::new(injector, Cluster::new(vec!["Kubernetes".to_owned()]), 1)
+    let revision = Revision::new(files).expect("a configuration");
+    Istio::new(revision, Cluster::new(vec!["Kubernetes".to_owned()]), 1)
 }
 
 /// An injector with one template.

@@ -171,7 +171,7 @@ impl Evaluation<'_> {
 
     /// The pod with its sidecar, and what was read of it.
     fn record(&mut self, mesh: &Istio) -> (Recorded, Result<Injected, String>) {
-        let record = Record::new(mesh.injector.release());
+        let record = Record::new(mesh.revision.release());
         let injected = self.injection.inject_with(self.cluster, Some(&record));
         (record.into_recorded(), injected)
     }

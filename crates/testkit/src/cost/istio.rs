@@ -25,8 +25,8 @@ impl Configuration {
     pub fn find() -> Self {
         let (_, mesh) = istio::found();
         let owned = |names: &mut dyn Iterator<Item = &str>| names.map(str::to_owned).collect();
-        let templates = owned(&mut mesh.injector().template_names());
-        let annotations = owned(&mut mesh.injector().known_annotations());
+        let templates = owned(&mut mesh.revision().template_names());
+        let annotations = owned(&mut mesh.revision().known_annotations());
         Self { templates, annotations, mesh }
     }
 

@@ -7,9 +7,9 @@ use injectd_testkit::{generator::typos, istio};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::injector::Files;
+use crate::revision::Files;
 
-static INJECTOR: LazyLock<Injector> = LazyLock::new(|| {
+static REVISION: LazyLock<Revision> = LazyLock::new(|| {
     let files = Files {
         config: istio::CONFIG,
         values: istio::VALUES,
@@ -21,20 +21,20 @@ static INJECTOR: LazyLock<Injector> = LazyLock::new(|| {
         environment: &BTreeMap::new(),
         allowed_functions: &[],
     };
-    Injector::new(files).expect("the configuration must be valid")
+    Revision::new(files).expect("the configuration must be valid")
 });
 
 /// What is said of the keys around a pod: `layer key: text`.
 fn said(pod: &Value, workload: Option<Workload<'_>>, namespace: &Value) -> Vec<String> {
-    let keys = keys(&INJECTOR);
+    let keys = keys(&REVISION);
     let namespace_annotations = texts(Some(namespace), "annotations");
     let places = Places::of(pod, workload, Some(namespace), namespace_annotations);
     let mut said = Vec::new();
     for at in places.iter() {
         for &(key, value) in &at.entries {
-            let found = problem(&INJECTOR, &keys, (&places, at), (key, value));
+            let found = problem(&REVISION, &keys, (&places, at), (key, value));
             if let Some(problem) = found {
-                let text = text(&INJECTOR, &keys, (&places, at), (key, &problem));
+                let text = text(&REVISION, &keys, (&places, at), (key, &problem));
                 said.push(format!("{} {key}: {text}", at.place.layer().as_str()));
             }
         }
@@ -48,9 +48,9 @@ fn metadata(map: &str, key: &str) -> Value {
 
 #[test]
 fn one_mistake_in_a_key_is_found() {
-    let keys = keys(&INJECTOR);
+    let keys = keys(&REVISION);
     let known: Vec<_> =
-        INJECTOR.known_annotations().chain([NAMESPACE_LABEL, REVISION_KEY]).collect();
+        REVISION.known_annotations().chain([NAMESPACE_LABEL, REVISION_KEY]).collect();
     let is_note = |key: &&&str| [STATUS_ANNOTATION, OVERRIDES_ANNOTATION].contains(key);
     for key in known.iter().filter(|key| !is_note(key)) {
         for typo in typos::of_key(key).filter(|typo| !known.contains(&&**typo)) {

@@ -1,4 +1,4 @@
-//! An injector: a configuration that was read and checked.
+//! A revision of Istio: a configuration that was read and checked.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -23,7 +23,7 @@ use crate::{
 mod names;
 mod wrong_case;
 
-/// What an injector runs with: the files of its `ConfigMap`s, and its environment.
+/// What a revision is made from: the files of its `ConfigMap`s, and istiod's environment.
 #[derive(Debug, Clone, Copy)]
 pub struct Files<'f> {
     /// The key `config` of `istio-sidecar-injector`.
@@ -47,7 +47,7 @@ pub struct Files<'f> {
     pub allowed_functions: &'f [String],
 }
 
-/// Why an injector cannot start.
+/// Why a configuration cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// `config`.
@@ -88,9 +88,9 @@ pub(crate) fn advice(error: &ParseError) -> &'static str {
     }
 }
 
-/// An injector of one revision.
+/// The configuration of one revision.
 #[derive(Debug)]
-pub struct Injector {
+pub struct Revision {
     pub(crate) release: Release,
     /// The release for people: `1.24 or 1.25` where the configuration may be of both.
     pub(crate) shown_release: String,
@@ -101,14 +101,15 @@ pub struct Injector {
     pub(crate) values: Values,
     pub(crate) values_data: Value,
     pub(crate) mesh: Arc<Message>,
-    pub(crate) revision: String,
+    /// The name of the revision; empty is `default`.
+    pub(crate) name: String,
     pub(crate) environment: BTreeMap<String, String>,
     pub(crate) mode: Mode,
     pub(crate) namespace_reads: NamespaceReads,
     warnings: Vec<String>,
 }
 
-impl Injector {
+impl Revision {
     /// Reads the configuration.
     ///
     /// # Errors
@@ -162,7 +163,7 @@ impl Injector {
             values,
             config,
             mesh,
-            revision: files.revision.to_owned(),
+            name: files.revision.to_owned(),
             environment: files.environment.clone(),
             mode,
             namespace_reads: namespace_reads(files.environment),
@@ -316,7 +317,7 @@ mod tests {
         ] {
             let config = |by_default: &str| {
                 let all = format!("sidecar: 'x', own: '{{{{ {call} }}}}'");
-                Injector::new(files(&format!("{by_default}\ntemplates: {{{all}}}\n")))
+                Revision::new(files(&format!("{by_default}\ntemplates: {{{all}}}\n")))
             };
             let problem = format!("config.templates.own line 1: {problem}");
             let asked = config("defaultTemplates: [sidecar]").expect("must be usable");
@@ -335,7 +336,7 @@ mod tests {
         let native = native.map(|text| (NATIVE_SIDECARS_VARIABLE.to_owned(), text.to_owned()));
         let environment = native.into_iter().collect();
         let files = Files { values, release, environment: &environment, ..files(CONFIG) };
-        Injector::new(files).expect("must be usable").warnings().collect()
+        Revision::new(files).expect("must be usable").warnings().collect()
     }
 
     #[test]
