@@ -6,7 +6,6 @@
 #![expect(clippy::disallowed_types, reason = "an explanation is not part of a review")]
 
 use injectd_core::explain::{Explain, Explanation, Trees};
-use injectd_istio::mesh::Istio;
 use injectd_k8s::object::labels;
 use injectd_webhooks::{
     Configurations, Labels, Request, Step,
@@ -16,8 +15,14 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
-    injector::ReviewError, linkerd::snapshot::Snapshot, lookups::CallerFacts, object::Kind,
-    outcome::Verdict, patch::PatchBuffer, profiles::Profile, review,
+    injector::{Injector, ReviewError},
+    lookups::CallerFacts,
+    object::Kind,
+    outcome::Verdict,
+    patch::PatchBuffer,
+    profiles::{Profile, for_mesh},
+    review,
+    sources::Sources,
 };
 
 pub mod completion;
@@ -114,41 +119,28 @@ pub async fn decide(
     let body = review_of(&pod, creation.namespace);
     let mut patch = PatchBuffer::json();
     let trees = Trees { object: &pod, workload, namespace: creation.checks.namespace };
-    let mut explanation = match profile {
-        Profile::Linkerd(injector) => {
-            let request = review::decode(&body).map_err(ReviewError::from)?;
-            injector.explain(&request, trees, facts, &mut patch).await?
-        }
-        Profile::Istio(injector) => {
-            let request = review::decode(&body).map_err(ReviewError::from)?;
-            injector.explain(&request, trees, facts, &mut patch).await?
-        }
-    };
+    let mut explanation = for_mesh!(profile, injector => {
+        let request = review::decode(&body).map_err(ReviewError::from)?;
+        injector.explain(&request, trees, facts, &mut patch).await?
+    });
     apply(&mut pod, &patch.into_bytes())?;
     let note = completion::note(creation.pod, &pod);
     let advice = &mut explanation.findings.advice;
     if note.is_some() && advice.is_empty() {
-        let native = native_sidecar(profile);
+        let native = for_mesh!(profile, injector => injector.mesh().native_sidecar());
         *advice = format!("Make the sidecar a native one, which ends with the pod: {native}.");
     }
     Ok(Decided { explanation, pod, note })
-}
-
-fn native_sidecar(profile: &Profile) -> String {
-    match profile {
-        Profile::Linkerd(injector) => injector.mesh().native_sidecar(),
-        Profile::Istio(injector) => injector.mesh().native_sidecar(),
-    }
 }
 
 /// The annotations of a namespace that is in no input, where there is no cluster to ask: those with
 /// which `inject` decides.
 #[must_use]
 pub fn assumed_namespace(profile: &Profile) -> &'static [(&'static str, &'static str)] {
-    match profile {
-        Profile::Linkerd(_) => Snapshot::ASSUMED_NAMESPACE,
-        Profile::Istio(_) => Istio::ASSUMED_NAMESPACE,
+    fn of<M: Explain>(_: &Injector<M, Sources>) -> &'static [(&'static str, &'static str)] {
+        M::ASSUMED_NAMESPACE
     }
+    for_mesh!(profile, injector => of(injector))
 }
 
 /// The pod with the sidecar that it would get now, without an explanation; `Ok(None)` if it gets none,
@@ -163,18 +155,11 @@ pub async fn inject(
 ) -> Result<Result<Option<Value>, String>, ExplainError> {
     let body = review_of(creation.pod, creation.namespace);
     let mut patch = PatchBuffer::json();
-    let outcome = match profile {
-        Profile::Linkerd(injector) => {
-            let request = review::decode(&body).map_err(ReviewError::from)?;
-            let outcome = injector.answer(&request, facts, &mut patch).await?;
-            (outcome.verdict, outcome.denial)
-        }
-        Profile::Istio(injector) => {
-            let request = review::decode(&body).map_err(ReviewError::from)?;
-            let outcome = injector.answer(&request, facts, &mut patch).await?;
-            (outcome.verdict, outcome.denial)
-        }
-    };
+    let outcome = for_mesh!(profile, injector => {
+        let request = review::decode(&body).map_err(ReviewError::from)?;
+        let outcome = injector.answer(&request, facts, &mut patch).await?;
+        (outcome.verdict, outcome.denial)
+    });
     match outcome {
         (_, Some(denial)) => Ok(Err(denial.into_owned())),
         (Verdict::Injected, None) => {
@@ -204,10 +189,7 @@ pub fn before_injection(
     pod: &Value,
     namespace: &[(String, String)],
 ) -> Option<Value> {
-    match profile {
-        Profile::Linkerd(injector) => injector.mesh().before_injection(pod, namespace),
-        Profile::Istio(injector) => injector.mesh().before_injection(pod, namespace),
-    }
+    for_mesh!(profile, injector => injector.mesh().before_injection(pod, namespace))
 }
 
 /// What the API server does about each webhook when a pod is created. Without the namespace, its

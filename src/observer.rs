@@ -65,17 +65,28 @@ impl Observer {
     /// Counts a request to a webhook that was rejected. [`ReviewMetrics::rejected`] counts requests to
     /// any path.
     pub fn observe_rejection(&self, profile: &Profile, why: RejectReason, duration: Duration) {
-        if let (Some(counters), Profile::Istio(injector)) = (&self.istio, profile) {
-            counters.record_rejection(why, injector.mesh().revision().release(), duration);
+        match profile {
+            // Linkerd's injector counts none.
+            Profile::Linkerd(_) => {}
+            Profile::Istio(injector) => {
+                if let Some(counters) = &self.istio {
+                    counters.record_rejection(why, injector.mesh().revision().release(), duration);
+                }
+            }
         }
     }
 
     /// Logs a review and its answer whole, at level debug under Linkerd's flags.
     pub fn log_exchange(&self, profile: &Profile, body: &[u8], answer: &[u8]) {
         if self.log_style == LogStyle::Linkerd && enabled!(Level::DEBUG) {
-            let Profile::Linkerd(injector) = profile else { return };
-            let [review, answer] = [body, answer].map(String::from_utf8_lossy);
-            log_lines::log_exchange(&review, injector.mesh().values(), &answer);
+            match profile {
+                Profile::Linkerd(injector) => {
+                    let [review, answer] = [body, answer].map(String::from_utf8_lossy);
+                    log_lines::log_exchange(&review, injector.mesh().values(), &answer);
+                }
+                // Not with Linkerd's flags.
+                Profile::Istio(_) => {}
+            }
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
+use injectd_core::explain::Explain as _;
 use injectd_istio::{
     envelope,
     mesh::Istio,
@@ -28,8 +29,19 @@ pub type Injector = injector::Injector<Snapshot, Sources>;
 /// The injection core for Istio with the sources of this process.
 pub type IstioInjector = injector::Injector<Istio, Sources>;
 
-/// A mesh with its configuration and its lookups; cheap to clone. Wherever meshes differ, a `match`
-/// on it makes a missing mesh a compile error.
+/// The same code for the injector of any mesh: `for_mesh!(profile, injector => code)`.
+macro_rules! for_mesh {
+    ($profile:expr, $injector:ident => $code:expr) => {
+        match $profile {
+            $crate::profiles::Profile::Linkerd($injector) => $code,
+            $crate::profiles::Profile::Istio($injector) => $code,
+        }
+    };
+}
+pub(crate) use for_mesh;
+
+/// A mesh with its configuration and its lookups; cheap to clone. Where meshes differ, a `match` on it
+/// names each of them, so that a new mesh is a compile error where it is missing.
 #[derive(Debug, Clone)]
 pub enum Profile {
     /// Linkerd.
@@ -130,15 +142,23 @@ impl Profile {
     /// Whether what a pod gets may depend on its name: Istio's templates may read it.
     #[must_use]
     pub fn reads_names(&self) -> bool {
-        match self {
-            Self::Linkerd(_) => false,
-            Self::Istio(injector) => injector.mesh().revision().reads_names(),
-        }
+        for_mesh!(self, injector => injector.mesh().reads_names())
     }
 
     fn path_below(&self, target: &str, webhook: &Webhook) -> Result<String, NoWebhook> {
-        let Self::Istio(injector) = self else { return Ok(String::new()) };
-        path_of(target, webhook, injector.mesh().revision().release())
+        match self {
+            Self::Linkerd(_) => Ok(String::new()),
+            Self::Istio(injector) => path_of(target, webhook, injector.mesh().revision().release()),
+        }
+    }
+
+    /// Whether a body that is no review has an answer, which denies it.
+    #[must_use]
+    pub fn answers_any_body(&self) -> bool {
+        match self {
+            Self::Linkerd(_) => false,
+            Self::Istio(_) => true,
+        }
     }
 
     /// Answers a review with facts of the caller.

@@ -15,7 +15,12 @@ use super::{
     print::{json_shown, stdout},
     stream::{Document, Documents, Errors, Step},
 };
-use crate::{linkerd::events, lookups::CallerFacts, outcome::Outcome, profiles::Profile};
+use crate::{
+    linkerd::events,
+    lookups::CallerFacts,
+    outcome::Outcome,
+    profiles::{Profile, for_mesh},
+};
 
 /// Answer admission reviews from files or stdin, as the webhook does
 ///
@@ -103,7 +108,7 @@ impl<W: Write> Run<W> {
         };
         let line = match answer {
             Ok(line) => line,
-            Err(error) if self.errors.add() || matches!(self.profile, Profile::Istio(_)) => {
+            Err(error) if self.errors.add() || self.profile.answers_any_body() => {
                 json!({ "error": error, "file": file, "line": review.line })
                     .to_string()
                     .into_bytes()
@@ -144,10 +149,10 @@ async fn answer(
 
 /// The event as a `core/v1` object in JSON, or `null`.
 async fn event_of(profile: &Profile, outcome: &Outcome<'_>) -> String {
-    let (Profile::Linkerd(injector), Some(event)) = (profile, &outcome.event) else {
-        return "null".to_owned();
-    };
-    match events::involved_object(injector.lookups(), event).await {
+    let Some(event) = &outcome.event else { return "null".to_owned() };
+    let object =
+        for_mesh!(profile, injector => events::involved_object(injector.lookups(), event).await);
+    match object {
         Some(object) => events::to_json(&event.namespace, &object, event.reasons).to_string(),
         None => "null".to_owned(),
     }

@@ -16,7 +16,7 @@ use crate::{
     lookups::{CallerFacts, Turns},
     outcome::Verdict,
     patch::PatchBuffer,
-    profiles::{Profile, Profiles},
+    profiles::{Profiles, for_mesh},
     sources::Sources,
 };
 
@@ -27,11 +27,10 @@ pub(super) async fn response(
     limits: (Instant, &dyn Turns),
     failure: impl Fn(&ReviewError) -> Failure,
 ) -> Result<ExplainResponse, Failure> {
-    let explained = match messages::named(profiles, request)? {
-        Profile::Linkerd(injector) => explained(&injector, request, limits, failure).await,
-        Profile::Istio(injector) => explained(&injector, request, limits, failure).await,
-    };
-    Ok(message(&request.uid, explained?))
+    let explained = for_mesh!(messages::named(profiles, request)?, injector => {
+        explained(&injector, request, limits, failure).await?
+    });
+    Ok(message(&request.uid, explained))
 }
 
 async fn explained<M: Explain>(

@@ -39,7 +39,7 @@ use crate::{
     metrics::RejectReason,
     observer::Observer,
     patch::PatchBuffer,
-    profiles::{Profile, Profiles},
+    profiles::{Profile, Profiles, for_mesh},
     review::MAX_UID_BYTES,
     server::{CallerPatience, EvaluationTurns, LONG_REVIEW_BYTES, Late, Permit, Threads},
     sources::Sources,
@@ -289,10 +289,7 @@ impl Shared {
     ) -> Result<InjectResponse, Failure> {
         let profile = messages::named(&self.profiles, &message.request)?;
         let limits = (patience, threads);
-        match &profile {
-            Profile::Linkerd(injector) => self.inject_by(injector, &profile, message, limits).await,
-            Profile::Istio(injector) => self.inject_by(injector, &profile, message, limits).await,
-        }
+        for_mesh!(&profile, injector => self.inject_by(injector, &profile, message, limits).await)
     }
 
     fn failure(&self, error: &ReviewError) -> Failure {

@@ -45,6 +45,9 @@ pub trait Explain: Mesh {
     /// as the pod shows; `None` if it was not injected.
     fn before_injection(&self, pod: &Value, namespace: &[(String, String)]) -> Option<Value>;
 
+    /// Whether what a pod gets may depend on its name, or on that of its node.
+    fn reads_names(&self) -> bool;
+
     /// How the sidecar becomes a native one, which ends with the pod's own containers.
     fn native_sidecar(&self) -> String;
 }

@@ -159,7 +159,7 @@ impl<M: Mesh, L: Lookups> Injector<M, L> {
         };
         let reviewed = Reviewed { request, object, path: request_path };
         let decided = mesh.decide(reviewed, &namespace, facts.turns, &mut outcome);
-        let plan = match decided.await {
+        let mut plan = match decided.await {
             // No retry can succeed.
             Err(NoTurn::TooLarge(reason)) => {
                 outcome.deny(reason.into());
@@ -169,7 +169,8 @@ impl<M: Mesh, L: Lookups> Injector<M, L> {
         };
         let CallerFacts { workload: of_caller, deadline, .. } = facts;
         let workload = WorkloadSource { of_caller, lookups: &self.lookups, deadline };
-        mesh.inject(reviewed, plan, workload, Output { patch, outcome: &mut outcome }).await?;
+        let output = Output { patch, outcome: &mut outcome };
+        mesh.inject(reviewed, &mut plan, workload, output).await?;
         Ok(outcome)
     }
 

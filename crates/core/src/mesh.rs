@@ -43,15 +43,15 @@ pub trait Mesh: Send + Sync + 'static {
         outcome: &mut Outcome<'a>,
     ) -> impl Future<Output = Result<Self::Plan<'r>, NoTurn>> + Send;
 
-    /// Carries out a plan: writes the patch with the sidecar, if the object gets one, and completes the
-    /// outcome.
+    /// Carries out a plan, once: writes the patch with the sidecar, if the object gets one, and completes
+    /// the outcome.
     ///
     /// # Errors
     /// Too many reviews wait for the lookup of the object's owner.
     fn inject<'r, 'a>(
         &self,
         reviewed: Reviewed<'r, 'a, Self::Object<'a>>,
-        plan: Self::Plan<'r>,
+        plan: &mut Self::Plan<'r>,
         workload: WorkloadSource<'_, 'a, impl Lookups>,
         output: Output<'_, 'a>,
     ) -> impl Future<Output = Result<(), OwnerError>> + Send;

@@ -80,3 +80,32 @@ impl Kind {
         }
     }
 }
+
+/// A label of counters, from a closed set: the kind of a pod's owner in lower case, `pod` without an
+/// owner, and empty for kinds that own no pods.
+#[must_use]
+pub fn owner_kind(kind: Option<&str>) -> &'static str {
+    match kind.map(Kind::of) {
+        None => Kind::Pod.as_str(),
+        Some(kind @ (Kind::Workload(_) | Kind::CronJob)) => kind.as_str(),
+        Some(Kind::Pod | Kind::Service | Kind::Namespace | Kind::Other) => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_label_of_an_owner_is_of_a_closed_set() {
+        for (kind, expected) in [
+            (None, "pod"),
+            (Some("ReplicaSet"), "replicaset"),
+            (Some("CronJob"), "cronjob"),
+            (Some("Pod"), ""),
+            (Some("X"), ""),
+        ] {
+            assert_eq!(owner_kind(kind), expected, "{kind:?}");
+        }
+    }
+}

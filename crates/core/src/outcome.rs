@@ -12,7 +12,7 @@ use std::{
 use injectd_k8s::names::{MAX_LABEL_BYTES, MAX_SUBDOMAIN_BYTES};
 
 use crate::{
-    object::{Kind, OwnerReference},
+    object::{Kind, OwnerReference, owner_kind},
     request::{Request, Subject, View},
     view::Text,
 };
@@ -305,7 +305,7 @@ impl<'a> Outcome<'a> {
             kind: request.kind,
             namespace: bounded_name(&request.namespace),
             name,
-            owner_kind: pod.map_or("", |pod| pod.owner_kind()),
+            owner_kind: pod.map_or("", |pod| owner_kind(pod.owner_kind())),
             annotation_at: "",
             verdict: Verdict::Allowed,
             reasons,

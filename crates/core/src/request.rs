@@ -26,9 +26,8 @@ pub trait View<'a>: Read<'a> + Default {
     /// The name, or the prefix of the name that the API server will generate.
     fn name(&self) -> &Text<'a>;
 
-    /// Of a pod, the kind of its direct owner, `pod` without an owner, and empty for kinds that own no
-    /// pods: a label of counters, from a closed set.
-    fn owner_kind(&self) -> &'static str;
+    /// The kind of the object's direct owner, as written.
+    fn owner_kind(&self) -> Option<&str>;
 
     /// Completes the view once the kind is known.
     fn complete(&mut self, kind: Kind);

@@ -94,6 +94,10 @@ impl Explain for Istio {
         before::of(self, pod)
     }
 
+    fn reads_names(&self) -> bool {
+        self.revision().reads_names()
+    }
+
     fn native_sidecar(&self) -> String {
         let variable = format!("set {NATIVE_SIDECARS_VARIABLE}=true in istiod's environment");
         if !self.revision().release.has(Delta::NativeAnnotation) {

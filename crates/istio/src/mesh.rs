@@ -3,7 +3,7 @@
 mod estimate;
 mod evaluate;
 
-use std::sync::Arc;
+use std::{mem, sync::Arc};
 
 use injectd_core::{
     json::Node,
@@ -210,11 +210,11 @@ impl Mesh for Istio {
     async fn inject<'r, 'a>(
         &self,
         _: Reviewed<'r, 'a, Object<'a>>,
-        plan: Plan<'r>,
+        plan: &mut Plan<'r>,
         _: WorkloadSource<'_, 'a, impl Lookups>,
         output: Output<'_, 'a>,
     ) -> Result<(), OwnerError> {
-        match plan {
+        match mem::replace(plan, Plan::Left) {
             Plan::Left => {}
             Plan::Known(Found { answer, owner_name }) => {
                 if let Answer::Injected { patch, .. } = &*answer {

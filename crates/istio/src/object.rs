@@ -190,12 +190,8 @@ impl<'a> View<'a> for Object<'a> {
         &self.name
     }
 
-    fn owner_kind(&self) -> &'static str {
-        match Kind::of(&self.owner_kind) {
-            _ if self.owner_kind.is_empty() => Kind::Pod.as_str(),
-            kind @ (Kind::Workload(_) | Kind::CronJob) => kind.as_str(),
-            _ => "",
-        }
+    fn owner_kind(&self) -> Option<&str> {
+        Some(&*self.owner_kind).filter(|kind| !kind.is_empty())
     }
 
     fn complete(&mut self, _: Kind) {}
@@ -261,10 +257,8 @@ mod tests {
                 "ownerReferences":[{"kind":"ReplicaSet"}]},"spec":5}"#,
         );
         assert_eq!((pod.kind(), pod.namespace(), &**pod.name()), ("Pod", "shop", "web-"));
-        assert_eq!(pod.owner_kind(), "replicaset");
-        assert_eq!(object("{}").owner_kind(), "pod");
-        let other = object(r#"{"metadata":{"ownerReferences":[{"kind":"X"}]}}"#);
-        assert_eq!(other.owner_kind(), "");
+        assert_eq!(pod.owner_kind(), Some("ReplicaSet"));
+        assert_eq!(object("{}").owner_kind(), None);
         assert_eq!(object("5").kind(), "");
     }
 

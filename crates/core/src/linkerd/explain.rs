@@ -86,6 +86,10 @@ impl Explain for Snapshot {
         before::of(self, pod, namespace)
     }
 
+    fn reads_names(&self) -> bool {
+        false
+    }
+
     fn native_sidecar(&self) -> String {
         let supported = NATIVE_SIDECAR.into_iter().find(|annotation| self.supports(*annotation));
         match supported {

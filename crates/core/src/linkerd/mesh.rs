@@ -15,13 +15,13 @@ use super::{
     reasons,
     render::{Injection, OpaquePorts},
     snapshot::Snapshot,
-    workload::{Owner, owner_kind},
+    workload::Owner,
 };
 use crate::{
     lookups::{Annotations, Lookups, NoTurn, OwnerError, Turns},
     mesh::{Mesh, Output, Reviewed, WorkloadSource},
     namespace::{KeyPattern, MissingNamespace, NamespaceReads},
-    object::Kind,
+    object::{Kind, owner_kind},
     outcome::{
         Configuration, Event, Outcome, Regarding, SkipReason, SkipReasons, Verdict, Workload,
     },
@@ -37,6 +37,7 @@ pub enum Plan<'r> {
 }
 
 /// A pod that gets a sidecar.
+#[derive(Clone, Copy)]
 struct Pod<'p, 'a> {
     metadata: &'p Metadata<'a>,
     spec: &'p Spec<'a>,
@@ -86,19 +87,19 @@ impl Mesh for Snapshot {
     async fn inject<'r, 'a>(
         &self,
         reviewed: Reviewed<'r, 'a, Object<'a>>,
-        plan: Plan<'r>,
+        plan: &mut Plan<'r>,
         workload: WorkloadSource<'_, 'a, impl Lookups>,
         output: Output<'_, 'a>,
     ) -> Result<(), OwnerError> {
         match (plan, reviewed.object.pod(reviewed.request.kind)) {
             (Plan::Inject(overrides), Some((metadata, spec))) => {
                 let workload = reviewed.workload(workload).await?;
-                let pod = Pod { metadata, spec, overrides: &overrides };
+                let pod = Pod { metadata, spec, overrides };
                 self.render(reviewed, pod, workload, output);
             }
             (Plan::Left(overrides) | Plan::Inject(overrides), _) => {
                 output.outcome.owner_kind = reviewed.known_owner_kind(workload).await;
-                self.leave_alone(reviewed, &overrides, output);
+                self.leave_alone(reviewed, overrides, output);
             }
         }
         Ok(())
@@ -117,7 +118,7 @@ impl Snapshot {
         let Reviewed { request, object, .. } = reviewed;
         let Output { patch, outcome } = output;
         if let Some(workload) = &workload {
-            outcome.owner_kind = owner_kind(&workload.kind);
+            outcome.owner_kind = owner_kind(Some(&workload.kind));
         }
         let (compiled, lookup) = self.template(pod.overrides, request.kind.path_prefix());
         outcome.template = Some(lookup);
@@ -193,9 +194,9 @@ impl<'r, 'a> Reviewed<'r, 'a, Object<'a>> {
     async fn known_owner_kind(self, source: WorkloadSource<'_, 'a, impl Lookups>) -> &'static str {
         match (source.of_caller, self.owner()) {
             _ if self.request.kind != Kind::Pod => "",
-            (Some(workload), _) => owner_kind(&workload.kind),
-            (None, Some(owner)) => owner_kind(&owner.known_kind(source.lookups).await),
-            (None, None) => Kind::Pod.as_str(),
+            (Some(workload), _) => owner_kind(Some(&workload.kind)),
+            (None, Some(owner)) => owner_kind(Some(&owner.known_kind(source.lookups).await)),
+            (None, None) => owner_kind(None),
         }
     }
 

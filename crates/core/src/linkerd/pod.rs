@@ -8,7 +8,6 @@
 
 use smallvec::SmallVec;
 
-use super::workload::owner_kind;
 use crate::{
     json::{self, ReadError},
     object::{Kind, OwnerReference},
@@ -218,8 +217,8 @@ impl<'a> View<'a> for Object<'a> {
         self.metadata.name_or_prefix()
     }
 
-    fn owner_kind(&self) -> &'static str {
-        self.metadata.owner().map_or(Kind::Pod.as_str(), |owner| owner_kind(&owner.kind))
+    fn owner_kind(&self) -> Option<&str> {
+        self.metadata.owner().map(|owner| &*owner.kind.0)
     }
 
     /// Gives a workload without its template an empty one, as Go's decoder does.

@@ -9,7 +9,7 @@ use tracing::warn;
 use crate::{
     causes::with_causes,
     lookups::{LookupError, Lookups, OwnerError, OwnerObject, Reference},
-    object::{Kind, OwnerReference},
+    object::OwnerReference,
     outcome::Workload,
 };
 
@@ -117,15 +117,6 @@ impl<'o, 'a> Owner<'o, 'a> {
 #[must_use]
 pub fn may_have_owner(kind: &str) -> bool {
     matches!(kind, "ReplicaSet" | "Job")
-}
-
-/// The kind of an owner if that kind owns pods, else an empty text.
-#[must_use]
-pub fn owner_kind(kind: &str) -> &'static str {
-    match Kind::of(kind) {
-        kind @ (Kind::Workload(_) | Kind::CronJob) => kind.as_str(),
-        Kind::Pod | Kind::Service | Kind::Namespace | Kind::Other => "",
-    }
 }
 
 /// The only owner of an owner; for a `ReplicaSet` only if its kind is known.
