@@ -3,13 +3,16 @@
 
 use super::{
     release::{Delta, Release},
-    settings::effects::{
-        Effect, SLOT, boolean, count_of_seconds, cpu_limit, cpu_ratio, cpu_request, debug_sidecar,
-        inbound_policy, init_image, integer, milliseconds, native_sidecar, optional_seconds, port,
-        pull_policy, quantity, seconds_with_unit, switch, text,
+    settings::{
+        Settings,
+        effects::{
+            Effect, Problem, SLOT, boolean, count_of_seconds, cpu_limit, cpu_ratio, cpu_request,
+            debug_sidecar, inbound_policy, init_image, integer, milliseconds, native_sidecar,
+            optional_seconds, port, pull_policy, quantity, seconds_with_unit, switch, text,
+        },
     },
 };
-use crate::object::Kind;
+use crate::{object::Kind, outcome::Warning};
 
 /// Whether pods inherit an annotation from their namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,11 +66,11 @@ macro_rules! annotations {
 
 annotations! {
     AlphaNativeSidecar, "config.alpha.linkerd.io/proxy-enable-native-sidecar", Since(Delta::NativeSidecar), Yes,
-        |s, v, _| native_sidecar(s, Annotation::AlphaNativeSidecar, v);
+        |s, v, _| native_sidecar(s, Annotation::AlphaNativeSidecar.key(), v);
     WaitBeforeExitSeconds, "config.alpha.linkerd.io/proxy-wait-before-exit-seconds", Always, Yes,
         |s, v, _| count_of_seconds(&mut s.values.proxy.wait_before_exit_seconds, v);
     BetaNativeSidecar, "config.beta.linkerd.io/proxy-enable-native-sidecar", Since(Delta::BetaNativeSidecar), Inherited::Before(Delta::StableNativeSidecar),
-        |s, v, _| native_sidecar(s, Annotation::BetaNativeSidecar, v);
+        |s, v, _| native_sidecar(s, Annotation::BetaNativeSidecar.key(), v);
     AccessLog, "config.linkerd.io/access-log", Always, Yes,
         |s, v, _| text(&mut s.values.proxy.access_log, v);
     AdminPort, "config.linkerd.io/admin-port", Always, Yes,
@@ -121,7 +124,7 @@ annotations! {
     DisableOutboundDetectTimeout, "config.linkerd.io/proxy-disable-outbound-protocol-detect-timeout", Since(Delta::DetectTimeout), Yes,
         |s, v, _| boolean(&mut s.values.proxy.disable_outbound_protocol_detect_timeout, v);
     NativeSidecar, "config.linkerd.io/proxy-enable-native-sidecar", Since(Delta::StableNativeSidecar), Yes,
-        |s, v, _| native_sidecar(s, Annotation::NativeSidecar, v);
+        |s, v, _| native_sidecar(s, Annotation::NativeSidecar.key(), v);
     EphemeralStorageLimit, "config.linkerd.io/proxy-ephemeral-storage-limit", Always, Yes,
         |s, v, _| quantity(s, |resources| &mut resources.ephemeral_storage.limit, v);
     EphemeralStorageRequest, "config.linkerd.io/proxy-ephemeral-storage-request", Always, Yes,
@@ -167,6 +170,10 @@ annotations! {
     Inject, "linkerd.io/inject", Always, Yes,
         SLOT;
 }
+
+/// The annotations about native sidecars, of which the first one that is present decides.
+pub(super) const NATIVE_SIDECAR: [Annotation; 3] =
+    [Annotation::NativeSidecar, Annotation::BetaNativeSidecar, Annotation::AlphaNativeSidecar];
 
 /// Written on injected pods: the injector and its version.
 pub const CREATED_BY_ANNOTATION: &str = "linkerd.io/created-by";
@@ -223,9 +230,23 @@ impl Annotation {
         TABLE.iter().map(|row| row.annotation)
     }
 
-    /// The effect on settings.
-    pub(crate) fn effect(self) -> Effect {
-        TABLE[self as usize].effect
+    /// Applies a value of the annotation to the settings of a release.
+    pub(super) fn apply(
+        self,
+        value: &str,
+        settings: &mut Settings,
+        release: Release,
+    ) -> Result<(), Problem> {
+        (TABLE[self as usize].effect)(settings, value, release)
+    }
+
+    /// A warning about a value of the annotation, which is shortened.
+    #[must_use]
+    pub fn warning(self, value: &str, problem: &str) -> Warning {
+        const SHOWN_CHARS: usize = 64;
+        let shown: String = value.chars().take(SHOWN_CHARS).flat_map(char::escape_debug).collect();
+        let more = if value.chars().nth(SHOWN_CHARS).is_some() { "…" } else { "" };
+        Warning { annotation: self.key(), problem: format!("\"{shown}{more}\" {problem}") }
     }
 
     /// The annotation of a key.

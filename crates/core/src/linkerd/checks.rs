@@ -3,11 +3,11 @@
 //!
 //! Linkerd's injector takes most values as they are. So does injectd, and warns of a value that has
 //! no effect or an effect that nobody wants. The flags of `injectd inject` refuse the same values.
-//! What the injector itself ignores is in [`super::settings`].
+//! What the injector itself ignores is in [`super::settings::effects`].
 
 use injectd_gocompat::{duration, number, quantity};
 
-use super::{annotations::Annotation, ports, settings};
+use super::{annotations::Annotation, ports};
 use crate::outcome::Warnings;
 
 /// What the value of an annotation must be.
@@ -210,7 +210,7 @@ pub(super) fn warn(annotation: Annotation, value: &str, warnings: &mut Warnings)
     for item in check.problems(value) {
         warnings.push(|| {
             let problem = format!("is not {}; {}", check.expected, check.otherwise);
-            settings::warning(annotation, item, &problem)
+            annotation.warning(item, &problem)
         });
     }
 }

@@ -5,12 +5,11 @@
 use serde_json::Value;
 
 use super::{
-    annotations::Annotation,
+    annotations::{Annotation, NATIVE_SIDECAR},
     decide,
     overrides::Overrides,
     pod::{Object, Spec},
     reasons::{ALL, Reason},
-    settings::NATIVE_SIDECAR,
     snapshot::Snapshot,
 };
 use crate::{

@@ -1,14 +1,19 @@
 //! The annotations of one pod in layers: the pod's own, and those it inherits from its namespace.
 //! The layers are kept separate; the pod's own annotation wins.
 //!
-//! [`super::settings`] applies the overrides.
+//! [`Overrides::apply`] applies them to the values (`inject.go`, `ApplyAnnotationOverrides`). Each
+//! ignored override leads to a warning, also where upstream is silent, and so does one that
+//! [`checks`] finds to be without its effect.
 
 use smallvec::SmallVec;
 
 use super::{
-    annotations::{Annotation, AnnotationSet, Keys},
+    annotations::{Annotation, AnnotationSet, Keys, NATIVE_SIDECAR},
+    checks,
     pod::TextMap,
     release::{Delta, Release},
+    settings::Settings,
+    values::Values,
 };
 use crate::explain::Layer;
 
@@ -121,6 +126,29 @@ impl<'a> Overrides<'a> {
     /// The effective overrides of settings, in the order of their keys.
     pub fn settings(&self) -> impl Iterator<Item = (Annotation, &'a str)> {
         self.settings.iter().filter_map(|key| Some((key, self.get(key)?)))
+    }
+
+    /// The values with the overrides applied: a pure function of both.
+    #[must_use]
+    pub fn apply(&self, values: &Values, release: Release) -> Settings {
+        let mut settings = self.before_annotations(values);
+        for (annotation, value) in self.settings() {
+            match annotation.apply(value, &mut settings, release) {
+                Ok(()) => checks::warn(annotation, value, &mut settings.warnings),
+                Err(problem) => settings.warnings.push(|| annotation.warning(value, problem)),
+            }
+        }
+        settings
+    }
+
+    /// The settings before [`Annotation::apply`].
+    pub(super) fn before_annotations(&self, values: &Values) -> Settings {
+        let decides = NATIVE_SIDECAR.into_iter().find(|&annotation| self.get(annotation).is_some());
+        let mut settings = Settings::new(values, decides.map(Annotation::key));
+        if self.is_ingress() {
+            settings.values.proxy.is_ingress = true;
+        }
+        settings
     }
 
     /// Whether the pod runs in ingress mode.

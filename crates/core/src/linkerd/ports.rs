@@ -10,7 +10,6 @@ use super::{
     annotations::Annotation,
     pod::{Container, ServicePort, Spec},
     release::{Delta, Release},
-    settings,
 };
 use crate::{outcome::Warnings, view::IntegerOrName};
 
@@ -85,7 +84,7 @@ impl PortRules {
             let named = named.map(|&port| (port.into(), port.into()));
             let Some((lower, upper)) = named.or_else(|| parse_range(item)) else {
                 let problem = "is not a port, a range or a port name; ignored";
-                warnings.push(|| settings::warning(Annotation::OpaquePorts, item, problem));
+                warnings.push(|| Annotation::OpaquePorts.warning(item, problem));
                 continue;
             };
             if !resolved.is_empty() {

@@ -13,7 +13,6 @@ use super::{
     pod::TextMap,
     ports::{DefaultOpaquePorts, PortRules},
     release::{Release, ReleaseChoice},
-    settings::Settings,
     template::{Compiled, Source},
     trust_roots::TrustRoots,
     values::{self, Values, ValuesError},
@@ -77,7 +76,7 @@ impl Snapshot {
         let no_annotations = TextMap::default();
         let overrides = Overrides::new(&rules, &no_annotations, None, [].into_iter());
         let source = Source {
-            settings: &Settings::new(&values, &overrides, release),
+            settings: &overrides.apply(&values, release),
             release,
             trust_roots: &trust_roots,
             control_plane_namespace: config.control_plane_namespace,
@@ -166,7 +165,7 @@ impl Snapshot {
     }
 
     fn compile(&self, overrides: &Overrides<'_>, path_prefix: &'static str) -> Compiled {
-        let settings = Settings::new(&self.values, overrides, self.release_choice.release);
+        let settings = overrides.apply(&self.values, self.release_choice.release);
         let source = Source {
             settings: &settings,
             release: self.release_choice.release,

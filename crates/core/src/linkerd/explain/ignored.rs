@@ -7,9 +7,10 @@ use crate::{
         places::{At, Place, Places},
     },
     linkerd::{
-        annotations::{Annotation, CREATED_BY_ANNOTATION, PROXY_VERSION_ANNOTATION},
+        annotations::{
+            Annotation, CREATED_BY_ANNOTATION, NATIVE_SIDECAR, PROXY_VERSION_ANNOTATION,
+        },
         overrides::Overrides,
-        settings::NATIVE_SIDECAR,
         snapshot::Snapshot,
     },
     outcome::Outcome,

@@ -37,14 +37,14 @@ impl Snapshot {
         spec: &Spec<'_>,
     ) -> Vec<Setting> {
         let mut origins = Origins::new();
-        let mut settings = Settings::before_annotations(self.settings_values(), overrides);
+        let mut settings = overrides.before_annotations(self.settings_values());
         if overrides.is_ingress() {
             note(&mut origins, INGRESS, overrides, Annotation::Inject);
         }
         let mut before = shown(&settings);
         for (annotation, value) in overrides.settings() {
             // What is wrong with the value is reported as an annotation without effect.
-            let _ = settings.apply(annotation, value, self.release_choice.release);
+            let _ = annotation.apply(value, &mut settings, self.release_choice.release);
             let after = shown(&settings);
             let known: HashMap<_, _> = before.iter().map(|(name, value)| (name, value)).collect();
             for (name, value) in &after {

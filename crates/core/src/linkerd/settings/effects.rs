@@ -5,7 +5,6 @@ use injectd_gocompat::{duration, number, quantity};
 
 use super::{Denial, Settings};
 use crate::linkerd::{
-    annotations::Annotation,
     release::{Delta, Release},
     values::{Image, Ports, Resources},
 };
@@ -135,13 +134,9 @@ pub(crate) fn pull_policy(settings: &mut Settings, value: &str, release: Release
     text(&mut settings.values.proxy.image.pull_policy, value)
 }
 
-/// Stores the boolean of a native-sidecar annotation, if it is the one that decides.
-pub(crate) fn native_sidecar(
-    settings: &mut Settings,
-    annotation: Annotation,
-    value: &str,
-) -> Result {
-    if settings.native_sidecar == Some(annotation) {
+/// Stores the boolean of the native-sidecar annotation with this key, if it is the one that decides.
+pub(crate) fn native_sidecar(settings: &mut Settings, key: &str, value: &str) -> Result {
+    if settings.native_sidecar == Some(key) {
         boolean(&mut settings.values.proxy.native_sidecar, value)?;
     }
     Ok(())

@@ -1,10 +1,9 @@
 use super::*;
-use crate::{
-    linkerd::pod::TextMap,
-    linkerd::{
-        overrides::Rules,
-        values::{self, DEFAULT_VALUES},
-    },
+use crate::linkerd::{
+    overrides::{Overrides, Rules},
+    pod::TextMap,
+    release::Release,
+    values::{self, DEFAULT_VALUES},
 };
 
 fn settings_in(release: Release, annotations: &[(&str, &str)]) -> Settings {
@@ -15,7 +14,7 @@ fn settings_in(release: Release, annotations: &[(&str, &str)]) -> Settings {
     let json = serde_json::to_string(&map).expect("JSON");
     let pod: TextMap<'_> = crate::json::read(&json).expect("annotations");
     let overrides = Overrides::new(&Rules::of(release), &pod, None, [].into_iter());
-    Settings::new(&values, &overrides, release)
+    overrides.apply(&values, release)
 }
 
 fn settings(annotations: &[(&str, &str)]) -> Settings {
