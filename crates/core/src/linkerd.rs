@@ -29,8 +29,6 @@ pub mod uninject;
 pub mod values;
 pub mod workload;
 
-mod parameters;
-
 /// Removes `<no value>`, which Go's templates print for missing values. Upstream's renderer deletes
 /// it from annotations and labels, whatever its origin (`docs/linkerd/injection.md` §7-16).
 fn no_value(text: &str) -> Cow<'_, str> {

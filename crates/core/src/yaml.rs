@@ -2,6 +2,7 @@
 
 #![expect(clippy::disallowed_types, reason = "configuration, manifests and objects from files")]
 
+use injectd_gocompat::number::format_float;
 use injectd_yaml::{Document, DuplicateKeys, Limits, MoreDocuments, Options, Problem, WholeFloats};
 use serde_json::Value;
 
@@ -71,6 +72,17 @@ pub fn parse(text: &str) -> Result<Value, String> {
         limits: Limits::FILES,
     };
     injectd_yaml::parse(text, options).map_err(|problem| problem.to_string())
+}
+
+/// A scalar as a string, with numbers as Go prints them.
+pub(crate) fn scalar(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Bool(value) => Some(value.to_string()),
+        Value::Number(number) if number.is_f64() => number.as_f64().map(format_float),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
 }
 
 #[cfg(test)]

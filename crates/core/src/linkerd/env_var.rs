@@ -19,7 +19,7 @@ use super::release::Release;
 mod reader;
 mod shapes;
 
-use reader::Reader;
+use shapes::Reader;
 
 /// A variable of a container's environment, as JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]

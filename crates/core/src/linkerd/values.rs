@@ -20,7 +20,6 @@ use serde_json::{Map, Value};
 
 use super::{
     env_var::EnvVar,
-    parameters,
     release::{Delta, Release, ReleaseChoice},
 };
 use crate::yaml;
@@ -28,6 +27,8 @@ use crate::yaml;
 pub(crate) mod read;
 pub(crate) mod show;
 pub(crate) mod tree;
+
+mod parameters;
 
 use read::{Field, values};
 use show::{Show, Shown};

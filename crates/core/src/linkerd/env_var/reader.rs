@@ -10,37 +10,8 @@ use std::{borrow::Cow, fmt};
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-use super::{
-    EnvVar, Scalars,
-    shapes::{List, Text, Variable},
-};
-use crate::linkerd::release::Release;
-
-/// The options for reading a list.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Reader {
-    pub(super) scalars: Scalars,
-    pub(super) release: Release,
-}
-
 /// The value, or `None` for `null`. The error is a wrong type and its place.
 pub(super) type Found<T> = Result<Option<T>, String>;
-
-impl Reader {
-    /// A list of variables.
-    pub(super) fn list<'de>(self) -> impl DeserializeSeed<'de, Value = Found<Vec<EnvVar>>> {
-        Typed(List(self))
-    }
-
-    /// A variable.
-    pub(super) fn variable<'de>(self) -> impl DeserializeSeed<'de, Value = Found<EnvVar>> {
-        Typed(Variable(self))
-    }
-
-    pub(super) fn text(self) -> Typed<Text> {
-        Typed(Text(self.scalars))
-    }
-}
 
 /// A type of value. Values that the shape does not accept have a wrong type.
 pub(super) trait Shape<'de>: Copy {

@@ -5,17 +5,41 @@
 use std::borrow::Cow;
 
 use injectd_gocompat::quantity;
-use serde::de::{MapAccess, SeqAccess};
+use serde::de::{DeserializeSeed, MapAccess, SeqAccess};
 use serde_json::Value;
 
 use super::{
     BEGIN, EnvVar, Scalars,
-    reader::{Found, Names, Reader, Shape, Typed, drain},
+    reader::{Found, Names, Shape, Typed, drain},
 };
 use crate::{
     json,
-    linkerd::{release::Delta, values::tree::scalar},
+    linkerd::release::{Delta, Release},
+    yaml::scalar,
 };
+
+/// The options for reading a list.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reader {
+    pub(super) scalars: Scalars,
+    pub(super) release: Release,
+}
+
+impl Reader {
+    /// A list of variables.
+    pub(super) fn list<'de>(self) -> impl DeserializeSeed<'de, Value = Found<Vec<EnvVar>>> {
+        Typed(List(self))
+    }
+
+    /// A variable.
+    pub(super) fn variable<'de>(self) -> impl DeserializeSeed<'de, Value = Found<EnvVar>> {
+        Typed(Variable(self))
+    }
+
+    fn text(self) -> Typed<Text> {
+        Typed(Text(self.scalars))
+    }
+}
 
 /// The type of a field of a variable's source.
 #[derive(Debug, Clone, Copy)]
@@ -57,7 +81,7 @@ const SOURCES: [(&str, Fields); 5] = [
 ];
 
 #[derive(Clone, Copy)]
-pub(super) struct Text(pub(super) Scalars);
+struct Text(Scalars);
 
 impl<'de> Shape<'de> for Text {
     type Out = Cow<'de, str>;
@@ -109,7 +133,7 @@ impl<'de> Shape<'de> for Divisor {
 }
 
 #[derive(Clone, Copy)]
-pub(super) struct List(pub(super) Reader);
+struct List(Reader);
 
 impl<'de> Shape<'de> for List {
     type Out = Vec<EnvVar>;
@@ -140,7 +164,7 @@ impl<'de> Shape<'de> for List {
 }
 
 #[derive(Clone, Copy)]
-pub(super) struct Variable(pub(super) Reader);
+struct Variable(Reader);
 
 impl<'de> Shape<'de> for Variable {
     type Out = EnvVar;

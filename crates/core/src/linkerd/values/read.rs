@@ -4,13 +4,13 @@
 
 use serde_json::{Map, Value};
 
-use super::{
-    Result, ValuesError,
-    tree::{Section, scalar},
-};
-use crate::linkerd::{
-    env_var::{self, EnvVar, Scalars},
-    release::Delta,
+use super::{Result, ValuesError, tree::Section};
+use crate::{
+    linkerd::{
+        env_var::{self, EnvVar, Scalars},
+        release::Delta,
+    },
+    yaml::scalar,
 };
 
 /// Declares sections of the values, and how they are read: the fields in the order of the rows. The
@@ -67,6 +67,16 @@ pub(super) use values;
 pub(crate) trait Field: Sized {
     /// Reads the value of a key.
     fn read(section: &Section<'_>, key: &str) -> Result<Self>;
+}
+
+impl Section<'_> {
+    /// The value at a path: keys of nested sections, joined with dots.
+    pub(super) fn read<T: Field>(&self, path: &str) -> Result<T> {
+        match path.split_once('.') {
+            Some((key, rest)) => self.section(key)?.read(rest),
+            None => T::read(self, path),
+        }
+    }
 }
 
 /// A type of field for a single value.

@@ -5,10 +5,9 @@
 
 #![expect(clippy::disallowed_types, reason = "configuration is read once per change")]
 
-use injectd_gocompat::number::format_float;
 use serde_json::{Map, Value};
 
-use super::{ValuesError, read::Field};
+use super::ValuesError;
 use crate::linkerd::release::{Delta, Release};
 
 type Result<T> = std::result::Result<T, ValuesError>;
@@ -50,14 +49,6 @@ impl<'v> Section<'v> {
     /// This section, but empty if the release has the change: it ignores the keys.
     pub(super) fn until(&self, delta: Delta) -> Self {
         self.only_if(!self.release.has(delta))
-    }
-
-    /// The value at a path: keys of nested sections, joined with dots.
-    pub(super) fn read<T: Field>(&self, path: &str) -> Result<T> {
-        match path.split_once('.') {
-            Some((key, rest)) => self.section(key)?.read(rest),
-            None => T::read(self, path),
-        }
     }
 
     /// A list.
@@ -111,17 +102,6 @@ impl<'v> Section<'v> {
         map.get(key)
             .or_else(|| map.iter().find(|(k, _)| k.eq_ignore_ascii_case(key)).map(|(_, v)| v))
             .filter(|value| !value.is_null())
-    }
-}
-
-/// A scalar as a string, with numbers as Go prints them.
-pub(crate) fn scalar(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Bool(value) => Some(value.to_string()),
-        Value::Number(number) if number.is_f64() => number.as_f64().map(format_float),
-        Value::Number(number) => Some(number.to_string()),
-        Value::Null | Value::Array(_) | Value::Object(_) => None,
     }
 }
 

@@ -6,7 +6,7 @@
 use injectd_gocompat::number::plain_decimal;
 use serde_json::Value;
 
-use super::values::{ValuesError, read::Field as _, tree::Section};
+use super::{ValuesError, read::Field as _, tree::Section};
 
 /// Name and value of each parameter; `None` is written as `null`.
 type Parameters = Vec<(String, Option<String>)>;
