@@ -5,12 +5,14 @@ mod list;
 mod map;
 mod nested;
 mod object;
+mod param;
 
 use std::{borrow::Cow, sync::Arc};
 
 pub use list::List;
 pub use map::{Entries, Map};
 pub use object::{Object, Shape, Signature};
+pub use param::Param;
 
 use crate::text::Text;
 

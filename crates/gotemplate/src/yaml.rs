@@ -71,7 +71,7 @@ fn node(emitter: &mut Emitter, value: &Value, place: Place) -> Result<(), String
         }
         Value::Object(object) => match object.shape() {
             Shape::NilPointer => emitter.plain("null", true),
-            _ => node(emitter, &object.yaml()?, place)?,
+            _ => node(emitter, &json::read(object.json()?.as_bytes())?, place)?,
         },
     }
     Ok(())

@@ -2,8 +2,8 @@
 
 use std::{any::Any, borrow::Cow, fmt};
 
-use super::Value;
-use crate::{function::Param, text::Text};
+use super::{Param, Value};
+use crate::text::Text;
 
 /// What a value looks like to a template.
 #[derive(Clone, Debug)]
@@ -83,20 +83,12 @@ pub trait Object: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Its compact JSON, as `json.Marshal` makes it.
+    /// Its compact JSON, as `json.Marshal` makes it. `toYaml` prints the value in it.
     ///
     /// # Errors
     /// Why there is none.
     fn json(&self) -> Result<String, String> {
         Err(format!("json: unsupported type: {}", self.type_name()))
-    }
-
-    /// The plain value that `toYaml` prints; by default that of [`Object::json`].
-    ///
-    /// # Errors
-    /// Why there is none.
-    fn yaml(&self) -> Result<Value, String> {
-        crate::json::read(self.json()?.as_bytes())
     }
 
     /// Whether it implements this interface, such as `proto.Message`.
