@@ -1,9 +1,11 @@
 //! Renders a template, as Go's `text/template` does; so do the texts of the errors.
 
 mod call;
+mod error;
 mod operand;
 mod thaw;
 
+pub use error::{ExecError, Location};
 use thaw::Thaw;
 
 use crate::{
@@ -15,46 +17,6 @@ use crate::{
     tree::{Branch, List, Name, Node, Part, Pipe},
     value::Value,
 };
-
-/// Why a template could not be rendered, and where.
-///
-/// It prints as in Go: `template: NAME:LINE:COLUMN: executing "NAME" at <EXPRESSION>: MESSAGE`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ExecError {
-    /// The name of the template that was executed: the text's own or one that it defines.
-    pub template: String,
-    /// Where in the text, if the error has a place.
-    pub location: Option<Location>,
-    /// One line of English.
-    pub message: String,
-}
-
-/// A place in a template.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Location {
-    /// The name of the text.
-    pub text: String,
-    /// Counted from 1.
-    pub line: usize,
-    /// Bytes before the place in its line.
-    pub column: usize,
-    /// The expression there.
-    pub expression: String,
-}
-
-impl std::error::Error for ExecError {}
-
-impl std::fmt::Display for ExecError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { template, location, message } = self;
-        let Some(Location { text, line, column, expression }) = location else {
-            return write!(f, "template: {template}: {message}");
-        };
-        let template = quote(template.as_bytes(), false);
-        write!(f, "template: {text}:{line}:{column}: executing {template} at ")?;
-        write!(f, "<{expression}>: {message}")
-    }
-}
 
 type Evaluated<T> = Result<T, ExecError>;
 
@@ -80,31 +42,49 @@ struct Eval<'t, 'x, 'c> {
     out: Vec<u8>,
 }
 
-pub(crate) fn execute(
-    template: &Template,
-    data: &Value,
-    context: &mut Context<'_>,
-) -> Evaluated<Vec<u8>> {
-    let mut eval = Eval {
-        template,
-        context,
-        name: &template.name,
-        part: None,
-        variables: Vec::new(),
-        depth: 0,
-        thaw: template.changes_maps().then(Thaw::default),
-        out: Vec::new(),
-    };
-    let Some(list) = template.templates.get(template.name.as_str()) else {
-        let name = quote(template.name.as_bytes(), false);
-        return eval.fail(format!("{name} is an incomplete or empty template"));
-    };
-    let value = eval.thawed(data.clone())?;
-    let boxed = matches!(value, Value::Nil);
-    let dot = Slot { value: Some(value), boxed, origin: Origin::ROOT }.unboxed();
-    eval.variables.push(("$".into(), dot.clone()));
-    eval.list(&dot, list)?;
-    Ok(eval.out)
+impl Template {
+    /// Renders the template.
+    ///
+    /// # Errors
+    /// The first error ends the execution. Output that is not UTF-8 is an error.
+    pub fn execute(&self, data: &Value, context: &mut Context<'_>) -> Result<String, ExecError> {
+        String::from_utf8(self.execute_bytes(data, context)?).map_err(|_| ExecError {
+            template: self.name.clone(),
+            location: None,
+            message: "the output is not UTF-8".to_owned(),
+        })
+    }
+
+    /// Renders the template into bytes, which are usually UTF-8.
+    ///
+    /// # Errors
+    /// The first error ends the execution.
+    pub fn execute_bytes(
+        &self,
+        data: &Value,
+        context: &mut Context<'_>,
+    ) -> Result<Vec<u8>, ExecError> {
+        let mut eval = Eval {
+            template: self,
+            context,
+            name: &self.name,
+            part: None,
+            variables: Vec::new(),
+            depth: 0,
+            thaw: self.changes_maps().then(Thaw::default),
+            out: Vec::new(),
+        };
+        let Some(list) = self.templates.get(self.name.as_str()) else {
+            let name = quote(self.name.as_bytes(), false);
+            return eval.fail(format!("{name} is an incomplete or empty template"));
+        };
+        let value = eval.thawed(data.clone())?;
+        let boxed = matches!(value, Value::Nil);
+        let dot = Slot { value: Some(value), boxed, origin: Origin::ROOT }.unboxed();
+        eval.variables.push(("$".into(), dot.clone()));
+        eval.list(&dot, list)?;
+        Ok(eval.out)
+    }
 }
 
 impl<'t> Eval<'t, '_, '_> {

@@ -3,12 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    context::Context,
-    eval::{self, ExecError},
     function::{Function, Functions},
     parse::{self, ParseError},
     tree::{Command, List, Name, Node, Operand, OperandKind, Pipe},
-    value::Value,
 };
 
 /// A template and those that its text defines.
@@ -43,30 +40,6 @@ impl Template {
     /// Whether the text calls a function that changes a map.
     pub(crate) fn changes_maps(&self) -> bool {
         self.functions.iter().any(|function| function.changes)
-    }
-
-    /// Renders the template.
-    ///
-    /// # Errors
-    /// The first error ends the execution. Output that is not UTF-8 is an error.
-    pub fn execute(&self, data: &Value, context: &mut Context<'_>) -> Result<String, ExecError> {
-        String::from_utf8(self.execute_bytes(data, context)?).map_err(|_| ExecError {
-            template: self.name.clone(),
-            location: None,
-            message: "the output is not UTF-8".to_owned(),
-        })
-    }
-
-    /// Renders the template into bytes, which are usually UTF-8.
-    ///
-    /// # Errors
-    /// The first error ends the execution.
-    pub fn execute_bytes(
-        &self,
-        data: &Value,
-        context: &mut Context<'_>,
-    ) -> Result<Vec<u8>, ExecError> {
-        eval::execute(self, data, context)
     }
 }
 
