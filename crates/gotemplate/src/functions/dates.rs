@@ -4,6 +4,7 @@
 //! names: they are an error, where Go takes UTC for a zone it does not know.
 
 mod layout;
+mod object;
 mod parse;
 mod time;
 
