@@ -24,12 +24,13 @@ use crate::{
 
 mod change;
 mod config_maps;
+mod names;
 mod settings;
 mod surroundings;
 
 pub use change::{Change, Note};
 use config_maps::ConfigMaps;
-pub use config_maps::{injector_name, mesh_name, revision_of};
+pub use names::{ISTIO_NAMESPACE, injector_name, mesh_name, revision_of};
 pub use settings::Settings;
 use surroundings::Surroundings;
 

@@ -1,51 +1,18 @@
-//! The `ConfigMap`s of the control plane: their names, and the texts of a revision.
+//! The `ConfigMap`s of the control plane, and the texts of a revision in them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use injectd_istio::detect::{OPERATOR_VERSION_LABEL, VERSION_LABEL};
 
-use super::{Settings, in_words};
-use crate::{
-    cluster::{
-        objects::{ConfigMap, ConfigMapData},
-        watch::WatchFailure,
-    },
-    profiles::DEFAULT_REVISION,
+use super::{
+    in_words,
+    names::{INJECTOR, MESH, injector_name, mesh_name, revision_of},
+    settings::{Settings, Texts},
 };
-
-/// The `ConfigMap` with policy, templates and values.
-const INJECTOR: &str = "istio-sidecar-injector";
-/// The `ConfigMap` with the mesh config.
-const MESH: &str = "istio";
-
-/// The name of the `ConfigMap` with policy, templates and values of a revision.
-#[must_use]
-pub fn injector_name(revision: &str) -> String {
-    name_of(INJECTOR, revision)
-}
-
-/// The name of the `ConfigMap` with the mesh config of a revision.
-#[must_use]
-pub fn mesh_name(revision: &str) -> String {
-    name_of(MESH, revision)
-}
-
-fn name_of(base: &str, revision: &str) -> String {
-    if revision.is_empty() || revision == DEFAULT_REVISION {
-        base.to_owned()
-    } else {
-        format!("{base}-{revision}")
-    }
-}
-
-/// The revision whose policy, templates and values a `ConfigMap` of this name has.
-#[must_use]
-pub fn revision_of(name: &str) -> Option<&str> {
-    match name.strip_prefix(INJECTOR)? {
-        "" => Some(DEFAULT_REVISION),
-        suffix => suffix.strip_prefix('-').filter(|it| !it.is_empty() && *it != DEFAULT_REVISION),
-    }
-}
+use crate::cluster::{
+    objects::{ConfigMap, ConfigMapData},
+    watch::WatchFailure,
+};
 
 /// The `ConfigMap`s with Istio's keys.
 #[derive(Debug, Default)]
@@ -70,16 +37,6 @@ struct Map {
     labels: BTreeMap<String, String>,
     data: ConfigMapData,
     is_deleted: bool,
-}
-
-/// The texts that configure a revision.
-#[derive(Debug)]
-pub(super) struct Texts<'m> {
-    pub(super) config: &'m str,
-    pub(super) values: &'m str,
-    pub(super) mesh: &'m str,
-    pub(super) shared_mesh: &'m str,
-    pub(super) labels: &'m BTreeMap<String, String>,
 }
 
 impl ConfigMaps {

@@ -12,7 +12,7 @@ use injectd_istio::{
 
 use super::{
     Note,
-    config_maps::{Texts, injector_name, mesh_name},
+    names::{injector_name, mesh_name},
 };
 
 /// What the revisions of a process have in common.
@@ -32,6 +32,16 @@ pub struct Settings {
     pub allowed_functions: Vec<String>,
     /// The names of the cluster.
     pub clusters: Vec<String>,
+}
+
+/// The texts that configure a revision.
+#[derive(Debug)]
+pub(super) struct Texts<'m> {
+    pub(super) config: &'m str,
+    pub(super) values: &'m str,
+    pub(super) mesh: &'m str,
+    pub(super) shared_mesh: &'m str,
+    pub(super) labels: &'m BTreeMap<String, String>,
 }
 
 impl Settings {

@@ -4,7 +4,7 @@ use futures_util::FutureExt as _;
 use injectd_testkit::istio::{CONFIG, MESH, VALUES};
 use serde_json::json;
 
-use super::{config_maps::Texts, *};
+use super::{settings::Texts, *};
 use crate::{
     cluster::objects::{Node, ProxyConfig},
     lookups::CallerFacts,
