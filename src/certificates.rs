@@ -24,5 +24,8 @@ pub use authority::{Leaf, Lifetimes};
 pub use keeper::{Keeper, Options};
 pub use metrics::CertificateMetrics;
 
+/// Field manager of the writes.
+const FIELD_MANAGER: &str = "injectd";
+
 #[cfg(test)]
 mod model;

@@ -10,7 +10,7 @@ use k8s_openapi::{
 };
 use serde_json::Value;
 
-use super::objects::FIELD_MANAGER;
+use super::FIELD_MANAGER;
 
 /// Why a `caBundle` is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -14,13 +14,12 @@ use serde_json::json;
 use tokio::time::timeout;
 
 use super::{
+    FIELD_MANAGER,
     state::State,
     view::{self, Configuration},
 };
 use crate::cluster::creator;
 
-/// Field manager of the writes.
-pub(super) const FIELD_MANAGER: &str = "injectd";
 /// How long the API server may take.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// What the API server says of a JSON Patch whose `test` fails.
