@@ -15,6 +15,7 @@
 //!
 //! Not for finding the workloads: [`Findings`] is the audit.
 
+mod annotations;
 mod budget;
 mod controller;
 mod decision;
@@ -31,12 +32,13 @@ mod window;
 mod workload;
 
 pub use crate::cluster::lease::LeaseOptions;
+pub use annotations::{RESTART_ANNOTATION, WINDOW_ANNOTATION};
 pub use budget::Budget;
 pub use controller::{AuditError, Controller, DEFAULT_POLL_INTERVAL, Findings, Observer, Options};
 pub use decision::{Decision, Wait};
 pub use finding::{Audit, Evidence, Finding, MAX_REPLICA_SETS, ReplicaSet, Seen, Trigger};
 pub use injectd_k8s::workload::Workload;
-pub use namespace::{Mode, NamespaceSettings, RESTART_ANNOTATION, WINDOW_ANNOTATION};
+pub use namespace::{Mode, NamespaceSettings};
 pub use outcomes::{MAX_NAMESPACES, MAX_UNVERIFIED, MAX_WORKLOADS};
 pub use plan::{
     Candidate, DEFAULT_MAX_RESTARTING, DEFAULT_ROLLOUT_TIMEOUT, InFlight, PAUSE, Policy,

@@ -4,7 +4,7 @@ use std::fmt;
 
 use jiff::{Timestamp, Unit};
 
-use super::namespace::RESTART_ANNOTATION;
+use super::annotations::RESTART_ANNOTATION;
 
 /// What is decided about a workload.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,15 +5,10 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use super::{
+    annotations::{RESTART_ANNOTATION, WINDOW_ANNOTATION},
     decision::Wait,
     window::{ParseError, Windows},
 };
-
-/// Set by the owner of a namespace: `enabled` or `disabled`. Default: the value of `--restart`.
-pub const RESTART_ANNOTATION: &str = "injectd.dev/restart";
-/// Set by the owner of a namespace: maintenance windows, separated by `;`. They replace those of
-/// `--window`. Default: those of `--window`.
-pub const WINDOW_ANNOTATION: &str = "injectd.dev/restart-window";
 
 const ENABLED: &str = "enabled";
 const DISABLED: &str = "disabled";
