@@ -11,7 +11,10 @@ use std::{
     sync::Arc,
 };
 
-use injectd_k8s::object::{labels, texts};
+use injectd_k8s::{
+    object::{labels, texts},
+    rbac::Rule,
+};
 use injectd_webhooks::{
     Configurations, Labels, Request, Step, Webhook,
     injectors::{self, Product},
@@ -23,7 +26,6 @@ use crate::{
     explain::{self, ExplainError},
     lookups::{Annotations, CallerFacts},
     profiles::Profile,
-    restart::Rule,
 };
 
 pub mod audit_log;

@@ -45,7 +45,7 @@ pub use plan::{
 };
 pub use reads::RequestError;
 pub use restarter::{MAX_FINDINGS, Notice, Restarter};
-pub use rules::{LEASE_RULES, RESTART_RULES, RULES, Rule};
+pub use rules::{LEASE_RULES, RESTART_RULES, RULES};
 pub use window::{ParseError, Window, Windows};
 pub use workload::{
     FIELD_MANAGER, Observed, RESTARTED_AT_ANNOTATION, RESTARTED_FOR_ANNOTATION, Rollout,

@@ -1,15 +1,6 @@
 //! The permissions of restarts.
 
-/// A rule of a role.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rule {
-    /// The API group; empty for the core group.
-    pub api_group: &'static str,
-    /// The resources.
-    pub resources: &'static [&'static str],
-    /// The verbs.
-    pub verbs: &'static [&'static str],
-}
+use injectd_k8s::rbac::Rule;
 
 /// The rules of the `ClusterRole` without those that only restarts need.
 pub const RULES: &[Rule] = &[

@@ -5,5 +5,6 @@
 
 pub mod names;
 pub mod object;
+pub mod rbac;
 pub mod selector;
 pub mod workload;

@@ -2,6 +2,7 @@
 
 #![expect(clippy::disallowed_types, reason = "objects are printed as trees")]
 
+use injectd_k8s::rbac::Rule;
 use serde_json::{Value, json};
 
 use super::output;
@@ -11,7 +12,7 @@ use crate::{
         CommandError,
         format::{Format, formats},
     },
-    restart::{self, Rule},
+    restart,
 };
 
 /// Name of the objects.

@@ -6,7 +6,7 @@ use injectd::{
     cluster::{ClientOptions, client},
     restart::{
         Audit, AuditError, Controller, Finding, Findings, LEASE_RULES, LeaseOptions, Mode, Notice,
-        Observer, Options, Policy, RESTART_RULES, RULES, Restarter, Rule, Wait, Workload,
+        Observer, Options, Policy, RESTART_RULES, RULES, Restarter, Wait, Workload,
     },
 };
 use injectd_harness::{
@@ -15,6 +15,7 @@ use injectd_harness::{
     namespaced::Namespaced,
     objects::{RBAC_VERSION, ServiceAccount, service_account},
 };
+use injectd_k8s::rbac::Rule;
 use jiff::Timestamp;
 use kube::Client;
 use serde_json::{Value, json};
