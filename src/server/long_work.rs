@@ -5,6 +5,7 @@ use std::{
     task::{Context, Poll, Wake, Waker},
 };
 
+use injectd_api::MAX_MESSAGE_BYTES;
 use tokio::{
     runtime::Handle,
     sync::{Notify, Semaphore},
@@ -13,7 +14,6 @@ use tokio::{
 };
 
 use super::CallerPatience;
-use crate::webhook::MAX_BODY_BYTES;
 
 /// Size above which a review is answered on a separate thread. By their instructions per byte
 /// (`just cost`), smaller reviews take a few milliseconds. The largest recorded pods have half this
@@ -24,7 +24,7 @@ pub(super) const MAX_AT_A_TIME: usize = 4;
 /// Bytes of a review for each of the threads that it takes. A review of the largest size takes all: what
 /// is read of it and its answer take up to nine times its size (`just attack istio`, additional
 /// variables), and the memory limit of the chart has room for that once, beside the bodies.
-const BYTES_PER_THREAD: usize = MAX_BODY_BYTES.div_ceil(MAX_AT_A_TIME);
+const BYTES_PER_THREAD: usize = MAX_MESSAGE_BYTES.div_ceil(MAX_AT_A_TIME);
 
 /// Threads apart from those that accept connections and read requests. Cheap to clone: the servers of a
 /// process share them.
@@ -136,15 +136,15 @@ mod tests {
         for (bytes, threads) in [
             (0, 1),
             (3 << 20, 2),
-            (MAX_BODY_BYTES / 2, 2),
-            (MAX_BODY_BYTES, 4),
-            (MAX_BODY_BYTES + (1 << 20), 4),
+            (MAX_MESSAGE_BYTES / 2, 2),
+            (MAX_MESSAGE_BYTES, 4),
+            (MAX_MESSAGE_BYTES + (1 << 20), 4),
         ] {
             assert_eq!(threads_of(bytes), threads, "{bytes}");
         }
         let long_work = LongWork::default();
         let ((sender, receiver), patience) = (mpsc::channel(), patience());
-        let large = long_work.run(&patience, MAX_BODY_BYTES, async move { receiver.recv() });
+        let large = long_work.run(&patience, MAX_MESSAGE_BYTES, async move { receiver.recv() });
         let free = || long_work.0.available_permits();
         let other = async {
             while free() > 0 {
