@@ -22,6 +22,7 @@ mod cluster_config;
 mod compare;
 mod config;
 mod explain;
+mod facts;
 mod format;
 mod inject;
 mod input;

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     audit::{
-        Auditor, Finding, Mesh, Namespace, Webhooks, audit_log,
+        Auditor, Mesh, Namespace, Webhooks, audit_log,
         cluster::{self, Judges, ReadError, Scope},
         summary::Summary,
     },

@@ -16,6 +16,7 @@ use super::{
     CommandError,
     cluster_config::ClusterArgs,
     config::{ConfigArgs, Purpose},
+    facts::{Facts, Source},
     format::{Format, formats},
     manifests,
     meshes::{Mesh, Meshes},
@@ -33,7 +34,6 @@ use crate::{
 mod advice;
 mod brief;
 mod cluster;
-pub(super) mod facts;
 mod items;
 mod names;
 mod pods;
@@ -41,7 +41,6 @@ mod target;
 mod text;
 
 use self::{
-    facts::{Facts, Source},
     items::Item,
     pods::Workloads,
     target::{Target, Wanted},

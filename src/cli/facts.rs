@@ -1,5 +1,7 @@
 //! What is known of the cluster: from files, or read from its API server.
 
+#![expect(clippy::disallowed_types, reason = "objects of any shape")]
+
 use std::collections::BTreeMap;
 
 use injectd_webhooks::Configurations;
@@ -15,7 +17,7 @@ use crate::{
 
 /// Objects that decide what happens to pods.
 #[derive(Debug, Default)]
-pub(in crate::cli) struct Facts {
+pub(super) struct Facts {
     namespaces: BTreeMap<String, Value>,
     quotas: Vec<Value>,
     limit_ranges: Vec<Value>,
@@ -44,7 +46,7 @@ const NOT_KNOWN: &str = "its labels are not known";
 impl Facts {
     /// Adds an object, or the items of a List, of a known kind. An item may leave its kind to the
     /// name of the List.
-    pub(in crate::cli) fn add(&mut self, object: &Value, listed_kind: &str) {
+    pub(super) fn add(&mut self, object: &Value, listed_kind: &str) {
         if let Some((items, item_kind)) = listed(object) {
             for item in items {
                 self.add(item, item_kind);
@@ -72,7 +74,7 @@ impl Facts {
     }
 
     /// The webhook configurations, if they are known.
-    pub(in crate::cli) fn configurations(&self) -> Result<Option<Configurations>, CommandError> {
+    pub(super) fn configurations(&self) -> Result<Option<Configurations>, CommandError> {
         let Some(webhooks) = &self.webhooks else { return Ok(None) };
         let read = Configurations::read(webhooks);
         read.map(Some).map_err(|error| CommandError::failed("cannot read the webhooks", error))
@@ -101,7 +103,7 @@ impl Facts {
     }
 
     /// Every namespace that is known.
-    pub(in crate::cli) fn namespaces(&self) -> impl Iterator<Item = (&String, &Value)> {
+    pub(super) fn namespaces(&self) -> impl Iterator<Item = (&String, &Value)> {
         self.namespaces.iter()
     }
 

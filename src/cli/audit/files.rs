@@ -2,8 +2,6 @@
 //! another: as trees they need several times the memory. A List in JSON, as kubectl prints it, is never
 //! a tree as a whole.
 
-#![expect(clippy::disallowed_types, reason = "objects of any shape")]
-
 use std::{borrow::Cow, ops::Range, path::PathBuf};
 
 use serde::Deserialize;
@@ -12,7 +10,7 @@ use serde_json::{Value, json, value::RawValue};
 use crate::{
     cli::{
         CommandError,
-        explain::facts::Facts,
+        facts::Facts,
         input,
         manifests::{ITEMS, listed, text},
     },

@@ -6,12 +6,11 @@ use serde_json::json;
 
 use super::{
     super::print::{Printer, xml},
-    Finding,
     filter::Filter,
     pods,
-    table::{self, Form},
+    table::{self, Form, name, workload},
 };
-use crate::audit::summary::{Row, Summary};
+use crate::audit::summary::Summary;
 
 /// What programs read: version and kind.
 const API_VERSION: &str = "injectd.dev/v1";
@@ -66,18 +65,6 @@ fn json(out: &mut Printer<impl Write>, summary: &Summary, filter: Filter<'_>) ->
         "notRead": summary.not_read(),
     });
     out.json(&audit)
-}
-
-pub(super) fn name(finding: Finding) -> &'static str {
-    match finding {
-        Finding::Missing => "missing",
-        Finding::Outdated => "outdated",
-        Finding::Unexpected => "unexpected",
-    }
-}
-
-pub(super) fn workload(row: &Row) -> String {
-    format!("{}/{}", row.workload.kind.to_lowercase(), row.workload.name)
 }
 
 /// A test case for each finding, and one for the pods that have none.

@@ -6,10 +6,7 @@ use std::{
     io::{self, Write},
 };
 
-use super::{
-    filter::Filter,
-    output::{name, workload},
-};
+use super::filter::Filter;
 use crate::{
     audit::{
         Finding,
@@ -108,6 +105,20 @@ fn counted_all(counts: Counts) -> String {
 
 fn counted_pods(pods: u64) -> String {
     counted(usize::try_from(pods).unwrap_or(usize::MAX), "pod")
+}
+
+/// The name of a finding.
+pub(super) fn name(finding: Finding) -> &'static str {
+    match finding {
+        Finding::Missing => "missing",
+        Finding::Outdated => "outdated",
+        Finding::Unexpected => "unexpected",
+    }
+}
+
+/// Kind and name of a row's workload.
+pub(super) fn workload(row: &Row) -> String {
+    format!("{}/{}", row.workload.kind.to_lowercase(), row.workload.name)
 }
 
 fn cells(row: &Row) -> [String; 5] {

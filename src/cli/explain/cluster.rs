@@ -5,12 +5,9 @@ use std::collections::BTreeSet;
 use kube::Client;
 use serde_json::Value;
 
-use super::{
-    facts::Facts,
-    target::{Named, Target},
-};
+use super::target::{Named, Target};
 use crate::{
-    cli::{CommandError, manifests::text, progress::Progress},
+    cli::{CommandError, facts::Facts, manifests::text, progress::Progress},
     cluster::{Pages, Unanswered},
 };
 

@@ -19,7 +19,7 @@ use kube::Client;
 use serde::{Deserialize as _, Serialize};
 use serde_json::Value;
 
-use super::{cluster::Cluster, facts::Facts, target::Target};
+use super::{cluster::Cluster, target::Target};
 use crate::{
     audit::{
         Finding, Namespace,
@@ -27,7 +27,7 @@ use crate::{
         summary::{MAX_NAMED, Row, Summary},
     },
     causes::with_causes,
-    cli::{CommandError, audit, manifests::text, meshes::Meshes},
+    cli::{CommandError, audit, facts::Facts, manifests::text, meshes::Meshes},
     explain::Report,
     text::first_names,
 };

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use injectd_k8s::names::is_dns_subdomain;
 use serde_json::Value;
 
-use super::{advice::is_undecoded, facts::Facts};
+use super::advice::is_undecoded;
 use crate::{
     cli::{
         CommandError,
+        facts::Facts,
         inject::{kind_of, must_have_spec, template_of},
         input,
         manifests::{self, listed, text},
