@@ -14,7 +14,7 @@ use self::{
     audit::{AuditLog, Event, Recorded},
     baseline::{Baseline, BaselineArgs},
     meaning::{Answer, Meaning, differences},
-    report::{Compared, Differing, Reasons, Report},
+    report::{Compared, Differing, Format, Reasons, Report},
 };
 use super::{
     CommandError,
@@ -63,12 +63,6 @@ pub(super) struct Args {
     output: Format,
     #[command(flatten)]
     config: ConfigArgs,
-}
-
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum Format {
-    Table,
-    Json,
 }
 
 /// A comparison of two injectors.

@@ -11,10 +11,16 @@ use serde_json::{Value, json};
 
 use super::{
     super::{CommandError, counted, print::Printer, stream::Errors},
-    Format,
     meaning::Difference,
     missing::Missing,
 };
+
+/// The format of the report.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub(super) enum Format {
+    Table,
+    Json,
+}
 
 /// The result for one review or audit event.
 pub(super) enum Compared {

@@ -6,8 +6,7 @@ use injectd_k8s::workload::Workload;
 use serde::Serialize;
 
 use super::{
-    super::{CommandError, counted, print::Printer},
-    Format,
+    super::{CommandError, counted, format::Format, print::Printer},
     effect::Effects,
 };
 use crate::restart::Wait;
