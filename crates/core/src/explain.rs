@@ -16,13 +16,11 @@ use crate::{
 
 mod ignored;
 pub mod keys;
-mod names;
 pub mod places;
 pub mod sidecars;
 
 pub use self::{
     ignored::{Ignored, IgnoredList, MAX_IGNORED},
-    names::most_like,
     places::{Trees, Workload},
 };
 

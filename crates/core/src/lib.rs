@@ -31,5 +31,6 @@ pub mod view;
 
 pub mod causes;
 pub mod json;
+pub mod spelling;
 pub mod text;
 pub mod yaml;

@@ -1,6 +1,6 @@
 //! How like two names are: a known one, and one that a person may have mistyped.
 //!
-//! Not for where a key belongs; [`super::keys`] has that. Allocates nothing, and the time for two
+//! Not for where a key belongs; [`crate::explain::keys`] has that. Allocates nothing, and the time for two
 //! names is bounded: explanations compare thousands of names that a client sends.
 
 use smallvec::SmallVec;
@@ -15,7 +15,7 @@ const LETTERS_PER_MISTAKE: usize = 4;
 
 /// A name as it is compared: in lower case, without separators.
 #[derive(Debug)]
-pub(super) struct Folded {
+pub(crate) struct Folded {
     bytes: SmallVec<[u8; MAX_NAME_BYTES]>,
     /// The letters that occur, a bit for each.
     letters: u64,
@@ -23,7 +23,7 @@ pub(super) struct Folded {
 
 /// How like a known name is to another one; the least is the most like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Likeness {
+pub(crate) enum Likeness {
     /// They differ in case and separators at most.
     Same,
     /// So many letters are missing, added, replaced, or swapped with the next one.
@@ -34,7 +34,7 @@ pub(super) enum Likeness {
 
 impl Folded {
     /// The name; `None` if it is too long to be compared.
-    pub(super) fn of(name: &str) -> Option<Self> {
+    pub(crate) fn of(name: &str) -> Option<Self> {
         let mut folded = Self { bytes: SmallVec::new(), letters: 0 };
         for byte in name.bytes().filter(|byte| !b"-_./".contains(byte)) {
             if folded.bytes.len() == MAX_NAME_BYTES {
@@ -49,7 +49,7 @@ impl Folded {
 
     /// How like this known name is to another one; `None` if they share less than half of the
     /// letters, or have too many mistakes.
-    pub(super) fn like(&self, other: &Self) -> Option<Likeness> {
+    pub(crate) fn like(&self, other: &Self) -> Option<Likeness> {
         let (one, other_bytes) = (&*self.bytes, &*other.bytes);
         if one == other_bytes {
             return Some(Likeness::Same);
@@ -78,7 +78,7 @@ fn most_mistakes(letters: usize) -> usize {
 
 /// The number of letters that are missing, added, replaced, or swapped with the next one, if there
 /// are at most so many.
-pub(super) fn mistakes(one: &[u8], other: &[u8], most: usize) -> Option<usize> {
+pub(crate) fn mistakes(one: &[u8], other: &[u8], most: usize) -> Option<usize> {
     let common = one.iter().zip(other).take_while(|(one, other)| one == other).count();
     let (one, other) = (&one[common..], &other[common..]);
     let difference = one.len().abs_diff(other.len());

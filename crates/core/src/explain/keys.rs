@@ -8,9 +8,9 @@ use smallvec::SmallVec;
 
 use super::{
     Layer,
-    names::{Folded, Likeness, mistakes},
     places::{At, Place, Places},
 };
+use crate::spelling::{Folded, Likeness, mistakes};
 
 /// Maximum length of a key of annotations and labels: a DNS subdomain, a slash and a name.
 const MAX_KEY_BYTES: usize = MAX_SUBDOMAIN_BYTES + 1 + MAX_LABEL_BYTES;

@@ -81,7 +81,7 @@ fn definition<'a>(reference: &str, whole: &'a Value) -> &'a Value {
 fn unknown(path: &str, key: &str, schema: &Value) -> String {
     let known = schema.get("properties").and_then(Value::as_object);
     let names = known.into_iter().flat_map(|known| known.keys().map(String::as_str));
-    let hint = injectd_core::explain::most_like(names, key);
+    let hint = injectd_core::spelling::most_like(names, key);
     let hint = hint.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
     format!("{path}: unknown value{hint}")
 }
