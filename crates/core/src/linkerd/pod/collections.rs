@@ -89,8 +89,8 @@ impl<'a> TextMap<'a> {
         self.entries.iter().map(|(key, value)| (&**key, &**value))
     }
 
-    /// Whether a key is kept: those in the domains of meshes, and those that name a service or a
-    /// workload.
+    /// Whether a key is kept: keys in Linkerd's domains, resource attributes of traces, and labels that
+    /// name an application or a `ReplicaSet`.
     #[must_use]
     pub fn matters(key: &str) -> bool {
         let Some(slash) = memchr(b'/', key.as_bytes()) else {
