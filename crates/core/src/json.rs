@@ -2,6 +2,7 @@
 //!
 //! Not for writing lists and objects: [`crate::patch::Writer`] does that.
 
+mod escapes;
 mod reader;
 mod scan;
 mod tape;

@@ -11,7 +11,6 @@ mod strings;
 
 pub use error::ReadError;
 use error::Step;
-pub(super) use strings::{escape, unescaped};
 
 /// Maximum nesting of values that are read; skipped values may nest to any depth.
 const MAX_DEPTH: u8 = 128;

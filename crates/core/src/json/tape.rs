@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use super::{reader, scan};
+use super::{escapes, scan};
 
 /// Maximum nesting of lists and objects.
 const MAX_DEPTH: usize = 127;
@@ -127,7 +127,7 @@ impl<'t, 'a> Node<'t, 'a> {
         let raw = self.raw();
         match self.shape() {
             Shape::Text => Some(Cow::Borrowed(&raw[1..raw.len() - 1])),
-            Shape::Escaped => reader::unescaped(raw, 1).map(|(text, _)| Cow::Owned(text)),
+            Shape::Escaped => escapes::unescaped(raw, 1).map(|(text, _)| Cow::Owned(text)),
             _ => None,
         }
     }
@@ -176,7 +176,7 @@ fn is_key(written: &str, key: &str) -> bool {
 
 #[cold]
 fn unescaped(written: &str) -> String {
-    reader::unescaped(&format!("{written}\""), 0).map(|(text, _)| text).unwrap_or_default()
+    escapes::unescaped(&format!("{written}\""), 0).map(|(text, _)| text).unwrap_or_default()
 }
 
 /// Fails at more than [`MAX_VALUES`] values if `IS_LONG`.
@@ -268,7 +268,7 @@ impl<'a, const IS_LONG: bool> Writer<'a, IS_LONG> {
                 }
                 b'\\' => {
                     shape = Shape::Escaped;
-                    at += 1 + reader::escape(&text[at + 1..])?.1;
+                    at += 1 + escapes::escape(&text[at + 1..])?.1;
                 }
                 ..b' ' => return None,
                 _ => at += 1,
