@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, fmt};
 pub use call::{Call, Outcome, Slot};
 
 pub use crate::value::Param;
-use crate::value::{Element, List, Map, Value};
+use crate::value::{Element, IntKind, List, Map, Shape, Value};
 
 impl Param {
     /// What nil becomes, if the type has a nil; it may be no value.
@@ -20,6 +20,29 @@ impl Param {
             Self::List(_) => Some(List::nil(Element::Any).into()),
             Self::Object(name) if name.starts_with('*') => Some(Value::Nil.into()),
             _ => None,
+        }
+    }
+
+    /// Whether a value can be passed as it is. Go: `reflect.Type.AssignableTo`.
+    pub(crate) fn accepts(self, value: &Value) -> bool {
+        match (self, value) {
+            (Self::Any | Self::Value, _)
+            | (Self::Text, Value::Text(_))
+            | (Self::Int, Value::Int(_, IntKind::Int))
+            | (Self::Float, Value::Float(_))
+            | (Self::Bool, Value::Bool(_)) => true,
+            (Self::Map, Value::Map(map)) => map.has_plain_keys() && map.element().is_any(),
+            (Self::Texts, Value::Map(map)) => {
+                map.has_plain_keys() && matches!(map.element(), Element::Text)
+            }
+            (Self::List(name), value) => value.type_name() == name,
+            (Self::Interface(name), Value::Object(object)) => object.implements(name),
+            (Self::Object(name), Value::Object(object)) => {
+                let found = object.type_name();
+                name.trim_start_matches('*') == found.trim_start_matches('*')
+                    && (name.starts_with('*') || !matches!(object.shape(), Shape::NilPointer))
+            }
+            _ => false,
         }
     }
 }

@@ -11,8 +11,8 @@ use std::{borrow::Cow, sync::Arc};
 
 pub use list::List;
 pub use map::{Entries, Map};
-pub use object::{Object, Shape, Signature};
-pub use param::Param;
+pub use object::{Object, Shape};
+pub use param::{Param, Signature};
 
 use crate::text::Text;
 

@@ -2,7 +2,7 @@
 
 use std::{any::Any, borrow::Cow, fmt};
 
-use super::{Param, Value};
+use super::{Signature, Value};
 use crate::text::Text;
 
 /// What a value looks like to a template.
@@ -16,25 +16,6 @@ pub enum Shape {
     NilPointer,
     /// A named type of this value: an enum of protobuf, a named string, list or map.
     Named(Value),
-}
-
-/// The parameters of a method.
-#[derive(Clone, Copy, Debug)]
-pub struct Signature {
-    /// The types of the fixed parameters.
-    pub params: &'static [Param],
-    /// The type of the arguments after them.
-    pub variadic: Option<Param>,
-}
-
-impl Signature {
-    /// No parameters, as getters have.
-    pub const NONE: Self = Self { params: &[], variadic: None };
-
-    /// The type of an argument.
-    pub(crate) fn param(&self, index: usize) -> Param {
-        self.params.get(index).copied().or(self.variadic).unwrap_or(Param::Any)
-    }
 }
 
 /// A struct, pointer or named value of the data.

@@ -1,7 +1,5 @@
 //! The types of parameters: of functions and of methods.
 
-use super::{Element, IntKind, Shape, Value};
-
 /// The type of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Param {
@@ -29,6 +27,25 @@ pub enum Param {
     Interface(&'static str),
 }
 
+/// The parameters of a method.
+#[derive(Clone, Copy, Debug)]
+pub struct Signature {
+    /// The types of the fixed parameters.
+    pub params: &'static [Param],
+    /// The type of the arguments after them.
+    pub variadic: Option<Param>,
+}
+
+impl Signature {
+    /// No parameters, as getters have.
+    pub const NONE: Self = Self { params: &[], variadic: None };
+
+    /// The type of an argument.
+    pub(crate) fn param(&self, index: usize) -> Param {
+        self.params.get(index).copied().or(self.variadic).unwrap_or(Param::Any)
+    }
+}
+
 impl Param {
     /// The name in Go.
     pub(crate) fn name(self) -> &'static str {
@@ -42,29 +59,6 @@ impl Param {
             Self::Map => "map[string]interface {}",
             Self::Texts => "map[string]string",
             Self::Object(name) | Self::List(name) | Self::Interface(name) => name,
-        }
-    }
-
-    /// Whether a value can be passed as it is. Go: `reflect.Type.AssignableTo`.
-    pub(crate) fn accepts(self, value: &Value) -> bool {
-        match (self, value) {
-            (Self::Any | Self::Value, _)
-            | (Self::Text, Value::Text(_))
-            | (Self::Int, Value::Int(_, IntKind::Int))
-            | (Self::Float, Value::Float(_))
-            | (Self::Bool, Value::Bool(_)) => true,
-            (Self::Map, Value::Map(map)) => map.has_plain_keys() && map.element().is_any(),
-            (Self::Texts, Value::Map(map)) => {
-                map.has_plain_keys() && matches!(map.element(), Element::Text)
-            }
-            (Self::List(name), value) => value.type_name() == name,
-            (Self::Interface(name), Value::Object(object)) => object.implements(name),
-            (Self::Object(name), Value::Object(object)) => {
-                let found = object.type_name();
-                name.trim_start_matches('*') == found.trim_start_matches('*')
-                    && (name.starts_with('*') || !matches!(object.shape(), Shape::NilPointer))
-            }
-            _ => false,
         }
     }
 }
