@@ -61,9 +61,9 @@ mod writer;
 use std::fmt;
 
 pub use edit::{ItemEditor, edit, rewrite};
-pub use limits::Limits;
+pub use limits::{Limits, MAX_NESTING};
 pub use stream::{Document, Stream, documents, stream};
-pub use tree::{MAX_NESTING, parse};
+pub use tree::parse;
 pub use writer::{write, write_report};
 
 /// What a document is written in.

@@ -1,4 +1,9 @@
-//! How much anchors and aliases may multiply a document, and how often a text is read.
+//! How deep a document may nest, how much anchors and aliases may multiply it, and how often a text is
+//! read.
+
+/// The most lists and mappings inside of one another, aliases included: 300. A tree is
+/// dropped and printed recursively; this fits several times into a stack of 2 MiB.
+pub const MAX_NESTING: usize = 300;
 
 /// How much more work a text may make than its length says.
 ///

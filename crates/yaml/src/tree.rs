@@ -14,16 +14,12 @@ use crate::{
     MoreDocuments, Options, Problem, block,
     dialect::Dialect,
     keys::{Entries, Key, Refused},
-    limits::{Copied, Counts, Size},
+    limits::{Copied, Counts, MAX_NESTING, Size},
     places::{Source, line_start, too_deep},
     scalar::{self, Scalar},
 };
 use failure::{Failure, scan_failure};
 use node::{Node, value};
-
-/// The most lists and mappings inside of one another, aliases included: 300. A tree is
-/// dropped and printed recursively; this fits several times into a stack of 2 MiB.
-pub const MAX_NESTING: usize = 300;
 
 /// Reads one document. An empty text is null.
 ///
