@@ -18,7 +18,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use crate::{
-    error::MergeError,
+    error::{MAX_DEPTH, MergeError},
     schema::{Field, Kind, Merge},
     show::go_type,
 };
@@ -27,10 +27,6 @@ use fields::{Current, Types};
 pub use directives::has_directives;
 pub(crate) use directives::{is_deletion, is_directive};
 pub(crate) use taken::{whole, zero};
-
-/// Maximum number of lists and objects inside each other in a patch, which bounds the recursion.
-/// A Pod has about 15; `serde_json` reads 127.
-pub const MAX_DEPTH: usize = 128;
 
 /// The directive that says how an object or an element of a list is merged.
 const PATCH_DIRECTIVE: &str = "$patch";

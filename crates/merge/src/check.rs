@@ -14,7 +14,8 @@ use serde_json::{Map, Number, Value};
 use thiserror::Error;
 
 use crate::{
-    apply::{MAX_DEPTH, is_deletion, is_directive},
+    MAX_DEPTH,
+    apply::{is_deletion, is_directive},
     schema::{Kind, POD, Struct},
 };
 

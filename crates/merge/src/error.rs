@@ -2,7 +2,9 @@
 
 use thiserror::Error;
 
-use crate::apply::MAX_DEPTH;
+/// Maximum number of lists and objects inside each other in a patch, which bounds the recursion.
+/// A Pod has about 15; `serde_json` reads 127.
+pub const MAX_DEPTH: usize = 128;
 
 /// Why a patch cannot be merged. The texts are those of `k8s.io/apimachinery`, but for
 /// [`MergeError::TooDeep`] and [`MergeError::NotComparable`].

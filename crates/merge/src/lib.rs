@@ -45,8 +45,8 @@ pub mod schema;
 mod show;
 mod time;
 
-pub use apply::{MAX_DEPTH, has_directives, overlay, repeats_list, strategic_merge};
+pub use apply::{has_directives, overlay, repeats_list, strategic_merge};
 pub use check::{Misfit, TypeError, check, check_pod, json_type, misfits};
-pub use error::MergeError;
+pub use error::{MAX_DEPTH, MergeError};
 pub use normal::normal;
 pub use prune::prune;

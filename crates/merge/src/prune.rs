@@ -6,7 +6,8 @@ use injectd_gocompat::quantity;
 use serde_json::Value;
 
 use crate::{
-    apply::{MAX_DEPTH, is_directive},
+    MAX_DEPTH,
+    apply::is_directive,
     schema::{Kind, POD},
 };
 
