@@ -19,8 +19,8 @@ use tokio::{net::TcpStream, time::timeout};
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
 use crate::{
-    connection::tls_config,
     expect::{DEADLINE, Outcome, eventually, expect, failed},
+    tls::tls_config,
 };
 
 /// A webhook: its address, and the name and CA that its certificate is verified by.

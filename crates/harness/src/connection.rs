@@ -11,9 +11,7 @@ use std::{
 
 use hyper::body::Bytes;
 use rustls::{
-    ClientConfig, HandshakeKind, RootCertStore, SupportedProtocolVersion,
-    client::Resumption,
-    crypto::aws_lc_rs,
+    ClientConfig, HandshakeKind,
     pki_types::{CertificateDer, ServerName, pem::PemObject as _},
     version::TLS13,
 };
@@ -28,27 +26,8 @@ use tokio_rustls::{TlsConnector, client::TlsStream};
 use crate::{
     client::{Answer, Webhook},
     expect::{DEADLINE, Outcome, expect, failed},
+    tls::tls_config,
 };
-
-/// How a client verifies a webhook with this CA. Sessions are not resumed: a resumed one has no
-/// certificate of its own.
-///
-/// # Errors
-///
-/// Fails if the CA is no certificate.
-pub fn tls_config(
-    ca: &str,
-    versions: &[&'static SupportedProtocolVersion],
-) -> Outcome<ClientConfig> {
-    let mut roots = RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_slice(ca.as_bytes())?)?;
-    let mut config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
-        .with_protocol_versions(versions)?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    config.resumption = Resumption::disabled();
-    Ok(config)
-}
 
 /// A webhook that connections are opened to.
 #[derive(Clone)]

@@ -33,4 +33,5 @@ pub mod relay;
 pub mod scenario;
 pub mod sidecar;
 pub mod stream;
+pub mod tls;
 pub mod volume;

@@ -12,13 +12,14 @@ use std::{
 use injectd_harness::{
     certificates::{Ca, Certificate, KeyForm},
     client::{Webhook, patch_of, probe, review_of},
-    connection::{Asked, Endpoint, der_of, tls_config},
+    connection::{Asked, Endpoint, der_of},
     expect::{Outcome, eventually, expect, expect_contains, failed},
     isolated::isolated,
     lab::binary,
     metrics::metric,
     objects::{enabled, pod},
     scenario::{note, step},
+    tls::tls_config,
     volume::files,
 };
 use rustls::version::{TLS12, TLS13};

@@ -3,9 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use injectd_harness::{
-    connection::tls_config,
     expect::Outcome,
     http2::{CANCEL, CONTINUATION, HEADERS, PING, PREFACE, RST_STREAM, SETTINGS, frame},
+    tls::tls_config,
 };
 use rustls::{ClientConnection, pki_types::ServerName, version::TLS13};
 use tokio::{
