@@ -36,10 +36,12 @@ mod progress;
 mod proxy_injector;
 mod remote;
 mod restart;
+mod restart_policy;
 mod review;
 mod serve;
 mod stream;
 mod uninject;
+mod units;
 mod version;
 
 /// Wrong usage (`sysexits.h`, `EX_USAGE`).

@@ -57,7 +57,7 @@ pub use body_budget::BodyBudget;
 pub use descriptors::{Descriptors, MAX_ADMIN_CONNECTIONS};
 pub use gate::{Caller, Gate, HttpResponse, HttpService, Overload, discard, overloaded, plain};
 use http::Http;
-pub use limits::{Limits, parse_duration};
+pub use limits::Limits;
 pub use listener::{Addr, Bound, Socket};
 pub use long_work::{LONG_REVIEW_BYTES, Late, LongWork};
 pub use one_port::{OnePort, is_grpc};

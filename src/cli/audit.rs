@@ -17,6 +17,7 @@ use super::{
     print::{self, Printer, print_line},
     progress::Progress,
     stream::{Document, Documents, Errors, Step},
+    units::parse_duration,
 };
 use crate::{
     audit::{
@@ -25,7 +26,6 @@ use crate::{
         summary::Summary,
     },
     causes::with_causes,
-    server,
 };
 
 mod files;
@@ -70,7 +70,7 @@ pub(super) struct Args {
     #[arg(long, conflicts_with_all = ["files", "audit_log"])]
     watch: bool,
     /// Time between two audits of --watch
-    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = server::parse_duration, requires = "watch")]
+    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = parse_duration, requires = "watch")]
     interval: Duration,
     /// Audit log of the API server, to find pods that were let in while a webhook failed; JSON
     /// lines, plain or compressed

@@ -18,14 +18,13 @@ use crate::{
     cli::{
         CommandError, cluster_config,
         config::{ConfigArgs, MeshName, Purpose},
-        serve::ISTIO_NAMESPACE,
     },
     cluster::{
         Pages,
         objects::{ConfigMap, Node, ProxyConfig},
         watch::{Update, WatchFailure},
     },
-    control_plane::{Change, ControlPlane},
+    control_plane::{Change, ControlPlane, ISTIO_NAMESPACE},
     explain::Creation,
     profiles::{Profile, Revisions},
     sources::Sources,

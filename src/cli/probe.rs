@@ -22,6 +22,7 @@ use super::{
     input,
     print::Printer,
     remote::{RemoteError, RemoteInjector},
+    units::parse_duration,
 };
 use crate::server;
 
@@ -49,7 +50,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE", requires = "review")]
     ca: Option<PathBuf>,
     /// Time for each answer; with --review at most 10s
-    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = server::parse_duration)]
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parse_duration)]
     timeout: Duration,
 }
 

@@ -11,11 +11,10 @@ use super::{
     cluster_config::ClusterArgs,
     format::{Format, formats},
     manifests,
+    restart_policy::PolicyArgs,
+    units::parse_duration,
 };
-use crate::{
-    restart::{DEFAULT_MAX_RESTARTING, Mode, Policy, Restarter, Window, Windows},
-    server,
-};
+use crate::restart::{Mode, Restarter};
 
 mod effect;
 mod input;
@@ -55,28 +54,13 @@ pub(super) struct Args {
     #[command(flatten)]
     policy: PolicyArgs,
     /// Time after which the command ends, with some workloads left
-    #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = server::parse_duration)]
+    #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = parse_duration)]
     timeout: Duration,
     /// Output format
     #[arg(short, long, default_value = "text", value_parser = formats(["text", "json"]))]
     output: Format,
     #[command(flatten)]
     cluster: ClusterArgs,
-}
-
-/// When and how many workloads are restarted.
-#[derive(Debug, Clone, clap::Args)]
-pub(super) struct PolicyArgs {
-    /// Maximum number of workloads that roll out at the same time, one of each namespace
-    #[arg(long, value_name = "N", default_value_t = DEFAULT_MAX_RESTARTING, value_parser = positive)]
-    max_restarting: usize,
-    /// Maintenance window, such as "Mon-Fri 22:00-04:00 Europe/Berlin"; may be repeated. The
-    /// annotation injectd.dev/restart-window of a namespace replaces it [default: always]
-    #[arg(long, value_name = "WINDOW")]
-    window: Vec<Window>,
-    /// Time after which a rollout that is not finished stops the restarts of its namespace
-    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = server::parse_duration)]
-    rollout_timeout: Duration,
 }
 
 pub(super) fn run(args: Args) -> Result<(), CommandError> {
@@ -106,21 +90,4 @@ async fn restart(args: Args) -> Result<(), CommandError> {
         super::print_line(&problem);
     }
     Session::new(restarter, chosen, args.output, !args.yes)?.run(args.timeout).await
-}
-
-impl PolicyArgs {
-    /// The rules of restarts in this mode.
-    pub(super) fn policy(&self, mode: Mode) -> Policy {
-        Policy {
-            mode,
-            windows: Windows::new(self.window.clone()),
-            max_restarting: self.max_restarting,
-            rollout_timeout: self.rollout_timeout,
-        }
-    }
-}
-
-fn positive(text: &str) -> Result<usize, String> {
-    let number = text.parse().ok().filter(|&number| number > 0);
-    number.ok_or_else(|| "expected a number above zero".to_owned())
 }

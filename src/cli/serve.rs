@@ -6,12 +6,13 @@ use clap::value_parser;
 use injectd_k8s::names::is_dns_label;
 use tracing::{info, warn};
 
-use super::{CommandError, config::ConfigArgs, version};
+use super::{CommandError, config::ConfigArgs, units::parse_duration, version};
 use crate::{
     causes::with_causes,
+    control_plane::ISTIO_NAMESPACE,
     log,
     observer::LogStyle,
-    server::{self, Descriptors, Limits},
+    server::{self, Descriptors},
 };
 
 mod announce;
@@ -19,6 +20,8 @@ mod audit;
 mod certificates;
 mod grpc;
 mod istio;
+mod limits;
+mod pod;
 mod process;
 mod reporter;
 mod tls;
@@ -27,12 +30,10 @@ use self::{
     audit::AuditArgs,
     certificates::CertificateArgs,
     grpc::GrpcArgs,
+    limits::LimitArgs,
     process::{Process, Started},
     tls::TlsArgs,
 };
-
-/// The namespace in which Istio's charts install istiod.
-pub(super) const ISTIO_NAMESPACE: &str = "istio-system";
 
 /// Run the admission webhook server
 #[derive(Debug, clap::Args)]
@@ -53,7 +54,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "N", default_value = "1000", env = "INJECTD_MAX_WAITING")]
     max_waiting: u32,
     /// Maximum time that a review waits for one lookup in the API server
-    #[arg(long, value_name = "DURATION", default_value = "4s", value_parser = server::parse_duration, env = "INJECTD_LOOKUP_TIMEOUT")]
+    #[arg(long, value_name = "DURATION", default_value = "4s", value_parser = parse_duration, env = "INJECTD_LOOKUP_TIMEOUT")]
     lookup_timeout: Duration,
     /// Address of the webhook server: HOST:PORT, or :PORT for all interfaces
     #[arg(long, value_name = "ADDR", default_value = ":8443")]
@@ -71,7 +72,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=1024), env = "INJECTD_WORKER_THREADS")]
     worker_threads: Option<u16>,
     /// Interval between checks for changed files. SIGHUP reloads all files immediately
-    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = server::parse_duration, env = "INJECTD_RELOAD_INTERVAL")]
+    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = parse_duration, env = "INJECTD_RELOAD_INTERVAL")]
     reload_interval: Duration,
     /// Serve CPU profiles at /debug/pprof/profile on the admin server
     #[arg(long, env = "INJECTD_ENABLE_PPROF")]
@@ -92,7 +93,7 @@ pub(super) struct Args {
     #[command(flatten)]
     certificates: CertificateArgs,
     #[command(flatten)]
-    limits: Limits,
+    limits: LimitArgs,
 }
 
 pub(super) fn run(mut args: Args, log_style: LogStyle) -> Result<(), CommandError> {
@@ -198,17 +199,14 @@ impl Args {
     }
 
     /// The namespace of the Lease of the audit.
-    #[expect(clippy::disallowed_methods, reason = "this is configuration")]
     fn audit_namespace(&self) -> String {
-        let own = || std::env::var("POD_NAMESPACE").ok().filter(|own| !own.is_empty());
-        self.audit.lease_namespace().or_else(own).unwrap_or_else(|| "default".to_owned())
+        let named = self.audit.lease_namespace().or_else(pod::namespace);
+        named.unwrap_or_else(|| "default".to_owned())
     }
 
     /// The namespace of Istio's `ConfigMap`s.
-    #[expect(clippy::disallowed_methods, reason = "this is configuration")]
     fn istio_namespace(&self) -> String {
-        let own = || std::env::var("POD_NAMESPACE").ok().filter(|own| !own.is_empty());
-        let named = self.istio_namespace.clone().or_else(own);
+        let named = self.istio_namespace.clone().or_else(pod::namespace);
         named.unwrap_or_else(|| ISTIO_NAMESPACE.to_owned())
     }
 

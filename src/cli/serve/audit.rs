@@ -6,6 +6,7 @@ use injectd_webhooks::injectors::Product;
 use kube::Client;
 use tracing::{info, warn};
 
+use super::pod;
 use crate::{
     audit::{
         Auditor, Finding as Judged, Mesh,
@@ -13,13 +14,13 @@ use crate::{
         metrics::AuditMetrics,
         summary::{Row, Summary},
     },
-    cli::restart::PolicyArgs,
+    cli::{restart_policy::PolicyArgs, units::parse_duration},
     profiles::{Profile, Profiles},
     restart::{
         self, AuditError, Controller, DEFAULT_POLL_INTERVAL, Finding, Findings, LeaseOptions, Mode,
         Options,
     },
-    server::{self, Shutdown},
+    server::Shutdown,
 };
 
 /// Name of the Lease.
@@ -34,7 +35,7 @@ pub(in crate::cli) struct AuditArgs {
     #[arg(long, env = "INJECTD_AUDIT")]
     audit: bool,
     /// Time between two audits
-    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = server::parse_duration)]
+    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = parse_duration)]
     audit_interval: Duration,
     /// Namespace of the Lease with which the replicas choose one that acts [default: $POD_NAMESPACE,
     /// or default]
@@ -80,7 +81,7 @@ impl AuditArgs {
     ) {
         let options = Options {
             policy: self.policy.policy(self.restart),
-            lease: LeaseOptions::new(namespace, LEASE, identity()),
+            lease: LeaseOptions::new(namespace, LEASE, pod::identity()),
             audit_interval: self.audit_interval,
             poll_interval: DEFAULT_POLL_INTERVAL,
         };
@@ -90,14 +91,6 @@ impl AuditArgs {
         };
         Controller::new(client, options, audit, metrics).run(end).await;
     }
-}
-
-/// The name of the pod, or one that no other process has.
-#[expect(clippy::disallowed_methods, reason = "this is configuration")]
-pub(super) fn identity() -> String {
-    let pod = ["POD_NAME", "HOSTNAME"].iter().find_map(|name| std::env::var(name).ok());
-    let pod = pod.filter(|name| !name.is_empty()).unwrap_or_else(|| "injectd".to_owned());
-    format!("{pod}_{}", std::process::id())
 }
 
 /// Audits a cluster with the meshes that this process serves.

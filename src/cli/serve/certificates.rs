@@ -7,14 +7,14 @@ use injectd_k8s::names::is_dns_subdomain;
 use kube::Client;
 use tokio::{sync::watch, task::JoinHandle};
 
-use super::audit::identity;
+use super::pod;
 use crate::{
     certificates::{CertificateMetrics, Keeper, Leaf, Lifetimes, Options},
-    cli::CommandError,
+    cli::{CommandError, units::parse_duration},
     cluster::lease::LeaseOptions,
     metrics::{Registry, WatchMetrics},
     readiness::Hold,
-    server::{self, Shutdown},
+    server::Shutdown,
     webhook_watch::{self, WebhookWatch},
 };
 
@@ -54,11 +54,11 @@ pub(in crate::cli) struct CertificateArgs {
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     webhook_configurations: Option<Vec<String>>,
     /// Lifetime of a CA; it is replaced when a third of it remains
-    #[arg(long, value_name = "DURATION", default_value = "8760h", value_parser = server::parse_duration, requires = "manage_certs")]
+    #[arg(long, value_name = "DURATION", default_value = "8760h", value_parser = parse_duration, requires = "manage_certs")]
     ca_lifetime: Duration,
     /// Lifetime of a certificate, at most half of --ca-lifetime; it is renewed when a third of it
     /// remains
-    #[arg(long, value_name = "DURATION", default_value = "720h", value_parser = server::parse_duration, requires = "manage_certs")]
+    #[arg(long, value_name = "DURATION", default_value = "720h", value_parser = parse_duration, requires = "manage_certs")]
     certificate_lifetime: Duration,
 }
 
@@ -121,10 +121,9 @@ impl CertificateArgs {
         Some(named.into_iter().filter(|name| !name.is_empty()).collect())
     }
 
-    #[expect(clippy::disallowed_methods, reason = "this is configuration")]
     fn namespace(&self) -> Option<String> {
-        let own = || std::env::var("POD_NAMESPACE").ok();
-        self.certificate_namespace.clone().or_else(own).filter(|own| !own.is_empty())
+        let named = self.certificate_namespace.clone().or_else(pod::namespace);
+        named.filter(|namespace| !namespace.is_empty())
     }
 
     /// Starts to manage the certificates. The process is ready once it serves one.
@@ -136,7 +135,7 @@ impl CertificateArgs {
         mut shutdown: Shutdown,
     ) -> (Managed, JoinHandle<()>) {
         let namespace = self.namespace().unwrap_or_default();
-        let lease = LeaseOptions::new(&*namespace, &*self.certificate_secret, identity());
+        let lease = LeaseOptions::new(&*namespace, &*self.certificate_secret, pod::identity());
         let options = Options {
             namespace,
             service: self.service(),

@@ -30,7 +30,9 @@ use crate::{
     profiles::{Injector, Profiles},
     readiness::Readiness,
     reload::{self, Files, Schedule},
-    server::{Addr, Bound, CurrentTls, Descriptors, EvaluationTurns, OnePort, Server, Shutdown},
+    server::{
+        Addr, Bound, CurrentTls, Descriptors, EvaluationTurns, Limits, OnePort, Server, Shutdown,
+    },
     sources::Sources,
     standalone::Standalone,
     tls::{HTTP, HTTP2},
@@ -43,6 +45,7 @@ const CACHE_SIZES_INTERVAL: Duration = Duration::from_secs(5);
 /// The parts that all servers of the process share.
 pub(super) struct Process {
     pub(super) args: Arc<Args>,
+    limits: Limits,
     pub(super) readiness: Readiness,
     schedule: Schedule,
     pub(super) reporter: Reporter,
@@ -95,12 +98,14 @@ impl Process {
         let readiness = Readiness::default();
         let shutdown = Shutdown::at_signals(readiness.clone())
             .map_err(|error| CommandError::failed("cannot install the signal handlers", error))?;
-        let turns = EvaluationTurns::of_runtime(&args.limits);
+        let limits = Limits::from(&args.limits);
+        let turns = EvaluationTurns::of_runtime(&limits);
         if args.config.is_istio() {
             turns.register(&reporter.registry);
         }
         Ok(Self {
             args: Arc::new(args),
+            limits,
             readiness,
             schedule,
             reporter,
@@ -259,7 +264,7 @@ impl Process {
             recorder: recorder.clone(),
         };
         let turns = || self.turns.clone();
-        let webhook = Webhook::new(profiles.clone(), &args.limits, turns(), observer("webhook"));
+        let webhook = Webhook::new(profiles.clone(), &self.limits, turns(), observer("webhook"));
         if !args.grpc.is_served() {
             return Ok(Services { webhook, grpc: None });
         }
@@ -267,7 +272,7 @@ impl Process {
         let (readiness, shutdown) = (self.readiness.clone(), self.shutdown.clone());
         let life = Life { readiness, shutdown, turns: turns() };
         let observer = observer("grpc");
-        let grpc = Grpc::new(profiles.clone(), &args.limits, observer, access, life);
+        let grpc = Grpc::new(profiles.clone(), &self.limits, observer, access, life);
         Ok(Services { webhook, grpc: Some(grpc) })
     }
 
@@ -326,7 +331,7 @@ impl Process {
         let Services { webhook, grpc } = services;
         let server = |name, tls| {
             let metrics = ConnectionMetrics::register(self.registry(), name);
-            Server::new(tls, self.args.limits.clone(), metrics)
+            Server::new(tls, self.limits.clone(), metrics)
         };
         let shutdown = || self.shutdown.clone();
         let grpc_served = match (listeners.grpc.zip(listeners.grpc_tls), &grpc) {

@@ -1,0 +1,15 @@
+//! What the environment says of the pod that the process runs in.
+
+/// The name of the pod, or one that no other process has.
+#[expect(clippy::disallowed_methods, reason = "this is configuration")]
+pub(super) fn identity() -> String {
+    let pod = ["POD_NAME", "HOSTNAME"].iter().find_map(|name| std::env::var(name).ok());
+    let pod = pod.filter(|name| !name.is_empty()).unwrap_or_else(|| "injectd".to_owned());
+    format!("{pod}_{}", std::process::id())
+}
+
+/// The namespace of the pod, if it is known.
+#[expect(clippy::disallowed_methods, reason = "this is configuration")]
+pub(super) fn namespace() -> Option<String> {
+    std::env::var("POD_NAMESPACE").ok().filter(|own| !own.is_empty())
+}
