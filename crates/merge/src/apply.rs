@@ -1,7 +1,5 @@
 //! Merges a patch into an object.
 
-#![expect(clippy::disallowed_types, reason = "patches are trees")]
-
 mod arrange;
 mod directives;
 mod fields;

@@ -1,7 +1,5 @@
 //! Type errors of a patch.
 
-#![expect(clippy::disallowed_types, reason = "patches are trees")]
-
 mod places;
 mod scalars;
 

@@ -1,7 +1,5 @@
 //! Values by which list elements are compared.
 
-#![expect(clippy::disallowed_types, reason = "values of a patch")]
-
 use std::{
     collections::HashMap,
     hash::{Hash, Hasher},

@@ -35,6 +35,8 @@
 //!
 //! Not for other kinds of objects, and not for creating patches.
 
+#![expect(clippy::disallowed_types, reason = "Pods and patches are trees")]
+
 mod apply;
 mod check;
 mod error;

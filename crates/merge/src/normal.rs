@@ -1,7 +1,5 @@
 //! The form in which two Pods are compared.
 
-#![expect(clippy::disallowed_types, reason = "Pods are compared as trees, in tests and reports")]
-
 mod amount;
 
 #[cfg(test)]

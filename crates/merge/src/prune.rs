@@ -1,7 +1,5 @@
 //! Fields that a Pod does not have, and quantities that are too large for one.
 
-#![expect(clippy::disallowed_types, reason = "patches are trees")]
-
 use injectd_gocompat::quantity;
 use serde_json::Value;
 

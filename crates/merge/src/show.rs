@@ -1,7 +1,5 @@
 //! Values in Go's notation (`%v`): `map[a:1 b:[x <nil>]]`.
 
-#![expect(clippy::disallowed_types, reason = "values of a patch")]
-
 use injectd_gocompat::number::format_float;
 use serde_json::{Number, Value};
 

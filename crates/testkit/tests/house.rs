@@ -65,11 +65,14 @@ const RULES: [Rule; 5] = [
         open: 0,
     },
     Rule {
-        name: "a waiver of disallowed_types is at the root of its package",
+        name: "a waiver of disallowed_types is at the root of a program or of a module of the service",
         instead: "move it there",
-        holds: |source| !source.path.ends_with("/lib.rs") && !source.path.ends_with("/house.rs"),
-        count: |source| source.text.matches("clippy::disallowed_types").count(),
-        open: 210,
+        holds: |source| !source.is_root() && !source.path.ends_with("/house.rs"),
+        count: |source| {
+            let all = source.text.matches("clippy::disallowed_types").count();
+            all - source.text.matches("deny(clippy::disallowed_types").count()
+        },
+        open: 147,
     },
 ];
 
@@ -109,6 +112,13 @@ impl Source {
     /// Whether a program wrote it.
     fn is_generated(&self) -> bool {
         self.path.ends_with(".v1.rs")
+    }
+
+    /// Whether it is the root of a library, of a program, of a test, or of a module of the service.
+    fn is_root(&self) -> bool {
+        let (folder, file) = self.path.rsplit_once('/').unwrap_or_default();
+        let is_test = folder.ends_with("tests") && !folder.contains("src/");
+        ["lib.rs", "main.rs"].contains(&file) || is_test || folder == "src"
     }
 
     fn is_test(&self) -> bool {

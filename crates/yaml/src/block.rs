@@ -4,8 +4,6 @@
 //! Any other text is left to the parser. What is read here has the value that the parser would find:
 //! `tests` compares both.
 
-#![expect(clippy::disallowed_types, reason = "documents are trees")]
-
 #[cfg(test)]
 mod tests;
 

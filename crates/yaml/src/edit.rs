@@ -1,8 +1,6 @@
 //! Changes a document in its text: only the places that differ are written, in the style around
 //! them. Comments, quotes and order stay.
 
-#![expect(clippy::disallowed_types, reason = "configuration, manifests and objects from files")]
-
 use std::{collections::HashMap, ops::Range};
 
 use serde::de::IgnoredAny;

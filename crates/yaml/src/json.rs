@@ -1,7 +1,5 @@
 //! Values of JSON, with our limits.
 
-#![expect(clippy::disallowed_types, reason = "configuration, manifests and objects from files")]
-
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};

@@ -1,7 +1,5 @@
 //! The entries of a mapping while it is read: keys as strings, merge keys, keys written twice.
 
-#![expect(clippy::disallowed_types, reason = "configuration, manifests and objects from files")]
-
 use std::collections::{HashMap, HashSet};
 
 use granit_parser::Marker;

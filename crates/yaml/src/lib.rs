@@ -43,6 +43,8 @@
 //! is one token ahead and finds an error behind the first document. Quoted scalars with `\'`, or with
 //! lines that are not indented, are an error too if there are too many ([`Limits::bytes_read_again`]).
 
+#![expect(clippy::disallowed_types, reason = "documents are trees")]
+
 mod block;
 mod dialect;
 mod edit;

@@ -1,7 +1,5 @@
 //! A stream of documents, split as `NewYAMLOrJSONDecoder` of k8s.io/apimachinery splits it.
 
-#![expect(clippy::disallowed_types, reason = "configuration, manifests and objects from files")]
-
 use std::ops::Range;
 
 use serde_json::Value;

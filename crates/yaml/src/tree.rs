@@ -1,7 +1,5 @@
 //! Builds the tree of one document from the parser's events.
 
-#![expect(clippy::disallowed_types, reason = "configuration, manifests and objects from files")]
-
 mod failure;
 mod node;
 

@@ -3,8 +3,6 @@
 //! A string is plain only where no version of YAML sees another type or syntax in it. Characters that
 //! are not printable are escaped: a terminal may show the text.
 
-#![expect(clippy::disallowed_types, reason = "configuration, manifests and objects from files")]
-
 use injectd_gocompat::text::is_print;
 use serde_json::{Number, Value};
 

@@ -1,7 +1,5 @@
 //! The directives of a patch, but for `$setElementOrder`.
 
-#![expect(clippy::disallowed_types, reason = "patches are trees")]
-
 use std::collections::HashSet;
 
 use serde_json::{Map, Value};

@@ -1,7 +1,5 @@
 //! Which field a key of the patch means, and what the base has there.
 
-#![expect(clippy::disallowed_types, reason = "patches are trees")]
-
 use serde_json::{Map, Value};
 
 use super::Base;

@@ -1,7 +1,5 @@
 //! Merges two lists whose elements have a key.
 
-#![expect(clippy::disallowed_types, reason = "patches are trees")]
-
 use std::collections::HashSet;
 
 use serde_json::{Map, Value};

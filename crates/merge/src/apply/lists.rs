@@ -1,7 +1,5 @@
 //! Merges two lists.
 
-#![expect(clippy::disallowed_types, reason = "patches are trees")]
-
 use std::collections::HashSet;
 
 use serde_json::Value;

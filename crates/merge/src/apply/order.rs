@@ -1,7 +1,5 @@
 //! The directive `$setElementOrder/LIST`.
 
-#![expect(clippy::disallowed_types, reason = "patches are trees")]
-
 mod check;
 
 use std::collections::HashSet;

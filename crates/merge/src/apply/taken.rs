@@ -1,7 +1,5 @@
 //! Values that the base takes from the patch.
 
-#![expect(clippy::disallowed_types, reason = "patches are trees")]
-
 use serde_json::{Map, Number, Value};
 
 use super::{Base, PATCH_DIRECTIVE, directives, settle as settle_in};

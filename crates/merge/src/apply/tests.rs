@@ -1,7 +1,5 @@
 //! Rules of the merge, and its cost. `tests/battery` compares with Go.
 
-#![expect(clippy::disallowed_types, reason = "Pods and patches are trees")]
-
 use serde_json::{Value, json};
 
 use super::{MAX_DEPTH, overlay, repeats_list, strategic_merge};

@@ -2,8 +2,6 @@
 //!
 //! Not for the injector's errors, whose texts are Go's: [`super::check`].
 
-#![expect(clippy::disallowed_types, reason = "objects are trees")]
-
 use serde_json::Value;
 
 use super::scalars;

@@ -1,7 +1,5 @@
 //! Whether a value is of a type that is not an object and not a list.
 
-#![expect(clippy::disallowed_types, reason = "patches are trees")]
-
 use injectd_gocompat::quantity;
 use serde_json::{Number, Value};
 

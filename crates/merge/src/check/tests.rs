@@ -1,5 +1,3 @@
-#![expect(clippy::disallowed_types, reason = "patches are trees")]
-
 use serde_json::{Value, json};
 
 use super::{check, misfits};

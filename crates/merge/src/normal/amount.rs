@@ -1,7 +1,5 @@
 //! Quantities by value.
 
-#![expect(clippy::disallowed_types, reason = "values of a Pod")]
-
 use injectd_gocompat::quantity;
 use serde_json::Value;
 

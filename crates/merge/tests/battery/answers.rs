@@ -1,7 +1,5 @@
 //! What Go answered, and what we answer.
 
-#![expect(clippy::disallowed_types, reason = "Pods, patches and answers are trees")]
-
 use std::{
     fmt::Display,
     io::{Read, Write},

@@ -1,7 +1,5 @@
 //! Random Pods and patches from a seed, made from the types of a Pod.
 
-#![expect(clippy::disallowed_types, reason = "Pods and patches are trees")]
-
 use injectd_merge::schema::{Field, Kind, Merge, POD, Struct};
 use injectd_testkit::generator::random::Random;
 use serde_json::{Map, Value, json};

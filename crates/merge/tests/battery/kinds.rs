@@ -1,7 +1,5 @@
 //! Why an answer may differ from Go's. The documentation of the crate lists the same kinds.
 
-#![expect(clippy::disallowed_types, reason = "Pods and patches are trees")]
-
 use std::collections::HashSet;
 
 use injectd_merge::{check, schema};

@@ -4,6 +4,7 @@
 //! merges (`go` must be on the path; `INJECTD_ASK_GO_FROM` is the first seed). `just record-merge`
 //! records anew.
 
+#![expect(clippy::disallowed_types, reason = "Pods, patches and answers are trees")]
 #![expect(clippy::print_stdout, reason = "counts, and what was skipped")]
 
 mod answers;

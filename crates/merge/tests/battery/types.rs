@@ -1,7 +1,5 @@
 //! What Go's types do to a value, as far as our result keeps more.
 
-#![expect(clippy::disallowed_types, reason = "Pods are trees")]
-
 use injectd_merge::schema::{Kind, POD};
 use serde_json::Value;
 

@@ -1,6 +1,5 @@
 //! Merges by hand, some for each rule.
 
-#![expect(clippy::disallowed_types, reason = "Pods and patches are trees")]
 #![expect(clippy::too_many_lines, reason = "tables of cases")]
 
 use serde_json::{Value, json};

@@ -1,7 +1,5 @@
 //! Which items of a list stay, which are new.
 
-#![expect(clippy::disallowed_types, reason = "configuration, manifests and objects from files")]
-
 use std::collections::{HashMap, VecDeque};
 
 use serde_json::Value;

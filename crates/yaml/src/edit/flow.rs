@@ -1,7 +1,5 @@
 //! Changes in collections in flow style, and in JSON.
 
-#![expect(clippy::disallowed_types, reason = "configuration, manifests and objects from files")]
-
 use serde_json::Value;
 
 use crate::{Format, writer};

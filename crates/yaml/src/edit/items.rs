@@ -1,8 +1,6 @@
 //! Edits the items of a long list one by one, each as a document of its own: a List of 20,000
 //! objects needs the memory of one changed object at a time.
 
-#![expect(clippy::disallowed_types, reason = "manifests are trees of any shape")]
-
 use std::ops::Range;
 
 use serde_json::Value;

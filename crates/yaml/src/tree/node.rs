@@ -1,7 +1,5 @@
 //! The value of a node.
 
-#![expect(clippy::disallowed_types, reason = "configuration, manifests and objects from files")]
-
 use injectd_gocompat::number;
 use serde_json::{Number, Value};
 

@@ -1,7 +1,5 @@
 //! What Go answered, and what we answer.
 
-#![expect(clippy::disallowed_types, reason = "answers are trees")]
-
 use std::{
     io::{Read, Write},
     ops::Range,

@@ -1,7 +1,5 @@
 //! Changes of values: those of an injection, and random ones.
 
-#![expect(clippy::disallowed_types, reason = "manifests are trees")]
-
 use injectd_testkit::generator::random::Random;
 use serde_json::{Map, Value, json};
 

@@ -4,6 +4,7 @@
 //! texts (`go` must be on the path; `INJECTD_ASK_GO_FROM` is the first seed). `just record-yaml`
 //! records anew.
 
+#![expect(clippy::disallowed_types, reason = "documents and answers are trees")]
 #![expect(clippy::print_stdout, reason = "counts, and what was skipped")]
 
 mod answers;

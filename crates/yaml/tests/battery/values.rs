@@ -1,7 +1,5 @@
 //! Random values of JSON with every odd form of strings and numbers.
 
-#![expect(clippy::disallowed_types, reason = "answers are trees")]
-
 use injectd_testkit::generator::random::Random;
 use serde_json::{Map, Number, Value};
 

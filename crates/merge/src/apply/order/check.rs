@@ -1,7 +1,5 @@
 //! The list of a `$setElementOrder` directive, and the lists it is about.
 
-#![expect(clippy::disallowed_types, reason = "patches are trees")]
-
 use serde_json::Value;
 
 use super::super::{
