@@ -2,6 +2,11 @@
 //!
 //! Each command has its own file.
 
+#![expect(
+    clippy::disallowed_types,
+    reason = "manifests, objects and reports are trees of any shape"
+)]
+
 use std::{
     error::Error,
     io,

@@ -15,6 +15,8 @@
 //!
 //! Not for finding the workloads: [`Findings`] is the audit.
 
+#![expect(clippy::disallowed_types, reason = "pod templates and patches are trees")]
+
 mod annotations;
 mod budget;
 mod controller;

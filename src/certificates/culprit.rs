@@ -2,13 +2,10 @@
 //!
 //! Not for who wrote the configuration last: that may be another field.
 
-#![expect(clippy::disallowed_types, reason = "managed fields are a tree")]
-
 use k8s_openapi::{
     api::admissionregistration::v1::{MutatingWebhook, MutatingWebhookConfiguration},
     apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry,
 };
-use serde_json::Value;
 
 use super::FIELD_MANAGER;
 
@@ -52,7 +49,7 @@ fn has_written(entry: &ManagedFieldsEntry, webhook: &str) -> bool {
     let key = format!("k:{}", serde_json::json!({"name": webhook}));
     let mut at = entry.fields_v1.as_ref().map(|fields| &fields.0);
     for key in ["f:webhooks", &key, "f:clientConfig", "f:caBundle"] {
-        at = at.and_then(|it: &Value| it.get(key));
+        at = at.and_then(|node| node.get(key));
     }
     at.is_some()
 }

@@ -1,8 +1,6 @@
 //! `injectd audit`: pods without the sidecar that they should have, with an outdated one, or with one
 //! that they should not have.
 
-#![expect(clippy::disallowed_types, reason = "pods of any shape")]
-
 use std::{collections::BTreeMap, io::Write as _, path::PathBuf, sync::Arc, time::Duration};
 
 use serde_json::Value;

@@ -1,7 +1,5 @@
 //! `injectd compare`: compares the answers of injectd and another injector to the same reviews.
 
-#![expect(clippy::disallowed_types, reason = "compares answers after the fact")]
-
 use std::{
     io,
     path::{Path, PathBuf},

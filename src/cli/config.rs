@@ -1,7 +1,5 @@
 //! The flags that commands share: values, trust roots and cluster objects.
 
-#![expect(clippy::disallowed_types, reason = "objects of a file have any shape")]
-
 use std::{
     env,
     path::{Path, PathBuf},

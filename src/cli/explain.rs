@@ -1,7 +1,5 @@
 //! `injectd explain`: why a pod is injected or not.
 
-#![expect(clippy::disallowed_types, reason = "manifests are trees of any shape")]
-
 use std::{collections::BTreeSet, io};
 
 use clap::builder::{PossibleValue, ValueParser};

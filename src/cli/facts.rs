@@ -1,7 +1,5 @@
 //! What is known of the cluster: from files, or read from its API server.
 
-#![expect(clippy::disallowed_types, reason = "objects of any shape")]
-
 use std::collections::BTreeMap;
 
 use injectd_webhooks::Configurations;

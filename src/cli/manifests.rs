@@ -3,8 +3,6 @@
 //! Reads files, passes each object to the command, and writes the documents back: those that did not
 //! change byte for byte, the others with an edit in place.
 
-#![expect(clippy::disallowed_types, reason = "manifests are trees of any shape")]
-
 use std::path::PathBuf;
 
 use injectd_yaml::{Document, Format, ItemEditor};

@@ -1,8 +1,6 @@
 //! The mesh that decides about a pod: the one of `--mesh`, else the one whose webhooks are there, with
 //! its configuration from the cluster.
 
-#![expect(clippy::disallowed_types, reason = "namespaces of a cluster have any shape")]
-
 use std::{collections::BTreeMap, sync::Arc};
 
 use injectd_webhooks::{

@@ -8,8 +8,6 @@
 //! Not for documents that are the output themselves, such as manifests: [`stdout`] prints them byte for
 //! byte.
 
-#![expect(clippy::disallowed_types, reason = "reports are trees")]
-
 use std::{
     borrow::Cow,
     fmt::Write as _,

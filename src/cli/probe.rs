@@ -1,8 +1,6 @@
 //! `injectd probe`: asks a server whether it is ready, or a webhook whether it injects. The image has
 //! no other HTTP client.
 
-#![expect(clippy::disallowed_types, reason = "reads one answer as a tree")]
-
 use std::{path::PathBuf, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};

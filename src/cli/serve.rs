@@ -1,5 +1,7 @@
 //! `injectd serve`: runs the servers until a signal stops them.
 
+#![deny(clippy::disallowed_types, reason = "no review makes a tree")]
+
 use std::{io, path::PathBuf, time::Duration};
 
 use clap::value_parser;

@@ -1,7 +1,5 @@
 //! `injectd uninject`: removes the sidecar from manifests.
 
-#![expect(clippy::disallowed_types, reason = "manifests are trees of any shape")]
-
 use std::path::PathBuf;
 
 use serde_json::Value;

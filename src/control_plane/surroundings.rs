@@ -1,7 +1,5 @@
 //! The Nodes and `ProxyConfig`s of the cluster.
 
-#![expect(clippy::disallowed_types, reason = "ProxyConfigs are few, and read when they change")]
-
 use std::{collections::BTreeMap, mem, sync::Arc};
 
 use injectd_istio::{native::Nodes, proto::layers::Resources, release::Release};

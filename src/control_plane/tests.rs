@@ -1,5 +1,3 @@
-#![expect(clippy::disallowed_types, reason = "an answer is a tree")]
-
 use futures_util::FutureExt as _;
 use injectd_testkit::istio::{CONFIG, MESH, VALUES};
 use serde_json::json;

@@ -3,8 +3,6 @@
 //! A native sidecar is an init container that restarts, and ends with the pod. One among the containers
 //! runs until something stops it, so that the pod, and the Job that waits for it, is never complete.
 
-#![expect(clippy::disallowed_types, reason = "pods are trees")]
-
 use std::collections::HashSet;
 
 use injectd_core::explain::Explain;

@@ -1,7 +1,5 @@
 //! What restarts read from the API server and write to it.
 
-#![expect(clippy::disallowed_types, reason = "a patch is a small tree")]
-
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use injectd_k8s::workload::Workload;

@@ -2,8 +2,6 @@
 //!
 //! The rules of a finished rollout are those of `kubectl rollout status`.
 
-#![expect(clippy::disallowed_types, reason = "a pod template has any shape")]
-
 use injectd_k8s::{
     object::{Labels, labels},
     workload::Workload,

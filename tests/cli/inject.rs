@@ -1,7 +1,5 @@
 //! `injectd inject`: edits in place, all or nothing, flags of `linkerd inject`.
 
-#![expect(clippy::disallowed_types, reason = "tests parse output as trees")]
-
 use std::{
     fs,
     io::{Read as _, Write as _},

@@ -2,7 +2,6 @@
 //!
 //! Random manifests always; the objects of recorded requests if `$INJECTD_CORPUS` is set.
 
-#![expect(clippy::disallowed_types, reason = "tests parse output as trees")]
 #![expect(clippy::print_stdout, reason = "counts, and what was skipped")]
 
 use std::{fs, io::Read as _, path::Path};

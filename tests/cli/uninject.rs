@@ -1,7 +1,5 @@
 //! `injectd uninject`, `injectd version`.
 
-#![expect(clippy::disallowed_types, reason = "tests parse output as trees")]
-
 use serde_json::Value;
 
 use super::{injectd, text};

@@ -1,7 +1,5 @@
 //! `proxy-injector`: the flags, files and log lines of Linkerd's injector.
 
-#![expect(clippy::disallowed_types, reason = "lines of the log are looked into as trees")]
-
 use serde_json::Value;
 
 use injectd::linkerd::values::DEFAULT_VALUES;

@@ -5,6 +5,8 @@
 //! reads; the other modules are tests, by the source of the fault. Tests do not sleep for a fixed
 //! time: they poll a condition, with a timeout.
 
+#![expect(clippy::disallowed_types, reason = "lines of the log are looked into as trees")]
+
 mod admin;
 mod client;
 mod descriptors;

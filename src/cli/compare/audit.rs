@@ -4,8 +4,6 @@
 //! the webhook received. This module reverts patches on the response object instead: those of later
 //! webhooks, then the injector's own. The log contains all of them.
 
-#![expect(clippy::disallowed_types, reason = "audit events are trees")]
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};

@@ -1,7 +1,5 @@
 //! The other injector's answers: from a URL, a file or the audit log.
 
-#![expect(clippy::disallowed_types, reason = "compares answers after the fact")]
-
 use std::{
     collections::HashMap,
     io,

@@ -1,7 +1,5 @@
 //! The effect of an answer on the API server, and the differences between two answers.
 
-#![expect(clippy::disallowed_types, reason = "compares answers after the fact")]
-
 use std::error::Error;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};

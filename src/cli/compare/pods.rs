@@ -3,8 +3,6 @@
 //! Istio patches lists by index, so that two patches with the same effect may have no operation in
 //! common.
 
-#![expect(clippy::disallowed_types, reason = "compares answers after the fact")]
-
 use injectd_merge::normal;
 use serde_json::Value;
 

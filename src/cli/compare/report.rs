@@ -1,7 +1,5 @@
 //! The report of a comparison: counts, groups of differences, and the exit code.
 
-#![expect(clippy::disallowed_types, reason = "prints once, at the end")]
-
 use std::{
     collections::BTreeMap,
     io::{self, Write},

@@ -1,7 +1,5 @@
 //! What to do about a pod.
 
-#![expect(clippy::disallowed_types, reason = "pods are trees")]
-
 use injectd_core::explain::Explanation;
 use injectd_istio::decide::Reason;
 use injectd_k8s::workload::Workload;

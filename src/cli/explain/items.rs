@@ -1,7 +1,5 @@
 //! What is printed: the explanations, of which those of equal pods are one.
 
-#![expect(clippy::disallowed_types, reason = "explanations are compared as trees")]
-
 use std::collections::BTreeMap;
 
 use injectd_k8s::workload::Workload;

@@ -3,8 +3,6 @@
 //!
 //! They are judged as `injectd audit` judges them.
 
-#![expect(clippy::disallowed_types, reason = "objects have any shape")]
-
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,

@@ -1,7 +1,5 @@
 //! What injection makes of each object.
 
-#![expect(clippy::disallowed_types, reason = "manifests are trees of any shape")]
-
 use serde_json::Value;
 
 use super::{

@@ -3,8 +3,6 @@
 //! The rules are those of the webhook: policy, selectors, labels and annotations decide. The owner of
 //! a pod template's pods is the workload, which the webhook has to guess.
 
-#![expect(clippy::disallowed_types, reason = "manifests are trees of any shape")]
-
 use std::sync::Arc;
 
 use injectd_istio::{injection::Injection, mesh::Istio, owner::Owner, path::PathEnvironment};

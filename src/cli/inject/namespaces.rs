@@ -1,7 +1,5 @@
 //! The namespaces of an injection: those of --objects, those of the input, and all others.
 
-#![expect(clippy::disallowed_types, reason = "manifests are trees of any shape")]
-
 use std::sync::Arc;
 
 use serde_json::Value;

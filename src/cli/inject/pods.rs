@@ -1,7 +1,5 @@
 //! Pods and pod templates in manifests.
 
-#![expect(clippy::disallowed_types, reason = "manifests are trees of any shape")]
-
 use injectd_k8s::object::texts;
 use serde_json::{Map, Value};
 

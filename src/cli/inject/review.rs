@@ -1,7 +1,5 @@
 //! The review of an object of a manifest, as an API server would ask for it.
 
-#![expect(clippy::disallowed_types, reason = "manifests are trees of any shape")]
-
 use json_patch::PatchOperation;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;

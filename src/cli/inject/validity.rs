@@ -4,8 +4,6 @@
 //! Not a validation of pods: a field that injection does not touch, or whose rule needs a cluster, is
 //! not looked at.
 
-#![expect(clippy::disallowed_types, reason = "manifests are trees of any shape")]
-
 use std::collections::HashSet;
 
 use injectd_gocompat::quantity;

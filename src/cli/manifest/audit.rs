@@ -1,7 +1,5 @@
 //! `injectd manifest audit`: the permissions of `serve --audit`.
 
-#![expect(clippy::disallowed_types, reason = "objects are printed as trees")]
-
 use injectd_k8s::rbac::Rule;
 use serde_json::{Value, json};
 

@@ -1,7 +1,5 @@
 //! `injectd manifest check`: what is wrong or dangerous in webhook configurations.
 
-#![expect(clippy::disallowed_types, reason = "objects of any shape")]
-
 use std::{io, path::PathBuf};
 
 use injectd_webhooks::check::{self, Finding, Severity};

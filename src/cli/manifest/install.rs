@@ -2,8 +2,6 @@
 //!
 //! The chart is in the binary, and its templates are rendered by the package that renders Istio's.
 
-#![expect(clippy::disallowed_types, reason = "objects are printed as trees")]
-
 use std::path::PathBuf;
 
 use injectd_k8s::names::is_dns_label;

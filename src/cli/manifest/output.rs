@@ -1,7 +1,5 @@
 //! Prints objects as YAML documents or as a List in JSON.
 
-#![expect(clippy::disallowed_types, reason = "objects are printed as trees")]
-
 use std::io::{self, Write as _};
 
 use serde_json::{Value, json};

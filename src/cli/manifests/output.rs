@@ -1,7 +1,5 @@
 //! Prints the documents: of one file as the file has them, of several as one stream of YAML.
 
-#![expect(clippy::disallowed_types, reason = "manifests are trees of any shape")]
-
 use std::{
     io::{self, Write},
     ops::Range,

@@ -1,7 +1,5 @@
 //! What happened to each object: a line on stderr, and an entry in the report of --report.
 
-#![expect(clippy::disallowed_types, reason = "a report for people and programs, made once")]
-
 use std::{fs, path::Path};
 
 use injectd_yaml::Problem;

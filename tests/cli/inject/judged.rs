@@ -1,8 +1,6 @@
 //! What `inject` says of input that it takes, refuses or doubts: settings without effect, templates, keys
 //! that are written twice, results that an API server refuses, kinds and names that it does not read.
 
-#![expect(clippy::disallowed_types, reason = "tests parse output as trees")]
-
 use injectd::yaml;
 use injectd_testkit::istio::{CONFIG, MESH, VALUES};
 use serde_json::{Value, json};

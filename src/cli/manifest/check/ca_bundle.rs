@@ -1,7 +1,5 @@
 //! The `caBundle` of webhooks, beside the certificates that are served.
 
-#![expect(clippy::disallowed_types, reason = "objects of any shape")]
-
 use std::time::UNIX_EPOCH;
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};

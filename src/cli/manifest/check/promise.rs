@@ -1,7 +1,5 @@
 //! Annotations by which another program writes the `caBundle` of a configuration.
 
-#![expect(clippy::disallowed_types, reason = "objects of any shape")]
-
 use serde_json::Value;
 
 /// Whether a value of an annotation makes its program write the `caBundle`.

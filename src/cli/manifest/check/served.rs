@@ -1,7 +1,5 @@
 //! The certificates that Services of webhooks serve.
 
-#![expect(clippy::disallowed_types, reason = "objects of any shape")]
-
 use std::{collections::BTreeSet, io, str::FromStr, sync::Arc, time::Duration};
 
 use rustls::pki_types::{CertificateDer, InvalidDnsNameError, ServerName};

@@ -1,8 +1,6 @@
 //! What asks for a sidecar is written twice: in Rust for `audit` and `explain`, and in CEL for the policy.
 //! Both say the same of every pod and namespace.
 
-#![expect(clippy::disallowed_types, reason = "objects are trees")]
-
 use injectd_webhooks::{
     Configurations, Labels, Request, Verdict,
     injectors::{Product, asks_for},

@@ -1,7 +1,5 @@
 //! The two objects: the policy has the rules of the mesh, the binding what the flags choose.
 
-#![expect(clippy::disallowed_types, reason = "the command line prints objects as trees")]
-
 use injectd_k8s::selector::{Operator, Requirement};
 use serde_json::{Value, json};
 

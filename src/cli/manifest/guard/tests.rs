@@ -1,5 +1,3 @@
-#![expect(clippy::disallowed_types, reason = "tests read output as trees")]
-
 use clap::Parser;
 use serde_json::{Value, json};
 
