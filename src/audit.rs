@@ -199,7 +199,8 @@ impl Auditor {
         let before = found.as_ref().and_then(|found| self.before_injection(found, pod, namespace));
         let (pod, found) = (before.as_ref().unwrap_or(pod), found.as_ref());
         let request = Request::creates_pod(pod, name);
-        let steps = self.configurations.walk(&request, namespace.map(|it| &it.labels));
+        let steps =
+            self.configurations.walk(&request, namespace.map(|namespace| &namespace.labels));
         self.judge_creation(Subject { pod, found, namespace, steps: &steps }).await
     }
 
@@ -219,7 +220,7 @@ impl Auditor {
         });
         // Of several, the first.
         let (_, mesh) = known.reduce(|one, other| if other.0 && !one.0 { other } else { one })?;
-        let annotations = namespace.map(|it| &*it.annotations).unwrap_or_default();
+        let annotations = namespace.map(|namespace| &*namespace.annotations).unwrap_or_default();
         explain::before_injection(&mesh.profile, pod, annotations)
     }
 
@@ -304,7 +305,9 @@ async fn inject(
     subject: Subject<'_>,
 ) -> Result<Result<Option<Value>, String>, ExplainError> {
     let facts = CallerFacts {
-        namespace_annotations: subject.namespace.map(|it| Arc::clone(&it.annotations)),
+        namespace_annotations: subject
+            .namespace
+            .map(|namespace| Arc::clone(&namespace.annotations)),
         path: &mesh.path,
         ..CallerFacts::default()
     };

@@ -161,10 +161,12 @@ impl ControlPlane {
                 }
                 if self.maps.listed(scope) {
                     // A revision whose ConfigMap is missing is reported, too.
-                    let unread = |it: &WatchedRevision| {
-                        it.generation == 0 && it.next.is_none() && it.problem.is_none()
+                    let unread = |revision: &WatchedRevision| {
+                        revision.generation == 0
+                            && revision.next.is_none()
+                            && revision.problem.is_none()
                     };
-                    let unread = self.revisions.iter().filter(|(_, it)| unread(it));
+                    let unread = self.revisions.iter().filter(|(_, revision)| unread(revision));
                     self.changed.extend(unread.map(|(name, _)| name.clone()));
                 }
             }
@@ -351,7 +353,7 @@ impl ControlPlane {
         let mut waits = Vec::new();
         let has = |is: fn(&WatchedRevision) -> bool| self.revisions.values().any(is);
         let is_any_served =
-            has(|it| it.injector.is_some()) && !has(WatchedRevision::is_first_to_come);
+            has(|revision| revision.injector.is_some()) && !has(WatchedRevision::is_first_to_come);
         if self.settings.named.is_none() && is_any_served {
             return None;
         }

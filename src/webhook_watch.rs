@@ -7,6 +7,8 @@
 //! Not for the `caBundle`, which `certificates.rs` repairs, and not for which pods lack a sidecar, which
 //! the audit finds.
 
+#![cfg_attr(test, expect(clippy::disallowed_types, reason = "tests write configurations as JSON"))]
+
 use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
 use futures_util::{FutureExt as _, future::join_all};
@@ -144,7 +146,9 @@ impl WebhookWatch {
                     Some(name) => vec![name],
                     None => of_service.collect(),
                 };
-                gone.retain(|name| list.iter().all(|it| it.name_any() != *name));
+                gone.retain(|name| {
+                    list.iter().all(|configuration| configuration.name_any() != *name)
+                });
                 for name in gone {
                     self.set(&name, None);
                 }
@@ -160,10 +164,10 @@ impl WebhookWatch {
 
     /// Takes note of a configuration as it is now; `None` if it does not exist.
     fn set(&mut self, name: &str, found: Option<&MutatingWebhookConfiguration>) {
-        let found = found.map(|it| selection::of(it, &self.service));
+        let found = found.map(|configuration| selection::of(configuration, &self.service));
         if !self.configurations.contains_key(name) {
             // Of all configurations of the cluster, those count that lead to the Service.
-            let leads = found.as_ref().is_some_and(|it| !it.webhooks.is_empty());
+            let leads = found.as_ref().is_some_and(|seen| !seen.webhooks.is_empty());
             if !leads || self.configurations.len() >= MAX_CONFIGURATIONS {
                 return;
             }

@@ -50,7 +50,7 @@ fn run(arguments: &[String]) -> io::Result<()> {
         }
         return print_writable();
     }
-    let mut parts = rest.splitn(2, |it| it == "--");
+    let mut parts = rest.splitn(2, |argument| argument == "--");
     let binds = parts.next().unwrap_or_default();
     let Some([program, arguments @ ..]) = parts.next() else {
         return Err(io::Error::other("no program"));

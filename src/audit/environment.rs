@@ -51,10 +51,13 @@ impl Webhooks {
         });
         let created = created.collect();
         let of_injectors = of_injectors(&configurations, objects);
-        let texts = of_injectors.iter().flat_map(|(name, it)| [(*name).to_owned(), it.to_string()]);
+        let texts = of_injectors
+            .iter()
+            .flat_map(|(name, webhook)| [(*name).to_owned(), webhook.to_string()]);
         let texts: Vec<_> = texts.collect();
         let digest = digest(texts.iter().map(String::as_str));
-        let namespace_keys = of_injectors.iter().flat_map(|(_, it)| selected_keys(it)).collect();
+        let namespace_keys =
+            of_injectors.iter().flat_map(|(_, webhook)| selected_keys(webhook)).collect();
         Self { configurations, created, digest, namespace_keys }
     }
 
@@ -71,8 +74,9 @@ fn of_injectors<'o>(
     configurations: &Configurations,
     objects: &'o [Value],
 ) -> Vec<(&'o str, &'o Value)> {
-    let injectors = configurations.webhooks().iter().filter(|it| it.injector.is_some());
-    let injectors: BTreeSet<_> = injectors.map(|it| (&*it.configuration, &*it.name)).collect();
+    let injectors = configurations.webhooks().iter().filter(|webhook| webhook.injector.is_some());
+    let injectors: BTreeSet<_> =
+        injectors.map(|webhook| (&*webhook.configuration, &*webhook.name)).collect();
     let mut found = Vec::new();
     for object in objects {
         let configuration = object.pointer("/metadata/name").and_then(Value::as_str);
@@ -90,7 +94,7 @@ fn of_injectors<'o>(
 /// The keys of a webhook's namespaceSelector.
 fn selected_keys(webhook: &Value) -> impl Iterator<Item = String> {
     let selector = LabelSelector::deserialize(&webhook["namespaceSelector"]).unwrap_or_default();
-    let expressions = selector.match_expressions.into_iter().map(|it| it.key);
+    let expressions = selector.match_expressions.into_iter().map(|expression| expression.key);
     selector.match_labels.into_keys().chain(expressions)
 }
 
@@ -181,8 +185,8 @@ impl Auditor {
 /// Whether the domain of a key is one of [`DOMAINS`], or below it.
 fn is_of_injectors(key: &str) -> bool {
     let Some((domain, _)) = key.split_once('/') else { return false };
-    DOMAINS.iter().any(|it| {
-        domain.strip_suffix(it).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    DOMAINS.iter().any(|suffix| {
+        domain.strip_suffix(suffix).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
     })
 }
 

@@ -93,10 +93,11 @@ impl Observer for AuditMetrics {
     fn state(&self, restarter: &Restarter) {
         let in_flight = restarter.in_flight();
         self.set("injectd_restarts_in_flight", &[], in_flight.len() as u64);
-        let is_stuck = in_flight.iter().any(|it| it.stuck.is_some());
+        let is_stuck = in_flight.iter().any(|restart| restart.stuck.is_some());
         self.set("injectd_restart_stuck", &[], is_stuck.into());
         self.set("injectd_restarts_stopped", &[], restarter.is_stopped().into());
-        let mut waiting: BTreeMap<_, u64> = Wait::LABELS.into_iter().map(|it| (it, 0)).collect();
+        let mut waiting: BTreeMap<_, u64> =
+            Wait::LABELS.into_iter().map(|label| (label, 0)).collect();
         for (_, wait) in restarter.waiting() {
             if let Some(wait) = wait {
                 *waiting.entry(wait.as_str()).or_default() += 1;

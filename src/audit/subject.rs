@@ -32,13 +32,16 @@ impl<'s> Subject<'s> {
         Creation {
             pod: self.pod,
             namespace: self.namespace_name(),
-            checks: Checks { namespace: self.namespace.map(|it| &it.object), ..Checks::default() },
+            checks: Checks {
+                namespace: self.namespace.map(|namespace| &namespace.object),
+                ..Checks::default()
+            },
         }
     }
 
     /// The first mesh besides these for whose sidecar something asks, and what.
     fn asked(self, decided: &[Product]) -> Option<(Product, String)> {
-        let namespace = self.namespace.map_or(&Value::Null, |it| &it.object);
+        let namespace = self.namespace.map_or(&Value::Null, |namespace| &namespace.object);
         let undecided = KNOWN.into_iter().filter(|product| !decided.contains(product));
         let mut asked = undecided.filter_map(|product| {
             Some((product, injectors::asks_for(product, self.pod, namespace)?))
@@ -59,7 +62,9 @@ impl<'s> Subject<'s> {
     pub(super) fn not_injected(self, decided: &[Product]) -> Judgement {
         let found = self.found;
         match (self.asked(decided), found) {
-            (Some((product, by)), found) if found.is_none_or(|it| it.product != product) => {
+            (Some((product, by)), found)
+                if found.is_none_or(|sidecar| sidecar.product != product) =>
+            {
                 self.uncalled(product, &by)
             }
             (Some((product, _)), _) => self.unserved(product),
@@ -67,7 +72,8 @@ impl<'s> Subject<'s> {
                 // Linkerd injects only what asks for it, and none of the network of its node.
                 let may_ask =
                     |product: &&Product| **product != Product::Linkerd || self.namespace.is_none();
-                let mut undecided = KNOWN.iter().filter(|it| !decided.contains(it)).filter(may_ask);
+                let mut undecided =
+                    KNOWN.iter().filter(|product| !decided.contains(product)).filter(may_ask);
                 let doubt = undecided.find_map(|product| self.doubt(*product));
                 doubt.map_or(Judgement::Unmeshed, |doubt| Judgement::Unknown(doubt.text))
             }
@@ -122,7 +128,12 @@ impl<'s> Subject<'s> {
     /// Why no webhook of a product would be called.
     fn missed(self, product: Product) -> Option<Missed> {
         let request = Request::creates_pod(self.pod, self.namespace_name());
-        injectors::missed(self.steps, product, &request, self.namespace.map(|it| &it.labels))
+        injectors::missed(
+            self.steps,
+            product,
+            &request,
+            self.namespace.map(|namespace| &namespace.labels),
+        )
     }
 
     fn namespace_name(self) -> &'s str {

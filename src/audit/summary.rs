@@ -237,7 +237,7 @@ impl Summary {
     /// The error of the first one that was not.
     pub fn followed(&mut self) -> io::Result<()> {
         let follower = self.follower.as_mut();
-        follower.map_or(Ok(()), |it| std::mem::replace(&mut it.failed, Ok(())))
+        follower.map_or(Ok(()), |follower| std::mem::replace(&mut follower.failed, Ok(())))
     }
 
     fn tell(&mut self, pod: &Audited, judgement: &'static str, of: &Judgement) {
@@ -296,7 +296,7 @@ impl Summary {
             finding: *finding,
             pods: group.pods,
             pod_names: group.names.clone(),
-            total: self.totals.get(workload).map_or(group.pods, |it| it.pods),
+            total: self.totals.get(workload).map_or(group.pods, |total| total.pods),
             reason: group.reason.clone(),
             evidence: Evidence { replica_sets: group.claims.most(), ..group.evidence.clone() },
             restart_cures: group.restart_cures,

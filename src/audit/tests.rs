@@ -32,7 +32,8 @@ fn a_finding_has_the_oldest_pod_and_the_replica_sets_of_most_pods() {
     let row = summary.rows().next().expect("a finding");
     assert_eq!((row.pods, &*row.evidence.since), (140, "2026-11-29T12:00:10Z"));
     assert_eq!(row.evidence.cause, "cause");
-    let uids: Vec<_> = row.evidence.replica_sets.iter().map(|it| &*it.uid).collect();
+    let uids: Vec<_> =
+        row.evidence.replica_sets.iter().map(|replica_set| &*replica_set.uid).collect();
     assert_eq!((uids[0], uids.len()), ("200", 4));
 }
 
@@ -65,8 +66,8 @@ fn a_workload_is_seen_with_all_of_its_pods() {
             summary.add(audited, judgement.clone(), Evidence::default());
         }
         let (seen, is_cut) = summary.into_seen();
-        assert!(!is_cut && seen.keys().all(|it| it.uid.is_none()));
-        seen.into_values().map(|it| (it.is_meshed, it.is_unknown)).collect::<Vec<_>>()
+        assert!(!is_cut && seen.keys().all(|workload| workload.uid.is_none()));
+        seen.into_values().map(|seen| (seen.is_meshed, seen.is_unknown)).collect::<Vec<_>>()
     };
     let unknown = || Judgement::Unknown("why".to_owned());
     assert_eq!(seen(&[Judgement::Meshed, unknown()]), [(true, true)]);
@@ -90,7 +91,7 @@ fn pods_are_grouped_by_workload_and_finding() {
         summary.add(audited.clone(), judgement, Evidence::default());
     }
     let rows: Vec<_> =
-        summary.rows().map(|it| (it.finding, it.pods, it.total, it.reason)).collect();
+        summary.rows().map(|row| (row.finding, row.pods, row.total, row.reason)).collect();
     let expected =
         [(Finding::Missing, 2, 5, "first".to_owned()), (Finding::Outdated, 1, 5, "old".to_owned())];
     assert_eq!(rows, expected);

@@ -68,7 +68,7 @@ impl Certificate {
     /// Parses a certificate; `None` if it is not one.
     pub(super) fn parse(der: &CertificateDer<'static>) -> Option<Self> {
         let (_, parsed) = parse_x509_certificate(der).ok()?;
-        let name = parsed.subject().iter_common_name().next().and_then(|it| it.as_str().ok());
+        let name = parsed.subject().iter_common_name().next().and_then(|name| name.as_str().ok());
         let has_our_name = parsed.is_ca() && name == Some(CA_NAME);
         let validity = parsed.validity();
         let (begins, ends) = (validity.not_before.timestamp(), validity.not_after.timestamp());
@@ -111,13 +111,14 @@ impl Certificate {
     /// Whether a signature is that of this CA over another one.
     pub(super) fn vouches(&self, for_ca: &Self, signature: &[u8]) -> bool {
         let algorithms = default_provider().signature_verification_algorithms;
-        let is_of_our_keys = |it: &&&dyn rustls::pki_types::SignatureVerificationAlgorithm| {
-            it.public_key_alg_id() == alg_id::ECDSA_P256
-                && it.signature_alg_id() == alg_id::ECDSA_SHA256
-        };
+        let is_of_our_keys =
+            |algorithm: &&&dyn rustls::pki_types::SignatureVerificationAlgorithm| {
+                algorithm.public_key_alg_id() == alg_id::ECDSA_P256
+                    && algorithm.signature_alg_id() == alg_id::ECDSA_SHA256
+            };
         let algorithm = algorithms.all.iter().find(is_of_our_keys);
-        algorithm.is_some_and(|it| {
-            it.verify_signature(&self.public_key, &voucher(for_ca), signature).is_ok()
+        algorithm.is_some_and(|algorithm| {
+            algorithm.verify_signature(&self.public_key, &voucher(for_ca), signature).is_ok()
         })
     }
 

@@ -27,17 +27,19 @@ impl Culprit {
         configuration: &MutatingWebhookConfiguration,
         is_ours: impl Fn(&MutatingWebhook) -> bool,
     ) -> Self {
-        let ours = || configuration.webhooks.iter().flatten().filter(|it| is_ours(it));
+        let ours = || configuration.webhooks.iter().flatten().filter(|webhook| is_ours(webhook));
         let managers = configuration.metadata.managed_fields.iter().flatten();
-        let others =
-            managers.filter(|entry| entry.manager.as_deref().is_some_and(|it| it != FIELD_MANAGER));
-        let writers = others.filter(|entry| ours().any(|it| has_written(entry, &it.name)));
+        let others = managers.filter(|entry| {
+            entry.manager.as_deref().is_some_and(|manager| manager != FIELD_MANAGER)
+        });
+        let writers =
+            others.filter(|entry| ours().any(|webhook| has_written(entry, &webhook.name)));
         let last = writers.max_by_key(|entry| entry.time.as_ref().map(|time| time.0));
         if let Some(manager) = last.and_then(|entry| entry.manager.clone()) {
             return Self::Manager(manager);
         }
-        let is_empty = |it: &MutatingWebhook| {
-            it.client_config.ca_bundle.as_ref().is_none_or(|bundle| bundle.0.is_empty())
+        let is_empty = |webhook: &MutatingWebhook| {
+            webhook.client_config.ca_bundle.as_ref().is_none_or(|bundle| bundle.0.is_empty())
         };
         if ours().any(is_empty) { Self::Empty } else { Self::Unknown }
     }

@@ -184,7 +184,7 @@ impl World {
         (0..REPLICAS).for_each(|replica| world.watch(replica));
         world.is_ca_lost = false;
         world.check()?;
-        prop_assert!(world.replicas.iter().all(|it| it.served.is_some()), "not served");
+        prop_assert!(world.replicas.iter().all(|replica| replica.served.is_some()), "not served");
         Ok(world)
     }
 
@@ -312,7 +312,7 @@ impl World {
         let cas = Certificate::of_pem(&self.webhooks[0].bundle);
         let cas: Vec<_> = cas.iter().collect();
         for (index, replica) in self.replicas.iter().enumerate() {
-            let served = replica.served.as_ref().map(|it| &it.leaf);
+            let served = replica.served.as_ref().map(|served| &served.leaf);
             let sequence = served.map(|leaf| leaf.certificate.sequence());
             // It is later if a leader with a clock ahead signed it and it was lost.
             prop_assert!(sequence >= newest, "replica {index} serves an older certificate");

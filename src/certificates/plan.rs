@@ -154,9 +154,9 @@ fn last(
     lifetimes: Lifetimes,
 ) -> Result<(State, Vec<Change>), rcgen::Error> {
     Ok(match (observed.secret, observed.memory) {
-        (Some(Ok(state)), memory) if !memory.is_some_and(|it| state.is_older_than(it)) => {
+        (Some(Ok(state)), memory) if !memory.is_some_and(|memory| state.is_older_than(memory)) => {
             let (mut state, mut changes) = (state.clone(), Vec::new());
-            if memory.is_some_and(|it| state.revoked.add(&it.revoked)) {
+            if memory.is_some_and(|memory| state.revoked.add(&memory.revoked)) {
                 state.drop_revoked();
                 changes.push(Change::KeptRevoked);
             }
@@ -217,10 +217,10 @@ fn handed_over<'a>(
         return found;
     }
     let room = MAX_CAS.saturating_sub(state.cas().count());
-    let entries = observed.published.iter().flat_map(|it| it.entries);
+    let entries = observed.published.iter().flat_map(|configuration| configuration.entries);
     for ca in entries.flat_map(|entry| &entry.cas) {
         let is_in_time = ca.clone().limited(lifetimes.ca).is_usable(now);
-        let is_known = state.cas().any(|it| it == ca) || found.contains(&ca);
+        let is_known = state.cas().any(|known| known == ca) || found.contains(&ca);
         let is_usable = ca.has_our_name() && is_in_time && !state.revoked.has(ca);
         if is_usable && !is_known && found.len() < room {
             found.push(ca);
@@ -241,11 +241,13 @@ fn publish(
     let others = handed_over(state, observed, now, lifetimes);
     let pem: String = state.cas().chain(others).map(Certificate::pem).collect();
     let is_wrong = |entry: &&Entry| entry.bundle != pem.as_bytes();
-    let wrong = published.iter().filter(|it| it.is_writable).filter_map(|it| {
-        let indices: Vec<_> = it.entries.iter().filter(is_wrong).map(|entry| entry.index).collect();
-        (!indices.is_empty()).then(|| (it.configuration.to_owned(), indices))
-    });
-    let wrong: Vec<_> = wrong.collect();
+    let wrong = |published: &Published<'_>| {
+        let indices: Vec<_> =
+            published.entries.iter().filter(is_wrong).map(|entry| entry.index).collect();
+        (!indices.is_empty()).then(|| (published.configuration.to_owned(), indices))
+    };
+    let writable = published.iter().filter(|published| published.is_writable);
+    let wrong: Vec<_> = writable.filter_map(wrong).collect();
     (!wrong.is_empty()).then_some(Bundles { pem, wrong })
 }
 
@@ -292,6 +294,8 @@ fn renew(
 /// signs. Others verify nothing of it anyway.
 fn is_published(state: &State, observed: &Observed<'_>) -> bool {
     let Some(next) = state.next.as_ref().filter(|_| observed.is_all_read) else { return false };
-    let mut entries = observed.published.iter().flat_map(|it| it.entries);
-    entries.all(|it| !it.cas.contains(&state.ca.certificate) || it.cas.contains(&next.certificate))
+    let mut entries = observed.published.iter().flat_map(|configuration| configuration.entries);
+    entries.all(|entry| {
+        !entry.cas.contains(&state.ca.certificate) || entry.cas.contains(&next.certificate)
+    })
 }

@@ -74,9 +74,10 @@ impl Revoked {
 /// The fingerprint of a line, such as `sha256 Fingerprint=AB:CD…`.
 fn fingerprint(line: &str) -> Option<String> {
     let value = line.rsplit('=').next().unwrap_or(line);
-    let is_separator = |it: char| it == ':' || it.is_whitespace();
-    let digits: String = value.chars().filter(|it| !is_separator(*it)).collect();
-    let is_valid = digits.len() == DIGITS && digits.chars().all(|it| it.is_ascii_hexdigit());
+    let is_separator = |letter: char| letter == ':' || letter.is_whitespace();
+    let digits: String = value.chars().filter(|letter| !is_separator(*letter)).collect();
+    let is_valid =
+        digits.len() == DIGITS && digits.chars().all(|letter| letter.is_ascii_hexdigit());
     is_valid.then(|| digits.to_ascii_lowercase())
 }
 
@@ -98,7 +99,7 @@ mod tests {
         }
         let wrong = Revoked::parse(format!("{plain}\n{}", &plain[1..]).as_bytes());
         assert!(wrong.has(&ca));
-        assert!(wrong.problem().is_some_and(|it| it.starts_with("line 2 is no SHA-256")));
+        assert!(wrong.problem().is_some_and(|problem| problem.starts_with("line 2 is no SHA-256")));
     }
 
     #[test]

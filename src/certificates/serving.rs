@@ -107,7 +107,8 @@ pub(super) fn choose(
     if trusted.0.is_empty() {
         return Choice::Now;
     }
-    let Some(served) = served.filter(|it| it.leaf.certificate.is_valid(now + MARGIN)) else {
+    let Some(served) = served.filter(|served| served.leaf.certificate.is_valid(now + MARGIN))
+    else {
         return at(instant, first(state, seen, trusted, now));
     };
     if served.leaf.certificate.sequence() > leaf.sequence() {
@@ -128,7 +129,7 @@ pub(super) fn choose(
     let working = before.iter().zip(&after).filter_map(|(before, after)| before.map(|_| *after));
     match working.collect::<Option<Vec<_>>>() {
         Some(since) if !since.is_empty() => {
-            at(instant, since.iter().map(|it| it.at + PROPAGATION).max())
+            at(instant, since.iter().map(|since| since.at + PROPAGATION).max())
         }
         _ => at_end(served, (now, instant)),
     }

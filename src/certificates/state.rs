@@ -153,7 +153,7 @@ impl State {
         let vouchers = vouchers(text(VOUCHERS));
         cas.retain(|of| {
             let voucher = vouchers.get(&of.fingerprint());
-            of.has_our_name() && voucher.is_some_and(|it| ca.certificate.vouches(of, it))
+            of.has_our_name() && voucher.is_some_and(|voucher| ca.certificate.vouches(of, voucher))
         });
         let next = key(NEXT_CA_KEY).ok().and_then(|key| take_pair(&mut cas, &key));
         let mut leaves = certificates(LEAF_CERTIFICATE)?;
@@ -240,5 +240,7 @@ pub(super) fn verify(cas: &[&Certificate], leaf: &Leaf, name: &str) -> Result<()
 
 fn is_pair(leaf: &Leaf) -> bool {
     let identity = tls::Identity::from_pem(leaf.chain().as_bytes(), leaf.key.as_bytes());
-    identity.and_then(|it| tls::server_config(it, tls::ClientAuth::None, &tls::HTTP)).is_ok()
+    identity
+        .and_then(|identity| tls::server_config(identity, tls::ClientAuth::None, &tls::HTTP))
+        .is_ok()
 }

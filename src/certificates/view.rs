@@ -62,13 +62,15 @@ impl View {
 
     /// Whether the Secret was read, and each configuration was read or cannot be.
     pub(super) fn is_complete(&self) -> bool {
-        let is_known = |it: &Configuration| it.entries.is_some() || it.is_forbidden;
+        let is_known = |configuration: &Configuration| {
+            configuration.entries.is_some() || configuration.is_forbidden
+        };
         self.is_secret_read && self.configurations.values().all(is_known)
     }
 
     /// Whether each configuration was read, now or before.
     pub(super) fn is_all_read(&self) -> bool {
-        self.configurations.values().all(|it| it.entries.is_some())
+        self.configurations.values().all(|configuration| configuration.entries.is_some())
     }
 
     /// The Secret; `None` if it does not exist, or was not read.
@@ -121,7 +123,7 @@ impl View {
         match found {
             Found::Secret(update) => match update {
                 Update::Listed(list) => {
-                    self.set_secret(list.first().map(|it| decode(it, terms)));
+                    self.set_secret(list.first().map(|secret| decode(secret, terms)));
                 }
                 Update::Applied(secret) => self.set_secret(Some(decode(&secret, terms))),
                 Update::Deleted(_) => self.set_secret(None),
@@ -172,7 +174,7 @@ fn entries(configuration: &MutatingWebhookConfiguration, service: &Service) -> V
     let webhooks = configuration.webhooks.iter().flatten().enumerate();
     let ours = webhooks.filter(|(_, webhook)| service.is_called_by(&webhook.client_config));
     let entry = |(index, webhook): (usize, &MutatingWebhook)| {
-        let bundle = webhook.client_config.ca_bundle.as_ref().map_or(&[][..], |it| &it.0);
+        let bundle = webhook.client_config.ca_bundle.as_ref().map_or(&[][..], |bundle| &bundle.0);
         Entry::new(&webhook.name, index, bundle)
     };
     ours.map(entry).collect()

@@ -182,7 +182,7 @@ impl Args {
             (FailOn::FailedOpen, failed_open, "let in while a webhook failed"),
         ];
         let is_printed =
-            |kind: &FailOn| kind.kind().is_some_and(|it| Filter(&self.finding).has(it));
+            |kind: &FailOn| kind.kind().is_some_and(|finding| Filter(&self.finding).has(finding));
         let fails = found.into_iter().filter(|(kind, count, _)| {
             *count > 0 && is_printed(kind) && self.fail_on.contains(kind)
         });

@@ -179,7 +179,7 @@ async fn report<'c>(
         version: facts.version.unwrap_or_default(),
     };
     let creation = Creation { pod, namespace, checks };
-    let webhooks = configurations.map(|it| explain::webhooks(it, creation));
+    let webhooks = configurations.map(|all| explain::webhooks(all, creation));
     let mesh = meshes.of(webhooks.as_deref().unwrap_or_default(), creation).await?;
     let assumed = explain::assumed_namespace(&mesh.profile);
     let mut notes = [&target.notes[..], &facts.unread[..], &mesh.notes[..]].concat();
@@ -192,7 +192,7 @@ async fn report<'c>(
     let creation = Creation { pod, ..creation };
     // What the API server does about the pod depends on the pod as its author wrote it.
     let anew = before.as_ref().and(configurations);
-    let webhooks = anew.map(|it| explain::webhooks(it, creation)).or(webhooks);
+    let webhooks = anew.map(|all| explain::webhooks(all, creation)).or(webhooks);
     let caller = CallerFacts { namespace_annotations, path: &mesh.path, ..CallerFacts::default() };
     let failed = |error| CommandError::failed(format!("cannot explain {}", target.title()), error);
     let decided = explain::decide(&mesh.profile, creation, target.workload(), caller);

@@ -83,9 +83,9 @@ impl Facts {
     /// # Errors
     /// A field has a value of another type, so that no cluster has such an object.
     pub(super) fn must_be_readable(&self) -> Result<(), CommandError> {
-        let namespaces = self.namespaces.values().map(|it| ("Namespace", it));
-        let quotas = self.quotas.iter().map(|it| ("ResourceQuota", it));
-        let limit_ranges = self.limit_ranges.iter().map(|it| ("LimitRange", it));
+        let namespaces = self.namespaces.values().map(|namespace| ("Namespace", namespace));
+        let quotas = self.quotas.iter().map(|quota| ("ResourceQuota", quota));
+        let limit_ranges = self.limit_ranges.iter().map(|range| ("LimitRange", range));
         for (kind, object) in namespaces.chain(quotas).chain(limit_ranges) {
             if let Some(problem) = unreadable(kind, object) {
                 let name = text(object, "/metadata/name");

@@ -83,7 +83,8 @@ pub(super) struct Input {
 impl ManifestArgs {
     /// The format of all manifests, if it is given.
     fn format(&self) -> Option<Format> {
-        self.output.map(|it| if it == format::Format::Json { Format::Json } else { Format::Yaml })
+        self.output
+            .map(|output| if output == format::Format::Json { Format::Json } else { Format::Yaml })
     }
 
     /// Reads all input.

@@ -42,7 +42,9 @@ struct Map {
 impl ConfigMaps {
     pub(super) fn of(settings: &Settings) -> Self {
         let names = settings.named.as_ref().map(|revisions| {
-            let own = revisions.iter().flat_map(|it| [injector_name(it), mesh_name(it)]);
+            let own = revisions
+                .iter()
+                .flat_map(|revision| [injector_name(revision), mesh_name(revision)]);
             own.chain(settings.shared_mesh.clone()).map(Some).collect::<BTreeSet<_>>()
         });
         let scopes = names.unwrap_or_else(|| [None].into());
@@ -112,7 +114,7 @@ impl ConfigMaps {
     /// A watch has failed. Returns a text for the first failure of a kind.
     pub(super) fn fail(&mut self, scope: Option<&str>, failure: WatchFailure) -> Option<String> {
         let watch = self.watches.entry(scope.map(str::to_owned)).or_default();
-        let is_known = watch.failure.as_ref().is_some_and(|it| it.is_like(&failure));
+        let is_known = watch.failure.as_ref().is_some_and(|known| known.is_like(&failure));
         watch.failure = Some(failure);
         if is_known {
             return None;
@@ -154,8 +156,9 @@ impl ConfigMaps {
         let names = names.into_iter().chain(self.shared_mesh.clone());
         names.filter_map(|name| {
             let scopes = [None, Some(name.clone())];
-            let (scope, watch) =
-                scopes.into_iter().find_map(|it| self.watches.get(&it).map(|watch| (it, watch)))?;
+            let (scope, watch) = scopes
+                .into_iter()
+                .find_map(|scope| self.watches.get(&scope).map(|watch| (scope, watch)))?;
             (!watch.is_listed).then_some((scope, name))
         })
     }

@@ -35,6 +35,8 @@ fn name_of(base: &str, revision: &str) -> String {
 pub fn revision_of(name: &str) -> Option<&str> {
     match name.strip_prefix(INJECTOR)? {
         "" => Some(DEFAULT_REVISION),
-        suffix => suffix.strip_prefix('-').filter(|it| !it.is_empty() && *it != DEFAULT_REVISION),
+        suffix => suffix
+            .strip_prefix('-')
+            .filter(|revision| !revision.is_empty() && *revision != DEFAULT_REVISION),
     }
 }

@@ -149,7 +149,7 @@ impl<T> Kind<T> {
     /// The objects cannot be read. Returns a warning for the first failure of a kind. Objects that
     /// were read before stay in use.
     fn fail(&mut self, failure: WatchFailure, kind: &str, without: &str) -> Option<String> {
-        let is_reported = self.failure.as_ref().is_some_and(|it| it.is_like(&failure));
+        let is_reported = self.failure.as_ref().is_some_and(|known| known.is_like(&failure));
         // Other failures may pass.
         let is_final = !matches!(failure, WatchFailure::Other(_));
         let text = in_words(&failure);

@@ -102,7 +102,7 @@ pub struct Checks<'c> {
 pub fn objections(checks: Checks<'_>, before: &Value, injected: &Value) -> Vec<Objection> {
     let without_sidecar = all(checks, before, before);
     // What cannot be decoded does not come to the webhooks.
-    let is_decoded = !without_sidecar.iter().any(|it| it.cause == Cause::Types);
+    let is_decoded = !without_sidecar.iter().any(|found| found.cause == Cause::Types);
     let injected = if is_decoded { injected } else { before };
     let without_sidecar: HashSet<_> = without_sidecar.iter().map(Found::key).collect();
     let objection = |found: Found| {
@@ -118,8 +118,8 @@ pub fn objections(checks: Checks<'_>, before: &Value, injected: &Value) -> Vec<O
 pub fn note_on_versions(checks: Checks<'_>, before: &Value, injected: &Value) -> Option<String> {
     let of = |version| {
         let found = all(Checks { version, ..checks }, before, injected);
-        let refusals = found.into_iter().filter(|it| it.effect == Effect::Refuses);
-        refusals.map(|it| it.by).collect::<Vec<_>>()
+        let refusals = found.into_iter().filter(|found| found.effect == Effect::Refuses);
+        refusals.map(|found| found.by).collect::<Vec<_>>()
     };
     let known = of(checks.version);
     let other = Version::supported().rev().find(|other| of(*other) != known)?;

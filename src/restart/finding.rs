@@ -143,9 +143,9 @@ impl Evidence {
     #[must_use]
     pub fn is_of_rollout(&self, finished_at: Timestamp) -> bool {
         let time = |text: &str| text.parse::<Timestamp>().ok();
-        let is_audited_later = time(&self.audited).is_some_and(|it| it > finished_at);
+        let is_audited_later = time(&self.audited).is_some_and(|audited| audited > finished_at);
         let age = |since: Timestamp| since.duration_since(finished_at);
-        is_audited_later && time(&self.since).is_some_and(|it| age(it) <= CLOCK_DIFFERENCE)
+        is_audited_later && time(&self.since).is_some_and(|since| age(since) <= CLOCK_DIFFERENCE)
     }
 
     /// What a restart of the workload would be for; `None` if the cause is not known.

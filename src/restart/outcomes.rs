@@ -159,7 +159,7 @@ impl Outcomes {
         }
         namespaces.retain(|_, count| *count >= MAX_WORKLOADS);
         let is_proven = self.environment.is_empty() || !self.successes.is_empty();
-        let rolling_out = in_flight.iter().filter(|it| it.stuck.is_none()).count();
+        let rolling_out = in_flight.iter().filter(|restart| restart.stuck.is_none()).count();
         let count = self.unverified.len() + rolling_out;
         let unverified = (!is_proven && count >= MAX_UNVERIFIED).then_some(count);
         Stops { all: self.stopped(in_flight), namespaces, unverified }
@@ -169,8 +169,9 @@ impl Outcomes {
     /// has helped.
     pub(super) fn stopped(&self, in_flight: &[InFlight]) -> Option<Stopped> {
         let success = self.successes.values().max();
-        let stuck = in_flight.iter().filter(|it| it.stuck.is_some() && !it.is_paused);
-        let stuck = stuck.map(|it| (it.since, &it.workload));
+        let stuck =
+            in_flight.iter().filter(|restart| restart.stuck.is_some() && !restart.is_paused);
+        let stuck = stuck.map(|restart| (restart.since, &restart.workload));
         let failed = self.failures.iter().map(|(workload, it)| (it.restarted_at, workload));
         let counted: Vec<_> =
             failed.chain(stuck).filter(|(at, _)| is_after(*at, success)).collect();
@@ -212,7 +213,7 @@ impl<'a> Found<'a> {
     fn keeps(&self, workload: &Workload, failure: &Failure) -> bool {
         match self.of(workload) {
             [] => self.audit.seen(workload).is_unknown,
-            found => found.iter().any(|it| it.cause == failure.trigger.cause),
+            found => found.iter().any(|evidence| evidence.cause == failure.trigger.cause),
         }
     }
 
@@ -229,7 +230,7 @@ impl<'a> Found<'a> {
                 if is_new { Verdict::Open } else { Verdict::Never }
             }
             [] if seen.is_meshed => Verdict::Helped,
-            found if found.iter().any(|it| restart.is_seen_by(it, *finished_at)) => {
+            found if found.iter().any(|evidence| restart.is_seen_by(evidence, *finished_at)) => {
                 Verdict::DidNotHelp
             }
             _ => Verdict::Never,

@@ -126,15 +126,15 @@ impl Policy {
     /// room of its namespace only: no tenant stops the restarts of others.
     #[must_use]
     pub fn room(&self, namespace: &str, in_flight: &[InFlight]) -> Option<Wait> {
-        let mut own = in_flight.iter().filter(|it| it.workload.namespace == namespace);
-        let stuck = own.clone().find(|it| it.stuck.is_some());
+        let mut own = in_flight.iter().filter(|restart| restart.workload.namespace == namespace);
+        let stuck = own.clone().find(|restart| restart.stuck.is_some());
         if let Some(stuck) = stuck {
             return Some(Wait::Stuck { workload: stuck.workload.to_string() });
         }
         if let Some(other) = own.next() {
             return Some(Wait::Namespace { other: other.workload.to_string() });
         }
-        let count = in_flight.iter().filter(|it| it.stuck.is_none()).count();
+        let count = in_flight.iter().filter(|restart| restart.stuck.is_none()).count();
         (count >= self.max_restarting).then_some(Wait::Others { count })
     }
 
@@ -242,8 +242,8 @@ impl Observed {
         rollout_timeout: Duration,
     ) -> Option<Timestamp> {
         let at = self.restarted_at?;
-        let is_same =
-            evidence.trigger(self).map(|it| it.digest) == Some(self.restarted_for.clone()?);
+        let is_same = evidence.trigger(self).map(|trigger| trigger.digest)
+            == Some(self.restarted_for.clone()?);
         let finished_at = at.checked_add(rollout_timeout).ok()?;
         let is_of_restart = evidence.is_of_rollout(finished_at);
         (is_same && is_of_restart && self.rollout == Rollout::Finished).then_some(at)

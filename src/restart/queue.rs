@@ -20,14 +20,16 @@ impl Queue {
     /// namespace has as many of them as the others, as far as it has findings. New ones come first, then
     /// those that were not drawn for longest.
     pub(super) fn replaced(&self, mut findings: Vec<Finding>, limit: usize) -> (Self, usize) {
-        let ranks: HashMap<_, _> = self.iter().map(|it| &it.workload).zip(1..).collect();
-        findings.sort_by_key(|it| ranks.get(&it.workload).copied().unwrap_or(0));
+        let ranks: HashMap<_, _> = self.iter().map(|finding| &finding.workload).zip(1..).collect();
+        findings.sort_by_key(|finding| ranks.get(&finding.workload).copied().unwrap_or(0));
         let mut all = Self { turns: self.turns.clone(), ..Self::default() };
-        let found: BTreeSet<_> = findings.iter().map(|it| &*it.workload.namespace).collect();
+        let found: BTreeSet<_> =
+            findings.iter().map(|finding| &*finding.workload.namespace).collect();
         all.turns.retain(|namespace| found.contains(&**namespace));
         let known = self.restarts.iter().filter(|(namespace, _)| found.contains(&***namespace));
         all.restarts = known.map(|(namespace, number)| (namespace.clone(), *number)).collect();
-        all.by_namespace = all.turns.iter().map(|it| (it.clone(), VecDeque::new())).collect();
+        all.by_namespace =
+            all.turns.iter().map(|namespace| (namespace.clone(), VecDeque::new())).collect();
         for finding in findings {
             all.push_back(finding);
         }
@@ -36,7 +38,8 @@ impl Queue {
             return (all, 0);
         }
         let turns = all.turns.clone();
-        let by_namespace = turns.iter().map(|it| (it.clone(), VecDeque::new())).collect();
+        let by_namespace =
+            turns.iter().map(|namespace| (namespace.clone(), VecDeque::new())).collect();
         let mut fair = Self { by_namespace, turns, ..Self::default() };
         for finding in all.draw(limit, &BTreeSet::new()) {
             fair.push_back(finding);
@@ -66,7 +69,7 @@ impl Queue {
             drawn.extend(finding);
             self.turns.push_back(namespace);
         }
-        let number = |it: &Finding| self.restarts.get(&it.workload.namespace).copied();
+        let number = |finding: &Finding| self.restarts.get(&finding.workload.namespace).copied();
         drawn.sort_by_key(number);
         drawn
     }
@@ -122,7 +125,10 @@ mod tests {
     }
 
     fn texts(findings: &[Finding]) -> Vec<String> {
-        findings.iter().map(|it| format!("{}{}", it.workload.namespace, it.workload.name)).collect()
+        findings
+            .iter()
+            .map(|finding| format!("{}{}", finding.workload.namespace, finding.workload.name))
+            .collect()
     }
 
     #[test]
@@ -139,13 +145,13 @@ mod tests {
     #[test]
     fn namespaces_are_restarted_in_turn() {
         for names in [&["a", "b"][..], &["a", "b", "c"], &["a", "b", "c", "d", "e"]] {
-            let all: Vec<_> = names.iter().map(|it| (*it, 40)).collect();
+            let all: Vec<_> = names.iter().map(|name| (*name, 40)).collect();
             let (mut queue, _) = queue(&all, 1000);
             let mut restarted = Vec::new();
             for _ in 0..2 * names.len() {
                 let mut drawn = queue.draw(10, &BTreeSet::new()).into_iter();
                 let first = drawn.next().expect("a finding").workload.namespace;
-                drawn.for_each(|it| queue.push_back(it));
+                drawn.for_each(|finding| queue.push_back(finding));
                 queue.restarted(&first);
                 restarted.push(first);
             }
@@ -167,7 +173,8 @@ mod tests {
     fn a_namespace_with_many_findings_leaves_room_for_others() {
         let (queue, left_out) = queue(&[("a", 100), ("b", 3)], 10);
         assert_eq!((queue.len(), left_out), (10, 93));
-        let of = |name: &str| queue.iter().filter(|it| it.workload.namespace == name).count();
+        let of =
+            |name: &str| queue.iter().filter(|finding| finding.workload.namespace == name).count();
         assert_eq!((of("a"), of("b")), (7, 3));
     }
 

@@ -84,7 +84,8 @@ impl Cluster {
     pub(super) async fn settings(&self, name: &str) -> Result<NamespaceSettings, RequestError> {
         let api: Api<Namespace> = Api::all(self.client.clone());
         let found = in_time(api.get_metadata_opt(name)).await?;
-        let annotations = found.and_then(|it| it.metadata.annotations).unwrap_or_default();
+        let annotations =
+            found.and_then(|namespace| namespace.metadata.annotations).unwrap_or_default();
         Ok(NamespaceSettings::new(&annotations))
     }
 
@@ -122,9 +123,9 @@ impl Cluster {
         let api: Api<v1::ReplicaSet> = Api::namespaced(self.client.clone(), &workload.namespace);
         for ReplicaSet { name, uid: own_uid } in named.iter().take(MAX_REPLICA_SETS) {
             let found = in_time(api.get_metadata_opt(name)).await?;
-            let is_it = |it: &PartialObjectMeta<v1::ReplicaSet>| {
-                it.metadata.uid.as_ref() == Some(own_uid)
-                    && is_controlled(&it.metadata, workload, uid)
+            let is_it = |replica_set: &PartialObjectMeta<v1::ReplicaSet>| {
+                replica_set.metadata.uid.as_ref() == Some(own_uid)
+                    && is_controlled(&replica_set.metadata, workload, uid)
             };
             if found.as_ref().is_some_and(is_it) {
                 return Ok(true);
@@ -200,10 +201,10 @@ fn restart_patch(observed: &Observed, at: Timestamp, digest: Option<&str>) -> Va
 /// Whether an object is controlled by the workload with this uid.
 fn is_controlled(metadata: &ObjectMeta, workload: &Workload, uid: &str) -> bool {
     let owners = metadata.owner_references.iter().flatten();
-    let mut controllers = owners.filter(|it| it.controller == Some(true));
-    controllers.any(|it| {
-        (&it.api_version, &it.kind) == (&workload.api_version, &workload.kind)
-            && (&*it.name, &*it.uid) == (&*workload.name, uid)
+    let mut controllers = owners.filter(|owner| owner.controller == Some(true));
+    controllers.any(|owner| {
+        (&owner.api_version, &owner.kind) == (&workload.api_version, &workload.kind)
+            && (&*owner.name, &*owner.uid) == (&*workload.name, uid)
     })
 }
 

@@ -121,7 +121,7 @@ mod tests {
     }
 
     fn event_of(notice: &Notice) -> Option<(bool, &'static str, String)> {
-        event(notice).map(|it| (it.is_warning, it.reason, it.message))
+        event(notice).map(|event| (event.is_warning, event.reason, event.message))
     }
 
     #[test]

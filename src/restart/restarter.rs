@@ -81,8 +81,9 @@ impl Restarter {
     /// [`MAX_FINDINGS`], and left out.
     pub fn set_findings(&mut self, findings: Vec<Finding>) -> usize {
         let mut known = BTreeSet::new();
-        let mut is_new = |it: &Workload| !self.is_in_flight(it) && known.insert(it.clone());
-        let new = findings.into_iter().filter(|it| is_new(&it.workload)).collect();
+        let mut is_new =
+            |workload: &Workload| !self.is_in_flight(workload) && known.insert(workload.clone());
+        let new = findings.into_iter().filter(|finding| is_new(&finding.workload)).collect();
         let (queue, left_out) = self.queue.replaced(new, MAX_FINDINGS);
         self.queue = queue;
         self.waits.retain(|workload, _| known.contains(workload));
@@ -137,9 +138,9 @@ impl Restarter {
     /// Takes the next findings of namespaces with room.
     fn draw(&mut self) -> Vec<Finding> {
         let namespaces: BTreeSet<_> =
-            self.queue.iter().map(|it| it.workload.namespace.clone()).collect();
+            self.queue.iter().map(|finding| finding.workload.namespace.clone()).collect();
         let room = self.room();
-        let closed = namespaces.into_iter().filter(|it| room(it).is_some()).collect();
+        let closed = namespaces.into_iter().filter(|namespace| room(namespace).is_some()).collect();
         drop(room);
         self.queue.draw(BATCH, &closed)
     }
@@ -169,7 +170,7 @@ impl Restarter {
                 }
                 Err(error) => {
                     let workload = &finding.workload;
-                    notices.extend(error.map(|it| Notice::Failed(workload.clone(), it)));
+                    notices.extend(error.map(|error| Notice::Failed(workload.clone(), error)));
                     self.queue.push_back(finding);
                 }
             }
@@ -274,7 +275,7 @@ impl Restarter {
             return self.queue.push_back(finding);
         };
         let trigger = finding.evidence.trigger(&observed);
-        let digest = trigger.as_ref().map(|it| &*it.digest);
+        let digest = trigger.as_ref().map(|trigger| &*trigger.digest);
         if let Err(error) = self.cluster.restart(workload, &observed, (now, digest)).await {
             return self.failed(finding, error, notices);
         }
@@ -344,7 +345,7 @@ impl Restarter {
     }
 
     fn is_in_flight(&self, workload: &Workload) -> bool {
-        self.in_flight.iter().any(|it| it.workload.is_same(workload))
+        self.in_flight.iter().any(|restart| restart.workload.is_same(workload))
     }
 }
 

@@ -182,7 +182,7 @@ impl Observed {
             let annotations = template.pointer_mut("/metadata/annotations")?.as_object_mut()?;
             Some(annotations.shift_remove(key)?.as_str()?.to_owned())
         };
-        let restarted_at = of_restart(RESTARTED_AT_ANNOTATION).and_then(|it| it.parse().ok());
+        let restarted_at = of_restart(RESTARTED_AT_ANNOTATION).and_then(|time| time.parse().ok());
         let restarted_for = of_restart(RESTARTED_FOR_ANNOTATION);
         let mut managers = metadata.managed_fields.iter().flatten();
         Self {
@@ -192,7 +192,8 @@ impl Observed {
             restarted_for,
             template_digest: template_digest(&mut template),
             // It owns the annotations: whoever sets that of the time again takes it over.
-            is_restarted_by_us: managers.any(|it| it.manager.as_deref() == Some(FIELD_MANAGER)),
+            is_restarted_by_us: managers
+                .any(|entry| entry.manager.as_deref() == Some(FIELD_MANAGER)),
             rollout: status.rollout(kind, generation, spec.replicas.unwrap_or(1)),
             uid: metadata.uid.unwrap_or_default(),
             resource_version: metadata.resource_version.unwrap_or_default(),
@@ -204,7 +205,9 @@ impl Observed {
 /// Digest of a template without annotations of restarts, and without the empty map that is left.
 fn template_digest(template: &mut Value) -> String {
     if let Some(metadata) = template.pointer_mut("/metadata").and_then(Value::as_object_mut)
-        && metadata.get("annotations").is_some_and(|it| it.as_object().is_none_or(Map::is_empty))
+        && metadata
+            .get("annotations")
+            .is_some_and(|annotations| annotations.as_object().is_none_or(Map::is_empty))
     {
         metadata.shift_remove("annotations");
     }
@@ -215,7 +218,8 @@ fn no_rollout(kind: RolloutKind, strategy: &UpdateStrategy) -> Option<&'static s
     if kind == RolloutKind::Deployment {
         return None;
     }
-    let partition = strategy.rolling_update.as_ref().and_then(|it| it.partition).unwrap_or(0);
+    let partition =
+        strategy.rolling_update.as_ref().and_then(|update| update.partition).unwrap_or(0);
     if strategy.r#type == "OnDelete" {
         Some("its update strategy is OnDelete: delete its pods one by one")
     } else if kind == RolloutKind::StatefulSet && partition > 0 {
@@ -251,8 +255,9 @@ impl Status {
         let mut conditions = self.conditions.iter();
         if is_finished {
             Rollout::Finished
-        } else if conditions.any(|it| it.r#type == "Progressing" && it.reason == DEADLINE_EXCEEDED)
-        {
+        } else if conditions.any(|condition| {
+            condition.r#type == "Progressing" && condition.reason == DEADLINE_EXCEEDED
+        }) {
             Rollout::DeadlineExceeded
         } else {
             Rollout::InProgress

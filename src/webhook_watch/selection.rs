@@ -62,7 +62,7 @@ pub(super) fn of(configuration: &MutatingWebhookConfiguration, service: &Service
         // Where a URL leads cannot be known.
         client.service.is_none() || service.is_called_by(client)
     });
-    let selected = ours.map(|it| (it.name.clone(), Selection::of(it))).collect();
+    let selected = ours.map(|webhook| (webhook.name.clone(), Selection::of(webhook))).collect();
     let annotations = configuration.metadata.annotations.as_ref();
     let annotation = annotations.and_then(|all| all.get(SELECTORS_ANNOTATION));
     Seen { webhooks: selected, expected: annotation.map(|text| parse(text)) }
@@ -142,8 +142,9 @@ impl Selection {
         let fields = ["namespaceSelector", "objectSelector", "matchConditions"];
         let change = |field: &&'static str| {
             let texts = |of: &Self, without: &Self| {
-                let only = of.0.difference(&without.0).filter(|it| it.field == *field);
-                only.map(|it| it.text.clone()).collect::<Vec<_>>()
+                let only =
+                    of.0.difference(&without.0).filter(|requirement| requirement.field == *field);
+                only.map(|requirement| requirement.text.clone()).collect::<Vec<_>>()
             };
             let (added, removed) = (texts(after, self), texts(self, after));
             // All requirements must be met: more of them select less.
@@ -164,7 +165,6 @@ impl Selection {
 }
 
 #[cfg(test)]
-#[expect(clippy::disallowed_types, reason = "tests write configurations as JSON")]
 mod tests {
     use serde_json::{Value, json};
 
@@ -200,7 +200,7 @@ mod tests {
             {"key": "c", "operator": "In", "values": ["d"]},
             {"key": "a", "operator": "In", "values": ["b"]},
         ]}, "objectSelector": {}});
-        let [one, other] = [one, other].map(|it| seen(&json!([webhook("w", it)])));
+        let [one, other] = [one, other].map(|fields| seen(&json!([webhook("w", fields)])));
         assert_eq!(difference(&one, &other), None);
     }
 
@@ -250,7 +250,8 @@ mod tests {
 
     #[test]
     fn texts_are_bounded() {
-        let many: Vec<_> = (0..100).map(|it| webhook(&format!("ö{it}"), json!({}))).collect();
+        let many: Vec<_> =
+            (0..100).map(|number| webhook(&format!("ö{number}"), json!({}))).collect();
         let text = difference(&seen(&json!(many)), &Webhooks::new()).expect("a difference");
         assert!(text.len() <= MAX_TEXT + " …".len(), "{text}");
     }

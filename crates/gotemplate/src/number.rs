@@ -189,8 +189,11 @@ mod tests {
 
     #[test]
     fn sums_have_a_real_and_an_imaginary_part() {
-        assert_eq!(Number::of_complex("1+2i").map(|it| it.complex), Ok(Some((1.0, 2.0))));
-        assert_eq!(Number::of_complex("1e+3-2i").map(|it| it.complex), Ok(Some((1000.0, -2.0))));
-        assert_eq!(Number::of("0i").map(|it| it.int), Ok(Some(0)));
+        assert_eq!(Number::of_complex("1+2i").map(|number| number.complex), Ok(Some((1.0, 2.0))));
+        assert_eq!(
+            Number::of_complex("1e+3-2i").map(|number| number.complex),
+            Ok(Some((1000.0, -2.0)))
+        );
+        assert_eq!(Number::of("0i").map(|number| number.int), Ok(Some(0)));
     }
 }

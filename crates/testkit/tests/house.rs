@@ -55,7 +55,7 @@ const RULES: [Rule; 5] = [
         instead: "name the thing, not `it`",
         holds: Source::is_product,
         count: |source| source.product().matches("|it|").count(),
-        open: 211,
+        open: 29,
     },
     Rule {
         name: "a comment does not tell",
@@ -72,7 +72,7 @@ const RULES: [Rule; 5] = [
             let all = source.text.matches("clippy::disallowed_types").count();
             all - source.text.matches("deny(clippy::disallowed_types").count()
         },
-        open: 100,
+        open: 99,
     },
 ];
 

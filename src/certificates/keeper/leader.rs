@@ -82,7 +82,7 @@ impl Keeper {
         let due =
             now + Duration::from_secs(u64::try_from(wait).unwrap_or_default().max(1)).min(MAX_WAIT);
         let repair = self.repairs.next(now.into_std()).map(Instant::from_std);
-        let settled = Some(self.unsettled_until).filter(|it| *it > now);
+        let settled = Some(self.unsettled_until).filter(|settled| *settled > now);
         repair.into_iter().chain(settled).fold(due, Instant::min)
     }
 
@@ -148,7 +148,10 @@ impl Keeper {
             None => self.reporter.wrote_bundle(name),
             Some(window) => {
                 self.metrics.repaired(window);
-                let culprit = self.view.configuration(name).and_then(|it| it.culprit.clone());
+                let culprit = self
+                    .view
+                    .configuration(name)
+                    .and_then(|configuration| configuration.culprit.clone());
                 self.reporter.repaired_bundle(name, &culprit.unwrap_or(Culprit::Unknown));
             }
         }

@@ -23,10 +23,10 @@ impl World {
     pub(super) fn check_secret(&mut self, leader: usize, new: &State, read: &Read) -> Checked {
         self.check_revoked(leader, new)?;
         let Some(old) = self.state() else { return Ok(()) };
-        let [before, after] = [old, new].map(|it| it.cas().cloned().collect::<Vec<_>>());
+        let [before, after] = [old, new].map(|state| state.cas().cloned().collect::<Vec<_>>());
         self.check_kept(leader, &before, &after)?;
         let is_restored =
-            self.replicas[leader].memory.as_ref().is_some_and(|it| old.is_older_than(it));
+            self.replicas[leader].memory.as_ref().is_some_and(|memory| old.is_older_than(memory));
         let is_replaced = new.revoked.has(&old.ca.certificate) && !is_restored;
         let is_free = !before.iter().any(|ca| after.contains(ca));
         prop_assert!(!is_replaced || is_free, "a CA of one that is revoked is kept");
@@ -45,8 +45,8 @@ impl World {
     /// Invariant 5: a CA is revoked by an administrator, or with one that signs.
     fn check_revoked(&mut self, leader: usize, new: &State) -> Checked {
         let known: Vec<_> = self.state().into_iter().chain(&self.replicas[leader].memory).collect();
-        let is_replaced = known.iter().any(|it| new.revoked.has(&it.ca.certificate));
-        let cas = known.iter().flat_map(|it| it.cas());
+        let is_replaced = known.iter().any(|state| new.revoked.has(&state.ca.certificate));
+        let cas = known.iter().flat_map(|state| state.cas());
         let is_new = |ca: &&Certificate| new.revoked.has(ca) && !self.revoked.contains(ca);
         let with_it: Vec<_> = cas.filter(is_new).cloned().collect();
         prop_assert!(is_replaced || with_it.is_empty(), "a CA is revoked that was not");
@@ -63,7 +63,8 @@ impl World {
 
     /// The CAs that others made and a `caBundle` has.
     pub(super) fn published_forgeries(&self) -> Vec<Forgery> {
-        let is_held = |ca: &Certificate| self.webhooks.iter().any(|it| Self::holds(&it.bundle, ca));
+        let is_held =
+            |ca: &Certificate| self.webhooks.iter().any(|webhook| Self::holds(&webhook.bundle, ca));
         let held = self.forged.iter().filter(|(ca, _)| is_held(ca));
         held.map(|(_, forgery)| *forgery).collect()
     }
@@ -104,9 +105,9 @@ impl World {
         let is_settled = self.replicas[0].unsettled_until <= self.now;
         let is_forged = |ca| self.forged.iter().any(|(forged, _)| forged == ca);
         prop_assert!(!state.cas().any(is_forged), "the Secret has a forged CA");
-        let may_be = |it: &Forgery| !is_settled && *it == Forgery::Plain;
+        let may_be = |forgery: &Forgery| !is_settled && *forgery == Forgery::Plain;
         prop_assert!(self.published_forgeries().iter().all(may_be), "a forged CA is published");
-        for ca in self.webhooks.iter().flat_map(|it| Certificate::of_pem(&it.bundle)) {
+        for ca in self.webhooks.iter().flat_map(|webhook| Certificate::of_pem(&webhook.bundle)) {
             prop_assert!(!state.revoked.has(&ca), "a revoked CA is published");
         }
         prop_assert!(!state.cas().any(|ca| state.revoked.has(ca)), "a revoked CA is kept");

@@ -36,8 +36,11 @@ impl World {
             data.entry("ca.crt".to_owned()).or_default().extend(forged.certificate.pem().bytes());
             data.insert("next-ca.key".to_owned(), forged.key.into_bytes());
         });
-        prop_assert!(state.cas().all(|ca| read.cas().any(|it| it == ca)), "a CA is lost");
-        prop_assert!(read.cas().all(|ca| state.cas().any(|it| it == ca)), "a forged CA is read");
+        prop_assert!(state.cas().all(|ca| read.cas().any(|known| known == ca)), "a CA is lost");
+        prop_assert!(
+            read.cas().all(|ca| state.cas().any(|known| known == ca)),
+            "a forged CA is read"
+        );
         self.set_secret(Secret::Good(Box::new(read)));
         Ok(())
     }

@@ -64,8 +64,9 @@ impl World {
         match step {
             Some(Step::Secret(state, changes)) if version == self.secret.0 => {
                 // API servers do not verify what is served, until it is replaced.
-                self.is_ca_lost |=
-                    changes.iter().any(|it| matches!(it, Change::RevokedCa | Change::KeptRevoked));
+                self.is_ca_lost |= changes
+                    .iter()
+                    .any(|change| matches!(change, Change::RevokedCa | Change::KeptRevoked));
                 self.check_secret(replica, &state, &read)?;
                 self.replicas[replica].memory = Some((*state).clone());
                 self.set_secret(Secret::Good(state));
@@ -77,7 +78,7 @@ impl World {
                     if webhook.version == read.versions[index] && !webhook.is_forbidden {
                         let mut before = Certificate::of_pem(&webhook.bundle);
                         before.retain(|ca| {
-                            self.state().is_some_and(|it| it.cas().any(|it| it == ca))
+                            self.state().is_some_and(|state| state.cas().any(|known| known == ca))
                         });
                         let after = Certificate::of_pem(bundles.pem.as_bytes());
                         self.check_kept(replica, &before, &after)?;
@@ -95,7 +96,8 @@ impl World {
         let states = self.replicas[leader].memory.as_ref().into_iter().chain(self.state());
         let known: Vec<_> = states.flat_map(State::cas).collect();
         let in_bundles = |ca| read.entries.iter().any(|entry| entry.cas.contains(ca));
-        let mut served = self.replicas.iter().filter_map(|it| Some(&it.served.as_ref()?.ca));
+        let mut served =
+            self.replicas.iter().filter_map(|replica| Some(&replica.served.as_ref()?.ca));
         served.all(|ca| ca.has_ended(self.now) || known.contains(&ca) || in_bundles(ca))
     }
 }

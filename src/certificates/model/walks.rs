@@ -91,7 +91,7 @@ fn a_ca_of_a_bundle_is_handed_over_for_a_while_after_the_secret_was_lost() {
     for forgery in [Forgery::Plain, Forgery::Later, Forgery::Hidden] {
         world.run(Act::ForgeBundle(0, forgery)).expect("the act");
     }
-    (0..REPLICAS).for_each(|it| world.replicas[it] = Replica::started(world.now));
+    (0..REPLICAS).for_each(|replica| world.replicas[replica] = Replica::started(world.now));
     world.run(Act::LoseSecret).expect("the act");
     world.settle().expect("the invariants");
     assert_eq!(world.published_forgeries(), [Forgery::Plain]);
@@ -107,7 +107,7 @@ fn a_signing_ca_is_revoked_with_all_that_it_vouches_for() {
         let mut world = settled();
         world.run(Act::Forbid(1, has_next)).expect("the act");
         for _ in 0..LIFETIMES.ca.as_secs() / 2 {
-            if world.state().is_some_and(|it| it.cas().count() == 1) {
+            if world.state().is_some_and(|state| state.cas().count() == 1) {
                 world.pass(1);
                 world.settle().expect("the invariants");
             }
@@ -119,9 +119,10 @@ fn a_signing_ca_is_revoked_with_all_that_it_vouches_for() {
         for act in [Act::Watch(1), Act::OldSecret, Act::LoseSecret, Act::Restart(1)] {
             world.run(act).expect("the act");
             world.settle().expect("the invariants");
-            let bundles = world.webhooks.iter().flat_map(|it| Certificate::of_pem(&it.bundle));
+            let bundles =
+                world.webhooks.iter().flat_map(|webhook| Certificate::of_pem(&webhook.bundle));
             let mut used = world.state().expect("a state").cas().cloned().chain(bundles);
-            assert!(!used.any(|ca| earlier.cas().any(|it| *it == ca)), "{act:?}");
+            assert!(!used.any(|ca| earlier.cas().any(|known| *known == ca)), "{act:?}");
         }
     }
 }
@@ -139,7 +140,7 @@ fn a_revoked_ca_stays_revoked() {
         assert!(state.revoked.has(&first) && !state.cas().any(|ca| *ca == first), "{act:?}");
         let bundle = Certificate::of_pem(&world.webhooks[0].bundle);
         assert!(!bundle.contains(&first) && !bundle.is_empty(), "{act:?}");
-        let served = world.replicas[1].served.as_ref().map(|it| it.ca.clone());
+        let served = world.replicas[1].served.as_ref().map(|served| served.ca.clone());
         assert_eq!(served.as_ref(), Some(&state.ca.certificate), "{act:?}");
         world.run(act).expect("the act");
     }
@@ -164,7 +165,7 @@ fn certificates_are_renewed_and_previous_cas_are_removed_when_they_end() {
         served.extend(world.replicas[1].served.clone());
         served.dedup();
     }
-    let count = |change| changes.iter().filter(|it| **it == change).count();
+    let count = |change| changes.iter().filter(|found| **found == change).count();
     // A CA lives 240 s and is replaced when 120 s remain, the lifetime of a certificate.
     assert_eq!((count(Change::NewCa), count(Change::NextCaSigns)), (5, 5));
     assert_eq!(count(Change::NewLeaf), 10);
@@ -187,8 +188,8 @@ fn a_configuration_that_may_not_be_written_keeps_the_other_one_working() {
         let ended = world
             .replicas
             .iter()
-            .flat_map(|it| &it.served)
-            .any(|it| it.leaf.certificate.has_ended(world.now));
+            .flat_map(|replica| &replica.served)
+            .any(|served| served.leaf.certificate.has_ended(world.now));
         assert!(!ended, "{second} s: certificates are renewed");
     }
     for _ in 0..MAX_SKEW + LAST_SECONDS {
@@ -197,6 +198,6 @@ fn a_configuration_that_may_not_be_written_keeps_the_other_one_working() {
     }
     let state = world.state().expect("a state");
     assert_ne!(state.ca, first);
-    let served = |replica: &Replica| replica.served.as_ref().map(|it| it.ca.clone());
+    let served = |replica: &Replica| replica.served.as_ref().map(|served| served.ca.clone());
     assert_eq!(served(&world.replicas[0]), Some(state.ca.certificate.clone()));
 }

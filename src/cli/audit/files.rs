@@ -157,7 +157,7 @@ impl<'t> List<'t> {
             return None;
         }
         let list: Self = serde_json::from_str(text).ok()?;
-        let metadata = list.metadata.map(|it| serde_json::from_str::<Value>(it.get()));
+        let metadata = list.metadata.map(|metadata| serde_json::from_str::<Value>(metadata.get()));
         let head = json!({"apiVersion": list.api_version, "kind": list.kind,
             "metadata": metadata.transpose().ok()?, ITEMS: []});
         let (_, kind) = listed(&head)?;

@@ -48,9 +48,9 @@ pub(super) fn write(
     let failed = filter.failed_open(summary);
     if !failed.is_empty() {
         let head = ["TIME", "NAMESPACE", "POD", "WEBHOOK", "CAUSE"];
-        let cells = failed
-            .iter()
-            .map(|it| [&it.time, &it.namespace, &it.pod, &it.webhook, &it.cause].map(Clone::clone));
+        let cells = failed.iter().map(|call| {
+            [&call.time, &call.namespace, &call.pod, &call.webhook, &call.cause].map(Clone::clone)
+        });
         out.table(columns, head, cells.collect())?;
         out.line("")?;
     }

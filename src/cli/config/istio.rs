@@ -128,7 +128,8 @@ impl ConfigArgs {
 
     /// The same for one mesh or both.
     pub(in crate::cli) fn must_suit_the_meshes(&self) -> Result<(), CommandError> {
-        if self.mesh.iter().any(|mesh| self.mesh.iter().filter(|it| *it == mesh).count() > 1) {
+        if self.mesh.iter().any(|mesh| self.mesh.iter().filter(|other| *other == mesh).count() > 1)
+        {
             let text = "--mesh names a mesh twice; expected linkerd, istio or linkerd,istio";
             return Err(CommandError::Usage(text.to_owned()));
         }
@@ -155,7 +156,8 @@ impl ConfigArgs {
 
     /// Whether Istio reads annotations of namespaces: on `OpenShift`.
     pub(in crate::cli) fn is_on_openshift(&self) -> bool {
-        self.is_istio() && environment().get("PLATFORM").is_some_and(|it| it == "openshift")
+        self.is_istio()
+            && environment().get("PLATFORM").is_some_and(|platform| platform == "openshift")
     }
 
     /// Flag and path of the values of Istio.

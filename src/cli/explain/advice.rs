@@ -54,7 +54,7 @@ pub(super) fn is_undecoded(objection: &Objection) -> bool {
 /// What to do for a pod whose webhook is not called. Once it is called, the mesh decides: what it would
 /// refuse for another reason is said as well.
 fn before_call(missed: &Missed, injection: &Explanation) -> String {
-    let has = |codes: &[&str]| injection.reasons.iter().any(|it| codes.contains(&it.code));
+    let has = |codes: &[&str]| injection.reasons.iter().any(|reason| codes.contains(&reason.code));
     let decided = &injection.findings.advice;
     let is_open = !missed.is_rejected() && !missed.is_as_wished();
     if !is_open || injection.injects() || injection.denial.is_some() {
@@ -82,8 +82,8 @@ fn advice_of(injection: &Explanation, later: &[Objection]) -> String {
 
 /// What to do if something refuses the pod. What the author can mend alone comes first.
 fn about_refusal(later: &[Objection]) -> Option<String> {
-    let refused = later.iter().filter(|it| it.effect == Effect::Refuses);
-    let refusal = refused.min_by_key(|it| it.due_to_sidecar)?;
+    let refused = later.iter().filter(|objection| objection.effect == Effect::Refuses);
+    let refusal = refused.min_by_key(|objection| objection.due_to_sidecar)?;
     Some(if refusal.due_to_sidecar { of_sidecar(refusal) } else { of_pod(refusal) })
 }
 

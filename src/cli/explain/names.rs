@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     fn normal(arguments: &[&str]) -> Result<Vec<String>, String> {
-        let arguments: Vec<_> = arguments.iter().map(|it| (*it).to_owned()).collect();
+        let arguments: Vec<_> = arguments.iter().map(|argument| (*argument).to_owned()).collect();
         normalized(&arguments).map_err(|error| error.to_string())
     }
 
@@ -89,7 +89,7 @@ mod tests {
 
     impl Owned for [&str] {
         fn map_owned(&self) -> Vec<String> {
-            self.iter().map(|it| (*it).to_owned()).collect()
+            self.iter().map(|argument| (*argument).to_owned()).collect()
         }
     }
 }

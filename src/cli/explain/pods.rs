@@ -103,7 +103,7 @@ impl Workloads {
             let Ok(webhooks) = audited::webhooks(client).await else { return Ok(None) };
             let auditor = Arc::new(audit::auditor(meshes, webhooks, &mut summary).await?);
             let known = facts.namespace(namespace).cloned().map(Namespace::new);
-            let namespaces = known.map(|it| (namespace.clone(), it)).into_iter().collect();
+            let namespaces = known.map(|known| (namespace.clone(), known)).into_iter().collect();
             let judges = Judges::new(auditor, namespaces);
             self.auditors.insert(namespace.clone(), judges);
         }
@@ -111,13 +111,15 @@ impl Workloads {
         let scope = Scope { namespaces: vec![namespace.clone()], selector };
         let read = audited::audit(client, &scope, judges, &mut summary, |_| {}).await;
         let unread = read.err().map(|error| with_causes(&error));
-        let is_its = |it: &Workload| {
+        let is_its = |workload: &Workload| {
             let (kind, name) = (&target.subject.kind, &target.subject.name);
             // Its selector may match pods of others, too.
-            match (it.kind == *kind, &**kind) {
-                (true, _) => it.name == *name,
-                (false, "ReplicaSet") => it.kind == "Deployment" && is_replica_set(name, &it.name),
-                (false, CRON_JOB) => it.kind == "Job" && jobs.contains(&it.name),
+            match (workload.kind == *kind, &**kind) {
+                (true, _) => workload.name == *name,
+                (false, "ReplicaSet") => {
+                    workload.kind == "Deployment" && is_replica_set(name, &workload.name)
+                }
+                (false, CRON_JOB) => workload.kind == "Job" && jobs.contains(&workload.name),
                 (false, _) => false,
             }
         };
@@ -246,7 +248,7 @@ mod tests {
 
     #[test]
     fn the_selector_is_that_of_the_api_server() {
-        let of = |it: Value| selector(&json!({"spec": {"selector": it}}));
+        let of = |selected: Value| selector(&json!({"spec": {"selector": selected}}));
         let expressions = json!([
             {"key": "a", "operator": "In", "values": ["b", "c"]},
             {"key": "d", "operator": "NotIn", "values": ["e"]},

@@ -215,7 +215,7 @@ impl Target {
     pub(super) fn placed(&self, mut later: Vec<Objection>) -> Vec<Objection> {
         let Some((_, prefix)) = self.workload else { return later };
         let path = prefix.trim_start_matches('/').replace('/', ".");
-        for objection in later.iter_mut().filter(|it| is_undecoded(it)) {
+        for objection in later.iter_mut().filter(|objection| is_undecoded(objection)) {
             objection.text = format!("{path}.{}", objection.text);
             if self.is_decoded_whole {
                 objection.by = format!("the decoding of {}s", self.subject.kind);

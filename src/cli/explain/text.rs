@@ -43,7 +43,8 @@ pub(super) fn write(
     for note in &report.notes {
         page.row(&[], &format!("note: {note}"))?;
     }
-    let (undecoded, later): (Vec<_>, Vec<_>) = report.later.iter().partition(|it| is_undecoded(it));
+    let (undecoded, later): (Vec<_>, Vec<_>) =
+        report.later.iter().partition(|objection| is_undecoded(objection));
     page.objections("Before the webhooks", &undecoded)?;
     if let Some(steps) = &report.webhooks {
         page.webhooks(steps)?;
@@ -74,7 +75,7 @@ fn bold() -> Style {
 /// Which injector a webhook calls, where its name and configuration leave that open.
 fn whose(webhook: &Webhook) -> String {
     let Some(injector) = &webhook.injector else { return String::new() };
-    let revision = injector.revision.as_ref().map(|it| format!(", revision {it}"));
+    let revision = injector.revision.as_ref().map(|revision| format!(", revision {revision}"));
     let product = injector.product.as_str();
     match (revision, injector.is_guess) {
         (revision, true) => {
@@ -177,7 +178,8 @@ impl<W: Write> Page<'_, W> {
     }
 
     fn sidecars(&mut self, injection: &Explanation) -> io::Result<()> {
-        let mut unknown = injection.findings.sidecars.iter().filter(|it| !it.recognised).peekable();
+        let mut unknown =
+            injection.findings.sidecars.iter().filter(|sidecar| !sidecar.recognised).peekable();
         if unknown.peek().is_none() {
             return Ok(());
         }
@@ -238,7 +240,7 @@ impl<W: Write> Page<'_, W> {
             return Ok(());
         }
         self.heading(heading)?;
-        objections.iter().try_for_each(|it| self.objection(it))
+        objections.iter().try_for_each(|objection| self.objection(objection))
     }
 
     fn objection(&mut self, objection: &Objection) -> io::Result<()> {
@@ -286,10 +288,10 @@ pub(super) fn verdict<'r>(report: &'r Report<'_>) -> (&'r str, String) {
         (None, false) => format!(": {}", reasons.join("; ")),
         (None, true) => String::new(),
     };
-    let mut refusals = report.later.iter().filter(|it| it.effect == Effect::Refuses);
+    let mut refusals = report.later.iter().filter(|objection| objection.effect == Effect::Refuses);
     // A pod that the webhook denies does not come so far.
     let is_created = report.not_asked.is_some() || injection.denial.is_none();
-    let refused = refusals.next().filter(|it| is_created || is_undecoded(it));
+    let refused = refusals.next().filter(|objection| is_created || is_undecoded(objection));
     let (word, because) = match (&report.not_asked, refused) {
         (_, Some(objection)) if is_undecoded(objection) => {
             return ("refused", format!(", by {}: {}", objection.by, objection.text));

@@ -102,7 +102,8 @@ impl Injection<'_> {
     /// With --opaque-ports, a Service gets the annotation; else what the webhook gives it.
     fn service(&self, object: &Value, entry: Entry) -> Result<Edited, Failure> {
         let mut annotated = object.clone();
-        let opaque = self.settings.iter().find(|it| it.annotation == Annotation::OpaquePorts);
+        let opaque =
+            self.settings.iter().find(|setting| setting.annotation == Annotation::OpaquePorts);
         if let Some(setting) = opaque {
             pods::annotate(&mut annotated, "", setting.annotation.key(), &setting.value);
         } else if !self.annotate {

@@ -92,7 +92,9 @@ pub(in crate::cli) fn must_have_spec(object: &Value, prefix: &str) -> Result<(),
 pub(super) fn must_be_readable(object: &Value) -> Result<(), String> {
     const TEXTS: [&str; 3] = ["/metadata/name", "/metadata/generateName", "/metadata/namespace"];
     let kind = text(object, "/kind");
-    if let Some(known) = KINDS.iter().find(|it| it.eq_ignore_ascii_case(kind) && **it != kind) {
+    if let Some(known) =
+        KINDS.iter().find(|known| known.eq_ignore_ascii_case(kind) && **known != kind)
+    {
         return Err(format!("kind {kind} is not known to Kubernetes; write {known}"));
     }
     let is_other = |value: &Value| !value.is_string() && !value.is_null();

@@ -33,7 +33,8 @@ impl Edited {
         if self.entry.action != Action::Injected {
             return;
         }
-        let spec = self.object.as_ref().and_then(|it| it.pointer(&format!("{prefix}/spec")));
+        let spec =
+            self.object.as_ref().and_then(|object| object.pointer(&format!("{prefix}/spec")));
         let problems = spec.map(problems).unwrap_or_default().into_iter().take(MAX_PROBLEMS);
         let problems = problems.map(|problem| format!("the pod is not valid: {problem}"));
         self.entry.warnings.extend(problems);
@@ -52,7 +53,9 @@ fn problems(spec: &Value) -> Vec<String> {
         let mut found = twice(mounts, "/mountPath", "volumes are mounted at");
         found.extend(ACTORS.iter().filter_map(|actor| of_actions(container, actor)));
         found.extend(items(container.get("env")).iter().filter_map(of_variable));
-        found.extend(["cpu", "memory"].iter().filter_map(|it| of_resource(container, it)));
+        found.extend(
+            ["cpu", "memory"].iter().filter_map(|resource| of_resource(container, resource)),
+        );
         problems.extend(found.into_iter().map(|problem| format!("container {name:?}: {problem}")));
     }
     problems

@@ -78,7 +78,8 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
     }
     let runtime = manifests::runtime()?;
     let objects = if args.live { runtime.block_on(live(args))? } else { read(&args.files)? };
-    let configurations: Vec<_> = objects.iter().filter(|it| check::is_configuration(it)).collect();
+    let configurations: Vec<_> =
+        objects.iter().filter(|object| check::is_configuration(object)).collect();
     if configurations.is_empty() {
         let text = if args.live { "the cluster has" } else { "the files have" };
         let text =
@@ -181,7 +182,8 @@ impl Report<'_> {
         for Finding { severity, configuration, webhook, field, problem, advice } in self.findings {
             let severity = name(*severity);
             let place = [Some(configuration), webhook.as_ref(), Some(field)];
-            let place: Vec<_> = place.into_iter().flatten().filter(|it| !it.is_empty()).collect();
+            let place: Vec<_> =
+                place.into_iter().flatten().filter(|part| !part.is_empty()).collect();
             let place = place.into_iter().map(String::as_str).collect::<Vec<_>>().join(", ");
             out.line(&format!("{severity}: {place}: {problem}"))?;
             out.line(&format!("  {advice}"))?;

@@ -117,8 +117,8 @@ impl Args {
             return Err(CommandError::Usage(format!("{flag} needs --mesh {mesh}")));
         }
         self.check_actions()?;
-        let excluded = self.exclude_namespace.iter().map(|it| ("--exclude-namespace", it));
-        let linkerd = self.linkerd.namespace.iter().map(|it| ("--linkerd-namespace", it));
+        let excluded = self.exclude_namespace.iter().map(|name| ("--exclude-namespace", name));
+        let linkerd = self.linkerd.namespace.iter().map(|name| ("--linkerd-namespace", name));
         for (flag, name) in excluded.chain(linkerd) {
             if !is_dns_label(name) {
                 let problem = format!("{flag}: {name:?} is not the name of a namespace");
@@ -131,7 +131,7 @@ impl Args {
     /// Refuses what the API server refuses in `validationActions`.
     fn check_actions(&self) -> Result<(), CommandError> {
         let has = |action| self.action.contains(&action);
-        let is_repeated = |action| self.action.iter().filter(|it| **it == action).count() > 1;
+        let is_repeated = |action| self.action.iter().filter(|other| **other == action).count() > 1;
         let problem = if has(Action::Deny) && has(Action::Warn) {
             "deny and warn exclude each other: the message of a refused pod is shown anyway"
         } else if self.action.iter().any(|action| is_repeated(*action)) {

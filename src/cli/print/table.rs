@@ -52,7 +52,7 @@ impl<W: Write> Printer<W> {
                 *width = (*width).max(measure_text_width(cell));
             }
         }
-        let before: usize = widths[..N.saturating_sub(1)].iter().map(|it| it + GAP).sum();
+        let before: usize = widths[..N.saturating_sub(1)].iter().map(|width| width + GAP).sum();
         for row in &rows {
             let Some((last, cells)) = row.split_last() else { return Ok(()) };
             let head = cells.iter().zip(widths).fold(String::new(), |line, (cell, width)| {

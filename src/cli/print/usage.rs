@@ -39,7 +39,7 @@ fn escaped((kind, value): (ContextKind, &ContextValue)) -> Option<(ContextKind, 
     let value = match value {
         ContextValue::String(text) => ContextValue::String(printable(text).into_owned()),
         ContextValue::Strings(texts) => {
-            ContextValue::Strings(texts.iter().map(|it| printable(it).into_owned()).collect())
+            ContextValue::Strings(texts.iter().map(|text| printable(text).into_owned()).collect())
         }
         _ => return None,
     };

@@ -116,7 +116,7 @@ impl Effects {
             [Effect::Loses] => "would lose its sidecar".to_owned(),
             [Effect::Useless] => "would get no sidecar".to_owned(),
             ref several => {
-                let texts: Vec<_> = several.iter().map(|it| it.of_some_pods()).collect();
+                let texts: Vec<_> = several.iter().map(|effect| effect.of_some_pods()).collect();
                 texts.join(", ")
             }
         }
@@ -160,8 +160,8 @@ mod tests {
     }
 
     fn names(chosen: &Chosen) -> (Vec<&str>, Vec<&str>) {
-        let findings = chosen.findings.iter().map(|it| &*it.workload.name).collect();
-        (findings, chosen.left_out.keys().map(|it| &*it.name).collect())
+        let findings = chosen.findings.iter().map(|finding| &*finding.workload.name).collect();
+        (findings, chosen.left_out.keys().map(|workload| &*workload.name).collect())
     }
 
     #[test]
@@ -171,7 +171,7 @@ mod tests {
         let all = [&all[..], &[("d", "unexpected")]].concat();
         let chosen = Chosen::of(rows(&all), &[]);
         assert_eq!(names(&chosen), (vec!["a", "c"], vec!["b", "d"]));
-        assert!(chosen.left_out.values().all(|it| it.contains("would lose its sidecar")));
+        assert!(chosen.left_out.values().all(|reason| reason.contains("would lose its sidecar")));
         let chosen = Chosen::of(rows(&all), &[Include::Unexpected]);
         assert_eq!(names(&chosen), (vec!["a", "b", "c", "d", "d"], vec![]));
     }
@@ -192,7 +192,8 @@ mod tests {
             ("d", "outdated"),
         ];
         let Chosen { findings, effects, .. } = Chosen::of(rows(&all), &[Include::Unexpected]);
-        let texts: Vec<_> = findings.iter().map(|it| effects.text(&it.workload)).collect();
+        let texts: Vec<_> =
+            findings.iter().map(|finding| effects.text(&finding.workload)).collect();
         let both = "some pods would get their sidecar, some pods would get a new sidecar";
         let expected = [
             "would get its sidecar",

@@ -84,8 +84,8 @@ impl Session {
     fn end(self, stop: Option<&Stop>) -> Result<(), CommandError> {
         let Self { restarter, mut report, progress, failure, is_dry_run } = self;
         drop(progress);
-        for it in restarter.in_flight().iter().filter(|it| it.stuck.is_none()) {
-            report.rolling_out(&it.workload).map_err(CommandError::output)?;
+        for restart in restarter.in_flight().iter().filter(|restart| restart.stuck.is_none()) {
+            report.rolling_out(&restart.workload).map_err(CommandError::output)?;
         }
         for (finding, wait) in restarter.waiting() {
             report.waits(&finding.workload, wait.as_ref()).map_err(CommandError::output)?;
@@ -130,8 +130,8 @@ impl Session {
             return true;
         }
         let mut waiting = self.restarter.waiting();
-        self.restarter.in_flight().iter().all(|it| it.stuck.is_some())
-            && waiting.all(|(_, wait)| wait.is_some_and(|it| self.is_dry_run || !it.is_short()))
+        self.restarter.in_flight().iter().all(|restart| restart.stuck.is_some())
+            && waiting.all(|(_, wait)| wait.is_some_and(|wait| self.is_dry_run || !wait.is_short()))
     }
 }
 

@@ -162,7 +162,8 @@ impl Process {
     /// The meshes, which reload their configuration when it changes.
     pub(super) fn profiles(&self, cluster: Option<&Cluster>) -> Result<Started, CommandError> {
         let config = &self.args.config;
-        let sources = cluster.filter(|_| self.watches_namespaces()).map(|it| self.sources(it));
+        let sources =
+            cluster.filter(|_| self.watches_namespaces()).map(|cluster| self.sources(cluster));
         let linkerd = match (config.is_linkerd(), &sources) {
             (false, _) => None,
             (true, sources) => Some(self.linkerd(sources.clone())?),
@@ -359,7 +360,8 @@ impl Process {
     pub(super) fn audit(&self, cluster: Option<&Cluster>, profiles: Profiles) -> JoinHandle<()> {
         let (audit, namespace) = (self.args.audit.clone(), self.args.audit_namespace());
         let metrics = AuditMetrics::new(Arc::clone(self.registry()));
-        let (client, shutdown) = (cluster.map(|it| it.client.clone()), self.shutdown.clone());
+        let (client, shutdown) =
+            (cluster.map(|cluster| cluster.client.clone()), self.shutdown.clone());
         tokio::spawn(async move {
             if let Some(client) = client.filter(|_| audit.is_on()) {
                 audit.run(client, namespace, profiles, (metrics, shutdown)).await;

@@ -49,8 +49,9 @@ fn places<'c>(
 ) -> impl Iterator<Item = (String, &'c Value, &'static [&'static str])> {
     let name = |value| text(value, "/name").unwrap_or_default();
     let named = |value| text(value, "/metadata/name").unwrap_or_default();
-    let of_containers =
-        containers(pod).map(move |it| (format!("container {}", name(it)), it, &OF_CONTAINERS[..]));
+    let of_containers = containers(pod).map(move |container| {
+        (format!("container {}", name(container)), container, &OF_CONTAINERS[..])
+    });
     let of_ranges = checks.limit_ranges.iter().flat_map(move |range| {
         let who = format!("LimitRange {}", named(range));
         let items = items(range.pointer("/spec/limits")).iter();
@@ -58,7 +59,7 @@ fn places<'c>(
     });
     let quotas = checks.quotas.iter();
     let of_quotas =
-        quotas.map(move |it| (format!("ResourceQuota {}", named(it)), it, &OF_QUOTAS[..]));
+        quotas.map(move |quota| (format!("ResourceQuota {}", named(quota)), quota, &OF_QUOTAS[..]));
     let of_pod = [("the pod".to_owned(), pod, &OF_PODS[..])];
     of_containers.chain(of_pod).chain(of_ranges).chain(of_quotas)
 }

@@ -93,7 +93,7 @@ impl LimitRange {
         let by = format!("LimitRange {}", self.name);
         found
             .into_iter()
-            .map(|it| Found::new(Effect::Refuses, Cause::LimitRange, &by, it))
+            .map(|problem| Found::new(Effect::Refuses, Cause::LimitRange, &by, problem))
             .collect()
     }
 }

@@ -66,11 +66,9 @@ pub(super) fn objections(namespace: Option<&Value>, server: Version, pod: &Value
             Some(version) => format!("PodSecurity {}:v{version}", policy.level.as_str()),
             None => format!("PodSecurity {}", policy.level.as_str()),
         };
-        found.extend(
-            problems
-                .into_iter()
-                .map(|it| Found::new(policy.effect, Cause::PodSecurity, &by, (it.clone(), it))),
-        );
+        found.extend(problems.into_iter().map(|problem| {
+            Found::new(policy.effect, Cause::PodSecurity, &by, (problem.clone(), problem))
+        }));
     }
     found
 }

@@ -13,14 +13,17 @@ mod validity;
 
 /// Who objects, to what, and whether because of the sidecar.
 fn texts(objections: &[Objection]) -> Vec<(&str, &str, bool)> {
-    objections.iter().map(|it| (&*it.by, &*it.text, it.due_to_sidecar)).collect()
+    objections
+        .iter()
+        .map(|objection| (&*objection.by, &*objection.text, objection.due_to_sidecar))
+        .collect()
 }
 
 /// Who refuses a pod that is not changed.
 fn refusals(checks: Checks<'_>, pod: &Value) -> Vec<String> {
     let found = objections(checks, pod, pod);
-    let found = found.into_iter().filter(|it| it.effect == Effect::Refuses);
-    found.map(|it| format!("{}: {}", it.by, it.text)).collect()
+    let found = found.into_iter().filter(|objection| objection.effect == Effect::Refuses);
+    found.map(|objection| format!("{}: {}", objection.by, objection.text)).collect()
 }
 
 /// A pod with one container, which has these resources.
@@ -67,7 +70,7 @@ fn objections_come_in_the_order_of_the_api_server() {
     let mut pod = pod(&json!({"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}));
     pod["spec"]["hostPID"] = true.into();
     let found = objections(checks, &pod, &pod);
-    let by: Vec<_> = found.iter().map(|it| &*it.by).collect();
+    let by: Vec<_> = found.iter().map(|objection| &*objection.by).collect();
     assert_eq!(by, [VALIDATION, "LimitRange range", "PodSecurity baseline", "ResourceQuota quota"]);
 }
 
@@ -132,7 +135,7 @@ fn a_release_whose_checks_are_not_known_counts_as_the_nearest() {
         assert_eq!(of(minor), of(judged), "{minor}");
         let note = Version::minor(minor).note().expect("a note");
         let named = [format!("Kubernetes 1.{minor} are not known"), format!("that of 1.{judged}")];
-        assert!(named.iter().all(|it| note.contains(it)), "{note}");
+        assert!(named.iter().all(|text| note.contains(text)), "{note}");
     }
     assert_ne!(of(34), of(37));
     assert!((34..=37).all(|minor| Version::minor(minor).note().is_none()));

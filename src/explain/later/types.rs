@@ -75,7 +75,10 @@ pub(super) fn objections(pod: &Value) -> Vec<Found> {
     if let Some((_, last)) = texts.last_mut().filter(|_| are_more) {
         last.push_str("; and more values have a wrong type");
     }
-    texts.into_iter().map(|it| Found::new(Effect::Refuses, Cause::Types, DECODING, it)).collect()
+    texts
+        .into_iter()
+        .map(|problem| Found::new(Effect::Refuses, Cause::Types, DECODING, problem))
+        .collect()
 }
 
 /// The first value of the wrong type in a `Namespace`, `LimitRange` or `ResourceQuota`.
@@ -107,7 +110,9 @@ fn wrong(value: &Value, (done, rest): (&str, &str), kind: &Kind) -> Option<Strin
             .find_map(|(at, value)| wrong(value, (&format!("{done}[{at}]"), rest), kind)),
         Value::Object(members) if key != "*" => {
             let dot = if done.is_empty() { "" } else { "." };
-            members.get(key).and_then(|it| wrong(it, (&format!("{done}{dot}{key}"), rest), kind))
+            members
+                .get(key)
+                .and_then(|value| wrong(value, (&format!("{done}{dot}{key}"), rest), kind))
         }
         _ => {
             let expected = if key == "*" { "a list" } else { "an object" };
@@ -144,11 +149,11 @@ fn asked(expected: &Kind, value: &Value) -> &'static str {
     match expected {
         Kind::Text(_) if value.is_number() || value.is_boolean() => IN_QUOTES,
         Kind::Text(_) => "a string",
-        Kind::Boolean if is_quoted(|it| matches!(it, "true" | "false")) => {
+        Kind::Boolean if is_quoted(|text| matches!(text, "true" | "false")) => {
             "true or false without quotes"
         }
         Kind::Boolean => "true or false",
-        Kind::Int32 | Kind::Int64 if is_quoted(|it| it.parse::<i32>().is_ok()) => {
+        Kind::Int32 | Kind::Int64 if is_quoted(|text| text.parse::<i32>().is_ok()) => {
             "an integer: write it without quotes"
         }
         Kind::Int32 => "an integer of 32 bits",

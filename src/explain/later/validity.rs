@@ -36,7 +36,7 @@ pub(super) fn objections(pod: &Value, resources: &PodResources) -> Vec<Found> {
     found.extend(contexts::problems(pod).into_iter().map(|text| (text.clone(), text)));
     found
         .into_iter()
-        .map(|it| Found::new(Effect::Refuses, Cause::Validation, VALIDATION, it))
+        .map(|problem| Found::new(Effect::Refuses, Cause::Validation, VALIDATION, problem))
         .collect()
 }
 

@@ -50,7 +50,7 @@ impl Version {
 
     /// A release of a minor number as releases have it: digits without a zero before them.
     pub(super) fn of_minor(text: &str) -> Option<Self> {
-        let is_number = text.bytes().all(|it| it.is_ascii_digit());
+        let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
         let has_zero = text.len() > 1 && text.starts_with('0');
         text.parse().ok().filter(|_| is_number && !has_zero).map(Self)
     }
@@ -90,7 +90,7 @@ impl FromStr for Version {
             text.strip_prefix('v').unwrap_or(text).strip_prefix("1.").ok_or(NotVersion)?;
         let (numbers, added) = numbers.split_at(numbers.find(['+', '-']).unwrap_or(numbers.len()));
         let (minor, patch) = numbers.split_once('.').unwrap_or((numbers, "0"));
-        let is_of_added = |it: char| it.is_ascii_alphanumeric() || "+-._~".contains(it);
+        let is_of_added = |letter: char| letter.is_ascii_alphanumeric() || "+-._~".contains(letter);
         let is_valid = Self::of_minor(patch).is_some() && added.chars().all(is_of_added);
         Self::of_minor(minor).filter(|_| is_valid).ok_or(NotVersion)
     }

@@ -67,13 +67,13 @@ fn help(outcomes: &mut Outcomes, it: &Finding, time: i64, found: &[Finding]) {
 }
 
 fn label(outcomes: &Outcomes, namespace: &str) -> Option<&'static str> {
-    outcomes.stops(&[]).wait(namespace).map(|it| it.as_str())
+    outcomes.stops(&[]).wait(namespace).map(|wait| wait.as_str())
 }
 
 /// Outcomes with a restart that did not help in each of these namespaces.
 fn failed(namespaces: &[&str]) -> (Outcomes, Vec<Finding>) {
     let mut outcomes = outcomes();
-    let found: Vec<_> = namespaces.iter().map(|it| finding(it, "web")).collect();
+    let found: Vec<_> = namespaces.iter().map(|namespace| finding(namespace, "web")).collect();
     for (time, it) in (1..).zip(&found) {
         restart(&mut outcomes, it, 10 * time, &found);
     }
@@ -124,7 +124,7 @@ fn pods_that_are_newer_than_the_rollout_are_not_of_it() {
 fn a_tenant_stops_its_own_namespace_only() {
     let mut outcomes = outcomes();
     help(&mut outcomes, &finding("shop", "web"), 10, &[]);
-    let found: Vec<_> = (0..3).map(|it| finding("a", &it.to_string())).collect();
+    let found: Vec<_> = (0..3).map(|number| finding("a", &number.to_string())).collect();
     for it in &found {
         restart(&mut outcomes, it, 50, &found);
     }
@@ -136,10 +136,11 @@ fn a_tenant_stops_its_own_namespace_only() {
 
 #[test]
 fn rollouts_that_do_not_finish_count_by_namespace() {
-    let stopped = outcomes().stopped(&["c", "a", "b"].map(|it| stuck(it, 10))).expect("a stop");
+    let stopped =
+        outcomes().stopped(&["c", "a", "b"].map(|namespace| stuck(namespace, 10))).expect("a stop");
     assert_eq!(stopped.namespaces, "a, b, c");
     assert_eq!(stopped.example.namespace, "c", "of those that are counted");
-    assert_eq!(outcomes().stopped(&["a", "b"].map(|it| stuck(it, 10))), None);
+    assert_eq!(outcomes().stopped(&["a", "b"].map(|namespace| stuck(namespace, 10))), None);
 }
 
 #[test]
@@ -157,13 +158,13 @@ fn rollouts_that_were_stuck_before_a_restart_helped_do_not_count() {
 
 #[test]
 fn rollouts_that_are_paused_do_not_stop_others() {
-    let paused = |it| InFlight { is_paused: true, ..stuck(it, 10) };
+    let paused = |namespace| InFlight { is_paused: true, ..stuck(namespace, 10) };
     assert_eq!(outcomes().stopped(&["a", "b", "c"].map(paused)), None);
 }
 
 #[test]
 fn a_text_names_few_namespaces() {
-    let all: Vec<_> = (0..12).map(|it| stuck(&format!("n{it:02}"), 10)).collect();
+    let all: Vec<_> = (0..12).map(|number| stuck(&format!("n{number:02}"), 10)).collect();
     let names = outcomes().stopped(&all).expect("a stop").namespaces;
     assert!(names.ends_with("n08, n09 and 2 more"), "{names}");
 }
@@ -225,7 +226,7 @@ fn a_failure_stays_while_any_finding_of_the_workload_has_its_cause() {
 #[test]
 fn few_restarts_begin_before_one_has_helped() {
     let mut outcomes = outcomes();
-    let all: Vec<_> = (0..9).map(|it| finding("a", &it.to_string())).collect();
+    let all: Vec<_> = (0..9).map(|number| finding("a", &number.to_string())).collect();
     for it in &all[..3] {
         assert_eq!(label(&outcomes, "d"), None);
         outcomes.finished(restarted(it, 10), at(11));

@@ -77,12 +77,12 @@ fn each_reason_to_wait_is_a_line_of_english() {
     assert_eq!(text, window);
     let text = decide(|_, candidate| candidate.observed = None, &[]);
     assert_eq!(text, "it does not exist any more");
-    assert_eq!(observed(|it| it.uid = "other".into()), "it does not exist any more");
-    let text = observed(|it| it.no_rollout = Some("delete its pods one by one"));
+    assert_eq!(observed(|observed| observed.uid = "other".into()), "it does not exist any more");
+    let text = observed(|observed| observed.no_rollout = Some("delete its pods one by one"));
     assert_eq!(text, "a restart does not replace its pods: delete its pods one by one");
-    let text = observed(|it| it.is_paused = true);
+    let text = observed(|observed| observed.is_paused = true);
     assert_eq!(text, "its rollouts are paused; resume them with kubectl rollout resume");
-    let text = observed(|it| it.rollout = Rollout::InProgress);
+    let text = observed(|observed| observed.rollout = Rollout::InProgress);
     assert_eq!(text, "a rollout of it is in progress already");
     let text = decide(|_, candidate| candidate.budgets = [budget("web", 0)].into(), &[]);
     assert_eq!(text, "the PodDisruptionBudget web allows no disruption");
@@ -127,7 +127,7 @@ fn restarted(cause: &str, template: &str, [audited, age]: [i64; 2]) -> (Observed
     let mut observed = Observed { template_digest: "template".into(), ..Observed::default() };
     let trigger = Evidence { cause: cause.into(), ..Evidence::default() }.trigger(&observed);
     observed.restarted_at = Some(now());
-    observed.restarted_for = trigger.map(|it| it.digest);
+    observed.restarted_for = trigger.map(|trigger| trigger.digest);
     observed.template_digest = template.into();
     (observed, evidence)
 }
@@ -170,8 +170,11 @@ fn a_restart_that_did_not_help_is_not_repeated_after_the_pause() {
 
 #[test]
 fn a_workload_is_not_restarted_twice_an_hour() {
-    let ago =
-        |seconds| observed(|it| it.restarted_at = Some(now() - SignedDuration::from_secs(seconds)));
+    let ago = |seconds| {
+        observed(|observed| {
+            observed.restarted_at = Some(now() - SignedDuration::from_secs(seconds));
+        })
+    };
     let expected = "it was restarted less than an hour ago, at 2026-11-29T11:00:01Z";
     assert_eq!(ago(3599), expected);
     assert_eq!(ago(3600), "Some(Restart)");
@@ -213,7 +216,7 @@ fn a_rollout_is_stuck_when_its_time_is_over_and_not_before() {
         let observed = Observed { uid: "web".into(), rollout, is_paused, ..Observed::default() };
         policy.follow(now, rolling_out("web"), Some(&observed))
     };
-    let stuck = |seconds, rollout| after(seconds, rollout, false).and_then(|it| it.stuck);
+    let stuck = |seconds, rollout| after(seconds, rollout, false).and_then(|restart| restart.stuck);
     assert_eq!(stuck(599, Rollout::InProgress), None);
     assert_eq!(stuck(600, Rollout::InProgress).as_deref(), Some("it is not finished after 600s"));
     assert!(stuck(1, Rollout::DeadlineExceeded).is_some());
@@ -273,14 +276,14 @@ proptest! {
                 (Workload { namespace: format!("f{namespace}"), ..workload(&name) }, it)
             })
             .collect();
-        let mut in_flight: Vec<_> = (0..rolling_out_count).map(|it| rolling_out(&format!("f{it}"))).collect();
+        let mut in_flight: Vec<_> = (0..rolling_out_count).map(|number| rolling_out(&format!("f{number}"))).collect();
         for it in in_flight.iter_mut().take(stuck_count) {
             it.stuck = Some("why".into());
         }
         let decisions = policy.plan(now(), &asked, &in_flight);
         prop_assert_eq!(decisions.len(), facts.len());
         let restarted = facts.iter().zip(&decisions).filter(|(_, it)| **it == Decision::Restart);
-        let mut namespaces: Vec<_> = (0..rolling_out_count).map(|it| format!("f{it}")).collect();
+        let mut namespaces: Vec<_> = (0..rolling_out_count).map(|number| format!("f{number}")).collect();
         let mut count = 0;
         for (&(allowed, is_paused, has_budget, ago, rollout, namespace), _) in restarted {
             prop_assert!(is_open && !is_paused && ago >= 3600 && rollout != 0);

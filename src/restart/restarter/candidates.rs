@@ -72,7 +72,7 @@ impl Restarter {
             let budgets = if is_open { self.cluster.budgets(name).await? } else { Arc::default() };
             Ok(Surroundings { settings, budgets, is_open })
         };
-        let names: BTreeSet<_> = batch.iter().map(|it| &*it.workload.namespace).collect();
+        let names: BTreeSet<_> = batch.iter().map(|finding| &*finding.workload.namespace).collect();
         let one = async |name: &str| (name.to_owned(), read(name).await.map_err(Some));
         let reads: Vec<_> = names.into_iter().map(one).collect();
         stream::iter(reads).buffered(MAX_REQUESTS).collect().await

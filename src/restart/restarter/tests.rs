@@ -34,7 +34,7 @@ async fn a_list_is_bounded_and_has_each_workload_once() {
     let mut restarter = restarter();
     assert_eq!(restarter.set_findings(vec![finding("a"), finding("b"), finding("a")]), 0);
     assert_eq!(names(&restarter), ["a", "b"]);
-    let many = (0..=MAX_FINDINGS).map(|it| finding(&format!("w{it}"))).collect();
+    let many = (0..=MAX_FINDINGS).map(|number| finding(&format!("w{number}"))).collect();
     assert_eq!(restarter.set_findings(many), 1);
     assert_eq!(names(&restarter).len(), MAX_FINDINGS);
 }
@@ -62,17 +62,19 @@ async fn only_unfinished_rollouts_of_the_last_hour_that_injectd_began_are_adopte
         !restarter.in_flight().is_empty()
     };
     assert!(is_adopted(|_| {}));
-    assert!(!is_adopted(|it| it.is_restarted_by_us = false));
-    assert!(!is_adopted(|it| it.rollout = crate::restart::Rollout::Finished));
-    assert!(!is_adopted(|it| it.restarted_at = it.restarted_at.map(|at| at - PAUSE)));
+    assert!(!is_adopted(|observed| observed.is_restarted_by_us = false));
+    assert!(!is_adopted(|observed| observed.rollout = crate::restart::Rollout::Finished));
+    assert!(!is_adopted(
+        |observed| observed.restarted_at = observed.restarted_at.map(|at| at - PAUSE)
+    ));
 }
 
 #[tokio::test]
 async fn what_is_listed_again_keeps_its_reason() {
     let mut restarter = restarter();
-    let paused = |it: &mut Restarter, name: &str| {
+    let paused = |restarter: &mut Restarter, name: &str| {
         let mut notices = Vec::new();
-        it.wait(finding(name), &Candidate::default(), Wait::Paused, &mut notices);
+        restarter.wait(finding(name), &Candidate::default(), Wait::Paused, &mut notices);
         notices.len()
     };
     assert_eq!((paused(&mut restarter, "a"), paused(&mut restarter, "a")), (1, 0));
@@ -93,7 +95,7 @@ async fn findings_of_namespaces_without_room_are_not_drawn() {
     };
     restarter.in_flight.push(InFlight::new(of("shop", "a").workload, Timestamp::now()));
     restarter.set_findings(vec![of("shop", "b"), of("bank", "c")]);
-    let drawn: Vec<_> = restarter.draw().into_iter().map(|it| it.workload.name).collect();
+    let drawn: Vec<_> = restarter.draw().into_iter().map(|finding| finding.workload.name).collect();
     assert_eq!(drawn, ["c"]);
 }
 
@@ -147,7 +149,7 @@ async fn restarts_that_do_not_help_stop_all_until_something_changes() {
         finding
     };
     let namespaces = ["a", "b", "c"];
-    let all = |cause: &str| namespaces.map(|it| of(it, cause)).to_vec();
+    let all = |cause: &str| namespaces.map(|namespace| of(namespace, cause)).to_vec();
     let audit = |cause: &str| Audit {
         begun: now,
         environment: cause.into(),
@@ -164,7 +166,8 @@ async fn restarts_that_do_not_help_stop_all_until_something_changes() {
         restarter.note_stop(&mut notices);
     }
     assert!(restarter.is_stopped());
-    let is_stop = |it: &Notice| matches!(it, Notice::Stopped(_, names) if names == "a, b, c");
+    let is_stop =
+        |notice: &Notice| matches!(notice, Notice::Stopped(_, names) if names == "a, b, c");
     assert!(notices.last().is_some_and(is_stop), "{notices:?}");
     assert!(restarter.draw().is_empty());
     restarter.audited(audit("one"));

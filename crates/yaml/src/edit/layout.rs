@@ -45,10 +45,10 @@ impl Found {
         let column = |at: usize| at - line_start(text, at);
         let (step, inside) = match &entry.value.kind {
             Kind::Map(Style::Block, entries) => {
-                (&mut self.step, entries.first().map(|it| it.start))
+                (&mut self.step, entries.first().map(|first| first.start))
             }
             Kind::List(Style::Block, items) => {
-                (&mut self.list_step, items.first().map(|it| it.start))
+                (&mut self.list_step, items.first().map(|first| first.start))
             }
             _ => return,
         };

@@ -101,7 +101,7 @@ impl<'c> Check<'c> {
     /// What its Service serves, if that was asked for.
     fn served(&self) -> Option<&'c Served> {
         let service = ServiceName::of(self.webhook)?;
-        self.context.served.iter().find(|it| it.service == service)
+        self.context.served.iter().find(|served| served.service == service)
     }
 
     fn check_ends(&mut self, cas: &[CertificateDer<'_>]) {

@@ -64,7 +64,10 @@ impl Lifetime {
 /// The day in UTC.
 fn date(seconds: i64) -> String {
     let time = Timestamp::from_second(seconds);
-    time.map_or_else(|_| seconds.to_string(), |it| it.to_zoned(TimeZone::UTC).date().to_string())
+    time.map_or_else(
+        |_| seconds.to_string(),
+        |time| time.to_zoned(TimeZone::UTC).date().to_string(),
+    )
 }
 
 /// Seconds for people.

@@ -86,7 +86,10 @@ pub(super) async fn all(
     connects: &[Connect],
     configurations: &[&Value],
 ) -> Result<Vec<Served>, CommandError> {
-    let webhooks = configurations.iter().filter_map(|it| it["webhooks"].as_array()).flatten();
+    let webhooks = configurations
+        .iter()
+        .filter_map(|configuration| configuration["webhooks"].as_array())
+        .flatten();
     let services: BTreeSet<_> = webhooks.filter_map(ServiceName::of).collect();
     let mut all = Vec::new();
     for Connect { service, addr } in connects {

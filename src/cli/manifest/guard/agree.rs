@@ -118,7 +118,7 @@ impl Guard {
 fn in_a_condition(mut text: String, variables: &Value) -> String {
     let mut variables: Vec<_> = variables.as_array().expect("a list").iter().collect();
     // A name may begin with another one.
-    variables.sort_by_key(|it| std::cmp::Reverse(it["name"].as_str().map(str::len)));
+    variables.sort_by_key(|variable| std::cmp::Reverse(variable["name"].as_str().map(str::len)));
     while text.contains("variables.") {
         for variable in &variables {
             let [name, expression] = ["name", "expression"].map(|key| variable[key].as_str());

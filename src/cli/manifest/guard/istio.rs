@@ -85,7 +85,8 @@ impl IstioArgs {
 
     /// Whether the webhooks of the revision `default` are there.
     fn has_default(&self) -> bool {
-        self.revision.is_empty() || self.revision.iter().any(|it| it == DEFAULT_REVISION)
+        self.revision.is_empty()
+            || self.revision.iter().any(|revision| revision == DEFAULT_REVISION)
     }
 
     fn is_disabled(&self) -> bool {

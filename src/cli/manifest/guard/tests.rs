@@ -24,8 +24,10 @@ pub(super) fn printed(flags: &[&str]) -> Result<[Value; 2], String> {
 
 fn variable(policy: &Value, name: &str) -> String {
     let variables = policy["spec"]["variables"].as_array().expect("variables must be a list");
-    let found = variables.iter().find(|it| it["name"] == name);
-    found.map(|it| it["expression"].as_str().unwrap_or_default().to_owned()).unwrap_or_default()
+    let found = variables.iter().find(|variable| variable["name"] == name);
+    found
+        .map(|variable| variable["expression"].as_str().unwrap_or_default().to_owned())
+        .unwrap_or_default()
 }
 
 #[test]

@@ -122,7 +122,8 @@ fn capabilities(pod: Pod<'_>) -> Vec<String> {
 /// Containers that add other capabilities than those that are allowed.
 pub(super) fn added(pod: Pod<'_>, is_allowed: fn(&str) -> bool) -> Vec<String> {
     let of = |container: Container<'_>| {
-        let add = container.strings("capabilities/add").filter(|it| !is_allowed(it));
+        let add =
+            container.strings("capabilities/add").filter(|capability| !is_allowed(capability));
         let add = add.collect::<Vec<_>>().join(", ");
         let who = container.name();
         (!add.is_empty()).then(|| format!("container {who} adds the capabilities {add}"))
@@ -188,14 +189,15 @@ fn probe_hosts(pod: Pod<'_>) -> Vec<String> {
 }
 
 fn privileged(pod: Pod<'_>) -> Vec<String> {
-    let is_true = |it: &Container<'_>| it.context("privileged") == Some(&Value::Bool(true));
+    let is_true =
+        |container: &Container<'_>| container.context("privileged") == Some(&Value::Bool(true));
     let containers = pod.containers().filter(is_true);
-    containers.map(|it| format!("container {} is privileged", it.name())).collect()
+    containers.map(|container| format!("container {} is privileged", container.name())).collect()
 }
 
 pub(super) fn proc_mount(pod: Pod<'_>) -> Vec<String> {
     let of = |container: Container<'_>| {
-        let mount = container.context("procMount")?.as_str().filter(|it| *it != "Default")?;
+        let mount = container.context("procMount")?.as_str().filter(|mount| *mount != "Default")?;
         Some(format!("container {} has procMount {mount}", container.name()))
     };
     pod.containers().filter_map(of).collect()

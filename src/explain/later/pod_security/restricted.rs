@@ -80,8 +80,9 @@ fn escalation(pod: Pod<'_>) -> Vec<String> {
 }
 
 fn capabilities(pod: Pod<'_>) -> Vec<String> {
-    let keeps =
-        |container: Container<'_>| !container.strings("capabilities/drop").any(|it| it == "ALL");
+    let keeps = |container: Container<'_>| {
+        !container.strings("capabilities/drop").any(|capability| capability == "ALL")
+    };
     let mut found = those(pod, keeps, "does not drop ALL capabilities");
     found.extend(added(pod, |capability| capability == "NET_BIND_SERVICE"));
     found
@@ -126,7 +127,7 @@ fn user(pod: Pod<'_>) -> Vec<String> {
 
 fn seccomp(pod: Pod<'_>) -> Vec<String> {
     let of_pod = pod.spec("securityContext/seccompProfile");
-    let is_covered = of_pod.and_then(|it| text(it, "/type")).is_some_and(is_safe_profile);
+    let is_covered = of_pod.and_then(|profile| text(profile, "/type")).is_some_and(is_safe_profile);
     let lacks =
         |container: Container<'_>| !is_covered && container.context("seccompProfile").is_none();
     let mut found = profiles(pod, "seccompProfile");

@@ -25,7 +25,9 @@ impl Scoped<'_> {
         let mut names = scopes.filter_map(Value::as_str);
         let selector = items(quota.pointer("/spec/scopeSelector/matchExpressions"));
         names.all(|name| self.has(name, &Value::Null))
-            && selector.iter().all(|it| self.has(text(it, "/scopeName").unwrap_or_default(), it))
+            && selector.iter().all(|expression| {
+                self.has(text(expression, "/scopeName").unwrap_or_default(), expression)
+            })
     }
 
     /// Whether the pod is in one scope; only that of priority classes reads operator and values. A
@@ -53,7 +55,7 @@ impl Scoped<'_> {
         let pod = self.resources;
         let is_ignored = self.version.ignores_empty_pod_resources() && !pod.has_own();
         let own = pod.own.as_ref().filter(|_| !is_ignored);
-        let containers = pod.all().filter(|_| own.is_none()).map(|it| &it.resources);
+        let containers = pod.all().filter(|_| own.is_none()).map(|container| &container.resources);
         let mut all = own.into_iter().chain(containers);
         !all.any(|resources| {
             Side::BOTH.iter().flat_map(|side| resources.side(*side)).any(is_asked_for)
@@ -81,7 +83,7 @@ impl Scoped<'_> {
         ["podAffinity", "podAntiAffinity"].iter().any(|kind| {
             let of =
                 |list| items(self.pod.pointer(&format!("/spec/affinity/{kind}/{list}"))).iter();
-            let terms = of(preferred).filter_map(|it| it.get("podAffinityTerm"));
+            let terms = of(preferred).filter_map(|weighted| weighted.get("podAffinityTerm"));
             terms.chain(of(required)).any(|term| {
                 !items(term.get("namespaces")).is_empty()
                     || present(term, "/namespaceSelector").is_some()

@@ -125,12 +125,13 @@ impl Amount {
             (false, true) => other.thousandths.clone(),
             (false, false) => &self.thousandths + &other.thousandths,
         };
-        let [of_self, of_other] = [self, other].map(|it| it.thousandths.sign() == Sign::NoSign);
+        let [of_self, of_other] =
+            [self, other].map(|amount| amount.thousandths.sign() == Sign::NoSign);
         let notation = if of_self { other.notation } else { self.notation };
         let scale = match (self.scale, other.scale) {
             (_, scale) if of_self => scale,
             (scale, _) if of_other => scale,
-            (Some(one), Some(two)) => Some(one.min(two)).filter(|it| fits(&thousandths, *it)),
+            (Some(one), Some(two)) => Some(one.min(two)).filter(|scale| fits(&thousandths, *scale)),
             _ => None,
         };
         let is_beyond = self.is_beyond || other.is_beyond;
@@ -231,7 +232,7 @@ impl fmt::Display for Amount {
             }
             Notation::Binary | Notation::Decimal => format!("{number}m"),
         };
-        let canonical = quantity::parse(&text).map(|it| it.canonical());
+        let canonical = quantity::parse(&text).map(|quantity| quantity.canonical());
         f.write_str(&canonical.unwrap_or(text))
     }
 }

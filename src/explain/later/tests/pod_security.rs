@@ -11,8 +11,10 @@ fn found(labels: &Value, minor: u16, pod: &Value) -> Vec<String> {
     let namespace = json!({"metadata": {"labels": labels}});
     let checks = Checks { namespace: Some(&namespace), ..on(minor) };
     let found = objections(checks, pod, pod);
-    let found = found.into_iter().filter(|it| it.by.starts_with("PodSecurity"));
-    found.map(|it| format!("{:?} {}: {}", it.effect, it.by, it.text)).collect()
+    let found = found.into_iter().filter(|objection| objection.by.starts_with("PodSecurity"));
+    found
+        .map(|objection| format!("{:?} {}: {}", objection.effect, objection.by, objection.text))
+        .collect()
 }
 
 fn is_refused(level: &str, version: &str, minor: u16, pod: &Value) -> bool {
@@ -65,7 +67,8 @@ fn the_restricted_level_names_the_containers_of_the_user_too() {
     let checks = Checks { namespace: Some(&namespace), ..Checks::default() };
     let found = objections(checks, &before, &injected);
     assert!(found.iter().all(|objection| objection.effect == Effect::Warns));
-    let of_app: Vec<_> = found.iter().filter(|it| it.text.contains("container app")).collect();
+    let of_app: Vec<_> =
+        found.iter().filter(|objection| objection.text.contains("container app")).collect();
     assert_eq!(of_app.len(), 4);
     assert!(of_app.iter().all(|objection| !objection.due_to_sidecar));
     assert!(found.iter().any(|objection| objection.due_to_sidecar));
@@ -160,9 +163,9 @@ fn each_check_has_the_version_that_changed_it() {
 
 #[test]
 fn what_the_levels_refuse() {
-    let context = |it: Value| safe(json!({"securityContext": it}), json!({}));
-    let own = |it: Value| safe(json!({}), json!({"securityContext": it}));
-    let volume = |it: Value| safe(json!({"volumes": [it]}), json!({}));
+    let context = |context: Value| safe(json!({"securityContext": context}), json!({}));
+    let own = |context: Value| safe(json!({}), json!({"securityContext": context}));
+    let volume = |volume: Value| safe(json!({"volumes": [volume]}), json!({}));
     let mut annotated = safe(json!({}), json!({}));
     annotated["metadata"] = json!({"annotations": {"container.apparmor.security.beta.kubernetes.io/app": "unconfined"}});
     for (baseline, restricted, pod) in [

@@ -6,7 +6,10 @@ use super::{nulls::rich, *};
 
 fn undecoded(pod: &Value) -> Vec<String> {
     let found = objections(Checks::default(), pod, pod).into_iter();
-    found.filter(|it| it.cause == Cause::Types).map(|it| it.text).collect()
+    found
+        .filter(|objection| objection.cause == Cause::Types)
+        .map(|objection| objection.text)
+        .collect()
 }
 
 /// The places of all values, with what their field holds.
@@ -76,8 +79,7 @@ fn a_value_of_another_type_is_refused_wherever_it_is() {
 
 #[test]
 fn the_text_has_the_path_and_what_to_write() {
-    let context =
-        |it: Value| json!({"spec": {"containers": [{"name": "a", "securityContext": it}]}});
+    let context = |context: Value| json!({"spec": {"containers": [{"name": "a", "securityContext": context}]}});
     let path = "spec.containers[0]";
     for (pod, text) in [
         (pod(&json!([])), format!("{path}.resources is a list, but must be an object")),
@@ -126,7 +128,7 @@ fn the_text_has_the_path_and_what_to_write() {
     let namespace = json!({"metadata": {"labels": labels}});
     let checks = Checks { namespace: Some(&namespace), ..Checks::default() };
     let found = refusals(checks, &root);
-    assert!(found.iter().any(|it| it.contains("runs as user 0")), "{found:?}");
+    assert!(found.iter().any(|text| text.contains("runs as user 0")), "{found:?}");
 }
 
 #[test]
@@ -152,7 +154,7 @@ fn a_pod_that_cannot_be_decoded_is_refused_before_the_webhooks() {
     injected["spec"]["containers"][0]["name"] = "other".into();
     let due = |before: &Value, injected: &Value| {
         let found = objections(Checks::default(), before, injected);
-        found.iter().map(|it| it.due_to_sidecar).collect::<Vec<_>>()
+        found.iter().map(|objection| objection.due_to_sidecar).collect::<Vec<_>>()
     };
     assert_eq!(due(&before, &injected), [false]);
     assert_eq!(due(&pod(&json!({})), &injected), [true]);
@@ -160,7 +162,7 @@ fn a_pod_that_cannot_be_decoded_is_refused_before_the_webhooks() {
 
 #[test]
 fn policies_and_namespaces_that_cannot_be_decoded_are_named() {
-    let limits = |it: Value| json!({"metadata": {"name": "it"}, "spec": {"limits": it}});
+    let limits = |limits: Value| json!({"metadata": {"name": "it"}, "spec": {"limits": limits}});
     let quota = |spec: Value, status: Value| json!({"spec": spec, "status": status});
     for (kind, object, problem) in [
         ("LimitRange", limits(json!([{"type": "Pod", "max": {"cpu": "1"}}, null])), None),

@@ -90,15 +90,15 @@ fn on_linux(pod: Pod<'_>) -> Vec<String> {
 /// What user namespaces need, and what needs them (`validateHostUsers`).
 fn with_users(pod: Pod<'_>) -> Vec<String> {
     if !pod.has_user_namespace() {
-        let is_unmasked = |it: &Container<'_>| {
-            it.context("procMount").and_then(Value::as_str) == Some("Unmasked")
+        let is_unmasked = |container: &Container<'_>| {
+            container.context("procMount").and_then(Value::as_str) == Some("Unmasked")
         };
         let unmasked = pod.containers().filter(is_unmasked);
         return unmasked
-            .map(|it| {
+            .map(|container| {
                 format!(
                     "container {} has procMount Unmasked, which needs hostUsers: false",
-                    it.name()
+                    container.name()
                 )
             })
             .collect();
@@ -113,13 +113,13 @@ fn with_users(pod: Pod<'_>) -> Vec<String> {
 fn host_processes(pod: Pod<'_>) -> Vec<String> {
     const FIELD: &str = "windowsOptions/hostProcess";
     let of_pod = pod.spec(&format!("securityContext/{FIELD}"));
-    let all: Vec<_> = pod.containers().map(|it| it.context(FIELD)).collect();
+    let all: Vec<_> = pod.containers().map(|container| container.context(FIELD)).collect();
     let mut found = Vec::new();
     if of_pod.is_some() && all.iter().flatten().any(|own| Some(*own) != of_pod) {
         found.push("hostProcess of the pod and of its containers must be the same".to_owned());
     }
     let effective = all.iter().map(|own| own.or(of_pod));
-    let count = effective.filter(|it| *it == Some(&Value::Bool(true))).count();
+    let count = effective.filter(|effective| *effective == Some(&Value::Bool(true))).count();
     if count > 0 && count < all.len() {
         found.push("either all containers must be host processes or none".to_owned());
     }
@@ -132,7 +132,8 @@ fn host_processes(pod: Pod<'_>) -> Vec<String> {
 /// `ValidateSecurityContext`.
 fn privileges(container: Container<'_>) -> Option<String> {
     let is = |field, value: bool| container.context(field) == Some(&Value::Bool(value));
-    let sys_admin = || container.strings("capabilities/add").any(|it| it == "CAP_SYS_ADMIN");
+    let sys_admin =
+        || container.strings("capabilities/add").any(|capability| capability == "CAP_SYS_ADMIN");
     let is_wrong = is("allowPrivilegeEscalation", false) && (is("privileged", true) || sys_admin());
     is_wrong.then(|| {
         format!(
