@@ -114,16 +114,17 @@ fn merge_maps(
     order::set_element_order(base, &mut patch, types, reading)?;
     let mut removed = HashSet::new();
     let mut other_case = Vec::new();
+    let merging = FieldMerge { types, reading, lists: Lists::Merge };
     for (key, value) in patch {
         let list = directives::primitive_list(&key)?;
         let field = list.unwrap_or(&key);
         if value.is_null() {
             removed.insert(field.to_owned());
         } else if list.is_some() {
-            merge_field(base, field, value, (types, reading, Lists::Delete))?;
+            FieldMerge { types, reading, lists: Lists::Delete }.merge(base, field, value)?;
         } else if reading == Base::Pod && types.differs_in_case(field) {
             other_case.push((key, value));
-        } else if !merge_field(base, field, value, (types, reading, Lists::Merge))? {
+        } else if !merging.merge(base, field, value)? {
             removed.insert(key);
         }
     }
@@ -141,11 +142,12 @@ fn merge_other_case(
     types: Types,
 ) -> Result<(), MergeError> {
     entries.sort_unstable_by(|one, other| other.0.cmp(&one.0));
+    let merging = FieldMerge { types, reading: Base::Pod, lists: Lists::Merge };
     for (key, value) in entries {
         let Some(field) = types.find(&key) else { continue };
         let current = fields::current(base, field.name, Some(field), Base::Pod);
         if !field.written && matches!(current, Current::Absent) {
-            merge_field(base, field.name, value, (types, Base::Pod, Lists::Merge))?;
+            merging.merge(base, field.name, value)?;
         }
     }
     Ok(())
@@ -159,38 +161,49 @@ enum Lists {
     Delete,
 }
 
-/// Merges a value that is not null into a field. The answer is whether the field stays.
-fn merge_field(
-    base: &mut Map<String, Value>,
-    key: &str,
-    value: Value,
-    (types, reading, lists): (Types, Base, Lists),
-) -> Result<bool, MergeError> {
-    let field = types.find(key);
-    if value.is_object() {
-        fields::add_implied_struct(base, key, field, reading);
+/// How the fields of an object are merged.
+#[derive(Clone, Copy, Debug)]
+struct FieldMerge {
+    types: Types,
+    reading: Base,
+    lists: Lists,
+}
+
+impl FieldMerge {
+    /// Merges a value that is not null into a field. The answer is whether the field stays.
+    fn merge(
+        self,
+        base: &mut Map<String, Value>,
+        key: &str,
+        value: Value,
+    ) -> Result<bool, MergeError> {
+        let Self { types, reading, lists } = self;
+        let field = types.find(key);
+        if value.is_object() {
+            fields::add_implied_struct(base, key, field, reading);
+        }
+        match (fields::current(base, key, field, reading), value) {
+            (Current::Here(Value::Object(base)), Value::Object(patch)) => {
+                let types = types.inside(key, reading)?;
+                merge_maps(base, patch, types, reading)?;
+            }
+            (Current::Here(Value::Array(base)), Value::Array(patch)) => {
+                let list = types.list(key, reading)?;
+                *base = lists::merge(std::mem::take(base), patch, list, reading, lists)?;
+            }
+            (Current::Here(current), value) if go_type(current) == go_type(&value) => {
+                *current = taken::in_field(value, field, reading);
+            }
+            (_, _) if lists == Lists::Delete => {}
+            (_, value) => {
+                let Some(value) = taken::new_value(value) else {
+                    return Ok(false);
+                };
+                base.insert(key.to_owned(), taken::in_field(value, field, reading));
+            }
+        }
+        Ok(true)
     }
-    match (fields::current(base, key, field, reading), value) {
-        (Current::Here(Value::Object(base)), Value::Object(patch)) => {
-            let types = types.inside(key, reading)?;
-            merge_maps(base, patch, types, reading)?;
-        }
-        (Current::Here(Value::Array(base)), Value::Array(patch)) => {
-            let list = types.list(key, reading)?;
-            *base = lists::merge(std::mem::take(base), patch, (list, reading, lists))?;
-        }
-        (Current::Here(current), value) if go_type(current) == go_type(&value) => {
-            *current = taken::in_field(value, field, reading);
-        }
-        (_, _) if lists == Lists::Delete => {}
-        (_, value) => {
-            let Some(value) = taken::new_value(value) else {
-                return Ok(false);
-            };
-            base.insert(key.to_owned(), taken::in_field(value, field, reading));
-        }
-    }
-    Ok(true)
 }
 
 /// A value of the patch becomes what Go reads it as.

@@ -57,7 +57,7 @@ pub fn edit(text: &str, format: Format, before: &Value, after: &Value) -> Option
         },
         edits: Vec::new(),
     };
-    editor.node(&root, (before, after), Place::Root)?;
+    editor.node(&root, before, after, Place::Root)?;
     let edited = editor.apply();
     (read(&edited, format).as_ref() == Some(after)).then_some(edited)
 }
@@ -126,12 +126,7 @@ struct Editor<'t> {
 }
 
 impl Editor<'_> {
-    fn node(
-        &mut self,
-        node: &Node,
-        (before, after): (&Value, &Value),
-        place: Place<'_>,
-    ) -> Option<()> {
+    fn node(&mut self, node: &Node, before: &Value, after: &Value, place: Place<'_>) -> Option<()> {
         if before == after {
             return Some(());
         }
@@ -189,7 +184,7 @@ impl Editor<'_> {
             match (before.get(key), after.get(key)) {
                 (Some(_), Some(_)) if last[key.as_str()] != entry.start => {}
                 (Some(before), Some(after)) => {
-                    self.node(&entry.value, (before, after), Place::Entry(entry, column))?;
+                    self.node(&entry.value, before, after, Place::Entry(entry, column))?;
                 }
                 _ => self.remove_lines(entry.start, entry.value.end)?,
             }
@@ -227,8 +222,8 @@ impl Editor<'_> {
             match step {
                 Step::Keep(old, new) => {
                     let item = &items[old];
-                    let values = (&before[old], &after[new]);
-                    self.node(&item.value, values, Place::Item(item, column))?;
+                    let place = Place::Item(item, column);
+                    self.node(&item.value, &before[old], &after[new], place)?;
                     at = Some(self.behind(item.value.end, column));
                 }
                 Step::Remove(old) => {
@@ -310,7 +305,7 @@ impl Editor<'_> {
             match (before.get(key), after.get(key)) {
                 (Some(before), Some(after)) => {
                     if last[key.as_str()] == entry.start {
-                        self.node(&entry.value, (before, after), Place::Flow(&spacing))?;
+                        self.node(&entry.value, before, after, Place::Flow(&spacing))?;
                     }
                     parts.keep(index);
                 }
@@ -340,7 +335,7 @@ impl Editor<'_> {
             match step {
                 Step::Keep(old, new) => {
                     let value = &items[old].value;
-                    self.node(value, (&before[old], &after[new]), Place::Flow(&spacing))?;
+                    self.node(value, &before[old], &after[new], Place::Flow(&spacing))?;
                     parts.keep(old);
                 }
                 Step::Remove(old) => parts.remove(old),

@@ -87,7 +87,8 @@ impl Entries {
     /// Adds the value of the key `name`.
     pub(crate) fn add(
         &mut self,
-        (name, kind): (String, Kind),
+        name: String,
+        kind: Kind,
         value: Value,
         duplicates: DuplicateKeys,
     ) -> Result<(), Refused> {

@@ -146,6 +146,14 @@ struct Anchored {
     height: usize,
 }
 
+/// What stands before a node.
+#[derive(Clone, Copy)]
+struct Properties<'t> {
+    /// 0 if it has none.
+    anchor: usize,
+    tag: Option<&'t Tag>,
+}
+
 /// How a node came.
 struct Arrival {
     mark: Marker,
@@ -163,7 +171,8 @@ impl<'t> Reader<'t> {
                 {
                     text = Cow::Owned(text.strip_suffix('\n').unwrap_or(&text).to_owned());
                 }
-                self.scalar(text, (style, tag.as_deref()), anchor, span.start)
+                let properties = Properties { anchor, tag: tag.as_deref() };
+                self.scalar(text, style, properties, span.start)
             }
             Event::SequenceStart(_, anchor, _) => {
                 self.begin(Collection::List(Vec::new()), anchor, span.start)
@@ -227,11 +236,11 @@ impl<'t> Reader<'t> {
     fn scalar(
         &mut self,
         text: Cow<'t, str>,
-        (style, tag): (ScalarStyle, Option<&Tag>),
-        anchor: usize,
+        style: ScalarStyle,
+        properties: Properties<'_>,
         mark: Marker,
     ) -> Result<(), Problem> {
-        let tag = tag.map(|tag| format!("{}{}", tag.handle(), tag.suffix()));
+        let tag = properties.tag.map(|tag| format!("{}{}", tag.handle(), tag.suffix()));
         let plain = style == ScalarStyle::Plain;
         let merge = text == "<<"
             && match tag.as_deref() {
@@ -253,7 +262,9 @@ impl<'t> Reader<'t> {
             None => Scalar::Text(text),
         };
         let arrival = Arrival { mark, aliased: false, height: 0 };
-        self.anchor((anchor, before), &arrival, || Node::Scalar(scalar.clone().into_owned()))?;
+        self.anchor(properties.anchor, before, &arrival, || {
+            Node::Scalar(scalar.clone().into_owned())
+        })?;
         if merge && is_key {
             if let Some(Open { collection: Collection::Map(entries), .. }) = self.open.last_mut() {
                 entries.key = Some(Key::Merge);
@@ -321,14 +332,15 @@ impl<'t> Reader<'t> {
             Collection::Map(entries) => Value::Object(entries.map),
         };
         let arrival = Arrival { mark, aliased: false, height: open.height + 1 };
-        self.anchor((open.anchor, open.counts), &arrival, || Node::Tree(value.clone()))?;
+        self.anchor(open.anchor, open.counts, &arrival, || Node::Tree(value.clone()))?;
         self.place(Node::Tree(value), &arrival)
     }
 
     /// Keeps a copy of a node for its aliases, if it has an anchor.
     fn anchor(
         &mut self,
-        (anchor, before): (usize, Counts),
+        anchor: usize,
+        before: Counts,
         arrival: &Arrival,
         copy: impl FnOnce() -> Node<'static>,
     ) -> Result<(), Problem> {
@@ -367,7 +379,7 @@ impl<'t> Reader<'t> {
                 (Some(Key::Name(name, kind)), node) => {
                     let value = value(node)?;
                     let mark = entries.key_mark.unwrap_or(arrival.mark);
-                    let added = entries.add((name, kind), value, options.duplicate_keys);
+                    let added = entries.add(name, kind, value, options.duplicate_keys);
                     added.map_err(|refused| Problem {
                         is_duplicate_key: matches!(refused, Refused::Duplicate(_)),
                         ..source.problem(mark, refused.message())

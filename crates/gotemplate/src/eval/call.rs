@@ -23,7 +23,7 @@ impl<'t> Eval<'t, '_, '_> {
         }
         let signature = Signature { params: function.params, variadic: function.variadic };
         let operands = args.operands;
-        let slots = self.arguments(dot, (function.name, signature), args)?;
+        let slots = self.arguments(dot, function.name, signature, args)?;
         let values = slots.iter().filter_map(|slot| slot.value.as_ref());
         self.spend(1 + values.map(Context::steps_of).sum::<usize>())?;
         if !function.precise {
@@ -80,7 +80,8 @@ impl<'t> Eval<'t, '_, '_> {
     pub(super) fn arguments(
         &mut self,
         dot: &Slot,
-        (name, signature): (&str, Signature),
+        name: &str,
+        signature: Signature,
         args: Args<'t>,
     ) -> Evaluated<Vec<Slot>> {
         let given = args.operands.len();

@@ -178,7 +178,7 @@ impl<'t> Eval<'t, '_, '_> {
             }
             Value::Object(object) => {
                 if let Some(signature) = object.method(name) {
-                    let slots = self.arguments(dot, (name, signature), args)?;
+                    let slots = self.arguments(dot, name, signature, args)?;
                     return self.method(slot, object.as_ref(), access, slots);
                 }
                 let Some(found) = object.field(name) else {

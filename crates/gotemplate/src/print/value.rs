@@ -39,7 +39,7 @@ impl Printer {
             Value::Int(int, _) => self.int(value, int.unsigned_abs(), *int < 0, verb),
             Value::Uint(int, _) => self.int(value, *int, false, verb),
             Value::Float(float) => self.float(value, *float, verb),
-            Value::Complex(real, imaginary) => self.complex(value, (*real, *imaginary), verb),
+            Value::Complex(real, imaginary) => self.complex(value, *real, *imaginary, verb),
             Value::Text(text) => self.text(value, text, verb),
             Value::List(list) => {
                 let name = value.type_name();
@@ -170,7 +170,7 @@ impl Printer {
         }
     }
 
-    fn complex(&mut self, value: &Value, (real, imaginary): (f64, f64), verb: char) {
+    fn complex(&mut self, value: &Value, real: f64, imaginary: f64, verb: char) {
         if !"vbgGxXfFeE".contains(verb) {
             return self.bad_verb(value, verb);
         }

@@ -23,7 +23,8 @@ pub(super) fn merge(
     base: Vec<Value>,
     patch: Vec<Value>,
     key: &'static str,
-    (list, reading): (ListType, Base),
+    list: ListType,
+    reading: Base,
 ) -> Result<Vec<Element>, MergeError> {
     let keys = Keys::new(key, list, reading);
     let patch = ListPatch::new(patch, key)?;

@@ -39,9 +39,11 @@ impl Element {
 pub(super) fn merge(
     base: Vec<Value>,
     patch: Vec<Value>,
-    (list, reading, lists): (ListType, Base, Lists),
+    list: ListType,
+    reading: Base,
+    lists: Lists,
 ) -> Result<Vec<Value>, MergeError> {
-    Ok(settled(merge_elements(base, patch, (list, reading, lists))?, list, reading))
+    Ok(settled(merge_elements(base, patch, list, reading, lists)?, list, reading))
 }
 
 /// The values of merged elements, the new ones as Go reads them.
@@ -63,7 +65,9 @@ pub(super) fn settled(elements: Vec<Element>, list: ListType, reading: Base) -> 
 pub(super) fn merge_elements(
     base: Vec<Value>,
     patch: Vec<Value>,
-    (list, reading, lists): (ListType, Base, Lists),
+    list: ListType,
+    reading: Base,
+    lists: Lists,
 ) -> Result<Vec<Element>, MergeError> {
     if list.merge == Merge::Replace && lists == Lists::Merge {
         return Ok(patch.into_iter().map(Element::of_patch).collect());
@@ -73,7 +77,7 @@ pub(super) fn merge_elements(
     }
     let kind = element_type(&base, &patch, list, reading)?;
     match list.merge {
-        Merge::ByKey(key) if kind == GO_MAP => keyed::merge(base, patch, key, (list, reading)),
+        Merge::ByKey(key) if kind == GO_MAP => keyed::merge(base, patch, key, list, reading),
         Merge::Replace | Merge::Set if kind == GO_MAP => {
             let kind = list.element.map_or("interface", |element| element.go_kind());
             Err(MergeError::NoKeyDeclared { kind })

@@ -46,7 +46,7 @@ pub(super) fn set_element_order(
         let list = types.list(key, Base::Json)?;
         validate(in_patch.as_deref().unwrap_or_default(), &order, list)?;
         if in_base.is_some() || in_patch.is_some() {
-            let merged = ordered(in_base, in_patch, &order, (list, reading))?;
+            let merged = ordered(in_base, in_patch, &order, list, reading)?;
             base.insert(key.to_owned(), Value::Array(settled(merged, list, reading)));
         }
     }
@@ -66,7 +66,8 @@ fn ordered(
     base: Option<Vec<Value>>,
     patch: Option<Vec<Value>>,
     order: &[Value],
-    (list, reading): (ListType, Base),
+    list: ListType,
+    reading: Base,
 ) -> Result<Vec<Element>, MergeError> {
     let reader = Reader::new(list, reading);
     let (in_base, in_patch) =
@@ -78,7 +79,7 @@ fn ordered(
         });
     let base_keys: Vec<_> = in_base.iter().map(|value| reader.key(value, false)).collect();
     let merged = match (base, patch) {
-        (Some(base), Some(patch)) => merge_elements(base, patch, (list, reading, Lists::Merge))?,
+        (Some(base), Some(patch)) => merge_elements(base, patch, list, reading, Lists::Merge)?,
         (base, None) => base.into_iter().flatten().map(Element::of_base).collect(),
         (None, Some(patch)) => {
             let kept = patch.into_iter().filter_map(taken::without_directives);

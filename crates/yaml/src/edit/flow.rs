@@ -41,11 +41,14 @@ impl Spacing {
         let inside = Self { lines: inner, ..self.clone() };
         match value {
             Value::Object(map) if !map.is_empty() => {
-                let parts = map.iter().map(|(key, value)| inside.entry(key, value));
-                self.brackets(out, ('{', '}'), &inside, parts);
+                out.push('{');
+                inside.parts(out, map.iter().map(|(key, value)| inside.entry(key, value)));
+                self.close(out, '}');
             }
             Value::Array(items) if !items.is_empty() => {
-                self.brackets(out, ('[', ']'), &inside, items.iter().map(|item| inside.item(item)));
+                out.push('[');
+                inside.parts(out, items.iter().map(|item| inside.item(item)));
+                self.close(out, ']');
             }
             Value::String(text) => self.string(out, text),
             Value::Number(number) if self.format == Format::Yaml => writer::number(out, number),
@@ -69,26 +72,24 @@ impl Spacing {
         out
     }
 
-    fn brackets(
-        &self,
-        out: &mut String,
-        (open, close): (char, char),
-        inside: &Self,
-        parts: impl Iterator<Item = String>,
-    ) {
-        out.push(open);
+    /// The parts of the collection.
+    fn parts(&self, out: &mut String, parts: impl Iterator<Item = String>) {
         for (index, part) in parts.enumerate() {
-            match (&inside.lines, index) {
+            match (&self.lines, index) {
                 (Some((indent, _)), 0) => out.extend(["\n", indent]),
                 (None, 0) => {}
-                _ => inside.between(out),
+                _ => self.between(out),
             }
             out.push_str(&part);
         }
+    }
+
+    /// The bracket behind the parts of an inner collection.
+    fn close(&self, out: &mut String, bracket: char) {
         if let Some((indent, _)) = &self.lines {
             out.extend(["\n", indent]);
         }
-        out.push(close);
+        out.push(bracket);
     }
 
     /// What stands between two parts.
