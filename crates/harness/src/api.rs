@@ -187,7 +187,8 @@ impl Api {
     ///
     /// As [`Api::call`].
     pub async fn create(&self, namespace: Option<&str>, object: &Value) -> Outcome<Answer> {
-        self.post(namespace, &object.to_string(), kind_of(object), "").await
+        let (version, kind) = kind_of(object);
+        self.post(&collection(version, kind, namespace), &object.to_string(), "").await
     }
 
     /// Applies an object on the server, with a field manager.
@@ -212,7 +213,9 @@ impl Api {
     ///
     /// As [`Api::call`].
     pub async fn dry_run(&self, namespace: &str, object: &Value) -> Outcome<Answer> {
-        self.post(Some(namespace), &object.to_string(), kind_of(object), "&dryRun=All").await
+        let (version, kind) = kind_of(object);
+        let path = collection(version, kind, Some(namespace));
+        self.post(&path, &object.to_string(), "&dryRun=All").await
     }
 
     /// As [`Api::dry_run`], of an object in YAML whose version and kind are lines of their own.
@@ -224,18 +227,11 @@ impl Api {
         let field = |name: &str| {
             text.lines().find_map(|line| line.strip_prefix(name)?.split_whitespace().next())
         };
-        let kind = (field("apiVersion:").unwrap_or_default(), field("kind:").unwrap_or_default());
-        self.post(Some(namespace), text, kind, "&dryRun=All").await
+        let [version, kind] = ["apiVersion:", "kind:"].map(|name| field(name).unwrap_or_default());
+        self.post(&collection(version, kind, Some(namespace)), text, "&dryRun=All").await
     }
 
-    async fn post(
-        &self,
-        namespace: Option<&str>,
-        text: &str,
-        (version, kind): (&str, &str),
-        query: &str,
-    ) -> Outcome<Answer> {
-        let path = collection(version, kind, namespace);
+    async fn post(&self, path: &str, text: &str, query: &str) -> Outcome<Answer> {
         let path = format!("{path}?fieldValidation=Strict{query}");
         self.call(Method::POST, &path, Some(text.to_owned())).await
     }
@@ -247,7 +243,8 @@ impl Api {
     /// Fails if the list is not answered with 200.
     pub async fn of_app(
         &self,
-        (version, kind): (&str, &str),
+        version: &str,
+        kind: &str,
         namespace: &str,
         app: &str,
     ) -> Outcome<Vec<Value>> {

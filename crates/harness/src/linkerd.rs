@@ -59,5 +59,5 @@ async fn make_permissions(api: &Api, control_plane: &str) -> Outcome {
 pub fn permissions(name: &str, of: ServiceAccount<'_>) -> Outcome<[Value; 2]> {
     let mut role = cluster_role()?;
     role["metadata"]["name"] = json!(name);
-    Ok([role, of.bound("ClusterRoleBinding", name, ("ClusterRole", name))])
+    Ok([role, of.bound("ClusterRoleBinding", name, "ClusterRole", name)])
 }

@@ -191,7 +191,7 @@ impl Namespaced<'_> {
     pub async fn unaudited(&self, namespaces: &[String]) -> Outcome<Api> {
         let api = &self.lab.api;
         for namespace in namespaces {
-            let edit = UNAUDITED.bound("RoleBinding", "unaudited", ("ClusterRole", "edit"));
+            let edit = UNAUDITED.bound("RoleBinding", "unaudited", "ClusterRole", "edit");
             let made = api.create(Some(namespace), &edit).await?;
             expect_listed("the status of the role", made.status, &[201, 409])?;
             let create = json!({"verb": "create", "resource": "pods", "namespace": namespace});
@@ -278,6 +278,6 @@ impl Namespaced<'_> {
     ///
     /// As [`crate::api::Api::of_app`].
     pub async fn of_app(&self, version: &str, kind: &str, app: &str) -> Outcome<Vec<Value>> {
-        self.lab.api.of_app((version, kind), &self.name, app).await
+        self.lab.api.of_app(version, kind, &self.name, app).await
     }
 }

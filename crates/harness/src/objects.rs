@@ -126,7 +126,7 @@ pub struct ServiceAccount<'a> {
 impl ServiceAccount<'_> {
     /// What gives it a role, kind and name: a `RoleBinding` or a `ClusterRoleBinding`.
     #[must_use]
-    pub fn bound(self, kind: &str, name: &str, (role_kind, role): (&str, &str)) -> Value {
+    pub fn bound(self, kind: &str, name: &str, role_kind: &str, role: &str) -> Value {
         let group = RBAC_VERSION.trim_end_matches("/v1");
         json!({
             "apiVersion": RBAC_VERSION,

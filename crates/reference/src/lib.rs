@@ -160,8 +160,8 @@ fn answer(input: &Input<'_>, values: Result<&Values, &String>) -> Result<Outcome
         owner: owner.clone(),
     };
     let post = |reasons: Option<&[&'static str]>| {
-        let owner = owner.as_ref().filter(|_| !envelope.dry_run)?;
-        owner::event(owner, &envelope.namespace, reasons, input.lookup)
+        let (kind, name) = owner.as_ref().filter(|_| !envelope.dry_run)?;
+        owner::event(kind, name, &envelope.namespace, reasons, input.lookup)
     };
     let Some(reasons) = decide::reasons(&context) else {
         return Ok(match patch::inject(&mut context) {

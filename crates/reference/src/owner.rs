@@ -82,12 +82,13 @@ pub fn label(kind: &str) -> Option<String> {
 /// The event of an answer: about the owner, if its kind is known and it exists. `reasons` is `None`
 /// for an injected pod.
 pub fn event(
-    (kind, name): &(String, String),
+    kind: &str,
+    name: &str,
     namespace: &str,
     reasons: Option<&[&'static str]>,
     lookup: Lookup<'_>,
 ) -> Option<Event> {
-    let (api_version, kind) = match kind.as_str() {
+    let (api_version, kind) = match kind {
         "deployment" => ("apps/v1", "Deployment"),
         "replicaset" => ("apps/v1", "ReplicaSet"),
         "daemonset" => ("apps/v1", "DaemonSet"),
@@ -116,7 +117,7 @@ pub fn event(
         regarding: Regarding {
             api_version,
             kind,
-            name: name.clone(),
+            name: name.to_owned(),
             namespace: namespace.to_owned(),
         },
     })

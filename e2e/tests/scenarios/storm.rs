@@ -160,8 +160,8 @@ impl Storm<'_> {
     /// Counts the Deployment's pods of this phase once all exist.
     async fn count_replicas(&mut self) -> Outcome {
         let pods = eventually("the Deployment's pods", async || {
-            let of = ("v1", "Pod");
-            let pods = self.pair.lab.api.of_app(of, self.pair.namespace(), "web").await?;
+            let namespace = self.pair.namespace();
+            let pods = self.pair.lab.api.of_app("v1", "Pod", namespace, "web").await?;
             expect("the number of the Deployment's pods", self.replicas(), pods.len())?;
             Ok(pods)
         })

@@ -170,9 +170,15 @@ fn change(review: &mut Value, pool: &Pool, random: &mut Random) {
         };
         match random.below(12) {
             0 => mutations::shuffle(object, random),
-            1 => set(object, "annotations", random.one_of(&pool.annotations)),
-            2 => set(object, "labels", random.one_of(&pool.labels)),
-            3 => set(object, "annotations", &("example.com/any".to_owned(), json!("x"))),
+            1 => {
+                let (key, value) = random.one_of(&pool.annotations);
+                set(object, "annotations", key, value);
+            }
+            2 => {
+                let (key, value) = random.one_of(&pool.labels);
+                set(object, "labels", key, value);
+            }
+            3 => set(object, "annotations", "example.com/any", &json!("x")),
             4 => rename(object, random),
             5 => repeat(object, random),
             6..9 => change_owner(object, random),
@@ -181,11 +187,11 @@ fn change(review: &mut Value, pool: &Pool, random: &mut Random) {
     }
 }
 
-fn set(object: &mut Value, field: &str, (key, value): &(String, Value)) {
+fn set(object: &mut Value, field: &str, key: &str, value: &Value) {
     let Some(Value::Object(metadata)) = object.get_mut("metadata") else { return };
     let map = metadata.entry(field).or_insert_with(|| Value::Object(Map::new()));
     if let Value::Object(map) = map {
-        map.insert(key.clone(), value.clone());
+        map.insert(key.to_owned(), value.clone());
     }
 }
 

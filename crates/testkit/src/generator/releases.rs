@@ -85,12 +85,13 @@ pub fn version_of(release: Release, random: &mut Random) -> String {
 }
 
 /// The edge before, the edge itself, or the one after.
-fn around((year, month, number): Edge, which: usize) -> Edge {
+fn around(edge: Edge, which: usize) -> Edge {
+    let (year, month, number) = edge;
     match which {
         0 if number > 1 => (year, month, number - 1),
         0 if month > 1 => (year, month - 1, 9),
         0 => (year - 1, 12, 9),
-        1 => (year, month, number),
+        1 => edge,
         _ => (year, month, number + 1),
     }
 }

@@ -64,7 +64,7 @@ pub(super) async fn cron_job(it: &Audit<'_>) -> Outcome {
         it.it.lab.api.delete(&format!("{path}?propagationPolicy=Background")).await?.ok()?;
     }
     eventually("the pods are gone", async || {
-        let pods = it.it.lab.api.of_app(("v1", "Pod"), &it.pods, "report").await?;
+        let pods = it.it.lab.api.of_app("v1", "Pod", &it.pods, "report").await?;
         expect("the number of pods", 0, pods.len())
     })
     .await

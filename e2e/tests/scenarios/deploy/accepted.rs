@@ -54,7 +54,7 @@ async fn operator_crds(operator: &str) -> Outcome<Vec<Value>> {
 }
 
 /// A CRD that accepts any `spec`, in place of one of the operator.
-fn crd((kind, plural): (&str, &str)) -> Value {
+fn crd(kind: &str, plural: &str) -> Value {
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -81,7 +81,7 @@ async fn apply_crds(it: &Namespaced<'_>) -> Outcome<String> {
         Ok(crds) => (crds, format!("CRDs of {operator}")),
         Err(why) => {
             say_skipped(&format!("the schemas of {operator}, which cannot be downloaded: {why}"));
-            let crds = OPERATOR_KINDS.into_iter().map(crd).collect();
+            let crds = OPERATOR_KINDS.into_iter().map(|(kind, plural)| crd(kind, plural)).collect();
             (crds, "CRDs without a schema".to_owned())
         }
     };

@@ -60,10 +60,9 @@ pub(super) struct Callers {
 }
 
 impl Callers {
-    pub(super) fn start((api, release): (&Api, &Release), endpoints: &Endpoints) -> Self {
+    pub(super) fn start(api: &Api, release: &Release, endpoints: &Endpoints) -> Self {
         let is_stopped = Arc::<AtomicBool>::default();
-        let calls =
-            call((api.clone(), release.clone()), endpoints.clone(), Arc::clone(&is_stopped));
+        let calls = call(api.clone(), release.clone(), endpoints.clone(), Arc::clone(&is_stopped));
         Self { is_stopped, task: tokio::spawn(calls) }
     }
 
@@ -85,7 +84,8 @@ impl Drop for Callers {
 }
 
 async fn call(
-    (api, release): (Api, Release),
+    api: Api,
+    release: Release,
     endpoints: Endpoints,
     is_stopped: Arc<AtomicBool>,
 ) -> Outcome<usize> {

@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{
-    callers::Endpoints,
+    callers::{Callers, Endpoints},
     load::Load,
     release::{Release, delete_release_at_end, objects},
 };
@@ -238,7 +238,8 @@ impl<'a> Installed<'a> {
 
     /// [`Installed::stream`], and other callers that verify all certificates that are served.
     pub(super) fn load(&self) -> Load {
-        Load::start(self.stream(), (self.api(), &self.release), &self.endpoints)
+        let callers = Callers::start(self.api(), &self.release, &self.endpoints);
+        Load::start(self.stream(), callers)
     }
 
     pub(super) async fn inject(&self) -> Outcome {

@@ -1,15 +1,11 @@
 //! Pods that are created while something happens to the certificates, and none of which may be refused.
 
 use injectd_harness::{
-    api::Api,
     expect::Outcome,
     stream::{Stream, all_created},
 };
 
-use super::{
-    callers::{Callers, Endpoints},
-    release::Release,
-};
+use super::callers::Callers;
 
 /// Creates pods and verifies certificates until it is stopped or dropped.
 pub(super) struct Load {
@@ -18,8 +14,8 @@ pub(super) struct Load {
 }
 
 impl Load {
-    pub(super) fn start(stream: Stream, of: (&Api, &Release), endpoints: &Endpoints) -> Self {
-        Self { stream, callers: Callers::start(of, endpoints) }
+    pub(super) fn start(stream: Stream, callers: Callers) -> Self {
+        Self { stream, callers }
     }
 
     /// Waits until so many more pods were created.

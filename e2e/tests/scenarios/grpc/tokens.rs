@@ -63,8 +63,8 @@ impl<'a> Tokens<'a> {
         let kubeconfig = make_account(&it.lab.api, control_plane, folder.path()).await?;
         let name = format!("{control_plane}-tokens");
         let of = ServiceAccount { namespace: control_plane, name: ACCOUNT };
-        let role = ("ClusterRole", "system:auth-delegator");
-        let reviews = of.bound("ClusterRoleBinding", &name, role);
+        let role = "system:auth-delegator";
+        let reviews = of.bound("ClusterRoleBinding", &name, "ClusterRole", role);
         it.create_in_cluster(&reviews).await?;
         let create = json!({"verb": "create", "group": "authentication.k8s.io",
             "resource": "tokenreviews"});

@@ -100,7 +100,8 @@ fn map(pairs: &[(&str, &str)]) -> Value {
     pairs.iter().map(|(key, value)| ((*key).to_owned(), json!(value))).collect()
 }
 
-fn labelled(prefix: &str, (name, labels, _): &NamespaceRow<'_>) -> Value {
+fn labelled(prefix: &str, row: &NamespaceRow<'_>) -> Value {
+    let (name, labels, _) = row;
     namespace(&format!("{prefix}-{name}"), &json!({}), &map(labels))
 }
 

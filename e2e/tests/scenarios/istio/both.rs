@@ -70,7 +70,7 @@ async fn start(it: &Istio<'_>) -> Outcome<Injectd> {
     let arguments: Vec<_> =
         arguments.iter().map(|it| it.replace("--mesh=istio", "--mesh=linkerd,istio")).collect();
     let account = ServiceAccount { namespace: &it.control_plane, name: NAME };
-    let mut injectd = it.injectd((NAME, account), &it.lab.api.server, &arguments).await?;
+    let mut injectd = it.injectd(NAME, account, &it.lab.api.server, &arguments).await?;
     let linkerd = linkerd_folder();
     injectd.set_variable("INJECTD_VALUES", linkerd.join("values/default.yaml"));
     injectd.set_variable("INJECTD_TRUST_ROOTS", linkerd.join("example-root.crt"));
@@ -83,10 +83,10 @@ async fn start(it: &Istio<'_>) -> Outcome<Injectd> {
 async fn make_account(it: &Istio<'_>) -> Outcome {
     it.create(&service_account(NAME)).await?;
     let account = ServiceAccount { namespace: &it.control_plane, name: NAME };
-    it.create(&account.bound("RoleBinding", NAME, ("Role", "injectd"))).await?;
+    it.create(&account.bound("RoleBinding", NAME, "Role", "injectd")).await?;
     let role = format!("injectd-{}", it.control_plane);
     let name = it.it.name_of(NAME);
-    let of_istio = account.bound("ClusterRoleBinding", &name, ("ClusterRole", &role));
+    let of_istio = account.bound("ClusterRoleBinding", &name, "ClusterRole", &role);
     let of_linkerd = permissions(&it.it.name_of("linkerd"), account)?;
     for mut object in of_linkerd.into_iter().chain([of_istio]) {
         it.own(&mut object);

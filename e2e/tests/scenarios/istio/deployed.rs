@@ -127,13 +127,14 @@ impl<'a> Istio<'a> {
 
     /// A replica that is not started, with files of its own, for the API server at a URL.
     pub(super) async fn replica(&self, name: &str, server: &str) -> Outcome<Injectd> {
-        self.injectd((name, self.account()), server, &self.arguments()?).await
+        self.injectd(name, self.account(), server, &self.arguments()?).await
     }
 
     /// A process that is not started, which is this account.
     pub(super) async fn injectd(
         &self,
-        (name, account): (&str, ServiceAccount<'_>),
+        name: &str,
+        account: ServiceAccount<'_>,
         server: &str,
         arguments: &[String],
     ) -> Outcome<Injectd> {

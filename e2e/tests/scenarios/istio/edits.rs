@@ -136,7 +136,7 @@ async fn write(it: &Istio<'_>, data: &Value) -> Outcome {
 /// Waits until both replicas have this configuration.
 async fn wait_for(it: &Istio<'_>, number: usize) -> Outcome {
     let (pod, text) = (labelled(&json!({})), format!("\"{number}\""));
-    wait_for_patch(it, ("default", &pod), &text, true).await
+    wait_for_patch(it, "default", &pod, &text, true).await
 }
 
 /// Fails unless each pod has a valid edit, unmixed, that was current not long before; returns how

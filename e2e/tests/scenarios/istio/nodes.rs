@@ -65,7 +65,7 @@ async fn decide(it: &Istio<'_>) -> Outcome {
 
 async fn wait_for(it: &Istio<'_>, native: bool) -> Outcome {
     let pod = labelled(&json!({}));
-    wait_for_patch(it, ("default", &pod), r#""restartPolicy":"Always""#, native).await?;
+    wait_for_patch(it, "default", &pod, r#""restartPolicy":"Always""#, native).await?;
     let pod = it.pod("enabled", &pod).await?;
     expect("whether it is native", native, is_native(&pod)?)
 }

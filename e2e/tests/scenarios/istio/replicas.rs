@@ -16,7 +16,8 @@ use super::{
 /// Waits until the patch of each replica has this text, or has it no more.
 pub(super) async fn wait_for_patch(
     it: &Istio<'_>,
-    (revision, pod): (&str, &Value),
+    revision: &str,
+    pod: &Value,
     text: &str,
     has_it: bool,
 ) -> Outcome {
@@ -38,8 +39,8 @@ pub(super) async fn restore(it: &Istio<'_>) -> Outcome {
         it.configure(revision).await?;
         let pod = plain_pod("tried");
         let image = format!("\"{}\"", revision.image()?);
-        wait_for_patch(it, (name, &pod), &image, true).await?;
-        wait_for_patch(it, (name, &pod), "\"injectd\"", true).await?;
+        wait_for_patch(it, name, &pod, &image, true).await?;
+        wait_for_patch(it, name, &pod, "\"injectd\"", true).await?;
     }
     Ok(())
 }

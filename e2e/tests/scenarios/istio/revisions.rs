@@ -118,7 +118,7 @@ async fn a_revision_installed_while_injectd_runs_is_served_until_it_is_removed()
         let pod = labelled(&json!({}));
         it.install(&next).await?;
         wait_for_status(it, &pod, 200).await?;
-        wait_for_patch(it, ("next", &pod), &next.image()?, true).await?;
+        wait_for_patch(it, "next", &pod, &next.image()?, true).await?;
         it.uninstall(&next).await?;
         wait_for_status(it, &pod, 404).await
     })

@@ -28,11 +28,11 @@ async fn own(it: &Istio<'_>) -> Outcome {
     let mut changed = it.revision("default")?.clone();
     changed.config = changed.config.replace("FIRST", "SECOND");
     it.configure(&changed).await?;
-    wait_for_patch(it, ("default", &pod), DIGESTS[1], true).await?;
+    wait_for_patch(it, "default", &pod, DIGESTS[1], true).await?;
     let found = it.pod("enabled", &pod).await?;
     expect(OWN, Some(DIGESTS[1]), annotation(&found, OWN))?;
     it.configure(it.revision("default")?).await?;
-    wait_for_patch(it, ("default", &pod), DIGESTS[0], true).await
+    wait_for_patch(it, "default", &pod, DIGESTS[0], true).await
 }
 
 #[tokio::test]

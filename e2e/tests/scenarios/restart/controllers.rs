@@ -101,7 +101,7 @@ impl<'a> Controllers<'a> {
         for (kind, scope, rules) in
             [("ClusterRole", None, cluster), ("Role", Some(&*it.name), LEASE_RULES.to_vec())]
         {
-            let binding = account.bound(&format!("{kind}Binding"), &it.name, (kind, &it.name));
+            let binding = account.bound(&format!("{kind}Binding"), &it.name, kind, &it.name);
             for object in [role(kind, &it.name, &rules), binding] {
                 it.delete_at_end(path_of(&object, scope));
                 api.create(scope, &object).await?.created()?;

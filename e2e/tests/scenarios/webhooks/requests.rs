@@ -50,75 +50,71 @@ pub(super) fn all(own_names: &dyn Fn(&str) -> String) -> Vec<Sent> {
 }
 
 fn post(name: &'static str, path: &'static str, of: Of, change: fn(Value) -> Value) -> Sent {
-    sent((name, Method::POST, path), of, ("", ""), change)
+    sent(name, Method::POST, path, of, change)
 }
 
 fn of_pods_and_namespaces() -> Vec<Sent> {
-    let pods = ("", "v1", "pods", "Pod");
-    let namespaces = ("", "v1", "namespaces", "Namespace");
+    let pods = Of { group: "", version: "v1", resource: "pods", kind: "Pod" };
+    let namespaces = Of { resource: "namespaces", kind: "Namespace", ..pods };
+    let change_status = |mut old: Value| {
+        old["status"]["message"] = "changed".into();
+        old
+    };
+    let change_namespace = |mut old: Value| {
+        old["metadata"]["labels"]["team"] = "bank".into();
+        old
+    };
     vec![
         post("create a pod", PODS, pods, |_| labelled(objects::plain_pod("new"), "web")),
         post("create a pod without labels", PODS, pods, |_| objects::plain_pod("bare")),
         post("create a pod of another app", PODS, pods, |_| {
             labelled(objects::plain_pod("new"), "api")
         }),
-        sent(("change a pod's label", Method::PUT, FIRST), pods, ("first", ""), |old| {
-            labelled(old, "api")
-        }),
-        sent(("add a label to a pod", Method::PUT, SECOND), pods, ("second", ""), |old| {
-            labelled(old, "web")
-        }),
-        sent(("delete a pod", Method::DELETE, FIRST), pods, ("first", ""), |old| old),
-        sent(("delete a pod without labels", Method::DELETE, SECOND), pods, ("second", ""), |it| {
-            it
-        }),
-        sent(
-            ("change a pod's status", Method::PUT, STATUS),
-            pods,
-            ("first", "status"),
-            |mut old| {
-                old["status"]["message"] = "changed".into();
-                old
-            },
-        ),
+        sent("change a pod's label", Method::PUT, FIRST, pods, |old| labelled(old, "api"))
+            .of_object("first"),
+        sent("add a label to a pod", Method::PUT, SECOND, pods, |old| labelled(old, "web"))
+            .of_object("second"),
+        sent("delete a pod", Method::DELETE, FIRST, pods, |old| old).of_object("first"),
+        sent("delete a pod without labels", Method::DELETE, SECOND, pods, |old| old)
+            .of_object("second"),
+        sent("change a pod's status", Method::PUT, STATUS, pods, change_status)
+            .of_object("first")
+            .of_subresource("status"),
         post("create a namespace", "/api/v1/namespaces", namespaces, |_| {
             objects::namespace("webhooks-new", &json!({}), &json!({"team": "bank"}))
         }),
-        sent(("change a namespace", Method::PUT, OWN), namespaces, (MATCHED, ""), |mut old| {
-            old["metadata"]["labels"]["team"] = "bank".into();
-            old
-        }),
+        sent("change a namespace", Method::PUT, OWN, namespaces, change_namespace)
+            .of_object(MATCHED),
     ]
 }
 
 fn of_other_kinds() -> Vec<Sent> {
+    let deployments =
+        Of { group: "apps", version: "v1", resource: "deployments", kind: "Deployment" };
+    let events = Of { group: "", version: "v1", resource: "events", kind: "Event" };
+    let new_events = Of { group: "events.k8s.io", ..events };
+    let scale = |mut old: Value| {
+        old["spec"]["replicas"] = 2.into();
+        old
+    };
     vec![
         post("create a cluster role", ROLES, RBAC, |_| {
             json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
                 "metadata": {"name": "webhooks-new", "labels": {"app": "web"}}, "rules": []})
         }),
-        post(
-            "create a Deployment",
-            DEPLOYMENTS,
-            ("apps", "v1", "deployments", "Deployment"),
-            |_| objects::deployment("new", 2, &json!({})),
-        ),
-        sent(
-            ("scale a Deployment", Method::PUT, SCALE),
-            ("apps", "v1", "deployments", "Scale"),
-            ("scaled", "scale"),
-            |mut old| {
-                old["spec"]["replicas"] = 2.into();
-                old
-            },
-        ),
+        post("create a Deployment", DEPLOYMENTS, deployments, |_| {
+            objects::deployment("new", 2, &json!({}))
+        }),
+        sent("scale a Deployment", Method::PUT, SCALE, Of { kind: "Scale", ..deployments }, scale)
+            .of_object("scaled")
+            .of_subresource("scale"),
         post("create an autoscaler in v1", AUTOSCALERS_V1, autoscaling("v1"), |_| autoscaler("v1")),
         post("create an autoscaler in v2", AUTOSCALERS_V2, autoscaling("v2"), |_| autoscaler("v2")),
-        post("create an event", EVENTS, ("", "v1", "events", "Event"), |_| {
+        post("create an event", EVENTS, events, |_| {
             json!({"apiVersion": "v1", "kind": "Event", "metadata": {"name": "new"},
                 "involvedObject": {"kind": "Pod", "namespace": MATCHED, "name": "first"}})
         }),
-        post("create a new event", NEW_EVENTS, ("events.k8s.io", "v1", "events", "Event"), |_| {
+        post("create a new event", NEW_EVENTS, new_events, |_| {
             json!({"apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"name": "new"},
                 "eventTime": "2026-01-01T00:00:00.000000Z", "reason": "Test", "action": "Test",
                 "type": "Normal", "reportingController": "example.com/test",
@@ -134,7 +130,12 @@ const SECOND: &str = "/api/v1/namespaces/webhooks-matched/pods/second";
 const STATUS: &str = "/api/v1/namespaces/webhooks-matched/pods/first/status";
 const OWN: &str = "/api/v1/namespaces/webhooks-matched";
 const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
-const RBAC: Of = ("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole");
+const RBAC: Of = Of {
+    group: "rbac.authorization.k8s.io",
+    version: "v1",
+    resource: "clusterroles",
+    kind: "ClusterRole",
+};
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/webhooks-matched/deployments";
 const SCALE: &str = "/apis/apps/v1/namespaces/webhooks-matched/deployments/scaled/scale";
 const AUTOSCALERS_V1: &str =
@@ -144,31 +145,61 @@ const AUTOSCALERS_V2: &str =
 const EVENTS: &str = "/api/v1/namespaces/webhooks-matched/events";
 const NEW_EVENTS: &str = "/apis/events.k8s.io/v1/namespaces/webhooks-matched/events";
 
-/// Group, version, resource and kind.
-type Of = (&'static str, &'static str, &'static str, &'static str);
-
-fn autoscaling(version: &'static str) -> Of {
-    ("autoscaling", version, "horizontalpodautoscalers", "HorizontalPodAutoscaler")
+/// What a request is about.
+#[derive(Clone, Copy)]
+struct Of {
+    group: &'static str,
+    version: &'static str,
+    resource: &'static str,
+    kind: &'static str,
 }
 
+fn autoscaling(version: &'static str) -> Of {
+    Of {
+        group: "autoscaling",
+        version,
+        resource: "horizontalpodautoscalers",
+        kind: "HorizontalPodAutoscaler",
+    }
+}
+
+/// A request about an object that is made, of no subresource.
 fn sent(
-    (name, method, path): (&'static str, Method, &'static str),
-    (group, version, resource, kind): Of,
-    (object_name, subresource): (&'static str, &'static str),
+    name: &'static str,
+    method: Method,
+    path: &str,
+    of: Of,
     change: fn(Value) -> Value,
 ) -> Sent {
-    let resource = Resource::new(group, version, resource);
-    let namespace = match (&*resource.resource, path) {
+    let resource = Resource::new(of.group, of.version, of.resource);
+    let namespace = match (of.resource, path) {
         ("clusterroles", _) => "",
         ("namespaces", OWN) => MATCHED,
         ("namespaces", _) => "webhooks-new",
         _ => MATCHED,
     };
-    let [path, object_name, namespace] = [path, object_name, namespace].map(str::to_owned);
-    Sent { name, method, path, kind, resource, subresource, object_name, namespace, change }
+    Sent {
+        name,
+        method,
+        path: path.to_owned(),
+        kind: of.kind,
+        resource,
+        subresource: "",
+        object_name: String::new(),
+        namespace: namespace.to_owned(),
+        change,
+    }
 }
 
 impl Sent {
+    fn of_object(self, name: &str) -> Self {
+        Self { object_name: name.to_owned(), ..self }
+    }
+
+    fn of_subresource(self, subresource: &'static str) -> Self {
+        Self { subresource, ..self }
+    }
+
     /// What is sent, with the names of the table; `None` for a deletion.
     pub(super) fn body(&self, old: Option<Value>) -> Option<Value> {
         (self.method != Method::DELETE).then(|| (self.change)(old.unwrap_or_default()))
@@ -180,7 +211,7 @@ impl Sent {
         object: Option<&'r Value>,
         old_object: Option<&'r Value>,
     ) -> Request<'r> {
-        let of_object = || object.and_then(|it| it["metadata"]["name"].as_str());
+        let of_object = || object.and_then(|object| object["metadata"]["name"].as_str());
         Request {
             operation: match self.method {
                 Method::POST => Operation::Create,
