@@ -16,10 +16,22 @@ use crate::{
 
 /// The webhook configurations that matter: only mutating ones inject.
 const WEBHOOKS_API: &str = "/apis/admissionregistration.k8s.io/v1";
-/// Kind and resource of webhook configurations.
-const WEBHOOKS: (&str, &str) = ("MutatingWebhookConfiguration", "mutatingwebhookconfigurations");
-const VALIDATING: (&str, &str) =
-    ("ValidatingWebhookConfiguration", "validatingwebhookconfigurations");
+/// The configurations whose webhooks may inject.
+const WEBHOOKS: ConfigurationKind = ConfigurationKind {
+    kind: "MutatingWebhookConfiguration",
+    resource: "mutatingwebhookconfigurations",
+};
+const VALIDATING: ConfigurationKind = ConfigurationKind {
+    kind: "ValidatingWebhookConfiguration",
+    resource: "validatingwebhookconfigurations",
+};
+
+/// A kind of webhook configurations.
+#[derive(Debug, Clone, Copy)]
+struct ConfigurationKind {
+    kind: &'static str,
+    resource: &'static str,
+}
 
 /// Why a cluster cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -75,10 +87,8 @@ pub async fn webhook_configurations(client: &Client) -> Result<Vec<Value>, ReadE
 }
 
 /// The configurations of a kind, with version and kind, which lists leave out.
-async fn configurations(
-    client: &Client,
-    (kind, resource): (&str, &str),
-) -> Result<Vec<Value>, ReadError> {
+async fn configurations(client: &Client, of: ConfigurationKind) -> Result<Vec<Value>, ReadError> {
+    let ConfigurationKind { kind, resource } = of;
     let pages = Pages::new(client, format!("{WEBHOOKS_API}/{resource}"));
     let mut objects: Vec<Value> =
         pages.all().await.map_err(|error| ReadError::of(resource, error))?;

@@ -205,7 +205,8 @@ impl Ca {
         &self,
         names: &[String],
         now: i64,
-        (lifetime, sequence): (Duration, u64),
+        lifetime: Duration,
+        sequence: u64,
     ) -> Result<Leaf, rcgen::Error> {
         let key = KeyPair::generate()?;
         let mut params = CertificateParams::new(names)?;
@@ -347,7 +348,7 @@ mod tests {
         let ca = Ca::make(1_800_000_000, lifetime).expect("a CA");
         let names = service_names("injectd", "mesh");
         for (sequence, expected) in [(0, 1_800_000_000), (1_800_000_000, 1_800_000_001)] {
-            let leaf = ca.sign(&names, 1_800_000_000, (lifetime, sequence)).expect("a certificate");
+            let leaf = ca.sign(&names, 1_800_000_000, lifetime, sequence).expect("a certificate");
             assert_eq!(leaf.certificate.sequence(), expected);
             assert!(!format!("{leaf:?} {ca:?}").contains("PRIVATE"));
         }

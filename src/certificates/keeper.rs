@@ -22,7 +22,7 @@ use super::{
     plan,
     repairs::Repairs,
     report::Reporter,
-    serving::{Choice, Served, Trusted, choose},
+    serving::{Choice, Clock, Served, Trusted, choose},
     state::{State, Terms},
     view::{Found, View},
 };
@@ -253,9 +253,9 @@ impl Keeper {
         if self.served.as_ref() == Some(&new) {
             return None;
         }
-        let now = (unix_now(), Instant::now().into_std());
+        let clock = Clock { now: unix_now(), instant: Instant::now().into_std() };
         let since = self.view.secret_since.into_std();
-        match choose(self.served.as_ref(), state, since, &self.trusted, now) {
+        match choose(self.served.as_ref(), state, since, &self.trusted, clock) {
             Choice::Now => {
                 let expires = Timestamp::from_second(new.leaf.certificate.ends());
                 let expires = expires.unwrap_or(Timestamp::MAX).to_string();

@@ -28,7 +28,7 @@ use super::{
     authority::{Ca, Certificate, Lifetimes, service_names},
     plan::{Entry, HANDOVER, Observed, Published, Step, next},
     revoked,
-    serving::{Choice, PROPAGATION, Served, Trusted, choose},
+    serving::{Choice, Clock, PROPAGATION, Served, Trusted, choose},
     state::{Data, InvalidSecret, State, Terms, verify},
 };
 

@@ -95,7 +95,8 @@ impl Objects {
         &self,
         name: &str,
         read: &Configuration,
-        (indices, pem): (&[usize], &str),
+        indices: &[usize],
+        pem: &str,
     ) -> Result<MutatingWebhookConfiguration, RequestError> {
         let version = &read.version;
         let mut patch =

@@ -116,7 +116,7 @@ pub(super) fn next(
 ) -> Result<Option<Step>, rcgen::Error> {
     let (mut state, mut changes) = last(observed, names, now, lifetimes)?;
     if state.revoked.has(&state.ca.certificate) {
-        replace_revoked(&mut state, observed, names, (now, lifetimes))?;
+        replace_revoked(&mut state, observed, names, now, lifetimes)?;
         changes.extend([Change::RevokedCa, Change::NewCa, Change::NewLeaf]);
     }
     if state.drop_unusable(now) {
@@ -131,7 +131,7 @@ pub(super) fn next(
         return Ok(Some(Step::Bundles(bundles)));
     }
     if changes.is_empty() {
-        changes = renew(&mut state, observed, names, (now, lifetimes))?;
+        changes = renew(&mut state, observed, names, now, lifetimes)?;
     }
     Ok((!changes.is_empty()).then(|| Step::Secret(Box::new(state), changes)))
 }
@@ -165,7 +165,7 @@ fn last(
         (_, Some(memory)) => (memory.clone(), vec![Change::Restored]),
         _ => {
             let ca = Ca::make(now, lifetimes.ca)?;
-            let leaf = ca.sign(names, now, (lifetimes.leaf, 0))?;
+            let leaf = ca.sign(names, now, lifetimes.leaf, 0)?;
             let revoked = Revoked::default();
             let state = State { ca, next: None, previous: Vec::new(), leaf, revoked };
             (state, vec![Change::NewCa, Change::NewLeaf])
@@ -180,7 +180,8 @@ fn replace_revoked(
     state: &mut State,
     observed: &Observed<'_>,
     names: &[String],
-    (now, lifetimes): (i64, Lifetimes),
+    now: i64,
+    lifetimes: Lifetimes,
 ) -> Result<(), rcgen::Error> {
     for known in known_states(observed) {
         if state.revoked.has(&known.ca.certificate) {
@@ -189,7 +190,7 @@ fn replace_revoked(
     }
     let sequence = state.leaf.certificate.sequence();
     state.ca = Ca::make(now, lifetimes.ca)?;
-    state.leaf = state.ca.sign(names, now, (lifetimes.leaf, sequence))?;
+    state.leaf = state.ca.sign(names, now, lifetimes.leaf, sequence)?;
     state.drop_revoked();
     Ok(())
 }
@@ -256,7 +257,8 @@ fn renew(
     state: &mut State,
     observed: &Observed<'_>,
     names: &[String],
-    (now, lifetimes): (i64, Lifetimes),
+    now: i64,
+    lifetimes: Lifetimes,
 ) -> Result<Vec<Change>, rcgen::Error> {
     let at_least = seconds(lifetimes.leaf);
     let is_due = |ca: &Certificate| !ca.is_valid(now) || ca.renewal(at_least) <= now;
@@ -274,7 +276,7 @@ fn renew(
         let is_last = !state.ca.certificate.is_valid(now + LAST_SECONDS);
         let may_sign = is_last || is_published(state, observed);
         if let Some(next) = state.next.take_if(|_| may_sign) {
-            state.leaf = next.sign(names, now, (lifetimes.leaf, sequence))?;
+            state.leaf = next.sign(names, now, lifetimes.leaf, sequence)?;
             let old = std::mem::replace(&mut state.ca, next).certificate;
             state.keep([old], now);
             changes.extend([Change::NextCaSigns, Change::NewLeaf]);
@@ -284,7 +286,7 @@ fn renew(
     // One that ends with its CA cannot be made to last longer.
     let is_short = leaf.renewal(0) <= now && leaf.ends() < ca.certificate.ends();
     if changes.is_empty() && (is_short || leaf.begins() > now) {
-        state.leaf = ca.sign(names, now, (lifetimes.leaf, sequence))?;
+        state.leaf = ca.sign(names, now, lifetimes.leaf, sequence)?;
         changes.push(Change::NewLeaf);
     }
     Ok(changes)

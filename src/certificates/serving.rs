@@ -86,15 +86,25 @@ impl Served {
     }
 }
 
+/// The time, by two clocks.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Clock {
+    /// Seconds since 1970.
+    pub(super) now: i64,
+    /// By the clock of the process.
+    pub(super) instant: Instant,
+}
+
 /// Chooses between the served certificate and that of the Secret. `seen` is when the Secret was seen
-/// as it is, `now` in seconds since 1970 and by the clock of the process.
+/// as it is.
 pub(super) fn choose(
     served: Option<&Served>,
     state: &State,
     seen: Instant,
     trusted: &Trusted,
-    (now, instant): (i64, Instant),
+    clock: Clock,
 ) -> Choice {
+    let Clock { now, instant } = clock;
     let leaf = &state.leaf.certificate;
     if leaf.has_ended(now) {
         // The leader renews it.
@@ -113,7 +123,7 @@ pub(super) fn choose(
     };
     if served.leaf.certificate.sequence() > leaf.sequence() {
         // The Secret is from a backup, and the leader restores it.
-        return at_end(served, (now, instant));
+        return at_end(served, clock);
     }
     if served.ca == state.ca.certificate {
         // What verifies one verifies the other.
@@ -131,7 +141,7 @@ pub(super) fn choose(
         Some(since) if !since.is_empty() => {
             at(instant, since.iter().map(|since| since.at + PROPAGATION).max())
         }
-        _ => at_end(served, (now, instant)),
+        _ => at_end(served, clock),
     }
 }
 
@@ -170,8 +180,8 @@ fn at(now: Instant, time: Option<Instant>) -> Choice {
 }
 
 /// Looks again when the served certificate ends.
-fn at_end(served: &Served, (now, instant): (i64, Instant)) -> Choice {
-    Choice::At(instant + secs(served.leaf.certificate.ends() - MARGIN - now))
+fn at_end(served: &Served, clock: Clock) -> Choice {
+    Choice::At(clock.instant + secs(served.leaf.certificate.ends() - MARGIN - clock.now))
 }
 
 fn secs(seconds: i64) -> Duration {

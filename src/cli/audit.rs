@@ -150,7 +150,7 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
     }
     summary.followed().map_err(CommandError::output)?;
     let (out, filter) = (&mut Printer::stdout(), Filter(&args.finding));
-    output::write(out, (&summary, filter), args.output, is_about_pods)
+    output::write(out, &summary, filter, args.output, is_about_pods)
         .map_err(CommandError::output)?;
     args.result(&summary)
 }
@@ -232,7 +232,7 @@ async fn watch(args: &Args) -> Result<(), CommandError> {
             let mut text = Vec::new();
             let out = &mut Printer::new(&mut text);
             let filter = Filter(&args.finding);
-            output::write(out, (&summary, filter), args.output, true)
+            output::write(out, &summary, filter, args.output, true)
                 .map_err(CommandError::output)?;
             if text != shown {
                 print::stdout().write_all(&text).map_err(CommandError::output)?;

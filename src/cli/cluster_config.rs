@@ -11,10 +11,18 @@ use crate::{
     cluster::{self, ClientError, ClientOptions, Unanswered},
 };
 
-/// The `ConfigMap` and key of the values.
-const VALUES: (&str, &str) = ("linkerd-config", "values");
-/// The `ConfigMap` and key of the trust roots.
-const TRUST_ROOTS: (&str, &str) = ("linkerd-identity-trust-roots", "ca-bundle.crt");
+/// Where the values are.
+const VALUES: ConfigMapKey = ConfigMapKey { name: "linkerd-config", key: "values" };
+/// Where the trust roots are.
+const TRUST_ROOTS: ConfigMapKey =
+    ConfigMapKey { name: "linkerd-identity-trust-roots", key: "ca-bundle.crt" };
+
+/// A key of a `ConfigMap`, as a `configMapKeyRef` names it.
+#[derive(Debug, Clone, Copy)]
+struct ConfigMapKey {
+    name: &'static str,
+    key: &'static str,
+}
 
 /// The cluster to read the configuration from.
 #[derive(Debug, clap::Args)]
@@ -93,16 +101,13 @@ impl ClusterArgs {
 
 /// Reads the configuration of the control plane in a namespace.
 pub(super) async fn found(client: &Client, namespace: &str) -> Result<Found, CommandError> {
-    let values = key(client, namespace, VALUES).await?;
-    let trust_roots = key(client, namespace, TRUST_ROOTS).await?.into_bytes();
+    let values = text(client, namespace, VALUES).await?;
+    let trust_roots = text(client, namespace, TRUST_ROOTS).await?.into_bytes();
     Ok(Found { values, trust_roots })
 }
 
-async fn key(
-    client: &Client,
-    namespace: &str,
-    (name, key): (&str, &str),
-) -> Result<String, CommandError> {
+async fn text(client: &Client, namespace: &str, of: ConfigMapKey) -> Result<String, CommandError> {
+    let ConfigMapKey { name, key } = of;
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
     let map = api.get(name).await.map_err(|error| {
         let message = format!("cannot read the ConfigMap {namespace}/{name} (--linkerd-namespace)");

@@ -115,7 +115,7 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
         for name in &wanted.names {
             let object = runtime.block_on(cluster.object(name, &default_namespace))?;
             let target = Target::of(&object, "", &default_namespace)?;
-            runtime.block_on(workloads.add(&cluster, (&target, &object), &mut facts))?;
+            runtime.block_on(workloads.add(&cluster, &target, &object, &mut facts))?;
             targets.push(target);
         }
         runtime.block_on(cluster.read(&targets, &mut facts))?;
@@ -139,7 +139,7 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
     for target in &targets {
         let report = report(&mut meshes, configurations.as_ref(), target, known);
         let report = runtime.block_on(report)?;
-        let running = workloads.running(client.as_ref(), target, (&mut meshes, &facts));
+        let running = workloads.running(client.as_ref(), target, &mut meshes, &facts);
         let running = runtime.block_on(running)?;
         items.push(Item::new(report, target.pod.as_ref(), running));
     }
@@ -208,7 +208,7 @@ async fn report<'c>(
     // A pod that no webhook changes is checked as well.
     let created = if is_asked { &decided.pod } else { pod };
     let later = target.placed(later::objections(checks, pod, created));
-    notes.extend(notes_on_checks(facts, (checks, pod, created)));
+    notes.extend(notes_on_checks(facts, checks, pod, created));
     let is_undecoded = later.iter().any(advice::is_undecoded);
     notes.extend(is_undecoded.then(|| UNDECODED.to_owned()));
     notes.extend(webhooks.as_deref().and_then(several));
@@ -235,7 +235,9 @@ async fn report<'c>(
 /// was assumed. And one on amounts that are not judged.
 fn notes_on_checks(
     facts: &Facts,
-    (checks, pod, created): (Checks<'_>, &Value, &Value),
+    checks: Checks<'_>,
+    pod: &Value,
+    created: &Value,
 ) -> impl Iterator<Item = String> {
     let on_release = match facts.version {
         Some(version) => version.note(),

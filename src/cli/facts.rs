@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::{
     cli::{
         CommandError,
-        manifests::{listed, text},
+        manifests::{Listed, listed, text},
     },
     explain::later::{Version, unreadable},
 };
@@ -45,7 +45,7 @@ impl Facts {
     /// Adds an object, or the items of a List, of a known kind. An item may leave its kind to the
     /// name of the List.
     pub(super) fn add(&mut self, object: &Value, listed_kind: &str) {
-        if let Some((items, item_kind)) = listed(object) {
+        if let Some(Listed { items, item_kind }) = listed(object) {
             for item in items {
                 self.add(item, item_kind);
             }

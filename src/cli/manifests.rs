@@ -23,7 +23,7 @@ mod report;
 mod url;
 
 pub(super) use self::{
-    objects::{GROUPS, ITEMS, group, listed, pod_of, pod_prefix},
+    objects::{GROUPS, ITEMS, Listed, group, listed, pod_of, pod_prefix},
     report::{Action, Entry, text},
 };
 use self::{
@@ -228,7 +228,7 @@ impl<E: FnMut(&Value, &str) -> Result<Edited, CommandError>> Run<'_, E> {
         let text = &text[place.clone()];
         let forced = self.forced(format);
         let change = match listed(&value) {
-            Some(list) if forced.is_none() => self.change_list(text, format, &value, list)?,
+            Some(listed) if forced.is_none() => self.change_list(text, format, &value, listed)?,
             _ => self.change(&value, "")?,
         };
         let text = match change {
@@ -255,8 +255,9 @@ impl<E: FnMut(&Value, &str) -> Result<Edited, CommandError>> Run<'_, E> {
         text: &str,
         format: Format,
         list: &Value,
-        (items, item_kind): (&[Value], &str),
+        listed: Listed<'_>,
     ) -> Result<Change, CommandError> {
+        let Listed { items, item_kind } = listed;
         let Some(mut editor) = ItemEditor::new(text, format, ITEMS) else {
             return Ok(changed_list(list, items, self.change_items(items, item_kind)?));
         };
@@ -319,7 +320,7 @@ impl<E: FnMut(&Value, &str) -> Result<Edited, CommandError>> Run<'_, E> {
                 .add(&Entry::of(object, listed_kind, Action::Rejected).because("not an object"));
             return Ok(Change::LeftOut);
         }
-        if let Some((items, item_kind)) = listed(object) {
+        if let Some(Listed { items, item_kind }) = listed(object) {
             return Ok(changed_list(object, items, self.change_items(items, item_kind)?));
         }
         let kind = match object.get("kind").and_then(Value::as_str) {

@@ -159,7 +159,7 @@ struct Found {
 }
 
 impl Found {
-    fn new(effect: Effect, cause: Cause, by: &str, (check, text): (String, String)) -> Self {
+    fn new(effect: Effect, cause: Cause, by: &str, check: String, text: String) -> Self {
         Self { effect, cause, by: by.to_owned(), check, text }
     }
 

@@ -166,7 +166,8 @@ impl Cluster {
         &self,
         workload: &Workload,
         observed: &Observed,
-        (at, digest): (Timestamp, Option<&str>),
+        at: Timestamp,
+        digest: Option<&str>,
     ) -> Result<(), RequestError> {
         let Some(kind) = RolloutKind::of(workload) else { return Err(RequestError::Changed) };
         let patch = Patch::Merge(restart_patch(observed, at, digest));

@@ -276,7 +276,7 @@ impl Restarter {
         };
         let trigger = finding.evidence.trigger(&observed);
         let digest = trigger.as_ref().map(|trigger| &*trigger.digest);
-        if let Err(error) = self.cluster.restart(workload, &observed, (now, digest)).await {
+        if let Err(error) = self.cluster.restart(workload, &observed, now, digest).await {
             return self.failed(finding, error, notices);
         }
         self.queue.restarted(&workload.namespace);

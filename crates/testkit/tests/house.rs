@@ -48,7 +48,7 @@ const RULES: [Rule; 5] = [
         count: |source| {
             source.text.match_indices("fn ").map(|(at, _)| tuples(&source.text[at..])).sum()
         },
-        open: 53,
+        open: 24,
     },
     Rule {
         name: "a closure names what it takes",

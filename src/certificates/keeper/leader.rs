@@ -115,7 +115,7 @@ impl Keeper {
     async fn write_bundles(&mut self, bundles: &Bundles) -> Acted {
         let writes = bundles.wrong.iter().filter_map(|(name, indices)| {
             let read = self.view.configuration(name)?;
-            let write = self.objects.write_bundles(name, read, (indices, &bundles.pem));
+            let write = self.objects.write_bundles(name, read, indices, &bundles.pem);
             Some(async move { (name, write.await) })
         });
         let written = join_all(writes).await;

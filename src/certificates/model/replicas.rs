@@ -17,7 +17,8 @@ impl World {
         replica.seen = Some((version, seen));
         let earlier = replica.memory.take();
         replica.memory = Some(state.clone().remembering(earlier, clock));
-        let choice = choose(replica.served.as_ref(), &state, seen, &replica.trusted, (clock, now));
+        let clock = Clock { now: clock, instant: now };
+        let choice = choose(replica.served.as_ref(), &state, seen, &replica.trusted, clock);
         if choice == Choice::Now {
             replica.served = Some(Served::of(&state));
         }

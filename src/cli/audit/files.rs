@@ -12,7 +12,7 @@ use crate::{
         CommandError,
         facts::Facts,
         input,
-        manifests::{ITEMS, listed, text},
+        manifests::{ITEMS, Listed, listed, text},
     },
     yaml,
 };
@@ -70,7 +70,7 @@ impl Input {
                 continue;
             };
             for item in list.items {
-                input.add_item((&name, &text), item.get(), &kind)?;
+                input.add_item(&name, &text, item.get(), &kind)?;
             }
             input.files.push((name, text));
         }
@@ -80,7 +80,8 @@ impl Input {
     /// Adds an item of the List of the next file.
     fn add_item(
         &mut self,
-        (name, file): (&str, &str),
+        name: &str,
+        file: &str,
         item: &str,
         listed_kind: &str,
     ) -> Result<(), CommandError> {
@@ -91,7 +92,7 @@ impl Input {
             self.pods.push(Pod::Place(self.files.len(), begin..begin + item.len()));
             return Ok(());
         }
-        self.add(parsed((name, file), item)?, listed_kind);
+        self.add(parsed(name, file, item)?, listed_kind);
         Ok(())
     }
 
@@ -101,8 +102,8 @@ impl Input {
     }
 
     fn add_pods(&mut self, mut object: Value, listed_kind: &str) {
-        if let Some((_, kind)) = listed(&object) {
-            let kind = kind.to_owned();
+        if let Some(Listed { item_kind, .. }) = listed(&object) {
+            let kind = item_kind.to_owned();
             if let Value::Array(items) = object[ITEMS].take() {
                 for item in items {
                     self.add_pods(item, &kind);
@@ -129,9 +130,9 @@ impl Input {
         self.pods.iter().map(|pod| match pod {
             Pod::Place(file, place) => {
                 let (name, text) = &self.files[*file];
-                parsed((name, text), &text[place.clone()])
+                parsed(name, text, &text[place.clone()])
             }
-            Pod::Text(text) => parsed(("pod", text), text),
+            Pod::Text(text) => parsed("pod", text, text),
         })
     }
 }
@@ -140,7 +141,7 @@ impl Input {
 const POD: &str = "Pod";
 
 /// An object in a file.
-fn parsed((name, file): (&str, &str), object: &str) -> Result<Value, CommandError> {
+fn parsed(name: &str, file: &str, object: &str) -> Result<Value, CommandError> {
     let read = |text| yaml::stream(text).next().transpose();
     let problem = match read(object) {
         Ok(object) => return Ok(object.map(|document| document.value).unwrap_or_default()),
@@ -160,8 +161,7 @@ impl<'t> List<'t> {
         let metadata = list.metadata.map(|metadata| serde_json::from_str::<Value>(metadata.get()));
         let head = json!({"apiVersion": list.api_version, "kind": list.kind,
             "metadata": metadata.transpose().ok()?, ITEMS: []});
-        let (_, kind) = listed(&head)?;
-        let kind = kind.to_owned();
+        let kind = listed(&head)?.item_kind.to_owned();
         list.items.iter().all(|item| item.get().starts_with('{')).then_some((list, kind))
     }
 }

@@ -33,13 +33,14 @@ pub(super) enum Format {
 /// Writes the findings; without `is_about_pods` only those of the audit log.
 pub(super) fn write(
     out: &mut Printer<impl Write>,
-    (summary, filter): (&Summary, Filter<'_>),
+    summary: &Summary,
+    filter: Filter<'_>,
     format: Format,
     is_about_pods: bool,
 ) -> io::Result<()> {
     match format {
-        Format::Table => table::write(out, (summary, filter), Form::Fitted, is_about_pods),
-        Format::Wide => table::write(out, (summary, filter), Form::Wide, is_about_pods),
+        Format::Table => table::write(out, summary, filter, Form::Fitted, is_about_pods),
+        Format::Wide => table::write(out, summary, filter, Form::Wide, is_about_pods),
         Format::Json => json(out, summary, filter),
         // Its lines are written while pods are judged.
         Format::Jsonl => pods::end(out, summary, filter),
@@ -88,35 +89,47 @@ fn junit(out: &mut Printer<impl Write>, summary: &Summary, filter: Filter<'_>) -
         counts.unknown
     ))?;
     for row in rows {
-        let case = (row.workload.namespace.as_str(), workload(&row));
         let message = format!("{} of {} pods: {}", row.pods, row.total, row.reason);
-        write_case(out, case, (name(row.finding), &message, &row.remedy))?;
+        let failure = Failure { kind: name(row.finding), message: &message, remedy: &row.remedy };
+        write_case(out, &row.workload.namespace, &workload(&row), failure)?;
     }
     for (product, pods) in without_webhook {
-        let case = ("webhooks", product.as_str().to_owned());
         let message = format!("pods of a mesh without a webhook: {pods}");
-        write_case(out, case, ("no-webhook", &message, "install it before you restart anything"))?;
+        let remedy = "install it before you restart anything";
+        let failure = Failure { kind: "no-webhook", message: &message, remedy };
+        write_case(out, "webhooks", product.as_str(), failure)?;
     }
     for (product, pods) in not_called {
-        let case = ("webhooks", product.as_str().to_owned());
         let message = format!("pods whose webhook would not be called for new ones: {pods}");
-        write_case(out, case, ("no-webhook", &message, "injectd explain says why"))?;
+        let remedy = "injectd explain says why";
+        let failure = Failure { kind: "no-webhook", message: &message, remedy };
+        write_case(out, "webhooks", product.as_str(), failure)?;
     }
-    for it in failed {
-        let case = (it.namespace.as_str(), format!("pod/{}", it.pod));
-        let message = format!("{}: {} failed: {}", it.time, it.webhook, it.cause);
-        write_case(out, case, ("failed-open", &message, ""))?;
+    for call in failed {
+        let message = format!("{}: {} failed: {}", call.time, call.webhook, call.cause);
+        let failure = Failure { kind: "failed-open", message: &message, remedy: "" };
+        write_case(out, &call.namespace, &format!("pod/{}", call.pod), failure)?;
     }
     out.xml_line("  </testsuite>")?;
     out.xml_line("</testsuites>")
 }
 
+/// The failure of a test case.
+#[derive(Debug, Clone, Copy)]
+struct Failure<'f> {
+    kind: &'static str,
+    message: &'f str,
+    remedy: &'f str,
+}
+
 fn write_case(
     out: &mut Printer<impl Write>,
-    (class, case): (&str, String),
-    (kind, message, remedy): (&str, &str, &str),
+    class: &str,
+    case: &str,
+    failure: Failure<'_>,
 ) -> io::Result<()> {
-    let (class, case, message, remedy) = (xml(class), xml(&case), xml(message), xml(remedy));
+    let Failure { kind, message, remedy } = failure;
+    let [class, case, message, remedy] = [class, case, message, remedy].map(xml);
     out.xml_line(&format!(r#"    <testcase classname="{class}" name="{case}">"#))?;
     out.xml_line(&format!(
         r#"      <failure type="{kind}" message="{message}">{remedy}</failure>"#

@@ -32,7 +32,8 @@ pub(super) enum Form {
 /// Writes the findings; without `is_about_pods` only those of the audit log.
 pub(super) fn write(
     out: &mut Printer<impl Write>,
-    (summary, filter): (&Summary, Filter<'_>),
+    summary: &Summary,
+    filter: Filter<'_>,
     form: Form,
     is_about_pods: bool,
 ) -> io::Result<()> {

@@ -67,7 +67,8 @@ impl Workloads {
     pub(super) async fn add(
         &mut self,
         cluster: &Cluster<'_>,
-        (target, object): (&Target, &Value),
+        target: &Target,
+        object: &Value,
         facts: &mut Facts,
     ) -> Result<(), CommandError> {
         let mut jobs = BTreeSet::new();
@@ -90,7 +91,8 @@ impl Workloads {
         &mut self,
         client: Option<&Client>,
         target: &Target,
-        (meshes, facts): (&mut Meshes<'_>, &Facts),
+        meshes: &mut Meshes<'_>,
+        facts: &Facts,
     ) -> Result<Option<RunningPods>, CommandError> {
         let (Some(selected), Some(client)) = (self.selected.get(&key(target)), client) else {
             return Ok(None);

@@ -12,7 +12,7 @@ use crate::{
         facts::Facts,
         inject::{kind_of, must_have_spec, template_of},
         input,
-        manifests::{self, listed, text},
+        manifests::{self, Listed, listed, text},
     },
     explain::{Subject, Workload, later::Objection},
     yaml,
@@ -134,9 +134,9 @@ pub(super) fn read(
         let document = document.map_err(|problem| CommandError::failed(name.as_str(), problem))?;
         facts.add(&document.value, "");
         match listed(&document.value) {
-            Some((items, kind)) => {
+            Some(Listed { items, item_kind }) => {
                 for item in items {
-                    targets.push(Target::of(item, kind, default_namespace)?);
+                    targets.push(Target::of(item, item_kind, default_namespace)?);
                 }
             }
             None if document.value.is_null() => {}

@@ -106,14 +106,15 @@ impl<W: Write> Page<'_, W> {
 
     /// A row of cells of this program's own text, and a text that is wrapped below itself.
     fn row(&mut self, cells: &[String], text: &str) -> io::Result<()> {
-        self.row_with(cells, ("", &Style::new()), text)
+        self.row_with(cells, "", &Style::new(), text)
     }
 
     /// The same with a word in a style before the text.
     fn row_with(
         &mut self,
         cells: &[String],
-        (word, style): (&str, &Style),
+        word: &str,
+        style: &Style,
         text: &str,
     ) -> io::Result<()> {
         let head = cells.iter().fold(String::new(), |head, cell| head + cell + "  ");
@@ -273,7 +274,7 @@ impl<W: Write> Page<'_, W> {
             Style::new().yellow()
         };
         self.out.line("")?;
-        self.row_with(&["Verdict:   ".to_owned()], (word, &colour.bold()), &because)?;
+        self.row_with(&["Verdict:   ".to_owned()], word, &colour.bold(), &because)?;
         let advice = if report.advice.is_empty() { "Nothing." } else { &report.advice };
         self.row(&["What to do:".to_owned()], advice)
     }

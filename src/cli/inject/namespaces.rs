@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{INJECT, pods};
 use crate::{
-    cli::manifests::{Input, listed, text},
+    cli::manifests::{Input, Listed, listed, text},
     objects::Objects,
     standalone::Standalone,
     yaml,
@@ -33,8 +33,8 @@ pub(super) fn sources(inputs: &[Input], objects: Option<Objects>) -> Standalone 
 }
 
 fn add(object: &Value, listed_kind: &str, enable: bool, known: &mut Objects) {
-    if let Some((items, kind)) = listed(object) {
-        return items.iter().for_each(|item| add(item, kind, enable, known));
+    if let Some(Listed { items, item_kind }) = listed(object) {
+        return items.iter().for_each(|item| add(item, item_kind, enable, known));
     }
     let kind = match text(object, "/kind") {
         "" => listed_kind,

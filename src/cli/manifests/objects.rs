@@ -10,9 +10,17 @@ pub(in crate::cli) const ITEMS: &str = "items";
 /// The API groups of the kinds that injection knows; a custom resource may use their names.
 pub(in crate::cli) const GROUPS: [&str; 4] = ["", "apps", "batch", "extensions"];
 
-/// The items of a List of any kind, and the kind that its name gives them. Of a custom resource whose
-/// kind ends in List, items may be anything: it is one if it has no name and its items are objects.
-pub(in crate::cli) fn listed(object: &Value) -> Option<(&[Value], &str)> {
+/// What a List has.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::cli) struct Listed<'l> {
+    pub(in crate::cli) items: &'l [Value],
+    /// The kind that the name of the List's kind gives them.
+    pub(in crate::cli) item_kind: &'l str,
+}
+
+/// The items of a List of any kind. Of a custom resource whose kind ends in List, items may be anything:
+/// it is one if it has no name and its items are objects.
+pub(in crate::cli) fn listed(object: &Value) -> Option<Listed<'_>> {
     let item_kind = object.get("kind")?.as_str()?.strip_suffix("List")?;
     let items = match object.get(ITEMS)? {
         Value::Null => &[],
@@ -21,7 +29,7 @@ pub(in crate::cli) fn listed(object: &Value) -> Option<(&[Value], &str)> {
     let is_kubernetes = GROUPS.contains(&group(object));
     let is_named = object.pointer("/metadata/name").is_some();
     let is_list = is_kubernetes || !is_named && items.iter().all(Value::is_object);
-    is_list.then_some((items, item_kind))
+    is_list.then_some(Listed { items, item_kind })
 }
 
 /// The API group of an object; empty for that of pods.

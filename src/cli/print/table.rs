@@ -61,11 +61,11 @@ impl<W: Write> Printer<W> {
             match width {
                 None => self.line(&(head + last))?,
                 Some(width) if before + MIN_TEXT <= width => {
-                    self.wrapped_after(&head, before, (last, width))?;
+                    self.wrapped_after(&head, before, last, width)?;
                 }
                 Some(width) => {
                     self.line(head.trim_end())?;
-                    self.wrapped_after(&" ".repeat(INDENT), INDENT, (last, width))?;
+                    self.wrapped_after(&" ".repeat(INDENT), INDENT, last, width)?;
                 }
             }
         }
@@ -94,7 +94,7 @@ impl<W: Write> Printer<W> {
         let text = shown(text);
         match width {
             None => self.line(&text),
-            Some(width) => self.wrapped_after("", INDENT, (&text, width)),
+            Some(width) => self.wrapped_after("", INDENT, &text, width),
         }
     }
 
@@ -103,7 +103,8 @@ impl<W: Write> Printer<W> {
         &mut self,
         head: &str,
         indent: usize,
-        (text, width): (&str, usize),
+        text: &str,
+        width: usize,
     ) -> io::Result<()> {
         for (index, line) in wrapped(text, width.saturating_sub(indent)).iter().enumerate() {
             if index == 0 {

@@ -2,7 +2,7 @@
 
 use std::error::Error as _;
 
-use clap::error::{ContextKind, ContextValue};
+use clap::error::ContextValue;
 
 use super::print_line;
 use crate::text::printable;
@@ -24,7 +24,8 @@ pub(in crate::cli) fn in_one_line(error: clap::Error) -> String {
 
 /// The message; only clap's own line breaks are in it.
 fn text(mut error: clap::Error) -> String {
-    let quoted: Vec<_> = error.context().filter_map(escaped).collect();
+    let quoted = error.context().filter_map(|(kind, value)| Some((kind, escaped(value)?)));
+    let quoted: Vec<_> = quoted.collect();
     for (kind, value) in quoted {
         error.insert(kind, value);
     }
@@ -35,13 +36,12 @@ fn text(mut error: clap::Error) -> String {
     }
 }
 
-fn escaped((kind, value): (ContextKind, &ContextValue)) -> Option<(ContextKind, ContextValue)> {
-    let value = match value {
+fn escaped(value: &ContextValue) -> Option<ContextValue> {
+    Some(match value {
         ContextValue::String(text) => ContextValue::String(printable(text).into_owned()),
         ContextValue::Strings(texts) => {
             ContextValue::Strings(texts.iter().map(|text| printable(text).into_owned()).collect())
         }
         _ => return None,
-    };
-    Some((kind, value))
+    })
 }

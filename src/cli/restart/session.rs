@@ -31,6 +31,12 @@ pub(super) struct Session {
     is_dry_run: bool,
 }
 
+/// The signals that end the command.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
 /// Why the command ends before all is done.
 enum Stop {
     Signal,
@@ -60,7 +66,10 @@ impl Session {
         let handler = |kind| {
             signal(kind).map_err(|error| CommandError::failed("cannot handle signals", error))
         };
-        let mut signals = (handler(SignalKind::interrupt())?, handler(SignalKind::terminate())?);
+        let mut signals = Signals {
+            interrupt: handler(SignalKind::interrupt())?,
+            terminate: handler(SignalKind::terminate())?,
+        };
         let stop = loop {
             // A step ends before a signal ends the command: a restart is sent and counted, or not.
             let notices = self.restarter.step(|| true).await;
@@ -72,7 +81,7 @@ impl Session {
             }
             self.progress.show(&self.restarter, self.report.count());
             tokio::select! {
-                () = signalled(&mut signals) => break Some(Stop::Signal),
+                () = signals.received() => break Some(Stop::Signal),
                 () = sleep_until(deadline) => break Some(Stop::Timeout),
                 () = sleep(POLL) => {}
             }
@@ -135,9 +144,11 @@ impl Session {
     }
 }
 
-async fn signalled((interrupt, terminate): &mut (Signal, Signal)) {
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
+impl Signals {
+    async fn received(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
     }
 }

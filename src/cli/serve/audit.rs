@@ -72,20 +72,14 @@ impl AuditArgs {
     }
 
     /// Runs the audit until the process ends.
-    pub(super) async fn run(
-        self,
-        client: Client,
-        namespace: String,
-        profiles: Profiles,
-        (metrics, mut shutdown): (AuditMetrics, Shutdown),
-    ) {
+    pub(super) async fn run(self, audit: Audit, namespace: String, mut shutdown: Shutdown) {
         let options = Options {
             policy: self.policy.policy(self.restart),
             lease: LeaseOptions::new(namespace, LEASE, pod::identity()),
             audit_interval: self.audit_interval,
             poll_interval: DEFAULT_POLL_INTERVAL,
         };
-        let audit = Audit { client: client.clone(), profiles, metrics: metrics.clone() };
+        let (client, metrics) = (audit.client.clone(), audit.metrics.clone());
         let end = async move {
             shutdown.begun().await;
         };
@@ -94,10 +88,10 @@ impl AuditArgs {
 }
 
 /// Audits a cluster with the meshes that this process serves.
-struct Audit {
-    client: Client,
-    profiles: Profiles,
-    metrics: AuditMetrics,
+pub(super) struct Audit {
+    pub(super) client: Client,
+    pub(super) profiles: Profiles,
+    pub(super) metrics: AuditMetrics,
 }
 
 impl Findings for Audit {

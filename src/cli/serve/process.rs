@@ -10,6 +10,7 @@ use tracing::info;
 use super::{
     super::{CommandError, config::Purpose, input},
     Args, addr_error,
+    audit::Audit,
     certificates::Managed,
     reporter::Reporter,
     tls::{ClientCa, ServerTls},
@@ -364,7 +365,7 @@ impl Process {
             (cluster.map(|cluster| cluster.client.clone()), self.shutdown.clone());
         tokio::spawn(async move {
             if let Some(client) = client.filter(|_| audit.is_on()) {
-                audit.run(client, namespace, profiles, (metrics, shutdown)).await;
+                audit.run(Audit { client, profiles, metrics }, namespace, shutdown).await;
             }
         })
     }

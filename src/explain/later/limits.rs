@@ -93,7 +93,7 @@ impl LimitRange {
         let by = format!("LimitRange {}", self.name);
         found
             .into_iter()
-            .map(|problem| Found::new(Effect::Refuses, Cause::LimitRange, &by, problem))
+            .map(|(check, text)| Found::new(Effect::Refuses, Cause::LimitRange, &by, check, text))
             .collect()
     }
 }

@@ -67,7 +67,7 @@ pub(super) fn objections(namespace: Option<&Value>, server: Version, pod: &Value
             None => format!("PodSecurity {}", policy.level.as_str()),
         };
         found.extend(problems.into_iter().map(|problem| {
-            Found::new(policy.effect, Cause::PodSecurity, &by, (problem.clone(), problem))
+            Found::new(policy.effect, Cause::PodSecurity, &by, problem.clone(), problem)
         }));
     }
     found

@@ -43,7 +43,7 @@ pub(super) fn objections(quotas: &[Value], scoped: Scoped<'_>) -> Vec<Found> {
         }
         let by = format!("ResourceQuota {}", text(quota, "/metadata/name").unwrap_or_default());
         let mut refuse = |cause, problems: Vec<_>| {
-            let of = |problem| Found::new(Effect::Refuses, cause, &by, problem);
+            let of = |(check, text)| Found::new(Effect::Refuses, cause, &by, check, text);
             found.extend(problems.into_iter().map(of));
         };
         refuse(Cause::Missing, missing(&names, scoped.resources));

@@ -77,7 +77,7 @@ pub(super) fn objections(pod: &Value) -> Vec<Found> {
     }
     texts
         .into_iter()
-        .map(|problem| Found::new(Effect::Refuses, Cause::Types, DECODING, problem))
+        .map(|(path, text)| Found::new(Effect::Refuses, Cause::Types, DECODING, path, text))
         .collect()
 }
 
@@ -90,11 +90,11 @@ pub fn unreadable(kind: &str, object: &Value) -> Option<String> {
         "ResourceQuota" => &RESOURCE_QUOTA,
         _ => return None,
     };
-    fields.iter().find_map(|(path, kind)| wrong(object, ("", path), kind))
+    fields.iter().find_map(|(path, kind)| wrong(object, "", path, kind))
 }
 
 /// The first value of the wrong type at a path, of which the first part is done.
-fn wrong(value: &Value, (done, rest): (&str, &str), kind: &Kind) -> Option<String> {
+fn wrong(value: &Value, done: &str, rest: &str, kind: &Kind) -> Option<String> {
     if value.is_null() {
         return None;
     }
@@ -107,12 +107,12 @@ fn wrong(value: &Value, (done, rest): (&str, &str), kind: &Kind) -> Option<Strin
         Value::Array(list) if key == "*" => list
             .iter()
             .enumerate()
-            .find_map(|(at, value)| wrong(value, (&format!("{done}[{at}]"), rest), kind)),
+            .find_map(|(at, value)| wrong(value, &format!("{done}[{at}]"), rest, kind)),
         Value::Object(members) if key != "*" => {
             let dot = if done.is_empty() { "" } else { "." };
             members
                 .get(key)
-                .and_then(|value| wrong(value, (&format!("{done}{dot}{key}"), rest), kind))
+                .and_then(|value| wrong(value, &format!("{done}{dot}{key}"), rest, kind))
         }
         _ => {
             let expected = if key == "*" { "a list" } else { "an object" };

@@ -36,7 +36,9 @@ pub(super) fn objections(pod: &Value, resources: &PodResources) -> Vec<Found> {
     found.extend(contexts::problems(pod).into_iter().map(|text| (text.clone(), text)));
     found
         .into_iter()
-        .map(|problem| Found::new(Effect::Refuses, Cause::Validation, VALIDATION, problem))
+        .map(|(check, text)| {
+            Found::new(Effect::Refuses, Cause::Validation, VALIDATION, check, text)
+        })
         .collect()
 }
 

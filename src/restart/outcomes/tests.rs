@@ -33,7 +33,7 @@ fn seen(is_meshed: bool, is_unknown: bool) -> Seen {
 }
 
 /// An audit that found these, and saw all pods of another workload so.
-fn audit_with(findings: &[Finding], begun: i64, (other, seen): (&Finding, Seen)) -> Audit {
+fn audit_with(findings: &[Finding], begun: i64, other: &Finding, seen: Seen) -> Audit {
     let seen = BTreeMap::from([(other.workload.named(), seen)]);
     Audit { seen, ..audit(findings, begun) }
 }
@@ -63,7 +63,7 @@ fn restart(outcomes: &mut Outcomes, restart: &Finding, time: i64, found: &[Findi
 /// Restarts a workload with success; an audit still finds these.
 fn help(outcomes: &mut Outcomes, it: &Finding, time: i64, found: &[Finding]) {
     outcomes.finished(restarted(it, time), at(time + 1));
-    outcomes.audited(&audit_with(found, time + 2, (it, seen(true, false))));
+    outcomes.audited(&audit_with(found, time + 2, it, seen(true, false)));
 }
 
 fn label(outcomes: &Outcomes, namespace: &str) -> Option<&'static str> {
@@ -185,7 +185,7 @@ fn only_pods_that_were_seen_with_their_sidecar_show_that_a_restart_helped() {
         let mut outcomes = outcomes();
         outcomes.finished(restarted(&it, 10), at(11));
         outcomes.audited(&match seen {
-            Some(seen) => audit_with(&[], 20, (&it, seen)),
+            Some(seen) => audit_with(&[], 20, &it, seen),
             None => audit(&[], 20),
         });
         (outcomes.successes.len(), outcomes.unverified.len())
@@ -205,9 +205,9 @@ fn only_pods_that_were_seen_with_their_sidecar_show_that_a_restart_helped() {
 #[test]
 fn an_audit_that_cannot_judge_a_workload_keeps_its_failure() {
     let (mut outcomes, found) = failed(&["a"]);
-    outcomes.audited(&audit_with(&[], 50, (&found[0], seen(false, true))));
+    outcomes.audited(&audit_with(&[], 50, &found[0], seen(false, true)));
     assert_eq!(outcomes.failures.len(), 1);
-    outcomes.audited(&audit_with(&[], 60, (&found[0], seen(true, false))));
+    outcomes.audited(&audit_with(&[], 60, &found[0], seen(true, false)));
     assert_eq!(outcomes.failures.len(), 0);
 }
 
@@ -233,10 +233,9 @@ fn few_restarts_begin_before_one_has_helped() {
     }
     assert_eq!(label(&outcomes, "d"), Some("unverified"));
     // It began before the rollouts were finished.
-    let helped = (&all[0], seen(true, false));
-    outcomes.audited(&audit_with(&[], 11, helped));
+    outcomes.audited(&audit_with(&[], 11, &all[0], seen(true, false)));
     assert_eq!(label(&outcomes, "d"), Some("unverified"));
-    outcomes.audited(&audit_with(&[], 12, helped));
+    outcomes.audited(&audit_with(&[], 12, &all[0], seen(true, false)));
     assert_eq!(label(&outcomes, "d"), None);
     for it in &all[3..] {
         outcomes.finished(restarted(it, 20), at(21));

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::super::{
     integer, items, present,
-    resources::{Amount, Side, names::is_compute, pod::PodResources},
+    resources::{Side, names::is_compute, pod::PodResources},
     text,
     version::Version,
 };
@@ -58,7 +58,8 @@ impl Scoped<'_> {
         let containers = pod.all().filter(|_| own.is_none()).map(|container| &container.resources);
         let mut all = own.into_iter().chain(containers);
         !all.any(|resources| {
-            Side::BOTH.iter().flat_map(|side| resources.side(*side)).any(is_asked_for)
+            let mut amounts = Side::BOTH.iter().flat_map(|side| resources.side(*side));
+            amounts.any(|(name, amount)| is_compute(name) && amount.is_positive())
         })
     }
 
@@ -90,8 +91,4 @@ impl Scoped<'_> {
             })
         })
     }
-}
-
-fn is_asked_for((name, amount): (&String, &Amount)) -> bool {
-    is_compute(name) && amount.is_positive()
 }

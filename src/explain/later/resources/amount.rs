@@ -59,7 +59,8 @@ impl Amount {
 
     fn parse(text: &str) -> Option<Self> {
         let quantity = quantity::parse(text)?;
-        let (digits, exponent, is_beyond) = bounded(quantity.digits_and_exponent());
+        let (digits, exponent) = quantity.digits_and_exponent();
+        let (digits, exponent, is_beyond) = bounded(digits, exponent);
         let digits: BigInt = digits.parse().ok()?;
         let power = exponent.saturating_sub(THOUSANDTHS);
         let factor = BigInt::from(10).pow(power.unsigned_abs());
@@ -154,7 +155,7 @@ impl Amount {
 }
 
 /// The digits and the power of ten of an amount, and whether it is beyond [`MOST_DIGITS`].
-fn bounded((digits, exponent): (String, i32)) -> (String, i32, bool) {
+fn bounded(digits: String, exponent: i32) -> (String, i32, bool) {
     let is_negative = digits.starts_with('-');
     let known = digits.trim_start_matches(['-', '0']);
     if known.is_empty() {
