@@ -57,7 +57,8 @@ impl Request {
         );
         let serial = match &asked.serial {
             Some(text) => {
-                let at = review.windows(text.len().max(1)).position(|it| it == text.as_bytes());
+                let at =
+                    review.windows(text.len().max(1)).position(|window| window == text.as_bytes());
                 let at = at.filter(|_| text.len() <= MAX_DIGITS);
                 let at = head.len() + at.ok_or("--serial is not in the review, or is too long")?;
                 at..at + text.len()

@@ -176,7 +176,7 @@ async fn ask_all(load: Arc<Load>, mut request: Request, mut sender: Sender) {
 
 /// What follows the head of a request of HTTP/1.1.
 fn review_of(request: &[u8]) -> &[u8] {
-    let head = request.windows(4).position(|it| it == b"\r\n\r\n");
+    let head = request.windows(4).position(|window| window == b"\r\n\r\n");
     &request[head.map_or(0, |at| at + 4)..]
 }
 
@@ -230,7 +230,7 @@ impl Load {
         }
         let (head, body) = sender.ask(request.body(Full::new(body))?).await?.into_parts();
         let body = body.collect().await?.to_bytes();
-        let has_patch = || body.windows(PATCH.len()).any(|it| it == PATCH);
+        let has_patch = || body.windows(PATCH.len()).any(|window| window == PATCH);
         Ok(match head.status.as_u16() {
             200 if has_patch() => "right",
             503 if head.headers.contains_key(RETRY_AFTER) => "refused",

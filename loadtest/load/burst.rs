@@ -65,7 +65,7 @@ async fn cost_of_connections(report: &mut Report, server: &Server, times: u32) -
         let before = server.cpu_seconds()?;
         let opened = open_each(server, with_tickets, Limit::Times(times)).await?;
         let cost = (server.cpu_seconds()? - before) / float(times) - kept;
-        let resumed = opened.iter().filter(|it| it.is_resumed).count();
+        let resumed = opened.iter().filter(|connection| connection.is_resumed).count();
         let mut row = vec![alone.to_owned(), times.to_string(), resumed.to_string(), micros(cost)];
         row.push(format!("{:.1}", cost / kept));
         row.extend(p50_p99(&seconds_of(&opened))?);
@@ -88,7 +88,7 @@ async fn cost_of_connections(report: &mut Report, server: &Server, times: u32) -
 }
 
 fn seconds_of(opened: &[Opened]) -> Vec<f64> {
-    opened.iter().map(|it| it.seconds).collect()
+    opened.iter().map(|connection| connection.seconds).collect()
 }
 
 /// How many connections a client opens.

@@ -64,7 +64,7 @@ pub(crate) async fn ask(connection: &mut Connection, request: &[u8]) -> Outcome<
 /// Fails unless the pod of an answer is injected.
 pub(crate) fn expect_injected(answer: &Answer) -> Outcome {
     const PATCH: &[u8] = br#""patch":""#;
-    if answer.body.windows(PATCH.len()).any(|it| it == PATCH) {
+    if answer.body.windows(PATCH.len()).any(|window| window == PATCH) {
         return Ok(());
     }
     let begin: String = String::from_utf8_lossy(&answer.body).chars().take(300).collect();

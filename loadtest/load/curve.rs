@@ -135,11 +135,16 @@ impl Point {
 
 /// The medians of the rounds.
 fn median_of(points: &[Point], name: &'static str, share: f64) -> Outcome<Point> {
-    let is_here = |it: &&Point| it.name == name && it.share.total_cmp(&share).is_eq();
+    let is_here = |point: &&Point| point.name == name && point.share.total_cmp(&share).is_eq();
     let points: Vec<_> = points.iter().filter(is_here).collect();
-    let of = |figure: fn(&Point) -> f64| median(points.iter().map(|&it| figure(it)));
+    let of = |figure: fn(&Point) -> f64| median(points.iter().map(|&point| figure(point)));
     let first = *points.first().copied().ok_or_else(|| failed("nothing was measured"))?;
-    Ok(Point { rate: of(|it| it.rate)?, p50: of(|it| it.p50)?, p99: of(|it| it.p99)?, ..first })
+    Ok(Point {
+        rate: of(|point| point.rate)?,
+        p50: of(|point| point.p50)?,
+        p99: of(|point| point.p99)?,
+        ..first
+    })
 }
 
 fn add_results(report: &mut Report, points: &[Point], shares: &[f64]) -> Outcome {

@@ -103,7 +103,7 @@ impl Runs {
 
     /// The median of its CPU ÷ that of a webhook.
     fn ratio(&self, all: &[Self], webhook: Kind) -> Outcome<f64> {
-        let of_webhook = all.iter().filter(|runs| runs.kind == webhook).flat_map(|it| &it.cpu);
+        let of_webhook = all.iter().filter(|runs| runs.kind == webhook).flat_map(|runs| &runs.cpu);
         median(self.cpu.iter().zip(of_webhook).map(|(cpu, of_webhook)| cpu / of_webhook))
     }
 

@@ -145,7 +145,8 @@ fn busy(times: &[Time], connections: u32) -> (f64, f64) {
         all.sort_by(f64::total_cmp);
         all
     };
-    let (starts, ends) = (sorted(|it| it.begin), sorted(|it| it.begin + it.took));
+    let (starts, ends) =
+        (sorted(|request| request.begin), sorted(|request| request.begin + request.took));
     let is_busy = |&(index, &start): &(usize, &f64)| {
         let ended = ends.partition_point(|&end| end <= start);
         float(index.saturating_sub(ended)) >= BUSY_SHARE * f64::from(connections)

@@ -173,7 +173,7 @@ impl Rounds {
 
     fn raw(&self) -> Vec<Vec<String>> {
         let row = |(index, pair): (usize, &[Cpu; 2])| {
-            let [echo, ours] = pair.map(|it| rounded(it.cpu * 1e6, 1));
+            let [echo, ours] = pair.map(|measured| rounded(measured.cpu * 1e6, 1));
             vec![self.name.to_owned(), index.to_string(), echo, ours]
         };
         (1..).zip(&self.pairs).map(row).collect()

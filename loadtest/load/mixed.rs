@@ -121,7 +121,7 @@ impl Load<'_> {
     }
 
     fn cells(&self, found: &Value) -> Vec<String> {
-        let [passes, fails] = ["passes", "fails"].map(|it| found["checks"][it].as_u64());
+        let [passes, fails] = ["passes", "fails"].map(|result| found["checks"][result].as_u64());
         let (passes, fails) = (passes.unwrap_or(0), fails.unwrap_or(0));
         let time = |of: &str, figure: &str| {
             let name = format!("http_req_duration{of}");

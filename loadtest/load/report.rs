@@ -210,7 +210,7 @@ pub(crate) fn micros(seconds: f64) -> String {
 pub(crate) fn grouped(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
     let whole = text.find('.').unwrap_or(text.len());
-    let first = text.find(|it: char| it.is_ascii_digit()).unwrap_or(0);
+    let first = text.find(|letter: char| letter.is_ascii_digit()).unwrap_or(0);
     let mut grouped = String::new();
     for (at, character) in text.char_indices() {
         if at > first && at < whole && (whole - at).is_multiple_of(3) {

@@ -126,10 +126,10 @@ pub(crate) async fn expect_review(server: &Server, review: &Path) -> Outcome {
 /// Rate and CPU of all turns together.
 fn all_of(turns: &[Figures]) -> Turns {
     let sum = |of: fn(&Figures) -> f64| turns.iter().map(of).sum::<f64>();
-    let done = sum(|it| float(it.done));
+    let done = sum(|round| float(round.done));
     Turns {
-        rate: done / sum(|it| float(it.done) / it.rate),
-        cpu: sum(|it| it.cpu * float(it.done)) / done * 1e6,
+        rate: done / sum(|round| float(round.done) / round.rate),
+        cpu: sum(|round| round.cpu * float(round.done)) / done * 1e6,
     }
 }
 
@@ -149,7 +149,7 @@ fn line(index: u32, found: Round) -> String {
 fn raw(rounds: &[Round]) -> Vec<Vec<String>> {
     let row = |(index, Round { echo, injectd }): (u32, &Round)| {
         let figures = [echo.rate, echo.cpu, injectd.rate, injectd.cpu];
-        [index.to_string()].into_iter().chain(figures.map(|it| rounded(it, 1))).collect()
+        [index.to_string()].into_iter().chain(figures.map(|figure| rounded(figure, 1))).collect()
     };
     (1..).zip(rounds).map(row).collect()
 }

@@ -92,7 +92,8 @@ fn commit() -> String {
 /// The first line that a command prints; `none` without the program.
 fn first_line(program: impl AsRef<OsStr>, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output();
-    let text = output.map_or("none".into(), |it| String::from_utf8_lossy(&it.stdout).into_owned());
+    let text =
+        output.map_or("none".into(), |output| String::from_utf8_lossy(&output.stdout).into_owned());
     text.lines().next().unwrap_or_default().to_owned()
 }
 

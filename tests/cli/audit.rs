@@ -39,7 +39,7 @@ fn each_pod_is_judged_as_if_it_were_created_now() {
     let audit = audited(&pods());
     assert_eq!(audit["pods"]["unmeshed"], 1, "hostNetwork");
     let found: Vec<_> =
-        audit["workloads"].as_array().expect("rows").iter().map(|it| &it["finding"]).collect();
+        audit["workloads"].as_array().expect("rows").iter().map(|row| &row["finding"]).collect();
     assert_eq!(found, ["missing", "outdated"]);
 
     // Injected anew, pods are as they should be; without their annotations too.
@@ -181,7 +181,7 @@ fn each_pod_has_a_line_of_json() {
         lines.collect::<Result<Vec<Value>, _>>().expect("JSON")
     };
     let all = lines(&[], &pods());
-    let found: Vec<_> = all.iter().map(|it| it["judgement"].as_str().expect("a text")).collect();
+    let found: Vec<_> = all.iter().map(|pod| pod["judgement"].as_str().expect("a text")).collect();
     assert_eq!(found, ["missing", "outdated", "unmeshed"]);
     assert_eq!(all[0]["workload"]["kind"], "Deployment");
     assert!(all[0]["pod"].as_str().is_some_and(|name| name.starts_with("web-")), "{}", all[0]);

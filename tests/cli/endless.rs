@@ -44,8 +44,8 @@ fn all_reads() -> Vec<Reads> {
         let mut add =
             |flag: &str| reads.push(Reads { command: command.clone(), flag: flag.into() });
         let is_written = |name: &str| name == "--report";
-        let files = flags(&command).into_iter().filter(|it| it.value.contains("FILE"));
-        files.filter(|it| !is_written(&it.name)).for_each(|it| add(&it.name));
+        let files = flags(&command).into_iter().filter(|flag| flag.value.contains("FILE"));
+        files.filter(|flag| !is_written(&flag.name)).for_each(|flag| add(&flag.name));
         let help = help(&command);
         let usage = help.lines().find(|line| line.starts_with("Usage:")).unwrap_or_default();
         if usage.contains("FILE") {

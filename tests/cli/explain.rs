@@ -18,7 +18,8 @@ fn explained(args: &[&str], stdin: &str) -> Vec<Value> {
 #[test]
 fn each_pod_of_a_file_is_explained_with_the_facts_of_the_file() {
     let items = explained(&[&example("explain.yaml")], "");
-    let found: Vec<_> = items.iter().map(|it| (&it["object"]["name"], &it["verdict"])).collect();
+    let found: Vec<_> =
+        items.iter().map(|item| (&item["object"]["name"], &item["verdict"])).collect();
     let expected = [(json!("web"), json!("injected")), (json!("agent"), json!("skipped"))];
     assert_eq!(found, expected.iter().map(|(name, verdict)| (name, verdict)).collect::<Vec<_>>());
     let [web, agent] = &*items else { panic!("two items") };
@@ -27,7 +28,7 @@ fn each_pod_of_a_file_is_explained_with_the_facts_of_the_file() {
     assert_eq!(web["later"][0]["by"], "PodSecurity baseline");
     assert_eq!(web["later"][0]["effect"], "warns");
     let rule =
-        agent["rules"].as_array().expect("rules").iter().find(|it| it["rule"] == "hostNetwork");
+        agent["rules"].as_array().expect("rules").iter().find(|rule| rule["rule"] == "hostNetwork");
     assert_eq!(
         rule.expect("a rule"),
         &json!({
@@ -76,7 +77,8 @@ fn a_running_pod_that_was_left_out_is_to_be_created_anew() {
         1,
     );
     let items = explained(&["-"], &input);
-    let web = items.iter().find(|it| it["object"]["name"] == "web-6d5f9c7b8-x2x9p").expect("a pod");
+    let web =
+        items.iter().find(|item| item["object"]["name"] == "web-6d5f9c7b8-x2x9p").expect("a pod");
     let advice = web["advice"].as_str().expect("advice");
     assert!(advice.starts_with("The pod has no sidecar, although"), "{advice}");
     assert!(advice.ends_with("kubectl rollout restart deployment/web -n shop."), "{advice}");

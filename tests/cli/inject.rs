@@ -144,7 +144,8 @@ fn a_failure_prints_nothing_and_keep_going_prints_the_others() {
 
     let output = injectd(&["inject", "--keep-going"], &manifests);
     assert_eq!(output.status.code(), Some(1));
-    let found: Vec<Value> = trees(&output.stdout).into_iter().filter(|it| !it.is_null()).collect();
+    let found: Vec<Value> =
+        trees(&output.stdout).into_iter().filter(|tree| !tree.is_null()).collect();
     assert_eq!(found.len(), 1, "{}", text(&output.stdout));
     assert_eq!(found[0]["metadata"]["name"], "web");
 

@@ -31,7 +31,8 @@ fn refused(args: &[&str]) -> String {
 }
 
 fn find<'a>(objects: &'a [Value], kind: &str, name: &str) -> &'a Value {
-    let found = objects.iter().find(|it| it["kind"] == kind && it["metadata"]["name"] == name);
+    let found =
+        objects.iter().find(|object| object["kind"] == kind && object["metadata"]["name"] == name);
     found.unwrap_or_else(|| panic!("no {kind} {name}"))
 }
 
@@ -207,7 +208,8 @@ fn an_annotation_has_what_each_webhook_selects() {
         "linkerd": {"webhookOverrides": {"matchConditions": [condition]}},
         "customWebhooks": [{"name": "a.example.com", "rules": [rule]}],
     }));
-    let configurations = objects.iter().filter(|it| it["kind"] == "MutatingWebhookConfiguration");
+    let configurations =
+        objects.iter().filter(|object| object["kind"] == "MutatingWebhookConfiguration");
     let mut names = Vec::new();
     for configuration in configurations {
         let annotation = &configuration["metadata"]["annotations"]["injectd.dev/selectors"];
@@ -237,7 +239,10 @@ fn the_configurations_that_exist_are_watched() {
         for webhook in [true, false] {
             let webhook_set = format!("linkerd.webhook={webhook}");
             let all = [&*source, "certificates.caBundle=ca", &webhook_set, set];
-            let set = all.iter().filter(|it| !it.is_empty()).flat_map(|it| ["--set", it]);
+            let set = all
+                .iter()
+                .filter(|setting| !setting.is_empty())
+                .flat_map(|setting| ["--set", setting]);
             let set: Vec<_> = set.collect();
             let objects = rendered_with(&[&["-n", "mesh"], &*set].concat());
             let args = &pod_of(&objects)["spec"]["containers"][0]["args"];
@@ -317,7 +322,11 @@ fn a_default_that_is_removed_is_left_out_or_missing_by_name() {
     let enabled = sections.map(|section| format!("{section}.enabled=true"));
     let mut args = vec!["-n", "mesh"];
     args.extend(
-        optional.iter().copied().chain(enabled.iter().map(|it| &**it)).flat_map(|it| ["--set", it]),
+        optional
+            .iter()
+            .copied()
+            .chain(enabled.iter().map(|setting| &**setting))
+            .flat_map(|setting| ["--set", setting]),
     );
     let objects = rendered_with(&args);
     for object in &objects {
@@ -364,7 +373,10 @@ fn two_releases_in_a_namespace_share_no_object() {
         let args = ["-n", "mesh", "--name", release, "--mesh", "linkerd,istio"];
         let tag = ["--set", "istio.tags[0].tag=x", "--set", "networkPolicy.enabled=true"];
         let objects = rendered_with(&[&args[..], &tag].concat());
-        objects.iter().map(|it| format!("{} {}", it["kind"], it["metadata"]["name"])).collect()
+        objects
+            .iter()
+            .map(|object| format!("{} {}", object["kind"], object["metadata"]["name"]))
+            .collect()
     };
     let (one, other): (Vec<_>, Vec<_>) = (names("injectd"), names("injectd-2"));
     assert!(one.iter().all(|object| !other.contains(object)), "{one:?} {other:?}");
@@ -396,7 +408,7 @@ fn roles_name_what_is_read_and_written() {
 #[test]
 fn words_that_are_booleans_in_yaml_are_text() {
     let set = ["audit.enabled=true", "audit.restart=on", "podLabels.a=yes", "podLabels.b=*"];
-    let args: Vec<_> = set.iter().flat_map(|it| ["--set", it]).collect();
+    let args: Vec<_> = set.iter().flat_map(|setting| ["--set", setting]).collect();
     let objects = rendered_with(&[&["-n", "mesh"], &*args].concat());
     let pod = pod_of(&objects);
     assert!(pod["spec"]["containers"][0]["args"].to_string().contains("\"--restart=on\""));
@@ -422,21 +434,21 @@ fn a_network_policy_is_there_where_the_api_servers_are_known() {
         (json!({"enabled": true}), true),
     ] {
         let objects = rendered(&json!({"networkPolicy": values}));
-        let found = objects.iter().any(|it| it["kind"] == "NetworkPolicy");
+        let found = objects.iter().any(|object| object["kind"] == "NetworkPolicy");
         assert_eq!(found, expected, "{values}");
     }
 }
 
 /// The rules of roles: API group, resource, verb.
 fn rules(objects: &[Value], name: &str) -> Vec<(String, String, String)> {
-    let named = objects.iter().filter(|it| {
-        let is_role = it["kind"] == "Role" || it["kind"] == "ClusterRole";
-        is_role && it["metadata"]["name"].as_str().is_some_and(|it| it.ends_with(name))
+    let named = objects.iter().filter(|object| {
+        let is_role = object["kind"] == "Role" || object["kind"] == "ClusterRole";
+        is_role && object["metadata"]["name"].as_str().is_some_and(|role| role.ends_with(name))
     });
-    let rules = named.flat_map(|it| it["rules"].as_array().expect("rules"));
+    let rules = named.flat_map(|role| role["rules"].as_array().expect("rules"));
     let texts = |value: &Value| {
         let texts = value.as_array().expect("a list").iter();
-        texts.map(|it| it.as_str().expect("a text").to_owned()).collect::<Vec<_>>()
+        texts.map(|text| text.as_str().expect("a text").to_owned()).collect::<Vec<_>>()
     };
     let mut found = Vec::new();
     for rule in rules {
@@ -457,8 +469,8 @@ fn the_page_on_security_lists_every_permission_of_the_chart() {
     let listed = |feature: &str| {
         let mut found = Vec::new();
         for line in page.lines() {
-            let cells: Vec<_> = line.split('|').map(|it| it.replace('`', "")).collect();
-            let cells: Vec<_> = cells.iter().map(|it| it.trim()).collect();
+            let cells: Vec<_> = line.split('|').map(|cell| cell.replace('`', "")).collect();
+            let cells: Vec<_> = cells.iter().map(|cell| cell.trim()).collect();
             let ["", of, group, resources, verbs, _, _, ""] = cells[..] else { continue };
             if of != feature {
                 continue;
@@ -496,8 +508,8 @@ fn the_page_on_security_lists_every_permission_of_the_chart() {
         assert_eq!(listed(feature), rules, "{feature}");
     }
     let roles = objects.iter().chain(&own);
-    let roles = roles.filter(|it| it["kind"] == "Role" || it["kind"] == "ClusterRole");
-    let names = roles.map(|it| it["metadata"]["name"].as_str().expect("a name"));
+    let roles = roles.filter(|object| object["kind"] == "Role" || object["kind"] == "ClusterRole");
+    let names = roles.map(|role| role["metadata"]["name"].as_str().expect("a name"));
     let ends = ["-linkerd", "-istio", "-certificates", "-webhooks", "-audit"];
     for name in names {
         assert!(ends.iter().any(|end| name.ends_with(end)), "SECURITY.md lacks {name}");

@@ -57,7 +57,10 @@ fn the_audit_needs_no_permission_to_change_workloads_unless_it_restarts_them() {
     };
     let kinds = |list: &serde_json::Value| {
         let items = list["items"].as_array().expect("items");
-        items.iter().map(|it| it["kind"].as_str().expect("a kind").to_owned()).collect::<Vec<_>>()
+        items
+            .iter()
+            .map(|item| item["kind"].as_str().expect("a kind").to_owned())
+            .collect::<Vec<_>>()
     };
     let all = printed(&[]);
     assert_eq!(kinds(&all), ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"]);
@@ -118,7 +121,10 @@ fn checked(file: &str) -> Vec<String> {
     assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""), "{file}");
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let findings = report["findings"].as_array().expect("findings");
-    findings.iter().map(|it| it["severity"].as_str().expect("a severity").to_owned()).collect()
+    findings
+        .iter()
+        .map(|finding| finding["severity"].as_str().expect("a severity").to_owned())
+        .collect()
 }
 
 #[test]

@@ -164,7 +164,7 @@ fn manifests_in_odd_styles_come_back() {
 
 #[test]
 fn recorded_objects_come_back() {
-    let Some(corpus) = std::env::var_os("INJECTD_CORPUS").filter(|it| !it.is_empty()) else {
+    let Some(corpus) = std::env::var_os("INJECTD_CORPUS").filter(|path| !path.is_empty()) else {
         println!("skipped: INJECTD_CORPUS is not set");
         return;
     };

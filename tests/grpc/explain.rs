@@ -57,9 +57,10 @@ async fn the_rules_of_linkerd_name_what_they_read() {
     assert_eq!((&*found.uid, &*found.mesh, found.verdict()), ("u1", "linkerd", Verdict::Injected));
     let rule = found.rules.iter().find(|rule| rule.name == "annotation").expect("a rule");
     assert_eq!(rule.result(), RuleResult::Injects);
-    let read: Vec<_> = rule.read.iter().map(|it| (it.layer(), it.value.as_deref())).collect();
+    let read: Vec<_> = rule.read.iter().map(|read| (read.layer(), read.value.as_deref())).collect();
     assert_eq!(read, [(Layer::Namespace, Some("enabled")), (Layer::Pod, None)]);
-    let setting = found.settings.iter().find(|it| it.name == "proxy.logLevel").expect("a setting");
+    let setting =
+        found.settings.iter().find(|setting| setting.name == "proxy.logLevel").expect("a setting");
     assert_eq!((&*setting.value, setting.origin()), ("debug", Layer::Pod));
     assert_eq!(setting.annotation, "config.linkerd.io/proxy-log-level");
     assert_eq!(found.ignored[0].key, "config.linkerd.io/proxy-uid");

@@ -199,9 +199,11 @@ impl Asked<'_> {
 /// differ, and it replaces the probes and volumes that it warns about.
 fn lines(decided: &Decided) -> BTreeSet<String> {
     let mut explanation = decided.explanation.clone();
-    explanation.findings.ignored.retain(|it| it.layer.is_some());
+    explanation.findings.ignored.retain(|key| key.layer.is_some());
     // It keeps the author's container, but not this image.
-    for sidecar in explanation.findings.sidecars.iter_mut().filter(|it| it.image == "auto") {
+    for sidecar in
+        explanation.findings.sidecars.iter_mut().filter(|sidecar| sidecar.image == "auto")
+    {
         sidecar.image.clear();
     }
     let tree = json!({"explanation": explanation, "note": decided.note});
@@ -225,7 +227,7 @@ fn pod_of(review: &Value) -> Option<(&Value, &str)> {
 }
 
 pub(crate) fn recorded_pods_of_linkerd() {
-    let Some(corpora) = std::env::var_os("INJECTD_CORPUS").filter(|it| !it.is_empty()) else {
+    let Some(corpora) = std::env::var_os("INJECTD_CORPUS").filter(|path| !path.is_empty()) else {
         print_line("explained, linkerd: skipped, INJECTD_CORPUS is not set");
         return;
     };

@@ -29,7 +29,7 @@ pub(crate) fn must_answer_as_recorded() {
 
 /// The recordings of all releases; `None` without them, which is printed.
 pub(crate) fn corpora(suite: &str) -> Option<Vec<Corpus>> {
-    let Some(corpora) = env::var_os("INJECTD_CORPUS").filter(|it| !it.is_empty()) else {
+    let Some(corpora) = env::var_os("INJECTD_CORPUS").filter(|path| !path.is_empty()) else {
         print_line(&format!("{suite}: skipped, INJECTD_CORPUS is not set"));
         return None;
     };

@@ -39,7 +39,7 @@ fn print_line(line: &str) {
 /// Runs all recorded cases on a subject, prints the counts, and fails if an answer differs without
 /// an explanation. Skips the cases, with a message, if there is no corpus.
 fn must_answer_as_recorded(name: &str, subject: &mut dyn Subject) {
-    let Some(corpora) = std::env::var_os("INJECTD_CORPUS").filter(|it| !it.is_empty()) else {
+    let Some(corpora) = std::env::var_os("INJECTD_CORPUS").filter(|path| !path.is_empty()) else {
         print_line(&format!("{name}: skipped, INJECTD_CORPUS is not set"));
         return;
     };
@@ -92,7 +92,7 @@ fn istio_configurations_start_as_recorded() {
 
 #[test]
 fn both_servers_give_the_same_patch() {
-    let Some(corpora) = std::env::var_os("INJECTD_CORPUS").filter(|it| !it.is_empty()) else {
+    let Some(corpora) = std::env::var_os("INJECTD_CORPUS").filter(|path| !path.is_empty()) else {
         return print_line("both servers: skipped, INJECTD_CORPUS is not set");
     };
     let directory = PathBuf::from(corpora).join("linkerd");

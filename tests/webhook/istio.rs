@@ -354,7 +354,7 @@ async fn evaluations_beyond_the_memory_are_rejected_and_counted_once() {
     });
     let answers = timeout(PATIENCE, join_all(answers)).await.expect("must not hang");
     let rejected = (StatusCode::SERVICE_UNAVAILABLE, true);
-    assert!(answers.iter().all(|it| *it == (StatusCode::OK, false) || *it == rejected));
+    assert!(answers.iter().all(|answer| *answer == (StatusCode::OK, false) || *answer == rejected));
     let count = answers.iter().filter(|answer| **answer == rejected).count();
     assert!((1..REVIEWS).contains(&count), "{count} of {REVIEWS}");
     let sample = "injectd_requests_rejected_total{server=\"webhook\",reason=\"evaluations\"}";

@@ -7,11 +7,12 @@ fn render(text: &str) -> Result<String, String> {
 }
 
 fn render_within(limits: Limits, text: &str) -> Result<String, String> {
-    let template = Template::parse("t", text, &Functions::istio()).map_err(|it| it.to_string())?;
+    let template =
+        Template::parse("t", text, &Functions::istio()).map_err(|error| error.to_string())?;
     let data = Value::from_json(&serde_json::json!({"a": {"b": 1}, "list": [1, 2]}));
     let mut context = Context::default();
     context.limits = limits;
-    template.execute(&data, &mut context).map_err(|it| it.to_string())
+    template.execute(&data, &mut context).map_err(|error| error.to_string())
 }
 
 fn rejects(text: &str, message: &str) {

@@ -99,12 +99,15 @@ impl Api {
         // Scenarios see each answer.
         config.default_retry = false;
         let name = kubeconfig.current_context.unwrap_or_default();
-        let context = kubeconfig.contexts.into_iter().find(|it| it.name == name);
-        let cluster = context.and_then(|it| it.context).map(|it| it.cluster).unwrap_or_default();
-        let cluster = kubeconfig.clusters.into_iter().find(|it| it.name == cluster);
+        let context = kubeconfig.contexts.into_iter().find(|context| context.name == name);
+        let cluster = context
+            .and_then(|context| context.context)
+            .map(|context| context.cluster)
+            .unwrap_or_default();
+        let cluster = kubeconfig.clusters.into_iter().find(|named| named.name == cluster);
         Ok(Self {
             server: config.cluster_url.to_string().trim_end_matches('/').to_owned(),
-            ca: cluster.and_then(|it| it.cluster?.certificate_authority_data),
+            ca: cluster.and_then(|cluster| cluster.cluster?.certificate_authority_data),
             client: Client::try_from(config)?,
         })
     }
@@ -141,7 +144,7 @@ impl Api {
         let text = String::from_utf8(body.collect().await?.to_bytes().into())?;
         let header = |name: &str| {
             let values = head.headers.get_all(name).into_iter();
-            values.map(|it| String::from_utf8_lossy(it.as_bytes()).into_owned())
+            values.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
         };
         Ok(Answer {
             status: head.status.as_u16(),

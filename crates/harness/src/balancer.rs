@@ -70,7 +70,7 @@ async fn accept(listener: TcpListener, endpoints: Endpoints, cut: Arc<Notify>) {
         let endpoint = {
             let endpoints = endpoints.lock().unwrap_or_else(PoisonError::into_inner);
             let index = turn.checked_rem(endpoints.len());
-            index.and_then(|it| endpoints.get(it).copied())
+            index.and_then(|index| endpoints.get(index).copied())
         };
         if let Some(endpoint) = endpoint {
             let cut = Arc::clone(&cut);

@@ -80,7 +80,8 @@ impl Webhook<'_> {
     /// Fails if the server does not accept it.
     pub async fn connect(&self, protocols: &[&str]) -> Outcome<TlsStream<TcpStream>> {
         let mut config = tls_config(self.ca, &[&TLS13])?;
-        config.alpn_protocols = protocols.iter().map(|it| it.as_bytes().to_vec()).collect();
+        config.alpn_protocols =
+            protocols.iter().map(|protocol| protocol.as_bytes().to_vec()).collect();
         let stream = TcpStream::connect(self.addr).await?;
         stream.set_nodelay(true)?;
         let name = ServerName::try_from(self.server_name.to_owned())?;
@@ -124,8 +125,12 @@ impl Webhook<'_> {
         let retry_after = head.headers().get(header::RETRY_AFTER);
         Ok(Answer {
             status: head.status().as_u16(),
-            is_last: head.headers().get(header::CONNECTION).is_some_and(|it| it == "close"),
-            retry_after: retry_after.map(|it| String::from_utf8_lossy(it.as_bytes()).into_owned()),
+            is_last: head
+                .headers()
+                .get(header::CONNECTION)
+                .is_some_and(|connection| connection == "close"),
+            retry_after: retry_after
+                .map(|seconds| String::from_utf8_lossy(seconds.as_bytes()).into_owned()),
             body,
         })
     }

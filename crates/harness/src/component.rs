@@ -47,8 +47,8 @@ impl Component {
         let process = PathBuf::from(format!("/proc/{}", pid.as_raw_nonzero()));
         let list = |name: &str| -> Outcome<Vec<OsString>> {
             let bytes = fs::read(process.join(name))?;
-            let items = bytes.split(|it| *it == 0).filter(|it| !it.is_empty());
-            Ok(items.map(|it| OsString::from_vec(it.to_vec())).collect())
+            let items = bytes.split(|byte| *byte == 0).filter(|item| !item.is_empty());
+            Ok(items.map(|item| OsString::from_vec(item.to_vec())).collect())
         };
         Ok(Self {
             log: file.with_extension("log"),
@@ -120,8 +120,8 @@ impl Component {
         let mut command = Command::new(&self.executable);
         let [name, arguments @ ..] = &*self.command else { return Err(failed("no command")) };
         command.arg0(name).args(arguments).env_clear();
-        command.envs(self.environment.iter().filter_map(|it| {
-            let text = it.to_string_lossy().into_owned();
+        command.envs(self.environment.iter().filter_map(|variable| {
+            let text = variable.to_string_lossy().into_owned();
             text.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned()))
         }));
         let program = Program::start(&mut command, log.try_clone()?, log)?;

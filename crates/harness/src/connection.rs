@@ -140,7 +140,11 @@ impl Connection {
     #[must_use]
     pub fn certificate(&self) -> Vec<u8> {
         let (_, session) = self.stream.get_ref();
-        session.peer_certificates().and_then(<[_]>::first).map(|it| it.to_vec()).unwrap_or_default()
+        session
+            .peer_certificates()
+            .and_then(<[_]>::first)
+            .map(|certificate| certificate.to_vec())
+            .unwrap_or_default()
     }
 
     /// The protocol that ALPN has chosen.
@@ -181,15 +185,16 @@ impl Connection {
 
     async fn read_answer(&mut self) -> io::Result<Answer> {
         let end = loop {
-            match self.rest.windows(4).position(|it| it == b"\r\n\r\n") {
+            match self.rest.windows(4).position(|window| window == b"\r\n\r\n") {
                 Some(end) => break end + 4,
                 None => self.read_more().await?,
             }
         };
         let head = String::from_utf8_lossy(&self.rest[..end]).to_lowercase();
-        let field = |name: &str| head.lines().find_map(|it| it.strip_prefix(name)).map(str::trim);
-        let status = head.split(' ').nth(1).and_then(|it| it.parse().ok());
-        let length = field("content-length:").and_then(|it| it.parse::<usize>().ok());
+        let field =
+            |name: &str| head.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
+        let length = field("content-length:").and_then(|length| length.parse::<usize>().ok());
         let (Some(status), Some(length)) = (status, length) else {
             return Err(io::Error::new(ErrorKind::InvalidData, format!("the head {head:?}")));
         };
@@ -225,5 +230,6 @@ fn late() -> io::Error {
 /// Fails if there is none.
 pub fn der_of(pem: &str) -> Outcome<Vec<u8>> {
     let der = CertificateDer::from_pem_slice(pem.as_bytes());
-    der.map(|it| it.to_vec()).map_err(|why| failed(format!("no certificate: {why}")))
+    der.map(|certificate| certificate.to_vec())
+        .map_err(|why| failed(format!("no certificate: {why}")))
 }

@@ -255,7 +255,7 @@ fn start_cluster(binary: PathBuf, flags: &str, audit: &str) -> Outcome<Shared> {
         let line = line?;
         let Some(files) = line.strip_prefix(FILES) else { continue };
         let (kubeconfig, audit_log) = files.split_once(' ').unwrap_or((files, ""));
-        let audit_log = Some(PathBuf::from(audit_log)).filter(|it| !it.as_os_str().is_empty());
+        let audit_log = Some(PathBuf::from(audit_log)).filter(|path| !path.as_os_str().is_empty());
         let kubeconfig = kubeconfig.into();
         return Ok(Shared { binary, kubeconfig, audit_log, started: Some(child) });
     }
@@ -310,8 +310,8 @@ const SERVICE_IPS: [u8; 3] = [127, 100, 0];
 /// Fails if all are given away.
 pub fn service_ip() -> Outcome<IpAddr> {
     static NEXT: AtomicU8 = AtomicU8::new(2);
-    let last = NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |it| {
-        it.checked_add(1).filter(|&it| it < u8::MAX)
+    let last = NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| {
+        last.checked_add(1).filter(|&next| next < u8::MAX)
     });
     let last = last.map_err(|_| failed("all cluster IPs are given away"))?;
     let [a, b, c] = SERVICE_IPS;

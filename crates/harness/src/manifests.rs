@@ -30,12 +30,16 @@ pub fn files() -> Outcome<Vec<PathBuf>> {
 ///
 /// Fails if there is no Deployment.
 pub fn arguments(objects: &[Value], without: &[&str]) -> Outcome<Vec<String>> {
-    let deployment = objects.iter().find(|it| it["kind"] == "Deployment");
+    let deployment = objects.iter().find(|object| object["kind"] == "Deployment");
     let arguments = deployment
-        .and_then(|it| it.pointer("/spec/template/spec/containers/0/args")?.as_array())
+        .and_then(|deployment| {
+            deployment.pointer("/spec/template/spec/containers/0/args")?.as_array()
+        })
         .ok_or_else(|| failed("no arguments of a Deployment"))?;
     let arguments = arguments.iter().filter_map(Value::as_str).map(str::to_owned);
-    Ok(arguments.filter(|it| !without.iter().any(|flag| it.starts_with(flag))).collect())
+    Ok(arguments
+        .filter(|argument| !without.iter().any(|flag| argument.starts_with(flag)))
+        .collect())
 }
 
 /// The objects of a YAML text, each as YAML. A List's items are found by their dash at the margin.

@@ -156,7 +156,7 @@ impl Namespaced<'_> {
     /// Takes back the last [`Namespaced::delete_at_end`] of this path.
     fn forget(&self, path: &str) {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(last) = made.iter().rposition(|it| it == path) {
+        if let Some(last) = made.iter().rposition(|earlier| earlier == path) {
             made.remove(last);
         }
     }
@@ -229,7 +229,8 @@ impl Namespaced<'_> {
     pub async fn annotate(&self, namespace: &str, annotations: &Value) -> Outcome {
         let path = format!("{NAMESPACES}/{namespace}");
         eventually("the namespace is updated", async || {
-            let annotate = |it: &mut Value| it["metadata"]["annotations"] = annotations.clone();
+            let annotate =
+                |object: &mut Value| object["metadata"]["annotations"] = annotations.clone();
             self.lab.api.update(&path, annotate).await
         })
         .await
@@ -243,7 +244,10 @@ impl Namespaced<'_> {
     pub async fn scale(&self, deployment: &str, replicas: usize) -> Outcome {
         let path = format!("{}/scale", self.path("apps/v1", "Deployment", deployment));
         eventually("the Deployment is scaled", async || {
-            self.lab.api.update(&path, |it| it["spec"]["replicas"] = json!(replicas)).await
+            self.lab
+                .api
+                .update(&path, |deployment| deployment["spec"]["replicas"] = json!(replicas))
+                .await
         })
         .await
     }

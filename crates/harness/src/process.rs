@@ -53,7 +53,8 @@ impl Printed {
     #[must_use]
     pub fn text(&self) -> String {
         // Reads at an offset do not move that of the writer.
-        let length = self.0.metadata().ok().and_then(|it| usize::try_from(it.len()).ok());
+        let length =
+            self.0.metadata().ok().and_then(|metadata| usize::try_from(metadata.len()).ok());
         let mut bytes = vec![0; length.unwrap_or(0)];
         match self.0.read_exact_at(&mut bytes, 0) {
             Ok(()) => String::from_utf8_lossy(&bytes).into_owned(),

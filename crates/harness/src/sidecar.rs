@@ -37,7 +37,7 @@ fn template_path(object: &Value) -> &'static str {
 #[must_use]
 pub fn names<'a>(object: &'a Value, field: &str) -> Vec<&'a str> {
     let list = pod_of(object).and_then(|pod| pod["spec"][field].as_array());
-    list.into_iter().flatten().filter_map(|it| it["name"].as_str()).collect()
+    list.into_iter().flatten().filter_map(|container| container["name"].as_str()).collect()
 }
 
 /// Fails unless a pod has the proxy among its init containers.
@@ -63,8 +63,8 @@ pub fn expect_no_proxy(pod: &Value) -> Outcome {
 pub fn proxy_variable<'a>(pod: &'a Value, name: &str) -> Option<&'a str> {
     let lists = ["initContainers", "containers"].map(|list| pod["spec"][list].as_array());
     let mut containers = lists.into_iter().flatten().flatten();
-    let proxy = containers.find(|it| it["name"] == "linkerd-proxy")?;
-    let variable = proxy["env"].as_array()?.iter().find(|it| it["name"] == name)?;
+    let proxy = containers.find(|container| container["name"] == "linkerd-proxy")?;
+    let variable = proxy["env"].as_array()?.iter().find(|variable| variable["name"] == name)?;
     variable["value"].as_str()
 }
 
@@ -181,7 +181,9 @@ fn strip(part: &mut Value) {
     }
     for field in ["containers", "initContainers", "volumes"] {
         if let Some(Value::Array(list)) = part["spec"].get_mut(field) {
-            list.retain(|it| !it["name"].as_str().is_some_and(|it| it.starts_with("linkerd-")));
+            list.retain(|item| {
+                !item["name"].as_str().is_some_and(|name| name.starts_with("linkerd-"))
+            });
         }
         remove_if_empty(part["spec"].as_object_mut(), field);
     }

@@ -87,10 +87,10 @@ impl Stream {
 ///
 /// Fails if one was refused.
 pub fn all_created(seen: &[Seen]) -> Outcome<Vec<(&Seen, &Value)>> {
-    let refused: Vec<_> = seen.iter().filter_map(|it| it.result.as_ref().err()).collect();
+    let refused: Vec<_> = seen.iter().filter_map(|created| created.result.as_ref().err()).collect();
     if let Some(first) = refused.first() {
         let (count, total) = (refused.len(), seen.len());
         return Err(failed(format!("{count} of {total} pods were refused, the first {first}")));
     }
-    Ok(seen.iter().filter_map(|it| Some((it, it.result.as_ref().ok()?))).collect())
+    Ok(seen.iter().filter_map(|created| Some((created, created.result.as_ref().ok()?))).collect())
 }

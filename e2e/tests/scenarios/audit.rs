@@ -53,12 +53,12 @@ struct Audit<'a> {
 #[tokio::test]
 async fn explain_says_what_the_cluster_does_with_pods_and_workloads() -> Outcome {
     with_lab_alone(async |lab| {
-        for_each_way(lab, async |it| {
-            step("the pod of a Deployment is injected", explain::injected(it)).await?;
-            step("a pod that was left out", explain::left_out(it)).await?;
-            step("the pods of a CronJob", explain::cron_job(it)).await?;
-            step("what may refuse the pod afterwards", explain::refused(it)).await?;
-            step("no cluster, forbidden, not found", explain::wrong(it)).await
+        for_each_way(lab, async |audit| {
+            step("the pod of a Deployment is injected", explain::injected(audit)).await?;
+            step("a pod that was left out", explain::left_out(audit)).await?;
+            step("the pods of a CronJob", explain::cron_job(audit)).await?;
+            step("what may refuse the pod afterwards", explain::refused(audit)).await?;
+            step("no cluster, forbidden, not found", explain::wrong(audit)).await
         })
         .await
     })
@@ -68,11 +68,11 @@ async fn explain_says_what_the_cluster_does_with_pods_and_workloads() -> Outcome
 #[tokio::test]
 async fn audit_finds_pods_that_the_webhook_missed_and_pods_that_are_outdated() -> Outcome {
     with_lab_alone(async |lab| {
-        for_each_way(lab, async |it| {
-            step("a pod from before the webhook", findings::left_out(it)).await?;
-            step("--watch goes on until it is interrupted", findings::watched(it)).await?;
-            step("a pod let in while the webhook was gone", findings::let_in(it)).await?;
-            step("sidecars of another release are outdated", findings::outdated(it)).await
+        for_each_way(lab, async |audit| {
+            step("a pod from before the webhook", findings::left_out(audit)).await?;
+            step("--watch goes on until it is interrupted", findings::watched(audit)).await?;
+            step("a pod let in while the webhook was gone", findings::let_in(audit)).await?;
+            step("sidecars of another release are outdated", findings::outdated(audit)).await
         })
         .await
     })
@@ -83,10 +83,10 @@ async fn audit_finds_pods_that_the_webhook_missed_and_pods_that_are_outdated() -
 async fn serve_counts_findings_and_reports_a_webhook_configuration_that_is_gone_or_changed()
 -> Outcome {
     with_lab_alone(async |lab| {
-        for_each_way(lab, async |it| {
-            step("the metrics have the finding", findings::metrics(it)).await?;
-            step("the configuration is gone, nothing restarts", webhooks::gone(it)).await?;
-            step("its selectors change", webhooks::changed(it)).await
+        for_each_way(lab, async |audit| {
+            step("the metrics have the finding", findings::metrics(audit)).await?;
+            step("the configuration is gone, nothing restarts", webhooks::gone(audit)).await?;
+            step("its selectors change", webhooks::changed(audit)).await
         })
         .await
     })
@@ -104,7 +104,7 @@ async fn the_memory_of_an_audit_does_not_grow_with_the_pods_of_istio() -> Outcom
 }
 
 async fn memory(lab: &Lab, mesh: Mesh) -> Outcome {
-    for_ways(lab, |way| way.mesh == mesh, async |it| scale::memory(it).await).await
+    for_ways(lab, |way| way.mesh == mesh, async |audit| scale::memory(audit).await).await
 }
 
 /// Runs a scenario for each way; without `--long` for one of each mesh, since the others differ from them
@@ -122,8 +122,8 @@ async fn for_ways(
     lab.local()?;
     for way in WAYS.iter().filter(|way| (lab.is_long || way.is_short) && is_meant(way)) {
         let none = json!({});
-        let outcome = with_namespace(lab, &none, async |it| {
-            let mut audit = Audit::new(it, way)?;
+        let outcome = with_namespace(lab, &none, async |namespaced| {
+            let mut audit = Audit::new(namespaced, way)?;
             let mut outcome = step(way.name, audit.created()).await;
             if outcome.is_ok() {
                 outcome = scenario(&mut audit).await;

@@ -53,7 +53,7 @@ impl Container {
             expect(format!("{key} of the manifest"), &value, &security[key])?;
         }
         let mut binds = vec![format!("{BINARY}={}", binary.display())];
-        binds.extend(libraries(binary)?.iter().map(|it| format!("{it}={it}")));
+        binds.extend(libraries(binary)?.iter().map(|path| format!("{path}={path}")));
         let mut volumes = BTreeMap::new();
         for (index, (path, files)) in mounts.iter().enumerate() {
             let volume = Volume::new(&folder.join(format!("volume-{index}")), files)?;
@@ -75,7 +75,7 @@ impl Container {
         it.set_variable("PATH", PATH);
         it.set_variable("HOSTNAME", "linkerd-proxy-injector-0");
         for variable in spec["env"].as_array().into_iter().flatten() {
-            let [name, value] = ["name", "value"].map(|it| variable[it].as_str());
+            let [name, value] = ["name", "value"].map(|field| variable[field].as_str());
             it.set_variable(name.unwrap_or_default(), value.unwrap_or_default());
         }
         Ok(it)

@@ -39,7 +39,7 @@ async fn helm_template_and_manifest_install_print_the_same_objects() -> Outcome 
 async fn the_api_server_accepts_every_object_of_the_chart() -> Outcome {
     with_lab_alone(async |lab| {
         lab.local()?;
-        with_namespace(lab, &json!({}), async |it| accepted::all(it).await).await
+        with_namespace(lab, &json!({}), async |namespaced| accepted::all(namespaced).await).await
     })
     .await
 }
@@ -49,7 +49,8 @@ async fn the_api_server_accepts_every_object_of_the_chart() -> Outcome {
 async fn helm_installs_upgrades_and_uninstalls_a_release_and_refuses_a_second_one() -> Outcome {
     with_lab_alone(async |lab| {
         lab.local()?;
-        with_namespace(lab, &json!({}), async |it| accepted::by_helm(it).await).await
+        with_namespace(lab, &json!({}), async |namespaced| accepted::by_helm(namespaced).await)
+            .await
     })
     .await
 }
@@ -57,62 +58,62 @@ async fn helm_installs_upgrades_and_uninstalls_a_release_and_refuses_a_second_on
 #[tokio::test]
 async fn a_release_writes_only_what_the_chart_names_and_has_all_metrics_of_its_dashboard() -> Outcome
 {
-    with_release(async |it| {
-        step("manifest check --live", noted(checked::live(it))).await?;
-        step("every metric of dashboard and alerts", noted(checked::metrics(it))).await?;
-        step("all that the chart allows is needed", noted(requests::all_needed(it))).await
+    with_release(async |installed| {
+        step("manifest check --live", noted(checked::live(installed))).await?;
+        step("every metric of dashboard and alerts", noted(checked::metrics(installed))).await?;
+        step("all that the chart allows is needed", noted(requests::all_needed(installed))).await
     })
     .await
 }
 
 #[tokio::test]
 async fn certificates_rotate_whatever_the_clock_of_the_leader_is_and_no_review_fails() -> Outcome {
-    with_release(async |it| noted(certificates::rotations(it)).await).await
+    with_release(async |installed| noted(certificates::rotations(installed)).await).await
 }
 
 #[tokio::test]
 async fn another_replica_goes_on_if_the_leader_hangs_and_the_first_one_gives_up() -> Outcome {
-    with_release(async |it| noted(leaders::hung(it)).await).await
+    with_release(async |installed| noted(leaders::hung(installed)).await).await
 }
 
 #[tokio::test]
 async fn another_replica_goes_on_if_the_leader_is_killed() -> Outcome {
-    with_release(async |it| noted(leaders::killed(it)).await).await
+    with_release(async |installed| noted(leaders::killed(installed)).await).await
 }
 
 #[tokio::test]
 async fn another_replica_completes_what_a_leader_left_between_secret_and_ca_bundle() -> Outcome {
-    with_release(async |it| noted(leaders::half_way(it)).await).await
+    with_release(async |installed| noted(leaders::half_way(installed)).await).await
 }
 
 #[tokio::test]
 async fn leases_and_a_secret_that_are_lost_are_made_again_and_no_review_fails() -> Outcome {
-    with_release(async |it| {
-        step("the Leases are deleted", noted(leaders::lost_leases(it))).await?;
+    with_release(async |installed| {
+        step("the Leases are deleted", noted(leaders::lost_leases(installed))).await?;
         let name = "the Secret is deleted, emptied, and replaced by another one";
-        step(name, noted(certificates::lost_secret(it))).await
+        step(name, noted(certificates::lost_secret(installed))).await
     })
     .await
 }
 
 #[tokio::test]
 async fn a_ca_bundle_that_others_write_is_repaired() -> Outcome {
-    with_release(async |it| noted(certificates::overwritten(it)).await).await
+    with_release(async |installed| noted(certificates::overwritten(installed)).await).await
 }
 
 #[tokio::test]
 async fn without_a_permission_injectd_says_which_and_keeps_serving() -> Outcome {
-    with_release(async |it| noted(certificates::forbidden(it)).await).await
+    with_release(async |installed| noted(certificates::forbidden(installed)).await).await
 }
 
 #[tokio::test]
 async fn a_ca_that_others_write_is_not_used_and_a_revoked_one_is_replaced() -> Outcome {
-    with_release(async |it| noted(certificates::strangers(it)).await).await
+    with_release(async |installed| noted(certificates::strangers(installed)).await).await
 }
 
 #[tokio::test]
 async fn every_pod_gets_its_sidecar_beside_linkerds_injector_in_its_place_and_back() -> Outcome {
-    with_release(async |it| noted(swap::all(it)).await).await
+    with_release(async |installed| noted(swap::all(installed)).await).await
 }
 
 /// Runs a scenario with a release whose replicas have started at once, made one CA, and inject for both
@@ -120,8 +121,8 @@ async fn every_pod_gets_its_sidecar_beside_linkerds_injector_in_its_place_and_ba
 async fn with_release(scenario: impl AsyncFnOnce(&mut Installed<'_>) -> Outcome) -> Outcome {
     with_lab_alone(async |lab| {
         lab.local()?;
-        with_namespace(lab, &json!({}), async |it| {
-            let mut installed = Installed::new(it).await?;
+        with_namespace(lab, &json!({}), async |namespaced| {
+            let mut installed = Installed::new(namespaced).await?;
             let mut outcome = step("a release is installed", installed.install()).await;
             if outcome.is_ok() {
                 outcome = scenario(&mut installed).await;

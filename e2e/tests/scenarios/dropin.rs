@@ -116,7 +116,7 @@ impl Dropin {
 
     fn privileges(&self) -> Outcome {
         let status = |field: &str| self.container.status(field);
-        let all = |id: u64| [id; 4].map(|it| it.to_string()).join("\t");
+        let all = |id: u64| [id; 4].map(|id| id.to_string()).join("\t");
         expect("the user", all(self.container.uid), status("Uid")?)?;
         expect("the group", all(self.container.gid), status("Gid")?)?;
         for field in ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"] {
@@ -237,7 +237,7 @@ impl Dropin {
         patch_of(&self.ask(LOCAL).await?.response)?;
         let peak = self.container.memory_kib("VmHWM")? >> 10;
         self.container.expect_end().await?;
-        let refused = TcpStream::connect((LOCAL, self.port)).await.err().map(|it| it.kind());
+        let refused = TcpStream::connect((LOCAL, self.port)).await.err().map(|error| error.kind());
         let expected = Some(std::io::ErrorKind::ConnectionRefused);
         expect("the error of a connection after its end", expected, refused)?;
         let limit = &self.container.spec["resources"]["limits"]["memory"];

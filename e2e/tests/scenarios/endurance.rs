@@ -53,7 +53,9 @@ async fn thousands_of_connections_are_served_and_leave_nothing_behind() -> Outco
 async fn sigterm_answers_all_that_kept_alive_connections_have_sent() -> Outcome {
     isolated_alone(
         "endurance::sigterm_answers_all_that_kept_alive_connections_have_sent",
-        async || with_server(async |it| terminated_under_load(it, Until::Closed).await).await,
+        async || {
+            with_server(async |server| terminated_under_load(server, Until::Closed).await).await
+        },
     )
     .await
 }
@@ -61,7 +63,7 @@ async fn sigterm_answers_all_that_kept_alive_connections_have_sent() -> Outcome 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sigterm_answers_all_that_new_connections_have_sent() -> Outcome {
     isolated_alone("endurance::sigterm_answers_all_that_new_connections_have_sent", async || {
-        with_server(async |it| terminated_under_load(it, Until::Refused).await).await
+        with_server(async |server| terminated_under_load(server, Until::Refused).await).await
     })
     .await
 }
@@ -119,7 +121,7 @@ async fn with_server(scenario: impl AsyncFnOnce(&mut Server) -> Outcome) -> Outc
 /// The clients need many descriptors and ports.
 fn raise_limits(descriptors: usize) -> Outcome {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-    if maximum.is_some_and(|it| it < descriptors as u64) {
+    if maximum.is_some_and(|maximum| maximum < descriptors as u64) {
         return Err(skipped(format!(
             "it needs {descriptors} descriptors, the limit is {maximum:?}"
         )));

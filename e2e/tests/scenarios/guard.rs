@@ -20,27 +20,27 @@ use case::{Case, Plan, Row};
 
 #[tokio::test]
 async fn linkerds_guard_reports_exactly_the_pods_that_the_webhook_would_inject() -> Outcome {
-    with_plan(|prefix| Ok(linkerd::plan(prefix)), async |it| all(it).await).await
+    with_plan(|prefix| Ok(linkerd::plan(prefix)), async |case| all(case).await).await
 }
 
 #[tokio::test]
 async fn without_token_projection_linkerds_guard_leaves_out_pods_without_a_token() -> Outcome {
     let plan = |prefix: &str| Ok(linkerd::plan_with_mounted_tokens(prefix));
-    with_plan(plan, async |it| all(it).await).await
+    with_plan(plan, async |case| all(case).await).await
 }
 
 #[tokio::test]
 async fn istios_guard_reports_exactly_the_pods_that_the_webhooks_would_inject() -> Outcome {
-    with_plan(istio::plan, async |it| {
-        all(it).await?;
-        about("without --revision", unknown_revision(it).await)
+    with_plan(istio::plan, async |case| {
+        all(case).await?;
+        about("without --revision", unknown_revision(case).await)
     })
     .await
 }
 
 #[tokio::test]
 async fn istios_guard_decides_by_the_settings_and_the_release_of_the_webhook() -> Outcome {
-    with_plan(istio::plan_with_settings, async |it| all(it).await).await
+    with_plan(istio::plan_with_settings, async |case| all(case).await).await
 }
 
 /// Runs a scenario with a plan, whose names begin with this prefix.
@@ -50,8 +50,8 @@ async fn with_plan(
 ) -> Outcome {
     with_lab_alone(async |lab| {
         lab.local()?;
-        with_namespace(lab, &json!({}), async |it| {
-            let mut case = Case::new(it, plan(&it.name)?)?;
+        with_namespace(lab, &json!({}), async |namespaced| {
+            let mut case = Case::new(namespaced, plan(&namespaced.name)?)?;
             let outcome = scenario(&mut case).await;
             explain(&outcome, "injectd's log", case.injectd.log().lines());
             let cleaned = case.clean_up().await;

@@ -21,10 +21,10 @@ use serde_json::json;
 #[tokio::test]
 async fn each_manifest_gets_its_sidecars_once_and_is_accepted() -> Outcome {
     with_lab(async |lab| {
-        with_namespace(lab, &json!({}), async |it| {
+        with_namespace(lab, &json!({}), async |namespaced| {
             let folder = tempfile::tempdir()?;
             for file in files()? {
-                about(file.display(), manifest(it, &file, folder.path()).await)?;
+                about(file.display(), manifest(namespaced, &file, folder.path()).await)?;
             }
             Ok(())
         })
@@ -48,13 +48,13 @@ async fn uninject_gives_each_manifest_back_byte_for_byte() -> Outcome {
 #[tokio::test]
 async fn inject_takes_values_and_trust_roots_from_the_cluster() -> Outcome {
     with_lab(async |lab| {
-        with_namespace(lab, &json!({}), async |it| {
-            install(it).await?;
+        with_namespace(lab, &json!({}), async |namespaced| {
+            install(namespaced).await?;
             let folder = tempfile::tempdir()?;
             let pod = folder.path().join("pod.yaml");
             fs::write(&pod, "kind: Pod\nmetadata:\n  name: web\nspec:\n  containers: []\n")?;
             let config = lab.kubeconfig.display().to_string();
-            let args = ["inject", "--kubeconfig", &config, "--linkerd-namespace", &it.name];
+            let args = ["inject", "--kubeconfig", &config, "--linkerd-namespace", &namespaced.name];
             let found = changed(&lab.binary, &args, &pod).await?;
             expect("the roots of the cluster", true, found.contains("roots of the cluster"))?;
             expect("the release of the cluster", true, found.contains("proxy:edge-26.6.3"))

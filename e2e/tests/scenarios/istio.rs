@@ -43,8 +43,8 @@ async fn with_replicas(
     scenario: impl AsyncFnOnce(&mut Istio<'_>) -> Outcome,
 ) -> Outcome {
     lab.local()?;
-    with_namespace(lab, &json!({}), async |it| {
-        let mut istio = Istio::new(it).await?;
+    with_namespace(lab, &json!({}), async |namespaced| {
+        let mut istio = Istio::new(namespaced).await?;
         let mut outcome = istio.serve().await;
         if outcome.is_ok() {
             outcome = scenario(&mut istio).await;
@@ -81,7 +81,7 @@ fn expect_requests(it: &Istio<'_>) -> Outcome {
 pub(crate) fn explain_replicas(outcome: &Outcome, replicas: &[Injectd]) {
     for (index, replica) in replicas.iter().enumerate() {
         let log = replica.log();
-        let lines = log.lines().filter(|it| !it.contains("msg=reviewed"));
+        let lines = log.lines().filter(|line| !line.contains("msg=reviewed"));
         explain(outcome, format_args!("the log of replica {index}"), lines);
     }
 }

@@ -73,9 +73,9 @@ pub(crate) async fn with_account(
     scenario: impl AsyncFnOnce(&mut Linkerd<'_>) -> Outcome,
 ) -> Outcome {
     lab.local()?;
-    with_namespace(lab, &enabled(), async |it| {
+    with_namespace(lab, &enabled(), async |namespaced| {
         let folder = tempfile::tempdir()?;
-        let mut linkerd = Linkerd::new(it, &folder, flags)?;
+        let mut linkerd = Linkerd::new(namespaced, &folder, flags)?;
         let mut outcome = linkerd.make_account().await;
         if outcome.is_ok() {
             outcome = scenario(&mut linkerd).await;
@@ -145,7 +145,7 @@ impl<'a> Linkerd<'a> {
     async fn end(&mut self) -> Outcome {
         self.injectd.terminate().await?;
         let mut requests = self.requests()?;
-        requests.retain(|it| !REQUESTS.contains(&&**it));
+        requests.retain(|request| !REQUESTS.contains(&&**request));
         expect("the requests that injection does not need", BTreeSet::new(), requests)
     }
 

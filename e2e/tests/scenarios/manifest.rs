@@ -31,7 +31,7 @@ pub(crate) fn paths() -> Outcome<Vec<PathBuf>> {
     for entry in fs::read_dir(corpus()?.join("manifests"))? {
         paths.push(entry?.path());
     }
-    paths.retain(|path| path.extension().is_some_and(|it| it == "yaml"));
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "yaml"));
     paths.sort();
     expect("whether $INJECTD_CORPUS has manifests", false, paths.is_empty())?;
     Ok(paths)
@@ -48,7 +48,7 @@ impl Manifest {
 
     /// The only object of a kind.
     pub(crate) fn only(&self, kind: &str) -> Outcome<&Value> {
-        let mut found = self.objects.iter().filter(|it| it["kind"] == kind);
+        let mut found = self.objects.iter().filter(|object| object["kind"] == kind);
         match (found.next(), found.next()) {
             (Some(object), None) => Ok(object),
             _ => Err(failed(format!("not one {kind} in {}", self.name))),
@@ -56,7 +56,7 @@ impl Manifest {
     }
 
     pub(crate) fn find(&self, kind: &str, name: &str) -> Outcome<&Value> {
-        let is_it = |it: &&Value| it["kind"] == kind && it["metadata"]["name"] == name;
+        let is_it = |object: &&Value| object["kind"] == kind && object["metadata"]["name"] == name;
         let found = self.objects.iter().find(is_it);
         found.ok_or_else(|| failed(format!("no {kind} {name} in {}", self.name)))
     }
@@ -69,7 +69,9 @@ impl Manifest {
     /// The files of each mount path; a Secret has those of the certificate.
     pub(crate) fn mounts(&self, certificate: &Certificate) -> Outcome<BTreeMap<String, Files>> {
         let mounted = mounted(&self.pod)?.into_iter();
-        mounted.map(|it| Ok((it.path.to_owned(), self.files(it.volume, certificate)?))).collect()
+        mounted
+            .map(|mount| Ok((mount.path.to_owned(), self.files(mount.volume, certificate)?)))
+            .collect()
     }
 
     fn files(&self, volume: &Value, certificate: &Certificate) -> Outcome<Files> {
@@ -86,10 +88,11 @@ impl Manifest {
         let sources =
             sources.ok_or_else(|| failed(format!("a volume of unknown kind: {volume}")))?;
         let mut files = files([]);
-        for origin in sources.iter().filter_map(Value::as_object).flat_map(|it| it.values()) {
+        for origin in sources.iter().filter_map(Value::as_object).flat_map(|source| source.values())
+        {
             let items =
                 origin["items"].as_array().map_or(std::slice::from_ref(origin), Vec::as_slice);
-            for path in items.iter().filter_map(|it| it["path"].as_str()) {
+            for path in items.iter().filter_map(|item| item["path"].as_str()) {
                 files.insert(path.to_owned(), format!("no {path}\n"));
             }
         }
@@ -101,7 +104,7 @@ impl Manifest {
         let configuration = self.only("MutatingWebhookConfiguration")?;
         let service = &configuration["webhooks"][0]["clientConfig"]["service"];
         let [name, namespace] =
-            ["name", "namespace"].map(|it| service[it].as_str().unwrap_or_default());
+            ["name", "namespace"].map(|field| service[field].as_str().unwrap_or_default());
         Ok(format!("{name}.{namespace}.svc"))
     }
 }
@@ -117,7 +120,7 @@ pub(crate) fn mounted(pod: &Value) -> Outcome<Vec<Mounted<'_>>> {
     let mut found = Vec::new();
     for mount in container(pod)?["volumeMounts"].as_array().into_iter().flatten() {
         let mut volumes = pod["volumes"].as_array().into_iter().flatten();
-        let volume = volumes.find(|it| it["name"] == mount["name"]);
+        let volume = volumes.find(|volume| volume["name"] == mount["name"]);
         let volume = volume.ok_or_else(|| failed(format!("no volume of {mount}")))?;
         found.push(Mounted { path: mount["mountPath"].as_str().unwrap_or_default(), volume });
     }
@@ -127,7 +130,7 @@ pub(crate) fn mounted(pod: &Value) -> Outcome<Vec<Mounted<'_>>> {
 /// The injector's container of a pod's spec.
 pub(crate) fn container(pod: &Value) -> Outcome<&Value> {
     let mut containers = pod["containers"].as_array().into_iter().flatten();
-    let found = containers.find(|it| it["name"] == CONTAINER);
+    let found = containers.find(|container| container["name"] == CONTAINER);
     found.ok_or_else(|| failed(format!("no container {CONTAINER}")))
 }
 

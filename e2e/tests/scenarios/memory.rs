@@ -199,14 +199,14 @@ impl<'a> Memory<'a> {
         let count = self.extent.strangers;
         let strangers = self.objects.replica_sets(count).await?;
         let before = self.misses("owners").await?;
-        let review = |it| self.objects.review(CROWD, Some(it), None);
+        let review = |user| self.objects.review(CROWD, Some(user), None);
         let reviews: Vec<_> = strangers.iter().map(review).collect();
         let found = self.send(&reviews, CALLERS).await?;
         for (stranger, response) in strangers.iter().zip(found.expect_injected()?) {
             let operations = patch_of(&response)?;
-            let label = operations.iter().find(|it| it["path"] == DEPLOYMENT);
+            let label = operations.iter().find(|operation| operation["path"] == DEPLOYMENT);
             let theirs = &stranger["metadata"]["ownerReferences"][0]["name"];
-            expect("the label", Some(theirs), label.map(|it| &it["value"]))?;
+            expect("the label", Some(theirs), label.map(|operation| &operation["value"]))?;
         }
         let misses = self.misses("owners").await? - before;
         expect("unknown owners", count as u64, misses)?;
@@ -215,7 +215,7 @@ impl<'a> Memory<'a> {
     }
 
     fn budget(&self) -> Outcome {
-        let most = self.rows.iter().map(|it| it.rss_kib).max().unwrap_or_default();
+        let most = self.rows.iter().map(|row| row.rss_kib).max().unwrap_or_default();
         note(&format!("{} at most, of {}", mib(most), mib(MAX_KIB)));
         expect(format!("whether {most} KiB are in the budget"), true, most <= MAX_KIB)
     }
@@ -281,7 +281,7 @@ impl<'a> Memory<'a> {
     }
 
     fn last_peak(&self) -> u64 {
-        self.rows.last().map_or(0, |it| it.peak_kib)
+        self.rows.last().map_or(0, |row| row.peak_kib)
     }
 
     fn print(&self) {

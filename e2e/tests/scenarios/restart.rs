@@ -40,9 +40,9 @@ async fn controllers_restart_each_of_200_workloads_once_by_the_rules_also_if_the
 -> Outcome {
     with_lab(async |lab| {
         lab.local()?;
-        with_namespace(lab, &json!({}), async |it| {
-            let fleet = Fleet::new(it).await?;
-            let recorder = Recorder::start(&fleet.client, &it.name);
+        with_namespace(lab, &json!({}), async |namespaced| {
+            let fleet = Fleet::new(namespaced).await?;
+            let recorder = Recorder::start(&fleet.client, &namespaced.name);
             let controllers = Controllers::new(&fleet).await?;
             let mut restart = Restart { fleet, recorder, controllers };
             steps(&mut restart).await
@@ -79,7 +79,7 @@ async fn dry_run(it: &mut Restart<'_>) -> Outcome {
     let count = it.fleet.workloads.len();
     let decided = it.controllers.wait("all are decided", |seen| seen.waits.len() == count).await?;
     it.controllers.terminate("dry").await?;
-    let of = |label| decided.waits.values().filter(|it| it.as_str() == label).count();
+    let of = |label| decided.waits.values().filter(|wait| wait.as_str() == label).count();
     let (closed, budgets) = (it.fleet.closed().count(), it.fleet.open_with_budget().count());
     expect("those outside of their window", closed, of("window"))?;
     expect("those whose budget allows none", budgets, of(budget_label()))?;

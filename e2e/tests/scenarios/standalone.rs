@@ -38,8 +38,8 @@ struct Standalone<'a> {
 async fn with_standalone(scenario: impl AsyncFnOnce(&mut Standalone<'_>) -> Outcome) -> Outcome {
     with_lab(async |lab| {
         lab.local()?;
-        with_namespace(lab, &json!({}), async |it| {
-            let mut standalone = Standalone::new(it)?;
+        with_namespace(lab, &json!({}), async |namespaced| {
+            let mut standalone = Standalone::new(namespaced)?;
             let mut outcome = standalone.serve().await;
             if outcome.is_ok() {
                 outcome = scenario(&mut standalone).await;
@@ -91,11 +91,11 @@ impl<'a> Standalone<'a> {
         self.expect_audit(&answer, "skipped", Some(reason)).await?;
         let (plain, found) = (self.plain(pod).await?, answer.created()?);
         for field in ["annotations", "labels"] {
-            let [expected, found] = [&plain, &found].map(|it| &it["metadata"][field]);
+            let [expected, found] = [&plain, &found].map(|pod| &pod["metadata"][field]);
             expect_same(field, expected, found)?;
         }
         for field in ["containers", "initContainers", "volumes"] {
-            let [expected, found] = [&plain, &found].map(|it| names(it, field).len());
+            let [expected, found] = [&plain, &found].map(|pod| names(pod, field).len());
             expect(format!("the number of {field}"), expected, found)?;
         }
         expect_same("the pod", &without_sidecar(&plain), &without_sidecar(&found))

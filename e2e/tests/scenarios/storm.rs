@@ -152,7 +152,11 @@ impl Storm<'_> {
         let path = format!("{path}/web/scale");
         let replicas = self.replicas();
         eventually("the Deployment is scaled", async || {
-            self.pair.lab.api.update(&path, |it| it["spec"]["replicas"] = json!(replicas)).await
+            self.pair
+                .lab
+                .api
+                .update(&path, |deployment| deployment["spec"]["replicas"] = json!(replicas))
+                .await
         })
         .await
     }
@@ -181,7 +185,7 @@ impl Storm<'_> {
         self.creators.expect_no_failure()?;
         let phases = self.creators.phases();
         let uninjected: BTreeSet<_> =
-            phases.iter().flat_map(|it| &it.uninjected).map(|it| it.name.clone()).collect();
+            phases.iter().flat_map(|phase| &phase.uninjected).map(|pod| pod.name.clone()).collect();
         let (mut numbers, mut without, mut count) = (BTreeSet::new(), BTreeSet::new(), 0);
         for pod in self.stored().await? {
             count += 1;
@@ -195,7 +199,8 @@ impl Storm<'_> {
             }
         }
         let begun = self.creators.begun();
-        let missing: Vec<_> = (0..begun).filter(|it| !numbers.contains(&it.to_string())).collect();
+        let missing: Vec<_> =
+            (0..begun).filter(|number| !numbers.contains(&number.to_string())).collect();
         expect("creations without a pod", [0; 0].as_slice(), missing.as_slice())?;
         let uncounted: Vec<_> = without.difference(&uninjected).collect();
         expect("whether stored pods without sidecar are counted", true, uncounted.is_empty())?;
@@ -250,12 +255,12 @@ impl Storm<'_> {
     fn explain(&self, outcome: &Outcome) {
         for (index, replica) in self.pair.replicas.iter().enumerate() {
             let log = replica.injectd.log();
-            let lines = log.lines().filter(|it| !it.contains("level=info"));
+            let lines = log.lines().filter(|line| !line.contains("level=info"));
             explain(outcome, format_args!("the log of replica {index}"), lines);
         }
         let log = std::fs::read(&self.pair.api_server.log).unwrap_or_default();
         let log = String::from_utf8_lossy(&log);
-        let lines = log.lines().filter(|it| it.to_lowercase().contains(WEBHOOK_FAILED));
+        let lines = log.lines().filter(|line| line.to_lowercase().contains(WEBHOOK_FAILED));
         explain(outcome, "failed calls in the API server's log", lines);
     }
 }
@@ -277,6 +282,7 @@ fn check(fault: Fault, policy: &str, phase: &Phase, settings: &[Settings; 2]) ->
     }
     let is_change = matches!(fault, Fault::ValuesChange | Fault::RootsChange);
     expect("whether settings changed", is_change, settings[0] != settings[1])?;
-    let others: Vec<_> = phase.settings.iter().filter(|it| !settings.contains(it)).collect();
+    let others: Vec<_> =
+        phase.settings.iter().filter(|setting| !settings.contains(setting)).collect();
     expect(format!("settings that are neither old nor new ({others:?})"), 0, others.len())
 }

@@ -187,7 +187,7 @@ impl Swap<'_> {
         container.set_variable("KUBERNETES_SERVICE_PORT", &PORT.to_string());
         let container = self.container.insert(container);
         container.start().await?;
-        let user = [container.uid; 4].map(|it| it.to_string()).join("\t");
+        let user = [container.uid; 4].map(|id| id.to_string()).join("\t");
         expect("the user", user, container.status("Uid")?)?;
         note(&format!("user {}, {}", container.uid, container.arguments().join(" ")));
         Ok(())
@@ -202,11 +202,11 @@ impl Swap<'_> {
         self.probe("livenessProbe", "pong\n").await?;
         let spec = self.overlay.find("v1", "Service", INJECTOR).await?["spec"].take();
         let mut ports = spec["ports"].as_array().into_iter().flatten();
-        let target = ports.find(|it| it["port"] == PORT).map(|it| &it["targetPort"]);
+        let target = ports.find(|port| port["port"] == PORT).map(|port| &port["targetPort"]);
         let ports = &self.running()?.spec["ports"];
-        let named = |it: &&Value| Some(&it["name"]) == target;
+        let named = |port: &&Value| Some(&port["name"]) == target;
         let port = ports.as_array().into_iter().flatten().find(named);
-        let port = port.and_then(|it| it["containerPort"].as_u64()).unwrap_or_default();
+        let port = port.and_then(|port| port["containerPort"].as_u64()).unwrap_or_default();
         let service = service_address(spec["clusterIP"].as_str().unwrap_or_default()).await?;
         service.set(vec![SocketAddr::new(LOCAL, port.try_into()?)]);
         self.service = Some(service);
@@ -250,10 +250,14 @@ impl Swap<'_> {
         let creator = pod["metadata"]["annotations"]["linkerd.io/created-by"].as_str();
         let expected = format!("linkerd/proxy-injector {version}");
         expect("the creator of the sidecar", Some(&*expected), creator)?;
-        let lists = ["initContainers", "containers"].map(|it| pod["spec"][it].as_array());
-        let proxy = lists.into_iter().flatten().flatten().find(|it| it["name"] == "linkerd-proxy");
+        let lists = ["initContainers", "containers"].map(|list| pod["spec"][list].as_array());
+        let proxy = lists
+            .into_iter()
+            .flatten()
+            .flatten()
+            .find(|container| container["name"] == "linkerd-proxy");
         let expected = format!("cr.l5d.io/linkerd/proxy:{version}");
-        let image = proxy.and_then(|it| it["image"].as_str());
+        let image = proxy.and_then(|container| container["image"].as_str());
         expect("the proxy", Some(&*expected), image)?;
         let roots = self.overlay.find("v1", "ConfigMap", "linkerd-identity-trust-roots").await?;
         let roots = roots["data"]["ca-bundle.crt"].as_str().map(str::trim);
@@ -352,11 +356,11 @@ impl Swap<'_> {
 
 /// The names of metrics in a text, without the ends of a histogram's samples.
 fn metrics_in(text: &str) -> BTreeSet<String> {
-    let words = text.split(|it: char| !it.is_ascii_lowercase() && it != '_');
-    let is_metric = |it: &&str| it.starts_with("injectd_") || it.starts_with("proxy_inject_");
-    let metric = |it: &str| {
+    let words = text.split(|letter: char| !letter.is_ascii_lowercase() && letter != '_');
+    let is_metric = |word: &&str| word.starts_with("injectd_") || word.starts_with("proxy_inject_");
+    let metric = |name: &str| {
         let ends = ["_bucket", "_sum", "_count"];
-        ends.iter().find_map(|end| it.strip_suffix(end)).unwrap_or(it).to_owned()
+        ends.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name).to_owned()
     };
     words.filter(is_metric).map(metric).collect()
 }

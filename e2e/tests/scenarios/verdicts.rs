@@ -58,9 +58,9 @@ struct Verdicts<'a> {
 async fn explain_names_the_check_by_which_the_api_server_refuses_a_pod() -> Outcome {
     with_lab(async |lab| {
         lab.local()?;
-        with_namespace(lab, &json!({}), async |it| {
-            let mut verdicts = Verdicts::new(it)?;
-            let host = format!("{SERVICE}.{}.svc", it.name);
+        with_namespace(lab, &json!({}), async |namespaced| {
+            let mut verdicts = Verdicts::new(namespaced)?;
+            let host = format!("{SERVICE}.{}.svc", namespaced.name);
             let folder = verdicts.folder.path();
             let mut injectd = Injectd::standalone(&lab.binary, folder, &host, service_ip()?)?;
             let outcome = all(&mut verdicts, &mut injectd).await;
@@ -135,7 +135,7 @@ impl<'a> Verdicts<'a> {
     /// Compares all cells. `explain` reads nothing but the pods from a file.
     async fn compare_cluster(&self) -> Outcome {
         let indices: Vec<_> =
-            (0..self.cells.len()).filter(|it| self.server[*it].is_some()).collect();
+            (0..self.cells.len()).filter(|index| self.server[*index].is_some()).collect();
         let linkerd = linkerd_folder();
         let arguments = [
             "--kubeconfig".into(),
@@ -206,8 +206,8 @@ impl<'a> Verdicts<'a> {
     async fn written_of(&self, index: usize) -> Outcome<String> {
         let namespace = self.own_names(&self.cells[index].namespace());
         let mut objects = namespaces::written(self).await?;
-        objects.retain(|it| {
-            let metadata = &it["metadata"];
+        objects.retain(|object| {
+            let metadata = &object["metadata"];
             metadata["namespace"] == *namespace || metadata["name"] == *namespace
         });
         objects.push(self.pods[index].clone());

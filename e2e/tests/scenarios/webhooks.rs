@@ -48,8 +48,8 @@ async fn the_api_server_calls_exactly_the_webhooks_that_the_package_names_in_its
 {
     with_lab_alone(async |lab| {
         lab.local()?;
-        with_namespace(lab, &json!({}), async |it| {
-            let mut webhooks = Webhooks::new(it).await?;
+        with_namespace(lab, &json!({}), async |namespaced| {
+            let mut webhooks = Webhooks::new(namespaced).await?;
             webhooks.create_objects().await?;
             webhooks.configure().await?;
             let outcome = webhooks.compare().await;
@@ -65,7 +65,7 @@ async fn the_api_server_calls_exactly_the_webhooks_that_the_package_names_in_its
 async fn a_condition_that_fails_rejects_the_request_under_the_failure_policy_fail() -> Outcome {
     with_lab(async |lab| {
         lab.local()?;
-        with_namespace(lab, &json!({}), async |it| rejected(it).await).await
+        with_namespace(lab, &json!({}), async |namespaced| rejected(namespaced).await).await
     })
     .await
 }
@@ -93,7 +93,10 @@ async fn manifest_check_knows_every_resource_that_the_api_server_serves() -> Out
 async fn manifest_check_knows_the_fields_that_objects_lack_or_that_are_null() -> Outcome {
     with_lab(async |lab| {
         lab.local()?;
-        with_namespace(lab, &json!({}), async |it| fields::all(&lab.api, &it.name).await).await
+        with_namespace(lab, &json!({}), async |namespaced| {
+            fields::all(&lab.api, &namespaced.name).await
+        })
+        .await
     })
     .await
 }

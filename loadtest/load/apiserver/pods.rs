@@ -19,21 +19,21 @@ pub(super) fn as_created(admitted: &Value) -> Outcome<Value> {
     remove(&mut pod["metadata"]["annotations"], &[INJECT]);
     let spec = &mut pod["spec"];
     remove(spec, &["serviceAccountName", "serviceAccount", "priority", "preemptionPolicy"]);
-    retain(&mut spec["volumes"], |it| it["name"] != token);
+    retain(&mut spec["volumes"], |volume| volume["name"] != token);
     for list in ["containers", "initContainers"] {
         for container in items(&mut spec[list]) {
-            retain(&mut container["volumeMounts"], |it| it["name"] != token);
+            retain(&mut container["volumeMounts"], |mount| mount["name"] != token);
         }
     }
-    retain(&mut spec["tolerations"], |it| it.get("tolerationSeconds").is_none());
+    retain(&mut spec["tolerations"], |toleration| toleration.get("tolerationSeconds").is_none());
     Ok(pod)
 }
 
 /// The name of the volume of the pod's token, which differs from pod to pod.
 pub(super) fn token_volume(pod: &Value) -> Outcome<String> {
     let mounts = pod["spec"]["containers"][0]["volumeMounts"].as_array();
-    let mount = mounts.into_iter().flatten().find(|it| it["mountPath"] == TOKEN_PATH);
-    let name = mount.and_then(|it| it["name"].as_str());
+    let mount = mounts.into_iter().flatten().find(|mount| mount["mountPath"] == TOKEN_PATH);
+    let name = mount.and_then(|mount| mount["name"].as_str());
     name.map(str::to_owned).ok_or_else(|| failed("the pod has no token"))
 }
 
@@ -43,7 +43,7 @@ pub(super) fn with_sidecar(pod: &Value, operations: &[Value]) -> Outcome<Value> 
     let mut pod = pod.clone();
     patch(&mut pod, &serde_json::from_value::<Patch>(operations)?)?;
     for container in items(&mut pod["spec"]["initContainers"]) {
-        retain(&mut container["volumeMounts"], |it| it["mountPath"] != TOKEN_PATH);
+        retain(&mut container["volumeMounts"], |mount| mount["mountPath"] != TOKEN_PATH);
     }
     Ok(pod)
 }
@@ -69,7 +69,7 @@ pub(super) fn alike(mut pod: Value) -> Outcome<Value> {
     // A key in managedFields also has the owner's uid.
     let mut text = pod.to_string().replace(owner, "-");
     let fields = ["name", "uid", "creationTimestamp", "resourceVersion", "namespace"];
-    let values = fields.iter().map(|it| metadata[it].to_string());
+    let values = fields.iter().map(|field| metadata[field].to_string());
     for value in values.chain([Value::from(token_volume(&pod)?).to_string()]) {
         text = text.replace(&value, "\"-\"");
     }

@@ -20,7 +20,7 @@ pub(super) fn policy(
     replaced: &Replaced,
 ) -> Outcome<[Value; 2]> {
     let patches: Vec<_> =
-        operations.iter().map(|it| patch(it, replaced)).collect::<Outcome<_>>()?;
+        operations.iter().map(|operation| patch(operation, replaced)).collect::<Outcome<_>>()?;
     // The cheapest form that was tried, by 30 %: maps instead of the typed objects of most examples,
     // and neither a match condition nor a variable, because each converts the pod once more.
     let expression = format!("{IS_INJECTED} ? [] : [\n{}\n]", patches.join(",\n"));
@@ -68,13 +68,15 @@ fn cel(value: &Value, replaced: &Replaced) -> String {
 
 /// The entries of a map or list as expressions of one type, as CEL requires.
 fn of_one_type(values: &[&Value], replaced: &Replaced) -> Vec<String> {
-    let is_plain = |it: &&Value| match it {
+    let is_plain = |value: &&Value| match value {
         Value::Object(_) | Value::Array(_) => false,
         Value::String(text) => !replaced.contains_key(text),
         _ => true,
     };
-    let is_same = values.windows(2).all(|it| discriminant(it[0]) == discriminant(it[1]));
+    let is_same = values.windows(2).all(|pair| discriminant(pair[0]) == discriminant(pair[1]));
     let is_typed = is_same && values.iter().all(is_plain);
-    let expressions = values.iter().map(|it| cel(it, replaced));
-    expressions.map(|it| if is_typed { it } else { format!("dyn({it})") }).collect()
+    let expressions = values.iter().map(|value| cel(value, replaced));
+    expressions
+        .map(|expression| if is_typed { expression } else { format!("dyn({expression})") })
+        .collect()
 }

@@ -42,7 +42,8 @@ impl<'a> Site<'a> {
         // It would delete pods beyond the replicas of their ReplicaSet, and nothing else needs it.
         Component::beside(&lab.kubeconfig, "kube-controller-manager")?.stop().await?;
         let mut injectd = proxy_injector(lab, folder).await?;
-        let pid = |name: &str| Component::beside(&lab.kubeconfig, name).map(|it| it.pid());
+        let pid =
+            |name: &str| Component::beside(&lab.kubeconfig, name).map(|component| component.pid());
         let pids = [pid("kube-apiserver")?, injectd.pid()?, pid("etcd")?];
         let (api, owners) = (&lab.api, Vec::new());
         let mut site = Self { api, injectd, pids, pods: BTreeMap::new(), owners };

@@ -85,7 +85,7 @@ pub(super) struct Extent {
 pub(super) fn add_results(report: &mut Report, rows: &[Row], extent: &Extent) -> Outcome {
     let mut levels: Vec<Level<'_>> = Vec::new();
     for row in rows {
-        match levels.iter_mut().find(|it| it.creators == row.creators) {
+        match levels.iter_mut().find(|level| level.creators == row.creators) {
             Some(level) => level.rows.push(row),
             None => levels.push(Level { creators: row.creators, rows: vec![row] }),
         }
@@ -195,7 +195,7 @@ impl Level<'_> {
 
 /// Differences between ways, for the level at which all were measured.
 fn parts(levels: &[Level<'_>]) -> Outcome<Table> {
-    let level = levels.iter().find(|it| it.has(Way::Allowed));
+    let level = levels.iter().find(|level| level.has(Way::Allowed));
     let level = level.ok_or_else(|| failed("no round has all ways"))?;
     let (call, itself) =
         (level.more(Way::Allowed, Way::Nothing)?, level.mean(Way::Injectd, INJECTOR));

@@ -112,9 +112,9 @@ fn add_results(report: &mut Report, rounds: &[Round], idle: f64) -> Outcome {
         "RSS before: {idle:.0} MiB. The figures of 1,000 connections are those while all are open and \
          busy."
     )));
-    let ratio = median(rounds.iter().map(|it| it.many.rate / it.few.rate))?;
-    let back = median(rounds.iter().map(|it| it.again.rate / it.few.rate))?;
-    let peak = rounds.iter().map(|it| it.peak_mib).fold(0.0, f64::max);
+    let ratio = median(rounds.iter().map(|round| round.many.rate / round.few.rate))?;
+    let back = median(rounds.iter().map(|round| round.again.rate / round.few.rate))?;
+    let peak = rounds.iter().map(|round| round.peak_mib).fold(0.0, f64::max);
     let many = Budget::least("rate with 1,000 connections ÷ peak at 16", ratio, RATE_BUDGET);
     report.budget(many.baseline("rate at 16 = 1"));
     let what = "RSS with 1,000 connections, closed loop (MiB)";

@@ -99,7 +99,8 @@ async fn attacked(
         row = vec![grouped(done / seconds, 0), micros(cpu / done), p50, p99];
     }
     let [p50, p99] = p50_p99(&others.latencies)?;
-    let [rss, peak] = [server.rss_mib()?, server.peak_rss_mib()?].map(|it| format!("{it:.0} MiB"));
+    let [rss, peak] =
+        [server.rss_mib()?, server.peak_rss_mib()?].map(|mib| format!("{mib:.0} MiB"));
     let rate = grouped(others.rate, 0);
     row.extend([compiled.to_string(), kept.to_string(), rate, p50, p99, rss, peak]);
     Ok(row)

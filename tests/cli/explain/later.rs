@@ -27,7 +27,10 @@ const APP: &str = "containers: [{name: app, image: example.com/app:1}]";
 fn later(item: &Value) -> Vec<String> {
     let objections = item["later"].as_array().expect("objections");
     let text = |value: &Value| value.as_str().expect("a text").to_owned();
-    objections.iter().map(|it| format!("{}: {}", text(&it["by"]), text(&it["text"]))).collect()
+    objections
+        .iter()
+        .map(|objection| format!("{}: {}", text(&objection["by"]), text(&objection["text"])))
+        .collect()
 }
 
 fn linkerd(input: &str) -> Vec<String> {
@@ -102,7 +105,10 @@ fn a_pod_and_the_resources_of_its_sidecar_are_checked() {
         format!("container {container}: the cpu request of 500m is above the limit of 100m")
     };
     let both = ["linkerd-init", "linkerd-proxy"];
-    assert_eq!(linkerd(&pod), both.map(|it| format!("the validation of pods: {}", text(it))));
+    assert_eq!(
+        linkerd(&pod),
+        both.map(|problem| format!("the validation of pods: {}", text(problem)))
+    );
     let items = explained(&["-"], &pod);
     let advice = items[0]["advice"].as_str().expect("advice");
     assert_eq!(

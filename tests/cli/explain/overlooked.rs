@@ -36,8 +36,9 @@ fn workload(kind: &str, metadata: &str, template: &str) -> String {
 fn said(item: &Value) -> Vec<String> {
     let ignored = item["ignored"].as_array().expect("a list");
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let line =
-        |it: &Value| format!("{} {}: {}", text(&it["layer"]), text(&it["key"]), text(&it["text"]));
+    let line = |ignored: &Value| {
+        format!("{} {}: {}", text(&ignored["layer"]), text(&ignored["key"]), text(&ignored["text"]))
+    };
     ignored.iter().map(line).collect()
 }
 

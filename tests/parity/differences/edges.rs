@@ -28,7 +28,7 @@ pub(crate) fn reverted_edge(context: &Context<'_>, seen: &Seen) -> Option<Seen> 
         };
         if let Some(at) = theirs.iter().position(is_label) {
             theirs.retain(|operation| !is_label(operation));
-            theirs.splice(at..at, ours.iter().filter(|it| is_label(it)).cloned());
+            theirs.splice(at..at, ours.iter().filter(|operation| is_label(operation)).cloned());
         }
     }
     let traced = replace(context, &seen, |leaf| leaf.place == TRACE_NAME);

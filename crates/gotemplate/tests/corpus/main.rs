@@ -108,7 +108,8 @@ impl Release {
         for entry in battery.as_array().expect("the battery must be a list") {
             let text = |key: &str| entry[key].as_str().unwrap_or_default().to_owned();
             let parsed = Template::parse("inject", &text("template"), &functions);
-            let is_refused = parsed.as_ref().is_err_and(|it| it.refusal == Some(Refusal::Secret));
+            let is_refused =
+                parsed.as_ref().is_err_and(|error| error.refusal == Some(Refusal::Secret));
             let error = parsed.err().map_or_else(String::new, |problem| problem.to_string());
             if is_refused {
                 *counts.skipped.entry("functions of secrets").or_default() += 1;
@@ -134,7 +135,8 @@ impl Release {
         flate2::read::GzDecoder::new(&bytes[..]).read_to_string(&mut lines).expect("gzip");
         for line in lines.lines().filter(|line| line.contains("\"battery:")) {
             let case: Json = serde_json::from_str(line).expect("a case must be JSON");
-            let is_battery = case["family"].as_str().is_some_and(|it| it.starts_with("battery:"));
+            let is_battery =
+                case["family"].as_str().is_some_and(|family| family.starts_with("battery:"));
             if is_battery && case["unstable"].is_null() {
                 self.case(&case, counts);
             }
@@ -200,7 +202,7 @@ fn shipped(folder: &Path, configs: &Json, functions: &Functions) -> usize {
         for (name, text) in tree["templates"].as_object().into_iter().flatten() {
             let Some(text) = text.as_str() else { continue };
             let problem = Template::parse(name, text, functions).err();
-            if let Some(problem) = problem.filter(|it| it.refusal != Some(Refusal::Secret)) {
+            if let Some(problem) = problem.filter(|error| error.refusal != Some(Refusal::Secret)) {
                 panic!("{}: {name}: {problem}", folder.join(file).display());
             }
             parsed += 1;
@@ -259,7 +261,7 @@ fn patched(patch: &Json, name: &str) -> Option<String> {
 
 #[test]
 fn recorded_injectors() {
-    let Some(corpora) = std::env::var_os("INJECTD_CORPUS").filter(|it| !it.is_empty()) else {
+    let Some(corpora) = std::env::var_os("INJECTD_CORPUS").filter(|path| !path.is_empty()) else {
         println!("skipped: INJECTD_CORPUS is not set");
         return;
     };

@@ -12,7 +12,7 @@ pub const NAMESPACES: &str = "/api/v1/namespaces";
 #[must_use]
 pub fn collection(version: &str, kind: &str, namespace: Option<&str>) -> String {
     let root = if version.contains('/') { "apis" } else { "api" };
-    let scope = namespace.map(|it| format!("/namespaces/{it}")).unwrap_or_default();
+    let scope = namespace.map(|namespace| format!("/namespaces/{namespace}")).unwrap_or_default();
     let kind = kind.to_lowercase();
     let plural = match kind.strip_suffix('y') {
         Some(stem) => format!("{stem}ies"),

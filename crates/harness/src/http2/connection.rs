@@ -175,7 +175,7 @@ impl Connection {
                 .payload
                 .get(at..)
                 .and_then(<[u8]>::first_chunk)
-                .map_or(0, |it| u32::from_be_bytes(*it))
+                .map_or(0, |bytes| u32::from_be_bytes(*bytes))
         };
         match frame.kind {
             SETTINGS if !is_ack => {

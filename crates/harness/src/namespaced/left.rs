@@ -22,15 +22,17 @@ pub(super) async fn expect_nothing(api: &Api, scenario: &str) -> Outcome {
     let others = KINDS.map(|(version, kind)| collection(version, kind, None));
     let mut left = Vec::new();
     for path in
-        [NAMESPACES, WEBHOOK_CONFIGURATIONS].into_iter().chain(others.iter().map(|it| &**it))
+        [NAMESPACES, WEBHOOK_CONFIGURATIONS].into_iter().chain(others.iter().map(|path| &**path))
     {
         let list = api.get(path).await?;
         // A release of Kubernetes may not have the kind.
         expect_listed(format!("the status of GET {path}"), list.status, &[200, 404])?;
         let metadata =
-            list.body["items"].as_array().into_iter().flatten().map(|it| &it["metadata"]);
-        let stays = metadata.filter(|it| it["deletionTimestamp"].is_null());
-        let names = stays.filter_map(|it| it["name"].as_str()).filter(|it| it.contains(scenario));
+            list.body["items"].as_array().into_iter().flatten().map(|object| &object["metadata"]);
+        let stays = metadata.filter(|metadata| metadata["deletionTimestamp"].is_null());
+        let names = stays
+            .filter_map(|metadata| metadata["name"].as_str())
+            .filter(|name| name.contains(scenario));
         left.extend(names.map(|name| format!("{path}/{name}")));
     }
     expect("the objects that are left", [""; 0].as_slice(), left.as_slice())

@@ -11,7 +11,7 @@ use crate::{answers, changes::Injection};
 
 #[test]
 fn manifests_of_charts_are_edited_in_place() {
-    let Some(corpus) = std::env::var_os("INJECTD_CORPUS").filter(|it| !it.is_empty()) else {
+    let Some(corpus) = std::env::var_os("INJECTD_CORPUS").filter(|path| !path.is_empty()) else {
         println!("skipped: INJECTD_CORPUS is not set");
         return;
     };

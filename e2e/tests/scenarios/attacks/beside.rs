@@ -167,7 +167,7 @@ impl Caller {
                 return Err(failed(REFUSED));
             }
             expect("the status of a review", 200, answer.status)?;
-            let has_patch = answer.body.windows(PATCH.len()).any(|it| it == PATCH);
+            let has_patch = answer.body.windows(PATCH.len()).any(|window| window == PATCH);
             if has_patch { Ok(()) } else { Err(failed("a review is answered without a patch")) }
         })
         .await;

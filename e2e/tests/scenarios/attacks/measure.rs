@@ -75,11 +75,13 @@ impl Others {
     pub(super) async fn end(self, target: &mut Target, what: &str, done: &str) -> Outcome {
         let end = Instant::now();
         let usual = percentile(&self.kept.before(self.begin), 99) * USUAL;
-        let is_usual = |it: &Sample| it.problem.is_none() && it.took <= usual;
+        let is_usual = |sample: &Sample| sample.problem.is_none() && sample.took <= usual;
         let after = eventually("reviews have their usual speed", async || {
             let after = self.kept.since(end);
             let first = after.iter().find(|sample| is_usual(sample));
-            first.map(|it| it.begin + it.took - end).ok_or_else(|| failed("none has it"))
+            first
+                .map(|sample| sample.begin + sample.took - end)
+                .ok_or_else(|| failed("none has it"))
         })
         .await?;
         let [kept, mut new, probes] = [self.kept, self.new, self.probes].map(Beside::end);
@@ -87,9 +89,12 @@ impl Others {
         let worst = percentile(&probes, 100);
         let all = new.len();
         if self.may_be_refused {
-            let is_during = |it: &Sample| it.begin + it.took > self.begin && it.begin < end;
-            let is_refused = |it: &Sample| it.problem.as_deref() == Some(REFUSED);
-            new.retain(|it| !(is_refused(it) && it.bytes > LARGE_BYTES && is_during(it)));
+            let is_during =
+                |sample: &Sample| sample.begin + sample.took > self.begin && sample.begin < end;
+            let is_refused = |sample: &Sample| sample.problem.as_deref() == Some(REFUSED);
+            new.retain(|sample| {
+                !(is_refused(sample) && sample.bytes > LARGE_BYTES && is_during(sample))
+            });
         }
         note(&format!(
             "{what}: p50 / p99 / longest {} → {} ms of {} reviews; over new connections {} ms, {} of {all} \
@@ -124,10 +129,11 @@ impl Others {
 impl Seen {
     fn of(samples: Vec<Sample>, begin: Instant, end: Instant) -> Self {
         // A review that began before the attack and was answered during it is one of both.
-        let ended = |it: &Sample| it.begin + it.took;
+        let ended = |sample: &Sample| sample.begin + sample.took;
         let problems = problems(&samples).into_iter().map(str::to_owned).collect();
-        let before = samples.iter().filter(|it| ended(it) <= begin).cloned().collect();
-        let during = samples.into_iter().filter(|it| ended(it) > begin && it.begin < end);
+        let before = samples.iter().filter(|sample| ended(sample) <= begin).cloned().collect();
+        let during =
+            samples.into_iter().filter(|sample| ended(sample) > begin && sample.begin < end);
         Self { before, during: during.collect(), problems }
     }
 }

@@ -21,7 +21,9 @@ pub(super) async fn injected(it: &Audit<'_>) -> Outcome {
     expect("the verdict", json!("injected"), found["verdict"].clone())?;
     let webhooks = found["webhooks"].as_array().cloned().unwrap_or_default();
     let (name, _) = it.configured();
-    let own = webhooks.iter().find(|it| it["configuration"] == *name && it["verdict"] == "called");
+    let own = webhooks
+        .iter()
+        .find(|webhook| webhook["configuration"] == *name && webhook["verdict"] == "called");
     let own = own.ok_or_else(|| failed(format!("the webhook is not called: {found}")))?;
     expect("the mesh", json!(it.way.mesh.name()), found["mesh"].clone())?;
     expect("the failure policy", json!("Ignore"), own["failurePolicy"].clone())?;

@@ -122,7 +122,10 @@ impl Way {
 
     fn meshes(&self) -> Vec<Mesh> {
         let has_linkerd = self.has(Configuration::Linkerd);
-        let has_istio = self.configurations.iter().any(|it| *it != Configuration::Linkerd);
+        let has_istio = self
+            .configurations
+            .iter()
+            .any(|configuration| *configuration != Configuration::Linkerd);
         let all = [(Mesh::Linkerd, has_linkerd), (Mesh::Istio, has_istio)];
         all.into_iter().filter(|(_, is_there)| *is_there).map(|(mesh, _)| mesh).collect()
     }

@@ -90,8 +90,9 @@ pub(super) async fn gone(it: &Audit<'_>) -> Outcome {
 pub(super) async fn changed(it: &Audit<'_>) -> Outcome {
     let (_, path) = it.configured();
     let select = async |labels: Value| {
-        let change =
-            |it: &mut Value| it["webhooks"][0]["objectSelector"]["matchLabels"] = labels.clone();
+        let change = |configuration: &mut Value| {
+            configuration["webhooks"][0]["objectSelector"]["matchLabels"] = labels.clone();
+        };
         it.it.lab.api.update(&path, change).await
     };
     select(json!({"tier": "none"})).await?;

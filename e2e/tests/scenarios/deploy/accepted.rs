@@ -108,7 +108,7 @@ pub(super) async fn all(it: &Namespaced<'_>) -> Outcome {
     for set in MATRIX {
         let mut arguments = arguments(&namespace, &it.name, set);
         arguments.extend(["--set", &of_istio, "--set", NOBODY]);
-        if set.iter().any(|it| it.starts_with("certificates.caBundle")) {
+        if set.iter().any(|setting| setting.starts_with("certificates.caBundle")) {
             // The API server reads it.
             arguments.extend(["--set", "certificates.caBundle="]);
         }
@@ -136,7 +136,8 @@ pub(super) async fn by_helm(it: &Namespaced<'_>) -> Outcome {
     }
     let [first, second] = &namespaces;
     let run = async |command: &[&str], namespace: &str, set: &[&str]| {
-        let values: Vec<_> = set.iter().chain(&[NOBODY]).flat_map(|it| ["--set", *it]).collect();
+        let values: Vec<_> =
+            set.iter().chain(&[NOBODY]).flat_map(|setting| ["--set", *setting]).collect();
         let place = [name, &*chart, "-n", namespace];
         helm(&[command, &place, &values].concat(), &it.lab.kubeconfig).await
     };

@@ -121,7 +121,7 @@ pub(super) async fn overwritten(it: &mut Installed<'_>) -> Outcome<String> {
         .await?;
         stream.wait_for(100).await?;
         let seen = stream.stop().await;
-        let refused: Vec<_> = seen.iter().filter(|it| it.result.is_err()).collect();
+        let refused: Vec<_> = seen.iter().filter(|created| created.result.is_err()).collect();
         let window = outage(&refused, began);
         expect("whether the outage is short", true, window < wrote + Duration::from_secs(2))?;
         windows.push(format!(
@@ -198,12 +198,12 @@ pub(super) async fn strangers(it: &mut Installed<'_>) -> Outcome<String> {
     };
     let secret = it.secret_path();
     eventually("the Secret is written", async || {
-        it.api().update(&secret, |it| append(&mut it["data"]["ca.crt"])).await
+        it.api().update(&secret, |secret| append(&mut secret["data"]["ca.crt"])).await
     })
     .await?;
     for name in it.release.configurations() {
-        let add = |it: &mut Value| {
-            for webhook in it["webhooks"].as_array_mut().into_iter().flatten() {
+        let add = |configuration: &mut Value| {
+            for webhook in configuration["webhooks"].as_array_mut().into_iter().flatten() {
                 append(&mut webhook["clientConfig"]["caBundle"]);
             }
         };
@@ -219,7 +219,7 @@ pub(super) async fn strangers(it: &mut Installed<'_>) -> Outcome<String> {
     let der = der.map_err(|error| failed(format!("the CA that signs: {error}")))?;
     let revoked = BASE64_STANDARD.encode(hex(&Sha256::digest(&der)));
     eventually("the Secret is written", async || {
-        it.api().update(&secret, |it| it["data"]["revoked"] = json!(revoked)).await
+        it.api().update(&secret, |secret| secret["data"]["revoked"] = json!(revoked)).await
     })
     .await?;
     unpublished(it, &signing).await?;

@@ -44,8 +44,11 @@ pub(super) async fn same_as_helm(binary: &Path) -> Outcome {
 fn findings(objects: &BTreeMap<String, Value>) -> Vec<String> {
     let all = check(objects.values()).into_iter();
     // A row asks for a webhook for every object.
-    let is_wanted = |it: &Finding| it.severity == Severity::Suggestion && it.field == "rules";
-    all.filter(|it| !is_wanted(it)).map(|it| format!("{}: {}", it.field, it.problem)).collect()
+    let is_wanted =
+        |finding: &Finding| finding.severity == Severity::Suggestion && finding.field == "rules";
+    all.filter(|finding| !is_wanted(finding))
+        .map(|finding| format!("{}: {}", finding.field, finding.problem))
+        .collect()
 }
 
 /// Runs Helm, or skips without it; the inner error is what it prints.
@@ -59,7 +62,7 @@ pub(super) async fn helm(arguments: &[&str], kubeconfig: &Path) -> Outcome<Resul
 /// The objects of Helm, and those of `helm test`, after `helm lint`.
 async fn by_helm(set: &[&str]) -> Outcome<(BTreeMap<String, Value>, Vec<Value>)> {
     let (chart, no_cluster) = (chart(), Path::new("/dev/null"));
-    let values: Vec<_> = set.iter().flat_map(|it| ["--set", *it]).collect();
+    let values: Vec<_> = set.iter().flat_map(|setting| ["--set", *setting]).collect();
     let common = [&["-n", NAMESPACE, "--kube-version", "1.36"], &*values].concat();
     let lint = [&["lint", "--strict", &chart], &*common].concat();
     helm(&lint, no_cluster).await?.map_err(failed)?;
@@ -67,7 +70,7 @@ async fn by_helm(set: &[&str]) -> Outcome<(BTreeMap<String, Value>, Vec<Value>)>
     let text = helm(&template, no_cluster).await?.map_err(failed)?;
     let objects: Vec<Value> = serde_saphyr::from_multiple(&text)?;
     let objects = objects.into_iter().filter(Value::is_object);
-    let is_hook = |it: &Value| it["metadata"]["annotations"]["helm.sh/hook"].is_string();
+    let is_hook = |object: &Value| object["metadata"]["annotations"]["helm.sh/hook"].is_string();
     let (hooks, objects): (Vec<_>, Vec<_>) = objects.partition(is_hook);
     Ok((by_key(objects), hooks))
 }

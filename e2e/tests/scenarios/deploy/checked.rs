@@ -23,17 +23,22 @@ pub(super) async fn live(it: &Installed<'_>) -> Outcome<String> {
     let report: Value = serde_json::from_str(&run(command).await?.with_code(3)?)?;
     let findings = report["findings"].as_array().map(Vec::as_slice).unwrap_or_default();
     let configurations = it.release.configurations();
-    let of_ca = findings.iter().filter(|it| {
-        let of_release = configurations.iter().any(|name| it["configuration"] == *name);
-        of_release && it["field"] == "clientConfig.caBundle"
+    let of_ca = findings.iter().filter(|finding| {
+        let of_release = configurations.iter().any(|name| finding["configuration"] == *name);
+        of_release && finding["field"] == "clientConfig.caBundle"
     });
-    let problems: Vec<_> = of_ca.map(|it| it["problem"].as_str().unwrap_or_default()).collect();
+    let problems: Vec<_> =
+        of_ca.map(|finding| finding["problem"].as_str().unwrap_or_default()).collect();
     // A CA that lives two minutes begins an hour earlier, for clocks that are late: by its dates it is at
     // its end. One finding for each of three entries; none says that the served certificate is not
     // verified.
     let is_of_time = |problem: &&str| problem.contains("was not renewed");
     expect("the findings of the caBundle", 3, problems.len())?;
-    expect("those of CAs that expire", 3, problems.iter().filter(|it| is_of_time(it)).count())?;
+    expect(
+        "those of CAs that expire",
+        3,
+        problems.iter().filter(|problem| is_of_time(problem)).count(),
+    )?;
     let notes = report["notes"].to_string();
     expect_contains("what cannot be seen", ".static.k8s.io", &notes)?;
     Ok(format!("{} findings", findings.len()))

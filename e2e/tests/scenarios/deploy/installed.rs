@@ -107,7 +107,7 @@ impl<'a> Installed<'a> {
             format!("service.port={}", self.service.addr.port()),
         ];
         let mut arguments = vec!["-n", name, "--name", name, "--mesh", "linkerd,istio"];
-        arguments.extend(set.iter().flat_map(|it| ["--set", it]));
+        arguments.extend(set.iter().flat_map(|setting| ["--set", setting]));
         objects(&self.it.lab.binary, &arguments).await
     }
 
@@ -201,7 +201,7 @@ impl<'a> Installed<'a> {
 
     /// Sends reviews to all replicas.
     pub(super) fn balance(&self) {
-        self.send_to(self.replicas.iter().map(|it| it.webhook).collect());
+        self.send_to(self.replicas.iter().map(|replica| replica.webhook).collect());
     }
 
     /// Sends reviews to all replicas but one, which is about to break its connections.

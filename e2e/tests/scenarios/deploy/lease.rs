@@ -83,7 +83,7 @@ impl Installed<'_> {
         eventually("the Lease has a holder", async || {
             let lease = self.api().get(&self.lease_path(name)).await?.ok()?;
             let holder = lease["spec"]["holderIdentity"].as_str();
-            expect("whether there is one", true, holder.is_some_and(|it| !it.is_empty()))
+            expect("whether there is one", true, holder.is_some_and(|holder| !holder.is_empty()))
         })
         .await
     }

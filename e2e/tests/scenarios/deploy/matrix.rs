@@ -98,6 +98,6 @@ pub(super) const MATRIX: [&[&str]; 11] = [
 
 /// The arguments of `manifest install` for a row.
 pub(super) fn arguments<'a>(namespace: &'a str, name: &'a str, set: &[&'a str]) -> Vec<&'a str> {
-    let set = set.iter().flat_map(|it| ["--set", *it]);
+    let set = set.iter().flat_map(|setting| ["--set", *setting]);
     ["-n", namespace, "--name", name].into_iter().chain(set).collect()
 }

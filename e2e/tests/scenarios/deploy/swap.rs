@@ -33,7 +33,8 @@ pub(super) async fn all(it: &Installed<'_>) -> Outcome<String> {
     let name = it.it.name_of("upstream");
     let theirs = webhook_configuration(&name, client, upstream.ca(), &json!({"e2e": namespace}));
     let [our_name, _] = it.release.configurations();
-    let ours = it.objects().await?.into_iter().find(|it| it["metadata"]["name"] == *our_name);
+    let ours =
+        it.objects().await?.into_iter().find(|object| object["metadata"]["name"] == *our_name);
     let mut ours = ours.ok_or_else(|| failed(format!("no {our_name}")))?;
     // As by default: with Fail, pods would be refused until the caBundle is written.
     ours["webhooks"][0]["failurePolicy"] = json!("Ignore");
@@ -69,7 +70,7 @@ pub(super) async fn all(it: &Installed<'_>) -> Outcome<String> {
     }
     expect("pods without a sidecar", 0, uninjected)?;
     upstream.terminate().await?;
-    let refused = seen.iter().filter(|it| it.result.is_err()).count();
+    let refused = seen.iter().filter(|created| created.result.is_err()).count();
     if refused > 0 {
         all_created(&seen)?;
     }

@@ -79,9 +79,11 @@ impl Tally {
 
     /// Fails unless all answers, and all certificates, are among these.
     pub(super) fn expect_good(&self, good: &[Good]) -> Outcome {
-        let wrong = self.answers.iter().filter(|(body, _)| good.iter().all(|it| it.body != **body));
+        let wrong =
+            self.answers.iter().filter(|(body, _)| good.iter().all(|answer| answer.body != **body));
         let wrong: usize = wrong.map(|(_, count)| count).sum();
-        let is_other = |it: &&Vec<u8>| good.iter().all(|good| good.certificate != **it);
+        let is_other =
+            |certificate: &&Vec<u8>| good.iter().all(|good| good.certificate != **certificate);
         let others = self.certificates.iter().filter(is_other).count();
         expect(format!("failed reviews (such as {:?})", self.examples), 0, self.failed)?;
         expect(format!("wrong answers, of {}", self.answered), 0, wrong)?;

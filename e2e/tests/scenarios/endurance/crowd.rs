@@ -133,7 +133,9 @@ impl Crowd<'_> {
         ));
         for Row { when, rss_kib, threads, descriptors, connections } in &self.rows {
             let tenths = (rss_kib.saturating_sub(*before) * 10).checked_div(*connections as u64);
-            let each = tenths.map(|it| format!("{}.{} KiB", it / 10, it % 10)).unwrap_or_default();
+            let each = tenths
+                .map(|tenths| format!("{}.{} KiB", tenths / 10, tenths % 10))
+                .unwrap_or_default();
             note(&format!(
                 "  {when:40} {:>10} {threads:8} {descriptors:12} {each:>15}",
                 mib(*rss_kib)

@@ -70,7 +70,7 @@ fn mounts(server: &Server) -> Outcome<[(&'static str, Swaps); 3]> {
     let cut = with(&values[..cut + quoted.len() - 1]);
     let bundle = it.bundle()?;
     let both = format!("{bundle}\n{}", it.ca.pem());
-    let roots = [bundle, both].map(|it| files([("ca-bundle.crt", &it)]));
+    let roots = [bundle, both].map(|roots| files([("ca-bundle.crt", &roots)]));
     let issue = || it.ca.issue(&it.host, LOCAL);
     let (first, second, mut torn) = (it.certificate.clone(), issue()?, issue()?);
     torn.key.clone_from(&first.key);

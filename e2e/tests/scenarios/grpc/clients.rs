@@ -219,8 +219,10 @@ async fn a_stream_gets_the_patch_of_the_webhook_for_each_uid() -> Outcome {
             (0..COUNT).map(|index| of_stream(&format!("uid-{index}"), request())).collect();
         requests.push(of_stream("", request()));
         requests.push(of_stream("broken", with_object("{")));
-        let mut left: Vec<_> =
-            requests.iter().filter_map(|it| it.request.as_ref().map(|it| it.uid.clone())).collect();
+        let mut left: Vec<_> = requests
+            .iter()
+            .filter_map(|message| message.request.as_ref().map(|request| request.uid.clone()))
+            .collect();
         let patch = server.patch_of_webhook().await?;
         let mut client = server.any_client().await?;
         let mut answers = answers_of(&mut client, stream::iter(requests)).await?;

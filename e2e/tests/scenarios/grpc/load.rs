@@ -49,7 +49,7 @@ impl Measured {
         server.start().await?;
         let large = padded(0)?;
         let requests: Vec<_> =
-            (0..2_000).map(|it| of_stream(&it.to_string(), large.clone())).collect();
+            (0..2_000).map(|number| of_stream(&number.to_string(), large.clone())).collect();
         let mut client = server.any_client().await?;
         let mut answers = answers_of(&mut client, stream::iter(requests)).await?;
         while let Some(answer) = answers.message().await? {
@@ -289,7 +289,7 @@ async fn never_ending(path: &str, headers: &[(&str, &str)]) -> Outcome {
                 // Answers PINGs, as any client does.
                 connection.read(Duration::from_millis(20)).await;
             }
-            let open = opened.iter().filter(|it| !it.has_ended(1)).count();
+            let open = opened.iter().filter(|stream| !stream.has_ended(1)).count();
             if open > 0 { Err(failed(format!("{open} are open"))) } else { Ok(()) }
         })
         .await?;

@@ -42,7 +42,8 @@ struct Guarded {
 impl Guarded {
     async fn start(bench: &Bench) -> Outcome<Self> {
         let files = tempfile::tempdir()?;
-        let [client_ca, allow_file] = ["client-ca.crt", "allow"].map(|it| files.path().join(it));
+        let [client_ca, allow_file] =
+            ["client-ca.crt", "allow"].map(|file| files.path().join(file));
         let known = Ca::new()?;
         fs::write(&client_ca, known.pem())?;
         fs::write(&allow_file, "# empty\n")?;

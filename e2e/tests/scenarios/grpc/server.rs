@@ -85,7 +85,7 @@ impl Server {
         let certificate = Certificate::new(HOST, LOOPBACK)?;
         fs::write(folder.path().join("ca.crt"), &certificate.ca)?;
         let usual = ["serve", "--reload-interval", "200ms", "--drain-delay", "200ms"];
-        let arguments: Vec<_> = usual.iter().chain(flags).map(|&it| it.to_owned()).collect();
+        let arguments: Vec<_> = usual.iter().chain(flags).map(|&flag| flag.to_owned()).collect();
         let path = folder.path();
         let mut injectd = Injectd::serve(&bench.binary, path, LOOPBACK, certificate, &arguments)?;
         injectd.set_flag("--grpc-addr", address);

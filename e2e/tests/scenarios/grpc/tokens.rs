@@ -44,10 +44,10 @@ struct Tokens<'a> {
 /// Runs a scenario with a server that reviews tokens, and a namespace with callers.
 async fn with_tokens(lab: &Lab, scenario: impl AsyncFnOnce(&mut Tokens<'_>) -> Outcome) -> Outcome {
     lab.local()?;
-    with_namespace(lab, &json!({}), async |it| {
+    with_namespace(lab, &json!({}), async |namespaced| {
         let folder = tempfile::tempdir()?;
-        let control_plane = format!("{}-control-plane", it.name);
-        let mut tokens = Tokens::start(it, &control_plane, &folder).await?;
+        let control_plane = format!("{}-control-plane", namespaced.name);
+        let mut tokens = Tokens::start(namespaced, &control_plane, &folder).await?;
         Box::pin(scenario(&mut tokens)).await
     })
     .await
@@ -139,23 +139,23 @@ fn bearer(token: &str) -> Connect {
 #[tokio::test]
 async fn a_token_is_judged_by_its_signature_its_audience_and_its_user() -> Outcome {
     with_lab(async |lab| {
-        with_tokens(lab, async |it| {
-            let mut client = it.server.client(&bearer(&it.known)).await?;
-            let requests = futures_util::stream::iter([of_stream("1", it.request())]);
+        with_tokens(lab, async |tokens| {
+            let mut client = tokens.server.client(&bearer(&tokens.known)).await?;
+            let requests = futures_util::stream::iter([of_stream("1", tokens.request())]);
             let answer = answers_of(&mut client, requests).await?.message().await?;
             match answer.and_then(|answer| answer.result) {
                 Some(Answer::Response(response)) => expect_injected(&response)?,
                 other => return Err(failed(format!("the answer: {other:?}"))),
             }
-            let another = it.token(CALLER, "another").await?;
-            for token in [&another, "garbage", &forged(&it.known)?, &"x".repeat(8_000)] {
-                it.expect_refused(Code::Unauthenticated, "", token).await?;
+            let another = tokens.token(CALLER, "another").await?;
+            for token in [&another, "garbage", &forged(&tokens.known)?, &"x".repeat(8_000)] {
+                tokens.expect_refused(Code::Unauthenticated, "", token).await?;
             }
-            let stranger = it.token(STRANGER, AUDIENCE).await?;
-            let user = format!("system:serviceaccount:{}:{STRANGER}", it.it.name);
-            it.expect_refused(Code::PermissionDenied, &user, &stranger).await?;
-            it.expect_served(&it.known).await?;
-            it.server.injectd.terminate().await
+            let stranger = tokens.token(STRANGER, AUDIENCE).await?;
+            let user = format!("system:serviceaccount:{}:{STRANGER}", tokens.it.name);
+            tokens.expect_refused(Code::PermissionDenied, &user, &stranger).await?;
+            tokens.expect_served(&tokens.known).await?;
+            tokens.server.injectd.terminate().await
         })
         .await
     })
@@ -174,17 +174,17 @@ fn forged(token: &str) -> Outcome<String> {
 #[tokio::test]
 async fn a_call_needs_a_bearer_token_and_the_health_does_not() -> Outcome {
     with_lab(async |lab| {
-        with_tokens(lab, async |it| {
-            let none = it.server.call(&Connect::default(), it.request()).await;
+        with_tokens(lab, async |tokens| {
+            let none = tokens.server.call(&Connect::default(), tokens.request()).await;
             expect_status(Code::Unauthenticated, "authorization", none)?;
-            for value in [&format!("Basic {}", it.known), &it.known, "Bearer", "Bearer "] {
-                let mut request = Request::new(it.request());
+            for value in [&format!("Basic {}", tokens.known), &tokens.known, "Bearer", "Bearer "] {
+                let mut request = Request::new(tokens.request());
                 request.metadata_mut().insert("authorization", value.parse()?);
-                let called = it.server.any_client().await?.inject(request).await;
+                let called = tokens.server.any_client().await?.inject(request).await;
                 let Err(status) = called else { return Err(failed(format!("{value} is served"))) };
                 expect("the status", Code::Unauthenticated, status.code())?;
             }
-            let serving = health(&it.server.channel().await?, SERVICE).await?;
+            let serving = health(&tokens.server.channel().await?, SERVICE).await?;
             expect("the health", 1, serving)
         })
         .await
@@ -195,10 +195,10 @@ async fn a_call_needs_a_bearer_token_and_the_health_does_not() -> Outcome {
 #[tokio::test]
 async fn a_namespace_that_is_unknown_is_a_failed_precondition() -> Outcome {
     with_lab(async |lab| {
-        with_tokens(lab, async |it| {
-            let nowhere = format!("{}-nowhere", it.it.name);
+        with_tokens(lab, async |tokens| {
+            let nowhere = format!("{}-nowhere", tokens.it.name);
             let request = InjectRequest { namespace: nowhere.clone(), ..request() };
-            let called = it.server.call(&bearer(&it.known), request).await;
+            let called = tokens.server.call(&bearer(&tokens.known), request).await;
             expect_status(Code::FailedPrecondition, &nowhere, called)
         })
         .await
@@ -209,25 +209,25 @@ async fn a_namespace_that_is_unknown_is_a_failed_precondition() -> Outcome {
 #[tokio::test]
 async fn a_token_is_reviewed_once() -> Outcome {
     with_lab(async |lab| {
-        with_tokens(lab, async |it| {
+        with_tokens(lab, async |tokens| {
             // That of the known token.
             eventually("the review is in the audit log", async || {
-                expect("the reviews", 1, it.reviews()?)
+                expect("the reviews", 1, tokens.reviews()?)
             })
             .await?;
-            let token = it.token(CALLER, AUDIENCE).await?;
-            let mut client = it.server.client(&bearer(&token)).await?;
+            let token = tokens.token(CALLER, AUDIENCE).await?;
+            let mut client = tokens.server.client(&bearer(&token)).await?;
             for _ in 0..100 {
-                client.inject(it.request()).await?;
+                client.inject(tokens.request()).await?;
             }
             // Another one, whose review comes after all of the first.
-            let other = it.token(CALLER, AUDIENCE).await?;
-            it.expect_served(&other).await?;
+            let other = tokens.token(CALLER, AUDIENCE).await?;
+            tokens.expect_served(&other).await?;
             eventually("both reviews are in the audit log", async || {
-                expect("whether there are enough", true, it.reviews()? >= 3)
+                expect("whether there are enough", true, tokens.reviews()? >= 3)
             })
             .await?;
-            expect("the reviews", 3, it.reviews()?)
+            expect("the reviews", 3, tokens.reviews()?)
         })
         .await
     })

@@ -65,7 +65,8 @@ impl<'a> Case<'a> {
         let certificate = Certificate::new(&format!("{SERVICE}.{}.svc", it.name), ip)?;
         let path = format!("{}/", folder.path().display());
         let arguments = ["serve", "--standalone"].into_iter().chain(plan.serve.iter().copied());
-        let arguments: Vec<_> = arguments.map(|it| it.replace("FILE:", &path)).collect();
+        let arguments: Vec<_> =
+            arguments.map(|argument| argument.replace("FILE:", &path)).collect();
         let injectd = Injectd::serve(&it.lab.binary, folder.path(), ip, certificate, &arguments)?;
         Ok(Self { it, plan, injectd, ip, _folder: folder })
     }

@@ -130,7 +130,7 @@ fn asked_by(of_namespace: &[(&str, &str)], of_pod: &[(&str, &str)]) -> String {
         format!("the label istio.io/rev: {revision} of its namespace")
     } else if let Some(revision) = value(of_pod, REVISION) {
         format!("its label istio.io/rev: {revision}")
-    } else if value(of_pod, INJECT).is_some_and(|it| it == "true") {
+    } else if value(of_pod, INJECT).is_some_and(|asked| asked == "true") {
         "its label sidecar.istio.io/inject: true".to_owned()
     } else {
         "the setting enableNamespacesByDefault of the webhook".to_owned()

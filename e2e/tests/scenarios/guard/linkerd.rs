@@ -114,7 +114,7 @@ fn annotations(prefix: &str) -> Vec<Row> {
         for (of_pod, asks) in POD.into_iter().zip(asks.chars()) {
             let mut pod = plain_pod(&format!("row-{}", rows.len()));
             pod["metadata"]["annotations"] = annotation(of_pod);
-            let by_namespace = of_namespace.filter(|it| matches!(*it, "enabled" | "ingress"));
+            let by_namespace = of_namespace.filter(|mode| matches!(*mode, "enabled" | "ingress"));
             let asked_by = match by_namespace {
                 Some(value) => format!("the annotation {INJECT}: {value} of its namespace"),
                 None => format!("its annotation {INJECT}: {}", of_pod.unwrap_or_default()),

@@ -28,7 +28,7 @@ pub(super) async fn apply(it: &Case<'_>, action: &str, flags: &[String]) -> Outc
         if created.status == 409 {
             let path = format!("{objects}/{}", it.it.name);
             let spec = object["spec"].clone();
-            it.it.lab.api.update(&path, |it| it["spec"] = spec).await?;
+            it.it.lab.api.update(&path, |policy| policy["spec"] = spec).await?;
         } else {
             created.created()?;
         }

@@ -22,16 +22,16 @@ const NAME: &str = "both";
 
 #[tokio::test]
 async fn one_process_injects_for_linkerd_and_for_istio() -> Outcome {
-    with_istio(async |it| {
-        make_account(it).await?;
-        let injectd = start(it).await?;
-        it.service.set(vec![injectd.webhook]);
+    with_istio(async |istio| {
+        make_account(istio).await?;
+        let injectd = start(istio).await?;
+        istio.service.set(vec![injectd.webhook]);
         // The API server has connections to the replicas.
-        it.service.cut();
-        configure(it).await?;
-        it.make_namespace("of-linkerd", &json!({"e2e": NAME})).await?;
-        it.make_namespace("of-istio", &json!({"istio.io/rev": NAME})).await?;
-        eventually("both webhooks take effect", async || inject(it).await).await?;
+        istio.service.cut();
+        configure(istio).await?;
+        istio.make_namespace("of-linkerd", &json!({"e2e": NAME})).await?;
+        istio.make_namespace("of-istio", &json!({"istio.io/rev": NAME})).await?;
+        eventually("both webhooks take effect", async || inject(istio).await).await?;
         for name in ["proxy_inject_admission_requests_total", "sidecar_injection_requests_total"] {
             expect(format!("whether {name} rose"), true, injectd.metric(name, &[]).await? > 0)?;
         }
@@ -67,8 +67,10 @@ async fn inject(it: &Istio<'_>) -> Outcome {
 
 async fn start(it: &Istio<'_>) -> Outcome<Injectd> {
     let arguments = it.arguments()?;
-    let arguments: Vec<_> =
-        arguments.iter().map(|it| it.replace("--mesh=istio", "--mesh=linkerd,istio")).collect();
+    let arguments: Vec<_> = arguments
+        .iter()
+        .map(|argument| argument.replace("--mesh=istio", "--mesh=linkerd,istio"))
+        .collect();
     let account = ServiceAccount { namespace: &it.control_plane, name: NAME };
     let mut injectd = it.injectd(NAME, account, &it.lab.api.server, &arguments).await?;
     let linkerd = linkerd_folder();

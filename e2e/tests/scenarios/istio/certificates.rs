@@ -26,7 +26,7 @@ impl Istio<'_> {
     /// Writes a certificate into the Secret too, and waits until both replicas have it.
     pub(super) async fn serve_certificate(&self, certificate: &Certificate) -> Outcome {
         let secret = secret(certificate);
-        let change = |it: &mut Value| it["stringData"] = secret["stringData"].clone();
+        let change = |object: &mut Value| object["stringData"] = secret["stringData"].clone();
         self.lab.api.update(&self.path(&secret), change).await?;
         self.write_certificate(certificate)?;
         let pod = plain_pod("tried");

@@ -42,7 +42,7 @@ impl Istio<'_> {
     /// Replaces both `ConfigMaps` of a revision.
     pub(super) async fn configure(&self, revision: &Revision) -> Outcome {
         for config_map in revision.config_maps() {
-            let change = |it: &mut Value| it["data"] = config_map["data"].clone();
+            let change = |object: &mut Value| object["data"] = config_map["data"].clone();
             self.lab.api.update(&self.path(&config_map), change).await?;
         }
         Ok(())

@@ -156,7 +156,7 @@ impl<'a> Istio<'a> {
 
     /// Sends requests to all replicas.
     pub(super) fn balance(&self) {
-        self.service.set(self.replicas.iter().map(|it| it.webhook).collect());
+        self.service.set(self.replicas.iter().map(|replica| replica.webhook).collect());
     }
 
     pub(super) fn account(&self) -> ServiceAccount<'_> {
@@ -194,7 +194,10 @@ impl<'a> Istio<'a> {
         let path = format!("{NAMESPACES}/{}", self.it.name_of(namespace));
         let labels = self.it.with_labels(labels);
         eventually("the namespace is updated", async || {
-            self.lab.api.update(&path, |it| it["metadata"]["labels"] = labels.clone()).await
+            self.lab
+                .api
+                .update(&path, |namespace| namespace["metadata"]["labels"] = labels.clone())
+                .await
         })
         .await
     }

@@ -28,7 +28,7 @@ const REPLICAS_STREAMED: usize = 4;
 
 #[tokio::test]
 async fn while_a_config_map_is_edited_under_load_no_pod_fails_and_none_is_wrong() -> Outcome {
-    with_istio(async |it| edited(it).await).await
+    with_istio(async |istio| edited(istio).await).await
 }
 
 /// A valid edit: its number, and when it was written and replaced.
@@ -94,7 +94,7 @@ async fn edit(
         // So that pods meet each of them.
         stream.wait_for(1).await?;
     }
-    let last = edits.last().map_or(0, |it| it.number);
+    let last = edits.last().map_or(0, |edit| edit.number);
     wait_for(it, last).await?;
     Ok(broken)
 }
@@ -130,7 +130,7 @@ fn tag(number: usize) -> String {
 
 async fn write(it: &Istio<'_>, data: &Value) -> Outcome {
     let [config_map, _] = it.revision("default")?.config_maps();
-    it.lab.api.update(&it.path(&config_map), |it| it["data"] = data.clone()).await
+    it.lab.api.update(&it.path(&config_map), |object| object["data"] = data.clone()).await
 }
 
 /// Waits until both replicas have this configuration.
@@ -144,13 +144,14 @@ async fn wait_for(it: &Istio<'_>, number: usize) -> Outcome {
 fn expect_current(seen: &[Seen], edits: &[Edit]) -> Outcome<Duration> {
     let mut oldest = Duration::ZERO;
     for (seen, pod) in all_created(seen)? {
-        let number = annotation(pod, INJECTOR).and_then(|it| it.parse::<usize>().ok());
-        let edit = number.and_then(|number| edits.iter().find(|it| it.number == number));
+        let number = annotation(pod, INJECTOR).and_then(|number| number.parse::<usize>().ok());
+        let edit = number.and_then(|number| edits.iter().find(|edit| edit.number == number));
         let edit = edit.ok_or_else(|| failed(format!("a pod of no valid edit: {number:?}")))?;
         let expected = format!("docker.io/istio/proxyv2:{}", tag(edit.number));
         expect("the image, of the same edit", Some(&*expected), image(pod))?;
         expect("whether its edit was written", true, edit.written <= seen.end)?;
-        let age = edit.replaced.map_or(Duration::ZERO, |it| seen.begin.duration_since(it));
+        let age =
+            edit.replaced.map_or(Duration::ZERO, |replaced| seen.begin.duration_since(replaced));
         if age > STALE {
             return Err(failed(format!("a pod of edit {}, {age:.1?} too late", edit.number)));
         }

@@ -29,7 +29,7 @@ const EXPIRY: &str = "injectd_certificate_expiry_timestamp_seconds";
 
 #[tokio::test]
 async fn a_replica_is_ready_once_there_is_an_api_server_and_stays_so_when_it_is_gone() -> Outcome {
-    with_istio(async |it| late_server(it).await).await
+    with_istio(async |istio| late_server(istio).await).await
 }
 
 async fn late_server(it: &Istio<'_>) -> Outcome {
@@ -67,7 +67,7 @@ async fn late_server(it: &Istio<'_>) -> Outcome {
 #[tokio::test]
 async fn while_the_api_server_hangs_reviews_are_answered_from_memory_and_then_edits_act() -> Outcome
 {
-    with_istio_alone(async |it| hangs(it).await).await
+    with_istio_alone(async |istio| hangs(istio).await).await
 }
 
 async fn hangs(it: &Istio<'_>) -> Outcome {
@@ -130,9 +130,9 @@ async fn rolling(it: &mut Istio<'_>) -> Outcome {
 
 async fn roll(it: &mut Istio<'_>, stream: &Stream) -> Outcome {
     for index in 0..it.replicas.len() {
-        let others: Vec<_> = it.replicas.iter().map(|it| it.webhook).collect();
+        let others: Vec<_> = it.replicas.iter().map(|replica| replica.webhook).collect();
         let own = others.get(index).copied();
-        let others = others.into_iter().filter(|it| Some(*it) != own).collect();
+        let others = others.into_iter().filter(|webhook| Some(*webhook) != own).collect();
         let Istio { replicas, service, .. } = &mut *it;
         let replica = replicas.get_mut(index).ok_or_else(|| failed("no replica"))?;
         let forgotten = async {
@@ -151,11 +151,11 @@ async fn roll(it: &mut Istio<'_>, stream: &Stream) -> Outcome {
 
 #[tokio::test]
 async fn an_expired_certificate_is_reported_and_a_new_one_acts_without_a_restart() -> Outcome {
-    with_istio(async |it| {
-        expire(it).await?;
-        it.serve_certificate(&it.certificate_of(&it.ca)?).await?;
-        let pod = it.pod("enabled", &labelled(&json!({}))).await?;
-        expect_revision(it, &pod, "default")
+    with_istio(async |istio| {
+        expire(istio).await?;
+        istio.serve_certificate(&istio.certificate_of(&istio.ca)?).await?;
+        let pod = istio.pod("enabled", &labelled(&json!({}))).await?;
+        expect_revision(istio, &pod, "default")
     })
     .await
 }

@@ -71,8 +71,8 @@ impl Istiod {
     pub(super) async fn tell(&self, api: &Api, leaves_alone: bool) -> Outcome {
         let env = if leaves_alone { json!([{"name": VARIABLE, "value": ""}]) } else { json!([]) };
         eventually("the Deployment is updated", async || {
-            api.update(&self.path, |it| {
-                it["spec"]["template"]["spec"]["containers"][0]["env"] = env.clone();
+            api.update(&self.path, |deployment| {
+                deployment["spec"]["template"]["spec"]["containers"][0]["env"] = env.clone();
             })
             .await
         })
@@ -104,8 +104,8 @@ impl Hand {
         let deployment = self.api.get(&self.path).await?.ok()?;
         let env = deployment.pointer("/spec/template/spec/containers/0/env");
         let mut env = env.and_then(Value::as_array).into_iter().flatten();
-        let is_empty = |it: &Value| it["value"].as_str().unwrap_or_default().is_empty();
-        if env.any(|it| it["name"] == VARIABLE && is_empty(it)) {
+        let is_empty = |variable: &Value| variable["value"].as_str().unwrap_or_default().is_empty();
+        if env.any(|variable| variable["name"] == VARIABLE && is_empty(variable)) {
             return Ok(());
         }
         let path = format!("{WEBHOOK_CONFIGURATIONS}?labelSelector=istio.io%2Frev%3D{revision}");
@@ -113,7 +113,7 @@ impl Hand {
         for object in list["items"].as_array_mut().ok_or_else(|| failed("no items"))? {
             let before = object.clone();
             for webhook in object["webhooks"].as_array_mut().into_iter().flatten() {
-                if webhook["name"].as_str().is_some_and(|it| it.ends_with(ENTRY)) {
+                if webhook["name"].as_str().is_some_and(|name| name.ends_with(ENTRY)) {
                     webhook["clientConfig"]["caBundle"] = json!(self.ca);
                 }
             }

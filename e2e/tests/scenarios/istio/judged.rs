@@ -25,12 +25,12 @@ const AUDITED: &str = "audited";
 /// It is alone: without a webhook of Istio in the whole cluster, advice is another.
 #[tokio::test]
 async fn explain_and_audit_agree_with_the_api_server_with_webhooks_and_without() -> Outcome {
-    with_istio_alone(async |it| {
-        make_rows(it).await?;
-        agree(it).await?;
-        without_webhooks(it).await?;
-        it.call().await?;
-        agree(it).await
+    with_istio_alone(async |istio| {
+        make_rows(istio).await?;
+        agree(istio).await?;
+        without_webhooks(istio).await?;
+        istio.call().await?;
+        agree(istio).await
     })
     .await
 }
@@ -76,7 +76,7 @@ pub(super) async fn agree(it: &Istio<'_>) -> Outcome {
     }
     explained(it, &pods, &injected).await?;
     audited(it).await?;
-    let count = injected.iter().filter(|it| **it).count();
+    let count = injected.iter().filter(|is_injected| **is_injected).count();
     note(&format!("{} pods, {count} injected", pods.len()));
     Ok(())
 }

@@ -30,18 +30,18 @@ const RESIDENT: &str = "process_resident_memory_bytes";
 /// It is alone, as all scenarios of Nodes: every injectd of Istio sees them.
 #[tokio::test]
 async fn the_kubelets_of_the_nodes_decide_whether_the_proxy_is_a_native_sidecar() -> Outcome {
-    with_istio_alone(async |it| {
+    with_istio_alone(async |istio| {
         for name in ["old", "new"] {
-            it.it.delete_at_end(path(it, name));
+            istio.it.delete_at_end(path(istio, name));
         }
-        decide(it).await
+        decide(istio).await
     })
     .await
 }
 
 #[tokio::test]
 async fn thousands_of_nodes_neither_delay_the_start_nor_need_memory() -> Outcome {
-    with_istio_alone(async |it| many(it).await).await
+    with_istio_alone(async |istio| many(istio).await).await
 }
 
 /// The path of a Node of the scenario.
@@ -56,7 +56,7 @@ async fn decide(it: &Istio<'_>) -> Outcome {
     wait_for(it, false).await?;
     let path = format!("{}/status", path(it, "old"));
     eventually("the Node is upgraded", async || {
-        let upgrade = |it: &mut Value| it["status"]["nodeInfo"]["kubeletVersion"] = json!(NEW);
+        let upgrade = |node: &mut Value| node["status"]["nodeInfo"]["kubeletVersion"] = json!(NEW);
         it.lab.api.update(&path, upgrade).await
     })
     .await?;
@@ -82,11 +82,11 @@ async fn create(api: &Api, name: &str, version: &str) -> Outcome {
         "osImage",
         "systemUUID",
     ];
-    let mut info: Value = info.iter().map(|it| ((*it).to_owned(), json!("e2e"))).collect();
+    let mut info: Value = info.iter().map(|field| ((*field).to_owned(), json!("e2e"))).collect();
     info["kubeletVersion"] = json!(version);
     // As large as a kubelet's.
     let images: Vec<_> = (0..20)
-        .map(|it| json!({"names": [format!("example.com/image-{it}:1")], "sizeBytes": 1_000_000}))
+        .map(|number| json!({"names": [format!("example.com/image-{number}:1")], "sizeBytes": 1_000_000}))
         .collect();
     let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name},
         "status": {"nodeInfo": info, "images": images}});

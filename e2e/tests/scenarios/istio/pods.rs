@@ -21,7 +21,7 @@ pub(super) fn labelled(labels: &Value) -> Value {
 /// The container of the proxy, wherever it is.
 pub(super) fn proxy(pod: &Value) -> Option<&Value> {
     let lists = ["initContainers", "containers"].map(|list| pod["spec"][list].as_array());
-    lists.into_iter().flatten().flatten().find(|it| it["name"] == PROXY)
+    lists.into_iter().flatten().flatten().find(|container| container["name"] == PROXY)
 }
 
 /// The image of the proxy; `None` without a proxy.

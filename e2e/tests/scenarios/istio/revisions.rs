@@ -46,13 +46,13 @@ pub(super) async fn make_rows(it: &Istio<'_>) -> Outcome {
 
 #[tokio::test]
 async fn labels_of_namespace_and_pod_choose_the_revision_or_none() -> Outcome {
-    with_istio(async |it| {
-        make_rows(it).await?;
+    with_istio(async |istio| {
+        make_rows(istio).await?;
         for (index, (_, labels, revision)) in CALLED.iter().enumerate() {
             let pod = labelled(&serde_json::from_str(labels)?);
-            let pod = it.pod(&row(index), &pod).await?;
+            let pod = istio.pod(&row(index), &pod).await?;
             match revision {
-                Some(revision) => expect_revision(it, &pod, revision)?,
+                Some(revision) => expect_revision(istio, &pod, revision)?,
                 None => expect(format!("the proxy in row {index}"), None, image(&pod))?,
             }
         }
@@ -63,15 +63,15 @@ async fn labels_of_namespace_and_pod_choose_the_revision_or_none() -> Outcome {
 
 #[tokio::test]
 async fn a_namespace_moves_to_the_canary_and_back_by_its_label() -> Outcome {
-    with_istio(async |it| {
-        it.make_namespace("moving", &json!({"istio-injection": "enabled"})).await?;
+    with_istio(async |istio| {
+        istio.make_namespace("moving", &json!({"istio-injection": "enabled"})).await?;
         for (labels, revision) in [
             (json!({"istio.io/rev": "canary"}), "canary"),
             (json!({"istio-injection": "enabled"}), "default"),
         ] {
-            it.label("moving", &labels).await?;
+            istio.label("moving", &labels).await?;
             eventually("the label takes effect", async || {
-                expect_revision(it, &it.pod("moving", &labelled(&json!({}))).await?, revision)
+                expect_revision(istio, &istio.pod("moving", &labelled(&json!({}))).await?, revision)
             })
             .await?;
         }
@@ -83,12 +83,13 @@ async fn a_namespace_moves_to_the_canary_and_back_by_its_label() -> Outcome {
 #[tokio::test]
 async fn recorded_configurations_of_1_19_10_and_1_30_3_are_two_revisions() -> Outcome {
     with_lab(async |lab| {
-        let Some(corpus) = lab.corpus.as_deref().filter(|it| it.join("istio").is_dir()) else {
+        let Some(corpus) = lab.corpus.as_deref().filter(|corpus| corpus.join("istio").is_dir())
+        else {
             return Err(skipped("it needs $INJECTD_CORPUS"));
         };
-        with_replicas(lab, async |it| {
-            inject_recorded(it, corpus).await?;
-            restore(it).await
+        with_replicas(lab, async |istio| {
+            inject_recorded(istio, corpus).await?;
+            restore(istio).await
         })
         .await
     })
@@ -113,14 +114,14 @@ async fn inject_recorded(it: &Istio<'_>, corpus: &Path) -> Outcome {
 
 #[tokio::test]
 async fn a_revision_installed_while_injectd_runs_is_served_until_it_is_removed() -> Outcome {
-    with_istio(async |it| {
+    with_istio(async |istio| {
         let next = Revision::small("next", "1.30.6", "injectd");
         let pod = labelled(&json!({}));
-        it.install(&next).await?;
-        wait_for_status(it, &pod, 200).await?;
-        wait_for_patch(it, "next", &pod, &next.image()?, true).await?;
-        it.uninstall(&next).await?;
-        wait_for_status(it, &pod, 404).await
+        istio.install(&next).await?;
+        wait_for_status(istio, &pod, 200).await?;
+        wait_for_patch(istio, "next", &pod, &next.image()?, true).await?;
+        istio.uninstall(&next).await?;
+        wait_for_status(istio, &pod, 404).await
     })
     .await
 }
@@ -140,11 +141,11 @@ async fn wait_for_status(it: &Istio<'_>, pod: &Value, status: u16) -> Outcome {
 #[tokio::test]
 async fn a_revision_that_cannot_be_read_does_not_keep_a_replica_from_serving_the_others() -> Outcome
 {
-    with_istio(async |it| {
+    with_istio(async |istio| {
         let mut broken = Revision::small("broken", "1.30.7", "injectd");
         broken.config = broken.config.replace("protoToJSON", "noFunction");
-        it.install(&broken).await?;
-        let mut replica = it.replica("beside", &it.lab.api.server).await?;
+        istio.install(&broken).await?;
+        let mut replica = istio.replica("beside", &istio.lab.api.server).await?;
         replica.start().await?;
         replica.logs("noFunction").await?;
         wait_until_ready(replica.admin).await?;

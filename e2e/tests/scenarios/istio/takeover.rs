@@ -102,13 +102,13 @@ async fn with_istiods(
         if length == Length::Full && !lab.is_long {
             return Err(skipped("it runs at full length (--long)"));
         }
-        with_replicas(lab, async |it| {
+        with_replicas(lab, async |istio| {
             // Those that the script makes.
-            for tag in [&*it.it.name, "injectd-check"] {
-                it.it.delete_at_end(format!("{WEBHOOK_CONFIGURATIONS}/injectd-tag-{tag}"));
+            for tag in [&*istio.it.name, "injectd-check"] {
+                istio.it.delete_at_end(format!("{WEBHOOK_CONFIGURATIONS}/injectd-tag-{tag}"));
             }
-            let istiods = start(it).await?;
-            scenario(it, &istiods).await
+            let istiods = start(istio).await?;
+            scenario(istio, &istiods).await
         })
         .await
     })
@@ -194,7 +194,7 @@ impl Run<'_> {
         self.tag().await?;
         stream.wait_for(BETWEEN).await?;
         let refused = self.script(&["redirect", self.way.which]).await;
-        let why = refused.err().map(|it| it.to_string()).unwrap_or_default();
+        let why = refused.err().map(|error| error.to_string()).unwrap_or_default();
         expect_contains("why redirect refuses", "INJECTION_WEBHOOK_CONFIG_NAME=", &why)?;
         let (all, api) = (self.way.which == "all", &self.it.lab.api);
         let told = if all { self.istiods } else { self.istiods.get(..1).unwrap_or_default() };

@@ -18,7 +18,7 @@ const DIGESTS: [&str; 2] = ["15a3216b4118", "90f19128e982"];
 
 #[tokio::test]
 async fn a_users_own_template_with_sprig_functions_changes_while_injectd_serves() -> Outcome {
-    with_istio(async |it| own(it).await).await
+    with_istio(async |istio| own(istio).await).await
 }
 
 async fn own(it: &Istio<'_>) -> Outcome {
@@ -38,13 +38,13 @@ async fn own(it: &Istio<'_>) -> Outcome {
 #[tokio::test]
 async fn a_proxy_config_is_in_the_next_pod_also_if_its_kind_did_not_exist_at_the_start() -> Outcome
 {
-    with_istio_alone(async |it| {
+    with_istio_alone(async |istio| {
         // The definition that a scenario before has deleted may still be there.
         eventually("the kind is defined", async || {
-            it.it.create_in_cluster(&definition()).await.map(drop)
+            istio.it.create_in_cluster(&definition()).await.map(drop)
         })
         .await?;
-        proxy_config(it).await
+        proxy_config(istio).await
     })
     .await
 }
@@ -60,9 +60,11 @@ async fn proxy_config(it: &Istio<'_>) -> Outcome {
         .await?;
     eventually("the ProxyConfig takes effect", async || {
         let pod = it.pod("enabled", &annotated("e2e/any", "any")).await?;
-        let config = proxy(&pod).and_then(|it| it["env"].as_array()).into_iter().flatten();
         let config =
-            config.filter(|it| it["name"] == "PROXY_CONFIG").find_map(|it| it["value"].as_str());
+            proxy(&pod).and_then(|container| container["env"].as_array()).into_iter().flatten();
+        let config = config
+            .filter(|variable| variable["name"] == "PROXY_CONFIG")
+            .find_map(|variable| variable["value"].as_str());
         let config = config.ok_or_else(|| failed("no PROXY_CONFIG"))?;
         expect_contains("PROXY_CONFIG", r#""concurrency":7"#, config)
     })

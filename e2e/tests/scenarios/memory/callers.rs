@@ -38,7 +38,7 @@ pub(super) async fn send(
     callers: usize,
     timeout_seconds: u64,
 ) -> Outcome<Answers> {
-    let requests = bodies.iter().map(|it| endpoint.post(it, timeout_seconds));
+    let requests = bodies.iter().map(|body| endpoint.post(body, timeout_seconds));
     let requests: Arc<Vec<Bytes>> = Arc::new(requests.collect());
     let next = Arc::new(AtomicUsize::new(0));
     let mut connections = Vec::new();
@@ -67,10 +67,10 @@ pub(super) async fn send(
         all.extend(done??);
     }
     let seconds = begin.elapsed().as_secs_f64();
-    all.sort_unstable_by_key(|it| it.index);
+    all.sort_unstable_by_key(|answer| answer.index);
     expect("the number of answers", bodies.len(), all.len())?;
     let (list, mut times): (Vec<_>, Vec<_>) =
-        all.into_iter().map(|it| (it.answer, it.time)).unzip();
+        all.into_iter().map(|answer| (answer.answer, answer.time)).unzip();
     times.sort_unstable();
     Ok(Answers { list, times, seconds })
 }

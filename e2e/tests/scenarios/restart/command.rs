@@ -34,9 +34,9 @@ pub(super) async fn with_kubelet(
 ) -> Outcome {
     with_lab(async |lab| {
         lab.local()?;
-        with_namespace(lab, &json!({}), async |it| {
-            let _kubelet = Kubelet::start(&client_of(lab).await?, &it.name);
-            scenario(it).await
+        with_namespace(lab, &json!({}), async |namespaced| {
+            let _kubelet = Kubelet::start(&client_of(lab).await?, &namespaced.name);
+            scenario(namespaced).await
         })
         .await
     })
@@ -52,7 +52,7 @@ pub(super) async fn dry_run_of(fleet: &Fleet<'_>) -> Outcome {
     expect(format!("the exit code, with {:?}", ran.stderr), Some(3), ran.code)?;
     let answer: Value = serde_json::from_str(&ran.stdout)?;
     let results = answer["workloads"].as_array().ok_or_else(|| failed("no workloads"))?;
-    let of = |result: &str| results.iter().filter(|it| it["result"] == result).count();
+    let of = |result: &str| results.iter().filter(|entry| entry["result"] == result).count();
     expect("the workloads", findings.len(), results.len())?;
     expect("those that would be restarted", fleet.free().count(), of("dry_run"))?;
     expect("those outside of their window", fleet.closed().count(), of("window"))?;

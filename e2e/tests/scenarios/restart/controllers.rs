@@ -166,7 +166,7 @@ impl<'a> Controllers<'a> {
 
 /// A role with the name of the scenario's namespace.
 fn role(kind: &str, name: &str, rules: &[Rule]) -> Value {
-    let rule = |it: &Rule| json!({"apiGroups": [it.api_group], "resources": it.resources, "verbs": it.verbs});
+    let rule = |rule: &Rule| json!({"apiGroups": [rule.api_group], "resources": rule.resources, "verbs": rule.verbs});
     let rules: Vec<_> = rules.iter().map(rule).collect();
     json!({"apiVersion": RBAC_VERSION, "kind": kind, "metadata": {"name": name}, "rules": rules})
 }

@@ -85,7 +85,11 @@ impl<'a> Fleet<'a> {
             let path = format!("{path}/{name}");
             // The disruption controller writes the status of the same object.
             eventually("the budget is changed", async || {
-                self.it.lab.api.update(&path, |it| it["spec"]["minAvailable"] = json!(0)).await
+                self.it
+                    .lab
+                    .api
+                    .update(&path, |budget| budget["spec"]["minAvailable"] = json!(0))
+                    .await
             })
             .await
         };
@@ -95,8 +99,8 @@ impl<'a> Fleet<'a> {
     pub(super) async fn open_windows(&self) -> Outcome {
         for index in CLOSED {
             let path = format!("{NAMESPACES}/{}", name(self.it, index));
-            let open = |it: &mut Value| {
-                it["metadata"]["annotations"][WINDOW_ANNOTATION] = json!(OPEN);
+            let open = |namespace: &mut Value| {
+                namespace["metadata"]["annotations"][WINDOW_ANNOTATION] = json!(OPEN);
             };
             self.it.lab.api.update(&path, open).await?;
         }
@@ -116,24 +120,24 @@ impl<'a> Fleet<'a> {
     }
 
     pub(super) fn findings(&self) -> Vec<Finding> {
-        self.workloads.iter().map(|it| it.finding.clone()).collect()
+        self.workloads.iter().map(|workload| workload.finding.clone()).collect()
     }
 
     pub(super) fn closed(&self) -> impl Iterator<Item = &Member> {
-        self.workloads.iter().filter(|it| it.is_closed)
+        self.workloads.iter().filter(|workload| workload.is_closed)
     }
 
     pub(super) fn budgets(&self) -> impl Iterator<Item = &Member> {
-        self.workloads.iter().filter(|it| it.has_budget)
+        self.workloads.iter().filter(|workload| workload.has_budget)
     }
 
     pub(super) fn open_with_budget(&self) -> impl Iterator<Item = &Member> {
-        self.budgets().filter(|it| !it.is_closed)
+        self.budgets().filter(|workload| !workload.is_closed)
     }
 
     /// Those that may be restarted from the beginning.
     pub(super) fn free(&self) -> impl Iterator<Item = &Member> {
-        self.workloads.iter().filter(|it| !it.is_closed && !it.has_budget)
+        self.workloads.iter().filter(|workload| !workload.is_closed && !workload.has_budget)
     }
 }
 

@@ -96,8 +96,8 @@ impl Recorder {
                 let config = Config::default().labels(&selector);
                 let mut objects = pin!(watcher(api, config).default_backoff().applied_objects());
                 while let Some(object) = objects.next().await {
-                    let record = object.ok().map(|it| record(kind, &it));
-                    if record.is_some_and(|it| found.send(it).is_err()) {
+                    let record = object.ok().map(|object| record(kind, &object));
+                    if record.is_some_and(|record| found.send(record).is_err()) {
                         return;
                     }
                 }
@@ -131,7 +131,7 @@ impl Recorder {
     /// All records, in the order of the writes.
     pub(super) fn records(&self) -> Vec<Record> {
         let mut records = self.records.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        records.sort_by_key(|it| it.version);
+        records.sort_by_key(|record| record.version);
         records
     }
 }
@@ -167,7 +167,8 @@ impl Newest {
 }
 
 fn record(kind: &'static str, object: &DynamicObject) -> Record {
-    let version = object.resource_version().and_then(|it| it.parse().ok()).unwrap_or_default();
+    let version =
+        object.resource_version().and_then(|version| version.parse().ok()).unwrap_or_default();
     let key = (kind, object.namespace().unwrap_or_default(), object.name_any());
     let (spec, status) = (&object.data["spec"], &object.data["status"]);
     let generation = object.metadata.generation.unwrap_or_default();
@@ -176,7 +177,7 @@ fn record(kind: &'static str, object: &DynamicObject) -> Record {
     let fact = match kind {
         "Namespace" => {
             let window = object.annotations().get(WINDOW_ANNOTATION);
-            Fact::Namespace { is_open: window.is_none_or(|it| is_open(it)) }
+            Fact::Namespace { is_open: window.is_none_or(|window| is_open(window)) }
         }
         "PodDisruptionBudget" => {
             Fact::Budget { is_exhausted: !is_observed || number("disruptionsAllowed") < 1 }
@@ -188,7 +189,8 @@ fn record(kind: &'static str, object: &DynamicObject) -> Record {
                     numbers == [number("desiredNumberScheduled"); 2]
                 }
                 "StatefulSet" => {
-                    let revisions = ["currentRevision", "updateRevision"].map(|it| &status[it]);
+                    let revisions =
+                        ["currentRevision", "updateRevision"].map(|revision| &status[revision]);
                     revisions[0] == revisions[1]
                         && ["replicas", "availableReplicas"].map(number) == [1; 2]
                 }

@@ -60,9 +60,9 @@ async fn forged(it: &Namespaced<'_>) -> Outcome {
     let (web, _) = (available(it, "web").await?, available(it, "db").await?);
     let sets = it.lab.api.get(&collection("apps/v1", "ReplicaSet", Some(&it.name))).await?.ok()?;
     let claim = |deployment: &str| {
-        let of = |it: &&Value| it["metadata"]["ownerReferences"][0]["name"] == deployment;
+        let of = |set: &&Value| set["metadata"]["ownerReferences"][0]["name"] == deployment;
         let set = sets["items"].as_array().into_iter().flatten().find(of);
-        let metadata = set.map(|it| it["metadata"].clone()).unwrap_or_default();
+        let metadata = set.map(|set| set["metadata"].clone()).unwrap_or_default();
         json!({"name": metadata["name"], "uid": metadata["uid"]})
     };
     let mut other_uid = claim("web");
@@ -112,8 +112,8 @@ async fn did_not_help(it: &Namespaced<'_>) -> Outcome {
     let long_ago = Timestamp::now() - 2.hours();
     it.lab
         .api
-        .update(&path, |it| {
-            let annotations = &mut it["spec"]["template"]["metadata"]["annotations"];
+        .update(&path, |object| {
+            let annotations = &mut object["spec"]["template"]["metadata"]["annotations"];
             annotations[RESTARTED_AT_ANNOTATION] = json!(long_ago.to_string());
         })
         .await?;
@@ -180,7 +180,8 @@ async fn finished(it: &Namespaced<'_>, path: &str) -> Outcome {
         let found = it.lab.api.get(path).await?.ok()?;
         let status = &found["status"];
         expect("the generation", &found["metadata"]["generation"], &status["observedGeneration"])?;
-        let counts = ["replicas", "updatedReplicas", "availableReplicas"].map(|it| &status[it]);
+        let counts =
+            ["replicas", "updatedReplicas", "availableReplicas"].map(|field| &status[field]);
         expect("the pods", [&json!(1); 3], counts)
     })
     .await

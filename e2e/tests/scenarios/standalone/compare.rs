@@ -43,7 +43,8 @@ async fn same(standalone: &Standalone<'_>) -> Outcome {
 
 async fn other_values(standalone: &Standalone<'_>) -> Outcome {
     let values = fs::read_to_string(linkerd_folder().join("values/default.yaml"))?;
-    let [line, other] = ["1000ms", "2000ms"].map(|it| format!("outboundConnectTimeout: {it}\n"));
+    let [line, other] =
+        ["1000ms", "2000ms"].map(|timeout| format!("outboundConnectTimeout: {timeout}\n"));
     expect_contains("the values", &line, &values)?;
     let file = standalone.folder.path().join("values.yaml");
     fs::write(&file, values.replace(&line, &other))?;
@@ -55,7 +56,7 @@ async fn other_values(standalone: &Standalone<'_>) -> Outcome {
     expect_same("theirs", &json!("\"1000ms\""), &difference["example"]["theirs"])?;
     expect_same("ours", &json!("\"2000ms\""), &difference["example"]["ours"])?;
     // One of the pods has a timeout of its own.
-    let injected = verdicts.iter().filter(|it| *it == "injected").count();
+    let injected = verdicts.iter().filter(|verdict| *verdict == "injected").count();
     expect_same("the number of reviews", &json!(injected - 1), &difference["reviews"])
 }
 
@@ -69,7 +70,7 @@ async fn other_annotations(standalone: &Standalone<'_>) -> Outcome {
 
 fn places(report: &Value) -> Vec<&str> {
     let differences = report["differences"].as_array().into_iter().flatten();
-    differences.filter_map(|it| it["place"].as_str()).collect()
+    differences.filter_map(|difference| difference["place"].as_str()).collect()
 }
 
 /// The report, and the verdicts in the audit log.

@@ -97,7 +97,7 @@ impl Creators {
     pub(super) async fn wait_for(&self, created: usize) -> Outcome {
         soon("the pods of the phase", async || {
             let state = self.shared.state();
-            let found = state.phases.last().map_or(0, |it| it.created);
+            let found = state.phases.last().map_or(0, |phase| phase.created);
             let why = state.failure.as_deref().unwrap_or("no failure");
             expect(format!("whether {created} pods are created ({why})"), true, found >= created)
         })

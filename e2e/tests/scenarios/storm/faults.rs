@@ -191,11 +191,11 @@ impl Storm<'_> {
         self.pair.rotation.wait_for(index, true).await?;
         self.count_replicas().await?;
         let phase = self.creators.phase();
-        let is_late = |it: &&super::phase::Uninjected| it.begin.is_some_and(|it| it > end);
+        let is_late = |pod: &&super::phase::Uninjected| pod.begin.is_some_and(|begin| begin > end);
         let late: Vec<_> = phase.uninjected.iter().filter(is_late).collect();
         let what = format!("pods without sidecar after it was out of rotation ({late:?})");
         expect(what, 0, late.len())?;
-        let count = phase.begins.iter().filter(|it| (begin..=end).contains(*it)).count();
+        let count = phase.begins.iter().filter(|at| (begin..=end).contains(*at)).count();
         note(&format!(
             "out of rotation after {:.1} s; {in_progress} creations in progress at the kill, {count} \
              begun until then; without sidecar {}, refused {}",

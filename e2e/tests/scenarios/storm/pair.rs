@@ -134,7 +134,10 @@ impl<'a> Pair<'a> {
         if api.get(&path).await?.status == 404 {
             api.create(None, &wanted).await?.created()?;
         } else {
-            api.update(&path, |it| it["webhooks"] = wanted["webhooks"].take()).await?;
+            api.update(&path, |configuration| {
+                configuration["webhooks"] = wanted["webhooks"].take();
+            })
+            .await?;
         }
         let what = "the configuration of the webhook takes effect";
         eventually(what, async || self.expect_injected(&witness).await.map(drop)).await
@@ -201,7 +204,7 @@ impl Rotation {
             ready: Arc::new(Mutex::new(vec![false; replicas.len()])),
             _probes: JoinSet::new(),
         };
-        let webhooks: Vec<_> = replicas.iter().map(|it| it.injectd.webhook).collect();
+        let webhooks: Vec<_> = replicas.iter().map(|replica| replica.injectd.webhook).collect();
         let mut probes = JoinSet::new();
         for (index, replica) in replicas.iter().enumerate() {
             let (balancer, ready) = (Arc::clone(&it.balancer), Arc::clone(&it.ready));

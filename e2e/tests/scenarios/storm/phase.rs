@@ -98,7 +98,7 @@ impl Phase {
 }
 
 pub(super) fn sidecars(pod: &Value) -> usize {
-    names(pod, "initContainers").iter().filter(|it| **it == "linkerd-proxy").count()
+    names(pod, "initContainers").iter().filter(|name| **name == "linkerd-proxy").count()
 }
 
 /// Prints the counts of all phases.

@@ -146,7 +146,7 @@ impl<'a> Overlay<'a> {
         let command = [&APPLY[..], &["--dry-run=server", "-o", "json", "-k", "."]].concat();
         let answer: Value = serde_json::from_str(&self.run(&command, "")?)?;
         let items = answer["items"].as_array().into_iter().flatten();
-        let mut injectors = items.filter(|it| is_injector(it)).cloned();
+        let mut injectors = items.filter(|object| is_injector(object)).cloned();
         match (injectors.next(), injectors.next()) {
             (Some(only), None) => self.expect_swapped(&content(only)),
             _ => Err(failed("not one Deployment of the injector")),

@@ -43,7 +43,7 @@ async fn source_files(api: &Api, pod: &Value, source: &Value) -> Outcome<Files> 
         }
         return Ok(files);
     }
-    let path = |it: &Value| it["path"].as_str().unwrap_or_default().to_owned();
+    let path = |operation: &Value| operation["path"].as_str().unwrap_or_default().to_owned();
     if let Some(wanted) = source.get("serviceAccountToken") {
         return Ok([(path(wanted), token(api, pod, &wanted["expirationSeconds"]).await?)].into());
     }

@@ -41,8 +41,8 @@ const DECODING: &str = "the decoding of pods";
 
 /// The names of resources that limit ranges and quotas of the table use, in a text.
 fn resources(text: &str) -> BTreeSet<&str> {
-    let is_of_name = |it: char| it.is_ascii_alphanumeric() || "./-".contains(it);
-    let words = text.split(|it| !is_of_name(it)).map(|word| word.trim_matches('.'));
+    let is_of_name = |letter: char| letter.is_ascii_alphanumeric() || "./-".contains(letter);
+    let words = text.split(|letter| !is_of_name(letter)).map(|word| word.trim_matches('.'));
     words.filter(|word| RESOURCES.contains(&amount_of(word))).collect()
 }
 
@@ -69,7 +69,7 @@ impl Verdict {
             201 => return Ok(Self::default()),
             400 if message.contains(UNDECODED) => Some(Check::Decoding),
             400 | 422 => Some(Check::Validation),
-            403 => MARKERS.iter().find(|(words, _)| message.contains(words)).map(|it| it.1),
+            403 => MARKERS.iter().find(|(words, _)| message.contains(words)).map(|marker| marker.1),
             _ => None,
         };
         let unknown = || failed(format!("no verdict: status {}: {message}", answer.status));

@@ -35,7 +35,7 @@ fn last() -> [Cell; 3] {
 }
 
 fn named<T>(values: &[(&str, u32, T)], name: &str) -> usize {
-    values.iter().position(|it| it.0 == name).unwrap_or_default()
+    values.iter().position(|value| value.0 == name).unwrap_or_default()
 }
 
 /// Creates the namespaces and their policies.
@@ -107,7 +107,7 @@ async fn quotas(it: &Verdicts<'_>) -> Outcome<Vec<Value>> {
     let list = it.it.lab.api.get("/api/v1/resourcequotas").await?.ok()?;
     let mut quotas = list["items"].as_array().cloned().unwrap_or_default();
     let is_own = |namespace: &str| namespace.starts_with(&it.it.name);
-    quotas.retain(|it| it["metadata"]["namespace"].as_str().is_some_and(is_own));
+    quotas.retain(|quota| quota["metadata"]["namespace"].as_str().is_some_and(is_own));
     for quota in &mut quotas {
         quota["apiVersion"] = json!("v1");
         quota["kind"] = json!("ResourceQuota");
@@ -120,7 +120,7 @@ pub(super) async fn written(it: &Verdicts<'_>) -> Outcome<Vec<Value>> {
     let mut written = Vec::new();
     for cell in of_cells(&it.cells).values() {
         let policies = objects::policies(cell)?;
-        let ranges = policies.into_iter().filter(|it| it["kind"] == "LimitRange");
+        let ranges = policies.into_iter().filter(|object| object["kind"] == "LimitRange");
         for object in ranges.chain([objects::namespace(cell)]) {
             written.push(it.own(&object)?);
         }

@@ -16,15 +16,15 @@ use crate::linkerd::{Linkerd, REQUESTS, with_linkerd};
 #[tokio::test]
 async fn the_cluster_role_is_that_of_linkerds_charts() -> Outcome {
     with_lab(async |lab| {
-        let folder = lab.corpus.as_ref().map(|it| it.join("manifests"));
-        let folder = folder.filter(|it| it.is_dir());
+        let folder = lab.corpus.as_ref().map(|corpus| corpus.join("manifests"));
+        let folder = folder.filter(|folder| folder.is_dir());
         let folder = folder.ok_or_else(|| skipped("it needs Linkerd's manifests"))?;
         let (role, mut compared) = (cluster_role()?, 0);
         for entry in fs::read_dir(folder)? {
             let path = entry?.path();
             let objects: Vec<Value> = serde_saphyr::from_multiple(&fs::read_to_string(&path)?)?;
             let name = path.display().to_string();
-            let theirs = objects.iter().find(|it| it["kind"] == "ClusterRole");
+            let theirs = objects.iter().find(|object| object["kind"] == "ClusterRole");
             let theirs = theirs.ok_or_else(|| failed(format!("no role in {name}")))?;
             expect_same(&name, &theirs["rules"], &role["rules"])?;
             compared += 1;
@@ -55,7 +55,7 @@ async fn expect_requests(linkerd: &Linkerd<'_>, expected: &[&str]) -> Outcome {
         let requests: Vec<_> = linkerd.requests()?.into_iter().collect();
         expected
             .iter()
-            .try_for_each(|it| expect_listed("the requests", (*it).to_owned(), &requests))
+            .try_for_each(|request| expect_listed("the requests", (*request).to_owned(), &requests))
     })
     .await
 }

@@ -81,7 +81,7 @@ async fn pods_of_a_namespace_are_denied_in_the_api_servers_words_until_it_exists
         expect("the verdict", Some("injected"), verdict.as_str())?;
         let message = format!(r#"namespaces \"{appearing}\" not found"#);
         let denials = denials.into_inner();
-        denials.iter().try_for_each(|it| expect_contains("a denial", &message, it))?;
+        denials.iter().try_for_each(|denial| expect_contains("a denial", &message, denial))?;
         note(&format!("denied {} times before", denials.len()));
         Ok(())
     })

@@ -65,10 +65,10 @@ async fn hangs(linkerd: &Linkerd<'_>) -> Outcome {
     let refused = [cluster - before[0], deadline - before[1]];
     expect("the number of refused requests", 2, refused.iter().sum::<u64>())?;
     let patch = patch_of(&derived.answer.response()?)?;
-    let label = patch.iter().find(|it| it["path"] == LABEL_PATH);
-    let label = label.and_then(|it| it["value"].as_str());
+    let label = patch.iter().find(|operation| operation["path"] == LABEL_PATH);
+    let label = label.and_then(|operation| operation["value"].as_str());
     expect("the label of the workload", Some("hung"), label)?;
-    let [short, long, derived] = [short, long, derived].map(|it| it.took);
+    let [short, long, derived] = [short, long, derived].map(|timed| timed.took);
     note(&format!(
         "known: at most {slowest:.0?}; 503 after {short:.1?} of 3 s, {long:.1?} of 10 s, \
          [cluster, deadline]: {refused:?}; owner derived from its name after {derived:.1?}"

@@ -26,7 +26,8 @@ const SHOWN: usize = 20;
 pub(super) async fn all(api: &Api, is_long: bool) -> Outcome {
     let mut configurations = table();
     let random = expressions::random(RANDOM[usize::from(is_long)]);
-    let expressions = expressions::TABLE.iter().map(|it| (*it).to_owned()).chain(random);
+    let expressions =
+        expressions::TABLE.iter().map(|expression| (*expression).to_owned()).chain(random);
     configurations.extend(expressions.map(|expression| {
         let conditions = json!([{"name": "one", "expression": expression}]);
         with("MutatingWebhookConfiguration", "/webhooks/0/matchConditions", conditions)
@@ -35,10 +36,12 @@ pub(super) async fn all(api: &Api, is_long: bool) -> Outcome {
     for (name, object) in &configurations {
         let problem = problem(api, object).await?;
         let errors = check([object]);
-        let errors: Vec<_> = errors.iter().filter(|it| it.severity == Severity::Error).collect();
+        let errors: Vec<_> =
+            errors.iter().filter(|finding| finding.severity == Severity::Error).collect();
         rejected += usize::from(problem.is_some());
         if problem.is_some() == errors.is_empty() {
-            let found: Vec<_> = errors.iter().map(|it| (&*it.field, &*it.problem)).collect();
+            let found: Vec<_> =
+                errors.iter().map(|finding| (&*finding.field, &*finding.problem)).collect();
             let answer = problem.unwrap_or_else(|| "accepts it".to_owned());
             differences.push(format!("{name}: found {found:?}; the API server: {answer}"));
         }

@@ -72,7 +72,8 @@ impl Row {
         }
         let mut value = &answer.body;
         for step in self.field.split('.') {
-            let (name, is_list) = step.strip_suffix("[]").map_or((step, false), |it| (it, true));
+            let (name, is_list) =
+                step.strip_suffix("[]").map_or((step, false), |name| (name, true));
             value = &value[name];
             if is_list {
                 value = &value[0];
@@ -101,7 +102,7 @@ impl Row {
         let expression = format!("{guards}'x' in object.{read}");
         object["webhooks"][0]["matchConditions"] =
             json!([{"name": "read", "expression": expression}]);
-        check([&object]).into_iter().map(|it| it.problem).collect()
+        check([&object]).into_iter().map(|finding| finding.problem).collect()
     }
 }
 
@@ -109,7 +110,7 @@ impl Row {
 fn guards(field: &str) -> Vec<String> {
     let (mut all, mut path) = (Vec::new(), "object".to_owned());
     for step in field.split('.') {
-        let (name, is_list) = step.strip_suffix("[0]").map_or((step, false), |it| (it, true));
+        let (name, is_list) = step.strip_suffix("[0]").map_or((step, false), |name| (name, true));
         path = format!("{path}.{name}");
         all.push(format!("has({path}) && {path} != null"));
         if is_list {

@@ -33,9 +33,10 @@ pub(super) async fn all(api: &Api) -> Outcome {
             continue;
         }
         let of_group = group["versions"].as_array().into_iter().flatten();
-        versions.extend(
-            of_group.filter_map(|it| Some(format!("/apis/{}", it["groupVersion"].as_str()?))),
-        );
+        versions
+            .extend(of_group.filter_map(|version| {
+                Some(format!("/apis/{}", version["groupVersion"].as_str()?))
+            }));
     }
     let mut count = 0;
     for version in versions {
@@ -72,7 +73,9 @@ fn one(list: &Value, resource: &Value) -> Outcome<bool> {
         let rule = [group, version, name, scopes[0], operation];
         expect(format!("the findings of {rule:?}"), Vec::<String>::new(), findings(rule))?;
     }
-    let singular = resource["singularName"].as_str().filter(|it| !it.is_empty() && *it != name);
+    let singular = resource["singularName"]
+        .as_str()
+        .filter(|singular| !singular.is_empty() && *singular != name);
     let other = if operations == ["CONNECT"] { "CREATE" } else { "CONNECT" };
     let wrong = [
         Some([group, version, name, scopes[1], operations[0]]),
@@ -90,5 +93,8 @@ fn one(list: &Value, resource: &Value) -> Outcome<bool> {
 fn findings([group, version, resource, scope, operation]: [&str; 5]) -> Vec<String> {
     let object = with_rule(&json!({"apiGroups": [group], "apiVersions": [version],
         "operations": [operation], "resources": [resource], "scope": scope}));
-    check([&object]).into_iter().map(|it| format!("{}: {}", it.field, it.problem)).collect()
+    check([&object])
+        .into_iter()
+        .map(|finding| format!("{}: {}", finding.field, finding.problem))
+        .collect()
 }

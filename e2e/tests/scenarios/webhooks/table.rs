@@ -136,8 +136,8 @@ fn selectors_table() -> Vec<Value> {
     };
     let namespaces = selectors("team", "shop", "bank").into_iter();
     let objects = selectors("app", "web", "api").into_iter();
-    let namespaces = namespaces.map(|it| json!({"namespaceSelector": it}));
-    let objects = objects.map(|it| json!({"objectSelector": it}));
+    let namespaces = namespaces.map(|selector| json!({"namespaceSelector": selector}));
+    let objects = objects.map(|selector| json!({"objectSelector": selector}));
     let both = json!({
         "namespaceSelector": {"matchLabels": {"team": "shop", "tier": "web"}},
         "objectSelector": {"matchLabels": {"app": "web"}},

@@ -117,11 +117,11 @@ impl Tenant {
         let cpu = target.cpu_seconds().unwrap_or_default() - self.cpu;
         let seen: Vec<(usize, Sample)> = self.reviews.end().into_iter().enumerate().collect();
         let of = |is_wanted: fn(usize) -> bool| -> Vec<Sample> {
-            let during = |it: &Sample| it.begin >= self.begin && it.begin < end;
+            let during = |sample: &Sample| sample.begin >= self.begin && sample.begin < end;
             let seen = seen.iter().filter(|(index, it)| during(it) && is_wanted(*index));
             seen.map(|(_, it)| it.clone()).collect()
         };
-        let (all, known, probes) = (of(|_| true), of(|it| !is_cold(it)), self.probes.end());
+        let (all, known, probes) = (of(|_| true), of(|sample| !is_cold(sample)), self.probes.end());
         let [p99, longest] = [99, 100].map(|percent| percentile(&all, percent).as_millis());
         note(&format!(
             "{what}: {cpu:.2} s of CPU; peak RSS {} MiB; answers: {}; tenant: p99 / longest {p99} / \

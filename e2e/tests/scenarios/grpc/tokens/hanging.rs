@@ -30,23 +30,23 @@ const REJECTED: &str = "injectd_requests_rejected_total";
 async fn known_tokens_are_served_and_others_refused_while_the_api_server_hangs() -> Outcome {
     with_lab_alone(async |lab| {
         let local = lab.local()?;
-        with_tokens(lab, async |it| {
+        with_tokens(lab, async |tokens| {
             let mut unseen = Vec::new();
             for _ in 0..4 {
-                unseen.push(it.token(CALLER, AUDIENCE).await?);
+                unseen.push(tokens.token(CALLER, AUDIENCE).await?);
             }
-            it.expect_served(&it.known).await?;
+            tokens.expect_served(&tokens.known).await?;
             let hanging = local.hang().await?;
-            only_known_tokens_are_served(it, &unseen[0]).await?;
-            a_refusal_is_counted(it, &unseen[1]).await?;
-            the_callers_own_deadline_counts(it, &unseen[2]).await?;
-            large_messages_wait_in_bounded_memory(it).await?;
+            only_known_tokens_are_served(tokens, &unseen[0]).await?;
+            a_refusal_is_counted(tokens, &unseen[1]).await?;
+            the_callers_own_deadline_counts(tokens, &unseen[2]).await?;
+            large_messages_wait_in_bounded_memory(tokens).await?;
             drop(hanging);
-            eventually("the API server", async || it.expect_served(&unseen[0]).await).await?;
-            it.expect_served(&unseen[3]).await?;
-            it.expect_refused(Code::Unauthenticated, "", "garbage").await?;
-            it.expect_ready().await?;
-            it.server.injectd.terminate().await
+            eventually("the API server", async || tokens.expect_served(&unseen[0]).await).await?;
+            tokens.expect_served(&unseen[3]).await?;
+            tokens.expect_refused(Code::Unauthenticated, "", "garbage").await?;
+            tokens.expect_ready().await?;
+            tokens.server.injectd.terminate().await
         })
         .await
     })

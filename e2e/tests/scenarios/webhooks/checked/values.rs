@@ -46,7 +46,10 @@ fn webhook() -> Vec<(&'static str, Vec<Value>)> {
             texts(&["None", "NoneOnDryRun", "Some", "Unknown", "none", ""]),
         ),
         ("/webhooks/0/sideEffects", vec![Value::Null, json!(false)]),
-        ("/webhooks/0/timeoutSeconds", (-1..=31).step_by(8).map(|it| json!(it)).collect()),
+        (
+            "/webhooks/0/timeoutSeconds",
+            (-1..=31).step_by(8).map(|seconds| json!(seconds)).collect(),
+        ),
         ("/webhooks/0/timeoutSeconds", vec![json!(0), json!(1), json!(30), json!("5"), json!(5.5)]),
         ("/webhooks/0/timeoutSeconds", vec![Value::Null, json!(5_000_000_000_i64)]),
         (
