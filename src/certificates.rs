@@ -1,4 +1,4 @@
-//! Certificates that look after themselves: `serve --manage-certs`.
+//! Managed certificates: `serve --manage-certs`.
 //!
 //! A Secret keeps a CA, its key, and the webhook's certificate. One replica holds a Lease, renews
 //! the certificates and writes the CAs into the `caBundle` of the webhooks. Every replica watches

@@ -55,7 +55,7 @@ const EXIT_USAGE: u8 = 64;
 const EXIT_GO_USAGE: u8 = 2;
 /// Name of the binary as a plugin: `kubectl injectd` runs it.
 const KUBECTL_PLUGIN: &str = "kubectl-injectd";
-/// `compare` found differences, or `--fail-on` found its result.
+/// The exit code if `compare` found a difference, or a finding is one of `--fail-on`.
 const EXIT_FINDINGS: u8 = 3;
 
 /// A sidecar injector for large Kubernetes clusters.
@@ -103,7 +103,7 @@ pub(crate) enum CommandError {
     /// Some of the input could not be used; each problem is printed already.
     #[error("{0}")]
     Incomplete(String),
-    /// `compare` found differences, or `--fail-on` found its result.
+    /// `compare` found a difference, or a finding is one of `--fail-on`.
     #[error("{0}")]
     Findings(String),
     /// The reader closed the pipe.

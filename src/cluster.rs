@@ -1,8 +1,9 @@
 //! A Kubernetes cluster: the client, and caches of objects.
 //!
 //! Namespaces and the objects that Istio reads are watched; owners are looked up when a pod names
-//! them. Not for decisions about
-//! reviews.
+//! them.
+//!
+//! Not for decisions about reviews.
 
 use std::{env, path::Path, sync::Arc, time::Duration};
 

@@ -2,7 +2,8 @@
 
 use std::process::ExitCode;
 
-/// Evaluating templates allocates thousands of values.
+/// An evaluation of Istio's templates allocates thousands of values: with jemalloc it takes a fifth less time
+/// than with glibc's allocator (`docs/profiling.md`).
 #[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;

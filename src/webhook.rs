@@ -67,8 +67,8 @@ struct Shared {
 struct Rejection {
     why: RejectReason,
     text: String,
-    /// Where the webhook is not.
-    elsewhere: Option<NoWebhook>,
+    /// Why there is no webhook at the path of the request.
+    no_webhook: Option<NoWebhook>,
 }
 
 /// A request that is being answered, and the permits it holds until its response is sent.
@@ -177,9 +177,9 @@ impl Shared {
         let target = request.uri().path_and_query().map_or("/", PathAndQuery::as_str);
         let (profile, path) = match self.profiles.at(target) {
             Ok(found) => found,
-            Err(elsewhere) => {
+            Err(no_webhook) => {
                 discard(request.version(), request.into_body());
-                return Err(Rejection::elsewhere(elsewhere));
+                return Err(Rejection::no_webhook(no_webhook));
             }
         };
         let deadline = Deadline::of(request.uri().query(), begin);
@@ -259,17 +259,17 @@ impl AsRef<[u8]> for Answer {
 
 impl Rejection {
     fn new(why: RejectReason, text: &str) -> Self {
-        Self { why, text: format!("{text}\n"), elsewhere: None }
+        Self { why, text: format!("{text}\n"), no_webhook: None }
     }
 
-    fn elsewhere(elsewhere: NoWebhook) -> Self {
+    fn no_webhook(no_webhook: NoWebhook) -> Self {
         // The API server retries where it gets 503, and no other status.
-        let why = match elsewhere {
+        let why = match no_webhook {
             NoWebhook::NotLoaded => RejectReason::Cluster,
             _ => RejectReason::Path,
         };
-        let rejection = Self::new(why, &elsewhere.to_string());
-        Self { elsewhere: Some(elsewhere), ..rejection }
+        let rejection = Self::new(why, &no_webhook.to_string());
+        Self { no_webhook: Some(no_webhook), ..rejection }
     }
 
     fn slow_body(deadline: Deadline) -> Self {
@@ -317,10 +317,10 @@ impl Rejection {
                 response
             }
             RejectReason::Path => {
-                let elsewhere = self.elsewhere.as_ref();
-                let status = elsewhere.and_then(|it| StatusCode::from_u16(it.status()).ok());
+                let no_webhook = self.no_webhook.as_ref();
+                let status = no_webhook.and_then(|it| StatusCode::from_u16(it.status()).ok());
                 let mut response = plain(status.unwrap_or(StatusCode::NOT_FOUND), self.text);
-                let location = elsewhere.and_then(NoWebhook::location);
+                let location = no_webhook.and_then(NoWebhook::location);
                 if let Some(Ok(location)) = location.map(HeaderValue::from_str) {
                     response.headers_mut().insert(LOCATION, location);
                 }

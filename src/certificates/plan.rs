@@ -6,8 +6,8 @@ use super::{
     state::{InvalidSecret, MAX_CAS, State},
 };
 
-/// A CA that ends in as many seconds is replaced even if a `caBundle` lacks the next one, which will
-/// verify nothing then.
+/// A CA with this many seconds left is replaced even if a `caBundle` lacks the next one: that webhook
+/// fails either way. Long enough to write the Secret and each webhook.
 const LAST_SECONDS: i64 = 10;
 
 /// How long a leader goes on publishing CAs with the name of ours that only a `caBundle` has, after it
@@ -15,9 +15,8 @@ const LAST_SECONDS: i64 = 10;
 /// they change to one of the Secret. In seconds: longer than they wait at most.
 pub(super) const HANDOVER: i64 = 60;
 
-/// What the leader has read. The Secret was read after the webhooks, each of which is written only in
-/// the version that was read: then no leader writes the CAs of an older Secret over those of a newer
-/// one.
+/// What the leader has read: first the webhooks, then the Secret. A webhook is written only at the
+/// `resourceVersion` that was read. So no leader overwrites newer CAs with those of an older Secret.
 #[derive(Debug)]
 pub(super) struct Observed<'a> {
     /// The Secret; `None` if it does not exist.

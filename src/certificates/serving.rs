@@ -20,7 +20,7 @@ const OLD: i64 = 60;
 /// How long a replica without a certificate waits for the leader: until a `caBundle` has the CA, and
 /// until an overdue certificate is renewed.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// A certificate is taken for ended as many seconds before its end.
+/// A certificate counts as expired this many seconds before its end: the time of a handshake.
 const MARGIN: i64 = 2;
 /// Longest time to wait in seconds, which the clock of the process can add.
 const MAX_WAIT: u64 = 86_400;

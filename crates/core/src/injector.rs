@@ -42,7 +42,7 @@ pub enum ReviewError {
     /// The lookup of the owner failed.
     #[error(transparent)]
     Owner(#[from] OwnerError),
-    /// The object takes long, and its turn did not come in time.
+    /// The evaluation did not get its turn before the deadline.
     #[error(transparent)]
     NoTurn(#[from] NoTurn),
 }

@@ -1,5 +1,5 @@
-//! Quoted scalars that only one of YAML 1.1 and the parser allows. What the parser does not is written
-//! in a way that means the same to both.
+//! Quoted scalars that YAML 1.1 allows and the parser rejects, or the reverse. The former are written in a
+//! way that both read alike.
 
 use crate::places::line_start;
 

@@ -1,4 +1,5 @@
-//! The namespaces of an injection: those of --objects, those of the input, and all others.
+//! The namespaces of an injection, from `--objects` and from the input. Without `--objects`, any other
+//! namespace is assumed to exist.
 
 use std::sync::Arc;
 

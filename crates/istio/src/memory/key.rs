@@ -26,8 +26,8 @@ use crate::{
     strip::{OVERRIDES_ANNOTATION, STATUS_ANNOTATION},
 };
 
-/// What the keys of annotations have in them that the injector may read: those of Istio, and those
-/// of Prometheus in every spelling.
+/// Parts of the keys of annotations that an injection may read: Istio's domains, and `prometheus` in every
+/// spelling.
 const READ_ANNOTATIONS: &[&str] = &["istio.io", "prometheus"];
 
 /// The first byte of a first key, and that of a full one.

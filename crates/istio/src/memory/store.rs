@@ -16,7 +16,8 @@ use moka::sync::Cache;
 
 use super::{Answer, key::Key, reading::Reading};
 
-/// Bytes of all keys, answers and readings.
+/// Bytes of all keys, answers and readings: some thousand answers, within the published memory
+/// (`docs/memory.md`).
 const MAX_BYTES: u64 = 32 << 20;
 /// One tenant holds at most one segment. With more segments a tenant with many workloads holds too
 /// few of them; with fewer, one tenant evicts what most others hold.
@@ -24,7 +25,8 @@ pub(super) const SEGMENTS: usize = 4;
 /// Values and names that evaluations of pods with the same first key may read together: several times
 /// as many as Istio's templates read, and few enough that a reading is a small part of a segment.
 pub(super) const MAX_READ: usize = 2_000;
-/// Bytes that an entry takes besides its key and answer.
+/// Bytes that an entry takes besides its key and answer: its node in the cache, counters and pointers, by
+/// estimate.
 const ENTRY_BYTES: usize = 256;
 /// The first byte of the key of a reading. Those of pods begin with others.
 const READING: u8 = 2;
@@ -34,8 +36,8 @@ const READING: u8 = 2;
 pub(super) enum Entry {
     /// Of a pod: its answer.
     Answer(Arc<Answer>),
-    /// Of a pod without its owner's name: the answer depends on that name. It is under a key with the
-    /// name, if it may be kept at all.
+    /// Under a key without the owner's name: the answer depends on that name. The key with the name has the
+    /// answer, if it may be kept.
     NeedsName,
     /// Of a pod's first key: the answer depends on more. This is the hash of the reading.
     Varies(u64),
