@@ -36,7 +36,7 @@ mod tests {
     #[test]
     fn a_digest_is_of_texts_and_of_their_order() {
         let digests = [digest(["ab"]), digest(["a", "b"]), digest(["b", "a"]), digest([])];
-        assert!(digests.iter().all(|it| it.len() == 2 * BYTES), "{digests:?}");
+        assert!(digests.iter().all(|digest| digest.len() == 2 * BYTES), "{digests:?}");
         for (index, one) in digests.iter().enumerate() {
             assert!(!digests[index + 1..].contains(one));
         }

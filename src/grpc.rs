@@ -112,7 +112,7 @@ impl Grpc {
             Arc::new(move || closing(&shutdown, &limits))
         };
         let (profiles, own) = (profiles.into(), Arc::clone(&observer));
-        let service = InjectorService::new(profiles, own, messages, (turns, ends));
+        let service = InjectorService::new(profiles, own, messages, turns, ends);
         let injector_server = InjectorServer::new(service)
             .accept_compressed(CompressionEncoding::Gzip)
             .max_decoding_message_size(MAX_MESSAGE_BYTES);

@@ -66,7 +66,7 @@ impl Observer {
     /// any path.
     pub fn observe_rejection(&self, profile: &Profile, why: RejectReason, duration: Duration) {
         match profile {
-            // Linkerd's injector counts none.
+            // Linkerd's injector has no counter of rejections.
             Profile::Linkerd(_) => {}
             Profile::Istio(injector) => {
                 if let Some(counters) = &self.istio {
@@ -84,7 +84,7 @@ impl Observer {
                     let [review, answer] = [body, answer].map(String::from_utf8_lossy);
                     log_lines::log_exchange(&review, injector.mesh().values(), &answer);
                 }
-                // Not with Linkerd's flags.
+                // The lines are those of Linkerd's injector.
                 Profile::Istio(_) => {}
             }
         }

@@ -152,9 +152,9 @@ impl Profile {
         }
     }
 
-    /// Whether a body that is no review has an answer, which denies it.
+    /// Whether a body that is no review is answered with a denial, as by the mesh's own injector.
     #[must_use]
-    pub fn answers_any_body(&self) -> bool {
+    pub fn denies_other_bodies(&self) -> bool {
         match self {
             Self::Linkerd(_) => false,
             Self::Istio(_) => true,

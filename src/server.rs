@@ -65,7 +65,7 @@ pub use patience::CallerPatience;
 use read_ahead::{InTurns, ReadAhead};
 pub use share::{BudgetExceeded, Permit, Pool, Share};
 pub use shutdown::{Shutdown, Signalled};
-pub use turns::{EvaluationTurns, Threads};
+pub use turns::{EvaluationTurns, Threads, TurnCaller};
 
 /// Timeout of a request that names no timeout: the API server's for a webhook without
 /// `timeoutSeconds`.

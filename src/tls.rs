@@ -178,7 +178,8 @@ pub fn remaining_validity(certificate: &CertificateDer<'_>) -> Option<Duration> 
 /// Why it does not.
 pub fn verify_server(
     cas: impl IntoIterator<Item = CertificateDer<'static>>,
-    (leaf, intermediates): (&CertificateDer<'_>, &[CertificateDer<'_>]),
+    leaf: &CertificateDer<'_>,
+    intermediates: &[CertificateDer<'_>],
     name: &str,
     at: i64,
 ) -> Result<(), TlsError> {

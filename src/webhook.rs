@@ -31,8 +31,8 @@ use crate::{
     profiles::{NoWebhook, Profile, Profiles},
     server::{
         BodyBudget, BudgetExceeded, Caller, CallerPatience, EvaluationTurns, HttpResponse,
-        HttpService, LONG_REVIEW_BYTES, Late, Limits, Overload, Permit, Share, Threads, discard,
-        is_grpc, overloaded, plain,
+        HttpService, LONG_REVIEW_BYTES, Late, Limits, Overload, Permit, Share, Threads, TurnCaller,
+        discard, is_grpc, overloaded, plain,
     },
 };
 
@@ -116,9 +116,7 @@ impl HttpService for Webhook {
         let begin = Instant::now();
         let answered = async move {
             let _in_flight = shared.observer.metrics.begin();
-            match AssertUnwindSafe(shared.answer(request, budget, (slot, begin)))
-                .catch_unwind()
-                .await
+            match AssertUnwindSafe(shared.answer(request, budget, slot, begin)).catch_unwind().await
             {
                 Ok(Ok(response)) => response,
                 Ok(Err(rejection)) => {
@@ -165,7 +163,8 @@ impl Shared {
         self: &Arc<Self>,
         request: Request<Incoming>,
         budget: BodyBudget,
-        (slot, begin): (Permit, Instant),
+        slot: Permit,
+        begin: Instant,
     ) -> Result<HttpResponse, Rejection> {
         if request.method() != Method::POST {
             return Err(Rejection::new(RejectReason::Method, "send reviews with POST"));
@@ -206,10 +205,14 @@ impl Shared {
         }
         let patience = CallerPatience::until(deadline.at());
         if body.bytes.len() <= LONG_REVIEW_BYTES {
-            return self.review(body, admitted, (patience, Threads::Workers)).await;
+            let caller = TurnCaller { patience: &patience, threads: Threads::Workers };
+            return self.review(body, admitted, caller).await;
         }
         let (shared, own, bytes) = (Arc::clone(self), patience.clone(), body.bytes.len());
-        let review = async move { shared.review(body, admitted, (own, Threads::Separate)).await };
+        let review = async move {
+            let caller = TurnCaller { patience: &own, threads: Threads::Separate };
+            shared.review(body, admitted, caller).await
+        };
         let reviewed = self.turns.long_work().run(&patience, bytes, review).await;
         reviewed.unwrap_or_else(|Late| Err(Rejection::deadline()))
     }
@@ -218,10 +221,10 @@ impl Shared {
         &self,
         body: Body,
         admitted: Admitted,
-        (patience, threads): (CallerPatience, Threads),
+        TurnCaller { patience, threads }: TurnCaller<'_>,
     ) -> Result<HttpResponse, Rejection> {
         let Admitted { profile, path, deadline, begin, budget, slot } = admitted;
-        let turns = self.turns.of_caller(&budget, &patience, threads);
+        let turns = self.turns.of_caller(&budget, patience, threads);
         let facts = CallerFacts {
             deadline: Some(deadline.at().into_std()),
             path: &path,
@@ -318,7 +321,8 @@ impl Rejection {
             }
             RejectReason::Path => {
                 let no_webhook = self.no_webhook.as_ref();
-                let status = no_webhook.and_then(|it| StatusCode::from_u16(it.status()).ok());
+                let status = no_webhook
+                    .and_then(|no_webhook| StatusCode::from_u16(no_webhook.status()).ok());
                 let mut response = plain(status.unwrap_or(StatusCode::NOT_FOUND), self.text);
                 let location = no_webhook.and_then(NoWebhook::location);
                 if let Some(Ok(location)) = location.map(HeaderValue::from_str) {

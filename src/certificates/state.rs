@@ -235,7 +235,7 @@ fn take_pair(cas: &mut Vec<Certificate>, key: &str) -> Option<Ca> {
 pub(super) fn verify(cas: &[&Certificate], leaf: &Leaf, name: &str) -> Result<(), TlsError> {
     let roots = cas.iter().map(|ca| ca.der().clone());
     let at = leaf.certificate.ends() - 1;
-    tls::verify_server(roots, (leaf.certificate.der(), &[]), name, at)
+    tls::verify_server(roots, leaf.certificate.der(), &[], name, at)
 }
 
 fn is_pair(leaf: &Leaf) -> bool {

@@ -108,7 +108,7 @@ impl<W: Write> Run<W> {
         };
         let line = match answer {
             Ok(line) => line,
-            Err(error) if self.errors.add() || self.profile.answers_any_body() => {
+            Err(error) if self.errors.add() || self.profile.denies_other_bodies() => {
                 json!({ "error": error, "file": file, "line": review.line })
                     .to_string()
                     .into_bytes()

@@ -216,17 +216,18 @@ impl Elector {
 
     fn may_take(&self, lease: &Lease, now: Instant) -> bool {
         let spec = lease.spec.as_ref();
-        let is_free = spec.and_then(|it| it.holder_identity.as_deref()).is_none_or(str::is_empty);
+        let is_free =
+            spec.and_then(|spec| spec.holder_identity.as_deref()).is_none_or(str::is_empty);
         if is_free || self.holds(lease) {
             return true;
         }
-        let seconds = spec.and_then(|it| it.lease_duration_seconds).unwrap_or_default();
+        let seconds = spec.and_then(|spec| spec.lease_duration_seconds).unwrap_or_default();
         let duration = u64::try_from(seconds).map_or(self.options.duration, Duration::from_secs);
         self.seen.as_ref().is_some_and(|(_, since)| now > *since + duration)
     }
 
     fn holds(&self, lease: &Lease) -> bool {
-        let holder = lease.spec.as_ref().and_then(|it| it.holder_identity.as_deref());
+        let holder = lease.spec.as_ref().and_then(|spec| spec.holder_identity.as_deref());
         holder == Some(&self.options.identity)
     }
 
@@ -236,8 +237,8 @@ impl Elector {
 
     /// The Lease as this process writes it, at this time.
     fn next(&self, found: Option<&Lease>, now: Timestamp) -> Lease {
-        let before = found.and_then(|it| it.spec.clone()).unwrap_or_default();
-        let is_ours = found.is_some_and(|it| self.holds(it));
+        let before = found.and_then(|lease| lease.spec.clone()).unwrap_or_default();
+        let is_ours = found.is_some_and(|lease| self.holds(lease));
         let transitions = before.lease_transitions.unwrap_or_default();
         let seconds = self.options.duration.as_secs().try_into().unwrap_or(i32::MAX);
         let metadata = found.map_or_else(

@@ -144,7 +144,7 @@ mod tests {
 
     async fn names(client: &Client) -> kube::Result<Vec<String>> {
         let all = Pages::new(client, "/api/v1/pods").selected_by("a=b").all::<Value>().await?;
-        Ok(all.iter().map(|it| it["metadata"]["name"].to_string()).collect())
+        Ok(all.iter().map(|object| object["metadata"]["name"].to_string()).collect())
     }
 
     #[tokio::test]

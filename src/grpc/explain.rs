@@ -24,11 +24,12 @@ use crate::{
 pub(super) async fn response(
     profiles: &Profiles,
     request: &InjectRequest,
-    limits: (Instant, &dyn Turns),
+    end: Instant,
+    turns: &dyn Turns,
     failure: impl Fn(&ReviewError) -> Failure,
 ) -> Result<ExplainResponse, Failure> {
     let explained = for_mesh!(messages::named(profiles, request)?, injector => {
-        explained(&injector, request, limits, failure).await?
+        explained(&injector, request, end, turns, failure).await?
     });
     Ok(message(&request.uid, explained))
 }
@@ -36,12 +37,13 @@ pub(super) async fn response(
 async fn explained<M: Explain>(
     injector: &Injector<M, Sources>,
     request: &InjectRequest,
-    (end, turns): (Instant, &dyn Turns),
+    end: Instant,
+    turns: &dyn Turns,
     failure: impl Fn(&ReviewError) -> Failure,
 ) -> Result<Explanation, Failure> {
     let reviewed = messages::review_of(request)?;
-    let mesh = injector.mesh();
-    let facts = messages::facts(request, reviewed.kind, end.into_std(), mesh.namespace_reads())?;
+    let end = end.into_std();
+    let facts = messages::facts(request, reviewed.kind, end, injector.mesh().namespace_reads())?;
     let facts = CallerFacts { turns: Some(turns), ..facts };
     // It was decoded before.
     let raw: Value = serde_json::from_slice(&request.object).unwrap_or_default();

@@ -126,7 +126,8 @@ fn unreadable(error: &DecodeError) -> Failure {
     Failure::field("object", description)
 }
 
-/// The facts that the caller supplies in place of a lookup. Of the namespace, only what is read.
+/// The facts that the caller supplies in place of a lookup. Keeps only the annotations of the namespace
+/// that the mesh reads.
 ///
 /// # Errors
 /// The field that is not valid.

@@ -41,7 +41,9 @@ use crate::{
     patch::PatchBuffer,
     profiles::{Profile, Profiles, for_mesh},
     review::MAX_UID_BYTES,
-    server::{CallerPatience, EvaluationTurns, LONG_REVIEW_BYTES, Late, Permit, Threads},
+    server::{
+        CallerPatience, EvaluationTurns, LONG_REVIEW_BYTES, Late, Permit, Threads, TurnCaller,
+    },
     sources::Sources,
 };
 
@@ -97,7 +99,8 @@ impl Service {
         profiles: Profiles,
         observer: Arc<Observer>,
         messages: Semaphore,
-        (turns, ends): (EvaluationTurns, Ends),
+        turns: EvaluationTurns,
+        ends: Ends,
     ) -> Self {
         Self(Arc::new(Shared { profiles, observer, messages, turns, ends }))
     }
@@ -225,10 +228,14 @@ impl Shared {
         let bytes = messages::bytes_of(&message.request);
         let injected = async {
             if bytes <= LONG_REVIEW_BYTES {
-                return self.inject(message, &patience, Threads::Workers).await;
+                let caller = TurnCaller { patience: &patience, threads: Threads::Workers };
+                return self.inject(message, caller).await;
             }
             let (shared, own) = (Arc::clone(self), patience.clone());
-            let injected = async move { shared.inject(message, &own, Threads::Separate).await };
+            let injected = async move {
+                let caller = TurnCaller { patience: &own, threads: Threads::Separate };
+                shared.inject(message, caller).await
+            };
             let injected = Box::pin(self.turns.long_work().run(&patience, bytes, injected)).await;
             injected.unwrap_or_else(|Late| Err(Failure::late()))
         };
@@ -247,7 +254,10 @@ impl Shared {
             let Message { request, permit: _permit, bodies, .. } = message;
             let turns = shared.turns.of_caller(bodies.budget(), &own, Threads::Separate);
             let failure = |error: &_| shared.failure(error);
-            explain::response(&shared.profiles, &request, (end, &turns), failure).await
+            let explained =
+                explain::response(&shared.profiles, &request, end, &turns, failure).await;
+            // An evaluation that has given up explains nothing.
+            if own.is_over() { Err(Failure::late()) } else { explained }
         };
         let explained = async {
             let explained = Box::pin(self.turns.long_work().run(&patience, bytes, explained)).await;
@@ -284,12 +294,10 @@ impl Shared {
     async fn inject(
         &self,
         message: Message,
-        patience: &CallerPatience,
-        threads: Threads,
+        caller: TurnCaller<'_>,
     ) -> Result<InjectResponse, Failure> {
         let profile = messages::named(&self.profiles, &message.request)?;
-        let limits = (patience, threads);
-        for_mesh!(&profile, injector => self.inject_by(injector, &profile, message, limits).await)
+        for_mesh!(&profile, injector => self.inject_by(injector, &profile, message, caller).await)
     }
 
     fn failure(&self, error: &ReviewError) -> Failure {
@@ -307,13 +315,14 @@ impl Shared {
         injector: &Injector<M, Sources>,
         profile: &Profile,
         message: Message,
-        (patience, threads): (&CallerPatience, Threads),
+        TurnCaller { patience, threads }: TurnCaller<'_>,
     ) -> Result<InjectResponse, Failure> {
         let Message { request, mut permit, bodies, begin } = message;
         let turns = self.turns.of_caller(bodies.budget(), patience, threads);
         let reviewed = messages::review_of(&request)?;
-        let (mesh, end) = (injector.mesh(), patience.end().into_std());
-        let facts = messages::facts(&request, reviewed.kind, end, mesh.namespace_reads())?;
+        let end = patience.end().into_std();
+        let facts =
+            messages::facts(&request, reviewed.kind, end, injector.mesh().namespace_reads())?;
         let mut patch = PatchBuffer::json();
         let facts = CallerFacts { turns: Some(&turns), ..facts };
         let answered = injector.answer(&reviewed, facts, &mut patch).await;

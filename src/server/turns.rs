@@ -59,6 +59,15 @@ struct Evaluating {
     patience: CallerPatience,
 }
 
+/// Who waits for an evaluation, and where the evaluation runs.
+#[derive(Debug, Clone, Copy)]
+pub struct TurnCaller<'c> {
+    /// How long the caller waits.
+    pub patience: &'c CallerPatience,
+    /// The threads.
+    pub threads: Threads,
+}
+
 impl EvaluationTurns {
     /// Turns for the runtime of the caller.
     #[must_use]

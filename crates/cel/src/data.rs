@@ -5,8 +5,7 @@ use serde_json::{Map, Value};
 
 use super::ast::{Constant, Literal};
 
-/// The variables of an expression. Not among them is `authorizer`, which asks an API server: it is not
-/// known here.
+/// The variables of an expression. `authorizer` is missing: its answers come from an API server.
 #[derive(Debug, Clone, Copy)]
 pub struct Data<'d> {
     /// The variable `object`.

@@ -9,7 +9,7 @@
 //! whatever the text and the data are. [`absent`] finds out whether an expression fails because
 //! something that it reads is not there.
 //!
-//! Not for what the data are and when an expression is evaluated: the caller has both.
+//! The caller provides the data, and decides when an expression is evaluated.
 
 #![expect(clippy::disallowed_types, reason = "data of an expression have any shape")]
 
@@ -28,8 +28,9 @@ mod stack;
 mod value;
 mod work;
 
+#[doc(hidden)]
+pub use self::check::making as made_by_functions;
 pub use self::{
-    check::making as made_by_functions,
     data::{Data, Datum, Fields, Items},
     work::Budget,
 };
@@ -63,7 +64,7 @@ pub enum Outcome {
     Error(String),
     /// It depends on what is not known here.
     Unknown(String),
-    /// The conditions that share the budget cost more together than it. An API server evaluates none
+    /// Together, the conditions cost more than their shared budget. An API server evaluates none
     /// of them any more.
     OverBudget,
 }

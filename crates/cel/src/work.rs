@@ -9,7 +9,7 @@ use super::{
     value::{Fault, Res},
 };
 
-/// The cost that conditions which are evaluated together have left.
+/// The rest of the budget that several conditions share.
 #[derive(Debug)]
 pub struct Budget(u64);
 

@@ -43,8 +43,8 @@ pub trait Mesh: Send + Sync + 'static {
         outcome: &mut Outcome<'a>,
     ) -> impl Future<Output = Result<Self::Plan<'r>, NoTurn>> + Send;
 
-    /// Carries out a plan, once: writes the patch with the sidecar, if the object gets one, and completes
-    /// the outcome.
+    /// Carries out a plan: writes the patch with the sidecar, if the object gets one, and completes the
+    /// outcome. Called once for a plan, which is too large to be moved.
     ///
     /// # Errors
     /// Too many reviews wait for the lookup of the object's owner.

@@ -26,7 +26,7 @@ pub trait View<'a>: Read<'a> + Default {
     /// The name, or the prefix of the name that the API server will generate.
     fn name(&self) -> &Text<'a>;
 
-    /// The kind of the object's direct owner, as written.
+    /// The kind of the object's direct owner, as written; `None` without an owner.
     fn owner_kind(&self) -> Option<&str>;
 
     /// Completes the view once the kind is known.

@@ -151,7 +151,7 @@ mod tests {
             if likeness(&known, &other).is_some() {
                 let mut rest: Vec<_> = other.bytes().collect();
                 let shared = known.bytes().filter(|letter| {
-                    let place = rest.iter().position(|it| it == letter);
+                    let place = rest.iter().position(|other| other == letter);
                     place.map(|place| rest.swap_remove(place)).is_some()
                 });
                 let shared = shared.count();

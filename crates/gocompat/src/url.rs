@@ -5,7 +5,7 @@
 pub fn is_host(text: &str) -> bool {
     let is_port = |text: &str| {
         let digits = text.strip_prefix(':');
-        text.is_empty() || digits.is_some_and(|it| it.bytes().all(|byte| byte.is_ascii_digit()))
+        text.is_empty() || digits.is_some_and(|port| port.bytes().all(|byte| byte.is_ascii_digit()))
     };
     if let Some(rest) = text.strip_prefix('[') {
         let Some((address, port)) = rest.rsplit_once(']') else { return false };

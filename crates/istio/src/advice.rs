@@ -1,7 +1,5 @@
 //! What the author of an injected pod should know, although the pod is injected as Istio does it.
 
-#![expect(clippy::disallowed_types, reason = "pods are trees")]
-
 use std::collections::BTreeSet;
 
 use serde_json::Value;

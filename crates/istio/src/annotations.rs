@@ -3,8 +3,6 @@
 //! Texts are those of Istio and Go. Not for annotations that Istio does not validate, such as
 //! `traffic.sidecar.istio.io/includeOutboundPorts`.
 
-#![expect(clippy::disallowed_types, reason = "annotations are read from the pod's tree")]
-
 use std::fmt;
 
 use injectd_gocompat::{number::parse_bool, quantity, text::quote};

@@ -3,8 +3,6 @@
 //! A step is one of a template's ([`injectd_gotemplate::MAX_STEPS`]); other work is counted in them, by
 //! about a microsecond each: values that a merge reads, bytes of YAML that a template has written.
 
-#![expect(clippy::disallowed_types, reason = "pods are trees")]
-
 use std::{cell::Cell, fmt};
 
 use injectd_gotemplate::{Context, GONE, STEPS_UNTIL_ASKED};

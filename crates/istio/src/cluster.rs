@@ -1,7 +1,5 @@
 //! What a cluster has that injection depends on, besides namespaces.
 
-#![expect(clippy::disallowed_types, reason = "read once, at start")]
-
 use std::sync::Arc;
 
 use injectd_core::{objects::ObjectsError, yaml};

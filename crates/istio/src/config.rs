@@ -3,8 +3,6 @@
 //!
 //! Templates stay texts here: parsing them is the business of the template engine.
 
-#![expect(clippy::disallowed_types, reason = "configuration is read from a tree")]
-
 use std::collections::BTreeMap;
 
 use injectd_gocompat::number::format_float;

@@ -1,7 +1,5 @@
 //! Decides whether a pod is injected (`pkg/kube/inject/inject.go`, `injectRequired`).
 
-#![expect(clippy::disallowed_types, reason = "labels are read from the pod's tree")]
-
 use injectd_gocompat::text::quote;
 use serde_json::{Map, Value};
 

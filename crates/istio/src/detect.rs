@@ -2,8 +2,6 @@
 //!
 //! An explicit setting wins over all of this; it is the caller's.
 
-#![expect(clippy::disallowed_types, reason = "values are a tree")]
-
 use serde_json::Value;
 
 use crate::{

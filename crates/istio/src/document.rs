@@ -1,8 +1,6 @@
 //! The documents of a configuration, which are easily taken for one another: each is the text of a
 //! key of a `ConfigMap`.
 
-#![expect(clippy::disallowed_types, reason = "configuration is read from a tree")]
-
 use std::fmt;
 
 use serde_json::Value;

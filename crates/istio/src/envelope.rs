@@ -3,11 +3,6 @@
 //! Istio answers HTTP 200 and `allowed: false` where Linkerd's injector answers HTTP 400. The texts
 //! are those of Kubernetes' decoder (`pkg/kube/inject/webhook.go`, `serveInject`).
 
-#![expect(
-    clippy::disallowed_types,
-    reason = "only parts of bodies that cannot be read become trees"
-)]
-
 use injectd_core::{
     injector::{Answer, Injector, ReviewError},
     lookups::{CallerFacts, Lookups},

@@ -1,7 +1,5 @@
 //! Explains Istio's answers, by the functions that decide.
 
-#![expect(clippy::disallowed_types, reason = "an explanation is not part of a review")]
-
 use std::sync::Arc;
 
 use injectd_core::{

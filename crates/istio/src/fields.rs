@@ -1,7 +1,5 @@
 //! Reads fields of pods and of configuration that are trees of JSON.
 
-#![expect(clippy::disallowed_types, reason = "templates and the merge need the pod as a tree")]
-
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};

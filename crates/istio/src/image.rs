@@ -1,7 +1,5 @@
 //! The images of the proxy and of the init container (`pkg/kube/inject/inject.go`, `ProxyImage`).
 
-#![expect(clippy::disallowed_types, reason = "values are a tree")]
-
 use injectd_gocompat::number::format_float;
 use serde_json::Value;
 

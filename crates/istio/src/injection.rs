@@ -2,8 +2,6 @@
 //!
 //! Read [`Injection::inject`] first. Not for the envelope: `mesh` has it.
 
-#![expect(clippy::disallowed_types, reason = "templates may read and write any field")]
-
 mod data;
 
 use std::{mem, sync::Arc};
@@ -14,7 +12,7 @@ use serde_json::Value as Json;
 
 use crate::{
     advice, annotations,
-    budget::{Budget, steps_of},
+    budget::{Budget, OverBudget, steps_of},
     decide::{Decision, decide},
     fields::{annotation, label},
     memory::Record,
@@ -102,6 +100,17 @@ impl<'i> Injection<'i> {
         self.patience = Some(patience);
     }
 
+    /// Whether somebody still waits for the result.
+    ///
+    /// # Errors
+    /// Nobody does; the message of the denial.
+    pub(crate) fn must_be_awaited(&self) -> Result<(), String> {
+        match &self.patience {
+            Some(patience) if patience.is_over() => Err(OverBudget::Gone.to_string()),
+            _ => Ok(()),
+        }
+    }
+
     /// Sets the owner, as [`Self::with_owner`].
     pub(crate) fn set_owner(&mut self, owner: Owner) {
         self.owner = Some(owner);
@@ -172,7 +181,7 @@ impl<'i> Injection<'i> {
         let patience = self.patience.clone();
         let is_over = || patience.as_ref().is_some_and(|patience| patience.is_over());
         let budget = Budget::of(pod, &is_over);
-        let data = self.data(pod, &proxy, (native, self.proxy_ids(cluster)))?;
+        let data = self.data(pod, &proxy, native, self.proxy_ids(cluster))?;
         let source = Source { data: &data, record, budget: &budget };
         let (patches, missing) = self.render(source);
         drop(data);
@@ -194,7 +203,7 @@ impl<'i> Injection<'i> {
             .map_err(|error| error.to_string())?;
         // Errors of the templates before it come first.
         missing.map_or(Ok(()), Err)?;
-        reapply(&mut pod, &template, &original, (&facts, &budget))
+        reapply(&mut pod, &template, &original, &facts, &budget)
             .map_err(|error| format!("failed to re apply container: {}", with_causes(&error)))?
             .into_iter()
             .for_each(&mut warn);

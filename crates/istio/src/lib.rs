@@ -3,6 +3,11 @@
 //!
 //! The templates' language is `injectd-gotemplate`, the merge `injectd-merge`.
 
+#![expect(
+    clippy::disallowed_types,
+    reason = "templates read and write any field of a pod; the way of a known pod, mesh and memory, denies trees"
+)]
+
 mod advice;
 pub mod annotations;
 pub mod budget;

@@ -16,6 +16,8 @@
 //! The memory is bounded by its weight ([`store`]): pods that differ at random cost time and not
 //! memory.
 
+#![deny(clippy::disallowed_types)]
+
 mod key;
 mod reading;
 mod record;

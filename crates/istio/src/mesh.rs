@@ -1,5 +1,7 @@
 //! Istio's steps of a review.
 
+#![deny(clippy::disallowed_types)]
+
 mod estimate;
 mod evaluate;
 
@@ -52,7 +54,8 @@ pub enum Plan<'r> {
     Evaluate(Box<Evaluation<'r>>),
 }
 
-/// What the decision about a pod depends on besides the pod and the configuration.
+/// What a review needs besides its pod: the variables of the path, the pod's cluster, and what is part of
+/// the key.
 #[derive(Debug)]
 struct PodContext<'r> {
     environment: PathEnvironment,
@@ -303,7 +306,7 @@ impl Istio {
     }
 }
 
-/// The plan of an earlier pod.
+/// The plan that follows from an answer. Its warnings and its skip reason go into the outcome.
 fn known<'r>(found: Found, outcome: &mut Outcome<'_>) -> Plan<'r> {
     match &*found.answer {
         Answer::Injected { warnings, .. } => {

@@ -1,7 +1,5 @@
 //! The object under review: its text, and what the log needs of it.
 
-#![expect(clippy::disallowed_types, reason = "templates read any field of the pod")]
-
 use injectd_core::{
     json::{Node, Read, ReadError, Reader, Shape, Tape},
     object::Kind,
@@ -66,7 +64,7 @@ impl<'a> Object<'a> {
     /// Length of the annotations in the text, at most. Without an index, any part may be one.
     pub(crate) fn annotation_bytes(&self) -> usize {
         let Some(tape) = &self.tape else { return self.text.len() };
-        let found = tape.root().get("metadata").and_then(|it| it.get("annotations"));
+        let found = tape.root().get("metadata").and_then(|metadata| metadata.get("annotations"));
         found.map_or(0, |annotations| annotations.raw().len())
     }
 
@@ -82,7 +80,8 @@ impl<'a> Object<'a> {
         };
         let name = text_at(&["metadata", "name"]).filter(|name| !name.is_empty());
         let name = name.or_else(|| text_at(&["metadata", "generateName"])).unwrap_or_default();
-        let owners = tape.root().get("metadata").and_then(|it| it.get("ownerReferences"));
+        let owners =
+            tape.root().get("metadata").and_then(|metadata| metadata.get("ownerReferences"));
         let owner = owners.and_then(|owners| owners.items().next()?.get("kind")?.text());
         Self {
             text,

@@ -1,8 +1,7 @@
 //! `OpenShift`: user and group of the proxy, and users that it repeats
 //! (`pkg/kube/inject/openshift.go`).
 
-#![expect(clippy::disallowed_types, reason = "the pod is a tree")]
-
+use injectd_core::namespace::{KeyPattern, MissingNamespace, NamespaceReads};
 use serde_json::Value;
 
 use crate::{
@@ -15,6 +14,14 @@ pub const UID_RANGE_ANNOTATION: &str = "openshift.io/sa.scc.uid-range";
 
 /// The namespace's annotation with its groups: blocks like those of users, separated by commas.
 pub const SUPPLEMENTAL_GROUPS_ANNOTATION: &str = "openshift.io/sa.scc.supplemental-groups";
+
+/// What an injection reads of the namespace: users and groups, for the proxy's.
+#[must_use]
+pub fn namespace_reads() -> NamespaceReads {
+    let keys = [UID_RANGE_ANNOTATION, SUPPLEMENTAL_GROUPS_ANNOTATION];
+    let annotations = keys.map(|key| KeyPattern::Key(key.into())).into_iter().collect();
+    NamespaceReads { missing: MissingNamespace::Empty, annotations }
+}
 
 /// User and group of the proxy: `.ProxyUID` and `.ProxyGID` of templates from 1.20 on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

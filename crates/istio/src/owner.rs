@@ -1,8 +1,6 @@
 //! Guesses a pod's workload from its controller and labels (`pkg/kube/util.go`,
 //! `GetDeployMetaFromPod`).
 
-#![expect(clippy::disallowed_types, reason = "the pod is a tree")]
-
 use injectd_k8s::workload::{POD_TEMPLATE_HASH, controller};
 use serde_json::Value;
 

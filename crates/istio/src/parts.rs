@@ -1,8 +1,6 @@
 //! Parts of a JSON text as a tree. The rest of the text is read over and takes no memory, whatever it
 //! is: a caller may send megabytes of it.
 
-#![expect(clippy::disallowed_types, reason = "the parts may be of any type")]
-
 use std::{borrow::Cow, fmt};
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};

@@ -6,8 +6,6 @@
 //!
 //! Not for patches of other objects: which lists have keys is known from Kubernetes' pods.
 
-#![expect(clippy::disallowed_types, reason = "templates are merged into trees")]
-
 mod before;
 mod lists;
 mod stay;
@@ -92,7 +90,7 @@ impl<'a> Patch<'a> {
                 None => self.replace(new),
             },
             Value::Array(list) => match old.items() {
-                Some(old) => self.compare_lists(&old.collect::<Vec<_>>(), (new, list), field),
+                Some(old) => self.compare_lists(&old.collect::<Vec<_>>(), new, list, field),
                 None => self.replace(new),
             },
             new if !old.is(new) => self.replace(new),

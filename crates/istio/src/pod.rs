@@ -5,8 +5,6 @@
 //! [`layout`]. JSON of another type than Kubernetes' is the zero value, since a Pod is checked before.
 //! Values are made when a template reads them.
 
-#![expect(clippy::disallowed_types, reason = "templates may read any field")]
-
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, PoisonError},

@@ -4,8 +4,6 @@
 //! Istio: `postProcessPod` (`pkg/kube/inject/webhook.go`). One file holds one step.
 //! Not the user's containers (`reapply`) and not the patch (`patch`).
 
-#![expect(clippy::disallowed_types, reason = "templates are merged into trees")]
-
 pub mod native_move;
 
 mod cluster_env;

@@ -2,8 +2,6 @@
 //!
 //! Istio: `reapplyOverwrittenContainers` (`pkg/kube/inject/webhook.go`).
 
-#![expect(clippy::disallowed_types, reason = "templates are merged into trees")]
-
 mod overrides;
 mod status;
 mod uid;
@@ -100,7 +98,8 @@ pub fn reapply(
     pod: &mut Value,
     rendered: &Value,
     original: &Value,
-    (facts, budget): (&Facts<'_>, &Budget<'_>),
+    facts: &Facts<'_>,
+    budget: &Budget<'_>,
 ) -> Result<Vec<Warning>, ReapplyError> {
     let recorded = recorded(original)?;
     let status = annotation(original, STATUS_ANNOTATION);
@@ -125,7 +124,7 @@ pub fn reapply(
                 sources.extend(recorded.get(name).or_else(|| of_pod(name)));
             }
         }
-        apply(pod, field, (&sources, budget))?;
+        apply(pod, field, &sources, budget)?;
         if !sources.is_empty() {
             overrides.insert(field, sources.into_iter().map(overrides::Record).collect::<Vec<_>>());
         }
@@ -142,7 +141,8 @@ pub fn reapply(
 fn apply(
     pod: &mut Value,
     field: &str,
-    (sources, budget): (&[&Value], &Budget<'_>),
+    sources: &[&Value],
+    budget: &Budget<'_>,
 ) -> Result<(), ReapplyError> {
     if sources.is_empty() {
         return Ok(());

@@ -2,8 +2,6 @@
 //!
 //! Not for what comes before (the data) and after (the user's containers, probes, order).
 
-#![expect(clippy::disallowed_types, reason = "templates may write any field")]
-
 use std::collections::HashSet;
 
 use injectd_gotemplate::{Context, ExecError, Template, Value};

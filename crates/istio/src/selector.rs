@@ -1,7 +1,5 @@
 //! Label selectors of the configuration (`metav1.LabelSelector`).
 
-#![expect(clippy::disallowed_types, reason = "labels are read from the pod's tree")]
-
 use injectd_gocompat::text::quote;
 use injectd_k8s::selector::{self, Expression, InvalidSelector, LabelSelector};
 use serde_json::{Map, Value};
@@ -27,7 +25,10 @@ impl Selector {
     /// The keys of the labels that it looks at.
     pub(crate) fn keys(&self) -> impl Iterator<Item = &str> {
         let LabelSelector { match_labels, match_expressions } = &self.written;
-        match_labels.keys().chain(match_expressions.iter().map(|it| &it.key)).map(String::as_str)
+        match_labels
+            .keys()
+            .chain(match_expressions.iter().map(|expression| &expression.key))
+            .map(String::as_str)
     }
 
     /// Whether the selector matches a pod's labels; `false` for one without any conditions.

@@ -1,8 +1,6 @@
 //! Removes what an earlier injection added, so that templates read the pod as its author wrote it
 //! (`pkg/kube/inject/inject.go`, `stripPod`, `reinsertOverrides`).
 
-#![expect(clippy::disallowed_types, reason = "templates read the pod as a tree")]
-
 use std::collections::HashSet;
 
 use injectd_gotemplate::check_json;

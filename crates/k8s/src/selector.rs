@@ -124,7 +124,7 @@ impl Selector {
             Ok(Requirement { key, operator: Operator::In, values: vec![value] })
         });
         let expressions = match_expressions.into_iter().map(Expression::requirement);
-        labels.chain(expressions).map(|it| it.and_then(&check)).collect()
+        labels.chain(expressions).map(|requirement| requirement.and_then(&check)).collect()
     }
 
     /// Whether it matches everything.
@@ -153,7 +153,7 @@ impl Selector {
     /// The requirements that labels do not meet.
     pub fn all_unmet(&self, labels: &Labels) -> impl Iterator<Item = &Requirement> {
         let value = |key: &str| labels.get(key).map(String::as_str);
-        self.0.iter().filter(move |it| !it.is_met(value(&it.key)))
+        self.0.iter().filter(move |requirement| !requirement.is_met(value(&requirement.key)))
     }
 
     /// The requirements of both.
@@ -165,19 +165,23 @@ impl Selector {
     /// Whether a requirement excludes objects that have a label.
     #[must_use]
     pub fn excludes(&self) -> bool {
-        self.0.iter().any(|it| matches!(it.operator, Operator::NotIn | Operator::DoesNotExist))
+        self.0.iter().any(|requirement| {
+            matches!(requirement.operator, Operator::NotIn | Operator::DoesNotExist)
+        })
     }
 
     /// The keys of labels that each object has that matches.
     pub fn required_keys(&self) -> impl Iterator<Item = &str> {
         let has_key = |it: &&Requirement| matches!(it.operator, Operator::In | Operator::Exists);
-        self.0.iter().filter(has_key).map(|it| &*it.key)
+        self.0.iter().filter(has_key).map(|requirement| &*requirement.key)
     }
 
     /// The values that requirements on a key have, of those that must be one of them.
     pub fn values_of(&self, key: &str) -> impl Iterator<Item = &String> {
-        let of_key = self.0.iter().filter(move |it| it.key == key && it.operator == Operator::In);
-        of_key.flat_map(|it| &it.values)
+        let of_key = self.0.iter().filter(move |requirement| {
+            requirement.key == key && requirement.operator == Operator::In
+        });
+        of_key.flat_map(|requirement| &requirement.values)
     }
 
     /// Labels that meet all requirements; `None` if there are none.
@@ -205,8 +209,10 @@ impl FromIterator<Requirement> for Selector {
 /// is none.
 fn label_for(key: &str, requirements: &[&Requirement]) -> Option<Labels> {
     let label = |value: &str| Labels::from([(key.to_owned(), value.to_owned())]);
-    let of = |operator| requirements.iter().filter(move |it| it.operator == operator);
-    let denied: BTreeSet<&String> = of(Operator::NotIn).flat_map(|it| &it.values).collect();
+    let of =
+        |operator| requirements.iter().filter(move |requirement| requirement.operator == operator);
+    let denied: BTreeSet<&String> =
+        of(Operator::NotIn).flat_map(|requirement| &requirement.values).collect();
     let must_be_absent = of(Operator::DoesNotExist).next().is_some();
     let Some(first) = of(Operator::In).next() else {
         return match (of(Operator::Exists).next().is_some(), must_be_absent) {
@@ -221,7 +227,8 @@ fn label_for(key: &str, requirements: &[&Requirement]) -> Option<Labels> {
         let values: BTreeSet<_> = other.values.iter().collect();
         allowed.retain(|value| values.contains(value));
     }
-    let mut found = first.values.iter().filter(|it| allowed.contains(it) && !denied.contains(it));
+    let mut found =
+        first.values.iter().filter(|value| allowed.contains(value) && !denied.contains(value));
     found.next().filter(|_| !must_be_absent).map(|value| label(value))
 }
 
@@ -230,7 +237,7 @@ fn label_for(key: &str, requirements: &[&Requirement]) -> Option<Labels> {
 impl Expression {
     fn requirement(self) -> Result<Requirement, InvalidSelector> {
         let Self { key, operator, values } = self;
-        let Some(known) = Operator::ALL.into_iter().find(|it| it.as_str() == operator) else {
+        let Some(known) = Operator::ALL.into_iter().find(|known| known.as_str() == operator) else {
             return Err(InvalidSelector::Operator(operator));
         };
         let needs_values = matches!(known, Operator::In | Operator::NotIn);
@@ -287,7 +294,7 @@ impl Requirement {
     /// Whether an object meets it whose label has this value, or that lacks the label.
     #[must_use]
     pub fn is_met(&self, value: Option<&str>) -> bool {
-        let is_listed = value.is_some_and(|value| self.values.iter().any(|it| it == value));
+        let is_listed = value.is_some_and(|value| self.values.iter().any(|listed| listed == value));
         match self.operator {
             Operator::In => is_listed,
             Operator::NotIn => !is_listed,

@@ -33,6 +33,19 @@ struct Source {
 /// Longest file without its tests; a reader sees a whole one.
 const MAX_LINES: usize = 400;
 
+/// Roots on the way of a review. Each file below that uses trees says so itself.
+const WITHOUT_TREES: [&str; 9] = [
+    "crates/core/src/lib.rs",
+    "src/admin.rs",
+    "src/grpc.rs",
+    "src/lib.rs",
+    "src/main.rs",
+    "src/observer.rs",
+    "src/profiles.rs",
+    "src/server.rs",
+    "src/webhook.rs",
+];
+
 const RULES: [Rule; 5] = [
     Rule {
         name: "a file of a package has at most 400 lines without its tests",
@@ -44,18 +57,19 @@ const RULES: [Rule; 5] = [
     Rule {
         name: "a parameter is no tuple",
         instead: "give the pair a name: a struct; or take two parameters",
-        holds: |_| true,
+        // Its own test has examples.
+        holds: |source| !source.path.ends_with("/house.rs"),
         count: |source| {
             source.text.match_indices("fn ").map(|(at, _)| tuples(&source.text[at..])).sum()
         },
-        open: 24,
+        open: 0,
     },
     Rule {
         name: "a closure names what it takes",
         instead: "name the thing, not `it`",
         holds: Source::is_product,
         count: |source| source.product().matches("|it|").count(),
-        open: 29,
+        open: 0,
     },
     Rule {
         name: "a comment does not tell",
@@ -72,7 +86,7 @@ const RULES: [Rule; 5] = [
             let all = source.text.matches("clippy::disallowed_types").count();
             all - source.text.matches("deny(clippy::disallowed_types").count()
         },
-        open: 99,
+        open: 34,
     },
 ];
 
@@ -114,8 +128,12 @@ impl Source {
         self.path.ends_with(".v1.rs")
     }
 
-    /// Whether it is the root of a library, of a program, of a test, or of a module of the service.
+    /// Whether it is the root of a library, of a program, of a test, or of a module of the service in which
+    /// trees may be used.
     fn is_root(&self) -> bool {
+        if WITHOUT_TREES.contains(&&*self.path) {
+            return false;
+        }
         let (folder, file) = self.path.rsplit_once('/').unwrap_or_default();
         let is_test = folder.ends_with("tests") && !folder.contains("src/");
         ["lib.rs", "main.rs"].contains(&file) || is_test || folder == "src"

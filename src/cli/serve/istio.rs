@@ -117,14 +117,14 @@ impl Process {
         sender: mpsc::Sender<Change>,
     ) -> Result<(), CommandError> {
         let files = Files::new(self.args.config.istio_files());
-        let injector = self.args.config.read_istio(Purpose::Serve)?;
+        let read = self.args.config.read_istio(Purpose::Serve)?;
         // The channel is new.
-        drop(sender.try_send(Change::Files(revision.clone(), Box::new(injector))));
+        drop(sender.try_send(Change::Files(revision.clone(), Box::new(read))));
         let args = Arc::clone(&self.args);
         self.follow_config(self.istio_files_name(), files, move || {
-            let injector = args.config.read_istio(Purpose::Serve)?;
+            let read = args.config.read_istio(Purpose::Serve)?;
             // The receiver is gone only when the process ends.
-            drop(sender.blocking_send(Change::Files(revision.clone(), Box::new(injector))));
+            drop(sender.blocking_send(Change::Files(revision.clone(), Box::new(read))));
             Ok(())
         })
     }

@@ -88,7 +88,7 @@ impl From<&LimitArgs> for Limits {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
+    use clap::{CommandFactory as _, FromArgMatches as _, Parser, builder::Resettable};
 
     use super::*;
 
@@ -100,7 +100,10 @@ mod tests {
 
     #[test]
     fn without_flags_the_limits_are_the_servers_defaults() {
-        let args = Args::parse_from(["injectd"]);
+        // Not from this process's environment.
+        let command = Args::command().mut_args(|flag| flag.env(Resettable::Reset));
+        let args =
+            Args::from_arg_matches(&command.get_matches_from(["injectd"])).expect("no flags");
         assert_eq!(Limits::from(&args.limits), Limits::default());
     }
 }

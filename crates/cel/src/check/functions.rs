@@ -208,7 +208,7 @@ fn overload(text: &'static str) -> Option<Overload> {
 }
 
 /// The functions that make lists, maps or optionals, and those that take one element out of a list:
-/// tests of [`crate::absent`] have an expression for each.
+/// a test of `injectd-webhooks` has an expression for each.
 pub fn making() -> impl Iterator<Item = &'static str> {
     let makes = |text: &str| {
         let is_element = text.starts_with(".min ") || text.starts_with(".max ");

@@ -45,7 +45,8 @@ impl IgnoredList {
     pub fn add_at(
         &mut self,
         place: Place,
-        (key, value): (&str, &str),
+        key: &str,
+        value: &str,
         text: Option<impl FnOnce() -> String>,
     ) {
         let Some(text) = text else { return };

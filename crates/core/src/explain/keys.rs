@@ -94,9 +94,9 @@ impl<'k> Keys<'k> {
                 Compared { known, prefix, name: Folded::of(name) }
             })
             .collect();
-        known.sort_by_key(|it| it.known.key);
+        known.sort_by_key(|key| key.known.key);
         let mut prefixes: Vec<_> =
-            known.iter().map(|it| it.prefix).filter(|prefix| !prefix.is_empty()).collect();
+            known.iter().map(|key| key.prefix).filter(|prefix| !prefix.is_empty()).collect();
         prefixes.sort_unstable();
         prefixes.dedup();
         Self { words, known, prefixes }
@@ -109,9 +109,10 @@ impl<'k> Keys<'k> {
         &self,
         places: &Places<'_>,
         at: &At<'_>,
-        (key, value): (&str, &str),
+        key: &str,
+        value: &str,
     ) -> Option<Problem<'k>> {
-        if let Ok(index) = self.known.binary_search_by_key(&key, |it| it.known.key) {
+        if let Ok(index) = self.known.binary_search_by_key(&key, |key| key.known.key) {
             let known = self.known[index].known;
             let is_right = known.places.contains(&at.place);
             let is_copy = at.place.layer() != Layer::Pod && places.have(known.places, key, value);
@@ -127,7 +128,9 @@ impl<'k> Keys<'k> {
         let like = match prefix {
             "" => self.without_slash(key),
             _ if self.is_like_own(prefix) => self.like(key, |_| true),
-            _ if prefix.contains(self.words.name) => self.like(key, |it| it == Likeness::Same),
+            _ if prefix.contains(self.words.name) => {
+                self.like(key, |likeness| likeness == Likeness::Same)
+            }
             _ => return None,
         };
         (!like.is_empty()).then_some(Problem(What::Mistyped(like)))
@@ -139,7 +142,8 @@ impl<'k> Keys<'k> {
         &self,
         places: &Places<'_>,
         at: &At<'_>,
-        (key, problem): (&str, &Problem<'k>),
+        key: &str,
+        problem: &Problem<'k>,
     ) -> String {
         match &problem.0 {
             What::Misplaced(known) => self.misplaced(places, at, *known),
@@ -176,7 +180,7 @@ impl<'k> Keys<'k> {
         let mut most = None;
         for it in &self.known {
             let likeness = it.name.as_ref().and_then(|known| known.like(&name));
-            let Some(likeness) = likeness.filter(|it| accepts(*it)) else { continue };
+            let Some(likeness) = likeness.filter(|likeness| accepts(*likeness)) else { continue };
             if most.is_some_and(|(most, _)| most < likeness) {
                 continue;
             }
@@ -201,7 +205,7 @@ impl<'k> Keys<'k> {
             by_name.is_some_and(|known| known.like(&name).is_some())
                 || mistakes(it.known.key.as_bytes(), key.as_bytes(), 1).is_some()
         };
-        self.known.iter().filter(is_like).map(|it| it.known).take(MAX_SUGGESTIONS).collect()
+        self.known.iter().filter(is_like).map(|key| key.known).take(MAX_SUGGESTIONS).collect()
     }
 
     /// Whether a prefix is one of the mesh's, or a mistyped one.

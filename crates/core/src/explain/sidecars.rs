@@ -109,8 +109,10 @@ mod tests {
             ],
         });
         let found = of_spec(&spec, |name, _, _| name == "c");
-        let found: Vec<_> =
-            found.iter().map(|it| (&*it.container, it.product, it.recognised)).collect();
+        let found: Vec<_> = found
+            .iter()
+            .map(|sidecar| (&*sidecar.container, sidecar.product, sidecar.recognised))
+            .collect();
         assert_eq!(
             found,
             [

@@ -361,7 +361,7 @@ mod tests {
     #[test]
     fn a_text_with_too_many_values_has_no_tape() {
         let list = |count: usize| format!("[{}0]", "0,".repeat(count - 2));
-        assert_eq!(Tape::of(&list(MAX_VALUES - 1)).map(|it| it.count()), Some(MAX_VALUES - 1));
+        assert_eq!(Tape::of(&list(MAX_VALUES - 1)).map(|tape| tape.count()), Some(MAX_VALUES - 1));
         assert!(Tape::of(&list(MAX_VALUES + 1)).is_none());
         let object = format!("{{{}\"k\":0}}", "\"k\":0,".repeat(MAX_VALUES / 2));
         assert!(Tape::of(&object).is_none());

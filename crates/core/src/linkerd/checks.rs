@@ -278,7 +278,8 @@ mod tests {
         let begin = "config.linkerd.io/skip-outbound-ports: ";
         let end = " is not a port or a range of ports, such as 22 or 8100-8102; linkerd-init leaves \
                    it out";
-        let expected = ["[4222]", "2-1", " 80", "https"].map(|it| format!("{begin}\"{it}\"{end}"));
+        let expected =
+            ["[4222]", "2-1", " 80", "https"].map(|port| format!("{begin}\"{port}\"{end}"));
         assert_eq!(found, expected);
         // The proxy trims; Go does not.
         assert_eq!(warned(Annotation::RequireIdentity, "443, 80 , 1 - 2,"), [""; 0]);

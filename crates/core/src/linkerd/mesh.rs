@@ -55,7 +55,7 @@ impl Mesh for Snapshot {
     }
 
     fn namespace_reads(&self) -> &NamespaceReads {
-        // All of the domain, since explanations name keys that are almost right.
+        // Caches keep every key of the domain, since explanations name mistyped keys.
         static READS: LazyLock<NamespaceReads> = LazyLock::new(|| NamespaceReads {
             missing: MissingNamespace::Denied,
             annotations: [KeyPattern::Domain(LINKERD_DOMAIN.into())].into_iter().collect(),

@@ -1,7 +1,5 @@
 //! The Helm values: key `values` of the `ConfigMap`.
 
-#![expect(clippy::disallowed_types, reason = "templates read the values as a tree")]
-
 use serde_json::Value;
 
 use super::ConfigError;

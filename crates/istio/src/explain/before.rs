@@ -6,8 +6,6 @@
 //! compared with those that the pod would get without them: webhooks may select by them. Rewritten
 //! probes stay: no rule reads them.
 
-#![expect(clippy::disallowed_types, reason = "an explanation is not part of a review")]
-
 use std::sync::Arc;
 
 use serde_json::{Map, Value};

@@ -56,7 +56,7 @@ pub(super) fn of(revision: &Revision, places: &Places<'_>, outcome: &Outcome<'_>
     for text in outcome.warnings.lines().filter(|text| !told(text)) {
         ignored.add(|| warning(text));
     }
-    let keys = keys(revision);
+    let entries = Entries { revision, keys: keys(revision), places };
     let label = |wanted: &str| {
         let labels = places.iter().filter(|at| at.place == Place::PodLabels);
         let mut entries = labels.flat_map(|at| &at.entries);
@@ -70,52 +70,51 @@ pub(super) fn of(revision: &Revision, places: &Places<'_>, outcome: &Outcome<'_>
                 let text = || "the label of the same name wins".to_owned();
                 // Charts write both.
                 let text = Some(text).filter(|_| inject != Some(value));
-                ignored.add_at(at.place, (key, value), text);
+                ignored.add_at(at.place, key, value, text);
                 continue;
             }
             if is_annotation && key == REVISION_KEY && is_gateway {
                 continue;
             }
-            let problem = problem(revision, &keys, (places, at), (key, value));
+            let problem = entries.problem(at, key, value);
             let text = problem.map(|problem| {
-                let keys = &keys;
-                move || text(revision, keys, (places, at), (key, &problem))
+                let entries = &entries;
+                move || entries.text(at, key, &problem)
             });
-            ignored.add_at(at.place, (key, value), text);
+            ignored.add_at(at.place, key, value, text);
         }
     }
     ignored.finish()
 }
 
-fn problem<'k>(
-    revision: &Revision,
-    keys: &Keys<'k>,
-    (places, at): (&Places<'_>, &At<'_>),
-    (key, value): (&str, &str),
-) -> Option<Problem<'k>> {
-    let is_note = [STATUS_ANNOTATION, OVERRIDES_ANNOTATION].contains(&key);
-    let is_validated =
-        at.place == Place::PodAnnotations && crate::annotations::validates(key, revision.release);
-    (!is_note && !is_validated).then(|| keys.problem(places, at, (key, value)))?
+/// The annotations and labels around a pod, and what is read of them.
+struct Entries<'k> {
+    revision: &'k Revision,
+    keys: Keys<'k>,
+    places: &'k Places<'k>,
 }
 
-/// The problem in words. A field of the `ProxyConfig` may be meant that has no annotation of its own.
-fn text<'k>(
-    revision: &Revision,
-    keys: &Keys<'k>,
-    (places, at): (&Places<'_>, &At<'_>),
-    (key, problem): (&str, &Problem<'k>),
-) -> String {
-    let name = key.split_once('/').map_or(key, |(_, name)| name);
-    let config = defaults::proxy_config(revision.release);
-    let is_field = || config.fields().any(|(field, _)| field.json.eq_ignore_ascii_case(name));
-    if !problem.is_misplaced() && !keys.has_name_of(key) && is_field() {
-        return format!(
-            "{}; {name} is a field of the ProxyConfig: did you mean {PROXY_CONFIG_ANNOTATION}?",
-            WORDS.unknown
-        );
+impl<'k> Entries<'k> {
+    fn problem(&self, at: &At<'_>, key: &str, value: &str) -> Option<Problem<'k>> {
+        let is_note = [STATUS_ANNOTATION, OVERRIDES_ANNOTATION].contains(&key);
+        let is_validated = at.place == Place::PodAnnotations
+            && crate::annotations::validates(key, self.revision.release);
+        (!is_note && !is_validated).then(|| self.keys.problem(self.places, at, key, value))?
     }
-    keys.text(places, at, (key, problem))
+
+    /// The problem in words. A field of the `ProxyConfig` may be meant that has no annotation of its own.
+    fn text(&self, at: &At<'_>, key: &str, problem: &Problem<'k>) -> String {
+        let name = key.split_once('/').map_or(key, |(_, name)| name);
+        let config = defaults::proxy_config(self.revision.release);
+        let is_field = || config.fields().any(|(field, _)| field.json.eq_ignore_ascii_case(name));
+        if !problem.is_misplaced() && !self.keys.has_name_of(key) && is_field() {
+            return format!(
+                "{}; {name} is a field of the ProxyConfig: did you mean {PROXY_CONFIG_ANNOTATION}?",
+                WORDS.unknown
+            );
+        }
+        self.keys.text(self.places, at, key, problem)
+    }
 }
 
 #[cfg(test)]

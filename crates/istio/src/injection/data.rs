@@ -1,7 +1,5 @@
 //! What the templates of a pod read.
 
-#![expect(clippy::disallowed_types, reason = "templates may read any field")]
-
 use std::sync::Arc;
 
 use injectd_gotemplate::Value;
@@ -26,7 +24,8 @@ impl Injection<'_> {
         &self,
         original: &Arc<Json>,
         proxy: &Arc<Message>,
-        (native, ids): (bool, ProxyIds),
+        native: bool,
+        ids: ProxyIds,
     ) -> Result<Value, String> {
         let revision = self.revision;
         let release = revision.release;

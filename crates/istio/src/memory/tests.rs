@@ -75,13 +75,14 @@ fn ask(
     pod: &Value,
     turns: Option<&dyn Turns>,
 ) -> Result<(bool, Value), ReviewError> {
-    ask_in(injector, ("a", pod), turns)
+    ask_in(injector, "a", pod, turns)
 }
 
 /// The same in another namespace.
 fn ask_in(
     injector: &Core<Istio, Standalone>,
-    (namespace, pod): (&str, &Value),
+    namespace: &str,
+    pod: &Value,
     turns: Option<&dyn Turns>,
 ) -> Result<(bool, Value), ReviewError> {
     let review = json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request":

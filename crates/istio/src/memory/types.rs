@@ -58,7 +58,7 @@ fn is_without_repetition(node: Node<'_, '_>) -> bool {
 }
 
 #[cfg(test)]
-#[expect(clippy::disallowed_types, reason = "trees are what tapes are compared with")]
+#[expect(clippy::disallowed_types, reason = "the oracle reads a tree")]
 mod tests {
     use injectd_core::json::Tape;
     use serde_json::Value;

@@ -137,6 +137,7 @@ impl Evaluation<'_> {
             },
         };
         if with_placeholder.is_some() {
+            self.injection.must_be_awaited()?;
             self.begin_anew()?;
         }
         let (recorded, injected) = self.record(mesh);

@@ -3,8 +3,6 @@
 //! Go: `google.golang.org/protobuf/encoding/prototext`, in one line. It writes one or two blanks
 //! between fields, by the build of the program; here there is always one.
 
-#![expect(clippy::disallowed_types, reason = "a field may hold any JSON")]
-
 use std::fmt::Write as _;
 
 use serde_json::Value as Json;

@@ -1,7 +1,5 @@
 //! A value before its injection: of a tree, or of the index of the text that the API server sent.
 
-#![expect(clippy::disallowed_types, reason = "templates are merged into trees")]
-
 use std::borrow::Cow;
 
 use injectd_core::json::{Node, Shape};

@@ -1,7 +1,5 @@
 //! How lists are compared.
 
-#![expect(clippy::disallowed_types, reason = "templates are merged into trees")]
-
 use std::{borrow::Cow, collections::HashMap};
 
 use serde_json::Value;
@@ -73,11 +71,12 @@ impl<'a> Patch<'a> {
     pub(super) fn compare_lists<'o>(
         &mut self,
         old: &[impl Before<'o>],
-        (whole, new): (&'a Value, &'a [Value]),
+        whole: &'a Value,
+        new: &'a [Value],
         field: &str,
     ) {
         if let Some(key) = key(field) {
-            self.compare_by_key(old, (whole, new), key);
+            self.compare_by_key(old, whole, new, key);
         } else if old.len() == new.len() {
             for (index, (old, new)) in old.iter().zip(new).enumerate() {
                 self.at_index(index, |patch| patch.compare(*old, new, ""));
@@ -91,7 +90,8 @@ impl<'a> Patch<'a> {
     fn compare_by_key<'o>(
         &mut self,
         old: &[impl Before<'o>],
-        (whole, new): (&'a Value, &'a [Value]),
+        whole: &'a Value,
+        new: &'a [Value],
         key: Key,
     ) {
         let origins = origins(old, new, key);

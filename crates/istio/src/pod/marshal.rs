@@ -1,8 +1,6 @@
 //! Kubernetes' structs as `json.Marshal` writes them: fields in the order of Go, without those that
 //! are empty or unknown, and quantities in their canonical form.
 
-#![expect(clippy::disallowed_types, reason = "templates may read any field")]
-
 use injectd_merge::schema::{Field, Kind, Struct};
 use serde_json::{Map, Value as Json};
 

@@ -1,7 +1,5 @@
 //! A place in a Pod.
 
-#![expect(clippy::disallowed_types, reason = "templates may read any field")]
-
 use std::sync::Arc;
 
 use serde_json::Value as Json;

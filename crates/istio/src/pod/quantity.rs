@@ -1,7 +1,5 @@
 //! Quantities: `resource.Quantity` of Kubernetes.
 
-#![expect(clippy::disallowed_types, reason = "templates may read any field")]
-
 use std::{any::Any, borrow::Cow, sync::Arc};
 
 use injectd_gocompat::quantity;

@@ -1,7 +1,5 @@
 //! Lists of resources: `v1.ResourceList`, a map with methods.
 
-#![expect(clippy::disallowed_types, reason = "templates may read any field")]
-
 use std::{any::Any, borrow::Cow, sync::Arc};
 
 use injectd_gotemplate::{Element, Entries, Map, Object, Param, Shape, Signature, Value};

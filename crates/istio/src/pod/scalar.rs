@@ -1,7 +1,5 @@
 //! Named texts, pointers to scalars, ports and times.
 
-#![expect(clippy::disallowed_types, reason = "templates may read any field")]
-
 use std::{any::Any, borrow::Cow};
 
 use injectd_gotemplate::{IntKind, Object, Shape, Signature, Text, Value};

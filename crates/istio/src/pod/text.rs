@@ -3,8 +3,6 @@
 //! Kubernetes: `generated.pb.go` of `k8s.io/api/core/v1` and `k8s.io/apimachinery/pkg/apis/meta/v1`.
 //! Fields are in the order of their numbers in protobuf.
 
-#![expect(clippy::disallowed_types, reason = "templates may read any field")]
-
 use injectd_gotemplate::Object as _;
 use injectd_merge::schema::{Field, Kind};
 use serde_json::Value as Json;

@@ -1,7 +1,5 @@
 //! The variables of the proxy that come from the path, the values and the pod's labels.
 
-#![expect(clippy::disallowed_types, reason = "templates are merged into trees")]
-
 use std::collections::BTreeMap;
 
 use serde_json::Value;

@@ -1,7 +1,5 @@
 //! The places of the injected containers.
 
-#![expect(clippy::disallowed_types, reason = "templates are merged into trees")]
-
 use serde_json::Value;
 
 use super::{

@@ -1,7 +1,5 @@
 //! The label with the network, the status annotation and the annotations of the configuration.
 
-#![expect(clippy::disallowed_types, reason = "templates are merged into trees")]
-
 use serde_json::{Value, json};
 
 use super::{

@@ -1,7 +1,5 @@
 //! Moves a proxy that the user declared to where a native sidecar belongs.
 
-#![expect(clippy::disallowed_types, reason = "templates are merged into trees")]
-
 use serde_json::Value;
 
 use super::{

@@ -1,8 +1,6 @@
 //! Directs probes to the agent, which the kubelet reaches without a certificate, and hands the
 //! original probes to the agent.
 
-#![expect(clippy::disallowed_types, reason = "templates are merged into trees")]
-
 mod dump;
 mod handlers;
 mod probers;

@@ -1,7 +1,5 @@
 //! Directs Prometheus to the agent, which merges the metrics of the proxy and of the application.
 
-#![expect(clippy::disallowed_types, reason = "templates are merged into trees")]
-
 mod ports;
 mod targets;
 

@@ -1,7 +1,5 @@
 //! The annotation with the port under which merged metrics are served with TLS.
 
-#![expect(clippy::disallowed_types, reason = "templates are merged into trees")]
-
 use serde_json::Value;
 
 use super::{

@@ -3,8 +3,6 @@
 //! A part of a wrong type counts as absent: the API server has checked the user's part, and the
 //! merge checks what templates bring.
 
-#![expect(clippy::disallowed_types, reason = "templates are merged into trees")]
-
 use serde_json::{Map, Value, json};
 
 use super::{ProcessError, names::PROXY};

@@ -1,10 +1,6 @@
 //! Comparison with recorded answers of Istio's injector: `$INJECTD_CORPUS/istio`.
 
-#![expect(
-    clippy::disallowed_types,
-    clippy::print_stdout,
-    reason = "where the corpus is; trees; counts"
-)]
+#![expect(clippy::print_stdout, reason = "where the corpus is; trees; counts")]
 
 use std::{
     collections::BTreeMap,
@@ -23,7 +19,7 @@ const FOLDERS: [&str; 7] = ["1.19.10", "1.22.8", "1.24.6", "1.26.8", "1.28.10", 
 
 /// The folders of the corpus with their releases.
 fn releases() -> Vec<(PathBuf, Release)> {
-    let Some(root) = std::env::var_os("INJECTD_CORPUS").filter(|it| !it.is_empty()) else {
+    let Some(root) = std::env::var_os("INJECTD_CORPUS").filter(|path| !path.is_empty()) else {
         println!("skipped: INJECTD_CORPUS is not set");
         return Vec::new();
     };

@@ -2,8 +2,6 @@
 //!
 //! Go: `DefaultMeshConfig` and `DefaultProxyConfig` of `pkg/config/mesh`.
 
-#![expect(clippy::disallowed_types, reason = "written as JSON, read once per change")]
-
 use std::sync::LazyLock;
 
 use serde_json::json;

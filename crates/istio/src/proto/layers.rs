@@ -6,8 +6,6 @@
 //!
 //! Go: `EffectiveProxyConfig` of `pilot/pkg/model` and `MergeProxyConfig` of `pkg/config/mesh`.
 
-#![expect(clippy::disallowed_types, reason = "annotations are YAML; resources are few")]
-
 #[cfg(test)]
 mod tests;
 

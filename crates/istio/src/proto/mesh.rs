@@ -1,7 +1,5 @@
 //! A mesh config over the defaults.
 
-#![expect(clippy::disallowed_types, reason = "configuration is read once per change")]
-
 #[cfg(test)]
 mod tests;
 

@@ -1,7 +1,5 @@
 //! Values of messages.
 
-#![expect(clippy::disallowed_types, reason = "a field may hold any JSON")]
-
 use std::collections::BTreeMap;
 
 use super::schema::{Field, Kind, MessageRef, MessageType, Shape};

@@ -3,8 +3,6 @@
 //! Go: `jsonpb.Unmarshaler` of `github.com/golang/protobuf` with `AllowUnknownFields`. The one of
 //! `google.golang.org/protobuf` differs in durations, nulls and texts; Istio does not use it.
 
-#![expect(clippy::disallowed_types, reason = "configuration is read once per change")]
-
 mod duration;
 mod place;
 mod quoted;

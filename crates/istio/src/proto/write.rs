@@ -1,7 +1,5 @@
 //! Messages as JSON.
 
-#![expect(clippy::disallowed_types, reason = "a field may hold any JSON")]
-
 #[cfg(test)]
 mod tests;
 

@@ -1,7 +1,5 @@
 //! The forms of a user's container: the patch that merges it again, and the record of it.
 
-#![expect(clippy::disallowed_types, reason = "templates are merged into trees")]
-
 use injectd_gocompat::quantity;
 use injectd_merge::schema::{Field, Kind, POD, Struct};
 use serde::{Serialize, Serializer, ser::SerializeMap as _};

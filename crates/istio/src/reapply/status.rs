@@ -1,7 +1,5 @@
 //! Reads the annotation `sidecar.istio.io/status`.
 
-#![expect(clippy::disallowed_types, reason = "a small document inside an annotation")]
-
 use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};

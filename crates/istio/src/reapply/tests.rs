@@ -32,7 +32,7 @@ fn injected(original: &Value, rendered: &Value, facts: &Facts<'_>) -> (Value, Ve
     let mut pod = original.clone();
     injectd_merge::overlay(&mut pod, rendered.clone()).unwrap();
     let budget = Budget::of(&pod, &|| false);
-    let warnings = reapply(&mut pod, rendered, original, (facts, &budget)).unwrap();
+    let warnings = reapply(&mut pod, rendered, original, facts, &budget).unwrap();
     (pod, warnings)
 }
 
@@ -127,7 +127,7 @@ fn recorded_overrides_come_before_the_pod() {
         original["metadata"]["annotations"]["proxy.istio.io/overrides"] = bad.into();
         let budget = Budget::of(&original, &|| false);
         assert!(
-            reapply(&mut json!({}), &json!({}), &original, (&facts(), &budget)).is_err(),
+            reapply(&mut json!({}), &json!({}), &original, &facts(), &budget).is_err(),
             "{bad}"
         );
     }
@@ -204,7 +204,7 @@ fn steps(containers: &[Value]) -> Option<usize> {
     let pod = json!({"spec": {"containers": containers}});
     let budget = Budget::of(&pod, &|| false);
     let before = budget.left();
-    let applied = reapply(&mut pod.clone(), &pod, &pod, (&facts(), &budget));
+    let applied = reapply(&mut pod.clone(), &pod, &pod, &facts(), &budget);
     applied.is_ok().then(|| before - budget.left())
 }
 
@@ -251,7 +251,7 @@ fn copies_of_a_container_cost_by_their_bytes() {
     let pod = json!({"spec": {"containers": [web]}});
     let rendered = json!({"spec": {"containers": vec![json!({"name": "web"}); 1_000]}});
     let budget = Budget::of(&pod, &|| false);
-    let applied = reapply(&mut pod.clone(), &rendered, &pod, (&facts(), &budget));
+    let applied = reapply(&mut pod.clone(), &rendered, &pod, &facts(), &budget);
     let error = applied.expect_err("1,000 copies are 100 MB").to_string();
     assert!(error.contains("evaluation budget"), "{error}");
 }

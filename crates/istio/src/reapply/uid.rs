@@ -1,7 +1,5 @@
 //! The ids of a user's `istio-proxy`, where the capture of traffic must know them.
 
-#![expect(clippy::disallowed_types, reason = "templates are merged into trees")]
-
 use serde_json::{Map, Value};
 
 use crate::{

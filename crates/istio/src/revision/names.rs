@@ -22,7 +22,7 @@ pub(super) fn are_read(template: &str) -> bool {
     actions.map(|rest| rest.split_once("}}").map_or(rest, |(action, _)| action)).any(|action| {
         let words = action.split(|c: char| c.is_whitespace() || "(){}|,".contains(c));
         let words: Vec<_> =
-            words.map(|word| word.trim_matches('-')).filter(|it| !it.is_empty()).collect();
+            words.map(|word| word.trim_matches('-')).filter(|word| !word.is_empty()).collect();
         let gives_all = |word: &str| word == "." || word == "$";
         let is_block = words.first().is_some_and(|first| BLOCKS.contains(first));
         // The item of a list that is printed is no object.

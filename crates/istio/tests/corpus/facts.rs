@@ -140,7 +140,8 @@ fn compare_injection(
         let ours = image::proxy_image(values, release, image_type);
         counts.compare(case, "image", [&*ours, proxy["image"].as_str().unwrap_or_default()]);
     }
-    compare_native(case, review, set, (release, environment.cluster(values), list), counts);
+    let placed = Placed { release, cluster: environment.cluster(values), list };
+    compare_native(case, review, set, placed, counts);
 }
 
 /// Compares the proxy's user on `OpenShift`: the namespace's, or the user's unless it is dropped.
@@ -195,11 +196,18 @@ fn compare_owner(
     }
 }
 
+/// Where a recorded pod has its proxy.
+struct Placed<'p> {
+    release: Release,
+    cluster: &'p str,
+    list: &'p str,
+}
+
 fn compare_native(
     case: &Case,
     review: &Review,
     set: &Set,
-    (release, cluster, list): (Release, &str, &str),
+    Placed { release, cluster, list }: Placed<'_>,
     counts: &mut Counts,
 ) {
     let mut nodes = Nodes::default();

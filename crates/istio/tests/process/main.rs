@@ -136,7 +136,7 @@ fn reapplied(case: &Case, recorded: &Value, facts: &Facts<'_>) -> Result<Value, 
     let rendered = undo::rendered(recorded);
     let mut pod = undo::reapplied(case, &undo::processed(case, recorded, facts));
     let budget = Budget::of(&case.object, &|| false);
-    reapply(&mut pod, &rendered, &case.object, (facts, &budget))
+    reapply(&mut pod, &rendered, &case.object, facts, &budget)
         .map_err(|error| error.to_string())?;
     process(&mut pod, &rendered, facts).map_err(|error| error.to_string())?;
     Ok(pod)

@@ -120,7 +120,7 @@ impl<'c> Check<'c> {
         let verified = if cas.contains(leaf) {
             tls::verify_name(leaf, &host)
         } else {
-            tls::verify_server(cas, (leaf, intermediates), &host, now())
+            tls::verify_server(cas, leaf, intermediates, &host, now())
         };
         if let Err(error) = verified {
             let error = with_causes(&error);

@@ -64,17 +64,17 @@ pub(super) fn of(
             match own(snapshot, overrides, at, key) {
                 Own::HasEffect => continue,
                 Own::Ignored(text) => {
-                    ignored.add_at(at.place, (key, value), Some(|| text));
+                    ignored.add_at(at.place, key, value, Some(|| text));
                     continue;
                 }
                 Own::Elsewhere => {}
             }
-            let problem = keys.problem(places, at, (key, value));
+            let problem = keys.problem(places, at, key, value);
             let text = problem.map(|problem| {
                 let keys = &keys;
-                move || keys.text(places, at, (key, &problem))
+                move || keys.text(places, at, key, &problem)
             });
-            ignored.add_at(at.place, (key, value), text);
+            ignored.add_at(at.place, key, value, text);
         }
     }
     ignored.finish()

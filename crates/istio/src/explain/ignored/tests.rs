@@ -1,5 +1,3 @@
-#![expect(clippy::disallowed_types, reason = "pods are trees")]
-
 use std::{collections::BTreeMap, sync::LazyLock};
 
 use injectd_core::explain::{Workload, places::texts};
@@ -26,15 +24,14 @@ static REVISION: LazyLock<Revision> = LazyLock::new(|| {
 
 /// What is said of the keys around a pod: `layer key: text`.
 fn said(pod: &Value, workload: Option<Workload<'_>>, namespace: &Value) -> Vec<String> {
-    let keys = keys(&REVISION);
     let namespace_annotations = texts(Some(namespace), "annotations");
     let places = Places::of(pod, workload, Some(namespace), namespace_annotations);
+    let entries = Entries { revision: &REVISION, keys: keys(&REVISION), places: &places };
     let mut said = Vec::new();
     for at in places.iter() {
         for &(key, value) in &at.entries {
-            let found = problem(&REVISION, &keys, (&places, at), (key, value));
-            if let Some(problem) = found {
-                let text = text(&REVISION, &keys, (&places, at), (key, &problem));
+            if let Some(problem) = entries.problem(at, key, value) {
+                let text = entries.text(at, key, &problem);
                 said.push(format!("{} {key}: {text}", at.place.layer().as_str()));
             }
         }

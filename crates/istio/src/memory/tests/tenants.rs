@@ -52,7 +52,7 @@ fn of_workload(number: usize) -> Value {
 
 /// How many pods of a namespace are known.
 fn known(injector: &Core<Istio, Standalone>, namespace: &str, pods: &[Value]) -> usize {
-    let is_known = |pod: &&Value| ask_in(injector, (namespace, pod), None).expect("an answer").0;
+    let is_known = |pod: &&Value| ask_in(injector, namespace, pod, None).expect("an answer").0;
     pods.iter().filter(is_known).count()
 }
 
@@ -159,7 +159,7 @@ fn must_depend_on_own_history(asked: &[Asked]) -> Result<(), TestCaseError> {
         let own = alone.entry((*namespace, pod["metadata"]["annotations"].to_string()));
         let own = own.or_insert_with(|| injector(VOLUMES));
         let namespace = format!("n{namespace}");
-        let answer = |injector| ask_in(injector, (&namespace, &pod), None).expect("an answer");
+        let answer = |injector| ask_in(injector, &namespace, &pod, None).expect("an answer");
         let (is_known, response) = answer(&shared);
         prop_assert_eq!(&response, &answer(&evaluating).1);
         prop_assert_eq!(is_known, answer(own).0);

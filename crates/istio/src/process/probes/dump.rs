@@ -1,7 +1,5 @@
 //! The original probes in the form that the agent reads.
 
-#![expect(clippy::disallowed_types, reason = "templates are merged into trees")]
-
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};

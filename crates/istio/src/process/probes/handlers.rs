@@ -1,7 +1,5 @@
 //! Where the probes and lifecycle handlers of a container are.
 
-#![expect(clippy::disallowed_types, reason = "templates are merged into trees")]
-
 use serde_json::{Map, Value};
 
 use super::super::{

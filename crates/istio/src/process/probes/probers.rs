@@ -1,7 +1,5 @@
 //! The variable of the proxy with the original probes.
 
-#![expect(clippy::disallowed_types, reason = "templates are merged into trees")]
-
 use serde_json::{Map, Value};
 
 use super::{

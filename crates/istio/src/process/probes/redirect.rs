@@ -1,7 +1,5 @@
 //! Makes probes call the agent.
 
-#![expect(clippy::disallowed_types, reason = "templates are merged into trees")]
-
 use serde_json::{Map, Value};
 
 use super::{

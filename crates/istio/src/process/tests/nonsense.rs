@@ -73,8 +73,7 @@ fn rendered() -> Value {
 fn inject(pod: &Value, rendered: &Value, facts: &Facts<'_>) -> bool {
     let mut injected = pod.clone();
     native_move(&mut injected, rendered, true, facts.release);
-    let result = reapply(&mut injected, rendered, pod, (facts, &Budget::of(pod, &|| false)))
-        .is_ok()
+    let result = reapply(&mut injected, rendered, pod, facts, &Budget::of(pod, &|| false)).is_ok()
         && process(&mut injected, rendered, facts).is_ok();
     patched(pod, &injected);
     result

@@ -1,7 +1,5 @@
 //! Durations, as Go's `time.ParseDuration` reads them.
 
-#![expect(clippy::disallowed_types, reason = "configuration is read once per change")]
-
 use std::fmt::Write as _;
 
 use serde_json::Value as Json;

@@ -1,7 +1,5 @@
 //! Where in a document a message cannot be read: Go's texts do not have the place.
 
-#![expect(clippy::disallowed_types, reason = "configuration is read once per change")]
-
 use serde_json::Value as Json;
 
 use super::{Field, Kind, MessageRef, Shape, field, given, single};

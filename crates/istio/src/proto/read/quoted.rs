@@ -1,7 +1,5 @@
 //! JSON in quotes: `jsonpb` drops the quotes of a number and reads what is left.
 
-#![expect(clippy::disallowed_types, reason = "configuration is read once per change")]
-
 use serde_json::Value as Json;
 
 use super::ReadError;

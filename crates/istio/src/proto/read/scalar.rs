@@ -1,7 +1,5 @@
 //! Strings, booleans, numbers and enums, as Go's `encoding/json` reads them.
 
-#![expect(clippy::disallowed_types, reason = "configuration is read once per change")]
-
 use std::ops::RangeInclusive;
 
 use serde_json::Value as Json;

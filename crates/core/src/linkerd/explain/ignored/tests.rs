@@ -27,8 +27,8 @@ fn said(pod: &Value, workload: Option<Workload<'_>>, namespace: &Value) -> Vec<S
     let mut said = Vec::new();
     for at in places.iter() {
         for &(key, value) in &at.entries {
-            if let Some(problem) = keys.problem(&places, at, (key, value)) {
-                let text = keys.text(&places, at, (key, &problem));
+            if let Some(problem) = keys.problem(&places, at, key, value) {
+                let text = keys.text(&places, at, key, &problem);
                 said.push(format!("{} {key}: {text}", at.place.layer().as_str()));
             }
         }
