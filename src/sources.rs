@@ -30,10 +30,14 @@ impl Sources {
 }
 
 impl Lookups for Sources {
-    async fn namespace(&self, name: &str) -> Result<Option<Annotations>, LookupError> {
+    async fn namespace(
+        &self,
+        name: &str,
+        reads: &NamespaceReads,
+    ) -> Result<Option<Annotations>, LookupError> {
         match self {
-            Self::Standalone(objects) => objects.namespace(name).await,
-            Self::Cluster(namespaces, _) => namespaces.lookup(name).await,
+            Self::Standalone(objects) => objects.namespace(name, reads).await,
+            Self::Cluster(namespaces, _) => namespaces.lookup(name, reads).await,
         }
     }
 

@@ -31,6 +31,7 @@ use injectd::{
     },
     lookups::CallerFacts,
     metrics::WatchMetrics,
+    namespace::NamespaceReads,
     outcome::Verdict,
     patch::PatchBuffer,
     readiness::Readiness,
@@ -129,13 +130,14 @@ impl Bench {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
         let runtime = runtime.expect("a runtime must start");
         let namespaces = runtime.block_on(listed());
+        let reads = NamespaceReads::default();
         let hit = "lookup_hit_of_10000_namespaces";
         self.run(hit, None, || {
-            let found = namespaces.lookup(black_box("team-4711")).now_or_never();
+            let found = namespaces.lookup(black_box("team-4711"), &reads).now_or_never();
             found.expect("a cached namespace must not wait").expect("a namespace")
         });
         self.run("lookup_miss_asks_in_process_api_server", Some(hit), || {
-            runtime.block_on(namespaces.lookup(black_box("new"))).expect("an answer")
+            runtime.block_on(namespaces.lookup(black_box("new"), &reads)).expect("an answer")
         });
     }
 

@@ -1,8 +1,9 @@
 //! Annotations of namespaces: watched, and looked up if the watch has not delivered them yet.
 //!
 //! A missing entry never means "no annotations". The newer version wins, whether it comes from the
-//! watch or from a lookup. Only annotations that a configuration reads are kept. When a new
-//! configuration reads more, all namespaces are listed again; until then they are looked up.
+//! watch or from a lookup. Only annotations that a configuration has read since the start are kept. When
+//! a new configuration reads more, all namespaces are listed again. Until then its reviews look their
+//! namespaces up.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -48,25 +49,18 @@ pub struct WatchedNamespaces {
     lookups_in_flight: Cache<String, CachedNamespace>,
     lookups: Arc<LookupLimits>,
     metrics: WatchMetrics,
-    kept: ArcSwap<Kept>,
+    /// The annotations that are kept.
+    kept: ArcSwap<KeySet>,
     /// More annotations are kept than before.
     grown: Notify,
-}
-
-/// The annotations that are kept.
-#[derive(Debug, Default)]
-struct Kept {
-    annotations: KeySet,
-    /// How often the set has grown.
-    generation: u64,
 }
 
 #[derive(Debug, Clone)]
 struct CachedNamespace {
     /// Resource version; grows with each change.
     version: u64,
-    /// [`Kept::generation`] of the annotations.
-    generation: u64,
+    /// The annotations that were kept when the namespace was read.
+    kept: Arc<KeySet>,
     /// `None` if the namespace was deleted.
     annotations: Option<Annotations>,
 }
@@ -87,28 +81,33 @@ impl WatchedNamespaces {
         }
     }
 
-    /// Keeps what a configuration reads, too.
+    /// From now on keeps the annotations that this configuration reads, too.
     pub fn will_read(&self, reads: &NamespaceReads) {
         let before = self.kept.rcu(|kept| {
-            if kept.annotations.covers(&reads.annotations) {
-                return Arc::clone(kept);
+            if kept.covers(&reads.annotations) {
+                Arc::clone(kept)
+            } else {
+                Arc::new(kept.union(&reads.annotations))
             }
-            let annotations = kept.annotations.with(&reads.annotations);
-            Arc::new(Kept { annotations, generation: kept.generation + 1 })
         });
-        if !before.annotations.covers(&reads.annotations) {
+        if !before.covers(&reads.annotations) {
             self.grown.notify_one();
         }
     }
 
-    /// The annotations of a namespace; `None` if it does not exist.
+    /// The annotations of a namespace, at least those that a configuration reads; `None` if it does not
+    /// exist.
     ///
     /// # Errors
     /// When the namespace is not cached and the lookup in the API server fails.
-    pub async fn lookup(&self, name: &str) -> Result<Option<Annotations>, LookupError> {
-        if let Some(CachedNamespace { annotations: Some(annotations), generation, .. }) =
+    pub async fn lookup(
+        &self,
+        name: &str,
+        reads: &NamespaceReads,
+    ) -> Result<Option<Annotations>, LookupError> {
+        if let Some(CachedNamespace { annotations: Some(annotations), kept, .. }) =
             self.known.get(name).await
-            && generation == self.kept.load().generation
+            && kept.covers(&reads.annotations)
         {
             self.metrics.cache.hits.increment(1);
             return Ok(Some(annotations));
@@ -118,21 +117,26 @@ impl WatchedNamespaces {
         }
         self.metrics.cache.misses.increment(1);
         // Boxed: the future of a cache hit must not have the size of a lookup.
-        Box::pin(self.request_once(name)).await
+        let mut found = Box::pin(self.request_once(name)).await?;
+        if found.annotations.is_some() && !found.kept.covers(&reads.annotations) {
+            // The request began before the configuration came.
+            found = Box::pin(self.request_once(name)).await?;
+        }
+        Ok(found.annotations)
     }
 
     /// Looks a namespace up in the API server, with one request for all concurrent callers.
-    async fn request_once(&self, name: &str) -> Result<Option<Annotations>, LookupError> {
+    async fn request_once(&self, name: &str) -> Result<CachedNamespace, LookupError> {
         let requested = self.lookups_in_flight.try_get_with_by_ref(name, self.request(name));
         let found = self.lookups.wait_for(requested, None).await;
         self.lookups_in_flight.invalidate(name).await;
-        Ok(found?.annotations)
+        found
     }
 
     async fn request(&self, name: &str) -> Result<CachedNamespace, kube::Error> {
         match with_retries(self.lookups.timeout, || self.api.get_opt(name)).await? {
             Some(namespace) => Ok(self.store(&namespace, true).await),
-            None => Ok(CachedNamespace { version: 0, generation: 0, annotations: None }),
+            None => Ok(CachedNamespace { version: 0, kept: Arc::default(), annotations: None }),
         }
     }
 
@@ -143,13 +147,10 @@ impl WatchedNamespaces {
         exists: bool,
     ) -> CachedNamespace {
         let version = namespace.resource_version().and_then(|version| version.parse().ok());
-        let kept = self.kept.load();
-        let all = namespace.annotations().iter();
-        let read = all.filter(|(key, _)| kept.annotations.has(key));
+        let kept = self.kept.load_full();
+        let read = namespace.annotations().iter().filter(|(key, _)| kept.has(key));
         let annotations = exists.then(|| read.map(|(k, v)| (k.clone(), v.clone())).collect());
-        let (version, generation) = (version.unwrap_or_default(), kept.generation);
-        drop(kept);
-        let found = CachedNamespace { version, generation, annotations };
+        let found = CachedNamespace { version: version.unwrap_or_default(), kept, annotations };
         let entry = self.known.entry(namespace.name_any());
         let newest = entry.and_upsert_with(|before| async {
             match before.map(moka::Entry::into_value) {
@@ -170,8 +171,9 @@ impl WatchedNamespaces {
             let mut watch = std::pin::pin!(watch);
             loop {
                 let event = select! {
-                    event = watch.next() => event,
+                    biased;
                     () = self.grown.notified() => break,
+                    event = watch.next() => event,
                 };
                 let Some(event) = event else { return };
                 self.follow_event(event, &mut listed, &mut unready).await;
@@ -267,7 +269,7 @@ mod tests {
     }
 
     async fn inject_of(namespaces: &WatchedNamespaces, name: &str) -> Option<String> {
-        let annotations = namespaces.lookup(name).await.ok()??;
+        let annotations = namespaces.lookup(name, &reads(&["linkerd.io/inject"])).await.ok()??;
         assert_eq!(annotations.len(), 1, "other annotations must not be kept");
         Some(annotations[0].1.clone())
     }
@@ -297,25 +299,22 @@ mod tests {
         namespaces.apply(Event::InitApply(namespace("a", 2, "disabled")), &mut listed).await;
         assert!(namespaces.apply(Event::InitDone, &mut listed).await);
         assert_eq!(inject_of(&namespaces, "a").await.as_deref(), Some("disabled"));
-        let unknown = namespaces.lookup("b").await;
+        let unknown = namespaces.lookup("b", &NamespaceReads::default()).await;
         assert!(matches!(unknown, Err(LookupError::Failed(_))), "must be looked up");
     }
 
     #[tokio::test]
-    async fn a_namespace_is_looked_up_once_more_is_read_of_it() {
+    async fn who_reads_more_than_is_cached_looks_the_namespace_up() {
         let namespaces = unreachable();
         let mut listed = HashSet::new();
         namespaces.apply(Event::Apply(namespace("a", 1, "enabled")), &mut listed).await;
-        namespaces.will_read(&reads(&["linkerd.io/inject"]));
-        assert_eq!(
-            inject_of(&namespaces, "a").await.as_deref(),
-            Some("enabled"),
-            "no more is read"
-        );
-        namespaces.will_read(&reads(&["other"]));
-        assert!(matches!(namespaces.lookup("a").await, Err(LookupError::Failed(_))));
+        let more = reads(&["other"]);
+        namespaces.will_read(&more);
+        assert!(matches!(namespaces.lookup("a", &more).await, Err(LookupError::Failed(_))));
+        let before = inject_of(&namespaces, "a").await;
+        assert_eq!(before.as_deref(), Some("enabled"), "the others have what they read");
         namespaces.apply(Event::Apply(namespace("a", 1, "enabled")), &mut listed).await;
-        let found = namespaces.lookup("a").await.expect("it is known").expect("it exists");
+        let found = namespaces.lookup("a", &more).await.expect("it is known").expect("it exists");
         assert_eq!(found.len(), 2, "what was read before stays: {found:?}");
     }
 
@@ -323,6 +322,7 @@ mod tests {
     async fn a_lookup_over_the_limit_of_waiting_reviews_fails() {
         let namespaces = unreachable();
         let _waiting = namespaces.lookups.begin().expect("the first may wait");
-        assert!(matches!(namespaces.lookup("a").await, Err(LookupError::TooMany)));
+        let found = namespaces.lookup("a", &NamespaceReads::default()).await;
+        assert!(matches!(found, Err(LookupError::TooMany)));
     }
 }

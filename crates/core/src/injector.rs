@@ -187,7 +187,7 @@ impl<M: Mesh, L: Lookups> Injector<M, L> {
         if reads.is_nothing() {
             return Ok(Some(Annotations::default()));
         }
-        match self.lookups.namespace(&request.namespace).await {
+        match self.lookups.namespace(&request.namespace, reads).await {
             Ok(None) if reads.missing == MissingNamespace::Empty => {
                 Ok(Some(Annotations::default()))
             }

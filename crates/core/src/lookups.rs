@@ -136,10 +136,12 @@ pub struct CallerFacts<'a> {
 
 /// The source of namespaces and owners.
 pub trait Lookups: Send + Sync {
-    /// The annotations of a namespace; `None` if it does not exist.
+    /// The annotations of a namespace, at least those that a configuration reads; `None` if it does not
+    /// exist.
     fn namespace(
         &self,
         name: &str,
+        reads: &NamespaceReads,
     ) -> impl Future<Output = Result<Option<Annotations>, LookupError>> + Send;
 
     /// The object of an owner. The lookup should end before `deadline`.
@@ -157,8 +159,8 @@ pub trait Lookups: Send + Sync {
         owner: &OwnerReference<'_>,
     ) -> impl Future<Output = Result<FoundOwner, LookupError>> + Send;
 
-    /// Learns what a configuration reads of namespaces, before its first lookup. A source that keeps all
-    /// annotations has nothing to learn.
+    /// Learns what a configuration will read of namespaces. A source that keeps all annotations has nothing
+    /// to learn.
     fn will_read(&self, _: &NamespaceReads) {}
 
     /// Whether an involved object exists; `true` if the source cannot answer that.

@@ -38,7 +38,7 @@ impl NamespaceReads {
     /// Whether nothing is read, not even whether a namespace exists.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
-        *self == Self::default()
+        self.missing == MissingNamespace::Empty && self.annotations.0.is_empty()
     }
 }
 
@@ -57,7 +57,7 @@ impl KeySet {
 
     /// The keys of both sets.
     #[must_use]
-    pub fn with(&self, other: &Self) -> Self {
+    pub fn union(&self, other: &Self) -> Self {
         Self(&self.0 | &other.0)
     }
 }
@@ -103,7 +103,7 @@ mod tests {
     fn a_set_covers_what_was_added_to_it() {
         let one = KeySet::from_iter([KeyPattern::Key("a".into())]);
         let other = KeySet::from_iter([KeyPattern::Domain("b".into())]);
-        let both = one.with(&other);
+        let both = one.union(&other);
         assert!(both.covers(&one) && both.covers(&other) && both.covers(&both));
         assert!(!one.covers(&other) && one.covers(&KeySet::default()));
     }

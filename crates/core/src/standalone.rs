@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Instant};
 
 use crate::{
     lookups::{Annotations, FoundOwner, LookupError, Lookups},
+    namespace::NamespaceReads,
     object::OwnerReference,
     objects::Objects,
 };
@@ -23,7 +24,11 @@ pub enum Standalone {
 }
 
 impl Lookups for Standalone {
-    async fn namespace(&self, name: &str) -> Result<Option<Annotations>, LookupError> {
+    async fn namespace(
+        &self,
+        name: &str,
+        _: &NamespaceReads,
+    ) -> Result<Option<Annotations>, LookupError> {
         match self {
             Self::Every(annotations) => Ok(Some(Arc::clone(annotations))),
             Self::EveryBut(objects, annotations) => {

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use injectd_core::namespace::{KeyPattern, MissingNamespace, NamespaceReads};
+use injectd_core::namespace::NamespaceReads;
 use injectd_gotemplate::{Functions, ParseError, Refusal, Template, Value};
 
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
     detect::{Source, detect, last_with_same_markers},
     document::Document,
     native::{Mode, NATIVE_SIDECARS_VARIABLE},
-    openshift::{SUPPLEMENTAL_GROUPS_ANNOTATION, UID_RANGE_ANNOTATION},
+    openshift,
     proto::{
         Message, defaults,
         mesh::{self, MeshError},
@@ -166,7 +166,11 @@ impl Revision {
             name: files.revision.to_owned(),
             environment: files.environment.clone(),
             mode,
-            namespace_reads: namespace_reads(files.environment),
+            namespace_reads: if is_openshift(files.environment) {
+                openshift::namespace_reads()
+            } else {
+                NamespaceReads::default()
+            },
             shown_release,
             warnings,
         })
@@ -225,16 +229,6 @@ impl Revision {
 
 fn is_openshift(environment: &BTreeMap<String, String>) -> bool {
     environment.get("PLATFORM").is_some_and(|platform| platform == "openshift")
-}
-
-/// On `OpenShift`, the annotations with the users and groups of a namespace.
-fn namespace_reads(environment: &BTreeMap<String, String>) -> NamespaceReads {
-    if !is_openshift(environment) {
-        return NamespaceReads::default();
-    }
-    let keys = [UID_RANGE_ANNOTATION, SUPPLEMENTAL_GROUPS_ANNOTATION];
-    let annotations = keys.map(|key| KeyPattern::Key(key.into())).into_iter().collect();
-    NamespaceReads { missing: MissingNamespace::Empty, annotations }
 }
 
 /// The release for people, and a warning if it is not known for sure.

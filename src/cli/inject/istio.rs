@@ -18,6 +18,7 @@ use crate::{
     },
     explain::completion,
     lookups::{Annotations, Lookups as _},
+    mesh::Mesh as _,
     profiles::{IstioInjector, Profile},
 };
 
@@ -108,7 +109,8 @@ impl Manifests<'_> {
     }
 
     fn annotations(&self, namespace: &str) -> Result<Annotations, String> {
-        let found = self.runtime.block_on(self.injector.lookups().namespace(namespace));
+        let (mesh, lookups) = (self.injector.mesh(), self.injector.lookups());
+        let found = self.runtime.block_on(lookups.namespace(namespace, mesh.namespace_reads()));
         found.map(Option::unwrap_or_default).map_err(|error| error.to_string())
     }
 }

@@ -3,6 +3,7 @@
 use std::{future::ready, sync::Arc, time::Duration};
 
 use futures_util::{FutureExt as _, future::join};
+use injectd_istio::openshift;
 use kube::Client;
 use tokio::{sync::watch, task::JoinHandle, time::interval};
 use tracing::info;
@@ -229,13 +230,16 @@ impl Process {
         let metrics = WatchMetrics::register(self.registry(), "namespaces");
         let namespaces = WatchedNamespaces::new(client.clone(), Arc::clone(lookups), metrics);
         let namespaces = Arc::new(namespaces);
+        if self.args.config.is_on_openshift() {
+            // The revisions come later, and the first list is complete.
+            namespaces.will_read(&openshift::namespace_reads());
+        }
         let metrics = CacheMetrics::register(self.registry(), "owners");
         let owners = Owners::new(client.clone(), Arc::clone(lookups), metrics);
         Sources::Cluster(namespaces, Arc::new(owners))
     }
 
-    /// Watches the namespaces of which a mesh reads something. The process becomes ready once they are
-    /// listed.
+    /// Watches all namespaces. The process becomes ready once they are listed.
     fn watch_namespaces(&self, sources: &Sources) {
         if let Sources::Cluster(namespaces, _) = sources {
             info!("waiting for caches to sync");
