@@ -100,10 +100,10 @@ impl<'i> Injection<'i> {
         self.patience = Some(patience);
     }
 
-    /// Whether somebody still waits for the result.
+    /// Checks that the caller still waits.
     ///
     /// # Errors
-    /// Nobody does; the message of the denial.
+    /// It has left, or its deadline has passed; the message of the denial.
     pub(crate) fn must_be_awaited(&self) -> Result<(), String> {
         match &self.patience {
             Some(patience) if patience.is_over() => Err(OverBudget::Gone.to_string()),

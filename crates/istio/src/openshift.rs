@@ -1,6 +1,8 @@
 //! `OpenShift`: user and group of the proxy, and users that it repeats
 //! (`pkg/kube/inject/openshift.go`).
 
+use std::collections::BTreeMap;
+
 use injectd_core::namespace::{KeyPattern, MissingNamespace, NamespaceReads};
 use serde_json::Value;
 
@@ -14,6 +16,12 @@ pub const UID_RANGE_ANNOTATION: &str = "openshift.io/sa.scc.uid-range";
 
 /// The namespace's annotation with its groups: blocks like those of users, separated by commas.
 pub const SUPPLEMENTAL_GROUPS_ANNOTATION: &str = "openshift.io/sa.scc.supplemental-groups";
+
+/// Whether istiod's variables say that the cluster is one of `OpenShift`.
+#[must_use]
+pub fn is_platform(environment: &BTreeMap<String, String>) -> bool {
+    environment.get("PLATFORM").is_some_and(|platform| platform == "openshift")
+}
 
 /// What an injection reads of the namespace: users and groups, for the proxy's.
 #[must_use]

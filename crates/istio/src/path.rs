@@ -228,7 +228,7 @@ impl PathEnvironment {
     /// over `global.multiCluster.clusterName`, and a label wins over the path's network, which wins
     /// over `global.network`. Empty ones are not added.
     pub fn add_cluster_and_network(&mut self, values: &Values, label: Option<&str>) {
-        let cluster = values.text(&["global", "multiCluster", "clusterName"]);
+        let cluster = configured_cluster(values);
         let network = values.text(&["global", "network"]);
         if self.variable(CLUSTER_VARIABLE).is_empty() && !cluster.is_empty() {
             self.variables.insert(CLUSTER_VARIABLE.to_owned(), cluster.to_owned());
@@ -244,14 +244,17 @@ impl PathEnvironment {
     /// else [`DEFAULT_CLUSTER`].
     #[must_use]
     pub fn cluster<'e>(&'e self, values: &'e Values) -> &'e str {
-        let of_values = values.text(&["global", "multiCluster", "clusterName"]);
-        let names = [self.variable(CLUSTER_VARIABLE), of_values, DEFAULT_CLUSTER];
+        let names = [self.variable(CLUSTER_VARIABLE), configured_cluster(values), DEFAULT_CLUSTER];
         names.into_iter().find(|name| !name.is_empty()).unwrap_or_default()
     }
 
     fn variable(&self, name: &str) -> &str {
         self.variables.get(name).map_or("", String::as_str)
     }
+}
+
+fn configured_cluster(values: &Values) -> &str {
+    values.text(&["global", "multiCluster", "clusterName"])
 }
 
 /// Go's `unicode.ToUpper`: one character for one, so `ß` stays.

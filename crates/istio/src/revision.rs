@@ -166,7 +166,7 @@ impl Revision {
             name: files.revision.to_owned(),
             environment: files.environment.clone(),
             mode,
-            namespace_reads: if is_openshift(files.environment) {
+            namespace_reads: if openshift::is_platform(files.environment) {
                 openshift::namespace_reads()
             } else {
                 NamespaceReads::default()
@@ -219,16 +219,12 @@ impl Revision {
     /// Whether the proxy's user comes from the namespace: on `OpenShift`.
     #[must_use]
     pub fn is_openshift(&self) -> bool {
-        is_openshift(&self.environment)
+        openshift::is_platform(&self.environment)
     }
 
     pub(crate) fn default_config(&self) -> Option<&Message> {
         self.mesh.message("default_config")
     }
-}
-
-fn is_openshift(environment: &BTreeMap<String, String>) -> bool {
-    environment.get("PLATFORM").is_some_and(|platform| platform == "openshift")
 }
 
 /// The release for people, and a warning if it is not known for sure.

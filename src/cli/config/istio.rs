@@ -10,6 +10,7 @@ use std::{
 use injectd_istio::{
     cluster::Cluster,
     mesh::Istio,
+    openshift,
     path::{DEFAULT_CLUSTER, DEFAULT_TARGET},
     release::Release,
     revision::{Files, Revision, StartError},
@@ -156,8 +157,7 @@ impl ConfigArgs {
 
     /// Whether Istio reads annotations of namespaces: on `OpenShift`.
     pub(in crate::cli) fn is_on_openshift(&self) -> bool {
-        self.is_istio()
-            && environment().get("PLATFORM").is_some_and(|platform| platform == "openshift")
+        self.is_istio() && openshift::is_platform(&environment())
     }
 
     /// Flag and path of the values of Istio.

@@ -339,55 +339,37 @@ impl Turns for Taken<'_> {
     fn next<'t>(&'t self, _: Asked<'t>) -> NextTurn<'t> {
         let turn = self.0.map(|meanwhile| {
             meanwhile();
-            Turn { has_waited: true, granted: Box::new(Endless) }
+            Turn { has_waited: true, granted: Box::new(CallerOfTurn { has_left: false }) }
         });
         Box::pin(ready(turn.ok_or(NoTurn::Late)))
     }
 }
 
-/// A turn for a caller that waits for ever.
-#[derive(Debug)]
-struct Endless;
-
-impl Granted for Endless {
-    fn run(&self, work: &mut dyn FnMut()) {
-        work();
-    }
-
-    fn patience(&self) -> Arc<dyn Patience> {
-        Arc::new(Self)
-    }
+/// The turn of a caller that waits for ever, or has left.
+#[derive(Debug, Clone, Copy)]
+struct CallerOfTurn {
+    has_left: bool,
 }
 
-impl Patience for Endless {
-    fn is_over(&self) -> bool {
-        false
-    }
-}
-
-/// The turn of a caller that has left.
-#[derive(Debug)]
-struct Left;
-
-impl Turns for Left {
+impl Turns for CallerOfTurn {
     fn next<'t>(&'t self, _: Asked<'t>) -> NextTurn<'t> {
-        Box::pin(ready(Ok(Turn { has_waited: false, granted: Box::new(Self) })))
+        Box::pin(ready(Ok(Turn { has_waited: false, granted: Box::new(*self) })))
     }
 }
 
-impl Granted for Left {
+impl Granted for CallerOfTurn {
     fn run(&self, work: &mut dyn FnMut()) {
         work();
     }
 
     fn patience(&self) -> Arc<dyn Patience> {
-        Arc::new(Self)
+        Arc::new(*self)
     }
 }
 
-impl Patience for Left {
+impl Patience for CallerOfTurn {
     fn is_over(&self) -> bool {
-        true
+        self.has_left
     }
 }
 
@@ -395,7 +377,8 @@ impl Patience for Left {
 fn an_evaluation_ends_when_nobody_waits_for_it_and_its_answer_is_not_kept() {
     let steps = 2 * STEPS_UNTIL_ASKED;
     let injector = injector(&format!("{{{{ range until {steps} }}}}{{{{ end }}}}"));
-    let (_, answer) = ask(&injector, &pod(), Some(&Left)).expect("an answer for nobody");
+    let (_, answer) =
+        ask(&injector, &pod(), Some(&CallerOfTurn { has_left: true })).expect("an answer");
     let message = answer["status"]["message"].as_str().unwrap_or_default();
     assert!(message.contains(GONE), "{answer}");
     assert!(!is_known(&injector, &pod()));

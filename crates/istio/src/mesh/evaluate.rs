@@ -133,13 +133,13 @@ impl Evaluation<'_> {
             Keeping::ForOwner => None,
             Keeping::ForAnyOwner(owner) => match self.slotted(mesh, *owner) {
                 Ok(evaluated) => return Ok(evaluated),
-                Err(recorded) => Some(recorded),
+                Err(recorded) => {
+                    self.injection.must_be_awaited()?;
+                    self.begin_anew()?;
+                    Some(recorded)
+                }
             },
         };
-        if with_placeholder.is_some() {
-            self.injection.must_be_awaited()?;
-            self.begin_anew()?;
-        }
         let (recorded, injected) = self.record(mesh);
         Ok(self.fixed(injected?, Some(Read::OfOwner { recorded, with_placeholder })))
     }
