@@ -21,11 +21,10 @@ use hyper::{
     header::{CONTENT_TYPE, HeaderValue},
 };
 use injectd::{
-    metrics::ConnectionMetrics,
-    readiness::Readiness,
     server::{self, Bound, HttpResponse, HttpService, Limits, Overload, Permit, Server, Shutdown},
     tls::{self, ClientAuth, Identity},
 };
+use injectd_telemetry::{metrics::ConnectionMetrics, readiness::Readiness};
 use injectd_testkit::Injector;
 
 /// Answer every request with as many bytes as injectd answers a review with

@@ -13,6 +13,7 @@ use hyper::{
     service::service_fn,
 };
 use hyper_util::rt::{TokioIo, TokioTimer};
+use injectd_telemetry::{metrics::Exporter, readiness::Readiness};
 use metrics::Counter;
 use tokio::{
     net::TcpStream,
@@ -24,9 +25,7 @@ use tokio_io_timeout::TimeoutStream;
 use tracing::{debug, error, warn};
 
 use crate::{
-    metrics::Exporter,
     profiler,
-    readiness::Readiness,
     server::{Addr, Bound, EvaluationTurns, HttpResponse, Socket, plain},
 };
 
@@ -220,11 +219,10 @@ mod tests {
         net::TcpStream as StdTcpStream,
     };
 
+    use injectd_telemetry::metrics::Registry;
+
     use super::*;
-    use crate::{
-        metrics::Registry,
-        server::{Limits, MAX_ADMIN_CONNECTIONS},
-    };
+    use crate::server::{Limits, MAX_ADMIN_CONNECTIONS};
 
     #[tokio::test]
     async fn probes_are_answered_while_every_other_thread_is_busy() {

@@ -10,6 +10,7 @@ use std::{
 };
 
 use futures_util::{StreamExt as _, stream};
+use injectd_telemetry::metrics::EventMetrics;
 use moka::{policy::EvictionPolicy, sync::Cache};
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, mpsc},
@@ -21,7 +22,6 @@ use crate::{
     causes::with_causes,
     cluster::{Events, WriteError, now},
     linkerd::events,
-    metrics::EventMetrics,
     outcome::{Event, InvolvedObject, Outcome, SkipReasons},
     sources::Sources,
 };

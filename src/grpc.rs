@@ -12,6 +12,7 @@ use futures_util::{
 use hyper::{Request, Response, body::Incoming};
 pub use injectd_api::v1;
 use injectd_api::{DESCRIPTORS, MAX_MESSAGE_BYTES, v1::injector_server::InjectorServer};
+use injectd_telemetry::{metrics::RejectReason, readiness::Readiness};
 use tokio::{
     sync::Semaphore,
     time::{Instant, sleep, timeout_at},
@@ -25,10 +26,8 @@ use tonic::{
 use tonic_health::{ServingStatus, server::HealthReporter};
 
 use crate::{
-    metrics::RejectReason,
     observer::Observer,
     profiles::Profiles,
-    readiness::Readiness,
     server::{Caller, EvaluationTurns, HttpService, Limits, Overload, Permit, Shutdown, Signalled},
 };
 

@@ -31,8 +31,6 @@ pub mod sources;
 pub mod cluster;
 pub mod drop_in;
 
-pub mod metrics;
-
 pub use injectd_api::client;
 pub use injectd_core::{
     injector, json, linkerd, lookups, mesh, namespace, object, objects, outcome, patch, request,
@@ -42,6 +40,4 @@ pub use injectd_core::{
 pub mod causes;
 pub mod digest;
 mod files;
-pub mod log;
 pub mod profiler;
-pub mod readiness;

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use injectd_telemetry::metrics::{RejectReason, ReviewMetrics};
 use tracing::{Level, enabled, info, warn};
 
 use crate::{
     drop_in::{Counters, IstioCounters, log_lines},
     events::Recorder,
-    metrics::{RejectReason, ReviewMetrics},
     outcome::{Outcome, Verdict},
     profiles::Profile,
 };

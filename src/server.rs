@@ -21,6 +21,7 @@ use hyper_util::{
     rt::{TokioExecutor, TokioIo},
     server::conn::auto,
 };
+use injectd_telemetry::metrics::{ConnectionMetrics, Counted};
 use rustls::ServerConfig;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -33,10 +34,7 @@ use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 use tracing::{debug, warn};
 
-use crate::{
-    metrics::{ConnectionMetrics, Counted},
-    tls::remaining_validity,
-};
+use crate::tls::remaining_validity;
 
 mod body_budget;
 mod descriptors;

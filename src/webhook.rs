@@ -19,6 +19,7 @@ use hyper::{
     header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderValue, LOCATION},
     http::uri::PathAndQuery,
 };
+use injectd_telemetry::metrics::RejectReason;
 use tokio::time::{timeout, timeout_at};
 use tracing::{debug, error, warn};
 
@@ -26,7 +27,6 @@ use crate::{
     causes::with_causes,
     injector::ReviewError,
     lookups::{CallerFacts, Patience as _},
-    metrics::RejectReason,
     observer::Observer,
     profiles::{NoWebhook, Profile, Profiles},
     server::{

@@ -13,12 +13,8 @@ use std::{
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
 use hyper::{Method, Request, Response};
-use injectd::{
-    cluster::Events,
-    events::Recorder,
-    metrics::{EventMetrics, Registry},
-    profiles::Injector,
-};
+use injectd::{cluster::Events, events::Recorder, profiles::Injector};
+use injectd_telemetry::metrics::{EventMetrics, Registry};
 use kube::{Client, client::Body};
 use serde_json::{Value, json};
 use tokio::time::sleep;

@@ -30,13 +30,12 @@ use injectd::{
         snapshot::Snapshot,
     },
     lookups::CallerFacts,
-    metrics::WatchMetrics,
     namespace::NamespaceReads,
     outcome::Verdict,
     patch::PatchBuffer,
-    readiness::Readiness,
     review,
 };
+use injectd_telemetry::{metrics::WatchMetrics, readiness::Readiness};
 use injectd_testkit::{
     Injector,
     reviews::{SIZES, TYPICAL, annotated_with, review_of, with_override},

@@ -52,8 +52,8 @@ const PARTS: [(&str, &[&str]); 11] = [
             "base64",
         ],
     ),
-    ("log", &["tracing", "injectd::log", "injectd::observer", "core::fmt"]),
-    ("metrics", &["^metrics", "injectd::metrics"]),
+    ("log", &["tracing", "injectd_telemetry::log", "injectd::observer", "core::fmt"]),
+    ("metrics", &["^metrics", "injectd_telemetry::metrics"]),
     ("timers and clock", &["clock_gettime", "^time::", "::time::", "timeout", "Timespec"]),
     (
         "allocator",

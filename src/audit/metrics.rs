@@ -1,15 +1,17 @@
 //! Metrics of audits and restarts.
 
-use std::{collections::BTreeMap, sync::Arc, time::SystemTime, time::UNIX_EPOCH};
+use std::{
+    collections::BTreeMap,
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
+use injectd_telemetry::metrics::Registry;
 use injectd_webhooks::injectors::Product;
 use metrics::{Counter, counter};
 
 use super::summary::Counts;
-use crate::{
-    metrics::Registry,
-    restart::{Notice, Observer, Restarter, Wait},
-};
+use crate::restart::{Notice, Observer, Restarter, Wait};
 
 /// The metrics of audits and restarts.
 #[derive(Clone)]

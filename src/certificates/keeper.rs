@@ -7,6 +7,7 @@ use std::{
 };
 
 use futures_util::future::{join, join_all};
+use injectd_telemetry::{metrics::WatchMetrics, readiness::Hold};
 use jiff::Timestamp;
 use kube::Client;
 use tokio::{
@@ -26,14 +27,10 @@ use super::{
     state::{State, Terms},
     view::{Found, View},
 };
-use crate::{
-    cluster::{
-        Events, Service,
-        lease::{Elector, LeaseOptions, Term},
-        watch::{KindMetrics, WatchFailure, Watched, follow},
-    },
-    metrics::WatchMetrics,
-    readiness::Hold,
+use crate::cluster::{
+    Events, Service,
+    lease::{Elector, LeaseOptions, Term},
+    watch::{KindMetrics, WatchFailure, Watched, follow},
 };
 
 mod leader;

@@ -2,10 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
+use injectd_telemetry::metrics::Registry;
 use metrics::{Histogram, counter, histogram};
 
 use super::plan::Change;
-use crate::metrics::Registry;
 
 /// What is done, as a label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,6 +10,7 @@ use std::{collections::HashSet, sync::Arc};
 use arc_swap::ArcSwap;
 use futures_util::StreamExt as _;
 use injectd_k8s::names::is_dns_subdomain;
+use injectd_telemetry::{metrics::WatchMetrics, readiness::Hold};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::{
     Api, Client, ResourceExt as _,
@@ -27,9 +28,7 @@ use super::{LookupLimits, with_retries};
 use crate::{
     causes::with_causes,
     lookups::{Annotations, LookupError},
-    metrics::WatchMetrics,
     namespace::{KeySet, NamespaceReads},
-    readiness::Hold,
 };
 
 /// Maximum number of cached namespaces: far above the largest clusters. The least recently used are

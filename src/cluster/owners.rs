@@ -3,6 +3,7 @@
 use std::{fmt, sync::Arc, time::Instant};
 
 use injectd_k8s::names::is_dns_subdomain;
+use injectd_telemetry::metrics::CacheMetrics;
 use k8s_openapi::api::{apps::v1::ReplicaSet, batch::v1::Job};
 use kube::{Api, Client, ResourceExt as _, core::PartialObjectMeta};
 use moka::{future::Cache, policy::EvictionPolicy};
@@ -11,7 +12,6 @@ use tokio::sync::Semaphore;
 use super::{LookupLimits, with_retries};
 use crate::{
     lookups::{FoundOwner, LookupError, OwnerObject, Reference},
-    metrics::CacheMetrics,
     object::OwnerReference,
     outcome::MAX_OWNER_UID_BYTES,
 };

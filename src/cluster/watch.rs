@@ -12,6 +12,7 @@ use std::{
 };
 
 use futures_util::StreamExt as _;
+use injectd_telemetry::metrics::WatchMetrics;
 use kube::{
     Api, Resource,
     runtime::{
@@ -22,10 +23,7 @@ use kube::{
 use serde::de::DeserializeOwned;
 use tokio::{sync::mpsc, time::sleep};
 
-use crate::{
-    causes::{status_message, with_causes},
-    metrics::WatchMetrics,
-};
+use crate::causes::{status_message, with_causes};
 
 /// Duration of a watch: a watch on a dead connection ends soon after.
 const WATCH_SECONDS: u32 = 60;

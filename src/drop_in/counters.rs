@@ -6,12 +6,10 @@ use std::{
 };
 
 use foldhash::fast::RandomState;
+use injectd_telemetry::metrics::Registry;
 use metrics::{Counter, counter};
 
-use crate::{
-    metrics::Registry,
-    outcome::{Outcome, SkipReasons, Verdict},
-};
+use crate::outcome::{Outcome, SkipReasons, Verdict};
 
 /// Linkerd's counters, without the values of annotations and the namespace as labels; registered
 /// when they are first needed.

@@ -3,12 +3,10 @@
 use std::time::Duration;
 
 use injectd_istio::release::{Delta, Release};
+use injectd_telemetry::metrics::{Registry, RejectReason};
 use metrics::{Counter, Histogram, counter, histogram};
 
-use crate::{
-    metrics::{Registry, RejectReason},
-    outcome::{Outcome, Verdict},
-};
+use crate::outcome::{Outcome, Verdict};
 
 /// Istio's metrics, as the release of a review counts.
 #[derive(Debug, Clone)]

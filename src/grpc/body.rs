@@ -9,14 +9,12 @@ use std::{
 
 use bytes::{Buf as _, Bytes};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
+use injectd_telemetry::metrics::{RejectReason, ReviewMetrics};
 use tokio::time::{Sleep, sleep};
 use tonic::Status;
 
 use super::failure::Failure;
-use crate::{
-    metrics::{RejectReason, ReviewMetrics},
-    server::{BodyBudget, BudgetExceeded, Permit},
-};
+use crate::server::{BodyBudget, BudgetExceeded, Permit};
 
 /// A flag and the length of the message (gRPC over HTTP/2, "Length-Prefixed-Message").
 const PREFIX_BYTES: usize = 5;

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use injectd_telemetry::metrics::RejectReason;
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt as _};
 
 use super::v1;
-use crate::metrics::RejectReason;
 
 /// Time after which a client should retry.
 const RETRY_DELAY: Duration = Duration::from_secs(1);

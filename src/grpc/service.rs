@@ -11,6 +11,7 @@ use std::{
 };
 
 use futures_util::{FutureExt as _, Stream, StreamExt as _, future::BoxFuture, stream};
+use injectd_telemetry::metrics::RejectReason;
 use tokio::{
     sync::Semaphore,
     time::{Instant, sleep, timeout_at},
@@ -36,7 +37,6 @@ use crate::{
     injector::{Injector, ReviewError},
     lookups::{CallerFacts, Patience as _},
     mesh::Mesh,
-    metrics::RejectReason,
     observer::Observer,
     patch::PatchBuffer,
     profiles::{Profile, Profiles, for_mesh},

@@ -5,14 +5,12 @@ use std::{
     io,
 };
 
+use injectd_telemetry::readiness::Readiness;
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::watch,
 };
-
 use tracing::info;
-
-use crate::readiness::Readiness;
 
 /// Observes the signals to shut down.
 #[derive(Debug, Clone)]

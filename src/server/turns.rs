@@ -6,6 +6,7 @@
 use std::{sync::Arc, time::Duration};
 
 use injectd_core::lookups::{Asked, Granted, NextTurn, NoTurn, Patience, Turn, Turns};
+use injectd_telemetry::metrics::{EvaluationMetrics, Registry};
 use tokio::{
     runtime::{Handle, RuntimeFlavor},
     task::{block_in_place, yield_now},
@@ -18,7 +19,6 @@ use super::{
     BodyBudget, BudgetExceeded, CallerPatience, DEFAULT_TIMEOUT, Limits, Permit,
     long_work::{LongWork, MAX_AT_A_TIME},
 };
-use crate::metrics::{EvaluationMetrics, Registry};
 
 mod queue;
 

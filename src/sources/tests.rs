@@ -9,14 +9,11 @@ use std::{
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::{Request, Response};
+use injectd_telemetry::metrics::{CacheMetrics, WatchMetrics};
 use kube::{Client, client::Body};
 
 use super::*;
-use crate::{
-    cluster::LookupLimits,
-    linkerd::workload::Owner,
-    metrics::{CacheMetrics, WatchMetrics},
-};
+use crate::{cluster::LookupLimits, linkerd::workload::Owner};
 
 fn owner<'o, 'a>(
     namespace: &'o str,

@@ -7,14 +7,12 @@ use hyper::{
     body::{Body as _, Incoming},
 };
 use injectd_api::MAX_MESSAGE_BYTES;
+use injectd_telemetry::metrics::RejectReason;
 use memmap2::MmapMut;
 use tracing::debug;
 
 use super::Rejection;
-use crate::{
-    metrics::RejectReason,
-    server::{BodyBudget, BudgetExceeded, Permit, discard},
-};
+use crate::server::{BodyBudget, BudgetExceeded, Permit, discard};
 
 /// Maximum size of a body: upstream's limit, and that of a gRPC message.
 pub const MAX_BODY_BYTES: usize = MAX_MESSAGE_BYTES;

@@ -20,12 +20,11 @@ use injectd::{
     client::{Connect, ConnectError},
     cluster::Tokens,
     grpc::{Access, Allowed, Callers, Grpc, Life},
-    metrics::ConnectionMetrics,
     profiles::Profile,
-    readiness::Readiness,
     server::{Addr, Bound, EvaluationTurns, Limits, Server, Shutdown},
     tls::{self, ClientAuth, Identity},
 };
+use injectd_telemetry::{metrics::ConnectionMetrics, readiness::Readiness};
 use kube::{Client, client::Body};
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, SanType, date_time_ymd,

@@ -8,9 +8,9 @@ use injectd::{
         RuleResult, Verdict, injector_client::InjectorClient,
     },
     profiles::{Profile, Profiles},
-    readiness::Readiness,
     server::Limits,
 };
+use injectd_telemetry::readiness::Readiness;
 use serde_json::{Value, json};
 use tonic::{Code, Status};
 

@@ -11,9 +11,9 @@ use injectd::{
         Workload, inject_stream_response::Result as StreamResult, injector_client::InjectorClient,
     },
     linkerd::release::Release,
-    readiness::Readiness,
     server::{BodyBudget, Caller, HttpService as _, LONG_REVIEW_BYTES, Limits},
 };
+use injectd_telemetry::readiness::Readiness;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 use tonic::{Code, Request, Status, codec::CompressionEncoding, transport::Channel};

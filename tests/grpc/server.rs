@@ -9,11 +9,10 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use injectd::{
     grpc::{Access, Callers, Grpc, Life, v1::injector_client::InjectorClient},
     observer::Observer,
-    profiles::Injector,
-    profiles::{Profile, Profiles},
-    readiness::Readiness,
+    profiles::{Injector, Profile, Profiles},
     server::{EvaluationTurns, Gate, Limits, Share, Shutdown},
 };
+use injectd_telemetry::readiness::Readiness;
 use tonic::transport::{Channel, Endpoint};
 
 /// The services of a server without access control.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use futures_util::future::join_all;
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue, LOCATION, RETRY_AFTER};
-use injectd::metrics::{Registry, ReviewMetrics};
+use injectd_telemetry::metrics::{Registry, ReviewMetrics};
 use injectd_testkit::istio::{CONFIG, MESH, VALUES};
 
 use super::*;

@@ -14,13 +14,13 @@ use hyper::{
 };
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use injectd::{
-    metrics::ConnectionMetrics,
     observer::Observer,
     profiles::Profile,
     server::{self, Addr, Bound, EvaluationTurns, Limits, Shutdown},
     tls::{self, ClientAuth, Identity},
     webhook::{MAX_BODY_BYTES, Webhook},
 };
+use injectd_telemetry::metrics::ConnectionMetrics;
 use rustls::{
     AlertDescription, ClientConfig, RootCertStore, SupportedProtocolVersion,
     pki_types::{CertificateDer, ServerName},

@@ -4,6 +4,10 @@
 use std::{sync::Arc, time::Duration};
 
 use injectd_k8s::names::is_dns_subdomain;
+use injectd_telemetry::{
+    metrics::{Registry, WatchMetrics},
+    readiness::Hold,
+};
 use kube::Client;
 use tokio::{sync::watch, task::JoinHandle};
 
@@ -12,8 +16,6 @@ use crate::{
     certificates::{CertificateMetrics, Keeper, Leaf, Lifetimes, Options},
     cli::{CommandError, units::parse_duration},
     cluster::lease::LeaseOptions,
-    metrics::{Registry, WatchMetrics},
-    readiness::Hold,
     server::Shutdown,
     webhook_watch::{self, WebhookWatch},
 };

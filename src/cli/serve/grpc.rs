@@ -2,6 +2,8 @@
 
 use std::{io, path::PathBuf, sync::Arc, time::Duration};
 
+use injectd_api::UNIX_SCHEME;
+use injectd_telemetry::metrics::{Registry, ReloadMetrics};
 use tracing::warn;
 
 use super::{
@@ -10,12 +12,9 @@ use super::{
     process::Cluster,
     tls::ClientCa,
 };
-use injectd_api::UNIX_SCHEME;
-
 use crate::{
     cluster::Tokens,
     grpc::{Access, Allowed, Callers},
-    metrics::{Registry, ReloadMetrics},
     reload::{self, Files, Schedule},
     server::Bound,
 };

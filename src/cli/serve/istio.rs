@@ -7,6 +7,10 @@ use std::{
     time::Duration,
 };
 
+use injectd_telemetry::{
+    metrics::{ReloadMetrics, WatchMetrics},
+    readiness::Hold,
+};
 use kube::{Api, Client};
 use tokio::{
     sync::{mpsc, watch},
@@ -25,9 +29,7 @@ use crate::{
     cluster::watch::{KindMetrics, Watched, follow},
     control_plane::{Change, ControlPlane, Note},
     mesh::Mesh as _,
-    metrics::{ReloadMetrics, WatchMetrics},
     profiles::{DEFAULT_REVISION, Revisions},
-    readiness::Hold,
     reload::Files,
     sources::Sources,
 };

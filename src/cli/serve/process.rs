@@ -4,6 +4,13 @@ use std::{future::ready, sync::Arc, time::Duration};
 
 use futures_util::{FutureExt as _, future::join};
 use injectd_istio::openshift;
+use injectd_telemetry::{
+    metrics::{
+        CacheMetrics, ConnectionMetrics, EventMetrics, Registry, ReloadMetrics, ReviewMetrics,
+        WatchMetrics,
+    },
+    readiness::Readiness,
+};
 use kube::Client;
 use tokio::{sync::watch, task::JoinHandle, time::interval};
 use tracing::info;
@@ -23,14 +30,9 @@ use crate::{
     drop_in::{Counters, IstioCounters},
     events::Recorder,
     grpc::{Access, Grpc, Life, MAX_AGE},
-    metrics::{
-        CacheMetrics, ConnectionMetrics, EventMetrics, Registry, ReloadMetrics, ReviewMetrics,
-        WatchMetrics,
-    },
     observer::{LogStyle, Observer},
     profiler,
     profiles::{Injector, Profiles},
-    readiness::Readiness,
     reload::{self, Files, Schedule},
     server::{
         Addr, Bound, CurrentTls, Descriptors, EvaluationTurns, Limits, OnePort, Server, Shutdown,

@@ -6,12 +6,13 @@ use std::{
 };
 
 use injectd_istio::mesh::Istio;
+use injectd_telemetry::metrics::Registry;
 use tracing::{info, warn};
 
 use super::super::config::unknown_release;
 use crate::{
-    admin::ReadyTexts, linkerd::snapshot::Snapshot, mesh::Mesh as _, metrics::Registry,
-    observer::LogStyle, profiles::DEFAULT_REVISION,
+    admin::ReadyTexts, linkerd::snapshot::Snapshot, mesh::Mesh as _, observer::LogStyle,
+    profiles::DEFAULT_REVISION,
 };
 
 /// The metric with the release of a mesh.

@@ -7,6 +7,7 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
+use injectd_telemetry::metrics::{Registry, ReloadMetrics};
 use rustls::ServerConfig;
 use tokio::{task::spawn_blocking, time::sleep};
 use tracing::{info, warn};
@@ -17,7 +18,6 @@ use super::{
 };
 use crate::{
     causes::with_causes,
-    metrics::{Registry, ReloadMetrics},
     reload::{self, Files, Schedule},
     server::CurrentTls,
     tls::{self, ClientAuth, Identity},

@@ -8,9 +8,8 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use injectd_telemetry::metrics::EvaluationMetrics;
 use tokio::{sync::oneshot, time::Instant};
-
-use crate::metrics::EvaluationMetrics;
 
 /// The threads of an evaluation. Each kind has turns of its own; they share the memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

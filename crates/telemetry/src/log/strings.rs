@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use crate::{json, text::printable_json};
+use injectd_core::{json, text::printable_json};
 
 /// Writes a string as logrus does: in quotes unless every character is harmless.
 pub(super) fn write_text(out: &mut Vec<u8>, text: &str) {

@@ -2,13 +2,13 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
-
-use super::{CacheMetrics, Counted, Registry};
-use crate::{
+use injectd_core::{
     object::Kind,
     outcome::{Outcome, SkipReason, TemplateLookup, Verdict},
 };
+use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
+
+use super::{CacheMetrics, Counted, Registry};
 
 /// Metrics of a server's reviews.
 #[derive(Debug, Clone)]

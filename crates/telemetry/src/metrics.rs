@@ -142,7 +142,7 @@ impl Registry {
     }
 
     /// Runs `make` with this registry as the recorder.
-    pub(crate) fn register<T>(&self, make: impl FnOnce() -> T) -> T {
+    pub fn register<T>(&self, make: impl FnOnce() -> T) -> T {
         metrics::with_local_recorder(&self.recorder, make)
     }
 
@@ -385,8 +385,9 @@ impl Default for EventMetrics {
 mod tests {
     use std::{collections::HashSet, sync::Arc};
 
+    use injectd_core::{linkerd::snapshot::Snapshot, mesh::Mesh as _};
+
     use super::*;
-    use crate::{linkerd::snapshot::Snapshot, mesh::Mesh as _};
 
     /// The first words after `comment`, in the lines that begin with it.
     fn named(text: &str, comment: &str) -> HashSet<String> {
@@ -431,7 +432,7 @@ mod tests {
 
     #[test]
     fn every_family_is_in_the_documentation() {
-        let documentation = include_str!("../docs/operations.md");
+        let documentation = include_str!("../../../docs/operations.md");
         let process = named(&Registry::new().exporter().render(), "# TYPE ");
         let names = FAMILIES.iter().map(|&(name, ..)| name.to_owned()).chain(process);
         let missing: Vec<_> =
