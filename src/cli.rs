@@ -18,9 +18,10 @@ use clap::{
     CommandFactory as _, FromArgMatches as _, Parser, Subcommand,
     error::{ContextKind, ErrorKind},
 };
+use injectd_cluster::causes::with_causes;
 
 use self::print::print_line;
-use crate::{causes::with_causes, linkerd::release::Release, observer::LogStyle};
+use crate::{linkerd::release::Release, observer::LogStyle};
 
 mod audit;
 mod cluster_config;

@@ -13,16 +13,14 @@ use std::{
     sync::Arc,
 };
 
+use injectd_cluster::{
+    objects::ConfigMap,
+    sources::Sources,
+    watch::{Update, WatchFailure},
+};
 use injectd_istio::{cluster::Cluster, mesh::Istio, revision::Revision};
 
-use crate::{
-    cluster::{
-        objects::ConfigMap,
-        watch::{Update, WatchFailure},
-    },
-    profiles::{IstioInjector, Revisions},
-    sources::Sources,
-};
+use crate::profiles::{IstioInjector, Revisions};
 
 mod change;
 mod config_maps;

@@ -10,6 +10,7 @@ use std::{
 };
 
 use futures_util::{StreamExt as _, stream};
+use injectd_cluster::{Events, WriteError, causes::with_causes, now, sources::Sources};
 use injectd_telemetry::metrics::EventMetrics;
 use moka::{policy::EvictionPolicy, sync::Cache};
 use tokio::{
@@ -19,11 +20,8 @@ use tokio::{
 use tracing::{debug, warn};
 
 use crate::{
-    causes::with_causes,
-    cluster::{Events, WriteError, now},
     linkerd::events,
     outcome::{Event, InvolvedObject, Outcome, SkipReasons},
-    sources::Sources,
 };
 
 /// Maximum number of events that wait for the lookup of their owner: the same limit as upstream's.

@@ -5,6 +5,7 @@
 
 #![expect(clippy::disallowed_types, reason = "an explanation is not part of a review")]
 
+use injectd_cluster::sources::Sources;
 use injectd_core::explain::{Explain, Explanation, Trees};
 use injectd_k8s::object::labels;
 use injectd_webhooks::{
@@ -22,7 +23,6 @@ use crate::{
     patch::PatchBuffer,
     profiles::{Profile, for_mesh},
     review,
-    sources::Sources,
 };
 
 pub mod completion;

@@ -26,9 +26,6 @@ pub mod server;
 pub mod tls;
 pub mod webhook_watch;
 
-pub mod sources;
-
-pub mod cluster;
 pub mod drop_in;
 
 pub use injectd_api::client;
@@ -37,7 +34,4 @@ pub use injectd_core::{
     review, standalone, text, view, yaml,
 };
 
-pub mod causes;
-pub mod digest;
-mod files;
 pub mod profiler;

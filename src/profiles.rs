@@ -2,6 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
+use injectd_cluster::sources::Sources;
 use injectd_core::explain::Explain as _;
 use injectd_istio::{
     envelope,
@@ -16,7 +17,6 @@ use crate::{
     lookups::CallerFacts,
     mesh::Mesh,
     outcome::SkipReason,
-    sources::Sources,
 };
 
 mod revisions;

@@ -17,11 +17,10 @@ use std::{
     time::Duration,
 };
 
+use injectd_cluster::causes::with_causes;
 use injectd_telemetry::metrics::ReloadMetrics;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::{info, warn};
-
-use crate::causes::with_causes;
 
 /// Reads of the versions of files until two reads agree; a file that never stops changing counts as
 /// changed.

@@ -33,13 +33,14 @@ mod rules;
 mod window;
 mod workload;
 
-pub use crate::cluster::lease::LeaseOptions;
+pub use injectd_cluster::lease::LeaseOptions;
+pub use injectd_k8s::workload::Workload;
+
 pub use annotations::{RESTART_ANNOTATION, WINDOW_ANNOTATION};
 pub use budget::Budget;
 pub use controller::{AuditError, Controller, DEFAULT_POLL_INTERVAL, Findings, Observer, Options};
 pub use decision::{Decision, Wait};
 pub use finding::{Audit, Evidence, Finding, MAX_REPLICA_SETS, ReplicaSet, Seen, Trigger};
-pub use injectd_k8s::workload::Workload;
 pub use namespace::{Mode, NamespaceSettings};
 pub use outcomes::{MAX_NAMESPACES, MAX_UNVERIFIED, MAX_WORKLOADS};
 pub use plan::{

@@ -19,12 +19,12 @@ use hyper::{
     header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderValue, LOCATION},
     http::uri::PathAndQuery,
 };
+use injectd_cluster::causes::with_causes;
 use injectd_telemetry::metrics::RejectReason;
 use tokio::time::{timeout, timeout_at};
 use tracing::{debug, error, warn};
 
 use crate::{
-    causes::with_causes,
     injector::ReviewError,
     lookups::{CallerFacts, Patience as _},
     observer::Observer,

@@ -12,16 +12,15 @@
 use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
 use futures_util::{FutureExt as _, future::join_all};
+use injectd_cluster::{
+    EventQueue, Events, Service, about,
+    watch::{KindMetrics, Update, WatchFailure, Watched, follow},
+};
 use injectd_telemetry::metrics::{Registry, WatchMetrics};
 use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
 use kube::{Api, Client, ResourceExt as _};
 use tokio::{sync::mpsc, time::sleep_until};
 use tracing::{info, warn};
-
-use crate::cluster::{
-    EventQueue, Events, Service, about,
-    watch::{KindMetrics, Update, WatchFailure, Watched, follow},
-};
 
 mod selection;
 mod state;

@@ -24,7 +24,6 @@ use futures_util::FutureExt as _;
 use http_body_util::{BodyExt as _, Empty, Full};
 use hyper::{Request, Response, body::Bytes};
 use injectd::{
-    cluster::{LookupLimits, WatchedNamespaces},
     linkerd::{
         pod::{Object, TextMap},
         snapshot::Snapshot,
@@ -35,6 +34,7 @@ use injectd::{
     patch::PatchBuffer,
     review,
 };
+use injectd_cluster::{LookupLimits, WatchedNamespaces};
 use injectd_telemetry::{metrics::WatchMetrics, readiness::Readiness};
 use injectd_testkit::{
     Injector,

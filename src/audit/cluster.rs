@@ -2,17 +2,13 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use injectd_cluster::{Pages, Unanswered, causes::with_causes};
 use injectd_webhooks::{Configurations, InvalidConfiguration};
 use kube::Client;
 use serde_json::Value;
 
 use super::{Audited, Auditor, Judgement, Namespace, Webhooks, memory::Memory, summary::Summary};
-use crate::{
-    causes::with_causes,
-    cluster::{Pages, Unanswered},
-    explain::ExplainError,
-    restart::Evidence,
-};
+use crate::{explain::ExplainError, restart::Evidence};
 
 /// The webhook configurations that matter: only mutating ones inject.
 const WEBHOOKS_API: &str = "/apis/admissionregistration.k8s.io/v1";

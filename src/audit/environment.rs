@@ -6,6 +6,7 @@ use std::{
     sync::Arc,
 };
 
+use injectd_cluster::digest::digest;
 use injectd_k8s::selector::LabelSelector;
 use injectd_webhooks::Configurations;
 use jiff::Timestamp;
@@ -14,7 +15,6 @@ use serde_json::{Value, json};
 
 use super::{Auditor, Finding, Mesh, Namespace};
 use crate::{
-    digest::digest,
     explain::{self, Creation, ExplainError, later::Checks},
     lookups::{Annotations, CallerFacts},
     restart::Evidence,

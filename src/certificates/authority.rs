@@ -2,6 +2,7 @@
 
 use std::{fmt, time::Duration};
 
+use injectd_cluster::digest::hex;
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
     Issuer, KeyPair, KeyUsagePurpose, PublicKeyData as _, SerialNumber, SigningKey as _,
@@ -13,8 +14,6 @@ use rustls::{
 use sha2::{Digest as _, Sha256};
 use time::OffsetDateTime;
 use x509_parser::parse_x509_certificate;
-
-use crate::digest::hex;
 
 /// Certificates are valid from this long before they are made: the clocks of API servers and
 /// replicas may differ by as much.

@@ -7,6 +7,11 @@ use std::{
 };
 
 use futures_util::future::{join, join_all};
+use injectd_cluster::{
+    Events, Service,
+    lease::{Elector, LeaseOptions, Term},
+    watch::{KindMetrics, WatchFailure, Watched, follow},
+};
 use injectd_telemetry::{metrics::WatchMetrics, readiness::Hold};
 use jiff::Timestamp;
 use kube::Client;
@@ -26,11 +31,6 @@ use super::{
     serving::{Choice, Clock, Served, Trusted, choose},
     state::{State, Terms},
     view::{Found, View},
-};
-use crate::cluster::{
-    Events, Service,
-    lease::{Elector, LeaseOptions, Term},
-    watch::{KindMetrics, WatchFailure, Watched, follow},
 };
 
 mod leader;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use injectd_cluster::creator;
 use k8s_openapi::{
     ByteString,
     api::{admissionregistration::v1::MutatingWebhookConfiguration, core::v1::Secret},
@@ -18,7 +19,6 @@ use super::{
     state::State,
     view::{self, Configuration},
 };
-use crate::cluster::creator;
 
 /// How long the API server may take.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);

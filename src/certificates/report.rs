@@ -1,9 +1,9 @@
 //! Log lines and events of managed certificates.
 
+use injectd_cluster::{EventQueue, Events, Service, about};
 use tracing::{info, warn};
 
 use super::{culprit::Culprit, plan::Change};
-use crate::cluster::{EventQueue, Events, Service, about};
 
 /// Writes log lines, and queues events on the Secret.
 pub(super) struct Reporter {

@@ -2,6 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use injectd_cluster::{
+    Service,
+    watch::{Update, WatchFailure},
+};
 use k8s_openapi::api::{
     admissionregistration::v1::{MutatingWebhook, MutatingWebhookConfiguration},
     core::v1::Secret,
@@ -12,10 +16,6 @@ use super::{
     culprit::Culprit,
     plan::{Entry, Published},
     state::{Data, InvalidSecret, State, Terms},
-};
-use crate::cluster::{
-    Service,
-    watch::{Update, WatchFailure},
 };
 
 /// A change that a watch found.

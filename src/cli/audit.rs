@@ -3,6 +3,7 @@
 
 use std::{collections::BTreeMap, io::Write as _, path::PathBuf, sync::Arc, time::Duration};
 
+use injectd_cluster::causes::with_causes;
 use serde_json::Value;
 
 use super::{
@@ -17,13 +18,10 @@ use super::{
     stream::{Document, Documents, Errors, Step},
     units::parse_duration,
 };
-use crate::{
-    audit::{
-        Auditor, Mesh, Namespace, Webhooks, audit_log,
-        cluster::{self, Judges, ReadError, Scope},
-        summary::Summary,
-    },
-    causes::with_causes,
+use crate::audit::{
+    Auditor, Mesh, Namespace, Webhooks, audit_log,
+    cluster::{self, Judges, ReadError, Scope},
+    summary::Summary,
 };
 
 mod files;

@@ -2,14 +2,11 @@
 
 use std::path::PathBuf;
 
+use injectd_cluster::{ClientError, ClientOptions, Unanswered, causes::with_causes};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Api, Client};
 
 use super::{CommandError, first_set};
-use crate::{
-    causes::with_causes,
-    cluster::{self, ClientError, ClientOptions, Unanswered},
-};
 
 /// Where the values are.
 const VALUES: ConfigMapKey = ConfigMapKey { name: "linkerd-config", key: "values" };
@@ -69,7 +66,7 @@ impl ClusterArgs {
             user: self.user.as_deref(),
             groups: &self.groups,
         };
-        cluster::client(options).await.map(Some).map_err(|error| self.error(&error))
+        injectd_cluster::client(options).await.map(Some).map_err(|error| self.error(&error))
     }
 
     /// The first of these flags that is set.

@@ -6,6 +6,7 @@ use std::{
     sync::Arc,
 };
 
+use injectd_cluster::sources::Sources;
 use serde_json::Value;
 
 use super::{CommandError, cluster_config::Found, print_line};
@@ -18,7 +19,6 @@ use crate::{
     },
     objects::Objects,
     profiles::{Injector, Profile},
-    sources::Sources,
     standalone::Standalone,
     yaml,
 };

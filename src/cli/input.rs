@@ -6,8 +6,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use injectd_cluster::files::{self, MAX_SERVED_BYTES};
+
 use super::CommandError;
-use crate::files::{self, MAX_SERVED_BYTES};
 
 /// Largest file, standard input or answer of a server that a command keeps in memory. Ten thousand
 /// pods of 12 KB are half of it; more is a device, a pipe without end, or a mistake.
@@ -147,7 +148,7 @@ mod tests {
         assert_eq!(bytes.len(), MAX_SERVED_BYTES);
         file.as_file().set_len(length + 1).expect("must grow");
         let error = read_served("--values", file.path()).expect_err("must be rejected");
-        let text = crate::causes::with_causes(&error);
+        let text = injectd_cluster::causes::with_causes(&error);
         assert!(text.contains("--values /") && text.ends_with("larger than 10 MiB"), "{text}");
     }
 }

@@ -5,6 +5,7 @@
 
 use std::path::PathBuf;
 
+use injectd_cluster::causes::with_causes;
 use injectd_yaml::{Document, Format, ItemEditor};
 use serde_json::Value;
 use tokio::runtime::Runtime;
@@ -15,7 +16,7 @@ use super::{
     input,
     progress::Progress,
 };
-use crate::{causes::with_causes, yaml};
+use crate::yaml;
 
 mod objects;
 mod output;

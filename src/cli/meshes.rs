@@ -3,6 +3,13 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use injectd_cluster::{
+    Pages,
+    causes::with_causes,
+    objects::{ConfigMap, Node, ProxyConfig},
+    sources::Sources,
+    watch::{Update, WatchFailure},
+};
 use injectd_webhooks::{
     Step, Verdict, Webhook,
     injectors::{self, Product},
@@ -12,20 +19,13 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
-    causes::with_causes,
     cli::{
         CommandError, cluster_config,
         config::{ConfigArgs, MeshName, Purpose},
     },
-    cluster::{
-        Pages,
-        objects::{ConfigMap, Node, ProxyConfig},
-        watch::{Update, WatchFailure},
-    },
     control_plane::{Change, ControlPlane, ISTIO_NAMESPACE},
     explain::Creation,
     profiles::{Profile, Revisions},
-    sources::Sources,
     standalone::Standalone,
 };
 

@@ -5,13 +5,13 @@
 use std::{io, path::PathBuf, time::Duration};
 
 use clap::value_parser;
+use injectd_cluster::causes::with_causes;
 use injectd_k8s::names::is_dns_label;
 use injectd_telemetry::log;
 use tracing::{info, warn};
 
 use super::{CommandError, config::ConfigArgs, units::parse_duration, version};
 use crate::{
-    causes::with_causes,
     control_plane::ISTIO_NAMESPACE,
     observer::LogStyle,
     server::{self, Descriptors},

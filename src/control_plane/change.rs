@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use injectd_istio::{mesh::Istio, revision::Revision};
-
-use crate::cluster::{
+use injectd_cluster::{
     objects::{ConfigMap, Node, ProxyConfig},
     watch::Update,
 };
+use injectd_istio::{mesh::Istio, revision::Revision};
 
 /// A change in the cluster or in a file.
 #[derive(Debug)]

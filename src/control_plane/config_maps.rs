@@ -2,16 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use injectd_cluster::{
+    objects::{ConfigMap, ConfigMapData},
+    watch::WatchFailure,
+};
 use injectd_istio::detect::{OPERATOR_VERSION_LABEL, VERSION_LABEL};
 
 use super::{
     in_words,
     names::{INJECTOR, MESH, injector_name, mesh_name, revision_of},
     settings::{Settings, Texts},
-};
-use crate::cluster::{
-    objects::{ConfigMap, ConfigMapData},
-    watch::WatchFailure,
 };
 
 /// The `ConfigMap`s with Istio's keys.

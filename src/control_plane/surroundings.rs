@@ -2,14 +2,14 @@
 
 use std::{collections::BTreeMap, mem, sync::Arc};
 
+use injectd_cluster::{
+    objects::{Node, ProxyConfig},
+    watch::{Update, WatchFailure},
+};
 use injectd_istio::{native::Nodes, proto::layers::Resources, release::Release};
 use serde_json::{Value, json};
 
 use super::in_words;
-use crate::cluster::{
-    objects::{Node, ProxyConfig},
-    watch::{Update, WatchFailure},
-};
 
 /// What is known of the Nodes and `ProxyConfig`s.
 #[derive(Debug, Default)]

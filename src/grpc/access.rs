@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use hyper::{HeaderMap, header::AUTHORIZATION};
+use injectd_cluster::{Tokens, causes::with_causes};
 use rustls::pki_types::CertificateDer;
 use tonic::Code;
 use x509_parser::{extensions::GeneralName, parse_x509_certificate};
 
 use super::failure::Failure;
-use crate::{causes::with_causes, cluster::Tokens};
 
 /// The beginning of the users that Kubernetes names itself. Tokens that it issues are of such users.
 const USERS: &str = "system:";

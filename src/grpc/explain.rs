@@ -2,6 +2,7 @@
 
 #![expect(clippy::disallowed_types, reason = "an explanation is not part of a review")]
 
+use injectd_cluster::sources::Sources;
 use injectd_core::explain::{Explain, Explanation, Layer, RuleResult};
 use serde_json::Value;
 use tokio::time::Instant;
@@ -17,7 +18,6 @@ use crate::{
     outcome::Verdict,
     patch::PatchBuffer,
     profiles::{Profiles, for_mesh},
-    sources::Sources,
 };
 
 /// Explains the answer to a request.

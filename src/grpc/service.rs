@@ -11,6 +11,7 @@ use std::{
 };
 
 use futures_util::{FutureExt as _, Stream, StreamExt as _, future::BoxFuture, stream};
+use injectd_cluster::{causes::with_causes, sources::Sources};
 use injectd_telemetry::metrics::RejectReason;
 use tokio::{
     sync::Semaphore,
@@ -33,7 +34,6 @@ use super::{
     },
 };
 use crate::{
-    causes::with_causes,
     injector::{Injector, ReviewError},
     lookups::{CallerFacts, Patience as _},
     mesh::Mesh,
@@ -44,7 +44,6 @@ use crate::{
     server::{
         CallerPatience, EvaluationTurns, LONG_REVIEW_BYTES, Late, Permit, Threads, TurnCaller,
     },
-    sources::Sources,
 };
 
 /// Maximum concurrent requests of a stream.

@@ -2,6 +2,10 @@
 
 use std::{error::Error, time::Duration};
 
+use injectd_cluster::{
+    causes::with_causes,
+    lease::{Elector, LeaseOptions, Term},
+};
 use kube::Client;
 use tokio::time::{Instant, sleep};
 use tracing::{info, warn};
@@ -11,10 +15,6 @@ use super::{
     plan::Policy,
     report::Reporter,
     restarter::{MAX_FINDINGS, Notice, Restarter},
-};
-use crate::{
-    causes::with_causes,
-    cluster::lease::{Elector, LeaseOptions, Term},
 };
 
 /// Time between two looks at rollouts and waiting workloads.

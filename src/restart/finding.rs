@@ -4,12 +4,12 @@
 
 use std::collections::BTreeMap;
 
+use injectd_cluster::digest::digest;
 use injectd_k8s::workload::Workload;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::workload::{Observed, RolloutKind};
-use crate::digest::digest;
 
 /// Maximum number of `ReplicaSet`s of a finding. A Deployment has pods of one, or of two while it
 /// rolls out; more are claimed by pods that were made to mislead.

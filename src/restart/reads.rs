@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use injectd_cluster::Pages;
 use injectd_k8s::workload::Workload;
 use jiff::Timestamp;
 use k8s_openapi::api::{apps::v1, core::v1::Namespace};
@@ -23,7 +24,6 @@ use super::{
         RolloutKind,
     },
 };
-use crate::cluster::Pages;
 
 /// How long the API server may take to answer; for a page of a list, with the renewals of its token.
 const TIMEOUT: Duration = Duration::from_secs(10);

@@ -1,14 +1,11 @@
 //! The log lines and Kubernetes events of restarts.
 
+use injectd_cluster::{Events, about, causes::with_causes};
 use injectd_k8s::workload::Workload;
 use kube::Client;
 use tracing::{info, warn};
 
 use super::{finding::Finding, restarter::Notice};
-use crate::{
-    causes::with_causes,
-    cluster::{Events, about},
-};
 
 /// What to do about restarts that do not help.
 const REMEDY: &str = "check that API servers reach the webhook; restarts go on when the webhooks or \

@@ -2,6 +2,7 @@
 //!
 //! The rules of a finished rollout are those of `kubectl rollout status`.
 
+use injectd_cluster::digest::digest;
 use injectd_k8s::{
     object::{Labels, labels},
     workload::Workload,
@@ -10,8 +11,6 @@ use jiff::Timestamp;
 use kube::api::ApiResource;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-
-use crate::digest::digest;
 
 /// The annotation of a pod template that `kubectl rollout restart` sets: a time in RFC 3339.
 pub const RESTARTED_AT_ANNOTATION: &str = "kubectl.kubernetes.io/restartedAt";

@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use injectd_cluster::Service;
 use k8s_openapi::{
     api::admissionregistration::v1::{
         MatchCondition, MutatingWebhook, MutatingWebhookConfiguration,
@@ -11,8 +12,6 @@ use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::LabelSelector,
 };
 use serde::Deserialize;
-
-use crate::cluster::Service;
 
 /// Annotation of a webhook configuration with what its webhooks should select, as JSON: by the name of
 /// the webhook `namespaceSelector`, `objectSelector` and `matchConditions`. The chart writes it. Without

@@ -18,12 +18,12 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::{Response, StatusCode};
 use injectd::{
     client::{Connect, ConnectError},
-    cluster::Tokens,
     grpc::{Access, Allowed, Callers, Grpc, Life},
     profiles::Profile,
     server::{Addr, Bound, EvaluationTurns, Limits, Server, Shutdown},
     tls::{self, ClientAuth, Identity},
 };
+use injectd_cluster::Tokens;
 use injectd_telemetry::{metrics::ConnectionMetrics, readiness::Readiness};
 use kube::{Client, client::Body};
 use rcgen::{

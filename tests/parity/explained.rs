@@ -15,9 +15,9 @@ use injectd::{
     linkerd::snapshot::{Config, Snapshot},
     lookups::CallerFacts,
     profiles::Profile,
-    sources::Sources,
     standalone::Standalone,
 };
+use injectd_cluster::sources::Sources;
 use injectd_core::explain::places::texts;
 use injectd_istio::{
     path::{Route, Webhook, route},

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use injectd_cluster::{causes::with_causes, lease::Term};
 use k8s_openapi::api::core::v1::Secret;
 use tokio::time::Instant;
 
@@ -17,7 +18,6 @@ use super::{
     },
     Keeper, MAX_WAIT, unix_now,
 };
-use crate::{causes::with_causes, cluster::lease::Term};
 
 /// Time after which a failed request is tried again, and one that lost a race.
 const RETRY: Duration = Duration::from_secs(2);

@@ -175,9 +175,10 @@ mod tests {
     fn read(folder: &Path, text: &str) -> Result<(Vec<Value>, usize), String> {
         let file = folder.join("input.json");
         fs::write(&file, text).expect("must be written");
-        let input = Input::read(&[file]).map_err(|error| crate::causes::with_causes(&error))?;
+        let input =
+            Input::read(&[file]).map_err(|error| injectd_cluster::causes::with_causes(&error))?;
         let pods: Result<Vec<_>, _> = input.pods().collect();
-        let pods = pods.map_err(|error| crate::causes::with_causes(&error))?;
+        let pods = pods.map_err(|error| injectd_cluster::causes::with_causes(&error))?;
         Ok((pods, input.facts.namespaces().count()))
     }
 

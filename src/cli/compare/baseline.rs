@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use injectd_cluster::causes::with_causes;
 use serde_json::Value;
 
 use super::{
@@ -18,7 +19,6 @@ use super::{
     },
     meaning::Answer,
 };
-use crate::causes::with_causes;
 
 const NOT_AN_ANSWER: &str = "the answer is not an AdmissionReview with response.allowed";
 

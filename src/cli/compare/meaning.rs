@@ -3,9 +3,10 @@
 use std::error::Error;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use injectd_cluster::causes::with_causes;
 use serde_json::{Map, Value};
 
-use crate::{causes::with_causes, injector::UNREADABLE_OBJECT, linkerd::differences};
+use crate::{injector::UNREADABLE_OBJECT, linkerd::differences};
 
 /// The audit annotation with the reasons for a skip.
 pub(super) const REASONS: &str = "reasons";

@@ -7,6 +7,7 @@ use std::{
     sync::Arc,
 };
 
+use injectd_cluster::sources::Sources;
 use injectd_istio::{
     cluster::Cluster,
     mesh::Istio,
@@ -25,7 +26,6 @@ use crate::{
     control_plane::Settings,
     injector,
     profiles::{DEFAULT_REVISION, IstioInjector, NoWebhook, Profile},
-    sources::Sources,
     standalone::Standalone,
 };
 

@@ -2,14 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use injectd_cluster::{Pages, Unanswered};
 use kube::Client;
 use serde_json::Value;
 
 use super::target::{Named, Target};
-use crate::{
-    cli::{CommandError, facts::Facts, manifests::text, progress::Progress},
-    cluster::{Pages, Unanswered},
-};
+use crate::cli::{CommandError, facts::Facts, manifests::text, progress::Progress};
 
 /// Most Jobs of a `CronJob` whose pods are looked at: their names are in a selector. By default it
 /// keeps four that have ended.

@@ -8,6 +8,7 @@ use std::{
     sync::Arc,
 };
 
+use injectd_cluster::causes::with_causes;
 use injectd_k8s::{
     object::texts,
     selector::{LabelSelector, Operator, Requirement, Selector},
@@ -24,7 +25,6 @@ use crate::{
         cluster::{self as audited, Judges, Scope},
         summary::{MAX_NAMED, Row, Summary},
     },
-    causes::with_causes,
     cli::{CommandError, audit, facts::Facts, manifests::text, meshes::Meshes},
     explain::Report,
     text::first_names,

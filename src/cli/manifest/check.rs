@@ -2,12 +2,12 @@
 
 use std::{io, path::PathBuf};
 
+use injectd_cluster::causes::with_causes;
 use injectd_webhooks::check::{self, Finding, Severity};
 use serde_json::{Value, json};
 
 use crate::{
     audit::cluster,
-    causes::with_causes,
     cli::{
         CommandError,
         cluster_config::ClusterArgs,

@@ -2,6 +2,7 @@
 
 use std::{io, time::Duration};
 
+use injectd_cluster::causes::with_causes;
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     time::{Instant, sleep, sleep_until},
@@ -14,10 +15,7 @@ use super::{
     progress::Progress,
     report::Report,
 };
-use crate::{
-    causes::with_causes,
-    restart::{Notice, RequestError, Restarter},
-};
+use crate::restart::{Notice, RequestError, Restarter};
 
 /// Time between two looks at the rollouts.
 const POLL: Duration = Duration::from_secs(1);

@@ -3,6 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use injectd_cluster::lease::LeaseOptions;
 use injectd_k8s::names::is_dns_subdomain;
 use injectd_telemetry::{
     metrics::{Registry, WatchMetrics},
@@ -15,7 +16,6 @@ use super::pod;
 use crate::{
     certificates::{CertificateMetrics, Keeper, Leaf, Lifetimes, Options},
     cli::{CommandError, units::parse_duration},
-    cluster::lease::LeaseOptions,
     server::Shutdown,
     webhook_watch::{self, WebhookWatch},
 };

@@ -3,6 +3,7 @@
 use std::{io, path::PathBuf, sync::Arc, time::Duration};
 
 use injectd_api::UNIX_SCHEME;
+use injectd_cluster::Tokens;
 use injectd_telemetry::metrics::{Registry, ReloadMetrics};
 use tracing::warn;
 
@@ -13,7 +14,6 @@ use super::{
     tls::ClientCa,
 };
 use crate::{
-    cluster::Tokens,
     grpc::{Access, Allowed, Callers},
     reload::{self, Files, Schedule},
     server::Bound,
@@ -230,7 +230,7 @@ mod tests {
         assert!(args(&[]).bind().await.expect("must not be needed").is_none());
         for asked in [&["--grpc-addr", DEFAULT_ADDR][..], &["--grpc-token-audience", "a"]] {
             let error = args(asked).bind().await.expect_err("must be in use");
-            let text = crate::causes::with_causes(&error);
+            let text = injectd_cluster::causes::with_causes(&error);
             assert!(text.starts_with(&format!("--grpc-addr {DEFAULT_ADDR}: ")), "{text}");
         }
         assert!(args(&["--grpc-addr", ""]).bind().await.expect("must be off").is_none());

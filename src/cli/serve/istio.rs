@@ -7,6 +7,10 @@ use std::{
     time::Duration,
 };
 
+use injectd_cluster::{
+    sources::Sources,
+    watch::{KindMetrics, Watched, follow},
+};
 use injectd_telemetry::{
     metrics::{ReloadMetrics, WatchMetrics},
     readiness::Hold,
@@ -26,12 +30,10 @@ use super::{
     reporter::Reporter,
 };
 use crate::{
-    cluster::watch::{KindMetrics, Watched, follow},
     control_plane::{Change, ControlPlane, Note},
     mesh::Mesh as _,
     profiles::{DEFAULT_REVISION, Revisions},
     reload::Files,
-    sources::Sources,
 };
 
 /// Time from the first news of the cluster until they are put to use, together with those that come

@@ -3,6 +3,9 @@
 use std::{future::ready, sync::Arc, time::Duration};
 
 use futures_util::{FutureExt as _, future::join};
+use injectd_cluster::{
+    ClientOptions, Events, LookupLimits, Owners, WatchedNamespaces, sources::Sources,
+};
 use injectd_istio::openshift;
 use injectd_telemetry::{
     metrics::{
@@ -26,7 +29,6 @@ use super::{
 use crate::{
     admin::Admin,
     audit::metrics::AuditMetrics,
-    cluster::{self, ClientOptions, Events, LookupLimits, Owners, WatchedNamespaces},
     drop_in::{Counters, IstioCounters},
     events::Recorder,
     grpc::{Access, Grpc, Life, MAX_AGE},
@@ -37,7 +39,6 @@ use crate::{
     server::{
         Addr, Bound, CurrentTls, Descriptors, EvaluationTurns, Limits, OnePort, Server, Shutdown,
     },
-    sources::Sources,
     standalone::Standalone,
     tls::{HTTP, HTTP2},
     webhook::Webhook,
@@ -156,9 +157,12 @@ impl Process {
             input::read_served("--kubeconfig", path)?;
         }
         let kubeconfig = self.args.kubeconfig.as_deref();
-        let client = cluster::client(ClientOptions { kubeconfig, ..ClientOptions::default() })
-            .await
-            .map_err(|error| CommandError::failed("cannot create the Kubernetes client", error))?;
+        let client =
+            injectd_cluster::client(ClientOptions { kubeconfig, ..ClientOptions::default() })
+                .await
+                .map_err(|error| {
+                    CommandError::failed("cannot create the Kubernetes client", error)
+                })?;
         let lookups = LookupLimits::new(self.args.max_waiting as usize, self.args.lookup_timeout);
         Ok(Some(Cluster { client, lookups: Arc::new(lookups) }))
     }

@@ -7,6 +7,7 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
+use injectd_cluster::causes::with_causes;
 use injectd_telemetry::metrics::{Registry, ReloadMetrics};
 use rustls::ServerConfig;
 use tokio::{task::spawn_blocking, time::sleep};
@@ -17,7 +18,6 @@ use super::{
     certificates::Managed,
 };
 use crate::{
-    causes::with_causes,
     reload::{self, Files, Schedule},
     server::CurrentTls,
     tls::{self, ClientAuth, Identity},

@@ -3,6 +3,7 @@
 use std::time::UNIX_EPOCH;
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
+use injectd_cluster::causes::with_causes;
 use injectd_webhooks::check::{Finding, Severity};
 use rustls::pki_types::{CertificateDer, pem::PemObject as _};
 use serde_json::Value;
@@ -12,7 +13,7 @@ use super::{
     promise::Promise,
     served::{Served, ServiceName},
 };
-use crate::{causes::with_causes, tls};
+use crate::tls;
 
 const CA_BUNDLE: &str = "clientConfig.caBundle";
 const SERVICE: &str = "clientConfig.service";

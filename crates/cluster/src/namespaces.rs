@@ -9,6 +9,10 @@ use std::{collections::HashSet, sync::Arc};
 
 use arc_swap::ArcSwap;
 use futures_util::StreamExt as _;
+use injectd_core::{
+    lookups::{Annotations, LookupError},
+    namespace::{KeySet, NamespaceReads},
+};
 use injectd_k8s::names::is_dns_subdomain;
 use injectd_telemetry::{metrics::WatchMetrics, readiness::Hold};
 use k8s_openapi::api::core::v1::Namespace;
@@ -24,11 +28,9 @@ use moka::{future::Cache, policy::EvictionPolicy};
 use tokio::{select, sync::Notify};
 use tracing::{info, warn};
 
-use super::{LookupLimits, with_retries};
 use crate::{
     causes::with_causes,
-    lookups::{Annotations, LookupError},
-    namespace::{KeySet, NamespaceReads},
+    client::{LookupLimits, with_retries},
 };
 
 /// Maximum number of cached namespaces: far above the largest clusters. The least recently used are
@@ -241,8 +243,9 @@ impl WatchedNamespaces {
 mod tests {
     use std::time::Duration;
 
+    use injectd_core::namespace::KeyPattern;
+
     use super::*;
-    use crate::namespace::KeyPattern;
 
     /// A cluster whose API server cannot be reached.
     fn unreachable() -> WatchedNamespaces {

@@ -11,8 +11,7 @@ use serde_json::Value;
 use tokio::{sync::mpsc, time::Instant};
 use tracing::debug;
 
-use super::Events;
-use crate::causes::with_causes;
+use crate::{causes::with_causes, events::Events};
 
 /// Events that wait to be written; further ones are dropped.
 const QUEUE: usize = 32;

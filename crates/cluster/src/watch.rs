@@ -197,7 +197,7 @@ mod tests {
     use kube::{Client, client::Body};
 
     use super::*;
-    use crate::cluster::objects::Node;
+    use crate::objects::Node;
 
     const NODE: &str = r#"{"metadata": {"name": "NAME", "resourceVersion": "7"}}"#;
 

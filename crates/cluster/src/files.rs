@@ -13,13 +13,13 @@ use rustix::fs::{Mode, OFlags};
 
 /// Largest file that a server reads, and the largest kubeconfig. A `ConfigMap` or a `Secret` holds at
 /// most 1 MiB; a file that replaces one by mistake must not fill the memory of the server.
-pub(crate) const MAX_SERVED_BYTES: usize = 10 << 20;
+pub const MAX_SERVED_BYTES: usize = 10 << 20;
 
 /// Reads to the end.
 ///
 /// # Errors
 /// When reading fails, or there is more than the limit, in whole MiB.
-pub(crate) fn read_to_end(reader: impl Read, max_bytes: usize) -> io::Result<Vec<u8>> {
+pub fn read_to_end(reader: impl Read, max_bytes: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     reader.take(max_bytes as u64 + 1).read_to_end(&mut bytes)?;
     if bytes.len() > max_bytes { Err(too_large(max_bytes)) } else { Ok(bytes) }
@@ -29,7 +29,7 @@ pub(crate) fn read_to_end(reader: impl Read, max_bytes: usize) -> io::Result<Vec
 ///
 /// # Errors
 /// When the file cannot be opened, or is not a regular file.
-pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
+pub fn open_regular(path: &Path) -> io::Result<File> {
     // Without NONBLOCK, opening a pipe waits until another process opens it for writing.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
@@ -41,7 +41,7 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
 ///
 /// # Errors
 /// When it is not a regular file, or larger than the limit.
-pub(crate) fn must_be_small(path: &Path, max_bytes: usize) -> io::Result<()> {
+pub fn must_be_small(path: &Path, max_bytes: usize) -> io::Result<()> {
     let Ok(metadata) = fs::metadata(path) else { return Ok(()) };
     must_be_regular(&metadata)?;
     if metadata.len() > max_bytes as u64 { Err(too_large(max_bytes)) } else { Ok(()) }

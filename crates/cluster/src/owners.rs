@@ -2,6 +2,11 @@
 
 use std::{fmt, sync::Arc, time::Instant};
 
+use injectd_core::{
+    lookups::{FoundOwner, LookupError, OwnerObject, Reference},
+    object::OwnerReference,
+    outcome::MAX_OWNER_UID_BYTES,
+};
 use injectd_k8s::names::is_dns_subdomain;
 use injectd_telemetry::metrics::CacheMetrics;
 use k8s_openapi::api::{apps::v1::ReplicaSet, batch::v1::Job};
@@ -9,12 +14,7 @@ use kube::{Api, Client, ResourceExt as _, core::PartialObjectMeta};
 use moka::{future::Cache, policy::EvictionPolicy};
 use tokio::sync::Semaphore;
 
-use super::{LookupLimits, with_retries};
-use crate::{
-    lookups::{FoundOwner, LookupError, OwnerObject, Reference},
-    object::OwnerReference,
-    outcome::MAX_OWNER_UID_BYTES,
-};
+use crate::client::{LookupLimits, with_retries};
 
 /// Maximum number of cached owners: far more than are created at once. An owner is needed only
 /// while its pods are created.
@@ -182,7 +182,8 @@ mod tests {
     fn an_owner_that_cannot_exist_has_no_key() {
         let has_key = |namespace: &str, name: &str, uid: &str| {
             let text = format!(r#"{{"kind":"ReplicaSet","name":"{name}","uid":"{uid}"}}"#);
-            let owner: OwnerReference<'_> = crate::json::read(&text).expect("must be a reference");
+            let owner: OwnerReference<'_> =
+                injectd_core::json::read(&text).expect("must be a reference");
             Key::of(namespace, &owner).is_some()
         };
         let long = "a".repeat(MAX_OWNER_UID_BYTES.max(injectd_k8s::names::MAX_SUBDOMAIN_BYTES) + 1);

@@ -2,13 +2,13 @@
 
 use std::{fmt, time::Duration};
 
+use injectd_core::lookups::LookupError;
 use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec};
 use kube::{Api, Client, api::PostParams};
 use moka::future::Cache;
 use sha2::{Digest as _, Sha256};
 
-use super::LookupLimits;
-use crate::lookups::LookupError;
+use crate::client::LookupLimits;
 
 /// How long a token review is cached: at least as long as in the API server itself, and not much
 /// longer than the revocation of a token takes.

@@ -1,13 +1,9 @@
-//! A Kubernetes cluster: the client, and caches of objects.
-//!
-//! Namespaces and the objects that Istio reads are watched; owners are looked up when a pod names
-//! them.
-//!
-//! Not for decisions about reviews.
+//! The client for a cluster, and the limits of lookups.
 
 use std::{env, path::Path, sync::Arc, time::Duration};
 
 use hyper::header::{HeaderValue, USER_AGENT};
+use injectd_core::lookups::LookupError;
 use kube::{
     Client, Config,
     config::{InferConfigError, KubeConfigOptions, Kubeconfig, KubeconfigError},
@@ -20,27 +16,7 @@ use tokio::{
 use crate::{
     causes::{api_message, with_causes},
     files::{self, MAX_SERVED_BYTES},
-    lookups::LookupError,
 };
-
-mod event_queue;
-mod events;
-pub mod lease;
-mod namespaces;
-pub mod objects;
-mod owners;
-mod pages;
-mod service;
-mod tokens;
-pub mod watch;
-
-pub use event_queue::EventQueue;
-pub use events::{Events, WriteError, about, now};
-pub use namespaces::WatchedNamespaces;
-pub use owners::Owners;
-pub use pages::Pages;
-pub use service::Service;
-pub use tokens::Tokens;
 
 /// How long the API server may take to accept a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -124,8 +100,8 @@ struct Rejection(String);
 #[derive(Debug)]
 pub struct LookupLimits {
     waiting: Semaphore,
-    max_waiting: usize,
-    timeout: Duration,
+    pub(crate) max_waiting: usize,
+    pub(crate) timeout: Duration,
 }
 
 impl LookupLimits {
@@ -135,11 +111,11 @@ impl LookupLimits {
         Self { waiting: Semaphore::new(max_waiting), max_waiting, timeout }
     }
 
-    fn begin(&self) -> Result<SemaphorePermit<'_>, LookupError> {
+    pub(crate) fn begin(&self) -> Result<SemaphorePermit<'_>, LookupError> {
         self.waiting.try_acquire().map_err(|_| LookupError::TooMany)
     }
 
-    async fn wait_for<T>(
+    pub(crate) async fn wait_for<T>(
         &self,
         found: impl Future<Output = Result<T, Arc<kube::Error>>>,
         deadline: Option<std::time::Instant>,
@@ -164,7 +140,7 @@ impl LookupLimits {
 }
 
 /// Retries a slow request on another connection: a kept-alive connection may be dead.
-async fn with_retries<T, E, A>(limit: Duration, request: impl Fn() -> A) -> Result<T, E>
+pub(crate) async fn with_retries<T, E, A>(limit: Duration, request: impl Fn() -> A) -> Result<T, E>
 where
     A: Future<Output = Result<T, E>>,
 {

@@ -2,13 +2,14 @@
 
 use std::{sync::Arc, time::Instant};
 
-use crate::{
-    cluster::{Owners, WatchedNamespaces},
+use injectd_core::{
     lookups::{Annotations, FoundOwner, LookupError, Lookups},
     namespace::NamespaceReads,
     object::OwnerReference,
     standalone::Standalone,
 };
+
+use crate::{Owners, WatchedNamespaces};
 
 /// A source of namespaces and owners.
 #[derive(Debug, Clone)]

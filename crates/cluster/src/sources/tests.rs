@@ -9,11 +9,12 @@ use std::{
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::{Request, Response};
+use injectd_core::linkerd::workload::Owner;
 use injectd_telemetry::metrics::{CacheMetrics, WatchMetrics};
 use kube::{Client, client::Body};
 
 use super::*;
-use crate::{cluster::LookupLimits, linkerd::workload::Owner};
+use crate::LookupLimits;
 
 fn owner<'o, 'a>(
     namespace: &'o str,
@@ -53,7 +54,7 @@ fn cluster() -> (Sources, Arc<AtomicUsize>) {
 #[tokio::test]
 async fn the_known_kind_comes_from_the_cache_or_the_label_without_a_request() {
     let (workloads, requests) = cluster();
-    let read = |text| -> OwnerReference<'_> { crate::json::read(text).expect("reference") };
+    let read = |text| -> OwnerReference<'_> { injectd_core::json::read(text).expect("reference") };
     let job = read(r#"{"kind":"Job","name":"sweep-1","uid":"j"}"#);
     let replica_set = read(r#"{"kind":"ReplicaSet","name":"web-5f4","uid":"r"}"#);
     assert_eq!(known_kind(&workloads, "a", &job, None).await, "Job");

@@ -6,6 +6,7 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
+use injectd_core::outcome::InvolvedObject;
 use injectd_k8s::names::is_dns_subdomain;
 use k8s_openapi::{
     api::core::v1::Event,
@@ -19,7 +20,7 @@ use kube::{
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::{digest::digest, outcome::InvolvedObject};
+use crate::digest::digest;
 
 /// The component that recorded events name.
 const COMPONENT: &str = "injectd";

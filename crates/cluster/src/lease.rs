@@ -21,8 +21,7 @@ use tokio::{
 };
 use tracing::{debug, warn};
 
-use super::creator;
-use crate::causes::with_causes;
+use crate::{causes::with_causes, client::creator};
 
 /// The Lease, and how its holder renews it.
 #[derive(Debug, Clone)]
