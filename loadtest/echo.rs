@@ -20,12 +20,12 @@ use hyper::{
     body::Incoming,
     header::{CONTENT_TYPE, HeaderValue},
 };
-use injectd::{
-    server::{self, Bound, HttpResponse, HttpService, Limits, Overload, Permit, Server, Shutdown},
-    tls::{self, ClientAuth, Identity},
+use injectd::server::{
+    self, Bound, HttpResponse, HttpService, Limits, Overload, Permit, Server, Shutdown,
 };
 use injectd_telemetry::{metrics::ConnectionMetrics, readiness::Readiness};
 use injectd_testkit::Injector;
+use injectd_tls::{ClientAuth, Identity};
 
 /// Answer every request with as many bytes as injectd answers a review with
 #[derive(Debug, Parser)]
@@ -54,10 +54,10 @@ async fn serve(args: &Args) -> Result<()> {
         None => answer_len(&fs::read(&args.review)?)?,
     };
     let answer = Bytes::from(vec![b' '; bytes]);
-    let tls = Arc::new(ArcSwap::new(tls::server_config(
+    let tls = Arc::new(ArcSwap::new(injectd_tls::server_config(
         Identity::self_signed()?,
         ClientAuth::None,
-        &tls::HTTP,
+        &injectd_tls::HTTP,
     )?));
     let server = Server::new(tls, Limits::default(), ConnectionMetrics::default());
     let bound = Bound::bind(&args.addr).await?;

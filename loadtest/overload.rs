@@ -23,7 +23,7 @@ use hyper::{
     header::{CONTENT_TYPE, HOST, RETRY_AFTER},
 };
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use injectd::tls::AnyCertificate;
+use injectd_tls::AnyCertificate;
 use rustls::pki_types::ServerName;
 use tokio::{
     net::TcpStream,

@@ -17,7 +17,7 @@ use std::{
 };
 
 use clap::{Parser, value_parser};
-use injectd::tls::AnyCertificate;
+use injectd_tls::AnyCertificate;
 use rustls::{ClientConfig, ClientConnection, StreamOwned, pki_types::ServerName};
 
 use asked::{Asked, Request, Result, positive};

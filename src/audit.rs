@@ -11,10 +11,12 @@ use std::{
     sync::Arc,
 };
 
+use injectd_explain::ExplainError;
 use injectd_k8s::{
     object::{labels, texts},
     rbac::Rule,
 };
+use injectd_profiles::Profile;
 use injectd_webhooks::{
     Configurations, Labels, Request, Step, Webhook,
     injectors::{self, Product},
@@ -22,11 +24,7 @@ use injectd_webhooks::{
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::{
-    explain::{self, ExplainError},
-    lookups::{Annotations, CallerFacts},
-    profiles::Profile,
-};
+use crate::lookups::{Annotations, CallerFacts};
 
 pub mod audit_log;
 pub mod cluster;
@@ -221,7 +219,7 @@ impl Auditor {
         // Of several, the first.
         let (_, mesh) = known.reduce(|one, other| if other.0 && !one.0 { other } else { one })?;
         let annotations = namespace.map(|namespace| &*namespace.annotations).unwrap_or_default();
-        explain::before_injection(&mesh.profile, pod, annotations)
+        injectd_explain::before_injection(&mesh.profile, pod, annotations)
     }
 
     /// The mesh that decides for a webhook, if it is known.
@@ -311,7 +309,7 @@ async fn inject(
         path: &mesh.path,
         ..CallerFacts::default()
     };
-    explain::inject(&mesh.profile, subject.creation(), facts).await
+    injectd_explain::inject(&mesh.profile, subject.creation(), facts).await
 }
 
 fn has_ended(pod: &Value) -> bool {

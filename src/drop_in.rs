@@ -7,6 +7,3 @@ pub mod log_lines;
 
 pub use counters::Counters;
 pub use istio::IstioCounters;
-
-/// The host name under which an API server calls Linkerd's injector.
-pub const SERVICE_HOST: &str = "linkerd-proxy-injector.linkerd.svc";

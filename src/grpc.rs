@@ -12,6 +12,7 @@ use futures_util::{
 use hyper::{Request, Response, body::Incoming};
 pub use injectd_api::v1;
 use injectd_api::{DESCRIPTORS, MAX_MESSAGE_BYTES, v1::injector_server::InjectorServer};
+use injectd_profiles::Profiles;
 use injectd_telemetry::{metrics::RejectReason, readiness::Readiness};
 use tokio::{
     sync::Semaphore,
@@ -27,7 +28,6 @@ use tonic_health::{ServingStatus, server::HealthReporter};
 
 use crate::{
     observer::Observer,
-    profiles::Profiles,
     server::{Caller, EvaluationTurns, HttpService, Limits, Overload, Permit, Shutdown, Signalled},
 };
 

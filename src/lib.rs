@@ -14,16 +14,12 @@ pub mod webhook;
 pub mod observer;
 
 pub mod audit;
-pub mod control_plane;
-pub mod explain;
-pub mod profiles;
 
 pub mod certificates;
 pub mod events;
 pub mod reload;
 pub mod restart;
 pub mod server;
-pub mod tls;
 pub mod webhook_watch;
 
 pub mod drop_in;

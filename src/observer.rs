@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use injectd_profiles::Profile;
 use injectd_telemetry::metrics::{RejectReason, ReviewMetrics};
 use tracing::{Level, enabled, info, warn};
 
@@ -9,7 +10,6 @@ use crate::{
     drop_in::{Counters, IstioCounters, log_lines},
     events::Recorder,
     outcome::{Outcome, Verdict},
-    profiles::Profile,
 };
 
 /// The format of reviews in the log.

@@ -22,6 +22,7 @@ use hyper_util::{
     server::conn::auto,
 };
 use injectd_telemetry::metrics::{ConnectionMetrics, Counted};
+use injectd_tls::remaining_validity;
 use rustls::ServerConfig;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -33,8 +34,6 @@ use tokio::{
 use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 use tracing::{debug, warn};
-
-use crate::tls::remaining_validity;
 
 mod body_budget;
 mod descriptors;

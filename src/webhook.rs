@@ -20,6 +20,7 @@ use hyper::{
     http::uri::PathAndQuery,
 };
 use injectd_cluster::causes::with_causes;
+use injectd_profiles::{NoWebhook, Profile, Profiles};
 use injectd_telemetry::metrics::RejectReason;
 use tokio::time::{timeout, timeout_at};
 use tracing::{debug, error, warn};
@@ -28,7 +29,6 @@ use crate::{
     injector::ReviewError,
     lookups::{CallerFacts, Patience as _},
     observer::Observer,
-    profiles::{NoWebhook, Profile, Profiles},
     server::{
         BodyBudget, BudgetExceeded, Caller, CallerPatience, EvaluationTurns, HttpResponse,
         HttpService, LONG_REVIEW_BYTES, Late, Limits, Overload, Permit, Share, Threads, TurnCaller,

@@ -18,14 +18,15 @@ use injectd::{
     observer::Observer,
     outcome::Verdict,
     patch::PatchBuffer,
-    profiles::Profile,
+    request::Subject,
+    review,
     server::{EvaluationTurns, Gate, Limits, Share},
     standalone::Standalone,
     webhook::Webhook,
 };
-use injectd::{request::Subject, review};
 use injectd_core::explain::Explain;
 use injectd_istio::mesh::{Istio, memory_of_evaluation};
+use injectd_profiles::Profile;
 use injectd_testkit::{Injector, istio};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};

@@ -13,8 +13,9 @@ use std::{
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
 use hyper::{Method, Request, Response};
-use injectd::{events::Recorder, profiles::Injector};
+use injectd::events::Recorder;
 use injectd_cluster::Events;
+use injectd_profiles::Injector;
 use injectd_telemetry::metrics::{EventMetrics, Registry};
 use kube::{Client, client::Body};
 use serde_json::{Value, json};

@@ -3,12 +3,12 @@
 use std::time::Instant;
 
 use hyper::body::Bytes;
-use injectd::tls::AnyCertificate;
 use injectd_harness::{
     client::Webhook,
     connection::{Connection, Endpoint},
     expect::{Outcome, expect, failed},
 };
+use injectd_tls::AnyCertificate;
 use rustls::client::Resumption;
 
 use crate::servers::{Server, TIMEOUT_SECONDS};

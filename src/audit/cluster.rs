@@ -3,12 +3,13 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use injectd_cluster::{Pages, Unanswered, causes::with_causes};
+use injectd_explain::ExplainError;
 use injectd_webhooks::{Configurations, InvalidConfiguration};
 use kube::Client;
 use serde_json::Value;
 
 use super::{Audited, Auditor, Judgement, Namespace, Webhooks, memory::Memory, summary::Summary};
-use crate::{explain::ExplainError, restart::Evidence};
+use crate::restart::Evidence;
 
 /// The webhook configurations that matter: only mutating ones inject.
 const WEBHOOKS_API: &str = "/apis/admissionregistration.k8s.io/v1";

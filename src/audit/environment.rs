@@ -7,6 +7,7 @@ use std::{
 };
 
 use injectd_cluster::digest::digest;
+use injectd_explain::{Creation, ExplainError, later::Checks};
 use injectd_k8s::selector::LabelSelector;
 use injectd_webhooks::Configurations;
 use jiff::Timestamp;
@@ -15,7 +16,6 @@ use serde_json::{Value, json};
 
 use super::{Auditor, Finding, Mesh, Namespace};
 use crate::{
-    explain::{self, Creation, ExplainError, later::Checks},
     lookups::{Annotations, CallerFacts},
     restart::Evidence,
 };
@@ -130,7 +130,7 @@ async fn injected(mesh: &Mesh) -> Result<String, ExplainError> {
         ..CallerFacts::default()
     };
     let creation = Creation { pod: &pod, namespace: NO_NAMESPACE, checks: Checks::default() };
-    Ok(match explain::inject(&mesh.profile, creation, facts).await? {
+    Ok(match injectd_explain::inject(&mesh.profile, creation, facts).await? {
         Ok(Some(pod)) => pod.to_string(),
         Ok(None) => String::new(),
         Err(denial) => denial,
@@ -192,8 +192,9 @@ fn is_of_injectors(key: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use injectd_profiles::Profile;
+
     use super::*;
-    use crate::profiles::Profile;
 
     fn objects(ca: &str, other: &str) -> Vec<Value> {
         let webhook = |name: &str, ca: &str| {

@@ -3,6 +3,7 @@
 //!
 //! Not for pods that a mesh injects: `audit.rs` compares their sidecars.
 
+use injectd_explain::{Creation, later::Checks};
 use injectd_webhooks::{
     Request, Step,
     injectors::{self, Missed, Product},
@@ -10,7 +11,6 @@ use injectd_webhooks::{
 use serde_json::Value;
 
 use super::{Finding, Judgement, Namespace, sidecar::Sidecar};
-use crate::explain::{Creation, later::Checks};
 
 /// The meshes that are judged, in the order in which they are asked.
 const KNOWN: [Product; 2] = [Product::Istio, Product::Linkerd];

@@ -3,12 +3,12 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
+use injectd_tls::TlsError;
 
 use super::{
     authority::{Ca, Certificate, Leaf, is_key},
     revoked::{self, Revoked},
 };
-use crate::tls::{self, TlsError};
 
 /// The CAs as PEM: the one that signs first, then the next one, then previous ones that have not
 /// ended.
@@ -235,12 +235,14 @@ fn take_pair(cas: &mut Vec<Certificate>, key: &str) -> Option<Ca> {
 pub(super) fn verify(cas: &[&Certificate], leaf: &Leaf, name: &str) -> Result<(), TlsError> {
     let roots = cas.iter().map(|ca| ca.der().clone());
     let at = leaf.certificate.ends() - 1;
-    tls::verify_server(roots, leaf.certificate.der(), &[], name, at)
+    injectd_tls::verify_server(roots, leaf.certificate.der(), &[], name, at)
 }
 
 fn is_pair(leaf: &Leaf) -> bool {
-    let identity = tls::Identity::from_pem(leaf.chain().as_bytes(), leaf.key.as_bytes());
+    let identity = injectd_tls::Identity::from_pem(leaf.chain().as_bytes(), leaf.key.as_bytes());
     identity
-        .and_then(|identity| tls::server_config(identity, tls::ClientAuth::None, &tls::HTTP))
+        .and_then(|identity| {
+            injectd_tls::server_config(identity, injectd_tls::ClientAuth::None, &injectd_tls::HTTP)
+        })
         .is_ok()
 }

@@ -6,6 +6,7 @@ use std::{
     sync::Arc,
 };
 
+use injectd_profiles::Profile;
 use serde_json::Value;
 
 use self::{
@@ -21,10 +22,7 @@ use super::{
     progress::Progress,
     stream::{Document, Documents, Step},
 };
-use crate::{
-    linkerd::events, lookups::CallerFacts, objects::Objects, profiles::Profile,
-    standalone::Standalone,
-};
+use crate::{linkerd::events, lookups::CallerFacts, objects::Objects, standalone::Standalone};
 
 mod audit;
 mod baseline;

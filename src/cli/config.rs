@@ -7,6 +7,7 @@ use std::{
 };
 
 use injectd_cluster::sources::Sources;
+use injectd_profiles::{Injector, Profile};
 use serde_json::Value;
 
 use super::{CommandError, cluster_config::Found, print_line};
@@ -18,7 +19,6 @@ use crate::{
         values::DEFAULT_VALUES,
     },
     objects::Objects,
-    profiles::{Injector, Profile},
     standalone::Standalone,
     yaml,
 };

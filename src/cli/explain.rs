@@ -4,6 +4,11 @@ use std::{collections::BTreeSet, io};
 
 use clap::builder::{PossibleValue, ValueParser};
 use injectd_core::explain::{Explanation, places::texts};
+use injectd_explain::{
+    Creation, Report, assumed_namespace,
+    later::{self, Checks, Version},
+    missed,
+};
 use injectd_webhooks::{
     Configurations, Step,
     injectors::{self, Missed, Product},
@@ -21,13 +26,7 @@ use super::{
     print::Printer,
     progress::Progress,
 };
-use crate::{
-    explain::{
-        self, Creation, Report,
-        later::{self, Checks, Version},
-    },
-    lookups::{Annotations, CallerFacts},
-};
+use crate::lookups::{Annotations, CallerFacts};
 
 mod advice;
 mod brief;
@@ -179,27 +178,26 @@ async fn report<'c>(
         version: facts.version.unwrap_or_default(),
     };
     let creation = Creation { pod, namespace, checks };
-    let webhooks = configurations.map(|all| explain::webhooks(all, creation));
+    let webhooks = configurations.map(|all| injectd_explain::webhooks(all, creation));
     let mesh = meshes.of(webhooks.as_deref().unwrap_or_default(), creation).await?;
-    let assumed = explain::assumed_namespace(&mesh.profile);
+    let assumed = assumed_namespace(&mesh.profile);
     let mut notes = [&target.notes[..], &facts.unread[..], &mesh.notes[..]].concat();
     let namespace_annotations = annotations_of(checks.namespace, source, assumed);
     let of_namespace = namespace_annotations.as_deref().unwrap_or_default();
-    let before = explain::before_injection(&mesh.profile, pod, of_namespace);
+    let before = injectd_explain::before_injection(&mesh.profile, pod, of_namespace);
     notes.extend(before.as_ref().map(|_| without_sidecar(target)));
     notes.extend(facts.missing(namespace, source, assumed));
     let pod = before.as_ref().unwrap_or(pod);
     let creation = Creation { pod, ..creation };
     // What the API server does about the pod depends on the pod as its author wrote it.
     let anew = before.as_ref().and(configurations);
-    let webhooks = anew.map(|all| explain::webhooks(all, creation)).or(webhooks);
+    let webhooks = anew.map(|all| injectd_explain::webhooks(all, creation)).or(webhooks);
     let caller = CallerFacts { namespace_annotations, path: &mesh.path, ..CallerFacts::default() };
     let failed = |error| CommandError::failed(format!("cannot explain {}", target.title()), error);
-    let decided = explain::decide(&mesh.profile, creation, target.workload(), caller);
+    let decided = injectd_explain::decide(&mesh.profile, creation, target.workload(), caller);
     let decided = decided.await.map_err(failed)?;
     notes.extend(decided.note);
-    let missed =
-        webhooks.as_deref().and_then(|steps| explain::missed(steps, mesh.product, creation));
+    let missed = webhooks.as_deref().and_then(|steps| missed(steps, mesh.product, creation));
     let is_known = Product::of_mesh(decided.explanation.mesh) == Some(mesh.product);
     if webhooks.is_some() && missed.is_none() && !is_known {
         return Err(not_known(target, &mesh));

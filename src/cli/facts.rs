@@ -2,15 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use injectd_explain::later::{Version, unreadable};
 use injectd_webhooks::Configurations;
 use serde_json::Value;
 
-use crate::{
-    cli::{
-        CommandError,
-        manifests::{Listed, listed, text},
-    },
-    explain::later::{Version, unreadable},
+use crate::cli::{
+    CommandError,
+    manifests::{Listed, listed, text},
 };
 
 /// Objects that decide what happens to pods.

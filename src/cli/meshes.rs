@@ -10,6 +10,11 @@ use injectd_cluster::{
     sources::Sources,
     watch::{Update, WatchFailure},
 };
+use injectd_explain::Creation;
+use injectd_profiles::{
+    Profile, Revisions,
+    control_plane::{Change, ControlPlane, ISTIO_NAMESPACE},
+};
 use injectd_webhooks::{
     Step, Verdict, Webhook,
     injectors::{self, Product},
@@ -23,9 +28,6 @@ use crate::{
         CommandError, cluster_config,
         config::{ConfigArgs, MeshName, Purpose},
     },
-    control_plane::{Change, ControlPlane, ISTIO_NAMESPACE},
-    explain::Creation,
-    profiles::{Profile, Revisions},
     standalone::Standalone,
 };
 

@@ -10,6 +10,7 @@ use hyper_util::{
     client::legacy::{Client, Error as ClientError, connect::HttpConnector},
     rt::TokioExecutor,
 };
+use injectd_tls::AnyCertificate;
 use rustls::{
     ClientConfig, RootCertStore,
     crypto::aws_lc_rs,
@@ -18,7 +19,6 @@ use rustls::{
 use tokio::time::timeout;
 
 use super::input::MAX_FILE_BYTES;
-use crate::tls::AnyCertificate;
 
 /// The default timeout of the webhook's configuration.
 const TIMEOUT: Duration = Duration::from_secs(10);

@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use injectd_profiles::{Profile, for_mesh};
 use serde_json::json;
 use tokio::runtime::Runtime;
 
@@ -15,12 +16,7 @@ use super::{
     print::{json_shown, stdout},
     stream::{Document, Documents, Errors, Step},
 };
-use crate::{
-    linkerd::events,
-    lookups::CallerFacts,
-    outcome::Outcome,
-    profiles::{Profile, for_mesh},
-};
+use crate::{linkerd::events, lookups::CallerFacts, outcome::Outcome};
 
 /// Answer admission reviews from files or stdin, as the webhook does
 ///

@@ -4,6 +4,7 @@
 
 use injectd_cluster::sources::Sources;
 use injectd_core::explain::{Explain, Explanation, Layer, RuleResult};
+use injectd_profiles::{Profiles, for_mesh};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -17,7 +18,6 @@ use crate::{
     lookups::{CallerFacts, Turns},
     outcome::Verdict,
     patch::PatchBuffer,
-    profiles::{Profiles, for_mesh},
 };
 
 /// Explains the answer to a request.

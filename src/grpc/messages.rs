@@ -4,6 +4,7 @@ use std::{borrow::Cow, time::Instant};
 
 use bytes::Bytes;
 use injectd_k8s::names::{is_dns_label, is_dns_subdomain};
+use injectd_profiles::{Profile, Profiles};
 
 use super::{
     failure::Failure,
@@ -14,7 +15,6 @@ use crate::{
     namespace::NamespaceReads,
     object::Kind,
     outcome::{Outcome, Verdict, Workload},
-    profiles::{Profile, Profiles},
     request::{Request, Subject, View},
     review::{self, DecodeError, MAX_UID_BYTES},
     server::Permit,

@@ -12,6 +12,7 @@ use std::{
 
 use futures_util::{FutureExt as _, Stream, StreamExt as _, future::BoxFuture, stream};
 use injectd_cluster::{causes::with_causes, sources::Sources};
+use injectd_profiles::{Profile, Profiles, for_mesh};
 use injectd_telemetry::metrics::RejectReason;
 use tokio::{
     sync::Semaphore,
@@ -39,7 +40,6 @@ use crate::{
     mesh::Mesh,
     observer::Observer,
     patch::PatchBuffer,
-    profiles::{Profile, Profiles, for_mesh},
     review::MAX_UID_BYTES,
     server::{
         CallerPatience, EvaluationTurns, LONG_REVIEW_BYTES, Late, Permit, Threads, TurnCaller,

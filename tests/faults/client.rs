@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
 use hyper::{HeaderMap, Request, client::conn::http1};
 use hyper_util::rt::TokioIo;
-use injectd::tls::AnyCertificate;
+use injectd_tls::AnyCertificate;
 use rustls::{
     ClientConfig, SupportedProtocolVersion,
     crypto::aws_lc_rs,

@@ -19,12 +19,12 @@ use hyper::{Response, StatusCode};
 use injectd::{
     client::{Connect, ConnectError},
     grpc::{Access, Allowed, Callers, Grpc, Life},
-    profiles::Profile,
     server::{Addr, Bound, EvaluationTurns, Limits, Server, Shutdown},
-    tls::{self, ClientAuth, Identity},
 };
 use injectd_cluster::Tokens;
+use injectd_profiles::Profile;
 use injectd_telemetry::{metrics::ConnectionMetrics, readiness::Readiness};
+use injectd_tls::{ClientAuth, Identity};
 use kube::{Client, client::Body};
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, SanType, date_time_ymd,
@@ -94,7 +94,8 @@ impl Guarded {
             Some(_) => ClientAuth::Offered(&pem),
             None => ClientAuth::Required(&pem),
         };
-        let config = tls::server_config(identity, auth, &tls::HTTP2).expect("a pair");
+        let config =
+            injectd_tls::server_config(identity, auth, &injectd_tls::HTTP2).expect("a pair");
         let access = Arc::new(Access::new(Callers::Authenticated(tokens), allowed));
         let profile = Profile::Linkerd(Arc::new(injectd_testkit::injector()));
         let limits = Limits { drain_timeout: Duration::from_secs(1), ..Limits::default() };

@@ -7,9 +7,9 @@ use injectd::{
         ExplainRequest, ExplainResponse, InjectRequest, Layer, NamespaceAnnotations, Rule,
         RuleResult, Verdict, injector_client::InjectorClient,
     },
-    profiles::{Profile, Profiles},
     server::Limits,
 };
+use injectd_profiles::{Profile, Profiles};
 use injectd_telemetry::readiness::Readiness;
 use serde_json::{Value, json};
 use tonic::{Code, Status};

@@ -1,6 +1,6 @@
 //! The gRPC server with Istio's injector.
 
-use injectd::profiles::{Profile, Profiles, Revisions};
+use injectd_profiles::{Profile, Profiles, Revisions};
 
 use super::*;
 

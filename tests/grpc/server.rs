@@ -9,9 +9,9 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use injectd::{
     grpc::{Access, Callers, Grpc, Life, v1::injector_client::InjectorClient},
     observer::Observer,
-    profiles::{Injector, Profile, Profiles},
     server::{EvaluationTurns, Gate, Limits, Share, Shutdown},
 };
+use injectd_profiles::{Injector, Profile, Profiles};
 use injectd_telemetry::readiness::Readiness;
 use tonic::transport::{Channel, Endpoint};
 

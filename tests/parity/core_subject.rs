@@ -1,21 +1,27 @@
 //! The product's core as a subject: the bytes of a request through `Injector::review`.
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use injectd::injector::Answer;
-use injectd::linkerd::events;
-use injectd::linkerd::release::Release as CoreRelease;
-use injectd::linkerd::snapshot::{Config, Snapshot};
-use injectd::objects::Objects;
-use injectd::outcome::Outcome;
-use injectd::profiles::Injector;
-use injectd::standalone::Standalone;
-use serde_json::Value;
 use std::sync::Arc;
 
-use super::corpus::{Case, ConfigSet};
-use super::subject::{Answered, SeenEvent, Subject, SubjectAnswer};
+use base64::{Engine, engine::general_purpose::STANDARD};
+use injectd::{
+    injector::Answer,
+    linkerd::{
+        events,
+        release::Release as CoreRelease,
+        snapshot::{Config, Snapshot},
+    },
+    objects::Objects,
+    outcome::Outcome,
+    standalone::Standalone,
+};
+use injectd_profiles::Injector;
 use injectd_testkit::reference::Release;
+use serde_json::Value;
+
+use super::{
+    corpus::{Case, ConfigSet},
+    subject::{Answered, SeenEvent, Subject, SubjectAnswer},
+};
 
 /// See [`Injector`].
 #[derive(Debug)]

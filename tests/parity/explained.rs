@@ -10,19 +10,19 @@ use std::{
 use futures_util::FutureExt as _;
 use injectd::{
     audit::{Auditor, Judgement, Mesh, Namespace, Webhooks},
-    explain::{self, Creation, Decided, later::Checks},
     injector::Injector,
     linkerd::snapshot::{Config, Snapshot},
     lookups::CallerFacts,
-    profiles::Profile,
     standalone::Standalone,
 };
 use injectd_cluster::sources::Sources;
 use injectd_core::explain::places::texts;
+use injectd_explain::{Creation, Decided, later::Checks};
 use injectd_istio::{
     path::{Route, Webhook, route},
     strip::is_clean,
 };
+use injectd_profiles::Profile;
 use injectd_testkit::generator::configs;
 use injectd_webhooks::{Configurations, Request, Verdict};
 use serde_json::{Value, json};
@@ -76,7 +76,7 @@ impl Asked<'_> {
             path: self.path,
             ..CallerFacts::default()
         };
-        let decided = explain::decide(self.profile, creation, None, facts).now_or_never();
+        let decided = injectd_explain::decide(self.profile, creation, None, facts).now_or_never();
         let decided = decided.expect("nothing must be waited for").ok()?;
         decided.explanation.injects().then_some(decided)
     }
@@ -94,7 +94,8 @@ impl Asked<'_> {
                 tally.different.push(what);
             }
         }
-        let Some(before) = explain::before_injection(self.profile, &first.pod, self.annotations)
+        let Some(before) =
+            injectd_explain::before_injection(self.profile, &first.pod, self.annotations)
         else {
             return tally.different.push(format!("{}: it does not look injected", which()));
         };

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use injectd::{grpc::v1::InjectRequest, profiles::Injector};
+use injectd::grpc::v1::InjectRequest;
+use injectd_profiles::Injector;
 use serde_json::{Value, value::RawValue};
 use tonic::Code;
 

@@ -15,12 +15,12 @@ use hyper::{
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use injectd::{
     observer::Observer,
-    profiles::Profile,
     server::{self, Addr, Bound, EvaluationTurns, Limits, Shutdown},
-    tls::{self, ClientAuth, Identity},
     webhook::{MAX_BODY_BYTES, Webhook},
 };
+use injectd_profiles::Profile;
 use injectd_telemetry::metrics::ConnectionMetrics;
+use injectd_tls::{ClientAuth, Identity};
 use rustls::{
     AlertDescription, ClientConfig, RootCertStore, SupportedProtocolVersion,
     pki_types::{CertificateDer, ServerName},
@@ -61,7 +61,11 @@ impl Server {
             .expect("a certificate must be made");
         let key = made.signing_key.serialize_pem();
         let identity = Identity::from_pem(made.cert.pem().as_bytes(), key.as_bytes());
-        let tls = tls::server_config(identity.expect("must be PEM"), ClientAuth::None, &tls::HTTP);
+        let tls = injectd_tls::server_config(
+            identity.expect("must be PEM"),
+            ClientAuth::None,
+            &injectd_tls::HTTP,
+        );
         let tls = Arc::new(ArcSwap::new(tls.expect("must be a pair")));
         let bound = Bound::bind("127.0.0.1:0").await.expect("a port must be free");
         let (stop, stopped) = oneshot::channel();

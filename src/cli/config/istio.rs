@@ -17,17 +17,15 @@ use injectd_istio::{
     revision::{Files, Revision, StartError},
 };
 use injectd_k8s::names::is_dns_subdomain;
+use injectd_profiles::{
+    DEFAULT_REVISION, IstioInjector, NoWebhook, Profile, control_plane::Settings,
+};
 
 use super::{
     super::{CommandError, first_set},
     ConfigArgs, Purpose,
 };
-use crate::{
-    control_plane::Settings,
-    injector,
-    profiles::{DEFAULT_REVISION, IstioInjector, NoWebhook, Profile},
-    standalone::Standalone,
-};
+use crate::{injector, standalone::Standalone};
 
 /// What `--mesh istio` needs besides --values and --objects.
 #[derive(Debug, Clone, Default, clap::Args)]

@@ -1,10 +1,9 @@
 //! Checks the trust roots of a mesh. With wrong trust roots, proxies start and then fail to
 //! connect; the checks report the problem earlier.
 
+use injectd_tls::PemError;
 use rustls::pki_types::{CertificateDer, pem::PemObject as _};
 use x509_parser::{certificate::X509Certificate, parse_x509_certificate, time::ASN1Time};
-
-use crate::tls::PemError;
 
 /// Warnings for one file. A bundle of 10 MiB holds thousands of certificates; the first warnings
 /// show the problem.

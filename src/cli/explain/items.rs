@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use injectd_cluster::digest::digest;
+use injectd_explain::Report;
 use injectd_k8s::workload::Workload;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::pods::RunningPods;
-use crate::{cli::counted, explain::Report, text::first_names};
+use crate::{cli::counted, text::first_names};
 
 /// Most pods with an equal explanation that are named.
 const MAX_NAMED: usize = 5;

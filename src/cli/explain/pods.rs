@@ -9,6 +9,7 @@ use std::{
 };
 
 use injectd_cluster::causes::with_causes;
+use injectd_explain::Report;
 use injectd_k8s::{
     object::texts,
     selector::{LabelSelector, Operator, Requirement, Selector},
@@ -26,7 +27,6 @@ use crate::{
         summary::{MAX_NAMED, Row, Summary},
     },
     cli::{CommandError, audit, facts::Facts, manifests::text, meshes::Meshes},
-    explain::Report,
     text::first_names,
 };
 

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use injectd_explain::{Subject, Workload, later::Objection};
 use injectd_k8s::names::is_dns_subdomain;
 use serde_json::Value;
 
@@ -14,7 +15,6 @@ use crate::{
         input,
         manifests::{self, Listed, listed, text},
     },
-    explain::{Subject, Workload, later::Objection},
     yaml,
 };
 

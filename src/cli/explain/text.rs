@@ -4,19 +4,16 @@ use std::io::{self, Write};
 
 use console::Style;
 use injectd_core::explain::{Explanation, Ignored, Rule, RuleResult, Setting};
-
+use injectd_explain::{
+    Report,
+    later::{Effect, Objection},
+};
 use injectd_webhooks::{Step, Verdict, Webhook, injectors::Product};
 
 use super::advice::is_undecoded;
-use crate::{
-    cli::print::{
-        Printer, shown,
-        table::{width, wrapped},
-    },
-    explain::{
-        Report,
-        later::{Effect, Objection},
-    },
+use crate::cli::print::{
+    Printer, shown,
+    table::{width, wrapped},
 };
 
 /// The indent of what follows in the same row.

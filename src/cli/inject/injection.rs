@@ -1,5 +1,6 @@
 //! What injection makes of each object.
 
+use injectd_explain::completion;
 use serde_json::Value;
 
 use super::{
@@ -12,7 +13,6 @@ use crate::{
         CommandError,
         manifests::{Action, Edited, Entry},
     },
-    explain::completion,
     linkerd::{annotations::Annotation, uninject},
     object::Kind,
     outcome::Verdict,

@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
+use injectd_explain::completion;
 use injectd_istio::{injection::Injection, mesh::Istio, owner::Owner, path::PathEnvironment};
+use injectd_profiles::{IstioInjector, Profile};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
@@ -16,10 +18,8 @@ use crate::{
         config::Purpose,
         manifests::{self, Action, Edited, Entry, pod_of, pod_prefix, text},
     },
-    explain::completion,
     lookups::{Annotations, Lookups as _},
     mesh::Mesh as _,
-    profiles::{IstioInjector, Profile},
 };
 
 pub(super) fn run(args: &Args) -> Result<(), CommandError> {

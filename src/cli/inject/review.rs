@@ -1,5 +1,6 @@
 //! The review of an object of a manifest, as an API server would ask for it.
 
+use injectd_profiles::Injector;
 use json_patch::PatchOperation;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
@@ -10,7 +11,6 @@ use crate::{
     linkerd::events,
     object::Kind,
     outcome::Verdict,
-    profiles::Injector,
 };
 
 /// Asks an injector about objects.

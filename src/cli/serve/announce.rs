@@ -1,11 +1,11 @@
 //! What a server prints at its start: its addresses, and commands that try the webhook.
 
+use injectd_profiles::Profiles;
 use tokio::sync::watch;
 
 use super::process::Listeners;
 use crate::{
     cli::print::Printer,
-    profiles::Profiles,
     server::{Addr, Bound},
 };
 

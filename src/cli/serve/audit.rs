@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use injectd_profiles::{Profile, Profiles};
 use injectd_webhooks::injectors::Product;
 use kube::Client;
 use tracing::{info, warn};
@@ -15,7 +16,6 @@ use crate::{
         summary::{Row, Summary},
     },
     cli::{restart_policy::PolicyArgs, units::parse_duration},
-    profiles::{Profile, Profiles},
     restart::{
         self, AuditError, Controller, DEFAULT_POLL_INTERVAL, Finding, Findings, LeaseOptions, Mode,
         Options,

@@ -11,6 +11,10 @@ use injectd_cluster::{
     sources::Sources,
     watch::{KindMetrics, Watched, follow},
 };
+use injectd_profiles::{
+    DEFAULT_REVISION, Revisions,
+    control_plane::{Change, ControlPlane, Note},
+};
 use injectd_telemetry::{
     metrics::{ReloadMetrics, WatchMetrics},
     readiness::Hold,
@@ -29,12 +33,7 @@ use super::{
     process::Process,
     reporter::Reporter,
 };
-use crate::{
-    control_plane::{Change, ControlPlane, Note},
-    mesh::Mesh as _,
-    profiles::{DEFAULT_REVISION, Revisions},
-    reload::Files,
-};
+use crate::{mesh::Mesh as _, reload::Files};
 
 /// Time from the first news of the cluster until they are put to use, together with those that come
 /// in the meantime. Upstream's.

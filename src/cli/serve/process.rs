@@ -7,6 +7,7 @@ use injectd_cluster::{
     ClientOptions, Events, LookupLimits, Owners, WatchedNamespaces, sources::Sources,
 };
 use injectd_istio::openshift;
+use injectd_profiles::{Injector, Profiles};
 use injectd_telemetry::{
     metrics::{
         CacheMetrics, ConnectionMetrics, EventMetrics, Registry, ReloadMetrics, ReviewMetrics,
@@ -14,6 +15,7 @@ use injectd_telemetry::{
     },
     readiness::Readiness,
 };
+use injectd_tls::{HTTP, HTTP2};
 use kube::Client;
 use tokio::{sync::watch, task::JoinHandle, time::interval};
 use tracing::info;
@@ -34,13 +36,11 @@ use crate::{
     grpc::{Access, Grpc, Life, MAX_AGE},
     observer::{LogStyle, Observer},
     profiler,
-    profiles::{Injector, Profiles},
     reload::{self, Files, Schedule},
     server::{
         Addr, Bound, CurrentTls, Descriptors, EvaluationTurns, Limits, OnePort, Server, Shutdown,
     },
     standalone::Standalone,
-    tls::{HTTP, HTTP2},
     webhook::Webhook,
 };
 

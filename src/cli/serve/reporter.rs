@@ -6,14 +6,12 @@ use std::{
 };
 
 use injectd_istio::mesh::Istio;
+use injectd_profiles::DEFAULT_REVISION;
 use injectd_telemetry::metrics::Registry;
 use tracing::{info, warn};
 
 use super::super::config::unknown_release;
-use crate::{
-    admin::ReadyTexts, linkerd::snapshot::Snapshot, mesh::Mesh as _, observer::LogStyle,
-    profiles::DEFAULT_REVISION,
-};
+use crate::{admin::ReadyTexts, linkerd::snapshot::Snapshot, mesh::Mesh as _, observer::LogStyle};
 
 /// The metric with the release of a mesh.
 const CONFIG_INFO: &str = "injectd_config_info";

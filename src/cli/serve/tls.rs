@@ -9,6 +9,7 @@ use std::{
 use arc_swap::ArcSwap;
 use injectd_cluster::causes::with_causes;
 use injectd_telemetry::metrics::{Registry, ReloadMetrics};
+use injectd_tls::{ClientAuth, Identity};
 use rustls::ServerConfig;
 use tokio::{task::spawn_blocking, time::sleep};
 use tracing::{info, warn};
@@ -20,7 +21,6 @@ use super::{
 use crate::{
     reload::{self, Files, Schedule},
     server::CurrentTls,
-    tls::{self, ClientAuth, Identity},
 };
 
 /// Time after which a managed certificate is loaded again that could not be.
@@ -107,7 +107,7 @@ impl ServerTls {
             (Some(_), Some(roots)) => ClientAuth::Offered(roots),
             _ => ClientAuth::None,
         };
-        let config = tls::server_config(identity, client_auth, self.protocols)
+        let config = injectd_tls::server_config(identity, client_auth, self.protocols)
             .map_err(|error| CommandError::failed(self.names(), error))?;
         if let Some(expires) = expires {
             if !is_in_future(expires) {

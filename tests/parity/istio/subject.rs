@@ -10,7 +10,6 @@ use injectd::{
     injector::{self, ReviewError},
     lookups::CallerFacts,
     objects::Objects,
-    profiles::Profile,
     standalone::Standalone,
 };
 use injectd_istio::{
@@ -20,6 +19,7 @@ use injectd_istio::{
     release::Release,
     revision::{Files, Revision},
 };
+use injectd_profiles::Profile;
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 

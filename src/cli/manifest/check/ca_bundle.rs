@@ -13,7 +13,6 @@ use super::{
     promise::Promise,
     served::{Served, ServiceName},
 };
-use crate::tls;
 
 const CA_BUNDLE: &str = "clientConfig.caBundle";
 const SERVICE: &str = "clientConfig.service";
@@ -119,9 +118,9 @@ impl<'c> Check<'c> {
         let host = served.service.host();
         // API servers accept a certificate that is in the caBundle itself; the verifier may not.
         let verified = if cas.contains(leaf) {
-            tls::verify_name(leaf, &host)
+            injectd_tls::verify_name(leaf, &host)
         } else {
-            tls::verify_server(cas, leaf, intermediates, &host, now())
+            injectd_tls::verify_server(cas, leaf, intermediates, &host, now())
         };
         if let Err(error) = verified {
             let error = with_causes(&error);

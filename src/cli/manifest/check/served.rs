@@ -2,12 +2,13 @@
 
 use std::{collections::BTreeSet, io, str::FromStr, sync::Arc, time::Duration};
 
+use injectd_tls::AnyCertificate;
 use rustls::pki_types::{CertificateDer, InvalidDnsNameError, ServerName};
 use serde_json::Value;
 use tokio::{net::TcpStream, time::timeout};
 use tokio_rustls::TlsConnector;
 
-use crate::{cli::CommandError, tls::AnyCertificate};
+use crate::cli::CommandError;
 
 /// How long a server may take for the handshake.
 const TIMEOUT: Duration = Duration::from_secs(10);

@@ -1,9 +1,9 @@
 //! The flags of `--mesh istio`: which webhooks there are, and what the policy cannot read.
 
 use injectd_istio::release::{Delta, Release};
+use injectd_profiles::DEFAULT_REVISION;
 
 use super::{CommandError, Named, Rules, must_be_object_name, selector};
-use crate::profiles::DEFAULT_REVISION;
 
 mod cel;
 

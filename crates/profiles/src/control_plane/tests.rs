@@ -1,10 +1,11 @@
 use futures_util::FutureExt as _;
 use injectd_cluster::objects::{Node, ProxyConfig};
+use injectd_core::{lookups::CallerFacts, mesh::Mesh as _, standalone::Standalone};
 use injectd_testkit::istio::{CONFIG, MESH, VALUES};
 use serde_json::json;
 
 use super::{settings::Texts, *};
-use crate::{lookups::CallerFacts, mesh::Mesh as _, profiles::Profile, standalone::Standalone};
+use crate::Profile;
 
 /// A configuration of 1.30, whose sidecars are native where all nodes are new enough.
 const SHOWS: &str = "policy: enabled\ntemplates:\n  sidecar: |\n    metadata:\n      annotations:\n\

@@ -6,24 +6,23 @@
 #![expect(clippy::disallowed_types, reason = "an explanation is not part of a review")]
 
 use injectd_cluster::sources::Sources;
-use injectd_core::explain::{Explain, Explanation, Trees};
+use injectd_core::{
+    explain::{Explain, Explanation, Trees},
+    injector::{Injector, ReviewError},
+    lookups::CallerFacts,
+    object::Kind,
+    outcome::Verdict,
+    patch::PatchBuffer,
+    review,
+};
 use injectd_k8s::object::labels;
+use injectd_profiles::{Profile, for_mesh};
 use injectd_webhooks::{
     Configurations, Labels, Request, Step,
     injectors::{self, Missed, Product},
 };
 use serde::Serialize;
 use serde_json::Value;
-
-use crate::{
-    injector::{Injector, ReviewError},
-    lookups::CallerFacts,
-    object::Kind,
-    outcome::Verdict,
-    patch::PatchBuffer,
-    profiles::{Profile, for_mesh},
-    review,
-};
 
 pub mod completion;
 pub mod later;

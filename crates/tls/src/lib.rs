@@ -19,14 +19,14 @@ use rustls::{
 };
 use x509_parser::parse_x509_certificate;
 
-use crate::drop_in::SERVICE_HOST;
-
 mod any_certificate;
 mod pem_error;
 
 pub use any_certificate::AnyCertificate;
 pub use pem_error::PemError;
 
+/// The host name under which an API server calls Linkerd's injector.
+const SERVICE_HOST: &str = "linkerd-proxy-injector.linkerd.svc";
 /// Names in a self-signed certificate.
 const SELF_SIGNED_NAMES: [&str; 4] = ["localhost", "127.0.0.1", "::1", SERVICE_HOST];
 

@@ -1,6 +1,6 @@
 //! The names of the control plane's namespace and `ConfigMap`s.
 
-use crate::profiles::DEFAULT_REVISION;
+use crate::DEFAULT_REVISION;
 
 /// The namespace in which Istio's charts install istiod.
 pub const ISTIO_NAMESPACE: &str = "istio-system";

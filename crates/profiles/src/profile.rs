@@ -3,20 +3,19 @@
 use std::{fmt, sync::Arc};
 
 use injectd_cluster::sources::Sources;
-use injectd_core::explain::Explain as _;
-use injectd_istio::{
-    envelope,
-    mesh::Istio,
-    path::{self, Route, Webhook},
-    release::Release,
-};
-
-use crate::{
+use injectd_core::{
+    explain::Explain as _,
     injector::{self, Answer, ReviewError},
     linkerd::snapshot::Snapshot,
     lookups::CallerFacts,
     mesh::Mesh,
     outcome::SkipReason,
+};
+use injectd_istio::{
+    envelope,
+    mesh::Istio,
+    path::{self, Route, Webhook},
+    release::Release,
 };
 
 mod revisions;
@@ -30,15 +29,15 @@ pub type Injector = injector::Injector<Snapshot, Sources>;
 pub type IstioInjector = injector::Injector<Istio, Sources>;
 
 /// The same code for the injector of any mesh: `for_mesh!(profile, injector => code)`.
+#[macro_export]
 macro_rules! for_mesh {
     ($profile:expr, $injector:ident => $code:expr) => {
         match $profile {
-            $crate::profiles::Profile::Linkerd($injector) => $code,
-            $crate::profiles::Profile::Istio($injector) => $code,
+            $crate::Profile::Linkerd($injector) => $code,
+            $crate::Profile::Istio($injector) => $code,
         }
     };
 }
-pub(crate) use for_mesh;
 
 /// A mesh with its configuration and its lookups; cheap to clone. Where meshes differ, a `match` on it
 /// names each of them, so that a new mesh is a compile error where it is missing.
@@ -164,7 +163,7 @@ impl Profile {
     /// Answers a review with facts of the caller.
     ///
     /// # Errors
-    /// As [`Injector::review_with`](crate::injector::Injector::review_with).
+    /// As [`Injector::review_with`](injectd_core::injector::Injector::review_with).
     pub async fn review_with<'a>(
         &'a self,
         facts: CallerFacts<'a>,

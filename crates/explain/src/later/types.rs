@@ -141,7 +141,7 @@ pub(super) fn shown(value: &Value) -> String {
 }
 
 /// What ends the text about a value that lacks its quotes.
-pub(crate) const IN_QUOTES: &str = "a string: put it in quotes";
+pub const IN_QUOTES: &str = "a string: put it in quotes";
 
 /// What to write in place of a value.
 fn asked(expected: &Kind, value: &Value) -> &'static str {

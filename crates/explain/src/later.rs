@@ -21,7 +21,7 @@ mod types;
 mod validity;
 mod version;
 
-pub(crate) use self::types::IN_QUOTES;
+pub use self::types::IN_QUOTES;
 pub use self::{
     beyond::note_on_amounts,
     types::unreadable,

@@ -20,7 +20,7 @@ use injectd_cluster::{
 };
 use injectd_istio::{cluster::Cluster, mesh::Istio, revision::Revision};
 
-use crate::profiles::{IstioInjector, Revisions};
+use crate::{IstioInjector, Revisions};
 
 mod change;
 mod config_maps;

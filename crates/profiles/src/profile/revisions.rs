@@ -6,10 +6,10 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
+use injectd_core::text::first_names;
 use injectd_istio::path::Webhook;
 
 use super::{IstioInjector, NoWebhook};
-use crate::text::first_names;
 
 /// The revision that `/inject` prefers, and the name of the one without a name.
 pub const DEFAULT_REVISION: &str = "default";
