@@ -1,6 +1,6 @@
 //! injectd injects sidecars into pods: the library behind the `injectd` command.
 //!
-//! Here are the servers, the cluster and the command line; the injection core is the package
+//! Here are the servers and the command line; the injection core is the package
 //! `injectd-core`, whose modules this library re-exports. The modules are listed in the order in
 //! which a review passes through them; each module uses only modules below it. `ARCHITECTURE.md`
 //! describes the life of a review.
@@ -13,14 +13,9 @@ pub mod webhook;
 
 pub mod observer;
 
-pub mod audit;
-
-pub mod certificates;
 pub mod events;
 pub mod reload;
-pub mod restart;
 pub mod server;
-pub mod webhook_watch;
 
 pub mod drop_in;
 

@@ -4,6 +4,11 @@
 use std::{collections::BTreeMap, io::Write as _, path::PathBuf, sync::Arc, time::Duration};
 
 use injectd_cluster::causes::with_causes;
+use injectd_controllers::audit::{
+    Auditor, Mesh, Namespace, Webhooks, audit_log,
+    cluster::{self, Judges, ReadError, Scope},
+    summary::Summary,
+};
 use serde_json::Value;
 
 use super::{
@@ -17,11 +22,6 @@ use super::{
     progress::Progress,
     stream::{Document, Documents, Errors, Step},
     units::parse_duration,
-};
-use crate::audit::{
-    Auditor, Mesh, Namespace, Webhooks, audit_log,
-    cluster::{self, Judges, ReadError, Scope},
-    summary::Summary,
 };
 
 mod files;

@@ -2,6 +2,8 @@
 
 use std::{path::PathBuf, time::Duration};
 
+use injectd_controllers::restart::{Mode, Restarter};
+
 use self::{
     effect::{Chosen, Include},
     session::Session,
@@ -14,7 +16,6 @@ use super::{
     restart_policy::PolicyArgs,
     units::parse_duration,
 };
-use crate::restart::{Mode, Restarter};
 
 mod effect;
 mod input;

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use injectd_controllers::restart::{DEFAULT_MAX_RESTARTING, Mode, Policy, Window, Windows};
+
 use super::units::parse_duration;
-use crate::restart::{DEFAULT_MAX_RESTARTING, Mode, Policy, Window, Windows};
 
 /// When and how many workloads are restarted.
 #[derive(Debug, Clone, clap::Args)]

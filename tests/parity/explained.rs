@@ -9,13 +9,13 @@ use std::{
 
 use futures_util::FutureExt as _;
 use injectd::{
-    audit::{Auditor, Judgement, Mesh, Namespace, Webhooks},
     injector::Injector,
     linkerd::snapshot::{Config, Snapshot},
     lookups::CallerFacts,
     standalone::Standalone,
 };
 use injectd_cluster::sources::Sources;
+use injectd_controllers::audit::{Auditor, Judgement, Mesh, Namespace, Webhooks};
 use injectd_core::explain::places::texts;
 use injectd_explain::{Creation, Decided, later::Checks};
 use injectd_istio::{

@@ -49,7 +49,8 @@ const WITHOUT_TREES: [&str; 11] = [
 ];
 
 /// Folders with the modules of the service. The root of a module says whether trees may be used in it.
-const OF_THE_SERVICE: [&str; 3] = ["crates/cluster/src", "crates/profiles/src", "src"];
+const OF_THE_SERVICE: [&str; 4] =
+    ["crates/cluster/src", "crates/controllers/src", "crates/profiles/src", "src"];
 
 const RULES: [Rule; 5] = [
     Rule {

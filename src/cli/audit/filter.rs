@@ -1,12 +1,11 @@
 //! Which findings are printed, and which decide the exit code.
 
-use injectd_webhooks::injectors::Product;
-
-use crate::audit::{
+use injectd_controllers::audit::{
     Finding,
     audit_log::FailedOpen,
     summary::{Row, Summary},
 };
+use injectd_webhooks::injectors::Product;
 
 /// A kind of finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use injectd_controllers::audit::summary::Summary;
 use serde_json::json;
 
 use super::{
@@ -10,7 +11,6 @@ use super::{
     pods,
     table::{self, Form, name, workload},
 };
-use crate::audit::summary::Summary;
 
 /// What programs read: version and kind.
 const API_VERSION: &str = "injectd.dev/v1";

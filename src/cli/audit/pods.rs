@@ -2,14 +2,12 @@
 
 use std::io::{self, Write};
 
+use injectd_controllers::audit::summary::{Summary, Verdict};
 use injectd_k8s::workload::Workload;
 use serde::Serialize;
 
 use super::filter::{Filter, Kind};
-use crate::{
-    audit::summary::{Summary, Verdict},
-    cli::print::{Printer, print_line},
-};
+use crate::cli::print::{Printer, print_line};
 
 /// The line of a pod.
 #[derive(Serialize)]

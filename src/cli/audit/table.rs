@@ -6,17 +6,18 @@ use std::{
     io::{self, Write},
 };
 
-use super::filter::Filter;
-use crate::{
+use injectd_controllers::{
     audit::{
         Finding,
         summary::{Counts, Row, Summary},
     },
-    cli::{
-        counted,
-        print::{Printer, table::width},
-    },
     restart::RolloutKind,
+};
+
+use super::filter::Filter;
+use crate::cli::{
+    counted,
+    print::{Printer, table::width},
 };
 
 /// Maximum number of namespaces with a line of their own: those with the most pods.

@@ -6,10 +6,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use injectd_controllers::audit::audit_log::FAILED_OPEN_PREFIX;
 use serde_json::{Value, json};
 
 use super::meaning::REASONS;
-use crate::audit::audit_log::FAILED_OPEN_PREFIX;
 
 /// The webhook of Linkerd's injector.
 pub(super) const DEFAULT_WEBHOOK: &str = "linkerd-proxy-injector.linkerd.io";

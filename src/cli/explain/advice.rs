@@ -1,13 +1,12 @@
 //! What to do about a pod.
 
+use injectd_controllers::audit::restart_command;
 use injectd_core::explain::Explanation;
 use injectd_explain::later::{Cause, Effect, IN_QUOTES, Objection};
 use injectd_istio::decide::Reason;
 use injectd_k8s::workload::Workload;
 use injectd_webhooks::injectors::{Missed, Product};
 use serde_json::Value;
-
-use crate::audit::restart_command;
 
 /// The codes of reasons that no call of a webhook changes: the network of the node, for both meshes, and
 /// a namespace of Kubernetes, for Istio.

@@ -9,6 +9,11 @@ use std::{
 };
 
 use injectd_cluster::causes::with_causes;
+use injectd_controllers::audit::{
+    Finding, Namespace,
+    cluster::{self as audited, Judges, Scope},
+    summary::{MAX_NAMED, Row, Summary},
+};
 use injectd_explain::Report;
 use injectd_k8s::{
     object::texts,
@@ -21,11 +26,6 @@ use serde_json::Value;
 
 use super::{cluster::Cluster, target::Target};
 use crate::{
-    audit::{
-        Finding, Namespace,
-        cluster::{self as audited, Judges, Scope},
-        summary::{MAX_NAMED, Row, Summary},
-    },
     cli::{CommandError, audit, facts::Facts, manifests::text, meshes::Meshes},
     text::first_names,
 };

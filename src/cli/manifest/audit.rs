@@ -1,16 +1,13 @@
 //! `injectd manifest audit`: the permissions of `serve --audit`.
 
+use injectd_controllers::{audit, restart};
 use injectd_k8s::rbac::Rule;
 use serde_json::{Value, json};
 
 use super::output;
-use crate::{
-    audit,
-    cli::{
-        CommandError,
-        format::{Format, formats},
-    },
-    restart,
+use crate::cli::{
+    CommandError,
+    format::{Format, formats},
 };
 
 /// Name of the objects.

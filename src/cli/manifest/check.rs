@@ -3,11 +3,11 @@
 use std::{io, path::PathBuf};
 
 use injectd_cluster::causes::with_causes;
+use injectd_controllers::audit::cluster;
 use injectd_webhooks::check::{self, Finding, Severity};
 use serde_json::{Value, json};
 
 use crate::{
-    audit::cluster,
     cli::{
         CommandError,
         cluster_config::ClusterArgs,

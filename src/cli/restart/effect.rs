@@ -5,10 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use injectd_controllers::restart::Finding;
 use injectd_k8s::workload::Workload;
 use serde::Deserialize;
-
-use crate::restart::Finding;
 
 /// What a restart does to the sidecar of a pod; named as the findings of the audit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]

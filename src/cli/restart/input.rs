@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use injectd_controllers::restart::{Finding, RolloutKind};
 use injectd_k8s::{
     names::{is_dns_label, is_dns_subdomain},
     workload::Workload,
@@ -12,7 +13,6 @@ use super::{
     super::{CommandError, input},
     effect::Row,
 };
-use crate::restart::{Finding, RolloutKind};
 
 /// A kind and a name.
 pub(super) type Named = (RolloutKind, String);

@@ -3,11 +3,9 @@
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use injectd_controllers::restart::{Restarter, Wait};
 
-use crate::{
-    cli::print::shown,
-    restart::{Restarter, Wait},
-};
+use crate::cli::print::shown;
 
 /// Time between two pictures of the spinner.
 const TICK: Duration = Duration::from_millis(100);

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use injectd_controllers::restart::Wait;
 use injectd_k8s::workload::Workload;
 use serde::Serialize;
 
@@ -9,7 +10,6 @@ use super::{
     super::{CommandError, counted, format::Format, print::Printer},
     effect::Effects,
 };
-use crate::restart::Wait;
 
 /// The result for a workload.
 #[derive(Serialize)]

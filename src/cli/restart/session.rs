@@ -3,6 +3,7 @@
 use std::{io, time::Duration};
 
 use injectd_cluster::causes::with_causes;
+use injectd_controllers::restart::{Notice, RequestError, Restarter};
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     time::{Instant, sleep, sleep_until},
@@ -15,7 +16,6 @@ use super::{
     progress::Progress,
     report::Report,
 };
-use crate::restart::{Notice, RequestError, Restarter};
 
 /// Time between two looks at the rollouts.
 const POLL: Duration = Duration::from_secs(1);

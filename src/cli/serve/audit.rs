@@ -2,6 +2,18 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use injectd_controllers::{
+    audit::{
+        Auditor, Finding as Judged, Mesh,
+        cluster::{self, Judges, Scope},
+        metrics::AuditMetrics,
+        summary::{Row, Summary},
+    },
+    restart::{
+        self, AuditError, Controller, DEFAULT_POLL_INTERVAL, Finding, Findings, LeaseOptions, Mode,
+        Options,
+    },
+};
 use injectd_profiles::{Profile, Profiles};
 use injectd_webhooks::injectors::Product;
 use kube::Client;
@@ -9,17 +21,7 @@ use tracing::{info, warn};
 
 use super::pod;
 use crate::{
-    audit::{
-        Auditor, Finding as Judged, Mesh,
-        cluster::{self, Judges, Scope},
-        metrics::AuditMetrics,
-        summary::{Row, Summary},
-    },
     cli::{restart_policy::PolicyArgs, units::parse_duration},
-    restart::{
-        self, AuditError, Controller, DEFAULT_POLL_INTERVAL, Finding, Findings, LeaseOptions, Mode,
-        Options,
-    },
     server::Shutdown,
 };
 

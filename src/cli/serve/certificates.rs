@@ -4,6 +4,10 @@
 use std::{sync::Arc, time::Duration};
 
 use injectd_cluster::lease::LeaseOptions;
+use injectd_controllers::{
+    certificates::{CertificateMetrics, Keeper, Leaf, Lifetimes, Options},
+    webhook_watch::{self, WebhookWatch},
+};
 use injectd_k8s::names::is_dns_subdomain;
 use injectd_telemetry::{
     metrics::{Registry, WatchMetrics},
@@ -14,10 +18,8 @@ use tokio::{sync::watch, task::JoinHandle};
 
 use super::pod;
 use crate::{
-    certificates::{CertificateMetrics, Keeper, Leaf, Lifetimes, Options},
     cli::{CommandError, units::parse_duration},
     server::Shutdown,
-    webhook_watch::{self, WebhookWatch},
 };
 
 /// Default of `--webhook-service`, and of `--webhook-configurations` with `--manage-certs`.

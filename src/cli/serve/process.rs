@@ -6,6 +6,7 @@ use futures_util::{FutureExt as _, future::join};
 use injectd_cluster::{
     ClientOptions, Events, LookupLimits, Owners, WatchedNamespaces, sources::Sources,
 };
+use injectd_controllers::audit::metrics::AuditMetrics;
 use injectd_istio::openshift;
 use injectd_profiles::{Injector, Profiles};
 use injectd_telemetry::{
@@ -30,7 +31,6 @@ use super::{
 };
 use crate::{
     admin::Admin,
-    audit::metrics::AuditMetrics,
     drop_in::{Counters, IstioCounters},
     events::Recorder,
     grpc::{Access, Grpc, Life, MAX_AGE},

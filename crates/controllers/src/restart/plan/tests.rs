@@ -233,7 +233,7 @@ fn labels_of_metrics_are_a_closed_set() {
     let mut labels = Wait::LABELS;
     labels.sort_unstable();
     assert_eq!(labels, Wait::LABELS);
-    let page = include_str!("../../../docs/commands/restart.md");
+    let page = include_str!("../../../../../docs/commands/restart.md");
     let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` |"));
     let rows: Vec<_> = rows.map(|(label, _)| label).collect();
     let is_listed = |label: &&str| rows.contains(label);

@@ -158,7 +158,7 @@ fn a_pod_is_judged_on_a_thread_for_blocking_work() {
 /// Whoever may create pods does not end the audit of the others.
 #[tokio::test]
 async fn a_pod_that_cannot_be_judged_is_unknown() {
-    use crate::{injector::ReviewError, lookups::LookupError};
+    use injectd_core::{injector::ReviewError, lookups::LookupError};
 
     let error = || ReviewError::Namespace("shop".to_owned(), LookupError::NotInMemory).into();
     let mut summary = Summary::default();

@@ -11,10 +11,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use injectd_core::text::first_names;
 use injectd_k8s::workload::Workload;
 use jiff::Timestamp;
-
-use crate::text::first_names;
 
 use super::{
     decision::Wait,

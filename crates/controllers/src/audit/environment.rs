@@ -7,6 +7,7 @@ use std::{
 };
 
 use injectd_cluster::digest::digest;
+use injectd_core::lookups::{Annotations, CallerFacts};
 use injectd_explain::{Creation, ExplainError, later::Checks};
 use injectd_k8s::selector::LabelSelector;
 use injectd_webhooks::Configurations;
@@ -15,10 +16,7 @@ use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 use super::{Auditor, Finding, Mesh, Namespace};
-use crate::{
-    lookups::{Annotations, CallerFacts},
-    restart::Evidence,
-};
+use crate::restart::Evidence;
 
 /// The domains of the labels and annotations of a namespace that injectors read. Others are written by
 /// any controller, for any reason.

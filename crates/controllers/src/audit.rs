@@ -11,6 +11,7 @@ use std::{
     sync::Arc,
 };
 
+use injectd_core::lookups::{Annotations, CallerFacts};
 use injectd_explain::ExplainError;
 use injectd_k8s::{
     object::{labels, texts},
@@ -23,8 +24,6 @@ use injectd_webhooks::{
 };
 use jiff::Timestamp;
 use serde_json::Value;
-
-use crate::lookups::{Annotations, CallerFacts};
 
 pub mod audit_log;
 pub mod cluster;

@@ -1,0 +1,11 @@
+//! What injectd keeps right in a cluster, beside the answers to reviews: pods that lack their sidecar
+//! are found and restarted, certificates are renewed, webhook configurations are watched.
+//!
+//! Each module has rules that are pure, and one part that reads and writes the cluster. Each uses only
+//! modules below it.
+
+pub mod audit;
+pub mod restart;
+
+pub mod certificates;
+pub mod webhook_watch;
