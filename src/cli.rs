@@ -1,15 +1,15 @@
 //! Parses the command line, runs the command and turns its error into an exit code.
 //!
-//! Each command has its own file.
+//! The commands of the service have their files here, the others are in `injectd-tools`. A feature has
+//! each of both.
 
-#![expect(
-    clippy::disallowed_types,
-    reason = "manifests, objects and reports are trees of any shape"
+#![cfg_attr(
+    feature = "service",
+    expect(clippy::disallowed_types, reason = "probe reads an answer and its patch")
 )]
 
 use std::{
     error::Error,
-    io,
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -19,36 +19,24 @@ use clap::{
     error::{ContextKind, ErrorKind},
 };
 use injectd_cluster::causes::with_causes;
+use injectd_command::{
+    CommandError, long_version,
+    print::{print_line, print_usage},
+};
+#[cfg(feature = "tools")]
+use injectd_tools::{
+    audit, compare, explain, inject, manifest, manual, restart, review, uninject, version,
+};
 
-use self::print::print_line;
-use crate::{linkerd::release::Release, observer::LogStyle};
+#[cfg(feature = "service")]
+use crate::observer::LogStyle;
 
-mod audit;
-mod cluster_config;
-mod compare;
-mod config;
-mod explain;
-mod facts;
-mod format;
-mod inject;
-mod input;
-mod manifest;
-mod manifests;
-mod manual;
-mod meshes;
-mod print;
+#[cfg(feature = "service")]
 mod probe;
-mod progress;
+#[cfg(feature = "service")]
 mod proxy_injector;
-mod remote;
-mod restart;
-mod restart_policy;
-mod review;
+#[cfg(feature = "service")]
 mod serve;
-mod stream;
-mod uninject;
-mod units;
-mod version;
 
 /// Wrong usage (`sysexits.h`, `EX_USAGE`).
 const EXIT_USAGE: u8 = 64;
@@ -69,47 +57,34 @@ struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    #[cfg(feature = "service")]
     Serve(Box<serve::Args>),
+    #[cfg(feature = "service")]
     ProxyInjector(proxy_injector::Args),
+    #[cfg(feature = "tools")]
     Review(review::Args),
+    #[cfg(feature = "tools")]
     Inject(Box<inject::Args>),
+    #[cfg(feature = "tools")]
     Uninject(uninject::Args),
+    #[cfg(feature = "tools")]
     Explain(Box<explain::Args>),
+    #[cfg(feature = "tools")]
     Audit(Box<audit::Args>),
+    #[cfg(feature = "tools")]
     Compare(compare::Args),
+    #[cfg(feature = "tools")]
     Restart(restart::Args),
+    #[cfg(feature = "tools")]
     Manifest(manifest::Args),
+    #[cfg(feature = "service")]
     Probe(probe::Args),
+    #[cfg(feature = "tools")]
     Version(version::Args),
+    #[cfg(feature = "tools")]
     Completion(manual::CompletionArgs),
+    #[cfg(feature = "tools")]
     Man(manual::ManArgs),
-}
-
-/// Why a command failed. The variant decides the exit code.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum CommandError {
-    /// Invalid flags or environment variables.
-    #[error("{0}")]
-    Usage(String),
-    /// The same for `proxy-injector`, with Go's exit code.
-    #[error("{0}")]
-    GoUsage(String),
-    /// Anything else.
-    #[error("{message}")]
-    Failed {
-        message: String,
-        #[source]
-        cause: Box<dyn Error + Send + Sync>,
-    },
-    /// Some of the input could not be used; each problem is printed already.
-    #[error("{0}")]
-    Incomplete(String),
-    /// `compare` found a difference, or a finding is one of `--fail-on`.
-    #[error("{0}")]
-    Findings(String),
-    /// The reader closed the pipe.
-    #[error("stdout was closed")]
-    OutputClosed,
 }
 
 /// Parses the command line and runs the command.
@@ -120,19 +95,33 @@ pub fn main() -> ExitCode {
         Err(error) => return usage(error),
     };
     let result = match args.command {
+        #[cfg(feature = "service")]
         Command::Serve(args) => serve::run(*args, LogStyle::Line),
+        #[cfg(feature = "service")]
         Command::ProxyInjector(args) => proxy_injector::run(args),
+        #[cfg(feature = "tools")]
         Command::Review(args) => review::run(&args),
+        #[cfg(feature = "tools")]
         Command::Inject(args) => inject::run(*args),
+        #[cfg(feature = "tools")]
         Command::Uninject(args) => uninject::run(&args),
+        #[cfg(feature = "tools")]
         Command::Audit(args) => audit::run(&args),
+        #[cfg(feature = "tools")]
         Command::Explain(args) => explain::run(&args),
+        #[cfg(feature = "tools")]
         Command::Compare(args) => compare::run(&args),
+        #[cfg(feature = "tools")]
         Command::Restart(args) => restart::run(args),
+        #[cfg(feature = "tools")]
         Command::Manifest(args) => manifest::run(&args),
+        #[cfg(feature = "service")]
         Command::Probe(args) => probe::run(&args),
+        #[cfg(feature = "tools")]
         Command::Version(args) => version::run(&args),
+        #[cfg(feature = "tools")]
         Command::Completion(args) => manual::print_completion(Args::command(), &args),
+        #[cfg(feature = "tools")]
         Command::Man(args) => manual::write_man_pages(Args::command(), &args),
     };
     match result {
@@ -175,49 +164,11 @@ fn usage(mut error: clap::Error) -> ExitCode {
         drop(error.print());
         return ExitCode::SUCCESS;
     }
-    print::print_usage(error);
+    print_usage(error);
     ExitCode::from(EXIT_USAGE)
-}
-
-/// The version that `proxy-injector` reports: injectd's own, and the Linkerd releases it supports.
-fn version() -> String {
-    format!("injectd-{} ({})", env!("CARGO_PKG_VERSION"), releases())
-}
-
-/// The version with the commit, if the build set `INJECTD_COMMIT`, and the Linkerd releases.
-fn long_version() -> String {
-    let commit = option_env!("INJECTD_COMMIT").map(|commit| format!("\ncommit {commit}"));
-    format!("{}{}\n{}", env!("CARGO_PKG_VERSION"), commit.unwrap_or_default(), releases())
-}
-
-fn releases() -> String {
-    format!("linkerd {} to {}", Release::stable_2_14(), Release::NEWEST)
 }
 
 /// Prints an error and the chain of its causes.
 fn print_error(error: &(dyn Error + 'static)) {
     print_line(&format!("error: {}", with_causes(error)));
-}
-
-/// The first flag that is set, by its name.
-fn first_set<const N: usize>(flags: [(&'static str, bool); N]) -> Option<&'static str> {
-    flags.into_iter().find_map(|(flag, is_set)| is_set.then_some(flag))
-}
-
-/// A number with its noun: `1 review`, `2 reviews`.
-fn counted(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
-}
-
-impl CommandError {
-    fn failed(message: impl Into<String>, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Self::Failed { message: message.into(), cause: cause.into() }
-    }
-
-    fn output(error: io::Error) -> Self {
-        if error.kind() == io::ErrorKind::BrokenPipe {
-            return Self::OutputClosed;
-        }
-        Self::failed("cannot write to stdout", error)
-    }
 }

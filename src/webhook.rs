@@ -41,7 +41,6 @@ mod deadline;
 mod not_grpc;
 
 use body::Body;
-pub use body::MAX_BODY_BYTES;
 use deadline::Deadline;
 
 /// The service of the webhook.

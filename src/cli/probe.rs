@@ -11,10 +11,7 @@ use hyper_util::{
     client::legacy::{Client, connect::HttpConnector},
     rt::TokioExecutor,
 };
-use serde_json::{Value, json};
-use tokio::time::timeout;
-
-use super::{
+use injectd_command::{
     CommandError,
     config::MeshName,
     input,
@@ -22,6 +19,9 @@ use super::{
     remote::{RemoteError, RemoteInjector},
     units::parse_duration,
 };
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
 use crate::server;
 
 /// The most bytes of an answer that are printed.

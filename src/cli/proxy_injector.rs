@@ -5,16 +5,15 @@
 use std::{ffi::OsString, fmt::Write as _, io::Write as _};
 
 use clap::Parser;
-
-use injectd_gocompat::number::parse_bool;
-
-use crate::observer::LogStyle;
-
-use super::{
+use injectd_command::{
     CommandError,
     print::{in_one_line, stdout},
-    serve, version,
+    version,
 };
+use injectd_gocompat::number::parse_bool;
+
+use super::serve;
+use crate::observer::LogStyle;
 
 /// The gRPC server runs only if this variable is set: Linkerd's injector has no gRPC server.
 const GRPC_ADDR: &str = "INJECTD_GRPC_ADDR";

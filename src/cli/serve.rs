@@ -6,12 +6,12 @@ use std::{io, path::PathBuf, time::Duration};
 
 use clap::value_parser;
 use injectd_cluster::causes::with_causes;
+use injectd_command::{CommandError, config::ConfigArgs, units::parse_duration, version};
 use injectd_k8s::names::is_dns_label;
 use injectd_profiles::control_plane::ISTIO_NAMESPACE;
 use injectd_telemetry::log;
 use tracing::{info, warn};
 
-use super::{CommandError, config::ConfigArgs, units::parse_duration, version};
 use crate::{
     observer::LogStyle,
     server::{self, Descriptors},

@@ -7,6 +7,7 @@ use hyper::{
     body::{Body as _, Incoming},
 };
 use injectd_api::MAX_MESSAGE_BYTES;
+use injectd_core::review::MAX_BODY_BYTES;
 use injectd_telemetry::metrics::RejectReason;
 use memmap2::MmapMut;
 use tracing::debug;
@@ -14,8 +15,8 @@ use tracing::debug;
 use super::Rejection;
 use crate::server::{BodyBudget, BudgetExceeded, Permit, discard};
 
-/// Maximum size of a body: upstream's limit, and that of a gRPC message.
-pub const MAX_BODY_BYTES: usize = MAX_MESSAGE_BYTES;
+/// A message of gRPC has the same limit as a body.
+const _: () = assert!(MAX_BODY_BYTES == MAX_MESSAGE_BYTES);
 /// Size from which a body of known length that arrives in pieces gets its own mapped pages. They
 /// return to the system with the body; the allocator would keep freed memory for each thread.
 const MAPPED_BODY_BYTES: usize = 32 << 10;

@@ -16,8 +16,9 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use injectd::{
     observer::Observer,
     server::{self, Addr, Bound, EvaluationTurns, Limits, Shutdown},
-    webhook::{MAX_BODY_BYTES, Webhook},
+    webhook::Webhook,
 };
+use injectd_core::review::MAX_BODY_BYTES;
 use injectd_profiles::Profile;
 use injectd_telemetry::metrics::ConnectionMetrics;
 use injectd_tls::{ClientAuth, Identity};

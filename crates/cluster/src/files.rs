@@ -1,7 +1,7 @@
 //! Reads files, pipes and answers whole, up to a limit: a device or a pipe may have no end, and must
 //! not fill the memory.
 //!
-//! Not for streams of which a document at a time is in memory (`cli/stream.rs`).
+//! Not for streams of which a document at a time is in memory (`crates/tools/src/stream.rs`).
 
 use std::{
     fs::{self, File},

@@ -18,6 +18,8 @@ use crate::{
     view::{Text, view},
 };
 
+/// Maximum size of a review: upstream's limit.
+pub const MAX_BODY_BYTES: usize = 10 << 20;
 /// Maximum length of a uid, which is echoed: an API server's has 36 bytes.
 pub const MAX_UID_BYTES: usize = 64 << 10;
 

@@ -1,13 +1,11 @@
 //! What a server prints at its start: its addresses, and commands that try the webhook.
 
+use injectd_command::print::Printer;
 use injectd_profiles::Profiles;
 use tokio::sync::watch;
 
 use super::process::Listeners;
-use crate::{
-    cli::print::Printer,
-    server::{Addr, Bound},
-};
+use crate::server::{Addr, Bound};
 
 /// A review of a pod with injection enabled.
 const EXAMPLE_REVIEW: &str = concat!(

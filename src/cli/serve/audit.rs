@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use injectd_command::{restart_policy::PolicyArgs, units::parse_duration};
 use injectd_controllers::{
     audit::{
         Auditor, Finding as Judged, Mesh,
@@ -20,10 +21,7 @@ use kube::Client;
 use tracing::{info, warn};
 
 use super::pod;
-use crate::{
-    cli::{restart_policy::PolicyArgs, units::parse_duration},
-    server::Shutdown,
-};
+use crate::server::Shutdown;
 
 /// Name of the Lease.
 const LEASE: &str = "injectd-audit";
@@ -31,7 +29,7 @@ const LEASE: &str = "injectd-audit";
 /// The flags of the audit.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Audit and restarts")]
-pub(in crate::cli) struct AuditArgs {
+pub(crate) struct AuditArgs {
     /// Audit the pods of the cluster at intervals, as injectd audit does, with the result in metrics.
     /// One replica acts. Needs the permissions that injectd manifest audit prints
     #[arg(long, env = "INJECTD_AUDIT")]
@@ -66,7 +64,7 @@ impl AuditArgs {
             ("--restart", self.restart != Mode::DryRun),
             ("--lease-namespace", self.lease_namespace.is_some()),
         ];
-        crate::cli::first_set(flags)
+        injectd_command::first_set(flags)
     }
 
     pub(super) fn lease_namespace(&self) -> Option<String> {

@@ -4,6 +4,7 @@
 use std::{sync::Arc, time::Duration};
 
 use injectd_cluster::lease::LeaseOptions;
+use injectd_command::{CommandError, units::parse_duration};
 use injectd_controllers::{
     certificates::{CertificateMetrics, Keeper, Leaf, Lifetimes, Options},
     webhook_watch::{self, WebhookWatch},
@@ -17,10 +18,7 @@ use kube::Client;
 use tokio::{sync::watch, task::JoinHandle};
 
 use super::pod;
-use crate::{
-    cli::{CommandError, units::parse_duration},
-    server::Shutdown,
-};
+use crate::server::Shutdown;
 
 /// Default of `--webhook-service`, and of `--webhook-configurations` with `--manage-certs`.
 const DEFAULT_NAME: &str = "injectd";
@@ -32,7 +30,7 @@ const MIN_LIFETIME: Duration = Duration::from_mins(1);
 /// The flags of managed certificates.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Managed certificates")]
-pub(in crate::cli) struct CertificateArgs {
+pub(crate) struct CertificateArgs {
     /// Make the certificate of the servers and its CA, keep them in a Secret, renew them, and write
     /// the CA into the caBundle of the webhooks. One replica acts
     #[arg(long, env = "INJECTD_MANAGE_CERTS", conflicts_with = "tls_cert")]
@@ -96,7 +94,7 @@ impl CertificateArgs {
 
     /// The flag that asks for certificates, or for a watch of webhooks.
     fn first_flag(&self) -> Option<&'static str> {
-        crate::cli::first_set([
+        injectd_command::first_set([
             ("--manage-certs", self.manage_certs),
             ("--webhook-configurations", self.webhook_configurations.is_some()),
             ("--webhook-service", self.webhook_service.is_some()),

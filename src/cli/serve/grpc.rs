@@ -4,15 +4,11 @@ use std::{io, path::PathBuf, sync::Arc, time::Duration};
 
 use injectd_api::UNIX_SCHEME;
 use injectd_cluster::Tokens;
+use injectd_command::{CommandError, input};
 use injectd_telemetry::metrics::{Registry, ReloadMetrics};
 use tracing::warn;
 
-use super::{
-    super::{CommandError, input},
-    addr_error,
-    process::Cluster,
-    tls::ClientCa,
-};
+use super::{addr_error, process::Cluster, tls::ClientCa};
 use crate::{
     grpc::{Access, Allowed, Callers},
     reload::{self, Files, Schedule},

@@ -11,6 +11,7 @@ use injectd_cluster::{
     sources::Sources,
     watch::{KindMetrics, Watched, follow},
 };
+use injectd_command::{CommandError, config::Purpose};
 use injectd_profiles::{
     DEFAULT_REVISION, Revisions,
     control_plane::{Change, ControlPlane, Note},
@@ -28,11 +29,7 @@ use tokio::{
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{error, info, warn};
 
-use super::{
-    super::{CommandError, config::Purpose},
-    process::Process,
-    reporter::Reporter,
-};
+use super::{process::Process, reporter::Reporter};
 use crate::{mesh::Mesh as _, reload::Files};
 
 /// Time from the first news of the cluster until they are put to use, together with those that come

@@ -3,11 +3,9 @@
 use std::time::Duration;
 
 use clap::value_parser;
+use injectd_command::units::{parse_bytes, parse_duration};
 
-use crate::{
-    cli::units::{parse_bytes, parse_duration},
-    server::Limits,
-};
+use crate::server::Limits;
 
 /// Maximum value of a limit: more connections than a process can have.
 const MAX_LIMIT: i64 = 1_000_000;
@@ -15,7 +13,7 @@ const MAX_LIMIT: i64 = 1_000_000;
 /// The flags of a server's limits.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Limits")]
-pub(in crate::cli) struct LimitArgs {
+pub(crate) struct LimitArgs {
     /// Maximum concurrent connections. Up to 25 % more are answered with 503; connections beyond
     /// that are closed. A Go client keeps 25 per host: the default is enough for hundreds of API
     /// servers and takes at most 250 MiB

@@ -6,6 +6,7 @@ use futures_util::{FutureExt as _, future::join};
 use injectd_cluster::{
     ClientOptions, Events, LookupLimits, Owners, WatchedNamespaces, sources::Sources,
 };
+use injectd_command::{CommandError, config::Purpose, input};
 use injectd_controllers::audit::metrics::AuditMetrics;
 use injectd_istio::openshift;
 use injectd_profiles::{Injector, Profiles};
@@ -22,7 +23,6 @@ use tokio::{sync::watch, task::JoinHandle, time::interval};
 use tracing::info;
 
 use super::{
-    super::{CommandError, config::Purpose, input},
     Args, addr_error,
     audit::Audit,
     certificates::Managed,

@@ -5,12 +5,12 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use injectd_command::config::unknown_release;
 use injectd_istio::mesh::Istio;
 use injectd_profiles::DEFAULT_REVISION;
 use injectd_telemetry::metrics::Registry;
 use tracing::{info, warn};
 
-use super::super::config::unknown_release;
 use crate::{admin::ReadyTexts, linkerd::snapshot::Snapshot, mesh::Mesh as _, observer::LogStyle};
 
 /// The metric with the release of a mesh.

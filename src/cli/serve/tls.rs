@@ -8,16 +8,14 @@ use std::{
 
 use arc_swap::ArcSwap;
 use injectd_cluster::causes::with_causes;
+use injectd_command::{CommandError, input};
 use injectd_telemetry::metrics::{Registry, ReloadMetrics};
 use injectd_tls::{ClientAuth, Identity};
 use rustls::ServerConfig;
 use tokio::{task::spawn_blocking, time::sleep};
 use tracing::{info, warn};
 
-use super::{
-    super::{CommandError, input},
-    certificates::Managed,
-};
+use super::certificates::Managed;
 use crate::{
     reload::{self, Files, Schedule},
     server::CurrentTls,

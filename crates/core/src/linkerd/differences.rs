@@ -2,7 +2,7 @@
 //! row of `docs/differences.md` that explains each.
 //!
 //! Each row is a transformation that must turn our value into upstream's. Differences of whole
-//! answers are in `cli/compare/meaning.rs`.
+//! answers are in `crates/tools/src/compare/meaning.rs`.
 
 #![expect(clippy::disallowed_types, reason = "compares answers after the fact")]
 

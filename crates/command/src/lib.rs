@@ -1,0 +1,40 @@
+//! What the commands share: the flags for a configuration, a cluster and restarts, files, texts on a
+//! terminal, and errors with their exit codes.
+//!
+//! Not for a command: the service has `serve`, and the tools have the others. Each module uses only
+//! modules below it.
+
+#![expect(
+    clippy::disallowed_types,
+    reason = "configurations, objects and reports are trees of any shape"
+)]
+
+pub mod config;
+
+pub mod cluster_config;
+pub mod remote;
+pub mod restart_policy;
+
+pub mod input;
+
+pub mod format;
+pub mod print;
+pub mod units;
+
+mod error;
+mod version;
+
+pub use error::CommandError;
+pub use version::{long_version, version};
+
+/// The first flag that is set, by its name.
+#[must_use]
+pub fn first_set<const N: usize>(flags: [(&'static str, bool); N]) -> Option<&'static str> {
+    flags.into_iter().find_map(|(flag, is_set)| is_set.then_some(flag))
+}
+
+/// A number with its noun: `1 review`, `2 reviews`.
+#[must_use]
+pub fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}

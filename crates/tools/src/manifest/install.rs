@@ -1,0 +1,107 @@
+//! `injectd manifest install`: the objects of the Helm chart, without Helm.
+//!
+//! The chart is in the binary, and its templates are rendered by the package that renders Istio's.
+
+use std::path::PathBuf;
+
+use injectd_command::{
+    CommandError,
+    format::{Format, formats},
+    input,
+};
+use injectd_core::yaml;
+use injectd_k8s::names::is_dns_label;
+use serde_json::Value;
+
+use super::output;
+
+mod chart;
+mod schema;
+mod values;
+
+/// Print the objects that install injectd: what `helm template` prints of the chart deploy/helm/injectd
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Values are those of the chart: see deploy/helm/injectd/values.yaml, or --print-values."
+)]
+pub(crate) struct Args {
+    /// Namespace of injectd; for Linkerd, that of its control plane
+    #[arg(
+        short,
+        long,
+        value_name = "NAMESPACE",
+        required_unless_present = "print_values",
+        default_value = "",
+        hide_default_value = true
+    )]
+    namespace: String,
+    /// Name of the release, which is that of the Deployment and the Service
+    #[arg(long, value_name = "NAME", default_value = "injectd")]
+    name: String,
+    /// Meshes whose pods are injected: linkerd, istio, or both, separated by commas. Sets
+    /// linkerd.enabled and istio.enabled
+    #[arg(long, value_name = "MESH", value_delimiter = ',')]
+    mesh: Vec<Mesh>,
+    /// YAML file with values; later files win
+    #[arg(short = 'f', long = "values", value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// One value, such as replicas=3 or istio.tags[0].tag=canary; wins over files
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Output format
+    #[arg(short, long, value_name = "FORMAT", default_value = "yaml", value_parser = formats(["yaml", "json"]))]
+    output: Format,
+    /// Print the default values of the chart, with comments
+    #[arg(long, conflicts_with_all = ["files", "set", "mesh"])]
+    print_values: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Mesh {
+    Linkerd,
+    Istio,
+}
+
+pub(super) fn run(args: &Args) -> Result<(), CommandError> {
+    if args.print_values {
+        return output::text(chart::VALUES).map_err(CommandError::output);
+    }
+    // The chart refuses other names of releases.
+    for (flag, name) in [("--namespace", &args.namespace), ("--name", &args.name)] {
+        if !is_dns_label(name) {
+            let text = format!("{flag} {name:?}: expected a name such as my-injector-1");
+            return Err(CommandError::Usage(text));
+        }
+    }
+    let objects = chart::render(&args.name, &args.namespace, &args.values()?)?;
+    output::print(&objects, args.output).map_err(CommandError::output)
+}
+
+impl Args {
+    /// The values of the chart under those of the files and flags.
+    fn values(&self) -> Result<Value, CommandError> {
+        let mut values = chart::default_values();
+        for path in &self.files {
+            let name = path.display();
+            let text = input::utf8(&name.to_string(), input::read(path)?)?;
+            let failed = |error: String| CommandError::failed(format!("--values {name}"), error);
+            let over = yaml::parse(&text).map_err(failed)?;
+            if !over.is_object() && !over.is_null() {
+                return Err(failed("expected a mapping of values".to_owned()));
+            }
+            values::merge(&mut values, over);
+            schema::check(&values).map_err(failed)?;
+        }
+        if !self.mesh.is_empty() {
+            for (key, mesh) in [("linkerd", Mesh::Linkerd), ("istio", Mesh::Istio)] {
+                values[key]["enabled"] = self.mesh.contains(&mesh).into();
+            }
+        }
+        for set in &self.set {
+            let failed = |error: String| CommandError::Usage(format!("--set {set}: {error}"));
+            values::set(&mut values, set).map_err(failed)?;
+        }
+        schema::check(&values).map_err(|error| CommandError::Usage(format!("--set: {error}")))?;
+        Ok(values)
+    }
+}

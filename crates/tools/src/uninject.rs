@@ -1,0 +1,82 @@
+//! `injectd uninject`: removes the sidecar from manifests.
+
+use std::path::PathBuf;
+
+use injectd_command::{CommandError, config};
+use injectd_core::{
+    linkerd::{
+        snapshot::Snapshot,
+        uninject::{Removed, uninject},
+    },
+    object::Kind,
+};
+use serde_json::Value;
+
+use super::{
+    inject::{kind_of, without_injector},
+    manifests::{self, Action, Edited, Entry, ManifestArgs},
+};
+
+/// Remove the sidecar from the pods and pod templates of manifests
+///
+/// Removes Linkerd's containers, volumes, labels and annotations, except linkerd.io/inject: disabled
+/// and the settings config.linkerd.io/...; they may be the author's. Changes only these places, so
+/// that a manifest that injectd injected comes out as it was.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    manifests: ManifestArgs,
+    /// YAML file with the values of the Linkerd installation, whose opaque ports injection writes
+    /// into annotations [default: the chart's defaults of the newest release]
+    #[arg(long, value_name = "FILE", env = "INJECTD_VALUES")]
+    values: Option<PathBuf>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// The variant decides the exit code.
+pub fn run(args: &Args) -> Result<(), CommandError> {
+    let snapshot = config::snapshot_of_values(args.values.as_deref())?;
+    let inputs = args.manifests.read(&manifests::runtime()?);
+    args.manifests.run(inputs, "uninjected", |object, name| Ok(edit(&snapshot, object, name)))
+}
+
+fn edit(snapshot: &Snapshot, object: &Value, name: &str) -> Edited {
+    let kind = kind_of(object, name);
+    if kind == Kind::Other {
+        return Edited { object: None, entry: without_injector(object, name) };
+    }
+    let has_pods = matches!(kind, Kind::Pod | Kind::Workload(_) | Kind::CronJob);
+    let entry = |action| Entry { has_pods, ..Entry::of(object, name, action) };
+    let mut left = object.clone();
+    let removed = uninject(snapshot, &mut left, kind);
+    if removed.is_nothing() {
+        let entry = if has_pods {
+            entry(Action::Skipped).because("nothing of Linkerd is in it")
+        } else {
+            entry(Action::Unchanged)
+        };
+        return Edited { object: None, entry };
+    }
+    let entry = entry(Action::Uninjected);
+    let entry = match unknown(&removed) {
+        Some(message) => entry.because(message),
+        None => entry,
+    };
+    Edited { object: Some(left), entry }
+}
+
+/// What the manifest does not show: whether its author or the injection wrote it.
+fn unknown(removed: &Removed) -> Option<String> {
+    let inject = removed.inject.as_ref().map(|value| {
+        format!("removed linkerd.io/inject: {value}; set it again if the author had set it")
+    });
+    let opaque = removed.opaque_ports.as_ref().map(|ports| {
+        format!("removed config.linkerd.io/opaque-ports: {ports}, the default for its ports")
+    });
+    let kept = (!removed.kept.is_empty())
+        .then(|| format!("kept {}; remove what a flag of inject had set", removed.kept.join(", ")));
+    let parts: Vec<String> = inject.into_iter().chain(opaque).chain(kept).collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
