@@ -129,6 +129,7 @@ mod tests {
             reasons: SkipReasons::default(),
             denial: None,
             warnings: Warnings::default(),
+            tainted: Vec::new(),
             template: None,
             event: None,
             configuration: Arc::default(),

@@ -151,6 +151,9 @@ pub struct Outcome<'a> {
     pub denial: Option<Cow<'static, str>>,
     /// Annotations that were ignored.
     pub warnings: Warnings,
+    /// The values of the pod that change more of what the templates write than their own place: keys of
+    /// annotations, of a closed set.
+    pub tainted: Vec<Arc<str>>,
     /// The template's source; `None` if no template was needed.
     pub template: Option<TemplateLookup>,
     /// The event to send.
@@ -311,6 +314,7 @@ impl<'a> Outcome<'a> {
             reasons,
             denial: None,
             warnings: Warnings::default(),
+            tainted: Vec::new(),
             template: None,
             event: None,
             configuration,

@@ -3,9 +3,11 @@
 //! Read [`Injection::inject`] first. Not for the envelope: `mesh` has it.
 
 mod data;
+mod guard;
 
 use std::{mem, sync::Arc};
 
+use guard::{Setting, Written};
 use injectd_core::{causes::with_causes, lookups::Patience};
 use injectd_gotemplate::{Context, Reads};
 use serde_json::Value as Json;
@@ -30,6 +32,7 @@ use crate::{
     render::{Patches, Source, render},
     revision::{Revision, advice},
     selection,
+    taint::Source as Tainted,
 };
 
 const TEMPLATE_ERROR: &str = "failed to run injection template: ";
@@ -55,6 +58,9 @@ pub struct Injected {
     pub without_dropped: Option<Arc<Json>>,
     /// What the author of the pod should know.
     pub warnings: Vec<String>,
+    /// The values of the pod that do not stay within their scalar in what the templates write. There is
+    /// a warning about them, too.
+    pub tainted: Vec<Tainted>,
 }
 
 /// A pod before its injection.
@@ -68,6 +74,8 @@ pub struct Injection<'i> {
     owner: Option<Owner>,
     /// How long the caller waits; `None` for ever.
     patience: Option<Arc<dyn Patience>>,
+    /// The values that were found to be tainted.
+    tainted: Vec<Tainted>,
 }
 
 impl<'i> Injection<'i> {
@@ -86,7 +94,8 @@ impl<'i> Injection<'i> {
         };
         let namespace = namespace.to_owned();
         environment.add_cluster_and_network(&revision.values, label(&pod, NETWORK_LABEL));
-        Self { revision, pod, namespace, environment, owner: None, patience: None }
+        let (owner, patience, tainted) = (None, None, Vec::new());
+        Self { revision, pod, namespace, environment, owner, patience, tainted }
     }
 
     /// The same with an owner that is known: the workload with the template of the pod.
@@ -181,10 +190,10 @@ impl<'i> Injection<'i> {
         let patience = self.patience.clone();
         let is_over = || patience.as_ref().is_some_and(|patience| patience.is_over());
         let budget = Budget::of(pod, &is_over);
-        let data = self.data(pod, &proxy, native, self.proxy_ids(cluster))?;
-        let source = Source { data: &data, record, budget: &budget };
-        let (patches, missing) = self.render(source);
-        drop(data);
+        let setting = Setting { cluster, native, budget: &budget, record };
+        let Written { patches, missing, tainted } = self.write(pod, &proxy, setting)?;
+        self.tainted = tainted;
+        let tainted = self.allowed_taint()?;
         let advice = advice::of_pod(&self.pod, &revision.known_annotations, release);
         // The only copy of the pod is merged, unless somebody compares with it.
         let mut pod = match &without_dropped {
@@ -213,8 +222,8 @@ impl<'i> Injection<'i> {
             .map_err(|error| format!("failed to process pod: {error}"))?
             .into_iter()
             .for_each(&mut warn);
-        warnings.extend(advice.into_iter().chain(advice::of_volumes(&pod)));
-        Ok(Injected { pod, without_dropped, warnings })
+        warnings.extend(tainted.into_iter().chain(advice).chain(advice::of_volumes(&pod)));
+        Ok(Injected { pod, without_dropped, warnings, tainted: self.tainted.clone() })
     }
 
     /// The pod without what `OpenShift` drops for it; `None` if nothing is.
@@ -266,10 +275,14 @@ impl<'i> Injection<'i> {
         })
     }
 
+    /// The names of the templates that the pod asks for.
+    fn asked_templates(&self) -> Option<&str> {
+        annotation(&self.pod, selection::TEMPLATES_ANNOTATION)
+    }
+
     /// What the templates write, and why one after them cannot be used.
-    fn render(&self, source: Source<'_>) -> (Patches, Option<String>) {
+    fn render(&self, source: Source<'_>, asked: Option<&str>) -> (Patches, Option<String>) {
         let revision = self.revision;
-        let asked = annotation(&self.pod, selection::TEMPLATES_ANNOTATION);
         let template = |name: &str| {
             selection::template(&revision.config, name)
                 .map_err(|error| format!("{TEMPLATE_ERROR}{error}"))?;

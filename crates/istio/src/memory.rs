@@ -35,14 +35,14 @@ use injectd_core::json::Tape;
 use crate::{owner::Owner, proto::layers::Resources, revision::Revision};
 use key::Keys;
 pub(crate) use record::{Record, Recorded};
-pub(crate) use slot::{SlottedPatch, placeholder};
+pub(crate) use slot::SlottedPatch;
 use store::{Entry, Store};
 
 /// An answer for every pod with the same key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// The pod is injected, with this patch.
-    Injected { patch: SlottedPatch, warnings: Box<[String]> },
+    Injected { patch: SlottedPatch, warnings: Box<[String]>, tainted: Box<[Arc<str>]> },
     /// The pod is skipped for the reason at this index of the mesh's reasons.
     Skipped { reason: usize, warnings: Box<[String]> },
 }
@@ -207,7 +207,9 @@ impl Answer {
     fn bytes(&self) -> usize {
         let texts = |texts: &[String]| texts.iter().map(String::len).sum::<usize>();
         match self {
-            Self::Injected { patch, warnings } => patch.bytes() + texts(warnings),
+            Self::Injected { patch, warnings, tainted } => {
+                patch.bytes() + texts(warnings) + size_of_val(&**tainted)
+            }
             Self::Skipped { warnings, .. } => texts(warnings),
         }
     }

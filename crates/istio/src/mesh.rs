@@ -309,8 +309,9 @@ impl Istio {
 /// The plan that follows from an answer. Its warnings and its skip reason go into the outcome.
 fn known<'r>(found: Found, outcome: &mut Outcome<'_>) -> Plan<'r> {
     match &*found.answer {
-        Answer::Injected { warnings, .. } => {
+        Answer::Injected { warnings, tainted, .. } => {
             warn(outcome, warnings);
+            outcome.tainted.extend_from_slice(tainted);
             Plan::Known(found)
         }
         Answer::Skipped { reason, warnings } => {

@@ -27,6 +27,8 @@ pub(crate) struct Source<'s> {
     pub(crate) record: Option<&'s Record>,
     /// What it may take.
     pub(crate) budget: &'s Budget<'s>,
+    /// Whether the documents are kept as they were written.
+    pub(crate) keeps_documents: bool,
 }
 
 /// A template's pod, which is laid over the user's.
@@ -34,6 +36,8 @@ pub(crate) struct Source<'s> {
 struct Patch {
     pod: Json,
     has_directives: bool,
+    /// What the template wrote, if that is kept.
+    document: Option<Json>,
 }
 
 /// What the templates of a pod wrote.
@@ -84,7 +88,7 @@ pub enum OverlayError {
 /// Renders templates in their order. Each sees the same data.
 pub(crate) fn render(
     templates: &[&Template],
-    Source { data, record, budget }: Source<'_>,
+    Source { data, record, budget, keeps_documents }: Source<'_>,
     context: &mut Context<'_>,
 ) -> Patches {
     let mut patches = Vec::with_capacity(templates.len());
@@ -106,6 +110,7 @@ pub(crate) fn render(
             record.text(&text);
         }
         let mut pod = document(&text).map_err(RenderError::Overlay)?;
+        let document = keeps_documents.then(|| pod.clone());
         prune(&mut pod);
         budget.spend(steps_of(&pod))?;
         let has_directives = has_directives(&pod);
@@ -113,7 +118,7 @@ pub(crate) fn render(
             record.template(template);
             record.patch(&pod, has_directives);
         }
-        Ok(Patch { pod, has_directives })
+        Ok(Patch { pod, has_directives, document })
     };
     for template in templates {
         match render(template) {
@@ -125,6 +130,12 @@ pub(crate) fn render(
 }
 
 impl Patches {
+    /// What the templates wrote, one document each; `None` if one of them wrote none.
+    pub(crate) fn documents(&self) -> Option<Vec<&Json>> {
+        let documents = self.patches.iter().map(|patch| patch.document.as_ref());
+        if self.error.is_some() { None } else { documents.collect() }
+    }
+
     /// The names that items of lists may bring into the `spec` of a pod. Keys are read in any case.
     pub(crate) fn item_names(&self) -> HashSet<&str> {
         let items = members(self.patches.iter().map(|patch| &patch.pod), "spec")
@@ -152,7 +163,7 @@ impl Patches {
         let mut template = Json::Object(Map::new());
         let mut merged = steps_of(pod);
         let is_single = self.patches.len() == 1;
-        for Patch { pod: patch, has_directives } in self.patches {
+        for Patch { pod: patch, has_directives, .. } in self.patches {
             // A merge may read all of the pod and of what earlier templates brought.
             merged += steps_of(&patch);
             budget.spend(merged)?;
@@ -224,7 +235,7 @@ mod tests {
         let templates: Vec<_> = templates.iter().collect();
         let data = Value::from_json(&json!({"Image": "proxy:1"}));
         let budget = Budget::of(pod, &|| false);
-        let source = Source { data: &data, record: None, budget: &budget };
+        let source = Source { data: &data, record: None, budget: &budget, keeps_documents: false };
         let patches = render(&templates, source, &mut Context::default());
         let mut merged = pod.clone();
         let template = patches.merge_into(&mut merged, &budget, |_, _| {});

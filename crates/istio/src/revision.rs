@@ -18,6 +18,7 @@ use crate::{
     },
     release::{Delta, Release},
     selection,
+    taint::{Source as Tainted, TaintedValues},
 };
 
 mod names;
@@ -106,6 +107,7 @@ pub struct Revision {
     pub(crate) environment: BTreeMap<String, String>,
     pub(crate) mode: Mode,
     pub(crate) namespace_reads: NamespaceReads,
+    pub(crate) tainted_values: TaintedValues,
     warnings: Vec<String>,
 }
 
@@ -172,8 +174,26 @@ impl Revision {
                 NamespaceReads::default()
             },
             shown_release,
+            tainted_values: TaintedValues::default(),
             warnings,
         })
+    }
+
+    /// The same revision, with what happens to pods whose values do not stay within their scalar.
+    #[must_use]
+    pub fn with_tainted_values(self, tainted_values: TaintedValues) -> Self {
+        Self { tainted_values, ..self }
+    }
+
+    /// The name of a tainted value for counters, of a closed set: the key of an annotation that the
+    /// injector or the templates read.
+    pub(crate) fn tainted_name(&self, source: &Tainted) -> Arc<str> {
+        match source {
+            Tainted::Annotation(key) if self.known_annotations.reads(key) => key.as_str().into(),
+            Tainted::Annotation(_) => "other".into(),
+            Tainted::Label(_) => "label".into(),
+            Tainted::Name(_) => "name".into(),
+        }
     }
 
     /// Whether a template may read the name of a pod, or of its node.

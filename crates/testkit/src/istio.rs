@@ -38,6 +38,15 @@ pub fn injector_with<L: Lookups + From<Standalone>>(mesh: Istio) -> injector::In
 
 /// A mesh without objects, of the keys `config`, `values` and `mesh`.
 pub fn mesh_of(config: &str, values: &str, mesh: &str) -> Istio {
+    without_objects(revision_of(config, values, mesh))
+}
+
+fn without_objects(revision: Revision) -> Istio {
+    Istio::new(revision, Cluster::new(vec![DEFAULT_CLUSTER.to_owned()]), 1)
+}
+
+/// A revision, of the keys `config`, `values` and `mesh`.
+pub fn revision_of(config: &str, values: &str, mesh: &str) -> Revision {
     let environment = BTreeMap::new();
     let files = Files {
         config,
@@ -50,8 +59,7 @@ pub fn mesh_of(config: &str, values: &str, mesh: &str) -> Istio {
         environment: &environment,
         allowed_functions: &[],
     };
-    let revision = Revision::new(files).expect("the configuration must be valid");
-    Istio::new(revision, Cluster::new(vec![DEFAULT_CLUSTER.to_owned()]), 1)
+    Revision::new(files).expect("the configuration must be valid")
 }
 
 /// A name, and the default configuration of a release if `$INJECTD_CORPUS` has it, else the small one.
@@ -65,7 +73,16 @@ pub fn found() -> (&'static str, Istio) {
 
 /// The mesh of a release's default configuration, as `$INJECTD_CORPUS` has it.
 pub fn recorded(corpus: &Path, release: &str) -> Istio {
+    without_objects(recorded_revision(corpus, release))
+}
+
+/// The revision of a release's default configuration, as `$INJECTD_CORPUS` has it.
+pub fn recorded_revision(corpus: &Path, release: &str) -> Revision {
     let folder = corpus.join("istio").join(release);
     let read = |name: &str| fs::read_to_string(folder.join(name)).expect(name);
-    mesh_of(&read("config-default.yaml"), &read("values-default.json"), &read("mesh-default.yaml"))
+    revision_of(
+        &read("config-default.yaml"),
+        &read("values-default.json"),
+        &read("mesh-default.yaml"),
+    )
 }

@@ -70,6 +70,11 @@ impl Reading {
         self.members.get_mut(key).expect("the key must be there")
     }
 
+    /// Whether it reads all of a member.
+    pub(super) fn member_is_whole(&self, key: &str) -> bool {
+        self.whole || self.members.get(key).is_some_and(|reading| reading.whole)
+    }
+
     /// The reading of the items of a list.
     pub(super) fn item(&mut self) -> &mut Self {
         self.items.get_or_insert_default()

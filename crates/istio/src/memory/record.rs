@@ -105,6 +105,19 @@ impl Record {
         state.is_unknown |= has_directives;
     }
 
+    /// Whether the templates have read an annotation or a label, or all of them.
+    pub(crate) fn has_read(&self, map: &str, key: &str) -> bool {
+        let state = self.state.borrow();
+        let mut metadata = Reading::default();
+        for part in state.parts.values().filter(|part| part.key == "metadata") {
+            add(&state.places, part.place, &mut metadata);
+        }
+        let map = metadata.members.get(map);
+        let value = map.and_then(|map| map.members.get(key));
+        [Some(&metadata), map, value].into_iter().flatten().any(|reading| reading.whole)
+            || state.reading.member_is_whole("metadata")
+    }
+
     /// What was read.
     pub(crate) fn into_recorded(self) -> Recorded {
         let state = self.state.into_inner();

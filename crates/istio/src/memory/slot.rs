@@ -9,25 +9,14 @@
 
 #![expect(clippy::disallowed_types, reason = "patches are trees")]
 
-use std::{
-    hash::{BuildHasher as _, Hasher as _, RandomState},
-    sync::LazyLock,
-};
-
 use injectd_gotemplate::is_plain_name;
 use memchr::memmem;
 use serde_json::Value as Json;
 
-use crate::patch::{Operation, encode};
-
-/// The name in place of the owner's: a plain name that no request can guess.
-pub(crate) fn placeholder() -> &'static str {
-    static PLACEHOLDER: LazyLock<String> = LazyLock::new(|| {
-        let random = || RandomState::new().build_hasher().finish();
-        format!("injectd-{:016x}{:016x}", random(), random())
-    });
-    &PLACEHOLDER
-}
+use crate::{
+    marker::owner_name as placeholder,
+    patch::{Operation, encode},
+};
 
 /// Plain names that YAML 1.1 reads as other values than texts.
 const YAML_WORDS: [&str; 9] = ["false", "n", "no", "null", "off", "on", "true", "y", "yes"];

@@ -11,10 +11,8 @@ use serde_json::Value as Json;
 use super::{Istio, warn, write};
 use crate::{
     injection::{Injected, Injection, PodCluster},
-    memory::{
-        Answer, Keeping, KeyInputs, KeyedPod, Read, Record, Recorded, SlottedPatch, Unknown,
-        placeholder,
-    },
+    marker::owner_name as placeholder,
+    memory::{Answer, Keeping, KeyInputs, KeyedPod, Read, Record, Recorded, SlottedPatch, Unknown},
     object::{Object, without_managed_fields},
     owner::Owner,
     patch::{Operation, patch},
@@ -70,6 +68,8 @@ impl Istio {
             Some(turn) => turn.run(evaluate),
             None => evaluate(),
         };
+        let tainted = evaluation.injection.tainted().iter();
+        outcome.tainted = tainted.map(|source| self.revision.tainted_name(source)).collect();
         let Evaluated { patch, mut warnings, owner_name, read } = match evaluated {
             Ok(evaluated) => evaluated,
             Err(denial) => return outcome.deny(denial.into()),
@@ -82,7 +82,8 @@ impl Istio {
             (&self.memory, original, read)
         {
             warnings.splice(0..0, of_decision);
-            let answer = Answer::Injected { patch, warnings: warnings.into() };
+            let tainted = outcome.tainted.clone().into();
+            let answer = Answer::Injected { patch, warnings: warnings.into(), tainted };
             memory.keep_evaluated(KeyedPod { tape, inputs }, &read, answer);
         }
     }

@@ -1,0 +1,210 @@
+//! Renders the templates, and finds the values of the pod that do not stay within their scalar.
+
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+
+use super::{Injection, PodCluster};
+use crate::{
+    annotations::PROXY_CONFIG_ANNOTATION,
+    budget::Budget,
+    fields::annotation,
+    image::IMAGE_TYPE_ANNOTATION,
+    memory::Record,
+    owner::Owner,
+    proto::{Message, layers},
+    render::{Patches, Source},
+    taint::{
+        NameOf, Source as Tainted, TaintedValues,
+        neutral::{self, Form},
+        problem, shape, sources,
+    },
+};
+
+/// Values that are looked at one by one to find the tainted ones. If there are more, all are named.
+const MAX_BLAMED: usize = 8;
+
+/// Annotations that reach the templates in other fields than the pod's annotations.
+const READ_OUTSIDE: [&str; 2] = [PROXY_CONFIG_ANNOTATION, IMAGE_TYPE_ANNOTATION];
+
+/// What the templates of a pod are rendered with, besides the pod.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Setting<'s> {
+    pub(super) cluster: PodCluster<'s>,
+    pub(super) native: bool,
+    pub(super) budget: &'s Budget<'s>,
+    pub(super) record: Option<&'s Record>,
+}
+
+/// What the templates have written.
+pub(super) struct Written {
+    pub(super) patches: Patches,
+    /// Why a template after them cannot be used.
+    pub(super) missing: Option<String>,
+    /// The values of the pod that do not stay within their scalar.
+    pub(super) tainted: Vec<Tainted>,
+}
+
+impl Injection<'_> {
+    /// The values that were found to be tainted.
+    pub(crate) fn tainted(&self) -> &[Tainted] {
+        &self.tainted
+    }
+
+    /// The warning about tainted values.
+    ///
+    /// # Errors
+    /// The pod is denied for them.
+    pub(super) fn allowed_taint(&self) -> Result<Option<String>, String> {
+        match self.revision.tainted_values {
+            _ if self.tainted.is_empty() => Ok(None),
+            TaintedValues::Deny => Err(problem(&self.tainted)),
+            TaintedValues::Warn | TaintedValues::Off => Ok(Some(problem(&self.tainted))),
+        }
+    }
+
+    /// Renders the templates of the pod with its `ProxyConfig`.
+    ///
+    /// # Errors
+    /// The message of the denial.
+    pub(super) fn write(
+        &self,
+        pod: &Arc<Json>,
+        proxy: &Arc<Message>,
+        setting: Setting<'_>,
+    ) -> Result<Written, String> {
+        let suspects = match self.revision.tainted_values {
+            TaintedValues::Off => Vec::new(),
+            _ => sources::of(pod, &self.namespace, &self.owner(pod)),
+        };
+        let own_record = match setting.record {
+            None if !suspects.is_empty() => Some(Record::new(self.revision.release)),
+            _ => None,
+        };
+        let record = setting.record.or(own_record.as_ref());
+        let data = self.data(pod, proxy, setting.native, self.proxy_ids(setting.cluster))?;
+        let keeps_documents = !suspects.is_empty();
+        let source = Source { data: &data, record, budget: setting.budget, keeps_documents };
+        let (patches, missing) = self.render(source, self.asked_templates());
+        let tainted = match record {
+            Some(record) => {
+                let has_read = |suspect: &Tainted| has_read(record, suspect);
+                let read: Vec<_> = suspects.into_iter().filter(has_read).collect();
+                self.tainted_of(pod, read, &patches, setting)
+            }
+            None => Vec::new(),
+        };
+        Ok(Written { patches, missing, tainted })
+    }
+
+    fn owner(&self, pod: &Json) -> Owner {
+        let guess = || Owner::of(pod, &self.namespace, self.revision.release);
+        self.owner.clone().unwrap_or_else(guess)
+    }
+
+    /// Those of the values that templates have read which changed more than their scalar.
+    fn tainted_of(
+        &self,
+        pod: &Arc<Json>,
+        read: Vec<Tainted>,
+        patches: &Patches,
+        setting: Setting<'_>,
+    ) -> Vec<Tainted> {
+        let documents = patches.documents();
+        // Without documents the pod is denied anyway; the guard only knows a better reason.
+        let is_denied = documents.is_none() && self.revision.tainted_values != TaintedValues::Deny;
+        if read.is_empty() || is_denied {
+            return Vec::new();
+        }
+        let mut neutral = Vec::new();
+        for form in [Form::Text, Form::Json] {
+            let Some(found) = self.neutral_documents(pod, &read, form, setting) else { continue };
+            if is_same(documents.as_deref(), &found) {
+                return Vec::new();
+            }
+            neutral.push((form, found));
+        }
+        let Some((form, neutral)) = neutral.into_iter().next() else {
+            // Nothing says that the values are the reason why the templates fail.
+            return if documents.is_some() { read } else { Vec::new() };
+        };
+        if read.len() > MAX_BLAMED {
+            return read;
+        }
+        let changes = |blamed: &Tainted| {
+            let others: Vec<_> = read.iter().filter(|other| *other != blamed).cloned().collect();
+            let found = self.neutral_documents(pod, &others, form, setting);
+            let found: Option<Vec<_>> = found.as_ref().map(|found| found.iter().collect());
+            !is_same(found.as_deref(), &neutral)
+        };
+        let blamed: Vec<_> = read.iter().filter(|blamed| changes(blamed)).cloned().collect();
+        if blamed.is_empty() { read } else { blamed }
+    }
+
+    /// What the templates write for the pod with neutral values at these sources; `None` if one of
+    /// them fails.
+    fn neutral_documents(
+        &self,
+        pod: &Json,
+        sources: &[Tainted],
+        form: Form,
+        setting: Setting<'_>,
+    ) -> Option<Vec<Json>> {
+        let has_name = |name| sources.contains(&Tainted::Name(name));
+        let owner = self.owner(pod);
+        let is_other_owner = has_name(NameOf::Owner) || has_name(NameOf::Namespace);
+        let namespace = &*self.namespace;
+        let neutral = Injection {
+            revision: self.revision,
+            pod: Arc::new(sources::neutral_pod(pod, sources, form)),
+            namespace: if has_name(NameOf::Namespace) {
+                neutral::text(namespace)
+            } else {
+                namespace.to_owned()
+            },
+            environment: self.environment.clone(),
+            owner: Some(if is_other_owner { sources::neutral_owner(&owner) } else { owner }),
+            patience: self.patience.clone(),
+            tainted: Vec::new(),
+        };
+        let is_own = |key: &str| {
+            sources.iter().any(|source| matches!(source, Tainted::Annotation(own) if own == key))
+        };
+        let own = if is_own(PROXY_CONFIG_ANNOTATION) {
+            let text = neutral::proxy_config(annotation(pod, PROXY_CONFIG_ANNOTATION)?)?;
+            layers::read_annotation(&text, self.revision.release).ok()
+        } else {
+            self.own_proxy_config()
+        };
+        let resources = setting.cluster.resources;
+        let proxy = Arc::new(self.proxy_config(own.as_ref(), resources));
+        let budget = Budget::of(pod, setting.budget.is_over());
+        let ids = self.proxy_ids(setting.cluster);
+        let data = neutral.data(&neutral.pod, &proxy, setting.native, ids).ok()?;
+        let source = Source { data: &data, record: None, budget: &budget, keeps_documents: true };
+        let (patches, _) = neutral.render(source, self.asked_templates());
+        Some(patches.documents()?.into_iter().cloned().collect())
+    }
+}
+
+/// Whether the documents of the pod have the shape of the neutral ones.
+fn is_same(documents: Option<&[&Json]>, neutral: &[Json]) -> bool {
+    documents.is_some_and(|documents| {
+        documents.len() == neutral.len()
+            && documents
+                .iter()
+                .zip(neutral)
+                .all(|(document, neutral)| shape::is_same(document, neutral))
+    })
+}
+
+/// Whether templates may have written a value.
+fn has_read(record: &Record, source: &Tainted) -> bool {
+    match source {
+        Tainted::Annotation(key) => {
+            READ_OUTSIDE.contains(&&**key) || record.has_read("annotations", key)
+        }
+        Tainted::Label(key) => record.has_read("labels", key),
+        Tainted::Name(_) => true,
+    }
+}

@@ -1,0 +1,109 @@
+//! Values of a pod that do not stay within their scalar in the YAML that templates write.
+//!
+//! A template pastes text. A value with a line break, a quote or a comment may end its scalar, and add
+//! fields and containers. Such a value is *tainted*. The [guard](TaintedValues) finds it before a pod is
+//! merged:
+//!
+//! 1. [`sources`] lists the annotations, labels and names with other than plain characters. Most pods
+//!    have none, and cost nothing more.
+//! 2. Those that the templates have read are replaced by neutral values ([`neutral`]), and the templates
+//!    are rendered once more.
+//! 3. Both documents must have the same [`shape`]: the same keys, lists and scalars, but for the scalars
+//!    that hold the values.
+//!
+//! Not for values that stay a scalar, whatever they do there.
+
+pub(crate) mod neutral;
+pub(crate) mod shape;
+pub(crate) mod sources;
+
+use std::{fmt, str::FromStr};
+
+/// What happens to a pod with a tainted value.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum TaintedValues {
+    /// It is injected as by Istio. Nothing is looked for.
+    Off,
+    /// It is injected as by Istio, with a warning.
+    #[default]
+    Warn,
+    /// It is denied.
+    Deny,
+}
+
+impl TaintedValues {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Off, Self::Warn, Self::Deny];
+
+    /// Its name in flags.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Warn => "warn",
+            Self::Deny => "deny",
+        }
+    }
+}
+
+impl fmt::Display for TaintedValues {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for TaintedValues {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let known = Self::ALL.into_iter().find(|one| one.as_str() == text);
+        known.ok_or_else(|| "must be off, warn or deny".to_owned())
+    }
+}
+
+/// Where a pod has a value.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Source {
+    /// The annotation of this key.
+    Annotation(String),
+    /// The label of this key.
+    Label(String),
+    /// A name.
+    Name(NameOf),
+}
+
+/// What has a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum NameOf {
+    /// The pod: `metadata.name` and `generateName`.
+    Pod,
+    /// Its namespace.
+    Namespace,
+    /// Its owner: name, kind and API version.
+    Owner,
+    /// Something in its `spec`, such as a container.
+    Part,
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Annotation(key) => write!(f, "annotation {key}"),
+            Self::Label(key) => write!(f, "label {key}"),
+            Self::Name(NameOf::Pod) => f.write_str("the name of the pod"),
+            Self::Name(NameOf::Namespace) => f.write_str("the namespace"),
+            Self::Name(NameOf::Owner) => f.write_str("the name of the owner"),
+            Self::Name(NameOf::Part) => f.write_str("a name in the spec"),
+        }
+    }
+}
+
+/// What is wrong with tainted values, for people.
+pub(crate) fn problem(sources: &[Source]) -> String {
+    let names: Vec<_> = sources.iter().map(ToString::to_string).collect();
+    let holds = if names.len() == 1 { "holds" } else { "hold" };
+    format!(
+        "{} {holds} more than a value: as text in the template it changes other fields of the pod",
+        names.join(", ")
+    )
+}

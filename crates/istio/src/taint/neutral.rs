@@ -1,0 +1,152 @@
+//! Neutral values: like a pod's own, but YAML reads them as one text wherever a template puts them.
+
+use serde_json::Value as Json;
+
+use crate::{budget, marker};
+
+/// How a value is made neutral.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// As text.
+    Text,
+    /// A list or an object of JSON keeps its structure, for templates that read it as JSON. The text is
+    /// no YAML, so that a template which pastes it is found.
+    Json,
+}
+
+/// Whether YAML reads a text as part of one scalar, wherever a scalar may stand.
+pub(crate) fn is_plain(text: &str) -> bool {
+    (0..text.len()).all(|index| is_plain_at(text.as_bytes(), index))
+}
+
+/// Whether the character at an index means nothing but itself.
+fn is_plain_at(text: &[u8], index: usize) -> bool {
+    match text[index] {
+        b'/' | b'_' => true,
+        b'-' | b'.' | b'=' | b'+' | b'@' | b'%' | b'~' => index > 0,
+        b':' => {
+            let next = text.get(index + 1);
+            index > 0 && next.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'/')
+        }
+        byte => byte.is_ascii_alphanumeric(),
+    }
+}
+
+/// A neutral text: the marker stands for the first characters that are not plain, and a letter for
+/// others. So templates that look for plain parts, such as a slash, go the same way.
+pub(crate) fn text(text: &str) -> String {
+    let mut neutral = String::with_capacity(text.len() + marker::in_value().len());
+    let mut is_marked = false;
+    let mut was_plain = true;
+    for (index, c) in text.char_indices() {
+        let is_plain = is_plain_at(text.as_bytes(), index);
+        match (is_plain, was_plain, is_marked) {
+            (true, ..) => neutral.push(c),
+            (false, false, _) => {}
+            (false, true, true) => neutral.push('x'),
+            (false, true, false) => {
+                neutral.push_str(marker::in_value());
+                is_marked = true;
+            }
+        }
+        was_plain = is_plain;
+    }
+    neutral
+}
+
+/// A neutral value in a form.
+pub(crate) fn value(value: &str, form: Form) -> String {
+    match form {
+        Form::Json => json(value).unwrap_or_else(|| text(value)),
+        Form::Text => text(value),
+    }
+}
+
+/// The same list or object of JSON with neutral texts; `None` if the value is none. A line break is
+/// before it, and every text ends with a pair of surrogates, which YAML does not know.
+fn json(value: &str) -> Option<String> {
+    let tree: Json = serde_json::from_str(value).ok()?;
+    let is_structure = tree.is_object() || tree.is_array();
+    let mark = |value: &str| format!("{}{}{LAST}", text(value), marker::in_value());
+    let written = is_structure.then(|| mapped(&tree, &mark).to_string())?;
+    Some(format!("\n{}", written.replace(LAST, LAST_ESCAPED)))
+}
+
+/// The last character of every neutral text of JSON, and how it is written.
+const LAST: char = '\u{1d11e}';
+const LAST_ESCAPED: &str = "\\ud834\\udd1e";
+
+/// A `ProxyConfig` in YAML with neutral texts; `None` if it is no YAML.
+pub(crate) fn proxy_config(yaml: &str) -> Option<String> {
+    let tree = injectd_yaml::parse(yaml, budget::YAML).ok()?;
+    Some(mapped(&tree, &text).to_string())
+}
+
+/// Whether a `ProxyConfig` in YAML has texts that are not plain.
+pub(crate) fn is_plain_proxy_config(yaml: &str) -> bool {
+    injectd_yaml::parse(yaml, budget::YAML).is_ok_and(|tree| is_plain_tree(&tree))
+}
+
+fn is_plain_tree(tree: &Json) -> bool {
+    match tree {
+        Json::String(text) => is_plain(text),
+        Json::Array(items) => items.iter().all(is_plain_tree),
+        Json::Object(members) => {
+            members.iter().all(|(key, value)| is_plain(key) && is_plain_tree(value))
+        }
+        _ => true,
+    }
+}
+
+/// A tree with other texts, and with neutral keys.
+fn mapped(tree: &Json, change: &dyn Fn(&str) -> String) -> Json {
+    match tree {
+        Json::String(text) => change(text).into(),
+        Json::Array(items) => items.iter().map(|item| mapped(item, change)).collect(),
+        Json::Object(members) => {
+            let member = |(key, value): (&String, &Json)| (text(key), mapped(value, change));
+            members.iter().map(member).collect()
+        }
+        other => other.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_texts_are_those_that_yaml_cannot_read_as_more() {
+        for text in ["", "a", "/a", "misc:error", "http://a.b:80/c", "1", "a-b_c.d", "a=b", "a@b"] {
+            assert!(is_plain(text), "{text}");
+        }
+        let others =
+            "a b|a:|:a|-|-a|---|...|a\nb|a,b|\"|'|#|*|&a|!a|{|[|a]|a}|%|@a|`|ä|\\|?|>|a: b|~";
+        for text in others.split('|') {
+            assert!(!is_plain(text), "{text}");
+        }
+        assert!(!is_plain("|"));
+    }
+
+    #[test]
+    fn a_neutral_text_is_plain_and_has_the_marker() {
+        for own in ["a b", "\n", "a: b/c\n- d", "*", "a\u{2028}b", "a,b,c", "-", ":a", "x:\ny"] {
+            let neutral = text(own);
+            assert!(is_plain(&neutral), "{own} {neutral}");
+            assert_eq!(neutral.matches(marker::in_value()).count(), 1, "{own} {neutral}");
+        }
+        assert_eq!(text("a/b"), "a/b");
+    }
+
+    #[test]
+    fn neutral_json_is_json_and_no_yaml() {
+        for own in [r#"{"a": {"b": "c d", "e": 1}}"#, r#"["a"]"#] {
+            let neutral = value(own, Form::Json);
+            assert!(serde_json::from_str::<Json>(&neutral).is_ok(), "{neutral}");
+            for template in ["a:\n  b: @", "a:\n- @", "a: \"@\"", "a: {b: @}", "a: {b: @, c: d}"] {
+                let text = template.replace('@', &neutral);
+                assert!(injectd_yaml::parse(&text, budget::YAML).is_err(), "{text}");
+            }
+        }
+    }
+}
