@@ -1,6 +1,6 @@
 //! What an execution may use, how much of it, and what it reports.
 
-use std::{fmt, time::SystemTime};
+use std::{fmt, ops::Range, time::SystemTime};
 
 use crate::{text::Text, value::Value};
 
@@ -129,6 +129,10 @@ pub trait Reads {
 
     /// A place was used. `value` is `None` if there is no value.
     fn used(&mut self, _place: Origin, _how: Use, _value: Option<&Value>) {}
+
+    /// An action has written these bytes of the output. `at` is where it stands in the template's text:
+    /// see `Template::line`.
+    fn wrote(&mut self, _at: usize, _bytes: Range<usize>) {}
 }
 
 /// What only the owner of the data can do, for functions of Istio. Every method has a default

@@ -149,12 +149,16 @@ impl<'t> Eval<'t, '_, '_> {
     fn node(&mut self, dot: &Slot, node: &'t Node) -> Evaluated<Flow> {
         match node {
             Node::Text(text) => self.write(text)?,
-            Node::Action { pipe, .. } => {
+            Node::Action { at, pipe } => {
                 self.at(Part::Node(node));
                 let slot = self.pipe(dot, pipe)?;
                 if pipe.variables.is_empty() {
                     self.at(Part::Node(node));
+                    let start = self.out.len();
                     self.print(&slot)?;
+                    if let Some(reads) = &mut self.context.reads {
+                        reads.wrote(*at, start..self.out.len());
+                    }
                 }
             }
             Node::Break => return Ok(Flow::Break),

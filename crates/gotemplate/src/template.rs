@@ -37,6 +37,14 @@ impl Template {
         self.functions.iter().copied()
     }
 
+    /// The line of the text, from 1, in which an action stands that [`Reads::wrote`] names.
+    ///
+    /// [`Reads::wrote`]: crate::Reads::wrote
+    #[must_use]
+    pub fn line(&self, at: usize) -> usize {
+        1 + self.text.bytes().take(at).filter(|byte| *byte == b'\n').count()
+    }
+
     /// Whether the text calls a function that changes a map.
     pub(crate) fn changes_maps(&self) -> bool {
         self.functions.iter().any(|function| function.changes)

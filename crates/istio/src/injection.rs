@@ -304,15 +304,30 @@ impl<'i> Injection<'i> {
             .map_while(|found| found.map_err(|error| missing = Some(error)).ok())
             .flatten()
             .collect();
-        let variable = |name: &str| revision.environment.get(name).cloned();
-        let hooks = MessageHooks { release: revision.release };
+        let mut record = source.record;
+        let reads = record.as_mut().map(|record| record as &mut dyn Reads);
+        self.with_context(reads, source.budget.is_over(), |context| {
+            (render(&templates, source, context), missing)
+        })
+    }
+
+    /// Does something with what templates may use.
+    fn with_context<T>(
+        &self,
+        reads: Option<&mut dyn Reads>,
+        is_over: &dyn Fn() -> bool,
+        work: impl FnOnce(&mut Context<'_>) -> T,
+    ) -> T {
+        let variable = |name: &str| self.revision.environment.get(name).cloned();
+        let hooks = MessageHooks { release: self.revision.release };
         let mut context = Context::default();
-        context.is_over = source.budget.is_over();
+        context.is_over = is_over;
         context.environment = &variable;
         context.hooks = &hooks;
-        let mut record = source.record;
-        context.reads = record.as_mut().map(|record| record as &mut dyn Reads);
-        (render(&templates, source, &mut context), missing)
+        if let Some(reads) = reads {
+            context.reads = Some(reads);
+        }
+        work(&mut context)
     }
 
     fn facts<'f>(&'f self, own: Option<&Message>, proxy: &Message) -> Facts<'f> {

@@ -23,6 +23,7 @@ mod fields;
 mod go_json;
 pub mod image;
 pub mod injection;
+pub mod leaks;
 mod marker;
 mod memory;
 pub mod mesh;

@@ -225,6 +225,12 @@ impl Revision {
         self.templates.keys().map(String::as_str)
     }
 
+    /// The templates of pods, by their names: not those that istiod itself renders for Gateways.
+    pub(crate) fn pod_templates(&self) -> impl Iterator<Item = (&str, &Template)> {
+        let templates = self.templates.iter().filter(|(name, _)| !is_of_gateways(name));
+        templates.filter_map(|(name, template)| Some((&**name, template.as_ref().ok()?)))
+    }
+
     /// The annotations of Istio that the injector, the templates or the proxy read.
     pub fn known_annotations(&self) -> impl Iterator<Item = &str> {
         self.known_annotations.iter()

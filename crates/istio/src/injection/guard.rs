@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use injectd_gotemplate::{Context, Reads, Template, Value};
 use serde_json::Value as Json;
 
 use super::{Injection, PodCluster};
@@ -150,40 +151,63 @@ impl Injection<'_> {
         form: Form,
         setting: Setting<'_>,
     ) -> Option<Vec<Json>> {
-        let has_name = |name| sources.contains(&Tainted::Name(name));
+        let (neutral, data) = self.neutral(pod, sources, form, setting)?;
+        let budget = Budget::of(pod, setting.budget.is_over());
+        let source = Source { data: &data, record: None, budget: &budget, keeps_documents: true };
+        let (patches, _) = neutral.render(source, self.asked_templates());
+        Some(patches.documents()?.into_iter().cloned().collect())
+    }
+
+    /// The injection of the pod with neutral values at these sources, and its data; `None` if there is
+    /// none.
+    fn neutral(
+        &self,
+        pod: &Json,
+        sources: &[Tainted],
+        form: Form,
+        setting: Setting<'_>,
+    ) -> Option<(Self, Value)> {
+        let has = |source: Tainted| sources.contains(&source);
+        let is_other_namespace = has(Tainted::Name(NameOf::Namespace));
+        let is_other_owner = is_other_namespace || has(Tainted::Name(NameOf::Owner));
         let owner = self.owner(pod);
-        let is_other_owner = has_name(NameOf::Owner) || has_name(NameOf::Namespace);
-        let namespace = &*self.namespace;
+        let namespace = self.namespace.clone();
         let neutral = Injection {
             revision: self.revision,
             pod: Arc::new(sources::neutral_pod(pod, sources, form)),
-            namespace: if has_name(NameOf::Namespace) {
-                neutral::text(namespace)
-            } else {
-                namespace.to_owned()
-            },
+            namespace: if is_other_namespace { neutral::text(&namespace) } else { namespace },
             environment: self.environment.clone(),
             owner: Some(if is_other_owner { sources::neutral_owner(&owner) } else { owner }),
             patience: self.patience.clone(),
             tainted: Vec::new(),
         };
-        let is_own = |key: &str| {
-            sources.iter().any(|source| matches!(source, Tainted::Annotation(own) if own == key))
-        };
-        let own = if is_own(PROXY_CONFIG_ANNOTATION) {
+        let own = if has(Tainted::Annotation(PROXY_CONFIG_ANNOTATION.to_owned())) {
             let text = neutral::proxy_config(annotation(pod, PROXY_CONFIG_ANNOTATION)?)?;
             layers::read_annotation(&text, self.revision.release).ok()
         } else {
             self.own_proxy_config()
         };
-        let resources = setting.cluster.resources;
-        let proxy = Arc::new(self.proxy_config(own.as_ref(), resources));
-        let budget = Budget::of(pod, setting.budget.is_over());
+        let proxy = Arc::new(self.proxy_config(own.as_ref(), setting.cluster.resources));
         let ids = self.proxy_ids(setting.cluster);
         let data = neutral.data(&neutral.pod, &proxy, setting.native, ids).ok()?;
-        let source = Source { data: &data, record: None, budget: &budget, keeps_documents: true };
-        let (patches, _) = neutral.render(source, self.asked_templates());
-        Some(patches.documents()?.into_iter().cloned().collect())
+        Some((neutral, data))
+    }
+
+    /// What one template writes for the pod with neutral values at these sources; `None` if it fails.
+    pub(crate) fn neutral_text(
+        &self,
+        template: &Template,
+        sources: &[Tainted],
+        form: Form,
+        reads: &mut dyn Reads,
+    ) -> Option<String> {
+        let budget = Budget::of(&self.pod, &|| false);
+        let (native, _) = self.revision.mode.is_native(None, "");
+        let setting =
+            Setting { cluster: PodCluster::default(), native, budget: &budget, record: None };
+        let (_, data) = self.neutral(&self.pod, sources, form, setting)?;
+        let execute = |context: &mut Context<'_>| template.execute(&data, context).ok();
+        self.with_context(Some(reads), &|| false, execute)
     }
 }
 

@@ -2,6 +2,7 @@
 
 #![expect(clippy::disallowed_types, clippy::print_stdout, reason = "pods are trees; counts")]
 
+mod random;
 mod releases;
 
 use std::sync::Arc;
@@ -120,4 +121,26 @@ fn a_denied_pod_is_counted_and_is_denied_again() {
     }
     let (_, _, answer) = ask(&injector, &with(LOG_LEVEL, "a # b"));
     assert_eq!(answer["allowed"], true, "a comment at the end of a line leaves one scalar");
+}
+
+#[test]
+fn what_can_leave_its_scalar_is_named_with_template_and_line() {
+    let leaks = injectd_istio::leaks::of(&small());
+    let lines: Vec<_> = leaks.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        lines,
+        ["annotation sidecar.istio.io/logLevel reaches YAML unquoted, template sidecar, line 5"]
+    );
+    let quoted =
+        CONFIG.replace("`warning` }}", "`warning` | quote }}").replace("--proxyLogLevel=", "");
+    assert_eq!(injectd_istio::leaks::of(&revision_of(&quoted, "{}", "")), []);
+}
+
+#[test]
+fn a_pasted_list_is_denied_before_it_is_merged() {
+    let items = "\n  - name: c\n  - name: d".repeat(2_000);
+    let pod = with(LOG_LEVEL, &format!("warning{items}\n  - name: mine\n    args:\n    - a"));
+    let denied = inject(&small().with_tainted_values(TaintedValues::Deny), &pod);
+    let denied = denied.expect_err("a denial");
+    assert!(denied.contains(LOG_LEVEL), "{denied}");
 }

@@ -1,7 +1,8 @@
 //! The annotations of Istio #61215 in the default templates of each release.
 
-use std::{env, fs, path::PathBuf};
+use std::{collections::BTreeMap, env, fs, path::PathBuf};
 
+use injectd_istio::leaks;
 use injectd_testkit::istio::recorded_revision;
 
 use super::*;
@@ -89,4 +90,46 @@ fn usual_values_pass() {
             assert_eq!(denial, None, "{release} {templates}");
         }
     }
+}
+
+/// The page with the table of all releases.
+const PAGE: &str = include_str!("../../../../docs/istio/tainted-values.md");
+
+#[test]
+fn the_page_has_the_table_of_all_releases() {
+    let recorded = recorded();
+    if recorded.is_empty() {
+        return;
+    }
+    let mut found = BTreeMap::<Source, Vec<String>>::new();
+    for (index, (_, revision)) in recorded.iter().enumerate() {
+        for leak in leaks::of(revision) {
+            let row =
+                found.entry(leak.source).or_insert_with(|| vec![String::new(); recorded.len()]);
+            let template = leak.template.replace("sidecar", "s").replace("gateway", "g");
+            row[index].push_str(&template.replace("grpc-agent", "a").replace("grpc-simple", "p"));
+        }
+    }
+    let names: Vec<_> = recorded.iter().map(|(release, _)| release.as_str()).collect();
+    let mut table =
+        format!("| annotation | {} |\n|---{}|\n", names.join(" | "), "|---".repeat(names.len()));
+    for (source, row) in &found {
+        let Source::Annotation(key) = source else { continue };
+        let cells: Vec<_> = row
+            .iter()
+            .map(|cell| cell.chars().flat_map(|c| [' ', c]).collect::<String>())
+            .collect();
+        table.extend([format!("| `{key}` |{} |\n", cells.join(" |"))]);
+    }
+    assert!(PAGE.contains(&table), "the table of docs/istio/tainted-values.md must be:\n{table}");
+    let lines: Vec<_> = recorded
+        .iter()
+        .find(|(release, _)| release == "1.30.3")
+        .into_iter()
+        .flat_map(|(_, revision)| leaks::of(revision))
+        .map(|leak| leak.to_string())
+        .collect();
+    let expected =
+        "annotation sidecar.istio.io/logLevel reaches YAML unquoted, template sidecar, line 203";
+    assert!(lines.iter().any(|line| line == expected), "{lines:?}");
 }

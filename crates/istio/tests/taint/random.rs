@@ -1,0 +1,259 @@
+//! Random hostile values in annotations, labels and names, under `deny`: an injected pod has the fields
+//! of one with neutral values.
+//!
+//! `INJECTD_TAINT_CASES` (default 300) is the number of cases for each configuration.
+
+use std::env;
+
+use injectd_testkit::istio;
+
+use super::*;
+
+/// What hostile values are made of: YAML, JSON, Go templates, quotes and line breaks of every kind.
+const PARTS: [&str; 48] = [
+    "\n",
+    "\r",
+    "\r\n",
+    "\u{85}",
+    "\u{2028}",
+    "\u{2029}",
+    "\"",
+    "'",
+    "\\",
+    ": ",
+    ":",
+    " #",
+    "- ",
+    "? ",
+    "|",
+    ">-\n",
+    "&a ",
+    "*a",
+    "!!map ",
+    "!x ",
+    "{",
+    "}",
+    "[",
+    "]",
+    ", ",
+    "%",
+    "@",
+    "`",
+    "\n---\n",
+    "\n...\n",
+    "\t",
+    "  ",
+    "    ",
+    "\n  - name: c",
+    "\n    image: b",
+    "null",
+    "~",
+    "true",
+    "0",
+    "{{ .Values }}",
+    "{{",
+    "a",
+    "b/c",
+    "\u{0}",
+    "\u{feff}",
+    "<<: *a",
+    "$patch: delete",
+    "\n    - x",
+];
+
+const ANNOTATIONS: [&str; 16] = [
+    LOG_LEVEL,
+    "sidecar.istio.io/componentLogLevel",
+    "sidecar.istio.io/agentLogLevel",
+    "sidecar.istio.io/proxyImage",
+    "sidecar.istio.io/proxyImageType",
+    "sidecar.istio.io/bootstrapOverride",
+    "sidecar.istio.io/proxyCPU",
+    "sidecar.istio.io/proxyMemoryLimit",
+    "sidecar.istio.io/userVolume",
+    "sidecar.istio.io/userVolumeMount",
+    "traffic.sidecar.istio.io/includeOutboundPorts",
+    "traffic.sidecar.istio.io/excludeInterfaces",
+    "istio.io/reroute-virtual-interfaces",
+    "k8s.v1.cni.cncf.io/networks",
+    "apm.datadoghq.com/env",
+    "proxy.istio.io/config",
+];
+
+const LABELS: [&str; 4] = [
+    "app",
+    "service.istio.io/canonical-name",
+    "service.istio.io/workload-name",
+    "security.istio.io/tlsMode",
+];
+
+/// What stands for the characters of a hostile value.
+const NEUTRAL: &str = "zqz";
+
+/// A generator of random numbers: xorshift.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 >> 33).expect("31 bits") % limit
+    }
+
+    fn of<'a>(&mut self, all: &[&'a str]) -> &'a str {
+        all[self.below(all.len())]
+    }
+
+    /// A hostile text and its neutral one.
+    fn text(&mut self) -> [String; 2] {
+        let hostile: String = (0..=self.below(7)).map(|_| self.of(&PARTS)).collect();
+        let start = self.of(&["", "a", "a/b", "1"]);
+        [format!("{start}{hostile}"), format!("{start}{NEUTRAL}")]
+    }
+
+    /// A hostile value of an annotation and its neutral one: a text, or a text in JSON.
+    fn value(&mut self, key: &str) -> [String; 2] {
+        let [hostile, neutral] = self.text();
+        let both = [hostile, neutral];
+        match (key, self.below(3)) {
+            (_, 0) => both,
+            ("proxy.istio.io/config", _) => {
+                both.map(|text| json!({"proxyMetadata": {"A": text}}).to_string())
+            }
+            ("apm.datadoghq.com/env", _) => both.map(|text| json!({"A": text}).to_string()),
+            ("sidecar.istio.io/userVolume", 1) => {
+                both.map(|text| json!({text: {"emptyDir": {}}}).to_string())
+            }
+            ("sidecar.istio.io/userVolume" | "sidecar.istio.io/userVolumeMount", _) => {
+                both.map(|text| json!({"v": {"mountPath": text}}).to_string())
+            }
+            ("k8s.v1.cni.cncf.io/networks", _) => {
+                both.map(|text| json!([{"name": text}]).to_string())
+            }
+            _ => both,
+        }
+    }
+
+    /// A pod with hostile values, and the same with neutral ones.
+    fn pods(&mut self) -> [Value; 2] {
+        let mut pods = [pod(&json!({})), pod(&json!({}))];
+        let templates =
+            self.of(&["sidecar", "sidecar", "sidecar", "gateway", "grpc-agent", "grpc-simple"]);
+        for pod in &mut pods {
+            pod["metadata"]["annotations"]["inject.istio.io/templates"] = templates.into();
+        }
+        for _ in 0..=self.below(2) {
+            let (values, pointer, key) = match self.below(8) {
+                0 => (self.text(), "/metadata/labels", self.of(&LABELS)),
+                1 => (self.text(), "/metadata", "name"),
+                2 => (self.text(), "/spec/containers/0", "name"),
+                _ => {
+                    let key = self.of(&ANNOTATIONS);
+                    (self.value(key), "/metadata/annotations", key)
+                }
+            };
+            for (pod, value) in pods.iter_mut().zip(values) {
+                pod.pointer_mut(pointer).expect("an object")[key] = value.into();
+            }
+        }
+        pods
+    }
+}
+
+/// Whether a pod has the fields of another, but for scalars that hold neutral values.
+fn has_fields(pod: &Value, neutral: &Value) -> bool {
+    let is_neutral = |value: &Value| value.as_str().is_some_and(|text| text.contains(NEUTRAL));
+    match (pod, neutral) {
+        (Value::Object(members), Value::Object(neutral)) => {
+            members.keys().all(|key| {
+                neutral.contains_key(key) || neutral.keys().any(|key| key.contains(NEUTRAL))
+            }) && neutral.iter().all(|(key, neutral)| match members.get(key) {
+                Some(value) => has_fields(value, neutral),
+                // A value that is null leaves its field out.
+                None => key.contains(NEUTRAL) || is_neutral(neutral),
+            })
+        }
+        (Value::Array(items), Value::Array(neutral)) => {
+            items.len() == neutral.len()
+                && items.iter().zip(neutral).all(|(item, neutral)| has_fields(item, neutral))
+        }
+        (value, neutral) if is_neutral(neutral) => !value.is_object() && !value.is_array(),
+        (value, neutral) => value == neutral,
+    }
+}
+
+/// How many pods were injected, and how many of those could be compared.
+fn check(name: &str, revision: fn() -> Vec<(String, Revision)>, cases: usize) {
+    let modes = [TaintedValues::Deny, TaintedValues::Warn, TaintedValues::Off];
+    let [deny, warn, off] = modes.map(|mode| {
+        let revisions = revision().into_iter();
+        revisions.map(|(name, one)| (name, one.with_tainted_values(mode))).collect::<Vec<_>>()
+    });
+    for ((release, deny), ((_, warn), (_, off))) in deny.iter().zip(warn.iter().zip(&off)) {
+        let mut random = Random(0x9e37_79b9_7f4a_7c15);
+        let [mut injected, mut compared, mut tainted] = [0; 3];
+        for case in 0..cases {
+            let [pod, neutral] = random.pods();
+            let off = inject(off, &pod);
+            let warned = inject(warn, &pod);
+            let pod_of = |found: &Result<Injected, String>| {
+                found.as_ref().map(|found| found.pod.clone()).map_err(Clone::clone)
+            };
+            assert_eq!(
+                pod_of(&warned),
+                pod_of(&off),
+                "{release} {case}: warn changes nothing: {pod}"
+            );
+            let denied = inject(deny, &pod);
+            let is_tainted = warned.as_ref().is_ok_and(|warned| !warned.tainted.is_empty());
+            assert!(!is_tainted || denied.is_err(), "{release} {case}");
+            tainted += usize::from(is_tainted);
+            let Ok(found) = denied else { continue };
+            injected += 1;
+            assert_eq!(off.map(|off| off.pod).as_ref(), Ok(&found.pod), "{release} {case}");
+            // A template names a container: with another name, of which YAML takes a part, it makes
+            // another container.
+            let is_named = pod["spec"]["containers"][0]["name"] == "web";
+            let Some(neutral) = inject(deny, &neutral).ok().filter(|_| is_named) else { continue };
+            compared += 1;
+            assert!(
+                has_fields(&found.pod, &neutral.pod),
+                "{release} {case}: {pod:#}\n{:#}\n{:#}",
+                found.pod,
+                neutral.pod
+            );
+        }
+        println!(
+            "{name} {release}: {cases} cases, {tainted} tainted, {injected} injected, {compared} compared"
+        );
+        assert!(compared * 4 > injected, "most must be comparable");
+    }
+}
+
+fn cases() -> usize {
+    let count = env::var_os("INJECTD_TAINT_CASES");
+    count.and_then(|count| count.to_str()?.parse().ok()).unwrap_or(300)
+}
+
+#[test]
+fn an_injected_pod_has_the_fields_of_a_neutral_one() {
+    check(
+        "small",
+        || {
+            vec![
+                ("small".to_owned(), small()),
+                (
+                    "testkit".to_owned(),
+                    istio::revision_of(istio::CONFIG, istio::VALUES, istio::MESH),
+                ),
+            ]
+        },
+        cases(),
+    );
+}
+
+#[test]
+fn an_injected_pod_of_a_release_has_the_fields_of_a_neutral_one() {
+    check("recorded", releases::recorded, cases() / 6);
+}
