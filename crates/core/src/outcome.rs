@@ -153,7 +153,7 @@ pub struct Outcome<'a> {
     pub warnings: Warnings,
     /// The values of the pod that change more of what the templates write than their own place: keys of
     /// annotations, of a closed set.
-    pub tainted: Vec<Arc<str>>,
+    pub tainted: Vec<&'static str>,
     /// The template's source; `None` if no template was needed.
     pub template: Option<TemplateLookup>,
     /// The event to send.

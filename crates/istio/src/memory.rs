@@ -42,7 +42,7 @@ use store::{Entry, Store};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// The pod is injected, with this patch.
-    Injected { patch: SlottedPatch, warnings: Box<[String]>, tainted: Box<[Arc<str>]> },
+    Injected { patch: SlottedPatch, warnings: Box<[String]>, tainted: Box<[&'static str]> },
     /// The pod is skipped for the reason at this index of the mesh's reasons.
     Skipped { reason: usize, warnings: Box<[String]> },
 }

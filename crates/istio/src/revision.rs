@@ -18,7 +18,7 @@ use crate::{
     },
     release::{Delta, Release},
     selection,
-    taint::{Source as Tainted, TaintedValues},
+    taint::TaintedValues,
 };
 
 mod names;
@@ -183,17 +183,6 @@ impl Revision {
     #[must_use]
     pub fn with_tainted_values(self, tainted_values: TaintedValues) -> Self {
         Self { tainted_values, ..self }
-    }
-
-    /// The name of a tainted value for counters, of a closed set: the key of an annotation that the
-    /// injector or the templates read.
-    pub(crate) fn tainted_name(&self, source: &Tainted) -> Arc<str> {
-        match source {
-            Tainted::Annotation(key) if self.known_annotations.reads(key) => key.as_str().into(),
-            Tainted::Annotation(_) => "other".into(),
-            Tainted::Label(_) => "label".into(),
-            Tainted::Name(_) => "name".into(),
-        }
     }
 
     /// Whether a template may read the name of a pod, or of its node.

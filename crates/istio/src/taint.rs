@@ -98,6 +98,50 @@ impl fmt::Display for Source {
     }
 }
 
+/// What tainted values are counted as: the annotations that the default templates of a release paste
+/// without quotes, and the kinds of all others.
+pub const COUNTED: [&str; 22] = [
+    "apm.datadoghq.com/env",
+    "istio.io/reroute-virtual-interfaces",
+    "k8s.v1.cni.cncf.io/networks",
+    "label",
+    "name",
+    OTHER,
+    "proxy.istio.io/config",
+    "sidecar.istio.io/agentLogLevel",
+    "sidecar.istio.io/bootstrapOverride",
+    "sidecar.istio.io/componentLogLevel",
+    "sidecar.istio.io/logLevel",
+    "sidecar.istio.io/proxyCPU",
+    "sidecar.istio.io/proxyCPULimit",
+    "sidecar.istio.io/proxyImage",
+    "sidecar.istio.io/proxyImageType",
+    "sidecar.istio.io/proxyMemory",
+    "sidecar.istio.io/proxyMemoryLimit",
+    "sidecar.istio.io/userVolume",
+    "sidecar.istio.io/userVolumeMount",
+    "traffic.sidecar.istio.io/excludeInterfaces",
+    "traffic.sidecar.istio.io/includeOutboundPorts",
+    "traffic.sidecar.istio.io/kubevirtInterfaces",
+];
+
+/// Another annotation.
+const OTHER: &str = "other";
+
+impl Source {
+    /// Which of [`COUNTED`] it is.
+    #[must_use]
+    pub fn counted_as(&self) -> &'static str {
+        match self {
+            Self::Annotation(key) => {
+                COUNTED.into_iter().find(|counted| counted == key).unwrap_or(OTHER)
+            }
+            Self::Label(_) => "label",
+            Self::Name(_) => "name",
+        }
+    }
+}
+
 /// What is wrong with tainted values, for people.
 pub(crate) fn problem(sources: &[Source]) -> String {
     let names: Vec<_> = sources.iter().map(ToString::to_string).collect();

@@ -16,6 +16,7 @@ use crate::{
     object::{Object, without_managed_fields},
     owner::Owner,
     patch::{Operation, patch},
+    taint::Source,
 };
 
 /// A pod that is injected, and what its evaluation needs.
@@ -69,7 +70,7 @@ impl Istio {
             None => evaluate(),
         };
         let tainted = evaluation.injection.tainted().iter();
-        outcome.tainted = tainted.map(|source| self.revision.tainted_name(source)).collect();
+        outcome.tainted = tainted.map(Source::counted_as).collect();
         let Evaluated { patch, mut warnings, owner_name, read } = match evaluated {
             Ok(evaluated) => evaluated,
             Err(denial) => return outcome.deny(denial.into()),

@@ -115,6 +115,7 @@ fn the_page_has_the_table_of_all_releases() {
         format!("| annotation | {} |\n|---{}|\n", names.join(" | "), "|---".repeat(names.len()));
     for (source, row) in &found {
         let Source::Annotation(key) = source else { continue };
+        assert_eq!(source.counted_as(), key, "its counter must have its name");
         let cells: Vec<_> = row
             .iter()
             .map(|cell| cell.chars().flat_map(|c| [' ', c]).collect::<String>())

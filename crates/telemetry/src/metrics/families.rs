@@ -13,7 +13,7 @@ pub(super) enum Kind {
 use Kind::{Counter, Gauge, Histogram};
 
 /// Name, kind and help of every family except `process_*`.
-pub(super) const FAMILIES: [(&str, Kind, &str); 53] = [
+pub(super) const FAMILIES: [(&str, Kind, &str); 54] = [
     ("injectd_accept_errors_total", Counter, "Connections that could not be accepted."),
     ("injectd_audit_is_leader", Gauge, "1 while this replica audits and restarts."),
     (
@@ -82,6 +82,11 @@ pub(super) const FAMILIES: [(&str, Kind, &str); 53] = [
     ("injectd_reviews_in_flight", Gauge, "Reviews in flight."),
     ("injectd_reviews_total", Counter, "Reviews answered, by server, kind and verdict."),
     ("injectd_skips_total", Counter, "Reasons for which pods were not injected."),
+    (
+        "injectd_tainted_values_total",
+        Counter,
+        "Values of pods that changed more of a template's YAML than their own place, by annotation and outcome.",
+    ),
     ("injectd_warnings_total", Counter, "Annotations that were ignored."),
     ("injectd_watch_errors_total", Counter, "Failures of a watch."),
     ("injectd_watch_failing", Gauge, "1 while a watch fails."),

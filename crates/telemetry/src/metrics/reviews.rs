@@ -6,6 +6,7 @@ use injectd_core::{
     object::Kind,
     outcome::{Outcome, SkipReason, TemplateLookup, Verdict},
 };
+use injectd_istio::taint::COUNTED;
 use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
 
 use super::{CacheMetrics, Counted, Registry};
@@ -21,6 +22,8 @@ struct Reviews {
     /// By the reason's code.
     skips: HashMap<&'static str, Counter>,
     warnings: Counter,
+    /// By what they are counted as: those that were warned of, and those that were denied.
+    tainted: HashMap<&'static str, [Counter; 2]>,
     duration: Histogram,
     in_flight: Gauge,
     panics: Counter,
@@ -105,11 +108,19 @@ impl ReviewMetrics {
         let skip = |reason: &SkipReason| {
             (reason.code, counter!("injectd_skips_total", "reason" => reason.code))
         };
+        let tainted = |name: &'static str| {
+            let counter = |outcome: &'static str| {
+                let labels = [("annotation", name), ("outcome", outcome)];
+                counter!("injectd_tainted_values_total", &labels)
+            };
+            (name, ["warned", "denied"].map(counter))
+        };
         let of_kind = |&kind: &Kind| (kind, Verdict::ALL.map(|verdict| review(kind, verdict)));
         Self(Arc::new(Reviews {
             answered: Kind::ALL.iter().map(of_kind).collect(),
             skips: reasons.iter().map(skip).collect(),
             warnings: counter!("injectd_warnings_total"),
+            tainted: COUNTED.into_iter().map(tainted).collect(),
             duration: histogram!("injectd_review_duration_seconds", "server" => server),
             in_flight: gauge!("injectd_reviews_in_flight", "server" => server),
             panics: counter!("injectd_panics_total"),
@@ -125,7 +136,7 @@ impl ReviewMetrics {
 
     /// Counts the outcome of a review.
     pub fn record(&self, outcome: &Outcome<'_>, duration: Duration) {
-        let Reviews { answered, skips, warnings, .. } = &*self.0;
+        let Reviews { answered, skips, warnings, tainted, .. } = &*self.0;
         let of_kind = answered.iter().find(|(kind, _)| *kind == outcome.kind);
         let counter = of_kind.and_then(|(_, verdicts)| verdicts.get(outcome.verdict as usize));
         if let Some(counter) = counter {
@@ -135,6 +146,10 @@ impl ReviewMetrics {
             counter.increment(1);
         }
         warnings.increment(outcome.warnings.total() as u64);
+        let is_denied = outcome.verdict == Verdict::Denied;
+        for [warned, denied] in outcome.tainted.iter().filter_map(|name| tainted.get(name)) {
+            if is_denied { denied } else { warned }.increment(1);
+        }
         match outcome.template {
             Some(TemplateLookup::Hit) => self.0.templates.hits.increment(1),
             Some(TemplateLookup::Miss) => self.0.templates.misses.increment(1),
