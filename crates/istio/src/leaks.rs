@@ -25,7 +25,7 @@ use crate::{
     path::PathEnvironment,
     proto::layers,
     revision::Revision,
-    taint::{NameOf, Source, neutral::Form, shape},
+    taint::{NameOf, Source, TaintedValues, neutral::Form, shape},
 };
 
 /// A value that can leave its scalar.
@@ -41,16 +41,16 @@ pub struct Leak {
 
 impl fmt::Display for Leak {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lines: Vec<_> = self.lines.iter().map(ToString::to_string).collect();
-        let noun = if lines.len() == 1 { "line" } else { "lines" };
-        let name = &self.template;
-        write!(
-            f,
-            "{} reaches YAML unquoted, template {name}, {noun} {}",
-            self.source,
-            lines.join(", ")
-        )
+        let (name, lines) = (&self.template, shown(&self.lines));
+        write!(f, "{} reaches YAML unquoted, template {name}, {lines}", self.source)
     }
+}
+
+/// `line 1`, or `lines 1, 2`.
+fn shown(lines: &BTreeSet<usize>) -> String {
+    let noun = if lines.len() == 1 { "line" } else { "lines" };
+    let lines: Vec<_> = lines.iter().map(ToString::to_string).collect();
+    format!("{noun} {}", lines.join(", "))
 }
 
 /// Values that break out of plain scalars, of quoted ones, and of flow lists and mappings. They begin as a
@@ -89,14 +89,16 @@ pub fn of(revision: &Revision) -> Vec<Leak> {
 }
 
 /// One line for each template about the annotations that can leave their scalar. The API server refuses
-/// labels and names that could.
+/// labels and names that could. None if nobody wants to know of tainted values.
 #[must_use]
 pub fn of_annotations(revision: &Revision) -> Vec<String> {
+    if revision.tainted_values == TaintedValues::Off {
+        return Vec::new();
+    }
     let mut templates = BTreeMap::<String, Vec<String>>::new();
     for Leak { template, source, lines } in of(revision) {
         let Source::Annotation(key) = source else { continue };
-        let lines: Vec<_> = lines.iter().map(ToString::to_string).collect();
-        templates.entry(template).or_default().push(format!("{key} (line {})", lines.join(", ")));
+        templates.entry(template).or_default().push(format!("{key} ({})", shown(&lines)));
     }
     let line = |(template, keys): (String, Vec<String>)| {
         format!("annotations reach YAML unquoted, template {template}: {}", keys.join(", "))

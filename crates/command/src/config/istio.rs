@@ -7,6 +7,7 @@ use std::{
     sync::Arc,
 };
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use injectd_cluster::sources::Sources;
 use injectd_core::{injector, standalone::Standalone};
 use injectd_istio::{
@@ -16,6 +17,7 @@ use injectd_istio::{
     path::{DEFAULT_CLUSTER, DEFAULT_TARGET},
     release::Release,
     revision::{Files, Revision, StartError},
+    taint::TaintedValues,
 };
 use injectd_k8s::names::is_dns_subdomain;
 use injectd_profiles::{
@@ -58,6 +60,10 @@ pub(super) struct IstioArgs {
     /// expandenv reads the environment, getHostByName waits for DNS
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = ["expandenv", "getHostByName"])]
     allow_functions: Vec<String>,
+    /// What happens to a pod with a value that is not one value in the YAML of the templates, but
+    /// changes other fields: off, warn or deny
+    #[arg(long, value_name = "MODE", default_value_t, value_parser = tainted_values())]
+    tainted_values: TaintedValues,
     /// Target of the requests, such as /inject/cluster/c1/net/n1 [default: /inject]
     #[arg(long, value_name = "TARGET")]
     path: Option<String>,
@@ -75,6 +81,7 @@ impl IstioArgs {
             ("--cluster", self.cluster.is_some()),
             ("--clusters", self.clusters.is_some()),
             ("--allow-functions", !self.allow_functions.is_empty()),
+            ("--tainted-values", self.tainted_values != TaintedValues::default()),
             ("--path", self.path.is_some()),
         ];
         first_set(flags)
@@ -247,6 +254,7 @@ impl ConfigArgs {
             shared_mesh: shared_mesh.cloned(),
             release: self.istio.release()?,
             allowed_functions: self.istio.allow_functions.clone(),
+            tainted_values: self.istio.tainted_values,
             clusters: self.istio.clusters(&environment),
             environment,
         })
@@ -362,12 +370,19 @@ impl ConfigArgs {
             }
             CommandError::failed(file, error)
         })?;
+        let revision = revision.with_tainted_values(self.istio.tainted_values);
         let file = format!("--injector-config {}", config_path.display());
-        for warning in revision.warnings() {
+        for warning in revision.warnings().chain(purpose.leaks(&revision)) {
             purpose.warn(&file, &warning);
         }
         Ok(revision)
     }
+}
+
+/// The names of the modes.
+fn tainted_values() -> impl TypedValueParser<Value = TaintedValues> {
+    let names = TaintedValues::ALL.map(TaintedValues::as_str);
+    PossibleValuesParser::new(names).try_map(|name| name.parse())
 }
 
 /// istiod's variables: those of this process.

@@ -6,8 +6,10 @@ use std::{
 };
 
 use injectd_istio::{
+    leaks,
     release::Release,
     revision::{Files, Revision, StartError},
+    taint::TaintedValues,
 };
 
 use super::{
@@ -30,6 +32,8 @@ pub struct Settings {
     pub environment: BTreeMap<String, String>,
     /// As [`Files::allowed_functions`].
     pub allowed_functions: Vec<String>,
+    /// What happens to pods whose values do not stay within their scalar.
+    pub tainted_values: TaintedValues,
     /// The names of the cluster.
     pub clusters: Vec<String>,
 }
@@ -49,7 +53,8 @@ impl Settings {
     pub(super) fn warnings(&self, name: &str, revision: &Result<Revision, String>) -> Vec<Note> {
         let map = injector_name(name);
         let warning = |text| Note::Warning(format!("ConfigMap {}/{map}: {text}", self.namespace));
-        revision.iter().flat_map(Revision::warnings).map(warning).collect()
+        let leaks = revision.iter().flat_map(leaks::of_annotations);
+        revision.iter().flat_map(Revision::warnings).chain(leaks).map(warning).collect()
     }
 
     /// Reads the configuration of a revision.
@@ -66,7 +71,8 @@ impl Settings {
             allowed_functions: &self.allowed_functions,
         };
         // A panic is a bug; it rejects the configuration like any error.
-        let read = catch_unwind(AssertUnwindSafe(|| Revision::new(files)));
+        let with_mode = |revision: Revision| revision.with_tainted_values(self.tainted_values);
+        let read = catch_unwind(AssertUnwindSafe(|| Revision::new(files).map(with_mode)));
         let bug = || format!("ConfigMap {}: a bug in injectd", injector_name(name));
         read.map_err(|_| bug())?.map_err(|error| {
             let map = match &error {

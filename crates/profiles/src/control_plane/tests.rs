@@ -1,6 +1,7 @@
 use futures_util::FutureExt as _;
 use injectd_cluster::objects::{Node, ProxyConfig};
 use injectd_core::{lookups::CallerFacts, mesh::Mesh as _, standalone::Standalone};
+use injectd_istio::taint::TaintedValues;
 use injectd_testkit::istio::{CONFIG, MESH, VALUES};
 use serde_json::json;
 
@@ -25,6 +26,7 @@ impl Plane {
         let settings = Settings {
             namespace: "istio-system".to_owned(),
             clusters: vec!["Kubernetes".to_owned()],
+            tainted_values: TaintedValues::Off,
             ..settings
         };
         Self { state: ControlPlane::new(settings, sources, Arc::clone(&served)), served }
