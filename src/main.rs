@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 /// An evaluation of Istio's templates allocates thousands of values: with jemalloc it takes a fifth less time
-/// than with glibc's allocator (`docs/profiling.md`).
+/// than with glibc's allocator (`docs/performance.md`).
 #[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;

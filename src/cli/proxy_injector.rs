@@ -18,7 +18,7 @@ use crate::observer::LogStyle;
 /// The gRPC server runs only if this variable is set: Linkerd's injector has no gRPC server.
 const GRPC_ADDR: &str = "INJECTD_GRPC_ADDR";
 
-/// The flags of `linkerd-proxy-injector` (`docs/linkerd/injection.md` §3), as Go reads them.
+/// The flags of `linkerd-proxy-injector` (`docs/spec/linkerd/injection.md` §3), as Go reads them.
 const FLAGS: [Flag; 8] = [
     Flag {
         name: "addr",

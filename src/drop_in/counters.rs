@@ -84,7 +84,7 @@ impl Labels {
 }
 
 impl OfLabels {
-    /// `docs/linkerd/injection.md` §2.10: no response is counted for unchanged
+    /// `docs/spec/linkerd/injection.md` §2.10: no response is counted for unchanged
     /// services and for denials.
     fn register(labels: Labels) -> Self {
         let Labels { owner_kind, annotation_at, response } = labels;

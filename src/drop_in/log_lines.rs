@@ -1,4 +1,4 @@
-//! The log lines of Linkerd's injector (`docs/linkerd/injection.md` §2.11), which log searches and
+//! The log lines of Linkerd's injector (`docs/spec/linkerd/injection.md` §2.11), which log searches and
 //! alerts depend on.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};

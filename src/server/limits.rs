@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::memory_limit::memory_limit;
 
 /// The part of the container's memory that evaluations may take: the rest is for bodies, connections,
-/// namespaces and answers (docs/memory.md).
+/// namespaces and answers (docs/performance.md).
 const EVALUATION_PART: u64 = 4;
 /// The part of the container's memory that bodies and responses may take. Connections can exceed it by
 /// half with their shares, and one of the largest reviews takes nine times its size beside it.

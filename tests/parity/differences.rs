@@ -1,5 +1,5 @@
 //! The deliberate differences: from upstream's recorded answer to ours. "L§" and "T§" are sections
-//! of `docs/linkerd/injection.md` and `docs/linkerd/template.md`.
+//! of `docs/spec/linkerd/injection.md` and `docs/spec/linkerd/template.md`.
 //!
 //! Each row of `docs/differences.md` is one function. Its input is the expected answer so far, at
 //! first upstream's. It returns the answer that injectd must give instead; if upstream has no

@@ -86,8 +86,8 @@ pub struct InjectResponse {
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Skip {
     /// A code that programs may compare, such as host_network_enabled: the label of the metric
-    /// injectd_skips_total. docs/linkerd/injection.md (section 2.4) and docs/istio/decision.md list
-    /// all codes. Later releases may add codes.
+    /// injectd_skips_total. docs/spec/linkerd/injection.md (section 2.4) and
+    /// docs/spec/istio/decision.md list all codes. Later releases may add codes.
     #[prost(string, tag = "1")]
     pub reason: ::prost::alloc::string::String,
     /// The reason in words, for people.

@@ -30,7 +30,7 @@ pub mod values;
 pub mod workload;
 
 /// Removes `<no value>`, which Go's templates print for missing values. Upstream's renderer deletes
-/// it from annotations and labels, whatever its origin (`docs/linkerd/injection.md` §7-16).
+/// it from annotations and labels, whatever its origin (`docs/spec/linkerd/injection.md` §7-16).
 fn no_value(text: &str) -> Cow<'_, str> {
     const NO_VALUE: &str = "<no value>";
     if text.contains(NO_VALUE) {

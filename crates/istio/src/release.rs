@@ -38,7 +38,7 @@ macro_rules! deltas {
     };
 }
 
-// The files and pull requests are in docs/istio, or beside the code that a change decides.
+// The files and pull requests are in docs/spec/istio, or beside the code that a change decides.
 deltas! {
     /// A layer of `ProxyConfig` keeps the headers of the layers below it that it does not set.
     KeptHeaders: (19, 1);

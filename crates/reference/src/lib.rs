@@ -1,6 +1,6 @@
 //! The reference renderer: every rule of the specification, written plainly with `serde_json`.
 //!
-//! Read it next to `docs/linkerd/injection.md` ("L§") and `docs/linkerd/template.md` ("T§"): it has
+//! Read it next to `docs/spec/linkerd/injection.md` ("L§") and `docs/spec/linkerd/template.md` ("T§"): it has
 //! one function per section, is slow and simple, and shares nothing with the product except the
 //! parsers of Go's numbers, durations and quantities. It gives injectd's answers, including the
 //! deliberate differences of `docs/differences.md`.

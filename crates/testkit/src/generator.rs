@@ -1,6 +1,6 @@
 //! Cases for the agreement suite: configurations, clusters and reviews in every dimension of the
 //! specification, each a function of a seed. "L§" and "T§" are sections of
-//! `docs/linkerd/injection.md` and `docs/linkerd/template.md`.
+//! `docs/spec/linkerd/injection.md` and `docs/spec/linkerd/template.md`.
 //!
 //! `configs` is the entry point: a configuration and its reviews. `subjects` calls the product and
 //! the reference, `agreement` compares and counts, `minimise` shrinks a case, `mutations` changes a

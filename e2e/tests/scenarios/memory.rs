@@ -31,7 +31,7 @@ use callers::{Answers, send};
 use extent::Extent;
 use objects::{CROWD, Objects, team};
 
-/// The budget of `docs/profiling.md`, with any number of pods.
+/// The budget of `docs/performance.md`, with any number of pods.
 const MAX_KIB: u64 = 64 << 10;
 const MAX_START_SECONDS: f64 = 1.0;
 /// Less growth than this is noise: pods and `ReplicaSets` in memory would take more.
@@ -61,7 +61,7 @@ async fn metadata_that_is_not_read_stays_in_the_budget() -> Outcome {
     if_long(Extent { annotations: 20, ..Extent::LONG }).await
 }
 
-/// Scenarios that measure a figure of `docs/memory.md` and check nothing that the first does not.
+/// Scenarios that measure a figure of `docs/performance.md` and check nothing that the first does not.
 async fn if_long(extent: Extent) -> Outcome {
     if !is_long() {
         return passed_over(Err(skipped("it runs at full length alone (--long)")));

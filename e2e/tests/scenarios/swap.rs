@@ -1,8 +1,8 @@
 //! `deploy/linkerd-swap` on Linkerd's control plane: the swap and the way back.
 //!
 //! Each manifest is applied as its chart rendered it, except the certificate, which is not recorded.
-//! The commands are those of the README. The container runs as a kubelet would run it for the pod that
-//! the controllers create, with the token of its `ServiceAccount`.
+//! The commands are those of the page `docs/tasks/swap-linkerd.md`. The container runs as a kubelet
+//! would run it for the pod that the controllers create, with the token of its `ServiceAccount`.
 
 mod deployment;
 mod scheduled;
@@ -138,7 +138,7 @@ impl Swap<'_> {
         step("a pod that does not ask is left alone", self.left_alone()).await?;
         step("Linkerd's ClusterRole is enough", async { self.permissions() }).await?;
         step("swapped back, the Deployment is as before", self.back()).await?;
-        step("the metrics that the README names exist", self.metrics()).await?;
+        step("the metrics that the page names exist", self.metrics()).await?;
         step("SIGTERM ends it with exit code 0", self.terminated()).await
     }
 
@@ -328,8 +328,8 @@ impl Swap<'_> {
         expect("refused requests", 0, metric(&text, "injectd_requests_rejected_total", &[]))?;
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let documented = metrics_in(&fs::read_to_string(root.join("docs/operations.md"))?);
-        let used = metrics_in(&fs::read_to_string(root.join("deploy/linkerd-swap/README.md"))?);
-        expect("whether the README names metrics", false, used.is_empty())?;
+        let used = metrics_in(&fs::read_to_string(root.join("docs/tasks/swap-linkerd.md"))?);
+        expect("whether the page names metrics", false, used.is_empty())?;
         // The scenarios of the chart check those of alerts and dashboard, which need other flags, too.
         for name in used {
             expect(format!("whether {name} is documented"), true, documented.contains(&name))?;

@@ -44,7 +44,7 @@ fn is_metadata(place: &str) -> bool {
     place.contains("/metadata/annotations/") || place.contains("/metadata/labels/")
 }
 
-/// `docs/linkerd/template.md` §10.3: cores, addresses, parameters, numeric arguments, sleep and
+/// `docs/spec/linkerd/template.md` §10.3: cores, addresses, parameters, numeric arguments, sleep and
 /// await.
 fn is_number_place(place: &str) -> bool {
     place.starts_with("linkerd-proxy/env/LINKERD2_PROXY_")

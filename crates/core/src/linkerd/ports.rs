@@ -1,5 +1,5 @@
 //! The ports of a pod: inbound ports, opaque ports, the default list
-//! (`docs/linkerd/injection.md` §2.5).
+//! (`docs/spec/linkerd/injection.md` §2.5).
 
 use std::{collections::BTreeMap, iter};
 

@@ -156,7 +156,7 @@ impl Edge {
 // === impl Delta ===
 
 impl Delta {
-    /// The first edge release that has the change: `docs/linkerd/injection.md` §1.1 and the source
+    /// The first edge release that has the change: `docs/spec/linkerd/injection.md` §1.1 and the source
     /// of the rules, the chart and `pkg/inject` of that release.
     #[must_use]
     pub const fn first_edge(self) -> Edge {
@@ -237,7 +237,7 @@ impl Release {
     }
 
     /// The release whose marker key is the newest among those that are there
-    /// (`docs/linkerd/injection.md` §1.3).
+    /// (`docs/spec/linkerd/injection.md` §1.3).
     ///
     /// The newest key decides: the values may also contain keys of older releases.
     #[must_use]

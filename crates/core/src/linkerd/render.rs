@@ -196,7 +196,7 @@ impl Filler<'_, '_> {
         }
     }
 
-    /// `docs/linkerd/template.md` §3: the proxy's lists, else the init container's own.
+    /// `docs/spec/linkerd/template.md` §3: the proxy's lists, else the init container's own.
     fn init_capabilities(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(br#"{"add":["NET_ADMIN","NET_RAW""#);
         let lists = match (self.pod.spec.capabilities(), &self.defaults.proxy_capabilities) {
@@ -210,7 +210,7 @@ impl Filler<'_, '_> {
         lists.write_init(out, |dropped| !matches!(dropped, "NET_RAW" | "NET_ADMIN"));
     }
 
-    /// `docs/linkerd/template.md` §2.5.
+    /// `docs/spec/linkerd/template.md` §2.5.
     fn proxy_capabilities(&self, out: &mut Vec<u8>) {
         let lists = match (self.pod.spec.capabilities(), &self.defaults.proxy_capabilities) {
             (Some(pod), _) => Lists::Pod(pod),
@@ -263,7 +263,7 @@ impl Filler<'_, '_> {
         }
     }
 
-    /// `docs/linkerd/template.md` §7: the values' labels, then the service's name, then
+    /// `docs/spec/linkerd/template.md` §7: the values' labels, then the service's name, then
     /// annotations.
     fn tracing_labels(&self, out: &mut Vec<u8>) {
         let values = &self.defaults.tracing_labels;
@@ -282,7 +282,7 @@ impl Filler<'_, '_> {
         json::write_string(out, &lines.collect::<String>());
     }
 
-    /// `docs/linkerd/injection.md` §2.8: values, namespace and pod, merged by name.
+    /// `docs/spec/linkerd/injection.md` §2.8: values, namespace and pod, merged by name.
     fn additional_env(&mut self, out: &mut Vec<u8>) {
         let annotation = Annotation::AdditionalEnv;
         let overrides = self.pod.overrides;

@@ -22,7 +22,7 @@ use crate::outcome::{Configuration, TemplateLookup};
 /// Maximum size of a cached key. A template with a longer key is compiled for each pod.
 const MAX_KEY_BYTES: usize = 4 << 10;
 /// Maximum size of the cached templates, without the one for pods without overrides: about a
-/// thousand sets of overrides, within the published memory (`docs/memory.md`).
+/// thousand sets of overrides, within the published memory (`docs/performance.md`).
 const MAX_TEMPLATE_BYTES: u64 = 24 << 20;
 
 /// The input for a snapshot.

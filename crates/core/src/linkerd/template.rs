@@ -1,7 +1,7 @@
 //! A compiled patch. The settings decide the fixed segments; the pod fills the slots. There is one
 //! template per set of overrides.
 //!
-//! The operations and their order are `docs/linkerd/template.md` §1. Not for filling:
+//! The operations and their order are `docs/spec/linkerd/template.md` §1. Not for filling:
 //! [`super::render`].
 
 use super::{
@@ -136,7 +136,7 @@ impl Compiled {
     #[must_use]
     pub fn weight(&self) -> usize {
         // Segments are stored as JSON and as base64, and the allocator rounds up
-        // (`docs/memory.md`).
+        // (`docs/performance.md`).
         const FIXED: usize = 2048;
         FIXED + self.template.as_ref().map_or(0, |template| template.base64_len * 9 / 4)
     }

@@ -1,5 +1,5 @@
 //! The trust roots: the bundle of certificates that proxies trust
-//! (`docs/linkerd/template.md` §2.2.3).
+//! (`docs/spec/linkerd/template.md` §2.2.3).
 
 use std::fmt::Write as _;
 

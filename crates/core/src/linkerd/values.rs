@@ -1,6 +1,6 @@
 //! The values of a Linkerd installation, from the `ConfigMap` `linkerd-config`, as types.
 //!
-//! Contains only the keys that the renderer reads (`docs/linkerd/template.md` §9). Optional
+//! Contains only the keys that the renderer reads (`docs/spec/linkerd/template.md` §9). Optional
 //! sections have defaults; other missing keys have the zero value.
 //!
 //! Each row of `values!` is a field, its type, and its path in the YAML. More words may follow:

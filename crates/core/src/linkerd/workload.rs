@@ -113,7 +113,7 @@ impl<'o, 'a> Owner<'o, 'a> {
 }
 
 /// Whether objects of a kind are looked up; its spelling matters
-/// (`docs/linkerd/injection.md` §7-9).
+/// (`docs/spec/linkerd/injection.md` §7-9).
 #[must_use]
 pub fn may_have_owner(kind: &str) -> bool {
     matches!(kind, "ReplicaSet" | "Job")

@@ -1,5 +1,5 @@
-//! Cases outside the table: back-ports, edges that only `docs/linkerd/template.md` lists, and the
-//! release of the values (`docs/linkerd/injection.md` §1.3).
+//! Cases outside the table: back-ports, edges that only `docs/spec/linkerd/template.md` lists, and the
+//! release of the values (`docs/spec/linkerd/injection.md` §1.3).
 
 use futures_util::FutureExt as _;
 use injectd_core::linkerd::{release::Release, values::release_of};

@@ -17,7 +17,7 @@ use moka::sync::Cache;
 use super::{Answer, key::Key, reading::Reading};
 
 /// Bytes of all keys, answers and readings: some thousand answers, within the published memory
-/// (`docs/memory.md`).
+/// (`docs/performance.md`).
 const MAX_BYTES: u64 = 32 << 20;
 /// One tenant holds at most one segment. With more segments a tenant with many workloads holds too
 /// few of them; with fewer, one tenant evicts what most others hold.

@@ -86,9 +86,9 @@ impl<'a> Overlay<'a> {
         Ok(it.stdin(File::open(file)?).output()?)
     }
 
-    /// Runs the commands that the README has below a heading.
+    /// Runs the commands that the page of the swap has below a heading.
     fn documented(&self, heading: &str) -> Outcome {
-        let text = fs::read_to_string(self.folder.join("README.md"))?;
+        let text = include_str!("../../../../docs/tasks/swap-linkerd.md");
         let (_, section) = text
             .split_once(&format!("\n## {heading}\n"))
             .ok_or_else(|| failed(format!("no heading {heading}")))?;

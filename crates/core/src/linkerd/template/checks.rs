@@ -1,4 +1,4 @@
-//! Checks for settings that deny every pod (`docs/linkerd/template.md` §10.6).
+//! Checks for settings that deny every pod (`docs/spec/linkerd/template.md` §10.6).
 
 use std::{borrow::Cow, net::IpAddr};
 

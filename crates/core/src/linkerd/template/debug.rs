@@ -1,4 +1,4 @@
-//! The container linkerd-debug (`docs/linkerd/template.md` §5).
+//! The container linkerd-debug (`docs/spec/linkerd/template.md` §5).
 
 use super::{Out, Source, pull_policy};
 use crate::linkerd::release::Delta;

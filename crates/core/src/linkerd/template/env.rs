@@ -1,4 +1,4 @@
-//! The environment of linkerd-proxy, in exact order (`docs/linkerd/template.md` §2.2 and §7).
+//! The environment of linkerd-proxy, in exact order (`docs/spec/linkerd/template.md` §2.2 and §7).
 
 use injectd_gocompat::number::plain_decimal;
 
@@ -56,7 +56,7 @@ impl<'s> Env<'_, 's> {
         }
     }
 
-    /// Rows 7 to 10, `docs/linkerd/template.md` §2.3.
+    /// Rows 7 to 10, `docs/spec/linkerd/template.md` §2.3.
     fn cores(&mut self) {
         let (cores, workers) = (self.proxy().cores, self.proxy().workers);
         let has_workers = self.has(Delta::Workers);
@@ -212,7 +212,7 @@ impl<'s> Env<'_, 's> {
         }
     }
 
-    /// Row 46, `docs/linkerd/template.md` §7.
+    /// Row 46, `docs/spec/linkerd/template.md` §7.
     fn tracing(&mut self) {
         let tracing = &self.proxy().tracing;
         if !tracing.enabled {

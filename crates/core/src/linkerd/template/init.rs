@@ -1,4 +1,4 @@
-//! The container linkerd-init (`docs/linkerd/template.md` §3).
+//! The container linkerd-init (`docs/spec/linkerd/template.md` §3).
 
 use super::{Out, Slot, Source, proxy, pull_policy};
 use crate::linkerd::{

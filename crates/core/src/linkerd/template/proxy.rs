@@ -1,4 +1,4 @@
-//! The container linkerd-proxy (`docs/linkerd/template.md` §2), except its environment.
+//! The container linkerd-proxy (`docs/spec/linkerd/template.md` §2), except its environment.
 
 #![expect(clippy::disallowed_types, reason = "a security context of any shape is pasted as it is")]
 
@@ -103,7 +103,7 @@ fn write_startup_probe(out: &mut Out, proxy: &Proxy, ports: Ports) {
 /// Limits or requests.
 type Part = fn(&Constraints) -> &String;
 
-/// `docs/linkerd/template.md` §2.4. Without any quantity the field is `null`.
+/// `docs/spec/linkerd/template.md` §2.4. Without any quantity the field is `null`.
 pub(super) fn write_resources(out: &mut Out, resources: &Resources) {
     let parts: [(&str, Part); 2] =
         [("limits", |bounds| &bounds.limit), ("requests", |bounds| &bounds.request)];
@@ -129,13 +129,13 @@ pub(super) fn write_resources(out: &mut Out, resources: &Resources) {
 }
 
 /// Whether a group is written: since 24.5.4, unless it is negative, which for upstream includes
-/// what rounds up to 2^63 (`docs/linkerd/template.md` §10.3).
+/// what rounds up to 2^63 (`docs/spec/linkerd/template.md` §10.3).
 pub(super) fn has_gid(source: Source<'_>) -> bool {
     const LARGEST: i64 = i64::MAX - 512;
     source.release.has(Delta::Gid) && (0..=LARGEST).contains(&source.settings.values.proxy.gid)
 }
 
-/// `docs/linkerd/template.md` §2.5.
+/// `docs/spec/linkerd/template.md` §2.5.
 fn write_security_context(out: &mut Out, source: Source<'_>) {
     let proxy = &source.settings.values.proxy;
     let may_be_custom = source.release.has(Delta::SecurityContexts);
@@ -161,7 +161,7 @@ pub(super) fn write_map(out: &mut Out, map: &Map<String, Value>) {
     out.raw(&json);
 }
 
-/// `docs/linkerd/template.md` §2.6.
+/// `docs/spec/linkerd/template.md` §2.6.
 fn write_lifecycle(out: &mut Out, proxy: &Proxy, ports: Ports) {
     let wait =
         (proxy.wait_before_exit_seconds != 0).then(|| proxy.wait_before_exit_seconds.to_string());
@@ -191,7 +191,7 @@ fn write_hook(out: &mut Out, key: &str, command: &[&str]) {
     });
 }
 
-/// `docs/linkerd/template.md` §2.7.
+/// `docs/spec/linkerd/template.md` §2.7.
 fn write_volume_mounts(out: &mut Out, source: Source<'_>) {
     let mounts = [
         (true, "/var/run/linkerd/identity/end-entity", "linkerd-identity-end-entity"),

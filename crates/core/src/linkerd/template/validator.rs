@@ -1,5 +1,5 @@
 //! The container linkerd-network-validator, in place of linkerd-init with CNI
-//! (`docs/linkerd/template.md` §4).
+//! (`docs/spec/linkerd/template.md` §4).
 
 use super::{Out, Source, proxy};
 use crate::linkerd::{release::Delta, values::NetworkValidator};

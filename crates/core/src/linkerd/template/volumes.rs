@@ -1,4 +1,4 @@
-//! The volumes (`docs/linkerd/template.md` §6).
+//! The volumes (`docs/spec/linkerd/template.md` §6).
 
 use super::Out;
 

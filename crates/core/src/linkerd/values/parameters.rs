@@ -1,5 +1,5 @@
 //! Free parameters of the proxy: `proxy.inbound` and `proxy.outbound` as environment variables
-//! (`docs/linkerd/template.md` §2.2.2).
+//! (`docs/spec/linkerd/template.md` §2.2.2).
 
 #![expect(clippy::disallowed_types, reason = "configuration is read once per change")]
 

@@ -1,4 +1,4 @@
-//! Reading a values tree as upstream's structs read it (`docs/linkerd/injection.md` §2.7-1).
+//! Reading a values tree as upstream's structs read it (`docs/spec/linkerd/injection.md` §2.7-1).
 //!
 //! Keys match in any case, unknown keys are ignored, and scalars become strings where a string is
 //! expected. A missing or `null` key has Go's zero value.
