@@ -37,7 +37,8 @@ mod session;
 /// API server reports an error.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Workloads: KIND/NAME, such as deploy/web, sts/db or daemonset/agent
+    /// Workloads: KIND/NAME, such as deploy/web, sts/db or daemonset/agent; or a kind and names, as in
+    /// kubectl
     #[arg(value_name = "WORKLOAD", required_unless_present = "file")]
     workloads: Vec<String>,
     /// JSON file with workloads, such as the output of audit -o json; - reads stdin

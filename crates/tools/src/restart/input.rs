@@ -21,8 +21,16 @@ struct Listed {
     workloads: Vec<Row>,
 }
 
-/// Parses names such as `deploy/web`.
+/// Parses names such as `deploy/web`, or as in kubectl a kind and the names of several: `deploy web api`.
 pub(super) fn named(names: &[String]) -> Result<Vec<Named>, CommandError> {
+    if let [kind, others @ ..] = names
+        && !others.is_empty()
+        && RolloutKind::of_kubectl(kind).is_some()
+        && others.iter().all(|name| !name.contains('/'))
+    {
+        let parsed = others.iter().map(|name| parse(&format!("{kind}/{name}")));
+        return parsed.collect::<Result<_, _>>().map_err(CommandError::Usage);
+    }
     names.iter().map(|name| parse(name).map_err(CommandError::Usage)).collect()
 }
 
@@ -87,6 +95,15 @@ fn findings(bytes: &[u8]) -> Result<Vec<Row>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_kind_may_stand_before_its_names() {
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let of = |text: &str| named(&words(text)).map_err(|error| error.to_string());
+        assert_eq!(of("deploy web api"), of("deploy/web deployment.apps/api"));
+        assert!(of("deploy").is_err_and(|error| error.contains("has no kind")));
+        assert!(of("deploy web sts/db").is_err());
+    }
 
     #[test]
     fn a_workload_is_a_kind_and_a_name() {
