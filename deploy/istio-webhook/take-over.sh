@@ -4,7 +4,8 @@
 #        take-over.sh redirect REVISION|all | back REVISION|all
 #        take-over.sh print tag TAG REVISION | revision REVISION | default
 #
-# Lets injectd inject Istio's sidecar, and istiod again. README.md explains the ways and their order.
+# Lets injectd inject Istio's sidecar, and istiod again. docs/tasks/take-over-istio.md explains the ways and their
+# order.
 #
 #   check     sends a pod through injectd, as a dry run
 #   tag       makes the webhook of a tag that injectd serves, beside istiod
@@ -13,6 +14,7 @@
 #   print     prints a webhook configuration for Helm and GitOps
 #
 #   $NAMESPACE        the namespace of istiod and injectd [istio-system]
+#   $SECRET           the Secret with ca.crt [injectd-tls, else the chart's injectd-certificates]
 #   $PORT             the port of injectd's Service [443]
 #   $CHECK_NAMESPACE  where `check` creates its pod, as a dry run: a namespace without Istio's labels,
 #                     and a ServiceAccount is there [default]
@@ -36,8 +38,11 @@ usage() {
 }
 
 ca_bundle() {
-    bundle=$(kubectl -n "$namespace" get secret injectd-tls -o jsonpath='{.data.ca\.crt}')
-    [ -n "$bundle" ] || fail "the Secret injectd-tls has no ca.crt"
+    for secret in ${SECRET:-injectd-tls injectd-certificates}; do
+        bundle=$(kubectl -n "$namespace" get secret "$secret" --ignore-not-found -o jsonpath='{.data.ca\.crt}')
+        [ -z "$bundle" ] || break
+    done
+    [ -n "$bundle" ] || fail "no ca.crt in the Secret ${SECRET:-injectd-tls, nor in injectd-certificates of the chart}"
     echo "$bundle"
 }
 

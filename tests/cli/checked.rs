@@ -161,7 +161,8 @@ fn what_install_prints_has_no_findings() {
         &["webhookDefaults.timeoutSeconds=5", "webhookDefaults.matchPolicy=Exact"],
     ] {
         let set = values.iter().flat_map(|value| ["--set", value]);
-        let args: Vec<_> = ["manifest", "install", "-n", "mesh"].into_iter().chain(set).collect();
+        let install = ["manifest", "install", "-n", "mesh", "--set", "image.repository=injectd"];
+        let args: Vec<_> = install.into_iter().chain(set).collect();
         let installed = injectd(&args, "");
         assert_eq!(installed.status.code(), Some(0), "{values:?}: {}", text(&installed.stderr));
         let check = ["manifest", "check", "-", "--fail-on", "suggestion"];

@@ -273,12 +273,13 @@ fn install(folder: &Path) -> Vec<Case> {
     let mut cases = Vec::new();
     for (index, text) in [HOSTILE, WHOLE].into_iter().enumerate() {
         let path = folder.join(format!("values-{index}"));
-        let values = json!({"podAnnotations": {text: text}, "image": {"tag": text}, text: text});
+        let values = json!({"podAnnotations": {text: text}, "image": {"repository": "a", "tag": text}, text: text});
         fs::write(&path, values.to_string()).expect("a file");
         let path = path.to_str().expect("text");
         cases.push(case(&["-n", "a", "--values", path], ""));
         let annotation = format!("podAnnotations.a={}", text.replace([',', '\n'], ""));
-        cases.push(case(&["-n", "a", "--set", &annotation], ""));
+        let image = "image.repository=a";
+        cases.push(case(&["-n", "a", "--set", image, "--set", &annotation], ""));
     }
     cases
 }

@@ -7,16 +7,20 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{file, injectd, text};
+use super::{commands::help, file, injectd, text};
 
 /// The objects for these values.
+/// No image is published: the chart has no default.
+const IMAGE: &str = "image.repository=ghcr.io/injectd/injectd";
+
 fn rendered(values: &Value) -> Vec<Value> {
     let values = file("values", values.to_string());
     rendered_with(&["-n", "mesh", "-f", values.path()])
 }
 
 fn rendered_with(args: &[&str]) -> Vec<Value> {
-    let output = injectd(&[&["manifest", "install", "-o", "json"], args].concat(), "");
+    let output =
+        injectd(&[&["manifest", "install", "-o", "json", "--set", IMAGE], args].concat(), "");
     assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""), "{args:?}");
     let mut list: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let Value::Array(items) = list["items"].take() else { panic!("no items") };
@@ -562,4 +566,63 @@ fn kubectl_builds_the_bases() {
         let objects = |text: &str| text.matches("\nkind: ").count();
         assert_eq!(objects(printed), objects(&base), "{mesh}");
     }
+}
+
+#[test]
+fn values_that_would_end_the_process_are_refused() {
+    for (set, problem) in [
+        ("certificates.managed.lifetime=10s", "must be at least 1m"),
+        ("certificates.managed.lifetime=8000h", "at most half of caLifetime, 8760h"),
+        ("certificates.managed.lifetime=a month", "\"a month\" is no duration"),
+        ("extraArgs[0]=--addr=:1", "extraArgs: the chart sets --addr by a value of its own"),
+        ("extraArgs[0]=--adr=:1", "extraArgs: injectd serve has no flag --adr"),
+        ("extraArgs={--max-connections=5,--max-requests=5}", "a list is written in brackets"),
+        ("replicas=2", "image.repository: no image of injectd is published yet; build one"),
+        ("linkerd.enabled=false", "error: set linkerd.enabled or istio.enabled"),
+    ] {
+        let error = refused(&["--set", set]);
+        assert!(error.contains(problem), "{set}: {error}");
+    }
+    let set = ["certificates.managed.lifetime=1m", "certificates.managed.caLifetime=1m60s"];
+    rendered_with(&["-n", "mesh", "--set", set[0], "--set", set[1]]);
+    rendered(&json!({"extraArgs": ["--max-connections", "5", "--drain-delay=1s"]}));
+}
+
+/// The chart refuses others, because the process would.
+#[test]
+fn the_chart_knows_the_flags_of_serve() {
+    let checks = include_str!("../../deploy/helm/injectd/templates/checks.yaml");
+    let lists = checks.lines().filter(|line| line.contains(" := list \"--"));
+    let mut known: Vec<_> = lists.flat_map(|line| line.split('"').skip(1).step_by(2)).collect();
+    known.sort_unstable();
+    let help = help("serve");
+    let words = help.lines().filter(|line| line.trim_start().starts_with('-'));
+    let flags = words.filter_map(|line| line.split_whitespace().find(|it| it.starts_with("--")));
+    let mut flags: Vec<_> =
+        flags.map(|flag| flag.split(['=', '[', ',']).next().unwrap_or(flag)).collect();
+    flags.retain(|flag| !["--help", "--version"].contains(flag));
+    flags.sort_unstable();
+    assert_eq!(known, flags);
+}
+
+#[test]
+fn tags_of_istio_refuse_pods_while_no_injector_answers() {
+    let objects = rendered(&json!({"istio": {"enabled": true, "tags": [{"tag": "canary"}]}}));
+    assert_eq!(webhooks(&objects, "injectd-linkerd")[0]["failurePolicy"], "Ignore");
+    for webhook in webhooks(&objects, "injectd-tag-canary").as_array().expect("a list") {
+        assert_eq!(webhook["failurePolicy"], "Fail");
+    }
+}
+
+#[test]
+fn the_leader_writes_further_configurations() {
+    let objects = rendered(&json!({"certificates": {
+        "managed": {"webhookConfigurations": ["istio-sidecar-injector"]},
+    }}));
+    let names = "injectd-linkerd,istio-sidecar-injector";
+    let args = &find(&objects, "Deployment", "injectd")["spec"]["template"]["spec"]["containers"]
+        [0]["args"];
+    assert!(args.to_string().contains(&format!("--webhook-configurations={names}")), "{args}");
+    let role = find(&objects, "ClusterRole", "injectd-mesh-certificates");
+    assert!(role["rules"][0]["resourceNames"].to_string().contains("istio-sidecar-injector"));
 }

@@ -41,6 +41,9 @@
 {{- if .Values.customWebhooks }}
 {{- $names = append $names (printf "%s-custom" .Release.Name) }}
 {{- end }}
+{{- if eq .Values.certificates.source "managed" }}
+{{- $names = concat $names (.Values.certificates.managed.webhookConfigurations | default list) }}
+{{- end }}
 {{- join "," $names }}
 {{- end }}
 

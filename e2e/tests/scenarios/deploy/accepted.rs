@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::{
     chart::{chart, helm},
     matrix::{MATRIX, arguments},
-    release::{delete_release_at_end, objects},
+    release::{IMAGE, delete_release_at_end, objects},
 };
 
 /// The module of the Prometheus operator, with its CRDs, and where its version is.
@@ -137,7 +137,7 @@ pub(super) async fn by_helm(it: &Namespaced<'_>) -> Outcome {
     let [first, second] = &namespaces;
     let run = async |command: &[&str], namespace: &str, set: &[&str]| {
         let values: Vec<_> =
-            set.iter().chain(&[NOBODY]).flat_map(|setting| ["--set", *setting]).collect();
+            set.iter().chain(&[NOBODY, IMAGE]).flat_map(|setting| ["--set", *setting]).collect();
         let place = [name, &*chart, "-n", namespace];
         helm(&[command, &place, &values].concat(), &it.lab.kubeconfig).await
     };

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::{
     matrix::{MATRIX, arguments},
-    release::objects,
+    release::{IMAGE, objects},
 };
 
 /// The release, and its namespace.
@@ -63,7 +63,8 @@ pub(super) async fn helm(arguments: &[&str], kubeconfig: &Path) -> Outcome<Resul
 async fn by_helm(set: &[&str]) -> Outcome<(BTreeMap<String, Value>, Vec<Value>)> {
     let (chart, no_cluster) = (chart(), Path::new("/dev/null"));
     let values: Vec<_> = set.iter().flat_map(|setting| ["--set", *setting]).collect();
-    let common = [&["-n", NAMESPACE, "--kube-version", "1.36"], &*values].concat();
+    let common = ["-n", NAMESPACE, "--kube-version", "1.36", "--set", IMAGE];
+    let common = [&common[..], &*values].concat();
     let lint = [&["lint", "--strict", &chart], &*common].concat();
     helm(&lint, no_cluster).await?.map_err(failed)?;
     let template = [&["template", NAME, &chart], &*common].concat();

@@ -32,10 +32,13 @@ impl Release {
     }
 }
 
+/// No image is published: the chart has no default.
+pub(super) const IMAGE: &str = "image.repository=ghcr.io/injectd/injectd";
+
 /// The objects that `injectd manifest install` prints with these arguments.
 pub(super) async fn objects(binary: &Path, arguments: &[&str]) -> Outcome<Vec<Value>> {
     let mut command = Command::new(binary);
-    command.args(["manifest", "install", "-o", "json"]).args(arguments);
+    command.args(["manifest", "install", "-o", "json", "--set", IMAGE]).args(arguments);
     let mut list: Value = serde_json::from_str(&run(command).await?.with_code(0)?)?;
     match list["items"].take() {
         Value::Array(items) => Ok(items),

@@ -95,10 +95,15 @@ pub(super) fn render(
         let data = with_files(&data);
         let rendered = template.execute(&data, &mut Context::default());
         // A template that fails names the value.
-        let rendered = rendered.map_err(|error| CommandError::Usage(error.message))?;
+        let rendered = rendered.map_err(|error| CommandError::Usage(own_text(&error.message)))?;
         objects.extend(yaml::parse_all(&rendered).map_err(failed)?);
     }
     Ok(objects)
+}
+
+/// The text of the chart's own checks, without how templates report it.
+fn own_text(message: &str) -> String {
+    message.strip_prefix("error calling fail: ").unwrap_or(message).to_owned()
 }
 
 fn with_files(data: &Value) -> Data {

@@ -65,7 +65,15 @@ fn typed(text: &str) -> Result<Value, String> {
     match text {
         "null" => Ok(Value::Null),
         "true" | "false" => Ok(Value::Bool(text == "true")),
-        _ if text.starts_with(['[', '{', '"', '\'']) => injectd_core::yaml::parse(text),
+        _ if text.starts_with(['[', '{', '"', '\'']) => {
+            let value = injectd_core::yaml::parse(text)?;
+            // Helm's form of a list is a mapping of nothing in YAML.
+            let is_list = |all: &Map<_, Value>| !all.is_empty() && all.values().all(Value::is_null);
+            if value.as_object().is_some_and(is_list) {
+                return Err("a list is written in brackets, as [a, b]".to_owned());
+            }
+            Ok(value)
+        }
         _ => Ok(integer.map_or_else(|| text.into(), Value::from)),
     }
 }
