@@ -15,12 +15,12 @@ use std::{
 };
 
 use clap::{
-    CommandFactory as _, FromArgMatches as _, Parser, Subcommand,
+    FromArgMatches as _, Parser, Subcommand,
     error::{ContextKind, ErrorKind},
 };
 use injectd_cluster::causes::with_causes;
 use injectd_command::{
-    CommandError, long_version,
+    CommandError, EXIT_USAGE, long_version,
     print::{print_line, print_usage},
 };
 #[cfg(feature = "tools")]
@@ -31,6 +31,7 @@ use injectd_tools::{
 #[cfg(feature = "service")]
 use crate::observer::LogStyle;
 
+mod guide;
 #[cfg(feature = "service")]
 mod probe;
 #[cfg(feature = "service")]
@@ -38,8 +39,6 @@ mod proxy_injector;
 #[cfg(feature = "service")]
 mod serve;
 
-/// Wrong usage (`sysexits.h`, `EX_USAGE`).
-const EXIT_USAGE: u8 = 64;
 /// Wrong usage, in programs that use Go's `flag` package.
 const EXIT_GO_USAGE: u8 = 2;
 /// Name of the binary as a plugin: `kubectl injectd` runs it.
@@ -47,7 +46,7 @@ const KUBECTL_PLUGIN: &str = "kubectl-injectd";
 /// The exit code if `compare` found a difference, or a finding is one of `--fail-on`.
 const EXIT_FINDINGS: u8 = 3;
 
-/// A sidecar injector for large Kubernetes clusters.
+/// Sidecar injector for Linkerd and Istio: manifests, webhook, explanations and audits
 #[derive(Debug, Parser)]
 #[command(version, long_version = long_version(), propagate_version = true)]
 struct Args {
@@ -120,9 +119,9 @@ pub fn main() -> ExitCode {
         #[cfg(feature = "tools")]
         Command::Version(args) => version::run(&args),
         #[cfg(feature = "tools")]
-        Command::Completion(args) => manual::print_completion(Args::command(), &args),
+        Command::Completion(args) => manual::print_completion(guide::command(), &args),
         #[cfg(feature = "tools")]
-        Command::Man(args) => manual::write_man_pages(Args::command(), &args),
+        Command::Man(args) => manual::write_man_pages(guide::command(), &args),
     };
     match result {
         // Not an error: `head` closes the pipe once it has read enough.
@@ -145,10 +144,10 @@ fn parse() -> Result<Args, clap::Error> {
     let called = std::env::args_os().next().map(PathBuf::from);
     let name = called.as_deref().and_then(Path::file_stem);
     if name.is_some_and(|name| name == KUBECTL_PLUGIN) {
-        let matches = Args::command().bin_name("kubectl injectd").try_get_matches()?;
+        let matches = guide::command().bin_name("kubectl injectd").try_get_matches()?;
         return Args::from_arg_matches(&matches);
     }
-    Args::try_parse()
+    Args::from_arg_matches(&guide::command().try_get_matches()?)
 }
 
 fn usage(mut error: clap::Error) -> ExitCode {

@@ -29,15 +29,24 @@ pub(super) fn commands() -> Vec<String> {
 
 fn add_commands(command: &str, found: &mut Vec<String>) {
     let help = help(command);
-    let Some((_, listed)) = help.split_once("\nCommands:\n") else {
+    // The help of proxy-injector is that of Linkerd's injector.
+    let listed = help.split_once("\nUsage:").map_or("", |(_, rest)| rest);
+    let listed = listed.split("\nOptions:").next().unwrap_or_default();
+    let names: Vec<_> = listed.lines().filter_map(listed_command).collect();
+    if names.is_empty() {
         return found.push(command.to_owned());
-    };
-    let lines = listed.lines().take_while(|line| line.starts_with("  "));
-    for name in lines.filter_map(|line| line.split_whitespace().next()) {
-        if name != "help" {
-            add_commands(format!("{command} {name}").trim(), found);
-        }
     }
+    for name in names {
+        add_commands(format!("{command} {name}").trim(), found);
+    }
+}
+
+/// The command in a line of a list of commands.
+fn listed_command(line: &str) -> Option<&str> {
+    let name = line.strip_prefix("  ")?.split_whitespace().next()?;
+    let is_name = |byte: u8| byte.is_ascii_lowercase() || byte == b'-';
+    (line.as_bytes().get(2) != Some(&b' ') && name.bytes().all(is_name) && name != "help")
+        .then_some(name)
 }
 
 /// The short help of a command.

@@ -350,6 +350,11 @@ fn completion_and_man_pages_name_every_command() {
         let page = folder.path().join(format!("injectd-{command}.1"));
         assert!(std::fs::read_to_string(page).is_ok_and(|page| page.contains("SYNOPSIS")));
     }
+    let page = std::fs::read_to_string(folder.path().join("injectd-manifest-check.1"));
+    let page = page.expect("a page for each command of manifest");
+    for section in ["EXAMPLES", "EXIT STATUS", "SEE ALSO"] {
+        assert!(page.contains(&format!("\n.SH {section}\n")), "{section}");
+    }
     let missing = injectd(&["man", "/no/such/folder"], "");
     assert_eq!(missing.status.code(), Some(1));
     assert!(text(&missing.stderr).contains("/no/such/folder"));

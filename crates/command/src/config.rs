@@ -36,8 +36,7 @@ const LINKERD_VERSION_VARIABLE: &str = "INJECTD_LINKERD_VERSION";
 /// The configuration of an injector, from files.
 #[derive(Debug, Clone, clap::Args)]
 pub struct ConfigArgs {
-    /// Mesh whose sidecars are injected; serve takes both, with a comma between [default: linkerd; of
-    /// explain, the mesh whose webhooks are there]
+    /// Mesh whose sidecars are injected [default: linkerd]
     #[arg(long, value_name = "MESH", value_delimiter = ',')]
     mesh: Vec<MeshName>,
     /// YAML or JSON file with the values of the installation: the key values of the ConfigMap

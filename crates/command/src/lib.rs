@@ -9,6 +9,8 @@
     reason = "configurations, objects and reports are trees of any shape"
 )]
 
+pub mod guide;
+
 pub mod config;
 
 pub mod cluster_config;
@@ -26,6 +28,9 @@ mod version;
 
 pub use error::CommandError;
 pub use version::{long_version, version};
+
+/// The exit code of wrong usage (`sysexits.h`, `EX_USAGE`).
+pub const EXIT_USAGE: u8 = 64;
 
 /// The first flag that is set, by its name.
 #[must_use]

@@ -8,7 +8,7 @@ mod guard;
 mod install;
 mod output;
 
-/// Print objects to apply to a cluster
+/// Print the objects that install injectd, a policy, or permissions; check webhook configurations
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(subcommand)]

@@ -1,11 +1,19 @@
 //! `injectd completion` and `injectd man`: what a package installs beside the binary.
 
-use std::{io::Write as _, path::PathBuf};
+use std::{
+    fs,
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+};
 
 use clap::Command;
 use clap_complete::Shell;
 use clap_mangen::Man;
-use injectd_command::{CommandError, print::stdout};
+use injectd_command::{
+    CommandError, EXIT_USAGE,
+    guide::{GUIDES, Guide},
+    print::stdout,
+};
 
 /// Print the completion script of a shell
 #[derive(Debug, clap::Args)]
@@ -14,10 +22,10 @@ pub struct CompletionArgs {
     shell: Shell,
 }
 
-/// Write the man pages
+/// Write a man page for each command
 #[derive(Debug, clap::Args)]
 pub struct ManArgs {
-    /// Folder for the pages, which must exist
+    /// Folder for the pages; it is created if the folder above it exists
     #[arg(value_name = "FOLDER")]
     folder: PathBuf,
 }
@@ -39,14 +47,54 @@ pub fn print_completion(mut command: Command, args: &CompletionArgs) -> Result<(
 pub fn write_man_pages(command: Command, args: &ManArgs) -> Result<(), CommandError> {
     let mut command = command.disable_help_subcommand(true);
     command.build();
-    let subcommands: Vec<_> = command.get_subcommands().cloned().collect();
-    for command in subcommands.into_iter().chain([command]) {
-        let man = Man::new(command);
-        let path = args.folder.join(man.get_filename());
-        let mut page = Vec::new();
-        man.render(&mut page).and_then(|()| std::fs::write(&path, page)).map_err(|error| {
-            CommandError::failed(format!("cannot write {}", path.display()), error)
+    // The folder above it must exist: it is a mistake otherwise.
+    if !args.folder.exists() {
+        fs::create_dir(&args.folder).map_err(|error| {
+            CommandError::failed(format!("cannot create {}", args.folder.display()), error)
         })?;
     }
+    write_page(&command, "", &args.folder)
+}
+
+/// Writes the page of a command and of the commands below it.
+fn write_page(command: &Command, words: &str, folder: &Path) -> Result<(), CommandError> {
+    let guide = GUIDES.iter().find(|guide| guide.command == words);
+    // Examples have a section of their own.
+    let man = Man::new(command.clone().before_help(None));
+    let path = folder.join(man.get_filename());
+    let mut page = Vec::new();
+    man.render(&mut page)
+        .and_then(|()| guide.map_or(Ok(()), |guide| write_sections(guide, &mut page)))
+        .and_then(|()| fs::write(&path, page))
+        .map_err(|error| CommandError::failed(format!("cannot write {}", path.display()), error))?;
+    for inner in command.get_subcommands() {
+        write_page(inner, format!("{words} {}", inner.get_name()).trim(), folder)?;
+    }
     Ok(())
+}
+
+/// The sections that clap does not know.
+fn write_sections(guide: &Guide, page: &mut Vec<u8>) -> io::Result<()> {
+    writeln!(page, ".SH EXAMPLES")?;
+    for (about, line) in guide.examples {
+        writeln!(page, ".TP\n{}\n\\fB{}\\fR", escaped(about), escaped(line))?;
+    }
+    writeln!(page, ".SH EXIT STATUS")?;
+    let common = [(1, "failed"), (EXIT_USAGE, "wrong usage")];
+    let mut codes: Vec<_> = guide.exit_codes.iter().chain(&common).collect();
+    codes.sort();
+    for (code, meaning) in codes {
+        writeln!(page, ".TP\n{code}\n{}", escaped(meaning))?;
+    }
+    writeln!(page, ".SH SEE ALSO\n.BR injectd (1)")?;
+    for name in guide.related {
+        writeln!(page, ".BR injectd\\-{} (1)", escaped(name))?;
+    }
+    Ok(())
+}
+
+/// A text as roff prints it: no escape, no request at the begin of a line.
+fn escaped(text: &str) -> String {
+    let text = text.replace('\\', "\\e").replace('-', "\\-");
+    if text.starts_with(['.', '\'']) { format!("\\&{text}") } else { text }
 }

@@ -1,0 +1,274 @@
+//! What the help and the man page of a command have beside its flags: its group, examples, exit
+//! codes and related commands.
+
+use std::fmt::Write as _;
+
+use clap::Command;
+
+/// The commands of `injectd --help`, by what they are for.
+pub const GROUPS: [(&str, &[&str]); 6] = [
+    ("Manifests", &["inject", "uninject"]),
+    ("Why a pod is injected or not", &["explain", "audit", "restart"]),
+    ("Install", &["manifest"]),
+    ("Server", &["serve", "proxy-injector", "probe"]),
+    ("Migrate", &["compare", "review"]),
+    ("Others", &["version", "completion", "man"]),
+];
+
+/// What `--mesh` means where it is not what the flag says elsewhere.
+const MESHES: [(&str, &str); 3] = [
+    ("serve", "Meshes whose sidecars are injected; both with a comma between [default: linkerd]"),
+    ("explain", "Mesh whose rules are followed [default: the mesh whose webhooks are there]"),
+    ("audit", "Mesh whose rules are followed [default: the mesh whose webhooks are there]"),
+];
+
+/// One command.
+#[derive(Debug)]
+pub struct Guide {
+    /// Its words after `injectd`.
+    pub command: &'static str,
+    /// What an example does, and its command line.
+    pub examples: &'static [(&'static str, &'static str)],
+    /// The meaning of 0 and of exit codes that not every command has.
+    pub exit_codes: &'static [(u8, &'static str)],
+    /// Related commands, as their man pages are named.
+    pub related: &'static [&'static str],
+}
+
+/// All of them; the one without words is of `injectd` itself.
+pub const GUIDES: &[Guide] = &[
+    Guide {
+        command: "",
+        examples: &[
+            ("Add Linkerd's sidecar to a manifest", "injectd inject deployment.yaml"),
+            ("Say why a pod of the cluster has no sidecar", "injectd explain pod/web-0 -n shop"),
+            ("Serve the webhook without a cluster", "injectd serve --standalone"),
+        ],
+        exit_codes: &[(0, "done")],
+        related: &[],
+    },
+    Guide {
+        command: "inject",
+        examples: &[
+            ("Add Linkerd's sidecar to a manifest", "injectd inject deployment.yaml"),
+            (
+                "Use values and trust roots of the mesh in a cluster",
+                "injectd inject --context prod deployment.yaml",
+            ),
+            (
+                "Only ask the injector in the cluster for the sidecar",
+                "injectd inject --annotate deployment.yaml",
+            ),
+            (
+                "Add Istio's sidecar",
+                "injectd inject --mesh istio --injector-config config.yaml --values values.json deployment.yaml",
+            ),
+        ],
+        exit_codes: &[(0, "done, also if objects were skipped"), (3, "a result of --fail-on")],
+        related: &["uninject", "explain"],
+    },
+    Guide {
+        command: "uninject",
+        examples: &[("Remove Linkerd's sidecar", "injectd uninject injected.yaml")],
+        exit_codes: &[(0, "done, also if nothing was removed"), (3, "a result of --fail-on")],
+        related: &["inject"],
+    },
+    Guide {
+        command: "explain",
+        examples: &[
+            ("A manifest, with its Namespace and webhooks", "injectd explain explain.yaml"),
+            ("A pod of the cluster", "injectd explain pod/web-0 -n shop"),
+            ("A workload, and its pods", "injectd explain deployment web -n shop"),
+        ],
+        exit_codes: &[(0, "explained, whatever the verdict")],
+        related: &["audit", "manifest-check"],
+    },
+    Guide {
+        command: "audit",
+        examples: &[
+            ("All pods of the cluster", "injectd audit"),
+            ("Pods of a namespace, for programs", "injectd audit -n shop -o jsonl"),
+            (
+                "Restart what lacks its sidecar; without --yes a dry run",
+                "injectd audit -o json | injectd restart -f - --yes",
+            ),
+        ],
+        exit_codes: &[(0, "no finding of --fail-on"), (3, "a finding of --fail-on")],
+        related: &["restart", "explain", "manifest-audit"],
+    },
+    Guide {
+        command: "restart",
+        examples: &[
+            ("What a restart would do", "injectd restart deploy/web -n shop"),
+            ("Restart a workload", "injectd restart deploy/web -n shop --yes"),
+        ],
+        exit_codes: &[(0, "all are restarted, or would be"), (3, "some workloads are left")],
+        related: &["audit"],
+    },
+    Guide {
+        command: "manifest",
+        examples: &[
+            (
+                "Install injectd beside Linkerd",
+                "injectd manifest install -n linkerd --set image.repository=registry.example.com/injectd",
+            ),
+            ("What is wrong in the cluster's webhooks", "injectd manifest check --live"),
+        ],
+        exit_codes: &[(0, "printed")],
+        related: &["manifest-install", "manifest-check", "manifest-guard", "manifest-audit"],
+    },
+    Guide {
+        command: "manifest install",
+        examples: &[
+            (
+                "Beside Linkerd",
+                "injectd manifest install -n linkerd --set image.repository=registry.example.com/injectd",
+            ),
+            ("All values, with comments", "injectd manifest install --print-values"),
+        ],
+        exit_codes: &[(0, "printed")],
+        related: &["manifest-check", "manifest-audit", "serve"],
+    },
+    Guide {
+        command: "manifest check",
+        examples: &[
+            ("Webhook configurations of the cluster", "injectd manifest check --live"),
+            ("Those of a chart", "helm template chart | injectd manifest check -"),
+        ],
+        exit_codes: &[(0, "no finding of --fail-on"), (3, "a finding of --fail-on")],
+        related: &["explain", "manifest-install"],
+    },
+    Guide {
+        command: "manifest guard",
+        examples: &[
+            ("Report pods without their sidecar", "injectd manifest guard --mesh linkerd"),
+            ("Refuse them", "injectd manifest guard --mesh linkerd --action deny"),
+        ],
+        exit_codes: &[(0, "printed")],
+        related: &["audit"],
+    },
+    Guide {
+        command: "manifest audit",
+        examples: &[(
+            "The roles of serve --audit",
+            "injectd manifest audit -n linkerd --service-account linkerd-proxy-injector",
+        )],
+        exit_codes: &[(0, "printed")],
+        related: &["audit", "serve"],
+    },
+    Guide {
+        command: "serve",
+        examples: &[
+            ("Without a cluster", "injectd serve --standalone --addr 127.0.0.1:8443"),
+            ("For Istio, in a cluster", "injectd serve --mesh istio --manage-certs"),
+        ],
+        exit_codes: &[(0, "drained after a signal")],
+        related: &["proxy-injector", "probe", "manifest-install"],
+    },
+    Guide {
+        command: "probe",
+        examples: &[
+            ("Whether a server is ready", "injectd probe http://127.0.0.1:9995/ready"),
+            (
+                "Whether a webhook injects",
+                "injectd probe --review linkerd --ca ca.crt https://injectd.linkerd.svc/linkerd",
+            ),
+        ],
+        exit_codes: &[(0, "each server is ready, or injects")],
+        related: &["serve"],
+    },
+    Guide {
+        command: "compare",
+        examples: &[
+            (
+                "With the answers in an audit log",
+                "injectd compare --values values.yaml --objects objects.yaml audit.log",
+            ),
+            (
+                "With another injector, asked now",
+                "injectd compare --url https://127.0.0.1:8443/ reviews.jsonl",
+            ),
+        ],
+        exit_codes: &[(0, "no difference that is not documented"), (3, "other differences")],
+        related: &["review"],
+    },
+    Guide {
+        command: "review",
+        examples: &[("Answer reviews as the webhook does", "injectd review reviews.jsonl")],
+        exit_codes: &[(0, "all reviews were answered")],
+        related: &["compare", "serve"],
+    },
+    Guide {
+        command: "version",
+        examples: &[("For programs", "injectd version -o json")],
+        exit_codes: &[(0, "printed")],
+        related: &[],
+    },
+    Guide {
+        command: "completion",
+        examples: &[("In the current shell", "source <(injectd completion bash)")],
+        exit_codes: &[(0, "printed")],
+        related: &["man"],
+    },
+    Guide {
+        command: "man",
+        examples: &[("For the current user", "injectd man ~/.local/share/man/man1")],
+        exit_codes: &[(0, "written")],
+        related: &["completion"],
+    },
+];
+
+/// The command line of injectd, with examples in each help and commands in groups.
+pub fn described(mut command: Command) -> Command {
+    for guide in GUIDES {
+        let words: Vec<_> = guide.command.split_whitespace().collect();
+        command = with_examples(command, &words, &help_of(guide));
+    }
+    for (name, help) in MESHES {
+        if command.find_subcommand(name).is_some() {
+            command =
+                command.mut_subcommand(name, |inner| inner.mut_arg("mesh", |flag| flag.help(help)));
+        }
+    }
+    let groups = groups(&command);
+    command.help_template(format!(
+        "{{before-help}}{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{groups}\nOptions:\n{{options}}"
+    ))
+}
+
+/// A binary without a feature lacks some of the commands.
+fn with_examples(command: Command, words: &[&'static str], text: &str) -> Command {
+    match words {
+        [] => command.before_help(text.to_owned()),
+        [first, ..] if command.find_subcommand(first).is_none() => command,
+        [first, rest @ ..] => {
+            command.mut_subcommand(first, |inner| with_examples(inner, rest, text))
+        }
+    }
+}
+
+fn help_of(guide: &Guide) -> String {
+    let mut text = "Examples:".to_owned();
+    for (about, line) in guide.examples {
+        // Writing to a string never fails.
+        let _ = write!(text, "\n  # {about}\n  {line}");
+    }
+    text
+}
+
+/// The list of commands, a paragraph for each group.
+fn groups(command: &Command) -> String {
+    let mut text = String::new();
+    for (group, names) in GROUPS {
+        let commands: Vec<_> =
+            names.iter().filter_map(|name| command.find_subcommand(name)).collect();
+        if !commands.is_empty() {
+            let _ = write!(text, "\n{group}:\n");
+        }
+        for command in commands {
+            let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+            let _ = writeln!(text, "  {:<14}  {about}", command.get_name());
+        }
+    }
+    text
+}
