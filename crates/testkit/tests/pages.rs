@@ -138,6 +138,36 @@ fn runbooks_of_alerts_are_headings() {
     assert!(alerts > 20, "{alerts} alerts");
 }
 
+/// The page lists the alerts of each severity.
+#[test]
+fn the_page_lists_every_alert_with_its_severity() {
+    let rules = fs::read_to_string(root().join("deploy/prometheus-rules.yaml")).expect("rules");
+    let (mut alert, mut expected) = ("", BTreeSet::new());
+    for line in rules.lines().map(str::trim) {
+        alert = line.strip_prefix("- alert: ").unwrap_or(alert);
+        if let Some(severity) = line.strip_prefix("labels: {severity: ") {
+            expected.insert(format!("{} {alert}", severity.trim_end_matches('}')));
+        }
+    }
+    let pages = pages();
+    let page = &pages[Path::new("docs/operations.md")];
+    let (mut severity, mut listed) = ("", BTreeSet::new());
+    for line in prose(page) {
+        let item = line.strip_prefix("- ").and_then(|item| item.split_once(": "));
+        let begins = item.map(|(name, _)| name);
+        severity = match begins.filter(|name| ["critical", "warning", "info"].contains(name)) {
+            Some(name) => name,
+            None if line.starts_with("  ") => severity,
+            None => "",
+        };
+        let names = line.split('`').filter(|name| name.starts_with("Injectd"));
+        listed.extend(
+            names.filter(|_| !severity.is_empty()).map(|name| format!("{severity} {name}")),
+        );
+    }
+    assert_eq!(listed, expected);
+}
+
 #[test]
 fn headings_become_anchors() {
     for (heading, anchor) in [
