@@ -7,6 +7,8 @@ use std::{
 
 use serde_json::Value;
 
+mod run;
+
 use super::{
     command,
     commands::{commands, help},

@@ -1,0 +1,218 @@
+//! The commands of pages are run, and what they print is what the page shows.
+//!
+//! A block of commands runs in a folder of its own with the files of the repository, the small
+//! configuration of Istio, and the files of `tests/cli/pages`. Not run are blocks with a program that
+//! needs more than this binary and a shell, and those behind the comment `not run`, which says why.
+
+use std::{
+    fs,
+    io::Write as _,
+    os::unix::fs::symlink,
+    path::Path,
+    process::{Command, Output, Stdio},
+};
+
+use super::{
+    super::{BINARY, of_no_cluster, text},
+    pages,
+};
+
+/// What stands before a block that is not run, with the reason.
+const NOT_RUN: &str = "<!-- not run: ";
+/// Programs, and what they need.
+const PROGRAMS: [(&str, &[&str]); 6] = [
+    ("a cluster", &["kubectl", "helm", "istioctl", "linkerd"]),
+    ("a registry or a forge", &["docker", "skopeo", "gh", "sha256sum"]),
+    ("a running server", &["curl", "grpcurl", "k6", "ghz"]),
+    ("a tool of the checks or of the book", &["just", "cargo", "promtool", "python3", "mdbook"]),
+    ("a script that starts servers", &["./take-over.sh", "e2e/run.sh", "loadtest/load.sh"]),
+    ("keys or man pages", &["openssl", "man"]),
+];
+/// Words of command lines of injectd, and what they need.
+const WORDS: [(&str, &[&str]); 3] = [
+    ("a cluster", &["restart", "--live", "--context"]),
+    ("a running server", &["serve", "probe", "--url"]),
+    ("an audit log", &["audit.log"]),
+];
+/// Folders and files of the repository that commands name.
+const REPOSITORY: [&str; 5] = ["examples", "crates", "loadtest", "tests", "deploy"];
+/// Stands for any text in what a page shows.
+const ANY: char = '…';
+
+/// A block of a page.
+struct Block<'p> {
+    /// `sh` or `console`.
+    language: &'p str,
+    lines: Vec<&'p str>,
+    is_run: bool,
+}
+
+#[test]
+fn commands_of_pages_print_what_the_pages_show() {
+    if !has("bash") || !has("jq") {
+        drop(writeln!(std::io::stderr(), "skipped: needs bash and jq"));
+        return;
+    }
+    let (mut run, mut others) = (0, 0);
+    for path in pages() {
+        let page = fs::read_to_string(&path).expect("a page");
+        for block in blocks(&page) {
+            if block.is_run && needs(&block.commands()).is_none() {
+                block.check(&path);
+                run += 1;
+            } else {
+                others += 1;
+            }
+        }
+    }
+    let stderr = &mut std::io::stderr();
+    drop(writeln!(stderr, "{run} blocks were run, {others} need more than the binary"));
+    assert!(run > 30, "{run} blocks");
+}
+
+fn has(program: &str) -> bool {
+    let found = Command::new(program).arg("--version").stdout(Stdio::null()).status();
+    found.is_ok_and(|status| status.success())
+}
+
+fn blocks(page: &str) -> Vec<Block<'_>> {
+    let (mut found, mut open, mut before) = (Vec::new(), None, "");
+    for line in page.lines() {
+        let text = line.trim_start();
+        match &mut open {
+            None if text == "```sh" || text == "```console" => {
+                let (language, is_run) = (&text[3..], !before.starts_with(NOT_RUN));
+                let indent = line.len() - text.len();
+                open = Some((indent, Block { language, lines: Vec::new(), is_run }));
+            }
+            Some((_, _)) if text == "```" => {
+                found.extend(open.take().map(|(_, block): (usize, Block<'_>)| block));
+            }
+            Some((indent, block)) => block.lines.push(line.get(*indent..).unwrap_or_default()),
+            None => {}
+        }
+        before = text;
+    }
+    found
+}
+
+/// What commands need, if it is more than a shell.
+fn needs(commands: &str) -> Option<&'static str> {
+    let parts = commands.split(['\n', '|', ';', '(', '&']);
+    let programs: Vec<_> = parts.filter_map(|part| part.split_whitespace().next()).collect();
+    let words: Vec<_> = commands.split_whitespace().collect();
+    let has = |found: &[&str], needed: &[&str]| needed.iter().any(|one| found.contains(one));
+    let programs = PROGRAMS.iter().find(|(_, needed)| has(&programs, needed));
+    let words = WORDS.iter().find(|(_, needed)| has(&words, needed));
+    programs.or(words).map(|(what, _)| *what)
+}
+
+impl Block<'_> {
+    fn commands(&self) -> String {
+        self.steps().into_iter().map(|(command, _)| command).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Commands with the lines that the page shows for each; all of them in a block without output.
+    fn steps(&self) -> Vec<(String, Vec<&str>)> {
+        if self.language == "sh" {
+            return vec![(self.lines.join("\n"), Vec::new())];
+        }
+        let mut steps: Vec<(String, Vec<&str>)> = Vec::new();
+        for line in &self.lines {
+            if let Some(command) = line.strip_prefix("$ ") {
+                steps.push((command.to_owned(), Vec::new()));
+                continue;
+            }
+            let (command, shown) = steps.last_mut().expect("a block begins with a command");
+            match line
+                .strip_prefix("> ")
+                .filter(|_| shown.is_empty() && command.ends_with(['\\', '|']))
+            {
+                Some(more) => command.extend(["\n", more]),
+                None => shown.push(line),
+            }
+        }
+        steps
+    }
+
+    fn check(&self, page: &Path) {
+        let folder = tempfile::tempdir().expect("a folder");
+        fill(folder.path());
+        for (command, shown) in self.steps() {
+            let output = run(&command, folder.path());
+            let at = format!("{}: {command}", page.display());
+            if self.language == "sh" {
+                assert!(output.status.success(), "{at}: {}", text(&output.stderr));
+            } else {
+                compare(&at, shown, &output);
+            }
+        }
+    }
+}
+
+/// Compares what a page shows with both streams: lines of the errors may be anywhere among the others.
+fn compare(at: &str, mut shown: Vec<&str>, output: &Output) {
+    let (printed, errors) = (text(&output.stdout), text(&output.stderr));
+    for line in errors.lines() {
+        let is_shown = |pattern: &&str| pattern.trim() != "…" && is_like(pattern, line);
+        let place = shown.iter().position(is_shown);
+        let place = place.unwrap_or_else(|| panic!("{at}: the page lacks {line:?}"));
+        shown.remove(place);
+    }
+    let shown = shown.join("\n");
+    assert!(
+        is_like(shown.trim_end(), printed.trim_end()),
+        "{at}\n--- the page\n{shown}\n--- printed\n{printed}"
+    );
+}
+
+/// Whether a text is like a pattern in which `…` is any text.
+fn is_like(pattern: &str, text: &str) -> bool {
+    let mut parts = pattern.split(ANY);
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = text.strip_prefix(first) else { return false };
+    let mut last = None;
+    for part in parts {
+        if let Some(part) = last.replace(part) {
+            let Some((_, after)) = rest.split_once(part) else { return false };
+            rest = after;
+        }
+    }
+    last.map_or(rest.is_empty(), |last| rest.ends_with(last))
+}
+
+/// Puts the files there that commands of pages name.
+fn fill(folder: &Path) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for name in REPOSITORY {
+        symlink(root.join(name), folder.join(name)).expect("a link");
+    }
+    for from in ["examples/istio", "tests/cli/pages"] {
+        for entry in fs::read_dir(root.join(from)).expect("the files") {
+            let path = entry.expect("an entry").path();
+            let name = path.file_name().expect("a name");
+            fs::copy(&path, folder.join(name)).expect("a copy");
+        }
+    }
+}
+
+fn run(command: &str, folder: &Path) -> Output {
+    let binaries = Path::new(BINARY).parent().expect("a folder");
+    let command = format!("PATH={:?}:$PATH\n{command}", binaries.display().to_string());
+    let mut shell = of_no_cluster(Command::new("bash"));
+    shell.args(["-e", "-o", "pipefail", "-c", &command]).current_dir(folder).stdin(Stdio::null());
+    shell.output().expect("bash must run")
+}
+
+#[test]
+fn a_text_is_like_its_pattern() {
+    for (pattern, text, expected) in [
+        ("a…c", "abc", true),
+        ("a…c…", "abcd", true),
+        ("…", "", true),
+        ("a", "ab", false),
+        ("a…b…c", "ac", false),
+    ] {
+        assert_eq!(is_like(pattern, text), expected, "{pattern} {text}");
+    }
+}
