@@ -60,6 +60,14 @@ record-templates:
 ask-templates count="4000":
     INJECTD_ASK_GO={{ count }} cargo test --locked -p injectd-gotemplate --test battery answers_of_go_now -- --nocapture
 
+# Record anew what Kubernetes' CEL says of expressions (Go); read the counts.
+record-cel:
+    RECORD=1 cargo test --locked -p injectd-cel --lib recorded_answers -- --nocapture
+
+# Compare CEL with Kubernetes' on random expressions (Go).
+ask-cel count="20000":
+    INJECTD_ASK_GO={{ count }} cargo test --locked -p injectd-cel --lib answers_of_go_now -- --nocapture
+
 # Write the tables of Kubernetes' resources and fields for `manifest check` anew, for all releases; read the diff (Go).
 tables:
     e2e/lab/tables.sh

@@ -19,6 +19,8 @@ mod types;
 pub use self::functions::making;
 
 pub(super) use self::functions::Overload;
+#[cfg(test)]
+pub(super) use self::functions::declared;
 pub(super) use self::types::Type;
 
 /// Names of types, as values.

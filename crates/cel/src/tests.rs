@@ -1,96 +1,10 @@
 use proptest::prelude::*;
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::*;
 
 mod attacks;
-
-/// What an API server of Kubernetes 1.36 says of an expression. The rows were recorded with its
-/// compiler (`pkg/admission/plugin/cel` of `k8s.io/apiserver` 0.36.0 with cel-go 0.26.0, stored
-/// expressions) and the data beside them.
-#[derive(Debug, Deserialize)]
-struct Answer {
-    #[serde(rename = "e")]
-    expression: String,
-    #[serde(default = "yes")]
-    compiles: bool,
-    #[serde(default)]
-    r#type: String,
-    #[serde(default)]
-    fails: bool,
-    /// The type, and the value of scalars.
-    #[serde(default)]
-    value: String,
-    #[serde(default)]
-    cost: u64,
-}
-
-const ANSWERS: &str = include_str!("../testdata/answers.jsonl");
-const DATA: &str = include_str!("../testdata/data.json");
-
-fn yes() -> bool {
-    true
-}
-
-fn show(value: &Val<'_>) -> String {
-    let json: Value = match value {
-        Val::Null => 0.into(),
-        Val::Bool(value) => (*value).into(),
-        Val::Int(value) => (*value).into(),
-        Val::Uint(value) => (*value).into(),
-        Val::Double(value) => (*value).into(),
-        Val::Text(text) => (&**text).into(),
-        other => return other.type_name().to_owned(),
-    };
-    format!("{}:{json}", value.type_name())
-}
-
-/// The same number, however it is written.
-fn is_same(one: &str, other: &str) -> bool {
-    let number = |text: &str| text.strip_prefix("double:")?.parse::<f64>().ok();
-    one == other || number(one).is_some() && number(one) == number(other)
-}
-
-/// How an answer differs; `None` if it does not.
-fn difference(want: &Answer, data: &Value) -> Option<String> {
-    let program = match Program::compile(&want.expression) {
-        Ok(program) if want.compiles => program,
-        Ok(_) => return Some("it compiles".to_owned()),
-        Err(_) if !want.compiles => return None,
-        Err(problem) => return Some(problem),
-    };
-    let data = Data {
-        object: Datum::from(&data["object"]),
-        old_object: Datum::from(&data["oldObject"]),
-        request: Datum::from(&data["request"]),
-        namespace_object: Datum::Null,
-    };
-    let mut evaluator = program.evaluator(data);
-    let found = evaluator.eval(program.root);
-    let (of, cost) = (program.of.to_string(), evaluator.work.cost());
-    let is_same = match &found {
-        Ok(value) => !want.fails && is_same(&show(value), &want.value),
-        Err(Fault::Error(_)) => want.fails,
-        // The cost that is over the limit depends on when it is counted.
-        Err(Fault::Cost) => return (!want.fails).then(|| "it costs too much".to_owned()),
-        Err(_) => false,
-    };
-    if is_same && of == want.r#type && cost == want.cost {
-        return None;
-    }
-    Some(format!("{of} {found:?} at {cost}"))
-}
-
-#[test]
-fn answers_are_those_of_the_api_server() {
-    let data: Value = serde_json::from_str(DATA).expect("JSON");
-    let answers = ANSWERS.lines().map(|line| serde_json::from_str::<Answer>(line).expect("a row"));
-    let different: Vec<_> = answers
-        .filter_map(|want| difference(&want, &data).map(|how| format!("{want:?}: {how}")))
-        .collect();
-    assert!(different.is_empty(), "{}", different.join("\n"));
-}
+mod battery;
 
 /// Data with an object only.
 fn of(object: &Value) -> Data<'_> {

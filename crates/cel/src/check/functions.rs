@@ -202,6 +202,19 @@ fn table() -> HashMap<&'static str, Vec<Overload>> {
     lines.map(of_line).collect()
 }
 
+impl Overload {
+    #[cfg(test)]
+    pub(crate) fn result(&self) -> &Type {
+        &self.result
+    }
+}
+
+/// All functions with their overloads.
+#[cfg(test)]
+pub(crate) fn declared() -> &'static HashMap<&'static str, Vec<Overload>> {
+    &TABLE
+}
+
 fn overload(text: &'static str) -> Option<Overload> {
     let (arguments, result) = text.strip_prefix('(')?.split_once(')')?;
     Some(Overload { parameters: Type::list(arguments), result: Type::read(result) })

@@ -132,7 +132,7 @@ impl Type {
     }
 
     /// Reads a type, such as `map<string,list<A>>`.
-    pub(super) fn read(text: &str) -> Self {
+    pub(crate) fn read(text: &str) -> Self {
         let argument = |text: &str, name: &str| {
             let rest = text.strip_prefix(name)?.strip_prefix('<')?.strip_suffix('>')?;
             Some(Self::list(rest))
@@ -165,11 +165,11 @@ impl Type {
         parts.filter(|part| !part.is_empty()).map(Self::read).collect()
     }
 
-    pub(super) fn list_of(item: Self) -> Self {
+    pub(crate) fn list_of(item: Self) -> Self {
         Self::List(Arc::new(item))
     }
 
-    pub(super) fn optional_of(item: Self) -> Self {
+    pub(crate) fn optional_of(item: Self) -> Self {
         Self::Optional(Arc::new(item))
     }
 
@@ -189,7 +189,7 @@ impl Type {
     }
 
     /// Whether it is the same type, where both are known.
-    pub(super) fn is_same(&self, other: &Self) -> bool {
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Unknown | Self::Any(_), _) | (_, Self::Unknown | Self::Any(_)) => true,
             (Self::List(one), Self::List(other)) | (Self::Optional(one), Self::Optional(other)) => {

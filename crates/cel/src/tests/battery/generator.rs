@@ -1,0 +1,513 @@
+//! Random expressions from a seed, made from the declarations of the functions: most of them compile.
+
+use injectd_testkit::generator::random::Random;
+
+use super::oracle::Question;
+use crate::check::{Type, declared};
+
+/// Fields that the data have, with their types for Pods.
+const FIELDS: [(&str, &str); 30] = [
+    ("object", "dyn"),
+    ("object.metadata", "dyn"),
+    ("object.metadata.name", "string"),
+    ("object.metadata.namespace", "string"),
+    ("object.metadata.labels", "map<string,string>"),
+    ("object.metadata.annotations", "map<string,string>"),
+    ("object.metadata.creationTimestamp", "string"),
+    ("object.metadata.labels['team']", "string"),
+    ("object.metadata.nope", "dyn"),
+    ("object.spec", "dyn"),
+    ("object.spec.priority", "int"),
+    ("object.spec.hostNetwork", "bool"),
+    ("object.spec.containers", "list<dyn>"),
+    ("object.spec.containers[0]", "dyn"),
+    ("object.spec.containers[0].name", "string"),
+    ("object.spec.containers[0].image", "string"),
+    ("object.spec.containers[0].ports", "list<dyn>"),
+    ("object.spec.containers[0].ports[0].containerPort", "int"),
+    ("object.spec.containers[0].args", "list<string>"),
+    ("object.spec.containers[0].command", "list<string>"),
+    ("object.spec.containers[0].resources.limits", "map<string,dyn>"),
+    ("object.spec.containers[0].resources.limits.cpu", "dyn"),
+    ("object.spec.ratio", "double"),
+    ("oldObject", "dyn"),
+    ("oldObject.metadata.name", "string"),
+    ("request.name", "string"),
+    ("request.dryRun", "bool"),
+    ("request.userInfo.groups", "list<string>"),
+    ("request.userInfo.extra", "map<string,list<string>>"),
+    ("namespaceObject.metadata.labels", "map<string,string>"),
+];
+const OPTIONALS: [(&str, &str); 6] = [
+    ("object.?metadata.?name", "string"),
+    ("object.metadata.?labels[?'team']", "string"),
+    ("object.?spec.?containers", "list<dyn>"),
+    ("object.spec.?priority", "int"),
+    ("object.spec.containers[0].?args", "list<string>"),
+    ("object.spec.?nope", "dyn"),
+];
+const NAMES: [&str; 4] = ["x", "y", "k", "v"];
+const INTS: [&str; 12] = [
+    "0",
+    "1",
+    "2",
+    "3",
+    "-1",
+    "7",
+    "10",
+    "0x1f",
+    "100",
+    "9223372036854775807",
+    "-9223372036854775808",
+    "4294967296",
+];
+const UINTS: [&str; 5] = ["0u", "1u", "2u", "18446744073709551615u", "42u"];
+const DOUBLES: [&str; 8] = ["0.0", "1.5", "-2.25", "1e3", "0.1", "1e300", "3.0", "-0.0"];
+const TEXTS: [&str; 24] = [
+    "''",
+    "'a'",
+    "'b'",
+    "'abc'",
+    "'A b'",
+    "'a,b,c'",
+    "'/x/y.z'",
+    "'main'",
+    "'registry/a:1'",
+    "'é'",
+    "'日本'",
+    "' x '",
+    "'1'",
+    "'-7'",
+    "'1.5'",
+    "'true'",
+    "\"q'\"",
+    "'\\n\\t'",
+    "r'\\d'",
+    "'😀'",
+    "'team'",
+    "'aa'",
+    "'%'",
+    "'🙂a'",
+];
+const BYTES: [&str; 5] = ["b''", "b'a'", "b'abc'", "b'\\xff'", "b'\\303\\277'"];
+/// Texts for a function and the place of an argument.
+const SPECIAL: [(&str, usize, &[&str]); 33] = [
+    // Kubernetes makes the whole list in memory, however long it is.
+    ("lists.range", 0, &["0", "3", "10", "-1"]),
+    ("url", 0, URLS),
+    ("isURL", 0, URLS),
+    ("ip", 0, IPS),
+    ("isIP", 0, IPS),
+    ("ip.isCanonical", 0, IPS),
+    ("cidr", 0, CIDRS),
+    ("isCIDR", 0, CIDRS),
+    (".containsIP", 1, IPS),
+    (".containsCIDR", 1, CIDRS),
+    ("quantity", 0, QUANTITIES),
+    ("isQuantity", 0, QUANTITIES),
+    ("semver", 0, VERSIONS),
+    ("isSemver", 0, VERSIONS),
+    ("duration", 0, DURATIONS),
+    ("timestamp", 0, TIMES),
+    ("matches", 1, PATTERNS),
+    (".matches", 1, PATTERNS),
+    (".find", 1, PATTERNS),
+    (".findAll", 1, PATTERNS),
+    (".format", 0, FORMATS),
+    ("format.named", 0, NAMED),
+    (".getFullYear", 1, ZONES),
+    (".getMonth", 1, ZONES),
+    (".getDayOfYear", 1, ZONES),
+    (".getDayOfMonth", 1, ZONES),
+    (".getDayOfWeek", 1, ZONES),
+    (".getDate", 1, ZONES),
+    (".getHours", 1, ZONES),
+    (".getMinutes", 1, ZONES),
+    (".getSeconds", 1, ZONES),
+    (".getMilliseconds", 1, ZONES),
+    ("int", 0, &["'1'", "'-5'", "'x'", "'0x1'", "'9223372036854775808'", "'+1'", "' 1'"]),
+];
+const URLS: &[&str] = &[
+    "'https://example.com:8443/a%20b?x=1&x=2#f'",
+    "'http://[::1]/p'",
+    "'/path'",
+    "'x'",
+    "''",
+    "'mailto:a@b'",
+    "'https://user:pw@h/?q'",
+    "'https://h/a b'",
+    "'http://h:port/'",
+];
+const IPS: &[&str] = &[
+    "'10.0.0.1'",
+    "'127.0.0.1'",
+    "'::1'",
+    "'fe80::1'",
+    "'::ffff:1.2.3.4'",
+    "'2001:DB8::1'",
+    "'0.0.0.0'",
+    "'224.0.0.1'",
+    "'1.2.3'",
+    "'01.2.3.4'",
+    "'fe80::1%eth0'",
+    "''",
+];
+const CIDRS: &[&str] = &[
+    "'10.0.0.0/8'",
+    "'10.1.2.3/16'",
+    "'::/0'",
+    "'fd00::/8'",
+    "'1.2.3.4/33'",
+    "'1.2.3.4'",
+    "'::ffff:1.2.3.4/96'",
+];
+const QUANTITIES: &[&str] = &[
+    "'1'",
+    "'100m'",
+    "'1Gi'",
+    "'1.5Gi'",
+    "'-2k'",
+    "'1e3'",
+    "'1E'",
+    "'x'",
+    "''",
+    "'1.0001'",
+    "'500n'",
+    "'.5'",
+    "'9223372036854775807'",
+    "'1 Gi'",
+];
+const VERSIONS: &[&str] = &[
+    "'1.2.3'",
+    "'v1.2.3'",
+    "'1.2'",
+    "'1.2.3-rc.1+b.2'",
+    "'01.2.3'",
+    "'1.2.3-01'",
+    "'x'",
+    "'10.0.0'",
+    "'1.2.3.4'",
+];
+const DURATIONS: &[&str] =
+    &["'1h30m'", "'-5s'", "'1.5ms'", "'0'", "'1d'", "'x'", "'2562047h'", "'100us'"];
+const TIMES: &[&str] = &[
+    "'2024-02-29T10:11:12Z'",
+    "'1970-01-01T00:00:00.123456789+01:30'",
+    "'2023-02-29T00:00:00Z'",
+    "'9999-12-31T23:59:59Z'",
+    "'0001-01-01T00:00:00Z'",
+    "'2024-01-01'",
+    "'2024-06-15T23:30:00-05:00'",
+];
+const PATTERNS: &[&str] = &[
+    "'^a'",
+    "'[a-z]+'",
+    "'.*'",
+    "'(a|b)c?'",
+    "'\\\\d+'",
+    "'('",
+    "'^$'",
+    "'(?i)A'",
+    "'\\\\pL'",
+    "'a{2}'",
+    "'[^/]+$'",
+    "'(?P<n>x)'",
+    "'(?=a)'",
+    "'\\\\bm'",
+];
+const FORMATS: &[&str] = &[
+    "'%s'",
+    "'%d'",
+    "'%s-%s'",
+    "'%.2f'",
+    "'%x'",
+    "'%X'",
+    "'%b'",
+    "'%o'",
+    "'%e'",
+    "'%%'",
+    "'%q'",
+    "'x'",
+    "'%.1e %s'",
+];
+const NAMED: &[&str] =
+    &["'dns1123Label'", "'uuid'", "'date'", "'nope'", "'labelValue'", "'uri'", "'byte'"];
+const ZONES: &[&str] =
+    &["'UTC'", "'+02:30'", "'-11:00'", "'Europe/Berlin'", "'America/New_York'", "'x'", "''"];
+const SCALARS: [&str; 6] = ["bool", "int", "string", "string", "double", "uint"];
+const RESULTS: [&str; 16] = [
+    "bool",
+    "bool",
+    "bool",
+    "bool",
+    "string",
+    "string",
+    "int",
+    "int",
+    "list<string>",
+    "list<int>",
+    "map<string,string>",
+    "map<string,int>",
+    "optional<string>",
+    "quantity",
+    "timestamp",
+    "double",
+];
+
+/// A random expression, for random data.
+pub(super) fn question(seed: u64, data: usize) -> Question {
+    let mut random = Random::new(seed);
+    let is_typed = random.percent(40);
+    let data = random.below(data);
+    let depth = random.between(1, 4);
+    let mut generator = Generator { random, scope: Vec::new() };
+    let of = Type::read(generator.random.pick(&RESULTS));
+    Question::new(generator.expression(&of, depth), is_typed, data)
+}
+
+struct Generator {
+    random: Random,
+    /// Variables of macros.
+    scope: Vec<(&'static str, Type)>,
+}
+
+impl Generator {
+    fn any(&mut self) -> Type {
+        match self.random.below(10) {
+            0 => Type::list_of(Type::read(self.random.pick(&SCALARS))),
+            1 => Type::read("map<string,string>"),
+            2 => Type::Dyn,
+            _ => Type::read(self.random.pick(&SCALARS)),
+        }
+    }
+
+    /// An expression that probably has this type.
+    fn expression(&mut self, of: &Type, depth: usize) -> String {
+        if self.random.percent(2) {
+            let other = self.any();
+            return self.expression(&other, depth);
+        }
+        if of.is_open() {
+            let of = self.any();
+            let inner = self.expression(&of, depth);
+            return if self.random.percent(40) { format!("dyn({inner})") } else { inner };
+        }
+        if let Some(name) = self.variable(of) {
+            return name;
+        }
+        if depth == 0 || self.random.percent(12) {
+            return self.leaf(of);
+        }
+        match self.random.below(12) {
+            0 => {
+                let parts = [&Type::read("bool"), of, of].map(|of| self.expression(of, depth - 1));
+                format!("({} ? {} : {})", parts[0], parts[1], parts[2])
+            }
+            1..=3 => self.in_macro(of, depth).unwrap_or_else(|| self.call(of, depth)),
+            _ => self.call(of, depth),
+        }
+    }
+
+    fn variable(&mut self, of: &Type) -> Option<String> {
+        let fitting: Vec<_> =
+            self.scope.iter().filter(|(_, known)| known == of).map(|(name, _)| *name).collect();
+        (!fitting.is_empty() && self.random.percent(60))
+            .then(|| self.random.one_of(&fitting).to_string())
+    }
+
+    /// A literal or a field.
+    fn leaf(&mut self, of: &Type) -> String {
+        if self.random.percent(45)
+            && let Some(field) = self.field(of, &FIELDS)
+        {
+            return field;
+        }
+        match of {
+            Type::Named("bool") => self.random.pick(&["true", "false"]).to_owned(),
+            Type::Named("int") => self.random.pick(&INTS).to_owned(),
+            Type::Named("uint") => self.random.pick(&UINTS).to_owned(),
+            Type::Named("double") => self.random.pick(&DOUBLES).to_owned(),
+            Type::Named("string") => self.random.pick(&TEXTS).to_owned(),
+            Type::Named("bytes") => self.random.pick(&BYTES).to_owned(),
+            Type::Named("null") => "null".to_owned(),
+            Type::Named("type") => self.random.pick(&["int", "string", "list", "type"]).to_owned(),
+            Type::List(item) => {
+                let count = self.random.below(4);
+                let items: Vec<_> = (0..count).map(|_| self.leaf(item)).collect();
+                format!("[{}]", items.join(", "))
+            }
+            Type::Map(pair) => {
+                let count = self.random.below(3);
+                let entry = |_| format!("{}: {}", self.leaf(&pair.0), self.leaf(&pair.1));
+                format!("{{{}}}", (0..count).map(entry).collect::<Vec<_>>().join(", "))
+            }
+            Type::Optional(item) => {
+                if let Some(field) = self.field(item, &OPTIONALS) {
+                    return field;
+                }
+                let inner = self.leaf(item);
+                self.random.pick(&["optional.none()", "optional.of(X)"]).replace('X', &inner)
+            }
+            Type::Named("timestamp") => format!("timestamp({})", self.random.pick(TIMES)),
+            Type::Named("duration") => format!("duration({})", self.random.pick(DURATIONS)),
+            Type::Named("quantity") => format!("quantity({})", self.random.pick(QUANTITIES)),
+            Type::Named("ip") => format!("ip({})", self.random.pick(IPS)),
+            Type::Named("cidr") => format!("cidr({})", self.random.pick(CIDRS)),
+            Type::Named("url") => format!("url({})", self.random.pick(URLS)),
+            Type::Named("semver") => format!("semver({})", self.random.pick(VERSIONS)),
+            Type::Named("format") => "format.dns1123Label()".to_owned(),
+            _ => self
+                .random
+                .pick(&["object", "object.spec", "dyn(1)", "dyn('a')", "dyn([1])"])
+                .to_owned(),
+        }
+    }
+
+    fn field(&mut self, of: &Type, fields: &[(&'static str, &str)]) -> Option<String> {
+        let fits = |found: &str| Type::read(found) == *of;
+        let fitting: Vec<_> =
+            fields.iter().filter(|(_, found)| fits(found)).map(|(path, _)| *path).collect();
+        (!fitting.is_empty()).then(|| self.random.one_of(&fitting).to_string())
+    }
+
+    /// A call of a function that has this type.
+    fn call(&mut self, of: &Type, depth: usize) -> String {
+        let fitting: Vec<_> = declared()
+            .iter()
+            .filter(|(name, _)| !name.contains('@') || **name == "@in")
+            .flat_map(|(name, overloads)| overloads.iter().map(move |overload| (*name, overload)))
+            .filter(|(_, overload)| overload.result().is_same(of) && !overload.result().is_open())
+            .collect();
+        let Some(choice) = fitting.len().checked_sub(1) else { return self.leaf(of) };
+        // The table has no order.
+        let mut fitting = fitting;
+        fitting.sort_by_key(|(name, overload)| (*name, format!("{overload:?}")));
+        let (name, overload) = fitting[self.random.below(choice + 1)];
+        let any = self.any();
+        let other = self.any();
+        let arguments: Vec<_> = overload
+            .parameters
+            .iter()
+            .enumerate()
+            .map(|(place, parameter)| {
+                let special = SPECIAL.iter().find(|(of, at, _)| *of == name && *at == place);
+                match special {
+                    Some((.., texts)) if name == "lists.range" || self.random.percent(75) => {
+                        self.random.pick(texts).to_owned()
+                    }
+                    _ => self.expression(&bound(parameter, &any, &other), depth - 1),
+                }
+            })
+            .collect();
+        written(name, &arguments)
+    }
+
+    fn in_macro(&mut self, of: &Type, depth: usize) -> Option<String> {
+        let item = self.any();
+        let (first, second) = (self.random.pick(&NAMES), self.random.pick(&NAMES));
+        let is_map = self.random.percent(30);
+        let range = if is_map {
+            Type::Map(std::sync::Arc::new((Type::read("string"), item.clone())))
+        } else {
+            Type::list_of(item.clone())
+        };
+        let range = self.expression(&range, depth - 1);
+        let key = Type::read(if is_map { "string" } else { "int" });
+        let bool = Type::read("bool");
+        let one = if is_map { key.clone() } else { item.clone() };
+        let two = self.random.percent(30);
+        let mut scope =
+            if two { vec![(first, key), (second, item)] } else { vec![(first, one.clone())] };
+        let variables = if two { format!("{first}, {second}") } else { first.to_owned() };
+        let text = match of {
+            Type::Named("bool") => {
+                let name = self.random.pick(&["all", "exists", "exists_one"]);
+                let body = self.within(&mut scope, &bool, depth);
+                format!("{range}.{name}({variables}, {body})")
+            }
+            Type::List(result) if two => {
+                let body = self.within(&mut scope, result, depth);
+                format!("{range}.transformList({variables}, {body})")
+            }
+            Type::List(result) if self.random.percent(60) => {
+                let body = self.within(&mut scope, result, depth);
+                format!("{range}.map({variables}, {body})")
+            }
+            Type::List(result) => {
+                let list = self.expression(&Type::list_of((**result).clone()), depth - 1);
+                let mut scope = vec![(first, (**result).clone())];
+                if self.random.percent(50) {
+                    let body = self.within(&mut scope, &bool, depth);
+                    format!("{list}.filter({first}, {body})")
+                } else {
+                    let key = Type::read(self.random.pick(&SCALARS));
+                    let body = self.within(&mut scope, &key, depth);
+                    format!("{list}.sortBy({first}, {body})")
+                }
+            }
+            Type::Map(pair) if two => {
+                let body = self.within(&mut scope, &pair.1, depth);
+                format!("{range}.transformMap({variables}, {body})")
+            }
+            Type::Optional(result) => {
+                let start = self.expression(&Type::optional_of(one.clone()), depth - 1);
+                let mut scope = vec![(first, one)];
+                let body = self.within(&mut scope, result, depth);
+                format!("{start}.optMap({first}, {body})")
+            }
+            _ => return None,
+        };
+        Some(text)
+    }
+
+    fn within(&mut self, scope: &mut Vec<(&'static str, Type)>, of: &Type, depth: usize) -> String {
+        let outside = self.scope.len();
+        self.scope.append(scope);
+        let body = self.expression(of, depth - 1);
+        self.scope.truncate(outside);
+        body
+    }
+}
+
+/// A parameter with what its letters stand for.
+fn bound(parameter: &Type, any: &Type, other: &Type) -> Type {
+    match parameter {
+        Type::Any(letter) => if *letter == 'A' { any } else { other }.clone(),
+        Type::List(item) => Type::list_of(bound(item, any, other)),
+        Type::Optional(item) => Type::optional_of(bound(item, any, other)),
+        Type::Map(pair) => {
+            // Lists and maps are not keys.
+            let key = match bound(&pair.0, any, other) {
+                Type::List(_) | Type::Map(_) | Type::Dyn => Type::read("string"),
+                key => key,
+            };
+            Type::Map(std::sync::Arc::new((key, bound(&pair.1, any, other))))
+        }
+        other => other.clone(),
+    }
+}
+
+/// A call as it is written.
+fn written(name: &str, arguments: &[String]) -> String {
+    match (name, arguments) {
+        ("_?_:_", [condition, yes, no]) => format!("({condition} ? {yes} : {no})"),
+        ("_[_]", [of, index]) => format!("{of}[{index}]"),
+        ("_[?_]", [of, index]) => format!("{of}[?{index}]"),
+        ("@in", [item, list]) => format!("({item} in {list})"),
+        ("!_" | "-_", [value]) => format!("{}({value})", &name[..1]),
+        (operator, [one, other]) if operator.starts_with('_') => {
+            format!("({one} {} {other})", operator.trim_matches('_'))
+        }
+        (name, arguments) => match name.strip_prefix('.') {
+            Some(name) => {
+                let target = if arguments[0].starts_with('-') {
+                    format!("({})", arguments[0])
+                } else {
+                    arguments[0].clone()
+                };
+                format!("{target}.{name}({})", arguments[1..].join(", "))
+            }
+            None => format!("{name}({})", arguments.join(", ")),
+        },
+    }
+}
