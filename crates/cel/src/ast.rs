@@ -126,7 +126,7 @@ impl Ast {
     }
 
     /// All nodes, each after those below it.
-    pub(super) fn ids(&self) -> impl Iterator<Item = Id> + use<> {
+    pub(super) fn ids(&self) -> impl DoubleEndedIterator<Item = Id> + use<> {
         (0..u32::try_from(self.nodes.len()).unwrap_or(u32::MAX)).map(Id)
     }
 

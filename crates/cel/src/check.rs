@@ -1,22 +1,28 @@
 //! Whether an API server compiles an expression: names, fields, functions and types, as cel-go checks
 //! them with the declarations of match conditions.
 //!
-//! A type that is not known here fits everything. Not for evaluation, which takes from here only the
-//! overloads that cel-go finds, because its costs depend on them.
+//! The way is that of cel-go (`checker/checker.go`): types that are not known yet are bound by what they
+//! are used for. Not for evaluation, which takes from here only the overloads that cel-go finds, because
+//! its costs depend on them.
 
 use std::{collections::HashMap, sync::Arc};
 
+use self::unify::{Bindings, most_general, scalar};
+
 use super::{
-    ast::{Ast, Call, Entry, Fold, Id, Literal, Node},
+    ast::{Ast, Call, Entry, Fold, Id, Item, Literal, Node},
     limits::shortened,
 };
 
 mod calls;
+mod environment;
 mod format;
 mod functions;
+mod literals;
 mod types;
+mod unify;
 
-pub use self::functions::making;
+pub use self::{environment::Environment, functions::making};
 
 pub(super) use self::functions::Overload;
 #[cfg(test)]
@@ -41,8 +47,8 @@ pub(super) const TYPE_NAMES: [&str; 11] = [
 /// What an expression is, besides its nodes.
 #[derive(Debug)]
 pub(super) struct Checked {
-    /// Its type.
-    pub(super) of: Type,
+    /// The types of the nodes, by their places.
+    pub(super) types: Vec<Type>,
     /// What is called, by the places of the calls.
     pub(super) calls: HashMap<usize, Resolved>,
 }
@@ -56,41 +62,63 @@ pub(super) struct Resolved {
     pub(super) overload: Option<&'static Overload>,
 }
 
+/// Why an expression does not compile, and at which node.
+#[derive(Debug)]
+pub(super) struct Mismatch {
+    pub(super) at: Option<Id>,
+    pub(super) text: String,
+}
+
+impl From<String> for Mismatch {
+    fn from(text: String) -> Self {
+        Self { at: None, text }
+    }
+}
+
 /// Checks an expression.
 ///
 /// # Errors
 /// Why it does not compile.
-pub(super) fn check(ast: &Ast, root: Id) -> Result<Checked, String> {
+pub(super) fn check(ast: &Ast, root: Id, of: &Environment) -> Result<Checked, Mismatch> {
     let mut checker = Checker {
         ast,
+        environment: of,
         scope: Vec::new(),
         types: vec![None; ast.len()],
-        mixed: 0,
+        bindings: Bindings::default(),
         calls: HashMap::new(),
     };
-    let of = checker.check(root)?;
-    Ok(Checked { of, calls: checker.calls })
+    checker.check(root)?;
+    let Checker { bindings, types, calls, .. } = checker;
+    let types = types.into_iter().map(|of| bindings.resolved(&of.unwrap_or(Type::Dyn), true));
+    let checked = Checked { types: types.collect(), calls };
+    literals::check(ast, &checked.types)?;
+    Ok(checked)
 }
 
 struct Checker<'e> {
     ast: &'e Ast,
+    environment: &'e Environment,
     /// Variables of comprehensions, the innermost last.
     scope: Vec<(&'e str, Type)>,
     /// Types of the nodes that are checked. A macro may use a node twice, in the same scope.
     types: Vec<Option<Type>>,
-    /// The depth of calls whose lists may have elements of several types.
-    mixed: usize,
+    bindings: Bindings,
     calls: HashMap<usize, Resolved>,
 }
 
-type Found = Result<Type, String>;
+type Found = Result<Type, Mismatch>;
 
 impl<'e> Checker<'e> {
     fn check(&mut self, id: Id) -> Found {
         if let Some(found) = &self.types[id.index()] {
             return Ok(found.clone());
         }
-        let found = self.check_node(id)?;
+        // The innermost node has the error.
+        let found = self.check_node(id).map_err(|mismatch| {
+            let at = mismatch.at.or(Some(id));
+            Mismatch { at, ..mismatch }
+        })?;
         self.types[id.index()] = Some(found.clone());
         Ok(found)
     }
@@ -101,28 +129,24 @@ impl<'e> Checker<'e> {
             Node::Ident(name) => self.variable(name),
             Node::Select { operand, field } => match self.qualified(*operand, field) {
                 Some(found) => Ok(found),
-                None => self.check(*operand)?.field(field),
+                None => self.field(*operand, field, false),
             },
             Node::Has { operand, field } => {
-                self.check(*operand)?.field(field)?;
+                self.field(*operand, field, false)?;
                 Ok(Type::named("bool"))
             }
             Node::Call(call) => self.call(id, call),
             Node::Fold(fold) => self.fold(fold),
             Node::List(items) => {
-                let item = self.same(items.iter().map(|item| (item.value, item.is_optional)))?;
+                let mut all = None;
+                for Item { value, is_optional } in items {
+                    let item = self.element(*value, *is_optional)?;
+                    all = Some(self.joined(all, item));
+                }
+                let item = all.unwrap_or_else(|| self.bindings.new_var());
                 Ok(Type::list_of(item))
             }
-            Node::Map(entries) => {
-                let key = |entry: &Entry| (entry.key, false);
-                let value = |entry: &Entry| (entry.value, entry.is_optional);
-                // A list or map is not a key. Types of keys would double the type at each level.
-                let key = match self.same(entries.iter().map(key))? {
-                    Type::List(_) | Type::Map(_) | Type::Optional(_) => Type::Dyn,
-                    key => key,
-                };
-                Ok(Type::Map(Arc::new((key, self.same(entries.iter().map(value))?))))
-            }
+            Node::Map(entries) => self.map(entries),
             Node::Message(values) => {
                 values.iter().try_for_each(|value| self.check(*value).map(drop))?;
                 Ok(Type::Dyn)
@@ -130,28 +154,58 @@ impl<'e> Checker<'e> {
         }
     }
 
-    /// The type of all elements; that of an optional element is within an optional.
-    fn same(&mut self, elements: impl Iterator<Item = (Id, bool)>) -> Found {
-        let mut all = Type::Unknown;
-        for (element, is_optional) in elements {
-            let mut found = self.check(element)?;
-            if is_optional {
-                found = match found {
-                    Type::Optional(item) => (*item).clone(),
-                    open if open.is_open() => open,
-                    other => return Err(format!("expected an optional, found {other}")),
-                };
-            }
-            if !all.is_same(&found) && self.mixed > 0 {
-                all = Type::Dyn;
-            } else if !all.is_same(&found) {
-                return Err(format!("elements have the types {all} and {found}"));
-            }
-            if all == Type::Unknown {
-                all = found;
+    fn map(&mut self, entries: &[Entry]) -> Found {
+        let mut all = None;
+        for Entry { key, value, is_optional } in entries {
+            let key = scalar(self.check(*key)?);
+            let value = self.element(*value, *is_optional)?;
+            all = Some(match all {
+                None => (key, value),
+                Some((keys, values)) => {
+                    (self.joined(Some(keys), key), self.joined(Some(values), value))
+                }
+            });
+        }
+        let (key, value) =
+            all.unwrap_or_else(|| (self.bindings.new_var(), self.bindings.new_var()));
+        Ok(Type::Map(Arc::new((scalar(key), value))))
+    }
+
+    /// The type of an element; that of an optional element is within an optional.
+    fn element(&mut self, id: Id, is_optional: bool) -> Found {
+        let found = self.check(id)?;
+        match found {
+            found if !is_optional => Ok(found),
+            Type::Optional(item) => Ok((*item).clone()),
+            open if open.is_open() => Ok(open),
+            other => {
+                let text = format!("expected an optional, found {other}");
+                Err(Mismatch { at: Some(id), text })
             }
         }
-        Ok(all)
+    }
+
+    /// The type of all elements so far. Literals with elements of several types are found later.
+    fn joined(&mut self, all: Option<Type>, item: Type) -> Type {
+        match all {
+            None => item,
+            Some(all) if self.bindings.is_assignable(&all, &item) => most_general(&all, &item),
+            Some(_) => Type::Dyn,
+        }
+    }
+
+    fn field(&mut self, operand: Id, name: &str, is_optional: bool) -> Found {
+        let of = self.check(operand)?;
+        let of = self.bindings.resolved(&of, false);
+        let (target, is_optional) = match of {
+            Type::Optional(item) => ((*item).clone(), true),
+            of => (of, is_optional),
+        };
+        if let Type::Var(_) = target {
+            self.bindings.is_assignable(&Type::Dyn, &target);
+        }
+        let found = self.bindings.resolved(&target.field(name)?, false);
+        Ok(if is_optional { Type::optional_of(found) } else { found })
     }
 
     fn local(&self, name: &str) -> Option<Type> {
@@ -164,14 +218,13 @@ impl<'e> Checker<'e> {
         if let Some(local) = self.local(name).filter(|_| !is_global) {
             return Ok(local);
         }
-        match name {
-            "object" | "oldObject" => Ok(Type::Dyn),
-            "request" => Ok(Type::named("AdmissionRequest")),
-            "namespaceObject" => Ok(Type::named("Namespace")),
-            "authorizer" => Ok(Type::named("authorizer")),
-            name if TYPE_NAMES.contains(&name) => Ok(Type::named("type")),
-            _ => Err(format!("undeclared reference to {:?}", shortened(name))),
+        if let Some(of) = self.environment.variable(name) {
+            return Ok(of.clone());
         }
+        if TYPE_NAMES.contains(&name) {
+            return Ok(Type::named("type"));
+        }
+        Err(format!("undeclared reference to {:?}", shortened(name)).into())
     }
 
     /// Names with dots that are no fields.
@@ -185,7 +238,11 @@ impl<'e> Checker<'e> {
             return None;
         }
         match (name, self.ast.node(operand), field) {
-            ("authorizer", Node::Ident(_), "requestResource") => Some(Type::named("check")),
+            ("authorizer", Node::Ident(_), "requestResource")
+                if self.environment.variable("authorizer").is_some() =>
+            {
+                Some(Type::named("check"))
+            }
             // Types of protocol buffers, and those that Kubernetes adds.
             ("google" | "kubernetes" | "net", ..) => Some(Type::Dyn),
             _ => None,
@@ -194,15 +251,23 @@ impl<'e> Checker<'e> {
 
     /// A macro, as the parser expands it.
     fn fold(&mut self, fold: &'e Fold) -> Found {
-        let (key, item, value) = match self.check(fold.range)? {
-            Type::List(item) => (Type::named("int"), (*item).clone(), (*item).clone()),
-            Type::Map(pair) => (pair.0.clone(), pair.0.clone(), pair.1.clone()),
-            open if open.is_open() => (open.clone(), open.clone(), open),
-            other => return Err(format!("a {other} cannot be iterated over")),
-        };
+        let range = self.check(fold.range)?;
         let accumulated = self.check(fold.start)?;
+        let range = self.bindings.resolved(&range, false);
+        let (key, item, value) = match &range {
+            Type::List(item) => (Type::named("int"), (**item).clone(), (**item).clone()),
+            Type::Map(pair) => (pair.0.clone(), pair.0.clone(), pair.1.clone()),
+            open if open.is_open() => {
+                self.bindings.is_assignable(&Type::Dyn, open);
+                (Type::Dyn, Type::Dyn, Type::Dyn)
+            }
+            other => {
+                let text = format!("a {other} cannot be iterated over");
+                return Err(Mismatch { at: Some(fold.range), text });
+            }
+        };
         let outside = self.scope.len();
-        self.scope.push((&fold.accumulator, accumulated));
+        self.scope.push((&fold.accumulator, accumulated.clone()));
         match &fold.second {
             Some(second) => {
                 self.scope.push((&fold.variable, key));
@@ -210,19 +275,22 @@ impl<'e> Checker<'e> {
             }
             None => self.scope.push((&fold.variable, item)),
         }
-        let parts = self.check(fold.condition).and_then(|condition| {
-            let step = self.check(fold.step)?;
-            Ok((condition, step))
-        });
+        self.expect(fold.condition, &Type::named("bool"))?;
+        self.expect(fold.step, &accumulated)?;
+        self.scope.truncate(outside + 1);
+        let result = self.check(fold.result)?;
         self.scope.truncate(outside);
-        let (condition, step) = parts?;
-        if !condition.is_same(&Type::named("bool")) && !condition.is_open() {
-            return Err(format!("expected a bool, found {condition}"));
+        Ok(self.bindings.resolved(&result, false))
+    }
+
+    fn expect(&mut self, id: Id, wanted: &Type) -> Result<(), Mismatch> {
+        let found = self.check(id)?;
+        if self.bindings.is_assignable(wanted, &found) {
+            return Ok(());
         }
-        self.scope.push((&fold.accumulator, step));
-        let result = self.check(fold.result);
-        self.scope.truncate(outside);
-        result
+        let (wanted, found) =
+            (self.bindings.resolved(wanted, true), self.bindings.resolved(&found, true));
+        Err(Mismatch { at: Some(id), text: format!("expected a {wanted}, found {found}") })
     }
 }
 

@@ -38,6 +38,10 @@ pub(super) enum Rule {
     Made,
     /// A list of so many numbers.
     Range,
+    /// A check of an authorizer.
+    Check,
+    /// A selector for an authorizer.
+    Selector,
     /// Nothing.
     Free,
     /// Every element of one list is compared with those of another one, so many times.
@@ -48,6 +52,11 @@ pub(super) enum Rule {
     Equal,
 }
 
+/// Units for a question to an authorizer (`pkg/cel/library/cost.go`).
+const CHECK: u64 = 350_000;
+/// Units for a list of requirements, and for each of them.
+const SELECTOR: u64 = 10;
+const REQUIREMENT: u64 = 50;
 /// Units for a call and a list that is made.
 const LIST: u64 = 11;
 
@@ -78,6 +87,8 @@ fn by_function(name: &str, resolved: &Resolved) -> Option<Rule> {
         "containsIP" => Rule::ContainsIp(is_text(1)),
         "containsCIDR" => Rule::ContainsCidr(is_text(1)),
         "validate" => Rule::Format,
+        "check" => Rule::Check,
+        "fieldSelector" | "labelSelector" => Rule::Selector,
         "_==_" => Rule::Equal,
         _ => return None,
     })
@@ -137,6 +148,11 @@ pub(super) fn charge(rule: Rule, arguments: &[Val<'_>], work: &mut Work) -> Res<
             |index: usize| arguments.get(index).map_or(Ok(1), |value| size(value, work));
         match rule {
             Rule::Unit => 1,
+            Rule::Check => CHECK,
+            Rule::Selector => {
+                let length = sized(1)?;
+                SELECTOR + tenths(length, 1) + length.div_ceil(2).saturating_mul(REQUIREMENT)
+            }
             Rule::Tenths(factor) => tenths(sized(0)?, factor),
             Rule::Result | Rule::Made | Rule::Free => 0,
             Rule::Range => match arguments.first() {

@@ -28,6 +28,7 @@ mod stack;
 mod value;
 mod work;
 
+pub use self::check::Environment;
 #[doc(hidden)]
 pub use self::check::making as made_by_functions;
 pub use self::{
@@ -75,16 +76,25 @@ impl Program {
     /// # Errors
     /// Why the API server does not compile it.
     pub fn compile(text: &str) -> Result<Self, String> {
+        Self::compile_in(Environment::conditions(), text)
+    }
+
+    /// Compiles an expression with the variables of an environment.
+    ///
+    /// # Errors
+    /// Why Kubernetes does not compile it.
+    pub fn compile_in(environment: &Environment, text: &str) -> Result<Self, String> {
         let parsed = stack::with_room(brackets(text), || parse::parse(text));
         let (ast, root) = parsed??;
         let depth = ast.depth(root);
-        stack::with_room(depth, || Self::check(ast, root))?
+        stack::with_room(depth, || Self::check(environment, ast, root))?
     }
 
-    fn check(ast: Ast, root: Id) -> Result<Self, String> {
-        let checked = check::check(&ast, root)?;
+    fn check(environment: &Environment, ast: Ast, root: Id) -> Result<Self, String> {
+        let checked = check::check(&ast, root, environment).map_err(|mismatch| mismatch.text)?;
         let plans = plan::plan(&ast, &checked);
-        let program = Self { ast, root, of: checked.of, plans };
+        let of = checked.types[root.index()].clone();
+        let program = Self { ast, root, of, plans };
         program.check_constants()?;
         Ok(program)
     }

@@ -4,7 +4,7 @@
 
 use super::{
     ast::{Ast, Call, Constant, Id, Literal, Node},
-    check::{Checked, Resolved, TYPE_NAMES},
+    check::{Checked, Resolved, TYPE_NAMES, Type},
     cost::Rule,
     functions::{self, Function},
 };
@@ -36,7 +36,12 @@ pub(super) struct Planned {
     pub(super) has_target: bool,
     /// Whether no argument is evaluated after one that fails.
     pub(super) is_variadic: bool,
+    /// The type of a list's elements that the one overload wants; cel-go compares that of the first one.
+    pub(super) item: Option<&'static str>,
 }
+
+/// Functions of lists that have an overload for each type of elements.
+const TYPED_LISTS: [&str; 5] = [".isSorted", ".max", ".min", ".sort", ".sum"];
 
 /// Plans all nodes.
 pub(super) fn plan(ast: &Ast, checked: &Checked) -> Vec<Plan> {
@@ -95,7 +100,12 @@ fn of_call(ast: &Ast, plans: &[Plan], checked: &Checked, id: Id, call: &Call) ->
         }
     }
     let is_variadic = is_variadic(ast, resolved, call);
-    Plan::Call(Planned { run, rule, has_target, is_variadic })
+    let overload = resolved.overload.filter(|_| TYPED_LISTS.contains(&name));
+    let item = overload.and_then(|overload| match overload.parameters.first() {
+        Some(Type::List(item)) => item.name(),
+        _ => None,
+    });
+    Plan::Call(Planned { run, rule, has_target, is_variadic, item })
 }
 
 /// Whether cel-go calls a function with any number of arguments: those with more than two, those with a

@@ -10,11 +10,13 @@ use super::{
 mod equal;
 mod list;
 mod map;
+mod time;
 
 pub(super) use self::{
     equal::{compare, equal, order, weight},
     list::List,
     map::{Made, Map},
+    time::Time,
 };
 
 /// A value.
@@ -34,7 +36,7 @@ pub(super) enum Val<'d> {
     Type(&'static str),
     /// Nanoseconds.
     Duration(i64),
-    Timestamp(jiff::Timestamp),
+    Timestamp(Time),
     Ip(IpAddr),
     Cidr(Rc<Cidr>),
     Quantity(Rc<Quantity>),
@@ -155,6 +157,16 @@ impl<'d> Val<'d> {
 
     pub(super) fn some(value: Self) -> Self {
         Self::Optional(Some(Rc::new(value)))
+    }
+
+    /// The sum of no elements of a type.
+    pub(super) fn zero(of: &str) -> Self {
+        match of {
+            "uint" => Self::Uint(0),
+            "double" => Self::Double(0.0),
+            "google.protobuf.Duration" => Self::Duration(0),
+            _ => Self::Int(0),
+        }
     }
 
     /// The name of its type.

@@ -1,6 +1,6 @@
 //! Calls: which function, and which of its overloads fit the types.
 
-use super::{Call, Checker, Found, Id, Resolved, Type, format, functions, types::Bindings};
+use super::{Call, Checker, Found, Id, Mismatch, Resolved, Type, functions, functions::Overload};
 use crate::{ast::Node, limits::shortened};
 
 /// Arguments whose types an error shows. No function has more.
@@ -14,11 +14,10 @@ impl<'e> Checker<'e> {
             && let Some(field) = self.ast.node(field).as_text()
         {
             self.resolve(id, name, None);
-            let found = self.check(operand)?.field(field)?;
-            return Ok(match found {
-                Type::Optional(_) => found,
-                found => Type::optional_of(found),
-            });
+            return self.field(operand, field, true);
+        }
+        for argument in &call.arguments {
+            self.check(*argument)?;
         }
         // Chains of && and || have more than two arguments here.
         if matches!(name, "_&&_" | "_||_") {
@@ -28,27 +27,6 @@ impl<'e> Checker<'e> {
             let key = name.strip_prefix('.').unwrap_or(name);
             return self.overload(id, key, &call.arguments);
         };
-        // Its list may have any elements.
-        if name == "format"
-            && let [list] = *call.arguments
-            && let Node::List(items) = self.ast.node(list)
-        {
-            let text = self.check(target)?;
-            self.mixed += 1;
-            let types = items.iter().map(|item| self.check(item.value));
-            let types = types.collect::<Result<Vec<_>, _>>();
-            self.mixed -= 1;
-            let types = types?;
-            if !text.is_same(&Type::named("string")) && !text.is_open() {
-                return Err(format!("no overload of \"format\" for ({text})"));
-            }
-            if let Some(format) = self.ast.node(target).as_text() {
-                format::check(format, &types)?;
-            }
-            let overload = functions::overloads(".format").and_then(|overloads| overloads.first());
-            self.resolve(id, ".format", overload);
-            return Ok(Type::named("string"));
-        }
         // A function with a namespace, such as sets.contains.
         if let Some(namespace) = self.ast.node(target).as_ident()
             && self.local(namespace).is_none()
@@ -59,6 +37,7 @@ impl<'e> Checker<'e> {
                 return self.overload(id, &qualified, &call.arguments);
             }
         }
+        self.check(target)?;
         let arguments: Vec<_> =
             [target].into_iter().chain(call.arguments.iter().copied()).collect();
         self.overload(id, &format!(".{name}"), &arguments)
@@ -67,71 +46,100 @@ impl<'e> Checker<'e> {
     fn logic(&mut self, id: Id, call: &'e Call) -> Found {
         for argument in &call.arguments {
             let found = self.check(*argument)?;
-            if !found.is_open() && found != Type::named("bool") {
-                let name = &call.function;
-                return Err(format!("no overload of {name:?} for ({found})"));
+            if !self.bindings.is_assignable(&found, &Type::named("bool")) {
+                let text = format!("no overload of {:?} for ({found})", call.function);
+                return Err(Mismatch { at: Some(*argument), text });
             }
         }
         self.resolve(id, &call.function, None);
         Ok(Type::named("bool"))
     }
 
-    fn resolve(&mut self, id: Id, name: &str, overload: Option<&'static functions::Overload>) {
+    fn resolve(&mut self, id: Id, name: &str, overload: Option<&'static Overload>) {
         self.calls.insert(id.index(), Resolved { name: name.to_owned(), overload });
     }
 
-    fn overload(&mut self, id: Id, key: &str, arguments: &[Id]) -> Found {
-        let types = arguments.iter().map(|argument| self.check(*argument));
+    fn overload(&mut self, id: Id, key: &str, ids: &[Id]) -> Found {
+        let types = ids.iter().map(|argument| self.check(*argument));
         let arguments = types.collect::<Result<Vec<_>, _>>()?;
         let name = key.strip_prefix('.').unwrap_or(key);
-        // cel-go prepares keys that are literals, and those of maps and lists are known types.
-        if let (
-            "_[_]",
-            [of, found @ (Type::List(_) | Type::Map(_) | Type::Named("null" | "bytes"))],
-        ) = (name, &*arguments)
-            && of.is_open()
-        {
-            return Err(format!("a {found} is not a key"));
+        if name == "_[_]" {
+            self.check_key(arguments.as_slice(), ids)?;
         }
         let Some(overloads) = functions::overloads(key) else {
-            return Err(format!("undeclared reference to {:?}", shortened(name)));
+            return Err(format!("undeclared reference to {:?}", shortened(name)).into());
         };
-        let mut fitting = Vec::new();
-        for overload in
-            overloads.iter().filter(|overload| overload.parameters.len() == arguments.len())
-        {
-            let mut bindings = Bindings::default();
-            let mut pairs = overload.parameters.iter().zip(&arguments);
-            if pairs.all(|(parameter, argument)| bindings.fit(parameter, argument)) {
-                fitting.push((overload, bindings.resolve(&overload.result)));
-            }
+        let mut result: Option<Type> = None;
+        let (mut only, mut count) = (None, 0_usize);
+        for overload in overloads.iter().filter(|one| one.parameters.len() == arguments.len()) {
+            let Some(found) = self.fit(overload, &arguments) else { continue };
+            count += 1;
+            only = Some(overload);
+            result = Some(match result {
+                None => found,
+                Some(Type::Dyn) => Type::Dyn,
+                Some(first) if first == found => first,
+                Some(_) => Type::Dyn,
+            });
         }
-        // What is free takes the types of the first one, which no other overload fits then.
-        if arguments.iter().any(Type::is_free) {
-            fitting.truncate(1);
-        }
-        self.resolve(
-            id,
-            key,
-            match &*fitting {
-                [(overload, _)] => Some(overload),
-                _ => None,
-            },
-        );
-        match &*fitting {
-            [] => {
-                let types: Vec<_> =
-                    arguments.iter().take(MAX_SHOWN).map(ToString::to_string).collect();
-                Err(format!("no overload of {name:?} for ({})", shortened(&types.join(", "))))
+        self.resolve(id, key, only.filter(|_| count == 1));
+        result.ok_or_else(|| {
+            let types: Vec<_> = arguments
+                .iter()
+                .take(MAX_SHOWN)
+                .map(|of| self.bindings.resolved(of, true).to_string())
+                .collect();
+            format!("no overload of {name:?} for ({})", shortened(&types.join(", "))).into()
+        })
+    }
+
+    /// The result of an overload, if it fits.
+    fn fit(&mut self, overload: &'static Overload, arguments: &[Type]) -> Option<Type> {
+        let mut letters = Vec::new();
+        let parameters: Vec<_> =
+            overload.parameters.iter().map(|of| self.instance(of, &mut letters)).collect();
+        let result = self.instance(overload.result(), &mut letters);
+        let pairs: Vec<_> = arguments.iter().zip(&parameters).collect();
+        self.bindings.are_assignable(&pairs).then(|| self.bindings.resolved(&result, false))
+    }
+
+    /// A type of an overload, with types of this call for its letters.
+    fn instance(&mut self, of: &Type, letters: &mut Vec<(char, Type)>) -> Type {
+        match of {
+            Type::Any(letter) => {
+                if let Some((_, known)) = letters.iter().find(|(known, _)| known == letter) {
+                    return known.clone();
+                }
+                let new = self.bindings.new_var();
+                letters.push((*letter, new.clone()));
+                new
             }
-            [(_, only)] => Ok(only.clone()),
-            [(_, first), rest @ ..]
-                if !first.is_free() && rest.iter().all(|(_, it)| it == first) =>
-            {
-                Ok(first.clone())
+            Type::List(item) => Type::list_of(self.instance(item, letters)),
+            Type::Optional(item) => Type::optional_of(self.instance(item, letters)),
+            Type::Map(pair) => {
+                let key = self.instance(&pair.0, letters);
+                Type::Map(std::sync::Arc::new((key, self.instance(&pair.1, letters))))
             }
-            // Which one it is depends on what is known only when it is evaluated.
-            _ => Ok(Type::Dyn),
+            other => other.clone(),
         }
+    }
+
+    /// cel-go prepares keys that are literals, and those of maps and lists are known types.
+    fn check_key(&self, arguments: &[Type], ids: &[Id]) -> Result<(), Mismatch> {
+        let is_literal =
+            |id: &Id| matches!(self.ast.node(*id), Node::Literal(_) | Node::List(_) | Node::Map(_));
+        if !ids.last().is_some_and(is_literal) {
+            return Ok(());
+        }
+        let [of, found @ (Type::List(_) | Type::Map(_) | Type::Named("null" | "bytes"))] =
+            arguments
+        else {
+            return Ok(());
+        };
+        let is_open = match self.bindings.resolved(of, false) {
+            Type::Optional(item) => item.is_open(),
+            of => of.is_open(),
+        };
+        if is_open { Err(format!("a {found} is not a key").into()) } else { Ok(()) }
     }
 }

@@ -22,7 +22,16 @@ pub(super) fn check(format: &str, arguments: &[Type]) -> Result<(), String> {
 }
 
 fn fits(kind: u8, of: &str) -> bool {
-    let scalars = ["bool", "bytes", "double", "duration", "int", "null", "string", "timestamp"];
+    let scalars = [
+        "bool",
+        "bytes",
+        "double",
+        "google.protobuf.Duration",
+        "int",
+        "null_type",
+        "string",
+        "google.protobuf.Timestamp",
+    ];
     match kind {
         b's' => scalars.contains(&of) || ["uint", "type"].contains(&of) || of.contains('('),
         b'd' | b'o' => ["int", "uint"].contains(&of),

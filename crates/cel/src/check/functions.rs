@@ -167,10 +167,9 @@ format.datetime ()format
 .allowed (decision)bool
 .reason (decision)string
 ";
-const ORDER: &str = "(bool,bool)bool (int,int)bool (uint,uint)bool (double,double)bool \
-    (string,string)bool (bytes,bytes)bool (timestamp,timestamp)bool (duration,duration)bool \
-    (int,uint)bool (int,double)bool (uint,int)bool (uint,double)bool (double,int)bool \
-    (double,uint)bool";
+const ORDER: &str = "(bool,bool)bool (int,int)bool (int,double)bool (int,uint)bool (uint,uint)bool \
+    (uint,double)bool (uint,int)bool (double,double)bool (double,int)bool (double,uint)bool \
+    (string,string)bool (bytes,bytes)bool (timestamp,timestamp)bool (duration,duration)bool";
 const LEAST: &str = "(list<int>)int (list<uint>)uint (list<double>)double (list<bool>)bool \
     (list<string>)string (list<bytes>)bytes (list<timestamp>)timestamp (list<duration>)duration";
 const DATE: &str = "(timestamp)int (timestamp,string)int";
@@ -203,7 +202,6 @@ fn table() -> HashMap<&'static str, Vec<Overload>> {
 }
 
 impl Overload {
-    #[cfg(test)]
     pub(crate) fn result(&self) -> &Type {
         &self.result
     }

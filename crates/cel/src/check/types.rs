@@ -2,11 +2,13 @@
 
 use std::{fmt, sync::Arc};
 
+use injectd_merge::schema::{Kind, POD, StructRef};
+
 /// A type. Its parts are shared: an expression may have as many deep types as it has names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Type {
-    /// Not known yet, such as the elements of an empty list: it fits everything.
-    Unknown,
+    /// Not known yet, such as that of the elements of an empty list: what it is compared with decides.
+    Var(u32),
     /// Known only when the expression is evaluated.
     Dyn,
     /// Any type, the same wherever it stands in an overload.
@@ -18,6 +20,8 @@ pub(crate) enum Type {
     Optional(Arc<Self>),
     /// A type with these fields.
     Object(&'static Object),
+    /// A part of a Pod.
+    Pod(StructRef),
 }
 
 /// An object type.
@@ -124,10 +128,9 @@ impl Type {
     pub(crate) fn named(name: &str) -> Self {
         match NAMES.iter().find(|known| **known == name) {
             Some(name) => Self::Named(name),
-            None => OBJECTS
-                .iter()
-                .find(|object| object.name == name)
-                .map_or(Self::Unknown, Self::Object),
+            None => {
+                OBJECTS.iter().find(|object| object.name == name).map_or(Self::Dyn, Self::Object)
+            }
         }
     }
 
@@ -173,114 +176,96 @@ impl Type {
         Self::Optional(Arc::new(item))
     }
 
-    /// Whether values of a type may be anything.
-    pub(crate) fn is_open(&self) -> bool {
-        matches!(self, Self::Unknown | Self::Dyn | Self::Any(_))
+    /// The type of Pods.
+    pub(crate) fn pod() -> Self {
+        of_kind(&POD)
     }
 
-    /// Whether a part of it is not known yet.
-    pub(super) fn is_free(&self) -> bool {
+    /// The name of a type without parts.
+    pub(crate) fn name(&self) -> Option<&'static str> {
         match self {
-            Self::Unknown | Self::Any(_) => true,
-            Self::List(item) | Self::Optional(item) => item.is_free(),
-            Self::Map(pair) => pair.0.is_free() || pair.1.is_free(),
-            Self::Dyn | Self::Named(_) | Self::Object(_) => false,
+            Self::Named(name) => Some(shown(name)),
+            _ => None,
         }
     }
 
-    /// Whether it is the same type, where both are known.
-    pub(crate) fn is_same(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Unknown | Self::Any(_), _) | (_, Self::Unknown | Self::Any(_)) => true,
-            (Self::List(one), Self::List(other)) | (Self::Optional(one), Self::Optional(other)) => {
-                one.is_same(other)
-            }
-            (Self::Map(one), Self::Map(other)) => {
-                one.0.is_same(&other.0) && one.1.is_same(&other.1)
-            }
-            (one, other) => one == other,
+    /// Whether values of a type may be anything.
+    pub(crate) fn is_open(&self) -> bool {
+        matches!(self, Self::Var(_) | Self::Dyn | Self::Any(_))
+    }
+
+    /// Whether `null` is a value of it.
+    pub(super) fn is_nullable(&self) -> bool {
+        match self {
+            Self::Named(name) => !LITERALS.contains(name),
+            Self::Object(_) | Self::Pod(_) | Self::Optional(_) => true,
+            _ => false,
         }
     }
 
     /// The type of a field; `Err` if there is none.
     pub(super) fn field(&self, name: &str) -> Result<Self, String> {
-        match self {
-            Self::Dyn => Ok(Self::Dyn),
-            Self::Unknown | Self::Any(_) => Ok(Self::Unknown),
-            Self::Map(pair) => Ok(pair.1.clone()),
-            Self::Optional(item) => Ok(Self::optional_of(item.field(name)?)),
+        let found = match self {
+            Self::Map(pair) => return Ok(pair.1.clone()),
+            open if open.is_open() => return Ok(Self::Dyn),
             Self::Object(object) => {
                 let field = object.fields.iter().find(|(known, _)| *known == name);
-                let found = field.map(|(_, text)| Self::read(text));
-                found.ok_or_else(|| format!("{} has no field {name:?}", object.name))
+                (object.name, field.map(|(_, text)| Self::read(text)))
             }
-            other => Err(format!("a {other} has no fields, such as {name:?}")),
-        }
+            Self::Pod(of) => {
+                let of = of.get();
+                (of.name, of.field(name).map(|field| of_kind(&field.kind)))
+            }
+            other => return Err(format!("a {other} has no fields, such as {name:?}")),
+        };
+        found.1.ok_or_else(|| format!("{} has no field {name:?}", found.0))
     }
 }
 
-/// What `A` and `B` stand for in one call.
-#[derive(Debug, Default)]
-pub(super) struct Bindings(Vec<(char, Type)>);
-
-impl Bindings {
-    /// Whether an argument fits a parameter.
-    pub(super) fn fit(&mut self, parameter: &Type, argument: &Type) -> bool {
-        match (parameter, argument) {
-            (Type::Any(name), argument) => self.bind(*name, argument),
-            (parameter, argument) if parameter.is_open() || argument.is_open() => true,
-            // What has no literals may be null.
-            (Type::Object(_) | Type::Optional(_), Type::Named("null")) => true,
-            (Type::Named(name), Type::Named("null")) => !LITERALS.contains(name),
-            (Type::List(one), Type::List(other)) | (Type::Optional(one), Type::Optional(other)) => {
-                self.fit(one, other)
-            }
-            (Type::Map(one), Type::Map(other)) => {
-                self.fit(&one.0, &other.0) & self.fit(&one.1, &other.1)
-            }
-            (one, other) => one == other,
-        }
-    }
-
-    fn bind(&mut self, name: char, argument: &Type) -> bool {
-        let Some(index) = self.0.iter().position(|(of, _)| *of == name) else {
-            self.0.push((name, argument.clone()));
-            return true;
-        };
-        let bound = self.0[index].1.clone();
-        let fits = Self::default().fit(&bound, argument) || Self::default().fit(argument, &bound);
-        // A type that is open at first is as the next one, but for one that stays open.
-        if bound == Type::Unknown || *argument == Type::Dyn {
-            self.0[index].1 = argument.clone();
-        }
-        fits
-    }
-
-    /// A result type, with what was bound.
-    pub(super) fn resolve(&self, result: &Type) -> Type {
-        match result {
-            Type::Any(name) => {
-                let bound = self.0.iter().find(|(of, _)| of == name);
-                bound.map_or(Type::Unknown, |(_, bound)| bound.clone())
-            }
-            Type::List(item) => Type::list_of(self.resolve(item)),
-            Type::Optional(item) => Type::optional_of(self.resolve(item)),
-            Type::Map(pair) => Type::Map(Arc::new((self.resolve(&pair.0), self.resolve(&pair.1)))),
-            other => other.clone(),
-        }
+/// What values of a Pod are in JSON. A quantity and an `IntOrString` may be texts or numbers.
+fn of_kind(kind: &Kind) -> Type {
+    match kind {
+        Kind::Text(_) | Kind::Time => Type::named("string"),
+        Kind::Boolean => Type::named("bool"),
+        Kind::Int32 | Kind::Int64 => Type::named("int"),
+        Kind::IntOrString | Kind::Quantity | Kind::Any => Type::Dyn,
+        Kind::Struct(of) => Type::Pod(*of),
+        Kind::List(item) => Type::list_of(of_kind(item)),
+        Kind::Map(_, value) => Type::Map(Arc::new((Type::named("string"), of_kind(value)))),
     }
 }
 
 impl fmt::Display for Type {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unknown | Self::Dyn | Self::Any(_) => f.write_str("dyn"),
-            Self::Named("null") => f.write_str("null_type"),
-            Self::Named(name) => f.write_str(name),
+            Self::Var(_) | Self::Dyn | Self::Any(_) => f.write_str("dyn"),
+            Self::Named(name) => f.write_str(shown(name)),
             Self::List(item) => write!(f, "list({item})"),
             Self::Map(pair) => write!(f, "map({}, {})", pair.0, pair.1),
-            Self::Optional(item) => write!(f, "optional({item})"),
-            Self::Object(object) => f.write_str(object.name),
+            Self::Optional(item) => write!(f, "optional_type({item})"),
+            Self::Object(object) => write!(f, "kubernetes.{}", object.name),
+            Self::Pod(of) => f.write_str(of.get().name),
         }
+    }
+}
+
+/// The names that Kubernetes prints.
+fn shown(name: &'static str) -> &'static str {
+    match name {
+        "null" => "null_type",
+        "duration" => "google.protobuf.Duration",
+        "timestamp" => "google.protobuf.Timestamp",
+        "url" => "kubernetes.URL",
+        "ip" => "net.IP",
+        "cidr" => "net.CIDR",
+        "quantity" => "kubernetes.Quantity",
+        "semver" => "kubernetes.Semver",
+        "format" => "kubernetes.NamedFormat",
+        "authorizer" => "kubernetes.authorization.Authorizer",
+        "path" => "kubernetes.authorization.PathCheck",
+        "group" => "kubernetes.authorization.GroupCheck",
+        "check" => "kubernetes.authorization.ResourceCheck",
+        "decision" => "kubernetes.authorization.Decision",
+        other => other,
     }
 }

@@ -1,10 +1,9 @@
 //! Conversions between types (`common/types` of cel-go).
 
 use injectd_gocompat::{duration, number};
-use jiff::Timestamp;
 
-use super::{Call, Function, math::is_time};
-use crate::value::{Bytes, Fault, Res, Val};
+use super::{Call, Function};
+use crate::value::{Bytes, Fault, Res, Time, Val};
 
 pub(super) fn find(name: &str) -> Option<Function> {
     Some(match name {
@@ -27,16 +26,19 @@ pub(super) fn find(name: &str) -> Option<Function> {
         },
         "duration" => |call| match call.at(0)? {
             value @ Val::Duration(_) => Ok(value.clone()),
-            Val::Int(nanos) => Ok(Val::Duration(*nanos)),
+            // Declared, but cel-go has no conversion.
+            Val::Int(_) => {
+                Fault::error("type conversion error from 'int' to 'google.protobuf.Duration'")
+            }
             Val::Text(_) => parsed("duration", duration::parse(&call.text(0)?).map(Val::Duration)),
             _ => Fault::overload(),
         },
         "timestamp" => |call| match call.at(0)? {
             value @ Val::Timestamp(_) => Ok(value.clone()),
-            Val::Int(seconds) => in_range(Timestamp::from_second(*seconds).ok()),
+            Val::Int(seconds) => in_range(Time::of_second(*seconds)),
             Val::Text(_) => match timestamp(&call.text(0)?) {
                 None => parsed("timestamp", None),
-                time => in_range(time),
+                Some(time) => in_range(time),
             },
             _ => Fault::overload(),
         },
@@ -48,8 +50,8 @@ fn parsed<'d>(what: &str, value: Option<Val<'d>>) -> Res<Val<'d>> {
     value.map_or_else(|| Fault::error(format!("invalid {what} argument")), Ok)
 }
 
-fn in_range<'d>(time: Option<Timestamp>) -> Res<Val<'d>> {
-    match time.filter(|time| is_time(*time)) {
+fn in_range<'d>(time: Option<Time>) -> Res<Val<'d>> {
+    match time {
         Some(time) => Ok(Val::Timestamp(time)),
         None => Fault::error("timestamp overflow"),
     }
@@ -68,7 +70,7 @@ fn int<'d>(call: &mut Call<'_, 'd>) -> Res<Val<'d>> {
         Val::Double(value) if value.abs() < LIMIT => Ok(Val::Int(*value as i64)),
         Val::Double(_) => Fault::error("integer overflow"),
         Val::Text(_) => parsed("int", number::parse_int(&call.text(0)?, 64).map(Val::Int)),
-        Val::Timestamp(time) => Ok(Val::Int(time.as_nanosecond().div_euclid(1_000_000_000) as i64)),
+        Val::Timestamp(time) => Ok(Val::Int(time.second())),
         Val::Duration(nanos) => Ok(Val::Int(*nanos)),
         _ => Fault::overload(),
     }
@@ -128,7 +130,7 @@ pub(super) fn scalar_text(value: &Val<'_>) -> Option<String> {
         Val::Uint(value) => value.to_string(),
         Val::Double(value) => number::format_float(*value),
         Val::Duration(nanos) => duration_text(*nanos),
-        Val::Timestamp(time) => timestamp_text(*time),
+        Val::Timestamp(time) => time.to_string(),
         Val::Ip(address) => address.to_string(),
         Val::Cidr(cidr) => cidr.to_string(),
         _ => return None,
@@ -142,14 +144,10 @@ pub(crate) fn duration_text(nanos: i64) -> String {
     format!("{}s", seconds as f64 + rest as f64 / 1e9)
 }
 
-/// RFC 3339, in UTC.
-pub(crate) fn timestamp_text(time: Timestamp) -> String {
-    time.to_string()
-}
-
 /// RFC 3339, as Go reads it.
-pub(super) fn timestamp(text: &str) -> Option<Timestamp> {
-    is_timestamp(text).then(|| text.replacen(',', ".", 1).parse().ok()).flatten()
+/// The inner value is absent for other years than 1 to 9999.
+pub(super) fn timestamp(text: &str) -> Option<Option<Time>> {
+    is_timestamp(text).then(|| Time::read(text)).flatten()
 }
 
 fn is_timestamp(text: &str) -> bool {

@@ -1,7 +1,7 @@
 //! Parts of times and durations.
 
 use jiff::{
-    Timestamp, Zoned,
+    civil::DateTime,
     tz::{Offset, TimeZone},
 };
 
@@ -33,14 +33,14 @@ pub(super) fn find(name: &str) -> Option<Function> {
 }
 
 /// A part of a time, or a duration in units of so many seconds.
-fn time_part<'d>(call: &mut Call<'_, 'd>, seconds: i64, of: fn(&Zoned) -> i64) -> Res<Val<'d>> {
+fn time_part<'d>(call: &mut Call<'_, 'd>, seconds: i64, of: fn(&DateTime) -> i64) -> Res<Val<'d>> {
     match call.at(0)? {
         Val::Duration(nanos) => Ok(Val::Int(nanos / 1_000_000_000 / seconds)),
         _ => part(call, of),
     }
 }
 
-fn part<'d>(call: &mut Call<'_, 'd>, of: fn(&Zoned) -> i64) -> Res<Val<'d>> {
+fn part<'d>(call: &mut Call<'_, 'd>, of: fn(&DateTime) -> i64) -> Res<Val<'d>> {
     let Val::Timestamp(time) = *call.at(0)? else { return Fault::overload() };
     let zone = if call.arguments.len() > 1 {
         let name = call.text(1)?;
@@ -51,7 +51,10 @@ fn part<'d>(call: &mut Call<'_, 'd>, of: fn(&Zoned) -> i64) -> Res<Val<'d>> {
     } else {
         TimeZone::UTC
     };
-    Ok(Val::Int(of(&Timestamp::to_zoned(time, zone))))
+    match time.within(&zone) {
+        Some(local) => Ok(Val::Int(of(&local))),
+        None => Fault::unknown("a time is after the year 9999 in its zone"),
+    }
 }
 
 /// A zone by its name, or by its hours and minutes.

@@ -1,15 +1,10 @@
 //! Arithmetic, and the joining of texts, bytes and lists.
 
-use jiff::{SignedDuration, Timestamp};
-
 use super::{Call, Function};
 use crate::{
-    value::{Bytes, Fault, List, Res, Val},
+    value::{Bytes, Fault, List, Res, Time, Val},
     work::Work,
 };
-
-/// The first and the last second of timestamps: those of the years 1 to 9999.
-const SECONDS: std::ops::RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
 
 pub(super) fn find(name: &str) -> Option<Function> {
     Some(match name {
@@ -76,17 +71,11 @@ fn join<'d>(one: List<'d>, other: &List<'d>, work: &mut Work) -> Res<Val<'d>> {
 }
 
 /// A time that is later by some nanoseconds.
-fn moved<'d>(time: Timestamp, nanos: i128) -> Res<Val<'d>> {
-    let moved = Timestamp::from_nanosecond(time.as_nanosecond() + nanos).ok();
-    match moved.filter(|time| is_time(*time)) {
+fn moved<'d>(time: Time, nanos: i128) -> Res<Val<'d>> {
+    match time.later(nanos) {
         Some(time) => Ok(Val::Timestamp(time)),
         None => Fault::error("timestamp overflow"),
     }
-}
-
-/// Whether a time is one of CEL.
-pub(super) fn is_time(time: Timestamp) -> bool {
-    SECONDS.contains(&time.as_second())
 }
 
 fn subtract<'d>(call: &mut Call<'_, 'd>) -> Res<Val<'d>> {
@@ -99,8 +88,7 @@ fn subtract<'d>(call: &mut Call<'_, 'd>) -> Res<Val<'d>> {
         }
         (Val::Timestamp(time), Val::Duration(nanos)) => moved(*time, -i128::from(*nanos)),
         (Val::Timestamp(one), Val::Timestamp(other)) => {
-            let nanos = SignedDuration::as_nanos(&one.duration_since(*other));
-            in_range(i64::try_from(nanos).ok().map(Val::Duration))
+            in_range(i64::try_from(one.since(*other)).ok().map(Val::Duration))
         }
         _ => Fault::overload(),
     }

@@ -22,9 +22,12 @@ pub(crate) struct Made<'d> {
 /// A key. Numbers that are equal are the same key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Key<'d> {
+    Null,
     Bool(bool),
     Int(i64),
     Uint(u64),
+    /// The bits of a number that is not whole.
+    Double(u64),
     Text(Text<'d>),
 }
 
@@ -33,6 +36,7 @@ impl<'d> Key<'d> {
     /// the search reads them.
     fn of(value: &Val<'d>, work: &mut Work) -> Res<Option<Self>> {
         Ok(match value {
+            Val::Null => Some(Self::Null),
             Val::Bool(value) => Some(Self::Bool(*value)),
             Val::Int(value) => Some(Self::Int(*value)),
             Val::Uint(value) => Some(i64::try_from(*value).map_or(Self::Uint(*value), Self::Int)),
@@ -52,7 +56,7 @@ fn whole<'d>(value: f64) -> Option<Key<'d>> {
     const INT: f64 = 9_223_372_036_854_775_808.0;
     const UINT: f64 = 18_446_744_073_709_551_616.0;
     if value.fract() != 0.0 {
-        return None;
+        return Some(Key::Double(value.to_bits()));
     }
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in range")]
     if (-INT..INT).contains(&value) {

@@ -34,6 +34,8 @@ type answer struct {
 	Cost  uint64 `json:"cost,omitempty"`
 	// Panics says that Kubernetes' code does not return.
 	Panics bool `json:"panics,omitempty"`
+	// Varies says that it depends on the order of a map, which Go changes.
+	Varies bool `json:"varies,omitempty"`
 }
 
 // answers reads a file of data, and then a question per line.
@@ -95,6 +97,20 @@ func ask(env *cel.Env, asked question, data map[string]any) (found answer) {
 		return found
 	}
 	found.Type = ast.OutputType().String()
+	first := evaluate(program, found, data)
+	for range repeats {
+		again := evaluate(program, found, data)
+		if again.Cost != first.Cost || again.Value != first.Value || (again.Error == "") != (first.Error == "") {
+			first.Varies = true
+		}
+	}
+	return first
+}
+
+// repeats are enough to see that the order of a map matters.
+const repeats = 40
+
+func evaluate(program cel.Program, found answer, data map[string]any) answer {
 	value, details, err := program.Eval(map[string]any{
 		"object": data["object"], "oldObject": data["oldObject"],
 		"request": data["request"], "namespaceObject": data["namespaceObject"],

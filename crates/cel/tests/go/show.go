@@ -36,12 +36,14 @@ func show(value ref.Val) string {
 	case types.Duration:
 		return fmt.Sprintf("duration:%d", v.Duration.Nanoseconds())
 	case types.Timestamp:
-		return "timestamp:" + v.Time.UTC().Format(time.RFC3339Nano)
+		return "timestamp:" + v.Time.Format(time.RFC3339Nano)
 	case *types.Optional:
 		if !v.HasValue() {
 			return "optional()"
 		}
 		return "optional(" + show(v.GetValue()) + ")"
+	case apiservercel.Quantity:
+		return show(&v)
 	case *apiservercel.Quantity:
 		quantity := v.Quantity.DeepCopy()
 		billionths := new(inf.Dec).Round(quantity.AsDec(), 9, inf.RoundUp)

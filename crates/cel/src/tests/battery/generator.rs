@@ -376,7 +376,9 @@ impl Generator {
             .iter()
             .filter(|(name, _)| !name.contains('@') || **name == "@in")
             .flat_map(|(name, overloads)| overloads.iter().map(move |overload| (*name, overload)))
-            .filter(|(_, overload)| overload.result().is_same(of) && !overload.result().is_open())
+            .filter(|(_, overload)| {
+                is_result(overload.result(), of) && !overload.result().is_open()
+            })
             .collect();
         let Some(choice) = fitting.len().checked_sub(1) else { return self.leaf(of) };
         // The table has no order.
@@ -466,6 +468,20 @@ impl Generator {
         let body = self.expression(of, depth - 1);
         self.scope.truncate(outside);
         body
+    }
+}
+
+/// Whether a call may have a type.
+fn is_result(result: &Type, of: &Type) -> bool {
+    match (result, of) {
+        (Type::Any(_), _) => true,
+        (Type::List(one), Type::List(other)) | (Type::Optional(one), Type::Optional(other)) => {
+            is_result(one, other)
+        }
+        (Type::Map(one), Type::Map(other)) => {
+            is_result(&one.0, &other.0) && is_result(&one.1, &other.1)
+        }
+        (one, other) => one == other,
     }
 }
 

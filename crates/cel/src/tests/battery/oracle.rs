@@ -46,6 +46,9 @@ pub(super) struct Answer {
     /// Kubernetes' code panics.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) panics: bool,
+    /// It depends on the order of a map, which Go changes.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) varies: bool,
 }
 
 fn is_zero(number: &usize) -> bool {
@@ -62,6 +65,10 @@ impl Question {
         Self { expression, environment: environment.to_owned(), data }
     }
 
+    pub(super) fn is_typed(&self) -> bool {
+        !self.environment.is_empty()
+    }
+
     pub(super) fn text(&self) -> String {
         format!("{} [{}{}]", self.expression, self.environment, self.data)
     }
@@ -72,6 +79,7 @@ impl Answer {
     pub(super) fn outcome(&self) -> &'static str {
         match self {
             Self { panics: true, .. } => "panics",
+            Self { varies: true, .. } => "varies",
             Self { problem, .. } if !problem.is_empty() => "does not compile",
             Self { error, .. } if !error.is_empty() => "fails",
             _ => "has a value",

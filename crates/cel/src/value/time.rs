@@ -1,0 +1,126 @@
+//! Times: a moment, and the offset that it is printed with.
+
+use std::{cmp::Ordering, fmt};
+
+use jiff::{SignedDuration, Timestamp, civil::DateTime, tz::TimeZone};
+
+const SECOND: i128 = 1_000_000_000;
+/// Seconds of the years 1 to 9999.
+const SECONDS: std::ops::RangeInclusive<i128> = -62_135_596_800..=253_402_300_799;
+/// Hours and minutes of an offset that Go reads.
+const MAX_HOURS: i32 = 24;
+const MAX_MINUTES: i32 = 60;
+const NANOS_DIGITS: usize = 9;
+
+/// A time. Equality and order do not depend on the offset.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Time {
+    nanos: i128,
+    /// Seconds.
+    offset: i32,
+}
+
+impl Time {
+    /// A time in UTC; `None` outside of the years 1 to 9999.
+    pub(crate) fn of_second(seconds: i64) -> Option<Self> {
+        Self { nanos: i128::from(seconds) * SECOND, offset: 0 }.checked()
+    }
+
+    fn checked(self) -> Option<Self> {
+        SECONDS.contains(&self.nanos.div_euclid(SECOND)).then_some(self)
+    }
+
+    /// Reads a text in the form of RFC 3339 whose date and time of day are valid. `None` if it has
+    /// another form, and a `None` in it for other years.
+    pub(crate) fn read(text: &str) -> Option<Option<Self>> {
+        let (day, rest) = text.split_at_checked(19)?;
+        let zone = rest.find(['Z', '+', '-'])?;
+        let (fraction, zone) = rest.split_at(zone);
+        let digits: String = fraction.chars().skip(1).take(NANOS_DIGITS).collect();
+        let fraction: i128 = format!("{digits:0<9}").parse().ok()?;
+        let offset = match zone.as_bytes() {
+            [b'Z'] => 0,
+            [sign, ..] => {
+                let (hours, minutes) = zone[1..].split_once(':')?;
+                let (hours, minutes): (i32, i32) = (hours.parse().ok()?, minutes.parse().ok()?);
+                if hours > MAX_HOURS || minutes > MAX_MINUTES {
+                    return None;
+                }
+                let seconds = hours * 3600 + minutes * 60;
+                if *sign == b'-' { -seconds } else { seconds }
+            }
+            [] => return None,
+        };
+        let local: DateTime = day.parse().ok()?;
+        let since = local.duration_since(epoch()).as_nanos();
+        Some(Self { nanos: since + fraction - i128::from(offset) * SECOND, offset }.checked())
+    }
+
+    /// A time that is later by some nanoseconds.
+    pub(crate) fn later(self, nanos: i128) -> Option<Self> {
+        Self { nanos: self.nanos.checked_add(nanos)?, ..self }.checked()
+    }
+
+    /// Nanoseconds since another time.
+    pub(crate) fn since(self, other: Self) -> i128 {
+        self.nanos - other.nanos
+    }
+
+    /// Whole seconds since 1970.
+    #[expect(clippy::cast_possible_truncation, reason = "the range is checked")]
+    pub(crate) fn second(self) -> i64 {
+        self.nanos.div_euclid(SECOND) as i64
+    }
+
+    /// Date and time of day in a zone; `None` after the year 9999.
+    pub(crate) fn within(self, zone: &TimeZone) -> Option<DateTime> {
+        // Offsets do not change at the ends of the range.
+        let second = self.second().clamp(Timestamp::MIN.as_second(), Timestamp::MAX.as_second());
+        self.local(zone.to_offset(Timestamp::from_second(second).ok()?).seconds())
+    }
+
+    fn local(self, offset: i32) -> Option<DateTime> {
+        let nanos = self.nanos + i128::from(offset) * SECOND;
+        epoch().checked_add(SignedDuration::try_from_nanos_i128(nanos)?).ok()
+    }
+}
+
+fn epoch() -> DateTime {
+    jiff::civil::datetime(1970, 1, 1, 0, 0, 0, 0)
+}
+
+impl PartialEq for Time {
+    fn eq(&self, other: &Self) -> bool {
+        self.nanos == other.nanos
+    }
+}
+
+impl Eq for Time {}
+
+impl PartialOrd for Time {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Time {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.nanos.cmp(&other.nanos)
+    }
+}
+
+/// RFC 3339 with the offset.
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(local) = self.local(self.offset) else { return f.write_str("10000") };
+        write!(f, "{local}")?;
+        match self.offset / 60 {
+            0 => f.write_str("Z"),
+            minutes => {
+                let sign = if minutes < 0 { '-' } else { '+' };
+                let minutes = minutes.abs();
+                write!(f, "{sign}{:02}:{:02}", minutes / 60, minutes % 60)
+            }
+        }
+    }
+}
