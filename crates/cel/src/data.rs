@@ -1,6 +1,8 @@
 //! What expressions read: values with the kinds of JSON, behind traits, so that a value may be a tree
 //! or the text that it is written in.
 
+use std::{borrow::Cow, rc::Rc};
+
 use serde_json::{Map, Value};
 
 use super::ast::{Constant, Literal};
@@ -39,6 +41,12 @@ pub enum Datum<'d> {
     List(&'d dyn Items),
     /// A map.
     Map(&'d dyn Fields),
+    /// A list of a source.
+    ListAt(&'d dyn Source, Place),
+    /// A map of a source.
+    MapAt(&'d dyn Source, Place),
+    /// A text of a source, which is made when it is read.
+    TextAt(&'d dyn Source, Place),
     /// It is not known here, for this reason.
     Unknown(&'static str),
 }
@@ -62,6 +70,48 @@ pub trait Fields: std::fmt::Debug + Sync {
 
     /// The fields in their order.
     fn entries(&self) -> Box<dyn Iterator<Item = (&str, Datum<'_>)> + '_>;
+}
+
+/// Where a value is in its source.
+pub type Place = u32;
+
+/// Lists, maps and texts that have places and no objects of their own, such as those of a JSON text.
+pub trait Source: std::fmt::Debug + Sync {
+    /// The number of elements of a list, or of keys of a map.
+    fn count(&self, at: Place) -> usize;
+
+    /// An element; `None` beyond the last one.
+    fn item(&self, at: Place, index: usize) -> Option<Datum<'_>>;
+
+    /// The elements of a list.
+    fn items(&self, at: Place) -> Box<dyn Iterator<Item = Datum<'_>> + '_>;
+
+    /// The value of a key.
+    fn field(&self, at: Place, name: &str) -> Option<Datum<'_>>;
+
+    /// The keys and values of a map, each key once.
+    fn fields(&self, at: Place) -> Vec<(Cow<'_, str>, Datum<'_>)>;
+
+    /// A text.
+    fn text(&self, at: Place) -> Rc<str>;
+}
+
+/// The variables of an expression.
+pub trait Variables {
+    /// The value of a variable; `None` if it is not known.
+    fn get(&self, name: &str) -> Option<Datum<'_>>;
+}
+
+impl Variables for Data<'_> {
+    fn get(&self, name: &str) -> Option<Datum<'_>> {
+        match name {
+            "object" => Some(self.object),
+            "oldObject" => Some(self.old_object),
+            "request" => Some(self.request),
+            "namespaceObject" => Some(self.namespace_object),
+            _ => None,
+        }
+    }
 }
 
 impl<'d> From<&'d Value> for Datum<'d> {

@@ -7,7 +7,7 @@ use super::{
     ast::{ACCUMULATOR, Ast, Call as CallNode, Entry, Id, Item, Node},
     check::TYPE_NAMES,
     cost,
-    data::Data,
+    data::Variables,
     functions::{Call, map_insert, math_add},
     plan::{Plan, Planned},
     value::{Fault, Made, Map, Res, Val},
@@ -29,7 +29,7 @@ const NODE_BYTES: usize = 32;
 pub(super) struct Evaluator<'d> {
     pub(super) ast: &'d Ast,
     pub(super) plans: &'d [Plan],
-    pub(super) data: Data<'d>,
+    pub(super) data: &'d dyn Variables,
     /// Variables of macros, the innermost last.
     pub(super) scope: Vec<Slot<'d>>,
     pub(super) work: Work,
@@ -117,12 +117,9 @@ impl<'d> Evaluator<'d> {
         if let Some(slot) = slot {
             return self.slot(slot);
         }
-        match name {
-            "object" => Val::of(self.data.object),
-            "oldObject" => Val::of(self.data.old_object),
-            "request" => Val::of(self.data.request),
-            "namespaceObject" => Val::of(self.data.namespace_object),
-            name => match TYPE_NAMES.iter().find(|known| **known == name) {
+        match self.data.get(name) {
+            Some(value) => Val::of(value),
+            None => match TYPE_NAMES.iter().find(|known| **known == name) {
                 Some(name) => Ok(Val::Type(name)),
                 None => Fault::unknown(format!("{name} is not known here")),
             },

@@ -32,7 +32,7 @@ pub use self::check::Environment;
 #[doc(hidden)]
 pub use self::check::making as made_by_functions;
 pub use self::{
-    data::{Data, Datum, Fields, Items},
+    data::{Data, Datum, Fields, Items, Place, Source, Variables},
     work::Budget,
 };
 
@@ -68,6 +68,15 @@ pub enum Outcome {
     /// Together, the conditions cost more than their shared budget. An API server evaluates none
     /// of them any more.
     OverBudget,
+}
+
+/// The value of an expression, and its cost.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Evaluated {
+    /// The value as JSON, `None` for an optional without one; or why it has none.
+    pub value: Result<Option<serde_json::Value>, String>,
+    /// Units of an API server.
+    pub cost: u64,
 }
 
 impl Program {
@@ -118,7 +127,7 @@ impl Program {
         let null = Datum::Null;
         let nothing =
             Data { object: null, old_object: null, request: null, namespace_object: null };
-        let mut evaluator = self.evaluator(nothing);
+        let mut evaluator = self.evaluator(&nothing);
         for id in self.ast.ids() {
             let Node::Call(call) = self.ast.node(id) else { continue };
             let name = &*call.function;
@@ -138,18 +147,36 @@ impl Program {
         Ok(())
     }
 
-    fn evaluator<'d>(&'d self, data: Data<'d>) -> Evaluator<'d> {
+    fn evaluator<'d>(&'d self, data: &'d dyn Variables) -> Evaluator<'d> {
         let (ast, plans) = (&self.ast, &*self.plans);
         Evaluator { ast, plans, data, scope: Vec::new(), work: Work::default() }
     }
 
     /// Evaluates the expression, and takes its cost from the budget.
     pub fn evaluate(&self, data: Data<'_>, budget: &mut Budget) -> Outcome {
-        let outcome = stack::with_room(self.ast.depth(self.root), || self.outcome(data, budget));
+        let outcome = stack::with_room(self.ast.depth(self.root), || self.outcome(&data, budget));
         outcome.unwrap_or_else(Outcome::Unknown)
     }
 
-    fn outcome(&self, data: Data<'_>, budget: &mut Budget) -> Outcome {
+    /// The type of its values, as Kubernetes prints it.
+    #[must_use]
+    pub fn type_text(&self) -> String {
+        self.of.to_string()
+    }
+
+    /// The value of the expression, and what it costs.
+    pub fn value(&self, data: &(dyn Variables + Sync)) -> Evaluated {
+        let found = stack::with_room(self.ast.depth(self.root), || {
+            let mut evaluator = self.evaluator(data);
+            let found = evaluator.eval(self.root);
+            let cost = evaluator.work.cost();
+            let value = found.and_then(|value| value::json(&value, &mut evaluator.work));
+            Evaluated { value: value.map_err(|fault| fault.text()), cost }
+        });
+        found.unwrap_or_else(|problem| Evaluated { value: Err(problem), cost: 0 })
+    }
+
+    fn outcome(&self, data: &Data<'_>, budget: &mut Budget) -> Outcome {
         let mut evaluator = self.evaluator(data);
         let found = evaluator.eval(self.root);
         if !budget.take(&evaluator.work) {
@@ -158,16 +185,8 @@ impl Program {
         match found {
             Ok(Val::Bool(value)) => Outcome::Bool(value),
             Ok(other) => Outcome::Other(other.type_name()),
-            Err(Fault::Error(problem)) => Outcome::Error(problem.to_string()),
-            Err(Fault::Unknown(reason)) => Outcome::Unknown(reason.to_string()),
-            Err(Fault::Cost) => {
-                let limit = limits::MAX_COST;
-                Outcome::Error(format!("it costs more than {limit}, the limit of an API server"))
-            }
-            Err(Fault::Bytes) => {
-                let limit = limits::MAX_BYTES >> 20;
-                Outcome::Unknown(format!("it reads and writes more than {limit} MiB"))
-            }
+            Err(fault @ (Fault::Error(_) | Fault::Cost)) => Outcome::Error(fault.text()),
+            Err(fault @ (Fault::Unknown(_) | Fault::Bytes)) => Outcome::Unknown(fault.text()),
         }
     }
 }

@@ -136,7 +136,8 @@ proptest! {
     #[test]
     fn no_expression_costs_more_than_the_limit(text in parts(), object in objects()) {
         if let Ok(program) = Program::compile(&text) {
-            let mut evaluator = program.evaluator(of(&object));
+            let data = of(&object);
+            let mut evaluator = program.evaluator(&data);
             let found = evaluator.eval(program.root);
             let is_over = evaluator.work.cost() > limits::MAX_COST;
             prop_assert_eq!(is_over, matches!(found, Err(Fault::Cost)));

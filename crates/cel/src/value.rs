@@ -5,15 +5,18 @@ use std::{net::IpAddr, rc::Rc};
 use super::{
     data::Datum,
     functions::{format::Format, net::Cidr, quantity::Quantity, semver::Semver, url::Url},
+    limits::{MAX_BYTES, MAX_COST},
 };
 
 mod equal;
+mod json;
 mod list;
 mod map;
 mod time;
 
 pub(super) use self::{
     equal::{compare, equal, order, weight},
+    json::json,
     list::List,
     map::{Made, Map},
     time::Time,
@@ -88,6 +91,17 @@ impl Fault {
         Self::error("no such overload")
     }
 
+    /// What it says.
+    pub(super) fn text(&self) -> String {
+        match self {
+            Self::Error(text) | Self::Unknown(text) => text.to_string(),
+            Self::Cost => {
+                format!("it costs more than {MAX_COST}, the limit of an API server")
+            }
+            Self::Bytes => format!("it reads and writes more than {} MiB", MAX_BYTES >> 20),
+        }
+    }
+
     /// Whether nothing is evaluated after it.
     pub(super) fn is_end(&self) -> bool {
         matches!(self, Self::Cost | Self::Bytes)
@@ -143,6 +157,9 @@ impl<'d> Val<'d> {
             Datum::Bytes(bytes) => Self::Bytes(Bytes::Borrowed(bytes)),
             Datum::List(items) => Self::List(List::Data(items)),
             Datum::Map(fields) => Self::Map(Map::Data(fields)),
+            Datum::ListAt(source, at) => Self::List(List::At(source, at)),
+            Datum::MapAt(source, at) => Self::Map(Map::At(source, at)),
+            Datum::TextAt(source, at) => Self::Text(Text::Made(source.text(at))),
             Datum::Unknown(reason) => return Fault::unknown(reason),
         })
     }

@@ -36,6 +36,14 @@ impl Environment {
         Self { variables: variables.map(|(name, of)| (name.into(), of)).into() }
     }
 
+    /// Adds a variable, whose type is written as `map<string,list<int>>`; `Pod` is the type of Pods.
+    #[must_use]
+    pub fn with(mut self, name: &str, of: &str) -> Self {
+        let of = if of == "Pod" { Type::pod() } else { Type::read(of) };
+        self.variables.push((name.into(), of));
+        self
+    }
+
     pub(super) fn variable(&self, name: &str) -> Option<&Type> {
         self.variables.iter().find(|(known, _)| **known == *name).map(|(_, of)| of)
     }

@@ -59,7 +59,7 @@ fn join<'d>(one: List<'d>, other: &List<'d>, work: &mut Work) -> Res<Val<'d>> {
             work.spend_items(items.len())?;
             Ok(items.to_vec())
         })?,
-        List::Data(_) => {
+        List::Data(_) | List::At(..) => {
             work.spend_items(one.len())?;
             one.to_vec()?
         }

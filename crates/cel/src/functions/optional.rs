@@ -72,7 +72,7 @@ pub(crate) fn insert<'d>(arguments: Vec<Val<'d>>, work: &mut Work) -> Res<Val<'d
             Ok(made) => made,
             Err(shared) => Made::of(&Map::Made(shared), work)?,
         },
-        data @ Map::Data(_) => Made::of(&data, work)?,
+        data @ (Map::Data(_) | Map::At(..)) => Made::of(&data, work)?,
     };
     match (second, arguments.next()) {
         (key, Some(value)) => add(&mut made, key, value, work)?,

@@ -61,7 +61,7 @@ fn answer(question: &Question, data: &Value) -> Answer {
         namespace_object: Datum::from(&data["namespaceObject"]),
     };
     found.r#type = program.of.to_string();
-    let mut evaluator = program.evaluator(data);
+    let mut evaluator = program.evaluator(&data);
     let value = evaluator.eval(program.root);
     found.cost = evaluator.work.cost();
     match value.and_then(|value| show(&value)) {

@@ -1,14 +1,18 @@
 //! Maps.
 
-use std::{collections::HashMap, rc::Rc};
+use std::{borrow::Cow, collections::HashMap, rc::Rc};
 
 use super::{Fault, Res, Text, Val};
-use crate::{data::Fields, work::Work};
+use crate::{
+    data::{Fields, Place, Source},
+    work::Work,
+};
 
 /// A map of the data or of the expression, or one that was made.
 #[derive(Debug, Clone)]
 pub(crate) enum Map<'d> {
     Data(&'d dyn Fields),
+    At(&'d dyn Source, Place),
     Made(Rc<Made<'d>>),
 }
 
@@ -72,12 +76,18 @@ impl<'d> Map<'d> {
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Data(fields) => fields.count(),
+            Self::At(source, at) => source.count(*at),
             Self::Made(made) => made.entries.len(),
         }
     }
 
     /// The value of a key; `None` if there is none.
     pub(crate) fn get(&self, key: &Val<'d>, work: &mut Work) -> Res<Option<Val<'d>>> {
+        // The usual key needs no copy.
+        if let (Self::At(source, at), Val::Text(name)) = (self, key) {
+            work.spend(name.len())?;
+            return source.field(*at, name).map(Val::of).transpose();
+        }
         match (self, Key::of(key, work)?) {
             (Self::Data(fields), Some(Key::Text(name))) => {
                 fields.get(&name).map(Val::of).transpose()
@@ -96,6 +106,9 @@ impl<'d> Map<'d> {
             Self::Data(fields) => {
                 fields.entries().map(|(key, _)| Val::Text(Text::Borrowed(key))).collect()
             }
+            Self::At(source, at) => {
+                source.fields(*at).into_iter().map(|(key, _)| key_of(key)).collect()
+            }
             Self::Made(made) => made.entries.iter().map(|(key, _)| key.clone()).collect(),
         })
     }
@@ -108,10 +121,21 @@ impl<'d> Map<'d> {
                 let entry = |(key, value)| (Val::Text(Text::Borrowed(key)), Val::of(value));
                 fields.entries().map(entry).collect()
             }
+            Self::At(source, at) => {
+                let entry = |(key, value)| (key_of(key), Val::of(value));
+                source.fields(*at).into_iter().map(entry).collect()
+            }
             Self::Made(made) => {
                 made.entries.iter().map(|(key, value)| (key.clone(), Ok(value.clone()))).collect()
             }
         })
+    }
+}
+
+fn key_of(key: Cow<'_, str>) -> Val<'_> {
+    match key {
+        Cow::Borrowed(key) => Val::Text(Text::Borrowed(key)),
+        Cow::Owned(key) => Val::text(key),
     }
 }
 

@@ -96,6 +96,15 @@ impl<'a> Tape<'a> {
         self.entries.len()
     }
 
+    /// The value at a place.
+    ///
+    /// # Panics
+    /// When it is read, if it is not the place of one of the values.
+    #[must_use]
+    pub fn node(&self, place: u32) -> Node<'_, 'a> {
+        Node { tape: self, index: place }
+    }
+
     /// The outermost value.
     #[must_use]
     pub fn root(&self) -> Node<'_, 'a> {
@@ -106,6 +115,12 @@ impl<'a> Tape<'a> {
 impl<'t, 'a> Node<'t, 'a> {
     fn entry(self) -> Entry {
         self.tape.entries[self.index as usize]
+    }
+
+    /// The place of the value in its tape.
+    #[must_use]
+    pub fn place(self) -> u32 {
+        self.index
     }
 
     /// What the value is.
