@@ -115,8 +115,8 @@ rounds *args:
 load *args:
     loadtest/load.sh {{ args }}
 
-# Feed random bytes to the core, templates, YAML and the merge, SECONDS each (cargo-fuzz).
-fuzz seconds="60" targets="raw_body template rendered merge":
+# Feed random bytes to the core, templates, YAML, the merge and CEL, SECONDS each (cargo-fuzz).
+fuzz seconds="60" targets="raw_body template rendered merge cel":
     for target in {{ targets }}; do \
         mkdir -p fuzz/corpus/$target && \
         RUSTC_BOOTSTRAP=1 cargo fuzz run $target fuzz/corpus/$target fuzz/seeds/$target -- \

@@ -90,10 +90,10 @@ pub(super) fn check(ast: &Ast, root: Id, of: &Environment) -> Result<Checked, Mi
     };
     checker.check(root)?;
     let Checker { bindings, types, calls, .. } = checker;
-    let types = types.into_iter().map(|of| bindings.resolved(&of.unwrap_or(Type::Dyn), true));
-    let checked = Checked { types: types.collect(), calls };
-    literals::check(ast, &checked.types)?;
-    Ok(checked)
+    let resolved = |of: Option<Type>| bindings.resolved(&of.unwrap_or(Type::Dyn), true);
+    let types: Vec<_> = types.into_iter().map(resolved).collect();
+    literals::check(ast, &types)?;
+    Ok(Checked { types, calls })
 }
 
 struct Checker<'e> {

@@ -24,6 +24,7 @@ mod lex;
 mod limits;
 mod parse;
 mod plan;
+pub mod reads;
 mod stack;
 mod value;
 mod work;

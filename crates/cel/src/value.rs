@@ -19,7 +19,7 @@ pub(super) use self::{
     json::json,
     list::List,
     map::{Made, Map},
-    time::Time,
+    time::{InvalidTime, Time},
 };
 
 /// A value.

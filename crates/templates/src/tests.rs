@@ -1,5 +1,3 @@
-#![expect(clippy::disallowed_types, reason = "trees are what texts are compared with")]
-
 use injectd_cel::{Datum, Environment, Program, Variables};
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -97,15 +97,14 @@ impl Source for PodText<'_> {
                 }
                 places.get(&key).copied()
             };
-            match known {
-                Some(place) => found[place].1 = value,
-                None => {
-                    if !places.is_empty() {
-                        places.insert(key.clone(), found.len());
-                    }
-                    found.push((key, value));
-                }
+            if let Some(place) = known {
+                found[place].1 = value;
+                continue;
             }
+            if !places.is_empty() {
+                places.insert(key.clone(), found.len());
+            }
+            found.push((key, value));
         }
         found
     }

@@ -3,7 +3,7 @@
 use injectd_gocompat::{duration, number};
 
 use super::{Call, Function};
-use crate::value::{Bytes, Fault, Res, Time, Val};
+use crate::value::{Bytes, Fault, InvalidTime, Res, Time, Val};
 
 pub(super) fn find(name: &str) -> Option<Function> {
     Some(match name {
@@ -37,8 +37,8 @@ pub(super) fn find(name: &str) -> Option<Function> {
             value @ Val::Timestamp(_) => Ok(value.clone()),
             Val::Int(seconds) => in_range(Time::of_second(*seconds)),
             Val::Text(_) => match timestamp(&call.text(0)?) {
-                None => parsed("timestamp", None),
-                Some(time) => in_range(time),
+                Err(InvalidTime::Form) => parsed("timestamp", None),
+                found => in_range(found.ok()),
             },
             _ => Fault::overload(),
         },
@@ -145,9 +145,11 @@ pub(crate) fn duration_text(nanos: i64) -> String {
 }
 
 /// RFC 3339, as Go reads it.
-/// The inner value is absent for other years than 1 to 9999.
-pub(super) fn timestamp(text: &str) -> Option<Option<Time>> {
-    is_timestamp(text).then(|| Time::read(text)).flatten()
+///
+/// # Errors
+/// It has another form, or another year than 1 to 9999.
+pub(super) fn timestamp(text: &str) -> Result<Time, InvalidTime> {
+    if is_timestamp(text) { Time::read(text) } else { Err(InvalidTime::Form) }
 }
 
 fn is_timestamp(text: &str) -> bool {
@@ -198,12 +200,12 @@ mod tests {
     #[test]
     fn timestamps_are_those_of_rfc_3339() {
         for good in ["2020-02-29T00:00:00Z", "2020-01-31T23:59:59.123+01:00"] {
-            assert!(timestamp(good).is_some(), "{good}");
+            assert!(timestamp(good).is_ok(), "{good}");
         }
         for bad in
             ["", "2020", "2021-02-29T00:00:00Z", "2020-01-01T24:00:00Z", "2020-01-01T00:00:00"]
         {
-            assert!(timestamp(bad).is_none(), "{bad}");
+            assert!(timestamp(bad).is_err(), "{bad}");
         }
     }
 }

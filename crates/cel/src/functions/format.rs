@@ -3,7 +3,7 @@
 use injectd_k8s::names::{self, is_dns_label};
 
 use super::{Call, Function, convert, url};
-use crate::value::{Fault, Res, Val};
+use crate::value::{Fault, InvalidTime, Res, Val};
 
 /// A format.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ static FORMATS: [Format; 13] = [
     Format { name: "uuid", size: 70, is_valid: is_uuid },
     Format { name: "byte", size: 84, is_valid: is_base64 },
     Format { name: "date", size: 71, is_valid: is_date },
-    Format { name: "datetime", size: 71, is_valid: |text| convert::timestamp(text).is_some() },
+    Format { name: "datetime", size: 71, is_valid: is_datetime },
 ];
 
 pub(super) fn find(name: &str) -> Option<Function> {
@@ -115,5 +115,10 @@ fn is_base64(text: &str) -> bool {
 }
 
 fn is_date(text: &str) -> bool {
-    convert::timestamp(&format!("{text}T00:00:00Z")).is_some()
+    is_datetime(&format!("{text}T00:00:00Z"))
+}
+
+/// Years do not matter.
+fn is_datetime(text: &str) -> bool {
+    !matches!(convert::timestamp(text), Err(InvalidTime::Form))
 }

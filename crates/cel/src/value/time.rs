@@ -20,6 +20,13 @@ pub(crate) struct Time {
     offset: i32,
 }
 
+/// Why a text is not a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum InvalidTime {
+    Form,
+    Year,
+}
+
 impl Time {
     /// A time in UTC; `None` outside of the years 1 to 9999.
     pub(crate) fn of_second(seconds: i64) -> Option<Self> {
@@ -30,9 +37,16 @@ impl Time {
         SECONDS.contains(&self.nanos.div_euclid(SECOND)).then_some(self)
     }
 
-    /// Reads a text in the form of RFC 3339 whose date and time of day are valid. `None` if it has
-    /// another form, and a `None` in it for other years.
-    pub(crate) fn read(text: &str) -> Option<Option<Self>> {
+    /// Reads a text in the form of RFC 3339 whose date and time of day are valid.
+    ///
+    /// # Errors
+    /// It has another form, or another year than 1 to 9999.
+    pub(crate) fn read(text: &str) -> Result<Self, InvalidTime> {
+        let read = Self::read_any(text).ok_or(InvalidTime::Form)?;
+        read.checked().ok_or(InvalidTime::Year)
+    }
+
+    fn read_any(text: &str) -> Option<Self> {
         let (day, rest) = text.split_at_checked(19)?;
         let zone = rest.find(['Z', '+', '-'])?;
         let (fraction, zone) = rest.split_at(zone);
@@ -53,7 +67,7 @@ impl Time {
         };
         let local: DateTime = day.parse().ok()?;
         let since = local.duration_since(epoch()).as_nanos();
-        Some(Self { nanos: since + fraction - i128::from(offset) * SECOND, offset }.checked())
+        Some(Self { nanos: since + fraction - i128::from(offset) * SECOND, offset })
     }
 
     /// A time that is later by some nanoseconds.

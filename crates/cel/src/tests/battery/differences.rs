@@ -25,7 +25,7 @@ pub(super) fn part(ours: &Answer, go: &Answer) -> Option<&'static str> {
 
 /// Why the answers differ; `None` if they should not. Each is a row of `docs/differences.md`.
 pub(super) fn explained(ours: &Answer, go: &Answer) -> Option<&'static str> {
-    let rows: [(&str, fn(&Answer, &Answer) -> bool); 4] = [
+    let rows: [(&str, Row); 4] = [
         ("panic-in-function", panic_in_function),
         ("optional-quantity", optional_quantity),
         ("least-number", least_number),
@@ -33,6 +33,8 @@ pub(super) fn explained(ours: &Answer, go: &Answer) -> Option<&'static str> {
     ];
     rows.into_iter().find(|(_, explains)| explains(ours, go)).map(|(row, _)| row)
 }
+
+type Row = fn(&Answer, &Answer) -> bool;
 
 fn panic_in_function(ours: &Answer, go: &Answer) -> bool {
     go.error.starts_with("internal error: ") && !ours.error.is_empty()

@@ -17,7 +17,7 @@ pub(super) struct Question {
     #[serde(rename = "t", default, skip_serializing_if = "String::is_empty")]
     environment: String,
     /// An index of the data.
-    #[serde(rename = "d", default, skip_serializing_if = "is_zero")]
+    #[serde(rename = "d", default, skip_serializing_if = "is_default")]
     pub(super) data: usize,
 }
 
@@ -30,9 +30,9 @@ pub(super) struct Answer {
     /// Why it does not compile, and where.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(super) problem: String,
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_default")]
     pub(super) line: usize,
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_default")]
     pub(super) column: usize,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(super) r#type: String,
@@ -41,7 +41,7 @@ pub(super) struct Answer {
     pub(super) error: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(super) value: String,
-    #[serde(skip_serializing_if = "is_free")]
+    #[serde(skip_serializing_if = "is_default")]
     pub(super) cost: u64,
     /// Kubernetes' code panics.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -51,12 +51,8 @@ pub(super) struct Answer {
     pub(super) varies: bool,
 }
 
-fn is_zero(number: &usize) -> bool {
-    *number == 0
-}
-
-fn is_free(cost: &u64) -> bool {
-    *cost == 0
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 impl Question {

@@ -1,0 +1,249 @@
+//! What an expression reads: the paths of fields, and whether all that is below is read as well.
+//!
+//! A path ends where the expression takes the value whole, goes through its elements, or has a key that
+//! is computed. Variables of macros stand for the elements that they go through.
+
+use super::{
+    Program,
+    ast::{Fold, Id, Node},
+};
+
+/// Paths of one expression. More of them are one path: that of the variable.
+const MAX_PATHS: usize = 256;
+/// Steps of a path; what is below the last one counts as read.
+const MAX_STEPS: usize = 32;
+
+/// What is read.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Path {
+    /// A variable, then names of fields; `*` is any element or key.
+    pub steps: Vec<String>,
+    /// Whether only its presence is read; of `*`, which elements or keys there are.
+    pub is_presence: bool,
+}
+
+impl Program {
+    /// The paths that the expression may read, sorted; none is below another.
+    #[must_use]
+    pub fn reads_of(&self) -> Vec<Path> {
+        let mut walk = Walk { program: self, scope: Vec::new(), found: Vec::new() };
+        // The depth of the recursion is that of the expression.
+        let walked = super::stack::with_room(self.ast.depth(self.root), || {
+            let read = walk.read(self.root);
+            walk.whole(read);
+            walk.found
+        });
+        let mut found = walked.unwrap_or_default();
+        if found.len() >= MAX_PATHS {
+            for path in &mut found {
+                path.steps.truncate(1);
+            }
+        }
+        found.sort();
+        found.dedup();
+        covered(found)
+    }
+}
+
+/// Without paths that are below others.
+fn covered(sorted: Vec<Path>) -> Vec<Path> {
+    let mut kept: Vec<Path> = Vec::new();
+    for path in sorted {
+        let is_below = |known: &Path| !known.is_presence && path.steps.starts_with(&known.steps);
+        if !kept.iter().any(is_below) {
+            kept.retain(|known| known.steps != path.steps);
+            kept.push(path);
+        }
+    }
+    kept
+}
+
+type Steps = Vec<String>;
+
+struct Walk<'p> {
+    program: &'p Program,
+    /// Variables of macros, and the paths that their values may have.
+    scope: Vec<(&'p str, Vec<Steps>)>,
+    found: Vec<Path>,
+}
+
+impl<'p> Walk<'p> {
+    fn add(&mut self, steps: Steps, is_presence: bool) {
+        if self.found.len() < MAX_PATHS {
+            self.found.push(Path { steps, is_presence });
+        }
+    }
+
+    /// The values at these paths are read whole.
+    fn whole(&mut self, paths: Vec<Steps>) {
+        for steps in paths {
+            self.add(steps, false);
+        }
+    }
+
+    /// The paths that the value of a node may have. All else that it reads is noted.
+    fn read(&mut self, id: Id) -> Vec<Steps> {
+        let program = self.program;
+        match program.ast.node(id) {
+            Node::Ident(name) => self.variable(name),
+            Node::Select { operand, field } => {
+                let of = self.read(*operand);
+                below(of, field)
+            }
+            Node::Has { operand, field } => {
+                let of = self.read(*operand);
+                for steps in below(of, field) {
+                    self.add(steps, true);
+                }
+                Vec::new()
+            }
+            Node::Call(call) => match (&*call.function, call.target, &*call.arguments) {
+                ("_?._" | "_[_]" | "_[?_]", None, [of, key]) => {
+                    let of = self.read(*of);
+                    if let Some(key) = program.ast.node(*key).as_text() {
+                        return below(of, key);
+                    }
+                    let key = self.read(*key);
+                    self.whole(key);
+                    below(of, "*")
+                }
+                ("_?_:_", None, [condition, yes, no]) => {
+                    let condition = self.read(*condition);
+                    self.whole(condition);
+                    let mut paths = self.read(*yes);
+                    paths.extend(self.read(*no));
+                    bounded(paths)
+                }
+                ("or" | "orValue", Some(of), [other]) => {
+                    let mut paths = self.read(of);
+                    paths.extend(self.read(*other));
+                    bounded(paths)
+                }
+                ("value", Some(of), []) => self.read(of),
+                ("hasValue", Some(of), []) => {
+                    for steps in self.read(of) {
+                        self.add(steps, true);
+                    }
+                    Vec::new()
+                }
+                _ => {
+                    self.children(id);
+                    Vec::new()
+                }
+            },
+            Node::Fold(fold) => self.fold(fold),
+            _ => {
+                self.children(id);
+                Vec::new()
+            }
+        }
+    }
+
+    fn children(&mut self, id: Id) {
+        let mut children = Vec::new();
+        self.program.ast.node(id).children(|child| children.push(child));
+        for child in children {
+            let paths = self.read(child);
+            self.whole(paths);
+        }
+    }
+
+    fn variable(&self, name: &str) -> Vec<Steps> {
+        let (name, is_global) = name.strip_prefix('.').map_or((name, false), |name| (name, true));
+        match self.scope.iter().rev().find(|(known, _)| *known == name) {
+            Some((_, paths)) if !is_global => paths.clone(),
+            _ if super::check::TYPE_NAMES.contains(&name) => Vec::new(),
+            _ => vec![vec![name.to_owned()]],
+        }
+    }
+
+    fn fold(&mut self, fold: &'p Fold) -> Vec<Steps> {
+        let range = self.read(fold.range);
+        let outside = self.scope.len();
+        let start = self.read(fold.start);
+        let elements = below(range, "*");
+        for steps in &elements {
+            self.add(steps.clone(), true);
+        }
+        self.scope.push((&fold.accumulator, start));
+        // A key of a map is a part of the path of its value: whoever has the keys has read the map.
+        let first = if fold.second.is_some() { Vec::new() } else { elements.clone() };
+        self.scope.push((&fold.variable, first));
+        if let Some(second) = &fold.second {
+            self.scope.push((second, elements));
+        }
+        // A macro such as `optMap` has a variable, and no elements to go through.
+        let is_empty =
+            matches!(self.program.ast.node(fold.range), Node::List(items) if items.is_empty());
+        for part in [fold.condition, fold.step].into_iter().filter(|_| !is_empty) {
+            let paths = self.read(part);
+            self.whole(paths);
+        }
+        self.scope.truncate(outside + 1);
+        let result = self.read(fold.result);
+        self.scope.truncate(outside);
+        result
+    }
+}
+
+fn below(paths: Vec<Steps>, step: &str) -> Vec<Steps> {
+    let deeper = |mut steps: Steps| {
+        if steps.len() < MAX_STEPS {
+            steps.push(step.to_owned());
+        }
+        steps
+    };
+    paths.into_iter().map(deeper).collect()
+}
+
+/// Paths of alternatives: too many of them are those of their variables.
+fn bounded(mut paths: Vec<Steps>) -> Vec<Steps> {
+    if paths.len() > MAX_PATHS {
+        for steps in &mut paths {
+            steps.truncate(1);
+        }
+    }
+    paths.sort();
+    paths.dedup();
+    paths
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reads(expression: &str) -> String {
+        let program = Program::compile(expression).expect(expression);
+        let paths = program.reads_of().into_iter().map(|path| {
+            let mark = if path.is_presence { "?" } else { "" };
+            format!("{}{mark}", path.steps.join("."))
+        });
+        paths.collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn fields_are_named_and_whole_values_too() {
+        for (expression, paths) in [
+            ("1 + 1", ""),
+            ("object.metadata.name", "object.metadata.name"),
+            ("object", "object"),
+            ("object.spec == object.spec.x", "object.spec"),
+            ("has(object.spec.hostNetwork)", "object.spec.hostNetwork?"),
+            ("object.?spec.?hostNetwork.orValue(false)", "object.spec.hostNetwork"),
+            ("object.metadata.labels['a/b']", "object.metadata.labels.a/b"),
+            ("object.metadata.labels[request.name]", "object.metadata.labels.* request.name"),
+            (
+                "object.spec.containers.all(c, c.image == 'x')",
+                "object.spec.containers.*? object.spec.containers.*.image",
+            ),
+            ("object.spec.containers.map(c, c)", "object.spec.containers.*"),
+            ("object.metadata.labels.exists(k, v, v == 'x')", "object.metadata.labels.*"),
+            ("object.?a.optMap(v, v.b).orValue('')", "object.a? object.a.b"),
+            ("(object.a ? object.b : object.c).d", "object.a object.b.d object.c.d"),
+            ("[object.a][0]", "object.a"),
+            ("[1].map(object, object)", ""),
+        ] {
+            assert_eq!(reads(expression), paths, "{expression}");
+        }
+    }
+}
