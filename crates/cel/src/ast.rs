@@ -16,6 +16,10 @@ pub(super) struct Ast {
     nodes: Vec<Node>,
     /// Depth of the tree below each node.
     depths: Vec<u32>,
+    /// Where each node begins in the text, as an offset in bytes.
+    offsets: Vec<u32>,
+    /// Where the nodes that are added begin.
+    at: u32,
 }
 
 /// A part of an expression.
@@ -114,6 +118,7 @@ impl Ast {
         let place = u32::try_from(self.nodes.len()).map_err(|_| "it is too long".to_owned())?;
         self.nodes.push(node);
         self.depths.push(below + 1);
+        self.offsets.push(self.at);
         Ok(Id(place))
     }
 
@@ -123,6 +128,16 @@ impl Ast {
 
     pub(super) fn depth(&self, id: Id) -> u32 {
         self.depths[id.index()]
+    }
+
+    /// Sets where the next nodes begin.
+    pub(super) fn begin_at(&mut self, offset: usize) {
+        self.at = u32::try_from(offset).unwrap_or(u32::MAX);
+    }
+
+    /// Where a node begins.
+    pub(super) fn offset(&self, id: Id) -> usize {
+        self.offsets[id.index()] as usize
     }
 
     /// All nodes, each after those below it.

@@ -39,7 +39,7 @@ pub use self::{
 
 use self::{
     ast::{Ast, Id, Node},
-    check::Type,
+    check::{Checked, Type},
     eval::Evaluator,
     plan::Plan,
     value::{Fault, Val},
@@ -71,6 +71,28 @@ pub enum Outcome {
     OverBudget,
 }
 
+/// Why an expression does not compile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// Line and column in characters, both from 1; `None` if the text names the place, or there is none.
+    pub place: Option<(usize, usize)>,
+    /// What was found, and what was expected.
+    pub text: String,
+}
+
+impl Problem {
+    fn somewhere(text: String) -> Self {
+        Self { place: None, text }
+    }
+
+    fn at(expression: &str, offset: usize, text: String) -> Self {
+        let before = expression.get(..offset).unwrap_or(expression);
+        let line = before.matches('\n').count() + 1;
+        let column = before.chars().rev().take_while(|letter| *letter != '\n').count() + 1;
+        Self { place: Some((line, column)), text }
+    }
+}
+
 /// The value of an expression, and its cost.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evaluated {
@@ -94,15 +116,30 @@ impl Program {
     /// # Errors
     /// Why Kubernetes does not compile it.
     pub fn compile_in(environment: &Environment, text: &str) -> Result<Self, String> {
-        let parsed = stack::with_room(brackets(text), || parse::parse(text));
-        let (ast, root) = parsed??;
-        let depth = ast.depth(root);
-        stack::with_room(depth, || Self::check(environment, ast, root))?
+        Self::compile_at(environment, text).map_err(|problem| problem.text)
     }
 
-    fn check(environment: &Environment, ast: Ast, root: Id) -> Result<Self, String> {
-        let checked = check::check(&ast, root, environment).map_err(|mismatch| mismatch.text)?;
-        let plans = plan::plan(&ast, &checked);
+    /// Compiles an expression, and says where it does not compile.
+    ///
+    /// # Errors
+    /// Why Kubernetes does not compile it.
+    pub fn compile_at(environment: &Environment, text: &str) -> Result<Self, Problem> {
+        let parsed = stack::with_room(brackets(text), || parse::parse(text));
+        let (ast, root) = parsed.flatten().map_err(Problem::somewhere)?;
+        let depth = ast.depth(root);
+        let checked = stack::with_room(depth, || {
+            check::check(&ast, root, environment).map_err(|mismatch| match mismatch.at {
+                Some(id) => Problem::at(text, ast.offset(id), mismatch.text),
+                None => Problem::somewhere(mismatch.text),
+            })
+        });
+        let checked = checked.map_err(Problem::somewhere)??;
+        let program = stack::with_room(depth, || Self::planned(ast, root, &checked));
+        program.flatten().map_err(Problem::somewhere)
+    }
+
+    fn planned(ast: Ast, root: Id, checked: &Checked) -> Result<Self, String> {
+        let plans = plan::plan(&ast, checked);
         let of = checked.types[root.index()].clone();
         let program = Self { ast, root, of, plans };
         program.check_constants()?;

@@ -95,6 +95,11 @@ impl Parser {
         &self.tokens[self.next].kind
     }
 
+    /// Where the next word begins.
+    fn offset(&self) -> usize {
+        self.tokens[self.next].offset
+    }
+
     fn advance(&mut self) {
         self.next = (self.next + 1).min(self.tokens.len() - 1);
     }
@@ -141,6 +146,7 @@ impl Parser {
     fn expression(&mut self) -> Parsed {
         enter(&mut self.depth.expressions)?;
         let condition = self.any_of()?;
+        let at = self.offset();
         if !self.eat("?") {
             self.depth.expressions -= 1;
             return Ok(condition);
@@ -151,6 +157,7 @@ impl Parser {
         self.depth.expressions -= 1;
         let below = condition.depth.max(yes.depth).max(no.depth);
         let arguments = vec![condition.id, yes.id, no.id];
+        self.ast.begin_at(at);
         let call = Call { function: "_?_:_".into(), target: None, arguments };
         self.add_level(Node::Call(call), below)
     }
@@ -199,16 +206,17 @@ impl Parser {
         }
     }
 
-    fn list(&mut self) -> Parsed {
+    fn list(&mut self, at: usize) -> Parsed {
         let (items, depth) = self.until("]", |parser| {
             let is_optional = parser.eat("?");
             let part = parser.expression()?;
             Ok((Item { value: part.id, is_optional }, part.depth))
         })?;
+        self.ast.begin_at(at);
         self.add(Node::List(items), depth)
     }
 
-    fn map(&mut self) -> Parsed {
+    fn map(&mut self, at: usize) -> Parsed {
         let (entries, depth) = self.until("}", |parser| {
             let is_optional = parser.eat("?");
             let key = parser.expression()?;
@@ -217,6 +225,7 @@ impl Parser {
             let entry = Entry { key: key.id, value: value.id, is_optional };
             Ok((entry, key.depth.max(value.depth)))
         })?;
+        self.ast.begin_at(at);
         self.add(Node::Map(entries), depth)
     }
 }

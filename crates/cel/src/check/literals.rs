@@ -9,7 +9,15 @@ use crate::ast::{Ast, Id, Node};
 /// The first one that is not valid.
 pub(super) fn check(ast: &Ast, types: &[Type]) -> Result<(), Mismatch> {
     let mut is_exempt = vec![false; ast.len()];
-    let mut first = Ok(());
+    // The outermost literal with a mistake counts, which begins first.
+    let mut first: Option<(usize, Mismatch)> = None;
+    let mut keep = |id: Id, found: Result<(), Mismatch>| {
+        if let Err(mismatch) = found
+            && first.as_ref().is_none_or(|(offset, _)| ast.offset(id) <= *offset)
+        {
+            first = Some((ast.offset(id), mismatch));
+        }
+    };
     // Nodes above others come later. Macros use some nodes several times.
     for id in ast.ids().rev() {
         let node = ast.node(id);
@@ -19,15 +27,15 @@ pub(super) fn check(ast: &Ast, types: &[Type]) -> Result<(), Mismatch> {
         {
             (is_exempt[target.index()], is_exempt[list.index()]) = (true, true);
             let found = formatted(ast, types, (target, *list));
-            first = found.map_err(|text| Mismatch { at: Some(id), text }).and(first);
+            keep(id, found.map_err(|text| Mismatch { at: Some(id), text }));
         }
         if is_exempt[id.index()] {
             node.children(|child| is_exempt[child.index()] = true);
             continue;
         }
-        first = of_node(node, types).and(first);
+        keep(id, of_node(node, types));
     }
-    first
+    first.map_or(Ok(()), |(_, mismatch)| Err(mismatch))
 }
 
 fn of_node(node: &Node, types: &[Type]) -> Result<(), Mismatch> {

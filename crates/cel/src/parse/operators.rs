@@ -31,25 +31,29 @@ impl Parser {
         let first = term(self)?;
         let mut terms = vec![first.id];
         let mut depth = first.depth;
+        let at = self.offset();
         while self.eat(sign) {
             let next = term(self)?;
             terms.push(next.id);
             depth = depth.max(next.depth);
         }
-        match *terms {
-            [_] => Ok(first),
-            _ => Ok(Part { id: self.call(function, terms)?, depth }),
+        if terms.len() == 1 {
+            return Ok(first);
         }
+        self.ast.begin_at(at);
+        Ok(Part { id: self.call(function, terms)?, depth })
     }
 
     fn relation(&mut self) -> Parsed {
         enter(&mut self.depth.relations)?;
         let mut left = self.calculation(1)?;
         while let Some((_, function, _)) = self.infix(&RELATIONS) {
+            let at = self.offset();
             self.advance();
             enter(&mut self.depth.relations)?;
             let right = self.calculation(1)?;
             self.depth.relations -= 1;
+            self.ast.begin_at(at);
             left = self.joined(function, left, right)?;
         }
         self.depth.relations -= 1;
@@ -63,8 +67,10 @@ impl Parser {
         while let Some((_, function, binds)) = self.infix(&CALCULATIONS)
             && binds >= least
         {
+            let at = self.offset();
             self.advance();
             let right = self.calculation(binds + 1)?;
+            self.ast.begin_at(at);
             left = self.joined(function, left, right)?;
         }
         self.depth.calculations -= 1;
@@ -91,6 +97,7 @@ impl Parser {
         for (sign, function) in [("!", "!_"), ("-", "-_")] {
             let mut count = 0_usize;
             let first = self.next;
+            let at = self.offset();
             while self.eat(sign) {
                 count += 1;
             }
@@ -101,6 +108,7 @@ impl Parser {
             }
             if count > 0 {
                 let part = self.member()?;
+                self.ast.begin_at(at);
                 return if count.is_multiple_of(2) {
                     Ok(part)
                 } else {
@@ -119,14 +127,22 @@ impl Parser {
     fn member(&mut self) -> Parsed {
         enter(&mut self.depth.members)?;
         let mut part = self.primary()?;
+        let mut at = self.offset();
         while let Some(operator) = self.operator() {
-            part = self.apply(part, operator)?;
+            part = self.apply(part, operator, at)?;
+            at = self.offset();
         }
         self.depth.members -= 1;
         Ok(part)
     }
 
-    fn apply(&mut self, operand: Part, operator: Operator) -> Parsed {
+    fn apply(&mut self, operand: Part, operator: Operator, at: usize) -> Parsed {
+        // A call begins at its bracket, as in cel-go.
+        let at = match operator {
+            Operator::Call(_) => self.tokens[self.next.saturating_sub(1)].offset,
+            _ => at,
+        };
+        self.ast.begin_at(at);
         match operator {
             Operator::Field { name, is_optional: false } => {
                 self.add_level(Node::Select { operand: operand.id, field: name }, operand.depth)
@@ -140,12 +156,14 @@ impl Parser {
             Operator::Call(name) => {
                 let (arguments, depth) = self.arguments()?;
                 let below = operand.depth.max(depth);
+                self.ast.begin_at(at);
                 let id = self.method(&name, operand.id, arguments)?;
                 level(id, below)
             }
             Operator::Index { is_optional } => {
                 let index = self.expression()?;
                 self.expect("]")?;
+                self.ast.begin_at(at);
                 let function = if is_optional { "_[?_]" } else { "_[_]" };
                 self.joined(function, operand, index)
             }

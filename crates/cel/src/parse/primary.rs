@@ -37,6 +37,8 @@ impl Parser {
 
     pub(super) fn primary(&mut self) -> Parsed {
         let token = self.peek().clone();
+        let at = self.offset();
+        self.ast.begin_at(at);
         match token {
             Kind::Sign("(") => {
                 self.advance();
@@ -46,11 +48,11 @@ impl Parser {
             }
             Kind::Sign("[") => {
                 self.advance();
-                return self.list();
+                return self.list(at);
             }
             Kind::Sign("{") => {
                 self.advance();
-                return self.map();
+                return self.map(at);
             }
             Kind::Sign(".") => return self.named(),
             Kind::Word(ref word) if !KEYWORDS.contains(&&**word) => return self.named(),
@@ -113,10 +115,12 @@ impl Parser {
             return Err(format!("reserved identifier: {word}"));
         }
         let name = if has_dot { format!(".{word}").into() } else { word };
+        let at = self.offset();
         if !self.eat("(") {
             return Ok(Part { id: self.ast.add(Node::Ident(name))?, depth: 0 });
         }
         let (arguments, depth) = self.arguments()?;
+        self.ast.begin_at(at);
         Ok(Part { id: self.function(&name, arguments)?, depth })
     }
 

@@ -46,11 +46,12 @@ fn questions(data: usize) -> Vec<Question> {
 fn answer(question: &Question, data: &Value) -> Answer {
     let mut found = Answer { question: question.clone(), ..Answer::default() };
     let environment = if question.is_typed() { &PODS } else { Environment::conditions() };
-    let compiled = Program::compile_in(environment, &question.expression);
+    let compiled = Program::compile_at(environment, &question.expression);
     let program = match compiled {
         Ok(program) => program,
         Err(problem) => {
-            found.problem = problem;
+            (found.line, found.column) = problem.place.unwrap_or_default();
+            found.problem = problem.text;
             return found;
         }
     };

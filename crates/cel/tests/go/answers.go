@@ -85,7 +85,8 @@ func ask(env *cel.Env, asked question, data map[string]any) (found answer) {
 	}()
 	found.question = asked
 	ast, issues := env.Compile(asked.Expression)
-	if issues != nil && issues.Err() != nil {
+	// The first error that was found: `Err` would sort them.
+	if issues != nil && len(issues.Errors()) > 0 {
 		first := issues.Errors()[0]
 		found.Problem = first.Message
 		found.Line, found.Column = first.Location.Line(), first.Location.Column()+1
