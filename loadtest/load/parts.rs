@@ -72,7 +72,7 @@ const PARTS: [(&str, &[&str]); 11] = [
     ("copies", &["^memcpy", "^memmove", "^memset", "^memcmp"]),
     ("HTTP", &["hyper", "http", "bytes::"]),
     ("tasks", &["tokio"]),
-    ("the server", &["injectd::"]),
+    ("the server", &["injectd::", "injectd_cluster::", "injectd_profiles::"]),
 ];
 
 /// CPU of a request in µs, of all and by part.

@@ -218,7 +218,8 @@ pub const GUIDES: &[Guide] = &[
     },
 ];
 
-/// The command line of injectd, with examples in each help and commands in groups.
+/// The command line with examples in each help, and with the commands in groups.
+#[must_use]
 pub fn described(mut command: Command) -> Command {
     for guide in GUIDES {
         let words: Vec<_> = guide.command.split_whitespace().collect();

@@ -3,7 +3,7 @@
 //! No kubelet runs: the scenarios set the status of pods. A recorder watches the workloads, budgets
 //! and namespaces, and a judge replays what it saw.
 
-use injectd::restart::{Mode, Wait};
+use injectd_controllers::restart::{Mode, Wait};
 use injectd_harness::{
     expect::{Outcome, expect, failed},
     namespaced::with_namespace,

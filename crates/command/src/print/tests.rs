@@ -50,7 +50,7 @@ fn each_source(folder: &Path, read: &mut impl FnMut(&Path, &str)) {
         let path = entry.expect("an entry").path();
         if path.is_dir() {
             each_source(&path, read);
-        } else {
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
             read(&path, &fs::read_to_string(&path).expect("a file"));
         }
     }

@@ -15,7 +15,14 @@ const GROUPS: [&str; 4] = ["apps", "v1.apps", "batch", "v1.batch"];
 
 /// The arguments with each object as `TYPE/NAME`. What exists as a file stays.
 pub(super) fn normalized(arguments: &[String]) -> Result<Vec<String>, CommandError> {
-    let is_file = |text: &String| Path::new(text).exists();
+    normalized_among(arguments, |text| Path::new(text).exists())
+}
+
+/// The same; `is_file` says what exists.
+fn normalized_among(
+    arguments: &[String],
+    is_file: impl Fn(&str) -> bool,
+) -> Result<Vec<String>, CommandError> {
     let is_name = |text: &String| is_dns_subdomain(text) && !is_file(text);
     if let [kind, names @ ..] = arguments
         && is_type(kind)
@@ -57,7 +64,9 @@ mod tests {
 
     fn normal(arguments: &[&str]) -> Result<Vec<String>, String> {
         let arguments: Vec<_> = arguments.iter().map(|argument| (*argument).to_owned()).collect();
-        normalized(&arguments).map_err(|error| error.to_string())
+        // A folder and a file are there.
+        let is_file = |text: &str| ["deploy", "Cargo.toml"].contains(&text);
+        normalized_among(&arguments, is_file).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -77,7 +86,6 @@ mod tests {
         }
         let error = normal(&["sts"]).expect_err("no name");
         assert!(error.contains("sts/NAME"), "{error}");
-        // A file and a folder of the package, in which tests run.
         for stays in [&["deploy", "Cargo.toml"][..], &["deploy"]] {
             assert_eq!(normal(stays), Ok(stays.map_owned()));
         }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use injectd::digest::hex;
+use injectd_cluster::digest::hex;
 use injectd_harness::{
     api::WEBHOOK_CONFIGURATIONS,
     certificates::Ca,

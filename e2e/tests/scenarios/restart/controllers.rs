@@ -2,12 +2,10 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use injectd::{
-    cluster::{ClientOptions, client},
-    restart::{
-        Audit, AuditError, Controller, Finding, Findings, LEASE_RULES, LeaseOptions, Mode, Notice,
-        Observer, Options, Policy, RESTART_RULES, RULES, Restarter, Wait, Workload,
-    },
+use injectd_cluster::{ClientOptions, client};
+use injectd_controllers::restart::{
+    Audit, AuditError, Controller, Finding, Findings, LEASE_RULES, LeaseOptions, Mode, Notice,
+    Observer, Options, Policy, RESTART_RULES, RULES, Restarter, Wait, Workload,
 };
 use injectd_harness::{
     api::{path_of, write_kubeconfig},

@@ -1,10 +1,8 @@
 //! The namespaces, workloads and budgets that controllers restart.
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
-use injectd::{
-    cluster::{ClientOptions, client},
-    restart::{Finding, RolloutKind, WINDOW_ANNOTATION, Workload},
-};
+use injectd_cluster::{ClientOptions, client};
+use injectd_controllers::restart::{Finding, RolloutKind, WINDOW_ANNOTATION, Workload};
 use injectd_harness::{
     api::{NAMESPACES, collection},
     expect::{Outcome, eventually},

@@ -8,7 +8,7 @@ use std::{
 };
 
 use futures_util::StreamExt as _;
-use injectd::restart::{RESTARTED_AT_ANNOTATION, WINDOW_ANNOTATION};
+use injectd_controllers::restart::{RESTARTED_AT_ANNOTATION, WINDOW_ANNOTATION};
 use injectd_harness::{
     expect::{Outcome, failed},
     namespaced::OF_SCENARIO,

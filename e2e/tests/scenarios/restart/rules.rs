@@ -1,6 +1,6 @@
 //! What the command `injectd restart` leaves alone, and why.
 
-use injectd::restart::RESTARTED_AT_ANNOTATION;
+use injectd_controllers::restart::RESTARTED_AT_ANNOTATION;
 use injectd_harness::{
     api::collection,
     expect::{Outcome, eventually, expect, expect_contains},
