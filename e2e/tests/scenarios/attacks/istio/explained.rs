@@ -1,5 +1,7 @@
 //! What a decision costs that is explained.
 
+use std::time::Duration;
+
 use injectd_api::v1::ExplainRequest;
 use injectd_harness::{
     expect::{Outcome, expect},
@@ -7,7 +9,7 @@ use injectd_harness::{
 };
 use prost::Message;
 use serde_json::{Value, json};
-use tonic::{Code, Response, Status};
+use tonic::{Code, Request, Response, Status};
 
 use super::bodies::{proxy_config, unknown_annotations};
 use crate::attacks::{
@@ -19,6 +21,15 @@ use crate::attacks::{
 const MAX_TIMES: f64 = 5.0;
 /// What a clock of 10 ms, and the first call of a process, may add.
 const NOISE_SECONDS: f64 = 0.2;
+
+/// The longest deadline that injectd takes. CPU is measured: a machine with other work may take long.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+fn patient<M>(message: M) -> Request<M> {
+    let mut request = Request::new(message);
+    request.set_timeout(DEADLINE);
+    request
+}
 
 struct Row(&'static str, Mesh, fn() -> Value);
 
@@ -55,10 +66,10 @@ async fn to_explain_a_large_pod_costs_a_few_times_what_its_injection_costs() -> 
             let mut client =
                 target.server.any_client().await?.max_decoding_message_size(usize::MAX);
             let begin = target.cpu_seconds()?;
-            let injected = length(client.inject(request.clone()).await)?;
+            let injected = length(client.inject(patient(request.clone())).await)?;
             let middle = target.cpu_seconds()?;
             let explain = ExplainRequest { request: Some(request) };
-            let explained = length(client.explain(explain).await)?;
+            let explained = length(client.explain(patient(explain)).await)?;
             let (inject, explain) = (middle - begin, target.cpu_seconds()? - middle);
             let found = format!(
                 "{name}: Inject {inject:.2} s of CPU, {injected} bytes; Explain {explain:.2} s, \
