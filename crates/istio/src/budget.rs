@@ -2,6 +2,9 @@
 //!
 //! A step is one of a template's ([`injectd_gotemplate::MAX_STEPS`]); other work is counted in them, by
 //! about a microsecond each: values that a merge reads, bytes of YAML that a template has written.
+//!
+//! A pod whose values are looked at by the guard of [`crate::taint`] has a second budget of the same size,
+//! for all renderings with neutral values together.
 
 use std::{cell::Cell, fmt};
 
@@ -96,6 +99,11 @@ impl<'b> Budget<'b> {
     #[must_use]
     pub fn left(&self) -> usize {
         self.left.get()
+    }
+
+    /// Whether nothing is left, or nobody waits for the result.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.left.get() == 0 || (self.is_over)()
     }
 
     /// Takes the steps to read a text that a template has written.

@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use super::{Injection, PodCluster};
 use crate::{
     annotations::PROXY_CONFIG_ANNOTATION,
-    budget::Budget,
+    budget::{Budget, steps_of},
     fields::annotation,
     image::IMAGE_TYPE_ANNOTATION,
     memory::Record,
@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// Values that are looked at one by one to find the tainted ones. If there are more, all are named.
-const MAX_BLAMED: usize = 8;
+const MAX_BLAMED: usize = 4;
 
 /// Annotations that reach the templates in other fields than the pod's annotations.
 const READ_OUTSIDE: [&str; 2] = [PROXY_CONFIG_ANNOTATION, IMAGE_TYPE_ANNOTATION];
@@ -50,6 +50,11 @@ impl Injection<'_> {
     /// The values that were found to be tainted.
     pub(crate) fn tainted(&self) -> &[Tainted] {
         &self.tainted
+    }
+
+    /// Whether the pod is denied for tainted values.
+    pub(crate) fn is_denied_for_taint(&self) -> bool {
+        !self.tainted.is_empty() && self.revision.tainted_values == TaintedValues::Deny
     }
 
     /// The warning about tainted values.
@@ -114,9 +119,11 @@ impl Injection<'_> {
         let documents = patches.documents();
         // Without documents the pod is denied anyway; the guard only knows a better reason.
         let is_denied = documents.is_none() && self.revision.tainted_values != TaintedValues::Deny;
-        if read.is_empty() || is_denied {
+        if read.is_empty() || is_denied || documents.is_none() && setting.budget.is_spent() {
             return Vec::new();
         }
+        let budget = Budget::of(pod, setting.budget.is_over());
+        let setting = Setting { budget: &budget, record: None, ..setting };
         let mut neutral = Vec::new();
         for form in [Form::Text, Form::Json] {
             let Some(found) = self.neutral_documents(pod, &read, form, setting) else { continue };
@@ -129,7 +136,7 @@ impl Injection<'_> {
             // Nothing says that the values are the reason why the templates fail.
             return if documents.is_some() { read } else { Vec::new() };
         };
-        if read.len() > MAX_BLAMED {
+        if read.len() > MAX_BLAMED || budget.is_spent() {
             return read;
         }
         let changes = |blamed: &Tainted| {
@@ -139,11 +146,11 @@ impl Injection<'_> {
             !is_same(found.as_deref(), &neutral)
         };
         let blamed: Vec<_> = read.iter().filter(|blamed| changes(blamed)).cloned().collect();
-        if blamed.is_empty() { read } else { blamed }
+        if blamed.is_empty() || budget.is_spent() { read } else { blamed }
     }
 
     /// What the templates write for the pod with neutral values at these sources; `None` if one of
-    /// them fails.
+    /// them fails, or the budget is spent.
     fn neutral_documents(
         &self,
         pod: &Json,
@@ -151,9 +158,10 @@ impl Injection<'_> {
         form: Form,
         setting: Setting<'_>,
     ) -> Option<Vec<Json>> {
+        setting.budget.spend(steps_of(pod)).ok()?;
         let (neutral, data) = self.neutral(pod, sources, form, setting)?;
-        let budget = Budget::of(pod, setting.budget.is_over());
-        let source = Source { data: &data, record: None, budget: &budget, keeps_documents: true };
+        let source =
+            Source { data: &data, record: None, budget: setting.budget, keeps_documents: true };
         let (patches, _) = neutral.render(source, self.asked_templates());
         Some(patches.documents()?.into_iter().cloned().collect())
     }

@@ -134,7 +134,7 @@ impl Evaluation<'_> {
             }
             Keeping::ForOwner => None,
             Keeping::ForAnyOwner(owner) => match self.slotted(mesh, *owner) {
-                Ok(evaluated) => return Ok(evaluated),
+                Ok(evaluated) => return evaluated,
                 Err(recorded) => {
                     self.injection.must_be_awaited()?;
                     self.begin_anew()?;
@@ -146,15 +146,26 @@ impl Evaluation<'_> {
         Ok(self.fixed(injected?, Some(Read::OfOwner { recorded, with_placeholder })))
     }
 
-    /// The answer for every owner's name.
+    /// The answer for every owner's name, or the denial of a pod with tainted values.
     ///
     /// # Errors
-    /// The answer depends on the name, or is a denial. This was read.
-    fn slotted(&mut self, mesh: &Istio, owner: Owner) -> Result<Evaluated, Recorded> {
+    /// The answer depends on the name, or is another denial. This was read.
+    fn slotted(
+        &mut self,
+        mesh: &Istio,
+        owner: Owner,
+    ) -> Result<Result<Evaluated, String>, Recorded> {
         let owner_name = owner.name.clone();
         self.injection.set_owner(Owner { name: placeholder().to_owned(), ..owner });
         let (recorded, injected) = self.record(mesh);
-        let Ok(injected) = injected else { return Err(recorded) };
+        let injected = match injected {
+            Ok(injected) => injected,
+            // The message has no name of an owner.
+            Err(denial) if self.injection.is_denied_for_taint() && !recorded.reads_owner_name => {
+                return Ok(Err(denial));
+            }
+            Err(_) => return Err(recorded),
+        };
         let mut warnings = injected.warnings.iter();
         if recorded.reads_owner_name || warnings.any(|warning| warning.contains(placeholder())) {
             return Err(recorded);
@@ -163,7 +174,7 @@ impl Evaluation<'_> {
             return Err(recorded);
         };
         let read = Some(Read::OfAnyOwner(recorded));
-        Ok(Evaluated { patch, warnings: injected.warnings, owner_name, read })
+        Ok(Ok(Evaluated { patch, warnings: injected.warnings, owner_name, read }))
     }
 
     /// The answer for this owner's name.

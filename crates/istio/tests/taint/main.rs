@@ -2,6 +2,7 @@
 
 #![expect(clippy::disallowed_types, clippy::print_stdout, reason = "pods are trees; counts")]
 
+mod cost;
 mod random;
 mod releases;
 
@@ -91,7 +92,10 @@ fn ask(injector: &Injector<Istio, Standalone>, pod: &Value) -> (bool, Vec<String
 }
 
 fn injector(tainted_values: TaintedValues) -> Injector<Istio, Standalone> {
-    let revision = small().with_tainted_values(tainted_values);
+    injector_of(small().with_tainted_values(tainted_values))
+}
+
+fn injector_of(revision: Revision) -> Injector<Istio, Standalone> {
     let cluster = Cluster::new(vec![DEFAULT_CLUSTER.to_owned()]);
     Injector::new(Istio::new(revision, cluster, 1), Standalone::Every([].into()))
 }
