@@ -27,8 +27,8 @@ pub(crate) struct Source<'s> {
     pub(crate) record: Option<&'s Record>,
     /// What it may take.
     pub(crate) budget: &'s Budget<'s>,
-    /// Whether the documents are kept as they were written.
-    pub(crate) keeps_documents: bool,
+    /// Whether the texts are kept.
+    pub(crate) keeps_texts: bool,
 }
 
 /// A template's pod, which is laid over the user's.
@@ -37,7 +37,7 @@ struct Patch {
     pod: Json,
     has_directives: bool,
     /// What the template wrote, if that is kept.
-    document: Option<Json>,
+    text: Option<String>,
 }
 
 /// What the templates of a pod wrote.
@@ -88,7 +88,7 @@ pub enum OverlayError {
 /// Renders templates in their order. Each sees the same data.
 pub(crate) fn render(
     templates: &[&Template],
-    Source { data, record, budget, keeps_documents }: Source<'_>,
+    Source { data, record, budget, keeps_texts }: Source<'_>,
     context: &mut Context<'_>,
 ) -> Patches {
     let mut patches = Vec::with_capacity(templates.len());
@@ -110,7 +110,6 @@ pub(crate) fn render(
             record.text(&text);
         }
         let mut pod = document(&text).map_err(RenderError::Overlay)?;
-        let document = keeps_documents.then(|| pod.clone());
         prune(&mut pod);
         budget.spend(steps_of(&pod))?;
         let has_directives = has_directives(&pod);
@@ -118,7 +117,7 @@ pub(crate) fn render(
             record.template(template);
             record.patch(&pod, has_directives);
         }
-        Ok(Patch { pod, has_directives, document })
+        Ok(Patch { pod, has_directives, text: keeps_texts.then_some(text) })
     };
     for template in templates {
         match render(template) {
@@ -130,10 +129,11 @@ pub(crate) fn render(
 }
 
 impl Patches {
-    /// What the templates wrote, one document each; `None` if one of them wrote none.
-    pub(crate) fn documents(&self) -> Option<Vec<&Json>> {
-        let documents = self.patches.iter().map(|patch| patch.document.as_ref());
-        if self.error.is_some() { None } else { documents.collect() }
+    /// What the templates wrote, one text each; `None` if one of them wrote no document. Afterwards
+    /// there are none.
+    pub(crate) fn take_texts(&mut self) -> Option<Vec<String>> {
+        let texts = self.patches.iter_mut().map(|patch| patch.text.take()).collect();
+        if self.error.is_some() { None } else { texts }
     }
 
     /// The names that items of lists may bring into the `spec` of a pod. Keys are read in any case.
@@ -211,7 +211,7 @@ fn with_members(value: &Json, change: impl Fn(&str, &Json) -> Json) -> Json {
 }
 
 /// The first document of a rendered text; one without content is an empty mapping.
-fn document(text: &str) -> Result<Json, OverlayError> {
+pub(crate) fn document(text: &str) -> Result<Json, OverlayError> {
     match injectd_yaml::parse(text, budget::YAML) {
         Ok(Json::Null) => Ok(Json::Object(Map::new())),
         Ok(document) if document.is_object() => Ok(document),
@@ -235,7 +235,7 @@ mod tests {
         let templates: Vec<_> = templates.iter().collect();
         let data = Value::from_json(&json!({"Image": "proxy:1"}));
         let budget = Budget::of(pod, &|| false);
-        let source = Source { data: &data, record: None, budget: &budget, keeps_documents: false };
+        let source = Source { data: &data, record: None, budget: &budget, keeps_texts: false };
         let patches = render(&templates, source, &mut Context::default());
         let mut merged = pod.clone();
         let template = patches.merge_into(&mut merged, &budget, |_, _| {});

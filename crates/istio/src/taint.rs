@@ -4,10 +4,9 @@
 //! fields and containers. Such a value is *tainted*. The [guard](TaintedValues) finds it before a pod is
 //! merged:
 //!
-//! 1. [`sources`] lists the annotations, labels and names with other than plain characters. Most pods
-//!    have none, and cost nothing more.
-//! 2. Those that the templates have read are replaced by neutral values ([`neutral`]), and the templates
-//!    are rendered once more.
+//! 1. [`sources`] lists the annotations, labels and names with other than plain characters.
+//! 2. Those that the templates have read, and other such texts that they have read in the `spec`, are replaced by neutral values ([`neutral`]), and the templates
+//!    are rendered once more. Most pods have none, and cost nothing more.
 //! 3. Both documents must have the same [`shape`]: the same keys, lists and scalars, but for the scalars
 //!    that hold the values.
 //!
@@ -81,7 +80,7 @@ pub enum NameOf {
     Namespace,
     /// Its owner: name, kind and API version.
     Owner,
-    /// Something in its `spec`, such as a container.
+    /// Something in its `spec`: a container, or any other text.
     Part,
 }
 
@@ -93,7 +92,7 @@ impl fmt::Display for Source {
             Self::Name(NameOf::Pod) => f.write_str("the name of the pod"),
             Self::Name(NameOf::Namespace) => f.write_str("the namespace"),
             Self::Name(NameOf::Owner) => f.write_str("the name of the owner"),
-            Self::Name(NameOf::Part) => f.write_str("a name in the spec"),
+            Self::Name(NameOf::Part) => f.write_str("a value in the spec"),
         }
     }
 }
@@ -142,12 +141,34 @@ impl Source {
     }
 }
 
+/// The values that a message names.
+const MAX_NAMED: usize = 10;
+
 /// What is wrong with tainted values, for people.
 pub(crate) fn problem(sources: &[Source]) -> String {
-    let names: Vec<_> = sources.iter().map(ToString::to_string).collect();
-    let holds = if names.len() == 1 { "holds" } else { "hold" };
+    let names: Vec<_> = sources.iter().take(MAX_NAMED).map(ToString::to_string).collect();
+    let holds = if sources.len() == 1 { "holds" } else { "hold" };
+    let more = match sources.len() - names.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
     format!(
-        "{} {holds} more than a value: as text in the template it changes other fields of the pod",
+        "{}{more} {holds} more than a value: as text in the template it changes other fields of the \
+         pod",
         names.join(", ")
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_names_some_values() {
+        let sources: Vec<_> =
+            (0..MAX_NAMED + 5).map(|index| Source::Label(format!("l{index}"))).collect();
+        let problem = problem(&sources);
+        assert!(problem.contains("label l9 and 5 more hold more"), "{problem}");
+        assert!(!problem.contains("l10"), "{problem}");
+    }
 }

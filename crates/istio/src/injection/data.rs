@@ -18,21 +18,40 @@ use crate::{
     strip,
 };
 
+/// A pod as received, and as templates read it.
+#[derive(Debug)]
+pub(super) struct Forms {
+    pub(super) original: Arc<Json>,
+    pub(super) stripped: Arc<Json>,
+}
+
+impl Forms {
+    /// Both changed in the same way.
+    pub(super) fn map(&self, change: impl Fn(&Json) -> Json) -> Self {
+        let original = Arc::new(change(&self.original));
+        let stripped = if Arc::ptr_eq(&self.original, &self.stripped) {
+            Arc::clone(&original)
+        } else {
+            Arc::new(change(&self.stripped))
+        };
+        Self { original, stripped }
+    }
+}
+
 impl Injection<'_> {
-    /// The data of the templates: of the pod as received, and its `ProxyConfig`.
+    /// The data of the templates: of the pod, and its `ProxyConfig`.
     pub(super) fn data(
         &self,
-        original: &Arc<Json>,
+        Forms { original, stripped: pod }: &Forms,
         proxy: &Arc<Message>,
         native: bool,
         ids: ProxyIds,
-    ) -> Result<Value, String> {
+    ) -> Value {
         let revision = self.revision;
         let release = revision.release;
-        let pod = self.stripped(original)?;
-        let guess = || Owner::of(&pod, &self.namespace, release);
+        let guess = || Owner::of(pod, &self.namespace, release);
         let owner = self.owner.clone().unwrap_or_else(guess);
-        let image_type = annotation(&pod, image::IMAGE_TYPE_ANNOTATION);
+        let image_type = annotation(pod, image::IMAGE_TYPE_ANNOTATION);
         let types = ImageType {
             annotation: image_type,
             proxy_config: proxy.message("image").map(|image| image.text("image_type")),
@@ -44,8 +63,8 @@ impl Injection<'_> {
             release,
             type_meta: pod::type_meta(&owner, release),
             deployment_meta: pod::deployment_meta(&owner, original, release),
-            object_meta: pod::object_meta(&pod, release),
-            spec: pod::spec(&pod, release),
+            object_meta: pod::object_meta(pod, release),
+            spec: pod::spec(pod, release),
             proxy_config: message::of(Arc::clone(proxy)),
             mesh_config: message::of(Arc::clone(&revision.mesh)),
             values: revision.values_data.clone(),
@@ -58,7 +77,15 @@ impl Injection<'_> {
             proxy_gid: ids.gid.into(),
             compliance_policy: compliance_policy.unwrap_or_default(),
         };
-        Ok(data.into())
+        data.into()
+    }
+
+    /// Both forms of a pod.
+    ///
+    /// # Errors
+    /// The message of the denial.
+    pub(super) fn forms(&self, pod: &Arc<Json>) -> Result<Forms, String> {
+        Ok(Forms { original: Arc::clone(pod), stripped: self.stripped(pod)? })
     }
 
     /// The pod that templates read: without an earlier injection, and with its namespace.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use injectd_gotemplate::{Context, Reads, Template, Value};
 use serde_json::Value as Json;
 
-use super::{Injection, PodCluster};
+use super::{Injection, PodCluster, data::Forms};
 use crate::{
     annotations::PROXY_CONFIG_ANNOTATION,
     budget::{Budget, steps_of},
@@ -14,7 +14,8 @@ use crate::{
     memory::Record,
     owner::Owner,
     proto::{Message, layers},
-    render::{Patches, Source},
+    render::{Patches, Source, document},
+    strip::OVERRIDES_ANNOTATION,
     taint::{
         NameOf, Source as Tainted, TaintedValues,
         neutral::{self, Form},
@@ -79,26 +80,33 @@ impl Injection<'_> {
         proxy: &Arc<Message>,
         setting: Setting<'_>,
     ) -> Result<Written, String> {
-        let suspects = match self.revision.tainted_values {
-            TaintedValues::Off => Vec::new(),
-            _ => sources::of(pod, &self.namespace, &self.owner(pod)),
+        let forms = self.forms(pod)?;
+        let is_guarded = self.revision.tainted_values != TaintedValues::Off;
+        let suspects = if is_guarded {
+            sources::of(&forms.original, &self.namespace, &self.owner(pod))
+        } else {
+            Vec::new()
         };
         let own_record = match setting.record {
-            None if !suspects.is_empty() => Some(Record::new(self.revision.release)),
+            None if is_guarded && (!suspects.is_empty() || has_odd_spec(&forms.stripped)) => {
+                Some(Record::new(self.revision.release))
+            }
             _ => None,
         };
         let record = setting.record.or(own_record.as_ref());
-        let data = self.data(pod, proxy, setting.native, self.proxy_ids(setting.cluster))?;
-        let keeps_documents = !suspects.is_empty();
-        let source = Source { data: &data, record, budget: setting.budget, keeps_documents };
-        let (patches, missing) = self.render(source, self.asked_templates());
+        let data = self.data(&forms, proxy, setting.native, self.proxy_ids(setting.cluster));
+        let source =
+            Source { data: &data, record, budget: setting.budget, keeps_texts: is_guarded };
+        let (mut patches, missing) = self.render(source, self.asked_templates());
+        let texts = patches.take_texts();
         let tainted = match record {
-            Some(record) => {
+            Some(record) if is_guarded => {
                 let has_read = |suspect: &Tainted| has_read(record, suspect);
-                let read: Vec<_> = suspects.into_iter().filter(has_read).collect();
-                self.tainted_of(pod, read, &patches, setting)
+                let mut read: Vec<_> = suspects.into_iter().filter(has_read).collect();
+                read.extend(read_of_spec(record, &forms));
+                self.tainted_of(&forms, read, texts.as_deref(), setting)
             }
-            None => Vec::new(),
+            _ => Vec::new(),
         };
         Ok(Written { patches, missing, tainted })
     }
@@ -111,39 +119,37 @@ impl Injection<'_> {
     /// Those of the values that templates have read which changed more than their scalar.
     fn tainted_of(
         &self,
-        pod: &Arc<Json>,
+        forms: &Forms,
         read: Vec<Tainted>,
-        patches: &Patches,
+        texts: Option<&[String]>,
         setting: Setting<'_>,
     ) -> Vec<Tainted> {
-        let documents = patches.documents();
-        // Without documents the pod is denied anyway; the guard only knows a better reason.
-        let is_denied = documents.is_none() && self.revision.tainted_values != TaintedValues::Deny;
-        if read.is_empty() || is_denied || documents.is_none() && setting.budget.is_spent() {
+        // Without texts the pod is denied anyway; the guard only knows a better reason.
+        let is_denied = texts.is_none() && self.revision.tainted_values != TaintedValues::Deny;
+        if read.is_empty() || is_denied || texts.is_none() && setting.budget.is_spent() {
             return Vec::new();
         }
-        let budget = Budget::of(pod, setting.budget.is_over());
+        let budget = Budget::of(&forms.original, setting.budget.is_over());
         let setting = Setting { budget: &budget, record: None, ..setting };
         let mut neutral = Vec::new();
         for form in [Form::Text, Form::Json] {
-            let Some(found) = self.neutral_documents(pod, &read, form, setting) else { continue };
-            if is_same(documents.as_deref(), &found) {
+            let Some(found) = self.neutral_texts(forms, &read, form, setting) else { continue };
+            if is_same(texts, &found, &budget) {
                 return Vec::new();
             }
             neutral.push((form, found));
         }
         let Some((form, neutral)) = neutral.into_iter().next() else {
             // Nothing says that the values are the reason why the templates fail.
-            return if documents.is_some() { read } else { Vec::new() };
+            return if texts.is_some() { read } else { Vec::new() };
         };
         if read.len() > MAX_BLAMED || budget.is_spent() {
             return read;
         }
         let changes = |blamed: &Tainted| {
             let others: Vec<_> = read.iter().filter(|other| *other != blamed).cloned().collect();
-            let found = self.neutral_documents(pod, &others, form, setting);
-            let found: Option<Vec<_>> = found.as_ref().map(|found| found.iter().collect());
-            !is_same(found.as_deref(), &neutral)
+            let found = self.neutral_texts(forms, &others, form, setting);
+            !is_same(found.as_deref(), &neutral, &budget)
         };
         let blamed: Vec<_> = read.iter().filter(|blamed| changes(blamed)).cloned().collect();
         if blamed.is_empty() || budget.is_spent() { read } else { blamed }
@@ -151,30 +157,32 @@ impl Injection<'_> {
 
     /// What the templates write for the pod with neutral values at these sources; `None` if one of
     /// them fails, or the budget is spent.
-    fn neutral_documents(
+    fn neutral_texts(
         &self,
-        pod: &Json,
+        forms: &Forms,
         sources: &[Tainted],
         form: Form,
         setting: Setting<'_>,
-    ) -> Option<Vec<Json>> {
-        setting.budget.spend(steps_of(pod)).ok()?;
-        let (neutral, data) = self.neutral(pod, sources, form, setting)?;
-        let source =
-            Source { data: &data, record: None, budget: setting.budget, keeps_documents: true };
-        let (patches, _) = neutral.render(source, self.asked_templates());
-        Some(patches.documents()?.into_iter().cloned().collect())
+    ) -> Option<Vec<String>> {
+        setting.budget.spend(steps_of(&forms.original)).ok()?;
+        let (neutral, data) = self.neutral(forms, sources, form, setting)?;
+        let budget = setting.budget;
+        let source = Source { data: &data, record: None, budget, keeps_texts: true };
+        let (mut patches, _) = neutral.render(source, self.asked_templates());
+        patches.take_texts()
     }
 
     /// The injection of the pod with neutral values at these sources, and its data; `None` if there is
     /// none.
     fn neutral(
         &self,
-        pod: &Json,
+        forms: &Forms,
         sources: &[Tainted],
         form: Form,
         setting: Setting<'_>,
     ) -> Option<(Self, Value)> {
+        let pod = &*forms.original;
+        let neutral_forms = forms.map(|pod| sources::neutral_pod(pod, sources, form));
         let has = |source: Tainted| sources.contains(&source);
         let is_other_namespace = has(Tainted::Name(NameOf::Namespace));
         let is_other_owner = is_other_namespace || has(Tainted::Name(NameOf::Owner));
@@ -182,7 +190,7 @@ impl Injection<'_> {
         let namespace = self.namespace.clone();
         let neutral = Injection {
             revision: self.revision,
-            pod: Arc::new(sources::neutral_pod(pod, sources, form)),
+            pod: Arc::clone(&neutral_forms.original),
             namespace: if is_other_namespace { neutral::text(&namespace) } else { namespace },
             environment: self.environment.clone(),
             owner: Some(if is_other_owner { sources::neutral_owner(&owner) } else { owner }),
@@ -197,7 +205,7 @@ impl Injection<'_> {
         };
         let proxy = Arc::new(self.proxy_config(own.as_ref(), setting.cluster.resources));
         let ids = self.proxy_ids(setting.cluster);
-        let data = neutral.data(&neutral.pod, &proxy, setting.native, ids).ok()?;
+        let data = neutral.data(&neutral_forms, &proxy, setting.native, ids);
         Some((neutral, data))
     }
 
@@ -213,21 +221,44 @@ impl Injection<'_> {
         let (native, _) = self.revision.mode.is_native(None, "");
         let setting =
             Setting { cluster: PodCluster::default(), native, budget: &budget, record: None };
-        let (_, data) = self.neutral(&self.pod, sources, form, setting)?;
+        let (_, data) = self.neutral(&self.forms(&self.pod).ok()?, sources, form, setting)?;
         let execute = |context: &mut Context<'_>| template.execute(&data, context).ok();
         self.with_context(Some(reads), &|| false, execute)
     }
 }
 
-/// Whether the documents of the pod have the shape of the neutral ones.
-fn is_same(documents: Option<&[&Json]>, neutral: &[Json]) -> bool {
-    documents.is_some_and(|documents| {
-        documents.len() == neutral.len()
-            && documents
-                .iter()
-                .zip(neutral)
-                .all(|(document, neutral)| shape::is_same(document, neutral))
-    })
+/// Whether the documents of the pod have the shape of the neutral ones. Both are YAML; it is read from the
+/// budget.
+fn is_same(texts: Option<&[String]>, neutral: &[String], budget: &Budget<'_>) -> bool {
+    let is_same = |(own, neutral): (&String, &String)| {
+        let read = |text: &String| {
+            budget.spend_text(text).ok()?;
+            document(text).ok()
+        };
+        let (Some(own), Some(neutral)) = (read(own), read(neutral)) else { return false };
+        shape::is_same(&own, &neutral)
+    };
+    texts
+        .is_some_and(|texts| texts.len() == neutral.len() && texts.iter().zip(neutral).all(is_same))
+}
+
+fn has_odd_spec(pod: &Json) -> bool {
+    pod.get("spec").is_some_and(sources::is_odd)
+}
+
+/// Where the texts come from that are not plain and that templates have read in the `spec`.
+fn read_of_spec(record: &Record, forms: &Forms) -> Option<Tainted> {
+    let has_read = |pod: &Json| {
+        pod.get("spec").is_some_and(|spec| record.has_read_of_spec(spec, &sources::is_odd))
+    };
+    if !has_read(&forms.stripped) {
+        return None;
+    }
+    let is_own = Arc::ptr_eq(&forms.original, &forms.stripped)
+        || annotation(&forms.stripped, OVERRIDES_ANNOTATION).is_none()
+        || has_read(&forms.original);
+    let of_overrides = || Tainted::Annotation(OVERRIDES_ANNOTATION.to_owned());
+    Some(if is_own { Tainted::Name(NameOf::Part) } else { of_overrides() })
 }
 
 /// Whether templates may have written a value.

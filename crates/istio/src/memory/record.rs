@@ -118,6 +118,20 @@ impl Record {
             || state.reading.member_is_whole("metadata")
     }
 
+    /// Whether the templates have read something of a pod's `spec` for which this holds. It is asked of
+    /// all that was read whole, and of nothing else.
+    pub(crate) fn has_read_of_spec(&self, spec: &Json, is_found: &dyn Fn(&Json) -> bool) -> bool {
+        let state = self.state.borrow();
+        let mut reading = Reading::default();
+        if state.reading.member_is_whole("spec") {
+            reading.read_whole();
+        }
+        for part in state.parts.values().filter(|part| part.key == "spec") {
+            add(&state.places, part.place, &mut reading);
+        }
+        has_read(&reading, spec, is_found)
+    }
+
     /// What was read.
     pub(crate) fn into_recorded(self) -> Recorded {
         let state = self.state.into_inner();
@@ -149,6 +163,23 @@ fn add(places: &[Place], index: usize, reading: &mut Reading) {
     }
     if let Some(item) = place.item {
         add(places, item, reading.item());
+    }
+}
+
+/// Whether something that is read whole of a value is found.
+fn has_read(reading: &Reading, value: &Json, is_found: &dyn Fn(&Json) -> bool) -> bool {
+    if reading.whole {
+        return is_found(value);
+    }
+    match value {
+        Json::Object(members) => reading.members.iter().any(|(key, reading)| {
+            members.get(&**key).is_some_and(|value| has_read(reading, value, is_found))
+        }),
+        Json::Array(items) => reading
+            .items
+            .as_ref()
+            .is_some_and(|reading| items.iter().any(|item| has_read(reading, item, is_found))),
+        _ => false,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Neutral values: like a pod's own, but YAML reads them as one text wherever a template puts them.
 
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 
 use crate::{budget, marker};
 
@@ -79,7 +79,7 @@ const LAST_ESCAPED: &str = "\\ud834\\udd1e";
 /// A `ProxyConfig` in YAML with neutral texts; `None` if it is no YAML.
 pub(crate) fn proxy_config(yaml: &str) -> Option<String> {
     let tree = injectd_yaml::parse(yaml, budget::YAML).ok()?;
-    Some(mapped(&tree, &text).to_string())
+    Some(self::tree(&tree).to_string())
 }
 
 /// Whether a `ProxyConfig` in YAML has texts that are not plain.
@@ -98,17 +98,32 @@ fn is_plain_tree(tree: &Json) -> bool {
     }
 }
 
+/// A tree with neutral texts and keys.
+pub(crate) fn tree(tree: &Json) -> Json {
+    mapped(tree, &text)
+}
+
 /// A tree with other texts, and with neutral keys.
 fn mapped(tree: &Json, change: &dyn Fn(&str) -> String) -> Json {
     match tree {
         Json::String(text) => change(text).into(),
         Json::Array(items) => items.iter().map(|item| mapped(item, change)).collect(),
-        Json::Object(members) => {
+        Json::Object(own) => {
             let member = |(key, value): (&String, &Json)| (text(key), mapped(value, change));
-            members.iter().map(member).collect()
+            Json::Object(members(own.iter().map(member)))
         }
         other => other.clone(),
     }
+}
+
+/// An object with all of these members: neutral keys that are the same are made different.
+pub(crate) fn members(all: impl Iterator<Item = (String, Json)>) -> Map<String, Json> {
+    let mut members = Map::new();
+    for (index, (key, value)) in all.enumerate() {
+        let is_taken = members.contains_key(&key);
+        members.insert(if is_taken { format!("{key}x{index}") } else { key }, value);
+    }
+    members
 }
 
 #[cfg(test)]
@@ -136,6 +151,13 @@ mod tests {
             assert_eq!(neutral.matches(marker::in_value()).count(), 1, "{own} {neutral}");
         }
         assert_eq!(text("a/b"), "a/b");
+    }
+
+    #[test]
+    fn keys_with_the_same_neutral_key_stay_different() {
+        let neutral = tree(&serde_json::json!({"a b": 1, "a\nb": 2, "a\tb": "c d"}));
+        let Json::Object(members) = neutral else { panic!("an object") };
+        assert_eq!(members.len(), 3, "{members:?}");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Which values of a pod may be tainted, and the pod with neutral values in their place.
 
+use std::{collections::HashSet, mem};
+
 use serde_json::{Map, Value as Json};
 
 use super::{
@@ -10,12 +12,13 @@ use crate::{
     annotations::PROXY_CONFIG_ANNOTATION,
     fields::{annotations, labels, text_of},
     owner::Owner,
+    strip::OVERRIDES_ANNOTATION,
 };
 
 const ANNOTATIONS: &str = "/metadata/annotations";
 const LABELS: &str = "/metadata/labels";
 
-/// The values of a pod that are not plain.
+/// The values of a pod that are not plain, but for those in its `spec`.
 pub(crate) fn of(pod: &Json, namespace: &str, owner: &Owner) -> Vec<Source> {
     let annotations = odd_entries(annotations(pod)).map(Source::Annotation);
     let labels = odd_entries(labels(pod)).map(Source::Label);
@@ -30,7 +33,6 @@ pub(crate) fn of(pod: &Json, namespace: &str, owner: &Owner) -> Vec<Source> {
         (NameOf::Pod, is_odd("name") || is_odd("generateName")),
         (NameOf::Namespace, !is_plain(namespace)),
         (NameOf::Owner, is_odd_owner),
-        (NameOf::Part, pod.get("spec").is_some_and(has_odd_names)),
     ];
     let names = names.into_iter().filter(|(_, is_odd)| *is_odd);
     annotations.chain(labels).chain(names.map(|(name, _)| Source::Name(name))).collect()
@@ -49,18 +51,12 @@ fn odd_entries(map: Option<&Map<String, Json>>) -> impl Iterator<Item = String> 
     odd.map(|(key, _)| key.clone())
 }
 
-/// Whether a member of an object is a name: `name`, `serviceAccountName`, …
-fn is_name(key: &str) -> bool {
-    key.ends_with("ame") && (key == "name" || key.ends_with("Name"))
-}
-
-fn has_odd_names(tree: &Json) -> bool {
+/// Whether a tree has a text or a key that is not plain.
+pub(crate) fn is_odd(tree: &Json) -> bool {
     match tree {
-        Json::Object(members) => members.iter().any(|(key, value)| match value {
-            Json::String(name) => is_name(key) && !is_plain(name),
-            value => has_odd_names(value),
-        }),
-        Json::Array(items) => items.iter().any(has_odd_names),
+        Json::String(text) => !is_plain(text),
+        Json::Object(members) => members.iter().any(|(key, value)| !is_plain(key) || is_odd(value)),
+        Json::Array(items) => items.iter().any(is_odd),
         _ => false,
     }
 }
@@ -68,10 +64,16 @@ fn has_odd_names(tree: &Json) -> bool {
 /// A pod with neutral values at these sources.
 pub(crate) fn neutral_pod(pod: &Json, sources: &[Source], form: Form) -> Json {
     let mut pod = pod.clone();
+    let [mut annotations, mut labels] = [HashSet::new(), HashSet::new()];
+    let mut is_other_spec = false;
     for source in sources {
         match source {
-            Source::Annotation(key) => neutralize(pod.pointer_mut(ANNOTATIONS), key, form),
-            Source::Label(key) => neutralize(pod.pointer_mut(LABELS), key, form),
+            Source::Annotation(key) => {
+                // Its containers are in the spec that templates read.
+                is_other_spec |= key == OVERRIDES_ANNOTATION;
+                annotations.insert(key.as_str());
+            }
+            Source::Label(key) => _ = labels.insert(key.as_str()),
             Source::Name(NameOf::Pod) => {
                 for key in ["/metadata/name", "/metadata/generateName"] {
                     if let Some(Json::String(name)) = pod.pointer_mut(key) {
@@ -79,39 +81,35 @@ pub(crate) fn neutral_pod(pod: &Json, sources: &[Source], form: Form) -> Json {
                     }
                 }
             }
-            Source::Name(NameOf::Part) => {
-                pod.get_mut("spec").into_iter().for_each(neutralize_names);
-            }
+            Source::Name(NameOf::Part) => is_other_spec = true,
             // The injection has them.
             Source::Name(NameOf::Namespace | NameOf::Owner) => {}
         }
     }
+    for (map, keys) in [(ANNOTATIONS, annotations), (LABELS, labels)] {
+        if let Some(Json::Object(entries)) = pod.pointer_mut(map).filter(|_| !keys.is_empty()) {
+            neutralize(entries, &keys, form);
+        }
+    }
+    if let Some(spec) = pod.get_mut("spec").filter(|_| is_other_spec) {
+        *spec = neutral::tree(spec);
+    }
     pod
 }
 
-fn neutralize(entries: Option<&mut Json>, key: &str, form: Form) {
-    let Some(entries) = entries.and_then(Json::as_object_mut) else { return };
-    let Some(value) = entries.shift_remove(key) else { return };
-    let value = match value {
-        Json::String(own) => neutral::value(&own, form).into(),
-        other => other,
-    };
-    entries.insert(neutral::text(key), value);
-}
-
-fn neutralize_names(tree: &mut Json) {
-    match tree {
-        Json::Object(members) => {
-            for (key, value) in members {
-                match value {
-                    Json::String(name) if is_name(key) => *name = neutral::text(name),
-                    value => neutralize_names(value),
-                }
-            }
+fn neutralize(entries: &mut Map<String, Json>, keys: &HashSet<&str>, form: Form) {
+    let member = |(key, value): (String, Json)| {
+        if !keys.contains(key.as_str()) {
+            return (key, value);
         }
-        Json::Array(items) => items.iter_mut().for_each(neutralize_names),
-        _ => {}
-    }
+        let value = match value {
+            Json::String(own) => neutral::value(&own, form).into(),
+            other => other,
+        };
+        (neutral::text(&key), value)
+    };
+    let all: Vec<_> = mem::take(entries).into_iter().map(member).collect();
+    *entries = neutral::members(all.into_iter());
 }
 
 /// An owner with neutral texts.

@@ -1,6 +1,7 @@
 //! What the guard costs, counted in allocations.
 
 use allocation_counter::measure;
+use injectd_testkit::istio;
 
 use super::*;
 
@@ -59,4 +60,26 @@ fn a_pod_that_is_denied_for_taint_is_evaluated_once() {
     };
     let [off, deny] = [TaintedValues::Off, TaintedValues::Deny].map(denied);
     assert!(deny < 3 * off, "{deny} and {off}");
+}
+
+#[test]
+fn a_usual_pod_is_rendered_once() {
+    let odd = json!(["sh", "-c", "a: b\n- c # d"]);
+    let mut review = injectd_testkit::reviews::typical();
+    let mut pod = review["request"]["object"].take();
+    pod["spec"]["containers"][0]["args"] = odd;
+    let testkit =
+        ("testkit".to_owned(), istio::revision_of(istio::CONFIG, istio::VALUES, istio::MESH));
+    for (release, revision) in releases::recorded().into_iter().chain([testkit]) {
+        let mut revision = Some(revision);
+        let mut cost = |mode| {
+            let one = revision.take().expect("a revision").with_tainted_values(mode);
+            let cost = allocations(|| _ = inject(&one, &pod));
+            revision = Some(one);
+            cost
+        };
+        let [off, deny] = [TaintedValues::Off, TaintedValues::Deny].map(&mut cost);
+        println!("{release}: {off} allocations, with the guard {deny}");
+        assert!(deny * 10 < off * 13, "{release}: {deny} and {off}");
+    }
 }

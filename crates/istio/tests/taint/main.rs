@@ -5,6 +5,7 @@
 mod cost;
 mod random;
 mod releases;
+mod spec;
 
 use std::sync::Arc;
 
