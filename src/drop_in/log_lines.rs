@@ -129,7 +129,7 @@ mod tests {
             reasons: SkipReasons::default(),
             denial: None,
             warnings: Warnings::default(),
-            tainted: Vec::new(),
+            tainted: 0,
             template: None,
             event: None,
             configuration: Arc::default(),

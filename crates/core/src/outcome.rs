@@ -151,9 +151,9 @@ pub struct Outcome<'a> {
     pub denial: Option<Cow<'static, str>>,
     /// Annotations that were ignored.
     pub warnings: Warnings,
-    /// The values of the pod that change more of what the templates write than their own place: keys of
-    /// annotations, of a closed set.
-    pub tainted: Vec<&'static str>,
+    /// What the values are counted as that change more of what the templates write than their own place: a
+    /// bit for each of the mesh's names.
+    pub tainted: u32,
     /// The template's source; `None` if no template was needed.
     pub template: Option<TemplateLookup>,
     /// The event to send.
@@ -314,7 +314,7 @@ impl<'a> Outcome<'a> {
             reasons,
             denial: None,
             warnings: Warnings::default(),
-            tainted: Vec::new(),
+            tainted: 0,
             template: None,
             event: None,
             configuration,

@@ -42,7 +42,7 @@ use store::{Entry, Store};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// The pod is injected, with this patch.
-    Injected { patch: SlottedPatch, warnings: Box<[String]>, tainted: Box<[&'static str]> },
+    Injected { patch: SlottedPatch, warnings: Box<[String]>, tainted: u32 },
     /// The pod is skipped for the reason at this index of the mesh's reasons.
     Skipped { reason: usize, warnings: Box<[String]> },
 }
@@ -207,9 +207,7 @@ impl Answer {
     fn bytes(&self) -> usize {
         let texts = |texts: &[String]| texts.iter().map(String::len).sum::<usize>();
         match self {
-            Self::Injected { patch, warnings, tainted } => {
-                patch.bytes() + texts(warnings) + size_of_val(&**tainted)
-            }
+            Self::Injected { patch, warnings, .. } => patch.bytes() + texts(warnings),
             Self::Skipped { warnings, .. } => texts(warnings),
         }
     }

@@ -25,6 +25,7 @@ use crate::{
     cluster::Cluster,
     decide::Reason,
     injection::{Injection, PodCluster},
+    leaks,
     memory::{Answer, Found, KeyInputs, KeyedPod, Memory, SlottedPatch, Unknown},
     native::Nodes,
     object::Object,
@@ -92,6 +93,13 @@ impl Istio {
         let configuration = Arc::new(Configuration { generation, release });
         let memory = Some(Arc::new(Memory::new(&revision, &cluster.resources)));
         Self { revision: Arc::new(revision), cluster, configuration, memory }
+    }
+
+    /// Finds which annotations can leave their scalar in the templates, one text for each template. It
+    /// renders them some hundred times: for a thread that answers no reviews.
+    pub fn find_leaks(&self) -> impl FnOnce() -> Vec<String> + Send + use<> {
+        let revision = Arc::clone(&self.revision);
+        move || leaks::of_annotations(&revision)
     }
 
     /// The same revision in a cluster with these nodes; `None` if they cannot be read. It keeps its
@@ -311,7 +319,7 @@ fn known<'r>(found: Found, outcome: &mut Outcome<'_>) -> Plan<'r> {
     match &*found.answer {
         Answer::Injected { warnings, tainted, .. } => {
             warn(outcome, warnings);
-            outcome.tainted.extend_from_slice(tainted);
+            outcome.tainted = *tainted;
             Plan::Known(found)
         }
         Answer::Skipped { reason, warnings } => {

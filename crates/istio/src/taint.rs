@@ -144,6 +144,13 @@ impl Source {
 /// The values that a message names.
 const MAX_NAMED: usize = 10;
 
+/// What values are counted as: a bit for each of [`COUNTED`].
+pub(crate) fn counted(sources: &[Source]) -> u32 {
+    const { assert!(COUNTED.len() <= u32::BITS as usize) };
+    let index = |name| COUNTED.iter().position(|counted| *counted == name).unwrap_or_default();
+    sources.iter().fold(0, |bits, source| bits | 1 << index(source.counted_as()))
+}
+
 /// What is wrong with tainted values, for people.
 pub(crate) fn problem(sources: &[Source]) -> String {
     let names: Vec<_> = sources.iter().take(MAX_NAMED).map(ToString::to_string).collect();

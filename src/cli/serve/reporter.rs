@@ -3,8 +3,10 @@
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, PoisonError},
+    thread,
 };
 
+use injectd_cluster::causes::with_causes;
 use injectd_command::config::unknown_release;
 use injectd_istio::mesh::Istio;
 use injectd_profiles::DEFAULT_REVISION;
@@ -80,6 +82,7 @@ impl Reporter {
         let [label] = labels;
         let labels = [("istio_release", release.clone()), label];
         self.registry.set_info(CONFIG_INFO, &subject(revision), Some(&labels.into()));
+        report_leaks(revision.to_owned(), mesh.find_leaks());
     }
 
     /// Reports that a revision of Istio is not served any more.
@@ -120,5 +123,20 @@ impl InUse {
             revision => format!("Istio {release}, revision {revision}\n"),
         });
         linkerd.chain(istio).collect()
+    }
+}
+
+/// Logs which annotations reach YAML unquoted. Neither the start nor a reload waits for it, and the
+/// configurations are looked at one after the other.
+fn report_leaks(revision: String, find: impl FnOnce() -> Vec<String> + Send + 'static) {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let report = move || {
+        let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        for leak in find() {
+            warn!(revision, "{leak}");
+        }
+    };
+    if let Err(error) = thread::Builder::new().name("taint-check".to_owned()).spawn(report) {
+        warn!("what can leave its scalar in templates is not looked at: {}", with_causes(&error));
     }
 }

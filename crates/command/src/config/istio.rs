@@ -372,7 +372,7 @@ impl ConfigArgs {
         })?;
         let revision = revision.with_tainted_values(self.istio.tainted_values);
         let file = format!("--injector-config {}", config_path.display());
-        for warning in revision.warnings().chain(purpose.leaks(&revision)) {
+        for warning in revision.warnings() {
             purpose.warn(&file, &warning);
         }
         Ok(revision)

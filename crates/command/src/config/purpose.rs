@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use injectd_istio::{leaks, revision::Revision};
 use tracing::warn;
 
 use super::trust_roots;
@@ -48,14 +47,6 @@ impl Purpose {
             self.warn(&file, warning);
         }
         Ok(bundle)
-    }
-
-    /// What can leave its scalar in the templates, for the log of a server.
-    pub(super) fn leaks(self, revision: &Revision) -> Vec<String> {
-        match self {
-            Self::Serve => leaks::of_annotations(revision),
-            Self::Inject | Self::Replay => Vec::new(),
-        }
     }
 
     /// Prints or logs a warning about a file, which is named with its flag.

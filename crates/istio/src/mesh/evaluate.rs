@@ -16,7 +16,7 @@ use crate::{
     object::{Object, without_managed_fields},
     owner::Owner,
     patch::{Operation, patch},
-    taint::Source,
+    taint,
 };
 
 /// A pod that is injected, and what its evaluation needs.
@@ -69,8 +69,7 @@ impl Istio {
             Some(turn) => turn.run(evaluate),
             None => evaluate(),
         };
-        let tainted = evaluation.injection.tainted().iter();
-        outcome.tainted = tainted.map(Source::counted_as).collect();
+        outcome.tainted = taint::counted(evaluation.injection.tainted());
         let Evaluated { patch, mut warnings, owner_name, read } = match evaluated {
             Ok(evaluated) => evaluated,
             Err(denial) => return outcome.deny(denial.into()),
@@ -83,7 +82,7 @@ impl Istio {
             (&self.memory, original, read)
         {
             warnings.splice(0..0, of_decision);
-            let tainted = outcome.tainted.clone().into();
+            let tainted = outcome.tainted;
             let answer = Answer::Injected { patch, warnings: warnings.into(), tainted };
             memory.keep_evaluated(KeyedPod { tape, inputs }, &read, answer);
         }

@@ -20,7 +20,7 @@ use injectd_istio::{
     mesh::Istio,
     path::{DEFAULT_CLUSTER, PathEnvironment},
     revision::Revision,
-    taint::{Source, TaintedValues},
+    taint::{COUNTED, Source, TaintedValues},
 };
 use injectd_testkit::istio::revision_of;
 use serde_json::{Value, json};
@@ -87,7 +87,10 @@ fn ask(injector: &Injector<Istio, Standalone>, pod: &Value) -> (bool, Vec<String
     let answered = envelope::review(injector, facts, body.as_bytes()).now_or_never();
     let answer = answered.expect("no wait").expect("an answer");
     let response: Value = serde_json::from_slice(&answer.body).expect("JSON");
-    let tainted = answer.outcome.tainted.iter().map(ToString::to_string).collect();
+    let tainted = answer.outcome.tainted;
+    let is_counted = |(bit, _): &(usize, &str)| tainted >> bit & 1 == 1;
+    let names = COUNTED.into_iter().enumerate().filter(is_counted);
+    let tainted = names.map(|(_, name)| name.to_owned()).collect();
     let is_known = answer.outcome.template == Some(TemplateLookup::Hit);
     (is_known, tainted, response["response"].clone())
 }

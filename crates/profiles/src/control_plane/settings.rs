@@ -6,7 +6,6 @@ use std::{
 };
 
 use injectd_istio::{
-    leaks,
     release::Release,
     revision::{Files, Revision, StartError},
     taint::TaintedValues,
@@ -53,8 +52,7 @@ impl Settings {
     pub(super) fn warnings(&self, name: &str, revision: &Result<Revision, String>) -> Vec<Note> {
         let map = injector_name(name);
         let warning = |text| Note::Warning(format!("ConfigMap {}/{map}: {text}", self.namespace));
-        let leaks = revision.iter().flat_map(leaks::of_annotations);
-        revision.iter().flat_map(Revision::warnings).chain(leaks).map(warning).collect()
+        revision.iter().flat_map(Revision::warnings).map(warning).collect()
     }
 
     /// Reads the configuration of a revision.

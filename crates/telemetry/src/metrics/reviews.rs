@@ -22,8 +22,8 @@ struct Reviews {
     /// By the reason's code.
     skips: HashMap<&'static str, Counter>,
     warnings: Counter,
-    /// By what they are counted as: those that were warned of, and those that were denied.
-    tainted: HashMap<&'static str, [Counter; 2]>,
+    /// In the order of [`COUNTED`]: those that were warned of, and those that were denied.
+    tainted: Vec<[Counter; 2]>,
     duration: Histogram,
     in_flight: Gauge,
     panics: Counter,
@@ -113,7 +113,7 @@ impl ReviewMetrics {
                 let labels = [("annotation", name), ("outcome", outcome)];
                 counter!("injectd_tainted_values_total", &labels)
             };
-            (name, ["warned", "denied"].map(counter))
+            ["warned", "denied"].map(counter)
         };
         let of_kind = |&kind: &Kind| (kind, Verdict::ALL.map(|verdict| review(kind, verdict)));
         Self(Arc::new(Reviews {
@@ -147,8 +147,10 @@ impl ReviewMetrics {
         }
         warnings.increment(outcome.warnings.total() as u64);
         let is_denied = outcome.verdict == Verdict::Denied;
-        for [warned, denied] in outcome.tainted.iter().filter_map(|name| tainted.get(name)) {
-            if is_denied { denied } else { warned }.increment(1);
+        for (bit, [warned, denied]) in tainted.iter().enumerate() {
+            if outcome.tainted >> bit & 1 == 1 {
+                if is_denied { denied } else { warned }.increment(1);
+            }
         }
         match outcome.template {
             Some(TemplateLookup::Hit) => self.0.templates.hits.increment(1),
