@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use injectd_gotemplate::{Context, Reads, Template, Value};
+use injectd_yaml::{DuplicateKeys, Options};
 use serde_json::Value as Json;
 
 use super::{Injection, PodCluster, data::Forms};
 use crate::{
     annotations::PROXY_CONFIG_ANNOTATION,
-    budget::{Budget, steps_of},
+    budget::{self, Budget, steps_of},
     fields::annotation,
     image::IMAGE_TYPE_ANNOTATION,
     memory::Record,
@@ -233,13 +234,19 @@ fn is_same(texts: Option<&[String]>, neutral: &[String], budget: &Budget<'_>) ->
     let is_same = |(own, neutral): (&String, &String)| {
         let read = |text: &String| {
             budget.spend_text(text).ok()?;
-            document(text).ok()
+            Some((document(text).ok()?, repeats_keys(text)))
         };
         let (Some(own), Some(neutral)) = (read(own), read(neutral)) else { return false };
-        shape::is_same(&own, &neutral)
+        shape::is_same(&own.0, &neutral.0) && (neutral.1 || !own.1)
     };
     texts
         .is_some_and(|texts| texts.len() == neutral.len() && texts.iter().zip(neutral).all(is_same))
+}
+
+/// Whether a document has a key twice in one mapping, so that the last one hides the others.
+fn repeats_keys(text: &str) -> bool {
+    let options = Options { duplicate_keys: DuplicateKeys::Error, ..budget::YAML };
+    injectd_yaml::parse(text, options).is_err_and(|problem| problem.is_duplicate_key)
 }
 
 fn has_odd_spec(pod: &Json) -> bool {

@@ -61,6 +61,25 @@ fn annotations_that_the_main_branch_quotes_are_found_in_every_release_before() {
 }
 
 #[test]
+fn a_second_key_does_not_replace_the_image() {
+    let pod = with("sidecar.istio.io/proxyImageType", "x\"\n    image: \"example.org/evil");
+    let mut replaced = 0;
+    for (release, revision) in recorded() {
+        let revision = revision.with_tainted_values(TaintedValues::Off);
+        let off = inject(&revision, &pod).expect("a pod");
+        let containers = off.pod["spec"]["containers"].as_array().expect("a list");
+        let is_evil = |container: &Value| {
+            container["image"].as_str().is_some_and(|image| image.starts_with("example.org/evil"))
+        };
+        replaced += usize::from(containers.iter().any(is_evil));
+        let denial = inject(&revision.with_tainted_values(TaintedValues::Deny), &pod).err();
+        let denial = denial.expect("a denial");
+        assert!(denial.contains("sidecar.istio.io/proxyImageType"), "{release} {denial}");
+    }
+    println!("{replaced} releases have the other image");
+}
+
+#[test]
 fn usual_values_pass() {
     let usual = json!({
         LOG_LEVEL: "warning",
