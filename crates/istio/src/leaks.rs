@@ -88,8 +88,8 @@ pub fn of(revision: &Revision) -> Vec<Leak> {
     found.into_iter().map(leak).collect()
 }
 
-/// One line for each template about the annotations that can leave their scalar. The API server refuses
-/// labels and names that could. None if nobody wants to know of tainted values.
+/// One line for each template about the annotations that can leave their scalar, without labels and names.
+/// None if nobody wants to know of tainted values.
 #[must_use]
 pub fn of_annotations(revision: &Revision) -> Vec<String> {
     if revision.tainted_values == TaintedValues::Off {
