@@ -68,13 +68,17 @@ pub(crate) fn value(value: &str, form: Form) -> String {
 }
 
 /// The same list or object of JSON with neutral texts; `None` if the value is none. A line break is
-/// before it, and every text ends with a pair of surrogates, which YAML does not know.
+/// before it, and every text ends with a pair of surrogates, which YAML does not know. Nor does it know a
+/// line that begins with a tab, but for lists and objects in others: a value without texts that a template
+/// pastes there is YAML.
 fn json(value: &str) -> Option<String> {
     let tree: Json = serde_json::from_str(value).ok()?;
     let is_structure = tree.is_object() || tree.is_array();
     let mark = |value: &str| format!("{}{}{LAST}", text(value), marker::in_value());
     let written = is_structure.then(|| mapped(&tree, &mark).to_string())?;
-    Some(format!("\n{}", written.replace(LAST, LAST_ESCAPED)))
+    let written = written.replace(LAST, LAST_ESCAPED);
+    let (open, rest) = written.split_at_checked(1)?;
+    Some(format!("\n{open}\n\t{rest}"))
 }
 
 /// The last character of every neutral text of JSON, and how it is written.
@@ -167,11 +171,24 @@ mod tests {
 
     #[test]
     fn neutral_json_is_json_and_no_yaml() {
-        for own in [r#"{"a": {"b": "c d", "e": 1}}"#, r#"["a"]"#] {
-            let neutral = value(own, Form::Json);
-            assert!(serde_json::from_str::<Json>(&neutral).is_ok(), "{neutral}");
+        let owns = [
+            r#"{"a": {"b": "c d", "e": 1}}"#,
+            r#"["a"]"#,
+            "[1]",
+            r#"{"a": 1}"#,
+            r#"{"a":{}}"#,
+            r#"{"privileged":true}"#,
+        ];
+        let neutral = owns.map(|own| value(own, Form::Json));
+        for neutral in neutral.iter().flat_map(|neutral| [neutral.as_str(), neutral.trim()]) {
+            assert!(serde_json::from_str::<Json>(neutral).is_ok(), "{neutral}");
             for template in ["a:\n  b: @", "a:\n- @", "a: \"@\"", "a: {b: @}", "a: {b: @, c: d}"] {
-                let text = template.replace('@', &neutral);
+                let is_in_text = template.contains('"') && !neutral.contains('"');
+                let is_in_flow = template.contains('{') && !neutral.contains(LAST_ESCAPED);
+                if is_in_text || is_in_flow {
+                    continue;
+                }
+                let text = template.replace('@', neutral);
                 assert!(injectd_yaml::parse(&text, budget::YAML).is_err(), "{text}");
             }
         }
