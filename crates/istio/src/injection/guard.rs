@@ -133,7 +133,7 @@ impl Injection<'_> {
         let budget = Budget::of(&forms.original, setting.budget.is_over());
         let setting = Setting { budget: &budget, record: None, ..setting };
         let mut neutral = Vec::new();
-        for form in [Form::Text, Form::Json] {
+        for &form in sources::forms(&forms.original, &read) {
             let Some(found) = self.neutral_texts(forms, &read, form, setting) else { continue };
             if is_same(texts, &found, &budget) {
                 return Vec::new();

@@ -67,6 +67,11 @@ pub(crate) fn value(value: &str, form: Form) -> String {
     }
 }
 
+/// Whether the neutral forms of a value differ.
+pub(crate) fn is_json(value: &str) -> bool {
+    json(value).is_some()
+}
+
 /// The same list or object of JSON with neutral texts; `None` if the value is none. A line break is
 /// before it, and every text ends with a pair of surrogates, which YAML does not know. Nor does it know a
 /// line that begins with a tab, but for lists and objects in others: a value without texts that a template

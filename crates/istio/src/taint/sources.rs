@@ -61,6 +61,20 @@ pub(crate) fn is_odd(tree: &Json) -> bool {
     }
 }
 
+/// The forms in which the pod with neutral values at these sources differs: that of JSON only if a value is
+/// JSON.
+pub(crate) fn forms(pod: &Json, sources: &[Source]) -> &'static [Form] {
+    let is_json = |source: &Source| {
+        let value = match source {
+            Source::Annotation(key) => annotations(pod).and_then(|map| map.get(key)),
+            Source::Label(key) => labels(pod).and_then(|map| map.get(key)),
+            Source::Name(_) => None,
+        };
+        value.and_then(Json::as_str).is_some_and(neutral::is_json)
+    };
+    if sources.iter().any(is_json) { &[Form::Text, Form::Json] } else { &[Form::Text] }
+}
+
 /// A pod with neutral values at these sources.
 pub(crate) fn neutral_pod(pod: &Json, sources: &[Source], form: Form) -> Json {
     let mut pod = pod.clone();
