@@ -2,6 +2,7 @@
 
 use std::{env, path::Path, sync::Arc, time::Duration};
 
+use futures_util::future::BoxFuture;
 use hyper::header::{HeaderValue, USER_AGENT};
 use injectd_core::lookups::LookupError;
 use kube::{
@@ -170,7 +171,13 @@ pub struct ClientOptions<'a> {
 ///
 /// # Errors
 /// When no cluster is found, or its configuration is not valid.
-pub async fn client(options: ClientOptions<'_>) -> Result<Client, ClientError> {
+#[must_use]
+pub fn client(options: ClientOptions<'_>) -> BoxFuture<'_, Result<Client, ClientError>> {
+    // Boxed: the packages that make a client share its code, with an HTTP client and TLS in it.
+    Box::pin(found_client(options))
+}
+
+async fn found_client(options: ClientOptions<'_>) -> Result<Client, ClientError> {
     must_be_readable(options.kubeconfig).map_err(ClientError::Kubeconfig)?;
     let mut config = if options.kubeconfig.is_none() && options.context.is_none() {
         Config::infer().await.map_err(ClientError::NoCluster)?

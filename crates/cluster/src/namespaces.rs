@@ -8,7 +8,7 @@
 use std::{collections::HashSet, sync::Arc};
 
 use arc_swap::ArcSwap;
-use futures_util::StreamExt as _;
+use futures_util::{StreamExt as _, future::BoxFuture};
 use injectd_core::{
     lookups::{Annotations, LookupError},
     namespace::{KeySet, NamespaceReads},
@@ -24,7 +24,7 @@ use kube::{
         watcher::{self, Config, Event, watcher},
     },
 };
-use moka::{future::Cache, policy::EvictionPolicy};
+use moka::{future, policy::EvictionPolicy, sync};
 use tokio::{select, sync::Notify};
 use tracing::{info, warn};
 
@@ -45,9 +45,9 @@ const PAGE_SIZE: u32 = 50;
 #[derive(Debug)]
 pub struct WatchedNamespaces {
     api: Api<PartialObjectMeta<Namespace>>,
-    known: Cache<String, CachedNamespace>,
+    known: sync::Cache<String, CachedNamespace>,
     /// Merges concurrent lookups of one namespace; keeps no results.
-    lookups_in_flight: Cache<String, CachedNamespace>,
+    lookups_in_flight: future::Cache<String, CachedNamespace>,
     lookups: Arc<LookupLimits>,
     metrics: WatchMetrics,
     /// The annotations that are kept.
@@ -70,11 +70,13 @@ impl WatchedNamespaces {
     /// Starts with an empty cache, which [`WatchedNamespaces::follow`] fills.
     #[must_use]
     pub fn new(client: Client, lookups: Arc<LookupLimits>, metrics: WatchMetrics) -> Self {
-        let cache = || Cache::builder().eviction_policy(EvictionPolicy::lru());
         Self {
             api: Api::all(client),
-            known: cache().max_capacity(MAX_NAMESPACES).build(),
-            lookups_in_flight: cache().max_capacity(1).build(),
+            known: sync::Cache::builder()
+                .max_capacity(MAX_NAMESPACES)
+                .eviction_policy(EvictionPolicy::lru())
+                .build(),
+            lookups_in_flight: future::Cache::new(1),
             lookups,
             metrics,
             kept: ArcSwap::default(),
@@ -107,7 +109,7 @@ impl WatchedNamespaces {
         reads: &NamespaceReads,
     ) -> Result<Option<Annotations>, LookupError> {
         if let Some(CachedNamespace { annotations: Some(annotations), kept, .. }) =
-            self.known.get(name).await
+            self.known.get(name)
             && kept.covers(&reads.annotations)
         {
             self.metrics.cache.hits.increment(1);
@@ -117,49 +119,50 @@ impl WatchedNamespaces {
             return Ok(None);
         }
         self.metrics.cache.misses.increment(1);
-        // Boxed: the future of a cache hit must not have the size of a lookup.
-        let mut found = Box::pin(self.request_once(name)).await?;
+        let mut found = self.request_once(name).await?;
         if found.annotations.is_some() && !found.kept.covers(&reads.annotations) {
             // The request began before the configuration came.
-            found = Box::pin(self.request_once(name)).await?;
+            found = self.request_once(name).await?;
         }
         Ok(found.annotations)
     }
 
     /// Looks a namespace up in the API server, with one request for all concurrent callers.
-    async fn request_once(&self, name: &str) -> Result<CachedNamespace, LookupError> {
-        let requested = self.lookups_in_flight.try_get_with_by_ref(name, self.request(name));
-        let found = self.lookups.wait_for(requested, None).await;
-        self.lookups_in_flight.invalidate(name).await;
-        found
+    ///
+    /// Boxed: the future of a cache hit must not have the size of a lookup, and the packages that wait for a
+    /// lookup share its code.
+    fn request_once<'a>(
+        &'a self,
+        name: &'a str,
+    ) -> BoxFuture<'a, Result<CachedNamespace, LookupError>> {
+        Box::pin(async move {
+            let requested = self.lookups_in_flight.try_get_with_by_ref(name, self.request(name));
+            let found = self.lookups.wait_for(requested, None).await;
+            self.lookups_in_flight.invalidate(name).await;
+            found
+        })
     }
 
     async fn request(&self, name: &str) -> Result<CachedNamespace, kube::Error> {
         match with_retries(self.lookups.timeout, || self.api.get_opt(name)).await? {
-            Some(namespace) => Ok(self.store(&namespace, true).await),
+            Some(namespace) => Ok(self.store(&namespace, true)),
             None => Ok(CachedNamespace { version: 0, kept: Arc::default(), annotations: None }),
         }
     }
 
     /// Caches a namespace unless a newer version is cached.
-    async fn store(
-        &self,
-        namespace: &PartialObjectMeta<Namespace>,
-        exists: bool,
-    ) -> CachedNamespace {
+    fn store(&self, namespace: &PartialObjectMeta<Namespace>, exists: bool) -> CachedNamespace {
         let version = namespace.resource_version().and_then(|version| version.parse().ok());
         let kept = self.kept.load_full();
         let read = namespace.annotations().iter().filter(|(key, _)| kept.has(key));
         let annotations = exists.then(|| read.map(|(k, v)| (k.clone(), v.clone())).collect());
         let found = CachedNamespace { version: version.unwrap_or_default(), kept, annotations };
         let entry = self.known.entry(namespace.name_any());
-        let newest = entry.and_upsert_with(|before| async {
-            match before.map(moka::Entry::into_value) {
-                Some(before) if before.version > found.version => before,
-                _ => found,
-            }
+        let newest = entry.and_upsert_with(|before| match before.map(moka::Entry::into_value) {
+            Some(before) if before.version > found.version => before,
+            _ => found,
         });
-        newest.await.into_value()
+        newest.into_value()
     }
 
     /// Watches until the process ends. Drops `unready` once every namespace is listed.
@@ -177,12 +180,12 @@ impl WatchedNamespaces {
                     event = watch.next() => event,
                 };
                 let Some(event) = event else { return };
-                self.follow_event(event, &mut listed, &mut unready).await;
+                self.follow_event(event, &mut listed, &mut unready);
             }
         }
     }
 
-    async fn follow_event(
+    fn follow_event(
         &self,
         event: Result<Event<PartialObjectMeta<Namespace>>, watcher::Error>,
         listed: &mut HashSet<String>,
@@ -191,7 +194,7 @@ impl WatchedNamespaces {
         match event {
             Ok(event) => {
                 self.metrics.succeeded();
-                if self.apply(event, listed).await && unready.is_some() {
+                if self.apply(event, listed) && unready.is_some() {
                     info!("caches synced");
                     *unready = None;
                 }
@@ -205,13 +208,13 @@ impl WatchedNamespaces {
     }
 
     /// Records the number of cached namespaces.
-    pub async fn record_cache_size(&self) {
-        self.known.run_pending_tasks().await;
+    pub fn record_cache_size(&self) {
+        self.known.run_pending_tasks();
         self.metrics.cache.keep(self.known.entry_count());
     }
 
     /// Applies an event of the watch. Returns whether it completes the list of all namespaces.
-    async fn apply(
+    fn apply(
         &self,
         event: Event<PartialObjectMeta<Namespace>>,
         listed: &mut HashSet<String>,
@@ -219,21 +222,21 @@ impl WatchedNamespaces {
         match event {
             Event::Init => listed.clear(),
             Event::InitApply(namespace) => {
-                self.store(&namespace, true).await;
+                self.store(&namespace, true);
                 listed.insert(namespace.name_any());
             }
             Event::InitDone => {
                 // A namespace that is no longer listed is looked up when it is needed.
                 for (name, _) in &self.known {
                     if !listed.contains(&*name) {
-                        self.known.invalidate(&*name).await;
+                        self.known.invalidate(&*name);
                     }
                 }
                 listed.clear();
                 return true;
             }
-            Event::Apply(namespace) => drop(self.store(&namespace, true).await),
-            Event::Delete(namespace) => drop(self.store(&namespace, false).await),
+            Event::Apply(namespace) => drop(self.store(&namespace, true)),
+            Event::Delete(namespace) => drop(self.store(&namespace, false)),
         }
         false
     }
@@ -280,13 +283,13 @@ mod tests {
     async fn the_newest_version_wins_from_the_watch_and_from_a_lookup() {
         let namespaces = unreachable();
         let mut listed = HashSet::new();
-        namespaces.apply(Event::Apply(namespace("a", 7, "enabled")), &mut listed).await;
-        namespaces.store(&namespace("a", 5, "disabled"), true).await;
+        namespaces.apply(Event::Apply(namespace("a", 7, "enabled")), &mut listed);
+        namespaces.store(&namespace("a", 5, "disabled"), true);
         assert_eq!(inject_of(&namespaces, "a").await.as_deref(), Some("enabled"));
-        namespaces.apply(Event::Delete(namespace("a", 8, "enabled")), &mut listed).await;
-        namespaces.store(&namespace("a", 6, "enabled"), true).await;
+        namespaces.apply(Event::Delete(namespace("a", 8, "enabled")), &mut listed);
+        namespaces.store(&namespace("a", 6, "enabled"), true);
         assert_eq!(inject_of(&namespaces, "a").await, None, "a late answer must not win");
-        namespaces.apply(Event::Apply(namespace("a", 9, "ingress")), &mut listed).await;
+        namespaces.apply(Event::Apply(namespace("a", 9, "ingress")), &mut listed);
         assert_eq!(inject_of(&namespaces, "a").await.as_deref(), Some("ingress"));
     }
 
@@ -295,11 +298,11 @@ mod tests {
         let namespaces = unreachable();
         let mut listed = HashSet::new();
         for name in ["a", "b"] {
-            namespaces.apply(Event::Apply(namespace(name, 1, "enabled")), &mut listed).await;
+            namespaces.apply(Event::Apply(namespace(name, 1, "enabled")), &mut listed);
         }
-        namespaces.apply(Event::Init, &mut listed).await;
-        namespaces.apply(Event::InitApply(namespace("a", 2, "disabled")), &mut listed).await;
-        assert!(namespaces.apply(Event::InitDone, &mut listed).await);
+        namespaces.apply(Event::Init, &mut listed);
+        namespaces.apply(Event::InitApply(namespace("a", 2, "disabled")), &mut listed);
+        assert!(namespaces.apply(Event::InitDone, &mut listed));
         assert_eq!(inject_of(&namespaces, "a").await.as_deref(), Some("disabled"));
         let unknown = namespaces.lookup("b", &NamespaceReads::default()).await;
         assert!(matches!(unknown, Err(LookupError::Failed(_))), "must be looked up");
@@ -309,13 +312,13 @@ mod tests {
     async fn who_reads_more_than_is_cached_looks_the_namespace_up() {
         let namespaces = unreachable();
         let mut listed = HashSet::new();
-        namespaces.apply(Event::Apply(namespace("a", 1, "enabled")), &mut listed).await;
+        namespaces.apply(Event::Apply(namespace("a", 1, "enabled")), &mut listed);
         let more = reads(&["other"]);
         namespaces.will_read(&more);
         assert!(matches!(namespaces.lookup("a", &more).await, Err(LookupError::Failed(_))));
         let before = inject_of(&namespaces, "a").await;
         assert_eq!(before.as_deref(), Some("enabled"), "the others have what they read");
-        namespaces.apply(Event::Apply(namespace("a", 1, "enabled")), &mut listed).await;
+        namespaces.apply(Event::Apply(namespace("a", 1, "enabled")), &mut listed);
         let found = namespaces.lookup("a", &more).await.expect("it is known").expect("it exists");
         assert_eq!(found.len(), 2, "what was read before stays: {found:?}");
     }

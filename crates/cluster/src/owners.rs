@@ -2,6 +2,7 @@
 
 use std::{fmt, sync::Arc, time::Instant};
 
+use futures_util::future::BoxFuture;
 use injectd_core::{
     lookups::{FoundOwner, LookupError, OwnerObject, Reference},
     object::OwnerReference,
@@ -11,7 +12,7 @@ use injectd_k8s::names::is_dns_subdomain;
 use injectd_telemetry::metrics::CacheMetrics;
 use k8s_openapi::api::{apps::v1::ReplicaSet, batch::v1::Job};
 use kube::{Api, Client, ResourceExt as _, core::PartialObjectMeta};
-use moka::{future::Cache, policy::EvictionPolicy};
+use moka::{future, policy::EvictionPolicy, sync};
 use tokio::sync::Semaphore;
 
 use crate::client::{LookupLimits, with_retries};
@@ -29,8 +30,10 @@ const MAX_NAMESPACES: u64 = 10_000;
 /// The owners of a cluster's pods.
 pub struct Owners {
     client: Client,
-    known: Cache<Key, FoundOwner>,
-    shares: Cache<String, Arc<Share>>,
+    known: sync::Cache<Key, FoundOwner>,
+    /// Merges concurrent lookups of one owner; keeps no results.
+    lookups_in_flight: future::Cache<Key, FoundOwner>,
+    shares: sync::Cache<String, Arc<Share>>,
     lookups: Arc<LookupLimits>,
     metrics: CacheMetrics,
 }
@@ -56,11 +59,12 @@ impl Owners {
     pub fn new(client: Client, lookups: Arc<LookupLimits>, metrics: CacheMetrics) -> Self {
         Self {
             client,
-            known: Cache::builder()
+            known: sync::Cache::builder()
                 .max_capacity(MAX_OWNERS)
                 .eviction_policy(EvictionPolicy::lru())
                 .build(),
-            shares: Cache::new(MAX_NAMESPACES),
+            lookups_in_flight: future::Cache::new(1),
+            shares: sync::Cache::new(MAX_NAMESPACES),
             lookups,
             metrics,
         }
@@ -77,42 +81,49 @@ impl Owners {
         deadline: Option<Instant>,
     ) -> Result<FoundOwner, LookupError> {
         let Some(key) = Key::of(namespace, owner) else { return Ok(None) };
-        if let Some(found) = self.known.get(&key).await {
+        if let Some(found) = self.known.get(&key) {
             self.metrics.hits.increment(1);
             return Ok(found);
         }
         self.metrics.misses.increment(1);
-        // Boxed: the future of a cache hit must not have the size of a lookup.
-        Box::pin(self.request_once(key, deadline)).await
+        self.request_once(key, deadline).await
     }
 
     /// The cached owner, without a request to the API server; not counted.
-    pub async fn known(&self, namespace: &str, owner: &OwnerReference<'_>) -> FoundOwner {
-        self.known.get(&Key::of(namespace, owner)?).await.flatten()
+    #[must_use]
+    pub fn known(&self, namespace: &str, owner: &OwnerReference<'_>) -> FoundOwner {
+        self.known.get(&Key::of(namespace, owner)?).flatten()
     }
 
     /// Looks an owner up in the API server, with one request for all concurrent callers.
-    async fn request_once(
+    ///
+    /// Boxed: the future of a cache hit must not have the size of a lookup, and the packages that wait for a
+    /// lookup share its code.
+    fn request_once(
         &self,
         key: Key,
         deadline: Option<Instant>,
-    ) -> Result<FoundOwner, LookupError> {
-        let namespace = key.namespace.as_str();
-        let share = self.shares.get_with_by_ref(namespace, async { self.share() }).await;
-        let _waiting = share.waiting.try_acquire().map_err(|_| LookupError::TooMany)?;
-        let requested = self.known.try_get_with_by_ref(&key, self.request(&key, &share));
-        let found = self.lookups.wait_for(requested, deadline).await?;
-        // Only an owner with the claimed uid is cached: the author of a pod may write any uid.
-        let is_certain = found.as_ref().is_some_and(|owner| owner.object_uid == key.owner_uid);
-        if !is_certain {
-            self.known.invalidate(&key).await;
-        }
-        Ok(found)
+    ) -> BoxFuture<'_, Result<FoundOwner, LookupError>> {
+        Box::pin(async move {
+            let share = self.shares.get_with_by_ref(key.namespace.as_str(), || self.share());
+            let _waiting = share.waiting.try_acquire().map_err(|_| LookupError::TooMany)?;
+            let requested =
+                self.lookups_in_flight.try_get_with_by_ref(&key, self.request(&key, &share));
+            let found = self.lookups.wait_for(requested, deadline).await;
+            // Only an owner with the claimed uid is cached: the author of a pod may write any uid.
+            if let Ok(Some(owner)) = &found
+                && owner.object_uid == key.owner_uid
+            {
+                self.known.insert(key.clone(), Some(Arc::clone(owner)));
+            }
+            self.lookups_in_flight.invalidate(&key).await;
+            found
+        })
     }
 
     /// Records the number of cached owners.
-    pub async fn record_cache_size(&self) {
-        self.known.run_pending_tasks().await;
+    pub fn record_cache_size(&self) {
+        self.known.run_pending_tasks();
         self.metrics.keep(self.known.entry_count());
     }
 

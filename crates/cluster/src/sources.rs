@@ -22,10 +22,10 @@ pub enum Sources {
 
 impl Sources {
     /// Records the number of cached objects.
-    pub async fn record_cache_sizes(&self) {
+    pub fn record_cache_sizes(&self) {
         if let Self::Cluster(namespaces, owners) = self {
-            namespaces.record_cache_size().await;
-            owners.record_cache_size().await;
+            namespaces.record_cache_size();
+            owners.record_cache_size();
         }
     }
 }
@@ -62,7 +62,7 @@ impl Lookups for Sources {
         match self {
             Self::Standalone(objects) => objects.owner_in_memory(namespace, owner).await,
             Self::Cluster(_, owners) => {
-                let found = owners.known(namespace, owner).await;
+                let found = owners.known(namespace, owner);
                 found.map(Some).ok_or(LookupError::NotInMemory)
             }
         }

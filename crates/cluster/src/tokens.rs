@@ -2,10 +2,11 @@
 
 use std::{fmt, time::Duration};
 
+use futures_util::future::BoxFuture;
 use injectd_core::lookups::LookupError;
 use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec};
 use kube::{Api, Client, api::PostParams};
-use moka::future::Cache;
+use moka::{future, sync};
 use sha2::{Digest as _, Sha256};
 
 use crate::client::LookupLimits;
@@ -23,7 +24,9 @@ pub struct Tokens {
     reviews: Api<TokenReview>,
     audience: String,
     /// Users by digest of the token, so that no token stays in memory.
-    known: Cache<[u8; 32], Option<String>>,
+    known: sync::Cache<[u8; 32], Option<String>>,
+    /// Merges concurrent reviews of one token; keeps no results.
+    reviews_in_flight: future::Cache<[u8; 32], Option<String>>,
     /// Separate from the lookups of reviews: these callers are not authenticated yet.
     lookups: LookupLimits,
 }
@@ -32,9 +35,13 @@ impl Tokens {
     /// Reviews tokens with `client`, which must be allowed to create `TokenReviews`.
     #[must_use]
     pub fn new(client: Client, audience: String, timeout: Duration) -> Self {
-        let known = Cache::builder().max_capacity(MAX_TOKENS).time_to_live(KNOWN_FOR).build();
-        let lookups = LookupLimits::new(MAX_WAITING, timeout);
-        Self { reviews: Api::all(client), audience, known, lookups }
+        Self {
+            reviews: Api::all(client),
+            audience,
+            known: sync::Cache::builder().max_capacity(MAX_TOKENS).time_to_live(KNOWN_FOR).build(),
+            reviews_in_flight: future::Cache::new(1),
+            lookups: LookupLimits::new(MAX_WAITING, timeout),
+        }
     }
 
     /// The user of a token; `None` if the token is not valid for this audience.
@@ -43,11 +50,27 @@ impl Tokens {
     /// When the token is not cached and its review in the API server fails.
     pub async fn user(&self, token: &str) -> Result<Option<String>, LookupError> {
         let digest: [u8; 32] = Sha256::digest(token).into();
-        if let Some(user) = self.known.get(&digest).await {
-            return Ok(user);
+        match self.known.get(&digest) {
+            Some(user) => Ok(user),
+            None => self.review_once(digest, token).await,
         }
-        let reviewed = self.known.try_get_with(digest, self.review(token));
-        self.lookups.wait_for(reviewed, None).await
+    }
+
+    /// Has a token reviewed, with one request for all concurrent callers. Boxed, as a lookup of an owner is.
+    fn review_once<'a>(
+        &'a self,
+        digest: [u8; 32],
+        token: &'a str,
+    ) -> BoxFuture<'a, Result<Option<String>, LookupError>> {
+        Box::pin(async move {
+            let reviewed = self.reviews_in_flight.try_get_with(digest, self.review(token));
+            let user = self.lookups.wait_for(reviewed, None).await;
+            if let Ok(user) = &user {
+                self.known.insert(digest, user.clone());
+            }
+            self.reviews_in_flight.invalidate(&digest).await;
+            user
+        })
     }
 
     async fn review(&self, token: &str) -> Result<Option<String>, kube::Error> {

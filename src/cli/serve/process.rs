@@ -389,7 +389,7 @@ impl Process {
                 ticks.tick().await;
                 templates.keep(profiles.template_count());
                 if let Some(injector) = &profiles.linkerd {
-                    injector.lookups().record_cache_sizes().await;
+                    injector.lookups().record_cache_sizes();
                 }
             }
         }
