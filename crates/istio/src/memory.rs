@@ -1,29 +1,21 @@
 //! Answers for pods, kept for the next pod that differs in nothing that was read.
 //!
-//! Evaluating templates and merging them is a function of what they read of the pod. The fixed steps
-//! of an injection read the same of every pod: what a pod has there is its first key. A [`Record`]
-//! adds what the templates read, and what of the pod their patch is laid over. The store keeps that
-//! for each first key, as HTTP's `Vary` does for each URL: what a pod has there, too, is its full
-//! key. Keys are compared whole, and never by a hash alone. A pod with the full key of an earlier one
-//! has the same answer, but for the name of its owner, for which answers have slots ([`slot`]).
+//! `injectd-memory` has how answers are kept and found. Here is what Istio reads: the fixed steps of an
+//! injection read the same of every pod ([`key`]), a [`Record`] adds what the templates read, and what of
+//! the pod their patch is laid over. A pod with the full key of an earlier one has the same answer, but for
+//! the name of its owner, for which answers have slots ([`slot`]).
 //!
 //! The namespace of a pod is in its first key, with all annotations of Istio's. So a pod changes what
 //! is read of pods of its own namespace with the same annotations, and of no others.
 //!
 //! Pods are evaluated anew if a template uses more than it reads, such as the time, if an earlier
 //! injection left its marks, or if the text of the pod needs care.
-//!
-//! The memory is bounded by its weight ([`store`]): pods that differ at random cost time and not
-//! memory.
 
 #![deny(clippy::disallowed_types)]
 
 mod key;
-mod reading;
 mod record;
-mod slot;
-mod store;
-mod types;
+pub(crate) mod slot;
 
 #[cfg(test)]
 mod tests;
@@ -31,18 +23,17 @@ mod tests;
 use std::sync::Arc;
 
 use injectd_core::json::Tape;
+use injectd_memory::{Known, Slotted, Weighed, has_kubernetes_types};
 
-use crate::{owner::Owner, proto::layers::Resources, revision::Revision};
-use key::Keys;
+use crate::{owner::Owner, proto::layers::Resources, release::Release, revision::Revision};
+use key::FirstKey;
 pub(crate) use record::{Record, Recorded};
-pub(crate) use slot::SlottedPatch;
-use store::{Entry, Store};
 
 /// An answer for every pod with the same key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// The pod is injected, with this patch.
-    Injected { patch: SlottedPatch, warnings: Box<[String]>, tainted: u32 },
+    Injected { patch: Slotted, warnings: Box<[String]>, tainted: u32 },
     /// The pod is skipped for the reason at this index of the mesh's reasons.
     Skipped { reason: usize, warnings: Box<[String]> },
 }
@@ -71,19 +62,20 @@ pub(crate) struct KeyedPod<'s> {
 /// The answers of a revision with the `ProxyConfig`s of a cluster.
 #[derive(Debug)]
 pub(crate) struct Memory {
-    keys: Keys,
-    store: Store,
+    release: Release,
+    answers: injectd_memory::Memory<Answer>,
 }
 
 impl Memory {
     /// An empty memory.
     pub(crate) fn new(revision: &Revision, resources: &Resources) -> Self {
-        Self { keys: Keys::new(revision, resources), store: Store::new() }
+        let answers = injectd_memory::Memory::new(key::fixed(revision, resources));
+        Self { release: revision.release, answers }
     }
 
     /// How many entries are kept.
     pub(crate) fn count(&self) -> u64 {
-        self.store.count()
+        self.answers.count()
     }
 
     /// The answer for a pod.
@@ -92,30 +84,21 @@ impl Memory {
     /// No pod with this key has been evaluated yet, or its answer may not be kept.
     pub(crate) fn find<'s>(&self, pod: KeyedPod<'s>) -> Result<Found, Unknown<'s>> {
         let tape = pod.tape;
-        if !types::fit(tape.root()) {
+        if !has_kubernetes_types(tape.root()) {
             return Err(Unknown::Unchecked);
         }
         for has_slots in [true, false] {
-            let Ok(mut key) = self.keys.first(pod, has_slots) else { break };
-            let segment = self.store.segment(&key);
-            let mut entry = segment.get(&key);
-            if let Some(Entry::Varies(reading)) = entry {
-                entry = None;
-                if let Some(varied) = segment.varied(reading) {
-                    let Ok(full) = key.full(&varied, tape.root()) else { break };
-                    entry = segment.get(&full);
-                    key = full;
-                }
-            }
-            match entry {
-                Some(Entry::Answer(answer)) => {
-                    let owner_name = key.owner.map(|owner| owner.name).unwrap_or_default();
+            let Ok(FirstKey { key, owner }) = self.first_key(pod, has_slots) else { break };
+            let Ok(known) = self.answers.find(key, tape.root()) else { break };
+            match known {
+                Known::Answer(answer) => {
+                    let owner_name = owner.map(|owner| owner.name).unwrap_or_default();
                     return Ok(Found { answer, owner_name });
                 }
-                Some(Entry::NeedsName) => {}
-                _ => {
+                Known::NeedsValue => {}
+                Known::Nothing => {
                     let any_owner = |owner| Keeping::ForAnyOwner(Box::new(owner));
-                    let keeping = key.owner.map_or(Keeping::ForOwner, any_owner);
+                    let keeping = owner.map_or(Keeping::ForOwner, any_owner);
                     return Err(Unknown::Checked { tape, keeping });
                 }
             }
@@ -125,8 +108,8 @@ impl Memory {
 
     /// Keeps the answer for a pod that was decided about, which reads what is read of every pod.
     pub(crate) fn keep(&self, pod: KeyedPod<'_>, answer: Arc<Answer>) {
-        if let Ok(key) = self.keys.first(pod, true) {
-            self.store.segment(&key).insert(key, Entry::Answer(answer));
+        if let Ok(FirstKey { key, .. }) = self.first_key(pod, true) {
+            self.answers.keep_first(key, answer);
         }
     }
 
@@ -137,25 +120,26 @@ impl Memory {
             Read::OfOwner { recorded, with_placeholder } => {
                 if let Some(refused) = with_placeholder {
                     // The next such pod is evaluated once.
-                    self.keep_read(pod, true, refused, Entry::NeedsName);
+                    self.keep_read(pod, true, refused, None);
                 }
                 (recorded, false)
             }
         };
         if !recorded.is_unknown {
-            self.keep_read(pod, has_slots, recorded, Entry::Answer(Arc::new(answer)));
+            self.keep_read(pod, has_slots, recorded, Some(Arc::new(answer)));
         }
     }
 
-    /// Keeps an entry for a pod under its full key.
-    fn keep_read(&self, pod: KeyedPod<'_>, has_slots: bool, recorded: &Recorded, entry: Entry) {
-        let Ok(first) = self.keys.first(pod, has_slots) else { return };
-        let segment = self.store.segment(&first);
-        let Some(varied) = segment.read_more(&first, &self.keys.fixed, &recorded.reading) else {
-            return;
-        };
-        if let Ok(full) = first.full(&varied, pod.tape.root()) {
-            segment.insert(full, entry);
+    /// Keeps an answer for a pod under its full key; `None` if it depends on the owner's name.
+    fn keep_read(
+        &self,
+        pod: KeyedPod<'_>,
+        has_slots: bool,
+        recorded: &Recorded,
+        answer: Option<Arc<Answer>>,
+    ) {
+        if let Ok(FirstKey { key, .. }) = self.first_key(pod, has_slots) {
+            self.answers.keep(key, pod.tape.root(), &recorded.reading, answer);
         }
     }
 }
@@ -202,8 +186,7 @@ pub(crate) enum Keeping {
     ForAnyOwner(Box<Owner>),
 }
 
-impl Answer {
-    /// Bytes in memory.
+impl Weighed for Answer {
     fn bytes(&self) -> usize {
         let texts = |texts: &[String]| texts.iter().map(String::len).sum::<usize>();
         match self {

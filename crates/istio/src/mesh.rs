@@ -16,6 +16,7 @@ use injectd_core::{
     outcome::{Configuration, Outcome, SkipReason, TemplateLookup, Verdict, Warning},
     patch::PatchBuffer,
 };
+use injectd_memory::Slotted;
 
 pub use estimate::memory_of_evaluation;
 pub use evaluate::Evaluation;
@@ -26,7 +27,7 @@ use crate::{
     decide::Reason,
     injection::{Injection, PodCluster},
     leaks,
-    memory::{Answer, Found, KeyInputs, KeyedPod, Memory, SlottedPatch, Unknown},
+    memory::{Answer, Found, KeyInputs, KeyedPod, Memory, Unknown},
     native::Nodes,
     object::Object,
     path::PathEnvironment,
@@ -338,7 +339,7 @@ fn warn(outcome: &mut Outcome<'_>, warnings: &[String]) {
 }
 
 /// Writes a patch with the name of the owner.
-fn write(buffer: &mut PatchBuffer, patch: &SlottedPatch, owner_name: &str) {
+fn write(buffer: &mut PatchBuffer, patch: &Slotted, owner_name: &str) {
     buffer.begin(patch.length(owner_name).div_ceil(3) * 4);
     patch.write(owner_name, buffer.slot());
     buffer.finish();

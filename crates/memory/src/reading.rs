@@ -1,6 +1,4 @@
-//! What is read of a pod, and what a pod answers.
-
-#![expect(clippy::disallowed_types, reason = "patches are trees")]
+//! What is read of an object, and what an object answers.
 
 use std::{
     borrow::Cow,
@@ -8,62 +6,60 @@ use std::{
 };
 
 use injectd_core::json::{Node, Shape};
-use injectd_merge::schema::{Kind, Merge, POD, Struct};
-use serde_json::Value as Json;
 
-use crate::process::tree::{CONTAINERS, INIT_CONTAINERS};
-
-/// The key by which the items of a merged list are distinguished here.
+/// The key of an item's name.
 const NAME: &str = "name";
 
-/// Bytes of a key. A pod with a longer one is not kept.
-pub(super) const MAX_KEY_BYTES: usize = 64 << 10;
+/// Bytes of a key. The answer for an object with a longer one is not kept: the keys of most pods have a
+/// few kilobytes.
+pub(crate) const MAX_KEY_BYTES: usize = 64 << 10;
 
 /// What is read of a value.
 ///
 /// Of every value that is read at all, it is read whether it is there and whether it is null, an
 /// object, a list or another value.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub(super) struct Reading {
+pub struct Reading {
     /// All of it.
-    pub(super) whole: bool,
+    whole: bool,
     /// Of a list or an object, whether it is empty; all of another value.
-    pub(super) truth: bool,
+    truth: bool,
     /// Of an object, its members of these keys, in the order in which the object has them.
-    pub(super) members: BTreeMap<Box<str>, Reading>,
+    members: BTreeMap<Box<str>, Reading>,
     /// Of an object, all of the members whose keys have one of these texts in them.
-    pub(super) alike: &'static [&'static str],
+    alike: &'static [&'static str],
     /// Of a list, how many items it has and this of each.
-    pub(super) items: Option<Box<Reading>>,
+    items: Option<Box<Reading>>,
     /// Of a list of named objects, whether it is empty. All of the list, if an item has one of these
     /// names.
-    pub(super) names: Option<BTreeSet<Box<str>>>,
+    names: Option<BTreeSet<Box<str>>>,
 }
 
-/// A pod whose answers do not say enough: it is evaluated anew.
+/// An object whose answers do not say enough: it is evaluated anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Unusual;
+pub struct Unusual;
 
 impl Reading {
     /// Reads all of the value; what is read in it says nothing more.
-    pub(super) fn read_whole(&mut self) {
+    pub fn read_whole(&mut self) {
         *self = Self { whole: true, ..Self::default() };
     }
 
     /// Reads whether the value is true.
-    pub(super) fn read_truth(&mut self) {
+    pub fn read_truth(&mut self) {
         self.truth |= !self.whole;
     }
 
     /// Reads how many items a list has.
-    pub(super) fn read_count(&mut self) {
+    pub fn read_count(&mut self) {
         if !self.whole {
             self.item();
         }
     }
 
     /// The reading of a member.
-    pub(super) fn member(&mut self, key: &str) -> &mut Self {
+    #[expect(clippy::missing_panics_doc, reason = "the key is there")]
+    pub fn member(&mut self, key: &str) -> &mut Self {
         if !self.members.contains_key(key) {
             self.members.insert(key.into(), Self::default());
         }
@@ -71,24 +67,58 @@ impl Reading {
     }
 
     /// Whether it reads all of a member.
-    pub(super) fn member_is_whole(&self, key: &str) -> bool {
+    #[must_use]
+    pub fn member_is_whole(&self, key: &str) -> bool {
         self.whole || self.members.get(key).is_some_and(|reading| reading.whole)
     }
 
     /// The reading of the items of a list.
-    pub(super) fn item(&mut self) -> &mut Self {
+    pub fn item(&mut self) -> &mut Self {
         self.items.get_or_insert_default()
     }
 
+    /// Whether it reads all of the value.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.whole
+    }
+
+    /// What it reads of a member, if it reads that at all.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&Self> {
+        self.members.get(key)
+    }
+
+    /// The members that it reads, by their keys.
+    pub fn members(&self) -> impl Iterator<Item = (&str, &Self)> {
+        self.members.iter().map(|(key, reading)| (&**key, reading))
+    }
+
+    /// What it reads of each item of a list, if it reads the items.
+    #[must_use]
+    pub fn items(&self) -> Option<&Self> {
+        self.items.as_deref()
+    }
+
+    /// Reads all of the members whose keys have one of these texts in them.
+    pub fn read_alike(&mut self, parts: &'static [&'static str]) {
+        self.alike = parts;
+    }
+
+    /// Reads whether a list has items, and all of it if one of them has one of these names.
+    pub fn read_names(&mut self, names: impl IntoIterator<Item = Box<str>>) {
+        self.names.get_or_insert_default().extend(names);
+    }
+
     /// Reads all of these members.
-    pub(super) fn read_members<'k>(&mut self, keys: impl IntoIterator<Item = &'k str>) {
+    pub fn read_members<'k>(&mut self, keys: impl IntoIterator<Item = &'k str>) {
         for key in keys {
             self.member(key).read_whole();
         }
     }
 
     /// Whether it reads all that another reading reads.
-    pub(super) fn covers(&self, other: &Self) -> bool {
+    pub(crate) fn covers(&self, other: &Self) -> bool {
         let member = |(key, reading)| self.members.get(key).is_some_and(|own| own.covers(reading));
         let items = |items| self.items.as_ref().is_some_and(|own| own.covers(items));
         let names =
@@ -104,7 +134,7 @@ impl Reading {
     }
 
     /// Reads what another reading reads.
-    pub(super) fn add(&mut self, other: &Self) {
+    pub(crate) fn add(&mut self, other: &Self) {
         if self.whole || other.whole {
             return self.read_whole();
         }
@@ -121,14 +151,14 @@ impl Reading {
     }
 
     /// How many values and names it reads.
-    pub(super) fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         let members: usize = self.members.values().map(Self::size).sum();
         let items = self.items.as_ref().map_or(0, |items| items.size());
         1 + members + items + self.names.as_ref().map_or(0, BTreeSet::len)
     }
 
     /// About how many bytes of memory it takes, besides itself.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         let members = self.members.iter();
         let members: usize = members.map(|(key, reading)| key.len() + reading.bytes()).sum();
         let items = |items: &Self| size_of::<Self>() + items.bytes();
@@ -141,39 +171,12 @@ impl Reading {
             + self.names.as_ref().map_or(0, names)
     }
 
-    /// Reads what laying a patch over a pod reads of the pod. What a directive reads is not known.
-    pub(super) fn add_patch(&mut self, patch: &Json) {
-        self.add_merged(patch, POD.as_struct());
-    }
-
-    fn add_merged(&mut self, patch: &Json, of: Option<&'static Struct>) {
-        let Json::Object(members) = patch else { return self.read_whole() };
-        for (key, value) in members {
-            let field = of.and_then(|of| of.field_ignoring_case(key));
-            let name = field.map_or(&**key, |field| field.name);
-            let own = self.member(name);
-            match (value, field.map(|field| (&field.kind, field.merge))) {
-                (Json::Array(items), Some((Kind::List(_), Merge::ByKey(NAME)))) => {
-                    let names = items.iter().filter_map(|item| item.get(NAME)?.as_str());
-                    let names: BTreeSet<Box<str>> = names.map(Into::into).collect();
-                    own.names.get_or_insert_default().extend(names.iter().cloned());
-                    if name == INIT_CONTAINERS {
-                        // A container of the pod may be the user's version of an init container.
-                        let containers = self.member(CONTAINERS);
-                        containers.names.get_or_insert_default().extend(names);
-                    }
-                }
-                (value, kind) => own.add_merged(value, kind.and_then(|(kind, _)| kind.as_struct())),
-            }
-        }
-    }
-
     /// Writes what a value answers. Two values with the same answers are the same to whoever reads
     /// no more.
     ///
     /// # Errors
     /// The value has a shape that the reading does not foresee.
-    pub(super) fn answer(&self, value: Node<'_, '_>, out: &mut Vec<u8>) -> Result<(), Unusual> {
+    pub(crate) fn answer(&self, value: Node<'_, '_>, out: &mut Vec<u8>) -> Result<(), Unusual> {
         if out.len() > MAX_KEY_BYTES || self.whole && value.raw().len() > MAX_KEY_BYTES {
             return Err(Unusual);
         }
@@ -248,8 +251,94 @@ fn names_of<'a>(list: Node<'_, 'a>) -> Result<Vec<Cow<'a, str>>, Unusual> {
 }
 
 /// A text with its length before it, so that texts after each other have one meaning.
-pub(super) fn write_text(out: &mut Vec<u8>, text: &str) {
+pub(crate) fn write_text(out: &mut Vec<u8>, text: &str) {
     out.push(b'=');
     out.extend_from_slice(&text.len().to_le_bytes());
     out.extend_from_slice(text.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use injectd_core::json::Tape;
+
+    use super::*;
+
+    fn answer(reading: &Reading, text: &str) -> Result<Vec<u8>, Unusual> {
+        let mut out = Vec::new();
+        reading.answer(Tape::of(text).expect("JSON").root(), &mut out)?;
+        Ok(out)
+    }
+
+    fn is_alike(reading: &Reading, one: &str, other: &str) -> bool {
+        let answer = |text| answer(reading, text).expect("an answer");
+        answer(one) == answer(other)
+    }
+
+    #[test]
+    fn texts_after_each_other_have_one_meaning() {
+        let written = |texts: &[&str]| {
+            let mut out = Vec::new();
+            for text in texts {
+                write_text(&mut out, text);
+            }
+            out
+        };
+        assert_ne!(written(&["a", "bc"]), written(&["ab", "c"]));
+        assert_ne!(written(&["a="]), written(&["a", ""]));
+    }
+
+    #[test]
+    fn values_differ_where_they_are_read_only() {
+        let mut reading = Reading::default();
+        reading.read_members(["a"]);
+        reading.member("b").read_truth();
+        reading.member("c").read_count();
+        reading.read_alike(&["x"]);
+        let value = r#"{"a":1,"b":[1],"c":[1],"d":1,"xy":1}"#;
+        for alike in [
+            r#"{"a":1,"b":[2,3],"c":[2],"d":2,"xy":1}"#,
+            r#"{"a":1,"b":[2],"c":[5],"xy":1,"e":{}}"#,
+        ] {
+            assert!(is_alike(&reading, value, alike), "{alike}");
+        }
+        for other in [
+            r#"{"a":2,"b":[1],"c":[1],"xy":1}"#,
+            r#"{"a":1,"b":[],"c":[1],"xy":1}"#,
+            r#"{"a":1,"b":[1],"c":[1,2],"xy":1}"#,
+            r#"{"a":1,"b":[1],"c":[1],"xy":2}"#,
+            r#"{"a":1,"b":[1],"c":null,"xy":1}"#,
+            r#"{"b":[1],"a":1,"c":[1],"xy":1}"#,
+        ] {
+            assert!(!is_alike(&reading, value, other), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_list_with_a_name_that_is_read_is_read_whole() {
+        let mut reading = Reading::default();
+        reading.read_names(["a".into()]);
+        let list = |name: &str, value: u8| format!(r#"[{{"name":"{name}","v":{value}}}]"#);
+        assert!(is_alike(&reading, &list("b", 1), &list("c", 2)));
+        assert!(!is_alike(&reading, &list("b", 1), &list("a", 1)));
+        assert!(!is_alike(&reading, &list("a", 1), &list("a", 2)));
+        assert!(!is_alike(&reading, &list("b", 1), "[]"));
+        for unusual in [r#"[{"v":1}]"#, r#"[{"name":"b"},{"name":"b"}]"#] {
+            assert_eq!(answer(&reading, unusual), Err(Unusual), "{unusual}");
+        }
+    }
+
+    #[test]
+    fn a_reading_covers_what_was_added_to_it() {
+        let (mut one, mut other) = (Reading::default(), Reading::default());
+        one.member("a").item().read_members(["b"]);
+        other.member("a").read_truth();
+        other.member("c").read_names(["d".into()]);
+        assert!(!one.covers(&other) && !other.covers(&one));
+        let mut both = one.clone();
+        both.add(&other);
+        assert!(both.covers(&one) && both.covers(&other) && !one.covers(&both));
+        assert_eq!((one.size(), both.size()), (4, 6));
+        both.read_whole();
+        assert!(both.covers(&one) && !one.covers(&both));
+    }
 }

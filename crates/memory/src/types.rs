@@ -8,7 +8,8 @@ const MAX_PAIRED: usize = 32;
 
 /// Whether every value of a Pod surely has its type, and no object has a key twice, in another case
 /// or with escapes. For other Pods [`injectd_merge::check_pod`] names what is wrong, if anything is.
-pub(super) fn fit(pod: Node<'_, '_>) -> bool {
+#[must_use]
+pub fn has_kubernetes_types(pod: Node<'_, '_>) -> bool {
     pod.shape() == Shape::Object && fits(pod, &POD)
 }
 
@@ -58,7 +59,6 @@ fn is_without_repetition(node: Node<'_, '_>) -> bool {
 }
 
 #[cfg(test)]
-#[expect(clippy::disallowed_types, reason = "the oracle reads a tree")]
 mod tests {
     use injectd_core::json::Tape;
     use serde_json::Value;
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     fn fits_as_tape(text: &str) -> bool {
-        Tape::of(text).is_some_and(|tape| fit(tape.root()))
+        Tape::of(text).is_some_and(|tape| has_kubernetes_types(tape.root()))
     }
 
     #[test]

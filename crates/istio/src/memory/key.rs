@@ -1,18 +1,11 @@
 //! Keys of answers: what a pod has of what is read.
 
-use std::{
-    borrow::Cow,
-    hash::{BuildHasher as _, RandomState},
-};
+use std::borrow::Cow;
 
 use injectd_core::json::{Node, Shape};
+use injectd_memory::{Head, Key, Reading, Unusual};
 
-use super::{
-    KeyedPod,
-    reading::{MAX_KEY_BYTES, Reading, Unusual, write_text},
-    slot,
-    store::Varied,
-};
+use super::{KeyedPod, Memory, slot};
 use crate::{
     decide::INJECT_ANNOTATION,
     fields::CONTAINER_LISTS,
@@ -30,46 +23,24 @@ use crate::{
 /// spelling.
 const READ_ANNOTATIONS: &[&str] = &["istio.io", "prometheus"];
 
-/// The first byte of a first key, and that of a full one.
-const FIRST: u8 = 0;
-const FULL: u8 = 1;
-
-/// Makes keys.
+/// What is read of every pod.
 #[derive(Debug)]
-pub(super) struct Keys {
-    release: Release,
-    /// What is read of every pod.
-    pub(super) fixed: Reading,
-    namespaces: RandomState,
-}
-
-/// A key of a pod.
-#[derive(Debug)]
-pub(super) struct Key {
-    pub(super) bytes: Vec<u8>,
-    /// How many bytes are before what the pod answers.
-    head: usize,
+pub(super) struct FirstKey {
+    pub(super) key: Key,
     /// The pod's owner if the name of that is not in the key: there may be slots for it.
     pub(super) owner: Option<Owner>,
-    /// A hash of the pod's namespace.
-    pub(super) namespace: u64,
 }
 
-impl Keys {
-    pub(super) fn new(revision: &Revision, resources: &Resources) -> Self {
-        let fixed = fixed(revision, resources);
-        Self { release: revision.release, fixed, namespaces: RandomState::new() }
-    }
-
-    /// The first key of a pod: what is read of every pod.
+impl Memory {
+    /// The first key of a pod.
     ///
     /// # Errors
     /// The pod is evaluated anew.
-    pub(super) fn first(
+    pub(super) fn first_key(
         &self,
         KeyedPod { tape, inputs }: KeyedPod<'_>,
         has_slots: bool,
-    ) -> Result<Key, Unusual> {
+    ) -> Result<FirstKey, Unusual> {
         let pod = tape.root();
         let metadata = pod.get("metadata");
         let annotations = metadata.and_then(|metadata| metadata.get("annotations"));
@@ -77,55 +48,36 @@ impl Keys {
         if has(STATUS_ANNOTATION) || has(OVERRIDES_ANNOTATION) || has_odd_volumes(pod) {
             return Err(Unusual);
         }
-        let mut bytes = Vec::with_capacity(MAX_KEY_BYTES / 16);
-        bytes.push(FIRST);
-        bytes.extend(inputs.native.map(u8::from));
+        let mut head = Head::new();
+        for is_so in inputs.native {
+            head.flag(is_so);
+        }
         let own = metadata.and_then(|metadata| metadata.get("namespace"));
         let own = plain(own)?;
         let namespace = if own.is_empty() { inputs.namespace } else { own };
         let owner = owner(metadata, namespace, self.release)?;
         let has_slots = has_slots && slot::is_exchangeable(&owner.name);
-        bytes.push(has_slots.into());
+        head.flag(has_slots);
         let owner_name = if has_slots { "" } else { &owner.name };
         let texts = [inputs.path, namespace, &owner.kind, &owner.api_version, owner_name];
         let annotations = inputs.namespace_annotations.iter();
         let annotations = annotations.flat_map(|(key, value)| [key, value]).map(String::as_str);
         for text in texts.into_iter().chain(annotations) {
-            write_text(&mut bytes, text);
+            head.text(text);
         }
-        let namespace = self.namespaces.hash_one(namespace);
-        let head = bytes.len();
-        let owner = has_slots.then_some(owner);
-        Key { bytes, head, owner, namespace }.answered(&self.fixed, pod)
-    }
-}
-
-impl Key {
-    /// The full key of the same pod: what was read of pods with its first key.
-    ///
-    /// # Errors
-    /// The pod is evaluated anew.
-    pub(super) fn full(mut self, varied: &Varied, pod: Node<'_, '_>) -> Result<Self, Unusual> {
-        self.bytes.truncate(self.head);
-        self.bytes[0] = FULL;
-        self.bytes.extend_from_slice(&varied.number.to_le_bytes());
-        self.answered(&varied.reading, pod)
-    }
-
-    fn answered(mut self, reading: &Reading, pod: Node<'_, '_>) -> Result<Self, Unusual> {
-        reading.answer(pod, &mut self.bytes)?;
-        if self.bytes.len() > MAX_KEY_BYTES { Err(Unusual) } else { Ok(self) }
+        let key = self.answers.first_key(head, namespace, pod)?;
+        Ok(FirstKey { key, owner: has_slots.then_some(owner) })
     }
 }
 
 /// What the steps of an injection read of every pod, besides its templates, its namespace and its
 /// owner.
-fn fixed(revision: &Revision, resources: &Resources) -> Reading {
+pub(super) fn fixed(revision: &Revision, resources: &Resources) -> Reading {
     let config = &revision.config;
     let mut read = Reading::default();
     let metadata = read.member("metadata");
     let annotations = metadata.member("annotations");
-    annotations.alike = READ_ANNOTATIONS;
+    annotations.read_alike(READ_ANNOTATIONS);
     annotations.read_members(config.injected_annotations.keys().map(String::as_str));
     let labels = metadata.member("labels");
     labels.read_members([INJECT_ANNOTATION, NETWORK_LABEL]);
@@ -137,7 +89,7 @@ fn fixed(revision: &Revision, resources: &Resources) -> Reading {
     for list in CONTAINER_LISTS {
         let own = spec.member(list);
         let names = [names::PROXY, names::INIT, names::VALIDATION, names::CORE_DUMP];
-        own.names = Some(names.into_iter().map(Into::into).collect());
+        own.read_names(names.map(Into::into));
         let container = own.item();
         container.read_members(["name", "ports", "lifecycle"]);
         container.read_members(["livenessProbe", "readinessProbe", "startupProbe"]);

@@ -2,17 +2,25 @@
 
 #![expect(clippy::disallowed_types, reason = "patches are trees")]
 
-use std::{cell::RefCell, collections::BTreeMap};
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use injectd_gotemplate::{Origin, Reads, Step, Template, Use, Value};
-use injectd_merge::schema::{Kind, POD};
+use injectd_memory::{Place, Places, Reading};
+use injectd_merge::schema::{Kind, Merge, POD, Struct};
 use serde_json::Value as Json;
 
-use super::{reading::Reading, slot};
+use super::slot;
 use crate::{
     pod,
+    process::tree::{CONTAINERS, INIT_CONTAINERS},
     release::{Delta, Release},
 };
+
+/// The key by which the items of a merged list are distinguished here.
+const NAME: &str = "name";
 
 /// Functions that read the variables of the injector, which never change.
 const FUNCTIONS_OF_VARIABLES: [&str; 2] = ["env", "expandenv"];
@@ -28,7 +36,7 @@ struct State {
     /// What patches read.
     reading: Reading,
     /// Values of the pod that a template has seen.
-    places: Vec<Place>,
+    places: Places<Option<&'static Kind>>,
     /// The parts of the pod in the template's data, by their fields.
     parts: BTreeMap<&'static str, Part>,
     /// The place of `.DeploymentMeta`, in which the name and the namespace are those of the owner.
@@ -61,18 +69,6 @@ struct Part {
     place: usize,
 }
 
-/// A value of the pod, and what was read of it.
-#[derive(Debug, Default)]
-struct Place {
-    kind: Option<&'static Kind>,
-    whole: bool,
-    truth: bool,
-    count: bool,
-    /// The keys in JSON of its members by their names in Go, and their places.
-    members: BTreeMap<Box<str>, (Box<str>, usize)>,
-    item: Option<usize>,
-}
-
 /// The number of the first place after [`Origin::ROOT`].
 const FIRST_PLACE: u32 = Origin::ROOT.0 + 1;
 
@@ -101,7 +97,7 @@ impl Record {
     /// A patch that a template has made is laid over the pod.
     pub(crate) fn patch(&self, patch: &Json, has_directives: bool) {
         let mut state = self.state.borrow_mut();
-        state.reading.add_patch(patch);
+        add_patch(&mut state.reading, patch, POD.as_struct());
         state.is_unknown |= has_directives;
     }
 
@@ -110,11 +106,11 @@ impl Record {
         let state = self.state.borrow();
         let mut metadata = Reading::default();
         for part in state.parts.values().filter(|part| part.key == "metadata") {
-            add(&state.places, part.place, &mut metadata);
+            state.places.add_to(part.place, &mut metadata);
         }
-        let map = metadata.members.get(map);
-        let value = map.and_then(|map| map.members.get(key));
-        [Some(&metadata), map, value].into_iter().flatten().any(|reading| reading.whole)
+        let map = metadata.get(map);
+        let value = map.and_then(|map| map.get(key));
+        [Some(&metadata), map, value].into_iter().flatten().any(Reading::is_whole)
             || state.reading.member_is_whole("metadata")
     }
 
@@ -127,7 +123,7 @@ impl Record {
             reading.read_whole();
         }
         for part in state.parts.values().filter(|part| part.key == "spec") {
-            add(&state.places, part.place, &mut reading);
+            state.places.add_to(part.place, &mut reading);
         }
         has_read(&reading, spec, is_found)
     }
@@ -135,49 +131,50 @@ impl Record {
     /// What was read.
     pub(crate) fn into_recorded(self) -> Recorded {
         let state = self.state.into_inner();
-        let is_whole = |index: usize| state.places.get(index).is_some_and(|place| place.whole);
+        let is_whole = |index: usize| state.places.get(index).is_some_and(Place::is_whole);
         let mut names = [state.owner, state.owner_name].into_iter().flatten();
         let reads_owner_name = state.reads_owner_name || names.any(is_whole);
         let State { mut reading, places, parts, is_unknown, .. } = state;
         for part in parts.values() {
-            add(&places, part.place, reading.member(part.key));
+            places.add_to(part.place, reading.member(part.key));
         }
         Recorded { reading, reads_owner_name, is_unknown }
     }
 }
 
-/// Adds what was read of a place and of those in it.
-fn add(places: &[Place], index: usize, reading: &mut Reading) {
-    let Some(place) = places.get(index) else { return };
-    if place.whole || reading.whole {
-        return reading.read_whole();
-    }
-    if place.truth {
-        reading.read_truth();
-    }
-    if place.count {
-        reading.read_count();
-    }
-    for (key, member) in place.members.values() {
-        add(places, *member, reading.member(key));
-    }
-    if let Some(item) = place.item {
-        add(places, item, reading.item());
+/// Reads what laying a patch over a value reads of the value. What a directive reads is not known.
+fn add_patch(reading: &mut Reading, patch: &Json, of: Option<&'static Struct>) {
+    let Json::Object(members) = patch else { return reading.read_whole() };
+    for (key, value) in members {
+        let field = of.and_then(|of| of.field_ignoring_case(key));
+        let name = field.map_or(&**key, |field| field.name);
+        let own = reading.member(name);
+        match (value, field.map(|field| (&field.kind, field.merge))) {
+            (Json::Array(items), Some((Kind::List(_), Merge::ByKey(NAME)))) => {
+                let names = items.iter().filter_map(|item| item.get(NAME)?.as_str());
+                let names: BTreeSet<Box<str>> = names.map(Into::into).collect();
+                own.read_names(names.iter().cloned());
+                if name == INIT_CONTAINERS {
+                    // A container of the pod may be the user's version of an init container.
+                    reading.member(CONTAINERS).read_names(names);
+                }
+            }
+            (value, kind) => add_patch(own, value, kind.and_then(|(kind, _)| kind.as_struct())),
+        }
     }
 }
 
 /// Whether something that is read whole of a value is found.
 fn has_read(reading: &Reading, value: &Json, is_found: &dyn Fn(&Json) -> bool) -> bool {
-    if reading.whole {
+    if reading.is_whole() {
         return is_found(value);
     }
     match value {
-        Json::Object(members) => reading.members.iter().any(|(key, reading)| {
-            members.get(&**key).is_some_and(|value| has_read(reading, value, is_found))
+        Json::Object(members) => reading.members().any(|(key, reading)| {
+            members.get(key).is_some_and(|value| has_read(reading, value, is_found))
         }),
         Json::Array(items) => reading
-            .items
-            .as_ref()
+            .items()
             .is_some_and(|reading| items.iter().any(|item| has_read(reading, item, is_found))),
         _ => false,
     }
@@ -193,7 +190,7 @@ fn origin_of(index: usize) -> Origin {
 }
 
 impl State {
-    fn place(&mut self, origin: Origin) -> Option<&mut Place> {
+    fn place(&mut self, origin: Origin) -> Option<&mut Place<Option<&'static Kind>>> {
         self.places.get_mut(index_of(origin)?)
     }
 
@@ -202,7 +199,7 @@ impl State {
             self.reads_owner_name = true;
             self.reading.read_members(["metadata", "spec"]);
         } else if let Some(place) = self.place(origin) {
-            place.whole = true;
+            place.read_whole();
         }
     }
 
@@ -214,15 +211,10 @@ impl State {
         let Some(place) = self.place(origin) else { return self.read_whole(origin) };
         let is_list = matches!(place.kind, Some(Kind::List(_)));
         match how {
-            Use::Truth => place.truth = true,
-            Use::Keys if is_list => place.count = true,
-            Use::Keys | Use::Whole | Use::Copied => place.whole = true,
+            Use::Truth => place.read_truth(),
+            Use::Keys if is_list => place.read_count(),
+            Use::Keys | Use::Whole | Use::Copied => place.read_whole(),
         }
-    }
-
-    fn add_place(&mut self, kind: Option<&'static Kind>) -> usize {
-        self.places.push(Place { kind, ..Place::default() });
-        self.places.len() - 1
     }
 
     fn step(&mut self, from: Origin, step: Step<'_>) -> Origin {
@@ -247,7 +239,9 @@ impl State {
             (Some(Kind::Map(..)), Step::Key(key)) => {
                 std::str::from_utf8(key).ok().and_then(|key| self.member(from, key))
             }
-            (Some(Kind::List(inner)), Step::Item(_)) => Some(self.item(from, inner)),
+            (Some(Kind::List(inner)), Step::Item(_)) => {
+                index_of(from).map(|from| self.places.item(from, Some(&**inner)))
+            }
             _ => None,
         };
         let Some(next) = next else {
@@ -259,11 +253,11 @@ impl State {
 
     /// The place of a member of a struct or a map by its name in Go; `None` if the struct has none.
     fn member(&mut self, from: Origin, name: &str) -> Option<usize> {
-        let place = self.place(from)?;
-        if let Some((_, known)) = place.members.get(name) {
-            return Some(*known);
+        let from = index_of(from)?;
+        if let Some(known) = self.places.member(from, name) {
+            return Some(known);
         }
-        let (key, kind) = match place.kind? {
+        let (key, kind) = match self.places.get(from)?.kind? {
             Kind::Struct(of) => {
                 let field = of.get().field(pod::json_key(of.get().name, name)?)?;
                 (field.name, &field.kind)
@@ -271,29 +265,12 @@ impl State {
             Kind::Map(_, inner) => (name, &**inner),
             _ => return None,
         };
-        let key = Box::from(key);
-        let member = self.add_place(Some(kind));
-        self.place(from)?.members.insert(name.into(), (key, member));
-        Some(member)
+        Some(self.places.add_member(from, name, key.into(), Some(kind)))
     }
 
     /// The place of the owner's name, in which there are no places.
     fn owner_name(&mut self) -> Origin {
-        let place = self.owner_name.unwrap_or_else(|| self.add_place(None));
-        self.owner_name = Some(place);
-        origin_of(place)
-    }
-
-    /// The place of all items of a list.
-    fn item(&mut self, from: Origin, kind: &'static Kind) -> usize {
-        if let Some(known) = self.place(from).and_then(|place| place.item) {
-            return known;
-        }
-        let item = self.add_place(Some(kind));
-        if let Some(place) = self.place(from) {
-            place.item = Some(item);
-        }
-        item
+        origin_of(*self.owner_name.get_or_insert_with(|| self.places.add(None)))
     }
 
     /// A part of the template's data. Others than these are the same for all pods with the same
@@ -316,7 +293,7 @@ impl State {
             return origin_of(place);
         }
         let kind = POD.as_struct().and_then(|pod| pod.field(key)).map(|field| &field.kind);
-        let place = self.add_place(kind);
+        let place = self.places.add(kind);
         self.owner = self.owner.or_else(|| is_owner.then_some(place));
         if !is_owner || self.has_whole_owner {
             self.parts.insert(field, Part { key, place });

@@ -10,6 +10,7 @@
 #![expect(clippy::disallowed_types, reason = "patches are trees")]
 
 use injectd_gotemplate::is_plain_name;
+use injectd_memory::Slotted;
 use memchr::memmem;
 use serde_json::Value as Json;
 
@@ -57,73 +58,28 @@ fn is_text_value(line: &str) -> bool {
     value == placeholder() || is_path && is_plain(value)
 }
 
-/// A patch as JSON, with slots for the owner's name.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct SlottedPatch {
-    /// The patch without the names.
-    text: Box<[u8]>,
-    /// Where in `text` the names are left out, in rising order.
-    slots: Box<[usize]>,
+/// A patch as JSON without slots.
+pub(crate) fn fixed(operations: &[Operation<'_>]) -> Slotted {
+    Slotted::fixed(encode(operations))
 }
 
-impl SlottedPatch {
-    /// A patch without slots.
-    pub(crate) fn fixed(operations: &[Operation<'_>]) -> Self {
-        Self { text: encode(operations).into(), slots: [].into() }
-    }
-
-    /// A patch with a slot for each placeholder; `None` if one of them is where the result may
-    /// depend on the name itself, such as in a key or in a value that replaces another.
-    pub(crate) fn of(operations: &[Operation<'_>]) -> Option<Self> {
-        let mut copies = 0;
-        for operation in operations {
-            match operation {
-                Operation::Add(path, value) => {
-                    let mut keys = path.rsplit('/');
-                    let (key, parent) = (keys.next()?, keys.next()?);
-                    copies += copies_in(value, key, is_copied_at(parent, key));
-                }
-                Operation::Replace(..) => {}
-                Operation::Remove(_) => return None,
+/// A patch as JSON with a slot for each placeholder; `None` if one of them is where the result may
+/// depend on the name itself, such as in a key or in a value that replaces another.
+pub(crate) fn slotted(operations: &[Operation<'_>]) -> Option<Slotted> {
+    let mut copies = 0;
+    for operation in operations {
+        match operation {
+            Operation::Add(path, value) => {
+                let mut keys = path.rsplit('/');
+                let (key, parent) = (keys.next()?, keys.next()?);
+                copies += copies_in(value, key, is_copied_at(parent, key));
             }
+            Operation::Replace(..) => {}
+            Operation::Remove(_) => return None,
         }
-        let text = encode(operations);
-        let places: Vec<_> = memmem::find_iter(&text, placeholder()).collect();
-        if places.len() != copies {
-            return None;
-        }
-        let mut fixed = Vec::with_capacity(text.len());
-        let mut rest = 0;
-        let mut slots = Vec::with_capacity(places.len());
-        for place in places {
-            fixed.extend_from_slice(&text[rest..place]);
-            slots.push(fixed.len());
-            rest = place + placeholder().len();
-        }
-        fixed.extend_from_slice(&text[rest..]);
-        Some(Self { text: fixed.into(), slots: slots.into() })
     }
-
-    /// Bytes in memory.
-    pub(super) fn bytes(&self) -> usize {
-        self.text.len() + size_of_val(&*self.slots)
-    }
-
-    /// Bytes of the patch with this name.
-    pub(crate) fn length(&self, name: &str) -> usize {
-        self.text.len() + self.slots.len() * name.len()
-    }
-
-    /// Writes the patch with this name, which needs no escapes.
-    pub(crate) fn write(&self, name: &str, out: &mut Vec<u8>) {
-        let mut rest = 0;
-        for slot in &self.slots {
-            out.extend_from_slice(&self.text[rest..*slot]);
-            out.extend_from_slice(name.as_bytes());
-            rest = *slot;
-        }
-        out.extend_from_slice(&self.text[rest..]);
-    }
+    let patch = Slotted::new(&encode(operations), placeholder());
+    (patch.count() == copies).then_some(patch)
 }
 
 /// Whether no later step compares a text at this key, or merges by it: the value of a variable, or a
@@ -151,10 +107,8 @@ mod tests {
     use super::*;
 
     fn written(operations: &[Operation<'_>], name: &str) -> Option<String> {
-        let patch = SlottedPatch::of(operations)?;
         let mut out = Vec::new();
-        patch.write(name, &mut out);
-        assert_eq!(out.len(), patch.length(name));
+        slotted(operations)?.write(name, &mut out);
         Some(String::from_utf8(out).expect("a text"))
     }
 

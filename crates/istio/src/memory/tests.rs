@@ -18,9 +18,9 @@ use injectd_core::{
     standalone::Standalone,
 };
 use injectd_gotemplate::{GONE, STEPS_UNTIL_ASKED};
+use injectd_memory::MAX_READ;
 use serde_json::{Value, json};
 
-use super::{reading::write_text, store::MAX_READ};
 use crate::{
     cluster::Cluster,
     envelope,
@@ -409,17 +409,4 @@ fn templates_that_read_too_much_are_evaluated_anew() {
     assert!(!is_known(&injector, &pod()));
     assert!(!is_known(&injector, &pod()));
     assert_eq!(injector.mesh().answer_count(), 0);
-}
-
-#[test]
-fn texts_after_each_other_have_one_meaning() {
-    let written = |texts: &[&str]| {
-        let mut out = Vec::new();
-        for text in texts {
-            write_text(&mut out, text);
-        }
-        out
-    };
-    assert_ne!(written(&["a", "bc"]), written(&["ab", "c"]));
-    assert_ne!(written(&["a="]), written(&["a", ""]));
 }

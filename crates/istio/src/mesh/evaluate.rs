@@ -6,13 +6,14 @@
 use std::{mem, sync::Arc};
 
 use injectd_core::{json::Tape, lookups::Turn, mesh::Output, outcome::Verdict};
+use injectd_memory::Slotted;
 use serde_json::Value as Json;
 
 use super::{Istio, warn, write};
 use crate::{
     injection::{Injected, Injection, PodCluster},
     marker::owner_name as placeholder,
-    memory::{Answer, Keeping, KeyInputs, KeyedPod, Read, Record, Recorded, SlottedPatch, Unknown},
+    memory::{Answer, Keeping, KeyInputs, KeyedPod, Read, Record, Recorded, Unknown, slot},
     object::{Object, without_managed_fields},
     owner::Owner,
     patch::{Operation, patch},
@@ -48,7 +49,7 @@ pub(super) enum Original<'r> {
 /// The result of an evaluation.
 #[derive(Debug)]
 struct Evaluated {
-    patch: SlottedPatch,
+    patch: Slotted,
     warnings: Vec<String>,
     /// What the slots of the patch get; empty if it has none.
     owner_name: String,
@@ -169,7 +170,7 @@ impl Evaluation<'_> {
         if recorded.reads_owner_name || warnings.any(|warning| warning.contains(placeholder())) {
             return Err(recorded);
         }
-        let Some(patch) = SlottedPatch::of(&self.operations(&injected)) else {
+        let Some(patch) = slot::slotted(&self.operations(&injected)) else {
             return Err(recorded);
         };
         let read = Some(Read::OfAnyOwner(recorded));
@@ -178,7 +179,7 @@ impl Evaluation<'_> {
 
     /// The answer for this owner's name.
     fn fixed(&self, injected: Injected, read: Option<Read>) -> Evaluated {
-        let patch = SlottedPatch::fixed(&self.operations(&injected));
+        let patch = slot::fixed(&self.operations(&injected));
         Evaluated { patch, warnings: injected.warnings, owner_name: String::new(), read }
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use injectd_memory::SEGMENTS;
 use proptest::{
     collection::vec,
     prelude::{ProptestConfig, Strategy, any},
@@ -10,7 +11,6 @@ use proptest::{
 };
 
 use super::*;
-use crate::memory::store::{MAX_READ, SEGMENTS};
 
 /// As Istio's template: the keys of an annotation are names of volumes of the patch.
 const VOLUMES: &str = "

@@ -1,0 +1,83 @@
+//! Keys of answers: what an object has of what is read.
+
+use injectd_core::json::Node;
+
+use crate::reading::{MAX_KEY_BYTES, Reading, Unusual, write_text};
+
+/// The first byte of a first key, and that of a full one.
+const FIRST: u8 = 0;
+const FULL: u8 = 1;
+/// Room for a key: most have some kilobytes.
+const KEY_CAPACITY: usize = MAX_KEY_BYTES / 16;
+
+/// The begin of a key: what an answer depends on besides its object.
+#[derive(Debug)]
+pub struct Head(Vec<u8>);
+
+/// A key of an object.
+#[derive(Debug)]
+pub struct Key {
+    pub(crate) bytes: Vec<u8>,
+    /// How many bytes are before what the object answers.
+    head: usize,
+    /// A hash of the object's tenant.
+    pub(crate) tenant: u64,
+}
+
+impl Head {
+    /// An empty one.
+    #[must_use]
+    pub fn new() -> Self {
+        let mut bytes = Vec::with_capacity(KEY_CAPACITY);
+        bytes.push(FIRST);
+        Self(bytes)
+    }
+
+    /// Adds a fact.
+    pub fn flag(&mut self, is_so: bool) {
+        self.0.push(is_so.into());
+    }
+
+    /// Adds a text.
+    pub fn text(&mut self, text: &str) {
+        write_text(&mut self.0, text);
+    }
+}
+
+impl Default for Head {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Key {
+    /// The first key of an object: what is read of every object.
+    pub(crate) fn first(
+        head: Head,
+        tenant: u64,
+        fixed: &Reading,
+        object: Node<'_, '_>,
+    ) -> Result<Self, Unusual> {
+        let Head(bytes) = head;
+        Self { head: bytes.len(), bytes, tenant }.answered(fixed, object)
+    }
+
+    /// The full key of the same object: what was read of objects with its first key. `number` is that of
+    /// the reading.
+    pub(crate) fn full(
+        mut self,
+        number: u64,
+        reading: &Reading,
+        object: Node<'_, '_>,
+    ) -> Result<Self, Unusual> {
+        self.bytes.truncate(self.head);
+        self.bytes[0] = FULL;
+        self.bytes.extend_from_slice(&number.to_le_bytes());
+        self.answered(reading, object)
+    }
+
+    fn answered(mut self, reading: &Reading, object: Node<'_, '_>) -> Result<Self, Unusual> {
+        reading.answer(object, &mut self.bytes)?;
+        if self.bytes.len() > MAX_KEY_BYTES { Err(Unusual) } else { Ok(self) }
+    }
+}
