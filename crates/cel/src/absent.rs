@@ -14,11 +14,12 @@ mod facts;
 mod fold;
 mod lists;
 mod operators;
+mod path;
 mod source;
 mod value;
 
 pub use self::facts::Facts;
-pub use self::value::{Path, Step, display};
+pub use self::path::{Path, Step, display};
 
 use self::{
     eval::Walk,

@@ -16,6 +16,7 @@ mod failing;
 mod fields;
 mod nothing;
 mod overlap;
+mod parts;
 mod requests;
 mod rules;
 mod selectors;

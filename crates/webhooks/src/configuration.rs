@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{
     conditions::Condition,
-    injectors::{Injector, Place},
+    product::{Injector, Place},
     rules::Rule,
 };
 
@@ -199,11 +199,12 @@ fn add(object: &Value, webhooks: &mut Vec<Webhook>) -> Result<(), InvalidConfigu
         let (target, path) = webhook.client_config.target();
         let labels = injectd_k8s::object::labels(object);
         let service = webhook.client_config.service.as_ref().map(|service| &*service.name);
-        let place = Place { plugin, labels: &labels, name: &webhook.name, service, path: &path };
+        let place = Place { labels: &labels, name: &webhook.name, service, path: &path };
         webhooks.push(Webhook {
             plugin,
             configuration: name.to_owned(),
-            injector: place.injector(),
+            // Only mutating webhooks inject.
+            injector: if plugin == Plugin::Mutating { place.injector() } else { None },
             labels,
             failure_policy: match webhook.failure_policy.as_deref() {
                 Some("Ignore") => FailurePolicy::Ignore,

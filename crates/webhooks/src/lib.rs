@@ -12,6 +12,7 @@ pub mod injectors;
 mod conditions;
 mod configuration;
 mod equivalents;
+mod product;
 mod request;
 mod rules;
 mod selector;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::{
     Lack,
     eval::{Walk, fails_null, known},
-    operators::key,
-    value::{Abs, Res, Stop, hash, join, made},
+    path::join,
+    value::{Abs, Res, Stop, hash, key, made},
 };
 use crate::ast::{Call, Id, Literal};
 

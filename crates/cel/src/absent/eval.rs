@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::{
     Facts, Lack, Path, Presence, Step, Work, World,
     facts::{Atom, Text},
-    operators::key,
-    value::{Abs, Res, Stop, hash, join, made},
+    path::join,
+    value::{Abs, Res, Stop, hash, key, made},
 };
 use crate::ast::{Ast, Entry, Id, Item, Literal, Node};
 

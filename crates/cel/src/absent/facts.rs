@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::value::{Path, Step};
+use super::path::{Path, Step};
 use crate::ast::Literal;
 
 /// A question with two answers.

@@ -5,7 +5,8 @@ use super::{
     eval::Walk,
     facts::Atom,
     operators::place_of,
-    value::{Abs, Res, Stop, hash, join, made},
+    path::join,
+    value::{Abs, Res, Stop, hash, made},
 };
 use crate::ast::{Fold, Id};
 

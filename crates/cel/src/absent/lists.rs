@@ -10,7 +10,8 @@ use super::{
     Lack, Step,
     eval::Walk,
     facts::Atom,
-    value::{Abs, List, Map, Path, Stop, hash, join, made},
+    path::{Path, join},
+    value::{Abs, List, Map, Stop, hash, made},
 };
 use crate::ast::{Id, Literal};
 

@@ -4,7 +4,8 @@ use super::{
     Step,
     eval::{Walk, fails_null, is_true, known},
     facts::{Atom, Text},
-    value::{Abs, List, Path, Res, Stop, hash, join, made},
+    path::{Path, join},
+    value::{Abs, List, Res, Stop, hash, key, made},
 };
 use crate::ast::{Call, Id, Literal};
 
@@ -225,17 +226,6 @@ fn holds(operator: &str, one: i64, other: i64) -> bool {
 /// The place that stands for a list of which only this is known: how it is made.
 pub(super) fn place_of(made: u64) -> Path {
     [Step::Any(made)].into()
-}
-
-/// The step that a key makes.
-pub(super) fn key(key: &Abs) -> Step {
-    match key {
-        Abs::Literal(Literal::Text(text)) => Step::Field((&**text).into()),
-        Abs::Literal(Literal::Int(0) | Literal::Uint(0)) => Step::Element,
-        Abs::Literal(Literal::Int(index)) => Step::Index(index.unsigned_abs()),
-        Abs::Literal(Literal::Uint(index)) => Step::Index(*index),
-        other => Step::Any(hash(other)),
-    }
 }
 
 /// Whether literals are equal: numbers of all types are compared with each other.

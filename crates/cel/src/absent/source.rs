@@ -1,6 +1,6 @@
 //! Guards, written from the nodes that fail.
 
-use super::{Lack, Step, display, value::is_name};
+use super::{Lack, Step, display, path::is_name};
 use crate::ast::{Ast, Id, Literal, Node};
 
 /// Characters of a guard: a longer one does not help.

@@ -1,7 +1,6 @@
 //! What is known of a value.
 
 use std::{
-    fmt::Write as _,
     hash::{DefaultHasher, Hash, Hasher},
     sync::Arc,
 };
@@ -9,24 +8,9 @@ use std::{
 use super::{
     Lack,
     facts::{Atom, Text},
+    path::{Path, Step, join},
 };
 use crate::ast::{Id, Literal};
-
-/// A step to a field or an element.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Step {
-    /// A field, or an entry of a map.
-    Field(Arc<str>),
-    /// The first element, or the one that a macro has.
-    Element,
-    /// Another element.
-    Index(u64),
-    /// A field or element that is not known, by how its key is made.
-    Any(u64),
-}
-
-/// Where something is: a variable and the steps to it.
-pub type Path = Arc<[Step]>;
 
 /// A value.
 #[derive(Debug, Clone)]
@@ -144,33 +128,13 @@ pub(super) fn hash(value: &Abs) -> u64 {
     }
 }
 
-/// A path with one more step.
-pub(super) fn join(path: &Path, step: Step) -> Path {
-    path.iter().cloned().chain([step]).collect()
-}
-
-/// A path as people write it.
-#[must_use]
-pub fn display(path: &[Step]) -> String {
-    let mut text = String::new();
-    for step in path {
-        let written = match step {
-            Step::Field(name) if is_name(name) && text.is_empty() => write!(text, "{name}"),
-            Step::Field(name) if is_name(name) => write!(text, ".{name}"),
-            Step::Field(name) => write!(text, "['{name}']"),
-            Step::Element => write!(text, "[]"),
-            Step::Index(index) => write!(text, "[{index}]"),
-            Step::Any(_) => write!(text, "[…]"),
-        };
-        // A String takes everything.
-        debug_assert!(written.is_ok());
+/// The step that a key makes.
+pub(super) fn key(key: &Abs) -> Step {
+    match key {
+        Abs::Literal(Literal::Text(text)) => Step::Field((&**text).into()),
+        Abs::Literal(Literal::Int(0) | Literal::Uint(0)) => Step::Element,
+        Abs::Literal(Literal::Int(index)) => Step::Index(index.unsigned_abs()),
+        Abs::Literal(Literal::Uint(index)) => Step::Index(*index),
+        other => Step::Any(hash(other)),
     }
-    text
-}
-
-/// Whether a field is written behind a dot.
-pub(super) fn is_name(text: &str) -> bool {
-    !text.is_empty()
-        && !text.starts_with(|first: char| first.is_ascii_digit())
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }

@@ -25,11 +25,11 @@ const MAPS: [&str; 2] = ["Labels", "Annotations"];
 #[derive(Clone, Debug)]
 pub(super) struct Record {
     /// Its own fields.
-    pub(super) layout: &'static Layout,
+    layout: &'static Layout,
     /// The types of its keys; of an embedded struct those of the struct around it.
-    pub(super) of: &'static Struct,
-    pub(super) place: Place,
-    pub(super) holder: Holder,
+    of: &'static Struct,
+    place: Place,
+    holder: Holder,
     /// Labels and annotations, which templates read many times.
     maps: [OnceLock<Value>; 2],
 }
@@ -46,7 +46,7 @@ impl Record {
     }
 
     /// The value of a field.
-    pub(super) fn value(&self, row: &Row) -> Option<Value> {
+    fn value(&self, row: &Row) -> Option<Value> {
         let Some(map) = MAPS.iter().position(|name| *name == row.name) else {
             return self.made(row);
         };
@@ -65,8 +65,14 @@ impl Record {
     }
 
     /// An embedded struct.
-    pub(super) fn embedded(&self, name: &str) -> Self {
+    fn embedded(&self, name: &str) -> Self {
         Self::new(Layout::of(name), self.of, self.place.clone(), Holder::InPlace)
+    }
+
+    /// What the method `String` of a pointer to it returns.
+    fn pointer_text(&self) -> String {
+        let Self { layout, of, place, .. } = self;
+        text::of_pointer(self.holder, text::Printed { layout, of, place })
     }
 
     fn is_object_meta(&self) -> bool {
@@ -108,7 +114,7 @@ impl Object for Record {
     fn call(&self, name: &str, _: &[Value]) -> Result<Value, String> {
         let pointer = || Value::Object(Arc::new(Self { holder: Holder::Pointer, ..self.clone() }));
         match (name, self.holder) {
-            ("String", _) => Ok(text::of_pointer(self).into()),
+            ("String", _) => Ok(self.pointer_text().into()),
             ("DeepCopy", Holder::Nil) => Ok(Value::Object(Arc::new(self.clone()))),
             ("DeepCopy" | "GetObjectMeta", _) => Ok(pointer()),
             _ => object_meta::getter(name)
@@ -119,11 +125,11 @@ impl Object for Record {
 
     fn text(&self) -> Option<Text> {
         let is_pointer = matches!(self.holder, Holder::Nil | Holder::Pointer);
-        is_pointer.then(|| text::of_pointer(self).into())
+        is_pointer.then(|| self.pointer_text().into())
     }
 
     fn text_in_place(&self) -> Option<Text> {
-        (self.holder == Holder::InPlace).then(|| text::of_pointer(self).into())
+        (self.holder == Holder::InPlace).then(|| self.pointer_text().into())
     }
 
     fn json(&self) -> Result<String, String> {

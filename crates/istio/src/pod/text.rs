@@ -4,11 +4,11 @@
 //! Fields are in the order of their numbers in protobuf.
 
 use injectd_gotemplate::Object as _;
-use injectd_merge::schema::{Field, Kind};
+use injectd_merge::schema::{Field, Kind, Struct as Fields};
 use serde_json::Value as Json;
 
 use super::{
-    Holder, Record,
+    Holder,
     layout::{Content, Layout},
     place::{Place, Step},
     quantity::Quantity,
@@ -26,25 +26,33 @@ const META: [&str; 6] = [
     "OwnerReference",
 ];
 
+/// A struct that is printed.
+#[derive(Clone, Copy)]
+pub(super) struct Printed<'p> {
+    /// Its own fields.
+    pub(super) layout: &'static Layout,
+    /// The types of its keys; of an embedded struct those of the struct around it.
+    pub(super) of: &'static Fields,
+    pub(super) place: &'p Place,
+}
+
 /// The text of a pointer: `&Container{…}`, or `nil`.
-pub(super) fn of_pointer(record: &Record) -> String {
-    if record.holder == Holder::Nil {
+pub(super) fn of_pointer(holder: Holder, printed: Printed<'_>) -> String {
+    if holder == Holder::Nil {
         return "nil".to_owned();
     }
-    format!("&{}", of_struct(record))
+    format!("&{}", of_struct(printed))
 }
 
 /// `Container{Name:web,…}`.
-fn of_struct(record: &Record) -> String {
-    let mut text = format!("{}{{", record.layout.name);
-    for row in record.layout.numbered(record.place.kubernetes) {
+fn of_struct(printed: Printed<'_>) -> String {
+    let Printed { layout, of, place } = printed;
+    let mut text = format!("{}{{", layout.name);
+    for row in layout.numbered(place.kubernetes) {
         let value = match row.content {
-            Content::Embedded(name) => of_struct(&record.embedded(name)),
-            Content::Key(key) => match record.of.field(key) {
-                Some(field) => {
-                    let place = record.place.below(Step::Key(field.name));
-                    of_field(field, &place, record.layout)
-                }
+            Content::Embedded(name) => of_struct(Printed { layout: Layout::of(name), ..printed }),
+            Content::Key(key) => match of.field(key) {
+                Some(field) => of_field(field, &place.below(Step::Key(field.name)), layout),
                 None => continue,
             },
         };
@@ -88,8 +96,7 @@ fn of_kind(kind: &'static Kind, place: &Place, around: &Layout) -> String {
             let layout = Layout::of(of.name);
             let is_meta = |name| META.contains(&name);
             let package = if is_meta(of.name) && !is_meta(around.name) { "v1." } else { "" };
-            let place = place.clone();
-            format!("{package}{}", of_struct(&Record::new(layout, of, place, Holder::Copy)))
+            format!("{package}{}", of_struct(Printed { layout, of, place }))
         }
         Kind::List(inner) => {
             let items = 0..json.as_array().map_or(0, Vec::len);

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{
     Findings, Severity,
     builtin::{self, Builtin, RELEASES},
-    rules::{OPERATIONS, list},
+    parts::{OPERATIONS, list},
 };
 use crate::walk::is_exempt;
 

@@ -13,7 +13,7 @@ use super::{
         self, Builtin,
         fields::{self, State},
     },
-    rules::list,
+    parts::list,
 };
 use crate::{Plugin, Webhook, equivalents};
 

@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::Value;
 
-use super::{Findings, Severity, nothing};
+use super::{
+    Findings, Severity, nothing,
+    parts::{OPERATIONS, list},
+};
 
-pub(super) const OPERATIONS: [&str; 5] = ["CREATE", "UPDATE", "DELETE", "CONNECT", "*"];
 const SCOPES: [&str; 3] = ["Cluster", "Namespaced", "*"];
 /// Rules that differ, up to which all are compared with each other; more are compared with equal ones
 /// only, and that is reported. Nobody writes so many by hand.
@@ -68,11 +70,6 @@ fn check_covered(rules: &[Value], at: &mut Findings<'_>) {
         let advice = if covered.len() == 1 { "Remove the rule." } else { "Remove these rules." };
         at.add(Severity::Warning, format!("rules[{}]", covered[0]), problem, advice);
     }
-}
-
-pub(super) fn list<'r>(rule: &'r Value, name: &str) -> Vec<&'r str> {
-    let items = rule[name].as_array().into_iter().flatten();
-    items.map(|item| item.as_str().unwrap_or_default()).collect()
 }
 
 fn check_rule(rule: &Value, path: &str, at: &mut Findings<'_>) {

@@ -3,8 +3,10 @@
 use injectd_istio::decide::{INJECT_ANNOTATION as ISTIO_POD, SYSTEM_NAMESPACES};
 use serde_json::Value;
 
-use super::{ISTIO_REVISION, Product};
-use crate::Labels;
+use crate::{
+    Labels,
+    product::{ISTIO_REVISION, Product},
+};
 
 /// The annotation of Linkerd, and its values that ask.
 const LINKERD_INJECT: &str = "linkerd.io/inject";

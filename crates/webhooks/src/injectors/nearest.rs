@@ -6,12 +6,10 @@ use injectd_core::text::first_names;
 use injectd_k8s::{object::labels, selector::Requirement};
 use serde_json::Value;
 
-use super::{
-    ISTIO_REVISION, Product,
-    asks::{self, ISTIO_NAMESPACE, LINKERD_OWN},
-};
+use super::asks::{self, ISTIO_NAMESPACE, LINKERD_OWN};
 use crate::{
     Labels, Reason, Request, Step, Verdict, Webhook,
+    product::{ISTIO_REVISION, Product},
     selector::{Change, NAMESPACE_NAME},
 };
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::{Configurations, Request};
+use crate::{Configurations, Labels, Request};
 
 /// A configuration of one webhook with this client configuration.
 fn one(labels: &Value, name: &str, client_config: &Value) -> Value {
