@@ -7,7 +7,8 @@
 //! allow it, none twice an hour, and none again for the same if that did not help. The outcomes
 //! (`outcomes.rs`) are pure, too, and stop all if several did not help. The restarter reads and writes;
 //! the controller runs it in the replica that holds a Lease. What must outlast a process is read
-//! from the workloads themselves.
+//! from the workloads themselves. Cluster and time are behind a trait (`rim.rs`): the API server
+//! (`reads.rs`), or a simulation.
 //!
 //! Tenants write pods, workloads and annotations of their namespaces. In fewer than
 //! [`MAX_NAMESPACES`] namespaces none of that stops restarts of others, and nowhere does it restart a
@@ -29,6 +30,7 @@ mod queue;
 mod reads;
 mod report;
 mod restarter;
+mod rim;
 mod rules;
 mod window;
 mod workload;
@@ -46,8 +48,8 @@ pub use outcomes::{MAX_NAMESPACES, MAX_UNVERIFIED, MAX_WORKLOADS};
 pub use plan::{
     Candidate, DEFAULT_MAX_RESTARTING, DEFAULT_ROLLOUT_TIMEOUT, InFlight, PAUSE, Policy,
 };
-pub use reads::RequestError;
-pub use restarter::{MAX_FINDINGS, Notice, Restarter};
+pub use restarter::{MAX_FINDINGS, MayAct, Notice, Restarter};
+pub use rim::RequestError;
 pub use rules::{LEASE_RULES, RESTART_RULES, RULES};
 pub use window::{ParseError, Window, Windows};
 pub use workload::{

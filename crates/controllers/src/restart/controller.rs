@@ -110,7 +110,7 @@ impl<F: Findings, O: Observer> Controller<F, O> {
                 self.audit(&mut restarter).await;
                 next_audit = Instant::now() + self.options.audit_interval;
             }
-            let notices = restarter.step(|| term.is_current()).await;
+            let notices = restarter.step(&|| term.is_current()).await;
             for notice in &notices {
                 self.observer.notice(notice);
             }

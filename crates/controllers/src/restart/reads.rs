@@ -1,6 +1,6 @@
 //! What restarts read from the API server and write to it.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use injectd_cluster::Pages;
 use injectd_k8s::workload::Workload;
@@ -19,171 +19,134 @@ use super::{
     decision::time,
     finding::{MAX_REPLICA_SETS, ReplicaSet},
     namespace::NamespaceSettings,
+    rim::{Answer, MAX_BUDGETS, RequestError, Rim, TIMEOUT},
     workload::{
-        self, FIELD_MANAGER, Observed, RESTARTED_AT_ANNOTATION, RESTARTED_FOR_ANNOTATION, Rollout,
+        self, FIELD_MANAGER, Observed, RESTARTED_AT_ANNOTATION, RESTARTED_FOR_ANNOTATION,
         RolloutKind,
     },
 };
 
-/// How long the API server may take to answer; for a page of a list, with the renewals of its token.
-const TIMEOUT: Duration = Duration::from_secs(10);
-/// The statuses of requests that may be repeated soon: unauthorized, too many requests.
-const REPEATED: [u16; 2] = [401, 429];
-/// Maximum number of budgets of a namespace: a tenant with more has none of its workloads restarted.
-const MAX_BUDGETS: usize = 1_000;
-
-/// Why the API server was asked in vain.
-#[derive(Debug, thiserror::Error)]
-pub enum RequestError {
-    /// No answer in time.
-    #[error("the API server did not answer within {} s", TIMEOUT.as_secs())]
-    Timeout,
-    /// The object changed since it was read, or is another one now.
-    #[error("the workload changed since it was read")]
-    Changed,
-    /// A list is too long.
-    #[error("the namespace has more than {MAX_BUDGETS} PodDisruptionBudgets; delete some")]
-    TooMany,
-    /// An error, or no connection.
-    #[error("the request to the API server failed")]
-    Failed(#[source] Box<kube::Error>),
-}
-
-impl RequestError {
-    /// Whether the API server may have done what was asked, although it did not say so.
-    pub(super) fn may_have_acted(&self) -> bool {
-        match self {
-            Self::Timeout => true,
-            Self::Changed | Self::TooMany => false,
-            Self::Failed(error) => {
-                !matches!(&**error, kube::Error::Api(status) if (400..500).contains(&status.code))
-            }
-        }
-    }
-
-    /// Whether the API server refuses: the same request is refused again.
-    pub(super) fn is_refusal(&self) -> bool {
-        let Self::Failed(error) = self else { return false };
-        !self.may_have_acted()
-            && !matches!(&**error, kube::Error::Api(status) if REPEATED.contains(&status.code))
-    }
-}
-
-/// The cluster with the workloads.
-#[derive(Clone)]
-pub(super) struct Cluster {
+/// The API server of a cluster.
+pub(super) struct ApiServer {
     client: Client,
 }
 
-impl Cluster {
+impl ApiServer {
     pub(super) fn new(client: Client) -> Self {
         Self { client }
     }
 
-    /// The annotations of a namespace; none if it does not exist.
-    pub(super) async fn settings(&self, name: &str) -> Result<NamespaceSettings, RequestError> {
-        let api: Api<Namespace> = Api::all(self.client.clone());
-        let found = in_time(api.get_metadata_opt(name)).await?;
-        let annotations =
-            found.and_then(|namespace| namespace.metadata.annotations).unwrap_or_default();
-        Ok(NamespaceSettings::new(&annotations))
-    }
-
-    /// All budgets of a namespace.
-    pub(super) async fn budgets(&self, namespace: &str) -> Result<Arc<[Budget]>, RequestError> {
-        let api: Api<budget::Object> =
-            Api::namespaced_with(self.client.clone(), namespace, &Budget::resource());
-        let mut budgets = Vec::new();
-        pages(&self.client, &api, |object| {
-            budgets.push(Budget::of(object));
-            if budgets.len() > MAX_BUDGETS { Err(RequestError::TooMany) } else { Ok(()) }
-        })
-        .await?;
-        Ok(budgets.into())
-    }
-
-    /// A workload; `None` if it does not exist, or its kind has no rollout.
-    pub(super) async fn workload(
-        &self,
-        workload: &Workload,
-    ) -> Result<Option<Observed>, RequestError> {
-        let Some(kind) = RolloutKind::of(workload) else { return Ok(None) };
-        let found = in_time(self.api(kind, &workload.namespace).get_opt(&workload.name)).await?;
-        Ok(found.map(|object| Observed::new(kind, object)))
-    }
-
-    /// Whether one of these `ReplicaSet`s, as pods name them, exists and is controlled by the
-    /// workload with this uid. What a pod says of its controller, anyone may have written.
-    pub(super) async fn is_owner(
-        &self,
-        workload: &Workload,
-        uid: &str,
-        named: &[ReplicaSet],
-    ) -> Result<bool, RequestError> {
-        let api: Api<v1::ReplicaSet> = Api::namespaced(self.client.clone(), &workload.namespace);
-        for ReplicaSet { name, uid: own_uid } in named.iter().take(MAX_REPLICA_SETS) {
-            let found = in_time(api.get_metadata_opt(name)).await?;
-            let is_it = |replica_set: &PartialObjectMeta<v1::ReplicaSet>| {
-                replica_set.metadata.uid.as_ref() == Some(own_uid)
-                    && is_controlled(&replica_set.metadata, workload, uid)
-            };
-            if found.as_ref().is_some_and(is_it) {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    /// The workloads that injectd restarted since this time, and whose rollout is not finished.
-    pub(super) async fn unfinished(
-        &self,
-        since: Timestamp,
-    ) -> Result<Vec<(Workload, Observed)>, RequestError> {
-        let mut found = Vec::new();
-        for kind in RolloutKind::ALL {
-            let api = Api::all_with(self.client.clone(), &kind.resource());
-            pages(&self.client, &api, |object: workload::Object| {
-                let workload = Workload {
-                    api_version: RolloutKind::API_VERSION.to_owned(),
-                    kind: kind.as_str().to_owned(),
-                    namespace: object.metadata.namespace.clone().unwrap_or_default(),
-                    name: object.metadata.name.clone().unwrap_or_default(),
-                    uid: object.metadata.uid.clone(),
-                };
-                let observed = Observed::new(kind, object);
-                if observed.unfinished_since(since).is_some() {
-                    found.push((workload, observed));
-                }
-                Ok(())
-            })
-            .await?;
-        }
-        Ok(found)
-    }
-
-    /// Restarts a workload as `kubectl rollout restart` does, if it is the one that was read.
-    pub(super) async fn restart(
-        &self,
-        workload: &Workload,
-        observed: &Observed,
-        at: Timestamp,
-        digest: Option<&str>,
-    ) -> Result<(), RequestError> {
-        let Some(kind) = RolloutKind::of(workload) else { return Err(RequestError::Changed) };
-        let patch = Patch::Merge(restart_patch(observed, at, digest));
-        let params =
-            PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
-        let api = self.api(kind, &workload.namespace);
-        match in_time(api.patch_metadata(&workload.name, &params, &patch)).await {
-            Err(RequestError::Failed(error)) if matches!(&*error, kube::Error::Api(status) if matches!(status.code, 404 | 409)) => {
-                Err(RequestError::Changed)
-            }
-            answer => answer.map(drop),
-        }
-    }
-
     fn api(&self, kind: RolloutKind, namespace: &str) -> Api<workload::Object> {
         Api::namespaced_with(self.client.clone(), namespace, &kind.resource())
+    }
+}
+
+impl Rim for ApiServer {
+    fn now(&self) -> Timestamp {
+        Timestamp::now()
+    }
+
+    fn settings<'a>(&'a self, namespace: &'a str) -> Answer<'a, NamespaceSettings> {
+        Box::pin(async move {
+            let api: Api<Namespace> = Api::all(self.client.clone());
+            let found = in_time(api.get_metadata_opt(namespace)).await?;
+            let annotations =
+                found.and_then(|namespace| namespace.metadata.annotations).unwrap_or_default();
+            Ok(NamespaceSettings::new(&annotations))
+        })
+    }
+
+    fn budgets<'a>(&'a self, namespace: &'a str) -> Answer<'a, Arc<[Budget]>> {
+        Box::pin(async move {
+            let api: Api<budget::Object> =
+                Api::namespaced_with(self.client.clone(), namespace, &Budget::resource());
+            let mut budgets = Vec::new();
+            pages(&self.client, &api, |object| {
+                budgets.push(Budget::of(object));
+                if budgets.len() > MAX_BUDGETS { Err(RequestError::TooMany) } else { Ok(()) }
+            })
+            .await?;
+            Ok(budgets.into())
+        })
+    }
+
+    fn workload<'a>(&'a self, workload: &'a Workload) -> Answer<'a, Option<Observed>> {
+        Box::pin(async move {
+            let Some(kind) = RolloutKind::of(workload) else { return Ok(None) };
+            let api = self.api(kind, &workload.namespace);
+            let found = in_time(api.get_opt(&workload.name)).await?;
+            Ok(found.map(|object| Observed::new(kind, object)))
+        })
+    }
+
+    fn is_owner<'a>(
+        &'a self,
+        workload: &'a Workload,
+        uid: &'a str,
+        named: &'a [ReplicaSet],
+    ) -> Answer<'a, bool> {
+        Box::pin(async move {
+            let api: Api<v1::ReplicaSet> =
+                Api::namespaced(self.client.clone(), &workload.namespace);
+            for ReplicaSet { name, uid: own_uid } in named.iter().take(MAX_REPLICA_SETS) {
+                let found = in_time(api.get_metadata_opt(name)).await?;
+                let is_of_workload = |replica_set: &PartialObjectMeta<v1::ReplicaSet>| {
+                    replica_set.metadata.uid.as_ref() == Some(own_uid)
+                        && is_controlled(&replica_set.metadata, workload, uid)
+                };
+                if found.as_ref().is_some_and(is_of_workload) {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        })
+    }
+
+    fn unfinished(&self, since: Timestamp) -> Answer<'_, Vec<(Workload, Observed)>> {
+        Box::pin(async move {
+            let mut found = Vec::new();
+            for kind in RolloutKind::ALL {
+                let api = Api::all_with(self.client.clone(), &kind.resource());
+                pages(&self.client, &api, |object: workload::Object| {
+                    let workload = Workload {
+                        api_version: RolloutKind::API_VERSION.to_owned(),
+                        kind: kind.as_str().to_owned(),
+                        namespace: object.metadata.namespace.clone().unwrap_or_default(),
+                        name: object.metadata.name.clone().unwrap_or_default(),
+                        uid: object.metadata.uid.clone(),
+                    };
+                    let observed = Observed::new(kind, object);
+                    if observed.unfinished_since(since).is_some() {
+                        found.push((workload, observed));
+                    }
+                    Ok(())
+                })
+                .await?;
+            }
+            Ok(found)
+        })
+    }
+
+    fn restart<'a>(
+        &'a self,
+        workload: &'a Workload,
+        observed: &'a Observed,
+        at: Timestamp,
+        digest: Option<&'a str>,
+    ) -> Answer<'a, ()> {
+        Box::pin(async move {
+            let Some(kind) = RolloutKind::of(workload) else { return Err(RequestError::Changed) };
+            let patch = Patch::Merge(restart_patch(observed, at, digest));
+            let field_manager = Some(FIELD_MANAGER.to_owned());
+            let params = PatchParams { field_manager, ..PatchParams::default() };
+            let api = self.api(kind, &workload.namespace);
+            match in_time(api.patch_metadata(&workload.name, &params, &patch)).await {
+                Err(RequestError::Failed(error)) if matches!(&*error, kube::Error::Api(status) if matches!(status.code, 404 | 409)) => {
+                    Err(RequestError::Changed)
+                }
+                answer => answer.map(drop),
+            }
+        })
     }
 }
 
@@ -209,14 +172,6 @@ fn is_controlled(metadata: &ObjectMeta, workload: &Workload, uid: &str) -> bool 
     })
 }
 
-impl Observed {
-    /// When injectd restarted it, if that was after this time and the rollout is not finished.
-    pub(super) fn unfinished_since(&self, since: Timestamp) -> Option<Timestamp> {
-        let is_ours = self.is_restarted_by_us && self.rollout != Rollout::Finished;
-        self.restarted_at.filter(|&at| is_ours && at > since)
-    }
-}
-
 /// Reads all pages of a list, until an object is an error.
 async fn pages<K>(
     client: &Client,
@@ -233,17 +188,12 @@ where
     Ok(())
 }
 
-pub(super) async fn in_time<T>(
-    request: impl Future<Output = kube::Result<T>>,
-) -> Result<T, RequestError> {
+async fn in_time<T>(request: impl Future<Output = kube::Result<T>>) -> Result<T, RequestError> {
     match timeout(TIMEOUT, request).await {
         Ok(answer) => answer.map_err(|error| RequestError::Failed(Box::new(error))),
         Err(_) => Err(RequestError::Timeout),
     }
 }
-
-/// Values by namespace.
-pub(super) type ByNamespace<T> = BTreeMap<String, T>;
 
 #[cfg(test)]
 mod tests {

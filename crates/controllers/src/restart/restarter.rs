@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use futures_util::future::BoxFuture;
 use injectd_k8s::workload::Workload;
 use jiff::Timestamp;
 use kube::Client;
@@ -15,7 +16,8 @@ use super::{
     outcomes::{Outcomes, Stopped},
     plan::{Candidate, InFlight, PAUSE, Policy},
     queue::Queue,
-    reads::{Cluster, RequestError},
+    reads::ApiServer,
+    rim::{Answer, RequestError, Rim},
     workload::Observed,
 };
 
@@ -29,7 +31,7 @@ const BATCH: usize = 50;
 
 /// Restarts the workloads of a list.
 pub struct Restarter {
-    cluster: Cluster,
+    cluster: Box<dyn Rim>,
     policy: Policy,
     queue: Queue,
     /// Why the workloads of the queue wait, as far as they were looked at.
@@ -41,6 +43,9 @@ pub struct Restarter {
     /// Whether all restarts are stopped, as far as it was reported.
     is_stopped: bool,
 }
+
+/// Whether the process may act now: it may have lost its Lease.
+pub type MayAct<'a> = &'a (dyn Fn() -> bool + Send + Sync + 'a);
 
 /// What happened in a step.
 #[derive(Debug)]
@@ -65,8 +70,12 @@ impl Restarter {
     /// Restarts workloads of a cluster by these rules.
     #[must_use]
     pub fn new(client: Client, policy: Policy) -> Self {
+        Self::of(Box::new(ApiServer::new(client)), policy)
+    }
+
+    fn of(cluster: Box<dyn Rim>, policy: Policy) -> Self {
         Self {
-            cluster: Cluster::new(client),
+            cluster,
             policy,
             queue: Queue::default(),
             waits: HashMap::new(),
@@ -102,24 +111,29 @@ impl Restarter {
     ///
     /// # Errors
     /// When the workloads cannot be read.
-    pub async fn recover(&mut self) -> Result<(), RequestError> {
-        for (workload, observed) in self.cluster.unfinished(Timestamp::now() - PAUSE).await? {
-            self.adopt(workload, &observed);
-        }
-        Ok(())
+    pub fn recover(&mut self) -> Answer<'_, ()> {
+        Box::pin(async move {
+            let since = self.cluster.now() - PAUSE;
+            for (workload, observed) in self.cluster.unfinished(since).await? {
+                self.adopt(workload, &observed);
+            }
+            Ok(())
+        })
     }
 
     /// Looks at rollouts and at the next workloads of the list, and restarts those that may be
     /// restarted now. `may_act` is asked before each restart.
-    pub async fn step(&mut self, may_act: impl Fn() -> bool) -> Vec<Notice> {
-        let mut notices = Vec::new();
-        self.follow(&mut notices).await;
-        let batch = self.draw();
-        if !batch.is_empty() {
-            self.look(batch, &may_act, &mut notices).await;
-        }
-        self.note_stop(&mut notices);
-        notices
+    pub fn step<'a>(&'a mut self, may_act: MayAct<'a>) -> BoxFuture<'a, Vec<Notice>> {
+        Box::pin(async move {
+            let mut notices = Vec::new();
+            self.follow(&mut notices).await;
+            let batch = self.draw();
+            if !batch.is_empty() {
+                self.look(batch, may_act, &mut notices).await;
+            }
+            self.note_stop(&mut notices);
+            notices
+        })
     }
 
     /// Reports once that all restarts stopped, or that they go on.
@@ -154,12 +168,7 @@ impl Restarter {
     }
 
     /// Looks at findings, and restarts those that may be restarted now.
-    async fn look(
-        &mut self,
-        batch: Vec<Finding>,
-        may_act: &impl Fn() -> bool,
-        notices: &mut Vec<Notice>,
-    ) {
+    async fn look(&mut self, batch: Vec<Finding>, may_act: MayAct<'_>, notices: &mut Vec<Notice>) {
         let candidates = self.candidates(&batch).await;
         let (mut known, mut asked) = (Vec::new(), Vec::new());
         for (finding, candidate) in batch.into_iter().zip(candidates) {
@@ -175,7 +184,7 @@ impl Restarter {
                 }
             }
         }
-        let decisions = self.policy.plan(Timestamp::now(), &asked, &self.in_flight);
+        let decisions = self.policy.plan(self.cluster.now(), &asked, &self.in_flight);
         let mut chosen = Vec::new();
         for ((finding, (_, candidate)), decision) in known.into_iter().zip(asked).zip(decisions) {
             match decision {
@@ -218,7 +227,7 @@ impl Restarter {
     /// Looks at the rollouts of restarted workloads.
     async fn follow(&mut self, notices: &mut Vec<Notice>) {
         for before in std::mem::take(&mut self.in_flight) {
-            if !before.is_due(Timestamp::now()) {
+            if !before.is_due(self.cluster.now()) {
                 self.in_flight.push(before);
                 continue;
             }
@@ -226,11 +235,11 @@ impl Restarter {
                 Ok(observed) => observed,
                 Err(error) => {
                     notices.push(Notice::Failed(before.workload.clone(), error));
-                    self.in_flight.push(InFlight { asked_at: Timestamp::now(), ..before });
+                    self.in_flight.push(InFlight { asked_at: self.cluster.now(), ..before });
                     continue;
                 }
             };
-            let now = Timestamp::now();
+            let now = self.cluster.now();
             let Some(after) = self.policy.follow(now, before.clone(), observed.as_ref()) else {
                 if observed.is_some() {
                     self.outcomes.finished(before.clone(), now);
@@ -246,12 +255,7 @@ impl Restarter {
     }
 
     /// Restarts a workload, if what is read now still allows it.
-    async fn restart(
-        &mut self,
-        finding: Finding,
-        may_act: impl Fn() -> bool,
-        notices: &mut Vec<Notice>,
-    ) {
+    async fn restart(&mut self, finding: Finding, may_act: MayAct<'_>, notices: &mut Vec<Notice>) {
         let workload = &finding.workload;
         let candidate = match self.candidate(&finding).await {
             Ok(candidate) => candidate,
@@ -260,7 +264,7 @@ impl Restarter {
                 return self.queue.push_back(finding);
             }
         };
-        let now = Timestamp::now();
+        let now = self.cluster.now();
         let asked = [(workload.clone(), candidate)];
         let decision = self.policy.plan(now, &asked, &self.in_flight).pop();
         let [(_, candidate)] = asked;
@@ -295,7 +299,7 @@ impl Restarter {
             self.queue.push_front(finding.clone());
         } else {
             if error.is_refusal() {
-                self.refused.insert(finding.workload.clone(), Timestamp::now());
+                self.refused.insert(finding.workload.clone(), self.cluster.now());
             }
             self.queue.push_back(finding.clone());
         }
@@ -337,7 +341,7 @@ impl Restarter {
 
     /// Counts a workload whose rollout injectd began and that is not finished.
     fn adopt(&mut self, workload: Workload, observed: &Observed) {
-        let Some(since) = observed.unfinished_since(Timestamp::now() - PAUSE) else { return };
+        let Some(since) = observed.unfinished_since(self.cluster.now() - PAUSE) else { return };
         if !self.is_in_flight(&workload) {
             let workload = Workload { uid: Some(observed.uid.clone()), ..workload };
             self.in_flight.push(InFlight::new(workload, since));

@@ -172,6 +172,12 @@ impl RolloutKind {
 // === impl Observed ===
 
 impl Observed {
+    /// When injectd restarted it, if that was after this time and the rollout is not finished.
+    pub(super) fn unfinished_since(&self, since: Timestamp) -> Option<Timestamp> {
+        let is_ours = self.is_restarted_by_us && self.rollout != Rollout::Finished;
+        self.restarted_at.filter(|&at| is_ours && at > since)
+    }
+
     pub(super) fn new(kind: RolloutKind, object: Object) -> Self {
         let Object { metadata, spec, status, .. } = object;
         let status = status.unwrap_or_default();

@@ -65,7 +65,7 @@ impl Session {
         };
         let stop = loop {
             // A step ends before a signal ends the command: a restart is sent and counted, or not.
-            let notices = self.restarter.step(|| true).await;
+            let notices = self.restarter.step(&|| true).await;
             for notice in notices {
                 self.take(notice).map_err(CommandError::output)?;
             }

@@ -1,9 +1,11 @@
 //! Reads what the planner needs to know of workloads and their namespaces.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use futures_util::{StreamExt as _, stream};
-use jiff::Timestamp;
 
 use super::Restarter;
 use crate::restart::{
@@ -11,7 +13,7 @@ use crate::restart::{
     finding::Finding,
     namespace::{Mode, NamespaceSettings},
     plan::{Candidate, Policy},
-    reads::{ByNamespace, RequestError},
+    rim::RequestError,
 };
 
 /// Maximum concurrent requests.
@@ -63,8 +65,8 @@ impl Restarter {
     async fn surroundings(
         &self,
         batch: &[Finding],
-    ) -> ByNamespace<Result<Surroundings, Option<RequestError>>> {
-        let now = Timestamp::now();
+    ) -> BTreeMap<String, Result<Surroundings, Option<RequestError>>> {
+        let now = self.cluster.now();
         let Policy { mode, windows, .. } = &self.policy;
         let read = async |name: &str| {
             let settings = self.cluster.settings(name).await?;

@@ -1,3 +1,5 @@
+mod simulation;
+
 use super::*;
 
 fn finding(name: &str) -> Finding {
@@ -130,7 +132,7 @@ async fn what_the_api_server_refuses_waits_and_what_it_may_have_done_is_first() 
 async fn a_namespace_that_cannot_be_read_reports_it_once() {
     let mut restarter = restarter();
     restarter.set_findings(vec![finding("a"), finding("b")]);
-    let notices = restarter.step(|| true).await;
+    let notices = restarter.step(&|| true).await;
     assert!(matches!(&notices[..], [Notice::Failed(..)]), "{notices:?}");
     assert_eq!(names(&restarter), ["a", "b"]);
 }
