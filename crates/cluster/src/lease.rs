@@ -74,6 +74,14 @@ impl LeaseOptions {
 }
 
 impl Term {
+    /// A term without an end, for a process that has no rivals.
+    #[must_use]
+    pub fn endless() -> Self {
+        /// Longer than any process runs.
+        const LONG: Duration = Duration::from_hours(24 * 365 * 30);
+        Self(watch::channel(Some(Instant::now() + LONG)).1)
+    }
+
     /// Whether this process leads now.
     #[must_use]
     pub fn is_current(&self) -> bool {

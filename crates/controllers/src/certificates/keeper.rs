@@ -1,16 +1,12 @@
 //! The task of one replica: it watches Secret and webhooks, and chooses the certificate that is served.
 //! While it holds the Lease, it also writes (`keeper/leader.rs`).
 
-use std::{
-    sync::Arc,
-    time::{Duration, UNIX_EPOCH},
-};
+use std::{sync::Arc, time::Duration};
 
-use futures_util::future::{join, join_all};
 use injectd_cluster::{
     Events, Service,
     lease::{Elector, LeaseOptions, Term},
-    watch::{KindMetrics, WatchFailure, Watched, follow},
+    watch::{KindMetrics, WatchFailure},
 };
 use injectd_telemetry::{metrics::WatchMetrics, readiness::Hold};
 use jiff::Timestamp;
@@ -28,6 +24,7 @@ use super::{
     plan,
     repairs::Repairs,
     report::Reporter,
+    rim::Rim,
     serving::{Choice, Clock, Served, Trusted, choose},
     state::{State, Terms},
     view::{Found, View},
@@ -65,7 +62,7 @@ pub struct Options {
 pub struct Keeper {
     client: Client,
     options: Options,
-    objects: Objects,
+    rim: Box<dyn Rim>,
     terms: Terms,
     service: Service,
     metrics: CertificateMetrics,
@@ -92,15 +89,27 @@ impl Keeper {
         metrics: CertificateMetrics,
         hold: Hold,
     ) -> (Self, watch::Receiver<Option<Arc<Leaf>>>, impl Future<Output = ()> + use<>) {
+        let Options { namespace, secret, lease, .. } = &options;
+        let objects = Objects::new(client.clone(), namespace, secret, &lease.identity);
+        Self::of(Box::new(objects), client, options, metrics, hold)
+    }
+
+    fn of(
+        rim: Box<dyn Rim>,
+        client: Client,
+        options: Options,
+        metrics: CertificateMetrics,
+        hold: Hold,
+    ) -> (Self, watch::Receiver<Option<Arc<Leaf>>>, impl Future<Output = ()> + use<>) {
         let (sender, receiver) = watch::channel(None);
-        let Options { namespace, service, secret, configurations, lease, .. } = &options;
+        let Options { namespace, service, secret, configurations, .. } = &options;
         let names = service_names(service, namespace);
         let terms = Terms { names, ca_lifetime: options.lifetimes.ca };
         let service = Service { namespace: namespace.clone(), name: service.clone() };
         let events = Events::new(client.clone());
         let (reporter, events) = Reporter::new(events, &service, secret);
         let keeper = Self {
-            objects: Objects::new(client.clone(), namespace, secret, &lease.identity),
+            rim,
             terms,
             reporter,
             view: View::new(configurations),
@@ -124,7 +133,8 @@ impl Keeper {
         let (sender, mut found) = mpsc::channel(QUEUE);
         let mut elector = Elector::new(self.client.clone(), self.options.lease.clone());
         let mut term = elector.term();
-        let watch = self.watch(&KindMetrics::new(watches), &sender);
+        let configurations = &self.options.configurations;
+        let watch = self.rim.watch(configurations, &KindMetrics::new(watches), &sender);
         drop(sender);
         tokio::pin!(shutdown);
         tokio::select! {
@@ -135,27 +145,6 @@ impl Keeper {
         }
         self.metrics.leads(false);
         elector.release().await;
-    }
-
-    fn watch(
-        &self,
-        metrics: &KindMetrics,
-        sender: &mpsc::Sender<Found>,
-    ) -> impl Future<Output = ()> + use<> {
-        let named = |name: &str| Watched { name: Some(name.to_owned()), page_size: 1 };
-        let secrets = self.objects.secrets.clone();
-        let watched = named(&self.options.secret);
-        let secret = follow(secrets, watched, metrics.clone(), sender.clone(), Found::Secret);
-        let configurations = self.options.configurations.iter().map(|name| {
-            let of = name.clone();
-            let change = move |update| Found::Webhooks(of.clone(), update);
-            let webhooks = self.objects.webhooks.clone();
-            follow(webhooks, named(name), metrics.clone(), sender.clone(), change)
-        });
-        let configurations = join_all(configurations);
-        async move {
-            join(secret, configurations).await;
-        }
     }
 
     async fn keep(&mut self, found: &mut mpsc::Receiver<Found>, term: &mut Term) {
@@ -206,7 +195,7 @@ impl Keeper {
         self.note_secret();
         if let Some(Ok(state)) = self.view.secret() {
             let earlier = self.memory.take();
-            self.memory = Some(state.clone().remembering(earlier, unix_now()));
+            self.memory = Some(state.clone().remembering(earlier, self.rim.now()));
         }
         self.note_webhooks();
     }
@@ -219,7 +208,7 @@ impl Keeper {
                     self.reporter.failed("read the key revoked of the Secret", &problem);
                 }
                 let earlier = self.memory.as_ref();
-                earlier.is_some_and(|earlier| !state.continues(earlier, unix_now()))
+                earlier.is_some_and(|earlier| !state.continues(earlier, self.rim.now()))
             }
             None | Some(Err(_)) => true,
         };
@@ -250,7 +239,7 @@ impl Keeper {
         if self.served.as_ref() == Some(&new) {
             return None;
         }
-        let clock = Clock { now: unix_now(), instant: Instant::now().into_std() };
+        let clock = Clock { now: self.rim.now(), instant: Instant::now().into_std() };
         let since = self.view.secret_since.into_std();
         match choose(self.served.as_ref(), state, since, &self.trusted, clock) {
             Choice::Now => {
@@ -279,13 +268,11 @@ async fn elect(elector: &mut Elector) {
     }
 }
 
-fn unix_now() -> i64 {
-    let since = UNIX_EPOCH.elapsed().unwrap_or_default();
-    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
-}
-
 impl std::fmt::Debug for Keeper {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Keeper").field("options", &self.options).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod simulation;

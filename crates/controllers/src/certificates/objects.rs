@@ -1,8 +1,13 @@
-//! Requests for the Secret and the webhook configurations: without rules of what to write.
+//! Watches of the Secret and of the webhook configurations, and requests for them: without rules of what to
+//! write.
 
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
-use injectd_cluster::creator;
+use futures_util::future::{BoxFuture, join, join_all};
+use injectd_cluster::{
+    creator,
+    watch::{KindMetrics, Watched, follow},
+};
 use k8s_openapi::{
     ByteString,
     api::{admissionregistration::v1::MutatingWebhookConfiguration, core::v1::Secret},
@@ -12,38 +17,25 @@ use kube::{
     api::{Patch, PatchParams, PostParams},
 };
 use serde_json::json;
-use tokio::time::timeout;
+use tokio::{sync::mpsc, time::timeout};
 
 use super::{
     FIELD_MANAGER,
-    state::State,
-    view::{self, Configuration},
+    rim::{Answer, RequestError, Rim},
+    state::Data,
+    view::Found,
 };
 
 /// How long the API server may take.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
-/// What the API server says of a JSON Patch whose `test` fails.
-const TEST_FAILED: &str = "the server rejected our request due to an error in our request";
 
-/// The objects of a Service's certificates.
-#[derive(Clone)]
+/// The objects of a Service's certificates, at an API server.
 pub(super) struct Objects {
-    pub(super) secrets: Api<Secret>,
-    pub(super) webhooks: Api<MutatingWebhookConfiguration>,
+    secrets: Api<Secret>,
+    webhooks: Api<MutatingWebhookConfiguration>,
     secret: String,
     /// Field manager of a Secret that is created: another replica's is not replaced.
     creator: String,
-}
-
-/// Why a request failed.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum RequestError {
-    #[error("the API server rejected the request")]
-    Api(#[from] kube::Error),
-    #[error("the API server does not answer")]
-    Timeout,
-    #[error("the CA cannot sign")]
-    Sign(#[from] rcgen::Error),
 }
 
 impl Objects {
@@ -55,50 +47,70 @@ impl Objects {
             creator: creator(identity),
         }
     }
+}
 
-    pub(super) async fn read_secret(&self) -> Result<Option<Secret>, RequestError> {
-        in_time(self.secrets.get_opt(&self.secret)).await
+impl Rim for Objects {
+    fn now(&self) -> i64 {
+        let since = UNIX_EPOCH.elapsed().unwrap_or_default();
+        i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
     }
 
-    pub(super) async fn read_webhooks(
+    fn watch(
         &self,
-        name: &str,
-    ) -> Result<Option<MutatingWebhookConfiguration>, RequestError> {
-        in_time(self.webhooks.get_opt(name)).await
+        configurations: &[String],
+        metrics: &KindMetrics,
+        sender: &mpsc::Sender<Found>,
+    ) -> BoxFuture<'static, ()> {
+        let named = |name: &str| Watched { name: Some(name.to_owned()), page_size: 1 };
+        let (secrets, watched) = (self.secrets.clone(), named(&self.secret));
+        let secret = follow(secrets, watched, metrics.clone(), sender.clone(), Found::Secret);
+        let configurations = configurations.iter().map(|name| {
+            let of = name.clone();
+            let change = move |update| Found::Webhooks(of.clone(), update);
+            follow(self.webhooks.clone(), named(name), metrics.clone(), sender.clone(), change)
+        });
+        let configurations = join_all(configurations);
+        Box::pin(async move {
+            join(secret, configurations).await;
+        })
     }
 
-    /// Writes the state into the Secret as it was read, or creates it.
-    pub(super) async fn write_secret(
-        &self,
-        read: Option<Secret>,
-        state: &State,
-    ) -> Result<Secret, RequestError> {
+    fn read_secret(&self) -> Answer<'_, Option<Secret>> {
+        Box::pin(in_time(self.secrets.get_opt(&self.secret)))
+    }
+
+    fn read_webhooks<'a>(
+        &'a self,
+        name: &'a str,
+    ) -> Answer<'a, Option<MutatingWebhookConfiguration>> {
+        Box::pin(in_time(self.webhooks.get_opt(name)))
+    }
+
+    fn write_secret(&self, read: Option<Secret>, data: Data) -> Answer<'_, Secret> {
         let is_created = read.is_none();
         let mut secret = read.unwrap_or_default();
-        let mut data = view::data(&secret);
-        state.encode(&mut data)?;
         secret.data = Some(data.into_iter().map(|(key, value)| (key, ByteString(value))).collect());
-        if is_created {
-            // An apply, since a role may allow to create this name only. Not forced: a Secret that
-            // another replica created in the meantime stays.
-            secret.metadata.name = Some(self.secret.clone());
-            let params = PatchParams::apply(&self.creator);
-            return in_time(self.secrets.patch(&self.secret, &params, &Patch::Apply(&secret)))
-                .await;
-        }
-        let params = PostParams { field_manager: Some(FIELD_MANAGER.into()), dry_run: false };
-        in_time(self.secrets.replace(&self.secret, &params, &secret)).await
+        Box::pin(async move {
+            if is_created {
+                // An apply, since a role may allow to create this name only. Not forced: a Secret that
+                // another replica created in the meantime stays.
+                secret.metadata.name = Some(self.secret.clone());
+                let params = PatchParams::apply(&self.creator);
+                return in_time(self.secrets.patch(&self.secret, &params, &Patch::Apply(&secret)))
+                    .await;
+            }
+            let params = PostParams { field_manager: Some(FIELD_MANAGER.into()), dry_run: false };
+            in_time(self.secrets.replace(&self.secret, &params, &secret)).await
+        })
     }
 
-    /// Writes the `caBundle` of entries, if the configuration is still as it was read.
-    pub(super) async fn write_bundles(
-        &self,
-        name: &str,
-        read: &Configuration,
-        indices: &[usize],
-        pem: &str,
-    ) -> Result<MutatingWebhookConfiguration, RequestError> {
-        let version = &read.version;
+    fn write_bundles<'a>(
+        &'a self,
+        name: &'a str,
+        version: &'a str,
+        indices: &'a [usize],
+        pem: &'a str,
+    ) -> Answer<'a, MutatingWebhookConfiguration> {
         let mut patch =
             vec![json!({"op": "test", "path": "/metadata/resourceVersion", "value": version})];
         patch.extend(indices.iter().map(|index| {
@@ -106,31 +118,11 @@ impl Objects {
             json!({"op": "add", "path": pointer, "value": ByteString(pem.as_bytes().to_vec())})
         }));
         let patch = serde_json::from_value(json!(patch)).expect("the patch must be a JSON Patch");
-        let manager = Some(FIELD_MANAGER.to_owned());
-        let options = PatchParams { field_manager: manager, ..PatchParams::default() };
-        in_time(self.webhooks.patch(name, &options, &Patch::Json::<()>(patch))).await
-    }
-}
-
-impl RequestError {
-    /// Whether the object has changed since it was read.
-    pub(super) fn is_conflict(&self) -> bool {
-        self.status().is_some_and(|status| match status.code {
-            409 => true,
-            422 => status.message == TEST_FAILED,
-            _ => false,
+        let field_manager = Some(FIELD_MANAGER.to_owned());
+        let options = PatchParams { field_manager, ..PatchParams::default() };
+        Box::pin(async move {
+            in_time(self.webhooks.patch(name, &options, &Patch::Json::<()>(patch))).await
         })
-    }
-
-    pub(super) fn is_forbidden(&self) -> bool {
-        self.status().is_some_and(|status| status.code == 403)
-    }
-
-    fn status(&self) -> Option<&kube::core::Status> {
-        match self {
-            Self::Api(kube::Error::Api(status)) => Some(status),
-            _ => None,
-        }
     }
 }
 

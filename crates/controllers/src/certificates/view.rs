@@ -163,8 +163,15 @@ pub(super) fn decode(secret: &Secret, terms: &Terms) -> Result<State, InvalidSec
     State::decode(&data(secret), terms)
 }
 
+/// The data of a Secret, or of a new one, with a state.
+pub(super) fn data_with(secret: Option<&Secret>, state: &State) -> Result<Data, rcgen::Error> {
+    let mut data = secret.map(data).unwrap_or_default();
+    state.encode(&mut data)?;
+    Ok(data)
+}
+
 /// The data of a Secret.
-pub(super) fn data(secret: &Secret) -> Data {
+fn data(secret: &Secret) -> Data {
     let data = secret.data.clone().unwrap_or_default();
     data.into_iter().map(|(key, value)| (key, value.0)).collect()
 }

@@ -11,12 +11,12 @@ use super::{
     super::{
         culprit::Culprit,
         metrics::Stage,
-        objects::RequestError,
         plan::{self, Bundles, Change, Observed, Step},
+        rim::RequestError,
         state::{InvalidSecret, State},
         view,
     },
-    Keeper, MAX_WAIT, unix_now,
+    Keeper, MAX_WAIT,
 };
 
 /// Time after which a failed request is tried again, and one that lost a race.
@@ -41,7 +41,7 @@ impl Keeper {
             Ok(Some(_)) => {}
             Err(error) => return self.cannot_make(&error),
         }
-        let read = match self.objects.read_secret().await {
+        let read = match self.rim.read_secret().await {
             Ok(read) => read,
             Err(error) => return self.failed(Stage::ReadSecret, "read the Secret", &error),
         };
@@ -71,13 +71,13 @@ impl Keeper {
         let is_unsettled = Instant::now() < self.unsettled_until;
         let observed =
             Observed { secret, published: &published, is_all_read, memory, is_unsettled };
-        plan::next(&observed, &self.terms.names, unix_now(), self.options.lifetimes)
+        plan::next(&observed, &self.terms.names, self.rim.now(), self.options.lifetimes)
     }
 
     /// When something is due next, by the clock of the process.
     fn due(&self) -> Instant {
         let due = self.memory.as_ref().map(|state| plan::due(state, self.options.lifetimes));
-        let wait = due.map_or(0, |due| due - unix_now());
+        let wait = due.map_or(0, |due| due - self.rim.now());
         let now = Instant::now();
         let due =
             now + Duration::from_secs(u64::try_from(wait).unwrap_or_default().max(1)).min(MAX_WAIT);
@@ -92,7 +92,12 @@ impl Keeper {
         state: State,
         changes: &[Change],
     ) -> Acted {
-        match self.objects.write_secret(read, &state).await {
+        let data = view::data_with(read.as_ref(), &state);
+        let written = match data {
+            Ok(data) => self.rim.write_secret(read, data).await,
+            Err(error) => Err(error.into()),
+        };
+        match written {
             Ok(written) => {
                 self.metrics.done(Stage::WriteSecret, true);
                 for stage in changes.iter().filter_map(|change| Stage::of(*change)) {
@@ -115,7 +120,7 @@ impl Keeper {
     async fn write_bundles(&mut self, bundles: &Bundles) -> Acted {
         let writes = bundles.wrong.iter().filter_map(|(name, indices)| {
             let read = self.view.configuration(name)?;
-            let write = self.objects.write_bundles(name, read, indices, &bundles.pem);
+            let write = self.rim.write_bundles(name, &read.version, indices, &bundles.pem);
             Some(async move { (name, write.await) })
         });
         let written = join_all(writes).await;
@@ -169,7 +174,7 @@ impl Keeper {
 
     /// Reads a configuration that others have changed; the watch may be later.
     async fn refresh(&mut self, name: &str) {
-        match self.objects.read_webhooks(name).await {
+        match self.rim.read_webhooks(name).await {
             Ok(found) => self.view.set_configuration(name, found.as_ref(), &self.service),
             Err(error) => {
                 self.failed(Stage::ReadWebhooks, "read the webhook configurations", &error);

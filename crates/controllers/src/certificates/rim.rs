@@ -1,0 +1,84 @@
+//! What a keeper needs besides its rules: Secret and webhook configurations, and the time.
+//!
+//! One trait, so that a simulation can take the place of the API server.
+
+use futures_util::future::BoxFuture;
+use injectd_cluster::watch::KindMetrics;
+use k8s_openapi::api::{admissionregistration::v1::MutatingWebhookConfiguration, core::v1::Secret};
+use tokio::sync::mpsc;
+
+use super::{state::Data, view::Found};
+
+/// What the API server says of a JSON Patch whose `test` fails.
+const TEST_FAILED: &str = "the server rejected our request due to an error in our request";
+
+/// Why a request failed.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum RequestError {
+    #[error("the API server rejected the request")]
+    Api(#[from] kube::Error),
+    #[error("the API server does not answer")]
+    Timeout,
+    #[error("the CA cannot sign")]
+    Sign(#[from] rcgen::Error),
+}
+
+/// The answer to a request.
+pub(super) type Answer<'a, T> = BoxFuture<'a, Result<T, RequestError>>;
+
+/// The Secret, the webhook configurations, and the time.
+pub(super) trait Rim: Send + Sync {
+    /// The time in seconds since 1970.
+    fn now(&self) -> i64;
+
+    /// Sends the Secret and these configurations when they change, until the receiver is gone.
+    fn watch(
+        &self,
+        configurations: &[String],
+        metrics: &KindMetrics,
+        sender: &mpsc::Sender<Found>,
+    ) -> BoxFuture<'static, ()>;
+
+    /// The Secret; `None` if it does not exist.
+    fn read_secret(&self) -> Answer<'_, Option<Secret>>;
+
+    /// A configuration; `None` if it does not exist.
+    fn read_webhooks<'a>(
+        &'a self,
+        name: &'a str,
+    ) -> Answer<'a, Option<MutatingWebhookConfiguration>>;
+
+    /// Writes this data into the Secret if it is still as it was read, or creates the Secret.
+    fn write_secret(&self, read: Option<Secret>, data: Data) -> Answer<'_, Secret>;
+
+    /// Writes the `caBundle` of entries, if the configuration has this version still.
+    fn write_bundles<'a>(
+        &'a self,
+        name: &'a str,
+        version: &'a str,
+        indices: &'a [usize],
+        pem: &'a str,
+    ) -> Answer<'a, MutatingWebhookConfiguration>;
+}
+
+impl RequestError {
+    /// Whether the object has changed since it was read.
+    pub(super) fn is_conflict(&self) -> bool {
+        self.status().is_some_and(|status| match status.code {
+            409 => true,
+            422 => status.message == TEST_FAILED,
+            _ => false,
+        })
+    }
+
+    pub(super) fn is_forbidden(&self) -> bool {
+        self.status().is_some_and(|status| status.code == 403)
+    }
+
+    fn status(&self) -> Option<&kube::core::Status> {
+        match self {
+            Self::Api(kube::Error::Api(status)) => Some(status),
+            _ => None,
+        }
+    }
+}
