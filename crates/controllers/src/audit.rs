@@ -2,7 +2,8 @@
 //! they should not have.
 //!
 //! A pod is judged as if it were created now: by the webhooks of the cluster, and by the decision of
-//! the mesh, which is the one that serves reviews. Memory grows with workloads, not with pods.
+//! the mesh, which is the one that serves reviews. Memory grows with workloads, not with pods. The cluster
+//! is behind a trait (`rim.rs`).
 
 #![expect(clippy::disallowed_types, reason = "pods of a cluster have any shape")]
 
@@ -32,12 +33,14 @@ pub mod summary;
 
 mod environment;
 mod memory;
+mod rim;
 mod sidecar;
 mod subject;
 mod workload;
 
 pub use self::{
     environment::Webhooks,
+    rim::Rim,
     workload::{Audited, restart_command},
 };
 use self::{

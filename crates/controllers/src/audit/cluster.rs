@@ -2,13 +2,15 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use injectd_cluster::{Pages, Unanswered, causes::with_causes};
+use futures_util::TryStreamExt as _;
+use injectd_cluster::{Unanswered, causes::with_causes};
 use injectd_explain::ExplainError;
 use injectd_webhooks::{Configurations, InvalidConfiguration};
-use kube::Client;
 use serde_json::Value;
 
-use super::{Audited, Auditor, Judgement, Namespace, Webhooks, memory::Memory, summary::Summary};
+use super::{
+    Audited, Auditor, Judgement, Namespace, Rim, Webhooks, memory::Memory, summary::Summary,
+};
 use crate::restart::Evidence;
 
 /// The webhook configurations that matter: only mutating ones inject.
@@ -77,18 +79,16 @@ pub struct Scope {
 ///
 /// # Errors
 /// They cannot be read.
-pub async fn webhook_configurations(client: &Client) -> Result<Vec<Value>, ReadError> {
-    let mut objects = configurations(client, WEBHOOKS).await?;
-    objects.extend(configurations(client, VALIDATING).await?);
+pub async fn webhook_configurations(cluster: &dyn Rim) -> Result<Vec<Value>, ReadError> {
+    let mut objects = configurations(cluster, WEBHOOKS).await?;
+    objects.extend(configurations(cluster, VALIDATING).await?);
     Ok(objects)
 }
 
 /// The configurations of a kind, with version and kind, which lists leave out.
-async fn configurations(client: &Client, of: ConfigurationKind) -> Result<Vec<Value>, ReadError> {
+async fn configurations(cluster: &dyn Rim, of: ConfigurationKind) -> Result<Vec<Value>, ReadError> {
     let ConfigurationKind { kind, resource } = of;
-    let pages = Pages::new(client, format!("{WEBHOOKS_API}/{resource}"));
-    let mut objects: Vec<Value> =
-        pages.all().await.map_err(|error| ReadError::of(resource, error))?;
+    let mut objects = all(cluster, format!("{WEBHOOKS_API}/{resource}"), resource).await?;
     for object in &mut objects {
         object["apiVersion"] = "admissionregistration.k8s.io/v1".into();
         object["kind"] = kind.into();
@@ -96,12 +96,18 @@ async fn configurations(client: &Client, of: ConfigurationKind) -> Result<Vec<Va
     Ok(objects)
 }
 
+/// All objects of a list.
+async fn all(cluster: &dyn Rim, path: String, what: &str) -> Result<Vec<Value>, ReadError> {
+    let pages = cluster.pages(path, "").try_concat();
+    pages.await.map_err(|error| ReadError::of(what, error))
+}
+
 /// The webhooks of a cluster.
 ///
 /// # Errors
 /// They cannot be read.
-pub async fn webhooks(client: &Client) -> Result<Webhooks, ReadError> {
-    let objects = configurations(client, WEBHOOKS).await?;
+pub async fn webhooks(cluster: &dyn Rim) -> Result<Webhooks, ReadError> {
+    let objects = configurations(cluster, WEBHOOKS).await?;
     Ok(Webhooks::new(Configurations::read(&objects)?, &objects))
 }
 
@@ -109,10 +115,8 @@ pub async fn webhooks(client: &Client) -> Result<Webhooks, ReadError> {
 ///
 /// # Errors
 /// They cannot be read.
-pub async fn namespaces(client: &Client) -> Result<BTreeMap<String, Namespace>, ReadError> {
-    let pages = Pages::new(client, "/api/v1/namespaces");
-    let objects: Vec<Value> =
-        pages.all().await.map_err(|error| ReadError::of("namespaces", error))?;
+pub async fn namespaces(cluster: &dyn Rim) -> Result<BTreeMap<String, Namespace>, ReadError> {
+    let objects = all(cluster, "/api/v1/namespaces".to_owned(), "namespaces").await?;
     let named = objects.into_iter().map(|object| {
         let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
         (name.to_owned(), Namespace::new(object))
@@ -125,7 +129,7 @@ pub async fn namespaces(client: &Client) -> Result<BTreeMap<String, Namespace>, 
 /// # Errors
 /// They cannot be read.
 pub async fn audit(
-    client: &Client,
+    cluster: &dyn Rim,
     scope: &Scope,
     judges: &Judges,
     summary: &mut Summary,
@@ -139,10 +143,12 @@ pub async fn audit(
                 (format!("/api/v1/namespaces/{name}/pods"), format!("pods of namespace {name}"))
             }
         };
-        let mut pages = Pages::new(client, path).selected_by(&scope.selector);
-        while let Some(page) = pages.next().await.map_err(|error| ReadError::of(&what, error))? {
-            advance(page.items.len());
-            for pod in page.items {
+        let mut pages = cluster.pages(path, &scope.selector);
+        while let Some(page) =
+            pages.try_next().await.map_err(|error| ReadError::of(&what, error))?
+        {
+            advance(page.len());
+            for pod in page {
                 judges.judge(pod, summary).await;
             }
         }
@@ -221,4 +227,91 @@ fn ended(error: tokio::task::JoinError) -> String {
 fn name_of(pod: &Value) -> String {
     let text = |field: &str| pod.pointer(field).and_then(Value::as_str).unwrap_or_default();
     format!("{}/{}", text("/metadata/namespace"), text("/metadata/name"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use futures_util::{
+        StreamExt as _,
+        stream::{self, BoxStream},
+    };
+    use serde_json::json;
+
+    use super::*;
+
+    /// Pods in a page.
+    const PAGE: usize = 2;
+
+    /// A cluster with the pods of two namespaces, in pages.
+    #[derive(Default)]
+    struct Simulation {
+        /// Requests until one fails; `None` if none does.
+        fails_after: Option<usize>,
+        asked: Mutex<Vec<String>>,
+    }
+
+    impl Rim for Simulation {
+        fn pages<'a>(
+            &'a self,
+            path: String,
+            selector: &'a str,
+        ) -> BoxStream<'a, kube::Result<Vec<Value>>> {
+            let pods = |namespace: &str, count: usize| {
+                let pod = |name: usize| json!({"metadata": {"namespace": namespace, "name": name}});
+                (0..count).map(pod).collect::<Vec<_>>()
+            };
+            let objects = match &*path {
+                "/api/v1/pods" => [pods("a", 3), pods("b", 4)].concat(),
+                "/api/v1/namespaces/a/pods" => pods("a", 3),
+                "/api/v1/namespaces" => vec![json!({"metadata": {"name": "a"}})],
+                _ => Vec::new(),
+            };
+            let pages: Vec<_> = objects.chunks(PAGE).map(<[Value]>::to_vec).collect();
+            let page = move |page| {
+                let mut asked = self.asked.lock().expect("the requests");
+                asked.push(format!("{path}?{selector}"));
+                let status = kube::core::Status {
+                    code: 403,
+                    message: "no".into(),
+                    ..kube::core::Status::default()
+                };
+                match self.fails_after {
+                    Some(count) if asked.len() > count => Err(kube::Error::Api(status.into())),
+                    _ => Ok(page),
+                }
+            };
+            stream::iter(pages).map(page).boxed()
+        }
+    }
+
+    /// The number of pods that were judged and of pages, and the problem.
+    async fn audited(simulation: &Simulation, scope: &Scope) -> (u64, usize, Option<String>) {
+        let webhooks = webhooks(simulation).await.expect("the webhooks");
+        let auditor = Auditor::new(webhooks, BTreeMap::new()).await.expect("an auditor");
+        let namespaces = namespaces(simulation).await.expect("the namespaces");
+        let judges = Judges::new(Arc::new(auditor), namespaces);
+        let (mut summary, mut pages) = (Summary::default(), 0);
+        let result = audit(simulation, scope, &judges, &mut summary, |_| pages += 1).await;
+        (summary.counts().total, pages, result.err().map(|error| error.to_string()))
+    }
+
+    #[tokio::test]
+    async fn pods_are_judged_page_by_page() {
+        let simulation = Simulation::default();
+        assert_eq!(audited(&simulation, &Scope::default()).await, (7, 4, None));
+        let scope = Scope { namespaces: vec!["a".to_owned()], selector: "app=web".to_owned() };
+        assert_eq!(audited(&simulation, &scope).await, (3, 2, None));
+        let asked = simulation.asked.lock().expect("the requests");
+        assert_eq!(asked.last().map(String::as_str), Some("/api/v1/namespaces/a/pods?app=web"));
+    }
+
+    #[tokio::test]
+    async fn a_page_that_cannot_be_read_ends_an_audit() {
+        // The first request is for the namespaces.
+        let simulation = Simulation { fails_after: Some(2), ..Simulation::default() };
+        let (pods, pages, problem) = audited(&simulation, &Scope::default()).await;
+        assert_eq!((pods, pages, problem.as_deref()), (2, 1, Some("cannot list pods: no")));
+    }
 }
