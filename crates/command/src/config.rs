@@ -87,7 +87,8 @@ impl ConfigArgs {
     /// The mesh that is chosen, with its configuration and without a cluster.
     ///
     /// # Errors
-    /// When a flag, or a file that it names, is not valid.
+    /// When a flag of another mesh is set, or a file of the chosen mesh cannot be read or is not valid. The
+    /// error names flag and file.
     pub fn standalone_profile(&self, purpose: Purpose) -> Result<Profile, CommandError> {
         self.must_suit_the_mesh()?;
         if self.is_istio() {
@@ -122,7 +123,7 @@ impl ConfigArgs {
     /// Checks that the mesh is Linkerd, for what Istio does not have.
     ///
     /// # Errors
-    /// When another mesh is chosen.
+    /// With `--mesh istio`, and `what` begins the message; or when a flag does not suit the mesh.
     pub fn must_be_linkerd(&self, what: &str) -> Result<(), CommandError> {
         self.must_suit_the_mesh()?;
         if self.is_istio() {
@@ -137,7 +138,8 @@ impl ConfigArgs {
     /// Without --objects, every namespace has these `annotations`.
     ///
     /// # Errors
-    /// When a flag, or a file that it names, is not valid.
+    /// When the file of `--values`, `--trust-roots` or `--objects` cannot be read or is not valid. With
+    /// `--unknown-release reject` also when the release of the values is not known.
     pub fn standalone_injector(
         &self,
         annotations: &[(&str, &str)],
@@ -154,7 +156,8 @@ impl ConfigArgs {
     /// The same, with these sources.
     ///
     /// # Errors
-    /// When a flag, or a file that it names, is not valid.
+    /// When the file of `--values` or `--trust-roots` cannot be read or is not valid. With
+    /// `--unknown-release reject` also when the release of the values is not known.
     pub fn injector(&self, sources: Sources, purpose: Purpose) -> Result<Injector, CommandError> {
         let snapshot = self.snapshot(1, purpose)?;
         if purpose != Purpose::Serve {
@@ -170,7 +173,7 @@ impl ConfigArgs {
     /// The objects of --objects; `None` without the flag.
     ///
     /// # Errors
-    /// When a flag, or a file that it names, is not valid.
+    /// When the file cannot be read, or an object in it has another shape than Kubernetes'.
     pub fn objects(&self, purpose: Purpose) -> Result<Option<Objects>, CommandError> {
         let Some(path) = &self.objects else { return Ok(None) };
         let objects = Objects::parse(&purpose.read_text("--objects", path)?).map_err(|error| {
@@ -182,7 +185,7 @@ impl ConfigArgs {
     /// The objects of --objects with all their fields; `None` without the flag.
     ///
     /// # Errors
-    /// When a flag, or a file that it names, is not valid.
+    /// When the file cannot be read, or is not YAML.
     pub fn object_values(&self, purpose: Purpose) -> Result<Option<Vec<Value>>, CommandError> {
         let Some(path) = &self.objects else { return Ok(None) };
         let objects = yaml::parse_all(&purpose.read_text("--objects", path)?);
@@ -244,7 +247,8 @@ impl ConfigArgs {
     /// Reads the files of the configuration.
     ///
     /// # Errors
-    /// When a flag, or a file that it names, is not valid.
+    /// When a file cannot be read, or values or trust roots are not valid. With `--unknown-release reject`
+    /// also when the release of the values is not known. The error names the flag, or the cluster's values.
     pub fn snapshot(&self, generation: u64, purpose: Purpose) -> Result<Snapshot, CommandError> {
         let values = match (&self.values, &self.found) {
             (Some(path), _) => purpose.read_text("--values", path)?,
@@ -286,7 +290,7 @@ impl ConfigArgs {
 /// trust roots.
 ///
 /// # Errors
-/// When a flag, or a file that it names, is not valid.
+/// When the file cannot be read, or its values are not valid.
 pub fn snapshot_of_values(values: Option<&Path>) -> Result<Snapshot, CommandError> {
     let args = ConfigArgs {
         values: values.map(Path::to_owned),

@@ -124,7 +124,7 @@ impl ConfigArgs {
     /// Checks that there is one mesh, and that no flag is set that only another mesh has.
     ///
     /// # Errors
-    /// When a flag of another mesh is set.
+    /// When `--mesh` names several meshes, or as for [`Self::must_suit_the_meshes`].
     pub fn must_suit_the_mesh(&self) -> Result<(), CommandError> {
         if self.mesh.len() > 1 {
             let text = "--mesh: only serve takes several meshes; choose linkerd or istio";
@@ -136,7 +136,8 @@ impl ConfigArgs {
     /// The same for one mesh or both.
     ///
     /// # Errors
-    /// When a flag of a mesh is set that is not chosen.
+    /// When `--mesh` names a mesh twice, a flag belongs to a mesh that is not chosen, or two flags set the values
+    /// of Istio. The error names the flag, and what to set instead.
     pub fn must_suit_the_meshes(&self) -> Result<(), CommandError> {
         if self.mesh.iter().any(|mesh| self.mesh.iter().filter(|other| *other == mesh).count() > 1)
         {
@@ -182,7 +183,8 @@ impl ConfigArgs {
     /// Whether files have the configuration of Istio, where a cluster might.
     ///
     /// # Errors
-    /// When a flag, or a file that it names, is not valid.
+    /// When values or mesh configuration are in files, and the injector's configuration is not: there is no way to
+    /// take a part from a cluster.
     pub fn has_istio_files(&self) -> Result<bool, CommandError> {
         if self.istio.injector_config.is_some() {
             return Ok(true);
@@ -205,7 +207,8 @@ impl ConfigArgs {
     /// Checks the flags of a server.
     ///
     /// # Errors
-    /// When a flag is set that this server does not take.
+    /// When a file is missing, or `--revision` names several revisions where files have the configuration of one;
+    /// when a release or a revision is not valid.
     pub fn must_suit_an_istio_server(&self, is_standalone: bool) -> Result<(), CommandError> {
         if is_standalone || self.has_istio_files()? {
             self.required_istio_files()?;
@@ -226,7 +229,7 @@ impl ConfigArgs {
     /// The revision of configuration in files.
     ///
     /// # Errors
-    /// When several are named.
+    /// When `--revision` names several: files have the configuration of one.
     pub fn revision(&self) -> Result<String, CommandError> {
         match &self.istio.revision {
             Some(revision) if revision.contains(',') => Err(CommandError::Usage(format!(
@@ -244,7 +247,7 @@ impl ConfigArgs {
     /// What the revisions of a cluster have in common; their `ConfigMap`s are in this namespace.
     ///
     /// # Errors
-    /// When a flag, or a file that it names, is not valid.
+    /// When a revision or the release is not valid.
     pub fn istio_settings(&self, namespace: String) -> Result<Settings, CommandError> {
         let environment = environment();
         let shared_mesh = environment.get("SHARED_MESH_CONFIG").filter(|name| !name.is_empty());
@@ -292,7 +295,7 @@ impl ConfigArgs {
     /// Istio's injector without a cluster.
     ///
     /// # Errors
-    /// When a flag, or a file that it names, is not valid.
+    /// When the file of `--objects` cannot be read or is not valid, or as for [`Self::read_istio`].
     pub fn istio_injector(&self, purpose: Purpose) -> Result<IstioInjector, CommandError> {
         let sources = match self.objects(purpose)? {
             None => Standalone::Every(Arc::default()),
@@ -304,7 +307,7 @@ impl ConfigArgs {
     /// Istio with the configuration of the files.
     ///
     /// # Errors
-    /// When a flag, or a file that it names, is not valid.
+    /// When a node, a `ProxyConfig` or a namespace of `--objects` is not valid, or as for [`Self::read_istio`].
     pub fn istio(&self, generation: u64, purpose: Purpose) -> Result<Istio, CommandError> {
         let names = self.istio.clusters(&environment());
         let revision = self.read_istio(purpose)?;
@@ -332,7 +335,8 @@ impl ConfigArgs {
     /// Reads the files of the configuration.
     ///
     /// # Errors
-    /// When a flag, or a file that it names, is not valid.
+    /// When a file is not named or cannot be read, or the configuration is not valid: the error names the flag of the
+    /// file with the mistake.
     pub fn read_istio(&self, purpose: Purpose) -> Result<Revision, CommandError> {
         let (config_path, values_path) = self.required_istio_files()?;
         let config = purpose.read_text("--injector-config", config_path)?;
