@@ -5,8 +5,11 @@
 use memchr::memchr2;
 use wide::u8x16;
 
+// Four lanes: one bit for each byte fits into a word.
 const BLOCK: usize = 64;
+// The registers that every processor of x86-64 and arm64 has.
 const LANE: usize = 16;
+// JSON allows no control characters in strings.
 const LAST_CONTROL: u8 = b' ' - 1;
 
 /// Index of the closing quote of a string whose opening quote is just before `begin`, if the string

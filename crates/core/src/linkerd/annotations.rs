@@ -243,6 +243,7 @@ impl Annotation {
     /// A warning about a value of the annotation, which is shortened.
     #[must_use]
     pub fn warning(self, value: &str, problem: &str) -> Warning {
+        // API servers may cut a warning of more than 256 characters, and the problem is at its end.
         const SHOWN_CHARS: usize = 64;
         let shown: String = value.chars().take(SHOWN_CHARS).flat_map(char::escape_debug).collect();
         let more = if value.chars().nth(SHOWN_CHARS).is_some() { "…" } else { "" };

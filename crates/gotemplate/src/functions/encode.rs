@@ -66,6 +66,7 @@ pub(super) fn hex(bytes: &[u8]) -> String {
 
 /// Go: `adler32.Checksum`.
 fn adler32(text: &[u8]) -> u32 {
+    // The largest prime below 2^16.
     const MODULUS: u32 = 65_521;
     let (low, high) = text.iter().fold((1, 0), |(low, high), byte| {
         let low = (low + u32::from(*byte)) % MODULUS;

@@ -236,6 +236,7 @@ fn missing_for(place: &str, missing: &[Missing]) -> Option<String> {
 
 /// A value for the table, shortened, with its reason. JSON output has the full value.
 fn shortened(value: &str, reason: Option<&str>) -> String {
+    // Two lines of a terminal: the beginning of a value shows what it is.
     const SHOWN_CHARS: usize = 160;
     let value = match value.char_indices().nth(SHOWN_CHARS) {
         Some((end, _)) => format!("{}…", &value[..end]),

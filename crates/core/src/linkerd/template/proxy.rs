@@ -131,6 +131,7 @@ pub(super) fn write_resources(out: &mut Out, resources: &Resources) {
 /// Whether a group is written: since 24.5.4, unless it is negative, which for upstream includes
 /// what rounds up to 2^63 (`docs/spec/linkerd/template.md` §10.3).
 pub(super) fn has_gid(source: Source<'_>) -> bool {
+    // Floats of this size are 1,024 apart: what is nearer to 2^63 becomes 2^63.
     const LARGEST: i64 = i64::MAX - 512;
     source.release.has(Delta::Gid) && (0..=LARGEST).contains(&source.settings.values.proxy.gid)
 }
