@@ -238,7 +238,7 @@ impl Shared {
         if patience.is_over() {
             return Err(Rejection::deadline());
         }
-        // An answer without memory for it is not observed: the client retries the request.
+        // Without memory for the answer the client gets none and retries, so nothing is observed.
         let mut permit = Permit::default();
         budget
             .take(&mut permit, answer.body.len())

@@ -20,8 +20,9 @@ const _: () = assert!(MAX_BODY_BYTES == MAX_MESSAGE_BYTES);
 /// Size from which a body of known length that arrives in pieces gets its own mapped pages. They
 /// return to the system with the body; the allocator would keep freed memory for each thread.
 const MAPPED_BODY_BYTES: usize = 32 << 10;
-/// Pages that a body gets before it has arrived; more come as it does. Whoever only announces a large
-/// body takes no more of the address space, which a limit on data counts.
+/// Pages that a body gets before it has arrived; more come as it does. A caller that announces a large body
+/// and does not send it takes no more than these: a limit on the data of a process (`RLIMIT_DATA`) counts
+/// mapped pages.
 const FIRST_MAPPED_BYTES: usize = 256 << 10;
 
 /// A whole body, and the memory it takes.

@@ -66,7 +66,7 @@ pub struct OwnerError {
 /// What a review asks for before its evaluation.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked<'a> {
-    /// Namespace of the request. Turns go round by namespace.
+    /// Namespace of the request. Namespaces take turns.
     pub namespace: &'a str,
     /// Bytes in memory besides the body while it waits.
     pub waiting_bytes: usize,

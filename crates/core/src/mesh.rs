@@ -34,7 +34,7 @@ pub trait Mesh: Send + Sync + 'static {
     /// long as the plan.
     ///
     /// # Errors
-    /// The turn does not come in time, or never: then the object is denied.
+    /// The turn does not come in time. If it can never come, the caller denies the object.
     fn decide<'r, 'a>(
         &'r self,
         reviewed: Reviewed<'r, 'a, Self::Object<'a>>,
@@ -44,7 +44,7 @@ pub trait Mesh: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Self::Plan<'r>, NoTurn>> + Send;
 
     /// Carries out a plan: writes the patch with the sidecar, if the object gets one, and completes the
-    /// outcome. Called once for a plan, which is too large to be moved.
+    /// outcome. Called once for a plan; by reference, since a plan is too large to be moved.
     ///
     /// # Errors
     /// Too many reviews wait for the lookup of the object's owner.

@@ -151,8 +151,8 @@ pub struct Outcome<'a> {
     pub denial: Option<Cow<'static, str>>,
     /// Annotations that were ignored.
     pub warnings: Warnings,
-    /// What the values are counted as that change more of what the templates write than their own place: a
-    /// bit for each of the mesh's names.
+    /// The kinds of the pod's tainted values, a bit for each name that the mesh has for them. Such a value
+    /// changes more of what the templates write than its own place.
     pub tainted: u32,
     /// The template's source; `None` if no template was needed.
     pub template: Option<TemplateLookup>,

@@ -1,4 +1,4 @@
-//! What a cluster has that injection depends on, besides namespaces.
+//! What injection reads of a cluster besides namespaces: nodes and `ProxyConfig`s.
 
 use std::sync::Arc;
 

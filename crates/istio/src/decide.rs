@@ -10,10 +10,10 @@ use crate::{
     selector::Selector,
 };
 
-/// The label and annotation by which a pod asks for injection, or against it. The label wins.
+/// The label and the annotation that enable or disable the injection of a pod. The label wins.
 ///
-/// From 1.27 on exactly `true` or `false`; before, `y`, `yes`, `true` and `on` in any case ask for
-/// it, and other texts against it. An empty value counts as absent.
+/// From 1.27 on exactly `true` or `false`; before, `y`, `yes`, `true` and `on` in any case enable it, and
+/// other texts disable it. An empty value counts as absent.
 pub const INJECT_ANNOTATION: &str = "sidecar.istio.io/inject";
 
 /// The namespaces whose pods are never injected.
@@ -49,10 +49,10 @@ macro_rules! reasons {
 }
 
 reasons! {
-    /// The label asks for injection.
+    /// The label enables injection.
     EnabledByLabel = "injection_enabled_by_label":
         r#"pod has a label "sidecar.istio.io/inject" that enables injection"#;
-    /// The annotation asks for injection.
+    /// The annotation enables injection.
     EnabledByAnnotation = "injection_enabled_by_annotation":
         r#"pod has an annotation "sidecar.istio.io/inject" that enables injection"#;
     /// An `alwaysInjectSelector` matches.
@@ -64,10 +64,10 @@ reasons! {
     HostNetwork = "host_network_enabled": "hostNetwork is enabled";
     /// The namespace is one of [`SYSTEM_NAMESPACES`].
     SystemNamespace = "system_namespace": "pods of this namespace are never injected";
-    /// The label asks against injection.
+    /// The label disables injection.
     DisabledByLabel = "injection_disabled_by_label":
         r#"pod has a label "sidecar.istio.io/inject" that disables injection"#;
-    /// The annotation asks against injection.
+    /// The annotation disables injection.
     DisabledByAnnotation = "injection_disabled_by_annotation":
         r#"pod has an annotation "sidecar.istio.io/inject" that disables injection"#;
     /// A `neverInjectSelector` matches.

@@ -33,7 +33,7 @@ const NOT_JSON: &str = "couldn't get version/kind; json parse error: ";
 /// A mark that some programs put before a text.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// The types of fields of a request in Go, as far as they are scalars.
+/// The scalar fields of a request, with their types in Go.
 const SCALARS: [(&str, &str); 7] = [
     ("uid", "types.UID"),
     ("subResource", "string"),
@@ -65,7 +65,8 @@ const REVIEW: Part = Part::Keys(&[
 /// Answers a review. Denies a body that is not a review.
 ///
 /// # Errors
-/// The body is empty, or not UTF-8. It has no request: Istio closes the connection. A lookup failed.
+/// When the body is empty, is not UTF-8, or has no request: Istio closes the connection then. When a lookup
+/// fails.
 pub async fn review<'a, L: Lookups>(
     injector: &'a Injector<Istio, L>,
     facts: CallerFacts<'a>,

@@ -79,8 +79,8 @@ pub struct Injection<'i> {
 }
 
 impl<'i> Injection<'i> {
-    /// Of a pod in the request's namespace, asked for with the variables of the webhook's path. The pod
-    /// is copied only if there is another reference to it.
+    /// An injection of a pod, which is in the request's namespace if it names none; `environment` has the
+    /// variables of the webhook's path. The pod is copied only if there is another reference to it.
     #[must_use]
     pub fn new(
         revision: &'i Revision,
@@ -280,7 +280,7 @@ impl<'i> Injection<'i> {
         annotation(&self.pod, selection::TEMPLATES_ANNOTATION)
     }
 
-    /// What the templates write, and why one after them cannot be used.
+    /// What the templates write up to the first that cannot be used, and why it cannot.
     fn render(&self, source: Source<'_>, asked: Option<&str>) -> (Patches, Option<String>) {
         let revision = self.revision;
         let template = |name: &str| {
@@ -311,7 +311,7 @@ impl<'i> Injection<'i> {
         })
     }
 
-    /// Does something with what templates may use.
+    /// Runs `work` with what templates may use.
     fn with_context<T>(
         &self,
         reads: Option<&mut dyn Reads>,

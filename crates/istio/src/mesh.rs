@@ -96,8 +96,8 @@ impl Istio {
         Self { revision: Arc::new(revision), cluster, configuration, memory }
     }
 
-    /// Finds which annotations can leave their scalar in the templates, one text for each template. It
-    /// renders them some hundred times: for a thread that answers no reviews.
+    /// Returns a search for annotations that can leave their scalar in the templates, with one text for each
+    /// template. It renders each some hundred times: run it on a thread that answers no reviews.
     pub fn find_leaks(&self) -> impl FnOnce() -> Vec<String> + Send + use<> {
         let revision = Arc::clone(&self.revision);
         move || leaks::of_annotations(&revision)
@@ -129,7 +129,7 @@ impl Istio {
         self.memory.as_ref().map_or(0, |memory| memory.count())
     }
 
-    /// The same, but every pod is evaluated: what answers from the memory are compared with.
+    /// The same without a memory: every pod is evaluated. Tests compare the answers of a memory with it.
     #[must_use]
     pub fn without_memory(self) -> Self {
         Self { memory: None, ..self }

@@ -22,7 +22,7 @@ pub struct Owner {
     pub namespace: String,
 }
 
-/// What a pod's owner is found from.
+/// The facts of a pod from which its owner is guessed.
 pub(crate) struct Facts<'p, L> {
     /// Whether the API server makes the pod's name from a prefix.
     pub(crate) has_prefix: bool,

@@ -82,7 +82,7 @@ struct Patch<'a> {
 }
 
 impl<'a> Patch<'a> {
-    /// `field` is the key of the value, which says how a list is compared.
+    /// `field` is the key of the value, which decides how a list is compared.
     fn compare<'o>(&mut self, old: impl Before<'o>, new: &'a Value, field: &str) {
         match new {
             Value::Object(members) => match old.members() {
@@ -144,7 +144,7 @@ impl<'a> Patch<'a> {
         self.operations.push(Operation::Remove(self.path.clone()));
     }
 
-    /// Does something with the item of a list.
+    /// Runs `then` at an item of a list.
     fn at_index(&mut self, index: usize, then: impl FnOnce(&mut Self)) {
         let length = self.path.len();
         self.path.push('/');
@@ -153,7 +153,7 @@ impl<'a> Patch<'a> {
         self.path.truncate(length);
     }
 
-    /// Does something with the member of an object.
+    /// Runs `then` at a member of an object.
     fn at(&mut self, key: &str, then: impl FnOnce(&mut Self)) {
         let length = self.path.len();
         self.path.push('/');

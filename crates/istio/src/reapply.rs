@@ -43,7 +43,7 @@ pub enum ReapplyError {
     /// The metadata cannot hold the annotation.
     #[error(transparent)]
     Metadata(#[from] ProcessError),
-    /// The merges take too much.
+    /// The merges take more work than a pod may.
     #[error(transparent)]
     Budget(#[from] OverBudget),
 }

@@ -44,7 +44,7 @@ struct Patch {
 #[derive(Debug)]
 pub(crate) struct Patches {
     patches: Vec<Patch>,
-    /// Why a template after them wrote nothing.
+    /// Why the template after them has no patch.
     error: Option<RenderError>,
 }
 
@@ -57,7 +57,7 @@ pub enum RenderError {
     /// The templates of the pod take too much.
     #[error("failed to run injection template: {0}")]
     Budget(#[from] OverBudget),
-    /// What a template wrote is no pod.
+    /// What a template wrote is not a pod.
     #[error("failed to run injection template: failed applying injection overlay: {0}")]
     Overlay(#[source] OverlayError),
     /// It is a pod, but does not fit the user's.
@@ -148,9 +148,9 @@ impl Patches {
         names
     }
 
-    /// Merges each patch into the pod with those before it; `before_merge` may change the pod first,
-    /// as for native sidecars. Returns all templates on an empty pod: what Istio adds. Of containers
-    /// and volumes it may have the names alone.
+    /// Merges the patches into the pod, one after the other; `before_merge` may change the pod first,
+    /// as for native sidecars. Returns what the templates make of an empty pod: what Istio adds. Its
+    /// containers and volumes may have only their names.
     ///
     /// # Errors
     /// The first error with upstream's text, in the order in which upstream renders and merges.

@@ -53,7 +53,7 @@ impl Decider {
     }
 
     /// Every reason to skip the pod; empty if the pod is injected. `spec` is `None` for kinds
-    /// without pods, of which a Service and a Namespace have no reason.
+    /// without pods. They are not supported, except Service and Namespace, which have no reason.
     #[must_use]
     pub fn decide(
         self,
@@ -85,7 +85,7 @@ impl Decider {
 
     fn has_sidecar(self, spec: &Spec<'_>) -> bool {
         let is_sidecar =
-            |is_init| move |it: &Container<'_>| self.is_sidecar(&it.name, &it.image, is_init);
+            |is_init| move |own: &Container<'_>| self.is_sidecar(&own.name, &own.image, is_init);
         spec.init_containers.iter().any(is_sidecar(true))
             || spec.containers.iter().any(is_sidecar(false))
     }

@@ -32,7 +32,7 @@ use crate::{
 pub enum Plan<'r> {
     /// The object gets no sidecar.
     Left(Overrides<'r>),
-    /// The pod gets one.
+    /// The pod gets a sidecar.
     Inject(Overrides<'r>),
 }
 

@@ -1,9 +1,9 @@
 //! The annotations of one pod in layers: the pod's own, and those it inherits from its namespace.
 //! The layers are kept separate; the pod's own annotation wins.
 //!
-//! [`Overrides::apply`] applies them to the values (`inject.go`, `ApplyAnnotationOverrides`). Each
-//! ignored override leads to a warning, also where upstream is silent, and so does one that
-//! [`checks`] finds to be without its effect.
+//! [`Overrides::apply`] applies them to the values (`inject.go`, `ApplyAnnotationOverrides`). An override
+//! that is ignored leads to a warning, also where upstream is silent. So does one that has no effect, as
+//! [`checks`] finds.
 
 use smallvec::SmallVec;
 

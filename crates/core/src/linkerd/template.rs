@@ -115,8 +115,8 @@ pub struct Source<'s> {
 
 type Out = Writer<Slot>;
 
-/// The pull policy of an image; empty, which becomes null, if it is only blanks. Upstream pastes it
-/// unquoted into YAML, where blanks are nothing.
+/// The pull policy of an image. One of blanks alone is empty, and becomes null: upstream pastes it
+/// unquoted into YAML, which reads blanks as nothing.
 fn pull_policy<'v>(values: &'v Values, image: &'v Image) -> &'v str {
     let policy = if_set(&image.pull_policy, &values.image_pull_policy);
     if policy.trim_matches(' ').is_empty() { "" } else { policy }

@@ -1,5 +1,5 @@
-//! The root owner of a pod: the workload of its labels, and a label of Linkerd's counters
-//! (`metadata_api.go`, `GetOwnerKindAndName`).
+//! The root owner of a pod. Its name becomes a label of the pod, and its kind a label of Linkerd's
+//! counters (`metadata_api.go`, `GetOwnerKindAndName`).
 
 use std::{borrow::Cow, time::Instant};
 
@@ -20,15 +20,15 @@ pub struct Owner<'o, 'a> {
     pub namespace: &'o str,
     /// The pod's reference to it.
     pub reference: &'o OwnerReference<'a>,
-    /// The pod's label of that name.
+    /// The pod's label `pod-template-hash`.
     pub pod_template_hash: Option<&'o str>,
 }
 
 impl<'o, 'a> Owner<'o, 'a> {
     /// Resolves the owner to its root.
     ///
-    /// A `ReplicaSet` or `Job` without a known owner is its own root. If nothing is known by
-    /// `deadline`, the pod template's hash identifies the `ReplicaSet` of a Deployment.
+    /// A `ReplicaSet` or `Job` without a known owner is its own root. If no answer comes by `deadline`, the
+    /// Deployment of a `ReplicaSet` is derived from the pod template's hash.
     ///
     /// # Errors
     /// When too many reviews wait for the API server.

@@ -149,7 +149,7 @@ impl Evaluation<'_> {
     /// The answer for every owner's name, or the denial of a pod with tainted values.
     ///
     /// # Errors
-    /// The answer depends on the name, or is another denial. This was read.
+    /// What was read, if the answer depends on the name or is another denial.
     fn slotted(
         &mut self,
         mesh: &Istio,
