@@ -293,6 +293,22 @@ fn several_files_are_one_stream_that_can_be_read() {
 }
 
 #[test]
+fn lines_that_would_read_the_same_name_their_place() {
+    let twice = format!("{POD}---\n{POD}");
+    let output = injectd(&["inject"], &twice);
+    let lines = ["stdin:1: pod/web injected", "stdin:7: pod/web injected"];
+    let printed: Vec<_> = text(&output.stderr).lines().skip(1).collect();
+    assert_eq!(printed, lines);
+    let (first, second) = (file("first", POD), file("second", "kind: Secret\n"));
+    let output = injectd(&["inject", "--verbose", first.path(), second.path()], "");
+    let printed: Vec<_> = text(&output.stderr).lines().skip(1).collect();
+    let (first, second) = (first.path(), second.path());
+    let lines =
+        [format!("{first}:1: pod/web injected"), format!("{second}:1: secret/(no name) unchanged")];
+    assert_eq!(printed, lines);
+}
+
+#[test]
 fn annotate_asks_the_injector_in_the_cluster() {
     let manifests = format!(
         "{POD}---\nkind: Namespace\nmetadata:\n  name: a\n---\nkind: Namespace\nmetadata:\n  name: b\n  \

@@ -121,7 +121,7 @@ impl ManifestArgs {
     ) -> Result<(), CommandError> {
         let length = |input: &Input| input.text.as_ref().map_or(0, String::len) as u64;
         let bytes = inputs.iter().map(length).sum();
-        let report = Report::new(self.verbose, Progress::of_manifests(bytes));
+        let report = Report::new(self.verbose, inputs.len(), Progress::of_manifests(bytes));
         let mut run = Run { edit, args: self, report };
         let mut files = Vec::with_capacity(inputs.len());
         let mut failure = None;

@@ -1,6 +1,6 @@
 //! What happened to each object: a line on stderr, and an entry in the report of --report.
 
-use std::{fs, path::Path};
+use std::{collections::HashMap, fs, path::Path};
 
 use injectd_command::{
     CommandError,
@@ -54,6 +54,8 @@ pub(crate) fn text<'v>(object: &'v Value, pointer: &str) -> &'v str {
 pub(super) struct Report {
     verbose: bool,
     progress: Option<Progress>,
+    /// Whether lines name the file.
+    has_several_files: bool,
     file: String,
     line: usize,
     /// Of the document that is read.
@@ -72,8 +74,18 @@ pub(super) struct Report {
 #[derive(Debug, Default)]
 struct Pending {
     entries: Vec<Value>,
-    lines: Vec<String>,
+    lines: Vec<Line>,
     counts: Counts,
+}
+
+/// A line on stderr.
+#[derive(Debug)]
+struct Line {
+    /// Where the object is; empty if the line is about the one above.
+    place: String,
+    text: String,
+    /// Whether the place is printed in any case.
+    has_place: bool,
 }
 
 #[derive(Debug, Default)]
@@ -135,11 +147,19 @@ impl Entry {
     }
 }
 
+impl Line {
+    /// A line about the one above.
+    fn below(text: String) -> Self {
+        Self { place: String::new(), text, has_place: false }
+    }
+}
+
 impl Report {
-    pub(super) fn new(verbose: bool, progress: Progress) -> Self {
+    pub(super) fn new(verbose: bool, files: usize, progress: Progress) -> Self {
         Self {
             verbose,
             progress: Some(progress),
+            has_several_files: files > 1,
             file: String::new(),
             line: 1,
             bytes: 0,
@@ -204,11 +224,11 @@ impl Report {
         counts.supported += usize::from(entry.has_pods || is_changed);
         let is_silent = entry.action == Action::Unchanged && entry.message.is_none();
         if self.verbose || !is_silent {
-            let place = if is_failure { self.place() } else { String::new() };
-            self.pending.lines.push(format!("{place}{}", entry.line()));
+            let line = Line { place: self.place(), text: entry.line(), has_place: is_failure };
+            self.pending.lines.push(line);
         }
         for warning in &warnings {
-            self.pending.lines.push(format!("  warning: {warning}"));
+            self.pending.lines.push(Line::below(format!("  warning: {warning}")));
         }
         self.pending.entries.push(json!({
             "file": self.file,
@@ -231,14 +251,21 @@ impl Report {
              is rewritten, without the comments in it",
             self.file, self.line
         );
-        self.pending.lines.push(note);
+        self.pending.lines.push(Line::below(note));
     }
 
-    /// Ends a file: reports its objects.
+    /// Ends a file: reports its objects. Lines name the place where they are if there are several
+    /// files, or if others read the same.
     pub(super) fn end_file(&mut self) {
         let Pending { entries, lines, counts } = std::mem::take(&mut self.pending);
-        for line in lines {
-            self.print(&line);
+        let mut same: HashMap<&str, usize> = HashMap::new();
+        for line in &lines {
+            *same.entry(&line.text).or_default() += 1;
+        }
+        for Line { place, text, has_place } in &lines {
+            let is_clear = !has_place && !self.has_several_files && same[&**text] == 1;
+            let place = if is_clear { "" } else { place };
+            self.print(&format!("{place}{text}"));
         }
         self.entries.extend(entries);
         self.counts.failed += counts.failed;
