@@ -71,6 +71,11 @@ impl Explain for Snapshot {
         ];
         if outcome.reasons.is_empty() {
             rules.push(template_rule(outcome));
+        } else {
+            // Linkerd asks every rule. One that asks for injection does not win over one that skips.
+            for rule in rules.iter_mut().filter(|rule| rule.result == RuleResult::Injects) {
+                rule.result = RuleResult::Passes;
+            }
         }
         Findings {
             rules,

@@ -229,5 +229,6 @@ proptest! {
         if found.injects() {
             prop_assert!(injects);
         }
+        prop_assert!(!injects || decided.is_empty(), "{explained:?}");
     }
 }
