@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 use super::{commands::help, file, injectd, text};
 
-/// The objects for these values.
 /// No image is published: the chart has no default.
 const IMAGE: &str = "image.repository=ghcr.io/injectd/injectd";
 
+/// The objects for these values.
 fn rendered(values: &Value) -> Vec<Value> {
     let values = file("values", values.to_string());
     rendered_with(&["-n", "mesh", "-f", values.path()])
@@ -566,6 +566,15 @@ fn kubectl_builds_the_bases() {
         let objects = |text: &str| text.matches("\nkind: ").count();
         assert_eq!(objects(printed), objects(&base), "{mesh}");
     }
+}
+
+#[test]
+fn a_manifest_is_not_values() {
+    let manifest = file("manifest", "apiVersion: apps/v1\nkind: Deployment\n");
+    let output = injectd(&["manifest", "install", "-n", "mesh", "-f", manifest.path()], "");
+    assert_eq!(output.status.code(), Some(1));
+    let problem = "expected values of the chart, not the manifest of a Deployment";
+    assert!(text(&output.stderr).contains(problem), "{}", text(&output.stderr));
 }
 
 #[test]

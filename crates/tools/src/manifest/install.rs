@@ -42,7 +42,7 @@ pub(crate) struct Args {
     /// linkerd.enabled and istio.enabled
     #[arg(long, value_name = "MESH", value_delimiter = ',')]
     mesh: Vec<Mesh>,
-    /// YAML file with values; later files win
+    /// YAML file with values, as in Helm; later files win
     #[arg(short = 'f', long = "values", value_name = "FILE")]
     files: Vec<PathBuf>,
     /// One value, such as replicas=3 or istio.tags[0].tag=canary; wins over files
@@ -88,6 +88,10 @@ impl Args {
             let over = yaml::parse(&text).map_err(failed)?;
             if !over.is_object() && !over.is_null() {
                 return Err(failed("expected a mapping of values".to_owned()));
+            }
+            if let Some(Value::String(kind)) = over.get("kind") {
+                let text = format!("expected values of the chart, not the manifest of a {kind}");
+                return Err(failed(text));
             }
             values::merge(&mut values, over);
             schema::check(&values).map_err(failed)?;

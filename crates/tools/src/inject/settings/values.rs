@@ -1,5 +1,7 @@
 //! Checks the values of flags, which become the values of annotations.
 
+use std::path::Path;
+
 use injectd_core::linkerd::{annotations::Annotation, checks::Check};
 use injectd_k8s::names::is_dns_label;
 
@@ -7,9 +9,22 @@ type Parsed = Result<String, String>;
 
 /// The value of the flag for an annotation, or an item of it. What the webhook warns of is refused.
 pub(super) fn checked(annotation: Annotation, text: &str) -> Parsed {
+    if annotation == Annotation::ProxyVersion && is_manifest(text) {
+        return Err(
+            "expected the tag of an image, not a file: -v is --proxy-version, as in linkerd \
+                    inject; --verbose has no short form"
+                .to_owned(),
+        );
+    }
     let Some(check) = Check::of(annotation) else { return Ok(text.to_owned()) };
     let text = if check.is_list() { text.trim() } else { text };
     expect(text, check.accepts(text) && !text.trim().is_empty(), check.expected)
+}
+
+/// Whether this is the name of a file with manifests.
+fn is_manifest(text: &str) -> bool {
+    let extension = Path::new(text).extension();
+    extension.is_some_and(|extension| ["json", "yaml", "yml"].iter().any(|of| extension == *of))
 }
 
 fn expect(text: &str, is_valid: bool, expected: &str) -> Parsed {
@@ -36,6 +51,7 @@ mod tests {
             (Annotation::SkipInboundPorts, " 22 ", "mysql"),
             (Annotation::OpaquePorts, "mysql", "a b"),
             (Annotation::ProxyGid, "7", ""),
+            (Annotation::ProxyVersion, "edge-26.8.3", "deployment.yaml"),
             (Annotation::SkipSubnets, "10.0.0.0/8", "10.0.0.0/33"),
         ] {
             assert_eq!(checked(annotation, good).as_deref(), Ok(good.trim()));
