@@ -46,9 +46,12 @@ const KUBECTL_PLUGIN: &str = "kubectl-injectd";
 /// The exit code if `compare` found a difference, or a finding is one of `--fail-on`.
 const EXIT_FINDINGS: u8 = 3;
 
+/// The commit of this build (`build.rs`).
+const COMMIT: Option<&str> = option_env!("INJECTD_COMMIT");
+
 /// Sidecar injector for Linkerd and Istio: manifests, webhook, explanations and audits
 #[derive(Debug, Parser)]
-#[command(version, long_version = long_version(), propagate_version = true)]
+#[command(version, long_version = long_version(COMMIT), propagate_version = true)]
 struct Args {
     #[command(subcommand)]
     command: Command,
@@ -117,7 +120,7 @@ pub fn main() -> ExitCode {
         #[cfg(feature = "service")]
         Command::Probe(args) => probe::run(&args),
         #[cfg(feature = "tools")]
-        Command::Version(args) => version::run(&args),
+        Command::Version(args) => version::run(&args, COMMIT),
         #[cfg(feature = "tools")]
         Command::Completion(args) => manual::print_completion(guide::command(), &args),
         #[cfg(feature = "tools")]

@@ -55,6 +55,7 @@ fn the_version_has_the_supported_releases() {
     let output = injectd(&["version", "-o", "json"], "");
     let version: Value = serde_json::from_slice(&output.stdout).expect("must be JSON");
     assert_eq!(version["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(version["commit"].as_str(), option_env!("INJECTD_COMMIT"));
     assert!(
         version["linkerd"]["newest"].as_str().is_some_and(|release| release.starts_with("edge-"))
     );

@@ -8,10 +8,10 @@ pub fn version() -> String {
     format!("injectd-{} ({})", env!("CARGO_PKG_VERSION"), releases())
 }
 
-/// The version with the commit, if the build set `INJECTD_COMMIT`, and the Linkerd releases.
+/// The version with the commit, if the build knows it, and the Linkerd releases.
 #[must_use]
-pub fn long_version() -> String {
-    let commit = option_env!("INJECTD_COMMIT").map(|commit| format!("\ncommit {commit}"));
+pub fn long_version(commit: Option<&str>) -> String {
+    let commit = commit.map(|commit| format!("\ncommit {commit}"));
     format!("{}{}\n{}", env!("CARGO_PKG_VERSION"), commit.unwrap_or_default(), releases())
 }
 

@@ -19,24 +19,24 @@ pub struct Args {
     output: Option<Format>,
 }
 
-/// Runs the command.
+/// Runs the command of a binary of this commit, if it is known.
 ///
 /// # Errors
 /// The variant decides the exit code.
 ///
 /// # Panics
 /// Never: a tree is JSON.
-pub fn run(args: &Args) -> Result<(), CommandError> {
+pub fn run(args: &Args, commit: Option<&str>) -> Result<(), CommandError> {
     let version = json!({
         "version": env!("CARGO_PKG_VERSION"),
-        "commit": option_env!("INJECTD_COMMIT"),
+        "commit": commit,
         "linkerd": {
             "oldest": Release::stable_2_14().to_string(),
             "newest": Release::NEWEST.to_string(),
         },
     });
     let text = match args.output {
-        None => format!("injectd {}\n", long_version()),
+        None => format!("injectd {}\n", long_version(commit)),
         Some(Format::Json) => {
             serde_json::to_string_pretty(&version).expect("a tree must be JSON") + "\n"
         }
