@@ -21,6 +21,7 @@ mod commands;
 mod compare;
 mod conditions;
 mod endless;
+mod exits;
 mod explain;
 mod hostile;
 mod inject;

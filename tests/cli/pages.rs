@@ -70,7 +70,7 @@ fn the_picture_of_the_dashboard_has_every_panel() {
 const FLAGS: &str = "<!-- flags of ";
 const FLAGS_END: &str = "<!-- end of flags -->\n";
 /// The width of the pages.
-const WIDTH: usize = 150;
+pub(super) const WIDTH: usize = 150;
 
 /// Every command has a page with its flags, which are those of its help.
 #[test]
@@ -102,7 +102,7 @@ fn pages_list_the_flags_of_every_command() {
 }
 
 /// The README and the book.
-fn pages() -> Vec<PathBuf> {
+pub(super) fn pages() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut found = vec![root.join("README.md")];
     let mut folders = vec![root.join("docs")];

@@ -29,7 +29,7 @@ pub struct Guide {
     pub command: &'static str,
     /// What an example does, and its command line.
     pub examples: &'static [(&'static str, &'static str)],
-    /// The meaning of 0 and of exit codes that not every command has.
+    /// Exit codes and their meaning. Every command has 64, too.
     pub exit_codes: &'static [(u8, &'static str)],
     /// Related commands, as their man pages are named.
     pub related: &'static [&'static str],
@@ -44,7 +44,12 @@ pub const GUIDES: &[Guide] = &[
             ("Say why a pod of the cluster has no sidecar", "injectd explain pod/web-0 -n shop"),
             ("Serve the webhook without a cluster", "injectd serve --standalone"),
         ],
-        exit_codes: &[(0, "done")],
+        exit_codes: &[
+            (0, "done; for a server: drained"),
+            (1, "failed: a file or the cluster could not be used, or an object was rejected"),
+            (2, "wrong usage of proxy-injector"),
+            (3, "found what was asked for, such as a result of --fail-on"),
+        ],
         related: &[],
     },
     Guide {
@@ -64,13 +69,24 @@ pub const GUIDES: &[Guide] = &[
                 "injectd inject --mesh istio --injector-config config.yaml --values values.json deployment.yaml",
             ),
         ],
-        exit_codes: &[(0, "done, also if objects were skipped"), (3, "a result of --fail-on")],
+        exit_codes: &[
+            (0, "done, also if objects were skipped"),
+            (1, "an object was rejected, or a file could not be read"),
+            (
+                3,
+                "a result of --fail-on: a skipped object, or a warning about an object or about input without pods",
+            ),
+        ],
         related: &["uninject", "explain"],
     },
     Guide {
         command: "uninject",
         examples: &[("Remove Linkerd's sidecar", "injectd uninject injected.yaml")],
-        exit_codes: &[(0, "done, also if nothing was removed"), (3, "a result of --fail-on")],
+        exit_codes: &[
+            (0, "done, also if nothing was removed"),
+            (1, "an object was rejected, or a file could not be read"),
+            (3, "a result of --fail-on"),
+        ],
         related: &["inject"],
     },
     Guide {
@@ -80,7 +96,10 @@ pub const GUIDES: &[Guide] = &[
             ("A pod of the cluster", "injectd explain pod/web-0 -n shop"),
             ("A workload, and its pods", "injectd explain deployment web -n shop"),
         ],
-        exit_codes: &[(0, "explained, whatever the verdict")],
+        exit_codes: &[
+            (0, "explained, whatever the verdict"),
+            (1, "a file or an object could not be read, or there is no cluster"),
+        ],
         related: &["audit", "manifest-check"],
     },
     Guide {
@@ -93,7 +112,11 @@ pub const GUIDES: &[Guide] = &[
                 "injectd audit -o json | injectd restart -f - --yes",
             ),
         ],
-        exit_codes: &[(0, "no finding of --fail-on"), (3, "a finding of --fail-on")],
+        exit_codes: &[
+            (0, "no finding of --fail-on"),
+            (1, "something could not be read; the output lists it as not read"),
+            (3, "a finding of --fail-on that is printed"),
+        ],
         related: &["restart", "explain", "manifest-audit"],
     },
     Guide {
@@ -102,7 +125,14 @@ pub const GUIDES: &[Guide] = &[
             ("What a restart would do", "injectd restart deploy/web -n shop"),
             ("Restart a workload", "injectd restart deploy/web -n shop --yes"),
         ],
-        exit_codes: &[(0, "all are restarted, or would be"), (3, "some workloads are left")],
+        exit_codes: &[
+            (0, "all workloads are restarted; in a dry run, all would be"),
+            (
+                1,
+                "a rollout is stuck, a workload does not exist, or the API server reports an error",
+            ),
+            (3, "some workloads are left"),
+        ],
         related: &["audit"],
     },
     Guide {
@@ -114,7 +144,11 @@ pub const GUIDES: &[Guide] = &[
             ),
             ("What is wrong in the cluster's webhooks", "injectd manifest check --live"),
         ],
-        exit_codes: &[(0, "printed")],
+        exit_codes: &[
+            (0, "printed"),
+            (1, "a file could not be read or printed"),
+            (3, "a finding of --fail-on"),
+        ],
         related: &["manifest-install", "manifest-check", "manifest-guard", "manifest-audit"],
     },
     Guide {
@@ -126,7 +160,10 @@ pub const GUIDES: &[Guide] = &[
             ),
             ("All values, with comments", "injectd manifest install --print-values"),
         ],
-        exit_codes: &[(0, "printed")],
+        exit_codes: &[
+            (0, "printed"),
+            (1, "a file with values could not be read, or has values that the chart refuses"),
+        ],
         related: &["manifest-check", "manifest-audit", "serve"],
     },
     Guide {
@@ -135,7 +172,11 @@ pub const GUIDES: &[Guide] = &[
             ("Webhook configurations of the cluster", "injectd manifest check --live"),
             ("Those of a chart", "helm template chart | injectd manifest check -"),
         ],
-        exit_codes: &[(0, "no finding of --fail-on"), (3, "a finding of --fail-on")],
+        exit_codes: &[
+            (0, "no finding of --fail-on"),
+            (1, "a file or the cluster could not be read, or there was nothing to check"),
+            (3, "a finding of --fail-on: by default, errors and dangers"),
+        ],
         related: &["explain", "manifest-install"],
     },
     Guide {
@@ -144,7 +185,7 @@ pub const GUIDES: &[Guide] = &[
             ("Report pods without their sidecar", "injectd manifest guard --mesh linkerd"),
             ("Refuse them", "injectd manifest guard --mesh linkerd --action deny"),
         ],
-        exit_codes: &[(0, "printed")],
+        exit_codes: &[(0, "printed"), (1, "stdout could not be written")],
         related: &["audit"],
     },
     Guide {
@@ -153,7 +194,7 @@ pub const GUIDES: &[Guide] = &[
             "The roles of serve --audit",
             "injectd manifest audit -n linkerd --service-account linkerd-proxy-injector",
         )],
-        exit_codes: &[(0, "printed")],
+        exit_codes: &[(0, "printed"), (1, "stdout could not be written")],
         related: &["audit", "serve"],
     },
     Guide {
@@ -162,7 +203,7 @@ pub const GUIDES: &[Guide] = &[
             ("Without a cluster", "injectd serve --standalone --addr 127.0.0.1:8443"),
             ("For Istio, in a cluster", "injectd serve --mesh istio --manage-certs"),
         ],
-        exit_codes: &[(0, "drained after a signal")],
+        exit_codes: &[(0, "drained after a signal"), (1, "a server could not start")],
         related: &["proxy-injector", "probe", "manifest-install"],
     },
     Guide {
@@ -174,7 +215,10 @@ pub const GUIDES: &[Guide] = &[
                 "injectd probe --review linkerd --ca ca.crt https://injectd.linkerd.svc/linkerd",
             ),
         ],
-        exit_codes: &[(0, "each server is ready, or injects")],
+        exit_codes: &[
+            (0, "each server is ready, or injects"),
+            (1, "a server is not ready, or does not inject"),
+        ],
         related: &["serve"],
     },
     Guide {
@@ -189,31 +233,38 @@ pub const GUIDES: &[Guide] = &[
                 "injectd compare --url https://127.0.0.1:8443/ reviews.jsonl",
             ),
         ],
-        exit_codes: &[(0, "no difference that is not documented"), (3, "other differences")],
+        exit_codes: &[
+            (0, "no differences, or only documented ones"),
+            (
+                1,
+                "differences that may come from missing objects; some input could not be compared; or nothing was compared",
+            ),
+            (3, "other differences"),
+        ],
         related: &["review"],
     },
     Guide {
         command: "review",
         examples: &[("Answer reviews as the webhook does", "injectd review reviews.jsonl")],
-        exit_codes: &[(0, "all reviews were answered")],
+        exit_codes: &[(0, "all reviews were answered"), (1, "some input could not be read")],
         related: &["compare", "serve"],
     },
     Guide {
         command: "version",
         examples: &[("For programs", "injectd version -o json")],
-        exit_codes: &[(0, "printed")],
+        exit_codes: &[(0, "printed"), (1, "stdout could not be written")],
         related: &[],
     },
     Guide {
         command: "completion",
         examples: &[("In the current shell", "source <(injectd completion bash)")],
-        exit_codes: &[(0, "printed")],
+        exit_codes: &[(0, "printed"), (1, "stdout could not be written")],
         related: &["man"],
     },
     Guide {
         command: "man",
         examples: &[("For the current user", "injectd man ~/.local/share/man/man1")],
-        exit_codes: &[(0, "written")],
+        exit_codes: &[(0, "written"), (1, "a page could not be written")],
         related: &["completion"],
     },
 ];

@@ -80,10 +80,7 @@ fn write_sections(guide: &Guide, page: &mut Vec<u8>) -> io::Result<()> {
         writeln!(page, ".TP\n{}\n\\fB{}\\fR", escaped(about), escaped(line))?;
     }
     writeln!(page, ".SH EXIT STATUS")?;
-    let common = [(1, "failed"), (EXIT_USAGE, "wrong usage")];
-    let mut codes: Vec<_> = guide.exit_codes.iter().chain(&common).collect();
-    codes.sort();
-    for (code, meaning) in codes {
+    for (code, meaning) in guide.exit_codes.iter().chain(&[(EXIT_USAGE, "wrong usage")]) {
         writeln!(page, ".TP\n{code}\n{}", escaped(meaning))?;
     }
     writeln!(page, ".SH SEE ALSO\n.BR injectd (1)")?;
