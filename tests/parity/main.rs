@@ -19,6 +19,7 @@ mod corpus;
 mod differences;
 mod explained;
 mod istio;
+mod page;
 mod reference_subject;
 mod report;
 mod run;
