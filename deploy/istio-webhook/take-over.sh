@@ -14,14 +14,16 @@
 #   print     prints a webhook configuration for Helm and GitOps
 #
 #   $NAMESPACE        the namespace of istiod and injectd [istio-system]
-#   $SECRET           the Secret with ca.crt [injectd-tls, else the chart's injectd-certificates]
-#   $PORT             the port of injectd's Service [443]
+#   $SERVICE          the Service of injectd; in the chart, the release has the same name [injectd]
+#   $PORT             the port of the Service [443]
+#   $SECRET           the Secret with ca.crt [injectd-tls, else that of the chart: $SERVICE-certificates]
 #   $CHECK_NAMESPACE  where `check` creates its pod, as a dry run: a namespace without Istio's labels,
 #                     and a ServiceAccount is there [default]
 #   $SAME_CA          if set: istiod's CA signed injectd's certificate, and istiod may write caBundles
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 namespace=${NAMESPACE:-istio-system}
+service=${SERVICE:-injectd}
 port=${PORT:-443}
 # On a redirected configuration: the JSON patch that restores it.
 restore=injectd/restore
@@ -38,11 +40,11 @@ usage() {
 }
 
 ca_bundle() {
-    for secret in ${SECRET:-injectd-tls injectd-certificates}; do
+    for secret in ${SECRET:-injectd-tls "$service-certificates"}; do
         bundle=$(kubectl -n "$namespace" get secret "$secret" --ignore-not-found -o jsonpath='{.data.ca\.crt}')
         [ -z "$bundle" ] || break
     done
-    [ -n "$bundle" ] || fail "no ca.crt in the Secret ${SECRET:-injectd-tls, nor in injectd-certificates of the chart}"
+    [ -n "$bundle" ] || fail "no ca.crt in the Secret ${SECRET:-injectd-tls, nor in $service-certificates of the chart}"
     echo "$bundle"
 }
 
@@ -50,7 +52,8 @@ ca_bundle() {
 render() {
     bundle=$(ca_bundle)
     sed -e '/^#/d' -e "s|\${TAG}|$2|g" -e "s|\${REVISION}|$3|g" -e "s|\${NAMESPACE}|$namespace|g" \
-        -e "s|\${PORT}|$port|g" -e "s|\${CA_BUNDLE}|$bundle|g" "$here/webhooks/$1"
+        -e "s|\${SERVICE}|$service|g" -e "s|\${PORT}|$port|g" \
+        -e "s|\${CA_BUNDLE}|$bundle|g" "$here/webhooks/$1"
 }
 
 # The names and annotations of a pod that would be created, through the tag of the check.
@@ -97,14 +100,14 @@ istiod_of() {
     if [ "$1" = default ]; then echo istiod; else echo "istiod-$1"; fi
 }
 
-# Fails unless istiod of a revision leaves caBundles alone.
-expect_told() {
+# Fails unless istiod of a revision does not write caBundles.
+expect_no_writes() {
     deployment=$(istiod_of "$1")
-    told=$(kubectl -n "$namespace" get deployment "$deployment" -o go-template='
+    is_set=$(kubectl -n "$namespace" get deployment "$deployment" -o go-template='
         {{- range .spec.template.spec.containers}}{{range .env}}
         {{- if eq .name "INJECTION_WEBHOOK_CONFIG_NAME"}}{{if not (or .value .valueFrom)}}yes{{end}}{{end}}
         {{- end}}{{end}}')
-    [ "$told" = yes ] || fail "istiod would write its own CA into the webhooks. Tell it not to, and wait for it:
+    [ "$is_set" = yes ] || fail "istiod would write its own CA into the webhooks. Set this variable of istiod, and wait for the rollout:
   kubectl -n $namespace set env deployment/$deployment INJECTION_WEBHOOK_CONFIG_NAME=
   kubectl -n $namespace rollout status deployment/$deployment"
 }
@@ -126,14 +129,14 @@ redirect_one() {
     services=$(kubectl get "$configurations" "$1" \
         -o jsonpath='{range .webhooks[*]}={.clientConfig.service.name}{"\n"}{end}' | sort -u | tr '\n' ' ')
     case " $services" in
-        " =injectd ") echo "$1: at injectd already"; return ;;
+        " =$service ") echo "$1: at injectd already"; return ;;
         *" = "*) fail "$1: a webhook has a url instead of a service; use print" ;;
-        *" =injectd "*)
+        *" =$service "*)
             fail "$1: some of its webhooks are at injectd, others are not: run back, or restore it by hand" ;;
     esac
     before=$(patch "$1" "$saved")
     bundle=$(ca_bundle)
-    after=$(patch "$1" '{"caBundle":"'"$bundle"'","service":{"name":"injectd","namespace":"'"$namespace"'","path":"/istio/'"$2"'{{or .service.path "/"}}","port":'"$port"'}}')
+    after=$(patch "$1" '{"caBundle":"'"$bundle"'","service":{"name":"'"$service"'","namespace":"'"$namespace"'","path":"/istio/'"$2"'{{or .service.path "/"}}","port":'"$port"'}}')
     # Helm keeps an object with this annotation when a chart no longer has it.
     kubectl annotate --overwrite "$configurations" "$1" "$restore=$before" helm.sh/resource-policy=keep >/dev/null
     kubectl patch "$configurations" "$1" --type=json -p "$after" >/dev/null
@@ -145,7 +148,7 @@ redirect() {
     [ -n "$list" ] || fail "no webhook configuration of the revision $1"
     revisions=$(echo "$list" | cut -d' ' -f2 | sort -u)
     for revision in $revisions; do
-        [ -n "${SAME_CA:-}" ] || expect_told "$revision"
+        [ -n "${SAME_CA:-}" ] || expect_no_writes "$revision"
         check "$revision"
     done
     echo "$list" | while read -r name revision; do

@@ -112,7 +112,7 @@ pub fn printed(file: &str, words: &[(&str, &str)]) -> Outcome<Value> {
     for (word, value) in words {
         text = text.replace(&format!("${{{word}}}"), value);
     }
-    Ok(serde_saphyr::from_str(&text)?)
+    Ok(serde_saphyr::from_str(&text.replace("${SERVICE}", "injectd"))?)
 }
 
 /// The four webhooks that the chart of a release makes, for the revision and the port of istiod.

@@ -26,6 +26,7 @@ mod matrix;
 mod release;
 mod requests;
 mod swap;
+mod takeover;
 
 use installed::Installed;
 
@@ -116,13 +117,27 @@ async fn every_pod_gets_its_sidecar_beside_linkerds_injector_in_its_place_and_ba
     with_release(async |installed| noted(swap::all(installed)).await).await
 }
 
+#[tokio::test]
+async fn istiods_webhooks_are_taken_over_with_the_chart_and_trust_its_next_ca() -> Outcome {
+    with_release_beside(true, async |installed| noted(takeover::there_and_back(installed)).await)
+        .await
+}
+
 /// Runs a scenario with a release whose replicas have started at once, made one CA, and inject for both
 /// meshes. It must not have written more than the chart names.
 async fn with_release(scenario: impl AsyncFnOnce(&mut Installed<'_>) -> Outcome) -> Outcome {
+    with_release_beside(false, scenario).await
+}
+
+/// As [`with_release`], maybe in the namespace of istiod, for its webhooks.
+async fn with_release_beside(
+    istiod: bool,
+    scenario: impl AsyncFnOnce(&mut Installed<'_>) -> Outcome,
+) -> Outcome {
     with_lab_alone(async |lab| {
         lab.local()?;
         with_namespace(lab, &json!({}), async |namespaced| {
-            let mut installed = Installed::new(namespaced).await?;
+            let mut installed = Installed::new(namespaced, istiod).await?;
             let mut outcome = step("a release is installed", installed.install()).await;
             if outcome.is_ok() {
                 outcome = scenario(&mut installed).await;

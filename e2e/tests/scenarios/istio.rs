@@ -23,7 +23,7 @@ mod nodes;
 mod pods;
 mod replicas;
 mod revisions;
-mod takeover;
+pub(crate) mod takeover;
 mod templates;
 
 use deployed::Istio;

@@ -53,6 +53,9 @@ const EXPIRY: &str = "injectd_certificate_expiry_timestamp_seconds";
 pub(super) struct Installed<'a> {
     pub(super) it: &'a Namespaced<'a>,
     pub(super) release: Release,
+    /// The webhook configuration of istiod that the leader writes too. istiod and its `ConfigMaps` are in
+    /// the namespace of the release then.
+    pub(super) of_istiod: Option<String>,
     ip: IpAddr,
     folder: TempDir,
     pub(super) service: Balancer,
@@ -66,7 +69,8 @@ pub(super) struct Installed<'a> {
 }
 
 impl<'a> Installed<'a> {
-    pub(super) async fn new(it: &'a Namespaced<'a>) -> Outcome<Self> {
+    /// A release, maybe beside istiod.
+    pub(super) async fn new(it: &'a Namespaced<'a>, has_istiod: bool) -> Outcome<Self> {
         it.make(&it.name_of("istio"), &json!({})).await?;
         it.make_labelled(&it.name_of(LINKERD_PODS), &json!({"e2e": it.name})).await?;
         it.make_labelled(&it.name_of(ISTIO_PODS), &json!({"istio.io/rev": it.name})).await?;
@@ -77,6 +81,7 @@ impl<'a> Installed<'a> {
         Ok(Self {
             it,
             release: Release(it.name.clone()),
+            of_istiod: has_istiod.then(|| it.name_of("istio-sidecar-injector")),
             ip,
             folder: tempfile::tempdir()?,
             service: Balancer::new(ip).await?,
@@ -91,11 +96,18 @@ impl<'a> Installed<'a> {
         &self.it.lab.api
     }
 
+    /// The namespace of Istio's `ConfigMaps`.
+    fn istio(&self) -> String {
+        if self.of_istiod.is_some() { self.it.name.clone() } else { self.it.name_of("istio") }
+    }
+
     /// The objects of the release.
     pub(super) async fn objects(&self) -> Outcome<Vec<Value>> {
         let name = &self.it.name;
+        let written = self.of_istiod.as_deref().unwrap_or_default();
         let set = [
-            format!("istio.namespace={}", self.it.name_of("istio")),
+            format!("istio.namespace={}", self.istio()),
+            format!("certificates.managed.webhookConfigurations=[{written}]"),
             format!("istio.tags[0].tag={name}"),
             // A certificate lives a minute.
             "certificates.managed.caLifetime=2m".to_owned(),
@@ -114,8 +126,7 @@ impl<'a> Installed<'a> {
     /// Applies the objects, starts the replicas at once, and waits until both meshes are injected.
     pub(super) async fn install(&mut self) -> Outcome {
         for config_map in Revision::small("default", "1.30.3", "injectd").config_maps() {
-            let namespace = self.it.name_of("istio");
-            self.api().create(Some(&namespace), &config_map).await?.created()?;
+            self.api().create(Some(&self.istio()), &config_map).await?.created()?;
         }
         for mut object in self.objects().await? {
             if object["kind"] == "Service" && object["metadata"]["name"] == *self.it.name {

@@ -8,10 +8,7 @@ use injectd_harness::{
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{
-    installed::{AUDIT_LEASE, Installed, LINKERD_PODS},
-    release::Release,
-};
+use super::installed::{AUDIT_LEASE, Installed, LINKERD_PODS};
 
 /// Verbs that change objects.
 const WRITES: [&str; 5] = ["create", "update", "patch", "delete", "deletecollection"];
@@ -26,8 +23,10 @@ struct Allowed {
     names: Vec<String>,
 }
 
-fn allowed(release: &Release) -> [Allowed; 4] {
+fn allowed(it: &Installed<'_>) -> [Allowed; 4] {
+    let release = &it.release;
     let (namespace, certificates) = (Some(release.0.clone()), release.certificates());
+    let configurations = release.configurations().into_iter().chain(it.of_istiod.clone());
     [
         Allowed {
             resource: "secrets",
@@ -45,7 +44,7 @@ fn allowed(release: &Release) -> [Allowed; 4] {
             resource: "mutatingwebhookconfigurations",
             verbs: &["patch"],
             namespace: Some(String::new()),
-            names: release.configurations().into(),
+            names: configurations.collect(),
         },
         Allowed {
             resource: "events",
@@ -84,7 +83,7 @@ impl<'a> Write<'a> {
 
 /// Checks all writes in the audit log: each is one that the chart names.
 pub(super) fn expect_allowed(it: &Installed<'_>) -> Outcome {
-    let (found, allowed) = (of_account(it)?, allowed(&it.release));
+    let (found, allowed) = (of_account(it)?, allowed(it));
     let more = |write: &Write<'_>| !allowed.iter().any(|allowed| write.is(allowed));
     match found.iter().filter_map(Write::of).find(more) {
         Some(Write { verb, resource, namespace, name }) => {
@@ -101,7 +100,7 @@ pub(super) async fn all_needed(it: &Installed<'_>) -> Outcome<String> {
     eventually("the writes are in the audit log", async || {
         let found = of_account(it)?;
         let writes: Vec<_> = found.iter().filter_map(Write::of).collect();
-        for allowed in &allowed(&it.release) {
+        for allowed in &allowed(it) {
             let is_used = writes.iter().any(|write| write.is(allowed));
             expect(format!("whether it writes {}", allowed.resource), true, is_used)?;
         }

@@ -89,6 +89,7 @@ fn webhooks(file: &str) -> Outcome<Value> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/istio-webhook/webhooks");
     let text = fs::read_to_string(folder.join(file))?.replace("${REVISION}", "canary");
     let text = text.replace("${PORT}", "443").replace("${CA_BUNDLE}", "''");
+    let text = text.replace("${SERVICE}", "injectd");
     Ok(serde_saphyr::from_str(&text.replace("${NAMESPACE}", "x"))?)
 }
 

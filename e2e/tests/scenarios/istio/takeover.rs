@@ -1,10 +1,6 @@
 //! The three ways of `deploy/istio-webhook/take-over.sh`, there and back, while pods are created.
 
-use std::{
-    fs::{self, File},
-    path::Path,
-    process::Command,
-};
+use std::{fs, path::Path, process::Command};
 
 use injectd_harness::{
     api::WEBHOOK_CONFIGURATIONS,
@@ -16,6 +12,7 @@ use injectd_harness::{
     stream::{Seen, Stream, all_created},
 };
 use serde_json::{Value, json};
+use tempfile::NamedTempFile;
 
 use super::{
     deployed::Istio,
@@ -252,26 +249,33 @@ impl Run<'_> {
         .await
     }
 
-    /// Runs `take-over.sh`; fails with its text unless its exit code is 0.
     async fn script(self, arguments: &[&str]) -> Outcome<String> {
-        let script =
-            Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/istio-webhook/take-over.sh");
-        let output = self.it.folder.path().join("take-over.log");
-        let log = File::create(&output)?;
-        let mut command = Command::new(script);
-        command.args(arguments).env("KUBECONFIG", &self.it.lab.kubeconfig);
-        command.env("NAMESPACE", &self.it.control_plane);
-        command.env("PORT", self.it.service.addr.port().to_string());
+        let port = self.it.service.addr.port().to_string();
+        let mut variables = vec![("NAMESPACE", &*self.it.control_plane), ("PORT", &port)];
         if self.same_ca {
-            command.env("SAME_CA", "1");
+            variables.push(("SAME_CA", "1"));
         }
-        let status = Program::start(&mut command, log.try_clone()?, log)?.wait().await?;
-        let text = fs::read_to_string(output)?;
-        if text.contains("kubectl: not found") {
-            return Err(skipped("it needs kubectl"));
-        }
-        if status.success() { Ok(text) } else { Err(failed(format!("{arguments:?}: {text}"))) }
+        script(&self.it.lab.kubeconfig, arguments, &variables).await
     }
+}
+
+/// Runs `take-over.sh`; fails with its text unless its exit code is 0.
+pub(crate) async fn script(
+    kubeconfig: &Path,
+    arguments: &[&str],
+    variables: &[(&str, &str)],
+) -> Outcome<String> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/istio-webhook/take-over.sh");
+    let output = NamedTempFile::new()?;
+    let log = output.reopen()?;
+    let mut command = Command::new(script);
+    command.args(arguments).env("KUBECONFIG", kubeconfig).envs(variables.iter().copied());
+    let status = Program::start(&mut command, log.try_clone()?, log)?.wait().await?;
+    let text = fs::read_to_string(output.path())?;
+    if text.contains("kubectl: not found") {
+        return Err(skipped("it needs kubectl"));
+    }
+    if status.success() { Ok(text) } else { Err(failed(format!("{arguments:?}: {text}"))) }
 }
 
 fn pod(labels: &str) -> Outcome<Value> {
