@@ -282,6 +282,11 @@ pub fn described(mut command: Command) -> Command {
                 command.mut_subcommand(name, |inner| inner.mut_arg("mesh", |flag| flag.help(help)));
         }
     }
+    // Each request to a server has a path of its own.
+    if command.find_subcommand("serve").is_some() {
+        command =
+            command.mut_subcommand("serve", |inner| inner.mut_arg("path", |flag| flag.hide(true)));
+    }
     let groups = groups(&command);
     command.help_template(format!(
         "{{before-help}}{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{groups}\nOptions:\n{{options}}"
