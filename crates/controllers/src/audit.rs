@@ -289,12 +289,14 @@ impl Auditor {
             Some(webhook) if !created.is_empty() && created < webhook.as_str() => {
                 format!("created {created}, before the webhook, which was created {webhook}")
             }
-            _ if created.is_empty() => "the webhook failed when it was created, or what asks for \
-                                        injection came later"
-                .to_owned(),
-            _ => format!(
-                "created {created}: the webhook failed then, or what asks for injection came later"
-            ),
+            _ if created.is_empty() => {
+                "the webhook failed when it was created, or injection was enabled later".to_owned()
+            }
+            _ => {
+                format!(
+                    "created {created}: the webhook failed then, or injection was enabled later"
+                )
+            }
         }
     }
 }

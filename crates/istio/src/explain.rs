@@ -199,7 +199,11 @@ fn selector_rule(config: &Config, pod: &Value) -> Rule {
         ("alwaysInjectSelector", config.always_inject.len()),
     ];
     counts.into_iter().fold(rule, |rule, (field, count)| {
-        let count = (count > 0).then(|| format!("{count} selectors"));
+        let count = match count {
+            0 => None,
+            1 => Some("1 selector".to_owned()),
+            count => Some(format!("{count} selectors")),
+        };
         rule.reading(Layer::Configuration, field, count)
     })
 }

@@ -148,7 +148,7 @@ pub(super) async fn by_helm(it: &Namespaced<'_>) -> Outcome {
         &*format!("helm test {name} -n {first}"),
         "failurePolicy is Fail",
         "fewer than two",
-        "Open: no NetworkPolicy is installed",
+        "No NetworkPolicy is installed",
     ] {
         expect_contains("the notes", line, &notes)?;
     }

@@ -11,7 +11,7 @@ const API_VERSION: &str = "admissionregistration.k8s.io/v1";
 const POD_NAME: &str = "object.metadata.?name.orValue(object.metadata.?generateName.orValue(''))";
 
 const PROBLEM: &str = "The webhook failed, did not answer or is missing";
-const ADVICE: &str = "injectd explain tells why. Check the MutatingWebhookConfiguration and the \
+const ADVICE: &str = "injectd explain says why. Check the MutatingWebhookConfiguration and the \
                       log of the injector, then create the pod again";
 
 /// The policy and the binding.
