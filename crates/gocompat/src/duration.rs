@@ -37,6 +37,40 @@ pub fn parse(text: &str) -> Option<i64> {
     i64::try_from(total).ok()
 }
 
+/// `1h2m3.5s` of nanoseconds; below a second `1.5ms`, `2µs`, `3ns`; `0s`.
+///
+/// Go: `time.Duration.String`.
+#[must_use]
+pub fn text(nanos: i64) -> String {
+    let sign = if nanos < 0 { "-" } else { "" };
+    let nanos = nanos.unsigned_abs();
+    let unit = match nanos {
+        0 => return "0s".to_owned(),
+        1..1_000 => return format!("{sign}{nanos}ns"),
+        1_000..1_000_000 => return format!("{sign}{}µs", decimal(nanos, 1_000)),
+        1_000_000..1_000_000_000 => return format!("{sign}{}ms", decimal(nanos, 1_000_000)),
+        _ => 1_000_000_000,
+    };
+    let minutes = nanos / (60 * unit);
+    let seconds = decimal(nanos % (60 * unit), unit);
+    match (minutes / 60, minutes % 60) {
+        (0, 0) => format!("{sign}{seconds}s"),
+        (0, minutes) => format!("{sign}{minutes}m{seconds}s"),
+        (hours, minutes) => format!("{sign}{hours}h{minutes}m{seconds}s"),
+    }
+}
+
+/// A number in units, without zeros at the end.
+fn decimal(nanos: u64, unit: u64) -> String {
+    let (whole, rest) = (nanos / unit, nanos % unit);
+    if rest == 0 {
+        return whole.to_string();
+    }
+    let digits = unit.ilog10() as usize;
+    let fraction = format!("{rest:0digits$}");
+    format!("{whole}.{}", fraction.trim_end_matches('0'))
+}
+
 /// Whole milliseconds of a duration in nanoseconds, as Go's `int(d.Seconds() * 1000)`.
 ///
 /// The conversion to a float loses a millisecond of some exact values: 1.001s gives 1000.
@@ -192,6 +226,22 @@ mod tests {
         assert_eq!(parse("-2562047h47m16.854775808s"), Some(i64::MIN));
         assert_eq!(parse("2562048h"), None);
         assert_eq!(parse("99999999999999999999s"), None);
+    }
+
+    #[test]
+    fn texts_read_as_they_are_printed() {
+        for (nanos, printed) in [
+            (0, "0s"),
+            (-1, "-1ns"),
+            (1_500, "1.5µs"),
+            (2 * MILLI, "2ms"),
+            (90 * SECOND, "1m30s"),
+            (3600 * SECOND, "1h0m0s"),
+            (i64::MIN, "-2562047h47m16.854775808s"),
+        ] {
+            assert_eq!(text(nanos), printed);
+            assert_eq!(parse(printed), Some(nanos), "{printed}");
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@
 
 pub mod duration;
 pub mod number;
+pub mod path;
 pub mod pattern;
 pub mod quantity;
 pub mod text;

@@ -1,5 +1,8 @@
 //! Paths with slashes, and paths of files, which on Linux are the same. Go: `path`.
 
+pub(super) use injectd_gocompat::path::directory;
+use injectd_gocompat::path::{clean, dir};
+
 use crate::function::{Function, Param::Text};
 
 pub(super) const TABLE: &[Function] = &[
@@ -15,11 +18,6 @@ pub(super) const TABLE: &[Function] = &[
     Function::new("osIsAbs", &[Text], |call| Ok(call.text(0).starts_with(b"/").into())),
 ];
 
-/// Bytes up to and with the last slash.
-pub(super) fn directory(path: &[u8]) -> &[u8] {
-    &path[..path.iter().rposition(|byte| *byte == b'/').map_or(0, |at| at + 1)]
-}
-
 fn base(path: &[u8]) -> &[u8] {
     if path.is_empty() {
         return b".";
@@ -29,30 +27,7 @@ fn base(path: &[u8]) -> &[u8] {
     &path[directory(path).len()..]
 }
 
-fn dir(path: &[u8]) -> Vec<u8> {
-    clean(directory(path))
-}
-
 fn ext(path: &[u8]) -> &[u8] {
     let name = &path[directory(path).len()..];
     name.iter().rposition(|byte| *byte == b'.').map_or(b"", |at| &name[at..])
-}
-
-fn clean(path: &[u8]) -> Vec<u8> {
-    let rooted = path.starts_with(b"/");
-    let mut kept: Vec<&[u8]> = Vec::new();
-    for part in path.split(|byte| *byte == b'/') {
-        match part {
-            b"" | b"." => {}
-            b".." if kept.last().is_some_and(|last| *last != b"..") => drop(kept.pop()),
-            b".." if rooted => {}
-            part => kept.push(part),
-        }
-    }
-    let joined = kept.join(&b'/');
-    match (rooted, joined.is_empty()) {
-        (true, _) => [b"/", joined.as_slice()].concat(),
-        (false, true) => b".".to_vec(),
-        (false, false) => joined,
-    }
 }
