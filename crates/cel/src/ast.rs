@@ -6,6 +6,10 @@ use super::limits::MAX_EXPANDED_DEPTH;
 /// The name of the accumulator of macros, which no expression can use.
 pub(super) const ACCUMULATOR: &str = "@result";
 
+/// The variable with the names of containers that a template itself adds, which no expression can use;
+/// [`super::Variables`] may have it, as a list of texts. Their ports count as free.
+pub const OWN_CONTAINERS: &str = "@own";
+
 /// The place of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Id(u32);

@@ -10,11 +10,12 @@ use std::{collections::HashMap, sync::Arc};
 use self::unify::{Bindings, most_general, scalar};
 
 use super::{
-    ast::{Ast, Call, Entry, Fold, Id, Item, Literal, Node},
+    ast::{Ast, Call, Entry, Fold, Id, Item, Literal, Node, OWN_CONTAINERS},
     limits::shortened,
 };
 
 mod calls;
+mod definition;
 mod environment;
 mod format;
 mod functions;
@@ -22,7 +23,11 @@ mod literals;
 mod types;
 mod unify;
 
-pub use self::{environment::Environment, functions::making};
+pub use self::{
+    definition::{FieldDef, TypeDef},
+    environment::Environment,
+    functions::making,
+};
 
 pub(super) use self::functions::Overload;
 #[cfg(test)]
@@ -223,6 +228,9 @@ impl<'e> Checker<'e> {
         }
         if TYPE_NAMES.contains(&name) {
             return Ok(Type::named("type"));
+        }
+        if name == OWN_CONTAINERS {
+            return Ok(Type::read("list<string>"));
         }
         Err(format!("undeclared reference to {:?}", shortened(name)).into())
     }

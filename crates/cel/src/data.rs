@@ -47,6 +47,18 @@ pub enum Datum<'d> {
     MapAt(&'d dyn Source, Place),
     /// A text of a source, which is made when it is read.
     TextAt(&'d dyn Source, Place),
+    /// A quantity, as its author wrote it.
+    Quantity(&'d str),
+    /// A duration in Go's form, such as `1m30s`.
+    Duration(&'d str),
+    /// An optional without a value.
+    Absent,
+    /// An optional with a value.
+    Present(&'d Datum<'d>),
+    /// An optional of a source: its value is the first element, if it has one.
+    OptionalAt(&'d dyn Source, Place),
+    /// It has no value, for this reason: an expression that needs it fails.
+    Failed(&'d str),
     /// It is not known here, for this reason.
     Unknown(&'static str),
 }
@@ -80,7 +92,7 @@ pub trait Source: std::fmt::Debug + Sync {
     /// The number of elements of a list, or of keys of a map.
     fn count(&self, at: Place) -> usize;
 
-    /// An element; `None` beyond the last one.
+    /// An element, or the value of an optional; `None` beyond the last one.
     fn item(&self, at: Place, index: usize) -> Option<Datum<'_>>;
 
     /// The elements of a list.

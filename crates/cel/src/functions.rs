@@ -1,4 +1,4 @@
-//! The functions of match conditions.
+//! The functions of match conditions, and those of sidecar templates.
 //!
 //! A function sees the values of its arguments, the target first. It checks their types, and counts
 //! the bytes that it reads and writes before it does so; its cost is counted by [`super::cost`].
@@ -23,6 +23,7 @@ pub(super) mod regexes;
 pub(super) mod semver;
 mod sets;
 mod strings;
+mod templates;
 mod text;
 pub(super) mod url;
 
@@ -45,7 +46,7 @@ pub(super) fn find(name: &str) -> Option<Function> {
     TABLES.iter().find_map(|table| table(name))
 }
 
-const TABLES: [fn(&str) -> Option<Function>; 14] = [
+const TABLES: [fn(&str) -> Option<Function>; 15] = [
     math::find,
     order::find,
     convert::find,
@@ -59,6 +60,7 @@ const TABLES: [fn(&str) -> Option<Function>; 14] = [
     sets::find,
     regexes::find,
     quantity::find,
+    templates::find,
     others,
 ];
 

@@ -1,4 +1,5 @@
 //! Kubernetes' CEL: compiles and evaluates expressions as an API server of Kubernetes 1.36 does.
+//! [`Environment::templates`] adds the functions and variables of sidecar templates.
 //!
 //! The rules are those of cel-go 0.26 (`github.com/google/cel-go`) with the functions, limits and costs
 //! of `k8s.io/apiserver` 0.36 (`pkg/cel`, `pkg/apis/cel`). The variables and their types are those of
@@ -26,14 +27,17 @@ mod parse;
 mod plan;
 pub mod reads;
 mod stack;
+mod typed;
 mod value;
 mod work;
 
-pub use self::check::Environment;
 #[doc(hidden)]
 pub use self::check::making as made_by_functions;
+pub use self::check::{Environment, FieldDef, TypeDef};
 pub use self::{
+    ast::OWN_CONTAINERS,
     data::{Data, Datum, Fields, Items, Place, Source, Variables},
+    typed::Typed,
     work::Budget,
 };
 
@@ -124,7 +128,8 @@ impl Program {
     /// # Errors
     /// Why Kubernetes does not compile it.
     pub fn compile_at(environment: &Environment, text: &str) -> Result<Self, Problem> {
-        let parsed = stack::with_room(brackets(text), || parse::parse(text));
+        let parsed =
+            stack::with_room(brackets(text), || parse::parse(text, environment.is_of_templates()));
         let (ast, root) = parsed.flatten().map_err(Problem::somewhere)?;
         let depth = ast.depth(root);
         let checked = stack::with_room(depth, || {
@@ -194,6 +199,12 @@ impl Program {
     pub fn evaluate(&self, data: Data<'_>, budget: &mut Budget) -> Outcome {
         let outcome = stack::with_room(self.ast.depth(self.root), || self.outcome(&data, budget));
         outcome.unwrap_or_else(Outcome::Unknown)
+    }
+
+    /// The type of its values.
+    #[must_use]
+    pub fn type_of(&self) -> TypeDef {
+        (&self.of).into()
     }
 
     /// The type of its values, as Kubernetes prints it.

@@ -28,6 +28,8 @@ pub(super) const MAX_REGEX_BYTES: usize = 1 << 20;
 pub(super) const MAX_CACHE_BYTES: usize = 256 << 10;
 /// Regular expressions that are kept for one condition. With more of them, all are compiled again.
 pub(super) const MAX_PATTERNS: usize = 64;
+/// The greatest number of a port.
+pub(super) const MAX_PORT: i64 = 65_535;
 /// Characters of a name in an error: more do not help to find it.
 const MAX_NAME: usize = 100;
 

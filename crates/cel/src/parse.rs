@@ -44,7 +44,7 @@ const KEYWORDS: [&str; 4] = ["false", "in", "null", "true"];
 ///
 /// # Errors
 /// It is too long or too deep, or it is not an expression.
-pub(super) fn parse(text: &str) -> Result<(Ast, Id), String> {
+pub(super) fn parse(text: &str, is_of_templates: bool) -> Result<(Ast, Id), String> {
     let code_points = text.chars().count();
     if code_points > MAX_CODE_POINTS {
         return Err(format!("it has {code_points} code points; {MAX_CODE_POINTS} are allowed"));
@@ -53,7 +53,8 @@ pub(super) fn parse(text: &str) -> Result<(Ast, Id), String> {
         format!("{problem}, at character {}", text[..offset].chars().count() + 1)
     };
     let tokens = lex::tokens(text).map_err(|(offset, problem)| at(offset, problem))?;
-    let mut parser = Parser { tokens, next: 0, ast: Ast::default(), depth: Depth::default() };
+    let (ast, depth) = (Ast::default(), Depth::default());
+    let mut parser = Parser { tokens, next: 0, ast, depth, is_of_templates };
     let parsed = parser.expression().and_then(|part| match parser.peek() {
         Kind::End => Ok(part),
         other => Err(format!("unexpected {}", other.text())),
@@ -70,6 +71,8 @@ struct Parser {
     next: usize,
     ast: Ast,
     depth: Depth,
+    /// Whether the functions of sidecar templates are there.
+    is_of_templates: bool,
 }
 
 /// How deep the rules are that are being read.

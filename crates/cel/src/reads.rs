@@ -119,6 +119,12 @@ impl<'p> Walk<'p> {
                     paths.extend(self.read(*other));
                     bounded(paths)
                 }
+                ("freePorts", None, [pod, _, base, count]) => {
+                    let of = self.read(*pod);
+                    self.ports(&of);
+                    self.children_of(&[*base, *count]);
+                    Vec::new()
+                }
                 ("value", Some(of), []) => self.read(of),
                 ("hasValue", Some(of), []) => {
                     for steps in self.read(of) {
@@ -142,9 +148,28 @@ impl<'p> Walk<'p> {
     fn children(&mut self, id: Id) {
         let mut children = Vec::new();
         self.program.ast.node(id).children(|child| children.push(child));
+        self.children_of(&children);
+    }
+
+    fn children_of(&mut self, children: &[Id]) {
         for child in children {
-            let paths = self.read(child);
+            let paths = self.read(*child);
             self.whole(paths);
+        }
+    }
+
+    /// What `freePorts` reads of a pod.
+    fn ports(&mut self, pods: &[Steps]) {
+        for list in ["initContainers", "containers", "ephemeralContainers"] {
+            for part in
+                [&["name"][..], &["ports", "*", "containerPort"], &["ports", "*", "hostPort"]]
+            {
+                let steps = ["spec", list, "*"].into_iter().chain(part.iter().copied());
+                for pod in pods {
+                    let path = pod.iter().cloned().chain(steps.clone().map(str::to_owned));
+                    self.add(path.collect(), false);
+                }
+            }
         }
     }
 

@@ -2,6 +2,8 @@
 
 use std::{net::IpAddr, rc::Rc};
 
+use injectd_gocompat::duration;
+
 use super::{
     data::Datum,
     functions::{format::Format, net::Cidr, quantity::Quantity, semver::Semver, url::Url},
@@ -16,7 +18,7 @@ mod time;
 
 pub(super) use self::{
     equal::{compare, equal, order, weight},
-    json::json,
+    json::{json, text as json_text},
     list::List,
     map::{Made, Map},
     time::{InvalidTime, Time},
@@ -42,7 +44,7 @@ pub(super) enum Val<'d> {
     Timestamp(Time),
     Ip(IpAddr),
     Cidr(Rc<Cidr>),
-    Quantity(Rc<Quantity>),
+    Quantity(Rc<Quantity<'d>>),
     Semver(Rc<Semver>),
     Url(Rc<Url>),
     Format(&'static Format),
@@ -160,6 +162,18 @@ impl<'d> Val<'d> {
             Datum::ListAt(source, at) => Self::List(List::At(source, at)),
             Datum::MapAt(source, at) => Self::Map(Map::At(source, at)),
             Datum::TextAt(source, at) => Self::Text(Text::Made(source.text(at))),
+            Datum::Quantity(text) => Self::Quantity(Rc::new(Quantity::read(Text::Borrowed(text))?)),
+            Datum::Duration(text) => match duration::parse(text) {
+                Some(nanos) => Self::Duration(nanos),
+                None => return Fault::error("invalid duration"),
+            },
+            Datum::Absent => Self::Optional(None),
+            Datum::Present(value) => Self::some(Self::of(*value)?),
+            Datum::OptionalAt(source, at) => {
+                let value = source.item(at, 0).map(Self::of).transpose()?;
+                Self::Optional(value.map(Rc::new))
+            }
+            Datum::Failed(reason) => return Fault::error(reason),
             Datum::Unknown(reason) => return Fault::unknown(reason),
         })
     }

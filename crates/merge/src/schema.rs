@@ -90,6 +90,12 @@ pub enum Kind {
 pub struct StructRef(usize);
 
 impl StructRef {
+    /// The type of a name, such as `Container`.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        STRUCTS.iter().position(|of| of.name == name).map(Self)
+    }
+
     /// The type.
     ///
     /// # Panics

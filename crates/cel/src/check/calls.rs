@@ -1,6 +1,6 @@
 //! Calls: which function, and which of its overloads fit the types.
 
-use super::{Call, Checker, Found, Id, Mismatch, Resolved, Type, functions, functions::Overload};
+use super::{Call, Checker, Found, Id, Mismatch, Resolved, Type, functions::Overload};
 use crate::{ast::Node, limits::shortened};
 
 /// Arguments whose types an error shows. No function has more.
@@ -33,7 +33,7 @@ impl<'e> Checker<'e> {
         {
             let namespace = namespace.strip_prefix('.').unwrap_or(namespace);
             let qualified = format!("{namespace}.{name}");
-            if functions::overloads(&qualified).is_some() {
+            if self.environment.overloads(&qualified).is_some() {
                 return self.overload(id, &qualified, &call.arguments);
             }
         }
@@ -66,7 +66,7 @@ impl<'e> Checker<'e> {
         if name == "_[_]" {
             self.check_key(arguments.as_slice(), ids)?;
         }
-        let Some(overloads) = functions::overloads(key) else {
+        let Some(overloads) = self.environment.overloads(key) else {
             return Err(format!("undeclared reference to {:?}", shortened(name)).into());
         };
         let mut result: Option<Type> = None;

@@ -167,6 +167,26 @@ format.datetime ()format
 .allowed (decision)bool
 .reason (decision)string
 ";
+/// The functions of sidecar templates. The parser adds the first two arguments of `freePorts`.
+const OF_TEMPLATES: &str = "
+env (Container,string)Variable
+mount (Container,string)optional<VolumeMount>
+appended (string,string,string)string
+freePorts (Pod,list<string>,int,int)list<int>
+toJson (dyn)string
+fromJson (string)dyn
+base64 (string)string (bytes)string
+sha256 (string)string (bytes)string
+dirname (string)string
+image (string)Image
+keys (map<A,B>)list<A>
+merge (map<A,B>,map<A,B>)map<A,B>
+dnsName (string,int)string
+sum (list<quantity>)quantity
+max (list<quantity>)quantity
+min (list<quantity>)quantity
+scale (quantity,int)quantity (quantity,double)quantity
+";
 const ORDER: &str = "(bool,bool)bool (int,int)bool (int,double)bool (int,uint)bool (uint,uint)bool \
     (uint,double)bool (uint,int)bool (double,double)bool (double,int)bool (double,uint)bool \
     (string,string)bool (bytes,bytes)bool (timestamp,timestamp)bool (duration,duration)bool";
@@ -180,15 +200,23 @@ pub(crate) struct Overload {
     pub(super) result: Type,
 }
 
-static TABLE: LazyLock<HashMap<&'static str, Vec<Overload>>> = LazyLock::new(table);
+type Table = HashMap<&'static str, Vec<Overload>>;
+
+static TABLE: LazyLock<Table> = LazyLock::new(|| table(FUNCTIONS));
+static TABLE_OF_TEMPLATES: LazyLock<Table> = LazyLock::new(|| table(OF_TEMPLATES));
 
 /// The overloads of a function; `None` if it is not declared.
 pub(super) fn overloads(name: &str) -> Option<&'static [Overload]> {
     TABLE.get(name).map(Vec::as_slice)
 }
 
-fn table() -> HashMap<&'static str, Vec<Overload>> {
-    let lines = FUNCTIONS.lines().filter_map(|line| line.split_once(' '));
+/// The same, of the functions of sidecar templates.
+pub(super) fn overloads_of_templates(name: &str) -> Option<&'static [Overload]> {
+    TABLE_OF_TEMPLATES.get(name).map(Vec::as_slice)
+}
+
+fn table(functions: &'static str) -> Table {
+    let lines = functions.lines().filter_map(|line| line.split_once(' '));
     let of_line = |(name, overloads): (&'static str, &'static str)| {
         let words = overloads.split(' ').flat_map(|word| match word {
             "ORDER" => ORDER.split_whitespace(),

@@ -20,6 +20,8 @@ pub(crate) enum Type {
     Optional(Arc<Self>),
     /// A type with these fields.
     Object(&'static Object),
+    /// A type that the caller declares.
+    Record(Arc<Record>),
     /// A part of a Pod.
     Pod(StructRef),
 }
@@ -32,8 +34,24 @@ pub(crate) struct Object {
     fields: &'static [(&'static str, &'static str)],
 }
 
-/// The objects of `pkg/admission/plugin/cel/compile.go`.
-static OBJECTS: [Object; 8] = [
+/// An object type of the caller.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Record {
+    pub(crate) name: Box<str>,
+    /// Sorted by name.
+    pub(crate) fields: Vec<Field>,
+}
+
+/// A field of such a type.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Field {
+    pub(crate) name: Box<str>,
+    pub(crate) of: Type,
+    pub(crate) may_be_absent: bool,
+}
+
+/// The objects of `pkg/admission/plugin/cel/compile.go`, and those of sidecar templates.
+static OBJECTS: [Object; 13] = [
     Object {
         name: "AdmissionRequest",
         fields: &[
@@ -95,6 +113,36 @@ static OBJECTS: [Object; 8] = [
     },
     Object { name: "NamespaceSpec", fields: &[("finalizers", "list<string>")] },
     Object { name: "NamespaceStatus", fields: &[("conditions", "list<dyn>"), ("phase", "string")] },
+    Object { name: "NamespaceObject", fields: &[("metadata", "NamespaceMetadata")] },
+    Object { name: "ServiceAccount", fields: &[("metadata", "ObjectMeta")] },
+    Object {
+        name: "Owner",
+        fields: &[
+            ("apiVersion", "string"),
+            ("kind", "string"),
+            ("name", "string"),
+            ("uid", "string"),
+            ("labels", "map<string,string>"),
+        ],
+    },
+    Object {
+        name: "Variable",
+        fields: &[
+            ("isSet", "bool"),
+            ("value", "string"),
+            ("fromSource", "bool"),
+            ("entry", "optional<EnvVar>"),
+        ],
+    },
+    Object {
+        name: "Image",
+        fields: &[
+            ("registry", "string"),
+            ("repository", "string"),
+            ("tag", "string"),
+            ("digest", "string"),
+        ],
+    },
 ];
 /// Types with literals, and that of types: no value of theirs is null. Null itself is.
 const LITERALS: [&str; 7] = ["bool", "int", "uint", "double", "string", "bytes", "type"];
@@ -126,11 +174,23 @@ const NAMES: [&str; 22] = [
 
 impl Type {
     pub(crate) fn named(name: &str) -> Self {
-        match NAMES.iter().find(|known| **known == name) {
-            Some(name) => Self::Named(name),
-            None => {
-                OBJECTS.iter().find(|object| object.name == name).map_or(Self::Dyn, Self::Object)
-            }
+        if let Some(name) = NAMES.iter().find(|known| **known == name) {
+            return Self::Named(name);
+        }
+        let object = OBJECTS.iter().find(|object| object.name == name).map(Self::Object);
+        object.or_else(|| StructRef::named(name).map(Self::Pod)).unwrap_or(Self::Dyn)
+    }
+
+    /// The type as [`Type::read`] reads it; objects of a caller are `dyn`.
+    pub(crate) fn written(&self) -> String {
+        match self {
+            Self::Var(_) | Self::Dyn | Self::Any(_) | Self::Record(_) => "dyn".to_owned(),
+            Self::Named(name) => (*name).to_owned(),
+            Self::List(item) => format!("list<{}>", item.written()),
+            Self::Optional(item) => format!("optional<{}>", item.written()),
+            Self::Map(pair) => format!("map<{},{}>", pair.0.written(), pair.1.written()),
+            Self::Object(object) => object.name.to_owned(),
+            Self::Pod(of) => of.get().name.to_owned(),
         }
     }
 
@@ -178,7 +238,22 @@ impl Type {
 
     /// The type of Pods.
     pub(crate) fn pod() -> Self {
-        of_kind(&POD)
+        Self::of_kind(&POD)
+    }
+
+    /// What values of a Pod are in JSON. A quantity and an `IntOrString` may be texts or numbers.
+    pub(crate) fn of_kind(kind: &Kind) -> Self {
+        match kind {
+            Kind::Text(_) | Kind::Time => Self::named("string"),
+            Kind::Boolean => Self::named("bool"),
+            Kind::Int32 | Kind::Int64 => Self::named("int"),
+            Kind::IntOrString | Kind::Quantity | Kind::Any => Self::Dyn,
+            Kind::Struct(of) => Self::Pod(*of),
+            Kind::List(item) => Self::list_of(Self::of_kind(item)),
+            Kind::Map(_, value) => {
+                Self::Map(Arc::new((Self::named("string"), Self::of_kind(value))))
+            }
+        }
     }
 
     /// The name of a type without parts.
@@ -198,7 +273,7 @@ impl Type {
     pub(super) fn is_nullable(&self) -> bool {
         match self {
             Self::Named(name) => !LITERALS.contains(name),
-            Self::Object(_) | Self::Pod(_) | Self::Optional(_) => true,
+            Self::Object(_) | Self::Pod(_) | Self::Optional(_) | Self::Record(_) => true,
             _ => false,
         }
     }
@@ -214,24 +289,29 @@ impl Type {
             }
             Self::Pod(of) => {
                 let of = of.get();
-                (of.name, of.field(name).map(|field| of_kind(&field.kind)))
+                (of.name, of.field(name).map(|field| Self::of_kind(&field.kind)))
             }
+            Self::Record(of) => (&*of.name, of.field(name).map(|field| field.of.clone())),
             other => return Err(format!("a {other} has no fields, such as {name:?}")),
         };
         found.1.ok_or_else(|| format!("{} has no field {name:?}", found.0))
     }
 }
 
-/// What values of a Pod are in JSON. A quantity and an `IntOrString` may be texts or numbers.
-fn of_kind(kind: &Kind) -> Type {
-    match kind {
-        Kind::Text(_) | Kind::Time => Type::named("string"),
-        Kind::Boolean => Type::named("bool"),
-        Kind::Int32 | Kind::Int64 => Type::named("int"),
-        Kind::IntOrString | Kind::Quantity | Kind::Any => Type::Dyn,
-        Kind::Struct(of) => Type::Pod(*of),
-        Kind::List(item) => Type::list_of(of_kind(item)),
-        Kind::Map(_, value) => Type::Map(Arc::new((Type::named("string"), of_kind(value)))),
+impl Object {
+    pub(crate) fn name(&self) -> &'static str {
+        self.name
+    }
+
+    pub(crate) fn fields(&self) -> impl Iterator<Item = (&'static str, Type)> {
+        self.fields.iter().map(|(name, text)| (*name, Type::read(text)))
+    }
+}
+
+impl Record {
+    fn field(&self, name: &str) -> Option<&Field> {
+        let place = self.fields.binary_search_by(|field| (*field.name).cmp(name)).ok()?;
+        self.fields.get(place)
     }
 }
 
@@ -244,6 +324,7 @@ impl fmt::Display for Type {
             Self::Map(pair) => write!(f, "map({}, {})", pair.0, pair.1),
             Self::Optional(item) => write!(f, "optional_type({item})"),
             Self::Object(object) => write!(f, "kubernetes.{}", object.name),
+            Self::Record(of) => f.write_str(&of.name),
             Self::Pod(of) => f.write_str(of.get().name),
         }
     }

@@ -3,7 +3,10 @@
 use std::cmp::Ordering;
 
 use super::{Call, Function};
-use crate::value::{Fault, Res, Val, equal, order, weight};
+use crate::{
+    value::{Fault, Res, Val, equal, order, weight},
+    work::Work,
+};
 
 pub(super) fn find(name: &str) -> Option<Function> {
     Some(match name {
@@ -98,14 +101,23 @@ fn sort<'d>(call: &mut Call<'_, 'd>, keys: Vec<Val<'d>>) -> Res<Val<'d>> {
     if keys.first().is_some_and(|key| !is_comparable(key)) {
         return Fault::error("list elements must be comparable");
     }
-    // A sort goes through the keys once for each time that their number can be halved.
-    let halvings = keys.len().checked_ilog2().map_or(0, |log| log as usize + 1);
-    for key in &keys {
-        call.work.spend(weight(key).saturating_mul(halvings))?;
-    }
+    spend_sort(&keys, call.work)?;
     let mut pairs: Vec<_> = keys.into_iter().zip(items).collect();
     pairs.sort_by(|(one, _), (other, _)| order(one, other).unwrap_or(Ordering::Equal));
     Ok(Val::list(pairs.into_iter().map(|(_, item)| item).collect()))
+}
+
+/// Values in their order, if they have one.
+pub(super) fn sorted<'d>(mut items: Vec<Val<'d>>, work: &mut Work) -> Res<Vec<Val<'d>>> {
+    spend_sort(&items, work)?;
+    items.sort_by(|one, other| order(one, other).unwrap_or(Ordering::Equal));
+    Ok(items)
+}
+
+/// A sort goes through the keys once for each time that their number can be halved.
+fn spend_sort(keys: &[Val<'_>], work: &mut Work) -> Res<()> {
+    let halvings = keys.len().checked_ilog2().map_or(0, |log| log as usize + 1);
+    keys.iter().try_for_each(|key| work.spend(weight(key).saturating_mul(halvings)))
 }
 
 fn is_comparable(key: &Val<'_>) -> bool {

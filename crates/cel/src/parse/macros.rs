@@ -3,7 +3,7 @@
 
 use super::{Call, Id, Item, Literal, Node, Parser};
 use crate::{
-    ast::{ACCUMULATOR, Fold},
+    ast::{ACCUMULATOR, Fold, OWN_CONTAINERS},
     limits::shortened,
 };
 
@@ -30,6 +30,12 @@ struct Loop {
 impl Parser {
     /// A call of a function without a target.
     pub(super) fn function(&mut self, name: &str, arguments: Vec<Id>) -> Result<Id, String> {
+        if let ("freePorts", [base, count], true) = (name, &*arguments, self.is_of_templates) {
+            // The function reads the pod.
+            let pod = self.ast.add(Node::Ident(".object".into()))?;
+            let own = self.ast.add(Node::Ident(format!(".{OWN_CONTAINERS}").into()))?;
+            return self.call(name, vec![pod, own, *base, *count]);
+        }
         let [argument] = *arguments else { return self.call(name, arguments) };
         if name != "has" {
             return self.call(name, arguments);

@@ -1,11 +1,13 @@
 //! Values as JSON, for a field that an expression fills.
 
+use injectd_gocompat::duration;
 use serde_json::{Map as Object, Number, Value};
 
 use super::{Fault, Res, Val};
 use crate::work::Work;
 
-/// A value as JSON; `None` for an optional without a value. Lists and maps leave such out.
+/// A value as JSON; `None` for an optional without a value. Lists and maps leave such out. Quantities
+/// are texts as they were written, durations texts in Go's form.
 ///
 /// # Errors
 /// It has no form in JSON, or is larger than an evaluation may make.
@@ -42,6 +44,20 @@ pub(crate) fn json(value: &Val<'_>, work: &mut Work) -> Res<Option<Value>> {
             }
             fields.into()
         }
+        Val::Quantity(quantity) => quantity.text().into(),
+        Val::Duration(nanos) => duration::text(*nanos).into(),
         other => return Fault::error(format!("a {} has no form in JSON", other.type_name())),
     }))
+}
+
+/// The JSON text of a value, with sorted keys.
+///
+/// # Errors
+/// As [`json`]; also if there is no value.
+pub(crate) fn text(value: &Val<'_>, work: &mut Work) -> Res<String> {
+    let Some(mut value) = json(value, work)? else {
+        return Fault::error("an optional without a value has no form in JSON");
+    };
+    value.sort_all_objects();
+    Ok(value.to_string())
 }
