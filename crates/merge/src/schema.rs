@@ -1,7 +1,8 @@
 //! The types of a Pod: what each field holds, and how a list is merged.
 //!
 //! They come from `pod.txt`, which the program in `tests/go` prints from the Go types of Kubernetes
-//! 1.36 (`k8s.io/api/core/v1`). A test compares the file with them.
+//! 1.36 (`k8s.io/api/core/v1`), with what 1.37 has in addition. A test compares the file with them.
+//! Merges know the fields of 1.36 only; [`Struct::field_at`] knows both releases.
 
 mod parse;
 mod places;
@@ -16,6 +17,11 @@ use places::Places;
 static STRUCTS: LazyLock<Vec<Struct>> =
     LazyLock::new(|| parse::structs(include_str!("schema/pod.txt")));
 
+/// The minor version of Kubernetes whose fields [`Struct::fields`] are.
+pub const RELEASE: u32 = 36;
+/// The newest minor version of Kubernetes in the table.
+pub const NEWEST_RELEASE: u32 = 37;
+
 /// The type of a whole Pod, which is the first in the table.
 pub static POD: Kind = Kind::Struct(StructRef(0));
 
@@ -26,6 +32,8 @@ pub struct Struct {
     pub name: &'static str,
     /// Sorted by name.
     fields: Vec<Field>,
+    /// Fields of later releases.
+    newer: Vec<Field>,
     places: Places,
 }
 
@@ -45,6 +53,10 @@ pub struct Field {
     /// Names of the structs that hold the field without a key of their own, such as `VolumeSource`.
     /// Go shows them in type errors. Usually empty.
     pub embedded_in: &'static str,
+    /// The minor version of Kubernetes from which on there is the field, if that is after [`RELEASE`].
+    pub since: Option<u32>,
+    /// The minor version from which on there is no such field.
+    pub until: Option<u32>,
 }
 
 /// How two lists become one.
@@ -118,6 +130,22 @@ impl Struct {
     #[must_use]
     pub fn index(&self, key: &str) -> Option<usize> {
         self.places.get(&self.fields, key)
+    }
+
+    /// The field of exactly this key in a minor version of Kubernetes.
+    #[must_use]
+    pub fn field_at(&self, key: &str, release: u32) -> Option<&Field> {
+        let is_there = |field: &&Field| {
+            field.since.is_none_or(|since| release >= since)
+                && field.until.is_none_or(|until| release < until)
+        };
+        self.field_of_any_release(key).filter(is_there)
+    }
+
+    /// The field of exactly this key in any version of the table.
+    #[must_use]
+    pub fn field_of_any_release(&self, key: &str) -> Option<&Field> {
+        self.field(key).or_else(|| self.newer.iter().find(|field| field.name == key))
     }
 
     /// The field of this key as Go finds it: the exact one, else one that differs in case only.

@@ -1,7 +1,7 @@
 //! Reads the embedded table of types.
 //!
 //! A line without indent names a struct; the indented lines after it are its fields:
-//! ` KEY TYPE [written] [merge:KEY] [in:NAME]`. A type is `string`, `bool`, `int32`, `int64`,
+//! ` KEY TYPE [written] [merge:KEY] [in:NAME] [since:RELEASE] [until:RELEASE]`. A type is `string`, `bool`, `int32`, `int64`,
 //! `quantity`, `intstr`, `time`, `any`, the name of a struct, `[]TYPE` or `map:TYPE`. Before it may
 //! stand `*` for a pointer, and Go's name with an equals sign.
 
@@ -18,9 +18,12 @@ pub(super) fn structs(table: &'static str) -> Vec<Struct> {
     for line in table.lines() {
         if let Some(field) = line.strip_prefix(' ') {
             let last = structs.last_mut().expect("a field must follow its struct");
-            last.fields.push(self::field(field, &names));
+            let field = self::field(field, &names);
+            let fields = if field.since.is_some() { &mut last.newer } else { &mut last.fields };
+            fields.push(field);
         } else {
-            structs.push(Struct { name: line, fields: Vec::new(), places: Places::default() });
+            let (fields, newer, places) = (Vec::new(), Vec::new(), Places::default());
+            structs.push(Struct { name: line, fields, newer, places });
         }
     }
     for one in &mut structs {
@@ -36,16 +39,25 @@ fn field(line: &'static str, names: &[&str]) -> Field {
     let shape = words.next().expect("a field must have a type");
     let (pointer, shape) = shape.strip_prefix('*').map_or((false, shape), |shape| (true, shape));
     let kind = kind(shape, names);
-    let (mut written, mut merge, mut embedded_in) = (false, Merge::Replace, "");
+    let (written, merge, embedded_in) = (false, Merge::Replace, "");
+    let (since, until) = (None, None);
+    let mut field = Field { name, kind, pointer, written, merge, embedded_in, since, until };
     for word in words {
         match word.split_once(':') {
-            None => written = word == "written",
-            Some(("in", names)) => embedded_in = names,
-            Some((_, "")) => merge = Merge::Set,
-            Some((_, key)) => merge = Merge::ByKey(key),
+            None => field.written = word == "written",
+            Some(("in", names)) => field.embedded_in = names,
+            Some(("since", release)) => field.since = Some(minor(release)),
+            Some(("until", release)) => field.until = Some(minor(release)),
+            Some((_, "")) => field.merge = Merge::Set,
+            Some((_, key)) => field.merge = Merge::ByKey(key),
         }
     }
-    Field { name, kind, pointer, written, merge, embedded_in }
+    field
+}
+
+fn minor(release: &str) -> u32 {
+    let minor = release.strip_prefix("1.").and_then(|minor| minor.parse().ok());
+    minor.expect("a release must be 1 and a minor version")
 }
 
 fn kind(shape: &'static str, names: &[&str]) -> Kind {

@@ -90,3 +90,20 @@ fn exactly_the_names_of_fields_are_found() {
         }
     }
 }
+
+#[test]
+fn fields_of_a_later_release_are_no_fields_of_a_merge() {
+    let spec = field("spec").kind.as_struct().expect("the spec must be a struct");
+    assert!(spec.field("evictionResponders").is_none());
+    assert!(spec.field_at("evictionResponders", RELEASE).is_none());
+    let newer = spec.field_at("evictionResponders", NEWEST_RELEASE).expect("a field of 1.37");
+    assert_eq!(newer.since, Some(37));
+    let Kind::List(item) = &newer.kind else { panic!("a list") };
+    let responder = item.as_struct().expect("a struct");
+    assert!(responder.field_at("priority", 37).is_some() && responder.fields().is_empty());
+    let claims = StructRef::named("NodeAllocatableResourceClaimStatus").expect("a type").get();
+    assert!(
+        claims.field_at("resources", 36).is_some() && claims.field_at("resources", 37).is_none()
+    );
+    assert!(spec.field_at("containers", 36).is_some() && spec.field_at("containers", 37).is_some());
+}

@@ -80,9 +80,14 @@ pub(crate) fn ask_go(merges: Vec<(Value, Value)>) -> Option<Vec<Case>> {
 
 /// The output of the Go program; `None` if there is no `go`.
 pub(crate) fn run_go(arguments: &[&str], input: String) -> Option<String> {
+    run_go_with("go.mod", arguments, input)
+}
+
+/// The same, with the packages of another file of modules.
+pub(crate) fn run_go_with(modules: &str, arguments: &[&str], input: String) -> Option<String> {
     Command::new("go").arg("version").output().ok()?;
     let mut go = Command::new("go")
-        .args(["run", "."])
+        .args(["run", &format!("-modfile={modules}"), "."])
         .args(arguments)
         .current_dir(folder().join("go"))
         .stdin(Stdio::piped())
